@@ -1,0 +1,355 @@
+// GPU types. Memory is the marketing size taken as GiB; CUDA shows a little less.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/catalog/catalog.h"
+#include "planner/catalog/concatenate.h"
+#include "planner/catalog/specs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+// Kubernetes GPU feature discovery labels nodes with the driver's name, its spaces as dashes.
+std::vector<std::string> WithLabels(std::vector<std::string> aliases) {
+  const size_t given = aliases.size();
+  for (size_t i = 0; i < given; ++i) {
+    std::string label = aliases[i];
+    std::replace(label.begin(), label.end(), ' ', '-');
+    if (label != aliases[i]) aliases.push_back(std::move(label));
+  }
+  return aliases;
+}
+
+// The two forms of an A100 have the same peak, so a memory size alone names the SXM module.
+std::vector<GpuEntry> AmpereDataCentreGpus() {
+  return {
+      {.spec = {.name = "a100-sxm-80gb",
+                .dense_16bit_flops = 312e12,
+                .best_measured_16bit_flops = 271.2e12,
+                .memory_bytes = 80 * kGiB,
+                .hbm_bytes_per_second = 2039e9,
+                .scaleup_bytes_per_second = 300e9,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases =
+           WithLabels({"a100-80gb", "a100-sxm4-80gb", "nvidia a100-sxm4-80gb", "nvidia-a100-80gb"}),
+       .vendor = "nvidia",
+       .source =
+           "stas00/ml-engineering accelerator and network tables; cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      {.spec = {.name = "a100-sxm-40gb",
+                .dense_16bit_flops = 312e12,
+                .memory_bytes = 40 * kGiB,
+                .hbm_bytes_per_second = 1555e9,
+                .scaleup_bytes_per_second = 300e9,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"a100-40gb", "a100-sxm4-40gb", "nvidia a100-sxm4-40gb"}),
+       .vendor = "nvidia",
+       .source = "cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      {.spec = {.name = "a100-pcie-80gb",
+                .dense_16bit_flops = 312e12,
+                .best_measured_16bit_flops = 252.9e12,
+                .memory_bytes = 80 * kGiB,
+                .hbm_bytes_per_second = 1935e9,
+                .scaleup_pairs_only = true,
+                .scaleup_bytes_per_second = 300e9,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"a100-80gb-pcie", "nvidia a100 80gb pcie"}),
+       .vendor = "nvidia",
+       .source =
+           "stas00/ml-engineering accelerator and network tables; cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      {.spec = {.name = "a100-pcie-40gb",
+                .dense_16bit_flops = 312e12,
+                .memory_bytes = 40 * kGiB,
+                .hbm_bytes_per_second = 1555e9,
+                .scaleup_pairs_only = true,
+                .scaleup_bytes_per_second = 300e9,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"a100-40gb-pcie", "nvidia a100-pcie-40gb"}),
+       .vendor = "nvidia",
+       .source = "cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      {.spec = {.name = "a800-sxm-80gb",
+                .dense_16bit_flops = 312e12,
+                .memory_bytes = 80 * kGiB,
+                .hbm_bytes_per_second = 2039e9,
+                .scaleup_bytes_per_second = 200e9,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"a800-sxm4-80gb", "nvidia a800-sxm4-80gb"}),
+       .vendor = "nvidia",
+       .source = "General knowledge (export variant of A100 with NVLink cut to 400 GB/s total)",
+       .uncertain = "scaleup_bytes_per_second"},
+  };
+}
+
+// "h100-80gb" names none: the PCIe board has three quarters of the SXM module's peak. With the
+// prefix "nvidia-" it is Google Kubernetes Engine's label for the SXM module.
+std::vector<GpuEntry> HopperGpus() {
+  return {
+      {.spec = {.name = "h100-sxm-80gb",
+                .dense_16bit_flops = 989e12,
+                .best_measured_16bit_flops = 794.5e12,
+                .memory_bytes = 80 * kGiB,
+                .hbm_bytes_per_second = 3350e9,
+                .scaleup_bytes_per_second = 450e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases =
+           WithLabels({"h100-sxm", "h100-sxm5", "h100-sxm5-80gb", "h100-80gb-hbm3",
+                       "nvidia h100 80gb hbm3", "nvidia-h100-80gb", "nvidia-h100-mega-80gb"}),
+       .vendor = "nvidia",
+       .source =
+           "stas00/ml-engineering accelerator and network tables; cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      {.spec = {.name = "h100-pcie-80gb",
+                .dense_16bit_flops = 756e12,
+                .memory_bytes = 80 * kGiB,
+                .hbm_bytes_per_second = 2000e9,
+                .scaleup_pairs_only = true,
+                .scaleup_bytes_per_second = 300e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = WithLabels({"h100-pcie", "nvidia h100 pcie"}),
+       .vendor = "nvidia",
+       .source =
+           "stas00/ml-engineering accelerator and network tables; cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      // True peak unknown: torchtitan's authors use the SXM peak at a 500 W limit.
+      {.spec = {.name = "h100-sxm-96gb-hbm2e",
+                .dense_16bit_flops = 989e12,
+                .memory_bytes = 96 * kGiB,
+                .hbm_bytes_per_second = 2400e9,
+                .scaleup_bytes_per_second = 450e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = {"h100-96gb-hbm2e"},
+       .vendor = "nvidia",
+       .source = "pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md (500 W limit)",
+       .uncertain = "dense_16bit_flops"},
+      // The source says that the best rate measured on an H100 holds here too.
+      {.spec = {.name = "h200-sxm-141gb",
+                .dense_16bit_flops = 989e12,
+                .best_measured_16bit_flops = 794.5e12,
+                .memory_bytes = 141 * kGiB,
+                .hbm_bytes_per_second = 4800e9,
+                .scaleup_bytes_per_second = 450e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases =
+           WithLabels({"h200", "h200-sxm", "h200-141gb", "nvidia h200", "nvidia-h200-141gb"}),
+       .vendor = "nvidia",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = ""},
+      {.spec = {.name = "h800-sxm-80gb",
+                .dense_16bit_flops = 989e12,
+                .memory_bytes = 80 * kGiB,
+                .hbm_bytes_per_second = 3350e9,
+                .scaleup_bytes_per_second = 200e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = {"h800-sxm", "h800-sxm5-80gb"},
+       .vendor = "nvidia",
+       .source = "Vendor data sheet copies: NVLink 400 GB/s total",
+       .uncertain = ""},
+  };
+}
+
+std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
+  return {
+      // The driver's name counts the CPU memory.
+      {.spec = {.name = "gh200-96gb",
+                .dense_16bit_flops = 989e12,
+                .best_measured_16bit_flops = 828.6e12,
+                .memory_bytes = 96 * kGiB,
+                .hbm_bytes_per_second = 4000e9,
+                .scaleup_bytes_per_second = 450e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = WithLabels({"nvidia gh200 480gb"}),
+       .vendor = "nvidia",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = ""},
+      {.spec = {.name = "gh200-141gb",
+                .dense_16bit_flops = 989e12,
+                .best_measured_16bit_flops = 828.6e12,
+                .memory_bytes = 141 * kGiB,
+                .hbm_bytes_per_second = 4800e9,
+                .scaleup_bytes_per_second = 450e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = WithLabels({"gh200-144gb", "nvidia gh200 144g hbm3e"}),
+       .vendor = "nvidia",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = ""},
+      // PCIe Gen6 on some boards, not confirmed.
+      {.spec = {.name = "b200-sxm-180gb",
+                .dense_16bit_flops = 2250e12,
+                .best_measured_16bit_flops = 1745e12,
+                .memory_bytes = 180 * kGiB,
+                .hbm_bytes_per_second = 8000e9,
+                .scaleup_bytes_per_second = 900e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = WithLabels({"b200", "b200-sxm", "b200-180gb", "nvidia b200"}),
+       .vendor = "nvidia",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = ""},
+      {.spec = {.name = "b300-sxm-288gb",
+                .dense_16bit_flops = 2250e12,
+                .best_measured_16bit_flops = 1769e12,
+                .memory_bytes = 288 * kGiB,
+                .hbm_bytes_per_second = 8000e9,
+                .scaleup_bytes_per_second = 900e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = WithLabels({"b300", "b300-sxm", "b300-288gb", "nvidia b300 sxm6 ac"}),
+       .vendor = "nvidia",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = "pcie_bytes_per_second"},
+      // NVLink spans 72 GPUs in an NVL72.
+      {.spec = {.name = "gb200-186gb",
+                .dense_16bit_flops = 2500e12,
+                .best_measured_16bit_flops = 1822e12,
+                .memory_bytes = 186 * kGiB,
+                .hbm_bytes_per_second = 8000e9,
+                .scaleup_bytes_per_second = 900e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = WithLabels({"gb200", "nvidia gb200"}),
+       .vendor = "nvidia",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = "pcie_bytes_per_second"},
+  };
+}
+
+std::vector<GpuEntry> WorkstationGpus() {
+  return {
+      {.spec = {.name = "l40s-48gb",
+                .dense_16bit_flops = 362e12,
+                .memory_bytes = 48 * kGiB,
+                .hbm_bytes_per_second = 864e9,
+                .scaleup_bytes_per_second = 0,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"l40s", "nvidia l40s"}),
+       .vendor = "nvidia",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = ""},
+      {.spec = {.name = "rtx-4090-24gb",
+                .dense_16bit_flops = 165.2e12,
+                .memory_bytes = 24 * kGiB,
+                .hbm_bytes_per_second = 1008e9,
+                .scaleup_bytes_per_second = 0,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"rtx4090", "rtx-4090", "4090", "nvidia geforce rtx 4090"}),
+       .vendor = "nvidia",
+       .source = "Vendor architecture white paper figures (fp16 input, fp32 accumulate)",
+       .uncertain = "dense_16bit_flops"},
+      {.spec = {.name = "rtx-a6000-48gb",
+                .dense_16bit_flops = 154.8e12,
+                .memory_bytes = 48 * kGiB,
+                .hbm_bytes_per_second = 768e9,
+                .scaleup_pairs_only = true,
+                .scaleup_bytes_per_second = 56.25e9,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"a6000", "rtx-a6000", "nvidia rtx a6000"}),
+       .vendor = "nvidia",
+       .source = "cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      {.spec = {.name = "a10g-24gb",
+                .dense_16bit_flops = 70e12,
+                .memory_bytes = 24 * kGiB,
+                .hbm_bytes_per_second = 600e9,
+                .scaleup_bytes_per_second = 0,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"a10g", "nvidia a10g"}),
+       .vendor = "nvidia",
+       .source = "cli99/llm-analysis gpu_configs",
+       .uncertain = "dense_16bit_flops"},
+  };
+}
+
+std::vector<GpuEntry> VoltaGpus() {
+  return {
+      {.spec = {.name = "v100-sxm2-32gb",
+                .dense_16bit_flops = 125e12,
+                .memory_bytes = 32 * kGiB,
+                .hbm_bytes_per_second = 900e9,
+                .bfloat16 = false,
+                .scaleup_bytes_per_second = 150e9,
+                .pcie_bytes_per_second = 15.75e9},
+       .aliases = WithLabels({"v100-sxm-32gb", "tesla v100-sxm2-32gb"}),
+       .vendor = "nvidia",
+       .source = "cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      {.spec = {.name = "v100-sxm2-16gb",
+                .dense_16bit_flops = 125e12,
+                .memory_bytes = 16 * kGiB,
+                .hbm_bytes_per_second = 900e9,
+                .bfloat16 = false,
+                .scaleup_bytes_per_second = 150e9,
+                .pcie_bytes_per_second = 15.75e9},
+       .aliases = WithLabels({"v100-sxm-16gb", "tesla v100-sxm2-16gb"}),
+       .vendor = "nvidia",
+       .source = "cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+      {.spec = {.name = "v100-pcie-32gb",
+                .dense_16bit_flops = 112e12,
+                .memory_bytes = 32 * kGiB,
+                .hbm_bytes_per_second = 900e9,
+                .bfloat16 = false,
+                .scaleup_bytes_per_second = 0,
+                .pcie_bytes_per_second = 15.75e9},
+       .aliases = WithLabels({"tesla v100-pcie-32gb"}),
+       .vendor = "nvidia",
+       .source = "cli99/llm-analysis gpu_configs",
+       .uncertain = ""},
+  };
+}
+
+std::vector<GpuEntry> AmdGpus() {
+  return {
+      // Infinity Fabric: 7 links of 64 GB/s, 8 GPUs fully connected.
+      {.spec = {.name = "mi300x-192gb",
+                .dense_16bit_flops = 1307e12,
+                .best_measured_16bit_flops = 668.4e12,
+                .memory_bytes = 192 * kGiB,
+                .hbm_bytes_per_second = 5300e9,
+                .scaleup_bytes_per_second = 448e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = WithLabels(
+           {"mi300x", "amd instinct mi300x", "amd_instinct_mi300x", "amd_instinct_mi300x_oam"}),
+       .vendor = "amd",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = ""},
+      {.spec = {.name = "mi325x-256gb",
+                .dense_16bit_flops = 1300e12,
+                .best_measured_16bit_flops = 784.9e12,
+                .memory_bytes = 256 * kGiB,
+                .hbm_bytes_per_second = 6000e9,
+                .scaleup_bytes_per_second = 448e9,
+                .pcie_bytes_per_second = 63e9},
+       .aliases = WithLabels({"mi325x", "amd instinct mi325x", "amd_instinct_mi325x"}),
+       .vendor = "amd",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = "scaleup_bytes_per_second"},
+      // Two dies of 64 GB, each its own device to the driver.
+      {.spec = {.name = "mi250x-128gb",
+                .dense_16bit_flops = 383e12,
+                .memory_bytes = 128 * kGiB,
+                .hbm_bytes_per_second = 3280e9,
+                .scaleup_bytes_per_second = 350e9,
+                .pcie_bytes_per_second = 31.5e9},
+       .aliases = WithLabels({"mi250x", "amd instinct mi250x", "amd_instinct_mi250x"}),
+       .vendor = "amd",
+       .source = "stas00/ml-engineering accelerator and network tables",
+       .uncertain = "scaleup_bytes_per_second"},
+  };
+}
+
+}  // namespace
+
+const std::vector<GpuEntry>& Gpus() {
+  static const auto& gpus = *new const std::vector<GpuEntry>(
+      Concatenate<GpuEntry>({AmpereDataCentreGpus, HopperGpus, GraceHopperAndBlackwellGpus,
+                             WorkstationGpus, VoltaGpus, AmdGpus}));
+  return gpus;
+}
+
+}  // namespace evenkeel::planner

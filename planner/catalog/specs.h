@@ -1,0 +1,128 @@
+// What a job is made of: architectures of language models and encoders, and GPU types. Plain
+// values; dimensions are counts unless a suffix says otherwise.
+#ifndef EVENKEEL_PLANNER_CATALOG_SPECS_H_
+#define EVENKEEL_PLANNER_CATALOG_SPECS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace evenkeel::planner {
+
+enum class Norm { kLayerNorm, kRmsNorm };
+
+// FULL: all weights train. FROZEN: no weight gradients, no optimizer state; activation gradients
+// flow through it only if something before it trains.
+enum class TrainMode { kFull, kFrozen };
+
+enum class Modality { kImage, kVideo, kAudio };
+
+// Mixture of experts. Every layer after `first_dense_layers` replaces its MLP by `experts` MLPs of
+// `expert_ffn`, of which each token visits `top_k`, plus an always-on shared MLP of `shared_ffn`
+// (0: none).
+struct MoeSpec {
+  int64_t experts = 0;
+  int64_t top_k = 0;
+  int64_t expert_ffn = 0;
+  int64_t shared_ffn = 0;
+  int64_t first_dense_layers = 0;
+  bool expert_bias = false;  // a router bias per expert (DeepSeek-V3)
+};
+
+// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434 section 2.1).
+struct MlaSpec {
+  int64_t q_lora_rank = 0;
+  int64_t kv_lora_rank = 0;
+  int64_t qk_nope_dim = 0;
+  int64_t qk_rope_dim = 0;
+  int64_t v_dim = 0;
+};
+
+// A decoder-only transformer.
+struct LanguageModel {
+  std::string name;
+  int64_t layers = 0;
+  int64_t hidden = 0;
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+  int64_t ffn = 0;
+  bool gated_mlp = false;
+  Norm norm = Norm::kRmsNorm;
+  int64_t vocab = 0;
+  bool tied_embeddings = false;  // the output head reuses the input embedding
+  bool qkv_bias = false;         // bias on the QKV projection only
+  bool linear_bias = false;      // bias on every linear layer (GPT-3, Megatron); implies qkv_bias
+  bool qk_norm = false;          // RMSNorm on each head of q and k
+  // Rows of a learned position table; 0: rotary, or a table that follows the run's sequence length.
+  int64_t learned_positions = 0;
+  std::optional<MoeSpec> moe = std::nullopt;
+  std::optional<MlaSpec> mla = std::nullopt;
+  TrainMode train = TrainMode::kFull;
+};
+
+// A transformer encoder whose work grows by a fixed number of tokens per unit (tile, frame,
+// second).
+struct Encoder {
+  std::string name;
+  Modality modality = Modality::kImage;
+  int64_t layers = 0;
+  int64_t hidden = 0;
+  int64_t heads = 0;
+  int64_t head_dim = 0;
+  int64_t ffn = 0;
+  bool gated_mlp = false;
+  Norm norm = Norm::kLayerNorm;
+  bool qkv_bias = true;     // biases on the QKV projection
+  bool linear_bias = true;  // biases on the other linear layers
+  bool qk_norm = false;     // norm over the full width of q and k
+  bool layer_scale = false;
+  int64_t patch_pixels = 14;
+  int64_t temporal_patch = 1;       // frames that one patch spans
+  bool patch_bias = true;           // bias on the patch embedding
+  int64_t class_tokens = 1;         // learned tokens among tokens_per_unit that are no patch
+  bool learned_positions = true;    // a row per token of a unit; false: rotary
+  int64_t tokens_per_unit = 0;      // tokens inside the encoder per unit, class token included
+  int64_t llm_tokens_per_unit = 0;  // tokens that one unit becomes in the language model
+  bool native_resolution = false;   // work grows with patches per image, not per unit (Qwen2-VL)
+  TrainMode train = TrainMode::kFull;
+};
+
+// Norm(input_width), Linear input_width -> hidden_width, GELU, Linear hidden_width -> LLM hidden.
+// input_width counts the channels after token merging (pixel shuffle 2x2: 4 x encoder hidden).
+struct Projector {
+  int64_t input_width = 0;
+  int64_t hidden_width = 0;
+  bool norm = false;
+  TrainMode train = TrainMode::kFull;
+};
+
+struct EncoderTower {
+  Encoder encoder;
+  Projector projector;
+};
+
+// Towers feed the language model. No tower: a text-only model.
+struct ModelSpec {
+  std::string name;
+  std::vector<EncoderTower> towers;
+  LanguageModel language_model;
+};
+
+// One GPU type and memory size. Rates are per GPU; link rates are per direction.
+struct GpuSpec {
+  std::string name;
+  double dense_16bit_flops = 0;          // vendor peak, without sparsity, FLOP/s
+  double best_measured_16bit_flops = 0;  // best matrix product anyone measured, FLOP/s; 0: unknown
+  int64_t memory_bytes = 0;              // marketing size taken as GiB (COST_MODEL.md, memory)
+  double hbm_bytes_per_second = 0;
+  bool bfloat16 = true;                 // can multiply in bfloat16
+  bool scaleup_pairs_only = false;      // the scale-up link is a bridge between two cards
+  double scaleup_bytes_per_second = 0;  // NVLink or its like; 0: none
+  double pcie_bytes_per_second = 0;
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_CATALOG_SPECS_H_

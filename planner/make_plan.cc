@@ -1,0 +1,193 @@
+#include "planner/make_plan.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/check/plan_checker.h"
+#include "planner/cost/gpu_rates.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/search/ladder.h"
+#include "planner/search/misfit.h"
+#include "planner/search/prediction.h"
+#include "planner/search/search.h"
+#include "planner/search/stage_plans.h"
+#include "planner/simulate/one_f_one_b.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kSimulatedAtLeast = 4;  // candidates that are simulated before one is chosen
+
+int64_t SimulatedBound(const Candidate& c) {
+  std::vector<int64_t> forward, backward, send;
+  for (const StageWork& s : c.stages) {
+    forward.push_back(s.forward_ns);
+    backward.push_back(s.backward_ns + s.recompute_ns);
+    send.push_back(s.send_ns);
+  }
+  return OneFOneBLowerBound(forward, backward, send, c.micro_batches);
+}
+
+std::vector<int64_t> TransformerLayersPerStage(const LayerProfile& profile, const Candidate& c) {
+  std::vector<int64_t> layers;
+  for (const StageWork& s : c.stages) {
+    int64_t count = 0;
+    for (size_t k = 0; k < profile.kinds.size(); ++k)
+      count += IsTransformerLayer(profile.kinds[k].kind) ? s.counts[k] : 0;
+    layers.push_back(count);
+  }
+  return layers;
+}
+
+std::vector<FigureBasis> Figures(const Job& job) {
+  std::vector<FigureBasis> figures = job.figures;
+  const GpuRates rates = RatesOf(job.cluster.gpu);
+  figures.push_back({"gpu.kernel_times", rates.basis, rates.source});
+  figures.push_back({"gpu.sustained_clock", Basis::kAssumed,
+                     "training runs reach 0.92 of the rates of short isolated kernels"});
+  figures.push_back(
+      {"network.between_nodes", Basis::kAssumed,
+       "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
+  figures.push_back({"network.data_sync_overlap", Basis::kAssumed,
+                     "none: gradients are reduced after the last backward"});
+  figures.push_back({"memory.framework", Basis::kAssumed,
+                     "1 GiB for context and libraries, 1 GiB for NCCL and p2p buffers"});
+  figures.push_back({"memory.allocator_reserve", Basis::kMeasured,
+                     "4.3% above allocated: mean of 344 rank samples of B200 runs (SimuMax)"});
+  figures.push_back({"memory.usable", Basis::kMeasured,
+                     "99% of the nominal size: 79.2 of 80 GiB on A100 and H100"});
+  figures.push_back(
+      {"batch_rule.packs", Basis::kFitted, "ISF tried on a stratified sample of the histogram"});
+  return figures;
+}
+
+class Planning {
+ public:
+  Planning(const Job& job, const PlanHooks& hooks) : job_(job), hooks_(hooks) {}
+
+  PlanResult Run() {
+    Enter(Phase::kBatchRule);
+    batching_ = MakeBatching(job_);
+    plan().batch_rule = batching_.rule;
+    plan().figures = Figures(job_);
+    if (Stopped()) return std::move(result_);
+
+    Enter(Phase::kSearch);
+    const int64_t keep = std::max(kSimulatedAtLeast, job_.max_alternatives + 1);
+    SearchResult found = Search(job_, batching_, keep, hooks_.stop);
+    if (found.stopped || Stopped()) return std::move(result_);
+    plan().proof = found.proof;
+    plan().fits = !found.best.empty();
+
+    if (plan().fits) {
+      Fill(found.best);
+      if (Stopped()) return std::move(result_);
+    } else {
+      Enter(Phase::kExplain);
+      std::optional<Misfit> misfit = ExplainMisfit(job_, batching_, hooks_.stop);
+      if (!misfit) return std::move(result_);
+      plan().misfit = std::move(*misfit);
+    }
+    Enter(Phase::kCheck);
+    result_.faults = CheckPlan(job_, batching_, plan());
+    result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
+    return std::move(result_);
+  }
+
+ private:
+  Plan& plan() { return result_.plan; }
+  bool Stopped() const { return hooks_.stop && hooks_.stop(); }
+  void Enter(Phase phase) const {
+    if (hooks_.enter) hooks_.enter(phase);
+  }
+
+  void Fill(const std::vector<Candidate>& best) {
+    Enter(Phase::kSimulate);
+    const Candidate& chosen = best.front();
+    const Parallelism& p = chosen.parallelism;
+    const LayerProfile profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
+    plan().parallelism = p;
+    plan().stages = StagePlans(job_, profile, chosen);
+    plan().prediction = Predict(job_, batching_, profile, chosen);
+
+    Enter(Phase::kExplain);
+    const DistRatios dist = DealAtRandom(batching_.packs, p.data, chosen.micro_batches);
+    plan().batch_rule.dist_ratio_units = dist.units;
+    plan().batch_rule.dist_ratio_tokens = dist.tokens;
+    plan().batch_rule.dist_ratio_attention = dist.attention;
+    plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
+    FillProof(chosen);
+    FillPlacement(p);
+    for (size_t i = 1; i < best.size() && static_cast<int64_t>(i) <= job_.max_alternatives; ++i)
+      AddAlternative(best[i]);
+  }
+
+  void FillProof(const Candidate& c) {
+    Proof& proof = plan().proof;
+    const int64_t rest = c.step.data_sync_ns + c.step.optimizer_ns;
+    const auto scaled = [&](int64_t ns) {
+      const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
+      return ScaleToBatch(ns, packs, c.micro_batches, c.parallelism.data);
+    };
+    proof.step_ns = scaled(c.step.pipeline_ns + rest);
+    proof.lower_bound_ns = std::min(proof.lower_bound_ns, proof.step_ns);
+    proof.gap = static_cast<double>(proof.step_ns) / static_cast<double>(proof.lower_bound_ns) - 1;
+    proof.plan_lower_bound_ns = std::min(scaled(SimulatedBound(c) + rest), proof.step_ns);
+    proof.closed_form_ns = scaled(ClosedForm(c.stages, c.micro_batches));
+    proof.closed_form_optimum_ns = scaled(c.closed_form_optimum_ns);
+  }
+
+  void FillPlacement(const Parallelism& p) {
+    const Network network(job_.cluster);
+    Placement& placement = plan().placement;
+    placement.gpus_per_node = job_.cluster.gpus_per_node;
+    placement.nodes = CeilDivide(job_.cluster.gpu_count, job_.cluster.gpus_per_node);
+    for (int64_t s = 0; s + 1 < p.pipeline; ++s) {
+      if (network.StageLinkCrossesNodes(p, s)) placement.pipeline_neighbours_cross_nodes = true;
+    }
+  }
+
+  void AddAlternative(const Candidate& c) {
+    const LayerProfile profile =
+        BuildLayerProfile(job_, c.parallelism, batching_.mean, batching_.largest);
+    Alternative alternative{.parallelism = c.parallelism,
+                            .stage_layers = TransformerLayersPerStage(profile, c)};
+    alternative.samples_per_step =
+        batching_.rule.samples_per_pack * static_cast<double>(c.micro_batches * c.parallelism.data);
+    alternative.step_ns = c.step.total_ns();
+    alternative.gpu_days =
+        GpuDays(job_, c.step.total_ns(), static_cast<double>(batching_.rule.packs), c);
+    const std::vector<StagePlan> stages = StagePlans(job_, profile, c);
+    alternative.least_free_bytes = stages.front().free_bytes();
+    for (const StagePlan& s : stages)
+      alternative.least_free_bytes = std::min(alternative.least_free_bytes, s.free_bytes());
+    plan().alternatives.push_back(std::move(alternative));
+  }
+
+  const Job& job_;
+  const PlanHooks& hooks_;
+  Batching batching_;
+  PlanResult result_;
+};
+
+}  // namespace
+
+const char* PhaseName(Phase phase) {
+  switch (phase) {
+    case Phase::kBatchRule:
+      return "batch_rule";
+    case Phase::kSearch:
+      return "search";
+    case Phase::kSimulate:
+      return "simulate";
+    case Phase::kExplain:
+      return "explain";
+    case Phase::kCheck:
+      return "check";
+  }
+  return "";
+}
+
+PlanResult MakePlan(const Job& job, const PlanHooks& hooks) { return Planning(job, hooks).Run(); }
+
+}  // namespace evenkeel::planner

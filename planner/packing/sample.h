@@ -1,0 +1,26 @@
+// Samples drawn from a joint histogram, to try a batch rule on.
+#ifndef EVENKEEL_PLANNER_PACKING_SAMPLE_H_
+#define EVENKEEL_PLANNER_PACKING_SAMPLE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/job.h"
+
+namespace evenkeel::planner {
+
+struct SampleLength {
+  int64_t units = 0;
+  int64_t tokens = 0;
+};
+
+int64_t SampleCount(const Dataset& dataset);
+
+// Stratified: bin i gives its share of `at_most` draws, whole parts first and the rest by largest
+// remainder (ties to the earlier bin). All samples where there are no more than `at_most`. In bin
+// order, not shuffled.
+std::vector<SampleLength> DrawSamples(const Dataset& dataset, int64_t at_most);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_SAMPLE_H_

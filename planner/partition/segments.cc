@@ -1,0 +1,72 @@
+#include "planner/partition/segments.h"
+
+#include "planner/cost/memory.h"
+
+namespace evenkeel::planner {
+
+Segments::Segments(const Job& job, const LayerProfile& profile, const Parallelism& p,
+                   int64_t micro_batches)
+    : job_(job),
+      profile_(profile),
+      network_(job.cluster),
+      p_(p),
+      micro_batches_(micro_batches),
+      stages_(p.pipeline),
+      size_(profile.size()),
+      allocatable_(AllocatableBytes(job.cluster)),
+      prefix_(static_cast<size_t>(size_) + 1),
+      prefix_ns_(static_cast<size_t>(size_) + 1) {
+  for (int64_t i = 0; i < size_; ++i) {
+    const size_t at = static_cast<size_t>(i);
+    prefix_[at + 1] = prefix_[at];
+    ++prefix_[at + 1][static_cast<size_t>(profile.chain[at])];
+    prefix_ns_[at + 1] = prefix_ns_[at] + profile.at(i).forward_ns + profile.at(i).backward_ns;
+  }
+  if (!job.constraints.stage_layers.empty()) FixBoundaries(job.constraints.stage_layers);
+}
+
+KindCounts Segments::Counts(int64_t i, int64_t j) const {
+  KindCounts counts{};
+  for (size_t k = 0; k < counts.size(); ++k) {
+    counts[k] = prefix_[static_cast<size_t>(j)][k] - prefix_[static_cast<size_t>(i)][k];
+  }
+  return counts;
+}
+
+int64_t Segments::Transformers(int64_t i, int64_t j) const {
+  const KindCounts counts = Counts(i, j);
+  int64_t layers = 0;
+  for (size_t k = 0; k < profile_.kinds.size(); ++k) {
+    if (IsTransformerLayer(profile_.kinds[k].kind)) layers += counts[k];
+  }
+  return layers;
+}
+
+int64_t Segments::SendTime(int64_t s, int64_t j) const {
+  return s + 1 == stages_ ? 0 : network_.StageSend(p_, s, profile_.at(j - 1).mean_output_bytes);
+}
+
+bool Segments::Allowed(int64_t s, int64_t i, int64_t j) const {
+  if ((s == 0) != (i == 0) || (s + 1 == stages_) != (j == size_)) return false;
+  if (!fixed_boundaries_.empty()) {
+    return fixed_boundaries_[static_cast<size_t>(s)] == i &&
+           fixed_boundaries_[static_cast<size_t>(s) + 1] == j;
+  }
+  return Transformers(i, j) >= 1;
+}
+
+void Segments::FixBoundaries(const std::vector<int64_t>& stage_layers) {
+  fixed_boundaries_.push_back(0);
+  int64_t position = 0;
+  for (size_t s = 0; s + 1 < stage_layers.size(); ++s) {
+    for (int64_t layers = 0; layers < stage_layers[s]; ++position) {
+      if (IsTransformerLayer(profile_.at(position).kind)) ++layers;
+    }
+    // The projector goes with the encoder; what else follows goes with the next stage.
+    while (profile_.at(position).kind == LayerKind::kProjector) ++position;
+    fixed_boundaries_.push_back(position);
+  }
+  fixed_boundaries_.push_back(size_);
+}
+
+}  // namespace evenkeel::planner

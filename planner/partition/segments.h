@@ -1,0 +1,77 @@
+// Ways to cut the chain of a pipeline: which segments a stage may run, and what is known of them
+// without a search.
+#ifndef EVENKEEL_PLANNER_PARTITION_SEGMENTS_H_
+#define EVENKEEL_PLANNER_PARTITION_SEGMENTS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/cost/network.h"
+#include "planner/job.h"
+#include "planner/recompute/least_recompute.h"
+
+namespace evenkeel::planner {
+
+// Boundaries are chain positions: stage s runs [b[s], b[s+1]), b[0] = 0, b[P] = size of the chain.
+// Every stage holds at least one transformer layer, and the layers that are no transformer layers
+// lie with a neighbour.
+class Segments {
+ public:
+  // P stages and m packs per rank. constraints.stage_layers (may be empty) fixes the transformer
+  // layers of each stage; the patch embedding then joins the first, the projector the last encoder
+  // layer, the token embedding the first decoder layer, the head the last. Job and profile must
+  // outlive it.
+  Segments(const Job& job, const LayerProfile& profile, const Parallelism& p,
+           int64_t micro_batches);
+
+  int64_t stages() const { return stages_; }
+  int64_t size() const { return size_; }
+  // Begins that a stage can have: every stage in front and behind takes a layer at least. Below 1:
+  // too many stages.
+  int64_t window() const { return size_ - stages_ + 1; }
+  // Segments of all stages.
+  int64_t count() const { return window() < 1 ? 0 : stages_ * (window() * (window() + 1) / 2); }
+
+  bool Allowed(int64_t s, int64_t i, int64_t j) const;
+  // Least recompute of [i, j) as stage s under the job's policy; nullopt: it does not fit. REQUIRES
+  // Allowed(s, i, j).
+  std::optional<RecomputeChoice> Recompute(int64_t s, int64_t i, int64_t j) const {
+    return LeastRecompute(profile_, Counts(i, j), InFlight(s), allocatable_,
+                          job_.constraints.recompute);
+  }
+  // Layers by kind in [i, j).
+  KindCounts Counts(int64_t i, int64_t j) const;
+  // Forward and backward of one mean pack through the first i layers, ns.
+  int64_t WorkBefore(int64_t i) const { return prefix_ns_[static_cast<size_t>(i)]; }
+  int64_t InFlight(int64_t s) const { return std::min(micro_batches_, stages_ - s); }
+  // p2p of one pack from stage s to s + 1 where the chain is cut at j, ns; 0 behind the last stage.
+  int64_t SendTime(int64_t s, int64_t j) const;
+
+  const Job& job() const { return job_; }
+  const LayerProfile& profile() const { return profile_; }
+  const Parallelism& parallelism() const { return p_; }
+  int64_t micro_batches() const { return micro_batches_; }
+
+ private:
+  int64_t Transformers(int64_t i, int64_t j) const;
+  void FixBoundaries(const std::vector<int64_t>& stage_layers);
+
+  const Job& job_;
+  const LayerProfile& profile_;
+  const Network network_;
+  const Parallelism p_;
+  const int64_t micro_batches_;
+  const int64_t stages_;
+  const int64_t size_;
+  const int64_t allocatable_;              // bytes of one GPU
+  std::vector<KindCounts> prefix_;         // layers by kind before each position
+  std::vector<int64_t> prefix_ns_;         // forward + backward before each position
+  std::vector<int64_t> fixed_boundaries_;  // empty: free
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PARTITION_SEGMENTS_H_

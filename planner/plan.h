@@ -1,0 +1,222 @@
+// The planner's output. Times are nanoseconds, sizes are bytes, both per GPU unless said otherwise.
+#ifndef EVENKEEL_PLANNER_PLAN_H_
+#define EVENKEEL_PLANNER_PLAN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/job.h"
+
+namespace evenkeel::planner {
+
+// One number for what MakePlan computes: bump it whenever any plan changes.
+inline constexpr int64_t kPlannerRevision = 2;
+
+// What a pipeline is cut into. Encoder, dense and MoE layers are transformer layers and can be
+// recomputed.
+enum class LayerKind {
+  kPatchEmbedding,
+  kEncoder,
+  kProjector,
+  kTokenEmbedding,
+  kDense,
+  kMoe,
+  kHead
+};
+inline constexpr int kLayerKinds = 7;
+inline bool IsTransformerLayer(LayerKind kind) {
+  return kind == LayerKind::kEncoder || kind == LayerKind::kDense || kind == LayerKind::kMoe;
+}
+
+struct Parallelism {
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  int64_t data = 1;
+  friend bool operator==(const Parallelism&, const Parallelism&) = default;
+};
+
+// How the data loader makes micro-batches ("packs"), and what comes of it on a stated sample of the
+// dataset.
+struct BatchRule {
+  int64_t unit_cap = 0;     // Qv
+  int64_t token_cap = 0;    // Qt
+  int64_t keep_units = 0;   // Qv': a pack is kept if it has at least so many units ...
+  int64_t keep_tokens = 0;  // Qt': ... or at least so many tokens
+  int64_t iterations = 0;   // T
+  uint64_t seed = 0;
+  bool caps_derived = false;  // unit_cap or token_cap came from the data, not from the request
+  int64_t sampled = 0;        // samples drawn from the histogram to predict what follows
+  int64_t oversize_samples =
+      0;  // of the dataset: exceed a cap alone and travel in a pack of their own
+  double samples_per_pack = 0;             // AVE-BS
+  int64_t packs = 0;                       // of the whole dataset, predicted
+  double mean_units = 0, mean_tokens = 0;  // per pack
+  double pad_ratio = 0;                    // 0: packs are laid end to end
+  double dist_ratio_units = 0,
+         dist_ratio_tokens = 0;     // over the data-parallel ranks, packs dealt at random
+  double dist_ratio_attention = 0;  // the same form over the sum of squared sample lengths
+};
+
+struct MemoryParts {
+  int64_t weights = 0;
+  int64_t gradients = 0;
+  int64_t optimizer = 0;
+  int64_t activations = 0;  // of all micro-batches in flight
+  int64_t workspace =
+      0;  // largest transient: a layer being recomputed, or logits and their gradient
+  int64_t communication = 0;      // NCCL buffers and pipeline send/receive buffers
+  int64_t framework = 0;          // CUDA context and libraries
+  int64_t allocator_reserve = 0;  // reserved above allocated by the caching allocator
+  int64_t total() const {
+    return weights + gradients + optimizer + activations + workspace + communication + framework +
+           allocator_reserve;
+  }
+};
+
+// A run of equal layers on one stage; `recomputed` of them are recomputed in the backward pass.
+struct LayerGroup {
+  LayerKind kind = LayerKind::kDense;
+  int64_t first = 0;  // index among the layers of its kind's component (encoder, or language model)
+  int64_t count = 0;
+  int64_t recomputed = 0;
+};
+
+struct StagePlan {
+  std::vector<LayerGroup> layers;
+  int64_t forward_ns = 0;    // one mean micro-batch, tensor-parallel communication included
+  int64_t backward_ns = 0;   // likewise, without recompute
+  int64_t recompute_ns = 0;  // forward passes repeated in the backward pass
+  int64_t send_ns = 0;  // p2p of one micro-batch to the next stage, one way; 0 on the last stage
+  int64_t send_bytes = 0;
+  int64_t in_flight = 0;   // micro-batches whose activations are held at once
+  int64_t parameters = 0;  // on one GPU of the stage
+  MemoryParts memory;
+  int64_t capacity_bytes = 0;  // of one GPU, less what was asked to be kept free
+  int64_t free_bytes() const { return capacity_bytes - memory.total(); }
+};
+
+// Parts of one optimizer step as the mean over all pipeline stages: they sum to `total`.
+struct StepTime {
+  int64_t encoder_compute_ns = 0;   // forward + backward, without communication
+  int64_t language_compute_ns = 0;  // embedding, decoder layers, head and loss
+  int64_t recompute_ns = 0;
+  int64_t tensor_communication_ns = 0;
+  int64_t pipeline_bubble_ns = 0;  // idle in the pipeline with mean micro-batches, p2p included
+  int64_t imbalance_ns = 0;  // what the real spread of micro-batches adds: waiting for the slowest
+  int64_t data_sync_ns = 0;  // gradient reduction and, with ZeRO-1, parameter gathering
+  int64_t optimizer_ns = 0;
+  int64_t total_ns = 0;
+};
+
+struct Prediction {
+  StepTime step;
+  int64_t micro_batches = 0;    // per data-parallel rank and step
+  int64_t steps_per_epoch = 0;  // the last one may be holed: some rank lacks a pack
+  int64_t holed_steps = 0;      // per epoch: 0 or 1
+  double samples_per_step = 0;
+  int64_t epoch_ns = 0;
+  double gpu_days = 0;               // all epochs
+  double cost = 0;                   // GPU hours x price; 0 where no price was given
+  double mfu = 0;                    // model FLOPs of the step (no recompute) over peak
+  double llm_tokens_per_second = 0;  // whole job
+  double bubble_ratio = 0;           // idle share of the pipeline with mean micro-batches
+};
+
+// One rung from the unbalanced start to the plan. Each is simulated with its own spread of
+// micro-batches.
+struct LadderRung {
+  std::string name;
+  bool fits = true;
+  double gpu_days = 0;
+  int64_t step_ns = 0;
+  double pad_ratio = 0, dist_ratio_units = 0, dist_ratio_tokens = 0;
+};
+
+// kWorkLimit: what was not searched still counts in the lower bound.
+enum class SearchEnd { kExhausted, kWorkLimit };
+
+// How good the plan is. All times are per optimizer step of exactly the requested global batch,
+// data sync and optimizer included, with mean packs.
+struct Proof {
+  int64_t step_ns = 0;              // this plan, simulated
+  int64_t lower_bound_ns = 0;       // no plan of the space has a faster 1F1B
+  double gap = 0;                   // step / lower_bound - 1
+  int64_t plan_lower_bound_ns = 0;  // no 1F1B of this plan's stages is faster
+  // The closed form (m - 1) max_s T_s + sum_s T_s, T_s = stage time with recompute and p2p, without
+  // data sync and optimizer: this plan's value, and the least of all partitions and recompute
+  // counts under this plan's parallelism.
+  int64_t closed_form_ns = 0;
+  int64_t closed_form_optimum_ns = 0;
+  SearchEnd end = SearchEnd::kExhausted;
+  int64_t parallelisms = 0;             // considered
+  int64_t parallelisms_pruned = 0;      // dismissed by a bound without a search
+  int64_t parallelisms_unfit = 0;       // do not fit in memory
+  int64_t parallelisms_unsearched = 0;  // left when the work limit was reached
+  int64_t partitions_examined = 0;      // states of the dynamic programme
+};
+
+struct Alternative {
+  Parallelism parallelism;
+  std::vector<int64_t> stage_layers;
+  int64_t step_ns = 0;
+  double samples_per_step = 0;  // packs are whole: it may differ from the plan's
+  double gpu_days = 0;
+  int64_t least_free_bytes = 0;
+};
+
+enum class RemedyKind {
+  kMoreGpus,
+  kSmallerCaps,
+  kAllowRecompute,
+  kShardOptimizer,
+  kFreeDegrees,
+  kLargerGpu
+};
+
+// A change under which the job fits, tried out by planning it.
+struct Remedy {
+  RemedyKind kind;
+  std::string text;  // for a person: what to change, from what to what
+  int64_t gpu_count = 0;
+  int64_t unit_cap = 0;
+  int64_t token_cap = 0;
+  std::string gpu;
+};
+
+// Why nothing fits: the parallelism that comes nearest and its worst stage.
+struct Misfit {
+  Parallelism parallelism;
+  int64_t stage = 0;
+  std::vector<LayerGroup> layers;
+  MemoryParts memory;
+  int64_t capacity_bytes = 0;
+  int64_t short_bytes = 0;
+  std::vector<Remedy> remedies;  // nearest first; empty: none of those tried helps
+};
+
+// Where each rank sits: rank = tensor + T (data + D pipeline) (Megatron's order tp-dp-pp).
+struct Placement {
+  int64_t gpus_per_node = 0;
+  int64_t nodes = 0;
+  bool pipeline_neighbours_cross_nodes = false;
+};
+
+struct Plan {
+  bool fits = false;
+  std::vector<FigureBasis> figures;  // the job's, and those of the cost model
+
+  BatchRule batch_rule;
+  Parallelism parallelism;
+  std::vector<StagePlan> stages;
+  Prediction prediction;
+  std::vector<LadderRung> ladder;
+  Proof proof;
+  std::vector<Alternative> alternatives;
+  Placement placement;
+  Misfit misfit;  // only where !fits
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PLAN_H_

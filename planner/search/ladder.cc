@@ -1,0 +1,130 @@
+#include "planner/search/ladder.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planner/base/integers.h"
+#include "planner/cost/memory.h"
+#include "planner/packing/sample.h"
+#include "planner/search/refine.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kNsPerDay = 86400e9;
+
+// Every recomputable layer of each stage.
+std::vector<KindCounts> RecomputeAll(const LayerProfile& profile,
+                                     const std::vector<int64_t>& boundaries) {
+  std::vector<KindCounts> all(boundaries.size() - 1);
+  for (size_t s = 0; s + 1 < boundaries.size(); ++s) {
+    for (int64_t i = boundaries[s]; i < boundaries[s + 1]; ++i) {
+      if (profile.at(i).recomputable)
+        ++all[s][static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
+    }
+  }
+  return all;
+}
+
+bool Fits(const Job& job, const LayerProfile& profile, const Candidate& c) {
+  const int64_t allocatable = AllocatableBytes(job.cluster),
+                stages = static_cast<int64_t>(c.stages.size());
+  for (int64_t s = 0; s < stages; ++s) {
+    const StageWork& stage = c.stages[static_cast<size_t>(s)];
+    const int64_t in_flight = std::min(c.micro_batches, stages - s);
+    if (MemoryOf(profile, stage.counts, stage.recomputed, in_flight).allocated() > allocatable)
+      return false;
+  }
+  return true;
+}
+
+struct Rungs {
+  const Job& job;
+  const Batching& batching;
+  const Candidate& plan;
+
+  double PackedMicroBatches() const { return static_cast<double>(batching.rule.packs); }
+  double BaselineMicroBatches() const {
+    return static_cast<double>(SampleCount(job.dataset)) /
+           static_cast<double>(batching.baseline_samples);
+  }
+
+  LadderRung Make(const char* name, const LayerProfile& profile, const Candidate& c,
+                  const std::vector<PackShape>& packs, double micro_batch_count,
+                  double pad_ratio) const {
+    const DistRatios dist = DealAtRandom(packs, c.parallelism.data, c.micro_batches);
+    return {.name = name,
+            .fits = Fits(job, profile, c),
+            .gpu_days = GpuDays(job, c.step.total_ns(), micro_batch_count, c),
+            .step_ns = c.step.total_ns(),
+            .pad_ratio = pad_ratio,
+            .dist_ratio_units = dist.units,
+            .dist_ratio_tokens = dist.tokens};
+  }
+
+  // Stages equal by parameters, everything recomputed.
+  Candidate Unbalanced(const LayerProfile& profile, const std::vector<PackShape>& packs) const {
+    const std::vector<int64_t> split = SplitByParameters(profile, plan.parallelism.pipeline);
+    return Evaluate(job, profile, plan.parallelism, plan.micro_batches, split,
+                    RecomputeAll(profile, split), packs);
+  }
+};
+
+}  // namespace
+
+double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
+               const Candidate& candidate) {
+  const int64_t per_step = candidate.micro_batches * candidate.parallelism.data;
+  const int64_t steps = CeilDivide(static_cast<int64_t>(std::ceil(micro_batch_count)), per_step);
+  return static_cast<double>(step_ns) * static_cast<double>(steps) *
+         static_cast<double>(job.training.epochs) * static_cast<double>(job.cluster.gpu_count) /
+         kNsPerDay;
+}
+
+std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, const Candidate& plan,
+                                   const std::function<bool()>& stop) {
+  const auto stopped = [&] { return stop && stop(); };
+  const Rungs rungs{job, batching, plan};
+  PackShape widest = batching.baseline.front();
+  for (const PackShape& p : batching.baseline) {
+    widest.units = std::max(widest.units, p.units);
+    widest.tokens = std::max(widest.tokens, p.tokens);
+  }
+  std::vector<LadderRung> ladder;
+  const LayerProfile padded =
+      BuildLayerProfile(job, plan.parallelism, batching.baseline_mean, widest);
+  ladder.push_back(rungs.Make("baseline", padded, rungs.Unbalanced(padded, batching.baseline),
+                              batching.baseline, rungs.BaselineMicroBatches(),
+                              batching.baseline_pad_ratio));
+  if (stopped()) return ladder;
+
+  const LayerProfile profile =
+      BuildLayerProfile(job, plan.parallelism, batching.mean, batching.largest);
+  const double packs = rungs.PackedMicroBatches();
+  const Candidate unbalanced = rungs.Unbalanced(profile, batching.packs);
+  ladder.push_back(rungs.Make("+ data balance", profile, unbalanced, batching.packs, packs, 0));
+  if (stopped()) return ladder;
+
+  // The best partition if all is recomputed, memory aside where even that does not fit.
+  Job recompute_all = job;
+  recompute_all.constraints.recompute = RecomputePolicy::kFull;
+  const SegmentTable table(recompute_all, profile, plan.parallelism, plan.micro_batches, stop);
+  if (!table.complete()) return ladder;
+  const PartitionSearch found = FindPartition(table, plan.micro_batches, stop);
+  if (found.stopped) return ladder;
+  const std::vector<int64_t>& boundaries = found.best ? found.best->boundaries : plan.boundaries;
+  Candidate balanced = Evaluate(recompute_all, profile, plan.parallelism, plan.micro_batches,
+                                boundaries, RecomputeAll(profile, boundaries), batching.packs);
+  if (found.best) {
+    RefineByMeanPacks(table, balanced, stop);
+    balanced.step =
+        SimulateStep(job, plan.parallelism, balanced.stages, plan.micro_batches, batching.packs);
+  }
+  const bool better = balanced.step.total_ns() < unbalanced.step.total_ns();
+  ladder.push_back(rungs.Make("+ model balance", profile, better ? balanced : unbalanced,
+                              batching.packs, packs, 0));
+  ladder.push_back(rungs.Make("+ memory balance", profile, plan, batching.packs, packs, 0));
+  return ladder;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,32 @@
+// From unbalanced training to the plan, one change at a time (OmniBal's table 7), and why nothing
+// fits where it does not.
+#ifndef EVENKEEL_PLANNER_SEARCH_LADDER_H_
+#define EVENKEEL_PLANNER_SEARCH_LADDER_H_
+
+#include <functional>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/plan.h"
+#include "planner/search/search.h"
+
+namespace evenkeel::planner {
+
+// "baseline": random micro-batches padded to the longest, stages equal by parameters, every layer
+// recomputed.
+// "+ data balance": packs by the rule. "+ model balance": our partition under full recompute. "+
+// memory balance": the plan. All with the plan's parallelism. Cost is of the whole dataset and all
+// epochs.
+// Incomplete where `stop` says so.
+std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, const Candidate& plan,
+                                   const std::function<bool()>& stop);
+
+// GPUs x days for all epochs if a step of m x D micro-batches takes `step_ns` and the data makes
+// `micro_batch_count`; the last, holed step of an epoch takes as long as the others.
+double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
+               const Candidate& candidate);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_LADDER_H_

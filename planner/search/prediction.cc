@@ -1,0 +1,81 @@
+#include "planner/search/prediction.h"
+
+#include "planner/base/integers.h"
+#include "planner/search/ladder.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+constexpr double kHoursPerDay = 24;
+
+bool OfEncoder(LayerKind kind) {
+  return kind == LayerKind::kPatchEmbedding || kind == LayerKind::kEncoder ||
+         kind == LayerKind::kProjector;
+}
+
+// Mean over stages of m packs, by part; the bubble is what the pipeline lasts beyond it.
+StepTime MakeStepTime(const Batching& batching, const LayerProfile& profile, const Candidate& c) {
+  StepTime t;
+  const int64_t m = c.micro_batches, stages = c.parallelism.pipeline;
+  int64_t busy = 0, recompute = 0;
+  for (const StageWork& s : c.stages) {
+    busy += s.forward_ns + s.backward_ns;
+    recompute += s.recompute_ns;
+  }
+  int64_t encoder = 0, communication = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    const int64_t sent = Nearest(layer.forward_communication.at(batching.mean)) +
+                         Nearest(layer.backward_communication.at(batching.mean));
+    communication += sent;
+    if (OfEncoder(layer.kind)) encoder += layer.forward_ns + layer.backward_ns - sent;
+  }
+  const int64_t mean_busy = m * busy / stages;
+  t.encoder_compute_ns = m * encoder / stages;
+  t.tensor_communication_ns = m * communication / stages;
+  t.language_compute_ns = mean_busy - t.encoder_compute_ns - t.tensor_communication_ns;
+  t.recompute_ns = m * recompute / stages;
+  t.pipeline_bubble_ns = c.step.pipeline_ns - mean_busy - t.recompute_ns;
+  t.imbalance_ns = c.step.imbalance_ns;
+  t.data_sync_ns = c.step.data_sync_ns;
+  t.optimizer_ns = c.step.optimizer_ns;
+  t.total_ns = c.step.total_ns();
+  return t;
+}
+
+double ModelFlopsPerPack(const Batching& batching, const LayerProfile& profile) {
+  double flops = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    flops += layer.forward_flops.at(batching.mean) *
+             (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
+  }
+  return flops;
+}
+
+}  // namespace
+
+Prediction Predict(const Job& job, const Batching& batching, const LayerProfile& profile,
+                   const Candidate& c) {
+  Prediction p;
+  p.step = MakeStepTime(batching, profile, c);
+  p.micro_batches = c.micro_batches;
+  const int64_t packs = c.micro_batches * c.parallelism.data;
+  const double step_seconds = static_cast<double>(p.step.total_ns) / kNsPerSecond;
+  p.steps_per_epoch = CeilDivide(batching.rule.packs, packs);
+  p.holed_steps = batching.rule.packs % packs == 0 ? 0 : 1;
+  p.samples_per_step = static_cast<double>(packs) * batching.rule.samples_per_pack;
+  p.epoch_ns = CappedProduct(p.steps_per_epoch, p.step.total_ns);
+  p.gpu_days = GpuDays(job, p.step.total_ns, static_cast<double>(batching.rule.packs), c);
+  p.cost = p.gpu_days * kHoursPerDay * job.cluster.price_per_gpu_hour;
+  const double flops = ModelFlopsPerPack(batching, profile) * static_cast<double>(packs);
+  p.mfu = flops / (step_seconds * static_cast<double>(job.cluster.gpu_count) *
+                   job.cluster.gpu.dense_16bit_flops);
+  p.llm_tokens_per_second = batching.mean.tokens * static_cast<double>(packs) / step_seconds;
+  const int64_t worked = c.step.pipeline_ns - p.step.pipeline_bubble_ns;
+  p.bubble_ratio = 1 - static_cast<double>(worked) / static_cast<double>(c.step.pipeline_ns);
+  return p;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,18 @@
+// What to expect of a candidate: step time by part, epoch, GPU-days, utilisation.
+#ifndef EVENKEEL_PLANNER_SEARCH_PREDICTION_H_
+#define EVENKEEL_PLANNER_SEARCH_PREDICTION_H_
+
+#include "planner/cost/layer_profile.h"
+#include "planner/job.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/plan.h"
+#include "planner/search/search.h"
+
+namespace evenkeel::planner {
+
+Prediction Predict(const Job& job, const Batching& batching, const LayerProfile& profile,
+                   const Candidate& candidate);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_PREDICTION_H_

@@ -1,0 +1,111 @@
+#include "planner/search/refine.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kMoves[] = {-1, 1, -2, 2, -3, 3};
+constexpr int64_t kMeanEventsAtMost = 200000;  // simulated forwards, some 10 ms
+constexpr int64_t kRealMovesAtMost = 32;
+constexpr int64_t kRealEvents = 30000;  // per move: all compare the same packs
+
+// Smaller is better.
+using Quality = std::tuple<int64_t, int64_t, double>;
+
+class Refiner {
+ public:
+  Refiner(const Segments& segments, Candidate& candidate, const std::function<bool()>& stop)
+      : segments_(segments), candidate_(candidate), stop_(stop) {}
+
+  // First improvement, boundary by boundary, until none helps or `moves` are spent.
+  template <typename Measure>
+  void Run(int64_t moves, Measure measure) {
+    Quality best = measure(candidate_.stages);
+    for (bool improved = true; improved;) {
+      improved = false;
+      for (size_t b = 1; b + 1 < candidate_.boundaries.size(); ++b) {
+        for (const int64_t move : kMoves) {
+          if (moves <= 0 || (stop_ && stop_())) return;
+          const std::optional<Candidate> moved = Moved(b, move);
+          if (!moved) continue;
+          --moves;
+          const Quality quality = measure(moved->stages);
+          if (!(quality < best)) continue;
+          best = quality;
+          candidate_ = *moved;
+          improved = true;
+        }
+      }
+    }
+  }
+
+  Quality Tie(int64_t total_ns, const std::vector<StageWork>& stages) const {
+    int64_t slowest = 0;
+    double uneven = 0;
+    for (const StageWork& s : stages) {
+      const int64_t time = s.forward_ns + s.backward_ns + s.recompute_ns;
+      slowest = std::max(slowest, time);
+      uneven += static_cast<double>(time) * static_cast<double>(time);
+    }
+    return {total_ns, slowest, uneven};
+  }
+
+ private:
+  std::optional<Candidate> Moved(size_t b, int64_t move) const {
+    Candidate moved = candidate_;
+    std::vector<int64_t>& boundaries = moved.boundaries;
+    boundaries[b] += move;
+    if (boundaries[b] <= boundaries[b - 1] || boundaries[b] >= boundaries[b + 1])
+      return std::nullopt;
+    for (const size_t s : {b - 1, b}) {
+      const int64_t stage = static_cast<int64_t>(s);
+      if (!segments_.Allowed(stage, boundaries[s], boundaries[s + 1])) return std::nullopt;
+      const auto choice = segments_.Recompute(stage, boundaries[s], boundaries[s + 1]);
+      if (!choice) return std::nullopt;
+      moved.recomputed[s] = choice->recomputed;
+    }
+    moved.stages = StageWorks(segments_.job(), segments_.profile(), moved.parallelism, boundaries,
+                              moved.recomputed);
+    return moved;
+  }
+
+  const Segments& segments_;
+  Candidate& candidate_;
+  const std::function<bool()>& stop_;
+};
+
+}  // namespace
+
+void RefineByMeanPacks(const Segments& segments, Candidate& candidate,
+                       const std::function<bool()>& stop) {
+  const Job& job = segments.job();
+  Refiner refiner(segments, candidate, stop);
+  const int64_t events = candidate.micro_batches * static_cast<int64_t>(candidate.stages.size());
+  refiner.Run(kMeanEventsAtMost / events, [&](const std::vector<StageWork>& stages) {
+    const int64_t total = SimulateMeanPacks(stages, candidate.micro_batches) +
+                          DataSyncTime(job, candidate.parallelism, stages) +
+                          OptimizerTime(job, candidate.parallelism, stages);
+    return refiner.Tie(total, stages);
+  });
+}
+
+void RefineByRealPacks(const Segments& segments, const std::vector<PackShape>& packs,
+                       Candidate& candidate, const std::function<bool()>& stop) {
+  if (candidate.step.imbalance_ns == 0) return;  // then mean packs are all there is
+  const Candidate before = candidate;
+  Refiner refiner(segments, candidate, stop);
+  const auto simulate = [&](const std::vector<StageWork>& stages, int64_t events) {
+    return SimulateStep(segments.job(), candidate.parallelism, stages, candidate.micro_batches,
+                        packs, events);
+  };
+  refiner.Run(kRealMovesAtMost, [&](const std::vector<StageWork>& stages) {
+    return refiner.Tie(simulate(stages, kRealEvents).total_ns(), stages);
+  });
+  candidate.step = simulate(candidate.stages, kEventsAtMost);
+  if (candidate.step.total_ns() > before.step.total_ns()) candidate = before;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,27 @@
+// A candidate written out as stages for the plan.
+#ifndef EVENKEEL_PLANNER_SEARCH_STAGE_PLANS_H_
+#define EVENKEEL_PLANNER_SEARCH_STAGE_PLANS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/job.h"
+#include "planner/plan.h"
+#include "planner/search/search.h"
+
+namespace evenkeel::planner {
+
+// Runs of equal layers in [begin, end), with `recomputed[k]` of each kind.
+std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, int64_t end,
+                                    const KindCounts& recomputed);
+
+MemoryParts MemoryPartsOf(const LayerProfile& profile, const KindCounts& counts,
+                          const KindCounts& recomputed, int64_t in_flight);
+
+std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile,
+                                  const Candidate& candidate);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_STAGE_PLANS_H_

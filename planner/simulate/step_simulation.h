@@ -1,0 +1,64 @@
+// One optimizer step of a partitioned model, simulated with mean packs and with the real spread of
+// packs.
+#ifndef EVENKEEL_PLANNER_SIMULATE_STEP_SIMULATION_H_
+#define EVENKEEL_PLANNER_SIMULATE_STEP_SIMULATION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/job.h"
+#include "planner/plan.h"
+#include "planner/recompute/least_recompute.h"
+
+namespace evenkeel::planner {
+
+// A stage as far as time goes.
+struct StageWork {
+  KindCounts counts{};
+  KindCounts recomputed{};
+  int64_t forward_ns = 0;   // mean pack, communication included
+  int64_t backward_ns = 0;  // without recompute
+  int64_t recompute_ns = 0;
+  int64_t send_ns = 0;
+  int64_t send_bytes = 0;
+  PackCost forward, backward;  // of any pack; backward with recompute
+  int64_t parameters = 0;
+  int64_t gradient_bytes = 0, trained_weight_bytes = 0, trained_parameters = 0;
+};
+
+// Stages of a partition, each with the recompute given.
+std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
+                                  const std::vector<int64_t>& boundaries,
+                                  const std::vector<KindCounts>& recomputed);
+
+struct SimulatedStep {
+  int64_t pipeline_ns = 0;  // mean packs: until the last backward
+  int64_t imbalance_ns =
+      0;  // added by the spread: mean over steps of the slowest rank, less pipeline_ns; >= 0
+  int64_t data_sync_ns = 0;  // of the stage that takes longest
+  int64_t optimizer_ns = 0;
+  int64_t total_ns() const { return pipeline_ns + imbalance_ns + data_sync_ns + optimizer_ns; }
+};
+
+// Forwards that a simulation of all ranks, stages and steps goes through at most: some 10 ms of
+// work.
+inline constexpr int64_t kEventsAtMost = 400000;
+
+// Packs are dealt in their order to steps of D ranks x m packs, as many whole steps as `events`
+// forwards allow. A pack without units still costs one dummy unit where the model has an
+// encoder.
+SimulatedStep SimulateStep(const Job& job, const Parallelism& p,
+                           const std::vector<StageWork>& stages, int64_t micro_batches,
+                           const std::vector<PackShape>& packs, int64_t events = kEventsAtMost);
+
+// Until the last backward of a step of equal, mean packs, ns.
+int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches);
+
+// Data sync and optimizer of the slowest stage, ns.
+int64_t DataSyncTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages);
+int64_t OptimizerTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SIMULATE_STEP_SIMULATION_H_
