@@ -1,0 +1,180 @@
+#include "server/convert/catalog_to_proto.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "evenkeel/v1/catalog.pb.h"
+#include "planner/catalog/catalog.h"
+#include "planner/cost/gpu_rates.h"
+#include "server/convert/checks.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr IntRange kPageSizes = {0, 1000};
+constexpr int64_t kMaxViolations = 100;
+
+std::string LowerCase(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+// A token is the catalogue's version and the index of the page's first entry: "2026.11.2/40".
+// Another release has another list, so it refuses the token.
+std::string TokenFor(size_t index) {
+  return std::string(planner::kCatalogVersion) + "/" + std::to_string(index);
+}
+
+bool ReadToken(std::string_view token, size_t* index) {
+  const std::string prefix = std::string(planner::kCatalogVersion) + "/";
+  if (!token.starts_with(prefix)) return false;
+  token.remove_prefix(prefix.size());
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), *index);
+  return error == std::errc() && end == token.data() + token.size() && *index > 0;
+}
+
+// Moves the page that the request asks for, of those entries that pass its filter, into `*page`.
+template <typename Request, typename Entry, typename Page, typename Response>
+std::vector<Violation> FillPage(const Request& request, std::vector<Entry> entries, Page* page,
+                                Response* response) {
+  ViolationSink sink(kMaxViolations);
+  CheckText(sink, FieldPath("filter"), request.filter());
+  const int64_t size =
+      CheckIntOr(sink, FieldPath("page_size"), request.page_size(), kPageSizes, kPageSizes.max);
+  size_t first = 0;
+  if (!request.page_token().empty() && !ReadToken(request.page_token(), &first)) {
+    sink.Add(FieldPath("page_token"), "must be a next_page_token of catalogue " +
+                                          std::string(planner::kCatalogVersion) +
+                                          ", or unset, but is " + Quoted(request.page_token()));
+  }
+  if (sink.count() > 0) return sink.Take();
+
+  const std::string filter = LowerCase(request.filter());
+  std::erase_if(entries, [&](const Entry& entry) {
+    const auto matches = [&](const std::string& name) {
+      return name.find(filter) != std::string::npos;
+    };
+    return !matches(entry.name()) &&
+           std::none_of(entry.aliases().begin(), entry.aliases().end(), matches);
+  });
+  const size_t end = std::min(entries.size(), first + static_cast<size_t>(size));
+  for (size_t i = first; i < end; ++i) *page->Add() = std::move(entries[i]);
+  if (end < entries.size()) response->set_next_page_token(TokenFor(end));
+  response->set_catalog_version(std::string(planner::kCatalogVersion));
+  return {};
+}
+
+template <typename Entry, typename Message>
+void FillNames(const Entry& entry, Message* out) {
+  out->set_name(entry.spec.name);
+  for (const std::string& alias : entry.aliases) out->add_aliases(alias);
+  out->set_source(entry.source);
+}
+
+v1::CatalogModel ModelOf(const planner::VisionLanguageEntry& entry) {
+  const planner::ModelSpec& spec = entry.spec;
+  const planner::LanguageModel& llm = spec.language_model;
+  v1::CatalogModel out;
+  FillNames(entry, &out);
+  out.set_kind(v1::MODEL_KIND_VISION_LANGUAGE);
+  out.set_plannable(!spec.towers[0].encoder.native_resolution);
+  out.set_layers(static_cast<int32_t>(spec.towers[0].encoder.layers + llm.layers));
+  out.set_hidden_size(static_cast<int32_t>(llm.hidden));
+  const int64_t parameters = planner::CountParameters(spec);
+  out.set_parameter_count(parameters);
+  out.set_active_parameter_count(parameters - planner::CountParameters(llm) +
+                                 planner::CountActiveParameters(llm));
+  out.set_llm_tokens_per_unit(static_cast<int32_t>(spec.towers[0].encoder.llm_tokens_per_unit));
+  out.add_components(entry.encoder);
+  out.add_components(entry.language_model);
+  return out;
+}
+
+template <typename Entry>
+v1::CatalogModel ComponentOf(const Entry& entry, v1::ModelKind kind, int64_t active_parameters) {
+  v1::CatalogModel out;
+  FillNames(entry, &out);
+  out.set_kind(kind);
+  out.set_layers(static_cast<int32_t>(entry.spec.layers));
+  out.set_hidden_size(static_cast<int32_t>(entry.spec.hidden));
+  out.set_parameter_count(planner::CountParameters(entry.spec));
+  out.set_active_parameter_count(active_parameters);
+  out.set_published_parameter_count(entry.published_parameters);
+  return out;
+}
+
+v1::CatalogModel ModelOf(const planner::LanguageModelEntry& entry) {
+  v1::CatalogModel out =
+      ComponentOf(entry, v1::MODEL_KIND_LANGUAGE, planner::CountActiveParameters(entry.spec));
+  out.set_plannable(true);
+  return out;
+}
+
+v1::CatalogModel ModelOf(const planner::EncoderEntry& entry) {
+  v1::CatalogModel out =
+      ComponentOf(entry, v1::MODEL_KIND_ENCODER, planner::CountParameters(entry.spec));
+  out.set_plannable(!entry.spec.native_resolution);
+  out.set_llm_tokens_per_unit(static_cast<int32_t>(entry.spec.llm_tokens_per_unit));
+  return out;
+}
+
+v1::CatalogGpu GpuOf(const planner::GpuEntry& entry) {
+  const planner::GpuSpec& spec = entry.spec;
+  v1::CatalogGpu out;
+  FillNames(entry, &out);
+  out.set_vendor(entry.vendor);
+  out.set_dense_16bit_flops_per_second(spec.dense_16bit_flops);
+  out.set_best_measured_16bit_flops_per_second(spec.best_measured_16bit_flops);
+  out.set_memory_bytes(spec.memory_bytes);
+  out.set_memory_bytes_per_second(spec.hbm_bytes_per_second);
+  out.set_scaleup_bytes_per_second(spec.scaleup_bytes_per_second);
+  out.set_pcie_bytes_per_second(spec.pcie_bytes_per_second);
+  const planner::Basis basis = planner::RatesOf(spec).basis;
+  out.set_measured_kernels(basis == planner::Basis::kFitted || basis == planner::Basis::kMeasured);
+  out.set_uncertain(entry.uncertain);
+  out.set_bfloat16(spec.bfloat16);
+  out.set_scaleup_pairs_only(spec.scaleup_pairs_only);
+  return out;
+}
+
+std::vector<v1::CatalogModel> AllModels() {
+  std::vector<v1::CatalogModel> models;
+  for (const auto& entry : planner::VisionLanguageModels()) models.push_back(ModelOf(entry));
+  for (const auto& entry : planner::LanguageModels()) models.push_back(ModelOf(entry));
+  for (const auto& entry : planner::Encoders()) models.push_back(ModelOf(entry));
+  std::sort(models.begin(), models.end(), [](const auto& a, const auto& b) {
+    return std::forward_as_tuple(a.kind(), a.name()) < std::forward_as_tuple(b.kind(), b.name());
+  });
+  return models;
+}
+
+std::vector<v1::CatalogGpu> AllGpus() {
+  std::vector<v1::CatalogGpu> gpus;
+  for (const auto& entry : planner::Gpus()) gpus.push_back(GpuOf(entry));
+  std::sort(gpus.begin(), gpus.end(),
+            [](const auto& a, const auto& b) { return a.name() < b.name(); });
+  return gpus;
+}
+
+}  // namespace
+
+std::vector<Violation> ListModels(const v1::ListModelsRequest& request,
+                                  v1::ListModelsResponse* out) {
+  return FillPage(request, AllModels(), out->mutable_models(), out);
+}
+
+std::vector<Violation> ListGpuTypes(const v1::ListGpuTypesRequest& request,
+                                    v1::ListGpuTypesResponse* out) {
+  return FillPage(request, AllGpus(), out->mutable_gpus(), out);
+}
+
+}  // namespace evenkeel::server

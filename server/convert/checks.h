@@ -1,0 +1,90 @@
+// Checks of single values. Each returns the value to use and adds a violation that says what would
+// be accepted. In proto3 a scalar that is not `optional` is unset when it is zero.
+#ifndef EVENKEEL_SERVER_CONVERT_CHECKS_H_
+#define EVENKEEL_SERVER_CONVERT_CHECKS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/convert/violations.h"
+
+namespace evenkeel::server {
+
+inline constexpr std::string_view kNotYet = "not yet supported in this version: ";
+inline constexpr int64_t kMaxNameBytes = 128;
+
+struct IntRange {  // inclusive
+  int64_t min = 0;
+  int64_t max = 0;
+};
+struct RealRange {  // inclusive
+  double min = 0;
+  double max = 0;
+};
+
+std::string NumberText(double value);  // shortest that reads back as the same number
+
+// A caller's text, fit to be quoted: at most 64 bytes, cut between characters, control characters
+// as '?'.
+std::string Quoted(std::string_view text);
+
+// "; nearest: a, b, c", or nothing.
+std::string NearestText(const std::vector<std::string>& names);
+
+// Zero has no meaning of its own: it is a value like the others.
+int64_t CheckInt(ViolationSink& sink, const FieldPath& field, int64_t value, IntRange range);
+double CheckReal(ViolationSink& sink, const FieldPath& field, double value, RealRange range);
+// Zero is unset, and the value is required.
+int64_t CheckRequiredInt(ViolationSink& sink, const FieldPath& field, int64_t value,
+                         IntRange range);
+double CheckRequiredReal(ViolationSink& sink, const FieldPath& field, double value,
+                         RealRange range);
+// Zero is unset and means `fallback`.
+int64_t CheckIntOr(ViolationSink& sink, const FieldPath& field, int64_t value, IntRange range,
+                   int64_t fallback);
+double CheckRealOr(ViolationSink& sink, const FieldPath& field, double value, RealRange range,
+                   double fallback);
+
+// At most `max_bytes`, without control characters (names reach logs and terminals). True if so.
+bool CheckText(ViolationSink& sink, const FieldPath& field, std::string_view text,
+               int64_t max_bytes = kMaxNameBytes);
+
+// Whether the contract knows the number; `accepted` lists what may be set.
+template <typename Enum>
+bool CheckEnum(ViolationSink& sink, const FieldPath& field, Enum value, bool (*is_known)(int),
+               std::string_view accepted) {
+  if (is_known(static_cast<int>(value))) return true;
+  sink.Add(field, "unknown value " + std::to_string(static_cast<int>(value)) +
+                      "; accepted: " + std::string(accepted));
+  return false;
+}
+
+// The violations of one list: the first bad value is reported, the others are counted. Reports when
+// it goes out of scope.
+class ListCheck {
+ public:
+  ListCheck(ViolationSink& sink, const FieldPath& parent, std::string_view name)
+      : sink_(sink), parent_(parent), name_(name) {}
+  ListCheck(const ListCheck&) = delete;
+  ListCheck& operator=(const ListCheck&) = delete;
+  ~ListCheck();
+
+  void CheckInt(int64_t index, int64_t value, IntRange range);
+  void Fail(int64_t index, std::string description);
+  bool failed() const { return failures_ > 0; }
+
+ private:
+  ViolationSink& sink_;
+  const FieldPath& parent_;
+  std::string_view name_;
+  int64_t failures_ = 0;
+  int64_t first_index_ = 0;
+  std::string first_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_CHECKS_H_

@@ -1,0 +1,132 @@
+#include "server/convert/cluster_from_proto.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "evenkeel/v1/job.pb.h"
+#include "planner/job.h"
+#include "server/convert/checks.h"
+#include "server/convert/gpu_from_proto.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr IntRange kGpus = {1, 65536};
+constexpr IntRange kGpusPerNode = {1, 1024};
+constexpr int64_t kDefaultGpusPerNode = 8;
+constexpr RealRange kIntraNodeRates = {1e8, 1e13};
+constexpr RealRange kInterNodeRates = {1e7, 1e13};
+constexpr double kDefaultInterNodeRate = 25e9;
+constexpr RealRange kPrices = {0, 1e6};
+
+std::string RateText(double bytes_per_second) {
+  return NumberText(bytes_per_second / 1e9) + " GB/s (" + NumberText(bytes_per_second * 8 / 1e9) +
+         " Gb/s) per GPU and direction";
+}
+
+// A bridge between two cards is no link between all GPUs of a node.
+bool HasScaleup(const planner::GpuSpec& gpu) {
+  return gpu.scaleup_bytes_per_second > 0 && !gpu.scaleup_pairs_only;
+}
+
+// A job smaller than a node uses part of one; a larger one uses whole nodes.
+void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
+                   planner::Cluster* cluster) {
+  const int64_t before = sink.count();
+  const FieldPath count = path.Child("gpu_count");
+  cluster->gpu_count = CheckRequiredInt(sink, count, from.gpu_count(), kGpus);
+  const int64_t per_node = CheckIntOr(sink, path.Child("gpus_per_node"), from.gpus_per_node(),
+                                      kGpusPerNode, kDefaultGpusPerNode);
+  if (sink.count() != before) return;
+  cluster->gpus_per_full_node = per_node;
+  cluster->gpus_per_node = std::min(per_node, cluster->gpu_count);
+  const int64_t rest = cluster->gpu_count % cluster->gpus_per_node;
+  if (rest == 0) return;
+  const int64_t below = cluster->gpu_count - rest;
+  const int64_t above = below + per_node;
+  sink.Add(count, "must be a multiple of gpus_per_node (" + std::to_string(per_node) +
+                      "), or less, but is " + std::to_string(cluster->gpu_count) +
+                      "; nearest: " + std::to_string(below) +
+                      (above <= kGpus.max ? ", " + std::to_string(above) : std::string()));
+}
+
+void ConvertRates(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
+                  planner::Cluster* cluster) {
+  const planner::GpuSpec& gpu = cluster->gpu;
+  cluster->intra_node_bytes_per_second = CheckRealOr(
+      sink, path.Child("intra_node_bytes_per_second"), from.intra_node_bytes_per_second(),
+      kIntraNodeRates, HasScaleup(gpu) ? gpu.scaleup_bytes_per_second : gpu.pcie_bytes_per_second);
+  cluster->inter_node_bytes_per_second =
+      CheckRealOr(sink, path.Child("inter_node_bytes_per_second"),
+                  from.inter_node_bytes_per_second(), kInterNodeRates, kDefaultInterNodeRate);
+}
+
+void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_valid,
+                    ViolationSink& sink, planner::Cluster* cluster) {
+  constexpr int64_t kLargestMemory = int64_t{1} << 42;
+  const int64_t memory = gpu_valid ? cluster->gpu.memory_bytes : kLargestMemory;
+  const int64_t most = memory / 10 * 9;
+  cluster->reserved_bytes = from.reserved_bytes();
+  if (from.reserved_bytes() < 0 || from.reserved_bytes() > most) {
+    sink.Add(path.Child("reserved_bytes"), "must be 0 to " + std::to_string(most) +
+                                               " (90% of the GPU's memory), but is " +
+                                               std::to_string(from.reserved_bytes()));
+  }
+  // Negative zero is no price either; adding zero takes its sign away.
+  cluster->price_per_gpu_hour =
+      CheckReal(sink, path.Child("price_per_gpu_hour"), from.price_per_gpu_hour(), kPrices) + 0.0;
+}
+
+// Which of the GPU type's links it is, where that is not plain.
+std::string LinkText(const planner::GpuSpec& gpu) {
+  if (gpu.scaleup_pairs_only) {
+    return ": PCIe, because " + gpu.name + " has NVLink only between the two cards of a bridge";
+  }
+  return gpu.scaleup_bytes_per_second > 0 ? "" : ": PCIe, the GPU type has no scale-up link";
+}
+
+void AddFigures(const v1::GpuPool& from, const planner::FigureBasis& peak, planner::Job* job) {
+  const planner::Cluster& cluster = job->cluster;
+  const bool of_the_type = from.intra_node_bytes_per_second() == 0;
+  const bool as_published = peak.basis == planner::Basis::kPublished && of_the_type;
+  job->figures.push_back(peak);
+  job->figures.push_back(
+      {.figure = "cluster.intra_node_bandwidth",
+       .basis = as_published ? planner::Basis::kPublished : planner::Basis::kGiven,
+       .detail = RateText(cluster.intra_node_bytes_per_second) +
+                 (of_the_type ? LinkText(cluster.gpu) : std::string())});
+  if (cluster.gpu_count == cluster.gpus_per_node) return;  // nothing crosses nodes
+  job->figures.push_back({.figure = "cluster.inter_node_bandwidth",
+                          .basis = from.inter_node_bytes_per_second() == 0
+                                       ? planner::Basis::kAssumed
+                                       : planner::Basis::kGiven,
+                          .detail = RateText(cluster.inter_node_bytes_per_second)});
+}
+
+}  // namespace
+
+bool ClusterFromProto(const v1::Cluster& from, const FieldPath& path, ViolationSink& sink,
+                      planner::Job* job) {
+  const int64_t before = sink.count();
+  if (from.pools().empty()) {
+    sink.Add(path.Child("pools"), "required: one pool, with gpu_type and gpu_count");
+    return false;
+  }
+  if (from.pools_size() > 1) {
+    sink.Add(path.Child("pools"), std::string(kNotYet) + "comparing pools; give one, not " +
+                                      std::to_string(from.pools_size()));
+  }
+  const v1::GpuPool& pool = from.pools(0);
+  const FieldPath pool_path = path.Child("pools", 0);
+  planner::FigureBasis peak;
+  const bool gpu_valid = GpuFromProto(pool, pool_path, sink, &job->cluster.gpu, &peak);
+  ConvertCounts(pool, pool_path, sink, &job->cluster);
+  ConvertRates(pool, pool_path, sink, &job->cluster);
+  ConvertReserve(pool, pool_path, gpu_valid, sink, &job->cluster);
+  if (sink.count() != before) return false;
+  AddFigures(pool, peak, job);
+  return true;
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,20 @@
+// The GPUs of a job.
+#ifndef EVENKEEL_SERVER_CONVERT_CLUSTER_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_CLUSTER_FROM_PROTO_H_
+
+#include "planner/job.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class Cluster;
+}
+
+namespace evenkeel::server {
+
+// Fills job->cluster, and says in job->figures what its rates rest on. False after violations.
+bool ClusterFromProto(const v1::Cluster& from, const FieldPath& path, ViolationSink& sink,
+                      planner::Job* job);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_CLUSTER_FROM_PROTO_H_

@@ -1,0 +1,89 @@
+#include "server/convert/component_fields.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "evenkeel/v1/job.pb.h"
+#include "planner/catalog/specs.h"
+
+namespace evenkeel::server {
+
+void ComponentFields::Required(std::string_view name, bool has, int64_t value, IntRange range,
+                               int64_t* slot) {
+  if (!has && !has_entry_) {
+    sink_.Add(path_.Child(name), "required without catalog_name: " + std::to_string(range.min) +
+                                     " to " + std::to_string(range.max));
+    return;
+  }
+  Optional(name, has, value, range, slot);
+}
+
+void ComponentFields::Optional(std::string_view name, bool has, int64_t value, IntRange range,
+                               int64_t* slot) {
+  if (!has) return;
+  CheckInt(sink_, path_.Child(name), value, range);
+  changed_ = changed_ || *slot != value;
+  *slot = value;
+}
+
+void ComponentFields::Flag(bool has, bool value, bool* slot) {
+  if (!has) return;
+  changed_ = changed_ || *slot != value;
+  *slot = value;
+}
+
+void ComponentFields::TakeNorm(v1::Norm value, planner::Norm* slot) {
+  if (!CheckEnum(sink_, path_.Child("norm"), value, v1::Norm_IsValid, "NORM_LAYER, NORM_RMS") ||
+      value == v1::NORM_UNSPECIFIED) {
+    return;
+  }
+  const planner::Norm norm =
+      value == v1::NORM_LAYER ? planner::Norm::kLayerNorm : planner::Norm::kRmsNorm;
+  changed_ = changed_ || *slot != norm;
+  *slot = norm;
+}
+
+void ComponentFields::HeadSize(bool has, int64_t value, int64_t hidden, int64_t heads,
+                               int64_t* slot) {
+  constexpr IntRange kHeadSizes = {8, 512};
+  if (has) {
+    Optional("head_size", has, value, kHeadSizes, slot);
+    return;
+  }
+  if (has_entry_ && !changed_) return;
+  if (hidden <= 0 || heads <= 0) return;  // reported where they stand
+  if (hidden % heads != 0 || hidden / heads < kHeadSizes.min || hidden / heads > kHeadSizes.max) {
+    sink_.Add(path_.Child("head_size"),
+              "required, 8 to 512: hidden_size / attention_heads = " + std::to_string(hidden) +
+                  " / " + std::to_string(heads) + " is no whole number in that range");
+    return;
+  }
+  *slot = hidden / heads;
+}
+
+std::string ComponentFields::Source(const std::string& source) const {
+  if (!has_entry_) return "given in the request";
+  return changed_ ? "given in the request, the rest from " + source : source;
+}
+
+void CheckTrainMode(v1::TrainMode mode, const FieldPath& field, ViolationSink& sink) {
+  constexpr std::string_view kAccepted = "TRAIN_MODE_FULL, TRAIN_MODE_FROZEN";
+  if (!CheckEnum(sink, field, mode, v1::TrainMode_IsValid, kAccepted)) return;
+  if (mode == v1::TRAIN_MODE_LORA) {
+    sink.Add(field, std::string(kNotYet) + "TRAIN_MODE_LORA; accepted: " + std::string(kAccepted));
+  }
+}
+
+planner::TrainMode TrainModeOr(v1::TrainMode mode, planner::TrainMode inherited) {
+  switch (mode) {
+    case v1::TRAIN_MODE_FULL:
+      return planner::TrainMode::kFull;
+    case v1::TRAIN_MODE_FROZEN:
+      return planner::TrainMode::kFrozen;
+    default:
+      return inherited;
+  }
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,53 @@
+// What the components of a model have in common: fields that override a catalogue entry, and how
+// they train.
+#ifndef EVENKEEL_SERVER_CONVERT_COMPONENT_FIELDS_H_
+#define EVENKEEL_SERVER_CONVERT_COMPONENT_FIELDS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "evenkeel/v1/job.pb.h"
+#include "planner/catalog/specs.h"
+#include "server/convert/checks.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::server {
+
+// Takes the fields of one component that the request sets; the others keep the value that is
+// already there.
+class ComponentFields {
+ public:
+  // `has_entry`: a catalogue entry was filled in before, so no field is required.
+  ComponentFields(ViolationSink& sink, const FieldPath& path, bool has_entry)
+      : sink_(sink), path_(path), has_entry_(has_entry) {}
+
+  void Required(std::string_view name, bool has, int64_t value, IntRange range, int64_t* slot);
+  void Optional(std::string_view name, bool has, int64_t value, IntRange range, int64_t* slot);
+  void Flag(bool has, bool value, bool* slot);
+  void TakeNorm(v1::Norm value, planner::Norm* slot);
+  // Without a value of its own, a head is hidden / heads wide, unless an unchanged catalogue entry
+  // says otherwise.
+  void HeadSize(bool has, int64_t value, int64_t hidden, int64_t heads, int64_t* slot);
+  void MarkChanged() { changed_ = true; }
+
+  // Whether a field differs from the catalogue entry.
+  bool changed() const { return changed_; }
+  // "given in the request", or `source` where nothing differs from it.
+  std::string Source(const std::string& source) const;
+
+ private:
+  ViolationSink& sink_;
+  const FieldPath& path_;
+  bool has_entry_;
+  bool changed_ = false;
+};
+
+// Adds a violation for adapters and for numbers that the contract does not know.
+void CheckTrainMode(v1::TrainMode mode, const FieldPath& field, ViolationSink& sink);
+// The mode, or `inherited` where it is not said.
+planner::TrainMode TrainModeOr(v1::TrainMode mode, planner::TrainMode inherited);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_COMPONENT_FIELDS_H_

@@ -1,0 +1,22 @@
+// The data of a job: its histograms as one sorted list of bins.
+#ifndef EVENKEEL_SERVER_CONVERT_DATASET_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_DATASET_FROM_PROTO_H_
+
+#include "planner/job.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class Job;
+}
+
+namespace evenkeel::server {
+
+// Fills job->dataset, with the built-in default where the request has none, and says so in
+// job->figures. `path` is that of the job. `model`: what the data must suit; nullptr after
+// violations in the model, then only the form is checked.
+void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
+                      const planner::ModelSpec* model, planner::Job* job);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_DATASET_FROM_PROTO_H_

@@ -1,0 +1,34 @@
+// An encoder that the request describes, over a catalogue entry or in full.
+#ifndef EVENKEEL_SERVER_CONVERT_ENCODER_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_ENCODER_FROM_PROTO_H_
+
+#include <cstdint>
+#include <string>
+
+#include "planner/catalog/specs.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class Encoder;
+}
+
+namespace evenkeel::server {
+
+// `spec` is filled as far as the description goes; it trains as `inherited` unless it says
+// otherwise. `published`: every dimension is the catalogue's.
+struct DescribedEncoder {
+  planner::Encoder spec;
+  bool published = false;
+  std::string source;
+};
+DescribedEncoder EncoderFromProto(const v1::Encoder& from, const FieldPath& path,
+                                  planner::TrainMode inherited, ViolationSink& sink);
+
+// The projector of a valid description into a language model of width `llm_hidden`.
+// `*is_default`: its dimensions are those that would be assumed.
+planner::Projector ProjectorOf(const v1::Encoder& from, const planner::Encoder& encoder,
+                               int64_t llm_hidden, bool* is_default);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_ENCODER_FROM_PROTO_H_

@@ -1,0 +1,196 @@
+#include "server/convert/fingerprint.h"
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "planner/catalog/catalog.h"
+#include "planner/catalog/specs.h"
+#include "planner/job.h"
+#include "planner/plan.h"
+#include "server/convert/canonical_writer.h"
+
+namespace evenkeel::server {
+namespace {
+
+// Change it whenever the layout below changes.
+constexpr std::string_view kLayout = "evenkeel-job-2";
+
+// Writes a job field by field. Each struct is taken apart by name, so that a field added to it does
+// not compile until it is written; tags count the fields of a struct from 1.
+class JobWriter {
+ public:
+  explicit JobWriter(CanonicalWriter& out) : out_(out) {}
+
+  void Put(int tag, bool value) { out_.Flag(tag, value); }
+  void Put(int tag, int64_t value) { out_.Integer(tag, value); }
+  void Put(int tag, uint64_t value) { out_.Integer(tag, value); }
+  void Put(int tag, double value) { out_.Real(tag, value); }
+  void Put(int tag, const std::string& value) { out_.Text(tag, value); }
+
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void Put(int tag, Enum value) { out_.Choice(tag, value); }
+
+  template <typename Value>
+  void Put(int tag, const std::optional<Value>& value) {
+    out_.Count(tag, value ? 1 : 0);
+    if (value) Put(1, *value);
+  }
+
+  template <typename Value>
+  void Put(int tag, const std::vector<Value>& values) {
+    out_.Count(tag, values.size());
+    for (const Value& value : values) Put(1, value);
+  }
+
+  void Put(int /*tag*/, const planner::MoeSpec& moe) {
+    const auto& [experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias] = moe;
+    Fields(experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias);
+  }
+
+  void Put(int /*tag*/, const planner::MlaSpec& mla) {
+    const auto& [q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim] = mla;
+    Fields(q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim);
+  }
+
+  void Put(int /*tag*/, const planner::LanguageModel& model) {
+    const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
+                 tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
+                 train] = model;
+    Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
+           tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla, train);
+  }
+
+  void Put(int /*tag*/, const planner::Encoder& encoder) {
+    const auto& [name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
+                 linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
+                 class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
+                 native_resolution, train] = encoder;
+    Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
+           linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
+           class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
+           train);
+  }
+
+  void Put(int /*tag*/, const planner::Projector& projector) {
+    const auto& [input_width, hidden_width, norm, train] = projector;
+    Fields(input_width, hidden_width, norm, train);
+  }
+
+  void Put(int /*tag*/, const planner::EncoderTower& tower) {
+    const auto& [encoder, projector] = tower;
+    Fields(encoder, projector);
+  }
+
+  void Put(int /*tag*/, const planner::ModelSpec& model) {
+    const auto& [name, towers, language_model] = model;
+    Fields(name, towers, language_model);
+  }
+
+  void Put(int /*tag*/, const planner::LengthBin& bin) {
+    const auto& [units, llm_tokens, count] = bin;
+    Fields(units, llm_tokens, count);
+  }
+
+  void Put(int /*tag*/, const planner::Dataset& dataset) {
+    const auto& [bins, is_default] = dataset;
+    Fields(bins, is_default);
+  }
+
+  void Put(int /*tag*/, const planner::GpuSpec& gpu) {
+    const auto& [name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes,
+                 hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
+                 pcie_bytes_per_second] = gpu;
+    Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
+           bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
+  }
+
+  void Put(int /*tag*/, const planner::Cluster& cluster) {
+    const auto& [gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
+                 inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour] = cluster;
+    Fields(gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
+           inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
+  }
+
+  void Put(int /*tag*/, const planner::Training& training) {
+    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, distributed_gradients_fp32,
+                 epochs, seed, isf_iterations] = training;
+    Fields(global_batch_samples, unit_cap, token_cap, zero_stage, distributed_gradients_fp32,
+           epochs, seed, isf_iterations);
+  }
+
+  void Put(int /*tag*/, const planner::DegreeRange& range) {
+    const auto& [min, max] = range;
+    Fields(min, max);
+  }
+
+  void Put(int /*tag*/, const planner::Constraints& constraints) {
+    const auto& [tensor_parallel, pipeline_parallel, data_parallel, recompute, stage_layers] =
+        constraints;
+    Fields(tensor_parallel, pipeline_parallel, data_parallel, recompute, stage_layers);
+  }
+
+  void Put(int /*tag*/, const planner::FigureBasis& figure_basis) {
+    const auto& [figure, basis, detail] = figure_basis;
+    Fields(figure, basis, detail);
+  }
+
+  void Put(int /*tag*/, const planner::Job& job) {
+    const auto& [model, dataset, cluster, training, constraints, max_alternatives, figures] = job;
+    Fields(model, dataset, cluster, training, constraints, max_alternatives, figures);
+  }
+
+ private:
+  template <typename... Values>
+  void Fields(const Values&... values) {
+    int tag = 0;
+    (Put(++tag, values), ...);
+  }
+
+  CanonicalWriter& out_;
+};
+
+// Fetched once: a fetch costs more than digesting a small job.
+const EVP_MD* Sha256() {
+  static EVP_MD* const digest = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return digest;
+}
+
+}  // namespace
+
+std::string CanonicalBytes(const planner::Job& job) {
+  CanonicalWriter out;
+  out.Reserve(4096 + 12 * job.dataset.bins.size());
+  out.Text(1, kLayout);
+  out.Integer(2, planner::kPlannerRevision);
+  out.Text(3, planner::kCatalogVersion);
+  JobWriter(out).Put(4, job);
+  return out.bytes();
+}
+
+std::string PlanId(const planner::Job& job) {
+  constexpr size_t kBytes = 16;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const std::string bytes = CanonicalBytes(job);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, Sha256(), nullptr) != 1) {
+    throw std::runtime_error("OpenSSL offers no SHA-256");  // a broken installation
+  }
+  std::string id = "plan-";
+  for (size_t i = 0; i < kBytes; ++i) {
+    id += kDigits[digest[i] >> 4];
+    id += kDigits[digest[i] & 0xf];
+  }
+  return id;
+}
+
+}  // namespace evenkeel::server

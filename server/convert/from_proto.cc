@@ -1,0 +1,99 @@
+#include "server/convert/from_proto.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "evenkeel/v1/planner_service.pb.h"
+#include "planner/job.h"
+#include "planner/search/limits.h"
+#include "server/convert/checks.h"
+#include "server/convert/cluster_from_proto.h"
+#include "server/convert/constraints_from_proto.h"
+#include "server/convert/dataset_from_proto.h"
+#include "server/convert/model_from_proto.h"
+#include "server/convert/training_from_proto.h"
+#include "server/convert/unknown_fields.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr IntRange kMaxViolations = {0, 1000};
+constexpr int64_t kDefaultMaxViolations = 100;
+constexpr int64_t kMaxLabelBytes = 256;
+constexpr IntRange kMaxAlternatives = {0, 16};
+constexpr int64_t kDefaultMaxAlternatives = 3;
+
+void CheckLaunchFrameworks(const v1::Job& job, const FieldPath& path, ViolationSink& sink) {
+  if (job.launch_frameworks().empty()) return;
+  sink.Add(path.Child("launch_frameworks"),
+           std::string(kNotYet) + "launch settings; leave it empty");
+}
+
+void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
+                planner::Job* job) {
+  const FieldPath model_path = path.Child("model");
+  bool model_valid = false;
+  if (from.has_model()) {
+    model_valid = ModelFromProto(from.model(), model_path, sink, job);
+  } else {
+    sink.Add(model_path, "required: a catalogue name (ListModels), or language_model in full");
+  }
+  const planner::ModelSpec* model = model_valid ? &job->model : nullptr;
+  DatasetFromProto(from, path, sink, model, job);
+  const bool cluster_valid = ClusterFromProto(from.cluster(), path.Child("cluster"), sink, job);
+  TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
+  ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
+                       cluster_valid ? &job->cluster : nullptr, job);
+  CheckObjective(from.objective(), path.Child("objective"), sink);
+  CheckLaunchFrameworks(from, path, sink);
+}
+
+// The fields about the answer. `validate_only` may have any value.
+void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, planner::Job* job) {
+  CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
+  CheckText(sink, FieldPath("label"), request.label(), kMaxLabelBytes);
+  if (request.no_cache()) {
+    sink.Add(FieldPath("no_cache"), std::string(kNotYet) + "leave it false");
+  }
+  if (request.has_max_age_seconds()) {
+    sink.Add(FieldPath("max_age_seconds"), std::string(kNotYet) + "leave it unset");
+  }
+  job->max_alternatives = request.has_max_alternatives()
+                              ? CheckInt(sink, FieldPath("max_alternatives"),
+                                         request.max_alternatives(), kMaxAlternatives)
+                              : kDefaultMaxAlternatives;
+}
+
+// Every field may be in range and the job still be beyond what any cluster trains.
+void CheckSize(const planner::Job& job, const FieldPath& path, ViolationSink& sink) {
+  const double seconds = planner::OneGpuStepSeconds(job);
+  if (seconds <= planner::kOneGpuStepSecondsAtMost) return;
+  const FieldPath training = path.Child("training");
+  sink.Add(training.Child("global_batch_samples"),
+           "one optimizer step of this model and data is too much work to plan: more than 10^9 "
+           "seconds for one GPU; "
+           "accepted: less than that, by a smaller batch, model or sample length");
+}
+
+}  // namespace
+
+std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job) {
+  const int64_t asked = request.max_violations();
+  const bool asked_well = asked > 0 && asked <= kMaxViolations.max;
+  ViolationSink sink(asked_well ? asked : kDefaultMaxViolations);
+  *job = planner::Job();
+  const FieldPath path("job");
+  if (request.has_job()) {
+    ConvertJob(request.job(), path, sink, job);
+  } else {
+    sink.Add(path, "required: the job to plan, with at least model and cluster");
+  }
+  ConvertOptions(request, sink, job);
+  CheckNoUnknownFields(request, sink);
+  if (sink.count() == 0) CheckSize(*job, path, sink);
+  return sink.Take();
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,22 @@
+// A GPU type: by catalogue name, or in full.
+#ifndef EVENKEEL_SERVER_CONVERT_GPU_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_GPU_FROM_PROTO_H_
+
+#include "planner/catalog/specs.h"
+#include "planner/job.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class GpuPool;
+}
+
+namespace evenkeel::server {
+
+// What a pool's GPUs are, and what their figures rest on. False after violations; `path` is that of
+// the pool.
+bool GpuFromProto(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
+                  planner::GpuSpec* gpu, planner::FigureBasis* peak);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_GPU_FROM_PROTO_H_

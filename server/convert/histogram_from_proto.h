@@ -1,0 +1,33 @@
+// One joint histogram: its form, its ranges, and whether it suits the encoder.
+#ifndef EVENKEEL_SERVER_CONVERT_HISTOGRAM_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_HISTOGRAM_FROM_PROTO_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/catalog/specs.h"
+#include "planner/job.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class Histogram;
+}
+
+namespace evenkeel::server {
+
+inline constexpr int64_t kMaxSamples = 1'000'000'000'000;
+
+// Appends the bins in the order of the request. `model` as in DatasetFromProto.
+void AppendHistogram(const v1::Histogram& from, const FieldPath& path, ViolationSink& sink,
+                     const planner::ModelSpec* model, std::vector<planner::LengthBin>* bins);
+
+// Sorts bins by units and tokens and merges equal ones.
+void NormalizeBins(std::vector<planner::LengthBin>* bins);
+
+// Whether the sums over valid bins stay below 2^63: samples, their tokens, and the encoder's
+// tokens.
+bool SumsFit(const std::vector<planner::LengthBin>& bins, const planner::ModelSpec& model);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_HISTOGRAM_FROM_PROTO_H_

@@ -1,0 +1,28 @@
+// A language model that the request describes, over a catalogue entry or in full.
+#ifndef EVENKEEL_SERVER_CONVERT_LANGUAGE_MODEL_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_LANGUAGE_MODEL_FROM_PROTO_H_
+
+#include <string>
+
+#include "planner/catalog/specs.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class LanguageModel;
+}
+
+namespace evenkeel::server {
+
+// `spec` is filled as far as the description goes; it trains as `inherited` unless it says
+// otherwise. `published`: every dimension is the catalogue's.
+struct DescribedLanguageModel {
+  planner::LanguageModel spec;
+  bool published = false;
+  std::string source;
+};
+DescribedLanguageModel LanguageModelFromProto(const v1::LanguageModel& from, const FieldPath& path,
+                                              planner::TrainMode inherited, ViolationSink& sink);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_LANGUAGE_MODEL_FROM_PROTO_H_

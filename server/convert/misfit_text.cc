@@ -1,0 +1,67 @@
+#include "server/convert/misfit_text.h"
+
+#include <cstdint>
+#include <string>
+
+#include "planner/plan.h"
+
+namespace evenkeel::server {
+namespace {
+
+// In GiB to one decimal, rounded to nearest, by integers: no locale and no platform changes the
+// text.
+std::string GibText(int64_t bytes) {
+  constexpr int64_t kGib = int64_t{1} << 30;
+  constexpr int64_t kHalfTenth = kGib / 20;
+  const int64_t size = bytes < 0 ? -bytes : bytes;
+  const int64_t tenths = size / kGib * 10 + (size % kGib * 10 + kHalfTenth * 10) / kGib;
+  return (bytes < 0 ? "-" : "") + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
+         " GiB";
+}
+
+std::string GroupText(const planner::LayerGroup& group) {
+  const auto layers = [&](const char* kind, const char* more = "") {
+    std::string text =
+        std::to_string(group.count) + " " + kind + (group.count == 1 ? " layer" : " layers") + more;
+    if (group.recomputed > 0) text += " (" + std::to_string(group.recomputed) + " recomputed)";
+    return text;
+  };
+  switch (group.kind) {
+    case planner::LayerKind::kPatchEmbedding:
+      return "patch embedding";
+    case planner::LayerKind::kEncoder:
+      return layers("encoder");
+    case planner::LayerKind::kProjector:
+      return "projector";
+    case planner::LayerKind::kTokenEmbedding:
+      return "token embedding";
+    case planner::LayerKind::kDense:
+      return layers("language");
+    case planner::LayerKind::kMoe:
+      return layers("language", " with experts");
+    case planner::LayerKind::kHead:
+      return "output head";
+  }
+  return "layers";
+}
+
+}  // namespace
+
+std::string MisfitText(const planner::Misfit& misfit) {
+  const planner::Parallelism& degrees = misfit.parallelism;
+  std::string text = "Stage " + std::to_string(misfit.stage) + " of TP " +
+                     std::to_string(degrees.tensor) + " x PP " + std::to_string(degrees.pipeline) +
+                     " x DP " + std::to_string(degrees.data) + " needs " +
+                     GibText(misfit.memory.total()) + " of " + GibText(misfit.capacity_bytes) +
+                     ": " + GibText(misfit.short_bytes) + " short";
+  std::string layers;
+  for (const planner::LayerGroup& group : misfit.layers) {
+    layers += (layers.empty() ? "" : ", ") + GroupText(group);
+  }
+  if (!layers.empty()) text += " (" + layers + ")";
+  text += ". ";
+  if (misfit.remedies.empty()) return text + "None of the changes tried makes it fit.";
+  return text + "Nearest change: " + misfit.remedies.front().text + ".";
+}
+
+}  // namespace evenkeel::server

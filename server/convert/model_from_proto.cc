@@ -1,0 +1,151 @@
+#include "server/convert/model_from_proto.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evenkeel/v1/job.pb.h"
+#include "planner/catalog/specs.h"
+#include "planner/job.h"
+#include "server/convert/checks.h"
+#include "server/convert/component_fields.h"
+#include "server/convert/encoder_from_proto.h"
+#include "server/convert/language_model_from_proto.h"
+#include "server/convert/model_name.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr int kMaxEncoders = 8;
+
+planner::FigureBasis DimensionsFigure(bool published, std::string source) {
+  return {.figure = "model.dimensions",
+          .basis = published ? planner::Basis::kPublished : planner::Basis::kGiven,
+          .detail = std::move(source)};
+}
+
+void ConvertName(const v1::Model& from, const FieldPath& name, ViolationSink& sink,
+                 planner::Job* job) {
+  if (from.name().empty()) {
+    sink.Add(name,
+             "required unless language_model is set: a name of ListModels, or "
+             "ENCODER+LANGUAGE_MODEL");
+    return;
+  }
+  std::string source;
+  if (!CheckText(sink, name, from.name()) ||
+      !ModelByName(from.name(), name, sink, &job->model, &source)) {
+    return;
+  }
+  job->figures.push_back(DimensionsFigure(/*published=*/true, source));
+  planner::ModelSpec& model = job->model;
+  for (planner::EncoderTower& tower : model.towers) {
+    tower.encoder.train = TrainModeOr(from.encoder_train_mode(), tower.encoder.train);
+  }
+  model.language_model.train =
+      TrainModeOr(from.language_model_train_mode(), model.language_model.train);
+}
+
+void ConvertNamed(const v1::Model& from, const FieldPath& path, ViolationSink& sink,
+                  planner::Job* job) {
+  ConvertName(from, path.Child("name"), sink, job);
+  if (!from.encoders().empty()) {
+    sink.Add(path.Child("encoders"),
+             "needs language_model: a model by name already has its encoder");
+  }
+}
+
+// With a label of its own, a described model goes by it. Without, by its components, so that one
+// made of catalogue entries is the same as the pair by name.
+std::string DescribedName(const std::string& label, const planner::ModelSpec& model) {
+  if (!label.empty()) return label;
+  std::string name;
+  for (const planner::EncoderTower& tower : model.towers) name += tower.encoder.name + "+";
+  return name + model.language_model.name;
+}
+
+void CheckLabel(const v1::Model& from, const FieldPath& path, ViolationSink& sink) {
+  const FieldPath name = path.Child("name");
+  if (CheckText(sink, name, from.name()) && IsCatalogModelName(from.name())) {
+    sink.Add(name,
+             Quoted(from.name()) +
+                 " is a name of the catalogue: leave language_model unset to plan that model, "
+                 "or choose another label");
+  }
+}
+
+void ConvertDescribed(const v1::Model& from, const FieldPath& path, ViolationSink& sink,
+                      planner::Job* job) {
+  const int64_t before = sink.count();
+  CheckLabel(from, path, sink);
+  const planner::TrainMode encoder_train =
+      TrainModeOr(from.encoder_train_mode(), planner::TrainMode::kFull);
+  const int encoders = from.encoders_size();
+  if (encoders > 1) {
+    sink.Add(path.Child("encoders"), std::string(kNotYet) + "more than one encoder, here " +
+                                         std::to_string(encoders) + "; give at most 1");
+  }
+  std::vector<DescribedEncoder> towers;
+  for (int i = 0; i < std::min(encoders, kMaxEncoders); ++i) {
+    towers.push_back(
+        EncoderFromProto(from.encoders(i), path.Child("encoders", i), encoder_train, sink));
+  }
+  DescribedLanguageModel llm = LanguageModelFromProto(
+      from.language_model(), path.Child("language_model"),
+      TrainModeOr(from.language_model_train_mode(), planner::TrainMode::kFull), sink);
+  if (sink.count() != before) return;  // a projector is derived from valid dimensions only
+
+  planner::ModelSpec& model = job->model;
+  bool published = llm.published;
+  std::string source = llm.source;
+  if (!towers.empty()) {
+    bool default_projector = false;
+    const planner::Projector projector =
+        ProjectorOf(from.encoders(0), towers[0].spec, llm.spec.hidden, &default_projector);
+    model.towers = {{towers[0].spec, projector}};
+    published = published && towers[0].published && default_projector;
+    source = PairSource(towers[0].source, llm.source);
+    if (!default_projector) source += " with another width";
+  }
+  model.language_model = llm.spec;
+  model.name = DescribedName(from.name(), model);
+  job->figures.push_back(DimensionsFigure(published, source));
+}
+
+bool Trains(const planner::ModelSpec& model) {
+  const auto full = [](planner::TrainMode mode) { return mode == planner::TrainMode::kFull; };
+  return full(model.language_model.train) ||
+         std::any_of(model.towers.begin(), model.towers.end(), [&](const auto& tower) {
+           return full(tower.encoder.train) || full(tower.projector.train);
+         });
+}
+
+}  // namespace
+
+bool ModelFromProto(const v1::Model& from, const FieldPath& path, ViolationSink& sink,
+                    planner::Job* job) {
+  const int64_t before = sink.count();
+  if (from.has_language_model()) {
+    ConvertDescribed(from, path, sink, job);
+  } else {
+    ConvertNamed(from, path, sink, job);
+  }
+  const bool known = sink.count() == before;
+  const FieldPath encoder_mode = path.Child("encoder_train_mode");
+  CheckTrainMode(from.encoder_train_mode(), encoder_mode, sink);
+  if (known && job->model.towers.empty() &&
+      from.encoder_train_mode() != v1::TRAIN_MODE_UNSPECIFIED) {
+    sink.Add(encoder_mode, "must be unset: the model has no encoder");
+  }
+  CheckTrainMode(from.language_model_train_mode(), path.Child("language_model_train_mode"), sink);
+  if (sink.count() == before && !Trains(job->model)) {
+    sink.Add(path,
+             "nothing trains: let the encoder, its projector or the language model be "
+             "TRAIN_MODE_FULL");
+  }
+  return sink.count() == before;
+}
+
+}  // namespace evenkeel::server

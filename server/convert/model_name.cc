@@ -1,0 +1,128 @@
+#include "server/convert/model_name.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/catalog/catalog.h"
+#include "planner/catalog/specs.h"
+#include "server/convert/checks.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr int kSuggestions = 3;
+
+// The names nearest to `name` for which `suits` holds.
+template <typename Predicate>
+std::string Nearest(std::string_view name, Predicate suits) {
+  constexpr int kAll = 1000;
+  std::vector<std::string> nearest;
+  for (const std::string& slug : planner::SimilarModels(name, kAll)) {
+    if (nearest.size() >= kSuggestions) break;
+    if (suits(slug)) nearest.push_back(slug);
+  }
+  return NearestText(nearest);
+}
+
+bool IsPlannable(std::string_view slug) {
+  return planner::FindVisionLanguageModel(slug) != nullptr ||
+         planner::FindLanguageModel(slug) != nullptr;
+}
+
+bool IsLanguageModel(std::string_view slug) { return planner::FindLanguageModel(slug) != nullptr; }
+
+bool IsPlannableEncoder(std::string_view slug) {
+  const planner::EncoderEntry* entry = planner::FindEncoder(slug);
+  return entry != nullptr && !entry->spec.native_resolution;
+}
+
+void AddUnknown(std::string_view name, const FieldPath& field, ViolationSink& sink) {
+  const planner::EncoderEntry* encoder = planner::FindEncoder(name);
+  if (encoder != nullptr) {
+    sink.Add(field, Quoted(name) + " is an encoder: name it with a language model, such as \"" +
+                        encoder->spec.name + "+llama3-8b\"");
+    return;
+  }
+  sink.Add(field, "unknown model " + Quoted(name) +
+                      ": must be a name of ListModels, or ENCODER+LANGUAGE_MODEL" +
+                      Nearest(name, IsPlannable));
+}
+
+bool PairByName(std::string_view name, size_t plus, const FieldPath& field, ViolationSink& sink,
+                planner::ModelSpec* model, std::string* source) {
+  const planner::EncoderEntry* encoder = EncoderByName(name.substr(0, plus), field, sink);
+  const planner::LanguageModelEntry* language_model =
+      LanguageModelByName(name.substr(plus + 1), field, sink);
+  if (encoder == nullptr || language_model == nullptr) return false;
+  const planner::LanguageModel& llm = language_model->spec;
+  *model = {.name = encoder->spec.name + "+" + llm.name,
+            .towers = {{encoder->spec, planner::DefaultProjector(encoder->spec, llm.hidden)}},
+            .language_model = llm};
+  *source = PairSource(encoder->source, language_model->source);
+  return true;
+}
+
+}  // namespace
+
+bool ModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
+                 planner::ModelSpec* model, std::string* source) {
+  if (const auto* entry = planner::FindVisionLanguageModel(name)) {
+    if (EncoderByName(entry->encoder, field, sink) == nullptr) return false;
+    *model = entry->spec;
+    *source = entry->source;
+    return true;
+  }
+  if (const auto* entry = planner::FindLanguageModel(name)) {
+    *model = {.name = entry->spec.name, .towers = {}, .language_model = entry->spec};
+    *source = entry->source;
+    return true;
+  }
+  const size_t plus = name.find('+');
+  if (plus != std::string_view::npos) return PairByName(name, plus, field, sink, model, source);
+  AddUnknown(name, field, sink);
+  return false;
+}
+
+std::string PairSource(std::string_view encoder, std::string_view language_model) {
+  return std::string(encoder) + "; " + std::string(language_model) + "; default projector";
+}
+
+bool IsCatalogModelName(std::string_view name) {
+  if (IsPlannable(name) || planner::FindEncoder(name) != nullptr) return true;
+  const size_t plus = name.find('+');
+  return plus != std::string_view::npos && planner::FindEncoder(name.substr(0, plus)) != nullptr &&
+         planner::FindLanguageModel(name.substr(plus + 1)) != nullptr;
+}
+
+const planner::EncoderEntry* EncoderByName(std::string_view name, const FieldPath& field,
+                                           ViolationSink& sink) {
+  const planner::EncoderEntry* entry = planner::FindEncoder(name);
+  if (entry == nullptr) {
+    sink.Add(field, "unknown encoder " + Quoted(name) + ": must be an encoder of ListModels" +
+                        Nearest(name, IsPlannableEncoder));
+    return nullptr;
+  }
+  if (entry->spec.native_resolution) {
+    sink.Add(field, std::string(kNotYet) + "encoder " + Quoted(name) +
+                        " works at native resolution; take a plannable one of ListModels" +
+                        Nearest(name, IsPlannableEncoder));
+    return nullptr;
+  }
+  return entry;
+}
+
+const planner::LanguageModelEntry* LanguageModelByName(std::string_view name,
+                                                       const FieldPath& field,
+                                                       ViolationSink& sink) {
+  const planner::LanguageModelEntry* entry = planner::FindLanguageModel(name);
+  if (entry == nullptr) {
+    sink.Add(field, "unknown language model " + Quoted(name) +
+                        ": must be a language model of ListModels" +
+                        Nearest(name, IsLanguageModel));
+  }
+  return entry;
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,33 @@
+// Names of models and components, looked up in the catalogue.
+#ifndef EVENKEEL_SERVER_CONVERT_MODEL_NAME_H_
+#define EVENKEEL_SERVER_CONVERT_MODEL_NAME_H_
+
+#include <string>
+#include <string_view>
+
+#include "planner/catalog/catalog.h"
+#include "planner/catalog/specs.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::server {
+
+// A published model, a language model, or "ENCODER+LANGUAGE_MODEL" with the default projector.
+// False after a violation at `field`, which names the nearest that would be accepted.
+bool ModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
+                 planner::ModelSpec* model, std::string* source);
+
+// Where the dimensions of such a pair come from, given the sources of both halves.
+std::string PairSource(std::string_view encoder, std::string_view language_model);
+
+// Whether the catalogue knows `name`, as a model or as a pair of components.
+bool IsCatalogModelName(std::string_view name);
+
+// nullptr after a violation at `field`.
+const planner::EncoderEntry* EncoderByName(std::string_view name, const FieldPath& field,
+                                           ViolationSink& sink);
+const planner::LanguageModelEntry* LanguageModelByName(std::string_view name,
+                                                       const FieldPath& field, ViolationSink& sink);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_MODEL_NAME_H_

@@ -1,0 +1,99 @@
+#include "server/convert/prediction_to_proto.h"
+
+#include <cstdint>
+
+#include "evenkeel/v1/plan.pb.h"
+#include "planner/plan.h"
+#include "server/convert/to_proto.h"
+
+namespace evenkeel::server {
+namespace {
+
+int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
+
+v1::SearchEnd EndOf(planner::SearchEnd end) {
+  switch (end) {
+    case planner::SearchEnd::kExhausted:
+      return v1::SEARCH_END_EXHAUSTED;
+    case planner::SearchEnd::kWorkLimit:
+      return v1::SEARCH_END_WORK_LIMIT;
+  }
+  return v1::SEARCH_END_UNSPECIFIED;
+}
+
+void Fill(const planner::StepTime& step, v1::StepTime* out) {
+  out->set_encoder_compute_seconds(Seconds(step.encoder_compute_ns));
+  out->set_language_compute_seconds(Seconds(step.language_compute_ns));
+  out->set_recompute_seconds(Seconds(step.recompute_ns));
+  out->set_tensor_communication_seconds(Seconds(step.tensor_communication_ns));
+  out->set_pipeline_bubble_seconds(Seconds(step.pipeline_bubble_ns));
+  out->set_imbalance_seconds(Seconds(step.imbalance_ns));
+  out->set_data_sync_seconds(Seconds(step.data_sync_ns));
+  out->set_optimizer_seconds(Seconds(step.optimizer_ns));
+  out->set_total_seconds(Seconds(step.total_ns));
+}
+
+}  // namespace
+
+void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
+  out->set_unit_cap(rule.unit_cap);
+  out->set_token_cap(rule.token_cap);
+  out->set_keep_units(rule.keep_units);
+  out->set_keep_tokens(rule.keep_tokens);
+  out->set_packer("isf");
+  out->set_order_policy("random");
+  out->set_iterations(Count(rule.iterations));
+  out->set_seed(static_cast<int64_t>(rule.seed));
+  out->set_caps_derived(rule.caps_derived);
+  out->set_sampled_count(rule.sampled);
+  out->set_oversize_sample_count(rule.oversize_samples);
+  out->set_samples_per_pack(rule.samples_per_pack);
+  out->set_pack_count(rule.packs);
+  out->set_mean_units(rule.mean_units);
+  out->set_mean_tokens(rule.mean_tokens);
+  out->set_pad_ratio(rule.pad_ratio);
+  out->set_dist_ratio_units(rule.dist_ratio_units);
+  out->set_dist_ratio_tokens(rule.dist_ratio_tokens);
+  out->set_dist_ratio_attention(rule.dist_ratio_attention);
+}
+
+void Fill(const planner::Prediction& prediction, v1::Predictions* out) {
+  Fill(prediction.step, out->mutable_step());
+  out->set_micro_batches(Count(prediction.micro_batches));
+  out->set_steps_per_epoch(prediction.steps_per_epoch);
+  out->set_holed_steps(Count(prediction.holed_steps));
+  out->set_samples_per_step(prediction.samples_per_step);
+  out->set_epoch_seconds(Seconds(prediction.epoch_ns));
+  out->set_gpu_days(prediction.gpu_days);
+  out->set_cost(prediction.cost);
+  out->set_mfu(prediction.mfu);
+  out->set_llm_tokens_per_second(prediction.llm_tokens_per_second);
+  out->set_bubble_ratio(prediction.bubble_ratio);
+}
+
+void Fill(const planner::LadderRung& rung, v1::LadderRung* out) {
+  out->set_name(rung.name);
+  out->set_fits(rung.fits);
+  out->set_gpu_days(rung.gpu_days);
+  out->set_step_seconds(Seconds(rung.step_ns));
+  out->set_pad_ratio(rung.pad_ratio);
+  out->set_dist_ratio_units(rung.dist_ratio_units);
+  out->set_dist_ratio_tokens(rung.dist_ratio_tokens);
+}
+
+void Fill(const planner::Proof& proof, v1::Proof* out) {
+  out->set_step_seconds(Seconds(proof.step_ns));
+  out->set_lower_bound_seconds(Seconds(proof.lower_bound_ns));
+  out->set_gap(proof.gap);
+  out->set_plan_lower_bound_seconds(Seconds(proof.plan_lower_bound_ns));
+  out->set_closed_form_seconds(Seconds(proof.closed_form_ns));
+  out->set_closed_form_optimum_seconds(Seconds(proof.closed_form_optimum_ns));
+  out->set_search_end(EndOf(proof.end));
+  out->set_parallelism_count(Count(proof.parallelisms));
+  out->set_pruned_parallelism_count(Count(proof.parallelisms_pruned));
+  out->set_unfit_parallelism_count(Count(proof.parallelisms_unfit));
+  out->set_unsearched_parallelism_count(Count(proof.parallelisms_unsearched));
+  out->set_examined_state_count(proof.partitions_examined);
+}
+
+}  // namespace evenkeel::server

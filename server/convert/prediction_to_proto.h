@@ -1,0 +1,23 @@
+// What to expect of a plan, from the planner's output to the contract.
+#ifndef EVENKEEL_SERVER_CONVERT_PREDICTION_TO_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_PREDICTION_TO_PROTO_H_
+
+#include "planner/plan.h"
+
+namespace evenkeel::v1 {
+class BatchRule;
+class LadderRung;
+class Predictions;
+class Proof;
+}  // namespace evenkeel::v1
+
+namespace evenkeel::server {
+
+void Fill(const planner::BatchRule& rule, v1::BatchRule* out);
+void Fill(const planner::Prediction& prediction, v1::Predictions* out);
+void Fill(const planner::LadderRung& rung, v1::LadderRung* out);
+void Fill(const planner::Proof& proof, v1::Proof* out);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_PREDICTION_TO_PROTO_H_

@@ -1,0 +1,195 @@
+#include "server/convert/to_proto.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "evenkeel/v1/plan.pb.h"
+#include "planner/catalog/catalog.h"
+#include "planner/job.h"
+#include "planner/plan.h"
+#include "server/convert/misfit_text.h"
+#include "server/convert/prediction_to_proto.h"
+#include "server/convert/stage_to_proto.h"
+#include "server/convert/version.h"
+
+namespace evenkeel::server {
+namespace {
+
+int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
+
+v1::Basis BasisOf(planner::Basis basis) {
+  switch (basis) {
+    case planner::Basis::kGiven:
+      return v1::BASIS_GIVEN;
+    case planner::Basis::kMeasured:
+      return v1::BASIS_MEASURED;
+    case planner::Basis::kFitted:
+      return v1::BASIS_FITTED;
+    case planner::Basis::kPublished:
+      return v1::BASIS_PUBLISHED;
+    case planner::Basis::kAssumed:
+      return v1::BASIS_ASSUMED;
+  }
+  return v1::BASIS_UNSPECIFIED;
+}
+
+v1::RemedyKind KindOf(planner::RemedyKind kind) {
+  switch (kind) {
+    case planner::RemedyKind::kMoreGpus:
+      return v1::REMEDY_KIND_MORE_GPUS;
+    case planner::RemedyKind::kSmallerCaps:
+      return v1::REMEDY_KIND_SMALLER_CAPS;
+    case planner::RemedyKind::kAllowRecompute:
+      return v1::REMEDY_KIND_ALLOW_RECOMPUTE;
+    case planner::RemedyKind::kShardOptimizer:
+      return v1::REMEDY_KIND_SHARD_OPTIMIZER;
+    case planner::RemedyKind::kFreeDegrees:
+      return v1::REMEDY_KIND_FREE_DEGREES;
+    case planner::RemedyKind::kLargerGpu:
+      return v1::REMEDY_KIND_LARGER_GPU;
+  }
+  return v1::REMEDY_KIND_UNSPECIFIED;
+}
+
+v1::RecomputePolicy PolicyOf(planner::RecomputePolicy policy) {
+  switch (policy) {
+    case planner::RecomputePolicy::kAuto:
+      return v1::RECOMPUTE_POLICY_AUTO;
+    case planner::RecomputePolicy::kForbidden:
+      return v1::RECOMPUTE_POLICY_FORBIDDEN;
+    case planner::RecomputePolicy::kFull:
+      return v1::RECOMPUTE_POLICY_FULL;
+  }
+  return v1::RECOMPUTE_POLICY_UNSPECIFIED;
+}
+
+// A range that excludes nothing stays unset.
+template <typename Mutable>
+void FillRange(const planner::DegreeRange& range, Mutable out) {
+  if (range.min <= 1 && range.max == 0) return;
+  v1::DegreeRange* to = out();
+  to->set_min(Count(range.min));
+  to->set_max(Count(range.max));
+}
+
+void FillConstraints(const planner::Constraints& constraints, v1::Constraints* out) {
+  FillRange(constraints.tensor_parallel, [&] { return out->mutable_tensor_parallel(); });
+  FillRange(constraints.pipeline_parallel, [&] { return out->mutable_pipeline_parallel(); });
+  FillRange(constraints.data_parallel, [&] { return out->mutable_data_parallel(); });
+  out->set_recompute(PolicyOf(constraints.recompute));
+  for (const int64_t layers : constraints.stage_layers) out->add_stage_layers(Count(layers));
+}
+
+void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
+  out->set_global_batch_samples(training.global_batch_samples);
+  out->set_epochs(Count(training.epochs));
+  out->set_zero_stage(training.zero_stage == planner::ZeroStage::kOptimizer ? v1::ZERO_STAGE_1
+                                                                            : v1::ZERO_STAGE_0);
+  out->set_gradient_precision(training.distributed_gradients_fp32 ? v1::GRADIENT_PRECISION_FP32
+                                                                  : v1::GRADIENT_PRECISION_16BIT);
+  out->set_optimizer(v1::OPTIMIZER_ADAM);
+  out->set_seed(static_cast<int64_t>(training.seed));
+  out->set_isf_iterations(Count(training.isf_iterations));
+}
+
+void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
+  out->set_model(job.model.name);
+  if (!job.model.towers.empty()) out->set_encoder(job.model.towers[0].encoder.name);
+  out->set_language_model(job.model.language_model.name);
+  out->set_parameter_count(planner::CountParameters(job.model));
+  const planner::Cluster& cluster = job.cluster;
+  out->set_gpu_type(cluster.gpu.name);
+  out->set_gpu_count(Count(cluster.gpu_count));
+  out->set_gpus_per_node(Count(cluster.gpus_per_node));
+  out->set_gpus_per_full_node(Count(cluster.gpus_per_full_node));
+  out->set_reserved_bytes(cluster.reserved_bytes);
+  out->set_price_per_gpu_hour(cluster.price_per_gpu_hour);
+  out->set_intra_node_bytes_per_second(cluster.intra_node_bytes_per_second);
+  out->set_inter_node_bytes_per_second(cluster.inter_node_bytes_per_second);
+  int64_t samples = 0;
+  for (const planner::LengthBin& bin : job.dataset.bins) samples += bin.count;
+  out->set_sample_count(samples);
+  FillTraining(job.training, out);
+  FillConstraints(job.constraints, out->mutable_constraints());
+}
+
+void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
+  Fill(misfit.parallelism, out->mutable_parallelism());
+  out->set_stage_index(Count(misfit.stage));
+  for (const planner::LayerGroup& group : misfit.layers) Fill(group, out->add_layers());
+  Fill(misfit.memory, out->mutable_memory());
+  out->set_capacity_bytes(misfit.capacity_bytes);
+  out->set_short_bytes(misfit.short_bytes);
+  for (const planner::Remedy& remedy : misfit.remedies) {
+    v1::Remedy* to = out->add_remedies();
+    to->set_kind(KindOf(remedy.kind));
+    to->set_text(remedy.text);
+    to->set_gpu_count(Count(remedy.gpu_count));
+    to->set_unit_cap(remedy.unit_cap);
+    to->set_token_cap(remedy.token_cap);
+    to->set_gpu_type(remedy.gpu);
+  }
+  out->set_text(MisfitText(misfit));
+}
+
+void FillAlternative(const planner::Alternative& alternative, v1::Alternative* out) {
+  Fill(alternative.parallelism, out->mutable_parallelism());
+  for (const int64_t layers : alternative.stage_layers) out->add_stage_layers(Count(layers));
+  out->set_step_seconds(Seconds(alternative.step_ns));
+  out->set_samples_per_step(alternative.samples_per_step);
+  out->set_gpu_days(alternative.gpu_days);
+  out->set_least_free_bytes(alternative.least_free_bytes);
+}
+
+void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Placement* out) {
+  out->set_rank_order("tp-dp-pp");
+  out->set_gpus_per_node(Count(placement.gpus_per_node));
+  out->set_node_count(Count(placement.nodes));
+  out->set_stages_cross_nodes(placement.pipeline_neighbours_cross_nodes);
+  out->set_colocated_ranks(Count(tensor));
+}
+
+void FillProvenance(const std::vector<planner::FigureBasis>& figures, v1::Provenance* out) {
+  out->set_planner_version(PlannerVersion());
+  out->set_catalog_version(std::string(planner::kCatalogVersion));
+  out->set_calibration_version("none");
+  for (const planner::FigureBasis& figure : figures) {
+    v1::FigureBasis* to = out->add_figures();
+    to->set_figure(figure.figure);
+    to->set_basis(BasisOf(figure.basis));
+    to->set_detail(figure.detail);
+  }
+}
+
+}  // namespace
+
+void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::string& plan_id,
+                 v1::Plan* out) {
+  out->set_plan_id(plan_id);
+  FillSubject(job, out->mutable_subject());
+  Fill(plan.batch_rule, out->mutable_batch_rule());
+  Fill(plan.proof, out->mutable_proof());
+  FillProvenance(plan.figures, out->mutable_provenance());
+  if (!plan.fits) {
+    v1::BatchRule* rule = out->mutable_batch_rule();  // no ranks, no imbalance between them
+    rule->clear_dist_ratio_units();
+    rule->clear_dist_ratio_tokens();
+    rule->clear_dist_ratio_attention();
+    FillMisfit(plan.misfit, out->mutable_misfit());
+    return;
+  }
+  Fill(plan.parallelism, out->mutable_parallelism());
+  for (const planner::StagePlan& stage : plan.stages) {
+    const int index = out->stages_size();
+    Fill(stage, index, out->add_stages());
+  }
+  Fill(plan.prediction, out->mutable_predictions());
+  for (const planner::LadderRung& rung : plan.ladder) Fill(rung, out->add_ladder());
+  for (const planner::Alternative& alternative : plan.alternatives) {
+    FillAlternative(alternative, out->add_alternatives());
+  }
+  FillPlacement(plan.placement, plan.parallelism.tensor, out->mutable_placement());
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,26 @@
+// From the planner's output to the contract.
+#ifndef EVENKEEL_SERVER_CONVERT_TO_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_TO_PROTO_H_
+
+#include <cstdint>
+#include <string>
+
+#include "planner/job.h"
+#include "planner/plan.h"
+
+namespace evenkeel::v1 {
+class Plan;
+}
+
+namespace evenkeel::server {
+
+// Fills `*out`, which must be empty. Where the job does not fit, only what the contract says is set
+// then.
+void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::string& plan_id,
+                 v1::Plan* out);
+
+inline double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_TO_PROTO_H_

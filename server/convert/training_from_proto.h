@@ -1,0 +1,26 @@
+// How training runs, and what is to be optimised.
+#ifndef EVENKEEL_SERVER_CONVERT_TRAINING_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_TRAINING_FROM_PROTO_H_
+
+#include "planner/job.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class Objective;
+class Training;
+}  // namespace evenkeel::v1
+
+namespace evenkeel::server {
+
+// Fills job->training, and says in job->figures what was assumed. `model`: nullptr after violations
+// in the model.
+void TrainingFromProto(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
+                       const planner::ModelSpec* model, planner::Job* job);
+
+// The accepted objectives are one and the same for a given number of GPUs: nothing of them is in
+// the job.
+void CheckObjective(const v1::Objective& from, const FieldPath& path, ViolationSink& sink);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_TRAINING_FROM_PROTO_H_

@@ -1,0 +1,56 @@
+// What is wrong with a request, and where.
+#ifndef EVENKEEL_SERVER_CONVERT_VIOLATIONS_H_
+#define EVENKEEL_SERVER_CONVERT_VIOLATIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace evenkeel::server {
+
+struct Violation {
+  std::string field;  // path from the request, in proto names: "job.cluster.pools[0].gpu_count"
+  std::string description;  // what is wrong and what would be accepted; one line of valid UTF-8
+};
+
+// Where in the request a value stands. Costs nothing until Text() is called. A path points to its
+// parent, which must outlive it, and to its name, which is a literal.
+class FieldPath {
+ public:
+  explicit FieldPath(std::string_view root) : name_(root) {}
+  FieldPath(const FieldPath& parent, std::string_view name, int64_t index = -1)
+      : parent_(&parent), name_(name), index_(index) {}
+
+  FieldPath Child(std::string_view name, int64_t index = -1) const {
+    return FieldPath(*this, name, index);
+  }
+  std::string Text() const;
+
+ private:
+  const FieldPath* parent_ = nullptr;
+  std::string_view name_;
+  int64_t index_ = -1;  // -1: no element of a list
+};
+
+// Gathers violations in the order in which they are found, which is field order. Keeps the first
+// `limit` and counts the rest, so that a hostile request costs no more memory than an honest one.
+class ViolationSink {
+ public:
+  explicit ViolationSink(int64_t limit) : limit_(limit) {}
+
+  void Add(const FieldPath& field, std::string description);
+  int64_t count() const { return count_; }
+
+  // What was kept; the last entry names the number of those that were not.
+  std::vector<Violation> Take();
+
+ private:
+  int64_t limit_;
+  int64_t count_ = 0;
+  std::vector<Violation> kept_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_VIOLATIONS_H_

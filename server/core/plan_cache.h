@@ -1,0 +1,81 @@
+// Plans at hand, bounded by bytes. Thread-safe.
+#ifndef EVENKEEL_SERVER_CORE_PLAN_CACHE_H_
+#define EVENKEEL_SERVER_CORE_PLAN_CACHE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/convert/compute_plan.h"
+#include "server/core/byte_lru.h"
+
+namespace evenkeel::server {
+
+// Immutable once made; shared between the cache and the answers under way.
+struct StoredPlan {
+  std::string plan_id;
+  std::string plan_bytes;  // serialised evenkeel.v1.Plan
+  PlanFacts facts;
+  std::chrono::system_clock::time_point create_time;
+};
+using StoredPlanPtr = std::shared_ptr<const StoredPlan>;
+
+struct CacheCounters {
+  uint64_t hits = 0, misses = 0, evictions = 0;
+  uint64_t bytes = 0, entries = 0;
+};
+
+struct PlanPage {
+  std::vector<StoredPlanPtr> plans;  // newest first
+  std::string next_page_token;       // empty: this is the last page
+};
+
+class PlanCache {
+ public:
+  // Which outcomes of a look-up go into the counters. A request that is looked up twice counts
+  // once.
+  enum class Count { kHitAndMiss, kHitOnly, kNothing };
+
+  // `instance` marks page tokens, so that those of another process are refused.
+  PlanCache(size_t capacity_bytes, uint32_t instance);
+
+  // nullptr: never stored, or evicted since.
+  StoredPlanPtr Find(std::string_view plan_id, Count count);
+
+  // Keeps the plan that is already here under the same id, if there is one. A plan larger than the
+  // whole cache is not kept.
+  void Insert(StoredPlanPtr plan);
+
+  // Up to `page_size` (1 or more) plans, newest first. Plans stored between two pages do not shift
+  // the later one; plans evicted between them are left out. nullopt: no token of this process.
+  std::optional<PlanPage> List(size_t page_size, std::string_view page_token) const;
+
+  CacheCounters counters() const;
+
+ private:
+  struct Slot {
+    StoredPlanPtr plan;
+    uint64_t sequence;
+  };
+
+  std::optional<uint64_t> ParseToken(std::string_view token) const;
+  std::string MakeToken(uint64_t sequence) const;
+
+  const uint32_t instance_;
+  mutable std::mutex mutex_;
+  ByteLru<Slot> lru_;
+  std::map<uint64_t, StoredPlanPtr> by_sequence_;  // in order of insertion
+  uint64_t next_sequence_ = 1;
+  uint64_t hits_ = 0, misses_ = 0, evictions_ = 0;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CORE_PLAN_CACHE_H_

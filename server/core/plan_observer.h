@@ -1,0 +1,25 @@
+// What the planning core tells the world while it works. For metrics.
+#ifndef EVENKEEL_SERVER_CORE_PLAN_OBSERVER_H_
+#define EVENKEEL_SERVER_CORE_PLAN_OBSERVER_H_
+
+#include "planner/make_plan.h"
+
+namespace evenkeel::server {
+
+enum class PlanEnding { kFits, kMisfit, kStopped, kDefect };
+enum class ShedReason { kQueueFull, kShuttingDown };
+
+// Calls come from any thread, some of them under the core's lock: be quick, and do not call back.
+class PlanObserver {
+ public:
+  virtual ~PlanObserver() = default;
+  virtual void OnQueueWait(double /*seconds*/) {}
+  virtual void OnPhase(planner::Phase /*phase*/, double /*seconds*/) {}
+  virtual void OnComputed(PlanEnding /*ending*/) {}
+  virtual void OnShed(ShedReason /*reason*/) {}
+  virtual void OnJoined() {}  // a request shares a computation under way
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CORE_PLAN_OBSERVER_H_

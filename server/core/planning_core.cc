@@ -1,0 +1,245 @@
+#include "server/core/planning_core.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace evenkeel::server {
+namespace {
+
+constexpr double kFirstGuessPlanSeconds = 0.1;  // until a plan has been timed
+constexpr double kNewestWeight = 0.2;           // of the newest plan in the recent mean
+constexpr double kMinRetrySeconds = 0.1;
+constexpr double kMaxRetrySeconds = 10;
+
+// Times the planner's phases: each ends where the next begins.
+class PhaseTimer {
+ public:
+  PhaseTimer(PlanObserver& observer, const Clock& clock) : observer_(observer), clock_(clock) {}
+  ~PhaseTimer() { End(); }
+
+  void Enter(planner::Phase phase) {
+    End();
+    phase_ = phase;
+    since_ = clock_.Now();
+  }
+
+ private:
+  void End() {
+    if (phase_) observer_.OnPhase(*phase_, SecondsBetween(since_, clock_.Now()));
+    phase_.reset();
+  }
+
+  PlanObserver& observer_;
+  const Clock& clock_;
+  std::optional<planner::Phase> phase_;
+  std::chrono::steady_clock::time_point since_;
+};
+
+PlanOutcome Ended(OutcomeKind kind) {
+  PlanOutcome outcome;
+  outcome.kind = kind;
+  return outcome;
+}
+
+PlanOutcome Found(StoredPlanPtr plan) {
+  PlanOutcome outcome;
+  outcome.kind = OutcomeKind::kPlan;
+  outcome.plan = std::move(plan);
+  outcome.from_memory = true;
+  return outcome;
+}
+
+}  // namespace
+
+// One computation and those who wait for it. `waiters` and `task` are guarded by the core's mutex.
+struct PlanningCore::Flight {
+  std::string plan_id;
+  planner::Job job;
+  std::map<uint64_t, OnOutcome> waiters;
+  WorkerPool::TaskId task = 0;
+  std::atomic<bool> stop = false;
+};
+
+PlanningCore::PlanningCore(const PlanningCoreOptions& options, ComputeFunction compute,
+                           PlanCache& cache, PlanObserver& observer, const Clock& clock)
+    : compute_(std::move(compute)),
+      cache_(cache),
+      observer_(observer),
+      clock_(clock),
+      mean_plan_seconds_(kFirstGuessPlanSeconds),
+      pool_(options.threads, options.queue_length, clock) {}
+
+PlanningCore::~PlanningCore() {
+  StopAll();
+  pool_.Shutdown();
+}
+
+PlanningCore::Ticket PlanningCore::Plan(const std::string& plan_id, planner::Job job,
+                                        OnOutcome done) {
+  PlanOutcome at_once;
+  {
+    const std::lock_guard lock(mutex_);
+    // Under the lock: a plan enters the cache before its flight is forgotten, so it is seen in one
+    // of the two and never computed twice.
+    if (StoredPlanPtr plan = cache_.Find(plan_id, PlanCache::Count::kHitAndMiss)) {
+      at_once = Found(std::move(plan));
+    } else if (const auto flying = flights_.find(plan_id); flying != flights_.end()) {
+      observer_.OnJoined();
+      return Join(flying->second, std::move(done));
+    } else if (const FlightPtr flight = refusing_ ? nullptr : Launch(plan_id, std::move(job))) {
+      return Join(flight, std::move(done));
+    } else {
+      at_once = Refusal();
+    }
+  }
+  done(at_once);
+  return {};
+}
+
+void PlanningCore::Cancel(const Ticket& ticket) {
+  if (ticket.flight == nullptr) return;
+  OnOutcome done;
+  {
+    const std::lock_guard lock(mutex_);
+    Flight& flight = *ticket.flight;
+    const auto waiter = flight.waiters.find(ticket.waiter);
+    if (waiter == flight.waiters.end()) return;
+    done = std::move(waiter->second);
+    flight.waiters.erase(waiter);
+    if (flight.waiters.empty()) {
+      flight.stop = true;
+      Forget(ticket.flight);  // so that nobody joins what has been stopped
+      pool_.Withdraw(flight.task);
+    }
+  }
+  done(Ended(OutcomeKind::kCancelled));
+}
+
+void PlanningCore::RefuseNewWork() {
+  const std::lock_guard lock(mutex_);
+  refusing_ = true;
+}
+
+void PlanningCore::StopAll() {
+  std::vector<OnOutcome> waiters;  // of computations that never began
+  {
+    const std::lock_guard lock(mutex_);
+    refusing_ = true;
+    for (auto next = flights_.begin(); next != flights_.end();) {
+      Flight& flight = *next->second;
+      flight.stop = true;
+      if (!pool_.Withdraw(flight.task)) {
+        ++next;
+        continue;
+      }
+      for (auto& [id, done] : flight.waiters) waiters.push_back(std::move(done));
+      flight.waiters.clear();
+      next = flights_.erase(next);
+    }
+  }
+  for (const OnOutcome& done : waiters) done(Ended(OutcomeKind::kShuttingDown));
+}
+
+PlanningCore::FlightPtr PlanningCore::Launch(const std::string& plan_id, planner::Job job) {
+  auto flight = std::make_shared<Flight>();
+  flight->plan_id = plan_id;
+  flight->job = std::move(job);
+  const auto task = pool_.Submit([this, flight](double waited) { Run(flight, waited); });
+  if (!task) return nullptr;
+  flight->task = *task;
+  flights_.emplace(plan_id, flight);
+  return flight;
+}
+
+PlanningCore::Ticket PlanningCore::Join(const FlightPtr& flight, OnOutcome done) {
+  const uint64_t waiter = next_waiter_++;
+  flight->waiters.emplace(waiter, std::move(done));
+  return {flight, waiter};
+}
+
+PlanOutcome PlanningCore::Refusal() {
+  if (refusing_) {
+    observer_.OnShed(ShedReason::kShuttingDown);
+    return Ended(OutcomeKind::kShuttingDown);
+  }
+  observer_.OnShed(ShedReason::kQueueFull);
+  PlanOutcome outcome = Ended(OutcomeKind::kQueueFull);
+  const auto ahead = static_cast<double>(pool_.depth() + 1);
+  outcome.retry_after_seconds =
+      std::clamp(ahead * mean_plan_seconds_ / static_cast<double>(pool_.threads()),
+                 kMinRetrySeconds, kMaxRetrySeconds);
+  return outcome;
+}
+
+void PlanningCore::Run(const FlightPtr& flight, double waited_seconds) {
+  observer_.OnQueueWait(waited_seconds);
+  {
+    const std::lock_guard lock(mutex_);
+    if (flight->waiters.empty()) return;
+  }
+  const auto since = clock_.Now();
+  const PlanOutcome outcome = Compute(*flight);
+  Land(flight, outcome, SecondsBetween(since, clock_.Now()));
+}
+
+PlanOutcome PlanningCore::Compute(const Flight& flight) {
+  PhaseTimer timer(observer_, clock_);
+  planner::PlanHooks hooks;
+  hooks.stop = [&flight] { return flight.stop.load(std::memory_order_relaxed); };
+  hooks.enter = [&timer](planner::Phase phase) { timer.Enter(phase); };
+  ComputedPlan computed;
+  std::vector<std::string> faults;
+  ComputeEnd end = ComputeEnd::kDefect;
+  try {
+    end = compute_(flight.job, flight.plan_id, hooks, &computed, &faults);
+  } catch (const std::exception& error) {
+    faults.push_back(std::string("exception: ") + error.what());
+  } catch (...) {
+    faults.push_back("exception of unknown type");
+  }
+  return Judge(flight, end, std::move(computed), std::move(faults));
+}
+
+PlanOutcome PlanningCore::Judge(const Flight& flight, ComputeEnd end, ComputedPlan computed,
+                                std::vector<std::string> faults) {
+  if (end == ComputeEnd::kStopped && flight.stop) {
+    observer_.OnComputed(PlanEnding::kStopped);
+    return Ended(OutcomeKind::kShuttingDown);  // whoever cancelled has been answered already
+  }
+  if (end != ComputeEnd::kDone) {
+    observer_.OnComputed(PlanEnding::kDefect);
+    PlanOutcome outcome = Ended(OutcomeKind::kDefect);
+    outcome.faults = std::move(faults);
+    if (end == ComputeEnd::kStopped) outcome.faults.push_back("stopped although nobody asked");
+    return outcome;
+  }
+  observer_.OnComputed(computed.facts.fits ? PlanEnding::kFits : PlanEnding::kMisfit);
+  PlanOutcome outcome = Ended(OutcomeKind::kPlan);
+  outcome.plan = std::make_shared<const StoredPlan>(StoredPlan{
+      flight.plan_id, std::move(computed.plan_bytes), std::move(computed.facts), clock_.WallNow()});
+  return outcome;
+}
+
+void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds) {
+  std::map<uint64_t, OnOutcome> waiters;
+  {
+    const std::lock_guard lock(mutex_);
+    if (outcome.kind == OutcomeKind::kPlan) {
+      cache_.Insert(outcome.plan);
+      mean_plan_seconds_ += kNewestWeight * (seconds - mean_plan_seconds_);
+    }
+    Forget(flight);
+    waiters.swap(flight->waiters);
+  }
+  for (const auto& [id, done] : waiters) done(outcome);
+}
+
+void PlanningCore::Forget(const FlightPtr& flight) {
+  const auto found = flights_.find(flight->plan_id);
+  if (found != flights_.end() && found->second == flight) flights_.erase(found);
+}
+
+}  // namespace evenkeel::server

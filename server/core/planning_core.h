@@ -1,0 +1,109 @@
+// From a valid job to its plan: cache, then single flight, then worker pool, then ComputePlan. Free
+// of gRPC. Thread-safe.
+#ifndef EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
+#define EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/make_plan.h"
+#include "server/convert/compute_plan.h"
+#include "server/core/clock.h"
+#include "server/core/plan_cache.h"
+#include "server/core/plan_observer.h"
+#include "server/core/worker_pool.h"
+
+namespace evenkeel::server {
+
+// What ComputePlan does, as a value: tests give their own.
+using ComputeFunction =
+    std::function<ComputeEnd(const planner::Job&, const std::string& plan_id,
+                             const planner::PlanHooks&, ComputedPlan*, std::vector<std::string>*)>;
+
+enum class OutcomeKind { kPlan, kCancelled, kQueueFull, kShuttingDown, kDefect };
+
+struct PlanOutcome {
+  OutcomeKind kind = OutcomeKind::kDefect;
+  StoredPlanPtr plan;               // of kPlan
+  bool from_memory = false;         // of kPlan: nothing was computed for it
+  double retry_after_seconds = 0;   // of kQueueFull
+  std::vector<std::string> faults;  // of kDefect, for the log
+};
+
+using OnOutcome = std::function<void(const PlanOutcome&)>;
+
+struct PlanningCoreOptions {
+  size_t threads = 1;       // 1 or more
+  size_t queue_length = 1;  // computations that may wait; 1 or more
+};
+
+class PlanningCore {
+  struct Flight;
+
+ public:
+  // Names one waiting request. Empty: it was answered at once.
+  struct Ticket {
+    std::shared_ptr<Flight> flight;
+    uint64_t waiter = 0;
+  };
+
+  // `cache`, `observer` and `clock` outlive the core.
+  PlanningCore(const PlanningCoreOptions& options, ComputeFunction compute, PlanCache& cache,
+               PlanObserver& observer, const Clock& clock);
+  ~PlanningCore();  // stops everything; every waiter has been answered afterwards
+
+  // Calls `done` exactly once: on this thread if the plan is known or the request is refused, else
+  // later on a worker's. Equal ids share one computation. `done` must not throw.
+  Ticket Plan(const std::string& plan_id, planner::Job job, OnOutcome done);
+
+  // Answers this waiter with kCancelled on this thread, unless it was answered already. A
+  // computation that nobody waits for any more is stopped, or never begins.
+  void Cancel(const Ticket& ticket);
+
+  // From now on only plans from the cache, or already being computed, are given out.
+  void RefuseNewWork();
+
+  // RefuseNewWork, and stops what is being computed: its waiters get kShuttingDown.
+  void StopAll();
+
+  size_t queue_depth() const { return pool_.depth(); }
+
+ private:
+  using FlightPtr = std::shared_ptr<Flight>;
+
+  FlightPtr Launch(const std::string& plan_id, planner::Job job);  // nullptr: the pool refused
+  Ticket Join(const FlightPtr& flight, OnOutcome done);
+  PlanOutcome Refusal();
+  void Run(const FlightPtr& flight, double waited_seconds);
+  PlanOutcome Compute(const Flight& flight);
+  PlanOutcome Judge(const Flight& flight, ComputeEnd end, ComputedPlan computed,
+                    std::vector<std::string> faults);
+  void Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds);
+  void Forget(const FlightPtr& flight);
+
+  const ComputeFunction compute_;
+  PlanCache& cache_;
+  PlanObserver& observer_;
+  const Clock& clock_;
+
+  std::mutex mutex_;  // guards what follows, and the waiters of every flight
+  std::unordered_map<std::string, FlightPtr> flights_;
+  uint64_t next_waiter_ = 1;
+  bool refusing_ = false;
+  double mean_plan_seconds_;  // recent
+
+  WorkerPool pool_;  // last: its threads use all of the above
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CORE_PLANNING_CORE_H_

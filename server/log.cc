@@ -1,0 +1,126 @@
+#include "server/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <memory>
+#include <utility>
+
+#include "server/log_sink.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr size_t kMaxValueBytes = 1024;
+
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarning:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+    case LogLevel::kOff:
+      return spdlog::level::off;
+  }
+  return spdlog::level::off;
+}
+
+// These two are never destroyed: lines may come from threads that outlive main.
+std::shared_ptr<spdlog::logger>& Logger() {
+  static auto* logger = new std::shared_ptr<spdlog::logger>();
+  return *logger;
+}
+
+std::shared_ptr<BatchSink>& Sink() {
+  static auto* sink = new std::shared_ptr<BatchSink>();
+  return *sink;
+}
+
+// Bytes from 0x80 up are passed on: text of requests never gets here, and paths are mostly UTF-8.
+void AppendJsonText(std::string_view text, std::string* out) {
+  constexpr char kHex[] = "0123456789abcdef";
+  *out += '"';
+  for (const char c : text.substr(0, kMaxValueBytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      *out += '\\';
+      *out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      *out += "\\u00";
+      *out += kHex[byte >> 4];
+      *out += kHex[byte & 15];
+    } else {
+      *out += c;
+    }
+  }
+  *out += '"';
+}
+
+void AppendKey(const char* key, std::string* out) {
+  *out += ",\"";
+  *out += key;
+  *out += "\":";
+}
+
+}  // namespace
+
+void StartLog(LogLevel least) {
+  Sink() = std::make_shared<BatchSink>(STDERR_FILENO);
+  auto logger = std::make_shared<spdlog::logger>("evenkeel", Sink());
+  logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
+      R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l",%v})", spdlog::pattern_time_type::utc));
+  logger->set_level(ToSpdlog(least));
+  logger->flush_on(spdlog::level::warn);
+  Logger() = std::move(logger);
+}
+
+void StopLog() {
+  if (Logger() == nullptr) return;
+  Logger()->set_level(spdlog::level::off);
+  Sink()->Stop();
+}
+
+bool LogLine::Wanted(LogLevel level) {
+  return Logger() != nullptr && Logger()->should_log(ToSpdlog(level));
+}
+
+LogLine::LogLine(LogLevel level, std::string_view message) : level_(level), wanted_(Wanted(level)) {
+  if (!wanted_) return;
+  fields_ = "\"msg\":";
+  AppendJsonText(message, &fields_);
+}
+
+LogLine::~LogLine() {
+  if (wanted_) Logger()->log(ToSpdlog(level_), spdlog::string_view_t(fields_));
+}
+
+LogLine& LogLine::Add(const char* key, std::string_view value) {
+  if (!wanted_) return *this;
+  AppendKey(key, &fields_);
+  AppendJsonText(value, &fields_);
+  return *this;
+}
+
+LogLine& LogLine::Add(const char* key, int64_t value) {
+  if (!wanted_) return *this;
+  AppendKey(key, &fields_);
+  fields_ += std::to_string(value);
+  return *this;
+}
+
+LogLine& LogLine::Add(const char* key, double value) {
+  if (!wanted_) return *this;
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), value, std::chars_format::fixed, 6);
+  AppendKey(key, &fields_);
+  fields_.append(text, end.ptr);
+  return *this;
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,45 @@
+// Structured log: one JSON object per line on standard error. Thread-safe; never blocks: when the
+// reader cannot keep up, new lines are dropped and counted (log_sink.h).
+#ifndef EVENKEEL_SERVER_LOG_H_
+#define EVENKEEL_SERVER_LOG_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace evenkeel::server {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
+
+// Call once, before any line and before threads are started. Until then nothing is written.
+void StartLog(LogLevel least);
+
+// Writes what is pending. No line may follow.
+void StopLog();
+
+// Builds one line: LogLine(LogLevel::kInfo, "call").Add("method", "PlanJob"); written when it dies.
+// Keys are plain identifiers; values may be anything.
+class LogLine {
+ public:
+  LogLine(LogLevel level, std::string_view message);
+  ~LogLine();
+  LogLine(const LogLine&) = delete;
+  LogLine& operator=(const LogLine&) = delete;
+
+  LogLine& Add(const char* key, std::string_view value);
+  LogLine& Add(const char* key, const char* value) { return Add(key, std::string_view(value)); }
+  LogLine& Add(const char* key, int64_t value);
+  LogLine& Add(const char* key, double value);
+
+  // Whether a line of that level would be written: saves the making of costly values.
+  static bool Wanted(LogLevel level);
+
+ private:
+  const LogLevel level_;
+  const bool wanted_;
+  std::string fields_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_LOG_H_

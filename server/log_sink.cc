@@ -1,0 +1,89 @@
+#include "server/log_sink.h"
+
+#include <spdlog/details/log_msg.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace evenkeel::server {
+namespace {
+
+constexpr std::chrono::milliseconds kGatherTime(20);
+constexpr int kPromptLines = 4;  // in each such time
+
+// What cannot be written is lost.
+void WriteAll(int fd, const char* data, size_t size) {
+  while (size > 0) {
+    const ssize_t written = write(fd, data, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    data += written;
+    size -= static_cast<size_t>(written);
+  }
+}
+
+}  // namespace
+
+BatchSink::BatchSink(int fd) : fd_(fd), thread_([this] { Work(); }) {}
+
+BatchSink::~BatchSink() { Stop(); }
+
+void BatchSink::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BatchSink::sink_it_(const spdlog::details::log_msg& message) {
+  if (pending_.size() + message.payload.size() > kMaxPendingBytes) {
+    ++dropped_;
+    return;
+  }
+  if (message.time < window_ || message.time > window_ + kGatherTime) {
+    window_ = message.time;
+    lines_in_window_ = 0;
+  }
+  const bool is_prompt = lines_in_window_ < kPromptLines;
+  lines_in_window_ += is_prompt ? 1 : 0;
+  urgent_ |= is_prompt;
+  const bool is_first = pending_.size() == 0;
+  formatter_->format(message, pending_);
+  if (is_first || is_prompt) wake_.notify_one();
+}
+
+void BatchSink::flush_() {
+  urgent_ = true;
+  wake_.notify_one();
+}
+
+void BatchSink::Work() {
+  spdlog::memory_buf_t writing;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [this] { return ending_ || pending_.size() > 0; });
+    wake_.wait_for(lock, kGatherTime, [this] { return ending_ || urgent_; });
+    if (pending_.size() == 0) return;  // ending
+    urgent_ = false;
+    AppendDropped();
+    std::swap(pending_, writing);
+    lock.unlock();
+    WriteAll(fd_, writing.data(), writing.size());
+    writing.clear();
+    lock.lock();
+  }
+}
+
+void BatchSink::AppendDropped() {
+  if (dropped_ == 0) return;
+  const std::string text =
+      R"("msg":"log lines dropped","lines":)" + std::to_string(std::exchange(dropped_, 0));
+  formatter_->format(spdlog::details::log_msg("evenkeel", spdlog::level::warn, text), pending_);
+}
+
+}  // namespace evenkeel::server

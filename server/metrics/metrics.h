@@ -1,0 +1,91 @@
+// Every metric of the server: its name, labels and buckets are in metrics.cc and nowhere else,
+// except for process_* (process_collector.cc). Thread-safe. No label value comes from a request.
+#ifndef EVENKEEL_SERVER_METRICS_METRICS_H_
+#define EVENKEEL_SERVER_METRICS_METRICS_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "planner/make_plan.h"
+#include "prometheus/counter.h"
+#include "prometheus/family.h"
+#include "prometheus/histogram.h"
+#include "prometheus/registry.h"
+#include "server/core/plan_cache.h"
+#include "server/core/plan_observer.h"
+
+namespace evenkeel::server {
+
+// A method of the service, as the labels name it.
+struct MethodLabels {
+  std::string type;  // "unary", "client_stream", "server_stream" or "bidi_stream"
+  std::string service;
+  std::string method;
+};
+
+// State that is read when somebody scrapes. All three must be callable until the sources are
+// replaced.
+struct MetricSources {
+  std::function<CacheCounters()> cache;
+  std::function<size_t()> queue_depth;
+  std::function<int64_t()> inflight;
+};
+
+struct BuildLabels {
+  std::string version;
+  std::string planner;
+  std::string catalog;
+};
+
+class Metrics : public PlanObserver {
+ public:
+  static constexpr int kCodes = 17;  // gRPC status codes: 0 to 16
+
+  // `methods` gives each method the number that OnStarted and OnHandled take.
+  Metrics(const BuildLabels& build, const std::vector<MethodLabels>& methods);
+  ~Metrics() override;
+
+  // Not while anybody scrapes.
+  void SetSources(MetricSources sources);
+
+  // A call arrived with its (first) message.
+  void OnStarted(size_t method);
+  // It ended with status `code`, 0 for OK; a unary answer is sent only then.
+  void OnHandled(size_t method, int code, double seconds);
+
+  void OnQueueWait(double seconds) override;
+  void OnPhase(planner::Phase phase, double seconds) override;
+  void OnComputed(PlanEnding ending) override;
+  void OnShed(ShedReason reason) override;
+  void OnJoined() override;
+
+  // All metrics in Prometheus' text format.
+  std::string Scrape() const;
+
+ private:
+  struct MethodMetrics;
+  class StateCollector;
+
+  void AddMethods(const std::vector<MethodLabels>& methods);
+  void AddPlanning();
+
+  prometheus::Registry registry_;
+  prometheus::Family<prometheus::Counter>* handled_family_;
+  std::vector<std::unique_ptr<MethodMetrics>> methods_;
+  prometheus::Histogram* queue_wait_;
+  std::array<prometheus::Histogram*, planner::kPhases> phases_;
+  std::array<prometheus::Counter*, 4> endings_;
+  std::array<prometheus::Counter*, 2> sheds_;
+  prometheus::Counter* joined_;
+  std::unique_ptr<StateCollector> state_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_METRICS_METRICS_H_

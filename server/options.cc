@@ -1,0 +1,226 @@
+#include "server/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+#include <utility>
+
+#include "server/listen.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kGiB = kMiB << 10;
+constexpr int kExitWrongSettings = 2;
+
+template <typename Number>
+bool ParseNumber(const std::string& text, Number* value) {
+  const char* end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, *value);
+  return result.ec == std::errc() && result.ptr == end;
+}
+
+// A whole number from kMin to kMax into a field.
+template <int64_t Options::*kField, int64_t kMin, int64_t kMax>
+std::string Whole(const std::string& text, Options* options) {
+  int64_t value = 0;
+  if (!ParseNumber(text, &value) || value < kMin || value > kMax) {
+    return "must be a whole number from " + std::to_string(kMin) + " to " + std::to_string(kMax);
+  }
+  options->*kField = value;
+  return {};
+}
+
+// Seconds from kMin to kMax, fractions allowed.
+template <double Options::*kField, int64_t kMin, int64_t kMax>
+std::string Seconds(const std::string& text, Options* options) {
+  double value = 0;
+  if (!ParseNumber(text, &value) || !(value >= kMin && value <= kMax)) {
+    return "must be seconds from " + std::to_string(kMin) + " to " + std::to_string(kMax);
+  }
+  options->*kField = value;
+  return {};
+}
+
+std::string Listen(const std::string& text, Options* options) {
+  options->listen.clear();
+  std::istringstream all(text);
+  for (std::string address; std::getline(all, address, ',');) {
+    const std::string problem = CheckListenAddress(address);
+    if (!problem.empty()) return "\"" + address + "\" " + problem;
+    options->listen.push_back(address);
+  }
+  return options->listen.empty() ? "needs at least one address" : std::string();
+}
+
+std::string MetricsAddress(const std::string& text, Options* options) {
+  options->metrics_address = text;
+  const std::string problem = text == "off" ? std::string() : CheckTcpAddress(text);
+  return problem.empty() ? problem : problem + ", or off";
+}
+
+std::string Reflection(const std::string& text, Options* options) {
+  options->reflection = text == "true";
+  return text == "true" || text == "false" ? std::string() : "must be true or false";
+}
+
+std::string Level(const std::string& text, Options* options) {
+  constexpr std::pair<const char*, LogLevel> kLevels[] = {{"debug", LogLevel::kDebug},
+                                                          {"info", LogLevel::kInfo},
+                                                          {"warning", LogLevel::kWarning},
+                                                          {"error", LogLevel::kError},
+                                                          {"off", LogLevel::kOff}};
+  for (const auto& [name, level] : kLevels) {
+    if (text != name) continue;
+    options->log_level = level;
+    return {};
+  }
+  return "must be debug, info, warning, error or off";
+}
+
+constexpr int64_t kYearSeconds = 366 * 24 * 3600;
+
+// The one table of settings.
+constexpr Setting kSettings[] = {
+    {"listen", "127.0.0.1:50051",
+     "Addresses to serve gRPC on: HOST:PORT or unix:/path, several separated by commas. There is "
+     "no "
+     "encryption and no authentication yet: keep it inside the cluster.",
+     &Listen},
+    {"metrics-address", "127.0.0.1:9464",
+     "HOST:PORT that serves Prometheus metrics under /metrics, or off.", &MetricsAddress},
+    {"workers", "0", "Threads that compute plans. 0: one per CPU.",
+     &Whole<&Options::workers, 0, 1024>},
+    {"queue-length", "64",
+     "Plans that may wait for a worker; more are refused with RESOURCE_EXHAUSTED and a retry "
+     "delay.",
+     &Whole<&Options::queue_length, 1, 1'000'000>},
+    {"cache-bytes", "67108864", "Memory for computed plans; the least recently used go first.",
+     &Whole<&Options::cache_bytes, 0, 1024 * kGiB>},
+    {"memo-bytes", "16777216",
+     "Memory for requests seen before, which are then answered without being parsed.",
+     &Whole<&Options::memo_bytes, 0, 1024 * kGiB>},
+    {"max-request-bytes", "1048576", "Largest request message; larger ones are refused.",
+     &Whole<&Options::max_request_bytes, 1024, kGiB>},
+    {"max-concurrent-streams", "100", "Most calls in flight on one connection; more wait.",
+     &Whole<&Options::max_concurrent_streams, 1, 1'000'000>},
+    {"memory-quota-bytes", "0", "Bound on gRPC's own buffers, over all connections. 0: none.",
+     &Whole<&Options::memory_quota_bytes, 0, 1024 * kGiB>},
+    {"drain-timeout", "20",
+     "Seconds that calls in flight get to finish after SIGTERM or SIGINT; a second signal ends the "
+     "server at once.",
+     &Seconds<&Options::drain_timeout_seconds, 0, 3600>},
+    {"keepalive-time", "7200", "Seconds of silence on a connection before the server pings.",
+     &Seconds<&Options::keepalive_time_seconds, 1, kYearSeconds>},
+    {"keepalive-timeout", "20", "Seconds to wait for the answer to that ping.",
+     &Seconds<&Options::keepalive_timeout_seconds, 1, 3600>},
+    {"min-ping-interval", "10",
+     "Seconds that clients must leave between keepalive pings; quicker ones are disconnected.",
+     &Seconds<&Options::min_ping_interval_seconds, 0, 3600>},
+    {"max-connection-age", "0",
+     "Seconds after which a connection is closed in good order, so that clients spread over "
+     "replicas. 0: never.",
+     &Seconds<&Options::max_connection_age_seconds, 0, kYearSeconds>},
+    {"reflection", "true", "Serve gRPC server reflection, which grpcurl needs: true or false.",
+     &Reflection},
+    {"log-level", "info",
+     "Least level that is logged: debug, info (one line per call), warning, error or off.", &Level},
+};
+
+std::string FlagName(const Setting& setting) { return std::string("--") + setting.name; }
+
+std::string HelpText() {
+  std::ostringstream text;
+  text << "evenkeel-server: plans training jobs for GPU-cluster schedulers, over gRPC.\n\n"
+          "Every setting is a flag, or an environment variable; the flag wins.\n\n";
+  for (const Setting& setting : kSettings) {
+    text << "  " << FlagName(setting) << "=VALUE  (" << EnvironmentName(setting) << ", default "
+         << setting.default_text << ")\n      " << setting.help << "\n";
+  }
+  text << "  --help, -h\n      Print this and exit.\n"
+          "  --version\n      Print the version and exit.\n\n"
+          "Exit codes: 0 after a drain, 1 when the server cannot start, 2 for wrong settings, 128 "
+          "+ N when "
+          "a second signal N ends it at once.\n";
+  return text.str();
+}
+
+ParsedOptions Exit(int code, std::string text) {
+  ParsedOptions parsed;
+  parsed.exit_code = code;
+  parsed.text = std::move(text);
+  return parsed;
+}
+
+std::string Join(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) all += (all.empty() ? "" : ",") + part;
+  return all;
+}
+
+// Applies each setting's text; returns one line for each that is wrong.
+std::string ApplyAll(const std::vector<std::vector<std::string>>& values, Options* options) {
+  std::string problems;
+  for (size_t i = 0; i < std::size(kSettings); ++i) {
+    const Setting& setting = kSettings[i];
+    const bool is_given = !values[i].empty();
+    const std::string text = is_given ? Join(values[i]) : setting.default_text;
+    const std::string problem = setting.apply(text, options);
+    if (problem.empty()) continue;
+    problems += FlagName(setting) + " (" + EnvironmentName(setting) + ") = \"" + text +
+                "\": " + problem + "\n";
+  }
+  return problems;
+}
+
+}  // namespace
+
+std::span<const Setting> Settings() { return kSettings; }
+
+std::string EnvironmentName(const Setting& setting) {
+  std::string name = std::string("EVENKEEL_") + setting.name;
+  for (char& c : name) {
+    if (c == '-') c = '_';
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+
+ParsedOptions ParseOptions(int argc, const char* const* argv) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  bool help = false;
+  bool version = false;
+  app.add_flag("--help,-h", help);
+  app.add_flag("--version", version);
+  // All values are taken as text, so that one wrong value does not hide the next.
+  std::vector<std::vector<std::string>> values(std::size(kSettings));
+  for (size_t i = 0; i < std::size(kSettings); ++i) {
+    const bool is_list = kSettings[i].apply == &Listen;
+    app.add_option(FlagName(kSettings[i]), values[i])
+        ->envname(EnvironmentName(kSettings[i]))
+        ->expected(1)
+        ->multi_option_policy(is_list ? CLI::MultiOptionPolicy::TakeAll
+                                      : CLI::MultiOptionPolicy::TakeLast);
+  }
+  std::string problems;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    problems = std::string(error.what()) + "\n";
+  }
+  if (help) return Exit(0, HelpText());
+  if (version) return Exit(0, "evenkeel-server " EVENKEEL_VERSION "\n");
+  for (const std::string& extra : app.remaining()) problems += "unknown argument " + extra + "\n";
+  ParsedOptions parsed;
+  problems += ApplyAll(values, &parsed.options);
+  if (!problems.empty()) return Exit(kExitWrongSettings, problems + "See --help.\n");
+  parsed.run = true;
+  return parsed;
+}
+
+}  // namespace evenkeel::server

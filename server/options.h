@@ -1,0 +1,62 @@
+// Every setting of the server: flags, environment and defaults. The table in options.cc is the one
+// place.
+#ifndef EVENKEEL_SERVER_OPTIONS_H_
+#define EVENKEEL_SERVER_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/log.h"
+
+namespace evenkeel::server {
+
+struct Options {
+  std::vector<std::string> listen;        // HOST:PORT or unix:/path
+  std::string metrics_address;            // HOST:PORT, or "off"
+  int64_t workers = 0;                    // planning threads; 0: one per CPU
+  int64_t queue_length = 0;               // computations that may wait
+  int64_t cache_bytes = 0;                // of stored plans
+  int64_t memo_bytes = 0;                 // of remembered requests
+  int64_t max_request_bytes = 0;          // of one message
+  int64_t max_concurrent_streams = 0;     // per connection
+  int64_t memory_quota_bytes = 0;         // of gRPC's buffers; 0: no quota
+  double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
+  double keepalive_time_seconds = 0;      // silence before the server pings
+  double keepalive_timeout_seconds = 0;   // for the answer to that
+  double min_ping_interval_seconds = 0;   // between pings of a client
+  double max_connection_age_seconds = 0;  // 0: no limit
+  bool reflection = false;
+  LogLevel log_level = LogLevel::kInfo;
+};
+
+// One row of the table.
+struct Setting {
+  const char* name;  // "queue-length": flag --queue-length, environment EVENKEEL_QUEUE_LENGTH
+  const char* default_text;
+  const char* help;
+  // Sets the field; returns what would be accepted if `text` is not. Empty: fine.
+  std::string (*apply)(const std::string& text, Options* options);
+};
+
+std::span<const Setting> Settings();
+
+// "queue-length" -> "EVENKEEL_QUEUE_LENGTH".
+std::string EnvironmentName(const Setting& setting);
+
+struct ParsedOptions {
+  Options options;
+  bool run = false;   // start the server
+  int exit_code = 0;  // else exit with this: 0, or 2 for wrong settings
+  std::string text;   // and print this, on standard output for 0, else on standard error
+};
+
+// A flag beats the environment, the environment beats the default. Reports everything that is wrong
+// at once.
+ParsedOptions ParseOptions(int argc, const char* const* argv);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_OPTIONS_H_

@@ -1,0 +1,130 @@
+#include "server/rpc/errors.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <utility>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr ErrorReason kReasons[] = {kMalformedRequest, kInvalidRequest, kPlanNotFound,
+                                    kQueueFull,        kShuttingDown,   kDeadlineExceeded,
+                                    kCancelled,        kNotImplemented, kPlannerDefect};
+
+using Metadata = std::pair<const char*, std::string>;
+
+// Cuts at a character of UTF-8, because a proto string must be valid.
+std::string Bounded(std::string text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text;
+}
+
+grpc::Status MakeStatus(const ErrorReason& reason, std::string message,
+                        std::initializer_list<Metadata> metadata,
+                        const google::protobuf::Message* detail = nullptr) {
+  message = Bounded(std::move(message), kMaxMessageBytes);
+  google::rpc::ErrorInfo info;
+  info.set_reason(reason.name);
+  info.set_domain(kErrorDomain);
+  for (const auto& [key, value] : metadata) (*info.mutable_metadata())[key] = value;
+  google::rpc::Status status;
+  status.set_code(reason.code);
+  status.set_message(message);
+  status.add_details()->PackFrom(info);
+  if (detail != nullptr) status.add_details()->PackFrom(*detail);
+  return grpc::Status(reason.code, message, status.SerializeAsString());
+}
+
+// As many violations as fit.
+google::rpc::BadRequest ToBadRequest(const std::vector<Violation>& violations) {
+  constexpr size_t kReserve = 700;  // for the status, its message and ErrorInfo
+  constexpr size_t kMaxFieldBytes = 200;
+  constexpr size_t kMaxDescriptionBytes = 600;
+  google::rpc::BadRequest request;
+  size_t bytes = kReserve;
+  for (const Violation& violation : violations) {
+    google::rpc::BadRequest::FieldViolation entry;
+    entry.set_field(Bounded(violation.field, kMaxFieldBytes));
+    entry.set_description(Bounded(violation.description, kMaxDescriptionBytes));
+    bytes += entry.ByteSizeLong() + 3;
+    if (bytes > kMaxDetailBytes - 100) {
+      const size_t left = violations.size() - request.field_violations_size();
+      request.add_field_violations()->set_description("and " + std::to_string(left) +
+                                                      " more, not listed for lack of room");
+      break;
+    }
+    *request.add_field_violations() = std::move(entry);
+  }
+  return request;
+}
+
+}  // namespace
+
+std::span<const ErrorReason> ErrorReasons() { return kReasons; }
+
+grpc::Status InvalidRequest(const std::vector<Violation>& violations) {
+  const google::rpc::BadRequest detail = ToBadRequest(violations);
+  const auto& first = detail.field_violations(0);
+  std::string message = first.field() + ": " + first.description();
+  if (violations.size() > 1) {
+    message = std::to_string(violations.size()) + " fields are wrong; the first: " + message;
+  }
+  return MakeStatus(kInvalidRequest, std::move(message),
+                    {{"violations", std::to_string(violations.size())}}, &detail);
+}
+
+grpc::Status MalformedRequest(std::string_view message_name) {
+  const std::string name(message_name);
+  return MakeStatus(kMalformedRequest, "the request is no valid " + name, {{"message", name}});
+}
+
+grpc::Status PlanNotFound(std::string_view plan_id) {
+  google::rpc::ResourceInfo resource;
+  resource.set_resource_type("evenkeel.v1.Plan");
+  resource.set_resource_name(std::string(plan_id));
+  resource.set_description("never planned by this server, or evicted since: call PlanJob again");
+  const std::string id(plan_id);
+  return MakeStatus(kPlanNotFound, "no plan " + id + " here; PlanJob makes it again",
+                    {{"plan_id", id}}, &resource);
+}
+
+grpc::Status QueueFull(double retry_after_seconds) {
+  google::rpc::RetryInfo retry;
+  const double whole = std::floor(retry_after_seconds);
+  retry.mutable_retry_delay()->set_seconds(static_cast<int64_t>(whole));
+  retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>((retry_after_seconds - whole) * 1e9));
+  return MakeStatus(kQueueFull, "the planning queue is full; try again after the retry delay", {},
+                    &retry);
+}
+
+grpc::Status ShuttingDown() {
+  return MakeStatus(kShuttingDown, "this server is shutting down; ask another one", {});
+}
+
+grpc::Status DeadlineExceeded() {
+  return MakeStatus(kDeadlineExceeded, "the deadline passed before the plan was ready", {});
+}
+
+grpc::Status Cancelled() { return MakeStatus(kCancelled, "the caller cancelled", {}); }
+
+grpc::Status NotImplemented(std::string_view method) {
+  const std::string name(method);
+  return MakeStatus(kNotImplemented, name + " is not implemented yet", {{"method", name}});
+}
+
+grpc::Status PlannerDefect(std::string_view request_id) {
+  const std::string id(request_id);
+  return MakeStatus(kPlannerDefect,
+                    "the planner failed on this job, which is a defect of it; please report it "
+                    "with request id " +
+                        id,
+                    {{"request_id", id}});
+}
+
+}  // namespace evenkeel::server

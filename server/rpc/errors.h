@@ -1,0 +1,59 @@
+// The closed list of what can go wrong, and how it goes over the wire: every error carries
+// google.rpc.ErrorInfo with one of these reasons. docs/ERRORS.md explains them to callers, and a
+// test holds the two together.
+#ifndef EVENKEEL_SERVER_RPC_ERRORS_H_
+#define EVENKEEL_SERVER_RPC_ERRORS_H_
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grpcpp/support/status.h"
+#include "server/convert/from_proto.h"
+
+namespace evenkeel::server {
+
+inline constexpr char kErrorDomain[] = "evenkeel.dev";
+
+struct ErrorReason {
+  const char* name;
+  grpc::StatusCode code;
+};
+
+inline constexpr ErrorReason kMalformedRequest = {"MALFORMED_REQUEST",
+                                                  grpc::StatusCode::INVALID_ARGUMENT};
+inline constexpr ErrorReason kInvalidRequest = {"INVALID_REQUEST",
+                                                grpc::StatusCode::INVALID_ARGUMENT};
+inline constexpr ErrorReason kPlanNotFound = {"PLAN_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
+inline constexpr ErrorReason kQueueFull = {"QUEUE_FULL", grpc::StatusCode::RESOURCE_EXHAUSTED};
+inline constexpr ErrorReason kShuttingDown = {"SHUTTING_DOWN", grpc::StatusCode::UNAVAILABLE};
+inline constexpr ErrorReason kDeadlineExceeded = {"DEADLINE_EXCEEDED",
+                                                  grpc::StatusCode::DEADLINE_EXCEEDED};
+inline constexpr ErrorReason kCancelled = {"CANCELLED", grpc::StatusCode::CANCELLED};
+inline constexpr ErrorReason kNotImplemented = {"NOT_IMPLEMENTED", grpc::StatusCode::UNIMPLEMENTED};
+inline constexpr ErrorReason kPlannerDefect = {"PLANNER_DEFECT", grpc::StatusCode::INTERNAL};
+
+// All of the above.
+std::span<const ErrorReason> ErrorReasons();
+
+// gRPC clients refuse trailing metadata over 8 KiB by default; in base64 these stay below it.
+inline constexpr size_t kMaxMessageBytes = 512;
+inline constexpr size_t kMaxDetailBytes = 5000;
+
+// With BadRequest. Violations that would exceed kMaxDetailBytes are counted in a last entry.
+// REQUIRES: at least one violation.
+grpc::Status InvalidRequest(const std::vector<Violation>& violations);
+
+grpc::Status MalformedRequest(std::string_view message_name);  // no such message in these bytes
+grpc::Status PlanNotFound(std::string_view plan_id);           // with ResourceInfo
+grpc::Status QueueFull(double retry_after_seconds);            // with RetryInfo
+grpc::Status ShuttingDown();
+grpc::Status DeadlineExceeded();
+grpc::Status Cancelled();
+grpc::Status NotImplemented(std::string_view method);
+grpc::Status PlannerDefect(std::string_view request_id);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_ERRORS_H_

@@ -1,0 +1,41 @@
+// The methods of evenkeel.v1.PlannerService by number, as metrics and log name them.
+#ifndef EVENKEEL_SERVER_RPC_METHODS_H_
+#define EVENKEEL_SERVER_RPC_METHODS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "server/metrics/metrics.h"
+
+namespace evenkeel::server {
+
+inline constexpr char kServiceName[] = "evenkeel.v1.PlannerService";
+
+enum class Method {
+  kPlanJob,
+  kEvaluatePlan,
+  kPackDataset,
+  kGetPlan,
+  kListPlans,
+  kRecordProfile,
+  kListModels,
+  kListGpuTypes,
+};
+
+inline constexpr const char* kMethodNames[] = {"PlanJob",    "EvaluatePlan", "PackDataset",
+                                               "GetPlan",    "ListPlans",    "RecordProfile",
+                                               "ListModels", "ListGpuTypes"};
+
+inline const char* MethodName(Method method) { return kMethodNames[static_cast<size_t>(method)]; }
+
+// What Metrics wants to know, in the order of Method.
+inline std::vector<MethodLabels> AllMethodLabels() {
+  std::vector<MethodLabels> all;
+  for (const char* name : kMethodNames) all.push_back({"unary", kServiceName, name});
+  all[static_cast<size_t>(Method::kPackDataset)].type = "bidi_stream";
+  return all;
+}
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_METHODS_H_

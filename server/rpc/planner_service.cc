@@ -1,0 +1,221 @@
+#include "server/rpc/planner_service.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/convert/catalog_to_proto.h"
+#include "server/convert/fingerprint.h"
+#include "server/convert/from_proto.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/plan_job_call.h"
+#include "server/rpc/wire.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr int kDefaultPlansPerPage = 50;
+constexpr int kMaxPlansPerPage = 1000;
+constexpr std::string_view kPlanIdPrefix = "plan-";
+constexpr size_t kPlanIdDigits = 32;
+
+bool IsPlanId(std::string_view id) {
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return id.size() == kPlanIdPrefix.size() + kPlanIdDigits && id.starts_with(kPlanIdPrefix) &&
+         std::all_of(id.begin() + kPlanIdPrefix.size(), id.end(), is_digit);
+}
+
+template <typename Message>
+grpc::Status Parse(const grpc::Slice& bytes, Message* message) {
+  const std::string_view view = ViewOf(bytes);
+  if (message->ParseFromArray(view.data(), static_cast<int>(view.size()))) return grpc::Status::OK;
+  return MalformedRequest(Message::descriptor()->full_name());
+}
+
+grpc::Status ToStatus(const std::vector<Violation>& violations) {
+  return violations.empty() ? grpc::Status::OK : InvalidRequest(violations);
+}
+
+// Ends a call on this thread.
+grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, RpcScope* scope,
+                                 const grpc::Status& status) {
+  scope->End(status);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(status);
+  return reactor;
+}
+
+// A call that is answered on this thread: `answer` maps the message and an output to a status.
+template <typename Request, typename Response, typename Answer>
+grpc::ServerUnaryReactor* Handle(RpcWorld& world, Method method,
+                                 grpc::CallbackServerContext* context,
+                                 const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
+                                 Answer answer) {
+  RpcScope scope(world, method, context);
+  Request message;
+  grpc::Status status = Parse(ToSlice(*request), &message);
+  Response output;
+  if (status.ok()) status = answer(message, &output);
+  if (status.ok()) *response = ToByteBuffer(output.SerializeAsString());
+  return Finish(context, &scope, status);
+}
+
+grpc::ServerUnaryReactor* Refuse(RpcWorld& world, Method method,
+                                 grpc::CallbackServerContext* context) {
+  RpcScope scope(world, method, context);
+  return Finish(context, &scope, NotImplemented(MethodName(method)));
+}
+
+class RefusedPackDataset final
+    : public grpc::ServerBidiReactor<v1::PackDatasetRequest, v1::PackDatasetResponse> {
+ public:
+  explicit RefusedPackDataset(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+void Summarize(const StoredPlan& plan, v1::PlanSummary* summary) {
+  summary->set_plan_id(plan.plan_id);
+  *summary->mutable_create_time() = ToTimestamp(plan.create_time);
+  summary->set_model(plan.facts.model);
+  summary->set_gpu_type(plan.facts.gpu_type);
+  summary->set_gpu_count(static_cast<int32_t>(plan.facts.gpu_count));
+  summary->set_fits(plan.facts.fits);
+  if (plan.facts.fits) {
+    summary->set_step_seconds(plan.facts.step_seconds);
+    summary->set_gpu_days(plan.facts.gpu_days);
+  }
+  summary->set_size_bytes(static_cast<int64_t>(plan.plan_bytes.size()));
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContext* context,
+                                                      const grpc::ByteBuffer* request,
+                                                      grpc::ByteBuffer* response) {
+  auto scope = std::make_unique<RpcScope>(parts_.world, Method::kPlanJob, context);
+  grpc::Slice bytes = ToSlice(*request);
+  if (AnswerRepeated(scope.get(), bytes, response)) {
+    return Finish(context, scope.get(), grpc::Status::OK);
+  }
+  v1::PlanJobRequest message;
+  planner::Job job;
+  grpc::Status status = Parse(bytes, &message);
+  if (status.ok()) status = ToStatus(JobFromProto(message, &job));
+  if (!status.ok()) return Finish(context, scope.get(), status);
+  const std::string plan_id = PlanId(job);
+  if (message.validate_only()) {
+    scope->SetPlan(plan_id, "");
+    *response = ToByteBuffer(
+        EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED, message.label()));
+    return Finish(context, scope.get(), grpc::Status::OK);
+  }
+  auto* call = new PlanJobCall({parts_.core, parts_.memo}, std::move(scope), std::move(bytes),
+                               std::move(*message.mutable_label()), response);
+  call->Start(plan_id, std::move(job));
+  return call;
+}
+
+// The very same bytes asked for a plan before, and the plan is still here.
+bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
+                                        grpc::ByteBuffer* response) {
+  const auto known = parts_.memo.Find(ViewOf(request));
+  if (!known) return false;
+  const StoredPlanPtr plan = parts_.cache.Find(known->plan_id, PlanCache::Count::kHitOnly);
+  if (plan == nullptr) return false;
+  scope->SetPlan(plan->plan_id, "memory");
+  *response = ToByteBuffer(
+      EncodePlanJobResponse(plan->plan_bytes, plan->plan_id, v1::SERVED_FROM_MEMORY, known->label));
+  return true;
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::GetPlan(grpc::CallbackServerContext* context,
+                                                      const grpc::ByteBuffer* request,
+                                                      grpc::ByteBuffer* response) {
+  RpcScope scope(parts_.world, Method::kGetPlan, context);
+  v1::GetPlanRequest message;
+  const grpc::Status status = Parse(ToSlice(*request), &message);
+  if (!status.ok()) return Finish(context, &scope, status);
+  if (!IsPlanId(message.plan_id())) {
+    return Finish(context, &scope,
+                  InvalidRequest({{"plan_id",
+                                   "must be \"plan-\" and 32 lower-case hexadecimal "
+                                   "digits, as PlanJob returns it"}}));
+  }
+  scope.SetPlan(message.plan_id(), "");
+  const StoredPlanPtr plan = parts_.cache.Find(message.plan_id(), PlanCache::Count::kNothing);
+  if (plan == nullptr) return Finish(context, &scope, PlanNotFound(message.plan_id()));
+  scope.SetPlan(message.plan_id(), "memory");
+  *response = ToByteBuffer(EncodeGetPlanResponse(plan->plan_bytes, plan->create_time));
+  return Finish(context, &scope, grpc::Status::OK);
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::ListPlans(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return Handle<v1::ListPlansRequest, v1::ListPlansResponse>(
+      parts_.world, Method::kListPlans, context, request, response,
+      [this](const auto& message, auto* output) { return ListPage(message, output); });
+}
+
+grpc::Status PlannerServiceImpl::ListPage(const v1::ListPlansRequest& request,
+                                          v1::ListPlansResponse* response) {
+  std::vector<Violation> violations;
+  if (request.page_size() < 0 || request.page_size() > kMaxPlansPerPage) {
+    violations.push_back(
+        {"page_size", "must be 0 to 1000, and is " + std::to_string(request.page_size())});
+  }
+  const size_t page_size = violations.empty() && request.page_size() > 0
+                               ? static_cast<size_t>(request.page_size())
+                               : kDefaultPlansPerPage;
+  const auto page = parts_.cache.List(page_size, request.page_token());
+  if (!page) {
+    violations.push_back({"page_token", "is no token of this server; start at the first page"});
+  }
+  if (!violations.empty()) return InvalidRequest(violations);
+  for (const StoredPlanPtr& plan : page->plans) Summarize(*plan, response->add_plans());
+  response->set_next_page_token(page->next_page_token);
+  return grpc::Status::OK;
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::ListModels(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request,
+                                                         grpc::ByteBuffer* response) {
+  return Handle<v1::ListModelsRequest, v1::ListModelsResponse>(
+      parts_.world, Method::kListModels, context, request, response,
+      [](const auto& message, auto* output) {
+        return ToStatus(server::ListModels(message, output));
+      });
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::ListGpuTypes(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return Handle<v1::ListGpuTypesRequest, v1::ListGpuTypesResponse>(
+      parts_.world, Method::kListGpuTypes, context, request, response,
+      [](const auto& message, auto* output) {
+        return ToStatus(server::ListGpuTypes(message, output));
+      });
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* /*request*/,
+                                                           grpc::ByteBuffer* /*response*/) {
+  return Refuse(parts_.world, Method::kEvaluatePlan, context);
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::RecordProfile(grpc::CallbackServerContext* context,
+                                                            const grpc::ByteBuffer* /*request*/,
+                                                            grpc::ByteBuffer* /*response*/) {
+  return Refuse(parts_.world, Method::kRecordProfile, context);
+}
+
+grpc::ServerBidiReactor<v1::PackDatasetRequest, v1::PackDatasetResponse>*
+PlannerServiceImpl::PackDataset(grpc::CallbackServerContext* context) {
+  RpcScope scope(parts_.world, Method::kPackDataset, context);
+  const grpc::Status status = NotImplemented(MethodName(Method::kPackDataset));
+  scope.End(status);
+  return new RefusedPackDataset(status);
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,74 @@
+// The handlers of evenkeel.v1.PlannerService: they parse, ask the core or the catalogue, and
+// answer.
+#ifndef EVENKEEL_SERVER_RPC_PLANNER_SERVICE_H_
+#define EVENKEEL_SERVER_RPC_PLANNER_SERVICE_H_
+
+#include <memory>
+
+#include "evenkeel/v1/planner_service.grpc.pb.h"
+#include "server/core/plan_cache.h"
+#include "server/core/planning_core.h"
+#include "server/rpc/request_memo.h"
+#include "server/rpc/rpc_scope.h"
+
+namespace evenkeel::server {
+
+// Unary methods take raw bytes: a known PlanJob needs no parsing, stored plans no serialising, and
+// bytes that are no message get our own error (gRPC would say UNIMPLEMENTED). The order of the
+// wrappers has no meaning.
+using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
+    v1::PlannerService::WithRawCallbackMethod_EvaluatePlan<
+        v1::PlannerService::WithCallbackMethod_PackDataset<
+            v1::PlannerService::WithRawCallbackMethod_GetPlan<
+                v1::PlannerService::WithRawCallbackMethod_ListPlans<
+                    v1::PlannerService::WithRawCallbackMethod_RecordProfile<
+                        v1::PlannerService::WithRawCallbackMethod_ListModels<
+                            v1::PlannerService::WithRawCallbackMethod_ListGpuTypes<
+                                v1::PlannerService::Service>>>>>>>>;
+
+// Outlive the service.
+struct ServiceParts {
+  RpcWorld& world;
+  PlanningCore& core;
+  PlanCache& cache;
+  RequestMemo& memo;
+};
+
+class PlannerServiceImpl final : public RawPlannerService {
+ public:
+  explicit PlannerServiceImpl(const ServiceParts& parts) : parts_(parts) {}
+
+  grpc::ServerUnaryReactor* PlanJob(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* EvaluatePlan(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerBidiReactor<v1::PackDatasetRequest, v1::PackDatasetResponse>* PackDataset(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context,
+                                    const grpc::ByteBuffer* request,
+                                    grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListPlans(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* RecordProfile(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListGpuTypes(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+
+ private:
+  bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request, grpc::ByteBuffer* response);
+  grpc::Status ListPage(const v1::ListPlansRequest& request, v1::ListPlansResponse* response);
+
+  const ServiceParts parts_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_PLANNER_SERVICE_H_

@@ -1,0 +1,63 @@
+// What surrounds every call: its request id, its metrics, its place among the calls in flight, and
+// its one line in the log.
+#ifndef EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
+#define EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/status.h"
+#include "server/core/clock.h"
+#include "server/metrics/metrics.h"
+#include "server/rpc/methods.h"
+
+namespace evenkeel::server {
+
+inline constexpr char kRequestIdHeader[] = "x-request-id";
+
+// What all calls share. The referred outlive every call.
+struct RpcWorld {
+  Metrics& metrics;
+  const Clock& clock;
+  std::atomic<int64_t> in_flight = 0;  // calls whose scope lives
+};
+
+// Lives from a call's arrival until its answer has been handed to gRPC.
+class RpcScope {
+ public:
+  // Takes the request id from the header x-request-id if it is 1 to 64 characters of
+  // [A-Za-z0-9._-], else makes one, and answers it in the same header. `context` outlives the
+  // scope.
+  RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* context);
+  ~RpcScope();
+  RpcScope(const RpcScope&) = delete;
+  RpcScope& operator=(const RpcScope&) = delete;
+
+  // For the log.
+  void SetPlan(std::string_view plan_id, const char* served_from);
+
+  // Counts and logs the end of the call. Once, before the status is given to gRPC.
+  void End(const grpc::Status& status);
+
+  const std::string& request_id() const { return request_id_; }
+  bool deadline_passed() const;
+
+ private:
+  void Log(const grpc::Status& status, double seconds) const;
+
+  RpcWorld& world_;
+  const Method method_;
+  grpc::CallbackServerContext* const context_;
+  const std::chrono::steady_clock::time_point since_;
+  std::string request_id_;
+  std::string plan_id_;
+  const char* served_from_ = "";
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_RPC_SCOPE_H_

@@ -1,0 +1,77 @@
+#include "server/rpc/wire.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace evenkeel::server {
+namespace {
+
+constexpr size_t kFieldOverhead = 12;  // tag and length, at most
+
+void AppendVarint(uint64_t value, std::string* out) {
+  for (; value >= 0x80; value >>= 7) *out += static_cast<char>(value | 0x80);
+  *out += static_cast<char>(value);
+}
+
+// A length-delimited field; an empty one is left out, as proto3 does with strings.
+void AppendField(int number, std::string_view bytes, std::string* out) {
+  if (bytes.empty()) return;
+  AppendVarint(static_cast<uint64_t>(number) << 3 | 2, out);
+  AppendVarint(bytes.size(), out);
+  *out += bytes;
+}
+
+}  // namespace
+
+grpc::Slice ToSlice(const grpc::ByteBuffer& buffer) {
+  grpc::Slice slice;
+  if (!buffer.TrySingleSlice(&slice).ok()) (void)buffer.DumpToSingleSlice(&slice);
+  return slice;
+}
+
+std::string_view ViewOf(const grpc::Slice& slice) {
+  return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
+}
+
+grpc::ByteBuffer ToByteBuffer(std::string bytes) {
+  auto* owned = new std::string(std::move(bytes));
+  const grpc::Slice slice(
+      owned->data(), owned->size(), [](void* held) { delete static_cast<std::string*>(held); },
+      owned);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view plan_id,
+                                  v1::ServedFrom served_from, std::string_view label) {
+  std::string out;
+  out.reserve(plan_bytes.size() + plan_id.size() + label.size() + 4 * kFieldOverhead);
+  AppendField(v1::PlanJobResponse::kPlanFieldNumber, plan_bytes, &out);
+  AppendField(v1::PlanJobResponse::kPlanIdFieldNumber, plan_id, &out);
+  if (served_from != v1::SERVED_FROM_UNSPECIFIED) {
+    AppendVarint(v1::PlanJobResponse::kServedFromFieldNumber << 3, &out);
+    AppendVarint(static_cast<uint64_t>(served_from), &out);
+  }
+  AppendField(v1::PlanJobResponse::kLabelFieldNumber, label, &out);
+  return out;
+}
+
+std::string EncodeGetPlanResponse(std::string_view plan_bytes,
+                                  std::chrono::system_clock::time_point create_time) {
+  std::string out;
+  out.reserve(plan_bytes.size() + 64);
+  AppendField(v1::GetPlanResponse::kPlanFieldNumber, plan_bytes, &out);
+  AppendField(v1::GetPlanResponse::kCreateTimeFieldNumber,
+              ToTimestamp(create_time).SerializeAsString(), &out);
+  return out;
+}
+
+google::protobuf::Timestamp ToTimestamp(std::chrono::system_clock::time_point time) {
+  const auto nanos =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+  google::protobuf::Timestamp timestamp;
+  timestamp.set_seconds(nanos / 1'000'000'000);
+  timestamp.set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+  return timestamp;
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,38 @@
+// Between gRPC's byte buffers and messages. Stored plans are spliced into answers as the bytes they
+// are, which keeps them equal byte for byte and saves serialising them again.
+#ifndef EVENKEEL_SERVER_RPC_WIRE_H_
+#define EVENKEEL_SERVER_RPC_WIRE_H_
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "evenkeel/v1/planner_service.pb.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
+
+namespace evenkeel::server {
+
+// The bytes of `buffer` in one piece; no copy if they are in one piece already.
+grpc::Slice ToSlice(const grpc::ByteBuffer& buffer);
+
+// The bytes of `slice`, which must outlive the result.
+std::string_view ViewOf(const grpc::Slice& slice);
+
+// Takes the bytes over without copying them.
+grpc::ByteBuffer ToByteBuffer(std::string bytes);
+
+// A serialised v1::PlanJobResponse. Empty parts are left out.
+std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view plan_id,
+                                  v1::ServedFrom served_from, std::string_view label);
+
+// A serialised v1::GetPlanResponse.
+std::string EncodeGetPlanResponse(std::string_view plan_bytes,
+                                  std::chrono::system_clock::time_point create_time);
+
+// Seconds and nanoseconds since the epoch.
+google::protobuf::Timestamp ToTimestamp(std::chrono::system_clock::time_point time);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_WIRE_H_
