@@ -1,0 +1,82 @@
+#include "client/cli/app.h"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "client/cli/commands/commands.h"
+#include "client/cli/exit_codes.h"
+#include "client/cli/global_options.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Returns:\n"
+    "  0  done\n"
+    "  1  the job does not fit; the answer says why and what would help\n"
+    "  2  bad usage, bad file, or a job that is refused (every fault on a line of its own)\n"
+    "  3  no server, or one that takes no work at present\n"
+    "  4  anything else: timeout, unknown plan, internal error\n"
+    "\n"
+    "A first answer, without a server:\n"
+    "  evenkeelctl plan --local --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32";
+
+// Options before and after the command are the same: a command hands back what it does not know.
+void Configure(CLI::App* app) {
+  app->require_subcommand(0, 1);  // none is told apart from an unknown one below
+  app->fallthrough();
+  app->footer(kFooter);
+  const auto formatter = std::make_shared<CLI::Formatter>();
+  formatter->column_width(36);
+  app->formatter(formatter);
+}
+
+int Complain(const CommandError& error) {
+  fmt::print(stderr, "evenkeelctl: {}\n", error.what());
+  for (const std::string& detail : error.details()) fmt::print(stderr, "{}\n", detail);
+  return static_cast<int>(error.code());
+}
+
+}  // namespace
+
+int RunApp(const std::vector<std::string>& arguments) {
+  CLI::App app(
+      "Plans training jobs on GPU clusters: asks an evenkeel-server, or computes by itself.",
+      "evenkeelctl");
+  GlobalOptions options;
+  options.arguments = arguments;
+  if (!options.arguments.empty()) options.arguments[0] = "evenkeelctl";
+  ExitCode exit_code = ExitCode::kOk;
+  Configure(&app);
+  AddGlobalOptions(&app, &options);
+  AddPlanCommands(&app, &options, &exit_code);
+  AddStatsCommand(&app, &options);
+  AddStoredPlanCommands(&app, &options, &exit_code);
+  AddCatalogCommands(&app, &options);
+  AddVersionCommand(&app, &options);
+  try {
+    // CLI11 takes them last first, and without the program's name.
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    if (!reversed.empty()) reversed.pop_back();
+    app.parse(reversed);
+    if (app.get_subcommands().empty()) {
+      fmt::print(stderr, "{}", app.help());
+      return static_cast<int>(ExitCode::kBadInput);
+    }
+    return static_cast<int>(exit_code);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    return Complain(CommandError(ExitCode::kBadInput, error.what(), {"Run with --help for help."}));
+  } catch (const CommandError& error) {
+    return Complain(error);
+  } catch (const std::exception& error) {
+    return Complain(CommandError(ExitCode::kError, error.what()));
+  }
+}
+
+}  // namespace evenkeel::cli

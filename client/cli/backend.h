@@ -1,0 +1,41 @@
+// Where plans come from: a server, or this process.
+#ifndef EVENKEEL_CLIENT_CLI_BACKEND_H_
+#define EVENKEEL_CLIENT_CLI_BACKEND_H_
+
+#include <memory>
+#include <string>
+
+#include "evenkeel/v1/planner_service.pb.h"
+
+namespace evenkeel::cli {
+
+// One call at a time. Every method throws CommandError where there is no answer: kBadInput with all
+// violations as details, kUnavailable, or kError.
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  virtual v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) = 0;
+  virtual v1::GetPlanResponse GetPlan(const v1::GetPlanRequest& request) = 0;
+  virtual v1::ListPlansResponse ListPlans(const v1::ListPlansRequest& request) = 0;
+  virtual v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) = 0;
+  virtual v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) = 0;
+
+  // For "computed by ...".
+  virtual std::string name() const = 0;
+};
+
+// A server at a gRPC address, such as "127.0.0.1:50051" or "unix:/run/evenkeel.sock". Connects with
+// the first call. `timeout_seconds` bounds each call with all its retries: UNAVAILABLE is retried
+// by gRPC, RESOURCE_EXHAUSTED after the time that the server names.
+std::unique_ptr<Backend> MakeGrpcBackend(const std::string& address, double timeout_seconds);
+
+// The same computation in this process. Knows no stored plans.
+std::unique_ptr<Backend> MakeLocalBackend(double timeout_seconds);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_BACKEND_H_

@@ -1,0 +1,31 @@
+// Command lines to suggest to the user: the one that was given, with a change.
+#ifndef EVENKEEL_CLIENT_CLI_COMMAND_LINE_H_
+#define EVENKEEL_CLIENT_CLI_COMMAND_LINE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace evenkeel::cli {
+
+class CommandLine {
+ public:
+  // Arguments with the program's name first.
+  explicit CommandLine(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
+
+  bool Has(const std::string& flag) const;
+
+  // The same with `flag` set to `value` (replaced where it is, else at the end), or without it.
+  CommandLine With(const std::string& flag, const std::string& value) const;
+  CommandLine Without(const std::string& flag) const;
+
+  // For a POSIX shell.
+  std::string Text() const;
+
+ private:
+  std::vector<std::string> arguments_;
+};
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_COMMAND_LINE_H_

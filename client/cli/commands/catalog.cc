@@ -1,0 +1,128 @@
+// `models` and `gpus`: the catalogue.
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <string>
+
+#include "client/cli/commands/commands.h"
+#include "client/cli/proto_json.h"
+#include "client/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+const char* KindName(v1::ModelKind kind) {
+  switch (kind) {
+    case v1::MODEL_KIND_VISION_LANGUAGE:
+      return "vision-language";
+    case v1::MODEL_KIND_LANGUAGE:
+      return "language";
+    case v1::MODEL_KIND_ENCODER:
+      return "encoder";
+    default:
+      return "?";
+  }
+}
+
+std::string NoEntry(const std::string& what, const std::string& filter) {
+  return fmt::format("No {} has \"{}\" in its name.\n", what, filter);
+}
+
+std::string LinkText(const v1::CatalogGpu& gpu) {
+  if (gpu.scaleup_bytes_per_second() <= 0) return "-";
+  return ByteRate(gpu.scaleup_bytes_per_second()) + (gpu.scaleup_pairs_only() ? " pairs" : "");
+}
+
+// All pages in one answer.
+template <typename Request, typename Response, typename Call>
+Response AllPages(Request request, Call call) {
+  Response all = call(request);
+  while (!all.next_page_token().empty()) {
+    request.set_page_token(all.next_page_token());
+    all.clear_next_page_token();
+    all.MergeFrom(call(request));
+  }
+  return all;
+}
+
+void RunModels(const GlobalOptions& options, const std::string& filter) {
+  v1::ListModelsRequest request;
+  request.set_filter(filter);
+  const auto backend = BackendOf(options);
+  const auto response = AllPages<v1::ListModelsRequest, v1::ListModelsResponse>(
+      request, [&](const auto& page) { return backend->ListModels(page); });
+  if (options.json()) return Print(ToJson(response));
+  if (response.models_size() == 0) return Print(NoEntry("model", filter));
+  Table table({{"model", Align::kLeft},
+               {"kind", Align::kLeft},
+               {"parameters"},
+               {"active"},
+               {"layers"},
+               {"width"},
+               {"tokens/unit"},
+               {"plan", Align::kLeft},
+               {"aliases", Align::kLeft, /*shrink=*/true, 10}});
+  for (const v1::CatalogModel& model : response.models()) {
+    const bool sparse = model.active_parameter_count() != model.parameter_count();
+    table.Add({model.name(), KindName(model.kind()),
+               BigCount(static_cast<double>(model.parameter_count())),
+               sparse ? BigCount(static_cast<double>(model.active_parameter_count())) : "-",
+               Integer(model.layers()), std::to_string(model.hidden_size()),
+               model.llm_tokens_per_unit() > 0 ? std::to_string(model.llm_tokens_per_unit()) : "-",
+               model.plannable() ? "yes" : "not yet",
+               fmt::format("{}", fmt::join(model.aliases(), ", "))});
+  }
+  Print(
+      table.Render(StyleOf(options), /*indent=*/0) +
+      fmt::format("{} models, catalogue {}; plan one by name, or a pair as ENCODER+LANGUAGE_MODEL "
+                  "(not yet: native resolution)\n",
+                  response.models_size(), response.catalog_version()));
+}
+
+void RunGpus(const GlobalOptions& options, const std::string& filter) {
+  v1::ListGpuTypesRequest request;
+  request.set_filter(filter);
+  const auto backend = BackendOf(options);
+  const auto response = AllPages<v1::ListGpuTypesRequest, v1::ListGpuTypesResponse>(
+      request, [&](const auto& page) { return backend->ListGpuTypes(page); });
+  if (options.json()) return Print(ToJson(response));
+  if (response.gpus_size() == 0) return Print(NoEntry("GPU type", filter));
+  Table table({{"GPU", Align::kLeft},
+               {"TFLOP/s"},
+               {"GiB"},
+               {"memory"},
+               {"link"},
+               {"PCIe"},
+               {"bf16", Align::kLeft},
+               {"kernels", Align::kLeft},
+               {"aliases", Align::kLeft, /*shrink=*/true, 10}});
+  for (const v1::CatalogGpu& gpu : response.gpus()) {
+    table.Add({gpu.name(), Significant(gpu.dense_16bit_flops_per_second() / 1e12),
+               Gib(gpu.memory_bytes()), ByteRate(gpu.memory_bytes_per_second()), LinkText(gpu),
+               ByteRate(gpu.pcie_bytes_per_second()), gpu.bfloat16() ? "yes" : "no",
+               gpu.measured_kernels() ? "measured" : "-",
+               fmt::format("{}", fmt::join(gpu.aliases(), ", "))});
+  }
+  Print(
+      table.Render(StyleOf(options), /*indent=*/0) +
+      fmt::format("{} GPU types, catalogue {}; dense 16-bit peak, link per direction (pairs: only "
+                  "between two bridged cards)\n",
+                  response.gpus_size(), response.catalog_version()));
+}
+
+}  // namespace
+
+void AddCatalogCommands(CLI::App* app, const GlobalOptions* options) {
+  const auto filter = std::make_shared<std::string>();
+  CLI::App* models = app->add_subcommand("models", "List the models of the catalogue");
+  models->add_option("FILTER", *filter, "Only names that contain this");
+  models->callback([=] { RunModels(*options, *filter); });
+
+  CLI::App* gpus = app->add_subcommand("gpus", "List the GPU types of the catalogue");
+  gpus->add_option("FILTER", *filter, "Only names that contain this");
+  gpus->callback([=] { RunGpus(*options, *filter); });
+}
+
+}  // namespace evenkeel::cli

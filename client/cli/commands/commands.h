@@ -1,0 +1,24 @@
+// The commands, one file each. Every function declares its command on `app`; when the command line
+// names it, its callback runs and writes the exit code. Callbacks throw CommandError.
+#ifndef EVENKEEL_CLIENT_CLI_COMMANDS_COMMANDS_H_
+#define EVENKEEL_CLIENT_CLI_COMMANDS_COMMANDS_H_
+
+#include <CLI/App.hpp>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/global_options.h"
+
+namespace evenkeel::cli {
+
+// `options` and `exit_code` must outlive the parsing.
+void AddPlanCommands(CLI::App* app, const GlobalOptions* options,
+                     ExitCode* exit_code);  // plan, validate
+void AddStoredPlanCommands(CLI::App* app, const GlobalOptions* options,
+                           ExitCode* exit_code);                       // get, list
+void AddCatalogCommands(CLI::App* app, const GlobalOptions* options);  // models, gpus
+void AddStatsCommand(CLI::App* app, const GlobalOptions* options);
+void AddVersionCommand(CLI::App* app, const GlobalOptions* options);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_COMMANDS_COMMANDS_H_

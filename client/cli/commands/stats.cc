@@ -1,0 +1,69 @@
+// `stats`: from length files to a histogram.
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/commands/commands.h"
+#include "client/cli/histogram.h"
+#include "client/cli/length_files.h"
+#include "client/cli/proto_json.h"
+#include "client/cli/render_stats.h"
+#include "client/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+void RunStats(const GlobalOptions& options, const std::vector<std::string>& files,
+              const std::string& histogram_out) {
+  const std::vector<LengthCount> sorted = ReadLengthFiles(files).Sorted();
+  const BinnedHistogram binned = BinLengths(sorted);
+  const std::string json = ToJson(binned.histogram, /*pretty=*/false);
+  if (!histogram_out.empty()) WriteFile(histogram_out, json);
+  if (options.json()) {
+    Print(json);
+    return;
+  }
+  const Style style = StyleOf(options);
+  std::string text = RenderStats(style, sorted, binned, files.size());
+  text += histogram_out.empty()
+              ? Paragraph(style,
+                          "--histogram-out FILE writes it; `plan --dataset` takes it as well as "
+                          "these files.")
+              : Paragraph(style, fmt::format("Written to {0}: plan with --dataset {0}, or as the "
+                                             "\"histogram\" of a job's \"dataset\".",
+                                             histogram_out));
+  Print(text);
+}
+
+}  // namespace
+
+void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
+  struct Arguments {
+    std::vector<std::string> files;
+    std::string histogram_out;
+  };
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* stats = app->add_subcommand("stats", "Turn sample lengths into a histogram");
+  stats->footer(
+      "Formats, told apart by content:\n"
+      "  JSON array   [{\"vit_num\": 5, \"token_num\": 1341}, ...] as OmniBal ships them\n"
+      "  JSON Lines   {\"units\": 5, \"llm_tokens\": 1341} or {\"length\": 512}, one a line\n"
+      "  .npy         int32 or int64; (N,) tokens, or (N, 2) units and tokens\n"
+      "  histogram    as --histogram-out writes it\n"
+      "Tokens are those of the language model, visual ones included. --output json prints the\n"
+      "histogram instead of the summary. It stays below 64 KiB: exact if possible, else in bins\n"
+      "of tokens, each standing for its mean; the summary says which.");
+  stats->add_option("FILE", arguments->files, "Length files, joined ('-': standard input)")
+      ->required();
+  stats
+      ->add_option("--histogram-out", arguments->histogram_out,
+                   "Write the histogram as protobuf JSON")
+      ->type_name("FILE");
+  stats->callback([=] { RunStats(*options, arguments->files, arguments->histogram_out); });
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,28 @@
+// `version`.
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <nlohmann/json.hpp>
+
+#include "client/cli/commands/commands.h"
+
+namespace evenkeel::cli {
+
+void AddVersionCommand(CLI::App* app, const GlobalOptions* options) {
+  CLI::App* version = app->add_subcommand("version", "Show versions of this program");
+  version->callback([=] {
+    v1::ListModelsRequest request;
+    request.set_page_size(1);
+    const std::string catalog =
+        MakeLocalBackend(options->timeout_seconds)->ListModels(request).catalog_version();
+    if (options->json()) {
+      const nlohmann::ordered_json json = {{"version", EVENKEEL_VERSION},
+                                           {"catalog_version", catalog}};
+      return Print(json.dump(2) + "\n");
+    }
+    Print(fmt::format("evenkeelctl {}, catalogue {} (of --local)\n", EVENKEEL_VERSION, catalog));
+  });
+}
+
+}  // namespace evenkeel::cli

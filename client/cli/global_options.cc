@@ -1,0 +1,93 @@
+#include "client/cli/global_options.h"
+
+#include <langinfo.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "client/cli/exit_codes.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int kDefaultWidth = 100;
+constexpr int kLeastWidth = 60;
+
+int TerminalWidth() {
+  struct winsize size {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kDefaultWidth;
+  return std::clamp<int>(size.ws_col, kLeastWidth, kDefaultWidth);
+}
+
+bool WantsColor(const GlobalOptions& options) {
+  if (options.color != "auto") return options.color == "always";
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && (no_color == nullptr || *no_color == '\0') &&
+         (term == nullptr || std::strcmp(term, "dumb") != 0);
+}
+
+}  // namespace
+
+void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
+  const char* const kGroup = "Everywhere";
+  app->add_option("--server", options->server,
+                  "Where the server listens: HOST:PORT or unix:/PATH [127.0.0.1:50051]")
+      ->type_name("ADDRESS")
+      ->envname("EVENKEEL_SERVER")
+      ->group(kGroup)
+      ->take_last();
+  app->add_flag("--local", options->local, "Compute in this process, without a server")
+      ->group(kGroup);
+  app->add_option("--output", options->output, "Tables for people, or protobuf JSON [table]")
+      ->type_name("table|json")
+      ->check(CLI::IsMember({"table", "json"}).description(""))
+      ->group(kGroup)
+      ->take_last();
+  app->add_option("--timeout", options->timeout_seconds, "Longest to wait for an answer [60]")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.001, 86400.0).description(""))
+      ->group(kGroup)
+      ->take_last();
+  app->add_option("--color", options->color,
+                  "Colours: auto is a terminal where NO_COLOR is not set [auto]")
+      ->type_name("auto|always|never")
+      ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
+      ->group(kGroup)
+      ->take_last();
+  app->add_option("--width", options->width, "Columns [the terminal's, at most 100]")
+      ->type_name("N")
+      ->check(CLI::Range(kLeastWidth, 1000).description(""))
+      ->group(kGroup)
+      ->take_last();
+  app->add_flag("--ascii", options->ascii, "ASCII only [where the locale is not UTF-8]")
+      ->group(kGroup);
+}
+
+Style StyleOf(const GlobalOptions& options) {
+  Style style;
+  style.width = options.width > 0 ? options.width : TerminalWidth();
+  style.unicode = !options.ascii && std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  style.color = WantsColor(options);
+  return style;
+}
+
+std::unique_ptr<Backend> BackendOf(const GlobalOptions& options) {
+  return options.local ? MakeLocalBackend(options.timeout_seconds)
+                       : MakeGrpcBackend(options.server, options.timeout_seconds);
+}
+
+void Print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw CommandError(ExitCode::kError, std::string("cannot write: ") + std::strerror(errno));
+  }
+}
+
+}  // namespace evenkeel::cli

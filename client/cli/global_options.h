@@ -1,0 +1,42 @@
+// Options that every command shares.
+#ifndef EVENKEEL_CLIENT_CLI_GLOBAL_OPTIONS_H_
+#define EVENKEEL_CLIENT_CLI_GLOBAL_OPTIONS_H_
+
+#include <CLI/App.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/backend.h"
+#include "client/cli/text.h"
+
+namespace evenkeel::cli {
+
+struct GlobalOptions {
+  std::string server = "127.0.0.1:50051";
+  bool local = false;
+  std::string output = "table";  // or "json"
+  double timeout_seconds = 60;
+  std::string color = "auto";  // "auto", "always", "never"
+  int width = 0;               // 0: the terminal's, at most 100
+  bool ascii = false;
+  std::vector<std::string> arguments;  // of the process, the program's name first
+
+  bool json() const { return output == "json"; }
+};
+
+// Declares the options on `app`; they are written to *options, which must outlive the parsing.
+void AddGlobalOptions(CLI::App* app, GlobalOptions* options);
+
+// What standard output can show, by options, terminal, locale and NO_COLOR.
+Style StyleOf(const GlobalOptions& options);
+
+// The server, or this process with --local.
+std::unique_ptr<Backend> BackendOf(const GlobalOptions& options);
+
+// Writes to standard output. Throws CommandError(kError) if that fails (a full disk, say).
+void Print(const std::string& text);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_GLOBAL_OPTIONS_H_

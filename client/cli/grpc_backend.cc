@@ -1,0 +1,118 @@
+// The server behind a gRPC address.
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "client/cli/backend.h"
+#include "client/cli/grpc_errors.h"
+#include "client/cli/progress.h"
+#include "evenkeel/v1/planner_service.grpc.pb.h"
+
+namespace evenkeel::cli {
+namespace {
+
+using Clock = std::chrono::system_clock;
+
+// How long a server may take to accept a connection: long enough for one that is just starting.
+constexpr double kConnectSeconds = 1.8;
+
+// No throttling, unlike the service config that longer-lived clients should use: this process makes
+// one call.
+constexpr char kServiceConfig[] = R"({
+  "methodConfig": [{
+    "name": [{"service": "evenkeel.v1.PlannerService"}],
+    "retryPolicy": {
+      "maxAttempts": 4, "initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2,
+      "retryableStatusCodes": ["UNAVAILABLE"]
+    }
+  }]
+})";
+
+Clock::duration Seconds(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+class GrpcBackend : public Backend {
+ public:
+  GrpcBackend(const std::string& address, double timeout_seconds)
+      : address_(address), timeout_seconds_(timeout_seconds) {
+    grpc::ChannelArguments arguments;
+    arguments.SetServiceConfigJSON(kServiceConfig);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 500);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // planners live inside the cluster
+    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+    stub_ = v1::PlannerService::NewStub(channel_);
+  }
+
+  v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) override {
+    return Call<v1::PlanJobResponse>(&v1::PlannerService::Stub::PlanJob, request, "planning");
+  }
+  v1::GetPlanResponse GetPlan(const v1::GetPlanRequest& request) override {
+    return Call<v1::GetPlanResponse>(&v1::PlannerService::Stub::GetPlan, request, "reading");
+  }
+  v1::ListPlansResponse ListPlans(const v1::ListPlansRequest& request) override {
+    return Call<v1::ListPlansResponse>(&v1::PlannerService::Stub::ListPlans, request, "reading");
+  }
+  v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) override {
+    return Call<v1::ListModelsResponse>(&v1::PlannerService::Stub::ListModels, request, "reading");
+  }
+  v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) override {
+    return Call<v1::ListGpuTypesResponse>(&v1::PlannerService::Stub::ListGpuTypes, request,
+                                          "reading");
+  }
+
+  std::string name() const override { return address_; }
+
+ private:
+  template <typename Response, typename Request>
+  using Method = grpc::Status (v1::PlannerService::Stub::*)(grpc::ClientContext*, const Request&,
+                                                            Response*);
+
+  template <typename Response, typename Request>
+  Response Call(Method<Response, Request> method, const Request& request, const char* what) {
+    const Clock::time_point deadline = Clock::now() + Seconds(timeout_seconds_);
+    Progress progress(fmt::format("{}: waiting for {}", what, address_));
+    Connect(deadline);
+    for (;;) {
+      grpc::ClientContext context;
+      context.set_deadline(deadline);
+      Response response;
+      const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
+      if (status.ok()) return response;
+      const std::optional<double> delay = RetryDelay(status);
+      // At least a little, so that a server that says 0 is not hammered.
+      const Clock::time_point next =
+          Clock::now() + Seconds(std::clamp(delay.value_or(0), 0.05, 86400.0));
+      if (!delay || next >= deadline) throw ErrorFromStatus(status, address_);
+      progress.Say(fmt::format("{}: {} is busy, trying again", what, address_));
+      std::this_thread::sleep_until(next);
+    }
+  }
+
+  // Fails early and with advice where nobody listens, instead of using up the whole timeout.
+  void Connect(Clock::time_point deadline) {
+    const Clock::time_point patience = std::min(deadline, Clock::now() + Seconds(kConnectSeconds));
+    if (!channel_->WaitForConnected(patience)) throw NoServer(address_, "");
+  }
+
+  const std::string address_;
+  const double timeout_seconds_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::PlannerService::Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeGrpcBackend(const std::string& address, double timeout_seconds) {
+  return std::make_unique<GrpcBackend>(address, timeout_seconds);
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,135 @@
+#include "client/cli/job_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace evenkeel::cli {
+namespace {
+
+template <typename T>
+CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* type, const char* help,
+                 const char* group) {
+  return command->add_option(name, *target, help)->type_name(type)->group(group)->take_last();
+}
+
+// The request can not tell a zero from a flag that was not given, so ranges are held here.
+template <typename Number>
+CLI::Validator In(Number min, Number max, const char* what) {
+  const auto check = [=](const std::string& text) -> std::string {
+    Number value{};
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc() && end == last && value >= min && value <= max) return "";
+    return fmt::format("must be {} from {} to {}, but is \"{}\"", what, min, max, text);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator Whole(int64_t min, int64_t max) { return In(min, max, "a whole number"); }
+CLI::Validator Real(double min, double max) { return In(min, max, "a number"); }
+
+void AddModelFlags(CLI::App* command, JobFlags* flags) {
+  const char* const kJob = "Job";
+  Add(command, "--job", &flags->job_file, "FILE",
+      "PlanJobRequest or Job as protobuf JSON ('-': standard input); flags beside it override it",
+      kJob);
+  Add(command, "--model", &flags->model, "NAME", "Model (see `models`), or ENCODER+LANGUAGE_MODEL",
+      kJob);
+  command
+      ->add_option(
+          "--dataset", flags->datasets,
+          "Length file or histogram (see `stats`); repeatable, each becomes a part. Default: the "
+          "planner's built-in data, as the plan states")
+      ->type_name("FILE")
+      ->group(kJob)
+      ->take_all();
+  Add(command, "--label", &flags->label, "TEXT", "Free text that the answer repeats", kJob);
+}
+
+void AddClusterFlags(CLI::App* command, JobFlags* flags) {
+  const char* const kCluster = "Cluster";
+  Add(command, "--gpu", &flags->gpu, "NAME", "GPU type (see `gpus`)", kCluster);
+  Add(command, "--gpus", &flags->gpus, "N", "GPUs to use", kCluster)->check(Whole(1, 65536));
+  Add(command, "--gpus-per-node", &flags->gpus_per_node, "N", "GPUs that share a node [8]",
+      kCluster)
+      ->check(Whole(1, 1024));
+  Add(command, "--inter-node-gbps", &flags->inter_node_gbps, "GBIT/S",
+      "Gigabits per second between nodes, per GPU and direction [200]", kCluster)
+      ->check(Real(0.08, 80000));
+  Add(command, "--intra-node-gbytes", &flags->intra_node_gbytes, "GB/S",
+      "Gigabytes per second inside a node, per GPU and direction [the GPU type's]", kCluster)
+      ->check(Real(0.1, 10000));
+  Add(command, "--reserve-gib", &flags->reserve_gib, "GIB", "GiB of each GPU to keep free [0]",
+      kCluster)
+      ->check(Real(0, 4096));
+  Add(command, "--price", &flags->price, "PRICE", "Price of a GPU-hour, to predict the cost",
+      kCluster)
+      ->check(Real(0, 1000000));
+}
+
+void AddTrainingFlags(CLI::App* command, JobFlags* flags) {
+  const char* const kTraining = "Training";
+  Add(command, "--global-batch", &flags->global_batch, "N", "Mean samples per optimizer step [512]",
+      kTraining)
+      ->check(Whole(1, 10000000));
+  Add(command, "--unit-cap", &flags->unit_cap, "N", "Most encoder units in a pack [from the data]",
+      kTraining)
+      ->check(Whole(1, 1000000));
+  Add(command, "--token-cap", &flags->token_cap, "N",
+      "Most tokens in a pack [4096, or the longest sample]", kTraining)
+      ->check(Whole(1, 16777216));
+  Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
+      ->check(Whole(1, 10000));
+  Add(command, "--zero", &flags->zero, "0|1", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
+  Add(command, "--precision", &flags->precision, "bf16|fp16",
+      "Format of weights and activations; V100s have no bf16 [bf16]", kTraining)
+      ->check(CLI::IsMember({"bf16", "fp16"}).description(""));
+  command->add_option("--freeze", flags->freeze, "Components whose weights do not train")
+      ->type_name("encoder|llm")
+      ->delimiter(',')
+      ->group(kTraining)
+      ->take_all()
+      ->check(CLI::IsMember({"encoder", "llm"}).description(""));
+  Add(command, "--seed", &flags->seed, "N", "Seed of all that is drawn at random [0]", kTraining)
+      ->check(Whole(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
+}
+
+void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
+  const char* const kConstraints = "Constraints";
+  Add(command, "--tp", &flags->tensor, "N|MIN:MAX", "Tensor-parallel degree [free]", kConstraints);
+  Add(command, "--pp", &flags->pipeline, "N|MIN:MAX", "Pipeline-parallel degree [free]",
+      kConstraints);
+  Add(command, "--dp", &flags->data, "N|MIN:MAX", "Data-parallel degree [free]", kConstraints);
+  command
+      ->add_option("--stage-layers", flags->stage_layers,
+                   "Transformer layers of each stage, as in 22,23,24,24 [free]")
+      ->type_name("N,N,...")
+      ->delimiter(',')
+      ->group(kConstraints)
+      ->take_all();
+  command->add_option("--recompute", flags->recompute, "Which layers may be recomputed [auto]")
+      ->type_name("auto|none|full")
+      ->group(kConstraints)
+      ->take_last()
+      ->check(CLI::IsMember({"auto", "none", "full"}).description(""));
+  Add(command, "--alternatives", &flags->alternatives, "N", "Most alternatives to report [3]",
+      kConstraints)
+      ->check(Whole(0, 16));
+}
+
+}  // namespace
+
+void AddJobFlags(CLI::App* command, JobFlags* flags) {
+  AddModelFlags(command, flags);
+  AddClusterFlags(command, flags);
+  AddTrainingFlags(command, flags);
+  AddConstraintFlags(command, flags);
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,42 @@
+// The flags of `plan` and `validate`, and the request that they make.
+#ifndef EVENKEEL_CLIENT_CLI_JOB_FLAGS_H_
+#define EVENKEEL_CLIENT_CLI_JOB_FLAGS_H_
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evenkeel/v1/planner_service.pb.h"
+
+namespace evenkeel::cli {
+
+// As given. Unset flags leave the job file's value, or the server's default, alone.
+struct JobFlags {
+  std::string job_file;  // "-": standard input
+  std::string model, gpu;
+  std::optional<int32_t> gpus, gpus_per_node;
+  std::optional<double> inter_node_gbps, intra_node_gbytes, reserve_gib, price;
+  std::vector<std::string> datasets;
+  std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
+  std::optional<int32_t> epochs, zero, alternatives;
+  std::string tensor, pipeline, data;  // "N" or "MIN:MAX"
+  std::vector<int32_t> stage_layers;
+  std::string recompute;            // "auto", "none" or "full"
+  std::string precision;            // "bf16" or "fp16"
+  std::vector<std::string> freeze;  // "encoder", "llm"
+  std::string label;
+};
+
+// Declares the flags on `command`; they are written to *flags, which must outlive the parsing. A
+// number out of its range is a CLI::ParseError.
+void AddJobFlags(CLI::App* command, JobFlags* flags);
+
+// Reads job file and datasets and lays the flags over them. Throws CommandError(kBadInput). What
+// the server can judge (names, how values go together) is left to it.
+v1::PlanJobRequest RequestFromFlags(const JobFlags& flags);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_JOB_FLAGS_H_

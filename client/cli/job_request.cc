@@ -1,0 +1,198 @@
+// From flags to a request: the second half of job_flags.h.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "client/cli/byte_source.h"
+#include "client/cli/exit_codes.h"
+#include "client/cli/histogram.h"
+#include "client/cli/job_flags.h"
+#include "client/cli/length_files.h"
+#include "client/cli/proto_json.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// The server takes messages of up to 1 MiB; as JSON they are longer.
+constexpr size_t kMaxJobFile = size_t{8} << 20;
+
+[[noreturn]] void Fail(const std::string& message) {
+  throw CommandError(ExitCode::kBadInput, message);
+}
+
+// A file that has any field of PlanJobRequest at its top is one; else it is a Job.
+bool IsRequest(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return false;  // let the Job parser say what is wrong
+  const auto* descriptor = v1::PlanJobRequest::descriptor();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    if (json.contains(descriptor->field(i)->name())) return true;
+    if (json.contains(descriptor->field(i)->json_name())) return true;
+  }
+  return false;
+}
+
+v1::PlanJobRequest ReadJobFile(const std::string& path) {
+  v1::PlanJobRequest request;
+  const std::string text = ReadWholeFile(path, kMaxJobFile);
+  const std::string name = path == "-" ? "standard input" : path;
+  if (IsRequest(text)) {
+    FromJson(text, name, &request);
+  } else {
+    FromJson(text, name, request.mutable_job());
+  }
+  return request;
+}
+
+int32_t ParseDegree(const std::string& flag, const std::string& text) {
+  int32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1 || value > 65536) {
+    Fail(fmt::format("{}: \"{}\" is no degree: give N or MIN:MAX, each from 1 to 65536", flag,
+                     text));
+  }
+  return value;
+}
+
+void SetDegree(const std::string& flag, const std::string& text, v1::DegreeRange* range) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) {
+    range->set_min(ParseDegree(flag, text));
+    range->set_max(range->min());
+    return;
+  }
+  // Either end may be left open, as in "2:" or ":8".
+  range->Clear();
+  if (colon > 0) range->set_min(ParseDegree(flag, text.substr(0, colon)));
+  if (colon + 1 < text.size()) range->set_max(ParseDegree(flag, text.substr(colon + 1)));
+}
+
+std::string PartName(const std::string& path, std::set<std::string>* used) {
+  std::string stem = path.substr(path.find_last_of('/') + 1);
+  const size_t dot = stem.find_last_of('.');
+  if (dot != std::string::npos && dot > 0) stem.resize(dot);
+  if (stem.size() > 100) stem.resize(100);
+  std::string name = stem;
+  for (int i = 2; !used->insert(name).second; ++i) name = fmt::format("{}-{}", stem, i);
+  return name;
+}
+
+void SetDatasets(const std::vector<std::string>& paths, v1::Dataset* dataset) {
+  dataset->Clear();
+  if (paths.size() == 1) {
+    *dataset->mutable_histogram() = BinLengths(ReadLengthFiles(paths).Sorted()).histogram;
+    return;
+  }
+  std::set<std::string> used;
+  for (const std::string& path : paths) {
+    v1::DatasetPart* part = dataset->add_parts();
+    part->set_name(PartName(path, &used));
+    *part->mutable_histogram() = BinLengths(ReadLengthFiles({path}).Sorted()).histogram;
+  }
+}
+
+void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
+  const auto pool = [&] {
+    return cluster->pools_size() == 0 ? cluster->add_pools() : cluster->mutable_pools(0);
+  };
+  if (!flags.gpu.empty()) {
+    pool()->clear_gpu();
+    pool()->set_gpu_type(flags.gpu);
+  }
+  if (flags.gpus) pool()->set_gpu_count(*flags.gpus);
+  if (flags.gpus_per_node) pool()->set_gpus_per_node(*flags.gpus_per_node);
+  if (flags.inter_node_gbps) {
+    pool()->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);
+  }
+  if (flags.intra_node_gbytes) {
+    pool()->set_intra_node_bytes_per_second(*flags.intra_node_gbytes * 1e9);
+  }
+  if (flags.reserve_gib) {
+    pool()->set_reserved_bytes(std::llround(*flags.reserve_gib * (1 << 30)));
+  }
+  if (flags.price) pool()->set_price_per_gpu_hour(*flags.price);
+}
+
+void SetModel(const JobFlags& flags, v1::Job* job) {
+  if (!flags.model.empty()) {
+    v1::Model* model = job->mutable_model();
+    model->clear_encoders();
+    model->clear_language_model();
+    model->set_name(flags.model);
+  }
+  for (const std::string& component : flags.freeze) {
+    if (component == "encoder") {
+      job->mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);
+    } else {
+      job->mutable_model()->set_language_model_train_mode(v1::TRAIN_MODE_FROZEN);
+    }
+  }
+}
+
+void SetTraining(const JobFlags& flags, v1::Job* job) {
+  if (flags.global_batch) job->mutable_training()->set_global_batch_samples(*flags.global_batch);
+  if (flags.unit_cap) job->mutable_training()->set_unit_cap(*flags.unit_cap);
+  if (flags.token_cap) job->mutable_training()->set_token_cap(*flags.token_cap);
+  if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
+  if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
+  if (flags.precision == "bf16") job->mutable_training()->set_precision(v1::PRECISION_BF16);
+  if (flags.precision == "fp16") job->mutable_training()->set_precision(v1::PRECISION_FP16);
+  if (flags.zero) {
+    // ZERO_STAGE_0 is 1 and so on; the server says which are not supported yet.
+    job->mutable_training()->set_zero_stage(static_cast<v1::ZeroStage>(*flags.zero + 1));
+  }
+}
+
+void SetConstraints(const JobFlags& flags, v1::Job* job) {
+  const auto constraints = [job] { return job->mutable_constraints(); };
+  if (!flags.tensor.empty()) {
+    SetDegree("--tp", flags.tensor, constraints()->mutable_tensor_parallel());
+  }
+  if (!flags.pipeline.empty()) {
+    SetDegree("--pp", flags.pipeline, constraints()->mutable_pipeline_parallel());
+  }
+  if (!flags.data.empty()) SetDegree("--dp", flags.data, constraints()->mutable_data_parallel());
+  if (!flags.stage_layers.empty()) {
+    constraints()->mutable_stage_layers()->Assign(flags.stage_layers.begin(),
+                                                  flags.stage_layers.end());
+  }
+  if (flags.recompute == "auto") constraints()->set_recompute(v1::RECOMPUTE_POLICY_AUTO);
+  if (flags.recompute == "none") constraints()->set_recompute(v1::RECOMPUTE_POLICY_FORBIDDEN);
+  if (flags.recompute == "full") constraints()->set_recompute(v1::RECOMPUTE_POLICY_FULL);
+}
+
+void CheckComplete(const JobFlags& flags) {
+  if (!flags.job_file.empty()) return;
+  std::string missing;
+  if (flags.model.empty()) missing += " --model";
+  if (flags.gpu.empty()) missing += " --gpu";
+  if (!flags.gpus) missing += " --gpus";
+  if (missing.empty()) return;
+  Fail(
+      fmt::format("a job needs{} (or a file with it all: --job FILE), as in\n"
+                  "  evenkeelctl plan --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32",
+                  missing));
+}
+
+}  // namespace
+
+v1::PlanJobRequest RequestFromFlags(const JobFlags& flags) {
+  CheckComplete(flags);
+  v1::PlanJobRequest request;
+  if (!flags.job_file.empty()) request = ReadJobFile(flags.job_file);
+  v1::Job* job = request.mutable_job();
+  SetModel(flags, job);
+  if (!flags.datasets.empty()) SetDatasets(flags.datasets, job->mutable_dataset());
+  SetCluster(flags, job->mutable_cluster());
+  SetTraining(flags, job);
+  SetConstraints(flags, job);
+  if (!flags.label.empty()) request.set_label(flags.label);
+  if (flags.alternatives) request.set_max_alternatives(*flags.alternatives);
+  return request;
+}
+
+}  // namespace evenkeel::cli

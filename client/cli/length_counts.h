@@ -1,0 +1,59 @@
+// Samples counted by length: what length files boil down to. Takes memory by distinct lengths, not
+// by samples.
+#ifndef EVENKEEL_CLIENT_CLI_LENGTH_COUNTS_H_
+#define EVENKEEL_CLIENT_CLI_LENGTH_COUNTS_H_
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace evenkeel::cli {
+
+// Bounds of the contract (Histogram in job.proto).
+inline constexpr int64_t kMaxUnits = 1'000'000;
+inline constexpr int64_t kMaxTokens = 16'777'216;
+inline constexpr int64_t kMaxSamples = 1'000'000'000'000;
+
+// `count` samples of `units` encoder units and `tokens` language-model tokens.
+struct LengthCount {
+  int64_t units = 0;
+  int64_t tokens = 0;
+  int64_t count = 0;
+  friend bool operator==(const LengthCount&, const LengthCount&) = default;
+};
+
+class LengthCounts {
+ public:
+  // Within the bounds above; readers check before they add.
+  void Add(int64_t units, int64_t tokens, int64_t count = 1) {
+    counts_[units << 32 | tokens] += count;
+    samples_ += count;
+  }
+
+  int64_t samples() const { return samples_; }
+
+  // Distinct lengths, ascending by units and then tokens: the order of addition leaves no trace.
+  std::vector<LengthCount> Sorted() const;
+
+ private:
+  std::unordered_map<int64_t, int64_t> counts_;
+  int64_t samples_ = 0;
+};
+
+// Figures of one dimension.
+struct LengthSummary {
+  int64_t min = 0;
+  int64_t max = 0;
+  double mean = 0;
+  std::vector<int64_t> percentiles;  // nearest rank, as many as were asked for
+};
+
+// `sorted` from LengthCounts::Sorted(), not empty; percentiles in percent, 0 to 100.
+LengthSummary SummarizeUnits(const std::vector<LengthCount>& sorted,
+                             const std::vector<double>& percentiles);
+LengthSummary SummarizeTokens(const std::vector<LengthCount>& sorted,
+                              const std::vector<double>& percentiles);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_LENGTH_COUNTS_H_

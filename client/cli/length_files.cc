@@ -1,0 +1,127 @@
+#include "client/cli/length_files.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "client/cli/exit_codes.h"
+#include "evenkeel/v1/job.pb.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// A histogram below 64 KiB is well below this as JSON.
+constexpr size_t kMaxHistogramJson = size_t{4} << 20;
+
+// Whether text that starts with '{' is a histogram rather than JSON Lines.
+bool LooksLikeHistogram(std::string_view text) {
+  return text.find("\"sample_count\"") != std::string_view::npos ||
+         text.find("\"sampleCount\"") != std::string_view::npos;
+}
+
+void ReadHistogram(const ByteSource& source, std::string_view text, LengthSink* sink) {
+  v1::Histogram histogram;
+  const auto status = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(text.data(), text.size()), &histogram);
+  const int bins = histogram.sample_count_size();
+  if (!status.ok()) {
+    throw CommandError(ExitCode::kBadInput, fmt::format("{}: not a histogram: {}", source.name(),
+                                                        std::string_view(status.message().data(),
+                                                                         status.message().size())));
+  }
+  if (histogram.encoder_count() > 1 || histogram.llm_tokens_size() != bins ||
+      (histogram.units_size() != 0 && histogram.units_size() != bins)) {
+    throw CommandError(
+        ExitCode::kBadInput,
+        fmt::format(
+            "{}: not a histogram that can be used: units, llm_tokens and sample_count have {}, {} "
+            "and {} values for {} encoders",
+            source.name(), histogram.units_size(), histogram.llm_tokens_size(), bins,
+            std::max(1, histogram.encoder_count())));
+  }
+  for (int i = 0; i < bins; ++i) {
+    const int64_t units = histogram.units_size() == 0 ? 0 : histogram.units(i);
+    sink->Add({units, histogram.llm_tokens(i)}, 0, histogram.sample_count(i));
+  }
+}
+
+char FirstByteOfText(std::string_view head) {
+  const size_t at = head.find_first_not_of(" \t\r\n");
+  return at == std::string_view::npos ? '\0' : head[at];
+}
+
+void ReadOne(const std::string& path, LengthCounts* counts, Progress* progress) {
+  ByteSource source(path);
+  LengthSink sink(&source, counts, progress);
+  std::string_view head = source.Peek(4096);
+  const char first = FirstByteOfText(head);
+  if (head.empty()) throw CommandError(ExitCode::kBadInput, source.name() + " is empty");
+  if (head.substr(0, 2) == "\x1f\x8b") {
+    throw CommandError(
+        ExitCode::kBadInput,
+        source.name() + " is compressed: give it as `zcat FILE | evenkeelctl ... -`");
+  }
+  if (head.substr(0, 6) == "\x93NUMPY") {
+    ReadNpy(&source, &sink);
+  } else if (first == '[') {
+    ReadJsonArray(&source, &sink);
+  } else if (first == '{') {
+    head = source.Peek(kMaxHistogramJson);
+    if (LooksLikeHistogram(head)) {
+      ReadHistogram(source, head, &sink);
+    } else {
+      ReadJsonLines(&source, &sink);
+    }
+  } else {
+    throw CommandError(ExitCode::kBadInput,
+                       source.name() +
+                           " is no length file: neither a JSON array, nor JSON Lines of "
+                           "objects, nor .npy");
+  }
+  if (sink.records() == 0) {
+    throw CommandError(ExitCode::kBadInput, source.name() + " holds no samples");
+  }
+}
+
+}  // namespace
+
+LengthCounts ReadLengthFiles(const std::vector<std::string>& paths) {
+  LengthCounts counts;
+  Progress progress("reading length files");
+  for (const std::string& path : paths) ReadOne(path, &counts, &progress);
+  return counts;
+}
+
+void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
+  if (record.tokens < 0) {
+    Fail(fmt::format("{} tokens: a negative length (LLaVA's mark for text-only samples) has to be "
+                     "made positive, with 0 units",
+                     record.tokens),
+         line);
+  }
+  if (record.tokens < 1 || record.tokens > kMaxTokens) {
+    Fail(fmt::format("{} tokens: must be 1 to {}", record.tokens, kMaxTokens), line);
+  }
+  if (record.units < 0 || record.units > kMaxUnits) {
+    Fail(fmt::format("{} units: must be 0 to {}", record.units, kMaxUnits), line);
+  }
+  if (count < 1 || count > kMaxSamples - counts_->samples()) {
+    Fail(fmt::format("{} samples: must be 1 to {} in all", count, kMaxSamples), line);
+  }
+  counts_->Add(record.units, record.tokens, count);
+  ++records_;
+  if (records_ % (1 << 16) != 0) return;
+  const std::string share =
+      source_->size() == 0 ? "" : fmt::format(", {}%", 100 * source_->offset() / source_->size());
+  progress_->Say(fmt::format("reading {}: {} samples{}", source_->name(), records_, share));
+}
+
+void LengthSink::Fail(const std::string& fault, int64_t line) const {
+  const std::string place =
+      line > 0 ? fmt::format("{}:{}", source_->name(), line) : source_->name();
+  throw CommandError(ExitCode::kBadInput, fmt::format("{}: record {}: {}", place, records_, fault));
+}
+
+}  // namespace evenkeel::cli

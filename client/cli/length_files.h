@@ -1,0 +1,61 @@
+// Reads length files. By content, whatever the name:
+// - a JSON array of records, as OmniBal ships them: {"vit_num": 5, "token_num": 1341,
+// "image_flags": 5};
+// - JSON Lines: one record a line;
+// - NumPy .npy of little-endian int32 or int64: one dimension = tokens, (N, 2) = units and tokens;
+// - a histogram as `stats --histogram-out` writes it.
+// A record has its tokens, visual ones included, as "token_num", "llm_tokens" or "length", and may
+// have units as "vit_num" or "units" (0 if it has neither); other keys are ignored.
+#ifndef EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
+#define EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/cli/byte_source.h"
+#include "client/cli/length_counts.h"
+#include "client/cli/progress.h"
+
+namespace evenkeel::cli {
+
+// Adds what `paths` hold to one count. Throws CommandError(kBadInput) that names file, line and
+// record of the first fault; a file without samples is one.
+LengthCounts ReadLengthFiles(const std::vector<std::string>& paths);
+
+// One sample on its way into the counts.
+struct LengthRecord {
+  int64_t units = 0;
+  int64_t tokens = 0;
+};
+
+// Where samples of one file go: checks the bounds of the contract and keeps the progress line
+// going.
+class LengthSink {
+ public:
+  LengthSink(ByteSource* source, LengthCounts* counts, Progress* progress)
+      : source_(source), counts_(counts), progress_(progress) {}
+
+  // `line`: of the record, or 0 where the format has none. Throws CommandError(kBadInput).
+  void Add(const LengthRecord& record, int64_t line, int64_t count = 1);
+
+  // Throws CommandError(kBadInput) with the place of the record that would come next.
+  [[noreturn]] void Fail(const std::string& fault, int64_t line) const;
+
+  int64_t records() const { return records_; }
+
+ private:
+  ByteSource* source_;
+  LengthCounts* counts_;
+  Progress* progress_;
+  int64_t records_ = 0;
+};
+
+// One format each. The source stands at its first byte.
+void ReadJsonArray(ByteSource* source, LengthSink* sink);
+void ReadJsonLines(ByteSource* source, LengthSink* sink);
+void ReadNpy(ByteSource* source, LengthSink* sink);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_

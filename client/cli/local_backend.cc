@@ -1,0 +1,105 @@
+// The computation in this process, through the server's gRPC-free core.
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "client/cli/backend.h"
+#include "client/cli/exit_codes.h"
+#include "client/cli/progress.h"
+#include "server/convert/catalog_to_proto.h"
+#include "server/convert/compute_plan.h"
+#include "server/convert/fingerprint.h"
+#include "server/convert/from_proto.h"
+
+namespace evenkeel::cli {
+namespace {
+
+void Refuse(const std::vector<server::Violation>& violations) {
+  if (violations.empty()) return;
+  std::vector<std::string> lines;
+  for (const auto& violation : violations) {
+    lines.push_back(violation.field.empty() ? violation.description
+                                            : violation.field + ": " + violation.description);
+  }
+  throw CommandError(ExitCode::kBadInput, "the request is not valid", lines);
+}
+
+[[noreturn]] void NeedsServer(const std::string& what) {
+  throw CommandError(ExitCode::kBadInput,
+                     what +
+                         " asks for plans that a server keeps; with --local there are none. "
+                         "Give --server ADDRESS instead.");
+}
+
+class LocalBackend : public Backend {
+ public:
+  explicit LocalBackend(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
+
+  v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) override {
+    planner::Job job;
+    Refuse(server::JobFromProto(request, &job));
+    v1::PlanJobResponse response;
+    response.set_plan_id(server::PlanId(job));
+    response.set_label(request.label());
+    if (request.validate_only()) return response;
+    Compute(job, &response);
+    response.set_served_from(v1::SERVED_FROM_PLANNER);
+    return response;
+  }
+
+  v1::GetPlanResponse GetPlan(const v1::GetPlanRequest&) override { NeedsServer("get"); }
+  v1::ListPlansResponse ListPlans(const v1::ListPlansRequest&) override { NeedsServer("list"); }
+
+  v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) override {
+    v1::ListModelsResponse response;
+    Refuse(server::ListModels(request, &response));
+    return response;
+  }
+
+  v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) override {
+    v1::ListGpuTypesResponse response;
+    Refuse(server::ListGpuTypes(request, &response));
+    return response;
+  }
+
+  std::string name() const override { return "this process"; }
+
+ private:
+  void Compute(const planner::Job& job, v1::PlanJobResponse* response) const {
+    using std::chrono::duration;
+    using std::chrono::steady_clock;
+    const auto start = steady_clock::now();
+    Progress progress("planning");
+    planner::PlanHooks hooks;
+    hooks.stop = [&] {
+      return duration<double>(steady_clock::now() - start).count() > timeout_seconds_;
+    };
+    hooks.enter = [&](planner::Phase phase) {
+      progress.Say(std::string("planning: ") + planner::PhaseName(phase));
+    };
+    server::ComputedPlan computed;
+    std::vector<std::string> faults;
+    switch (server::ComputePlan(job, response->plan_id(), hooks, &computed, &faults)) {
+      case server::ComputeEnd::kDone:
+        break;
+      case server::ComputeEnd::kStopped:
+        throw CommandError(ExitCode::kError, "planning took longer than --timeout allows");
+      case server::ComputeEnd::kDefect:
+        throw CommandError(ExitCode::kError,
+                           "the plan failed its check, which is a defect of the planner", faults);
+    }
+    if (!response->mutable_plan()->ParseFromString(computed.plan_bytes)) {
+      throw CommandError(ExitCode::kError, "the plan cannot be parsed");
+    }
+  }
+
+  const double timeout_seconds_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeLocalBackend(double timeout_seconds) {
+  return std::make_unique<LocalBackend>(timeout_seconds);
+}
+
+}  // namespace evenkeel::cli

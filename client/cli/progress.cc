@@ -1,0 +1,52 @@
+#include "client/cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+namespace evenkeel::cli {
+
+Progress::Progress(std::string what) : what_(std::move(what)) {
+  if (isatty(STDERR_FILENO) != 0) thread_ = std::thread(&Progress::Run, this);
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    done_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Progress::Say(std::string what) {
+  const std::lock_guard lock(mutex_);
+  what_ = std::move(what);
+}
+
+void Progress::Run() {
+  using std::chrono::duration;
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  const auto start = steady_clock::now();
+  std::unique_lock lock(mutex_);
+  bool shown = false;
+  auto pause = milliseconds(1000);
+  while (!wake_.wait_for(lock, pause, [this] { return done_; })) {
+    const double seconds = duration<double>(steady_clock::now() - start).count();
+    fmt::print(stderr, "\r\x1b[K{} ... {:.0f} s", what_, seconds);
+    std::fflush(stderr);
+    shown = true;
+    pause = milliseconds(200);
+  }
+  if (shown) {
+    fmt::print(stderr, "\r\x1b[K");
+    std::fflush(stderr);
+  }
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,35 @@
+// A line on stderr that says what takes so long. Appears after a second, and only if stderr is a
+// terminal; goes without trace when done.
+#ifndef EVENKEEL_CLIENT_CLI_PROGRESS_H_
+#define EVENKEEL_CLIENT_CLI_PROGRESS_H_
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace evenkeel::cli {
+
+class Progress {
+ public:
+  explicit Progress(std::string what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Replaces the text. Cheap enough for a call per chunk, not for one per record.
+  void Say(std::string what);
+
+ private:
+  void Run();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::string what_;
+  bool done_ = false;
+  std::thread thread_;  // not started where there is no terminal
+};
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PROGRESS_H_

@@ -1,0 +1,82 @@
+// What the plan is compared with: unbalanced training, and other splits.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "client/cli/render_plan.h"
+#include "client/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// Packs are whole, so another split may train on another number of samples per step.
+bool SamplesDiffer(const v1::Plan& plan) {
+  const std::string ours = Significant(plan.predictions().samples_per_step());
+  return std::any_of(
+      plan.alternatives().begin(), plan.alternatives().end(), [&](const auto& other) {
+        return other.samples_per_step() > 0 && Significant(other.samples_per_step()) != ours;
+      });
+}
+
+}  // namespace
+
+std::string RenderLadder(const Style& style, const v1::Plan& plan) {
+  if (plan.ladder_size() == 0) return "";
+  const bool units = plan.batch_rule().unit_cap() > 0;
+  std::vector<Table::Column> columns = {
+      {"", Align::kLeft}, {"GPU-days"}, {"step"}, {"speed-up"}, {"padding"}};
+  if (units) columns.push_back({"units"});
+  columns.push_back({"tokens"});
+  columns.push_back({"", Align::kLeft});
+  Table table(columns);
+  const int bar_width = std::max(8, style.width - 76);
+  double most = 0;
+  for (const v1::LadderRung& rung : plan.ladder()) most = std::max(most, rung.gpu_days());
+  const double first = plan.ladder(0).step_seconds() > 0 ? plan.ladder(0).gpu_days() : 0;
+  for (const v1::LadderRung& rung : plan.ladder()) {
+    const bool speed = first > 0 && rung.gpu_days() > 0;
+    std::vector<std::string> cells = {
+        Plain(style, rung.name()), Significant(rung.gpu_days()), Duration(rung.step_seconds()),
+        speed ? fmt::format("{:.2f}x", first / rung.gpu_days()) : "-", Percent(rung.pad_ratio())};
+    if (units) cells.push_back(Percent(rung.dist_ratio_units()));
+    cells.push_back(Percent(rung.dist_ratio_tokens()));
+    cells.push_back(Bar(style, most > 0 ? rung.gpu_days() / most : 0, bar_width) +
+                    (rung.fits() ? "" : " does not fit"));
+    table.Add(cells);
+  }
+  const std::string remark = units ? "units, tokens: imbalance over ranks (DistRatio)"
+                                   : "tokens: imbalance over ranks (DistRatio)";
+  return Section(style, "Before and after balancing", remark) + table.Render(style);
+}
+
+std::string RenderAlternatives(const Style& style, const v1::Plan& plan) {
+  if (plan.alternatives_size() == 0) return "";
+  const bool samples = SamplesDiffer(plan);
+  std::vector<Table::Column> columns = {{"tensor"}, {"pipeline"}, {"data"}, {"step"}};
+  if (samples) columns.push_back({"samples"});
+  columns.insert(columns.end(), {{"slower by"},
+                                 {"GPU-days"},
+                                 {"free GiB"},
+                                 {"layers per stage", Align::kLeft, /*shrink=*/true, 8}});
+  Table table(columns);
+  const double ours = plan.predictions().gpu_days();
+  for (const v1::Alternative& other : plan.alternatives()) {
+    const v1::Parallelism& degrees = other.parallelism();
+    std::vector<std::string> cells = {
+        std::to_string(degrees.tensor()), std::to_string(degrees.pipeline()),
+        std::to_string(degrees.data()), Duration(other.step_seconds())};
+    if (samples) cells.push_back(Significant(other.samples_per_step()));
+    cells.push_back(ours > 0 ? Percent(other.gpu_days() / ours - 1) : "-");
+    cells.push_back(Significant(other.gpu_days()));
+    cells.push_back(Gib(other.least_free_bytes()));
+    cells.push_back(fmt::format("{}", fmt::join(other.stage_layers(), ",")));
+    table.Add(cells);
+  }
+  const std::string remark = samples ? "best other splits; samples of a step; slower in GPU-days"
+                                     : "best other splits; slower in GPU-days";
+  return Section(style, "Alternatives", remark) + table.Render(style);
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,121 @@
+// What the reader can do next: remedies of a misfit as flags, and command lines for the next
+// question.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/render_memory.h"
+#include "client/cli/render_plan.h"
+#include "client/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr const char* kDegreeFlags[] = {"--tp", "--pp", "--dp", "--stage-layers"};
+
+// The command with the remedy in it, and the flags alone.
+struct AppliedRemedy {
+  CommandLine command;
+  std::string flags;
+};
+
+AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
+  CommandLine changed = command;
+  std::string flags;
+  const auto set = [&](const std::string& flag, const std::string& value) {
+    changed = changed.With(flag, value);
+    flags += (flags.empty() ? "" : " ") + flag + " " + value;
+  };
+  switch (remedy.kind()) {
+    case v1::REMEDY_KIND_MORE_GPUS:
+      set("--gpus", std::to_string(remedy.gpu_count()));
+      break;
+    case v1::REMEDY_KIND_SMALLER_CAPS:
+      if (remedy.unit_cap() > 0) set("--unit-cap", std::to_string(remedy.unit_cap()));
+      if (remedy.token_cap() > 0) set("--token-cap", std::to_string(remedy.token_cap()));
+      break;
+    case v1::REMEDY_KIND_ALLOW_RECOMPUTE:
+      set("--recompute", "auto");
+      break;
+    case v1::REMEDY_KIND_SHARD_OPTIMIZER:
+      set("--zero", "1");
+      break;
+    case v1::REMEDY_KIND_LARGER_GPU:
+      set("--gpu", remedy.gpu_type());
+      break;
+    case v1::REMEDY_KIND_FREE_DEGREES:
+      for (const char* flag : kDegreeFlags) {
+        if (!changed.Has(flag)) continue;
+        changed = changed.Without(flag);
+        flags += fmt::format("{}{}", flags.empty() ? "without " : " ", flag);
+      }
+      break;
+    default:
+      break;
+  }
+  return {changed, flags};
+}
+
+}  // namespace
+
+std::string RenderMisfit(const Style& style, const v1::Plan& plan, const CommandLine& command) {
+  const v1::Misfit& misfit = plan.misfit();
+  std::string text = Section(style, "Why it does not fit");
+  text += Paragraph(style, Plain(style, misfit.text()));
+  const std::string layers = LayersText(misfit.layers(), 1 << 20);
+  text += Section(style, fmt::format("Memory of stage {}", misfit.stage_index()),
+                  fmt::format("{}; {}", ParallelismText(misfit.parallelism()), layers));
+  text += MemoryBars(style, misfit.memory(), misfit.capacity_bytes());
+  text += Section(style, "What would help", misfit.remedies_size() > 0 ? "each was tried" : "");
+  if (misfit.remedies_size() == 0) {
+    text += Paragraph(style, "None of the changes that were tried makes it fit.");
+  }
+  for (int i = 0; i < misfit.remedies_size(); ++i) {
+    const v1::Remedy& remedy = misfit.remedies(i);
+    const std::string flags = Apply(remedy, command).flags;
+    text += NameValues(style, {{fmt::format("{}.", i + 1), Plain(style, remedy.text())}});
+    if (!flags.empty()) text += "      " + Paint(style, Tone::kAccent, Plain(style, flags)) + "\n";
+  }
+  return text;
+}
+
+std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
+                                const CommandLine& command) {
+  std::vector<std::pair<std::string, std::string>> questions;
+  if (plan.has_misfit()) {
+    for (const v1::Remedy& remedy : plan.misfit().remedies()) {
+      const AppliedRemedy applied = Apply(remedy, command);
+      if (applied.flags.empty()) continue;
+      questions.emplace_back("with the nearest change", applied.command.Text());
+      break;
+    }
+  } else {
+    if (!command.Has("--dataset") && !command.Has("--job")) {
+      questions.emplace_back("with your own sample lengths (see `evenkeelctl stats --help`)",
+                             command.With("--dataset", "LENGTHS.json").Text());
+    }
+    if (plan.alternatives_size() > 0 && !command.Has("--stage-layers")) {
+      const v1::Parallelism& other = plan.alternatives(0).parallelism();
+      questions.emplace_back("the runner-up in full",
+                             command.With("--tp", std::to_string(other.tensor()))
+                                 .With("--pp", std::to_string(other.pipeline()))
+                                 .Without("--dp")
+                                 .Text());
+    }
+    questions.emplace_back("on twice the GPUs",
+                           command.With("--gpus", std::to_string(2 * plan.subject().gpu_count()))
+                               .Without("--dp")
+                               .Text());
+  }
+  questions.emplace_back("for programs", command.With("--output", "json").Text());
+  std::string text = Section(style, "Next questions");
+  for (const auto& [why, line] : questions) {
+    text += Paint(style, Tone::kDim, "  # " + why) + "\n  " + Plain(style, line) + "\n";
+  }
+  return text;
+}
+
+}  // namespace evenkeel::cli

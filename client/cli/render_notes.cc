@@ -1,0 +1,62 @@
+// What a reader should know before believing the verdict.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "client/cli/render_plan.h"
+#include "client/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr double kBatchTolerance = 0.05;
+
+std::string BatchNote(const v1::Plan& plan) {
+  const double asked = static_cast<double>(plan.subject().global_batch_samples());
+  const v1::Predictions& predictions = plan.predictions();
+  const double real = predictions.samples_per_step();
+  if (asked <= 0 || real <= 0 || std::fabs(real / asked - 1) <= kBatchTolerance) return "";
+  const int packs = predictions.micro_batches();
+  return fmt::format(
+      "a step trains on {} samples, {} {} than the {} asked for: packs are whole, and every "
+      "data-parallel rank needs at least one (here {} pack{} of {} samples on each of {} rank{})",
+      Significant(real), Percent(std::fabs(real / asked - 1)), real > asked ? "more" : "fewer",
+      Integer(plan.subject().global_batch_samples()), Integer(packs), packs == 1 ? "" : "s",
+      Significant(plan.batch_rule().samples_per_pack()), Integer(plan.parallelism().data()),
+      plan.parallelism().data() == 1 ? "" : "s");
+}
+
+std::string SmallDatasetNote(const v1::Plan& plan) {
+  const v1::Predictions& predictions = plan.predictions();
+  const double samples = static_cast<double>(plan.subject().sample_count());
+  const double step = predictions.samples_per_step() > 0
+                          ? predictions.samples_per_step()
+                          : static_cast<double>(plan.subject().global_batch_samples());
+  if (samples <= 0 || samples >= step) return "";
+  return fmt::format(
+      "the dataset has {} samples, fewer than the {} of one step{}",
+      Integer(plan.subject().sample_count()), Significant(step),
+      predictions.holed_steps() > 0 ? ": some ranks lack a pack and run a zero-weight dummy" : "");
+}
+
+std::string OversizeNote(const v1::Plan& plan) {
+  const int64_t oversize = plan.batch_rule().oversize_sample_count();
+  if (oversize <= 0) return "";
+  return fmt::format("{} of {} samples break a cap alone and travel in packs of their own",
+                     Integer(oversize), Integer(plan.subject().sample_count()));
+}
+
+}  // namespace
+
+std::string RenderNotes(const Style& style, const v1::Plan& plan) {
+  std::string text;
+  for (const std::string& note : {BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan)}) {
+    if (note.empty()) continue;
+    text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
+  }
+  return text;
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,178 @@
+#include "client/cli/render_plan.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// `evenkeelctl plan` for the plan's own subject: for plans that were not asked for by flags.
+CommandLine CommandFor(const v1::Plan& plan) {
+  return CommandLine({"evenkeelctl", "plan", "--model", plan.subject().model(), "--gpu",
+                      plan.subject().gpu_type(), "--gpus",
+                      std::to_string(plan.subject().gpu_count())});
+}
+
+std::string Verdict(const Style& style, const v1::Plan& plan) {
+  if (plan.has_misfit()) {
+    const std::string text =
+        fmt::format("Does not fit: {} short on stage {}.", Bytes(plan.misfit().short_bytes()),
+                    plan.misfit().stage_index());
+    return Paint(style, Tone::kBad, text);
+  }
+  int tightest = 0;
+  for (int s = 1; s < plan.stages_size(); ++s) {
+    if (plan.stages(s).free_bytes() < plan.stages(tightest).free_bytes()) tightest = s;
+  }
+  const v1::Predictions& predictions = plan.predictions();
+  std::string text = Paint(
+      style, Tone::kGood,
+      fmt::format("Fits: {} per step, {}, MFU {}", Duration(predictions.step().total_seconds()),
+                  GpuTime(predictions.gpu_days()), Percent(predictions.mfu())));
+  if (plan.stages_size() > 0) {
+    const std::string free = Gib(plan.stages(tightest).free_bytes());
+    text += plan.stages_size() == 1
+                ? fmt::format("; {} GiB of each GPU stay free", free)
+                : fmt::format("; stage {} is the fullest: {} GiB free", tightest, free);
+  }
+  return text + ".";
+}
+
+std::string DataText(const v1::Plan& plan) {
+  const v1::PlanSubject& subject = plan.subject();
+  std::string text = Integer(subject.sample_count()) + " samples";
+  for (const v1::FigureBasis& figure : plan.provenance().figures()) {
+    if (figure.figure().compare(0, 7, "dataset") == 0 && figure.basis() == v1::BASIS_ASSUMED) {
+      text += " (default: " + figure.detail() + ")";
+      break;
+    }
+  }
+  text += fmt::format("; {} per step, {} epoch{}", Integer(subject.global_batch_samples()),
+                      subject.epochs(), subject.epochs() == 1 ? "" : "s");
+  return text;
+}
+
+std::string ModelText(const v1::PlanSubject& subject) {
+  std::string text = subject.model();
+  if (!subject.encoder().empty()) {
+    text += fmt::format(" = {} + {}", subject.encoder(), subject.language_model());
+  } else if (!subject.language_model().empty() && subject.language_model() != subject.model()) {
+    text += " = " + subject.language_model();
+  }
+  const double parameters = static_cast<double>(subject.parameter_count());
+  return parameters > 0 ? text + ", " + BigCount(parameters) + " parameters" : text;
+}
+
+std::string ClusterText(const v1::PlanSubject& subject) {
+  const int per_node = std::max(1, subject.gpus_per_node());
+  const int nodes = (subject.gpu_count() + per_node - 1) / per_node;
+  const std::string inside = ByteRate(subject.intra_node_bytes_per_second()) + " inside a node";
+  if (subject.gpus_per_full_node() > per_node) {
+    return fmt::format("{} of the {} GPUs of a node; {}, per GPU", per_node,
+                       subject.gpus_per_full_node(), inside);
+  }
+  return fmt::format("{} node{} of {} GPUs; {}, {} between nodes, per GPU", Integer(nodes),
+                     nodes == 1 ? "" : "s", per_node, inside,
+                     ByteRate(subject.inter_node_bytes_per_second()));
+}
+
+}  // namespace
+
+std::string ParallelismText(const v1::Parallelism& parallelism) {
+  return fmt::format("tensor {} x pipeline {} x data {}", parallelism.tensor(),
+                     parallelism.pipeline(), parallelism.data());
+}
+
+std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOrigin& origin) {
+  const v1::PlanSubject& subject = plan.subject();
+  std::string text = Paint(style, Tone::kBold,
+                           Plain(style, fmt::format("{} on {} x {}", subject.model(),
+                                                    subject.gpu_count(), subject.gpu_type()))) +
+                     "\n";
+  text += Paragraph(style, Verdict(style, plan), 0) + RenderNotes(style, plan) + "\n";
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.emplace_back(
+      "plan", plan.plan_id() + (origin.served_from.empty() ? "" : ", " + origin.served_from));
+  pairs.emplace_back("model", ModelText(subject));
+  pairs.emplace_back("cluster", ClusterText(subject));
+  pairs.emplace_back("data", DataText(plan));
+  if (plan.has_parallelism()) {
+    std::string split = ParallelismText(plan.parallelism());
+    if (plan.has_placement()) {
+      split += plan.placement().stages_cross_nodes() ? "; stages talk across nodes"
+                                                     : "; stages of a pipeline share a node";
+    }
+    pairs.emplace_back("split", split);
+  }
+  for (auto& [name, value] : pairs) value = Plain(style, value);
+  return text + NameValues(style, pairs);
+}
+
+std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
+  if (!plan.has_batch_rule()) return "";
+  const v1::BatchRule& rule = plan.batch_rule();
+  const bool units = rule.unit_cap() > 0;
+  const auto both = [&](const std::string& unit_text, const std::string& token_text) {
+    return units ? unit_text + ", " + token_text : token_text;
+  };
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.emplace_back(
+      "a pack holds",
+      "at most " +
+          both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
+          (rule.caps_derived() ? " (derived from the data)" : " (as given)"));
+  pairs.emplace_back("and is kept with",
+                     (units ? fmt::format("at least {} units or {} tokens",
+                                          Integer(rule.keep_units()), Integer(rule.keep_tokens()))
+                            : fmt::format("at least {} tokens", Integer(rule.keep_tokens()))) +
+                         fmt::format("; {}, {} rounds, seed {}, {} order", rule.packer(),
+                                     rule.iterations(), rule.seed(), rule.order_policy()));
+  pairs.emplace_back("a mean pack",
+                     fmt::format("{} samples, ", Significant(rule.samples_per_pack())) +
+                         both(Significant(rule.mean_units()) + " units",
+                              Significant(rule.mean_tokens()) + " tokens") +
+                         fmt::format("; {} packs in all", Integer(rule.pack_count())));
+  if (!plan.has_misfit()) {  // else there are no ranks
+    std::string balance = units ? "units " + Percent(rule.dist_ratio_units()) + ", " : "";
+    balance += fmt::format("tokens {}, attention {}; padding {}", Percent(rule.dist_ratio_tokens()),
+                           Percent(rule.dist_ratio_attention()), Percent(rule.pad_ratio()));
+    pairs.emplace_back("imbalance", balance + " (DistRatio over the data-parallel ranks)");
+  }
+  const v1::Predictions& predictions = plan.predictions();
+  if (predictions.micro_batches() > 0) {
+    pairs.emplace_back(
+        "a step",
+        fmt::format(
+            "{} packs on each rank, {} samples; {} step{} per epoch{}",
+            Integer(predictions.micro_batches()), Significant(predictions.samples_per_step()),
+            Integer(predictions.steps_per_epoch()), predictions.steps_per_epoch() == 1 ? "" : "s",
+            predictions.holed_steps() > 0 ? ", the last with zero-weight dummies on some ranks"
+                                          : ""));
+  }
+  for (auto& [name, value] : pairs) value = Plain(style, value);
+  return Section(style, "Batch rule",
+                 fmt::format("predicted on {} samples", Integer(rule.sampled_count()))) +
+         NameValues(style, pairs);
+}
+
+std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigin& origin) {
+  const CommandLine command = origin.command.value_or(CommandFor(plan)).Without("--save");
+  std::string text = RenderHeader(style, plan, origin);
+  if (plan.has_misfit()) {
+    text += RenderMisfit(style, plan, command) + RenderBatchRule(style, plan);
+  } else {
+    text += RenderBatchRule(style, plan) + RenderStages(style, plan) +
+            RenderStageTimes(style, plan) + RenderStageMemory(style, plan) +
+            RenderStepTime(style, plan) + RenderLadder(style, plan) +
+            RenderAlternatives(style, plan);
+  }
+  return text + RenderProof(style, plan) + RenderBasis(style, plan) +
+         RenderNextQuestions(style, plan, command);
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,50 @@
+// A plan as a person wants to read it. Text in UTF-8 or ASCII, as `style` says, of at most
+// style.width columns wherever words allow it.
+#ifndef EVENKEEL_CLIENT_CLI_RENDER_PLAN_H_
+#define EVENKEEL_CLIENT_CLI_RENDER_PLAN_H_
+
+#include <optional>
+#include <string>
+
+#include "client/cli/command_line.h"
+#include "client/cli/text.h"
+#include "evenkeel/v1/plan.pb.h"
+
+namespace evenkeel::cli {
+
+// Where a plan came from and how it was asked for.
+struct PlanOrigin {
+  std::string served_from;  // "computed by 127.0.0.1:50051"; empty: not said
+  std::optional<CommandLine>
+      command;  // for "Next questions"; unset: derived from the plan's subject
+};
+
+std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);
+
+// Parts of it, in order of appearance. Each begins with an empty line, or is empty where the plan
+// has nothing to say.
+std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);
+// Lines that begin with "note", without an empty line before them.
+std::string RenderNotes(const Style& style, const v1::Plan& plan);
+std::string RenderMisfit(const Style& style, const v1::Plan& plan, const CommandLine& command);
+std::string RenderBatchRule(const Style& style, const v1::Plan& plan);
+std::string RenderStages(const Style& style, const v1::Plan& plan);
+std::string RenderStageMemory(const Style& style, const v1::Plan& plan);
+std::string RenderStageTimes(const Style& style, const v1::Plan& plan);
+std::string RenderStepTime(const Style& style, const v1::Plan& plan);
+std::string RenderLadder(const Style& style, const v1::Plan& plan);
+std::string RenderAlternatives(const Style& style, const v1::Plan& plan);
+std::string RenderProof(const Style& style, const v1::Plan& plan);
+std::string RenderBasis(const Style& style, const v1::Plan& plan);
+std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
+                                const CommandLine& command);
+
+// "encoder 0-21 (22)" and the like, packed into lines of at most `width` columns.
+std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers, int width);
+
+// "tensor 4 x pipeline 4 x data 2".
+std::string ParallelismText(const v1::Parallelism& parallelism);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_RENDER_PLAN_H_

@@ -1,0 +1,160 @@
+// The plan's stages: what they hold, how long they take, how full they are.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "client/cli/render_memory.h"
+#include "client/cli/render_plan.h"
+#include "client/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+const char* KindName(v1::LayerKind kind) {
+  switch (kind) {
+    case v1::LAYER_KIND_PATCH_EMBEDDING:
+      return "patches";
+    case v1::LAYER_KIND_ENCODER:
+      return "encoder";
+    case v1::LAYER_KIND_PROJECTOR:
+      return "projector";
+    case v1::LAYER_KIND_TOKEN_EMBEDDING:
+      return "embedding";
+    case v1::LAYER_KIND_DENSE:
+      return "language";
+    case v1::LAYER_KIND_MOE:
+      return "experts";
+    case v1::LAYER_KIND_HEAD:
+      return "head";
+    default:
+      return "layers";
+  }
+}
+
+bool IsTransformer(v1::LayerKind kind) {
+  return kind == v1::LAYER_KIND_ENCODER || kind == v1::LAYER_KIND_DENSE ||
+         kind == v1::LAYER_KIND_MOE;
+}
+
+std::string GroupText(const v1::LayerGroup& group) {
+  if (!IsTransformer(group.kind())) return KindName(group.kind());
+  const int last = group.first_layer() + group.layer_count() - 1;
+  if (group.layer_count() == 1) return fmt::format("{} {} (1)", KindName(group.kind()), last);
+  return fmt::format("{} {}-{} ({})", KindName(group.kind()), group.first_layer(), last,
+                     group.layer_count());
+}
+
+// "12/22": recomputed of the transformer layers there are; by kind where a stage has several.
+std::string RecomputedText(const v1::Stage& stage) {
+  std::string text;
+  bool any = false;
+  for (const v1::LayerGroup& group : stage.layers()) {
+    if (!IsTransformer(group.kind())) continue;
+    if (!text.empty()) text += " + ";
+    text += fmt::format("{}/{}", group.recomputed_count(), group.layer_count());
+    any = any || group.recomputed_count() > 0;
+  }
+  return any ? text : "none";
+}
+
+std::string Milliseconds(double seconds) { return Significant(seconds * 1e3); }
+
+double StageSeconds(const v1::Stage& stage) {
+  return stage.forward_seconds() + stage.backward_seconds() + stage.recompute_seconds();
+}
+
+}  // namespace
+
+std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers,
+                       int width) {
+  std::string text, line;
+  for (const v1::LayerGroup& group : layers) {
+    const std::string part = GroupText(group);
+    const int mark = &group == &layers[layers.size() - 1] ? 0 : 2;  // the " +" of a broken line
+    if (!line.empty() && DisplayWidth(line) + 3 + DisplayWidth(part) + mark > width) {
+      text += line + " +\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " + ") + part;
+  }
+  return text + line;
+}
+
+std::string RenderStages(const Style& style, const v1::Plan& plan) {
+  if (plan.stages_size() == 0) return "";
+  // Narrow terminals go without what other sections show again.
+  const bool wide = style.width >= 100;
+  std::vector<Table::Column> columns = {
+      {"stage"}, {"layers", Align::kLeft}, {"recomputed", Align::kLeft}, {"forward"}, {"backward"}};
+  if (wide) columns.push_back({"recompute"});
+  columns.insert(columns.end(), {{"held"}, {"used GiB", Align::kLeft}, {"free"}});
+  Table table(columns);
+  for (const v1::Stage& stage : plan.stages()) {
+    const double share = static_cast<double>(stage.memory().total_bytes()) /
+                         static_cast<double>(std::max<int64_t>(1, stage.capacity_bytes()));
+    std::vector<std::string> cells = {std::to_string(stage.index()),
+                                      LayersText(stage.layers(), wide ? 22 : 20),
+                                      RecomputedText(stage), Milliseconds(stage.forward_seconds()),
+                                      Milliseconds(stage.backward_seconds())};
+    if (wide) {
+      const double again = stage.recompute_seconds();
+      cells.push_back(again > 0 ? Milliseconds(again) : "-");
+    }
+    cells.push_back(std::to_string(stage.in_flight()));
+    cells.push_back(PadLeft(Gib(stage.memory().total_bytes()), 5) +
+                    (wide ? " " + Gauge(style, share, 8) : ""));
+    cells.push_back(Gib(stage.free_bytes()));
+    table.Add(cells);
+  }
+  const std::string remark =
+      fmt::format("ms of one mean pack; packs held at once; memory of one GPU, of {} GiB",
+                  Gib(plan.stages(0).capacity_bytes()));
+  return Section(style, "Stages", remark) + table.Render(style);
+}
+
+std::string RenderStageTimes(const Style& style, const v1::Plan& plan) {
+  if (plan.stages_size() < 2) return "";
+  double slowest = 0, sum = 0;
+  for (const v1::Stage& stage : plan.stages()) {
+    slowest = std::max(slowest, StageSeconds(stage));
+    sum += StageSeconds(stage);
+  }
+  if (slowest <= 0) return "";
+  const std::vector<std::string> marks = style.unicode ? std::vector<std::string>{"█", "▓", "░"}
+                                                       : std::vector<std::string>{"#", "=", "."};
+  const int width = std::max(10, style.width - 30);
+  std::string text;
+  for (const v1::Stage& stage : plan.stages()) {
+    const double ends[] = {stage.forward_seconds(),
+                           stage.forward_seconds() + stage.backward_seconds(), StageSeconds(stage)};
+    std::string bar;
+    int drawn = 0;
+    for (size_t part = 0; part < 3; ++part) {
+      for (; drawn < static_cast<int>(ends[part] / slowest * width + 0.5); ++drawn) {
+        bar += marks[part];
+      }
+    }
+    text += fmt::format("  {}  {} {}  {}\n", PadLeft(std::to_string(stage.index()), 5),
+                        PadRight(bar, width), PadLeft(Milliseconds(StageSeconds(stage)), 7),
+                        PadLeft(Percent(StageSeconds(stage) / slowest), 6));
+  }
+  const double even = sum / plan.stages_size();
+  const std::string remark =
+      fmt::format("{} forward, {} backward, {} recompute, ms; the slowest is {} above the mean",
+                  marks[0], marks[1], marks[2], Percent(slowest / even - 1));
+  return Section(style, "Stage times", remark) + text;
+}
+
+std::string RenderStageMemory(const Style& style, const v1::Plan& plan) {
+  if (plan.stages_size() == 0) return "";
+  std::vector<MemoryRow> rows;
+  for (const v1::Stage& stage : plan.stages()) {
+    rows.push_back({std::to_string(stage.index()), stage.memory(), stage.capacity_bytes()});
+  }
+  return Section(style, "Memory by part", "GiB of one GPU at its peak") +
+         MemoryTable(style, "stage", rows);
+}
+
+}  // namespace evenkeel::cli

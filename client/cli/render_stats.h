@@ -1,0 +1,20 @@
+// Counted lengths as a person wants to read them.
+#ifndef EVENKEEL_CLIENT_CLI_RENDER_STATS_H_
+#define EVENKEEL_CLIENT_CLI_RENDER_STATS_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/histogram.h"
+#include "client/cli/length_counts.h"
+#include "client/cli/text.h"
+
+namespace evenkeel::cli {
+
+// `sorted` from LengthCounts::Sorted(), not empty; `files` is how many were joined.
+std::string RenderStats(const Style& style, const std::vector<LengthCount>& sorted,
+                        const BinnedHistogram& binned, size_t files);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_RENDER_STATS_H_
