@@ -1,0 +1,238 @@
+#include "client/cli/job_flags.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "client/cli/exit_codes.h"
+
+namespace evenkeel::cli {
+namespace {
+
+v1::PlanJobRequest Parse(std::vector<std::string> arguments) {
+  CLI::App app;
+  JobFlags flags;
+  AddJobFlags(&app, &flags);
+  std::reverse(arguments.begin(), arguments.end());
+  app.parse(arguments);
+  return RequestFromFlags(flags);
+}
+
+// A file that goes when the test does.
+class TempFile {
+ public:
+  TempFile(const std::string& name, const std::string& content)
+      : path_(testing::TempDir() + std::to_string(getpid()) + "-" + name) {
+    std::ofstream(path_) << content;
+  }
+  ~TempFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+const std::vector<std::string> kThree = {"--model", "m", "--gpu", "g", "--gpus", "32"};
+
+std::vector<std::string> Three(std::vector<std::string> more) {
+  more.insert(more.begin(), kThree.begin(), kThree.end());
+  return more;
+}
+
+TEST(JobFlagsTest, ThreeAreEnoughAndNothingElseIsSet) {
+  const v1::PlanJobRequest request = Parse(kThree);
+  v1::PlanJobRequest want;
+  want.mutable_job()->mutable_model()->set_name("m");
+  auto* pool = want.mutable_job()->mutable_cluster()->add_pools();
+  pool->set_gpu_type("g");
+  pool->set_gpu_count(32);
+  EXPECT_EQ(request.DebugString(), want.DebugString());
+}
+
+TEST(JobFlagsTest, MissingOnesAreNamed) {
+  try {
+    Parse({"--gpu", "g"});
+    FAIL();
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+    EXPECT_NE(std::string(error.what()).find("needs --model --gpus"), std::string::npos);
+  }
+}
+
+TEST(JobFlagsTest, EveryFlagReachesItsField) {
+  const v1::PlanJobRequest request = Parse(Three({"--gpus-per-node",
+                                                  "4",
+                                                  "--inter-node-gbps",
+                                                  "100",
+                                                  "--intra-node-gbytes",
+                                                  "300",
+                                                  "--reserve-gib",
+                                                  "1.5",
+                                                  "--price",
+                                                  "2.5",
+                                                  "--global-batch",
+                                                  "1024",
+                                                  "--unit-cap",
+                                                  "9",
+                                                  "--token-cap",
+                                                  "4096",
+                                                  "--epochs",
+                                                  "3",
+                                                  "--zero",
+                                                  "0",
+                                                  "--seed",
+                                                  "-7",
+                                                  "--precision",
+                                                  "fp16",
+                                                  "--tp",
+                                                  "4",
+                                                  "--pp",
+                                                  "2:8",
+                                                  "--dp",
+                                                  ":16",
+                                                  "--stage-layers",
+                                                  "22,23,24,24",
+                                                  "--recompute",
+                                                  "none",
+                                                  "--freeze",
+                                                  "encoder,llm",
+                                                  "--label",
+                                                  "hello",
+                                                  "--alternatives",
+                                                  "0"}));
+  const v1::Job& job = request.job();
+  const v1::GpuPool& pool = job.cluster().pools(0);
+  EXPECT_EQ(pool.gpus_per_node(), 4);
+  EXPECT_DOUBLE_EQ(pool.inter_node_bytes_per_second(), 12.5e9);
+  EXPECT_DOUBLE_EQ(pool.intra_node_bytes_per_second(), 300e9);
+  EXPECT_EQ(pool.reserved_bytes(), int64_t{3} << 29);
+  EXPECT_DOUBLE_EQ(pool.price_per_gpu_hour(), 2.5);
+  EXPECT_EQ(job.training().global_batch_samples(), 1024);
+  EXPECT_EQ(job.training().unit_cap(), 9);
+  EXPECT_EQ(job.training().token_cap(), 4096);
+  EXPECT_EQ(job.training().epochs(), 3);
+  EXPECT_EQ(job.training().zero_stage(), v1::ZERO_STAGE_0);
+  EXPECT_EQ(job.training().seed(), -7);
+  EXPECT_EQ(job.training().precision(), v1::PRECISION_FP16);
+  EXPECT_EQ(job.constraints().tensor_parallel().min(), 4);
+  EXPECT_EQ(job.constraints().tensor_parallel().max(), 4);
+  EXPECT_EQ(job.constraints().pipeline_parallel().min(), 2);
+  EXPECT_EQ(job.constraints().pipeline_parallel().max(), 8);
+  EXPECT_EQ(job.constraints().data_parallel().min(), 0);
+  EXPECT_EQ(job.constraints().data_parallel().max(), 16);
+  EXPECT_EQ(job.constraints().stage_layers_size(), 4);
+  EXPECT_EQ(job.constraints().stage_layers(1), 23);
+  EXPECT_EQ(job.constraints().recompute(), v1::RECOMPUTE_POLICY_FORBIDDEN);
+  EXPECT_EQ(job.model().encoder_train_mode(), v1::TRAIN_MODE_FROZEN);
+  EXPECT_EQ(job.model().language_model_train_mode(), v1::TRAIN_MODE_FROZEN);
+  EXPECT_EQ(request.label(), "hello");
+  EXPECT_TRUE(request.has_max_alternatives());
+  EXPECT_EQ(request.max_alternatives(), 0);
+}
+
+TEST(JobFlagsTest, FoolishValuesAreRefused) {
+  for (const char* degree : {"", "x", "4x", "0", "-2", "1:2:3", "a:b", "99999999999"}) {
+    if (*degree == '\0') continue;
+    EXPECT_THROW(Parse(Three({std::string("--tp=") + degree})), CommandError) << degree;
+  }
+  EXPECT_THROW(Parse(Three({"--tp=65537"})), CommandError);
+  EXPECT_THROW(Parse(Three({"--precision", "fp8"})), CLI::ParseError);
+  EXPECT_THROW(Parse(Three({"--gpus", "many"})), CLI::ParseError);
+  EXPECT_THROW(Parse(Three({"--recompute", "some"})), CLI::ParseError);
+}
+
+// A zero would read as "not given" in the request.
+TEST(JobFlagsTest, NumbersOutOfRangeAreRefusedByFlagAndRange) {
+  struct Bad {
+    const char* flag;
+    std::vector<const char*> values;
+    const char* range;
+  };
+  const std::vector<Bad> bad = {{"--gpus", {"0", "-1", "65537", "99999999999"}, "1 to 65536"},
+                                {"--gpus-per-node", {"0", "1025"}, "1 to 1024"},
+                                {"--inter-node-gbps", {"0", "-1", "nan", "1e9"}, "0.08 to 80000"},
+                                {"--intra-node-gbytes", {"0", "inf"}, "0.1 to 10000"},
+                                {"--reserve-gib", {"-1", "nan", "4097"}, "0 to 4096"},
+                                {"--price", {"-0.5", "2000000"}, "0 to 1000000"},
+                                {"--global-batch", {"0", "10000001"}, "1 to 10000000"},
+                                {"--unit-cap", {"0", "1000001"}, "1 to 1000000"},
+                                {"--token-cap", {"0", "16777217"}, "1 to 16777216"},
+                                {"--epochs", {"0", "10001", "1.5"}, "1 to 10000"},
+                                {"--zero", {"-1", "4", "7"}, "0 to 3"},
+                                {"--seed",
+                                 {"9223372036854775808", "-9223372036854775809"},
+                                 "-9223372036854775808 to 9223372036854775807"},
+                                {"--alternatives", {"-1", "17"}, "0 to 16"}};
+  for (const Bad& flag : bad) {
+    for (const char* value : flag.values) {
+      try {
+        Parse(Three({std::string(flag.flag) + "=" + value}));
+        ADD_FAILURE() << flag.flag << " took " << value;
+      } catch (const CLI::ParseError& error) {
+        const std::string text = error.what();
+        EXPECT_NE(text.find(flag.flag), std::string::npos) << text;
+        EXPECT_NE(text.find(flag.range), std::string::npos) << text;
+      }
+    }
+  }
+}
+
+TEST(JobFlagsTest, FlagsOverrideAJobFile) {
+  const TempFile file("job.json",
+                      R"({"model": {"name": "a", "encoder_train_mode": "TRAIN_MODE_FROZEN"},
+                          "cluster": {"pools": [{"gpu": {"name": "own"}, "gpu_count": 8,
+                                                 "gpus_per_node": 4}]}})");
+  const v1::PlanJobRequest request =
+      Parse({"--job", file.path(), "--gpu", "h100-sxm-80gb", "--model", "b"});
+  EXPECT_EQ(request.job().model().name(), "b");
+  EXPECT_EQ(request.job().model().encoder_train_mode(), v1::TRAIN_MODE_FROZEN);
+  const v1::GpuPool& pool = request.job().cluster().pools(0);
+  EXPECT_EQ(pool.gpu_type(), "h100-sxm-80gb");
+  EXPECT_FALSE(pool.has_gpu());
+  EXPECT_EQ(pool.gpu_count(), 8);
+  EXPECT_EQ(pool.gpus_per_node(), 4);
+}
+
+TEST(JobFlagsTest, AJobFileMayBeAWholeRequest) {
+  const TempFile file("request.json", R"({"job": {"model": {"name": "a"}}, "maxAlternatives": 5})");
+  const v1::PlanJobRequest request = Parse({"--job", file.path()});
+  EXPECT_EQ(request.job().model().name(), "a");
+  EXPECT_EQ(request.max_alternatives(), 5);
+}
+
+TEST(JobFlagsTest, BadJobFilesAreNamed) {
+  for (const char* text :
+       {"", "{", "[]", "{\"modle\": {}}", "{\"job\": {\"modle\": {}}}", "nope"}) {
+    const TempFile file("bad.json", text);
+    try {
+      Parse({"--job", file.path()});
+      FAIL() << text;
+    } catch (const CommandError& error) {
+      EXPECT_NE(std::string(error.what()).find(file.path()), std::string::npos) << error.what();
+    }
+  }
+}
+
+TEST(JobFlagsTest, SeveralDatasetsBecomeParts) {
+  const TempFile one("d.json", "[{\"vit_num\": 1, \"token_num\": 300}]");
+  const TempFile two("e.jsonl", "{\"length\": 12}");
+  EXPECT_EQ(Parse(Three({"--dataset", one.path()})).job().dataset().histogram().units(0), 1);
+  const v1::Dataset both =
+      Parse(Three({"--dataset", one.path(), "--dataset", two.path(), "--dataset", one.path()}))
+          .job()
+          .dataset();
+  ASSERT_EQ(both.parts_size(), 3);
+  EXPECT_FALSE(both.has_histogram());
+  EXPECT_NE(both.parts(0).name(), both.parts(2).name());
+  EXPECT_EQ(both.parts(1).histogram().llm_tokens(0), 12);
+}
+
+}  // namespace
+}  // namespace evenkeel::cli

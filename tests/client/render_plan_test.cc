@@ -1,0 +1,177 @@
+// Rendered plans against golden files. EVENKEEL_UPDATE_GOLDEN=1 rewrites them; look at the
+// difference before keeping it.
+#include "client/cli/render_plan.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace evenkeel::cli {
+namespace {
+
+std::filesystem::path Golden(const std::string& name) {
+  return std::filesystem::path(__FILE__).parent_path() / "golden" / name;
+}
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+v1::Plan ReadPlan(const std::string& name) {
+  v1::Plan plan;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(ReadText(Golden(name)), &plan));
+  return plan;
+}
+
+void ExpectGolden(const std::string& name, const std::string& text) {
+  if (const char* update = std::getenv("EVENKEEL_UPDATE_GOLDEN");
+      update != nullptr && *update == '1') {
+    std::ofstream(Golden(name), std::ios::binary) << text;
+    return;
+  }
+  EXPECT_EQ(text, ReadText(Golden(name))) << "EVENKEEL_UPDATE_GOLDEN=1 rewrites " << name;
+}
+
+void ExpectWidth(const std::string& text, int width) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("evenkeelctl") != std::string::npos) continue;  // commands are to be copied whole
+    EXPECT_LE(DisplayWidth(line), width) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
+  }
+}
+
+PlanOrigin Asked(std::vector<std::string> more) {
+  more.insert(more.begin(), {"evenkeelctl", "plan"});
+  return {"computed by 127.0.0.1:50051", CommandLine(std::move(more))};
+}
+
+const PlanOrigin& FirstQuestion() {
+  static const PlanOrigin origin =
+      Asked({"--model", "internvl-chat-v1.5", "--gpu", "a100-sxm-80gb", "--gpus=32"});
+  return origin;
+}
+
+TEST(RenderPlanTest, Plan) {
+  const std::string text = RenderPlan({}, ReadPlan("plan.textproto"), FirstQuestion());
+  ExpectGolden("plan.txt", text);
+  ExpectWidth(text, 100);
+}
+
+TEST(RenderPlanTest, PlanInAsciiOf80Columns) {
+  const Style style{.width = 80, .unicode = false};
+  const std::string text = RenderPlan(style, ReadPlan("plan.textproto"), FirstQuestion());
+  ExpectGolden("plan_ascii_80.txt", text);
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~'));
+}
+
+TEST(RenderPlanTest, ColorsChangeNothingElse) {
+  const v1::Plan plan = ReadPlan("plan.textproto");
+  std::string text = RenderPlan({.color = true}, plan, FirstQuestion());
+  EXPECT_NE(text.find("\x1b[32m"), std::string::npos);
+  for (size_t at = text.find('\x1b'); at != std::string::npos; at = text.find('\x1b')) {
+    text.erase(at, text.find('m', at) + 1 - at);
+  }
+  EXPECT_EQ(text, RenderPlan({}, plan, FirstQuestion()));
+}
+
+TEST(RenderPlanTest, Misfit) {
+  const PlanOrigin origin =
+      Asked({"--model", "llama3-70b", "--gpu", "a10-24gb", "--gpus", "8", "--tp", "8"});
+  const std::string text = RenderPlan({}, ReadPlan("misfit.textproto"), origin);
+  ExpectGolden("misfit.txt", text);
+  ExpectWidth(text, 100);
+}
+
+bool Has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(RenderPlanTest, NotesOnlyWhereThereIsSomethingToSay) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  plan.mutable_batch_rule()->clear_oversize_sample_count();
+  EXPECT_EQ(RenderNotes({}, plan), "");
+
+  plan.mutable_predictions()->set_samples_per_step(640);
+  plan.mutable_predictions()->set_micro_batches(1);
+  std::string notes = RenderNotes({.width = 1000}, plan);
+  EXPECT_TRUE(Has(notes, "note: a step trains on 640 samples, 25.0% more than the 512 asked for: "))
+      << notes;
+  EXPECT_TRUE(Has(notes, "(here 1 pack of 4.13 samples on each of 2 ranks)")) << notes;
+
+  plan.mutable_subject()->set_sample_count(100);
+  notes = RenderNotes({.width = 1000}, plan);
+  EXPECT_TRUE(Has(notes,
+                  "note: the dataset has 100 samples, fewer than the 640 of one step: some "
+                  "ranks lack a pack"))
+      << notes;
+}
+
+TEST(RenderPlanTest, ProofOfTheBestSaysSo) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  plan.mutable_predictions()->set_samples_per_step(1024);
+  EXPECT_TRUE(Has(RenderProof({.width = 1000}, plan), "Its own steps of 1,024 samples are scaled"));
+  plan.mutable_proof()->set_gap(0);
+  plan.mutable_proof()->clear_unsearched_parallelism_count();
+  const std::string text = RenderProof({.width = 1000}, plan);
+  EXPECT_TRUE(Has(text, "this one has exactly that: none is faster (21 splits")) << text;
+  EXPECT_FALSE(Has(text, "work limit")) << text;
+}
+
+TEST(RenderPlanTest, SmallJobsAreNotZeroGpuDays) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  plan.mutable_predictions()->set_gpu_days(1.5e-7);
+  const std::string text = RenderHeader({}, plan, {});
+  EXPECT_TRUE(Has(text, "0.0130 GPU-seconds")) << text;
+}
+
+TEST(RenderPlanTest, PartOfANode) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  plan.mutable_subject()->set_gpu_count(4);
+  plan.mutable_subject()->set_gpus_per_node(4);
+  const std::string text = RenderHeader({}, plan, {});
+  EXPECT_TRUE(Has(text, "4 of the 8 GPUs of a node; 300 GB/s inside a node, per GPU")) << text;
+}
+
+TEST(RenderPlanTest, EmptyPlansAndFoolishNumbersDoNotCrash) {
+  EXPECT_FALSE(RenderPlan({}, v1::Plan(), {}).empty());
+  v1::Plan plan;
+  plan.add_stages()->mutable_memory()->set_total_bytes(-5);
+  plan.add_stages()->set_forward_seconds(1e300);
+  plan.mutable_predictions()->mutable_step()->set_total_seconds(1e-300);
+  plan.add_ladder();
+  plan.add_alternatives();
+  plan.mutable_misfit();
+  EXPECT_FALSE(RenderPlan({}, plan, {}).empty());
+  plan.clear_misfit();
+  EXPECT_FALSE(RenderPlan({}, plan, {}).empty());
+}
+
+TEST(RenderPlanTest, LongLayerListsBreakBetweenGroups) {
+  const v1::Plan plan = ReadPlan("plan.textproto");
+  EXPECT_EQ(LayersText(plan.stages(1).layers(), 1000),
+            "encoder 22-44 (23) + projector + embedding");
+  EXPECT_EQ(LayersText(plan.stages(1).layers(), 24), "encoder 22-44 (23) +\nprojector + embedding");
+}
+
+TEST(CommandLineTest, ReplacesAddsAndDrops) {
+  const CommandLine line({"evenkeelctl", "plan", "--gpus", "32", "--tp=4", "--label", "it's"});
+  EXPECT_TRUE(line.Has("--tp"));
+  EXPECT_FALSE(line.Has("--gpu"));
+  EXPECT_EQ(line.With("--gpus", "64").Text(),
+            "evenkeelctl plan --gpus 64 --tp=4 --label 'it'\\''s'");
+  EXPECT_EQ(line.Without("--tp").Without("--label").With("--pp", "2").Text(),
+            "evenkeelctl plan --gpus 32 --pp 2");
+}
+
+}  // namespace
+}  // namespace evenkeel::cli

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Puts the test tools that are no ready Debian packages into FOLDER/bin: grpcurl, buf and promtool, at pinned versions.
+# Does nothing for those that are there.
+#
+#   tests/install-tools.sh FOLDER
+set -euo pipefail
+
+grpcurl_version=v1.9.1 # the last release that Debian 12's Go 1.19 builds
+buf_version=1.75.0
+
+[ $# = 1 ] || { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+mkdir -p "$1/bin"
+tools=$(cd "$1" && pwd)
+
+# The Debian package's Go by preference: a newer one builds grpcurl too, but is not what a fresh machine has.
+find_go() {
+  local go
+  for go in /usr/lib/go-1.19/bin/go /usr/bin/go "$(command -v go || true)"; do
+    [ -x "$go" ] && { echo "$go"; return; }
+  done
+  echo "install-tools.sh: no Go compiler: apt-get install golang-go" >&2
+  return 1
+}
+
+if [ ! -x "$tools/bin/grpcurl-$grpcurl_version" ]; then
+  echo "grpcurl $grpcurl_version"
+  go=$(find_go)
+  GOBIN="$tools/bin" GOPATH="$tools/go" GOCACHE="$tools/go-cache" GOTOOLCHAIN=local \
+    "$go" install -p 2 -ldflags=-s "github.com/fullstorydev/grpcurl/cmd/grpcurl@$grpcurl_version"
+  mv "$tools/bin/grpcurl" "$tools/bin/grpcurl-$grpcurl_version"
+  chmod -R u+w "$tools/go" && rm -rf "$tools/go" "$tools/go-cache"
+fi
+ln -sf "grpcurl-$grpcurl_version" "$tools/bin/grpcurl"
+
+if [ ! -x "$tools/bin/buf-$buf_version" ]; then
+  echo "buf $buf_version"
+  npm install --prefix "$tools/npm" --no-audit --no-fund --no-save --loglevel=error "@bufbuild/buf@$buf_version"
+  cp "$tools"/npm/node_modules/@bufbuild/buf-linux-*/bin/buf "$tools/bin/buf-$buf_version"
+  rm -rf "$tools/npm"
+fi
+ln -sf "buf-$buf_version" "$tools/bin/buf"
+
+if [ ! -x "$tools/bin/promtool" ]; then
+  if command -v promtool >/dev/null; then
+    ln -sf "$(command -v promtool)" "$tools/bin/promtool"
+  else
+    # Out of the package by hand: installing it would start a Prometheus server on this machine.
+    echo "promtool"
+    unpacked=$(mktemp -d)
+    trap 'rm -rf "$unpacked"' EXIT
+    cd "$unpacked"
+    apt-get download -q -o APT::Sandbox::User=root prometheus >/dev/null
+    dpkg-deb -x prometheus_*.deb .
+    cp usr/bin/promtool "$tools/bin/promtool"
+  fi
+fi

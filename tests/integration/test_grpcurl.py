@@ -1,0 +1,79 @@
+"""The real grpcurl against the real server: what the README promises an engineer."""
+import json
+import unittest
+
+import harness
+from harness import Server, json_format, planner_service_pb2
+
+
+class GrpcurlTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.__exit__)
+
+    def test_list_shows_the_services(self):
+        done = self.server.grpcurl("list")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        services = done.stdout.split()
+        self.assertIn(harness.SERVICE, services)
+        self.assertIn("grpc.health.v1.Health", services)
+        self.assertTrue([s for s in services if s.startswith("grpc.reflection.")])
+
+    def test_list_shows_the_methods(self):
+        done = self.server.grpcurl("list", harness.SERVICE)
+        names = [line.rsplit(".", 1)[1] for line in done.stdout.split()]
+        self.assertEqual(names, ["EvaluatePlan", "GetPlan", "ListGpuTypes", "ListModels", "ListPlans", "PackDataset",
+                                 "PlanJob", "RecordProfile"])
+
+    def test_describe_finds_every_service_method_and_message(self):
+        for symbol in (harness.SERVICE, harness.SERVICE + ".PlanJob", "evenkeel.v1.Job", "evenkeel.v1.Plan",
+                       "evenkeel.v1.LayerKind", "grpc.health.v1.Health", "grpc.health.v1.HealthCheckRequest"):
+            with self.subTest(symbol=symbol):
+                done = self.server.grpcurl("describe", symbol)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(symbol.rsplit(".", 1)[1], done.stdout)
+
+    def test_describe_of_an_unknown_symbol_fails(self):
+        self.assertNotEqual(self.server.grpcurl("describe", "evenkeel.v1.Nothing").returncode, 0)
+
+    def test_plan_job_with_the_shipped_file(self):
+        with open(harness.JOB, encoding="utf-8") as file:
+            done = self.server.grpcurl(harness.SERVICE + "/PlanJob", data=file.read())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # Through reflection the names come in either spelling of protobuf's JSON.
+        answer = json_format.Parse(done.stdout, planner_service_pb2.PlanJobResponse())
+        self.assertEqual(answer.plan_id, answer.plan.plan_id)
+        self.assertTrue(answer.plan.stages)
+
+    def test_health(self):
+        for service in ("", harness.SERVICE):
+            done = self.server.grpcurl("grpc.health.v1.Health/Check", data=json.dumps({"service": service}))
+            self.assertEqual(json.loads(done.stdout), {"status": "SERVING"}, done.stderr)
+
+    def test_bad_request_names_every_field(self):
+        bad = {"job": {"model": {"name": "no-such-model"}, "cluster": {"pools": [{"gpu_type": "a100-sxm-80gb"}]}}}
+        done = self.server.grpcurl(harness.SERVICE + "/PlanJob", data=json.dumps(bad))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("InvalidArgument", done.stderr)
+        self.assertIn("google.rpc.BadRequest", done.stderr)
+        self.assertIn("job.model.name", done.stderr)
+        self.assertIn("job.cluster.pools[0].gpu_count", done.stderr)
+        self.assertIn("evenkeel.dev", done.stderr)
+
+    def test_what_comes_later_is_unimplemented(self):
+        for method in ("EvaluatePlan", "RecordProfile", "PackDataset"):
+            with self.subTest(method=method):
+                done = self.server.grpcurl(f"{harness.SERVICE}/{method}", data="{}")
+                self.assertIn("Unimplemented", done.stderr)
+
+    def test_catalogue(self):
+        done = self.server.grpcurl(harness.SERVICE + "/ListGpuTypes", data='{"filter": "A100"}')
+        names = [gpu["name"] for gpu in json.loads(done.stdout)["gpus"]]
+        self.assertIn("a100-sxm-80gb", names)
+        done = self.server.grpcurl(harness.SERVICE + "/ListModels", data='{"filter": "internvl"}')
+        self.assertIn("internvl-chat-v1.5", [model["name"] for model in json.loads(done.stdout)["models"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Holds the dependency rules: client -> proto <- server -> planner, and the order of folders inside the planner.
+
+Linking does not hold them: with packaged libraries every header is on the include path. So this reads the includes.
+"""
+import re
+
+import source_tree
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+# Which planner folders a planner folder may include, besides itself. "" is planner/*.h: job.h, plan.h, make_plan.h.
+PLANNER = {
+    "base": {"base"},
+    "catalog": {"base", ""},
+    "cost": {"base", "catalog", ""},
+    "packing": {"base", "catalog", "cost", ""},
+    "recompute": {"base", "catalog", "cost", ""},
+    "simulate": {"base", "catalog", "cost", "packing", "recompute", ""},
+    "partition": {"base", "catalog", "cost", "recompute", "simulate", ""},
+    "search": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", ""},
+    # The checker shares nothing with the search: only the cost equations, and the values that it judges.
+    "check": {"base", "catalog", "cost", "packing", "simulate", ""},
+    "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "check"},
+}
+
+# Standard headers that bring in a clock, chance, threads, files, or an order that differs from run to run.
+PLANNER_BANNED_HEADERS = set(
+    "atomic barrier chrono condition_variable ctime filesystem fstream future iostream latch locale mutex random "
+    "semaphore shared_mutex stop_token thread unordered_map unordered_set".split())
+PLANNER_BANNED_CALLS = [
+    (r"\bgetenv\s*\(", "the environment"),
+    (r"(?<![\w.>])(?:std::)?time\s*\(", "the clock"),
+    (r"\b(?:clock_gettime|gettimeofday)\s*\(", "the clock"),
+    (r"(?<![\w.>])(?:std::)?s?rand\s*\(", "chance without a seed"),
+    (r"\bstd::\w+_distribution\b", "std::*_distribution differs between standard libraries"),
+    (r"\bunordered_(?:multi)?(?:map|set)\b", "unordered containers have no fixed order"),
+    (r"\b(?:f|p)open\s*\(", "files"),
+    (r"\b(?:std::)?(?:cout|cerr|clog|printf|fprintf)\b", "output"),
+    (r"\bstd::(?:pow|exp|exp2|expm1|log|log2|log10|log1p|sin|cos|tan|tanh|erf|cbrt|hypot|tgamma)\s*\(",
+     "this function is not exact to the last bit on every platform"),
+    (r"\bthread_local\b", "threads"),
+]
+
+# Libraries: the header's beginning, and where alone it may be included (tests apart).
+LIBRARIES = [
+    ("grpcpp/", ("server/rpc/", "server/server.", "server/main.cc", "client/")),
+    ("grpc/", ("server/rpc/", "server/server.", "server/main.cc", "client/")),
+    ("prometheus/", ("server/metrics/",)),
+    ("spdlog/", ("server/", "client/")),
+    ("openssl/", ("server/",)),
+    ("CLI/", ("server/options", "server/main.cc", "client/")),
+    ("nlohmann/", ("client/",)),
+    ("absl/", ()),
+]
+# Parts of server/ that stay free of gRPC, metrics and logging, so that the command line can link them.
+CORE = ("server/convert/", "server/core/")
+
+
+def generated(header):
+    return header.endswith(".pb.h")
+
+
+def planner_folder(path):
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
+def planner_findings(path, bracket, header):
+    if bracket == '"' or "/" in header or header.endswith(".h"):
+        if not header.startswith("planner/"):
+            yield f"planner/ includes only itself and the standard library, not {header}"
+            return
+        mine, other = planner_folder(path), planner_folder(header)
+        if mine in PLANNER and other != mine and other not in PLANNER[mine]:
+            yield f"planner/{mine} may not include planner/{other}"
+        if mine == "" and not path.startswith("planner/make_plan") and other not in ("", "base", "catalog"):
+            yield f"{path} is a plain value and may not include planner/{other}"
+    elif header in PLANNER_BANNED_HEADERS:
+        yield f"the planner may not include <{header}>"
+
+
+def library_findings(path, header):
+    for beginning, places in LIBRARIES:
+        if header.startswith(beginning) and not path.startswith(places):
+            yield f"{beginning}* belongs in {', '.join(places) or 'no file of ours'}"
+    if generated(header):
+        if path.startswith("server/") and not path.startswith(
+                ("server/convert/", "server/rpc/", "server/server.", "server/main.cc")):
+            yield "generated messages belong in server/convert, server/rpc and client"
+        if header.endswith(".grpc.pb.h") and path.startswith(CORE):
+            yield "server/convert and server/core are free of gRPC"
+
+
+def direction_findings(path, header):
+    if path.startswith("server/"):
+        if header.startswith("client/"):
+            yield "the server may not include the client"
+        if path.startswith(CORE) and re.match(r"server/(rpc|metrics|server\.|options)", header):
+            yield "server/convert and server/core may not include server/rpc, server/metrics or the wiring"
+        if path.startswith("server/metrics/") and re.match(r"server/(rpc|convert)/|planner/(?!make_plan\.h)", header):
+            yield "server/metrics knows neither rpc nor convert, and of the planner only its phases (make_plan.h)"
+    if path.startswith("client/") and re.match(r"server/(?!convert/|core/)", header):
+        yield "the client may include only the gRPC-free core of the server (for --local)"
+    if header.startswith("tests/"):
+        yield "nothing outside tests/ includes tests/"
+
+
+def file_findings(root, path):
+    text = source_tree.read(root, path)
+    includes = [(text.count("\n", 0, m.start(1)) + 1, m.group(1), m.group(2)) for m in INCLUDE.finditer(text)]
+    for line, bracket, header in includes:
+        if path.startswith("planner/"):
+            whats = planner_findings(path, bracket, header)
+        elif path.startswith("tests/planner/"):
+            bad = generated(header) or header.startswith(("grpc", "server/", "client/", "prometheus/"))
+            whats = [f"tests of the planner need no {header}"] if bad else []
+        elif path.startswith("tests/"):
+            whats = []
+        else:
+            whats = [*library_findings(path, header), *direction_findings(path, header)]
+        for what in whats:
+            yield f"{path}:{line}: {what}"
+    headers = [header for _, _, header in includes]
+    both = any(generated(h) for h in headers) and any(h.startswith("planner/") for h in headers)
+    if both and path.startswith("server/") and not path.startswith("server/convert/"):
+        yield f"{path}:1: only server/convert knows both messages and the planner"
+    if path.startswith("planner/"):
+        code = source_tree.strip_cpp(text)
+        for pattern, why in PLANNER_BANNED_CALLS:
+            for match in re.finditer(pattern, code):
+                yield f"{path}:{code.count(chr(10), 0, match.start()) + 1}: banned in the planner: {why}"
+
+
+def check(root):
+    paths = source_tree.files(root, (".h", ".cc"), ("planner", "server", "client", "tests"))
+    return [finding for path in paths for finding in file_findings(root, path)]
+
+
+if __name__ == "__main__":
+    source_tree.main(check, __doc__)

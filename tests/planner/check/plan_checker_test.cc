@@ -1,0 +1,147 @@
+#include "planner/check/plan_checker.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "planner/make_plan.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+struct Planted {
+  const char* what;
+  std::function<void(Plan&)> fault;
+};
+
+Job CheckedJob() {
+  Job job = QuickstartJob();
+  FixDegrees(job, 2, 4, 4);
+  job.training.unit_cap = 24;
+  job.training.token_cap = 8192;
+  job.cluster.price_per_gpu_hour = 2;
+  return job;
+}
+
+const double kNan = std::numeric_limits<double>::quiet_NaN();
+
+const Planted kFaults[] = {
+    {"a layer moved without its time",
+     [](Plan& p) { --p.stages[0].layers.back().count, ++p.stages[1].layers.front().count; }},
+    {"a layer left out", [](Plan& p) { --p.stages[3].layers[0].count; }},
+    {"a layer twice", [](Plan& p) { ++p.stages[2].layers[0].count; }},
+    {"a group left out", [](Plan& p) { p.stages[0].layers.erase(p.stages[0].layers.begin()); }},
+    {"layers numbered wrongly", [](Plan& p) { ++p.stages[2].layers.back().first; }},
+    {"kind changed", [](Plan& p) { p.stages[2].layers.back().kind = LayerKind::kMoe; }},
+    {"less recompute",
+     [](Plan& p) {
+       for (LayerGroup& g : p.stages[0].layers)
+         g.recomputed = std::max<int64_t>(0, g.recomputed - 1);
+     }},
+    {"more recompute than layers",
+     [](Plan& p) {
+       LayerGroup& g = p.stages[0].layers.back();
+       g.recomputed = g.count + 1;
+     }},
+    {"recompute below zero", [](Plan& p) { p.stages[3].layers.front().recomputed = -1; }},
+    {"forward too quick", [](Plan& p) { --p.stages[1].forward_ns; }},
+    {"backward too quick", [](Plan& p) { --p.stages[1].backward_ns; }},
+    {"recompute time forgotten", [](Plan& p) { p.stages[0].recompute_ns += 1; }},
+    {"p2p forgotten", [](Plan& p) { p.stages[1].send_ns = 0; }},
+    {"p2p bytes", [](Plan& p) { ++p.stages[1].send_bytes; }},
+    {"last stage sends", [](Plan& p) { p.stages[3].send_bytes = 1; }},
+    {"packs in flight", [](Plan& p) { --p.stages[0].in_flight; }},
+    {"parameters", [](Plan& p) { ++p.stages[2].parameters; }},
+    {"weights", [](Plan& p) { p.stages[0].memory.weights -= 1024; }},
+    {"activations", [](Plan& p) { p.stages[0].memory.activations /= 2; }},
+    {"workspace", [](Plan& p) { p.stages[0].memory.workspace = 0; }},
+    {"reserve", [](Plan& p) { p.stages[0].memory.allocator_reserve = 0; }},
+    {"framework", [](Plan& p) { p.stages[0].memory.framework = 0; }},
+    {"communication buffers", [](Plan& p) { p.stages[0].memory.communication = 0; }},
+    {"does not fit", [](Plan& p) { p.stages[0].capacity_bytes = p.stages[0].memory.total() - 1; }},
+    {"capacity invented", [](Plan& p) { p.stages[0].capacity_bytes += 1 << 30; }},
+    {"degrees", [](Plan& p) { p.parallelism.data *= 2; }},
+    {"constraint broken", [](Plan& p) { std::swap(p.parallelism.tensor, p.parallelism.data); }},
+    {"a stage missing", [](Plan& p) { p.stages.pop_back(); }},
+    {"step parts", [](Plan& p) { ++p.prediction.step.data_sync_ns; }},
+    {"negative part",
+     [](Plan& p) {
+       StepTime& t = p.prediction.step;
+       t.imbalance_ns -= t.pipeline_bubble_ns + t.imbalance_ns + 1;
+       t.pipeline_bubble_ns += t.pipeline_bubble_ns + 1;
+     }},
+    {"step shorter than its work",
+     [](Plan& p) {
+       StepTime& t = p.prediction.step;
+       t = {.total_ns = 1};
+       t.optimizer_ns = 1;
+     }},
+    {"micro-batches", [](Plan& p) { p.prediction.micro_batches *= 2; }},
+    {"an epoch too short", [](Plan& p) { --p.prediction.steps_per_epoch; }},
+    {"GPU-days", [](Plan& p) { p.prediction.gpu_days *= 0.99; }},
+    {"cost", [](Plan& p) { p.prediction.cost = 0; }},
+    {"samples per step", [](Plan& p) { p.prediction.samples_per_step = 512; }},
+    {"utilisation above one", [](Plan& p) { p.prediction.mfu = 1.01; }},
+    {"no number", [](Plan& p) { p.prediction.bubble_ratio = kNan; }},
+    {"bound above the plan", [](Plan& p) { p.proof.lower_bound_ns = p.proof.step_ns + 1; }},
+    {"gap below zero", [](Plan& p) { p.proof.gap = -0.1; }},
+    {"faster than its bound", [](Plan& p) { p.proof.plan_lower_bound_ns = p.proof.step_ns + 1; }},
+    {"all parallelisms dismissed",
+     [](Plan& p) { p.proof.parallelisms_unfit = p.proof.parallelisms; }},
+    {"cap not honoured", [](Plan& p) { p.batch_rule.unit_cap = 30; }},
+    {"mean above the cap", [](Plan& p) { p.batch_rule.mean_tokens = 8193; }},
+    {"ratio above one", [](Plan& p) { p.batch_rule.dist_ratio_units = 1.5; }},
+    {"no packs", [](Plan& p) { p.batch_rule.packs = 0; }},
+    {"fits and does not", [](Plan& p) { p.fits = false; }},
+};
+
+TEST(PlanCheckerTest, FindsEveryPlantedFault) {
+  const Job job = CheckedJob();
+  const Batching batching = MakeBatching(job);
+  const PlanResult good = MakePlan(job, {});
+  ASSERT_EQ(good.end, PlanEnd::kComplete);
+  ASSERT_TRUE(good.plan.fits);
+  ASSERT_TRUE(CheckPlan(job, batching, good.plan).empty());
+  int64_t recomputed = 0;
+  for (const LayerGroup& g : good.plan.stages[0].layers) recomputed += g.recomputed;
+  ASSERT_GT(recomputed, 0) << "the job must need recompute, or some faults change nothing";
+  for (const Planted& planted : kFaults) {
+    Plan plan = good.plan;
+    planted.fault(plan);
+    EXPECT_FALSE(CheckPlan(job, batching, plan).empty()) << planted.what;
+  }
+}
+
+TEST(PlanCheckerTest, HoldsTheRecomputePolicy) {
+  Job job = CheckedJob();
+  const Batching batching = MakeBatching(job);
+  const Plan plan = MakePlan(job, {}).plan;
+  job.constraints.recompute = RecomputePolicy::kForbidden;
+  EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
+  job.constraints.recompute = RecomputePolicy::kFull;
+  EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
+}
+
+TEST(PlanCheckerTest, HoldsAGivenPartition) {
+  Job job = CheckedJob();
+  const Batching batching = MakeBatching(job);
+  const Plan plan = MakePlan(job, {}).plan;
+  job.constraints.stage_layers = {20, 25, 24, 24};
+  EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
+}
+
+TEST(PlanCheckerTest, MisfitMustSayWhatIsMissing) {
+  const Job job = TextJob("llama3-70b", "a100-sxm-80gb", 8);
+  const Batching batching = MakeBatching(job);
+  Plan plan = MakePlan(job, {}).plan;
+  ASSERT_FALSE(plan.fits);
+  EXPECT_TRUE(CheckPlan(job, batching, plan).empty());
+  plan.misfit.short_bytes = 0;
+  EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,140 @@
+#include "planner/packing/batch_rule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "planner/base/random.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+Job JobWith(Dataset dataset) {
+  Job job = QuickstartJob();
+  job.dataset = std::move(dataset);
+  return job;
+}
+
+TEST(BatchRuleTest, CapsAreDerivedFromTheData) {
+  // 1020 tokens per 3 units: 340, rounded up to 352; 4096 / 352 = 11 units.
+  const Batching b = MakeBatching(JobWith({{{1, 340, 50}, {3, 1020, 50}}}));
+  EXPECT_TRUE(b.rule.caps_derived);
+  EXPECT_EQ(b.rule.token_cap, 4096);
+  EXPECT_EQ(b.rule.unit_cap, 11);
+  EXPECT_EQ(b.rule.keep_units, 11);
+  EXPECT_EQ(b.rule.keep_tokens, 4096 - 128);
+  // Exactly 256 per unit needs no rounding.
+  EXPECT_EQ(MakeBatching(JobWith({{{2, 512, 9}}})).rule.unit_cap, 16);
+}
+
+TEST(BatchRuleTest, DerivedCapsHoldTheLongestSample) {
+  const Batching b = MakeBatching(JobWith({{{1, 300, 100}, {40, 9000, 1}}}));
+  EXPECT_EQ(b.rule.token_cap, 9088);  // 9000 rounded up to 128
+  EXPECT_GE(b.rule.unit_cap, 40);
+  EXPECT_EQ(b.rule.oversize_samples, 0);
+}
+
+TEST(BatchRuleTest, GivenCapsAreHonoured) {
+  Job job = JobWith({{{1, 300, 100}, {4, 2000, 10}, {6, 100, 3}}});
+  job.training.unit_cap = 5;
+  job.training.token_cap = 1500;
+  const Batching b = MakeBatching(job);
+  EXPECT_FALSE(b.rule.caps_derived);
+  EXPECT_EQ(b.rule.unit_cap, 5);
+  EXPECT_EQ(b.rule.token_cap, 1500);
+  EXPECT_EQ(b.rule.oversize_samples, 13);
+  EXPECT_EQ(b.largest.units, 6);
+  EXPECT_EQ(b.largest.tokens, 2000);
+  job.training.unit_cap = 0;
+  EXPECT_TRUE(MakeBatching(job).rule.caps_derived);
+  EXPECT_EQ(MakeBatching(job).rule.token_cap, 1500);
+}
+
+TEST(BatchRuleTest, TextHasNoUnits) {
+  const Batching b = MakeBatching(TextJob("llama3-8b", "a100-sxm-80gb", 8));
+  EXPECT_EQ(b.rule.unit_cap, 0);
+  EXPECT_EQ(b.mean.units, 0);
+  EXPECT_EQ(b.rule.mean_tokens, 4096);
+  EXPECT_EQ(b.rule.samples_per_pack, 1);
+  EXPECT_EQ(b.rule.packs, 1'000'000);
+  EXPECT_EQ(b.baseline_pad_ratio, 0);
+}
+
+TEST(BatchRuleTest, MeansAreThoseOfThePacks) {
+  const Batching b = MakeBatching(QuickstartJob());
+  double units = 0, tokens = 0;
+  for (const PackShape& p : b.packs) {
+    units += p.units, tokens += p.tokens;
+    EXPECT_LE(p.units, b.largest.units);
+    EXPECT_LE(p.tokens, b.largest.tokens);
+    EXPECT_LE(p.squared, p.tokens * p.tokens);
+  }
+  const double n = static_cast<double>(b.packs.size());
+  EXPECT_DOUBLE_EQ(b.rule.mean_units, units / n);
+  EXPECT_DOUBLE_EQ(b.rule.mean_tokens, tokens / n);
+  EXPECT_DOUBLE_EQ(b.packs_per_step(512), 512 / b.rule.samples_per_pack);
+  EXPECT_GT(b.baseline_pad_ratio, 0.05);
+}
+
+// The definition, term by term.
+DistRatios DirectDistRatios(const std::vector<PackShape>& packs, size_t data, size_t m,
+                            size_t steps) {
+  DistRatios sum;
+  size_t next = 0;
+  for (size_t step = 0; step < steps; ++step) {
+    std::vector<double> units(data), tokens(data), squared(data);
+    for (size_t r = 0; r < data; ++r) {
+      for (size_t k = 0; k < m; ++k) {
+        const PackShape& pack = packs[next++ % packs.size()];
+        units[r] += pack.units, tokens[r] += pack.tokens, squared[r] += pack.squared;
+      }
+    }
+    const auto ratio = [&](const std::vector<double>& x) {
+      const double most = *std::max_element(x.begin(), x.end());
+      double lost = 0;
+      for (const double v : x) lost += most - v;
+      return most > 0 ? lost / (most * static_cast<double>(data)) : 0.0;
+    };
+    sum.units += ratio(units), sum.tokens += ratio(tokens), sum.attention += ratio(squared);
+  }
+  const double n = static_cast<double>(steps);
+  return {sum.units / n, sum.tokens / n, sum.attention / n};
+}
+
+TEST(DealAtRandomTest, IsTheDefinitionOfDistRatio) {
+  Random random(3);
+  std::vector<PackShape> packs(700);
+  for (PackShape& p : packs) {
+    p = {static_cast<double>(random.Below(10)), static_cast<double>(random.Below(4096)),
+         static_cast<double>(random.Below(1 << 24))};
+  }
+  struct Deal {
+    int64_t data, micro_batches, steps;
+  };
+  for (const Deal& d : {Deal{1, 3, 64}, Deal{4, 8, 21}, Deal{8, 100, 1}, Deal{700, 5, 1},
+                        Deal{2, 2, 64}, Deal{64, 1, 10}}) {
+    const DistRatios own = DealAtRandom(packs, d.data, d.micro_batches);
+    const DistRatios direct =
+        DirectDistRatios(packs, static_cast<size_t>(d.data), static_cast<size_t>(d.micro_batches),
+                         static_cast<size_t>(d.steps));
+    EXPECT_NEAR(own.units, direct.units, 1e-12);
+    EXPECT_NEAR(own.tokens, direct.tokens, 1e-12);
+    EXPECT_NEAR(own.attention, direct.attention, 1e-12);
+  }
+}
+
+TEST(DealAtRandomTest, EqualPacksAreInBalance) {
+  const DistRatios even = DealAtRandom(std::vector<PackShape>(10, PackShape{0, 100, 10'000}), 4, 2);
+  EXPECT_EQ(even.units, 0);
+  EXPECT_EQ(even.tokens, 0);
+  EXPECT_EQ(even.attention, 0);
+}
+
+TEST(DealAtRandomTest, MillionsOfPacksPerRankTakeNoTime) {
+  const DistRatios d = DealAtRandom({{1, 100, 1e4}, {2, 300, 9e4}}, 3, int64_t{1} << 40);
+  EXPECT_LT(d.tokens, 1e-6);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

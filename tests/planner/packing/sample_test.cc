@@ -1,0 +1,59 @@
+#include "planner/packing/sample.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+
+#include "planner/catalog/default_dataset.h"
+
+namespace evenkeel::planner {
+namespace {
+
+std::map<std::pair<int64_t, int64_t>, int64_t> CountByBin(const std::vector<SampleLength>& drawn) {
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts;
+  for (const SampleLength& s : drawn) ++counts[{s.units, s.tokens}];
+  return counts;
+}
+
+TEST(SampleTest, TakesEverySampleOfASmallDataset) {
+  const Dataset dataset{{{0, 10, 3}, {1, 300, 2}, {4, 2000, 1}}};
+  EXPECT_EQ(SampleCount(dataset), 6);
+  const auto counts = CountByBin(DrawSamples(dataset, 20));
+  EXPECT_EQ(counts.at({0, 10}), 3);
+  EXPECT_EQ(counts.at({1, 300}), 2);
+  EXPECT_EQ(counts.at({4, 2000}), 1);
+}
+
+TEST(SampleTest, SharesGoByLargestRemainderAndTiesToTheEarlierBin) {
+  // Ten draws of 7 : 7 : 6 are 3.5, 3.5 and 3.
+  const Dataset dataset{{{0, 1, 700}, {0, 2, 700}, {0, 3, 600}}};
+  const auto counts = CountByBin(DrawSamples(dataset, 10));
+  EXPECT_EQ(counts.at({0, 1}), 4);
+  EXPECT_EQ(counts.at({0, 2}), 3);
+  EXPECT_EQ(counts.at({0, 3}), 3);
+}
+
+TEST(SampleTest, DrawsExactlySoManyWithinOneOfEachShare) {
+  const Dataset dataset = DefaultVisionLanguageDataset();
+  const double total = static_cast<double>(SampleCount(dataset));
+  for (const int64_t draws : {1, 7, 999, 20000}) {
+    const std::vector<SampleLength> drawn = DrawSamples(dataset, draws);
+    EXPECT_EQ(static_cast<int64_t>(drawn.size()), draws);
+    auto counts = CountByBin(drawn);
+    for (const LengthBin& bin : dataset.bins) {
+      const double share = static_cast<double>(bin.count) / total * static_cast<double>(draws);
+      EXPECT_NEAR(static_cast<double>(counts[{bin.units, bin.llm_tokens}]), share, 1);
+    }
+  }
+}
+
+TEST(SampleTest, CountsBeyondAnyLoopAreFine) {
+  const Dataset dataset{{{0, 1, 1'000'000'000'000'000}, {0, 2, 1}, {0, 3, 3'000'000'000'000'000}}};
+  auto counts = CountByBin(DrawSamples(dataset, 1000));
+  EXPECT_EQ((counts[{0, 1}]), 250);
+  EXPECT_EQ((counts[{0, 3}]), 750);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,16 @@
+// Every field of a plan as text, to compare plans to the last bit.
+#ifndef EVENKEEL_TESTS_PLANNER_PLAN_DUMP_H_
+#define EVENKEEL_TESTS_PLANNER_PLAN_DUMP_H_
+
+#include <string>
+
+#include "planner/plan.h"
+
+namespace evenkeel::planner {
+
+// Reals in hexadecimal.
+std::string DumpPlan(const Plan& plan);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_TESTS_PLANNER_PLAN_DUMP_H_

@@ -1,0 +1,72 @@
+#include "planner/simulate/step_simulation.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/simulate/one_f_one_b.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
+
+struct Setting {
+  Job job = QuickstartJob();
+  Parallelism p{2, 4, 4};
+  LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
+  std::vector<StageWork> stages =
+      StageWorks(job, profile, p, {0, 23, 47, 72, 97}, std::vector<KindCounts>(4));
+};
+
+TEST(StageWorksTest, AddsUpToTheWholeModel) {
+  const Setting s;
+  int64_t forward = 0, parameters = 0, whole = 0, whole_parameters = 0;
+  for (const StageWork& w : s.stages) forward += w.forward_ns, parameters += w.parameters;
+  for (int64_t i = 0; i < s.profile.size(); ++i) {
+    whole += s.profile.at(i).forward_ns;
+    whole_parameters += s.profile.at(i).parameters;
+  }
+  EXPECT_EQ(forward, whole);
+  EXPECT_EQ(parameters, whole_parameters);
+  EXPECT_EQ(s.stages.back().send_ns, 0);
+  EXPECT_GT(s.stages.front().send_ns, 0);
+  // At the mean pack, the cost of any pack is the mean's.
+  for (const StageWork& w : s.stages)
+    EXPECT_NEAR(w.forward.at(kPack), static_cast<double>(w.forward_ns), 50);
+}
+
+TEST(SimulateStepTest, EqualPacksAddNoImbalance) {
+  const Setting s;
+  const SimulatedStep step =
+      SimulateStep(s.job, s.p, s.stages, 8, std::vector<PackShape>(100, kPack));
+  EXPECT_LT(step.imbalance_ns, step.pipeline_ns / 100'000);
+  EXPECT_EQ(step.total_ns(),
+            step.pipeline_ns + step.imbalance_ns + step.data_sync_ns + step.optimizer_ns);
+  EXPECT_GT(step.data_sync_ns, 0);
+  EXPECT_GT(step.optimizer_ns, 0);
+}
+
+TEST(SimulateStepTest, SpreadCostsTime) {
+  const Setting s;
+  std::vector<PackShape> packs;
+  for (int i = 0; i < 100; ++i)
+    packs.push_back({i % 3 == 0 ? 3.0 : 12.0, i % 5 == 0 ? 1000.0 : 4870.0, 4096.0 * 2048});
+  EXPECT_GT(SimulateStep(s.job, s.p, s.stages, 8, packs).imbalance_ns, 0);
+}
+
+TEST(SimulateStepTest, MillionsOfPacksPerRankContinueTheRhythm) {
+  const Setting s;
+  const std::vector<PackShape> packs(10, kPack);
+  const SimulatedStep few = SimulateStep(s.job, s.p, s.stages, 100'000, packs);
+  const SimulatedStep more = SimulateStep(s.job, s.p, s.stages, 100'001, packs);
+  const SimulatedStep many = SimulateStep(s.job, s.p, s.stages, 10'000'000, packs);
+  EXPECT_GT(more.pipeline_ns, few.pipeline_ns);
+  const double ratio = static_cast<double>(many.pipeline_ns) / static_cast<double>(few.pipeline_ns);
+  EXPECT_NEAR(ratio, 100, 0.01);
+  int64_t slowest = 0;
+  for (const StageWork& w : s.stages) slowest = std::max(slowest, w.forward_ns + w.backward_ns);
+  EXPECT_GE(many.pipeline_ns, 10'000'000 * slowest);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

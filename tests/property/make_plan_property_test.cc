@@ -1,0 +1,174 @@
+// What must hold of every plan, on random jobs.
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "planner/make_plan.h"
+#include "planner/search/search.h"
+#include "planner/simulate/one_f_one_b.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+int64_t Among(std::vector<int64_t> values) { return *rc::gen::elementOf(std::move(values)); }
+bool OneIn(int n) { return *rc::gen::inRange(0, n) == 0; }
+
+LanguageModel RandomLanguageModel() {
+  LanguageModel m;
+  m.name = "random";
+  m.layers = OneIn(4) ? 96 : *rc::gen::inRange<int64_t>(1, 41);
+  m.heads = Among({1, 2, 6, 8, 12, 16, 32, 40, 64, 96});
+  m.head_dim = Among({32, 64, 80, 128});
+  m.kv_heads = OneIn(2) ? m.heads : 1;
+  m.hidden = m.heads * m.head_dim;
+  m.ffn = m.hidden * *rc::gen::inRange<int64_t>(1, 6);
+  m.gated_mlp = OneIn(2);
+  m.vocab = *rc::gen::inRange<int64_t>(256, 200'000);
+  m.tied_embeddings = OneIn(3);
+  m.train = OneIn(6) ? TrainMode::kFrozen : TrainMode::kFull;
+  if (OneIn(4)) {
+    const int64_t experts = Among({2, 8, 64});
+    m.moe = MoeSpec{.experts = experts,
+                    .top_k = std::min<int64_t>(experts, 2),
+                    .expert_ffn = m.hidden,
+                    .shared_ffn = OneIn(2) ? m.hidden : 0,
+                    .first_dense_layers = *rc::gen::inRange<int64_t>(0, m.layers + 1)};
+  }
+  return m;
+}
+
+EncoderTower RandomTower(int64_t llm_hidden) {
+  Encoder e = FindEncoder("internvit-300m-448px")->spec;
+  e.layers = *rc::gen::inRange<int64_t>(1, 30);
+  e.heads = Among({4, 7, 16, 25});
+  e.head_dim = 64;
+  e.hidden = e.heads * e.head_dim;
+  e.ffn = 4 * e.hidden;
+  e.tokens_per_unit = Among({1, 257, 1025, 4096});
+  e.llm_tokens_per_unit = std::max<int64_t>(1, e.tokens_per_unit / 4);
+  e.train = OneIn(3) ? TrainMode::kFrozen : TrainMode::kFull;
+  EncoderTower tower{e, DefaultProjector(e, llm_hidden)};
+  tower.projector.train = OneIn(4) ? TrainMode::kFrozen : TrainMode::kFull;
+  return tower;
+}
+
+Dataset RandomDataset(bool units) {
+  Dataset dataset;
+  const int64_t bins = *rc::gen::inRange<int64_t>(1, 30);
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < bins; ++i) {
+    tokens += *rc::gen::inRange<int64_t>(1, OneIn(10) ? 8000 : 300);
+    dataset.bins.push_back({units ? i / 3 : 0, tokens, *rc::gen::inRange<int64_t>(1, 2000)});
+  }
+  return dataset;
+}
+
+DegreeRange RandomRange() {
+  if (!OneIn(5)) return {};
+  const int64_t min = Among({1, 2, 4});
+  return {min, OneIn(2) ? 0 : min * Among({1, 2, 8})};
+}
+
+Job RandomJob() {
+  static const char* const kGpus[] = {"a100-sxm-80gb", "h100-sxm-80gb", "l40s-48gb", "mi300x-192gb",
+                                      "a100-sxm-40gb"};
+  Job job;
+  job.model.language_model = RandomLanguageModel();
+  if (OneIn(2)) job.model.towers.push_back(RandomTower(job.model.language_model.hidden));
+  job.dataset = RandomDataset(!job.model.towers.empty());
+  job.cluster = ClusterOf(kGpus[*rc::gen::inRange(0, 5)], Among({1, 2, 3, 6, 8, 12, 16, 24, 64}));
+  job.cluster.reserved_bytes = OneIn(4) ? *rc::gen::inRange<int64_t>(0, 76) << 30 : 0;
+  job.cluster.price_per_gpu_hour = OneIn(2) ? 2.5 : 0;
+  Training& t = job.training;
+  t.global_batch_samples = Among({1, 7, 64, 512, 4096});
+  t.token_cap = OneIn(3) ? Among({1, 500, 4096, 20'000}) : 0;
+  t.unit_cap = OneIn(3) && !job.model.towers.empty() ? Among({1, 9, 30}) : 0;
+  t.zero_stage = OneIn(3) ? ZeroStage::kNone : ZeroStage::kOptimizer;
+  t.distributed_gradients_fp32 = OneIn(2);
+  t.epochs = Among({1, 3});
+  t.seed = *rc::gen::arbitrary<uint64_t>();
+  t.isf_iterations = Among({1, 3});
+  job.constraints.tensor_parallel = RandomRange();
+  job.constraints.pipeline_parallel = RandomRange();
+  job.constraints.data_parallel = RandomRange();
+  job.constraints.recompute = static_cast<RecomputePolicy>(*rc::gen::inRange(0, 3));
+  return job;
+}
+
+bool Possible(const Job& job) { return !Parallelisms(job, 1e9).empty(); }
+
+RC_GTEST_PROP(MakePlanPropertyTest, EveryValidJobGetsAFaultlessAnswer, ()) {
+  const Job job = RandomJob();
+  RC_PRE(Possible(job));
+  const PlanResult result = MakePlan(job, {});
+  std::string faults;
+  for (const std::string& fault : result.faults) faults += fault + "; ";
+  if (result.end != PlanEnd::kComplete) RC_FAIL(faults);
+  const Plan& plan = result.plan;
+  RC_CLASSIFY(plan.fits);
+  if (!plan.fits) {
+    RC_ASSERT(plan.misfit.short_bytes == plan.misfit.memory.total() - plan.misfit.capacity_bytes);
+    return;
+  }
+  RC_ASSERT(plan.proof.lower_bound_ns <= plan.proof.step_ns);
+  RC_ASSERT(plan.proof.plan_lower_bound_ns <= plan.proof.step_ns);
+  for (const StagePlan& stage : plan.stages) RC_ASSERT(stage.free_bytes() >= 0);
+  RC_ASSERT(plan.ladder.size() == 4u);
+}
+
+// No constrained plan is below the bound of the free space, as long as the constraints do not force
+// more ranks than a step has packs: such plans train on a larger batch, and the free space leaves
+// them out.
+RC_GTEST_PROP(MakePlanPropertyTest, AConstraintNeverHelps, ()) {
+  Job job = RandomJob();
+  job.constraints = {};
+  job.training.global_batch_samples = 1 << 14;
+  const Plan free = MakePlan(job, {}).plan;
+  job.constraints.recompute = static_cast<RecomputePolicy>(*rc::gen::inRange(1, 3));
+  job.constraints.pipeline_parallel = {1, Among({1, 2, 4})};
+  const Plan bound = MakePlan(job, {}).plan;
+  RC_PRE(bound.fits);
+  RC_PRE(static_cast<double>(bound.parallelism.data) * bound.batch_rule.samples_per_pack <=
+         1 << 14);
+  RC_ASSERT(free.fits);
+  RC_ASSERT(free.proof.lower_bound_ns <= bound.proof.step_ns);
+}
+
+// A plan that fits still fits with more memory, and is not predicted to be worse.
+RC_GTEST_PROP(MakePlanPropertyTest, MoreMemoryNeverHurts, ()) {
+  Job job = RandomJob();
+  RC_PRE(Possible(job));
+  job.cluster.reserved_bytes = *rc::gen::inRange<int64_t>(0, 60) << 30;
+  const Plan tight = MakePlan(job, {}).plan;
+  RC_PRE(tight.fits);
+  job.cluster.reserved_bytes = 0;
+  const Plan roomy = MakePlan(job, {}).plan;
+  RC_ASSERT(roomy.fits);
+  RC_ASSERT(roomy.proof.lower_bound_ns <= tight.proof.step_ns);
+}
+
+RC_GTEST_PROP(OneFOneBPropertyTest, SlowerPacksNeverEndSooner, ()) {
+  const size_t stages = *rc::gen::inRange<size_t>(1, 7), packs = *rc::gen::inRange<size_t>(1, 20);
+  PipelineTimes times;
+  for (size_t s = 0; s < stages; ++s) {
+    times.forward.emplace_back();
+    times.backward.emplace_back();
+    for (size_t k = 0; k < packs; ++k) {
+      times.forward.back().push_back(*rc::gen::inRange<int64_t>(0, 50));
+      times.backward.back().push_back(*rc::gen::inRange<int64_t>(0, 90));
+    }
+    times.send.push_back(*rc::gen::inRange<int64_t>(0, 9));
+  }
+  const int64_t before = SimulateOneFOneB(times);
+  const size_t s = *rc::gen::inRange<size_t>(0, stages), k = *rc::gen::inRange<size_t>(0, packs);
+  times.forward[s][k] += *rc::gen::inRange<int64_t>(0, 40);
+  const int64_t after = SimulateOneFOneB(times);
+  RC_ASSERT(after >= before);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,48 @@
+// Slow twin of partition/ and recompute/: tries everything, and adds memory and time up layer by
+// layer. Shares no code with the searches, only the cost equations of single layers and links. For
+// tests of small instances; never linked into the server.
+#ifndef EVENKEEL_TESTS_REFERENCE_BRUTE_FORCE_PARTITION_H_
+#define EVENKEEL_TESTS_REFERENCE_BRUTE_FORCE_PARTITION_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/job.h"
+#include "planner/plan.h"
+
+namespace evenkeel::planner::reference {
+
+// Layers to recompute of each kind (index as LayerProfile::kinds).
+struct StageRecompute {
+  std::vector<int64_t> recomputed;
+  int64_t time_ns = 0;
+};
+
+// Of all count vectors that `policy` allows for the layers [begin, end) of the chain and whose
+// memory fits, one of least forward time. nullopt: none fits.
+std::optional<StageRecompute> CheapestRecompute(const Job& job, const LayerProfile& profile,
+                                                int64_t begin, int64_t end, int64_t in_flight);
+
+// Least memory of all count vectors that the policy allows, without framework and reserve. Bytes.
+int64_t SmallestMemory(const Job& job, const LayerProfile& profile, int64_t begin, int64_t end,
+                       int64_t in_flight);
+
+struct BruteForcePartition {
+  std::vector<int64_t> boundaries;  // P + 1
+  int64_t closed_form_ns = 0;       // (m - 1) max_s T_s + sum_s T_s
+};
+
+// The least closed form of all partitions into P stages. nullopt: none fits.
+std::optional<BruteForcePartition> BestPartition(const Job& job, const LayerProfile& profile,
+                                                 const Parallelism& p, int64_t micro_batches);
+
+// Whether stages may be cut at these boundaries: a transformer layer on each stage and, where the
+// job fixes stage_layers, so many, with every other layer where the contract says.
+bool CutsAllowed(const Job& job, const LayerProfile& profile,
+                 const std::vector<int64_t>& boundaries);
+
+}  // namespace evenkeel::planner::reference
+
+#endif  // EVENKEEL_TESTS_REFERENCE_BRUTE_FORCE_PARTITION_H_

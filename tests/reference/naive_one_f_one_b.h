@@ -1,0 +1,18 @@
+// Slow twin of simulate/one_f_one_b: longest path over the explicit graph of forwards and
+// backwards, by relaxation until nothing changes. For tests; never linked into the server.
+#ifndef EVENKEEL_TESTS_REFERENCE_NAIVE_ONE_F_ONE_B_H_
+#define EVENKEEL_TESTS_REFERENCE_NAIVE_ONE_F_ONE_B_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace evenkeel::planner::reference {
+
+// When the last backward ends, ns. Rows are stages, columns packs; `send` as in PipelineTimes.
+int64_t LongestPathOneFOneB(const std::vector<std::vector<int64_t>>& forward,
+                            const std::vector<std::vector<int64_t>>& backward,
+                            const std::vector<int64_t>& send);
+
+}  // namespace evenkeel::planner::reference
+
+#endif  // EVENKEEL_TESTS_REFERENCE_NAIVE_ONE_F_ONE_B_H_

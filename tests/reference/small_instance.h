@@ -1,0 +1,73 @@
+// Chains of made-up layers, small enough to try everything on.
+#ifndef EVENKEEL_TESTS_REFERENCE_SMALL_INSTANCE_H_
+#define EVENKEEL_TESTS_REFERENCE_SMALL_INSTANCE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/job.h"
+
+namespace evenkeel::planner::reference {
+
+// What a test varies about one kind of layer. Times in units of 10 us, so that they weigh as much
+// as the p2p latency; memory in bytes.
+struct SmallLayer {
+  int64_t forward = 1, backward = 2;
+  int64_t weights = 1, activation = 2, checkpoint = 1, workspace = 0;
+  int64_t output_bytes = 0;
+  bool recomputable = true;
+};
+
+inline LayerCost ToLayerCost(LayerKind kind, const SmallLayer& small) {
+  constexpr int64_t kTick = 10'000;  // ns
+  LayerCost layer{.kind = kind};
+  layer.recomputable = small.recomputable && IsTransformerLayer(kind);
+  layer.forward_ns = small.forward * kTick;
+  layer.backward_ns = small.backward * kTick;
+  layer.weight_bytes = small.weights;
+  layer.activation_bytes = small.activation;
+  layer.checkpoint_bytes = small.checkpoint;
+  layer.workspace_bytes = small.workspace;
+  layer.mean_output_bytes = layer.output_bytes = small.output_bytes;
+  return layer;
+}
+
+// One letter per layer: P patch embedding, e encoder, j projector, t token embedding, d dense,
+// m MoE, H head. Kinds in the order of their first letter; `costs` has one entry per kind.
+inline LayerProfile MakeProfile(const std::string& chain, const std::vector<SmallLayer>& costs) {
+  static const std::string kLetters = "PejtdmH";
+  LayerProfile profile;
+  for (const char letter : chain) {
+    const LayerKind kind = static_cast<LayerKind>(kLetters.find(letter));
+    int index = 0;
+    while (index < static_cast<int>(profile.kinds.size()) &&
+           profile.kinds[static_cast<size_t>(index)].kind != kind)
+      ++index;
+    if (index == static_cast<int>(profile.kinds.size()))
+      profile.kinds.push_back(ToLayerCost(kind, costs[static_cast<size_t>(index) % costs.size()]));
+    profile.chain.push_back(index);
+    if (IsTransformerLayer(kind)) ++profile.transformer_layers;
+  }
+  return profile;
+}
+
+// A job whose GPUs have `spare_bytes` beyond what the framework takes, for layers and reserve.
+inline Job MakeJob(int64_t spare_bytes, RecomputePolicy policy) {
+  Job job;
+  job.cluster.gpu.name = "made-up";
+  job.cluster.gpu.dense_16bit_flops = 1e14;
+  job.cluster.gpu.hbm_bytes_per_second = 1e12;
+  job.cluster.gpu.memory_bytes = int64_t{100} << 30;
+  job.cluster.reserved_bytes = (int64_t{99} << 30) - (int64_t{2} << 30) - spare_bytes;
+  job.cluster.gpus_per_node = 2;
+  job.cluster.intra_node_bytes_per_second = 1e11;
+  job.cluster.inter_node_bytes_per_second = 1e10;
+  job.constraints.recompute = policy;
+  return job;
+}
+
+}  // namespace evenkeel::planner::reference
+
+#endif  // EVENKEEL_TESTS_REFERENCE_SMALL_INSTANCE_H_

@@ -1,0 +1,210 @@
+// Requests that mean the same give the same job, and so the same plan.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "planner/job.h"
+#include "server/convert/fingerprint.h"
+#include "tests/server/convert/requests.h"
+
+namespace evenkeel::server {
+namespace {
+
+// Both are the same job. The canonical bytes hold every field of a job.
+void ExpectSame(const std::string& a, const std::string& b) {
+  EXPECT_EQ(CanonicalBytes(JobOf(a)), CanonicalBytes(JobOf(b))) << a << "\nand\n" << b;
+  EXPECT_EQ(PlanId(JobOf(a)), PlanId(JobOf(b)));
+}
+void ExpectDifferent(const std::string& a, const std::string& b) {
+  EXPECT_NE(PlanId(JobOf(a)), PlanId(JobOf(b))) << a << "\nand\n" << b;
+}
+
+std::string With(const std::string& model, const std::string& pool, const std::string& rest = "") {
+  return "job { model { " + model + " } cluster { pools { " + pool + " } } " + rest + " }";
+}
+const char kModel[] = R"(name: "internvl-chat-v1.5")";
+const char kText[] = R"(name: "llama3-8b")";
+const char kPool[] = R"(gpu_type: "a100-sxm-80gb" gpu_count: 32)";
+
+TEST(Normalization, NamesInAnyCaseAndByAlias) {
+  ExpectSame(With(kModel, kPool), With(R"(name: "InternVL-Chat-V1.5")", kPool));
+  ExpectSame(With(kModel, kPool), With(R"(name: "internvl-1.5")", kPool));
+  ExpectSame(With(kModel, kPool), With(kModel, R"(gpu_type: "A100-80GB" gpu_count: 32)"));
+  ExpectSame(With(R"(name: "internvit-6b+llama3-8b")", kPool),
+             With(R"(name: "InternViT-6B-448px-v1.5+llama-3-8b")", kPool));
+}
+
+TEST(Normalization, ComponentsOfTheCatalogueAreThePair) {
+  ExpectSame(With(R"(name: "internvit-6b+llama3-8b")", kPool),
+             With(R"(encoders { catalog_name: "internvit-6b" }
+                     language_model { catalog_name: "llama3-8b" })",
+                  kPool));
+  ExpectSame(With(kText, kPool), With(R"(language_model { catalog_name: "llama3-8b" })", kPool));
+  // What a field says anyway changes nothing.
+  ExpectSame(With(kText, kPool),
+             With(R"(language_model { catalog_name: "llama3-8b" layers: 32 kv_heads: 8
+                                      gated_mlp: true norm: NORM_RMS })",
+                  kPool));
+}
+
+TEST(Normalization, OverriddenComponentsAreOthers) {
+  ExpectDifferent(With(kText, kPool),
+                  With(R"(language_model { catalog_name: "llama3-8b" layers: 16 })", kPool));
+  const planner::Job job =
+      JobOf(With(R"(language_model { catalog_name: "llama3-8b" hidden_size: 2048 })", kPool));
+  EXPECT_EQ(job.model.language_model.head_dim, 64);  // 2048 / 32, not the catalogue's 128
+  EXPECT_EQ(job.model.name, "llama3-8b-changed");
+}
+
+TEST(Normalization, TrainModesInherit) {
+  ExpectSame(With(R"(name: "internvit-6b+llama3-8b" encoder_train_mode: TRAIN_MODE_FROZEN)", kPool),
+             With(R"(encoders { catalog_name: "internvit-6b" train_mode: TRAIN_MODE_FROZEN }
+                     language_model { catalog_name: "llama3-8b" })",
+                  kPool));
+  ExpectDifferent(With(kModel, kPool),
+                  With(std::string(kModel) + " encoder_train_mode: TRAIN_MODE_FROZEN", kPool));
+}
+
+TEST(Normalization, BinsInAnyOrderSplitOrInParts) {
+  const auto data = [](const std::string& text) {
+    return With(kModel, kPool, "dataset { " + text + " }");
+  };
+  const std::string sorted =
+      data("histogram { units: [1, 5] llm_tokens: [300, 1400] sample_count: [3, 4] }");
+  ExpectSame(sorted,
+             data("histogram { units: [5, 1] llm_tokens: [1400, 300] sample_count: [4, 3] }"));
+  ExpectSame(sorted, data("histogram { units: [1, 5, 1] llm_tokens: [300, 1400, 300] "
+                          "sample_count: [1, 4, 2] encoder_count: 1 }"));
+  ExpectSame(sorted,
+             data(R"(parts { name: "a" histogram { units: [5] llm_tokens: [1400] sample_count: 4 } }
+                     parts { name: "b" weight: 1
+                             histogram { units: [1] llm_tokens: [300] sample_count: 3 } })"));
+  ExpectDifferent(sorted,
+                  data("histogram { units: [1, 5] llm_tokens: [300, 1400] sample_count: [4, 3] }"));
+}
+
+TEST(Normalization, NoUnitsAreUnitsOfZero) {
+  ExpectSame(
+      With(kText, kPool, "dataset { histogram { llm_tokens: 9 sample_count: 1 } }"),
+      With(kText, kPool, "dataset { histogram { units: 0 llm_tokens: 9 sample_count: 1 } }"));
+}
+
+TEST(Normalization, DefaultsSpelledOut) {
+  const std::string plain = With(kModel, kPool);
+  ExpectSame(plain, With(kModel, std::string(kPool) + " gpus_per_node: 8"));
+  ExpectSame(plain, With(kModel, kPool, R"(
+      training { framework: TRAINING_FRAMEWORK_MEGATRON precision: PRECISION_BF16
+                 optimizer: OPTIMIZER_ADAM zero_stage: ZERO_STAGE_1
+                 gradient_precision: GRADIENT_PRECISION_FP32 epochs: 1 isf_iterations: 10 }
+      objective { kind: OBJECTIVE_KIND_STEP_TIME })"));
+  ExpectSame(plain, With(kModel, kPool, "objective { kind: OBJECTIVE_KIND_GPU_DAYS }"));
+  ExpectSame(plain, With(kModel, kPool, "training { precision: PRECISION_FP16 }"));
+  ExpectSame(plain, plain + " label: \"x\" max_alternatives: 3 max_violations: 7");
+  ExpectSame(plain, plain + " validate_only: true");
+  ExpectSame(plain, With(kModel, std::string(kPool) + " price_per_gpu_hour: -0"));
+}
+
+TEST(Normalization, BoundsThatExcludeNothing) {
+  const std::string plain = With(kModel, kPool);
+  const auto bounds = [](const std::string& text) {
+    return With(kModel, kPool, "constraints { " + text + " }");
+  };
+  ExpectSame(plain, bounds("recompute: RECOMPUTE_POLICY_AUTO tensor_parallel { }"));
+  ExpectSame(plain, bounds("tensor_parallel { min: 1 } context_parallel { min: 1 max: 1 }"));
+  // Kept although it excludes nothing today: a remedy with more GPUs must respect it.
+  ExpectDifferent(plain, bounds("pipeline_parallel { max: 32 }"));
+  ExpectSame(bounds("stage_layers: [23, 22, 24, 24]"),
+             bounds("pipeline_parallel { min: 4 max: 4 } stage_layers: [23, 22, 24, 24]"));
+  ExpectDifferent(plain, bounds("tensor_parallel { max: 4 }"));
+}
+
+TEST(Normalization, JobsSmallerThanANode) {
+  ExpectSame(With(kText, R"(gpu_type: "a100-sxm-80gb" gpu_count: 4)"),
+             With(kText, R"(gpu_type: "a100-sxm-80gb" gpu_count: 4 gpus_per_node: 8)"));
+  const planner::Cluster cluster =
+      JobOf(With(kText, R"(gpu_type: "a100-sxm-80gb" gpu_count: 4)")).cluster;
+  EXPECT_EQ(cluster.gpus_per_node, 4);
+  EXPECT_EQ(cluster.gpus_per_full_node, 8);
+  const planner::Cluster two =
+      JobOf(With(kText, R"(gpu_type: "h200" gpu_count: 2 gpus_per_node: 4)")).cluster;
+  EXPECT_EQ(two.gpus_per_node, 2);
+  EXPECT_EQ(two.gpus_per_full_node, 4);
+}
+
+TEST(Normalization, BridgedCardsTalkOverPcie) {
+  const planner::Job job = JobOf(With(kText, R"(gpu_type: "a100-pcie-80gb" gpu_count: 8)"));
+  EXPECT_EQ(job.cluster.intra_node_bytes_per_second, 31.5e9);
+  std::string detail;
+  for (const planner::FigureBasis& figure : job.figures) {
+    if (figure.figure == "cluster.intra_node_bandwidth") detail = figure.detail;
+  }
+  EXPECT_NE(detail.find("PCIe, because a100-pcie-80gb has NVLink only"), std::string::npos)
+      << detail;
+}
+
+TEST(Normalization, WithoutBfloat16TakesFloat16) {
+  const planner::Job job = JobOf(With(kText, R"(gpu_type: "v100-sxm2-32gb" gpu_count: 8)",
+                                      "training { precision: PRECISION_FP16 }"));
+  EXPECT_FALSE(job.cluster.gpu.bfloat16);
+}
+
+// Provenance says so: the plan is not the same.
+TEST(Normalization, GivenIsNotAssumed) {
+  ExpectDifferent(With(kModel, kPool),
+                  With(kModel, std::string(kPool) + " inter_node_bytes_per_second: 25e9"));
+  ExpectDifferent(With(kModel, kPool),
+                  With(kModel, kPool, "training { global_batch_samples: 512 }"));
+}
+
+TEST(Normalization, Defaults) {
+  const planner::Job job = JobOf(With(kModel, kPool));
+  EXPECT_EQ(job.model.name, "internvl-chat-v1.5");
+  EXPECT_TRUE(job.dataset.is_default);
+  EXPECT_EQ(job.cluster.gpus_per_node, 8);
+  EXPECT_EQ(job.cluster.intra_node_bytes_per_second, 300e9);
+  EXPECT_EQ(job.cluster.inter_node_bytes_per_second, 25e9);
+  EXPECT_EQ(job.cluster.reserved_bytes, 0);
+  EXPECT_EQ(job.training.global_batch_samples, 512);
+  EXPECT_EQ(job.training.unit_cap, 0);
+  EXPECT_EQ(job.training.token_cap, 0);
+  EXPECT_EQ(job.training.zero_stage, planner::ZeroStage::kOptimizer);
+  EXPECT_TRUE(job.training.distributed_gradients_fp32);
+  EXPECT_EQ(job.training.isf_iterations, 10);
+  EXPECT_EQ(job.max_alternatives, 3);
+}
+
+TEST(Normalization, EveryDescribedFieldArrives) {
+  const planner::Job job = JobOf(DescribedText());
+  EXPECT_EQ(job.model.name, "mine");
+  const planner::EncoderTower& tower = job.model.towers.at(0);
+  EXPECT_EQ(tower.encoder.modality, planner::Modality::kVideo);
+  EXPECT_EQ(tower.encoder.train, planner::TrainMode::kFrozen);
+  EXPECT_EQ(tower.encoder.norm, planner::Norm::kLayerNorm);
+  EXPECT_EQ(tower.projector.hidden_width, 2048);
+  EXPECT_EQ(tower.projector.input_width, 4096);  // 4 tokens of 1024
+  const planner::LanguageModel& llm = job.model.language_model;
+  EXPECT_EQ(llm.kv_heads, 8);
+  EXPECT_TRUE(llm.tied_embeddings);
+  EXPECT_EQ(llm.moe.value().shared_ffn, 512);
+  EXPECT_TRUE(llm.qk_norm);
+  EXPECT_TRUE(tower.encoder.qk_norm);
+  EXPECT_TRUE(tower.encoder.layer_scale);
+  EXPECT_EQ(llm.mla.value().q_lora_rank, 768);
+  EXPECT_EQ(llm.mla.value().kv_lora_rank, 256);
+  EXPECT_EQ(llm.mla.value().qk_nope_dim, 128);
+  EXPECT_EQ(llm.mla.value().qk_rope_dim, 64);
+  EXPECT_EQ(llm.mla.value().v_dim, 96);
+  EXPECT_EQ(job.cluster.gpu.name, "next-gpu");
+  EXPECT_EQ(job.cluster.intra_node_bytes_per_second, 400e9);
+  EXPECT_EQ(job.cluster.reserved_bytes, int64_t{1} << 30);
+  EXPECT_EQ(job.training.zero_stage, planner::ZeroStage::kNone);
+  EXPECT_FALSE(job.training.distributed_gradients_fp32);
+  EXPECT_EQ(job.training.seed, 7u);
+  EXPECT_EQ(job.constraints.recompute, planner::RecomputePolicy::kFull);
+  EXPECT_EQ(job.constraints.pipeline_parallel.min, 4);
+  EXPECT_EQ(job.constraints.pipeline_parallel.max, 4);
+  EXPECT_EQ(job.max_alternatives, 5);
+}
+
+}  // namespace
+}  // namespace evenkeel::server

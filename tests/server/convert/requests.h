@@ -1,0 +1,27 @@
+// Requests to begin with.
+#ifndef EVENKEEL_TESTS_SERVER_CONVERT_REQUESTS_H_
+#define EVENKEEL_TESTS_SERVER_CONVERT_REQUESTS_H_
+
+#include <string>
+#include <string_view>
+
+#include "evenkeel/v1/planner_service.pb.h"
+#include "planner/job.h"
+
+namespace evenkeel::server {
+
+// A request in text format. Fails the test and returns an empty one where that can not be read.
+v1::PlanJobRequest Parse(const std::string& text);
+
+// The least that PlanJob takes: a catalogue model on 32 GPUs of a catalogue type.
+std::string MinimalText();
+// Everything described in full, nothing by name, every field of an accepted kind set.
+std::string DescribedText();
+
+// The job of a request that must be valid; violations fail the test.
+planner::Job JobOf(const v1::PlanJobRequest& request);
+planner::Job JobOf(const std::string& text);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_TESTS_SERVER_CONVERT_REQUESTS_H_

@@ -1,0 +1,260 @@
+#include "server/core/planning_core.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace evenkeel::server {
+namespace {
+
+using std::chrono_literals::operator""s;
+
+// Collects outcomes and waits for them.
+class Answers {
+ public:
+  OnOutcome Next() {
+    return [this](const PlanOutcome& outcome) {
+      const std::lock_guard lock(mutex_);
+      outcomes_.push_back(outcome);
+      changed_.notify_all();
+    };
+  }
+  std::vector<PlanOutcome> WaitFor(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, 10s, [&] { return outcomes_.size() >= count; });
+    return outcomes_;
+  }
+  size_t count() {
+    const std::lock_guard lock(mutex_);
+    return outcomes_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<PlanOutcome> outcomes_;
+};
+
+// A planner whose computations last until they are let go or stopped.
+class FakePlanner {
+ public:
+  ComputeFunction function() {
+    return [this](const planner::Job&, const std::string& id, const planner::PlanHooks& hooks,
+                  ComputedPlan* out,
+                  std::vector<std::string>* faults) { return Compute(id, hooks, out, faults); };
+  }
+  void WaitForStarted(int count) const {
+    while (started < count) std::this_thread::yield();
+  }
+
+  std::atomic<bool> hold = false;
+  std::atomic<int> started = 0;
+  std::atomic<int> stopped = 0;
+
+ private:
+  ComputeEnd Compute(const std::string& id, const planner::PlanHooks& hooks, ComputedPlan* out,
+                     std::vector<std::string>* faults) {
+    ++started;
+    hooks.enter(planner::Phase::kSearch);
+    while (hold && !hooks.stop()) std::this_thread::yield();
+    if (hooks.stop()) {
+      ++stopped;
+      return ComputeEnd::kStopped;
+    }
+    if (id == "throws") throw std::runtime_error("boom");
+    if (id == "defect") {
+      faults->push_back("stage 1 is wrong");
+      return ComputeEnd::kDefect;
+    }
+    out->plan_bytes = "plan of " + id;
+    out->facts.fits = true;
+    return ComputeEnd::kDone;
+  }
+};
+
+struct CountingObserver : PlanObserver {
+  void OnJoined() override { ++joined; }
+  void OnShed(ShedReason reason) override {
+    ++(reason == ShedReason::kQueueFull ? full : draining);
+  }
+  void OnComputed(PlanEnding ending) override { ++endings[static_cast<int>(ending)]; }
+  void OnPhase(planner::Phase phase, double) override {
+    if (phase == planner::Phase::kSearch) ++searches;
+  }
+  std::atomic<int> joined = 0, full = 0, draining = 0, searches = 0;
+  std::atomic<int> endings[4] = {};
+};
+
+class PlanningCoreTest : public testing::Test {
+ protected:
+  ~PlanningCoreTest() override { planner_.hold = false; }
+
+  PlanningCore::Ticket Plan(const std::string& id) { return core_.Plan(id, {}, answers_.Next()); }
+
+  Clock clock_;
+  FakePlanner planner_;
+  CountingObserver observer_;
+  PlanCache cache_{1 << 20, 1};
+  Answers answers_;
+  PlanningCore core_{{1, 1}, planner_.function(), cache_, observer_, clock_};
+};
+
+TEST_F(PlanningCoreTest, ComputesOnceAndThenServesFromMemory) {
+  Plan("a");
+  const auto first = answers_.WaitFor(1);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first[0].kind, OutcomeKind::kPlan);
+  EXPECT_EQ(first[0].plan->plan_bytes, "plan of a");
+  EXPECT_FALSE(first[0].from_memory);
+  Plan("a");
+  const auto second = answers_.WaitFor(2);
+  EXPECT_TRUE(second[1].from_memory);
+  EXPECT_EQ(second[1].plan, second[0].plan);
+  EXPECT_EQ(planner_.started, 1);
+  EXPECT_EQ(observer_.searches, 1);
+}
+
+TEST_F(PlanningCoreTest, HundredEqualRequestsAreOneComputation) {
+  planner_.hold = true;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 100; ++i) callers.emplace_back([this] { Plan("a"); });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(observer_.joined, 99);
+  planner_.hold = false;
+  const auto all = answers_.WaitFor(100);
+  ASSERT_EQ(all.size(), 100u);
+  for (const PlanOutcome& outcome : all) EXPECT_EQ(outcome.plan, all[0].plan);
+  EXPECT_EQ(planner_.started, 1);
+}
+
+TEST_F(PlanningCoreTest, ACancelledLeaderDoesNotHurtItsFollowers) {
+  planner_.hold = true;
+  const auto leader = Plan("a");
+  Plan("a");
+  planner_.WaitForStarted(1);
+  core_.Cancel(leader);
+  ASSERT_EQ(answers_.WaitFor(1).at(0).kind, OutcomeKind::kCancelled);
+  planner_.hold = false;
+  EXPECT_EQ(answers_.WaitFor(2).at(1).kind, OutcomeKind::kPlan);
+  EXPECT_EQ(planner_.stopped, 0);
+}
+
+TEST_F(PlanningCoreTest, TheLastWaiterToCancelStopsTheComputation) {
+  planner_.hold = true;
+  const auto one = Plan("a");
+  const auto two = Plan("a");
+  planner_.WaitForStarted(1);
+  core_.Cancel(one);
+  EXPECT_EQ(planner_.stopped, 0);
+  core_.Cancel(two);
+  while (planner_.stopped == 0) std::this_thread::yield();
+  EXPECT_EQ(answers_.WaitFor(2).at(1).kind, OutcomeKind::kCancelled);
+  EXPECT_EQ(cache_.counters().entries, 0u);
+}
+
+TEST_F(PlanningCoreTest, NobodyJoinsAStoppedComputation) {
+  planner_.hold = true;
+  const auto first = Plan("a");
+  planner_.WaitForStarted(1);
+  core_.Cancel(first);
+  Plan("a");
+  planner_.WaitForStarted(2);
+  planner_.hold = false;
+  EXPECT_EQ(answers_.WaitFor(2).at(1).kind, OutcomeKind::kPlan);
+}
+
+TEST_F(PlanningCoreTest, CancelTwiceOrTooLateAnswersOnce) {
+  const auto done = Plan("a");
+  answers_.WaitFor(1);
+  core_.Cancel(done);
+  core_.Cancel({});
+  planner_.hold = true;
+  const auto waiting = Plan("b");
+  core_.Cancel(waiting);
+  core_.Cancel(waiting);
+  EXPECT_EQ(answers_.count(), 2u);
+}
+
+TEST_F(PlanningCoreTest, AQueuedComputationWithoutWaitersNeverStarts) {
+  planner_.hold = true;
+  Plan("a");
+  planner_.WaitForStarted(1);
+  const auto queued = Plan("b");
+  core_.Cancel(queued);
+  EXPECT_EQ(core_.queue_depth(), 0u);  // its place is free at once
+  Plan("c");
+  planner_.hold = false;
+  answers_.WaitFor(3);
+  EXPECT_EQ(planner_.started, 2);
+}
+
+TEST_F(PlanningCoreTest, RefusesWhenTheQueueIsFullButStillJoins) {
+  planner_.hold = true;
+  Plan("a");
+  planner_.WaitForStarted(1);
+  Plan("b");
+  Plan("c");
+  const auto refused = answers_.WaitFor(1);
+  ASSERT_EQ(refused.at(0).kind, OutcomeKind::kQueueFull);
+  EXPECT_GE(refused[0].retry_after_seconds, 0.1);
+  EXPECT_LE(refused[0].retry_after_seconds, 10);
+  EXPECT_EQ(observer_.full, 1);
+  Plan("b");
+  EXPECT_EQ(observer_.joined, 1);
+  planner_.hold = false;
+  EXPECT_EQ(answers_.WaitFor(4).size(), 4u);
+}
+
+TEST_F(PlanningCoreTest, DefectsAreReportedAndNotStored) {
+  Plan("defect");
+  const auto first = answers_.WaitFor(1);
+  EXPECT_EQ(first.at(0).kind, OutcomeKind::kDefect);
+  EXPECT_EQ(first[0].faults, std::vector<std::string>{"stage 1 is wrong"});
+  Plan("defect");
+  EXPECT_EQ(answers_.WaitFor(2).at(1).kind, OutcomeKind::kDefect);
+  EXPECT_EQ(planner_.started, 2);
+  EXPECT_EQ(observer_.endings[static_cast<int>(PlanEnding::kDefect)], 2);
+}
+
+TEST_F(PlanningCoreTest, AnExceptionIsADefect) {
+  Plan("throws");
+  const auto all = answers_.WaitFor(1);
+  EXPECT_EQ(all.at(0).kind, OutcomeKind::kDefect);
+  EXPECT_EQ(all[0].faults, std::vector<std::string>{"exception: boom"});
+}
+
+TEST_F(PlanningCoreTest, DrainFinishesWhatRunsAndRefusesWhatIsNew) {
+  Plan("known");
+  answers_.WaitFor(1);
+  planner_.hold = true;
+  Plan("a");
+  core_.RefuseNewWork();
+  Plan("b");
+  EXPECT_EQ(answers_.WaitFor(2).at(1).kind, OutcomeKind::kShuttingDown);
+  Plan("known");
+  EXPECT_EQ(answers_.WaitFor(3).at(2).kind, OutcomeKind::kPlan);
+  planner_.hold = false;
+  EXPECT_EQ(answers_.WaitFor(4).at(3).kind, OutcomeKind::kPlan);
+  EXPECT_EQ(observer_.draining, 1);
+}
+
+TEST_F(PlanningCoreTest, StopAllAnswersEveryWaiter) {
+  planner_.hold = true;
+  Plan("a");
+  planner_.WaitForStarted(1);
+  Plan("b");
+  core_.StopAll();
+  const auto all = answers_.WaitFor(2);
+  ASSERT_EQ(all.size(), 2u);
+  for (const PlanOutcome& outcome : all) EXPECT_EQ(outcome.kind, OutcomeKind::kShuttingDown);
+}
+
+}  // namespace
+}  // namespace evenkeel::server

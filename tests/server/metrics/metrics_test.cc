@@ -1,0 +1,119 @@
+#include "server/metrics/metrics.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "server/metrics/metrics_port.h"
+
+namespace evenkeel::server {
+namespace {
+
+bool HasLine(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+class MetricsTest : public testing::Test {
+ protected:
+  Metrics metrics_{{"1.2.3", "7", "2026.1"}, {{"unary", "s.S", "A"}, {"bidi_stream", "s.S", "B"}}};
+};
+
+TEST_F(MetricsTest, CountsCallsByMethodAndCode) {
+  metrics_.OnStarted(0);
+  metrics_.OnHandled(0, 0, 0.002);
+  metrics_.OnStarted(0);
+  metrics_.OnHandled(0, 3, 0.002);
+  const std::string text = metrics_.Scrape();
+  const std::string method = R"(grpc_method="A",grpc_service="s.S",grpc_type="unary")";
+  EXPECT_TRUE(HasLine(text, "grpc_server_started_total{" + method + "} 2")) << text;
+  EXPECT_NE(text.find("grpc_code=\"OK\""), std::string::npos);
+  EXPECT_NE(text.find("grpc_code=\"InvalidArgument\""), std::string::npos);
+  EXPECT_TRUE(HasLine(text, "grpc_server_msg_sent_total{" + method + "} 1"));
+  EXPECT_TRUE(HasLine(text, "grpc_server_handling_seconds_count{" + method + "} 2"));
+}
+
+TEST_F(MetricsTest, ShowsWhatThePlannerDoes) {
+  metrics_.OnJoined();
+  metrics_.OnComputed(PlanEnding::kMisfit);
+  metrics_.OnShed(ShedReason::kQueueFull);
+  metrics_.OnQueueWait(0.5);
+  metrics_.OnPhase(planner::Phase::kSearch, 0.5);
+  const std::string text = metrics_.Scrape();
+  EXPECT_TRUE(HasLine(text, "evenkeel_single_flight_joined_total 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_plans_total{outcome=\"misfit\"} 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_plans_total{outcome=\"fits\"} 0"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_shed_total{reason=\"queue_full\"} 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_queue_wait_seconds_count 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_plan_seconds_count{phase=\"search\"} 1"));
+}
+
+TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
+  metrics_.SetSources({[] {
+                         return CacheCounters{1, 2, 3, 4, 5};
+                       },
+                       [] { return size_t{6}; }, [] { return int64_t{7}; }});
+  const std::string text = metrics_.Scrape();
+  EXPECT_TRUE(HasLine(text, "evenkeel_cache_hits_total{tier=\"memory\"} 1")) << text;
+  EXPECT_TRUE(HasLine(text, "evenkeel_cache_entries{tier=\"memory\"} 5"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_queue_depth 6"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_inflight 7"));
+}
+
+TEST_F(MetricsTest, DescribesTheProcess) {
+  const std::string text = metrics_.Scrape();
+  for (const char* name :
+       {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
+        "process_virtual_memory_bytes", "process_max_fds", "process_start_time_seconds"}) {
+    EXPECT_NE(text.find("\n" + std::string(name) + " "), std::string::npos) << name;
+  }
+}
+
+std::string HttpGet(int port, const std::string& path) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  const std::string request = "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n";
+  EXPECT_EQ(write(fd, request.data(), request.size()), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t got; (got = read(fd, buffer, sizeof(buffer))) > 0;) {
+    answer.append(buffer, static_cast<size_t>(got));
+  }
+  close(fd);
+  return answer;
+}
+
+TEST(MetricsPortTest, ServesMetricsAndNothingElse) {
+  std::string error;
+  const auto port = MetricsPort::Open(
+      "127.0.0.1:0", [] { return std::string("up 1\n"); }, &error);
+  ASSERT_NE(port, nullptr) << error;
+  const std::string found = HttpGet(port->port(), "/metrics");
+  EXPECT_EQ(found.substr(0, 15), "HTTP/1.1 200 OK");
+  EXPECT_NE(found.find("\r\n\r\nup 1\n"), std::string::npos);
+  for (const char* path : {"/", "/etc/passwd", "/metrics/x", "/../metrics2"}) {
+    EXPECT_EQ(HttpGet(port->port(), path).substr(0, 12), "HTTP/1.1 404") << path;
+  }
+}
+
+TEST(MetricsPortTest, ReportsATakenAddress) {
+  std::string error;
+  const auto first = MetricsPort::Open(
+      "127.0.0.1:0", [] { return std::string(); }, &error);
+  ASSERT_NE(first, nullptr);
+  const std::string address = "127.0.0.1:" + std::to_string(first->port());
+  EXPECT_EQ(MetricsPort::Open(
+                address, [] { return std::string(); }, &error),
+            nullptr);
+  EXPECT_NE(error.find(address), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace evenkeel::server

@@ -1,0 +1,108 @@
+#include "server/rpc/errors.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string>
+
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr const char* kCodeNames[] = {
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE"};
+
+google::rpc::Status Decode(const grpc::Status& status) {
+  google::rpc::Status decoded;
+  EXPECT_TRUE(decoded.ParseFromString(status.error_details()));
+  return decoded;
+}
+
+// docs/ERRORS.md, found from this file's place in the tree.
+std::string ReadDocument() {
+  auto path = std::filesystem::path(__FILE__);
+  for (int i = 0; i < 4; ++i) path = path.parent_path();
+  std::ifstream file(path / "docs" / "ERRORS.md");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(ErrorsTest, TheDocumentListsTheSameReasonsAndCodes) {
+  std::map<std::string, std::string> in_code, in_document;
+  for (const ErrorReason& reason : ErrorReasons()) in_code[reason.name] = kCodeNames[reason.code];
+  const std::string text = ReadDocument();
+  const std::regex row(R"(\| `([A-Z_]+)` \| `([A-Z_]+)` \|[^\n]*\|[^\n]*\|)");
+  for (std::sregex_iterator match(text.begin(), text.end(), row), end; match != end; ++match) {
+    in_document[(*match)[1]] = (*match)[2];
+  }
+  EXPECT_EQ(in_code, in_document);
+}
+
+TEST(ErrorsTest, EveryStatusCarriesItsReason) {
+  const std::pair<grpc::Status, ErrorReason> all[] = {
+      {InvalidRequest({{"a", "b"}}), kInvalidRequest},
+      {MalformedRequest("evenkeel.v1.X"), kMalformedRequest},
+      {PlanNotFound("plan-0"), kPlanNotFound},
+      {QueueFull(1.5), kQueueFull},
+      {ShuttingDown(), kShuttingDown},
+      {DeadlineExceeded(), kDeadlineExceeded},
+      {Cancelled(), kCancelled},
+      {NotImplemented("X"), kNotImplemented},
+      {PlannerDefect("id"), kPlannerDefect}};
+  EXPECT_EQ(std::size(all), ErrorReasons().size());
+  for (const auto& [status, reason] : all) {
+    EXPECT_EQ(status.error_code(), reason.code);
+    const google::rpc::Status decoded = Decode(status);
+    EXPECT_EQ(decoded.code(), reason.code);
+    EXPECT_EQ(decoded.message(), status.error_message());
+    google::rpc::ErrorInfo info;
+    ASSERT_TRUE(decoded.details(0).UnpackTo(&info));
+    EXPECT_EQ(info.reason(), reason.name);
+    EXPECT_EQ(info.domain(), "evenkeel.dev");
+  }
+}
+
+TEST(ErrorsTest, ARetryDelayIsSecondsAndNanoseconds) {
+  google::rpc::RetryInfo retry;
+  ASSERT_TRUE(Decode(QueueFull(1.5)).details(1).UnpackTo(&retry));
+  EXPECT_EQ(retry.retry_delay().seconds(), 1);
+  EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
+}
+
+// Clients refuse more than 8 KiB of trailers, so details must stay small whatever the violations
+// are.
+TEST(ErrorsTest, SizesAreBounded) {
+  const std::string wide(3000, 'x');
+  for (const int count : {1, 20, 1000}) {
+    const grpc::Status status =
+        InvalidRequest(std::vector<Violation>(static_cast<size_t>(count), {wide, wide}));
+    EXPECT_LE(status.error_message().size(), kMaxMessageBytes);
+    EXPECT_LE(status.error_details().size(), kMaxDetailBytes);
+  }
+  const grpc::Status many =
+      InvalidRequest(std::vector<Violation>(1000, {"job.training.seed", "must be 0 or more"}));
+  EXPECT_LE(many.error_details().size(), kMaxDetailBytes);
+  google::rpc::BadRequest request;
+  ASSERT_TRUE(Decode(many).details(1).UnpackTo(&request));
+  const int listed = request.field_violations_size() - 1;
+  EXPECT_GE(listed, 40);
+  EXPECT_EQ(request.field_violations(listed).description(),
+            "and " + std::to_string(1000 - listed) + " more, not listed for lack of room");
+}
+
+TEST(ErrorsTest, CutsTextBetweenCharacters) {
+  std::string umlauts;
+  for (int i = 0; i < 1000; ++i) umlauts += "\xc3\xa4";
+  const grpc::Status status = InvalidRequest({{"x", umlauts}});
+  EXPECT_TRUE(Decode(status).details(1).IsInitialized());
+  EXPECT_EQ((status.error_message().size() - 3) % 2, 0u);  // "x: " and whole characters
+}
+
+}  // namespace
+}  // namespace evenkeel::server
