@@ -1,0 +1,202 @@
+#include "planner/packing/cutting_stock.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kReducedCostTolerance = 1e-9;
+constexpr double kPivotTolerance = 1e-9;
+
+// Unbounded knapsack over a grid of (units, tokens), with the way to each cell's best pattern.
+class Knapsack {
+ public:
+  explicit Knapsack(const StockProblem& problem)
+      : problem_(problem),
+        width_(static_cast<size_t>(problem.token_cells) + 1),
+        value_(width_ * (static_cast<size_t>(problem.unit_cells) + 1)),
+        last_(value_.size()) {}
+
+  // The pattern of least reduced cost 1 + extra - prices, and that cost.
+  std::pair<Pattern, double> Cheapest(const std::vector<double>& prices) {
+    Fill(prices);
+    size_t best = 0;
+    double least = std::numeric_limits<double>::infinity();
+    for (size_t cell = 0; cell < value_.size(); ++cell) {
+      if (last_[cell] < 0) continue;
+      double cost = 1 - value_[cell];
+      if (cost >= least) continue;  // extra costs are not negative
+      if (problem_.extra_cost)
+        cost += problem_.extra_cost(static_cast<int64_t>(cell / width_),
+                                    static_cast<int64_t>(cell % width_));
+      if (cost < least) least = cost, best = cell;
+    }
+    return {Trace(best), least};
+  }
+
+ private:
+  size_t StepOf(const StockGroup& g) const {
+    return static_cast<size_t>(g.units) * width_ + static_cast<size_t>(g.tokens);
+  }
+
+  // value_: best price of a pattern that fills exactly the cell's units and tokens; last_: a group
+  // in it, -1 where there is no pattern.
+  void Fill(const std::vector<double>& prices) {
+    std::fill(value_.begin(), value_.end(), -std::numeric_limits<double>::infinity());
+    std::fill(last_.begin(), last_.end(), -1);
+    value_[0] = 0;
+    for (size_t g = 0; g < prices.size(); ++g) {
+      const StockGroup& group = problem_.groups[g];
+      if (prices[g] <= 0) continue;
+      const size_t step = StepOf(group);
+      for (int64_t u = group.units; u <= problem_.unit_cells; ++u) {
+        const size_t row = static_cast<size_t>(u) * width_;
+        for (size_t cell = row + static_cast<size_t>(group.tokens); cell < row + width_; ++cell) {
+          const double value = value_[cell - step] + prices[g];
+          if (value > value_[cell]) value_[cell] = value, last_[cell] = static_cast<int32_t>(g);
+        }
+      }
+    }
+  }
+
+  Pattern Trace(size_t cell) const {
+    std::vector<int32_t> times(problem_.groups.size());
+    while (cell != 0) {
+      const size_t g = static_cast<size_t>(last_[cell]);
+      ++times[g];
+      cell -= StepOf(problem_.groups[g]);
+    }
+    Pattern pattern;
+    for (size_t g = 0; g < times.size(); ++g)
+      if (times[g] > 0) pattern.content.push_back({static_cast<int32_t>(g), times[g]});
+    return pattern;
+  }
+
+  const StockProblem& problem_;
+  size_t width_;
+  std::vector<double> value_;
+  std::vector<int32_t> last_;
+};
+
+// Revised simplex with an explicit inverse. Rows: groups; columns: patterns, and a surplus for each
+// row (a pattern with the single entry -1 and no cost).
+class Master {
+ public:
+  explicit Master(const StockProblem& problem)
+      : problem_(problem), rows_(problem.groups.size()), knapsack_(problem) {
+    inverse_.assign(rows_ * rows_, 0);
+    prices_.resize(rows_);
+    for (size_t g = 0; g < rows_; ++g) {
+      const StockGroup& group = problem.groups[g];
+      int64_t most = std::numeric_limits<int32_t>::max();
+      if (group.units > 0) most = std::min(most, problem.unit_cells / group.units);
+      if (group.tokens > 0) most = std::min(most, problem.token_cells / group.tokens);
+      const double times = static_cast<double>(group.demand) / static_cast<double>(most);
+      basis_.push_back({{{static_cast<int32_t>(g), static_cast<int32_t>(most)}}, times});
+      inverse_[g * rows_ + g] = 1 / static_cast<double>(most);
+      prices_[g] = CostOf(basis_[g]) / static_cast<double>(most);
+    }
+  }
+
+  StockSolution Solve() {
+    StockSolution solution;
+    for (int64_t i = 0; i < problem_.iterations_at_most; ++i) {
+      auto [entering, cost] = NextColumn();
+      if (cost >= -kReducedCostTolerance) {
+        solution.optimal = true;
+        break;
+      }
+      if (!Pivot(std::move(entering), cost)) break;
+    }
+    solution.prices = prices_;
+    for (const Pattern& p : basis_) {
+      if (IsSurplus(p) || p.times <= 0) continue;
+      solution.patterns.push_back(p);
+      solution.packs += p.times;
+    }
+    return solution;
+  }
+
+ private:
+  static bool IsSurplus(const Pattern& p) { return p.content.front().second < 0; }
+
+  double CostOf(const Pattern& p) const {
+    if (!problem_.extra_cost) return 1;
+    int64_t units = 0, tokens = 0;
+    for (const auto& [g, times] : p.content) {
+      units += problem_.groups[static_cast<size_t>(g)].units * times;
+      tokens += problem_.groups[static_cast<size_t>(g)].tokens * times;
+    }
+    return 1 + problem_.extra_cost(units, tokens);
+  }
+
+  std::pair<Pattern, double> NextColumn() {
+    const auto lowest = std::min_element(prices_.begin(), prices_.end());
+    if (*lowest < -kReducedCostTolerance)
+      return {{{{static_cast<int32_t>(lowest - prices_.begin()), -1}}, 0}, *lowest};
+    return knapsack_.Cheapest(prices_);
+  }
+
+  // Brings a column into the basis; false where numbers have become too small to go on.
+  bool Pivot(Pattern entering, double reduced_cost) {
+    std::vector<double> direction(rows_);
+    for (size_t r = 0; r < rows_; ++r) {
+      double sum = 0;
+      for (const auto& [g, times] : entering.content)
+        sum += inverse_[r * rows_ + static_cast<size_t>(g)] * times;
+      direction[r] = sum;
+    }
+    size_t leaving = rows_;
+    double step = std::numeric_limits<double>::infinity();
+    for (size_t r = 0; r < rows_; ++r) {
+      if (direction[r] <= kPivotTolerance) continue;
+      const double ratio = std::max(basis_[r].times, 0.0) / direction[r];
+      if (ratio < step) step = ratio, leaving = r;
+    }
+    if (leaving == rows_) return false;
+    double* row = &inverse_[leaving * rows_];
+    for (size_t k = 0; k < rows_; ++k) row[k] /= direction[leaving];
+    for (size_t r = 0; r < rows_; ++r) {
+      if (r == leaving || direction[r] == 0) continue;
+      basis_[r].times -= step * direction[r];
+      double* other = &inverse_[r * rows_];
+      for (size_t k = 0; k < rows_; ++k) other[k] -= direction[r] * row[k];
+    }
+    for (size_t k = 0; k < rows_; ++k) prices_[k] += reduced_cost * row[k];
+    entering.times = step;
+    basis_[leaving] = std::move(entering);
+    return true;
+  }
+
+  const StockProblem& problem_;
+  size_t rows_;
+  Knapsack knapsack_;
+  std::vector<Pattern> basis_;
+  std::vector<double> inverse_;
+  std::vector<double> prices_;
+};
+
+}  // namespace
+
+StockSolution SolveCuttingStock(const StockProblem& problem) { return Master(problem).Solve(); }
+
+int64_t BestPatternPrice(const std::vector<StockGroup>& groups, int64_t unit_cells,
+                         int64_t token_cells, const std::vector<int64_t>& prices) {
+  const size_t width = static_cast<size_t>(token_cells) + 1;
+  std::vector<int64_t> value(width * (static_cast<size_t>(unit_cells) + 1));
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const StockGroup& group = groups[g];
+    const size_t step =
+        static_cast<size_t>(group.units) * width + static_cast<size_t>(group.tokens);
+    for (int64_t u = group.units; u <= unit_cells; ++u) {
+      const size_t row = static_cast<size_t>(u) * width;
+      for (size_t cell = row + static_cast<size_t>(group.tokens); cell < row + width; ++cell)
+        value[cell] = std::max(value[cell], value[cell - step] + prices[g]);
+    }
+  }
+  return value.back();
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,140 @@
+// The second half of levelling: packs exchange samples.
+#include <algorithm>
+#include <cstdlib>
+
+#include "planner/base/random.h"
+#include "planner/packing/level.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int kRoundsAtMost = 40;
+constexpr int64_t kEnoughParts = 32;     // a round that moves fewer of those off is the last
+constexpr int32_t kCandidates = 16;      // samples of a run that an exchange looks at
+constexpr size_t kRescueWork = 1 << 20;  // pairs of packs
+
+}  // namespace
+
+// Rounds of exchanges. Ends when all are level, or when a round moves next to nothing.
+void Leveler::Exchange() {
+  for (int round = 0; round < kRoundsAtMost; ++round) {
+    int64_t off = 0;
+    for (size_t p = 0; p < need_.size(); ++p) off += Off(p);
+    if (off == 0 || ExchangeOnce(static_cast<uint64_t>(round)) * kEnoughParts < off) return;
+  }
+}
+
+// Pairs long packs that are off with short ones that are, at random and those over the cap first;
+// what is left on one side is paired with any pack of the other.
+int64_t Leveler::ExchangeOnce(uint64_t round) {
+  Random random(round);
+  for (std::vector<uint32_t>* list : {&long_, &short_, &long_even_, &short_even_}) list->clear();
+  for (size_t p = 0; p < need_.size(); ++p) {
+    const bool off = Off(p);
+    (need_[p] < 0 ? (off ? long_ : long_even_) : (off ? short_ : short_even_))
+        .push_back(static_cast<uint32_t>(p));
+  }
+  random.Shuffle(long_);
+  random.Shuffle(short_);
+  std::stable_partition(long_.begin(), long_.end(), [&](uint32_t p) { return Over(p); });
+  const auto partner = [&](const std::vector<uint32_t>& off, const std::vector<uint32_t>& even,
+                           size_t i) {
+    if (i < off.size()) return off[i];
+    const std::vector<uint32_t>& any = even.empty() ? off : even;
+    return any[random.Below(any.size())];
+  };
+  int64_t moved = 0;
+  for (size_t i = 0; i < std::max(long_.size(), short_.size()); ++i) {
+    if (i >= short_.size() && short_.empty() && short_even_.empty()) break;
+    if (i >= long_.size() && long_.empty() && long_even_.empty()) break;
+    const uint32_t longer = partner(long_, long_even_, i);
+    moved += ExchangePair(longer, partner(short_, short_even_, i), round) ? 1 : 0;
+  }
+  return moved;
+}
+
+// The exchange of two samples of equal units that brings both packs nearest to their common mean.
+bool Leveler::ExchangePair(size_t longer, size_t shorter, uint64_t round) {
+  const int64_t want = (need_[shorter] - need_[longer]) / 2;
+  if (want <= 0) return false;
+  int64_t best = want, from = -1, to = -1;
+  const int64_t a = first_slot_[longer], b = first_slot_[shorter];
+  const std::vector<Run>& runs = shapes_[shape_of_[longer]].runs;
+  const std::vector<Run>& others = shapes_[shape_of_[shorter]].runs;
+  for (size_t i = 0, j = 0; i < runs.size() && j < others.size();) {
+    if (runs[i].units != others[j].units) {
+      runs[i].units < others[j].units ? ++i : ++j;
+      continue;
+    }
+    const Run &x = runs[i++], &y = others[j++];
+    // Of long runs some are looked at, others the next time.
+    const int32_t step_x = 1 + (x.end - x.begin) / kCandidates;
+    const int32_t step_y = 1 + (y.end - y.begin) / kCandidates;
+    const int32_t turn = static_cast<int32_t>(round);
+    for (int64_t s = a + x.begin + turn % step_x; s < a + x.end; s += step_x) {
+      for (int64_t t = b + y.begin + turn % step_y; t < b + y.end; t += step_y) {
+        const int64_t off = std::abs(int64_t{tokens_[static_cast<size_t>(s)]} -
+                                     tokens_[static_cast<size_t>(t)] - want);
+        if (off < best) best = off, from = s, to = t;
+      }
+    }
+  }
+  if (from < 0) return false;
+  const size_t s = static_cast<size_t>(from), t = static_cast<size_t>(to);
+  const int64_t moved = int64_t{tokens_[s]} - tokens_[t];
+  need_[longer] += moved;
+  need_[shorter] -= moved;
+  std::swap(tokens_[s], tokens_[t]);
+  std::swap(member_[s], member_[t]);
+  return true;
+}
+
+// Each pack over the cap goes through others, from a place of its own on.
+void Leveler::Rescue() {
+  std::vector<size_t> over;
+  for (size_t p = 0; p < need_.size(); ++p)
+    if (need_[p] < -room_) over.push_back(p);
+  if (over.empty() || room_ < 0) return;
+  units_.assign(need_.size(), 0);
+  for (size_t p = 0; p < need_.size(); ++p)
+    for (int64_t s = first_slot_[p]; s < first_slot_[p + 1]; ++s)
+      units_[p] += lengths_.units[member_[static_cast<size_t>(s)]];
+  Random random(over.size());
+  const size_t tries = std::min<size_t>(need_.size(), kRescueWork / over.size());
+  for (const size_t p : over) {
+    size_t other = random.Below(need_.size());
+    for (size_t i = 0; i < tries && need_[p] < -room_; ++i, other = (other + 1) % need_.size())
+      if (other != p) RescueOnce(p, other);
+  }
+}
+
+// The exchange that takes most of the excess off `over`, or all of it with the least change, and
+// keeps `other` within the caps.
+bool Leveler::RescueOnce(size_t over, size_t other) {
+  const int64_t excess = -need_[over] - room_, free = need_[other] + room_;
+  if (free <= 0) return false;
+  int64_t best = 0, from = -1, to = -1;
+  for (int64_t s = first_slot_[over]; s < first_slot_[over + 1]; ++s) {
+    for (int64_t t = first_slot_[other]; t < first_slot_[other + 1]; ++t) {
+      const size_t x = static_cast<size_t>(s), y = static_cast<size_t>(t);
+      const int64_t moved = int64_t{tokens_[x]} - tokens_[y];
+      if (moved <= 0 || moved > free) continue;
+      const int64_t units = lengths_.units[member_[x]] - lengths_.units[member_[y]];
+      if (units_[other] + units > caps_.units || units_[over] - units > caps_.units) continue;
+      const int64_t gain =
+          moved >= excess ? 2 * excess - std::min(moved - excess, excess - 1) : moved;
+      if (gain > best) best = gain, from = s, to = t;
+    }
+  }
+  if (from < 0) return false;
+  const size_t x = static_cast<size_t>(from), y = static_cast<size_t>(to);
+  const int64_t moved = int64_t{tokens_[x]} - tokens_[y];
+  const int64_t units = lengths_.units[member_[x]] - lengths_.units[member_[y]];
+  need_[over] += moved, need_[other] -= moved;
+  units_[over] -= units, units_[other] += units;
+  std::swap(tokens_[x], tokens_[y]);
+  std::swap(member_[x], member_[y]);
+  return true;
+}
+
+}  // namespace evenkeel::planner

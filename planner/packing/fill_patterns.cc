@@ -1,0 +1,93 @@
+#include "planner/packing/fill_patterns.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "planner/packing/level.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr size_t kShardSamples = 1 << 18;  // levelled at once: what stays in a processor's cache
+
+// Samples that levelling took out: best fit decreasing into new packs.
+void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> rest,
+              Packing& packing) {
+  if (rest.empty()) return;
+  std::sort(rest.begin(), rest.end(), [&](uint32_t a, uint32_t b) {
+    return lengths.tokens[a] != lengths.tokens[b] ? lengths.tokens[a] > lengths.tokens[b] : a < b;
+  });
+  std::vector<PackSums> open;
+  std::vector<std::vector<uint32_t>> packs;
+  for (const uint32_t i : rest) {
+    size_t best = open.size();
+    for (size_t p = 0; p < open.size(); ++p) {
+      if (!caps.Hold(open[p].units + lengths.units[i], open[p].tokens + lengths.tokens[i]))
+        continue;
+      if (best == open.size() || open[p].tokens > open[best].tokens) best = p;
+    }
+    if (best == open.size()) open.emplace_back(), packs.emplace_back();
+    open[best].units += lengths.units[i];
+    open[best].tokens += lengths.tokens[i];
+    packs[best].push_back(i);
+  }
+  for (const auto& pack : packs) {
+    packing.members.insert(packing.members.end(), pack.begin(), pack.end());
+    packing.ClosePack();
+  }
+}
+
+// Of a pattern, so many packs are made in this shard.
+int64_t ShareOf(int64_t times, int64_t shard, int64_t shards) {
+  return times * (shard + 1) / shards - times * shard / shards;
+}
+
+// Samples that each shard gets of each group, ascending by tokens: every so-manieth, so that all
+// shards come out at the same level.
+std::vector<GroupMembers> DealToShards(const SortedSamples& sorted,
+                                       const std::vector<SampleGroup>& groups,
+                                       const std::vector<PackPattern>& patterns, size_t shards) {
+  std::vector<GroupMembers> dealt(shards, GroupMembers(groups.size()));
+  std::vector<std::vector<size_t>> wanted(groups.size(), std::vector<size_t>(shards));
+  for (const PackPattern& p : patterns)
+    for (const auto& [g, count] : p.content)
+      for (size_t s = 0; s < shards; ++s)
+        wanted[static_cast<size_t>(g)][s] += static_cast<size_t>(
+            count * ShareOf(p.times, static_cast<int64_t>(s), static_cast<int64_t>(shards)));
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (size_t s = 0; s < shards; ++s) dealt[s][g].reserve(wanted[g][s]);
+    size_t s = 0;
+    for (int64_t i = groups[g].begin; i < groups[g].begin + groups[g].count; ++i) {
+      while (dealt[s][g].size() == wanted[g][s]) s = (s + 1) % shards;
+      dealt[s][g].push_back(sorted.order[static_cast<size_t>(i)]);
+      s = (s + 1) % shards;
+    }
+  }
+  return dealt;
+}
+
+}  // namespace
+
+Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSamples& sorted,
+                     const std::vector<SampleGroup>& groups,
+                     const std::vector<PackPattern>& patterns) {
+  const size_t shards = (lengths.size() + kShardSamples - 1) / kShardSamples;
+  std::vector<GroupMembers> dealt = DealToShards(sorted, groups, patterns, shards);
+  Packing packing;
+  packing.members.reserve(lengths.size());
+  std::vector<uint32_t> rest;
+  Leveler leveler(lengths, caps);
+  std::vector<PackPattern> part = patterns;
+  for (size_t s = 0; s < shards; ++s) {
+    for (size_t p = 0; p < patterns.size(); ++p)
+      part[p].times =
+          ShareOf(patterns[p].times, static_cast<int64_t>(s), static_cast<int64_t>(shards));
+    leveler.Fill(groups, part, dealt[s], packing, rest);
+    GroupMembers().swap(dealt[s]);  // memory: what is packed is not held twice
+  }
+  PackRest(lengths, caps, std::move(rest), packing);
+  return packing;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,22 @@
+// Packs of designed patterns, made of real samples.
+#ifndef EVENKEEL_PLANNER_PACKING_FILL_PATTERNS_H_
+#define EVENKEEL_PLANNER_PACKING_FILL_PATTERNS_H_
+
+#include <vector>
+
+#include "planner/packing/pack_patterns.h"
+#include "planner/packing/packing.h"
+#include "planner/packing/sample_groups.h"
+#include "planner/packing/sample_types.h"
+
+namespace evenkeel::planner {
+
+// `groups` are of `sorted`, `patterns` hold all of them. Where levelling cannot keep all packs
+// under the token cap there are more packs than the patterns have.
+Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSamples& sorted,
+                     const std::vector<SampleGroup>& groups,
+                     const std::vector<PackPattern>& patterns);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_FILL_PATTERNS_H_

@@ -1,0 +1,83 @@
+// Fills packs of given patterns with real samples so that their token sums come out level.
+#ifndef EVENKEEL_PLANNER_PACKING_LEVEL_H_
+#define EVENKEEL_PLANNER_PACKING_LEVEL_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+#include "planner/packing/pack_patterns.h"
+#include "planner/packing/packing.h"
+#include "planner/packing/sample_groups.h"
+
+namespace evenkeel::planner {
+
+// Samples of each group for the packs at hand, ascending by tokens: as many as the patterns hold.
+using GroupMembers = std::vector<std::vector<uint32_t>>;
+
+// First each group is dealt, largest samples first, to the packs that need the most; then pairs of
+// a long and a short pack exchange samples of equal units until all sums are within 0.25% of the
+// mean or nothing more moves. Packs over the token cap then try many others for an exchange or a
+// move of any samples. What still breaks the cap is taken out of its pack.
+class Leveler {
+ public:
+  Leveler(const Lengths& lengths, const Caps& caps) : lengths_(lengths), caps_(caps) {}
+
+  // Appends the packs to `packing` and what was taken out to `left_over`.
+  void Fill(const std::vector<SampleGroup>& groups, const std::vector<PackPattern>& patterns,
+            const GroupMembers& members, Packing& packing, std::vector<uint32_t>& left_over);
+
+ private:
+  // Slots of a pattern's packs that hold samples of equal units.
+  struct Run {
+    int64_t units = 0;
+    int32_t begin = 0, end = 0;
+  };
+  struct Shape {
+    std::vector<int32_t> begin;  // first slot of each part of the content
+    std::vector<Run> runs;
+    int32_t slots = 0;
+  };
+
+  void LayOut(const std::vector<SampleGroup>& groups, const std::vector<PackPattern>& patterns);
+  void DealGroups(const std::vector<SampleGroup>& groups, const std::vector<PackPattern>& patterns,
+                  const GroupMembers& members);
+  void DealRound(const std::vector<uint32_t>& members, int64_t mean, size_t& next);
+  void Exchange();
+  int64_t ExchangeOnce(uint64_t round);
+  bool ExchangePair(size_t longer, size_t shorter, uint64_t round);
+  void SortByNeed();
+  void Rescue();
+  bool RescueOnce(size_t over, size_t other);
+  void Emit(Packing& packing, std::vector<uint32_t>& left_over);
+
+  bool Over(size_t pack) const { return need_[pack] < -room_; }
+  bool Off(size_t pack) const { return std::abs(need_[pack]) > tolerance_ || Over(pack); }
+  int64_t TokensOf(uint32_t sample) const { return lengths_.tokens[sample]; }
+
+  const Lengths& lengths_;
+  Caps caps_;
+
+  std::vector<Shape> shapes_;        // by pattern
+  std::vector<uint32_t> shape_of_;   // by pack
+  std::vector<int64_t> first_slot_;  // by pack, and one more
+  std::vector<int64_t> need_;        // by pack: tokens short of the mean; negative: too many
+  std::vector<uint32_t> member_;     // by slot
+  std::vector<int32_t> tokens_;      // by slot
+  int64_t level_ = 0;                // mean tokens of a pack
+  int64_t tolerance_ = 0;
+  int64_t room_ = 0;            // level + room = the cap: a pack with need < -room is over
+  std::vector<int64_t> units_;  // by pack, once rescue begins
+
+  struct Round {
+    uint32_t pack;
+    int64_t slot;
+  };
+  std::vector<Round> round_, sorted_;
+  std::vector<uint32_t> bucket_;
+  std::vector<uint32_t> long_, short_, long_even_, short_even_;
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_LEVEL_H_

@@ -1,0 +1,182 @@
+#include "planner/packing/pack_bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "planner/base/integers.h"
+#include "planner/packing/cutting_stock.h"
+#include "planner/packing/sample_groups.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kUnitCellsAtMost = 128;
+constexpr size_t kPriceGroups = 96;
+constexpr int64_t kPriceWidths = 256, kPriceCells = 1024, kLeastPriceCells = 64;
+constexpr int64_t kPriceWork = 500'000;  // cells of the grid, times groups: of one pricing
+constexpr int64_t kHopelessWork = 5'000'000;
+constexpr int64_t kProofWork = 200'000'000;  // cells times types: of the proof
+constexpr int64_t kCloseParts = 2000;
+
+// Sizes of samples that fit alone, merged where they share a cell of a coarser grid. Sizes are
+// rounded down, so every packing of the samples is one of the cells.
+struct Relaxed {
+  std::vector<StockGroup> groups;
+  int64_t unit_cells = 0, token_cells = 0;
+};
+
+Relaxed Relax(const SampleTypes& types, const Caps& caps, int64_t unit_cell, int64_t token_cell) {
+  Relaxed relaxed{{}, caps.units / unit_cell, caps.tokens / token_cell};
+  for (const SampleType& t : types) {
+    if (!caps.Hold(t.units, t.tokens)) continue;
+    relaxed.groups.push_back({t.units / unit_cell, t.tokens / token_cell, t.count});
+  }
+  const auto less = [](const StockGroup& a, const StockGroup& b) {
+    return a.units != b.units ? a.units < b.units : a.tokens < b.tokens;
+  };
+  std::sort(relaxed.groups.begin(), relaxed.groups.end(), less);
+  std::vector<StockGroup> merged;
+  for (const StockGroup& g : relaxed.groups) {
+    if (g.units == 0 && g.tokens == 0) continue;  // takes no room here
+    if (!merged.empty() && !less(merged.back(), g))
+      merged.back().demand += g.demand;
+    else
+      merged.push_back(g);
+  }
+  relaxed.groups = std::move(merged);
+  return relaxed;
+}
+
+// Prices of samples prove a bound: whatever a pack holds is worth at most the best pattern's price
+// (Farley 1990). Prices are rounded down to integers first, so nothing rests on floating point.
+int64_t ProvenBound(const Relaxed& relaxed, const std::vector<double>& prices) {
+  constexpr double kOne = 1 << 24;
+  std::vector<int64_t> whole;
+  __extension__ using Wide = __int128;
+  Wide worth = 0;
+  for (size_t g = 0; g < prices.size(); ++g) {
+    whole.push_back(static_cast<int64_t>(std::floor(std::max(prices[g], 0.0) * kOne)));
+    worth += static_cast<Wide>(whole.back()) * relaxed.groups[g].demand;
+  }
+  const int64_t best =
+      BestPatternPrice(relaxed.groups, relaxed.unit_cells, relaxed.token_cells, whole);
+  return best == 0 ? 0 : static_cast<int64_t>((worth + best - 1) / best);
+}
+
+// Between the least samples of two groups of equal units, in a straight line or as a step; flat
+// beyond the ends.
+double PriceOf(const std::vector<SampleGroup>& groups, const std::vector<double>& prices,
+               int64_t units, double tokens, bool step) {
+  size_t below = groups.size(), above = groups.size();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    if (groups[g].units != units) continue;
+    if (static_cast<double>(groups[g].least_tokens) <= tokens) below = g;
+    if (static_cast<double>(groups[g].least_tokens) > tokens && above == groups.size()) above = g;
+  }
+  if (below == groups.size()) return prices[above];
+  if (above == groups.size() || step) return prices[below];
+  const double from = static_cast<double>(groups[below].least_tokens),
+               to = static_cast<double>(groups[above].least_tokens);
+  return prices[below] + (prices[above] - prices[below]) * (tokens - from) / (to - from);
+}
+
+int64_t ByUnits(const SampleTypes& types, const Caps& caps) {
+  const Relaxed relaxed =
+      Relax(types, caps, CeilDivide(caps.units, kUnitCellsAtMost), caps.tokens + 1);
+  if (relaxed.groups.empty()) return 0;
+  const StockProblem problem{relaxed.groups, relaxed.unit_cells, relaxed.token_cells, {}};
+  return ProvenBound(relaxed, SolveCuttingStock(problem).prices);
+}
+
+// Where a full token cap never holds too many units, they need no look.
+SampleTypes WithoutUnits(SampleTypes types) {
+  for (SampleType& t : types) t.units = 0;
+  std::sort(types.begin(), types.end(),
+            [](const SampleType& a, const SampleType& b) { return a.tokens < b.tokens; });
+  SampleTypes merged;
+  for (const SampleType& t : types) {
+    if (!merged.empty() && merged.back().tokens == t.tokens)
+      merged.back().count += t.count;
+    else
+      merged.push_back(t);
+  }
+  return merged;
+}
+
+// Groups stand for their least sample, so that what they prove holds for all. Their prices prove a
+// bound twice: as they are, and drawn out in straight lines between the groups over exact lengths.
+int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given) {
+  Caps caps = given;
+  SampleTypes fitting;
+  bool units_bind = false;
+  for (const SampleType& t : types) {
+    if (!caps.Hold(t.units, t.tokens)) continue;
+    fitting.push_back(t);
+    units_bind = units_bind || t.units * caps.tokens > caps.units * t.tokens;
+  }
+  if (!units_bind) fitting = WithoutUnits(std::move(fitting)), caps.units = 0;
+  const std::vector<SampleGroup> groups =
+      GroupSamples(fitting, std::max<int64_t>(1, caps.tokens / kPriceWidths), kPriceGroups);
+  if (groups.empty()) return 0;
+  const int64_t rows = (caps.units + 1) * static_cast<int64_t>(groups.size());
+  const int64_t cell =
+      CeilDivide(caps.tokens, std::clamp(kPriceWork / rows, kLeastPriceCells, kPriceCells));
+  Relaxed coarse{{}, caps.units, caps.tokens / cell};
+  if (rows * coarse.token_cells > kHopelessWork) return 0;
+  for (const SampleGroup& g : groups) {
+    const int64_t cells = std::max<int64_t>(g.least_tokens / cell, g.units == 0 ? 1 : 0);
+    coarse.groups.push_back({g.units, cells, g.count});
+  }
+  const StockProblem problem{coarse.groups, coarse.unit_cells, coarse.token_cells, {}};
+  const std::vector<double> prices = SolveCuttingStock(problem).prices;
+  // The finest grid that the work allows; 1 is exact.
+  const int64_t work = (caps.units + 1) * caps.tokens * static_cast<int64_t>(fitting.size());
+  const Relaxed relaxed = Relax(fitting, caps, 1, CeilDivide(work, kProofWork));
+  std::vector<double> exact, steps;
+  const double scale = static_cast<double>(caps.tokens) / static_cast<double>(relaxed.token_cells);
+  for (const StockGroup& g : relaxed.groups) {
+    exact.push_back(PriceOf(groups, prices, g.units, static_cast<double>(g.tokens) * scale, false));
+    steps.push_back(PriceOf(groups, prices, g.units, static_cast<double>(g.tokens) * scale, true));
+  }
+  return std::max(ProvenBound(relaxed, exact), ProvenBound(relaxed, steps));
+}
+
+int64_t Alone(const SampleTypes& types, const Caps& caps) {
+  int64_t alone = 0;
+  for (const SampleType& t : types) alone += caps.Hold(t.units, t.tokens) ? 0 : t.count;
+  return alone;
+}
+
+}  // namespace
+
+PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps) {
+  __extension__ using Wide = __int128;
+  Wide units = 0, tokens = 0;
+  for (const SampleType& t : types) {
+    if (!caps.Hold(t.units, t.tokens)) continue;
+    units += static_cast<Wide>(t.units) * t.count;
+    tokens += static_cast<Wide>(t.tokens) * t.count;
+  }
+  PackBound bound{static_cast<int64_t>((tokens + caps.tokens - 1) / caps.tokens), "volume"};
+  if (units > 0) {
+    bound.packs =
+        std::max(bound.packs, static_cast<int64_t>((units + caps.units - 1) / caps.units));
+    const int64_t packs = ByUnits(types, caps);
+    if (packs > bound.packs) bound = {packs, "column generation over units"};
+  }
+  bound.packs += Alone(types, caps);
+  return bound;
+}
+
+PackBound LowerBound(const SampleTypes& types, const Caps& caps, int64_t reached) {
+  PackBound bound = CheapLowerBound(types, caps);
+  const int64_t alone = Alone(types, caps);
+  if (reached > 0 && reached - bound.packs <= (bound.packs - alone) / kCloseParts) return bound;
+  const int64_t packs = ByUnitsAndTokens(types, caps) + alone;
+  if (packs > bound.packs) bound = {packs, "column generation over units and tokens"};
+  return bound;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,163 @@
+#include "planner/packing/pack_patterns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "planner/base/integers.h"
+#include "planner/packing/cutting_stock.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Cells of the knapsack's grid, times groups: what one pricing costs.
+constexpr int64_t kPricingWork = 250000;
+constexpr int64_t kTokenCells = 512;  // or more, so that the smallest group has kCellsOfSmallest
+constexpr int64_t kCellsOfSmallest = 16;
+constexpr int64_t kLeastTokenCells = 64;
+// Small against a pack, so that evenness never costs one: at most a pack in 3000 for patterns twice
+// as long as the mean.
+constexpr double kUnevenness = 1e-4;
+
+class Designer {
+ public:
+  Designer(const std::vector<SampleGroup>& groups, const Caps& caps, double tokens_per_pack,
+           double slack)
+      : groups_(groups) {
+    for (const SampleGroup& g : groups) left_.push_back(g.count);
+    const int64_t rows = (caps.units + 1) * static_cast<int64_t>(groups.size());
+    problem_.unit_cells = caps.units;
+    double least = static_cast<double>(caps.tokens);
+    for (const SampleGroup& g : groups) least = std::min(least, g.mean_tokens);
+    const int64_t wanted = std::max(
+        kTokenCells, kCellsOfSmallest * caps.tokens / std::max<int64_t>(1, Nearest(least)));
+    problem_.token_cells =
+        std::min(caps.tokens, std::clamp(kPricingWork / rows, kLeastTokenCells, wanted));
+    cell_ = static_cast<double>(caps.tokens) / static_cast<double>(problem_.token_cells);
+    const double even = tokens_per_pack / cell_;
+    problem_.token_cells = static_cast<int64_t>(slack * static_cast<double>(problem_.token_cells));
+    problem_.extra_cost = [even](int64_t, int64_t tokens) {
+      const double off = std::fabs(static_cast<double>(tokens) - even) / even;
+      return kUnevenness * off * (1 + 2 * off);
+    };
+  }
+
+  // Each round solves what is left and takes the whole parts. The few samples of the fractions go
+  // into whichever are fewer: packs by first fit, or one of the most used pattern and again.
+  std::vector<PackPattern> Run() {
+    std::vector<PackPattern> by_first_fit;
+    size_t whole_rounds = 0;  // patterns taken before
+    while (Pose()) {
+      const StockSolution solution = SolveCuttingStock(problem_);
+      const Pattern* most = &solution.patterns.front();
+      bool any = false;
+      for (const Pattern& p : solution.patterns) {
+        if (p.times > most->times) most = &p;
+        const int64_t whole = static_cast<int64_t>(std::floor(p.times + 1e-6));
+        if (whole > 0) Take(p, whole), any = true;
+      }
+      if (any) continue;
+      if (by_first_fit.empty()) {
+        by_first_fit = FirstFit();
+        whole_rounds = taken_.size();
+      }
+      Take(*most, 1);
+    }
+    if (!by_first_fit.empty() && by_first_fit.size() <= taken_.size() - whole_rounds) {
+      taken_.resize(whole_rounds);
+      taken_.insert(taken_.end(), by_first_fit.begin(), by_first_fit.end());
+    }
+    return std::move(taken_);
+  }
+
+ private:
+  bool Pose() {
+    problem_.groups.clear();
+    posed_.clear();
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (left_[g] == 0) continue;
+      const int64_t tokens =
+          std::clamp<int64_t>(Nearest(groups_[g].mean_tokens / cell_), 1, problem_.token_cells);
+      problem_.groups.push_back({groups_[g].units, tokens, left_[g]});
+      posed_.push_back(static_cast<int32_t>(g));
+    }
+    return !posed_.empty();
+  }
+
+  // A pattern may hold more of a group than is left, since the linear programme covers demands:
+  // the packs for which something lacks hold what there is.
+  void Take(const Pattern& pattern, int64_t times) {
+    while (times > 0) {
+      PackPattern pack{{}, times};
+      for (const auto& [posed, count] : pattern.content) {
+        const int64_t left = left_[Original(posed)];
+        if (left == 0) continue;
+        pack.times = std::min(pack.times, std::max<int64_t>(left / count, 1));
+        pack.content.push_back({posed, static_cast<int32_t>(std::min<int64_t>(count, left))});
+      }
+      if (pack.content.empty()) return;
+      for (auto& [group, count] : pack.content) {
+        group = static_cast<int32_t>(Original(group));
+        left_[static_cast<size_t>(group)] -= count * pack.times;
+      }
+      times -= pack.times;
+      taken_.push_back(std::move(pack));
+    }
+  }
+
+  // What is left, groups of the largest share of the capacities first.
+  std::vector<PackPattern> FirstFit() const {
+    std::vector<size_t> order(problem_.groups.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    const auto share = [&](size_t g) {
+      const StockGroup& group = problem_.groups[g];
+      return std::max(
+          static_cast<double>(group.units) /
+              static_cast<double>(std::max<int64_t>(1, problem_.unit_cells)),
+          static_cast<double>(group.tokens) / static_cast<double>(problem_.token_cells));
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return share(a) > share(b); });
+    std::vector<PackPattern> packs;
+    std::vector<std::pair<int64_t, int64_t>> room;
+    for (const size_t g : order) {
+      const StockGroup& group = problem_.groups[g];
+      int64_t left = group.demand;
+      for (size_t p = 0; left > 0; ++p) {
+        if (p == packs.size()) {
+          packs.push_back({{}, 1});
+          room.emplace_back(problem_.unit_cells, problem_.token_cells);
+        }
+        auto& [units, tokens] = room[p];
+        int64_t held = std::min(left, tokens / group.tokens);
+        if (group.units > 0) held = std::min(held, units / group.units);
+        if (held == 0) continue;
+        packs[p].content.push_back(
+            {static_cast<int32_t>(Original(static_cast<int32_t>(g))), static_cast<int32_t>(held)});
+        units -= held * group.units, tokens -= held * group.tokens, left -= held;
+      }
+    }
+    for (PackPattern& pack : packs) std::sort(pack.content.begin(), pack.content.end());
+    return packs;
+  }
+
+  size_t Original(int32_t posed) const {
+    return static_cast<size_t>(posed_[static_cast<size_t>(posed)]);
+  }
+
+  const std::vector<SampleGroup>& groups_;
+  std::vector<int64_t> left_;
+  StockProblem problem_;
+  double cell_ = 1;
+  std::vector<int32_t> posed_;  // group of each row of the problem
+  std::vector<PackPattern> taken_;
+};
+
+}  // namespace
+
+std::vector<PackPattern> DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
+                                     double tokens_per_pack, double slack) {
+  return Designer(groups, caps, tokens_per_pack, slack).Run();
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,27 @@
+// What packs hold, by group: whole numbers of packs of each pattern that take up every sample.
+#ifndef EVENKEEL_PLANNER_PACKING_PACK_PATTERNS_H_
+#define EVENKEEL_PLANNER_PACKING_PACK_PATTERNS_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "planner/packing/packing.h"
+#include "planner/packing/sample_groups.h"
+
+namespace evenkeel::planner {
+
+struct PackPattern {
+  std::vector<std::pair<int32_t, int32_t>> content;  // (group, samples of it), groups ascending
+  int64_t times = 0;
+};
+
+// As few packs as cutting stock needs, of patterns whose mean tokens lie as near to
+// `tokens_per_pack` as they can. Units fit exactly; the tokens of mean samples fit `slack` times
+// the cap, so that what is left to do is to choose samples that even out.
+std::vector<PackPattern> DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
+                                     double tokens_per_pack, double slack);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_PACK_PATTERNS_H_
