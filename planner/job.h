@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planner/catalog/specs.h"
+#include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
 
@@ -53,6 +54,8 @@ struct Training {
   int64_t epochs = 1;
   uint64_t seed = 0;
   int64_t isf_iterations = 10;
+  Packer packer = Packer::kBalanced;
+  int64_t order_window = 1;  // steps whose packs may be exchanged for balance; as DealRule's
 };
 
 // Inclusive. {n, n} fixes the degree.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planner/job.h"
+#include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
 
@@ -39,12 +40,17 @@ struct Parallelism {
 // How the data loader makes micro-batches ("packs"), and what comes of it on a stated sample of the
 // dataset.
 struct BatchRule {
+  Packer packer = Packer::kBalanced;
   int64_t unit_cap = 0;     // Qv
   int64_t token_cap = 0;    // Qt
   int64_t keep_units = 0;   // Qv': a pack is kept if it has at least so many units ...
   int64_t keep_tokens = 0;  // Qt': ... or at least so many tokens
   int64_t iterations = 0;   // T
   uint64_t seed = 0;
+  int64_t order_window = 1;  // steps whose packs may be exchanged for balance
+  OversizePolicy oversize = OversizePolicy::kAlone;
+  PackTimes pack_times;       // what dealing balances
+  std::string caps_reason;    // why the caps are what they are; empty where both were given
   bool caps_derived = false;  // unit_cap or token_cap came from the data, not from the request
   int64_t sampled = 0;        // samples drawn from the histogram to predict what follows
   int64_t oversize_samples =
@@ -56,6 +62,8 @@ struct BatchRule {
   double dist_ratio_units = 0,
          dist_ratio_tokens = 0;     // over the data-parallel ranks, packs dealt at random
   double dist_ratio_attention = 0;  // the same form over the sum of squared sample lengths
+  int64_t pack_lower_bound = 0;     // no packing under these caps has fewer packs; 0: not computed
+  double idle_ratio = 0;            // share of a step's compute lost waiting for the slowest rank
 };
 
 struct MemoryParts {

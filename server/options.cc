@@ -109,6 +109,27 @@ constexpr Setting kSettings[] = {
      &Whole<&Options::max_concurrent_streams, 1, 1'000'000>},
     {"memory-quota-bytes", "0", "Bound on gRPC's own buffers, over all connections. 0: none.",
      &Whole<&Options::memory_quota_bytes, 0, 1024 * kGiB>},
+    {"pack-workers", "0", "Threads that pack uploads (PackDataset). 0: half of --workers.",
+     &Whole<&Options::pack_workers, 0, 1024>},
+    {"pack-max-samples", "8000000",
+     "Most samples in one upload; larger ones are refused. A call sets aside 2 MiB and 256 bytes "
+     "per sample.",
+     &Whole<&Options::pack_max_samples, 1, (int64_t{1} << 31) - 1>},
+    {"pack-max-streams", "64",
+     "Most PackDataset calls at a time; more are refused with RESOURCE_EXHAUSTED and a retry "
+     "delay.",
+     &Whole<&Options::pack_max_streams, 1, 1'000'000>},
+    {"pack-memory-bytes", "2147483648",
+     "Memory for all PackDataset calls together; beyond it they are refused likewise.",
+     &Whole<&Options::pack_memory_bytes, 8 * kMiB, 1024 * kGiB>},
+    {"pack-idle-timeout", "30",
+     "Seconds after which a PackDataset caller who neither sends nor takes a message is cut off. "
+     "0: never.",
+     &Seconds<&Options::pack_idle_timeout_seconds, 0, 3600>},
+    {"dataset-bytes", "16777216",
+     "Memory for the datasets that PackDataset leaves behind for dataset_ref; the least recently "
+     "used go first.",
+     &Whole<&Options::dataset_bytes, 128 * 1024, 1024 * kGiB>},
     {"drain-timeout", "20",
      "Seconds that calls in flight get to finish after SIGTERM or SIGINT; a second signal ends the "
      "server at once.",

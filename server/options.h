@@ -23,6 +23,12 @@ struct Options {
   int64_t max_request_bytes = 0;          // of one message
   int64_t max_concurrent_streams = 0;     // per connection
   int64_t memory_quota_bytes = 0;         // of gRPC's buffers; 0: no quota
+  int64_t pack_workers = 0;               // packing threads; 0: half as many as workers
+  int64_t pack_max_samples = 0;           // of one upload
+  int64_t pack_max_streams = 0;           // PackDataset calls at a time
+  int64_t pack_memory_bytes = 0;          // of all of them together
+  double pack_idle_timeout_seconds = 0;   // for the caller to send or take a message
+  int64_t dataset_bytes = 0;              // of datasets kept for dataset_ref
   double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
   double keepalive_time_seconds = 0;      // silence before the server pings
   double keepalive_timeout_seconds = 0;   // for the answer to that

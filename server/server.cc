@@ -41,11 +41,22 @@ size_t WorkerCount(const Options& options) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
+int Milliseconds(double seconds) { return static_cast<int>(std::min(seconds, 2e6) * 1000); }
+
+size_t PackWorkerCount(const Options& options) {
+  if (options.pack_workers > 0) return static_cast<size_t>(options.pack_workers);
+  return std::max<size_t>(1, WorkerCount(options) / 2);
+}
+
+// Stalls are found soon after the timeout, without looking all the time.
+std::chrono::milliseconds SweepInterval(const Options& options) {
+  const int timeout = Milliseconds(options.pack_idle_timeout_seconds);
+  return std::chrono::milliseconds(std::clamp(timeout / 8, 10, 1000));
+}
+
 BuildLabels MakeBuildLabels() {
   return {EVENKEEL_VERSION, PlannerVersion(), std::string(planner::kCatalogVersion)};
 }
-
-int Milliseconds(double seconds) { return static_cast<int>(std::min(seconds, 2e6) * 1000); }
 
 void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
@@ -78,17 +89,30 @@ void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
 
 // In order of construction: each may use those above it.
 struct Server::Parts {
-  Parts(const Options& options, ComputeFunction compute)
+  Parts(const Options& options, ComputeFunction compute, PackFunction pack)
       : metrics(MakeBuildLabels(), AllMethodLabels()),
         world{metrics, clock},
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
         memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
         core({WorkerCount(options), static_cast<size_t>(options.queue_length)}, std::move(compute),
              cache, metrics, clock),
-        service({world, core, cache, memo}) {
+        datasets(static_cast<size_t>(options.dataset_bytes)),
+        quota(options.pack_max_streams, options.pack_memory_bytes),
+        sweeper(SweepInterval(options)),
+        packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
+                clock),
+        service({world,
+                 core,
+                 cache,
+                 memo,
+                 {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
+                  options.pack_idle_timeout_seconds}}) {
     if (options.reflection) reflection = MakeReflectionServices({kServiceName, kHealthService});
     metrics.SetSources({[this] { return cache.counters(); }, [this] { return core.queue_depth(); },
-                        [this] { return world.in_flight.load(); }});
+                        [this] { return world.in_flight.load(); },
+                        [this] {
+                          return PackGauges{quota.streams(), quota.bytes(), datasets.counters()};
+                        }});
   }
 
   bool Listen(const Options& options, std::string* error);
@@ -101,6 +125,10 @@ struct Server::Parts {
   PlanCache cache;
   RequestMemo memo;
   PlanningCore core;
+  DatasetStore datasets;
+  StreamQuota quota;
+  Sweeper sweeper;
+  PackingCore packing;
   PlannerServiceImpl service;
   std::vector<std::unique_ptr<grpc::Service>> reflection;
   std::vector<int> ports;
@@ -147,9 +175,9 @@ void Server::Parts::SetServing(bool serving) {
 }
 
 std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction compute,
-                                      std::string* error) {
+                                      std::string* error, PackFunction pack) {
   CaptureGrpcLog();
-  auto parts = std::make_unique<Parts>(options, std::move(compute));
+  auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
   if (!parts->OpenMetricsPort(options, error) || !parts->Listen(options, error)) return nullptr;
   parts->SetServing(true);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
@@ -162,6 +190,7 @@ Server::~Server() { Shutdown(); }
 void Server::BeginDrain() {
   parts_->SetServing(false);
   parts_->core.RefuseNewWork();
+  parts_->packing.RefuseNewWork();
 }
 
 int64_t Server::calls_in_flight() const { return parts_->world.in_flight; }
@@ -169,6 +198,7 @@ int64_t Server::calls_in_flight() const { return parts_->world.in_flight; }
 void Server::Shutdown() {
   if (parts_->grpc_server == nullptr) return;
   parts_->core.StopAll();
+  parts_->packing.StopAll();
   // An open Health.Watch would hold it for ever without a deadline.
   parts_->grpc_server->Shutdown(std::chrono::system_clock::now() + kFlushTime);
   parts_->grpc_server->Wait();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/convert/pack_request.h"
 #include "server/core/planning_core.h"
 #include "server/options.h"
 
@@ -15,9 +16,11 @@ namespace evenkeel::server {
 class Server {
  public:
   // Answers calls, and says so by grpc.health.v1, when it returns. `compute` makes the plans:
-  // ComputePlan, or a test's own. nullptr, with a reason in *error: an address cannot be had.
+  // ComputePlan, or a test's own; likewise `pack`. nullptr, with a reason in *error: an address
+  // cannot be had.
   static std::unique_ptr<Server> Start(const Options& options, ComputeFunction compute,
-                                       std::string* error);
+                                       std::string* error,
+                                       PackFunction pack = &planner::PackAndDeal);
 
   // Ends at once: calls in flight are cancelled.
   ~Server();

@@ -56,6 +56,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   AddGlobalOptions(&app, &options);
   AddPlanCommands(&app, &options, &exit_code);
   AddStatsCommand(&app, &options);
+  AddPackCommand(&app, &options);
   AddStoredPlanCommands(&app, &options, &exit_code);
   AddCatalogCommands(&app, &options);
   AddVersionCommand(&app, &options);

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "client/cli/pack/packed_dataset.h"
+#include "client/cli/sample_lengths.h"
 #include "evenkeel/v1/planner_service.pb.h"
 
 namespace evenkeel::cli {
@@ -23,6 +25,10 @@ class Backend {
   virtual v1::ListPlansResponse ListPlans(const v1::ListPlansRequest& request) = 0;
   virtual v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) = 0;
   virtual v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) = 0;
+
+  // Packs and order are there only if `start` asks for them.
+  virtual PackedDataset PackDataset(const v1::PackDatasetStart& start,
+                                    const SampleLengths& samples) = 0;
 
   // For "computed by ...".
   virtual std::string name() const = 0;

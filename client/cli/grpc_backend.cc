@@ -11,6 +11,7 @@
 
 #include "client/cli/backend.h"
 #include "client/cli/grpc_errors.h"
+#include "client/cli/grpc_pack.h"
 #include "client/cli/progress.h"
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 
@@ -53,20 +54,29 @@ class GrpcBackend : public Backend {
   }
 
   v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) override {
-    return Call<v1::PlanJobResponse>(&v1::PlannerService::Stub::PlanJob, request, "planning");
+    return Unary<v1::PlanJobResponse>(&v1::PlannerService::Stub::PlanJob, request, "planning");
   }
   v1::GetPlanResponse GetPlan(const v1::GetPlanRequest& request) override {
-    return Call<v1::GetPlanResponse>(&v1::PlannerService::Stub::GetPlan, request, "reading");
+    return Unary<v1::GetPlanResponse>(&v1::PlannerService::Stub::GetPlan, request, "reading");
   }
   v1::ListPlansResponse ListPlans(const v1::ListPlansRequest& request) override {
-    return Call<v1::ListPlansResponse>(&v1::PlannerService::Stub::ListPlans, request, "reading");
+    return Unary<v1::ListPlansResponse>(&v1::PlannerService::Stub::ListPlans, request, "reading");
   }
   v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) override {
-    return Call<v1::ListModelsResponse>(&v1::PlannerService::Stub::ListModels, request, "reading");
+    return Unary<v1::ListModelsResponse>(&v1::PlannerService::Stub::ListModels, request, "reading");
   }
   v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) override {
-    return Call<v1::ListGpuTypesResponse>(&v1::PlannerService::Stub::ListGpuTypes, request,
-                                          "reading");
+    return Unary<v1::ListGpuTypesResponse>(&v1::PlannerService::Stub::ListGpuTypes, request,
+                                           "reading");
+  }
+
+  PackedDataset PackDataset(const v1::PackDatasetStart& start,
+                            const SampleLengths& samples) override {
+    PackedDataset packed;
+    Call("packing", [&](grpc::ClientContext* context, Progress* progress) {
+      return PackOverStream(stub_.get(), context, start, samples, progress, &packed);
+    });
+    return packed;
   }
 
   std::string name() const override { return address_; }
@@ -77,16 +87,25 @@ class GrpcBackend : public Backend {
                                                             Response*);
 
   template <typename Response, typename Request>
-  Response Call(Method<Response, Request> method, const Request& request, const char* what) {
+  Response Unary(Method<Response, Request> method, const Request& request, const char* what) {
+    Response response;
+    Call(what, [&](grpc::ClientContext* context, Progress*) {
+      return (stub_.get()->*method)(context, request, &response);
+    });
+    return response;
+  }
+
+  // Until the server has time for it.
+  template <typename Attempt>
+  void Call(const char* what, Attempt attempt) {
     const Clock::time_point deadline = Clock::now() + Seconds(timeout_seconds_);
     Progress progress(fmt::format("{}: waiting for {}", what, address_));
     Connect(deadline);
     for (;;) {
       grpc::ClientContext context;
       context.set_deadline(deadline);
-      Response response;
-      const grpc::Status status = (stub_.get()->*method)(&context, request, &response);
-      if (status.ok()) return response;
+      const grpc::Status status = attempt(&context, &progress);
+      if (status.ok()) return;
       const std::optional<double> delay = RetryDelay(status);
       // At least a little, so that a server that says 0 is not hammered.
       const Clock::time_point next =

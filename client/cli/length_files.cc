@@ -52,9 +52,11 @@ char FirstByteOfText(std::string_view head) {
   return at == std::string_view::npos ? '\0' : head[at];
 }
 
-void ReadOne(const std::string& path, LengthCounts* counts, Progress* progress) {
+// `histograms`: whether they will do.
+template <typename Samples>
+void ReadOne(const std::string& path, Samples* samples, bool histograms, Progress* progress) {
   ByteSource source(path);
-  LengthSink sink(&source, counts, progress);
+  LengthSink sink(&source, samples, progress);
   std::string_view head = source.Peek(4096);
   const char first = FirstByteOfText(head);
   if (head.empty()) throw CommandError(ExitCode::kBadInput, source.name() + " is empty");
@@ -70,6 +72,12 @@ void ReadOne(const std::string& path, LengthCounts* counts, Progress* progress) 
   } else if (first == '{') {
     head = source.Peek(kMaxHistogramJson);
     if (LooksLikeHistogram(head)) {
+      if (!histograms) {
+        throw CommandError(ExitCode::kBadInput,
+                           source.name() +
+                               " is a histogram: to be packed, samples are needed one "
+                               "by one");
+      }
       ReadHistogram(source, head, &sink);
     } else {
       ReadJsonLines(&source, &sink);
@@ -90,8 +98,34 @@ void ReadOne(const std::string& path, LengthCounts* counts, Progress* progress) 
 LengthCounts ReadLengthFiles(const std::vector<std::string>& paths) {
   LengthCounts counts;
   Progress progress("reading length files");
-  for (const std::string& path : paths) ReadOne(path, &counts, &progress);
+  for (const std::string& path : paths) ReadOne(path, &counts, /*histograms=*/true, &progress);
   return counts;
+}
+
+SampleLengths ReadSampleLengths(const std::vector<std::string>& paths) {
+  SampleLengths samples;
+  Progress progress("reading length files");
+  for (const std::string& path : paths) {
+    const int64_t before = samples.size();
+    ReadOne(path, &samples, /*histograms=*/false, &progress);
+    samples.parts.push_back({path, samples.size() - before});
+  }
+  return samples;
+}
+
+void LengthSink::Expect(int64_t count) {
+  if (samples_ == nullptr || count > kMaxPackedSamples - samples_->size()) return;
+  samples_->units.reserve(samples_->units.size() + static_cast<size_t>(count));
+  samples_->tokens.reserve(samples_->tokens.size() + static_cast<size_t>(count));
+}
+
+void LengthSink::Store(const LengthRecord& record, int64_t count) {
+  if (samples_ != nullptr) {
+    samples_->units.push_back(static_cast<int32_t>(record.units));
+    samples_->tokens.push_back(static_cast<int32_t>(record.tokens));
+  } else {
+    counts_->Add(record.units, record.tokens, count);
+  }
 }
 
 void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
@@ -107,15 +141,17 @@ void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
   if (record.units < 0 || record.units > kMaxUnits) {
     Fail(fmt::format("{} units: must be 0 to {}", record.units, kMaxUnits), line);
   }
-  if (count < 1 || count > kMaxSamples - counts_->samples()) {
-    Fail(fmt::format("{} samples: must be 1 to {} in all", count, kMaxSamples), line);
+  const int64_t most = samples_ != nullptr ? kMaxPackedSamples : kMaxSamples;
+  if (count < 1 || count > most - (samples_ != nullptr ? samples_->size() : counts_->samples())) {
+    Fail(fmt::format("{} samples: must be 1 to {} in all", count, most), line);
   }
-  counts_->Add(record.units, record.tokens, count);
+  Store(record, count);
   ++records_;
   if (records_ % (1 << 16) != 0) return;
-  const std::string share =
-      source_->size() == 0 ? "" : fmt::format(", {}%", 100 * source_->offset() / source_->size());
-  progress_->Say(fmt::format("reading {}: {} samples{}", source_->name(), records_, share));
+  const std::string text = fmt::format("reading {}: {} samples", source_->name(), records_);
+  if (source_->size() == 0) return progress_->Say(text);
+  progress_->Say(text,
+                 static_cast<double>(source_->offset()) / static_cast<double>(source_->size()));
 }
 
 void LengthSink::Fail(const std::string& fault, int64_t line) const {

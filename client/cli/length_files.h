@@ -16,6 +16,7 @@
 #include "client/cli/byte_source.h"
 #include "client/cli/length_counts.h"
 #include "client/cli/progress.h"
+#include "client/cli/sample_lengths.h"
 
 namespace evenkeel::cli {
 
@@ -23,18 +24,27 @@ namespace evenkeel::cli {
 // record of the first fault; a file without samples is one.
 LengthCounts ReadLengthFiles(const std::vector<std::string>& paths);
 
+// Samples one by one, in order; a histogram has no order and is refused. Throws like
+// ReadLengthFiles.
+SampleLengths ReadSampleLengths(const std::vector<std::string>& paths);
+
 // One sample on its way into the counts.
 struct LengthRecord {
   int64_t units = 0;
   int64_t tokens = 0;
 };
 
-// Where samples of one file go: checks the bounds of the contract and keeps the progress line
-// going.
+// Where samples of one file go, counted or one by one: checks the bounds of the contract and keeps
+// the progress line going.
 class LengthSink {
  public:
   LengthSink(ByteSource* source, LengthCounts* counts, Progress* progress)
       : source_(source), counts_(counts), progress_(progress) {}
+  LengthSink(ByteSource* source, SampleLengths* samples, Progress* progress)
+      : source_(source), samples_(samples), progress_(progress) {}
+
+  // That so many samples are to come.
+  void Expect(int64_t count);
 
   // `line`: of the record, or 0 where the format has none. Throws CommandError(kBadInput).
   void Add(const LengthRecord& record, int64_t line, int64_t count = 1);
@@ -45,8 +55,11 @@ class LengthSink {
   int64_t records() const { return records_; }
 
  private:
+  void Store(const LengthRecord& record, int64_t count);
+
   ByteSource* source_;
-  LengthCounts* counts_;
+  LengthCounts* counts_ = nullptr;  // one of the two
+  SampleLengths* samples_ = nullptr;
   Progress* progress_;
   int64_t records_ = 0;
 };

@@ -175,6 +175,10 @@ void ReadNpy(ByteSource* source, LengthSink* sink) {
                               fmt::join(header.shape, ", ")));
   }
   const size_t row_bytes = header.item_bytes * (pairs ? 2 : 1);
+  // As the file's size says, not its header.
+  if (source->size() > 0) {
+    sink->Expect(std::min(header.shape[0], source->size() / static_cast<int64_t>(row_bytes)));
+  }
   std::vector<char> chunk(row_bytes * 8192);
   for (int64_t done = 0; done < header.shape[0];) {
     const size_t want = static_cast<size_t>(std::min<int64_t>(8192, header.shape[0] - done));

@@ -1,6 +1,9 @@
 // The computation in this process, through the server's gRPC-free core.
 #include <chrono>
+#include <functional>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/cli/backend.h"
@@ -10,6 +13,8 @@
 #include "server/convert/compute_plan.h"
 #include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
+#include "server/convert/pack_answer.h"
+#include "server/convert/pack_request.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -62,18 +67,54 @@ class LocalBackend : public Backend {
     return response;
   }
 
+  PackedDataset PackDataset(const v1::PackDatasetStart& start,
+                            const SampleLengths& samples) override {
+    const planner::PackingJob job = PackingJobOf(start);
+    Progress progress(start.result() == v1::PACK_DATASET_RESULT_SUMMARY
+                          ? "packing, to see what comes of it"
+                          : "packing");
+    const planner::Lengths lengths = {samples.units, samples.tokens};
+    planner::PackingResult result = planner::PackAndDeal(lengths, job, Stop());
+    if (result.stopped) {
+      throw CommandError(ExitCode::kError, "packing took longer than --timeout allows");
+    }
+    PackedDataset packed;
+    server::SummaryToProto(job, result, samples.size(), &packed.summary);
+    if (start.result() == v1::PACK_DATASET_RESULT_SUMMARY) return packed;
+    packed.offsets = std::move(result.packing.offsets);
+    packed.members = std::move(result.packing.members);
+    packed.order = std::move(result.order);
+    return packed;
+  }
+
   std::string name() const override { return "this process"; }
 
  private:
-  void Compute(const planner::Job& job, v1::PlanJobResponse* response) const {
+  // The server's checks of the first message; the samples are not copied into its upload.
+  static planner::PackingJob PackingJobOf(v1::PackDatasetStart start) {
+    v1::PackDatasetRequest request;
+    start.clear_sample_count();
+    *request.mutable_start() = std::move(start);
+    server::PackUpload upload(std::numeric_limits<int32_t>::max(), [](int64_t) { return true; });
+    std::vector<server::Violation> violations;
+    upload.Take(request, &violations);
+    Refuse(violations);
+    return upload.job();
+  }
+
+  // Whether --timeout is over, counted from now.
+  std::function<bool()> Stop() const {
     using std::chrono::duration;
     using std::chrono::steady_clock;
-    const auto start = steady_clock::now();
+    return [start = steady_clock::now(), seconds = timeout_seconds_] {
+      return duration<double>(steady_clock::now() - start).count() > seconds;
+    };
+  }
+
+  void Compute(const planner::Job& job, v1::PlanJobResponse* response) const {
     Progress progress("planning");
     planner::PlanHooks hooks;
-    hooks.stop = [&] {
-      return duration<double>(steady_clock::now() - start).count() > timeout_seconds_;
-    };
+    hooks.stop = Stop();
     hooks.enter = [&](planner::Phase phase) {
       progress.Say(std::string("planning: ") + planner::PhaseName(phase));
     };

@@ -1,13 +1,26 @@
 #include "client/cli/progress.h"
 
 #include <fmt/format.h>
+#include <langinfo.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
+#include "client/cli/text.h"
+
 namespace evenkeel::cli {
+namespace {
+
+std::string BarText(double share) {
+  Style style;
+  style.unicode = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  return fmt::format("{} {:3.0f}%", Gauge(style, share, 24), 100 * share);
+}
+
+}  // namespace
 
 Progress::Progress(std::string what) : what_(std::move(what)) {
   if (isatty(STDERR_FILENO) != 0) thread_ = std::thread(&Progress::Run, this);
@@ -23,9 +36,10 @@ Progress::~Progress() {
   thread_.join();
 }
 
-void Progress::Say(std::string what) {
+void Progress::Say(std::string what, double share) {
   const std::lock_guard lock(mutex_);
   what_ = std::move(what);
+  share_ = share;
 }
 
 void Progress::Run() {
@@ -38,7 +52,8 @@ void Progress::Run() {
   auto pause = milliseconds(1000);
   while (!wake_.wait_for(lock, pause, [this] { return done_; })) {
     const double seconds = duration<double>(steady_clock::now() - start).count();
-    fmt::print(stderr, "\r\x1b[K{} ... {:.0f} s", what_, seconds);
+    const std::string bar = share_ < 0 ? " ..." : " " + BarText(share_);
+    fmt::print(stderr, "\r\x1b[K{}{} {:.0f} s", what_, bar, seconds);
     std::fflush(stderr);
     shown = true;
     pause = milliseconds(200);

@@ -1,5 +1,5 @@
-// A line on stderr that says what takes so long. Appears after a second, and only if stderr is a
-// terminal; goes without trace when done.
+// A line on stderr that says what takes so long, with a bar where that is known. Appears after a
+// second, and only if stderr is a terminal; goes without trace when done.
 #ifndef EVENKEEL_CLIENT_CLI_PROGRESS_H_
 #define EVENKEEL_CLIENT_CLI_PROGRESS_H_
 
@@ -17,15 +17,19 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Replaces the text. Cheap enough for a call per chunk, not for one per record.
-  void Say(std::string what);
+  // Replaces the text, and shows a bar where `share` (0 to 1) of the work is said to be done. Cheap
+  // enough for a call per chunk, not for one per record.
+  void Say(std::string what, double share = kUnknownShare);
 
  private:
+  static constexpr double kUnknownShare = -1;
+
   void Run();
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::string what_;
+  double share_ = kUnknownShare;
   bool done_ = false;
   std::thread thread_;  // not started where there is no terminal
 };

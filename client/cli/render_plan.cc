@@ -113,6 +113,21 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
   return text + NameValues(style, pairs);
 }
 
+// "PACKER_FIRST_FIT_DECREASING" -> "first-fit-decreasing".
+std::string PackerText(v1::Packer packer) {
+  constexpr size_t kPrefix = sizeof("PACKER_") - 1;
+  std::string name = v1::Packer_Name(packer);
+  if (name.size() <= kPrefix) return "unknown packer";
+  name.erase(0, kPrefix);
+  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(c - 'A' + 'a');
+  return name;
+}
+
+std::string WindowText(const v1::BatchRule& rule) {
+  if (rule.order_window() <= 1) return "random";
+  return fmt::format("random in windows of {} steps", Integer(rule.order_window()));
+}
+
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
   if (!plan.has_batch_rule()) return "";
   const v1::BatchRule& rule = plan.batch_rule();
@@ -126,12 +141,13 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
       "at most " +
           both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
           (rule.caps_derived() ? " (derived from the data)" : " (as given)"));
-  pairs.emplace_back("and is kept with",
-                     (units ? fmt::format("at least {} units or {} tokens",
-                                          Integer(rule.keep_units()), Integer(rule.keep_tokens()))
-                            : fmt::format("at least {} tokens", Integer(rule.keep_tokens()))) +
-                         fmt::format("; {}, {} rounds, seed {}, {} order", rule.packer(),
-                                     rule.iterations(), rule.seed(), rule.order_policy()));
+  pairs.emplace_back(
+      "and is kept with",
+      (units ? fmt::format("at least {} units or {} tokens", Integer(rule.keep_units()),
+                           Integer(rule.keep_tokens()))
+             : fmt::format("at least {} tokens", Integer(rule.keep_tokens()))) +
+          fmt::format("; {}, {} rounds, seed {}, {} order", PackerText(rule.packer()),
+                      rule.iterations(), rule.seed(), WindowText(rule)));
   pairs.emplace_back("a mean pack",
                      fmt::format("{} samples, ", Significant(rule.samples_per_pack())) +
                          both(Significant(rule.mean_units()) + " units",

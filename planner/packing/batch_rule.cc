@@ -2,66 +2,41 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <utility>
 
 #include "planner/base/integers.h"
 #include "planner/base/random.h"
-#include "planner/packing/isf.h"
+#include "planner/packing/deal.h"
+#include "planner/packing/pack_bound.h"
+#include "planner/packing/packer.h"
 #include "planner/packing/sample.h"
 
 namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kSampledAtMost = 20000;  // enough for ratios within .01, and a few milliseconds
-constexpr int64_t kUsualTokenCap = 4096;   // where the argument search starts
-constexpr int64_t kTokenCapStep = 128;
-constexpr int64_t kTokensPerUnitStep = 16;
-constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
+constexpr int64_t kKeepSlack = 128;        // Qt' = Qt - 128
+constexpr int64_t kStepsDealt = 64;        // of the sample
+constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; more are taken as they come
 
-struct Totals {
-  double units = 0, tokens = 0;
-  int64_t most_units = 0, most_tokens = 0;
-};
-
-Totals TotalsOf(const Dataset& dataset) {
-  Totals t;
-  for (const LengthBin& bin : dataset.bins) {
-    t.units += static_cast<double>(bin.units) * static_cast<double>(bin.count);
-    t.tokens += static_cast<double>(bin.llm_tokens) * static_cast<double>(bin.count);
-    t.most_units = std::max(t.most_units, bin.units);
-    t.most_tokens = std::max(t.most_tokens, bin.llm_tokens);
-  }
-  return t;
+SampleTypes TypesOf(const Dataset& dataset) {
+  SampleTypes types;
+  for (const LengthBin& bin : dataset.bins)
+    types.push_back(
+        {static_cast<int32_t>(bin.units), static_cast<int32_t>(bin.llm_tokens), bin.count});
+  return types;
 }
 
-// Caps from the request, or: Qt the usual 4096 or the longest sample; Qv = Qt over the mean tokens
-// per unit, rounded up.
-void SetCaps(const Job& job, const Totals& totals, BatchRule& rule) {
-  rule.token_cap = job.training.token_cap;
-  rule.unit_cap = job.training.unit_cap;
-  if (rule.token_cap == 0) {
-    rule.token_cap = std::max(kUsualTokenCap, RoundUp(totals.most_tokens, kTokenCapStep));
-    rule.caps_derived = true;
-  }
-  if (rule.unit_cap == 0 && totals.units > 0) {
-    const int64_t per_unit =
-        RoundUp(static_cast<int64_t>(std::ceil(totals.tokens / totals.units)), kTokensPerUnitStep);
-    rule.unit_cap = std::max(totals.most_units, rule.token_cap / per_unit);
-    rule.caps_derived = true;
-  }
-  rule.keep_units = rule.unit_cap;
-  rule.keep_tokens = std::max<int64_t>(1, rule.token_cap - kKeepSlack);
+bool HasUnits(const Dataset& dataset) {
+  return std::any_of(dataset.bins.begin(), dataset.bins.end(),
+                     [](const LengthBin& bin) { return bin.units > 0; });
 }
 
-PackShape ShapeOf(const std::vector<SampleLength>& samples, const std::vector<int32_t>& members) {
-  PackShape shape;
-  for (const int32_t i : members) {
-    const SampleLength& s = samples[static_cast<size_t>(i)];
-    const double tokens = static_cast<double>(s.tokens);
-    shape.units += static_cast<double>(s.units);
-    shape.tokens += tokens;
-    shape.squared += tokens * tokens;
-  }
-  return shape;
+PackShape ShapeOf(const PackSums& sums) {
+  return {static_cast<double>(sums.units), static_cast<double>(sums.tokens),
+          static_cast<double>(sums.squared)};
 }
 
 PackShape MeanOf(const std::vector<PackShape>& packs) {
@@ -72,11 +47,24 @@ PackShape MeanOf(const std::vector<PackShape>& packs) {
   return {mean.units / n, mean.tokens / n, mean.squared / n};
 }
 
+// Forward and backward of the whole model on one GPU.
+PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& largest) {
+  const LayerProfile profile = BuildLayerProfile(job, {1, 1, 1}, mean, largest);
+  PackCost all;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    all += layer.forward;
+    if (layer.has_backward) all += layer.backward;
+  }
+  return {all.per_unit, all.per_token, all.per_squared, job.model.towers.empty() ? 0 : 1};
+}
+
 // Random micro-batches of equal sample count, every sample padded to the longest of its
 // micro-batch.
-void MakeBaseline(std::vector<SampleLength> samples, uint64_t seed, Batching& out) {
-  Random random(seed);
-  random.Shuffle(samples);
+void MakeBaseline(const Lengths& samples, uint64_t seed, Batching& out) {
+  std::vector<uint32_t> order(samples.size());
+  std::iota(order.begin(), order.end(), 0u);
+  Random(seed).Shuffle(order);
   const size_t size = static_cast<size_t>(std::max<int64_t>(1, Nearest(out.rule.samples_per_pack)));
   out.baseline_samples = static_cast<int64_t>(size);
   double padding = 0;
@@ -85,9 +73,9 @@ void MakeBaseline(std::vector<SampleLength> samples, uint64_t seed, Batching& ou
     PackShape shape;
     double longest = 0, tokens = 0;
     for (size_t i = begin; i < end; ++i) {
-      shape.units += static_cast<double>(samples[i].units);
-      tokens += static_cast<double>(samples[i].tokens);
-      longest = std::max(longest, static_cast<double>(samples[i].tokens));
+      shape.units += static_cast<double>(samples.units[order[i]]);
+      tokens += static_cast<double>(samples.tokens[order[i]]);
+      longest = std::max(longest, static_cast<double>(samples.tokens[order[i]]));
     }
     const double n = static_cast<double>(end - begin);
     shape.tokens = longest * n;
@@ -101,40 +89,101 @@ void MakeBaseline(std::vector<SampleLength> samples, uint64_t seed, Batching& ou
 
 }  // namespace
 
-Batching MakeBatching(const Job& job) {
+bool DerivesCaps(const Job& job) {
+  return job.training.token_cap == 0 || (job.training.unit_cap == 0 && HasUnits(job.dataset));
+}
+
+CapsRule CapsRuleOf(const Job& job) {
+  return CapsRule(TypesOf(job.dataset), {job.training.unit_cap, job.training.token_cap});
+}
+
+Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
   Batching out;
   BatchRule& rule = out.rule;
-  SetCaps(job, TotalsOf(job.dataset), rule);
+  rule.packer = job.training.packer;
+  rule.unit_cap = caps.units;
+  rule.token_cap = caps.tokens;
+  rule.caps_derived = DerivesCaps(job);
+  rule.caps_reason = std::move(reason);
+  rule.keep_units = rule.unit_cap;
+  rule.keep_tokens = std::max<int64_t>(1, rule.token_cap - kKeepSlack);
   rule.iterations = job.training.isf_iterations;
   rule.seed = job.training.seed;
+  rule.order_window = job.training.order_window;
 
-  const std::vector<SampleLength> samples = DrawSamples(job.dataset, kSampledAtMost);
-  const std::vector<std::vector<int32_t>> packs =
-      PackByIsf(samples, {rule.unit_cap, rule.token_cap, rule.keep_units, rule.keep_tokens,
-                          rule.iterations, rule.seed});
-  for (const std::vector<int32_t>& pack : packs) out.packs.push_back(ShapeOf(samples, pack));
-  Random random(rule.seed + 1);
-  random.Shuffle(out.packs);
+  const DrawnSamples samples = DrawSamples(job.dataset, kSampledAtMost);
+  const Lengths lengths = samples.lengths();
+  const Packing packing = Pack(lengths, {.packer = rule.packer,
+                                         .caps = caps,
+                                         .effort = PackEffort::kFast,
+                                         .seed = rule.seed,
+                                         .keep_units = rule.keep_units,
+                                         .keep_tokens = rule.keep_tokens,
+                                         .iterations = rule.iterations});
+  out.packs = SumsOf(lengths, packing);
+  std::vector<PackShape> shapes;
+  for (const PackSums& sums : out.packs) shapes.push_back(ShapeOf(sums));
+  out.mean = MeanOf(shapes);
 
-  rule.sampled = static_cast<int64_t>(samples.size());
-  rule.samples_per_pack = static_cast<double>(samples.size()) / static_cast<double>(packs.size());
-  rule.packs = std::max<int64_t>(
-      1, Nearest(static_cast<double>(SampleCount(job.dataset)) / rule.samples_per_pack));
-  out.mean = MeanOf(out.packs);
+  const double sampled = static_cast<double>(samples.tokens.size());
+  const double scale = static_cast<double>(SampleCount(job.dataset)) / sampled;
+  rule.sampled = static_cast<int64_t>(samples.tokens.size());
+  rule.pack_lower_bound = CheapLowerBound(TypesOf(job.dataset), caps).packs;
+  rule.packs =
+      std::max(rule.pack_lower_bound, Nearest(static_cast<double>(packing.size()) * scale));
+  rule.samples_per_pack = sampled / static_cast<double>(packing.size());
   rule.mean_units = out.mean.units;
   rule.mean_tokens = out.mean.tokens;
   out.largest = {static_cast<double>(rule.unit_cap), static_cast<double>(rule.token_cap), 0};
   for (const LengthBin& bin : job.dataset.bins) {
-    if (bin.units <= rule.unit_cap && bin.llm_tokens <= rule.token_cap) continue;
+    if (caps.Hold(bin.units, bin.llm_tokens)) continue;
     rule.oversize_samples += bin.count;
     out.largest.units = std::max(out.largest.units, static_cast<double>(bin.units));
     out.largest.tokens = std::max(out.largest.tokens, static_cast<double>(bin.llm_tokens));
   }
-  MakeBaseline(samples, rule.seed + 2, out);
+  rule.pack_times = TimesOf(job, out.mean, out.largest);
+  MakeBaseline(lengths, rule.seed + 2, out);
   return out;
 }
 
-DistRatios DealAtRandom(const std::vector<PackShape>& packs, int64_t data, int64_t micro_batches) {
+std::string BalanceReason(const CapsChoice& choice) {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "the shortest packs that come out level, as far as a given cap allows: %.1f%% "
+                "imbalance of tokens expected over 64 ranks of one pack each in random order",
+                100 * choice.Imbalance(64));
+  return text;
+}
+
+Batching MakeBatching(const Job& job) {
+  const CapsChoice choice = CapsRuleOf(job).Balanced();
+  return MakeBatching(job, choice.caps, DerivesCaps(job) ? BalanceReason(choice) : "");
+}
+
+std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches) {
+  const int64_t per_step = CappedProduct(data, micro_batches);
+  std::vector<PackSums> packs = batching.packs;
+  Random(batching.rule.seed + 1).Shuffle(packs);
+  std::vector<PackShape> dealt;
+  if (per_step > kDealtAtMost) {
+    for (const PackSums& sums : packs) dealt.push_back(ShapeOf(sums));
+    return dealt;
+  }
+  const size_t step = static_cast<size_t>(per_step), before = packs.size();
+  const size_t steps = std::clamp<size_t>(before / step, 1, static_cast<size_t>(kStepsDealt));
+  packs.resize(steps * step);
+  for (size_t i = before; i < packs.size(); ++i) packs[i] = packs[i % before];
+  const std::vector<PackWork> work = WorkOf(packs, batching.rule.pack_times);
+  for (const int64_t pack : Deal(work, {.ranks = data,
+                                       .packs_per_rank = micro_batches,
+                                       .window = batching.rule.order_window,
+                                       .seed = batching.rule.seed}))
+    dealt.push_back(ShapeOf(packs[static_cast<size_t>(pack)]));
+  return dealt;
+}
+
+DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& times, int64_t data,
+                        int64_t micro_batches) {
   const int64_t per_step = data * micro_batches;
   const int64_t steps = std::clamp<int64_t>(static_cast<int64_t>(packs.size()) / per_step, 1, 64);
   const auto ratio = [&](const std::vector<double>& totals, double most) {
@@ -157,21 +206,30 @@ DistRatios DealAtRandom(const std::vector<PackShape>& packs, int64_t data, int64
             rounds * all.squared + rest.squared};
   };
   DistRatios sum;
+  double most_time = 0, mean_time = 0;
   std::vector<double> units(static_cast<size_t>(data)), tokens(units), attention(units);
   int64_t next = 0;
   for (int64_t step = 0; step < steps; ++step) {
+    double most = 0, total = 0;
     for (size_t r = 0; r < units.size(); ++r) {
       const PackShape from = before_position(next), to = before_position(next += micro_batches);
       units[r] = to.units - from.units;
       tokens[r] = to.tokens - from.tokens;
       attention[r] = to.squared - from.squared;
+      const double time = times.vision_per_unit * units[r] + times.language_per_token * tokens[r] +
+                          times.language_per_squared_token * attention[r];
+      most = std::max(most, time);
+      total += time;
     }
+    most_time += most;
+    mean_time += total / static_cast<double>(data);
     sum.units += ratio(units, *std::max_element(units.begin(), units.end()));
     sum.tokens += ratio(tokens, *std::max_element(tokens.begin(), tokens.end()));
     sum.attention += ratio(attention, *std::max_element(attention.begin(), attention.end()));
   }
   const double n = static_cast<double>(steps);
-  return {sum.units / n, sum.tokens / n, sum.attention / n};
+  const double idle = most_time > 0 ? 1 - mean_time / most_time : 0;
+  return {sum.units / n, sum.tokens / n, sum.attention / n, idle};
 }
 
 }  // namespace evenkeel::planner

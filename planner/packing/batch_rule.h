@@ -1,13 +1,15 @@
-// The batch rule of a job: caps, and what packing by it is predicted to give, tried on a sample of
-// the dataset.
+// The batch rule of a job: caps, packer and order, and what packing by it is predicted to give,
+// tried on a sample of the dataset.
 #ifndef EVENKEEL_PLANNER_PACKING_BATCH_RULE_H_
 #define EVENKEEL_PLANNER_PACKING_BATCH_RULE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
+#include "planner/packing/caps.h"
 #include "planner/plan.h"
 
 namespace evenkeel::planner {
@@ -15,7 +17,7 @@ namespace evenkeel::planner {
 // Micro-batches as the cost model sees them.
 struct Batching {
   BatchRule rule;  // ratios are filled in later: they depend on the data-parallel degree
-  std::vector<PackShape> packs;  // of the sample, in random order
+  std::vector<PackSums> packs;  // of the sample
   PackShape mean;
   PackShape largest;  // what must fit in memory: the caps, or the largest oversize sample
 
@@ -30,17 +32,34 @@ struct Batching {
   }
 };
 
-// Derives caps where the job gives none (argument search of OmniBal, its anchor) and packs a sample
-// by ISF.
+// The rule by which caps that the job does not give are derived.
+CapsRule CapsRuleOf(const Job& job);
+
+// Whether a cap is left to derive: one that matters and that the job does not give.
+bool DerivesCaps(const Job& job);
+
+// Packs a sample under the caps. `reason`: why they are what they are, if they are derived.
+Batching MakeBatching(const Job& job, const Caps& caps, std::string reason);
+
+// Under the job's caps, or those whose packs come out level (CapsRule::Balanced).
 Batching MakeBatching(const Job& job);
 
-// DistRatio of each quantity: packs dealt in their order to steps of `data` ranks x
-// `micro_batches`; mean over whole steps of sum_r(X_max - X_r) / (X_max N). Fewer packs than one
-// step: the packs are gone through again.
+// Why CapsRule::Balanced took these caps, for a person.
+std::string BalanceReason(const CapsChoice& choice);
+
+// Packs in the order in which Deal hands them out, whole steps of `data` ranks x `micro_batches`.
+// Fewer packs than one step: they are gone through again.
+std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches);
+
+// DistRatio of each quantity: packs in their order as steps of `data` ranks x `micro_batches`; mean
+// over whole steps of sum_r(X_max - X_r) / (X_max N). Fewer packs than one step: the packs are gone
+// through again.
 struct DistRatios {
   double units = 0, tokens = 0, attention = 0;
+  double idle = 0;  // of the time by PackTimes: sum over steps of (max - mean) over the sum of max
 };
-DistRatios DealAtRandom(const std::vector<PackShape>& packs, int64_t data, int64_t micro_batches);
+DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& times, int64_t data,
+                        int64_t micro_batches);
 
 }  // namespace evenkeel::planner
 

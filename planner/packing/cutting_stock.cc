@@ -49,7 +49,8 @@ class Knapsack {
     value_[0] = 0;
     for (size_t g = 0; g < prices.size(); ++g) {
       const StockGroup& group = problem_.groups[g];
-      if (prices[g] <= 0) continue;
+      // What is worth nothing may still bring a pack to a cell of less extra cost.
+      if (prices[g] < 0 || (prices[g] == 0 && !problem_.extra_cost)) continue;
       const size_t step = StepOf(group);
       for (int64_t u = group.units; u <= problem_.unit_cells; ++u) {
         const size_t row = static_cast<size_t>(u) * width_;

@@ -76,6 +76,9 @@ Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSampl
   std::vector<GroupMembers> dealt = DealToShards(sorted, groups, patterns, shards);
   Packing packing;
   packing.members.reserve(lengths.size());
+  size_t packs = 1;
+  for (const PackPattern& p : patterns) packs += static_cast<size_t>(p.times);
+  packing.offsets.reserve(packs);
   std::vector<uint32_t> rest;
   Leveler leveler(lengths, caps);
   std::vector<PackPattern> part = patterns;

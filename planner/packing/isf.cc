@@ -1,70 +1,62 @@
 #include "planner/packing/isf.h"
 
+#include <algorithm>
 #include <numeric>
-#include <utility>
+#include <vector>
 
 #include "planner/base/random.h"
 
 namespace evenkeel::planner {
 namespace {
 
-using Pack = std::vector<int32_t>;
-
-struct OpenPack {
-  Pack members;
-  int64_t units = 0;
-  int64_t tokens = 0;
-
-  bool Fits(const SampleLength& s, const IsfRule& rule) const {
-    return units + s.units <= rule.unit_cap && tokens + s.tokens <= rule.token_cap;
+// One scan over `left`: packs that are to be kept go to `packing`, the samples of all others to the
+// front of `left`, in their order.
+template <typename Keep>
+void Scan(const Lengths& lengths, const Caps& caps, Keep keep, std::vector<uint32_t>& left,
+          Packing& packing) {
+  size_t begin = 0, returned = 0;
+  int64_t units = 0, tokens = 0;
+  const auto close = [&](size_t end) {
+    const auto from = left.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto to = left.begin() + static_cast<std::ptrdiff_t>(end);
+    if (keep(units, tokens)) {
+      packing.members.insert(packing.members.end(), from, to);
+      packing.ClosePack();
+    } else {
+      std::copy(from, to, left.begin() + static_cast<std::ptrdiff_t>(returned));
+      returned += end - begin;
+    }
+    begin = end;
+    units = tokens = 0;
+  };
+  for (size_t i = 0; i < left.size(); ++i) {
+    const int64_t u = lengths.units[left[i]], t = lengths.tokens[left[i]];
+    if (!caps.Hold(units + u, tokens + t)) close(i);
+    units += u;
+    tokens += t;
   }
-  void Take(int32_t index, const SampleLength& s) {
-    members.push_back(index);
-    units += s.units;
-    tokens += s.tokens;
-  }
-  bool Full(const IsfRule& rule) const {
-    return (rule.keep_units > 0 && units >= rule.keep_units) || tokens >= rule.keep_tokens;
-  }
-};
-
-// One scan over `order`: closed packs go to `close`.
-template <typename Close>
-void Scan(const std::vector<SampleLength>& samples, const Pack& order, const IsfRule& rule,
-          Close close) {
-  OpenPack open;
-  for (const int32_t index : order) {
-    const SampleLength& sample = samples[static_cast<size_t>(index)];
-    if (!open.members.empty() && !open.Fits(sample, rule)) close(std::exchange(open, OpenPack{}));
-    open.Take(index, sample);
-  }
-  if (!open.members.empty()) close(std::move(open));
+  close(left.size());
+  left.resize(returned);
 }
 
 }  // namespace
 
-std::vector<Pack> PackByIsf(const std::vector<SampleLength>& samples, const IsfRule& rule) {
-  std::vector<Pack> packs;
-  Pack left;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const bool oversize = samples[i].units > rule.unit_cap || samples[i].tokens > rule.token_cap;
-    (oversize ? packs.emplace_back() : left).push_back(static_cast<int32_t>(i));
-  }
+Packing PackByIsf(const Lengths& lengths, const Caps& caps, const IsfRule& rule) {
+  Packing packing;
+  packing.members.reserve(lengths.size());
+  std::vector<uint32_t> left(lengths.size());
+  std::iota(left.begin(), left.end(), 0u);
+  const auto full = [&](int64_t units, int64_t tokens) {
+    return (rule.keep_units > 0 && units >= rule.keep_units) || tokens >= rule.keep_tokens;
+  };
   Random random(rule.seed);
   for (int64_t t = 0; t < rule.iterations && !left.empty(); ++t) {
     random.Shuffle(left);
-    Pack returned;
-    Scan(samples, left, rule, [&](OpenPack pack) {
-      if (pack.Full(rule)) {
-        packs.push_back(std::move(pack.members));
-      } else {
-        returned.insert(returned.end(), pack.members.begin(), pack.members.end());
-      }
-    });
-    left = std::move(returned);
+    Scan(lengths, caps, full, left, packing);
   }
-  Scan(samples, left, rule, [&](OpenPack pack) { packs.push_back(std::move(pack.members)); });
-  return packs;
+  Scan(
+      lengths, caps, [](int64_t, int64_t) { return true; }, left, packing);
+  return packing;
 }
 
 }  // namespace evenkeel::planner

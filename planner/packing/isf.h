@@ -4,27 +4,22 @@
 #define EVENKEEL_PLANNER_PACKING_ISF_H_
 
 #include <cstdint>
-#include <vector>
 
-#include "planner/packing/sample.h"
+#include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
 
 struct IsfRule {
-  int64_t unit_cap = 0;   // Qv
-  int64_t token_cap = 0;  // Qt
-  int64_t keep_units =
-      0;  // Qv': keep a pack with at least so many units (0: never for its units) ...
+  // Qv': keep a pack with at least so many units (0: never for its units) ...
+  int64_t keep_units = 0;
   int64_t keep_tokens = 0;  // Qt': ... or at least so many tokens
   int64_t iterations = 10;  // T
   uint64_t seed = 0;
 };
 
-// Packs of indices into `samples`. Every sample is in exactly one pack: unlike the released code, a
-// sample that alone breaks a cap is not dropped but gets a pack of its own. Order of packs: as they
-// were closed. Cost O(T (N + M)) for N samples and M packs.
-std::vector<std::vector<int32_t>> PackByIsf(const std::vector<SampleLength>& samples,
-                                            const IsfRule& rule);
+// Every sample must fit the caps alone (Pack in packer.h sees to that). Order of packs: as they
+// were kept, the leftovers last. Cost O(T (N + M)) for N samples and M packs.
+Packing PackByIsf(const Lengths& lengths, const Caps& caps, const IsfRule& rule);
 
 }  // namespace evenkeel::planner
 

@@ -11,7 +11,7 @@ int64_t SampleCount(const Dataset& dataset) {
   return total;
 }
 
-std::vector<SampleLength> DrawSamples(const Dataset& dataset, int64_t at_most) {
+DrawnSamples DrawSamples(const Dataset& dataset, int64_t at_most) {
   const int64_t total = SampleCount(dataset);
   const int64_t draws = std::min(total, at_most);
   const size_t bins = dataset.bins.size();
@@ -35,11 +35,13 @@ std::vector<SampleLength> DrawSamples(const Dataset& dataset, int64_t at_most) {
     ++counts[i];
     ++drawn;
   }
-  std::vector<SampleLength> samples;
-  samples.reserve(static_cast<size_t>(draws));
+  DrawnSamples samples;
   for (size_t i = 0; i < bins; ++i) {
-    samples.insert(samples.end(), static_cast<size_t>(counts[i]),
-                   {dataset.bins[i].units, dataset.bins[i].llm_tokens});
+    const LengthBin& bin = dataset.bins[i];
+    samples.units.insert(samples.units.end(), static_cast<size_t>(counts[i]),
+                         static_cast<int32_t>(bin.units));
+    samples.tokens.insert(samples.tokens.end(), static_cast<size_t>(counts[i]),
+                          static_cast<int32_t>(bin.llm_tokens));
   }
   return samples;
 }

@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "planner/job.h"
+#include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
 
-struct SampleLength {
-  int64_t units = 0;
-  int64_t tokens = 0;
+// Lengths that are owned.
+struct DrawnSamples {
+  std::vector<int32_t> units, tokens;
+  Lengths lengths() const { return {units, tokens}; }
 };
 
 int64_t SampleCount(const Dataset& dataset);
@@ -19,7 +21,7 @@ int64_t SampleCount(const Dataset& dataset);
 // Stratified: bin i gives its share of `at_most` draws, whole parts first and the rest by largest
 // remainder (ties to the earlier bin). All samples where there are no more than `at_most`. In bin
 // order, not shuffled.
-std::vector<SampleLength> DrawSamples(const Dataset& dataset, int64_t at_most);
+DrawnSamples DrawSamples(const Dataset& dataset, int64_t at_most);
 
 }  // namespace evenkeel::planner
 

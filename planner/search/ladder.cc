@@ -52,7 +52,8 @@ struct Rungs {
   LadderRung Make(const char* name, const LayerProfile& profile, const Candidate& c,
                   const std::vector<PackShape>& packs, double micro_batch_count,
                   double pad_ratio) const {
-    const DistRatios dist = DealAtRandom(packs, c.parallelism.data, c.micro_batches);
+    const DistRatios dist =
+        DistRatiosOf(packs, batching.rule.pack_times, c.parallelism.data, c.micro_batches);
     return {.name = name,
             .fits = Fits(job, profile, c),
             .gpu_days = GpuDays(job, c.step.total_ns(), micro_batch_count, c),
@@ -101,8 +102,10 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, con
   const LayerProfile profile =
       BuildLayerProfile(job, plan.parallelism, batching.mean, batching.largest);
   const double packs = rungs.PackedMicroBatches();
-  const Candidate unbalanced = rungs.Unbalanced(profile, batching.packs);
-  ladder.push_back(rungs.Make("+ data balance", profile, unbalanced, batching.packs, packs, 0));
+  const std::vector<PackShape> dealt =
+      DealtPacks(batching, plan.parallelism.data, plan.micro_batches);
+  const Candidate unbalanced = rungs.Unbalanced(profile, dealt);
+  ladder.push_back(rungs.Make("+ data balance", profile, unbalanced, dealt, packs, 0));
   if (stopped()) return ladder;
 
   // The best partition if all is recomputed, memory aside where even that does not fit.
@@ -114,16 +117,15 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, con
   if (found.stopped) return ladder;
   const std::vector<int64_t>& boundaries = found.best ? found.best->boundaries : plan.boundaries;
   Candidate balanced = Evaluate(recompute_all, profile, plan.parallelism, plan.micro_batches,
-                                boundaries, RecomputeAll(profile, boundaries), batching.packs);
+                                boundaries, RecomputeAll(profile, boundaries), dealt);
   if (found.best) {
     RefineByMeanPacks(table, balanced, stop);
-    balanced.step =
-        SimulateStep(job, plan.parallelism, balanced.stages, plan.micro_batches, batching.packs);
+    balanced.step = SimulateStep(job, plan.parallelism, balanced.stages, plan.micro_batches, dealt);
   }
   const bool better = balanced.step.total_ns() < unbalanced.step.total_ns();
-  ladder.push_back(rungs.Make("+ model balance", profile, better ? balanced : unbalanced,
-                              batching.packs, packs, 0));
-  ladder.push_back(rungs.Make("+ memory balance", profile, plan, batching.packs, packs, 0));
+  ladder.push_back(
+      rungs.Make("+ model balance", profile, better ? balanced : unbalanced, dealt, packs, 0));
+  ladder.push_back(rungs.Make("+ memory balance", profile, plan, dealt, packs, 0));
   return ladder;
 }
 

@@ -255,24 +255,25 @@ class Searcher {
       starts.push_back(starts[i]);
       RefineByMeanPacks(segments, starts.back(), stop_);
     }
+    const std::vector<PackShape> packs = DealtPacks(batching_, c.parallelism.data, c.micro_batches);
     int64_t best = 0;
     for (const Candidate& start : starts) {
       const int64_t step = SimulateStep(job_, start.parallelism, start.stages, start.micro_batches,
-                                        batching_.packs, kEventsPerStart)
+                                        packs, kEventsPerStart)
                                .total_ns();
       if (best != 0 && step >= best) continue;
       best = step;
       c = start;
     }
-    c.step = SimulateStep(job_, c.parallelism, c.stages, c.micro_batches, batching_.packs);
+    c.step = SimulateStep(job_, c.parallelism, c.stages, c.micro_batches, packs);
     ScaleStep(c);
   }
 
   void RefineWinner(Candidate& c) {
     const LayerProfile profile =
         BuildLayerProfile(job_, c.parallelism, batching_.mean, batching_.largest);
-    RefineByRealPacks(Segments(job_, profile, c.parallelism, c.micro_batches), batching_.packs, c,
-                      stop_);
+    RefineByRealPacks(Segments(job_, profile, c.parallelism, c.micro_batches),
+                      DealtPacks(batching_, c.parallelism.data, c.micro_batches), c, stop_);
     ScaleStep(c);
     Stopped();
   }

@@ -10,6 +10,7 @@
 #include "planner/catalog/specs.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
+#include "server/convert/fingerprint.h"
 #include "server/convert/histogram_from_proto.h"
 
 namespace evenkeel::server {
@@ -68,14 +69,39 @@ void AppendParts(const v1::Dataset& from, const FieldPath& path, ViolationSink& 
 }
 
 void CheckChoice(const v1::Dataset& from, const FieldPath& path, ViolationSink& sink) {
-  const FieldPath ref = path.Child("dataset_ref");
-  if (!from.dataset_ref().empty()) {
-    sink.Add(ref, std::string(kNotYet) + "uploaded datasets; give histogram or parts");
-  } else if (from.has_histogram() && !from.parts().empty()) {
-    sink.Add(path, "must have either histogram or parts, not both");
-  } else if (!from.has_histogram() && from.parts().empty()) {
-    sink.Add(path, "must have histogram or parts, or be unset for the built-in default");
+  const int given = (from.has_histogram() ? 1 : 0) + (from.parts().empty() ? 0 : 1) +
+                    (from.dataset_ref().empty() ? 0 : 1);
+  if (given > 1) {
+    sink.Add(path, "must have either histogram, parts or dataset_ref, not several of them");
+  } else if (given == 0) {
+    sink.Add(path,
+             "must have histogram, parts or dataset_ref, or be unset for the built-in default");
   }
+}
+
+void AppendStored(const std::string& ref, const FieldPath& path, ViolationSink& sink,
+                  const planner::ModelSpec* model, const DatasetSource& datasets,
+                  std::vector<planner::LengthBin>* bins) {
+  if (!IsDatasetRef(ref)) {
+    sink.Add(
+        path,
+        "must be \"ds-\" and 32 lower-case hexadecimal digits, as PackDataset returns it, but is " +
+            Quoted(ref));
+    return;
+  }
+  if (!datasets) {
+    sink.Add(path, "needs a server that keeps datasets; give histogram or parts");
+    return;
+  }
+  const auto bytes = datasets(ref);
+  v1::Histogram histogram;
+  if (bytes == nullptr || !histogram.ParseFromString(*bytes)) {
+    sink.Add(path, "unknown: " + ref +
+                       " was never uploaded to this server, or has been evicted since; upload it "
+                       "again by PackDataset with keep_histogram, or give histogram");
+    return;
+  }
+  AppendHistogram(histogram, path, sink, model, bins);
 }
 
 int64_t CountSamples(const planner::Dataset& dataset) {
@@ -87,7 +113,8 @@ int64_t CountSamples(const planner::Dataset& dataset) {
 }  // namespace
 
 void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
-                      const planner::ModelSpec* model, planner::Job* job) {
+                      const planner::ModelSpec* model, const DatasetSource& datasets,
+                      planner::Job* job) {
   if (!from.has_dataset()) {
     if (model != nullptr) AssumeDefault(job);
     return;
@@ -100,6 +127,10 @@ void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
     AppendHistogram(dataset.histogram(), dataset_path.Child("histogram"), sink, model, bins);
   }
   AppendParts(dataset, dataset_path, sink, model, bins);
+  if (!dataset.dataset_ref().empty()) {
+    AppendStored(dataset.dataset_ref(), dataset_path.Child("dataset_ref"), sink, model, datasets,
+                 bins);
+  }
   CheckChoice(dataset, dataset_path, sink);
   if (sink.count() != before) return;
 

@@ -3,6 +3,7 @@
 #define EVENKEEL_SERVER_CONVERT_DATASET_FROM_PROTO_H_
 
 #include "planner/job.h"
+#include "server/convert/dataset_source.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
@@ -13,9 +14,10 @@ namespace evenkeel::server {
 
 // Fills job->dataset, with the built-in default where the request has none, and says so in
 // job->figures. `path` is that of the job. `model`: what the data must suit; nullptr after
-// violations in the model, then only the form is checked.
+// violations in the model, then only the form is checked. `datasets` as in JobFromProto.
 void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
-                      const planner::ModelSpec* model, planner::Job* job);
+                      const planner::ModelSpec* model, const DatasetSource& datasets,
+                      planner::Job* job);
 
 }  // namespace evenkeel::server
 

@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,10 @@ namespace evenkeel::server {
 namespace {
 
 // Change it whenever the layout below changes.
-constexpr std::string_view kLayout = "evenkeel-job-2";
+constexpr std::string_view kLayout = "evenkeel-job-3";
+constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
+constexpr std::string_view kDatasetPrefix = "ds-";
+constexpr size_t kDigestBytes = 16;
 
 // Writes a job field by field. Each struct is taken apart by name, so that a field added to it does
 // not compile until it is written; tags count the fields of a struct from 1.
@@ -123,9 +127,9 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::Training& training) {
     const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, distributed_gradients_fp32,
-                 epochs, seed, isf_iterations] = training;
+                 epochs, seed, isf_iterations, packer, order_window] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, distributed_gradients_fp32,
-           epochs, seed, isf_iterations);
+           epochs, seed, isf_iterations, packer, order_window);
   }
 
   void Put(int /*tag*/, const planner::DegreeRange& range) {
@@ -165,6 +169,21 @@ const EVP_MD* Sha256() {
   return digest;
 }
 
+// The first half of the SHA-256, in hexadecimal digits.
+std::string Digest(const std::string& bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, Sha256(), nullptr) != 1) {
+    throw std::runtime_error("OpenSSL offers no SHA-256");  // a broken installation
+  }
+  std::string text;
+  for (size_t i = 0; i < kDigestBytes; ++i) {
+    text += kDigits[digest[i] >> 4];
+    text += kDigits[digest[i] & 0xf];
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string CanonicalBytes(const planner::Job& job) {
@@ -177,20 +196,21 @@ std::string CanonicalBytes(const planner::Job& job) {
   return out.bytes();
 }
 
-std::string PlanId(const planner::Job& job) {
-  constexpr size_t kBytes = 16;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  const std::string bytes = CanonicalBytes(job);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, Sha256(), nullptr) != 1) {
-    throw std::runtime_error("OpenSSL offers no SHA-256");  // a broken installation
-  }
-  std::string id = "plan-";
-  for (size_t i = 0; i < kBytes; ++i) {
-    id += kDigits[digest[i] >> 4];
-    id += kDigits[digest[i] & 0xf];
-  }
-  return id;
+std::string PlanId(const planner::Job& job) { return "plan-" + Digest(CanonicalBytes(job)); }
+
+std::string DatasetRef(const std::vector<planner::LengthBin>& bins) {
+  CanonicalWriter out;
+  out.Reserve(64 + 12 * bins.size());
+  out.Text(1, kDatasetLayout);
+  JobWriter(out).Put(2, bins);
+  return std::string(kDatasetPrefix) + Digest(out.bytes());
+}
+
+bool IsDatasetRef(std::string_view text) {
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return text.size() == kDatasetPrefix.size() + 2 * kDigestBytes &&
+         text.starts_with(kDatasetPrefix) &&
+         std::all_of(text.begin() + kDatasetPrefix.size(), text.end(), is_digit);
 }
 
 }  // namespace evenkeel::server

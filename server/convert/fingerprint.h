@@ -1,8 +1,10 @@
-// The identity of a plan.
+// The identity of a plan, and of a dataset.
 #ifndef EVENKEEL_SERVER_CONVERT_FINGERPRINT_H_
 #define EVENKEEL_SERVER_CONVERT_FINGERPRINT_H_
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "planner/job.h"
 
@@ -16,6 +18,10 @@ std::string PlanId(const planner::Job& job);
 // What PlanId digests. Versioned, self-delimiting, independent of how protobuf serialises. For
 // tests.
 std::string CanonicalBytes(const planner::Job& job);
+
+// "ds-" and 32 hexadecimal digits: likewise over the bins, which are distinct and ascending.
+std::string DatasetRef(const std::vector<planner::LengthBin>& bins);
+bool IsDatasetRef(std::string_view text);  // whether it has that form
 
 }  // namespace evenkeel::server
 

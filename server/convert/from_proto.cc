@@ -32,7 +32,7 @@ void CheckLaunchFrameworks(const v1::Job& job, const FieldPath& path, ViolationS
 }
 
 void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
-                planner::Job* job) {
+                const DatasetSource& datasets, planner::Job* job) {
   const FieldPath model_path = path.Child("model");
   bool model_valid = false;
   if (from.has_model()) {
@@ -41,7 +41,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
     sink.Add(model_path, "required: a catalogue name (ListModels), or language_model in full");
   }
   const planner::ModelSpec* model = model_valid ? &job->model : nullptr;
-  DatasetFromProto(from, path, sink, model, job);
+  DatasetFromProto(from, path, sink, model, datasets, job);
   const bool cluster_valid = ClusterFromProto(from.cluster(), path.Child("cluster"), sink, job);
   TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
@@ -79,14 +79,15 @@ void CheckSize(const planner::Job& job, const FieldPath& path, ViolationSink& si
 
 }  // namespace
 
-std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job) {
+std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job,
+                                    const DatasetSource& datasets) {
   const int64_t asked = request.max_violations();
   const bool asked_well = asked > 0 && asked <= kMaxViolations.max;
   ViolationSink sink(asked_well ? asked : kDefaultMaxViolations);
   *job = planner::Job();
   const FieldPath path("job");
   if (request.has_job()) {
-    ConvertJob(request.job(), path, sink, job);
+    ConvertJob(request.job(), path, sink, datasets, job);
   } else {
     sink.Add(path, "required: the job to plan, with at least model and cluster");
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/job.h"
+#include "server/convert/dataset_source.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
@@ -20,7 +21,10 @@ namespace evenkeel::server {
 // The job is normalised: requests that mean the same give the same job. Names are the catalogue's,
 // defaults are filled in, bins are merged and sorted. Only `figures` tell a value that was given
 // from an equal one that was assumed.
-std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job);
+// A dataset_ref is resolved by `datasets`, and the job is that of the same histogram given inline;
+// a reference that it does not know is a violation. Empty: there are no datasets.
+std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job,
+                                    const DatasetSource& datasets = {});
 
 }  // namespace evenkeel::server
 

@@ -4,6 +4,7 @@
 
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/plan.h"
+#include "server/convert/packing_rule.h"
 #include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
@@ -40,8 +41,8 @@ void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
   out->set_token_cap(rule.token_cap);
   out->set_keep_units(rule.keep_units);
   out->set_keep_tokens(rule.keep_tokens);
-  out->set_packer("isf");
-  out->set_order_policy("random");
+  out->set_packer(PackerToProto(rule.packer));
+  out->set_order_window(rule.order_window);
   out->set_iterations(Count(rule.iterations));
   out->set_seed(static_cast<int64_t>(rule.seed));
   out->set_caps_derived(rule.caps_derived);
@@ -55,6 +56,11 @@ void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
   out->set_dist_ratio_units(rule.dist_ratio_units);
   out->set_dist_ratio_tokens(rule.dist_ratio_tokens);
   out->set_dist_ratio_attention(rule.dist_ratio_attention);
+  out->set_oversize_policy(OversizeToProto(rule.oversize));
+  TimesToProto(rule.pack_times, out->mutable_pack_times());
+  out->set_pack_count_lower_bound(rule.pack_lower_bound);
+  out->set_idle_ratio(rule.idle_ratio);
+  out->set_caps_reason(rule.caps_reason);
 }
 
 void Fill(const planner::Prediction& prediction, v1::Predictions* out) {

@@ -176,6 +176,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
     rule->clear_dist_ratio_units();
     rule->clear_dist_ratio_tokens();
     rule->clear_dist_ratio_attention();
+    rule->clear_idle_ratio();
     FillMisfit(plan.misfit, out->mutable_misfit());
     return;
   }

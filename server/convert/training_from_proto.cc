@@ -6,6 +6,7 @@
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
+#include "server/convert/packing_rule.h"
 
 namespace evenkeel::server {
 namespace {
@@ -117,6 +118,9 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   training.isf_iterations = CheckIntOr(sink, path.Child("isf_iterations"), from.isf_iterations(),
                                        kIsfIterations, kDefaultIsfIterations);
   CheckNotYet(from, path, sink);
+  training.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
+  training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
+                                     kOrderWindows, kDefaultOrderWindow);
   AddFigures(from, training, job);
 }
 

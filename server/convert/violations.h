@@ -18,7 +18,7 @@ struct Violation {
 // parent, which must outlive it, and to its name, which is a literal.
 class FieldPath {
  public:
-  explicit FieldPath(std::string_view root) : name_(root) {}
+  explicit FieldPath(std::string_view root, int64_t index = -1) : name_(root), index_(index) {}
   FieldPath(const FieldPath& parent, std::string_view name, int64_t index = -1)
       : parent_(&parent), name_(name), index_(index) {}
 

@@ -2,12 +2,15 @@
 #ifndef EVENKEEL_SERVER_CORE_PLAN_OBSERVER_H_
 #define EVENKEEL_SERVER_CORE_PLAN_OBSERVER_H_
 
+#include <cstdint>
+
 #include "planner/make_plan.h"
 
 namespace evenkeel::server {
 
 enum class PlanEnding { kFits, kMisfit, kStopped, kDefect };
-enum class ShedReason { kQueueFull, kShuttingDown };
+enum class ShedReason { kQueueFull, kShuttingDown, kPackStreams, kPackMemory };
+enum class PackEnding { kPacked, kStopped, kDefect };
 
 // Calls come from any thread, some of them under the core's lock: be quick, and do not call back.
 class PlanObserver {
@@ -18,6 +21,7 @@ class PlanObserver {
   virtual void OnComputed(PlanEnding /*ending*/) {}
   virtual void OnShed(ShedReason /*reason*/) {}
   virtual void OnJoined() {}  // a request shares a computation under way
+  virtual void OnPacked(PackEnding /*ending*/, int64_t /*samples*/, double /*seconds*/) {}
 };
 
 }  // namespace evenkeel::server

@@ -28,7 +28,11 @@ constexpr const char* kCodeNames[Metrics::kCodes] = {
     "DataLoss", "Unauthenticated"};
 
 constexpr const char* kEndingNames[] = {"fits", "misfit", "stopped", "defect"};
-constexpr const char* kShedNames[] = {"queue_full", "shutting_down"};
+constexpr const char* kShedNames[] = {"queue_full", "shutting_down", "pack_streams", "pack_memory"};
+constexpr const char* kPackEndingNames[] = {"packed", "stopped", "defect"};
+// From a few thousand samples to the largest uploads.
+const Histogram::BucketBoundaries kPackSecondsBuckets = {0.001, 0.005, 0.025, 0.1, 0.5,
+                                                         1,     5,     25,    100};
 
 prometheus::Family<Counter>& AddCounter(prometheus::Registry& registry, const char* name,
                                         const char* help) {
@@ -50,6 +54,8 @@ void Append(std::vector<prometheus::MetricFamily> more,
 
 // References to children: looking them up by label costs half a microsecond each time.
 struct Metrics::MethodMetrics {
+  bool is_unary() const { return labels.type == "unary"; }
+
   MethodLabels labels;
   Counter* started;
   Counter* received;
@@ -93,6 +99,17 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
   if (sources.inflight) {
     add_gauge("evenkeel_inflight", "Calls being handled.", sources.inflight());
   }
+  if (sources.packing) {
+    const PackGauges packing = sources.packing();
+    add_gauge("evenkeel_pack_streams", "PackDataset calls that hold a place.", packing.streams);
+    add_gauge("evenkeel_pack_reserved_bytes", "Memory set aside for them.", packing.reserved_bytes);
+    add_gauge("evenkeel_dataset_bytes", "Memory that the kept datasets take.",
+              packing.datasets.bytes);
+    add_gauge("evenkeel_dataset_entries", "Datasets kept.", packing.datasets.entries);
+    families.push_back(SingleMetric("evenkeel_dataset_evictions_total",
+                                    "Datasets that gave way to newer ones.", MetricType::Counter,
+                                    {}, static_cast<double>(packing.datasets.evictions)));
+  }
   return families;
 }
 
@@ -100,6 +117,7 @@ Metrics::Metrics(const BuildLabels& build, const std::vector<MethodLabels>& meth
     : state_(std::make_unique<StateCollector>()) {
   AddMethods(methods);
   AddPlanning();
+  AddPacking();
   prometheus::BuildGauge()
       .Name("evenkeel_build_info")
       .Help("Always 1; the labels say what runs.")
@@ -154,10 +172,27 @@ void Metrics::AddPlanning() {
                  .Add({});
 }
 
+void Metrics::AddPacking() {
+  auto& packings = AddCounter(registry_, "evenkeel_packings_total", "Packings that ended.");
+  for (size_t i = 0; i < packings_.size(); ++i) {
+    packings_[i] = &packings.Add({{"outcome", kPackEndingNames[i]}});
+  }
+  packed_samples_ = &AddCounter(registry_, "evenkeel_packed_samples_total",
+                                "Samples of packings that ended well.")
+                         .Add({});
+  pack_seconds_ =
+      &AddHistogram(registry_, "evenkeel_pack_seconds", "Time that packings took on their worker.")
+           .Add({}, kPackSecondsBuckets);
+}
+
 void Metrics::OnStarted(size_t method) {
   methods_[method]->started->Increment();
-  methods_[method]->received->Increment();
+  if (methods_[method]->is_unary()) methods_[method]->received->Increment();
 }
+
+void Metrics::OnReceived(size_t method) { methods_[method]->received->Increment(); }
+
+void Metrics::OnSent(size_t method) { methods_[method]->sent->Increment(); }
 
 void Metrics::OnHandled(size_t method, int code, double seconds) {
   MethodMetrics& metrics = *methods_[method];
@@ -171,7 +206,7 @@ void Metrics::OnHandled(size_t method, int code, double seconds) {
     metrics.handled[known].store(handled, std::memory_order_release);
   }
   handled->Increment();
-  if (code == 0) metrics.sent->Increment();
+  if (code == 0 && metrics.is_unary()) metrics.sent->Increment();
   metrics.seconds->Observe(seconds);
 }
 
@@ -186,6 +221,12 @@ void Metrics::OnComputed(PlanEnding ending) { endings_[static_cast<size_t>(endin
 void Metrics::OnShed(ShedReason reason) { sheds_[static_cast<size_t>(reason)]->Increment(); }
 
 void Metrics::OnJoined() { joined_->Increment(); }
+
+void Metrics::OnPacked(PackEnding ending, int64_t samples, double seconds) {
+  packings_[static_cast<size_t>(ending)]->Increment();
+  if (ending == PackEnding::kPacked) packed_samples_->Increment(static_cast<double>(samples));
+  pack_seconds_->Observe(seconds);
+}
 
 std::string Metrics::Scrape() const {
   std::vector<prometheus::MetricFamily> families = registry_.Collect();

@@ -17,6 +17,7 @@
 #include "prometheus/family.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
+#include "server/core/dataset_store.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
 
@@ -29,12 +30,20 @@ struct MethodLabels {
   std::string method;
 };
 
-// State that is read when somebody scrapes. All three must be callable until the sources are
+// PackDataset calls, and the datasets that they left behind.
+struct PackGauges {
+  int64_t streams = 0;
+  int64_t reserved_bytes = 0;
+  StoreCounters datasets;
+};
+
+// State that is read when somebody scrapes. All must be callable until the sources are
 // replaced.
 struct MetricSources {
   std::function<CacheCounters()> cache;
   std::function<size_t()> queue_depth;
   std::function<int64_t()> inflight;
+  std::function<PackGauges()> packing;
 };
 
 struct BuildLabels {
@@ -54,8 +63,11 @@ class Metrics : public PlanObserver {
   // Not while anybody scrapes.
   void SetSources(MetricSources sources);
 
-  // A call arrived with its (first) message.
+  // A call arrived, a unary one with its message.
   void OnStarted(size_t method);
+  // Messages of a stream.
+  void OnReceived(size_t method);
+  void OnSent(size_t method);
   // It ended with status `code`, 0 for OK; a unary answer is sent only then.
   void OnHandled(size_t method, int code, double seconds);
 
@@ -64,6 +76,7 @@ class Metrics : public PlanObserver {
   void OnComputed(PlanEnding ending) override;
   void OnShed(ShedReason reason) override;
   void OnJoined() override;
+  void OnPacked(PackEnding ending, int64_t samples, double seconds) override;
 
   // All metrics in Prometheus' text format.
   std::string Scrape() const;
@@ -74,6 +87,7 @@ class Metrics : public PlanObserver {
 
   void AddMethods(const std::vector<MethodLabels>& methods);
   void AddPlanning();
+  void AddPacking();
 
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* handled_family_;
@@ -81,8 +95,11 @@ class Metrics : public PlanObserver {
   prometheus::Histogram* queue_wait_;
   std::array<prometheus::Histogram*, planner::kPhases> phases_;
   std::array<prometheus::Counter*, 4> endings_;
-  std::array<prometheus::Counter*, 2> sheds_;
+  std::array<prometheus::Counter*, 4> sheds_;
   prometheus::Counter* joined_;
+  std::array<prometheus::Counter*, 3> packings_;
+  prometheus::Counter* packed_samples_;
+  prometheus::Histogram* pack_seconds_;
   std::unique_ptr<StateCollector> state_;
 };
 

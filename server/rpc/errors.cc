@@ -10,9 +10,10 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr ErrorReason kReasons[] = {kMalformedRequest, kInvalidRequest, kPlanNotFound,
-                                    kQueueFull,        kShuttingDown,   kDeadlineExceeded,
-                                    kCancelled,        kNotImplemented, kPlannerDefect};
+constexpr ErrorReason kReasons[] = {
+    kMalformedRequest, kInvalidRequest, kPlanNotFound,  kDatasetNotFound, kQueueFull,
+    kPackingBusy,      kUploadTooLarge, kStreamStalled, kShuttingDown,    kDeadlineExceeded,
+    kCancelled,        kNotImplemented, kPlannerDefect};
 
 using Metadata = std::pair<const char*, std::string>;
 
@@ -39,6 +40,14 @@ grpc::Status MakeStatus(const ErrorReason& reason, std::string message,
   status.add_details()->PackFrom(info);
   if (detail != nullptr) status.add_details()->PackFrom(*detail);
   return grpc::Status(reason.code, message, status.SerializeAsString());
+}
+
+google::rpc::RetryInfo RetryAfter(double seconds) {
+  google::rpc::RetryInfo retry;
+  const double whole = std::floor(seconds);
+  retry.mutable_retry_delay()->set_seconds(static_cast<int64_t>(whole));
+  retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>((seconds - whole) * 1e9));
+  return retry;
 }
 
 // As many violations as fit.
@@ -94,13 +103,51 @@ grpc::Status PlanNotFound(std::string_view plan_id) {
                     {{"plan_id", id}}, &resource);
 }
 
+grpc::Status DatasetNotFound(std::string_view dataset_ref) {
+  google::rpc::ResourceInfo resource;
+  const std::string ref(dataset_ref);
+  resource.set_resource_type("evenkeel.v1.Dataset");
+  resource.set_resource_name(ref);
+  resource.set_description(
+      "never uploaded to this server, or evicted since: call PackDataset with keep_histogram "
+      "again");
+  return MakeStatus(kDatasetNotFound,
+                    "job.dataset.dataset_ref: no dataset " + ref +
+                        " here; upload it by PackDataset with keep_histogram, or give histogram",
+                    {{"dataset_ref", ref}, {"field", "job.dataset.dataset_ref"}}, &resource);
+}
+
 grpc::Status QueueFull(double retry_after_seconds) {
-  google::rpc::RetryInfo retry;
-  const double whole = std::floor(retry_after_seconds);
-  retry.mutable_retry_delay()->set_seconds(static_cast<int64_t>(whole));
-  retry.mutable_retry_delay()->set_nanos(static_cast<int32_t>((retry_after_seconds - whole) * 1e9));
+  const google::rpc::RetryInfo retry = RetryAfter(retry_after_seconds);
   return MakeStatus(kQueueFull, "the planning queue is full; try again after the retry delay", {},
                     &retry);
+}
+
+grpc::Status PackingBusy(std::string_view limit) {
+  constexpr double kRetrySeconds = 1;
+  const google::rpc::RetryInfo retry = RetryAfter(kRetrySeconds);
+  const std::string name(limit);
+  return MakeStatus(kPackingBusy,
+                    "the " + name +
+                        " of all PackDataset calls together are at their limit; try again after "
+                        "the retry delay",
+                    {{"limit", name}}, &retry);
+}
+
+grpc::Status UploadTooLarge(const UploadLimit& limit) {
+  const std::string value = std::to_string(limit.value);
+  return MakeStatus(kUploadTooLarge,
+                    "the upload is larger than this server takes: " + limit.option + " is " +
+                        value + " " + limit.unit + "; pack it in parts, or locally by evenkeelctl",
+                    {{"limit", limit.option}, {"value", value}});
+}
+
+grpc::Status StreamStalled(double idle_timeout_seconds) {
+  return MakeStatus(kStreamStalled,
+                    "the caller neither sent nor took a message for " +
+                        std::to_string(static_cast<int64_t>(std::ceil(idle_timeout_seconds))) +
+                        " s",
+                    {});
 }
 
 grpc::Status ShuttingDown() {
@@ -108,7 +155,7 @@ grpc::Status ShuttingDown() {
 }
 
 grpc::Status DeadlineExceeded() {
-  return MakeStatus(kDeadlineExceeded, "the deadline passed before the plan was ready", {});
+  return MakeStatus(kDeadlineExceeded, "the deadline passed before the answer was ready", {});
 }
 
 grpc::Status Cancelled() { return MakeStatus(kCancelled, "the caller cancelled", {}); }
@@ -121,7 +168,7 @@ grpc::Status NotImplemented(std::string_view method) {
 grpc::Status PlannerDefect(std::string_view request_id) {
   const std::string id(request_id);
   return MakeStatus(kPlannerDefect,
-                    "the planner failed on this job, which is a defect of it; please report it "
+                    "the planner failed on this request, which is a defect of it; please report it "
                     "with request id " +
                         id,
                     {{"request_id", id}});

@@ -4,6 +4,7 @@
 #ifndef EVENKEEL_SERVER_RPC_ERRORS_H_
 #define EVENKEEL_SERVER_RPC_ERRORS_H_
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,7 +27,12 @@ inline constexpr ErrorReason kMalformedRequest = {"MALFORMED_REQUEST",
 inline constexpr ErrorReason kInvalidRequest = {"INVALID_REQUEST",
                                                 grpc::StatusCode::INVALID_ARGUMENT};
 inline constexpr ErrorReason kPlanNotFound = {"PLAN_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
+inline constexpr ErrorReason kDatasetNotFound = {"DATASET_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
 inline constexpr ErrorReason kQueueFull = {"QUEUE_FULL", grpc::StatusCode::RESOURCE_EXHAUSTED};
+inline constexpr ErrorReason kPackingBusy = {"PACKING_BUSY", grpc::StatusCode::RESOURCE_EXHAUSTED};
+inline constexpr ErrorReason kUploadTooLarge = {"UPLOAD_TOO_LARGE",
+                                                grpc::StatusCode::RESOURCE_EXHAUSTED};
+inline constexpr ErrorReason kStreamStalled = {"STREAM_STALLED", grpc::StatusCode::ABORTED};
 inline constexpr ErrorReason kShuttingDown = {"SHUTTING_DOWN", grpc::StatusCode::UNAVAILABLE};
 inline constexpr ErrorReason kDeadlineExceeded = {"DEADLINE_EXCEEDED",
                                                   grpc::StatusCode::DEADLINE_EXCEEDED};
@@ -36,6 +42,13 @@ inline constexpr ErrorReason kPlannerDefect = {"PLANNER_DEFECT", grpc::StatusCod
 
 // All of the above.
 std::span<const ErrorReason> ErrorReasons();
+
+// What an upload of PackDataset exceeds.
+struct UploadLimit {
+  std::string option;  // that the operator sets
+  int64_t value = 0;
+  std::string unit;
+};
 
 // gRPC clients refuse trailing metadata over 8 KiB by default; in base64 these stay below it.
 inline constexpr size_t kMaxMessageBytes = 512;
@@ -47,7 +60,11 @@ grpc::Status InvalidRequest(const std::vector<Violation>& violations);
 
 grpc::Status MalformedRequest(std::string_view message_name);  // no such message in these bytes
 grpc::Status PlanNotFound(std::string_view plan_id);           // with ResourceInfo
+grpc::Status DatasetNotFound(std::string_view dataset_ref);    // with ResourceInfo
 grpc::Status QueueFull(double retry_after_seconds);            // with RetryInfo
+grpc::Status PackingBusy(std::string_view limit);              // "streams", "memory"; RetryInfo
+grpc::Status UploadTooLarge(const UploadLimit& limit);
+grpc::Status StreamStalled(double idle_timeout_seconds);
 grpc::Status ShuttingDown();
 grpc::Status DeadlineExceeded();
 grpc::Status Cancelled();

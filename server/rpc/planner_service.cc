@@ -67,13 +67,6 @@ grpc::ServerUnaryReactor* Refuse(RpcWorld& world, Method method,
   return Finish(context, &scope, NotImplemented(MethodName(method)));
 }
 
-class RefusedPackDataset final
-    : public grpc::ServerBidiReactor<v1::PackDatasetRequest, v1::PackDatasetResponse> {
- public:
-  explicit RefusedPackDataset(const grpc::Status& status) { Finish(status); }
-  void OnDone() override { delete this; }
-};
-
 void Summarize(const StoredPlan& plan, v1::PlanSummary* summary) {
   summary->set_plan_id(plan.plan_id);
   *summary->mutable_create_time() = ToTimestamp(plan.create_time);
@@ -101,7 +94,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   v1::PlanJobRequest message;
   planner::Job job;
   grpc::Status status = Parse(bytes, &message);
-  if (status.ok()) status = ToStatus(JobFromProto(message, &job));
+  if (status.ok()) status = MakeJob(message, &job);
   if (!status.ok()) return Finish(context, scope.get(), status);
   const std::string plan_id = PlanId(job);
   if (message.validate_only()) {
@@ -114,6 +107,19 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
                                std::move(*message.mutable_label()), response);
   call->Start(plan_id, std::move(job));
   return call;
+}
+
+// A dataset that is not here is no fault of the request, unless something else is wrong with it.
+grpc::Status PlannerServiceImpl::MakeJob(const v1::PlanJobRequest& request, planner::Job* job) {
+  bool missing = false;
+  const auto violations = JobFromProto(request, job, [&](std::string_view ref) {
+    DatasetBytes found = parts_.packing.datasets.Find(ref);
+    missing = found == nullptr;
+    return found;
+  });
+  if (missing && violations.size() == 1)
+    return DatasetNotFound(request.job().dataset().dataset_ref());
+  return ToStatus(violations);
 }
 
 // The very same bytes asked for a plan before, and the plan is still here.
@@ -210,12 +216,8 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::RecordProfile(grpc::CallbackServer
   return Refuse(parts_.world, Method::kRecordProfile, context);
 }
 
-grpc::ServerBidiReactor<v1::PackDatasetRequest, v1::PackDatasetResponse>*
-PlannerServiceImpl::PackDataset(grpc::CallbackServerContext* context) {
-  RpcScope scope(parts_.world, Method::kPackDataset, context);
-  const grpc::Status status = NotImplemented(MethodName(Method::kPackDataset));
-  scope.End(status);
-  return new RefusedPackDataset(status);
+PackDatasetStream::Reactor* PlannerServiceImpl::PackDataset(grpc::CallbackServerContext* context) {
+  return PackDatasetStream::Begin(parts_.packing, parts_.world, context);
 }
 
 }  // namespace evenkeel::server

@@ -8,17 +8,18 @@
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
+#include "server/rpc/pack_dataset_stream.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
 
 namespace evenkeel::server {
 
-// Unary methods take raw bytes: a known PlanJob needs no parsing, stored plans no serialising, and
+// Methods take raw bytes: a known PlanJob needs no parsing, stored plans no serialising, and
 // bytes that are no message get our own error (gRPC would say UNIMPLEMENTED). The order of the
 // wrappers has no meaning.
 using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
     v1::PlannerService::WithRawCallbackMethod_EvaluatePlan<
-        v1::PlannerService::WithCallbackMethod_PackDataset<
+        v1::PlannerService::WithRawCallbackMethod_PackDataset<
             v1::PlannerService::WithRawCallbackMethod_GetPlan<
                 v1::PlannerService::WithRawCallbackMethod_ListPlans<
                     v1::PlannerService::WithRawCallbackMethod_RecordProfile<
@@ -32,6 +33,7 @@ struct ServiceParts {
   PlanningCore& core;
   PlanCache& cache;
   RequestMemo& memo;
+  PackDatasetParts packing;
 };
 
 class PlannerServiceImpl final : public RawPlannerService {
@@ -44,8 +46,7 @@ class PlannerServiceImpl final : public RawPlannerService {
   grpc::ServerUnaryReactor* EvaluatePlan(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) override;
-  grpc::ServerBidiReactor<v1::PackDatasetRequest, v1::PackDatasetResponse>* PackDataset(
-      grpc::CallbackServerContext* context) override;
+  PackDatasetStream::Reactor* PackDataset(grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* GetPlan(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
                                     grpc::ByteBuffer* response) override;
@@ -64,6 +65,7 @@ class PlannerServiceImpl final : public RawPlannerService {
 
  private:
   bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request, grpc::ByteBuffer* response);
+  grpc::Status MakeJob(const v1::PlanJobRequest& request, planner::Job* job);
   grpc::Status ListPage(const v1::ListPlansRequest& request, v1::ListPlansResponse* response);
 
   const ServiceParts parts_;

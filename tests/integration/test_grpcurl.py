@@ -62,10 +62,16 @@ class GrpcurlTest(unittest.TestCase):
         self.assertIn("evenkeel.dev", done.stderr)
 
     def test_what_comes_later_is_unimplemented(self):
-        for method in ("EvaluatePlan", "RecordProfile", "PackDataset"):
+        for method in ("EvaluatePlan", "RecordProfile"):
             with self.subTest(method=method):
                 done = self.server.grpcurl(f"{harness.SERVICE}/{method}", data="{}")
                 self.assertIn("Unimplemented", done.stderr)
+
+    def test_packs_a_stream(self):
+        messages = [{"start": {"rule": {"token_cap": 10}, "data_parallel": 1}}, {"chunk": {"llm_tokens": [6, 4, 9]}}]
+        done = self.server.grpcurl(harness.SERVICE + "/PackDataset", data="".join(json.dumps(m) for m in messages))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('"packCount": "2"', done.stdout)
 
     def test_catalogue(self):
         done = self.server.grpcurl(harness.SERVICE + "/ListGpuTypes", data='{"filter": "A100"}')

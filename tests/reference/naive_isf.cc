@@ -7,36 +7,17 @@
 namespace evenkeel::planner::reference {
 namespace {
 
-using Samples = std::vector<std::pair<int64_t, int64_t>>;
-using Packs = std::vector<std::vector<int32_t>>;
-
-int64_t Units(const Samples& samples, const std::vector<int32_t>& pack) {
-  int64_t sum = 0;
-  for (const int32_t i : pack) sum += samples[static_cast<size_t>(i)].first;
-  return sum;
-}
-
-int64_t Tokens(const Samples& samples, const std::vector<int32_t>& pack) {
-  int64_t sum = 0;
-  for (const int32_t i : pack) sum += samples[static_cast<size_t>(i)].second;
-  return sum;
-}
-
-bool WithinCaps(const Samples& samples, const std::vector<int32_t>& pack,
-                const NaiveIsfRule& rule) {
-  return Units(samples, pack) <= rule.unit_cap && Tokens(samples, pack) <= rule.token_cap;
-}
-
 // "Scan once, adding to the open pack while both sums stay within the caps, else close it and open
 // a new one with that sample."
-Packs ScanOnce(const Samples& samples, const std::vector<int32_t>& order,
-               const NaiveIsfRule& rule) {
-  Packs packs;
-  for (const int32_t sample : order) {
+NaivePacks ScanOnce(const NaiveSamples& samples, const std::vector<uint32_t>& order,
+                    const NaiveIsfRule& rule) {
+  NaivePacks packs;
+  for (const uint32_t sample : order) {
     if (!packs.empty()) {
-      std::vector<int32_t> larger = packs.back();
+      std::vector<uint32_t> larger = packs.back();
       larger.push_back(sample);
-      if (WithinCaps(samples, larger, rule)) {
+      if (NaiveUnits(samples, larger) <= rule.unit_cap &&
+          NaiveTokens(samples, larger) <= rule.token_cap) {
         packs.back() = larger;
         continue;
       }
@@ -48,30 +29,23 @@ Packs ScanOnce(const Samples& samples, const std::vector<int32_t>& order,
 
 }  // namespace
 
-Packs NaiveIsf(const Samples& samples, const NaiveIsfRule& rule) {
-  Packs kept;
-  std::vector<int32_t> left;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const std::vector<int32_t> alone = {static_cast<int32_t>(i)};
-    if (WithinCaps(samples, alone, rule)) {
-      left.push_back(alone[0]);
-    } else {
-      kept.push_back(alone);
-    }
-  }
+NaivePacks NaiveIsf(const NaiveSamples& samples, const NaiveIsfRule& rule) {
+  NaivePacks kept;
+  std::vector<uint32_t> left;
+  for (uint32_t i = 0; i < samples.size(); ++i) left.push_back(i);
   Random random(rule.seed);
   for (int64_t t = 0; t < rule.iterations; ++t) {
     if (left.empty()) break;
     random.Shuffle(left);
-    for (const std::vector<int32_t>& pack : ScanOnce(samples, left, rule)) {
-      const int64_t units = Units(samples, pack), tokens = Tokens(samples, pack);
-      const bool enough_units = rule.keep_units != 0 && units >= rule.keep_units;
-      if (!enough_units && tokens < rule.keep_tokens) continue;
+    for (const std::vector<uint32_t>& pack : ScanOnce(samples, left, rule)) {
+      const bool enough_units =
+          rule.keep_units != 0 && NaiveUnits(samples, pack) >= rule.keep_units;
+      if (!enough_units && NaiveTokens(samples, pack) < rule.keep_tokens) continue;
       kept.push_back(pack);
-      for (const int32_t sample : pack) left.erase(std::find(left.begin(), left.end(), sample));
+      for (const uint32_t sample : pack) left.erase(std::find(left.begin(), left.end(), sample));
     }
   }
-  for (const std::vector<int32_t>& pack : ScanOnce(samples, left, rule)) kept.push_back(pack);
+  for (const std::vector<uint32_t>& pack : ScanOnce(samples, left, rule)) kept.push_back(pack);
   return kept;
 }
 

@@ -5,8 +5,8 @@
 #define EVENKEEL_TESTS_REFERENCE_NAIVE_ISF_H_
 
 #include <cstdint>
-#include <utility>
-#include <vector>
+
+#include "tests/reference/naive_fit.h"
 
 namespace evenkeel::planner::reference {
 
@@ -15,9 +15,7 @@ struct NaiveIsfRule {
   uint64_t seed;
 };
 
-// Samples are (units, tokens). One that breaks a cap alone gets a pack of its own, ahead of all.
-std::vector<std::vector<int32_t>> NaiveIsf(const std::vector<std::pair<int64_t, int64_t>>& samples,
-                                           const NaiveIsfRule& rule);
+NaivePacks NaiveIsf(const NaiveSamples& samples, const NaiveIsfRule& rule);
 
 }  // namespace evenkeel::planner::reference
 

@@ -1,13 +1,10 @@
-// The simulator of 1F1B and ISF against their slow twins.
+// The simulator of 1F1B against its slow twin.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <utility>
 #include <vector>
 
-#include "planner/packing/isf.h"
 #include "planner/simulate/one_f_one_b.h"
-#include "tests/reference/naive_isf.h"
 #include "tests/reference/naive_one_f_one_b.h"
 
 namespace evenkeel::planner::reference {
@@ -50,23 +47,6 @@ RC_GTEST_PROP(OneFOneBReferenceTest, RandomPipelines, ()) {
   for (size_t s = 0; s < stages; ++s) times.send.push_back(*rc::gen::inRange<int64_t>(0, 20));
   RC_ASSERT(SimulateOneFOneB(times) ==
             LongestPathOneFOneB(times.forward, times.backward, times.send));
-}
-
-RC_GTEST_PROP(IsfReferenceTest, SamePacksInTheSameOrder, ()) {
-  const size_t count = *rc::gen::inRange<size_t>(0, 120);
-  std::vector<SampleLength> samples;
-  std::vector<std::pair<int64_t, int64_t>> pairs;
-  for (size_t i = 0; i < count; ++i) {
-    pairs.emplace_back(*rc::gen::inRange<int64_t>(0, 8), *rc::gen::inRange<int64_t>(1, 40));
-    samples.push_back({pairs.back().first, pairs.back().second});
-  }
-  const int64_t units = *rc::gen::inRange<int64_t>(0, 12),
-                tokens = *rc::gen::inRange<int64_t>(8, 60);
-  const int64_t keep = *rc::gen::inRange<int64_t>(1, tokens + 1);
-  const int64_t iterations = *rc::gen::inRange<int64_t>(0, 12);
-  const uint64_t seed = *rc::gen::arbitrary<uint64_t>();
-  RC_ASSERT(PackByIsf(samples, {units, tokens, units, keep, iterations, seed}) ==
-            NaiveIsf(pairs, {units, tokens, units, keep, iterations, seed}));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ void AddStoredPlanCommands(CLI::App* app, const GlobalOptions* options,
                            ExitCode* exit_code);                       // get, list
 void AddCatalogCommands(CLI::App* app, const GlobalOptions* options);  // models, gpus
 void AddStatsCommand(CLI::App* app, const GlobalOptions* options);
+void AddPackCommand(CLI::App* app, const GlobalOptions* options);
 void AddVersionCommand(CLI::App* app, const GlobalOptions* options);
 
 }  // namespace evenkeel::cli

@@ -10,9 +10,9 @@
 namespace evenkeel::planner {
 namespace {
 
-std::map<std::pair<int64_t, int64_t>, int64_t> CountByBin(const std::vector<SampleLength>& drawn) {
+std::map<std::pair<int64_t, int64_t>, int64_t> CountByBin(const DrawnSamples& drawn) {
   std::map<std::pair<int64_t, int64_t>, int64_t> counts;
-  for (const SampleLength& s : drawn) ++counts[{s.units, s.tokens}];
+  for (size_t i = 0; i < drawn.tokens.size(); ++i) ++counts[{drawn.units[i], drawn.tokens[i]}];
   return counts;
 }
 
@@ -38,8 +38,8 @@ TEST(SampleTest, DrawsExactlySoManyWithinOneOfEachShare) {
   const Dataset dataset = DefaultVisionLanguageDataset();
   const double total = static_cast<double>(SampleCount(dataset));
   for (const int64_t draws : {1, 7, 999, 20000}) {
-    const std::vector<SampleLength> drawn = DrawSamples(dataset, draws);
-    EXPECT_EQ(static_cast<int64_t>(drawn.size()), draws);
+    const DrawnSamples drawn = DrawSamples(dataset, draws);
+    EXPECT_EQ(static_cast<int64_t>(drawn.tokens.size()), draws);
     auto counts = CountByBin(drawn);
     for (const LengthBin& bin : dataset.bins) {
       const double share = static_cast<double>(bin.count) / total * static_cast<double>(draws);

@@ -134,6 +134,8 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"epochs", [](auto& j) { ++j.training.epochs; }},
       {"seed", [](auto& j) { ++j.training.seed; }},
       {"isf_iterations", [](auto& j) { ++j.training.isf_iterations; }},
+      {"packer", [](auto& j) { j.training.packer = planner::Packer::kIsf; }},
+      {"order_window", [](auto& j) { ++j.training.order_window; }},
       {"tp.min", [](auto& j) { ++j.constraints.tensor_parallel.min; }},
       {"tp.max", [](auto& j) { ++j.constraints.tensor_parallel.max; }},
       {"pp.min", [](auto& j) { ++j.constraints.pipeline_parallel.min; }},

@@ -72,7 +72,7 @@ std::string DescribedText() {
       framework: TRAINING_FRAMEWORK_MEGATRON precision: PRECISION_FP16
       optimizer: OPTIMIZER_ADAM zero_stage: ZERO_STAGE_0
       gradient_precision: GRADIENT_PRECISION_16BIT epochs: 3 seed: 7 isf_iterations: 5
-      dummy_vision_units: 1
+      dummy_vision_units: 1 packer: PACKER_BEST_FIT_DECREASING order_window: 16
     }
     constraints {
       tensor_parallel { min: 1 max: 4 } pipeline_parallel { min: 2 max: 8 }

@@ -66,6 +66,13 @@ planner::Plan FittingPlan() {
                 .parallelisms_unsearched = 5,
                 .partitions_examined = 6};
   plan.batch_rule.dist_ratio_units = 0.25;
+  plan.batch_rule.packer = planner::Packer::kIsf;
+  plan.batch_rule.order_window = 16;
+  plan.batch_rule.oversize = planner::OversizePolicy::kReject;
+  plan.batch_rule.pack_times = {.vision_per_unit = 5, .language_per_token = 3};
+  plan.batch_rule.caps_reason = "memory";
+  plan.batch_rule.pack_lower_bound = 77;
+  plan.batch_rule.idle_ratio = 0.125;
   plan.alternatives = {{.parallelism = {.tensor = 1, .pipeline = 4, .data = 8},
                         .stage_layers = {8, 8, 8, 8},
                         .step_ns = 1'500'000'000,
@@ -139,6 +146,14 @@ TEST(PlanToProto, RestOfAFittingPlan) {
   EXPECT_EQ(plan.alternatives(0).samples_per_step(), 640);
   EXPECT_EQ(plan.predictions().holed_steps(), 1);
   EXPECT_EQ(plan.batch_rule().dist_ratio_units(), 0.25);
+  EXPECT_EQ(plan.batch_rule().packer(), v1::PACKER_ISF);
+  EXPECT_EQ(plan.batch_rule().order_window(), 16);
+  EXPECT_EQ(plan.batch_rule().oversize_policy(), v1::OVERSIZE_POLICY_REJECT);
+  EXPECT_EQ(plan.batch_rule().pack_times().vision_ns_per_unit(), 5);
+  EXPECT_EQ(plan.batch_rule().pack_times().language_ns_per_token(), 3);
+  EXPECT_EQ(plan.batch_rule().caps_reason(), "memory");
+  EXPECT_EQ(plan.batch_rule().pack_count_lower_bound(), 77);
+  EXPECT_EQ(plan.batch_rule().idle_ratio(), 0.125);
   EXPECT_EQ(plan.placement().colocated_ranks(), 2);
   EXPECT_EQ(plan.placement().node_count(), 4);
   EXPECT_EQ(plan.provenance().planner_version(), PlannerVersion());

@@ -36,17 +36,39 @@ TEST_F(MetricsTest, CountsCallsByMethodAndCode) {
   EXPECT_TRUE(HasLine(text, "grpc_server_handling_seconds_count{" + method + "} 2"));
 }
 
+TEST_F(MetricsTest, CountsTheMessagesOfStreamsOneByOne) {
+  metrics_.OnStarted(1);
+  metrics_.OnReceived(1);
+  metrics_.OnReceived(1);
+  metrics_.OnSent(1);
+  metrics_.OnSent(1);
+  metrics_.OnSent(1);
+  metrics_.OnHandled(1, 0, 0.002);
+  const std::string text = metrics_.Scrape();
+  const std::string method = R"(grpc_method="B",grpc_service="s.S",grpc_type="bidi_stream")";
+  EXPECT_TRUE(HasLine(text, "grpc_server_started_total{" + method + "} 1")) << text;
+  EXPECT_TRUE(HasLine(text, "grpc_server_msg_received_total{" + method + "} 2"));
+  EXPECT_TRUE(HasLine(text, "grpc_server_msg_sent_total{" + method + "} 3"));
+}
+
 TEST_F(MetricsTest, ShowsWhatThePlannerDoes) {
   metrics_.OnJoined();
   metrics_.OnComputed(PlanEnding::kMisfit);
   metrics_.OnShed(ShedReason::kQueueFull);
   metrics_.OnQueueWait(0.5);
   metrics_.OnPhase(planner::Phase::kSearch, 0.5);
+  metrics_.OnPacked(PackEnding::kPacked, 1000, 0.5);
+  metrics_.OnPacked(PackEnding::kStopped, 500, 0.5);
+  metrics_.OnShed(ShedReason::kPackMemory);
   const std::string text = metrics_.Scrape();
   EXPECT_TRUE(HasLine(text, "evenkeel_single_flight_joined_total 1"));
   EXPECT_TRUE(HasLine(text, "evenkeel_plans_total{outcome=\"misfit\"} 1"));
   EXPECT_TRUE(HasLine(text, "evenkeel_plans_total{outcome=\"fits\"} 0"));
   EXPECT_TRUE(HasLine(text, "evenkeel_shed_total{reason=\"queue_full\"} 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_packings_total{outcome=\"packed\"} 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_packed_samples_total 1000"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_pack_seconds_count 2"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_shed_total{reason=\"pack_memory\"} 1"));
   EXPECT_TRUE(HasLine(text, "evenkeel_queue_wait_seconds_count 1"));
   EXPECT_TRUE(HasLine(text, "evenkeel_plan_seconds_count{phase=\"search\"} 1"));
 }
@@ -55,12 +77,20 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
   metrics_.SetSources({[] {
                          return CacheCounters{1, 2, 3, 4, 5};
                        },
-                       [] { return size_t{6}; }, [] { return int64_t{7}; }});
+                       [] { return size_t{6}; }, [] { return int64_t{7}; },
+                       [] {
+                         return PackGauges{8, 9, {10, 11, 12}};
+                       }});
   const std::string text = metrics_.Scrape();
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_hits_total{tier=\"memory\"} 1")) << text;
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_entries{tier=\"memory\"} 5"));
   EXPECT_TRUE(HasLine(text, "evenkeel_queue_depth 6"));
   EXPECT_TRUE(HasLine(text, "evenkeel_inflight 7"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_pack_streams 8"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_pack_reserved_bytes 9"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_dataset_evictions_total 10"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_dataset_bytes 11"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_dataset_entries 12"));
 }
 
 TEST_F(MetricsTest, DescribesTheProcess) {

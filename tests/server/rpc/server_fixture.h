@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "server/convert/pack_request.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -51,7 +54,10 @@ class ServerFixture : public testing::Test {
     const auto compute = [this](const planner::Job&, const std::string& id,
                                 const planner::PlanHooks& hooks, ComputedPlan* out,
                                 std::vector<std::string>*) { return Compute(id, hooks, out); };
-    server_ = Server::Start(options_, compute, &error);
+    server_ = Server::Start(options_, compute, &error,
+                            [this](const auto& lengths, const auto& job, const auto& stop) {
+                              return Pack(lengths, job, stop);
+                            });
     ASSERT_NE(server_, nullptr) << error;
     channel_ = grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
     stub_ = v1::PlannerService::NewStub(channel_);
@@ -99,11 +105,24 @@ class ServerFixture : public testing::Test {
   std::atomic<bool> hold_ = false;
   std::atomic<int> started_ = 0;
   std::atomic<int> stopped_ = 0;
+  std::atomic<bool> pack_throws_ = false;
+  std::atomic<int> packings_started_ = 0;
+  std::atomic<int> packings_stopped_ = 0;
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::PlannerService::Stub> stub_;
 
  private:
+  planner::PackingResult Pack(const planner::Lengths& lengths, const planner::PackingJob& job,
+                              const std::function<bool()>& stop) {
+    ++packings_started_;
+    while (hold_ && !stop()) std::this_thread::yield();
+    if (pack_throws_) throw std::runtime_error("boom");
+    planner::PackingResult result = planner::PackAndDeal(lengths, job, stop);
+    packings_stopped_ += result.stopped ? 1 : 0;
+    return result;
+  }
+
   ComputeEnd Compute(const std::string& id, const planner::PlanHooks& hooks, ComputedPlan* out) {
     ++started_;
     while (hold_ && !hooks.stop()) std::this_thread::yield();

@@ -1,0 +1,194 @@
+// `pack`: from length files to packs and their order.
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/command_line.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/length_files.h"
+#include "client/cli/pack/pack_flags.h"
+#include "client/cli/pack/render_pack.h"
+#include "client/cli/pack/report_data.h"
+#include "client/cli/pack/report_page.h"
+#include "client/cli/pack/result_files.h"
+#include "client/cli/proto_json.h"
+#include "client/cli/table.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// An upload of many samples takes longer than any plan.
+constexpr double kPackTimeout = 3600;
+
+constexpr const char* kFooter =
+    "Length files are those of `stats`, except for histograms. Packs are made under both caps,\n"
+    "from the data if not given, and dealt to steps and ranks; nothing is dropped in silence.\n"
+    "--output writes, as int64 .npy:\n"
+    "  pack_offsets  packs + 1: pack i is sample_index[pack_offsets[i] : pack_offsets[i + 1]]\n"
+    "  sample_index  samples, counted from 0 over all files, in pack order\n"
+    "  step_order    steps x ranks x packs per rank: packs, -1 where there is none\n"
+    "  oversize_index  samples that break a cap alone, if there are any\n"
+    "and summary.json: caps, lower bound, every figure. Without files to write, the summary says\n"
+    "what would come of it. --timeout is 3600 here, if not given.\n"
+    "\n"
+    "  evenkeelctl pack lengths.json --unit-cap 13 --token-cap 4416 --dp 8 --output packs --local";
+
+GlobalOptions Patient(const GlobalOptions& options) {
+  GlobalOptions patient = options;
+  if (!CommandLine(options.arguments).Has("--timeout")) patient.timeout_seconds = kPackTimeout;
+  return patient;
+}
+
+PlannedPacking PlannedOf(const PackFlags& flags, Backend* backend) {
+  if (!flags.rule_file.empty()) return ReadRuleFile(flags.rule_file);
+  if (flags.plan_id.empty()) return {};
+  v1::GetPlanRequest request;
+  request.set_plan_id(flags.plan_id);
+  return PackingOf(backend->GetPlan(request).plan());
+}
+
+void CheckReport(const PackFlags& flags) {
+  if (flags.report.empty() || flags.force || !std::filesystem::exists(flags.report)) return;
+  throw CommandError(ExitCode::kBadInput,
+                     flags.report +
+                         " is there already: give another file, or --force to write "
+                         "over it");
+}
+
+// Under its name only when it is whole.
+void WriteReport(const std::string& path, const std::string& page) {
+  const std::string partial = path + ".partial";
+  WriteFile(partial, page);
+  if (std::rename(partial.c_str(), path.c_str()) == 0) return;
+  std::remove(partial.c_str());
+  throw CommandError(ExitCode::kBadInput, "cannot write " + path);
+}
+
+int64_t PacksPerStep(const v1::PackDatasetStart& start) {
+  return int64_t{start.data_parallel()} * start.packs_per_rank();
+}
+
+// What XTuner must be told to read the preset.
+std::string XtunerText(const PackFlags& flags, const v1::PackDatasetStart& start) {
+  return fmt::format(
+      "{}: packs and order for XTuner with global_batch_size {}, pack_max_length {}, "
+      "short_pack_strategy \"padding\"{}",
+      flags.xtuner, PacksPerStep(start), start.rule().token_cap(),
+      flags.xtuner_paths.empty() ? "; paths.json names the length files, --xtuner-path others"
+                                 : "");
+}
+
+std::vector<std::string> XtunerNotes(const v1::PackDatasetSummary& summary,
+                                     const v1::PackDatasetStart& start) {
+  std::vector<std::string> notes;
+  const int64_t left = summary.rule().pack_count() % PacksPerStep(start);
+  if (left > 0) {
+    notes.push_back(
+        fmt::format("XTuner leaves out what does not fill a global batch: {} pack{} of "
+                    "the last step",
+                    left, left == 1 ? "" : "s"));
+  }
+  if (summary.rule().oversize_sample_count() > summary.rejected_sample_count()) {
+    notes.push_back(
+        "XTuner refuses packs above its pack_max_length, such as those of oversize samples, or "
+        "truncates them: see its long_pack_strategy");
+  }
+  return notes;
+}
+
+class PackCommand {
+ public:
+  PackCommand(const GlobalOptions& options, const PackFlags& flags)
+      : options_(Patient(options)), flags_(flags) {}
+
+  void Run() {
+    CheckPackFlags(flags_);
+    CheckReport(flags_);
+    if (!flags_.output.empty()) output_ = MakePackFolder(flags_.output, flags_.force);
+    if (!flags_.xtuner.empty()) xtuner_ = MakeXtunerFolder(flags_.xtuner, flags_.force);
+    const auto backend = BackendOf(options_);
+    const PlannedPacking planned = PlannedOf(flags_, backend.get());
+    const SampleLengths samples = ReadSampleLengths(flags_.files);
+    const v1::PackDatasetStart start = StartFromFlags(flags_, planned, samples);
+    PackedDataset packed = backend->PackDataset(start, samples);
+    // Who packs is told the caps, not where they come from.
+    packed.summary.mutable_rule()->set_caps_derived(start.rule().caps_derived());
+    packed.summary.mutable_rule()->set_caps_reason(start.rule().caps_reason());
+    if (start.result() == v1::PACK_DATASET_RESULT_FULL) {
+      const std::vector<std::string> faults = FaultsOf(packed, samples, start);
+      if (!faults.empty()) {
+        throw CommandError(ExitCode::kError, "the packing is not what was asked for", faults);
+      }
+      WriteAll(packed, samples, start);
+    }
+    Show(packed, start, backend->name());
+  }
+
+ private:
+  void WriteAll(const PackedDataset& packed, const SampleLengths& samples,
+                const v1::PackDatasetStart& start) {
+    Progress progress("writing");
+    if (output_ != nullptr) WritePackFiles(*output_, packed, samples, start, &progress);
+    if (xtuner_ != nullptr) {
+      WriteXtunerPreset(*xtuner_, packed, samples, flags_.xtuner_paths, start, &progress);
+    }
+    if (!flags_.report.empty()) {
+      const ReportData data = MakeReportData(packed, samples, start, &progress);
+      WriteReport(flags_.report, RenderReport(data, packed.summary, start, samples));
+      written_.push_back(flags_.report + ": the report, to be opened in a browser");
+    }
+    if (xtuner_ != nullptr) {
+      xtuner_->Commit();
+      written_.insert(written_.begin(), XtunerText(flags_, start));
+    }
+    if (output_ != nullptr) {
+      output_->Commit();
+      written_.insert(
+          written_.begin(),
+          flags_.output + ": pack_offsets.npy, sample_index.npy, step_order.npy, summary.json");
+    }
+  }
+
+  void Show(const PackedDataset& packed, const v1::PackDatasetStart& start,
+            const std::string& name) const {
+    if (flags_.json || options_.json()) return Print(ToJson(packed.summary));
+    PackOrigin origin;
+    origin.packed_by = name;
+    origin.written = written_;
+    if (xtuner_ != nullptr) origin.notes = XtunerNotes(packed.summary, start);
+    origin.oversize_listed = output_ != nullptr;
+    const Style style = StyleOf(options_);
+    std::string text = RenderPack(style, packed.summary, start, origin);
+    if (written_.empty()) {
+      text += "\n" + Paragraph(style,
+                               "Nothing was written: --output DIR writes packs and order, "
+                               "--report FILE a page to look at.",
+                               0);
+    }
+    Print(text);
+  }
+
+  const GlobalOptions options_;
+  const PackFlags& flags_;
+  std::unique_ptr<OutputFolder> output_, xtuner_;
+  std::vector<std::string> written_;
+};
+
+}  // namespace
+
+void AddPackCommand(CLI::App* app, const GlobalOptions* options) {
+  const auto flags = std::make_shared<PackFlags>();
+  CLI::App* pack =
+      app->add_subcommand("pack", "Pack samples, and deal the packs to steps and ranks");
+  pack->footer(kFooter);
+  AddPackFlags(pack, flags.get());
+  pack->callback([=] { PackCommand(*options, *flags).Run(); });
+}
+
+}  // namespace evenkeel::cli

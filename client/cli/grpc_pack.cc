@@ -1,0 +1,104 @@
+#include "client/cli/grpc_pack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/text.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// Below 512 KiB a message, at any values: servers take 1 MiB.
+constexpr size_t kChunkSamples = size_t{1} << 16;
+
+using Stream = grpc::ClientReaderWriter<v1::PackDatasetRequest, v1::PackDatasetResponse>;
+
+// False where the server has ended the call: its status says why.
+bool Upload(Stream* stream, const v1::PackDatasetStart& start, const SampleLengths& samples,
+            Progress* progress) {
+  v1::PackDatasetRequest request;
+  *request.mutable_start() = start;
+  if (!stream->Write(request)) return false;
+  const size_t all = samples.tokens.size();
+  const bool units = std::any_of(samples.units.begin(), samples.units.end(),
+                                 [](int32_t count) { return count > 0; });
+  for (size_t at = 0; at < all; at += kChunkSamples) {
+    const size_t end = std::min(all, at + kChunkSamples);
+    progress->Say(fmt::format("uploading {} samples", Integer(samples.size())),
+                  static_cast<double>(at) / static_cast<double>(all));
+    v1::SampleChunk* chunk = request.mutable_chunk();
+    chunk->Clear();
+    if (units) {
+      chunk->mutable_units()->Add(samples.units.begin() + static_cast<std::ptrdiff_t>(at),
+                                  samples.units.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    chunk->mutable_llm_tokens()->Add(samples.tokens.begin() + static_cast<std::ptrdiff_t>(at),
+                                     samples.tokens.begin() + static_cast<std::ptrdiff_t>(end));
+    if (!stream->Write(request)) return false;
+  }
+  return stream->WritesDone();
+}
+
+// Sums and indices are checked when all is there (FaultsOf).
+void AddPacks(const v1::PackChunk& chunk, PackedDataset* packed) {
+  for (const int64_t count : chunk.sample_count()) {
+    packed->offsets.push_back(packed->offsets.back() + count);
+  }
+  for (const int64_t index : chunk.sample_index()) {
+    // What is out of range stays so.
+    packed->members.push_back(
+        static_cast<uint32_t>(std::clamp<int64_t>(index, 0, kMaxPackedSamples)));
+  }
+}
+
+// Whether the answer ended with its summary.
+bool Download(Stream* stream, const SampleLengths& samples, Progress* progress,
+              PackedDataset* packed) {
+  v1::PackDatasetResponse response;
+  bool ended = false;
+  progress->Say("packing: waiting for the server");
+  while (stream->Read(&response)) {
+    switch (response.part_case()) {
+      case v1::PackDatasetResponse::kPacks:
+        AddPacks(response.packs(), packed);
+        progress->Say("receiving packs", static_cast<double>(packed->members.size()) /
+                                             static_cast<double>(samples.size()));
+        break;
+      case v1::PackDatasetResponse::kOrder:
+        packed->order.insert(packed->order.end(), response.order().pack_index().begin(),
+                             response.order().pack_index().end());
+        progress->Say("receiving the order of steps");
+        break;
+      case v1::PackDatasetResponse::kSummary:
+        packed->summary = response.summary();
+        break;
+      default:
+        break;
+    }
+    ended = response.has_summary();
+  }
+  return ended;
+}
+
+}  // namespace
+
+grpc::Status PackOverStream(v1::PlannerService::Stub* stub, grpc::ClientContext* context,
+                            const v1::PackDatasetStart& start, const SampleLengths& samples,
+                            Progress* progress, PackedDataset* packed) {
+  *packed = PackedDataset();
+  const std::unique_ptr<Stream> stream = stub->PackDataset(context);
+  bool ended = false;
+  if (Upload(stream.get(), start, samples, progress)) {
+    ended = Download(stream.get(), samples, progress, packed);
+  }
+  const grpc::Status status = stream->Finish();
+  if (status.ok() && !ended) {
+    throw CommandError(ExitCode::kError, "the server's answer does not end with a summary");
+  }
+  return status;
+}
+
+}  // namespace evenkeel::cli

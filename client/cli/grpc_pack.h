@@ -1,0 +1,23 @@
+// PackDataset over gRPC: the upload of one stream and its answer.
+#ifndef EVENKEEL_CLIENT_CLI_GRPC_PACK_H_
+#define EVENKEEL_CLIENT_CLI_GRPC_PACK_H_
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/status.h>
+
+#include "client/cli/pack/packed_dataset.h"
+#include "client/cli/progress.h"
+#include "client/cli/sample_lengths.h"
+#include "evenkeel/v1/planner_service.grpc.pb.h"
+
+namespace evenkeel::cli {
+
+// *packed is valid if the status is OK. Throws CommandError(kError) where an answer that is OK is
+// not whole.
+grpc::Status PackOverStream(v1::PlannerService::Stub* stub, grpc::ClientContext* context,
+                            const v1::PackDatasetStart& start, const SampleLengths& samples,
+                            Progress* progress, PackedDataset* packed);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_GRPC_PACK_H_

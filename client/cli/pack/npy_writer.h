@@ -1,0 +1,43 @@
+// Writes NumPy's .npy (format 1.0, '<i8', C order) piece by piece: no array is held.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_NPY_WRITER_H_
+#define EVENKEEL_CLIENT_CLI_PACK_NPY_WRITER_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace evenkeel::cli {
+
+class NpyWriter {
+ public:
+  // Throws CommandError(kBadInput) if the file cannot be made, as all of this does where the disk
+  // refuses.
+  explicit NpyWriter(const std::string& path);
+  NpyWriter(const NpyWriter&) = delete;
+  NpyWriter& operator=(const NpyWriter&) = delete;
+
+  void Add(std::span<const int64_t> values);
+  void Add(std::span<const uint32_t> values);
+
+  // Puts the shape into the header and ends the file. `shape` has as many values as were added.
+  void Finish(const std::vector<int64_t>& shape);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void Write(const void* bytes, size_t size);
+  [[noreturn]] void Fail() const;
+
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  int64_t values_ = 0;
+};
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_NPY_WRITER_H_

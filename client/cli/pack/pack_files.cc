@@ -1,0 +1,95 @@
+// The folder of --output.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/pack/npy_writer.h"
+#include "client/cli/pack/result_files.h"
+#include "client/cli/proto_json.h"
+
+namespace evenkeel::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kChunk = size_t{1} << 20;  // values between two looks at the progress
+
+template <typename T>
+void WriteArray(const OutputFolder& folder, const std::string& name, const std::vector<T>& values,
+                const std::vector<int64_t>& shape, Progress* progress) {
+  NpyWriter writer(folder.PathOf(name));
+  for (size_t at = 0; at < values.size(); at += kChunk) {
+    progress->Say("writing " + name, static_cast<double>(at) / static_cast<double>(values.size()));
+    writer.Add(std::span<const T>(values).subspan(at, std::min(kChunk, values.size() - at)));
+  }
+  writer.Finish(shape);
+}
+
+// Protobuf JSON writes 64-bit integers as strings; its readers take numbers as well.
+void TurnIntegersIntoNumbers(const google::protobuf::Message& message, Json* json) {
+  using Field = google::protobuf::FieldDescriptor;
+  const google::protobuf::Descriptor* descriptor = message.GetDescriptor();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const Field* field = descriptor->field(i);
+    if (!json->contains(field->name())) continue;
+    Json& value = (*json)[field->name()];
+    const auto number = [](Json* text) {
+      if (text->is_string()) *text = std::stoll(text->get<std::string>());
+    };
+    if (field->cpp_type() == Field::CPPTYPE_INT64) {
+      number(&value);
+      if (value.is_array()) std::for_each(value.begin(), value.end(), [&](Json& v) { number(&v); });
+    } else if (field->cpp_type() == Field::CPPTYPE_MESSAGE && value.is_object()) {
+      TurnIntegersIntoNumbers(message.GetReflection()->GetMessage(message, field), &value);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<OutputFolder> MakePackFolder(const std::string& folder, bool force) {
+  return std::make_unique<OutputFolder>(
+      folder,
+      std::vector<std::string>{"pack_offsets.npy", "sample_index.npy", "step_order.npy",
+                               "oversize_index.npy", "summary.json"},
+      force);
+}
+
+std::string SummaryJson(const PackedDataset& packed, const SampleLengths& samples,
+                        const v1::PackDatasetStart& start) {
+  Json json = Json::parse(ToJson(packed.summary));
+  TurnIntegersIntoNumbers(packed.summary, &json);
+  Json inputs = Json::array();
+  for (const auto& part : samples.parts) {
+    inputs.push_back({{"path", part.path}, {"sample_count", part.count}});
+  }
+  json["inputs"] = inputs;
+  json["apart"] = start.apart_sample_count_size() > 0;
+  json["epoch"] = start.epoch();
+  json["sequence_parallel_group"] = start.sequence_parallel_group();
+  json["step_order_shape"] = {packed.summary.step_count(), start.data_parallel(),
+                              start.packs_per_rank()};
+  // File names are bytes, JSON is UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void WritePackFiles(const OutputFolder& folder, const PackedDataset& packed,
+                    const SampleLengths& samples, const v1::PackDatasetStart& start,
+                    Progress* progress) {
+  const auto size = [](const auto& values) { return static_cast<int64_t>(values.size()); };
+  WriteArray(folder, "pack_offsets.npy", packed.offsets, {size(packed.offsets)}, progress);
+  WriteArray(folder, "sample_index.npy", packed.members, {size(packed.members)}, progress);
+  WriteArray(folder, "step_order.npy", packed.order,
+             {packed.summary.step_count(), start.data_parallel(), start.packs_per_rank()},
+             progress);
+  const std::vector<int64_t> oversize = OversizeSamples(samples, start.rule());
+  if (!oversize.empty()) {
+    WriteArray(folder, "oversize_index.npy", oversize, {size(oversize)}, progress);
+  }
+  WriteFile(folder.PathOf("summary.json"), SummaryJson(packed, samples, start));
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,133 @@
+#include "client/cli/pack/pack_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kMaxTokenCap = int64_t{1} << 40;
+
+template <typename T>
+CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* type, const char* help,
+                 const char* group) {
+  return command->add_option(name, *target, help)->type_name(type)->group(group)->take_last();
+}
+
+CLI::Validator Whole(int64_t min, int64_t max) {
+  const auto check = [=](const std::string& text) -> std::string {
+    int64_t value = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), last, value);
+    if (error == std::errc() && end == last && value >= min && value <= max) return "";
+    return fmt::format("must be a whole number from {} to {}, but is \"{}\"", min, max, text);
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator WindowSize() {
+  const CLI::Validator whole = Whole(1, 1'000'000'000);
+  const auto check = [whole](std::string& text) -> std::string {
+    if (text == "all" || whole(text).empty()) return "";
+    return fmt::format("must be a number of steps from 1 to 1000000000, or all, but is \"{}\"",
+                       text);
+  };
+  return CLI::Validator(check, "");
+}
+
+void AddRuleFlags(CLI::App* command, PackFlags* flags) {
+  const char* const kRule = "Rule";
+  Add(command, "--unit-cap", &flags->unit_cap, "N", "Most encoder units in a pack [from the data]",
+      kRule)
+      ->check(Whole(1, 1'000'000));
+  Add(command, "--token-cap", &flags->token_cap, "N", "Most tokens in a pack [from the data]",
+      kRule)
+      ->check(Whole(1, kMaxTokenCap));
+  Add(command, "--rule", &flags->rule_file, "FILE",
+      "The rule of a plan, as `plan --save` writes it, and its steps; flags beside it override it",
+      kRule);
+  Add(command, "--plan", &flags->plan_id, "ID", "Likewise, of a plan that the server keeps", kRule)
+      ->excludes("--rule");
+  Add(command, "--packer", &flags->packer, "NAME",
+      "balanced, isf, first-fit-decreasing, best-fit-decreasing, greedy-knapsack or next-fit "
+      "[balanced]",
+      kRule)
+      ->check(CLI::IsMember({"balanced", "isf", "first-fit-decreasing", "best-fit-decreasing",
+                             "greedy-knapsack", "next-fit"})
+                  .description(""));
+  Add(command, "--keep-units", &flags->keep_units, "N",
+      "isf: keep a pack of at least so many units ... [--unit-cap]", kRule)
+      ->check(Whole(1, 1'000'000));
+  Add(command, "--keep-tokens", &flags->keep_tokens, "N",
+      "isf: ... or of at least so many tokens [--token-cap less 128]", kRule)
+      ->check(Whole(1, kMaxTokenCap));
+  Add(command, "--iterations", &flags->iterations, "N", "isf: rounds [10]", kRule)
+      ->check(Whole(1, 100));
+  Add(command, "--oversize", &flags->oversize, "alone|reject",
+      "A sample that breaks a cap alone gets a pack of its own, or none; it is reported [alone]",
+      kRule)
+      ->check(CLI::IsMember({"alone", "reject"}).description(""));
+  command->add_flag("--apart", flags->apart, "No pack mixes samples of several files")
+      ->group(kRule);
+}
+
+void AddDealFlags(CLI::App* command, PackFlags* flags) {
+  const char* const kSteps = "Steps";
+  Add(command, "--dp", &flags->data_parallel, "N", "Data-parallel ranks [the plan's]", kSteps)
+      ->check(Whole(1, 65536));
+  Add(command, "--packs-per-rank", &flags->packs_per_rank, "N",
+      "Packs of a rank in each step: micro-batches [the plan's, or 1]", kSteps)
+      ->check(Whole(1, 65536));
+  Add(command, "--window", &flags->window, "N|all",
+      "Steps that may exchange packs for balance; 1 is a fully random order [1]", kSteps)
+      ->check(WindowSize());
+  Add(command, "--group", &flags->group, "N",
+      "Consecutive packs of a rank that are alike, for sequence parallelism [1]", kSteps)
+      ->check(Whole(1, 65536));
+  Add(command, "--seed", &flags->seed, "N", "Seed of all that is drawn at random [0]", kSteps)
+      ->check(Whole(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
+  Add(command, "--epoch", &flags->epoch, "N", "Epoch, counted from 0, whose order to make [0]",
+      kSteps)
+      ->check(Whole(0, std::numeric_limits<int64_t>::max()));
+}
+
+void AddResultFlags(CLI::App* command, PackFlags* flags) {
+  const char* const kResults = "Results";
+  Add(command, "--output", &flags->output, "DIR",
+      "Write pack_offsets.npy, sample_index.npy, step_order.npy and summary.json here", kResults);
+  Add(command, "--xtuner", &flags->xtuner, "DIR",
+      "Write a preset that XTuner v1 reads here: the packs, and order.npy", kResults);
+  command
+      ->add_option("--xtuner-path", flags->xtuner_paths,
+                   "What XTuner calls the dataset of each length file; repeatable, in their order "
+                   "[the length files' own paths]")
+      ->type_name("PATH")
+      ->group(kResults)
+      ->needs("--xtuner")
+      ->take_all();
+  Add(command, "--report", &flags->report, "FILE",
+      "Write a page to look at: packs and steps before and after, in one HTML file", kResults);
+  command->add_flag("--force", flags->force, "Write over results that are there already")
+      ->group(kResults);
+  command->add_flag("--json", flags->json, "Print the summary as protobuf JSON")->group(kResults);
+}
+
+}  // namespace
+
+void AddPackFlags(CLI::App* command, PackFlags* flags) {
+  command
+      ->add_option("FILE", flags->files,
+                   "Length files, one after the other (see `stats`; '-': standard input)")
+      ->required();
+  AddRuleFlags(command, flags);
+  AddDealFlags(command, flags);
+  AddResultFlags(command, flags);
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,57 @@
+// The flags of `pack`, and the request that they make.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_PACK_FLAGS_H_
+#define EVENKEEL_CLIENT_CLI_PACK_PACK_FLAGS_H_
+
+#include <CLI/App.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/sample_lengths.h"
+#include "evenkeel/v1/packing.pb.h"
+#include "evenkeel/v1/plan.pb.h"
+
+namespace evenkeel::cli {
+
+// As given. Unset flags leave the rule of the plan, or the default, alone.
+struct PackFlags {
+  std::vector<std::string> files;
+  bool apart = false;
+  std::string rule_file, plan_id;
+  std::optional<int64_t> unit_cap, token_cap, keep_units, keep_tokens, seed, epoch;
+  std::optional<int32_t> iterations, data_parallel, packs_per_rank, group;
+  std::string packer, oversize, window;
+  std::string output, xtuner, report;
+  std::vector<std::string> xtuner_paths;
+  bool force = false;
+  bool json = false;
+};
+
+// Declares the flags on `command`; they are written to *flags, which must outlive the parsing. A
+// number out of its range is a CLI::ParseError.
+void AddPackFlags(CLI::App* command, PackFlags* flags);
+
+// What does not go together. Throws CommandError(kBadInput).
+void CheckPackFlags(const PackFlags& flags);
+
+// How a plan says to pack: its rule, and what a step of it is.
+struct PlannedPacking {
+  v1::BatchRule rule;
+  int32_t data_parallel = 0;  // 0: not said
+  int32_t packs_per_rank = 0;
+};
+PlannedPacking PackingOf(const v1::Plan& plan);
+
+// From a file as `plan --save` writes it, or with a Plan or a BatchRule alone. Throws
+// CommandError(kBadInput).
+PlannedPacking ReadRuleFile(const std::string& path);
+
+// Lays the flags over `planned`. Throws CommandError(kBadInput) where something is missing; what
+// the server can judge is left to it.
+v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking& planned,
+                                    const SampleLengths& samples);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_PACK_FLAGS_H_

@@ -1,0 +1,162 @@
+// From flags to a request: the second half of pack_flags.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "client/cli/byte_source.h"
+#include "client/cli/exit_codes.h"
+#include "client/cli/pack/pack_flags.h"
+#include "client/cli/progress.h"
+#include "client/cli/proto_json.h"
+#include "client/cli/text.h"
+#include "evenkeel/v1/planner_service.pb.h"
+#include "planner/packing/caps.h"
+#include "planner/packing/sample_types.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// A plan of many stages, as JSON.
+constexpr size_t kMaxRuleFile = size_t{16} << 20;
+
+constexpr int64_t kWholeEpoch = 1'000'000'000;  // as the contract says it
+
+[[noreturn]] void Fail(const std::string& message) {
+  throw CommandError(ExitCode::kBadInput, message);
+}
+
+v1::Packer PackerOf(const std::string& name) {
+  static const std::map<std::string, v1::Packer> kPackers = {
+      {"balanced", v1::PACKER_BALANCED},
+      {"isf", v1::PACKER_ISF},
+      {"first-fit-decreasing", v1::PACKER_FIRST_FIT_DECREASING},
+      {"best-fit-decreasing", v1::PACKER_BEST_FIT_DECREASING},
+      {"greedy-knapsack", v1::PACKER_GREEDY_KNAPSACK},
+      {"next-fit", v1::PACKER_NEXT_FIT}};
+  return kPackers.at(name);
+}
+
+void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
+  if (flags.unit_cap || flags.token_cap) {
+    // Thresholds go with the caps that they were made for.
+    rule->clear_keep_units();
+    rule->clear_keep_tokens();
+    rule->clear_caps_derived();
+    rule->clear_caps_reason();
+  }
+  if (flags.unit_cap) rule->set_unit_cap(*flags.unit_cap);
+  if (flags.token_cap) rule->set_token_cap(*flags.token_cap);
+  if (!flags.packer.empty()) rule->set_packer(PackerOf(flags.packer));
+  if (flags.keep_units) rule->set_keep_units(*flags.keep_units);
+  if (flags.keep_tokens) rule->set_keep_tokens(*flags.keep_tokens);
+  if (flags.iterations) rule->set_iterations(*flags.iterations);
+  if (flags.seed) rule->set_seed(*flags.seed);
+  if (flags.oversize == "alone") rule->set_oversize_policy(v1::OVERSIZE_POLICY_ALONE);
+  if (flags.oversize == "reject") rule->set_oversize_policy(v1::OVERSIZE_POLICY_REJECT);
+  if (flags.window == "all") {
+    rule->set_order_window(kWholeEpoch);
+  } else if (!flags.window.empty()) {
+    int64_t window = 0;
+    std::from_chars(flags.window.data(), flags.window.data() + flags.window.size(), window);
+    rule->set_order_window(window);
+  }
+}
+
+// Caps that neither flags nor a plan give are derived from the samples, by the planner's rule.
+void FillCaps(const SampleLengths& samples, int32_t ranks, v1::BatchRule* rule) {
+  const bool units = std::any_of(samples.units.begin(), samples.units.end(),
+                                 [](int32_t count) { return count > 0; });
+  if (rule->token_cap() > 0 && (rule->unit_cap() > 0 || !units)) return;
+  const Progress progress("deriving caps");
+  const planner::CapsRule caps(planner::SortByType({samples.units, samples.tokens}).types,
+                               {rule->unit_cap(), rule->token_cap()});
+  const planner::CapsChoice choice = caps.Balanced();
+  rule->set_unit_cap(choice.caps.units);
+  rule->set_token_cap(choice.caps.tokens);
+  rule->set_caps_derived(true);
+  rule->set_caps_reason(
+      units ? fmt::format("the shortest packs that come out alike: DistRatio of tokens {} expected "
+                          "over {} ranks in random order",
+                          Significant(choice.Imbalance(ranks)), ranks)
+            : "the least that holds every sample, and 4096 at least");
+}
+
+}  // namespace
+
+void CheckPackFlags(const PackFlags& flags) {
+  if (flags.output == "table" || flags.output == "json") {
+    Fail(
+        fmt::format("`pack --output` names a folder: for a summary in JSON give --json, for a "
+                    "folder of that name ./{}",
+                    flags.output));
+  }
+  if (!flags.xtuner_paths.empty() && flags.xtuner_paths.size() != flags.files.size()) {
+    Fail(fmt::format("--xtuner-path: {} for {} length files; give one for each, in their order",
+                     flags.xtuner_paths.size(), flags.files.size()));
+  }
+  if (std::count(flags.files.begin(), flags.files.end(), "-") > 1) {
+    Fail("standard input ('-') can be read once only");
+  }
+}
+
+PlannedPacking PackingOf(const v1::Plan& plan) {
+  PlannedPacking planned;
+  planned.rule = plan.batch_rule();
+  if (plan.has_misfit()) return planned;
+  planned.data_parallel = plan.parallelism().data();
+  planned.packs_per_rank = static_cast<int32_t>(plan.predictions().micro_batches());
+  return planned;
+}
+
+PlannedPacking ReadRuleFile(const std::string& path) {
+  const std::string text = ReadWholeFile(path, kMaxRuleFile);
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto has = [&](const char* key) { return json.is_object() && json.contains(key); };
+  PlannedPacking planned;
+  if (has("create_time") || has("createTime")) {
+    v1::GetPlanResponse response;
+    FromJson(text, path, &response);
+    planned = PackingOf(response.plan());
+  } else if (has("plan")) {
+    v1::PlanJobResponse response;
+    FromJson(text, path, &response);
+    planned = PackingOf(response.plan());
+  } else if (has("plan_id") || has("planId") || has("batch_rule") || has("batchRule")) {
+    v1::Plan plan;
+    FromJson(text, path, &plan);
+    planned = PackingOf(plan);
+  } else {
+    FromJson(text, path, &planned.rule);
+  }
+  if (planned.rule.token_cap() == 0) {
+    Fail(path + " has no rule: neither an answer of `plan`, nor a plan, nor a BatchRule with caps");
+  }
+  return planned;
+}
+
+v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking& planned,
+                                    const SampleLengths& samples) {
+  v1::PackDatasetStart start;
+  *start.mutable_rule() = planned.rule;
+  SetRule(flags, start.mutable_rule());
+  start.set_data_parallel(flags.data_parallel.value_or(planned.data_parallel));
+  if (start.data_parallel() == 0) {
+    Fail("--dp is needed: how many data-parallel ranks share the packs");
+  }
+  FillCaps(samples, start.data_parallel(), start.mutable_rule());
+  start.set_packs_per_rank(flags.packs_per_rank.value_or(std::max(1, planned.packs_per_rank)));
+  start.set_sequence_parallel_group(flags.group.value_or(1));
+  start.set_epoch(flags.epoch.value_or(0));
+  start.set_sample_count(samples.size());
+  if (flags.apart) {
+    for (const auto& part : samples.parts) start.add_apart_sample_count(part.count);
+  }
+  const bool files = !flags.output.empty() || !flags.xtuner.empty() || !flags.report.empty();
+  start.set_result(files ? v1::PACK_DATASET_RESULT_FULL : v1::PACK_DATASET_RESULT_SUMMARY);
+  return start;
+}
+
+}  // namespace evenkeel::cli

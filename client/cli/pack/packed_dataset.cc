@@ -1,0 +1,120 @@
+#include "client/cli/pack/packed_dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace evenkeel::cli {
+namespace {
+
+// Says what is wrong with packs and samples; the first of a kind is enough.
+class PackCheck {
+ public:
+  PackCheck(const PackedDataset& packed, const SampleLengths& samples,
+            const v1::PackDatasetStart& start)
+      : packed_(packed), samples_(samples), start_(start) {}
+
+  std::vector<std::string> Run() {
+    if (packed_.offsets.front() != 0 ||
+        packed_.offsets.back() != static_cast<int64_t>(packed_.members.size()) ||
+        !std::is_sorted(packed_.offsets.begin(), packed_.offsets.end())) {
+      return {"the sizes of the packs and their samples do not go together"};
+    }
+    Samples();
+    Packs();
+    Order();
+    return faults_;
+  }
+
+ private:
+  bool Oversize(size_t i) const {
+    return samples_.units[i] > start_.rule().unit_cap() ||
+           samples_.tokens[i] > start_.rule().token_cap();
+  }
+
+  void Samples() {
+    const size_t all = static_cast<size_t>(samples_.size());
+    std::vector<bool> seen(all);
+    for (const uint32_t i : packed_.members) {
+      if (i >= all || seen[i]) {
+        faults_.push_back(
+            fmt::format("sample {} {}", i, i >= all ? "does not exist" : "comes twice"));
+        in_range_ = in_range_ && i < all;
+        if (!in_range_) return;
+      } else {
+        seen[i] = true;
+      }
+      if (faults_.size() > 3) return;
+    }
+    const bool reject = start_.rule().oversize_policy() == v1::OVERSIZE_POLICY_REJECT;
+    for (size_t i = 0; i < all; ++i) {
+      if (seen[i] == (reject && Oversize(i))) {
+        faults_.push_back(fmt::format("sample {} is in {} pack", i, seen[i] ? "a" : "no"));
+        return;
+      }
+    }
+  }
+
+  void Packs() {
+    if (!in_range_) return;
+    for (size_t p = 0; p < packed_.packs(); ++p) {
+      int64_t units = 0, tokens = 0;
+      for (const uint32_t i : packed_.pack(p)) {
+        units += samples_.units[i];
+        tokens += samples_.tokens[i];
+      }
+      const size_t size = packed_.pack(p).size();
+      const bool over = units > start_.rule().unit_cap() || tokens > start_.rule().token_cap();
+      if (size == 0 || (over && size > 1)) {
+        faults_.push_back(fmt::format("pack {} {}", p, over ? "breaks a cap" : "is empty"));
+        return;
+      }
+    }
+  }
+
+  void Order() {
+    std::vector<bool> seen(packed_.packs());
+    size_t used = 0;
+    for (const int64_t p : packed_.order) {
+      if (p == -1) continue;
+      if (p < 0 || p >= static_cast<int64_t>(seen.size()) || seen[static_cast<size_t>(p)]) {
+        faults_.push_back(fmt::format(
+            "the order has pack {} {}", p,
+            p >= 0 && p < static_cast<int64_t>(seen.size()) ? "twice" : "which does not exist"));
+        return;
+      }
+      seen[static_cast<size_t>(p)] = true;
+      ++used;
+    }
+    const int64_t step = int64_t{start_.data_parallel()} * std::max(1, start_.packs_per_rank());
+    if (used != seen.size()) faults_.push_back("the order leaves out packs");
+    if (static_cast<int64_t>(packed_.order.size()) != packed_.summary.step_count() * step) {
+      faults_.push_back("the order has not as many entries as its steps");
+    }
+  }
+
+  const PackedDataset& packed_;
+  const SampleLengths& samples_;
+  const v1::PackDatasetStart& start_;
+  std::vector<std::string> faults_;
+  bool in_range_ = true;
+};
+
+}  // namespace
+
+std::vector<std::string> FaultsOf(const PackedDataset& packed, const SampleLengths& samples,
+                                  const v1::PackDatasetStart& start) {
+  return PackCheck(packed, samples, start).Run();
+}
+
+std::vector<int64_t> OversizeSamples(const SampleLengths& samples, const v1::BatchRule& rule) {
+  std::vector<int64_t> oversize;
+  for (size_t i = 0; i < samples.tokens.size(); ++i) {
+    if (samples.units[i] > rule.unit_cap() || samples.tokens[i] > rule.token_cap()) {
+      oversize.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return oversize;
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,33 @@
+// A packing as a person wants to read it.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_RENDER_PACK_H_
+#define EVENKEEL_CLIENT_CLI_PACK_RENDER_PACK_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/text.h"
+#include "evenkeel/v1/packing.pb.h"
+
+namespace evenkeel::cli {
+
+// Where a packing came from and where it went.
+struct PackOrigin {
+  std::string packed_by;             // "this process", or the server's address
+  std::vector<std::string> written;  // what was written, a sentence without full stop each
+  std::vector<std::string> notes;    // what the user should know
+  bool oversize_listed = false;      // a file lists all oversize samples
+};
+
+// Text of at most style.width columns wherever words allow it.
+std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary,
+                       const v1::PackDatasetStart& start, const PackOrigin& origin);
+
+// "first-fit-decreasing".
+std::string PackerName(v1::Packer packer);
+
+// How far `packs` is above its lower bound, as a share of it.
+double BoundGap(const v1::BatchRule& rule);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_RENDER_PACK_H_

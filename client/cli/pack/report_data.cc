@@ -1,0 +1,217 @@
+#include "client/cli/pack/report_data.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "client/cli/pack/render_pack.h"
+#include "client/cli/text.h"
+#include "planner/base/random.h"
+#include "planner/packing/deal.h"
+#include "planner/packing/packer.h"
+
+namespace evenkeel::cli {
+namespace {
+
+using planner::Packing;
+using planner::PackSums;
+using planner::PackWork;
+
+class Maker {
+ public:
+  Maker(const PackedDataset& packed, const SampleLengths& samples,
+        const v1::PackDatasetStart& start)
+      : packed_(packed), samples_(samples), start_(start) {
+    const v1::PackTimes& times = start.rule().pack_times();
+    if (start.rule().has_pack_times()) {
+      times_ = {times.vision_ns_per_unit(), times.language_ns_per_token(),
+                times.language_ns_per_squared_token(), times.dummy_vision_units()};
+    }
+    deal_.ranks = start.data_parallel();
+    deal_.packs_per_rank = std::max(1, start.packs_per_rank());
+    deal_.seed = static_cast<uint64_t>(start.rule().seed());
+    deal_.epoch = start.epoch();
+  }
+
+  // Micro-batches of one size, or of two sizes next to each other, from shuffled samples.
+  ReportCase Random() const {
+    Packing packing;
+    packing.members = packed_.members;
+    planner::Random random(deal_.seed);
+    random.Shuffle(packing.members);
+    const int64_t samples = static_cast<int64_t>(packing.members.size());
+    const int64_t packs = static_cast<int64_t>(packed_.packs());
+    for (int64_t i = 1; i <= packs; ++i) {
+      packing.offsets.push_back(samples * i / packs);  // both below 2^31
+    }
+    ReportCase made = Measured(packing, Dealt(packing));
+    made.name = "Random micro-batches";
+    made.order_text = "random order";
+    made.style = "random";
+    made.pad_ratio = PadRatio(packing);
+    return made;
+  }
+
+  ReportCase Isf() const {
+    planner::PackRule rule;
+    rule.packer = planner::Packer::kIsf;
+    rule.caps = {start_.rule().unit_cap(), start_.rule().token_cap()};
+    rule.oversize = start_.rule().oversize_policy() == v1::OVERSIZE_POLICY_REJECT
+                        ? planner::OversizePolicy::kReject
+                        : planner::OversizePolicy::kAlone;
+    rule.seed = deal_.seed;
+    rule.keep_units = rule.caps.units;
+    rule.keep_tokens = std::max<int64_t>(1, rule.caps.tokens - 128);
+    rule.apart.assign(start_.apart_sample_count().begin(), start_.apart_sample_count().end());
+    const Packing packing = planner::Pack(lengths(), rule);
+    ReportCase made = Measured(packing, Dealt(packing));
+    made.name = "ISF";
+    made.order_text = "random order";
+    made.style = "isf";
+    return made;
+  }
+
+  ReportCase Ours() const {
+    Packing packing;
+    packing.offsets = packed_.offsets;
+    packing.members = packed_.members;
+    ReportCase made = Measured(packing, packed_.order);
+    const v1::BatchRule& rule = packed_.summary.rule();
+    made.name = "This packing";
+    made.order_text = PackerName(rule.packer());
+    const int64_t window = rule.order_window();
+    made.order_text += window <= 1                              ? ", random order"
+                       : window >= packed_.summary.step_count() ? ", window all"
+                                                                : ", window " + Integer(window);
+    made.style = "ours";
+    return made;
+  }
+
+ private:
+  planner::Lengths lengths() const { return {samples_.units, samples_.tokens}; }
+
+  // As training without a planner does it: packs shuffled, the next one to the next rank.
+  std::vector<int64_t> Dealt(const Packing& packing) const {
+    std::vector<int64_t> shuffled(packing.size());
+    std::iota(shuffled.begin(), shuffled.end(), int64_t{0});
+    planner::Random random(deal_.seed + 1);
+    random.Shuffle(shuffled);
+    const size_t ranks = static_cast<size_t>(deal_.ranks);
+    const size_t slots = static_cast<size_t>(deal_.packs_per_rank);
+    const size_t step = ranks * slots;
+    std::vector<int64_t> order((shuffled.size() + step - 1) / step * step, -1);
+    for (size_t i = 0; i < shuffled.size(); ++i) {
+      const size_t in_step = i % step;
+      order[i - in_step + in_step % ranks * slots + in_step / ranks] = shuffled[i];
+    }
+    return order;
+  }
+
+  ReportCase Measured(const Packing& packing, const std::vector<int64_t>& order) const {
+    ReportCase made;
+    made.packs = planner::SumsOf(lengths(), packing);
+    const std::vector<PackWork> work = planner::WorkOf(made.packs, times_);
+    made.balance = planner::BalanceOf(made.packs, work, order, deal_.ranks, deal_.packs_per_rank);
+    Fill(packing, &made);
+    made.vision_steps = Steps(order, [&](size_t p) { return static_cast<double>(work[p].vision); });
+    made.language_steps =
+        Steps(order, [&](size_t p) { return static_cast<double>(work[p].language); });
+    made.attention_steps =
+        Steps(order, [&](size_t p) { return static_cast<double>(made.packs[p].squared); });
+    return made;
+  }
+
+  void Fill(const Packing& packing, ReportCase* made) const {
+    const double unit_cap = static_cast<double>(start_.rule().unit_cap());
+    const double token_cap = static_cast<double>(start_.rule().token_cap());
+    int64_t counted = 0;
+    for (size_t p = 0; p < made->packs.size(); ++p) {
+      const PackSums& sums = made->packs[p];
+      const bool over =
+          sums.units > start_.rule().unit_cap() || sums.tokens > start_.rule().token_cap();
+      if (over && packing[p].size() > 1) ++made->over_caps;
+      if (over && packing[p].size() == 1) continue;  // oversize, whoever packs
+      ++counted;
+      if (unit_cap > 0) made->unit_fill += static_cast<double>(sums.units) / unit_cap;
+      made->token_fill += static_cast<double>(sums.tokens) / token_cap;
+    }
+    if (counted > 0) {
+      made->unit_fill /= static_cast<double>(counted);
+      made->token_fill /= static_cast<double>(counted);
+    }
+    if (!made->packs.empty()) {
+      made->samples_per_pack =
+          static_cast<double>(packing.members.size()) / static_cast<double>(made->packs.size());
+    }
+  }
+
+  // Mean over micro-batches of sum(t_max - t_i) / (t_max B).
+  double PadRatio(const Packing& packing) const {
+    double sum = 0;
+    for (size_t p = 0; p < packing.size(); ++p) {
+      int64_t longest = 0, total = 0;
+      for (const uint32_t i : packing[p]) {
+        longest = std::max<int64_t>(longest, samples_.tokens[i]);
+        total += samples_.tokens[i];
+      }
+      sum += 1 - static_cast<double>(total) /
+                     (static_cast<double>(longest) * static_cast<double>(packing[p].size()));
+    }
+    return packing.size() == 0 ? 0 : sum / static_cast<double>(packing.size());
+  }
+
+  template <typename Value>
+  std::vector<double> Steps(const std::vector<int64_t>& order, Value value) const {
+    const size_t slots = static_cast<size_t>(deal_.packs_per_rank);
+    const size_t step = static_cast<size_t>(deal_.ranks) * slots;
+    std::vector<double> ratios;
+    for (size_t first = 0; first < order.size(); first += step) {
+      double most = 0, sum = 0;
+      bool holed = false;
+      for (size_t rank = first; rank < first + step; rank += slots) {
+        double total = 0;
+        bool any = false;
+        for (size_t slot = rank; slot < rank + slots; ++slot) {
+          if (order[slot] < 0) continue;
+          any = true;
+          total += value(static_cast<size_t>(order[slot]));
+        }
+        holed = holed || !any;
+        most = std::max(most, total);
+        sum += total;
+      }
+      if (holed && (first > 0 || first + step < order.size())) continue;
+      ratios.push_back(most > 0 ? 1 - sum / (most * static_cast<double>(deal_.ranks)) : 0);
+    }
+    return ratios;
+  }
+
+  const PackedDataset& packed_;
+  const SampleLengths& samples_;
+  const v1::PackDatasetStart& start_;
+  planner::PackTimes times_;
+  planner::DealRule deal_;
+};
+
+}  // namespace
+
+ReportData MakeReportData(const PackedDataset& packed, const SampleLengths& samples,
+                          const v1::PackDatasetStart& start, Progress* progress) {
+  ReportData data;
+  data.unit_cap = start.rule().unit_cap();
+  data.token_cap = start.rule().token_cap();
+  data.has_times = start.rule().has_pack_times();
+  data.has_units = std::any_of(samples.units.begin(), samples.units.end(),
+                               [](int32_t units) { return units > 0; });
+  const Maker maker(packed, samples, start);
+  progress->Say("report: random micro-batches");
+  data.cases.push_back(maker.Random());
+  if (packed.summary.rule().packer() != v1::PACKER_ISF) {
+    progress->Say("report: packing by ISF to compare");
+    data.cases.push_back(maker.Isf());
+  }
+  data.cases.push_back(maker.Ours());
+  return data;
+}
+
+}  // namespace evenkeel::cli

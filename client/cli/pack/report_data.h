@@ -1,0 +1,47 @@
+// What the report of `pack` shows: this packing beside what training does without it.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_REPORT_DATA_H_
+#define EVENKEEL_CLIENT_CLI_PACK_REPORT_DATA_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/cli/pack/packed_dataset.h"
+#include "client/cli/progress.h"
+#include "client/cli/sample_lengths.h"
+#include "planner/packing/metrics.h"
+#include "planner/packing/packing.h"
+
+namespace evenkeel::cli {
+
+// One way to make micro-batches and to deal them.
+struct ReportCase {
+  std::string name;        // "Random"
+  std::string order_text;  // "random order"
+  std::string style;       // class of its marks: "random", "isf" or "ours"
+  std::vector<planner::PackSums> packs;
+  planner::Balance balance;
+  double samples_per_pack = 0;
+  double pad_ratio = 0;                  // if micro-batches were padded to their longest sample
+  double unit_fill = 0, token_fill = 0;  // means over the caps
+  int64_t over_caps = 0;                 // packs of several samples beyond a cap
+
+  // DistRatio of each step in the order of training; the holed one is left out.
+  std::vector<double> vision_steps, language_steps, attention_steps;
+};
+
+struct ReportData {
+  bool has_units = false;
+  bool has_times = false;  // language and vision are predicted times, not tokens and units
+  int64_t unit_cap = 0, token_cap = 0;
+  std::vector<ReportCase> cases;  // before, ..., the packing itself
+};
+
+// Random micro-batches of the same mean sample count in random order, then ISF at these caps in
+// random order (unless the packing is ISF's), then `packed`. `packed` holds its packs.
+ReportData MakeReportData(const PackedDataset& packed, const SampleLengths& samples,
+                          const v1::PackDatasetStart& start, Progress* progress);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_REPORT_DATA_H_

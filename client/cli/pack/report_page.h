@@ -1,0 +1,20 @@
+// The report of `pack`: one HTML file that holds everything itself, for screens light and dark and
+// for paper.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_REPORT_PAGE_H_
+#define EVENKEEL_CLIENT_CLI_PACK_REPORT_PAGE_H_
+
+#include <string>
+
+#include "client/cli/pack/report_data.h"
+#include "client/cli/sample_lengths.h"
+#include "evenkeel/v1/packing.pb.h"
+
+namespace evenkeel::cli {
+
+// A function of its arguments: no date, no machine.
+std::string RenderReport(const ReportData& data, const v1::PackDatasetSummary& summary,
+                         const v1::PackDatasetStart& start, const SampleLengths& samples);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_REPORT_PAGE_H_

@@ -1,0 +1,40 @@
+// The files that `pack` writes.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_RESULT_FILES_H_
+#define EVENKEEL_CLIENT_CLI_PACK_RESULT_FILES_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/pack/output_folder.h"
+#include "client/cli/pack/packed_dataset.h"
+#include "client/cli/progress.h"
+#include "client/cli/sample_lengths.h"
+#include "evenkeel/v1/packing.pb.h"
+
+namespace evenkeel::cli {
+
+// The folder of --output, which gets pack_offsets.npy, sample_index.npy, step_order.npy,
+// oversize_index.npy (only if there are any) and, last, summary.json. Made before the work, so that
+// what cannot be written is refused at once.
+std::unique_ptr<OutputFolder> MakePackFolder(const std::string& folder, bool force);
+void WritePackFiles(const OutputFolder& folder, const PackedDataset& packed,
+                    const SampleLengths& samples, const v1::PackDatasetStart& start,
+                    Progress* progress);
+
+// summary.json: PackDatasetSummary in protobuf JSON with integers as numbers, and what the arrays
+// are: inputs, ranks, shape of the step order.
+std::string SummaryJson(const PackedDataset& packed, const SampleLengths& samples,
+                        const v1::PackDatasetStart& start);
+
+// The folder of --xtuner: XTuner v1's preset packs (boundaries.npy, samples.npy, paths.json) and
+// their order (order.npy, for its preset sampler). `paths`: what XTuner calls the dataset of each
+// part of `samples`.
+std::unique_ptr<OutputFolder> MakeXtunerFolder(const std::string& folder, bool force);
+void WriteXtunerPreset(const OutputFolder& folder, const PackedDataset& packed,
+                       const SampleLengths& samples, const std::vector<std::string>& paths,
+                       const v1::PackDatasetStart& start, Progress* progress);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_RESULT_FILES_H_

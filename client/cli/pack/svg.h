@@ -1,0 +1,43 @@
+// Scalable drawings as text, for pages that hold everything themselves.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_SVG_H_
+#define EVENKEEL_CLIENT_CLI_PACK_SVG_H_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace evenkeel::cli {
+
+// For text and attributes of HTML and SVG.
+std::string Escaped(std::string_view text);
+
+// A drawing of so many units; the page's style says what the classes look like.
+class Svg {
+ public:
+  using Points = std::vector<std::pair<double, double>>;
+
+  // `title`: what it shows, for those who cannot see it.
+  Svg(double width, double height, const std::string& title);
+
+  void Line(const std::string& style, double x1, double y1, double x2, double y2);
+  void Box(const std::string& style, double x, double y, double width, double height);
+  void Dot(const std::string& style, double x, double y, double radius);
+  void Path(const std::string& style, const Points& points);
+  void Area(const std::string& style, const Points& points);  // closed
+  // `anchor`: "start", "middle" or "end".
+  void Text(const std::string& style, double x, double y, const std::string& anchor,
+            const std::string& text);
+
+  std::string Finish() const { return text_ + "</svg>\n"; }
+
+ private:
+  std::string text_;
+};
+
+// Round values, from the first at or below `low` to the first at or above `high`, about `count`.
+std::vector<double> RoundTicks(double low, double high, int count);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_SVG_H_

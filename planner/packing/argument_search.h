@@ -1,0 +1,52 @@
+// OmniBal's argument search: which caps make ISF's packs hold about as many samples as a
+// micro-batch did (docs/ALGORITHMS.md). A baseline; the batch rule derives its own caps.
+#ifndef EVENKEEL_PLANNER_PACKING_ARGUMENT_SEARCH_H_
+#define EVENKEEL_PLANNER_PACKING_ARGUMENT_SEARCH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/packing/packing.h"
+
+namespace evenkeel::planner {
+
+struct ArgumentRule {
+  int64_t micro_batch = 4;  // AVE-BS wanted: this to one more
+  int64_t start_tokens = 4096;
+  int64_t round_tokens = 16;  // the token budget of a unit is rounded up to that
+  int64_t keep_slack = 128;   // Qt' = Qt - so many; Qv' = Qv
+  int64_t iterations = 10;    // T
+  uint64_t seed = 0;
+  int64_t ranks = 8;  // data parallel, of the DistRatios: one pack per rank and step
+  int64_t tries_at_most = 64;
+};
+
+struct ArgumentTry {
+  Caps caps;
+  double samples_per_pack = 0;  // AVE-BS
+  double pad_ratio = 0;         // 0: packs are laid end to end
+  double dist_ratio_units = 0;
+  double dist_ratio_tokens = 0;
+  bool in_range = false;
+
+  double score() const { return pad_ratio + dist_ratio_units + dist_ratio_tokens; }
+};
+
+struct ArgumentSearch {
+  int64_t tokens_per_unit = 0;     // token budget
+  std::vector<ArgumentTry> tries;  // in order
+  size_t best = 0;                 // of `tries`
+  bool reached = false;            // AVE-BS of the best is in range
+};
+
+// Starts at (start_tokens / budget, start_tokens). Qv moves by one and Qt by the budget: down while
+// packs hold too many samples, else up, until AVE-BS has left the range on the far side. Of the
+// tries in range the lowest score wins. Without any, `reached` is false and the best is the try
+// whose AVE-BS is nearest to the range (ties: the earlier), as it is when tries or caps run out.
+// Samples that break a cap alone count as packs of their own. Without units, Qv is 0 and Qt moves
+// by the mean sample. No samples: no tries.
+ArgumentSearch SearchArguments(const Lengths& lengths, const ArgumentRule& rule);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_ARGUMENT_SEARCH_H_

@@ -1,0 +1,133 @@
+#include "planner/packing/best_fit.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr size_t kNothing = std::numeric_limits<size_t>::max();
+
+// Packs of equal content. Contents are chains of links, so that they can share their beginnings.
+struct Alike {
+  int64_t units_left = 0;
+  int64_t tokens_left = 0;
+  int64_t count = 0;
+  size_t content = kNothing;  // last link
+};
+
+struct Link {
+  size_t type;
+  int64_t count;  // of that type
+  size_t before;
+};
+
+class BestFit {
+ public:
+  BestFit(const SortedSamples& sorted, const Caps& caps) : sorted_(sorted), caps_(caps) {
+    for (const SampleType& type : sorted.types) {
+      least_units_ = std::min<int64_t>(least_units_, type.units);
+      least_tokens_ = std::min<int64_t>(least_tokens_, type.tokens);
+    }
+  }
+
+  // All samples of a type. What the first of them filled best, that one with it inside the second
+  // fills best: so packs are filled one after the other, as far as the type goes.
+  void Place(size_t type_index) {
+    const SampleType& type = sorted_.types[type_index];
+    int64_t left = type.count;
+    while (left > 0) {
+      const Alike packs = TakeBest(type, left);
+      const int64_t each = HowManyFit(packs.units_left, packs.tokens_left, type);
+      const int64_t filled = std::min(packs.count, left / each);
+      Put(packs, filled, type_index, each);
+      left -= filled * each;
+      const int64_t partly = filled < packs.count && left > 0 ? 1 : 0;
+      Put(packs, partly, type_index, left);
+      left -= partly * left;
+      Keep({packs.units_left, packs.tokens_left, packs.count - filled - partly, packs.content});
+    }
+  }
+
+  void Write(Packing& packing) {
+    SamplesByType samples(sorted_);
+    const auto write = [&](const Alike& packs) {
+      for (int64_t i = 0; i < packs.count; ++i) {
+        for (size_t at = packs.content; at != kNothing; at = links_[at].before)
+          samples.Take(links_[at].type, links_[at].count, packing);
+        packing.ClosePack();
+      }
+    };
+    std::for_each(full_.begin(), full_.end(), write);
+    for (const auto& [units, level] : open_) {
+      for (const auto& [tokens, packs] : level) std::for_each(packs.begin(), packs.end(), write);
+    }
+  }
+
+ private:
+  // The fewest tokens left that suffice, then the fewest units left; new packs for `samples` of the
+  // type where there are none.
+  Alike TakeBest(const SampleType& type, int64_t samples) {
+    auto best_level = open_.end();
+    Level::iterator best;
+    for (auto level = open_.lower_bound(type.units); level != open_.end(); ++level) {
+      const auto found = level->second.lower_bound(type.tokens);
+      if (found == level->second.end()) continue;
+      if (best_level != open_.end() && best->first <= found->first) continue;
+      best_level = level;
+      best = found;
+    }
+    if (best_level == open_.end()) {
+      const int64_t each = HowManyFit(caps_.units, caps_.tokens, type);
+      return {caps_.units, caps_.tokens, CeilDivide(samples, each), kNothing};
+    }
+    const Alike packs = best->second.back();
+    best->second.pop_back();
+    if (best->second.empty()) best_level->second.erase(best);
+    if (best_level->second.empty()) open_.erase(best_level);
+    return packs;
+  }
+
+  // `packs` of those, each with `samples` of the type added.
+  void Put(const Alike& before, int64_t packs, size_t type_index, int64_t samples) {
+    if (packs == 0) return;
+    const SampleType& type = sorted_.types[type_index];
+    links_.push_back({type_index, samples, before.content});
+    Keep({before.units_left - samples * type.units, before.tokens_left - samples * type.tokens,
+          packs, links_.size() - 1});
+  }
+
+  void Keep(const Alike& packs) {
+    if (packs.count == 0) return;
+    const bool full = packs.units_left < least_units_ || packs.tokens_left < least_tokens_;
+    (full ? full_ : open_[packs.units_left][packs.tokens_left]).push_back(packs);
+  }
+
+  using Level = std::map<int64_t, std::vector<Alike>>;  // by tokens left
+
+  const SortedSamples& sorted_;
+  const Caps caps_;
+  int64_t least_units_ = std::numeric_limits<int64_t>::max();
+  int64_t least_tokens_ = std::numeric_limits<int64_t>::max();
+  std::map<int64_t, Level> open_;  // by units left
+  std::vector<Alike> full_;        // nothing more fits
+  std::vector<Link> links_;
+};
+
+}  // namespace
+
+Packing PackBestFit(const Lengths& lengths, const Caps& caps, TypeOrder order) {
+  const SortedSamples sorted = SortByType(lengths);
+  BestFit best_fit(sorted, caps);
+  for (const size_t type : OrderTypes(sorted.types, caps, order)) best_fit.Place(type);
+  Packing packing;
+  packing.members.reserve(lengths.size());
+  best_fit.Write(packing);
+  return packing;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,40 @@
+// How balanced micro-batches and steps are (OmniBal's measures) and how random their order is.
+#ifndef EVENKEEL_PLANNER_PACKING_METRICS_H_
+#define EVENKEEL_PLANNER_PACKING_METRICS_H_
+
+#include <cstdint>
+#include <span>
+
+#include "planner/packing/deal.h"
+#include "planner/packing/packing.h"
+
+namespace evenkeel::planner {
+
+// Over the steps of an order; the holed step (some rank without any pack) is left out. DistRatio of
+// a step: sum_r(X_max - X_r) / (X_max N) over the totals X_r of the N ranks; their mean over the
+// steps in which X_max > 0, and 0 where there are none.
+struct Balance {
+  double dist_ratio_units = 0;
+  double dist_ratio_tokens = 0;
+  double dist_ratio_attention = 0;  // over sums of squared sample lengths
+  double dist_ratio_vision_time = 0, dist_ratio_language_time = 0;  // over PackWork
+  double idle =
+      0;  // share of a step lost waiting, with both parts run one after the other on each
+          // rank: sum over steps of (W_max - mean W) / sum of W_max, W = vision + language
+  int64_t steps = 0;
+  int64_t holed_steps = 0;  // 0 or 1
+
+  // Randomness. Variance of the step means of sample length (tokens), over what it would be if
+  // packs were dealt to steps at random (variance of pack means / packs per step): 1 is random,
+  // above is grouped. Only of steps that lack no pack; 0 where fewer than two are left.
+  double step_spread = 0;
+  // Correlation of a step's mean tokens per pack with its number: 0 is random.
+  double step_trend = 0;
+};
+
+Balance BalanceOf(std::span<const PackSums> sums, std::span<const PackWork> work,
+                  std::span<const int64_t> order, int64_t ranks, int64_t packs_per_rank);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_METRICS_H_

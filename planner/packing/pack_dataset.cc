@@ -1,0 +1,77 @@
+#include "planner/packing/pack_dataset.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/packing/sample_types.h"
+
+namespace evenkeel::planner {
+namespace {
+
+PackBound BoundOfPart(const Lengths& part, const PackRule& rule, int64_t reached) {
+  SampleTypes types = SortByType(part).types;
+  if (rule.oversize == OversizePolicy::kReject) {
+    std::erase_if(types, [&](const SampleType& t) { return !rule.caps.Hold(t.units, t.tokens); });
+  }
+  return types.empty() ? PackBound{} : LowerBound(types, rule.caps, reached);
+}
+
+// Packs of parts that stay apart: their bounds add up. The method is that of the largest.
+PackBound BoundOf(const Lengths& lengths, const PackRule& rule, int64_t packs) {
+  if (rule.apart.size() <= 1) return BoundOfPart(lengths, rule, packs);
+  PackBound all, largest;
+  size_t first = 0;
+  for (const int64_t samples : rule.apart) {
+    const size_t count = static_cast<size_t>(samples);
+    const PackBound part = BoundOfPart(
+        {lengths.units.subspan(first, count), lengths.tokens.subspan(first, count)}, rule, 0);
+    if (part.packs > largest.packs) largest = part;
+    all.packs += part.packs;
+    first += count;
+  }
+  all.method = largest.method;
+  return all;
+}
+
+void FillMetrics(const Caps& caps, PackingResult& result) {
+  if (result.packing.size() == 0) return;
+  result.samples_per_pack = static_cast<double>(result.packing.members.size()) /
+                            static_cast<double>(result.packing.size());
+  double packs = 0, units = 0, tokens = 0;
+  for (const PackSums& sum : result.sums) {
+    if (!caps.Hold(sum.units, sum.tokens)) continue;
+    ++packs;
+    units += static_cast<double>(sum.units);
+    tokens += static_cast<double>(sum.tokens);
+  }
+  if (packs == 0) return;
+  if (caps.units > 0) result.unit_fill = units / (packs * static_cast<double>(caps.units));
+  result.token_fill = tokens / (packs * static_cast<double>(caps.tokens));
+}
+
+}  // namespace
+
+PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job,
+                          const std::function<bool()>& stop) {
+  PackingResult result;
+  const auto stopped = [&] { return result.stopped = stop && stop(); };
+  if (stopped()) return result;
+  result.packing = Pack(lengths, job.pack);
+  if (stopped()) return result;
+  if (job.bound) {
+    result.bound = BoundOf(lengths, job.pack, static_cast<int64_t>(result.packing.size()));
+    if (stopped()) return result;
+  }
+  const std::vector<PackWork> work = WorkOf(SumsOf(lengths, result.packing), job.times);
+  if (stopped()) return result;
+  result.order = Deal(work, job.deal);
+  if (stopped()) return result;
+  // Once more rather than kept: with many samples, memory while dealing is what there is least of.
+  result.sums = SumsOf(lengths, result.packing);
+  result.balance =
+      BalanceOf(result.sums, work, result.order, job.deal.ranks, job.deal.packs_per_rank);
+  FillMetrics(job.pack.caps, result);
+  return result;
+}
+
+}  // namespace evenkeel::planner

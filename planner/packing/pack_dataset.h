@@ -1,0 +1,42 @@
+// One dataset packed and dealt, with every figure: what PackDataset and `evenkeelctl pack` answer.
+#ifndef EVENKEEL_PLANNER_PACKING_PACK_DATASET_H_
+#define EVENKEEL_PLANNER_PACKING_PACK_DATASET_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "planner/packing/deal.h"
+#include "planner/packing/metrics.h"
+#include "planner/packing/pack_bound.h"
+#include "planner/packing/packer.h"
+#include "planner/packing/packing.h"
+
+namespace evenkeel::planner {
+
+struct PackingJob {
+  PackRule pack;
+  DealRule deal;
+  PackTimes times;
+  bool bound = true;  // prove a lower bound on the number of packs too
+};
+
+struct PackingResult {
+  Packing packing;
+  std::vector<PackSums> sums;  // per pack
+  std::vector<int64_t> order;  // steps x ranks x packs per rank
+  PackBound bound;             // packs: 0 if it was not asked for
+  Balance balance;
+  double samples_per_pack = 0;           // AVE-BS
+  double pad_ratio = 0;                  // 0: packs are laid end to end
+  double unit_fill = 0, token_fill = 0;  // of the caps, oversize packs left out
+  bool stopped = false;                  // `stop` said so: nothing else is valid
+};
+
+// `stop` is asked between the parts of the work. No samples: no packs and no steps.
+PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job,
+                          const std::function<bool()>& stop = {});
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_PACK_DATASET_H_

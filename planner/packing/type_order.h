@@ -1,0 +1,41 @@
+// What the decreasing packers share: in which order types are placed, and samples handed out by
+// type.
+#ifndef EVENKEEL_PLANNER_PACKING_TYPE_ORDER_H_
+#define EVENKEEL_PLANNER_PACKING_TYPE_ORDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "planner/packing/packing.h"
+#include "planner/packing/sample_types.h"
+
+namespace evenkeel::planner {
+
+// Largest first. Ties: more tokens, then more units.
+enum class TypeOrder {
+  kTokens,       // as the published packers, which know tokens alone
+  kLargerShare,  // by the larger of units / cap and tokens / cap
+};
+// Places of `types`, in that order.
+std::vector<size_t> OrderTypes(const SampleTypes& types, const Caps& caps, TypeOrder order);
+
+// So many more samples of size (units, tokens > 0) go into the room that is left.
+int64_t HowManyFit(int64_t units_left, int64_t tokens_left, const SampleType& type);
+
+// Hands out samples of a type, lowest index first.
+class SamplesByType {
+ public:
+  explicit SamplesByType(const SortedSamples& sorted);
+
+  // Appends the next `count` samples of a type to the open pack.
+  void Take(size_t type, int64_t count, Packing& packing);
+
+ private:
+  const std::vector<uint32_t>& samples_;
+  std::vector<int64_t> next_;  // per type, into samples_
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PACKING_TYPE_ORDER_H_

@@ -1,0 +1,19 @@
+// Where datasets that were uploaded before are found.
+#ifndef EVENKEEL_SERVER_CONVERT_DATASET_SOURCE_H_
+#define EVENKEEL_SERVER_CONVERT_DATASET_SOURCE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace evenkeel::server {
+
+using DatasetBytes = std::shared_ptr<const std::string>;  // a serialised v1::Histogram
+
+// nullptr: unknown.
+using DatasetSource = std::function<DatasetBytes(std::string_view dataset_ref)>;
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_DATASET_SOURCE_H_

@@ -1,0 +1,53 @@
+// The answer of PackDataset, message by message, made as they are asked for. Free of gRPC.
+#ifndef EVENKEEL_SERVER_CONVERT_PACK_ANSWER_H_
+#define EVENKEEL_SERVER_CONVERT_PACK_ANSWER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "planner/packing/pack_dataset.h"
+
+namespace evenkeel::v1 {
+class PackDatasetResponse;
+class PackDatasetSummary;
+}  // namespace evenkeel::v1
+
+namespace evenkeel::server {
+
+// Most values of a list in one message: at most 10 bytes each, they stay below 1 MiB.
+inline constexpr size_t kValuesPerMessage = 65536;
+inline constexpr int64_t kMaxOversizeIndices = 10000;
+
+// All but dataset_ref. `sample_count`: of the upload.
+void SummaryToProto(const planner::PackingJob& job, const planner::PackingResult& result,
+                    int64_t sample_count, v1::PackDatasetSummary* out);
+
+class PackAnswer {
+ public:
+  // `dataset_ref` may be empty. `summary_only`: neither packs nor order.
+  PackAnswer(const planner::PackingJob& job, planner::PackingResult result, int64_t sample_count,
+             std::string dataset_ref, bool summary_only);
+
+  // Fills `*message`, which must be empty, with the next message. False: there is no more.
+  bool Next(v1::PackDatasetResponse* message);
+
+  int64_t held_bytes() const;
+
+ private:
+  bool NextPacks(v1::PackDatasetResponse* message);
+  bool NextOrder(v1::PackDatasetResponse* message);
+
+  const planner::PackingJob job_;
+  const planner::PackingResult result_;
+  const int64_t sample_count_;
+  const std::string dataset_ref_;
+  size_t pack_ = 0;    // next to be announced
+  size_t member_ = 0;  // next to be sent
+  size_t slot_ = 0;    // of the order
+  bool done_ = false;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_PACK_ANSWER_H_

@@ -1,0 +1,85 @@
+// The upload of PackDataset: each message checked, the samples kept as two arrays. Free of gRPC.
+#ifndef EVENKEEL_SERVER_CONVERT_PACK_REQUEST_H_
+#define EVENKEEL_SERVER_CONVERT_PACK_REQUEST_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "planner/packing/pack_dataset.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class PackDatasetRequest;
+class PackDatasetStart;
+class SampleChunk;
+}  // namespace evenkeel::v1
+
+namespace evenkeel::server {
+
+// What planner::PackAndDeal does, as a value: tests give their own.
+using PackFunction = std::function<planner::PackingResult(
+    const planner::Lengths&, const planner::PackingJob&, const std::function<bool()>& stop)>;
+
+inline constexpr int64_t kMaxSlotsPerStep = int64_t{1} << 20;  // data_parallel x packs_per_rank
+
+// What a stream of so many samples holds at its worst, from its first message to its last: buffers,
+// the upload, the packing with one sample per pack, and the order of a step's slots.
+int64_t PackBytes(int64_t samples, int64_t slots_per_step);
+
+enum class UploadEnd {
+  kTaken,
+  kInvalid,   // *violations say why
+  kTooLarge,  // more samples than a stream may have
+  kNoMemory,  // `reserve` refused
+};
+
+class PackUpload {
+ public:
+  // Sets aside so many bytes in all, before they are used. False: there is no room.
+  using Reserve = std::function<bool(int64_t bytes)>;
+
+  PackUpload(int64_t max_samples, Reserve reserve);
+
+  // The next message. Paths are relative to the stream: "start.rule.token_cap",
+  // "chunk[3].llm_tokens[17]", chunks counted from 0. No use of the upload but for kTaken.
+  UploadEnd Take(const v1::PackDatasetRequest& message, std::vector<Violation>* violations);
+
+  // No more messages come.
+  UploadEnd Finish(std::vector<Violation>* violations);
+
+  int64_t sample_count() const { return static_cast<int64_t>(tokens_.size()); }
+  planner::Lengths lengths() const { return {units_, tokens_}; }
+  const planner::PackingJob& job() const { return job_; }
+  bool summary_only() const { return summary_only_; }
+  bool keep_histogram() const { return keep_histogram_; }
+
+  // Frees the samples.
+  void DropSamples();
+
+ private:
+  UploadEnd TakeStart(const v1::PackDatasetStart& start, ViolationSink& sink);
+  void TakeDealing(const v1::PackDatasetStart& start, const FieldPath& path, ViolationSink& sink);
+  void TakeParts(const v1::PackDatasetStart& start, const FieldPath& path, ViolationSink& sink);
+  UploadEnd TakeChunk(const v1::SampleChunk& chunk, const FieldPath& path, ViolationSink& sink);
+  void CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path, ViolationSink& sink) const;
+  UploadEnd MakeRoom(int64_t samples);
+  int64_t SlotsPerStep() const { return job_.deal.ranks * job_.deal.packs_per_rank; }
+
+  const int64_t max_samples_;
+  const Reserve reserve_;
+  planner::PackingJob job_;
+  bool started_ = false;
+  bool summary_only_ = false;
+  bool keep_histogram_ = false;
+  int64_t expected_ = 0;  // samples announced, by the field that follows; 0: not
+  const char* expected_by_ = "sample_count";
+  int64_t chunks_ = 0;
+  int64_t reserved_samples_ = -1;
+  std::vector<int32_t> units_;
+  std::vector<int32_t> tokens_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_PACK_REQUEST_H_

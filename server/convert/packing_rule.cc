@@ -1,0 +1,141 @@
+#include "server/convert/packing_rule.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace evenkeel::server {
+namespace {
+
+constexpr char kPackerNames[] =
+    "PACKER_BALANCED, PACKER_ISF, PACKER_FIRST_FIT_DECREASING, PACKER_BEST_FIT_DECREASING, "
+    "PACKER_GREEDY_KNAPSACK, PACKER_NEXT_FIT";
+constexpr IntRange kUnitCaps = {0, 1'000'000};
+// So that the squared sample lengths of a pack sum to less than 2^63.
+constexpr IntRange kTokenCaps = {1, int64_t{1} << 32};
+constexpr IntRange kKeepTokens = {0, kTokenCaps.max};
+constexpr IntRange kIterations = {1, 100};
+constexpr int64_t kDefaultIterations = 10;
+constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
+constexpr RealRange kTimes = {0, 1e12};
+constexpr RealRange kSquaredTimes = {0, 1e6};
+
+planner::OversizePolicy OversizeFromProto(v1::OversizePolicy policy, const FieldPath& path,
+                                          ViolationSink& sink) {
+  CheckEnum(sink, path, policy, v1::OversizePolicy_IsValid,
+            "OVERSIZE_POLICY_ALONE, OVERSIZE_POLICY_REJECT");
+  return policy == v1::OVERSIZE_POLICY_REJECT ? planner::OversizePolicy::kReject
+                                              : planner::OversizePolicy::kAlone;
+}
+
+planner::PackTimes TimesFromProto(const v1::PackTimes& from, const FieldPath& path,
+                                  ViolationSink& sink) {
+  const int64_t before = sink.count();
+  planner::PackTimes times;
+  times.vision_per_unit =
+      CheckReal(sink, path.Child("vision_ns_per_unit"), from.vision_ns_per_unit(), kTimes);
+  times.language_per_token =
+      CheckReal(sink, path.Child("language_ns_per_token"), from.language_ns_per_token(), kTimes);
+  times.language_per_squared_token = CheckReal(sink, path.Child("language_ns_per_squared_token"),
+                                               from.language_ns_per_squared_token(), kSquaredTimes);
+  times.dummy_units =
+      CheckInt(sink, path.Child("dummy_vision_units"), from.dummy_vision_units(), kUnitCaps);
+  const bool any = times.vision_per_unit > 0 || times.language_per_token > 0 ||
+                   times.language_per_squared_token > 0;
+  if (sink.count() == before && !any) {
+    sink.Add(path,
+             "must have a time above 0, or be unset: then units and tokens stand for themselves");
+  }
+  return times;
+}
+
+}  // namespace
+
+planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, ViolationSink& sink) {
+  CheckEnum(sink, path, packer, v1::Packer_IsValid, kPackerNames);
+  switch (packer) {
+    case v1::PACKER_ISF:
+      return planner::Packer::kIsf;
+    case v1::PACKER_FIRST_FIT_DECREASING:
+      return planner::Packer::kFirstFitDecreasing;
+    case v1::PACKER_BEST_FIT_DECREASING:
+      return planner::Packer::kBestFitDecreasing;
+    case v1::PACKER_GREEDY_KNAPSACK:
+      return planner::Packer::kGreedyKnapsack;
+    case v1::PACKER_NEXT_FIT:
+      return planner::Packer::kNextFit;
+    default:
+      return planner::Packer::kBalanced;
+  }
+}
+
+void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
+                   planner::PackingJob* job) {
+  planner::PackRule& pack = job->pack;
+  pack.caps.units = CheckInt(sink, path.Child("unit_cap"), from.unit_cap(), kUnitCaps);
+  pack.caps.tokens = CheckRequiredInt(sink, path.Child("token_cap"), from.token_cap(), kTokenCaps);
+  pack.keep_units = CheckInt(sink, path.Child("keep_units"), from.keep_units(), kUnitCaps);
+  if (from.keep_units() == 0) pack.keep_units = pack.caps.units;
+  pack.keep_tokens = CheckInt(sink, path.Child("keep_tokens"), from.keep_tokens(), kKeepTokens);
+  if (from.keep_tokens() == 0) {
+    pack.keep_tokens = std::max<int64_t>(pack.caps.tokens - kKeepSlack, 1);
+  }
+  pack.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
+  job->deal.window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
+                                kOrderWindows, kDefaultOrderWindow);
+  pack.iterations = CheckIntOr(sink, path.Child("iterations"), from.iterations(), kIterations,
+                               kDefaultIterations);
+  pack.seed = static_cast<uint64_t>(from.seed());
+  job->deal.seed = pack.seed;
+  pack.oversize = OversizeFromProto(from.oversize_policy(), path.Child("oversize_policy"), sink);
+  if (from.has_pack_times()) {
+    job->times = TimesFromProto(from.pack_times(), path.Child("pack_times"), sink);
+  }
+}
+
+v1::Packer PackerToProto(planner::Packer packer) {
+  switch (packer) {
+    case planner::Packer::kBalanced:
+      return v1::PACKER_BALANCED;
+    case planner::Packer::kIsf:
+      return v1::PACKER_ISF;
+    case planner::Packer::kFirstFitDecreasing:
+      return v1::PACKER_FIRST_FIT_DECREASING;
+    case planner::Packer::kBestFitDecreasing:
+      return v1::PACKER_BEST_FIT_DECREASING;
+    case planner::Packer::kGreedyKnapsack:
+      return v1::PACKER_GREEDY_KNAPSACK;
+    case planner::Packer::kNextFit:
+      return v1::PACKER_NEXT_FIT;
+  }
+  return v1::PACKER_UNSPECIFIED;
+}
+
+v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy) {
+  return policy == planner::OversizePolicy::kReject ? v1::OVERSIZE_POLICY_REJECT
+                                                    : v1::OVERSIZE_POLICY_ALONE;
+}
+
+void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out) {
+  out->set_vision_ns_per_unit(times.vision_per_unit);
+  out->set_language_ns_per_token(times.language_per_token);
+  out->set_language_ns_per_squared_token(times.language_per_squared_token);
+  out->set_dummy_vision_units(times.dummy_units);
+}
+
+void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out) {
+  const planner::PackRule& pack = job.pack;
+  out->set_unit_cap(pack.caps.units);
+  out->set_token_cap(pack.caps.tokens);
+  out->set_packer(PackerToProto(pack.packer));
+  if (pack.packer == planner::Packer::kIsf) {
+    out->set_keep_units(pack.keep_units);
+    out->set_keep_tokens(pack.keep_tokens);
+    out->set_iterations(static_cast<int32_t>(pack.iterations));
+  }
+  out->set_order_window(job.deal.window);
+  out->set_seed(static_cast<int64_t>(pack.seed));
+  out->set_oversize_policy(OversizeToProto(pack.oversize));
+  TimesToProto(job.times, out->mutable_pack_times());
+}
+
+}  // namespace evenkeel::server

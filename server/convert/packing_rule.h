@@ -1,0 +1,36 @@
+// The batch rule between the contract and the packers.
+#ifndef EVENKEEL_SERVER_CONVERT_PACKING_RULE_H_
+#define EVENKEEL_SERVER_CONVERT_PACKING_RULE_H_
+
+#include <cstdint>
+
+#include "evenkeel/v1/batching.pb.h"
+#include "planner/packing/pack_dataset.h"
+#include "planner/packing/packer.h"
+#include "planner/packing/packing.h"
+#include "server/convert/checks.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::server {
+
+inline constexpr IntRange kOrderWindows = {1, 1'000'000'000};
+inline constexpr int64_t kDefaultOrderWindow = 1;
+
+// Unset, or an unknown value after the violation: kBalanced.
+planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, ViolationSink& sink);
+
+// The fields marked "rule", with their defaults, into job->pack, job->deal and job->times. The
+// others are ignored, so that a plan's rule can be given as it is.
+void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
+                   planner::PackingJob* job);
+
+v1::Packer PackerToProto(planner::Packer packer);
+v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy);
+void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out);
+
+// RuleFromProto backwards.
+void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_PACKING_RULE_H_

@@ -1,0 +1,100 @@
+#include "server/core/packing_core.h"
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace evenkeel::server {
+
+struct PackingCore::Task {
+  int64_t samples = 0;
+  Work work;
+  OnEnd done;  // empty: it has been called
+  WorkerPool::TaskId pool_task = 0;
+  std::atomic<bool> stop = false;
+};
+
+PackingCore::PackingCore(size_t threads, size_t queue_length, PlanObserver& observer,
+                         const Clock& clock)
+    : observer_(observer), clock_(clock), pool_(threads, queue_length, clock) {}
+
+PackingCore::~PackingCore() {
+  StopAll();
+  pool_.Shutdown();
+}
+
+PackingCore::Ticket PackingCore::Run(int64_t samples, Work work, OnEnd done) {
+  auto task = std::make_shared<Task>();
+  task->samples = samples;
+  task->work = std::move(work);
+  task->done = std::move(done);
+  PackingEnd refusal = PackingEnd::kShuttingDown;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!stopped_) {
+      const auto id = pool_.Submit([this, task](double) { Perform(task); });
+      if (id) {
+        task->pool_task = *id;
+        tasks_.insert(task);
+        return task;
+      }
+      refusal = PackingEnd::kQueueFull;
+    }
+  }
+  End(task, refusal);
+  return task;
+}
+
+void PackingCore::Cancel(const Ticket& ticket) {
+  if (ticket != nullptr) StopTask(ticket, PackingEnd::kCancelled);
+}
+
+void PackingCore::StopAll() {
+  std::vector<Ticket> all;
+  {
+    const std::lock_guard lock(mutex_);
+    refusing_ = true;
+    stopped_ = true;
+    all.assign(tasks_.begin(), tasks_.end());
+  }
+  for (const Ticket& task : all) StopTask(task, PackingEnd::kShuttingDown);
+}
+
+void PackingCore::StopTask(const Ticket& task, PackingEnd end) {
+  task->stop = true;
+  if (pool_.Withdraw(task->pool_task)) task->work = nullptr;  // gives back what it holds
+  End(task, end);
+}
+
+void PackingCore::End(const Ticket& task, PackingEnd end, const std::string& fault) {
+  OnEnd done;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.erase(task);
+    done.swap(task->done);
+  }
+  if (done) done(end, fault);
+}
+
+void PackingCore::Perform(const Ticket& task) {
+  const auto since = clock_.Now();
+  PackingEnd end = PackingEnd::kDone;
+  std::string fault;
+  try {
+    task->work([&task] { return task->stop.load(std::memory_order_relaxed); });
+  } catch (const std::exception& error) {
+    end = PackingEnd::kDefect;
+    fault = std::string("exception: ") + error.what();
+  } catch (...) {
+    end = PackingEnd::kDefect;
+    fault = "exception of unknown type";
+  }
+  task->work = nullptr;
+  const PackEnding ending = task->stop                   ? PackEnding::kStopped
+                            : end == PackingEnd::kDefect ? PackEnding::kDefect
+                                                         : PackEnding::kPacked;
+  observer_.OnPacked(ending, task->samples, SecondsBetween(since, clock_.Now()));
+  End(task, end, fault);
+}
+
+}  // namespace evenkeel::server

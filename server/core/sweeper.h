@@ -1,0 +1,42 @@
+// Looks after things that may stall: a thread that asks each of them, again and again, what time it
+// is. Thread-safe.
+#ifndef EVENKEEL_SERVER_CORE_SWEEPER_H_
+#define EVENKEEL_SERVER_CORE_SWEEPER_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace evenkeel::server {
+
+class Swept {
+ public:
+  virtual ~Swept() = default;
+  virtual void OnSweep() = 0;  // on the sweeper's thread
+};
+
+class Sweeper {
+ public:
+  explicit Sweeper(std::chrono::milliseconds interval);
+  ~Sweeper();  // waits for a sweep under way
+
+  // Until it is destroyed. The sweeper does not keep it alive, except during a sweep.
+  void Add(std::weak_ptr<Swept> swept);
+
+ private:
+  void Run();
+
+  const std::chrono::milliseconds interval_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::weak_ptr<Swept>> all_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CORE_SWEEPER_H_

@@ -1,0 +1,91 @@
+// A PackDataset call: reads the upload, has it packed by a worker, writes the answer.
+#ifndef EVENKEEL_SERVER_RPC_PACK_DATASET_STREAM_H_
+#define EVENKEEL_SERVER_RPC_PACK_DATASET_STREAM_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/convert/pack_answer.h"
+#include "server/convert/pack_request.h"
+#include "server/core/dataset_store.h"
+#include "server/core/packing_core.h"
+#include "server/core/stream_quota.h"
+#include "server/core/sweeper.h"
+#include "server/rpc/rpc_scope.h"
+
+namespace evenkeel::server {
+
+// What the call needs of the service; outlives it.
+struct PackDatasetParts {
+  PackingCore& core;
+  StreamQuota& quota;
+  Sweeper& sweeper;
+  DatasetStore& datasets;
+  PackFunction pack;
+  int64_t max_samples = 0;          // of one upload
+  double idle_timeout_seconds = 0;  // for the client to send or take a message; 0: none
+};
+
+// Raw bytes, because gRPC reports a message that it can not parse as the end of the upload.
+//
+// One lock serialises gRPC's callbacks, the worker's and the sweeper's. It is recursive because
+// gRPC may call back while it is called. Nothing is asked of gRPC after Finish, and gRPC calls
+// OnDone only then: so the context lives as long as the phase is not kEnded.
+class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+                                public Swept,
+                                public std::enable_shared_from_this<PackDatasetStream> {
+ public:
+  using Reactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+  // Takes the call on; what it returns lives until gRPC is done with it.
+  static Reactor* Begin(const PackDatasetParts& parts, RpcWorld& world,
+                        grpc::CallbackServerContext* context);
+
+  PackDatasetStream(const PackDatasetParts& parts, RpcWorld& world,
+                    grpc::CallbackServerContext* context);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;  // also when the deadline passes
+  void OnDone() override;
+  void OnSweep() override;
+
+ private:
+  enum class Phase { kUploading, kPacking, kAnswering, kEnded };
+
+  // What takes memory. The worker has it too, so that its lease lasts until it lets go.
+  struct Held;
+
+  void Open();
+  void EndUpload();
+  void OnPackingEnd(PackingEnd end, const std::string& fault);
+  void WriteNext();
+  void End(const grpc::Status& status);
+  grpc::Status UploadStatus(UploadEnd end, const std::vector<Violation>& violations) const;
+  grpc::Status CancelStatus() const;
+
+  const PackDatasetParts& parts_;
+  RpcWorld& world_;
+  grpc::CallbackServerContext* const context_;
+  std::unique_ptr<RpcScope> scope_;
+  std::shared_ptr<PackDatasetStream> self_;  // until OnDone
+
+  std::recursive_mutex mutex_;  // guards what follows
+  Phase phase_ = Phase::kUploading;
+  std::shared_ptr<Held> held_;
+  PackingCore::Ticket ticket_;
+  grpc::ByteBuffer message_in_;
+  grpc::ByteBuffer message_out_;
+  std::chrono::steady_clock::time_point waiting_since_;  // for the client
+  bool stalled_ = false;                                 // while taking the answer
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_PACK_DATASET_STREAM_H_

@@ -1,0 +1,180 @@
+// Every packer on the same samples in one run: packs against the proven bound, fill, balance in
+// random order, seconds; or the memory of one packer on very many samples. Judged by quality and
+// bytes, never by time.
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "planner/packing/deal.h"
+#include "planner/packing/metrics.h"
+#include "planner/packing/pack_bound.h"
+#include "planner/packing/packer.h"
+#include "planner/packing/sample_types.h"
+#include "tests/bench/length_sets.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr Packer kPackers[] = {Packer::kBalanced,           Packer::kIsf,
+                               Packer::kFirstFitDecreasing, Packer::kBestFitDecreasing,
+                               Packer::kGreedyKnapsack,     Packer::kNextFit};
+constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
+
+struct Settings {
+  std::string lengths;  // folder; empty: the shipped set
+  std::vector<std::string> caps = {"9x4096", "10x4096", "13x4416", "18x6016", "20x6656"};
+  std::vector<int64_t> ranks = {8, 64};
+  int64_t samples = 0;  // > 0: memory
+  std::string packer = "balanced";
+  double max_bound_ratio = 1.001;
+  double max_bytes = 24;
+};
+
+Caps ReadCaps(const std::string& text) {
+  const size_t x = text.find('x');
+  return {std::stoll(text), std::stoll(text.substr(x + 1))};
+}
+
+PackRule RuleOf(Packer packer, const Caps& caps) {
+  PackRule rule;
+  rule.packer = packer;
+  rule.caps = caps;
+  rule.keep_units = caps.units;
+  rule.keep_tokens = std::max<int64_t>(1, caps.tokens - kKeepSlack);
+  rule.seed = 1;
+  return rule;
+}
+
+template <typename Work>
+double Seconds(Work work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+int64_t Sum(const std::vector<int32_t>& values) {
+  int64_t sum = 0;
+  for (const int32_t v : values) sum += v;
+  return sum;
+}
+
+// DistRatios of packs dealt in random order, one to each rank and step.
+void PrintBalance(const std::vector<PackSums>& sums, const std::vector<int64_t>& ranks) {
+  const std::vector<PackWork> work = WorkOf(sums, {});
+  for (const int64_t n : ranks) {
+    DealRule deal;
+    deal.ranks = n;
+    deal.seed = 1;
+    const Balance balance = BalanceOf(sums, work, Deal(work, deal), n, 1);
+    std::printf("  %.4f %.4f", balance.dist_ratio_units, balance.dist_ratio_tokens);
+  }
+}
+
+// All packers at one pair of caps. Returns whether ours is as good as it must be.
+bool Compare(const LengthSet& set, const Caps& caps, const Settings& settings) {
+  const Lengths lengths = set.lengths();
+  PackBound bound;
+  const double bound_seconds =
+      Seconds([&] { bound = LowerBound(SortByType(lengths).types, caps); });
+  std::printf("\n%s, caps (%lld, %lld): at least %lld packs (%s, %.2f s)\n", set.name.c_str(),
+              static_cast<long long>(caps.units), static_cast<long long>(caps.tokens),
+              static_cast<long long>(bound.packs), bound.method, bound_seconds);
+  size_t ours = 0, best = SIZE_MAX;
+  for (const Packer packer : kPackers) {
+    Packing packing;
+    const double seconds = Seconds([&] { packing = Pack(lengths, RuleOf(packer, caps)); });
+    const double packs = static_cast<double>(packing.size());
+    const auto fill = [&](const std::vector<int32_t>& values, int64_t cap) {
+      return cap == 0 ? 0 : static_cast<double>(Sum(values)) / (packs * static_cast<double>(cap));
+    };
+    std::printf("  %-22s %8zu  %+8.3f%%  %.4f %.4f", PackerName(packer), packing.size(),
+                100 * (packs / static_cast<double>(bound.packs) - 1), fill(set.units, caps.units),
+                fill(set.tokens, caps.tokens));
+    PrintBalance(SumsOf(lengths, packing), settings.ranks);
+    std::printf("  %8.3f\n", seconds);
+    std::fflush(stdout);
+    if (packer == Packer::kBalanced) ours = packing.size();
+    best = std::min(best, packing.size());
+  }
+  const double allowed = std::max(static_cast<double>(bound.packs) + 1,
+                                  settings.max_bound_ratio * static_cast<double>(bound.packs));
+  if (ours > best) std::printf("  TOO MANY: another packer makes %zu\n", best);
+  if (static_cast<double>(ours) > allowed) std::printf("  TOO MANY: allowed are %.0f\n", allowed);
+  return ours <= best && static_cast<double>(ours) <= allowed;
+}
+
+int RunComparison(const Settings& settings) {
+  std::vector<LengthSet> sets = BaseSets(settings.lengths);
+  if (sets.empty()) {
+    std::fprintf(stderr, "no .json files in %s\n", settings.lengths.c_str());
+    return 2;
+  }
+  if (sets.size() > 1) sets.push_back(Union(sets));
+  const LengthSet base = sets.back();
+  sets.push_back(Draw(base, 200'000));
+  sets.push_back(Draw(base, 1'200'000));
+  std::printf("packer, packs, above the bound, unit fill, token fill");
+  for (const int64_t n : settings.ranks)
+    std::printf(", DistRatio units and tokens at DP %lld", static_cast<long long>(n));
+  std::printf(" in random order, seconds\n");
+  bool good = true;
+  for (const LengthSet& set : sets) {
+    for (const std::string& caps : settings.caps) good &= Compare(set, ReadCaps(caps), settings);
+  }
+  return good ? 0 : 1;
+}
+
+double PeakBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024;
+}
+
+int RunMemory(const Settings& settings) {
+  const std::vector<LengthSet> sets = BaseSets(settings.lengths);
+  const LengthSet set = Draw(Union(sets), static_cast<size_t>(settings.samples));
+  const Caps caps = ReadCaps(settings.caps.front());
+  for (const Packer packer : kPackers) {
+    if (settings.packer != PackerName(packer)) continue;
+    const double before = PeakBytes();  // the input: nothing was freed that it could hide in
+    Packing packing;
+    const double seconds = Seconds([&] { packing = Pack(set.lengths(), RuleOf(packer, caps)); });
+    const double bytes = (PeakBytes() - before) / static_cast<double>(settings.samples);
+    std::printf("%s, %lld samples, caps (%lld, %lld): %zu packs, %.1f s, %.1f bytes per sample\n",
+                settings.packer.c_str(), static_cast<long long>(settings.samples),
+                static_cast<long long>(caps.units), static_cast<long long>(caps.tokens),
+                packing.size(), seconds, bytes);
+    return bytes > settings.max_bytes ? 1 : 0;
+  }
+  std::fprintf(stderr, "no packer %s\n", settings.packer.c_str());
+  return 2;
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
+
+int main(int argc, char** argv) {
+  evenkeel::planner::Settings settings;
+  CLI::App app("All packers on the same samples");
+  app.add_option("--lengths", settings.lengths,
+                 "Folder of per-sample length files, [{\"vit_num\": .., \"token_num\": ..}, ..]")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--caps", settings.caps, "UNITSxTOKENS, several")->capture_default_str();
+  app.add_option("--ranks", settings.ranks, "Data parallel, several")->capture_default_str();
+  app.add_option("--max-bound-ratio", settings.max_bound_ratio,
+                 "Most packs of ours that are good, over the bound (or bound + 1)")
+      ->capture_default_str();
+  app.add_option("--samples", settings.samples,
+                 "Measure the peak memory of one packer on so many samples, at the first caps");
+  app.add_option("--packer", settings.packer, "... of this one")->capture_default_str();
+  app.add_option("--max-bytes", settings.max_bytes,
+                 "Most that is good, per sample beyond the input")
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return settings.samples > 0 ? evenkeel::planner::RunMemory(settings)
+                              : evenkeel::planner::RunComparison(settings);
+}

@@ -1,0 +1,190 @@
+#include "client/cli/pack/pack_flags.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "client/cli/exit_codes.h"
+#include "client/cli/proto_json.h"
+#include "evenkeel/v1/planner_service.pb.h"
+#include "tests/client/packs.h"
+
+namespace evenkeel::cli {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+PackFlags Flags(Arguments arguments) {
+  CLI::App app;
+  PackFlags flags;
+  AddPackFlags(&app, &flags);
+  std::reverse(arguments.begin(), arguments.end());
+  app.parse(arguments);
+  CheckPackFlags(flags);
+  return flags;
+}
+
+v1::PackDatasetStart Start(const Arguments& arguments, const PlannedPacking& planned = {}) {
+  return StartFromFlags(Flags(arguments), planned, SmallPacking().samples);
+}
+
+Arguments Enough(Arguments more = {}) {
+  const Arguments enough = {"f", "--unit-cap", "13", "--token-cap", "4416", "--dp", "8"};
+  more.insert(more.begin(), enough.begin(), enough.end());
+  return more;
+}
+
+template <typename Call>
+std::string Fault(Call call) {
+  try {
+    call();
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code(), ExitCode::kBadInput);
+    return error.what();
+  } catch (const CLI::ParseError& error) {
+    return error.what();
+  }
+  return "no fault";
+}
+
+TEST(PackFlagsTest, CapsAndRanksAreEnough) {
+  v1::PackDatasetStart want;
+  want.mutable_rule()->set_unit_cap(13);
+  want.mutable_rule()->set_token_cap(4416);
+  want.set_data_parallel(8);
+  want.set_packs_per_rank(1);
+  want.set_sequence_parallel_group(1);
+  want.set_sample_count(7);
+  want.set_result(v1::PACK_DATASET_RESULT_SUMMARY);
+  EXPECT_EQ(Start(Enough()).DebugString(), want.DebugString());
+}
+
+TEST(PackFlagsTest, EveryFlagArrives) {
+  const v1::PackDatasetStart start = Start(Enough({"--packer",
+                                                   "isf",
+                                                   "--keep-units",
+                                                   "12",
+                                                   "--keep-tokens",
+                                                   "4000",
+                                                   "--iterations",
+                                                   "20",
+                                                   "--seed",
+                                                   "-5",
+                                                   "--oversize",
+                                                   "reject",
+                                                   "--window",
+                                                   "16",
+                                                   "--epoch",
+                                                   "3",
+                                                   "--group",
+                                                   "2",
+                                                   "--packs-per-rank",
+                                                   "4",
+                                                   "--apart",
+                                                   "--output",
+                                                   "out"}));
+  EXPECT_EQ(start.rule().packer(), v1::PACKER_ISF);
+  EXPECT_EQ(start.rule().keep_units(), 12);
+  EXPECT_EQ(start.rule().keep_tokens(), 4000);
+  EXPECT_EQ(start.rule().iterations(), 20);
+  EXPECT_EQ(start.rule().seed(), -5);
+  EXPECT_EQ(start.rule().oversize_policy(), v1::OVERSIZE_POLICY_REJECT);
+  EXPECT_EQ(start.rule().order_window(), 16);
+  EXPECT_EQ(start.epoch(), 3);
+  EXPECT_EQ(start.sequence_parallel_group(), 2);
+  EXPECT_EQ(start.packs_per_rank(), 4);
+  ASSERT_EQ(start.apart_sample_count_size(), 2);
+  EXPECT_EQ(start.apart_sample_count(0), 4);
+  EXPECT_EQ(start.result(), v1::PACK_DATASET_RESULT_FULL);
+  EXPECT_EQ(Start(Enough({"--window", "all"})).rule().order_window(), 1'000'000'000);
+  for (const char* name :
+       {"balanced", "first-fit-decreasing", "best-fit-decreasing", "greedy-knapsack", "next-fit"}) {
+    EXPECT_NE(Start(Enough({"--packer", name})).rule().packer(), v1::PACKER_UNSPECIFIED) << name;
+  }
+}
+
+TEST(PackFlagsTest, BadValuesAreNamed) {
+  const auto fault = [](const Arguments& more) { return Fault([&] { Start(Enough(more)); }); };
+  EXPECT_NE(fault({"--token-cap", "0"}).find("from 1 to 1099511627776"), std::string::npos);
+  EXPECT_NE(fault({"--dp", "65537"}).find("--dp"), std::string::npos);
+  EXPECT_NE(fault({"--dp", "2.5"}).find("whole number"), std::string::npos);
+  EXPECT_NE(fault({"--window", "some"}).find("or all"), std::string::npos);
+  EXPECT_NE(fault({"--epoch", "-1"}).find("--epoch"), std::string::npos);
+  EXPECT_NE(fault({"--packer", "magic"}).find("--packer"), std::string::npos);
+  EXPECT_NE(fault({"--oversize", "drop"}).find("--oversize"), std::string::npos);
+  EXPECT_NE(fault({"--rule", "a", "--plan", "b"}).find("excludes"), std::string::npos);
+  EXPECT_NE(fault({"--xtuner-path", "a"}).find("--xtuner"), std::string::npos);
+  EXPECT_NE(fault({"--xtuner", "x", "--xtuner-path", "a", "--xtuner-path", "b"})
+                .find("2 for 1 length files"),
+            std::string::npos);
+  EXPECT_NE(fault({"--output", "json"}).find("--json"), std::string::npos);
+  EXPECT_NE(Fault([] {
+              Start({"-", "-", "--token-cap", "5", "--dp", "1"});
+            }).find("once"),
+            std::string::npos);
+}
+
+TEST(PackFlagsTest, MissingRanksAreNamed) {
+  EXPECT_NE(Fault([] {
+              Start({"f", "--token-cap", "9", "--unit-cap", "9"});
+            }).find("--dp"),
+            std::string::npos);
+}
+
+TEST(PackFlagsTest, MissingCapsComeFromTheData) {
+  const v1::PackDatasetStart both = Start({"f", "--dp", "8"});
+  EXPECT_TRUE(both.rule().caps_derived());
+  EXPECT_FALSE(both.rule().caps_reason().empty());
+  EXPECT_GT(both.rule().unit_cap(), 0);
+  EXPECT_GT(both.rule().token_cap(), 0);
+  const v1::PackDatasetStart one = Start({"f", "--unit-cap", "9", "--dp", "8"});
+  EXPECT_TRUE(one.rule().caps_derived());
+  EXPECT_LE(one.rule().unit_cap(), 9);
+  EXPECT_FALSE(Start(Enough()).rule().caps_derived());
+}
+
+TEST(PackFlagsTest, APlanGivesRuleAndSteps) {
+  const TestFolder folder;
+  v1::PlanJobResponse response;
+  v1::Plan* plan = response.mutable_plan();
+  plan->mutable_batch_rule()->set_unit_cap(9);
+  plan->mutable_batch_rule()->set_token_cap(4096);
+  plan->mutable_batch_rule()->set_keep_units(9);
+  plan->mutable_batch_rule()->mutable_pack_times()->set_vision_ns_per_unit(2);
+  plan->mutable_parallelism()->set_data(4);
+  plan->mutable_predictions()->set_micro_batches(16);
+  v1::GetPlanResponse stored;
+  *stored.mutable_plan() = *plan;
+  stored.mutable_create_time()->set_seconds(1);
+  for (const std::string& text : {ToJson(response), ToJson(stored), ToJson(*plan)}) {
+    const v1::PackDatasetStart start = Start({"f"}, ReadRuleFile(folder.Write("plan.json", text)));
+    EXPECT_EQ(start.rule().token_cap(), 4096);
+    EXPECT_EQ(start.rule().keep_units(), 9);
+    EXPECT_EQ(start.rule().pack_times().vision_ns_per_unit(), 2);
+    EXPECT_EQ(start.data_parallel(), 4);
+    EXPECT_EQ(start.packs_per_rank(), 16);
+  }
+  const PlannedPacking rule = ReadRuleFile(folder.Write("rule.json", ToJson(plan->batch_rule())));
+  EXPECT_EQ(rule.rule.unit_cap(), 9);
+  EXPECT_EQ(rule.data_parallel, 0);
+  // Other caps void the thresholds that went with the old ones.
+  const v1::PackDatasetStart start = Start({"f", "--unit-cap", "10", "--dp", "2"}, rule);
+  EXPECT_EQ(start.rule().unit_cap(), 10);
+  EXPECT_EQ(start.rule().token_cap(), 4096);
+  EXPECT_EQ(start.rule().keep_units(), 0);
+}
+
+TEST(PackFlagsTest, FilesWithoutARuleAreRefused) {
+  const TestFolder folder;
+  for (const char* text : {"{}", "{\"plan\": {}}", "[]", "nonsense", "{\"token_num\": 5}"}) {
+    const std::string path = folder.Write("plan.json", text);
+    EXPECT_NE(Fault([&] { ReadRuleFile(path); }).find("plan.json"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel::cli

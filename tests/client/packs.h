@@ -1,0 +1,52 @@
+// A folder for a test's files, .npy files read back, and a small dataset packed by hand.
+#ifndef EVENKEEL_TESTS_CLIENT_PACKS_H_
+#define EVENKEEL_TESTS_CLIENT_PACKS_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "client/cli/pack/packed_dataset.h"
+#include "client/cli/sample_lengths.h"
+#include "evenkeel/v1/packing.pb.h"
+
+namespace evenkeel::cli {
+
+class TestFolder {
+ public:
+  TestFolder();
+  ~TestFolder();
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+
+  std::string Path(const std::string& name) const { return path_ / name; }
+  std::string Write(const std::string& name, const std::string& content) const;
+
+ private:
+  const std::filesystem::path path_;
+};
+
+std::string ReadText(const std::string& path);
+
+struct Npy {
+  std::string header;  // the dictionary, without the blanks that fill it up
+  std::vector<int64_t> values;
+};
+// Format 1.0 of int64 alone; a failure of the test for anything else.
+Npy ReadNpyFile(const std::string& path);
+
+// Two files: samples 0 to 3 (two units, 10 tokens each) and 4 to 6 (20 tokens); the last of each is
+// beyond the caps (4 units, 20 tokens). Packs {0, 1}, {2}, {3}, {4}, {5}, {6}; two ranks with two
+// packs each: one whole step, and one of two packs.
+struct SmallPacking {
+  SmallPacking();
+
+  SampleLengths samples;
+  v1::PackDatasetStart start;
+  PackedDataset packed;
+};
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_TESTS_CLIENT_PACKS_H_

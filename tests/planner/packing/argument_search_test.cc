@@ -1,0 +1,101 @@
+#include "planner/packing/argument_search.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "planner/base/random.h"
+
+namespace evenkeel::planner {
+namespace {
+
+struct Samples {
+  std::vector<int32_t> units, tokens;
+  Lengths lengths() const { return {units, tokens}; }
+};
+
+Samples SomeSamples(int32_t most_units, int32_t text) {
+  Random random(5);
+  Samples samples;
+  for (size_t i = 0; i < 3000; ++i) {
+    const int32_t units =
+        most_units == 0 ? 0
+                        : static_cast<int32_t>(random.Below(static_cast<uint64_t>(most_units))) + 1;
+    samples.units.push_back(units);
+    samples.tokens.push_back(256 * units +
+                             static_cast<int32_t>(random.Below(static_cast<uint64_t>(text))) + 1);
+  }
+  return samples;
+}
+
+TEST(ArgumentSearchTest, MovesUpFromTheAnchorUntilPacksHoldEnough) {
+  const Samples samples = SomeSamples(7, 600);  // 4 units, 1324 tokens on average
+  const ArgumentSearch search = SearchArguments(samples.lengths(), {});
+  EXPECT_EQ(search.tokens_per_unit, 336);
+  ASSERT_TRUE(search.reached);
+  EXPECT_EQ(search.tries[0].caps, (Caps{12, 4096}));
+  for (size_t i = 1; i < search.tries.size(); ++i) {
+    EXPECT_EQ(search.tries[i].caps.units, search.tries[i - 1].caps.units + 1);
+    EXPECT_EQ(search.tries[i].caps.tokens, search.tries[i - 1].caps.tokens + 336);
+  }
+  // Past the range by one try, and the lowest score of those within.
+  EXPECT_GT(search.tries.back().samples_per_pack, 5);
+  const ArgumentTry& best = search.tries[search.best];
+  EXPECT_GE(best.samples_per_pack, 4);
+  EXPECT_LE(best.samples_per_pack, 5);
+  for (const ArgumentTry& tried : search.tries) {
+    if (!tried.in_range) continue;
+    EXPECT_LE(best.score(), tried.score());
+  }
+}
+
+TEST(ArgumentSearchTest, MovesDownFromAnAnchorThatHoldsTooMuch) {
+  const Samples samples = SomeSamples(2, 100);
+  ArgumentRule rule;
+  rule.micro_batch = 2;
+  const ArgumentSearch search = SearchArguments(samples.lengths(), rule);
+  EXPECT_TRUE(search.reached);
+  EXPECT_GT(search.tries[0].samples_per_pack, 3);
+  EXPECT_LT(search.tries[1].caps.tokens, search.tries[0].caps.tokens);
+  EXPECT_LE(search.tries[search.best].samples_per_pack, 3);
+}
+
+TEST(ArgumentSearchTest, TextAloneMovesByTheMeanSample) {
+  const Samples samples = SomeSamples(0, 2000);
+  const ArgumentSearch search = SearchArguments(samples.lengths(), {});
+  EXPECT_TRUE(search.reached);
+  for (const ArgumentTry& tried : search.tries) EXPECT_EQ(tried.caps.units, 0);
+}
+
+TEST(ArgumentSearchTest, EndsWithoutASettingInRange) {
+  // All samples alike, and 4096 / 2048 = 2 in a pack: steps of 2048 tokens add a whole sample.
+  Samples samples{std::vector<int32_t>(100, 8), std::vector<int32_t>(100, 2048)};
+  ArgumentRule rule;
+  rule.tries_at_most = 3;
+  const ArgumentSearch cut_short = SearchArguments(samples.lengths(), rule);
+  EXPECT_FALSE(cut_short.reached);
+  EXPECT_EQ(cut_short.tries.size(), 3u);
+
+  // One sample never makes four in a pack.
+  samples.units.resize(1), samples.tokens.resize(1);
+  const ArgumentSearch one = SearchArguments(samples.lengths(), {});
+  EXPECT_FALSE(one.reached);
+  EXPECT_EQ(one.tries.size(), 64u);
+  EXPECT_EQ(one.best, 0u);
+
+  EXPECT_TRUE(SearchArguments({}, {}).tries.empty());
+}
+
+TEST(ArgumentSearchTest, CapsNeverFallBelowOneUnit) {
+  const Samples samples = SomeSamples(1, 10);
+  ArgumentRule rule;
+  rule.micro_batch = 1;
+  rule.start_tokens = 600;
+  for (const ArgumentTry& tried : SearchArguments(samples.lengths(), rule).tries) {
+    EXPECT_GE(tried.caps.units, 1);
+    EXPECT_GE(tried.caps.tokens, 1);
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,17 @@
+// The fewest packs under two caps, by going through all partitions.
+#ifndef EVENKEEL_TESTS_REFERENCE_FEWEST_PACKS_H_
+#define EVENKEEL_TESTS_REFERENCE_FEWEST_PACKS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/packing/packing.h"
+
+namespace evenkeel::reference {
+
+// Every sample must fit alone. For some ten samples.
+int64_t FewestPacks(const planner::Lengths& lengths, const planner::Caps& caps);
+
+}  // namespace evenkeel::reference
+
+#endif  // EVENKEEL_TESTS_REFERENCE_FEWEST_PACKS_H_

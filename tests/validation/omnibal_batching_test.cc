@@ -1,0 +1,140 @@
+// Table 3 of OmniBal (arXiv 2407.20761): how ways of batching compare, on a synthetic mix that was
+// fitted to the table's random row alone. The paper's data are not public; what is held to is the
+// shape of the table, and docs/ALGORITHMS.md says where it differs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numbers>
+#include <vector>
+
+#include "planner/base/random.h"
+#include "planner/packing/argument_search.h"
+#include "planner/packing/baseline_orders.h"
+#include "planner/packing/packer.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// The released program measures with 4 samples per micro-batch on 16 ranks, one micro-batch each.
+constexpr int64_t kRanks = 16;
+constexpr size_t kSamples = 200'000;
+
+// 1 to 5 tiles: the random row's largest micro-batch has 20K vision tokens, four samples of five
+// tiles of 1K. Three parameters for the row's three ratios.
+constexpr double kAnotherTile = 0.644;  // a sample with a tile has another one, up to five
+constexpr double kMedianText = 419;     // log-normal tokens of text, beside 256 per tile
+constexpr double kTextSigma = 0.504;
+constexpr int32_t kTilesAtMost = 5, kTokensPerTile = 256, kTokensAtMost = 4096;
+
+struct Mix {
+  std::vector<int32_t> units, tokens;
+  Lengths lengths() const { return {units, tokens}; }
+};
+
+Mix MakeMix() {
+  Random random(1);
+  const auto uniform = [&] { return (static_cast<double>(random.Next() >> 11) + 0.5) * 0x1p-53; };
+  Mix mix;
+  for (size_t i = 0; i < kSamples; ++i) {
+    int32_t tiles = 1;
+    while (tiles < kTilesAtMost && uniform() < kAnotherTile) ++tiles;
+    const double normal =
+        std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
+    const double text = kMedianText * std::exp(kTextSigma * normal);
+    mix.units.push_back(tiles);
+    mix.tokens.push_back(
+        std::min(kTokensAtMost, kTokensPerTile * tiles + static_cast<int32_t>(text)));
+  }
+  return mix;
+}
+
+struct Row {
+  double samples = 0, pad = 0, vision = 0, language = 0;
+};
+
+Row Baseline(const Mix& mix, BaselineOrder order) {
+  BaselineRule rule;
+  rule.order = order;
+  rule.ranks = kRanks;
+  const BaselineBatches b = MakeBaseline(mix.lengths(), rule);
+  return {b.samples_per_micro_batch, b.pad_ratio, b.balance.dist_ratio_units,
+          b.balance.dist_ratio_tokens};
+}
+
+Row Packed(const Mix& mix, Packer packer, const Caps& caps) {
+  PackRule rule;
+  rule.packer = packer;
+  rule.caps = caps;
+  rule.keep_units = caps.units;
+  rule.keep_tokens = caps.tokens - 128;
+  const Packing packing = Pack(mix.lengths(), rule);
+  const std::vector<PackSums> sums = SumsOf(mix.lengths(), packing);
+  const std::vector<PackWork> work = WorkOf(sums, {});
+  DealRule deal;
+  deal.ranks = kRanks;
+  const Balance b = BalanceOf(sums, work, Deal(work, deal), kRanks, 1);
+  return {static_cast<double>(kSamples) / static_cast<double>(packing.size()), 0,
+          b.dist_ratio_units, b.dist_ratio_tokens};
+}
+
+void Print(const char* name, const Row& row, const Row& paper) {
+  std::printf("%-26s %5.2f %5.3f %5.3f %5.3f", name, row.samples, row.pad, row.vision,
+              row.language);
+  if (paper.samples > 0)
+    std::printf("   %5.2f %5.3f %5.3f %5.3f", paper.samples, paper.pad, paper.vision,
+                paper.language);
+  std::printf("\n");
+}
+
+TEST(OmniBalBatchingTest, TheTableHasTheSameShape) {
+  const Mix mix = MakeMix();
+  ArgumentRule arguments;
+  arguments.ranks = kRanks;
+  const ArgumentSearch search = SearchArguments(mix.lengths(), arguments);
+  ASSERT_TRUE(search.reached);
+  const Caps searched = search.tries[search.best].caps;
+
+  const Row random = Baseline(mix, BaselineOrder::kRandom);
+  const Row length = Baseline(mix, BaselineOrder::kLengthGrouped);
+  const Row device = Baseline(mix, BaselineOrder::kDeviceGrouped);
+  const Row isf = Packed(mix, Packer::kIsf, {9, 4096});
+  const Row isf_searched = Packed(mix, Packer::kIsf, searched);
+  std::printf("%-26s %s   %s\n", "samples, pad, DistRatios", "       here           ",
+              "      published");
+  Print("random", random, {4, .31, .34, .30});
+  Print("length-group", length, {4, .20, .26, .13});
+  Print("device-group", device, {4, .378, .125, .15});
+  Print("group-random", Baseline(mix, BaselineOrder::kGroupRandom), {});
+  Print("ISF at (9, 4096)", isf, {4.6, 0, .02, .14});
+  std::printf("caps searched: (%lld, %lld)\n", static_cast<long long>(searched.units),
+              static_cast<long long>(searched.tokens));
+  Print("ISF at caps searched", isf_searched, {4.6, 0, .02, .14});
+  Print("balanced at (9, 4096)", Packed(mix, Packer::kBalanced, {9, 4096}), {});
+  Print("balanced at caps searched", Packed(mix, Packer::kBalanced, searched), {});
+
+  // The fit.
+  EXPECT_NEAR(random.pad, .31, .015);
+  EXPECT_NEAR(random.vision, .34, .015);
+  EXPECT_NEAR(random.language, .30, .015);
+
+  // The shape. Length groups trade nothing; device groups trade padding for balance.
+  EXPECT_LT(length.pad, random.pad);
+  EXPECT_GT(device.pad, random.pad);
+  for (const Row& row : {length, device, isf, isf_searched}) {
+    EXPECT_LT(row.vision, random.vision);
+    EXPECT_LT(row.language, random.language);
+  }
+  EXPECT_LT(length.language, device.language);
+  for (const Row& row : {isf, isf_searched}) {
+    EXPECT_EQ(row.pad, 0);
+    EXPECT_LT(row.vision, std::min(length.vision, device.vision));
+    EXPECT_LT(row.language, device.language);
+  }
+  EXPECT_GE(isf_searched.samples, 4);
+  EXPECT_LE(isf_searched.samples, 5);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
