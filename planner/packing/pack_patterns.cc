@@ -15,6 +15,7 @@ constexpr int64_t kPricingWork = 250000;
 constexpr int64_t kTokenCells = 512;  // or more, so that the smallest group has kCellsOfSmallest
 constexpr int64_t kCellsOfSmallest = 16;
 constexpr int64_t kLeastTokenCells = 64;
+constexpr int kDives = 6;
 // Small against a pack, so that evenness never costs one: at most a pack in 3000 for patterns twice
 // as long as the mean.
 constexpr double kUnevenness = 1e-4;
@@ -43,29 +44,31 @@ class Designer {
   }
 
   // Each round solves what is left and takes the whole parts. The few samples of the fractions go
-  // into whichever are fewer: packs by first fit, or one of the most used pattern and again.
+  // into whichever are fewer: packs by first fit, or some of the most used pattern, one a round,
+  // and the rest by first fit.
   std::vector<PackPattern> Run() {
     std::vector<PackPattern> by_first_fit;
-    size_t whole_rounds = 0;  // patterns taken before
-    while (Pose()) {
+    size_t whole = 0;  // patterns taken before
+    for (int dives = 0; Pose();) {
+      if (dives > kDives) {
+        Append(FirstFit());
+        break;
+      }
       const StockSolution solution = SolveCuttingStock(problem_);
       const Pattern* most = &solution.patterns.front();
       bool any = false;
       for (const Pattern& p : solution.patterns) {
         if (p.times > most->times) most = &p;
-        const int64_t whole = static_cast<int64_t>(std::floor(p.times + 1e-6));
-        if (whole > 0) Take(p, whole), any = true;
+        const int64_t times = static_cast<int64_t>(std::floor(p.times + 1e-6));
+        if (times > 0) Take(p, times), any = true;
       }
       if (any) continue;
-      if (by_first_fit.empty()) {
-        by_first_fit = FirstFit();
-        whole_rounds = taken_.size();
-      }
+      if (dives++ == 0) by_first_fit = FirstFit(), whole = taken_.size();
       Take(*most, 1);
     }
-    if (!by_first_fit.empty() && by_first_fit.size() <= taken_.size() - whole_rounds) {
-      taken_.resize(whole_rounds);
-      taken_.insert(taken_.end(), by_first_fit.begin(), by_first_fit.end());
+    if (!by_first_fit.empty() && by_first_fit.size() <= taken_.size() - whole) {
+      taken_.resize(whole);
+      Append(by_first_fit);
     }
     return std::move(taken_);
   }
@@ -103,6 +106,10 @@ class Designer {
       times -= pack.times;
       taken_.push_back(std::move(pack));
     }
+  }
+
+  void Append(const std::vector<PackPattern>& packs) {
+    taken_.insert(taken_.end(), packs.begin(), packs.end());
   }
 
   // What is left, groups of the largest share of the capacities first.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -117,7 +118,9 @@ int Main(int argc, char** argv) {
   app.add_option("--rounds", rounds, "Turns of each");
   app.add_option("--chunk", chunk, "Samples per message");
   CLI11_PARSE(app, argc, argv);
-  const std::string address = "unix:/tmp/evenkeel-pack-bench-" + std::to_string(getpid());
+  const std::string address = "unix:" + (std::filesystem::temp_directory_path() /
+                                         ("pack-bench-" + std::to_string(getpid())))
+                                            .string();
   const char* server_argv[] = {"evenkeel-server"};
   Options options = ParseOptions(1, server_argv).options;
   options.listen = {address};

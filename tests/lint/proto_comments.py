@@ -23,8 +23,8 @@ QUANTITY = [
 ]
 # Floating-point figures carry a unit, or one of these words that say they have none.
 DOUBLE_ENDINGS = ("_seconds", "_bytes", "_per_second", "_flops", "_days", "_ratio", "_tokens", "_units", "_per_pack",
-                  "_per_gpu_hour", "_per_step")
-DIMENSIONLESS = re.compile(r"(^|_)(ratio|gap|share|weight|mfu|cost|mean|samples)($|_)")
+                  "_per_gpu_hour", "_per_step", "_per_unit", "_per_token", "_per_squared_token")
+DIMENSIONLESS = re.compile(r"(^|_)(ratio|gap|share|weight|mfu|cost|mean|samples|fill|spread|trend)($|_)")
 NUMBERS = {"double", "float", "int32", "int64", "sint32", "sint64"}
 
 
@@ -36,7 +36,7 @@ def name_findings(kind, name):
     if WRONG_UNIT.search(name):
         yield f"{name}: sizes are bytes and times are seconds"
     for pattern, endings in QUANTITY:
-        if pattern.search(name) and not name.endswith(endings):
+        if pattern.search(name) and not name.endswith(endings) and "ratio" not in name.split("_"):
             yield f"{name}: needs the unit as its ending, {' or '.join(endings)}"
     if kind in ("double", "float") and not name.endswith(DOUBLE_ENDINGS) and not DIMENSIONLESS.search(name):
         yield f"{name}: needs a unit as its ending, such as {', '.join(DOUBLE_ENDINGS[:4])}"
