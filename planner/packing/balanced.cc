@@ -19,8 +19,11 @@ namespace {
 constexpr int64_t kPartsOfCap[] = {1, 16, 64};  // the cap over the width of groups
 constexpr size_t kGroupsAtMost = 64;
 constexpr double kSlack = .05;
-constexpr int64_t kFillWork = 2'000'000;  // samples that thorough searches fill in, once past three
-constexpr int64_t kFastGap = 200;         // a fast search ends at 1 / 200 above the bound
+constexpr int64_t kLeastWork = 20'000'000;  // for designs, in cells of the knapsack's grid
+constexpr int64_t kWorkPerSample = 20'000;
+constexpr size_t kTrialAtMost = 100'000;  // larger sets are designed as a part of them is best
+constexpr size_t kTrial = 32'768;
+constexpr int64_t kFastGap = 200;  // a fast search ends at 1 / 200 above the bound
 
 class Search {
  public:
@@ -29,21 +32,17 @@ class Search {
         caps_(caps),
         sorted_(SortByType(lengths)),
         steps_(effort == PackEffort::kFast ? 2 : 6) {
-    bound_ = static_cast<size_t>(CheapLowerBound(sorted_.types, caps).packs);
+    bound_ = CheapLowerBound(sorted_.types, caps).packs;
     good_ = effort == PackEffort::kFast ? bound_ + bound_ / kFastGap : bound_;
     int64_t tokens = 0;
     for (const SampleType& t : sorted_.types) tokens += t.tokens * t.count;
     level_ = static_cast<double>(tokens) / static_cast<double>(bound_);
-    fills_ = std::max<int64_t>(3, kFillWork / static_cast<int64_t>(lengths.size()));
-    if (effort == PackEffort::kFast) fills_ = 3;
+    work_left_ = std::max(kLeastWork, kWorkPerSample * static_cast<int64_t>(lengths.size()));
+    if (effort == PackEffort::kFast) fills_ = 3, work_left_ = kLeastWork;
   }
 
   Packing Run() {
-    for (const int64_t parts : kPartsOfCap) {
-      groups_ = GroupSamples(sorted_.types, caps_.tokens / parts, kGroupsAtMost);
-      if (groups_.empty() || Done() || fills_ == 0) break;
-      SearchSlack();
-    }
+    SearchDesigns();
     for (const TypeOrder order : {TypeOrder::kTokens, TypeOrder::kLargerShare}) {
       if (!Done()) Keep(PackFirstFit(lengths_, caps_, order));
       if (!Done()) Keep(PackBestFit(lengths_, caps_, order));
@@ -57,77 +56,108 @@ class Search {
   struct Mix {
     double low = 1, high = 1, share = 0;
   };
-  struct Design {
-    std::vector<PackPattern> patterns;
-    size_t packs = 0;
-  };
 
-  bool Done() const { return best_.size() > 0 && best_.size() <= good_; }
+  bool Done() const { return best_.size() > 0 && static_cast<int64_t>(best_.size()) <= good_; }
+
+  bool Ended() const { return Done() || fills_ <= 0 || work_left_ <= 0; }
+
+  void SearchDesigns() {
+    if (lengths_.size() > kTrialAtMost) {
+      MakeGroups(1);
+      if (groups_.empty()) return;
+      TryFewestPacks();
+      if (!Done()) FollowTrial();
+      return;
+    }
+    for (const int64_t parts : kPartsOfCap) {
+      MakeGroups(parts);
+      if (groups_.empty() || Ended()) return;
+      if (TryFewestPacks()) continue;
+      double low = 1 - kSlack, high = 1 + kSlack, least = 0, most = 1;
+      Bisect(low, high, [](double slack) { return Mix{slack, slack, 0}; });
+      Bisect(least, most, [&](double share) { return Mix{low, high, share}; });
+    }
+  }
+
+  // What is best for every so-manieth sample of the order by type is tried once on all.
+  void FollowTrial() {
+    const size_t stride = (lengths_.size() + kTrial - 1) / kTrial;
+    std::vector<int32_t> units, tokens;
+    for (size_t i = stride / 2; i < lengths_.size(); i += stride) {
+      units.push_back(lengths_.units[sorted_.order[i]]);
+      tokens.push_back(lengths_.tokens[sorted_.order[i]]);
+    }
+    Search trial({units, tokens}, caps_, PackEffort::kThorough);
+    trial.SearchDesigns();
+    if (trial.best_.size() == 0) return;
+    MakeGroups(trial.best_parts_);
+    TryFill(trial.best_mix_);
+  }
+
+  void MakeGroups(int64_t parts) {
+    parts_ = parts;
+    groups_ = GroupSamples(sorted_.types, caps_.tokens / parts, kGroupsAtMost);
+  }
 
   // Packs may be designed a little longer than the cap, as levelling can choose samples below the
   // mean for them; the longer they may be, the fewer there are and the harder it gets to fill them.
-  void SearchSlack() {
+  // Where the token cap does not limit the number, the least slack that gives as few is the one.
+  // True: such packs could be filled.
+  bool TryFewestPacks() {
     double low = 1 - kSlack, high = 1 + kSlack;
-    const Design most = DesignFor({high, high, 0});
-    if (most.packs >= bound_) {
-      // The token cap does not limit the number: the least slack that gives as few.
-      if (TryFill(LeastSlack(most, low, high)) || Done()) return;
-    }
-    Bisect(low, high, [](double slack) { return Mix{slack, slack, 0}; });
-    double least = 0, share = 1;
-    Bisect(least, share, [&](double middle) { return Mix{low, high, middle}; });
-  }
-
-  Design LeastSlack(Design most, double low, double high) const {
-    for (int i = 0; i < steps_; ++i) {
+    const int64_t fewest = DesignFor({high, high, 0}).packs;
+    if (fewest < bound_) return false;
+    for (int i = 0; i < steps_ && work_left_ > 0; ++i) {
       const double middle = (low + high) / 2;
-      Design design = DesignFor({middle, middle, 0});
-      const bool as_few = design.packs <= most.packs;
-      (as_few ? high : low) = middle;
-      if (as_few) most = std::move(design);
+      (DesignFor({middle, middle, 0}).packs <= fewest ? high : low) = middle;
     }
-    return most;
+    return TryFill({high, high, 0});
   }
 
   // Between what can be filled and what cannot.
   template <typename MakeMix>
   void Bisect(double& filled, double& unfilled, const MakeMix& mix) {
-    for (int i = 0; i < steps_ && fills_ > 0 && !Done(); ++i) {
+    for (int i = 0; i < steps_ && !Ended(); ++i) {
       const double middle = (filled + unfilled) / 2;
-      const Design design = DesignFor(mix(middle));
-      (design.packs >= bound_ && TryFill(design) ? filled : unfilled) = middle;
+      (TryFill(mix(middle)) ? filled : unfilled) = middle;
     }
   }
 
-  Design DesignFor(const Mix& mix) const {
+  PackDesign DesignFor(const Mix& mix) {
     std::vector<SampleGroup> few = groups_, rest = groups_;
     for (size_t g = 0; g < groups_.size(); ++g) {
       few[g].count = static_cast<int64_t>(static_cast<double>(groups_[g].count) * mix.share);
       rest[g].count -= few[g].count;
     }
-    Design design{DesignPacks(rest, caps_, level_, mix.low), 0};
+    PackDesign design = DesignPacks(rest, caps_, level_, mix.low);
     if (mix.share > 0) {
-      const std::vector<PackPattern> more = DesignPacks(few, caps_, level_, mix.high);
-      design.patterns.insert(design.patterns.end(), more.begin(), more.end());
+      const PackDesign more = DesignPacks(few, caps_, level_, mix.high);
+      design.patterns.insert(design.patterns.end(), more.patterns.begin(), more.patterns.end());
+      design.packs += more.packs;
+      design.work += more.work;
     }
-    for (const PackPattern& p : design.patterns) design.packs += static_cast<size_t>(p.times);
+    work_left_ -= design.work;
     return design;
   }
 
-  // Whether the design could be filled as it is.
-  bool TryFill(const Design& design) {
-    if (best_.size() > 0 && design.packs >= best_.size()) return true;
+  // Whether packs could be filled as they were designed.
+  bool TryFill(const Mix& mix) {
+    const PackDesign design = DesignFor(mix);
+    if (design.packs < bound_) return false;
+    if (best_.size() > 0 && design.packs >= static_cast<int64_t>(best_.size())) return true;
     --fills_;
     Packing packing = FillPatterns(lengths_, caps_, sorted_, groups_, design.patterns);
-    const bool filled = packing.size() == design.packs;
-    Keep(std::move(packing), true);
+    const bool filled = static_cast<int64_t>(packing.size()) == design.packs;
+    if (Keep(std::move(packing))) best_is_level_ = true, best_parts_ = parts_, best_mix_ = mix;
     return filled;
   }
 
-  void Keep(Packing packing, bool level = false) {
-    if (best_.size() > 0 && packing.size() >= best_.size()) return;
+  // Whether it is the best so far.
+  bool Keep(Packing packing) {
+    if (best_.size() > 0 && packing.size() >= best_.size()) return false;
     best_ = std::move(packing);
-    best_is_level_ = level;
+    best_is_level_ = false;
+    return true;
   }
 
   // Packs of the decreasing packers are as unequal as can be: the same numbers of samples of equal
@@ -157,13 +187,17 @@ class Search {
   Caps caps_;
   SortedSamples sorted_;
   int steps_;
-  size_t bound_ = 0;  // no packing has fewer
-  size_t good_ = 0;   // with so many packs the search ends
-  double level_ = 0;  // tokens of a pack, were there `bound_` of them
-  int64_t fills_ = 0;
+  int64_t bound_ = 0;      // no packing has fewer
+  int64_t good_ = 0;       // with so many packs the search ends
+  double level_ = 0;       // tokens of a pack, were there `bound_` of them
+  int64_t fills_ = 100;    // that may still be tried
+  int64_t work_left_ = 0;  // for designs
   std::vector<SampleGroup> groups_;
+  int64_t parts_ = 1;
   Packing best_;
   bool best_is_level_ = false;
+  int64_t best_parts_ = 1;  // where it is level: how it was designed
+  Mix best_mix_;
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ class Knapsack {
   // The pattern of least reduced cost 1 + extra - prices, and that cost.
   std::pair<Pattern, double> Cheapest(const std::vector<double>& prices) {
     Fill(prices);
+    work_ += static_cast<int64_t>(value_.size() * prices.size());
     size_t best = 0;
     double least = std::numeric_limits<double>::infinity();
     for (size_t cell = 0; cell < value_.size(); ++cell) {
@@ -35,6 +36,8 @@ class Knapsack {
     }
     return {Trace(best), least};
   }
+
+  int64_t work() const { return work_; }
 
  private:
   size_t StepOf(const StockGroup& g) const {
@@ -79,6 +82,7 @@ class Knapsack {
   size_t width_;
   std::vector<double> value_;
   std::vector<int32_t> last_;
+  int64_t work_ = 0;
 };
 
 // Revised simplex with an explicit inverse. Rows: groups; columns: patterns, and a surplus for each
@@ -112,6 +116,7 @@ class Master {
       if (!Pivot(std::move(entering), cost)) break;
     }
     solution.prices = prices_;
+    solution.work = knapsack_.work();
     for (const Pattern& p : basis_) {
       if (IsSurplus(p) || p.times <= 0) continue;
       solution.patterns.push_back(p);

@@ -36,6 +36,7 @@ struct StockSolution {
   std::vector<double> prices;     // dual value of one sample of each group
   double packs = 0;               // sum of times
   bool optimal = false;           // else the iterations ran out
+  int64_t work = 0;               // cells of the grid that were filled in, for budgets
 };
 
 StockSolution SolveCuttingStock(const StockProblem& problem);

@@ -9,9 +9,10 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int kRoundsAtMost = 40;
-constexpr int64_t kEnoughParts = 32;     // a round that moves fewer of those off is the last
-constexpr int32_t kCandidates = 16;      // samples of a run that an exchange looks at
-constexpr size_t kRescueWork = 1 << 20;  // pairs of packs
+constexpr int64_t kEnoughParts = 32;       // a round that moves fewer of those off is the last
+constexpr int32_t kCandidates = 16;        // samples of a run that an exchange looks at
+constexpr int64_t kRescueCandidates = 32;  // likewise, of a pack
+constexpr size_t kRescueWork = 1 << 20;    // pairs of packs
 
 }  // namespace
 
@@ -114,8 +115,16 @@ bool Leveler::RescueOnce(size_t over, size_t other) {
   const int64_t excess = -need_[over] - room_, free = need_[other] + room_;
   if (free <= 0) return false;
   int64_t best = 0, from = -1, to = -1;
-  for (int64_t s = first_slot_[over]; s < first_slot_[over + 1]; ++s) {
-    for (int64_t t = first_slot_[other]; t < first_slot_[other + 1]; ++t) {
+  // Of long packs some samples are looked at, others with another partner.
+  const auto step = [&](size_t pack) {
+    return 1 + (first_slot_[pack + 1] - first_slot_[pack]) / kRescueCandidates;
+  };
+  const int64_t step_over = step(over), step_other = step(other);
+  const int64_t turn = static_cast<int64_t>(other);
+  for (int64_t s = first_slot_[over] + turn % step_over; s < first_slot_[over + 1];
+       s += step_over) {
+    for (int64_t t = first_slot_[other] + turn % step_other; t < first_slot_[other + 1];
+         t += step_other) {
       const size_t x = static_cast<size_t>(s), y = static_cast<size_t>(t);
       const int64_t moved = int64_t{tokens_[x]} - tokens_[y];
       if (moved <= 0 || moved > free) continue;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "planner/packing/first_fit.h"
 #include "planner/packing/level.h"
 
 namespace evenkeel::planner {
@@ -11,29 +12,19 @@ namespace {
 
 constexpr size_t kShardSamples = 1 << 18;  // levelled at once: what stays in a processor's cache
 
-// Samples that levelling took out: best fit decreasing into new packs.
+// Samples that levelling took out: first fit decreasing into new packs.
 void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> rest,
               Packing& packing) {
   if (rest.empty()) return;
-  std::sort(rest.begin(), rest.end(), [&](uint32_t a, uint32_t b) {
-    return lengths.tokens[a] != lengths.tokens[b] ? lengths.tokens[a] > lengths.tokens[b] : a < b;
-  });
-  std::vector<PackSums> open;
-  std::vector<std::vector<uint32_t>> packs;
+  std::sort(rest.begin(), rest.end());
+  std::vector<int32_t> units, tokens;
   for (const uint32_t i : rest) {
-    size_t best = open.size();
-    for (size_t p = 0; p < open.size(); ++p) {
-      if (!caps.Hold(open[p].units + lengths.units[i], open[p].tokens + lengths.tokens[i]))
-        continue;
-      if (best == open.size() || open[p].tokens > open[best].tokens) best = p;
-    }
-    if (best == open.size()) open.emplace_back(), packs.emplace_back();
-    open[best].units += lengths.units[i];
-    open[best].tokens += lengths.tokens[i];
-    packs[best].push_back(i);
+    units.push_back(lengths.units[i]);
+    tokens.push_back(lengths.tokens[i]);
   }
-  for (const auto& pack : packs) {
-    packing.members.insert(packing.members.end(), pack.begin(), pack.end());
+  const Packing packs = PackFirstFit({units, tokens}, caps, TypeOrder::kLargerShare);
+  for (size_t p = 0; p < packs.size(); ++p) {
+    for (const uint32_t i : packs[p]) packing.members.push_back(rest[i]);
     packing.ClosePack();
   }
 }

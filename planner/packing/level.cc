@@ -128,23 +128,29 @@ void Leveler::SortByNeed() {
   for (const Round& r : round_) sorted_[bucket_[bucket(r.pack)]++] = r;
 }
 
+// Takes `excess` tokens or more out of a pack: the least sample that alone is enough, else the
+// largest and again.
+void Leveler::TakeOut(std::vector<size_t>& slots, int64_t excess,
+                      std::vector<uint32_t>& left_over) const {
+  std::sort(slots.begin(), slots.end(), [&](size_t s, size_t t) {
+    return tokens_[s] != tokens_[t] ? tokens_[s] < tokens_[t] : s < t;
+  });
+  while (excess > 0) {
+    auto out =
+        std::find_if(slots.begin(), slots.end(), [&](size_t s) { return tokens_[s] >= excess; });
+    if (out == slots.end()) --out;
+    excess -= tokens_[*out];
+    left_over.push_back(member_[*out]);
+    slots.erase(out);
+  }
+}
+
 void Leveler::Emit(Packing& packing, std::vector<uint32_t>& left_over) {
   std::vector<size_t> slots;
   for (size_t p = 0; p < need_.size(); ++p) {
     slots.resize(static_cast<size_t>(first_slot_[p + 1] - first_slot_[p]));
     std::iota(slots.begin(), slots.end(), static_cast<size_t>(first_slot_[p]));
-    // Taken out: the least sample that alone is enough, else the largest and again.
-    for (int64_t excess = -need_[p] - room_; excess > 0;) {
-      std::sort(slots.begin(), slots.end(), [&](size_t s, size_t t) {
-        return tokens_[s] != tokens_[t] ? tokens_[s] < tokens_[t] : s < t;
-      });
-      auto out =
-          std::find_if(slots.begin(), slots.end(), [&](size_t s) { return tokens_[s] >= excess; });
-      if (out == slots.end()) --out;
-      excess -= tokens_[*out];
-      left_over.push_back(member_[*out]);
-      slots.erase(out);
-    }
+    if (Over(p)) TakeOut(slots, -need_[p] - room_, left_over);
     for (const size_t s : slots) packing.members.push_back(member_[s]);
     packing.ClosePack();
   }

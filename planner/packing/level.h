@@ -49,6 +49,7 @@ class Leveler {
   void SortByNeed();
   void Rescue();
   bool RescueOnce(size_t over, size_t other);
+  void TakeOut(std::vector<size_t>& slots, int64_t excess, std::vector<uint32_t>& left_over) const;
   void Emit(Packing& packing, std::vector<uint32_t>& left_over);
 
   bool Over(size_t pack) const { return need_[pack] < -room_; }

@@ -12,12 +12,15 @@
 namespace evenkeel::planner {
 namespace {
 
+__extension__ using Wide = __int128;
+
 constexpr int64_t kUnitCellsAtMost = 128;
 constexpr size_t kPriceGroups = 96;
 constexpr int64_t kPriceWidths = 256, kPriceCells = 1024, kLeastPriceCells = 64;
 constexpr int64_t kPriceWork = 500'000;  // cells of the grid, times groups: of one pricing
 constexpr int64_t kHopelessWork = 5'000'000;
 constexpr int64_t kProofWork = 200'000'000;  // cells times types: of the proof
+constexpr int64_t kProofCells = 4'000'000;
 constexpr int64_t kCloseParts = 2000;
 
 // Sizes of samples that fit alone, merged where they share a cell of a coarser grid. Sizes are
@@ -54,7 +57,6 @@ Relaxed Relax(const SampleTypes& types, const Caps& caps, int64_t unit_cell, int
 int64_t ProvenBound(const Relaxed& relaxed, const std::vector<double>& prices) {
   constexpr double kOne = 1 << 24;
   std::vector<int64_t> whole;
-  __extension__ using Wide = __int128;
   Wide worth = 0;
   for (size_t g = 0; g < prices.size(); ++g) {
     whole.push_back(static_cast<int64_t>(std::floor(std::max(prices[g], 0.0) * kOne)));
@@ -132,8 +134,10 @@ int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given) {
   const StockProblem problem{coarse.groups, coarse.unit_cells, coarse.token_cells, {}};
   const std::vector<double> prices = SolveCuttingStock(problem).prices;
   // The finest grid that the work allows; 1 is exact.
-  const int64_t work = (caps.units + 1) * caps.tokens * static_cast<int64_t>(fitting.size());
-  const Relaxed relaxed = Relax(fitting, caps, 1, CeilDivide(work, kProofWork));
+  const int64_t cells = CappedProduct(caps.units + 1, caps.tokens);
+  const int64_t work = CappedProduct(cells, static_cast<int64_t>(fitting.size()));
+  const Relaxed relaxed = Relax(
+      fitting, caps, 1, std::max(CeilDivide(work, kProofWork), CeilDivide(cells, kProofCells)));
   std::vector<double> exact, steps;
   const double scale = static_cast<double>(caps.tokens) / static_cast<double>(relaxed.token_cells);
   for (const StockGroup& g : relaxed.groups) {
@@ -149,10 +153,41 @@ int64_t Alone(const SampleTypes& types, const Caps& caps) {
   return alone;
 }
 
+// Martello and Toth's L2 in tokens: for each size k up to half the cap, samples longer than cap - k
+// share with none of at least k, those above half the cap not with each other, and what is then
+// left over of the others needs packs of its own.
+int64_t ByLongSamples(const SampleTypes& types, const Caps& caps) {
+  SampleTypes sorted;
+  for (const SampleType& t : types)
+    if (caps.Hold(t.units, t.tokens)) sorted.push_back(t);
+  sorted = WithoutUnits(std::move(sorted));
+  const size_t n = sorted.size();
+  std::vector<Wide> count(n + 1), sum(n + 1);  // of the types before each
+  for (size_t i = 0; i < n; ++i) {
+    count[i + 1] = count[i] + sorted[i].count;
+    sum[i + 1] = sum[i] + static_cast<Wide>(sorted[i].tokens) * sorted[i].count;
+  }
+  const auto first_above = [&](int64_t tokens) {
+    return static_cast<size_t>(
+        std::upper_bound(sorted.begin(), sorted.end(), tokens,
+                         [](int64_t t, const SampleType& type) { return t < type.tokens; }) -
+        sorted.begin());
+  };
+  const size_t half = first_above(caps.tokens / 2);
+  Wide best = count[n] - count[half];
+  for (size_t k = 0; k < half; ++k) {
+    const size_t lonely = first_above(caps.tokens - sorted[k].tokens);
+    const Wide long_ones = count[n] - count[half];
+    const Wide room = (count[lonely] - count[half]) * caps.tokens - (sum[lonely] - sum[half]);
+    const Wide rest = sum[half] - sum[k] - room;
+    if (rest > 0) best = std::max(best, long_ones + (rest + caps.tokens - 1) / caps.tokens);
+  }
+  return static_cast<int64_t>(best);
+}
+
 }  // namespace
 
 PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps) {
-  __extension__ using Wide = __int128;
   Wide units = 0, tokens = 0;
   for (const SampleType& t : types) {
     if (!caps.Hold(t.units, t.tokens)) continue;
@@ -166,6 +201,8 @@ PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps) {
     const int64_t packs = ByUnits(types, caps);
     if (packs > bound.packs) bound = {packs, "column generation over units"};
   }
+  if (const int64_t packs = ByLongSamples(types, caps); packs > bound.packs)
+    bound = {packs, "long samples"};
   bound.packs += Alone(types, caps);
   return bound;
 }

@@ -16,7 +16,7 @@ struct PackBound {
   const char* method = "volume";
 };
 
-// Volume, and column generation over units alone: takes no noticeable time.
+// Without column generation over both dimensions: takes no noticeable time.
 PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps);
 
 // `reached`: packs that somebody has come down to; arguments that cost more are spared where the

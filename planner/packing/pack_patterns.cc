@@ -15,6 +15,7 @@ constexpr int64_t kPricingWork = 250000;
 constexpr int64_t kTokenCells = 512;  // or more, so that the smallest group has kCellsOfSmallest
 constexpr int64_t kCellsOfSmallest = 16;
 constexpr int64_t kLeastTokenCells = 64;
+constexpr int64_t kUnitCellsAtMost = 2048;
 constexpr int kDives = 6;
 // Small against a pack, so that evenness never costs one: at most a pack in 3000 for patterns twice
 // as long as the mean.
@@ -26,8 +27,9 @@ class Designer {
            double slack)
       : groups_(groups) {
     for (const SampleGroup& g : groups) left_.push_back(g.count);
-    const int64_t rows = (caps.units + 1) * static_cast<int64_t>(groups.size());
-    problem_.unit_cells = caps.units;
+    unit_cell_ = CeilDivide(std::max<int64_t>(1, caps.units), kUnitCellsAtMost);
+    problem_.unit_cells = caps.units / unit_cell_;
+    const int64_t rows = (problem_.unit_cells + 1) * static_cast<int64_t>(groups.size());
     double least = static_cast<double>(caps.tokens);
     for (const SampleGroup& g : groups) least = std::min(least, g.mean_tokens);
     const int64_t wanted = std::max(
@@ -46,7 +48,7 @@ class Designer {
   // Each round solves what is left and takes the whole parts. The few samples of the fractions go
   // into whichever are fewer: packs by first fit, or some of the most used pattern, one a round,
   // and the rest by first fit.
-  std::vector<PackPattern> Run() {
+  PackDesign Run() {
     std::vector<PackPattern> by_first_fit;
     size_t whole = 0;  // patterns taken before
     for (int dives = 0; Pose();) {
@@ -55,6 +57,7 @@ class Designer {
         break;
       }
       const StockSolution solution = SolveCuttingStock(problem_);
+      work_ += solution.work;
       const Pattern* most = &solution.patterns.front();
       bool any = false;
       for (const Pattern& p : solution.patterns) {
@@ -70,7 +73,9 @@ class Designer {
       taken_.resize(whole);
       Append(by_first_fit);
     }
-    return std::move(taken_);
+    PackDesign design{std::move(taken_), 0, work_};
+    for (const PackPattern& p : design.patterns) design.packs += p.times;
+    return design;
   }
 
  private:
@@ -81,7 +86,7 @@ class Designer {
       if (left_[g] == 0) continue;
       const int64_t tokens =
           std::clamp<int64_t>(Nearest(groups_[g].mean_tokens / cell_), 1, problem_.token_cells);
-      problem_.groups.push_back({groups_[g].units, tokens, left_[g]});
+      problem_.groups.push_back({CeilDivide(groups_[g].units, unit_cell_), tokens, left_[g]});
       posed_.push_back(static_cast<int32_t>(g));
     }
     return !posed_.empty();
@@ -155,15 +160,17 @@ class Designer {
   const std::vector<SampleGroup>& groups_;
   std::vector<int64_t> left_;
   StockProblem problem_;
-  double cell_ = 1;
+  int64_t unit_cell_ = 1;       // units are rounded up to it
+  double cell_ = 1;             // tokens are rounded to it
   std::vector<int32_t> posed_;  // group of each row of the problem
   std::vector<PackPattern> taken_;
+  int64_t work_ = 0;
 };
 
 }  // namespace
 
-std::vector<PackPattern> DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
-                                     double tokens_per_pack, double slack) {
+PackDesign DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
+                       double tokens_per_pack, double slack) {
   return Designer(groups, caps, tokens_per_pack, slack).Run();
 }
 

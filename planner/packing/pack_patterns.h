@@ -16,11 +16,17 @@ struct PackPattern {
   int64_t times = 0;
 };
 
+struct PackDesign {
+  std::vector<PackPattern> patterns;
+  int64_t packs = 0;  // of all patterns
+  int64_t work = 0;   // spent on it, for budgets
+};
+
 // As few packs as cutting stock needs, of patterns whose mean tokens lie as near to
 // `tokens_per_pack` as they can. Units fit exactly; the tokens of mean samples fit `slack` times
 // the cap, so that what is left to do is to choose samples that even out.
-std::vector<PackPattern> DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
-                                     double tokens_per_pack, double slack);
+PackDesign DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
+                       double tokens_per_pack, double slack);
 
 }  // namespace evenkeel::planner
 
