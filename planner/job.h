@@ -55,7 +55,7 @@ struct Training {
   uint64_t seed = 0;
   int64_t isf_iterations = 10;
   Packer packer = Packer::kBalanced;
-  int64_t order_window = 1;  // steps whose packs may be exchanged for balance; as DealRule's
+  int64_t order_window = 16;  // steps whose packs may be exchanged for balance; as DealRule's
 };
 
 // Inclusive. {n, n} fixes the degree.

@@ -12,7 +12,7 @@
 namespace evenkeel::planner {
 
 // One number for what MakePlan computes: bump it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 2;
+inline constexpr int64_t kPlannerRevision = 3;
 
 // What a pipeline is cut into. Encoder, dense and MoE layers are transformer layers and can be
 // recomputed.
@@ -47,7 +47,7 @@ struct BatchRule {
   int64_t keep_tokens = 0;  // Qt': ... or at least so many tokens
   int64_t iterations = 0;   // T
   uint64_t seed = 0;
-  int64_t order_window = 1;  // steps whose packs may be exchanged for balance
+  int64_t order_window = 16;  // steps whose packs may be exchanged for balance
   OversizePolicy oversize = OversizePolicy::kAlone;
   PackTimes pack_times;       // what dealing balances
   std::string caps_reason;    // why the caps are what they are; empty where both were given

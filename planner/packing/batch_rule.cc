@@ -56,7 +56,9 @@ PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& larges
     all += layer.forward;
     if (layer.has_backward) all += layer.backward;
   }
-  return {all.per_unit, all.per_token, all.per_squared, job.model.towers.empty() ? 0 : 1};
+  constexpr double kSeconds = 1e-9;
+  return {kSeconds * all.per_unit, kSeconds * all.per_token, kSeconds * all.per_squared,
+          job.model.towers.empty() ? 0 : 1};
 }
 
 // Random micro-batches of equal sample count, every sample padded to the longest of its

@@ -69,7 +69,7 @@ struct PackSums {
 std::vector<PackSums> SumsOf(const Lengths& lengths, const Packing& packing);
 
 // Time of a pack on one rank, to balance what ranks wait for: linear in its sums, in any one unit
-// of time (the cost model gives ns). Where no model is known, units and tokens stand for
+// of time (the cost model gives seconds). Where no model is known, units and tokens stand for
 // themselves.
 struct PackTimes {
   double vision_per_unit = 1;

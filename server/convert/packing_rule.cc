@@ -16,8 +16,8 @@ constexpr IntRange kKeepTokens = {0, kTokenCaps.max};
 constexpr IntRange kIterations = {1, 100};
 constexpr int64_t kDefaultIterations = 10;
 constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
-constexpr RealRange kTimes = {0, 1e12};
-constexpr RealRange kSquaredTimes = {0, 1e6};
+constexpr RealRange kTimes = {0, 1000};
+constexpr RealRange kSquaredTimes = {0, 1};
 
 planner::OversizePolicy OversizeFromProto(v1::OversizePolicy policy, const FieldPath& path,
                                           ViolationSink& sink) {
@@ -32,11 +32,11 @@ planner::PackTimes TimesFromProto(const v1::PackTimes& from, const FieldPath& pa
   const int64_t before = sink.count();
   planner::PackTimes times;
   times.vision_per_unit =
-      CheckReal(sink, path.Child("vision_ns_per_unit"), from.vision_ns_per_unit(), kTimes);
+      CheckReal(sink, path.Child("vision_seconds_per_unit"), from.vision_seconds_per_unit(), kTimes);
   times.language_per_token =
-      CheckReal(sink, path.Child("language_ns_per_token"), from.language_ns_per_token(), kTimes);
-  times.language_per_squared_token = CheckReal(sink, path.Child("language_ns_per_squared_token"),
-                                               from.language_ns_per_squared_token(), kSquaredTimes);
+      CheckReal(sink, path.Child("language_seconds_per_token"), from.language_seconds_per_token(), kTimes);
+  times.language_per_squared_token = CheckReal(sink, path.Child("language_seconds_per_squared_token"),
+                                               from.language_seconds_per_squared_token(), kSquaredTimes);
   times.dummy_units =
       CheckInt(sink, path.Child("dummy_vision_units"), from.dummy_vision_units(), kUnitCaps);
   const bool any = times.vision_per_unit > 0 || times.language_per_token > 0 ||
@@ -116,9 +116,9 @@ v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy) {
 }
 
 void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out) {
-  out->set_vision_ns_per_unit(times.vision_per_unit);
-  out->set_language_ns_per_token(times.language_per_token);
-  out->set_language_ns_per_squared_token(times.language_per_squared_token);
+  out->set_vision_seconds_per_unit(times.vision_per_unit);
+  out->set_language_seconds_per_token(times.language_per_token);
+  out->set_language_seconds_per_squared_token(times.language_per_squared_token);
   out->set_dummy_vision_units(times.dummy_units);
 }
 

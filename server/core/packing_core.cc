@@ -57,6 +57,8 @@ void PackingCore::StopAll() {
     stopped_ = true;
     all.assign(tasks_.begin(), tasks_.end());
   }
+  // All at once: a worker that one sets free must not begin the next.
+  for (const Ticket& task : all) task->stop = true;
   for (const Ticket& task : all) StopTask(task, PackingEnd::kShuttingDown);
 }
 
@@ -77,6 +79,10 @@ void PackingCore::End(const Ticket& task, PackingEnd end, const std::string& fau
 }
 
 void PackingCore::Perform(const Ticket& task) {
+  if (task->stop) {  // by one who calls End
+    task->work = nullptr;
+    return;
+  }
   const auto since = clock_.Now();
   PackingEnd end = PackingEnd::kDone;
   std::string fault;

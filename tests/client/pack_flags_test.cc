@@ -154,7 +154,7 @@ TEST(PackFlagsTest, APlanGivesRuleAndSteps) {
   plan->mutable_batch_rule()->set_unit_cap(9);
   plan->mutable_batch_rule()->set_token_cap(4096);
   plan->mutable_batch_rule()->set_keep_units(9);
-  plan->mutable_batch_rule()->mutable_pack_times()->set_vision_ns_per_unit(2);
+  plan->mutable_batch_rule()->mutable_pack_times()->set_vision_seconds_per_unit(2);
   plan->mutable_parallelism()->set_data(4);
   plan->mutable_predictions()->set_micro_batches(16);
   v1::GetPlanResponse stored;
@@ -164,7 +164,7 @@ TEST(PackFlagsTest, APlanGivesRuleAndSteps) {
     const v1::PackDatasetStart start = Start({"f"}, ReadRuleFile(folder.Write("plan.json", text)));
     EXPECT_EQ(start.rule().token_cap(), 4096);
     EXPECT_EQ(start.rule().keep_units(), 9);
-    EXPECT_EQ(start.rule().pack_times().vision_ns_per_unit(), 2);
+    EXPECT_EQ(start.rule().pack_times().vision_seconds_per_unit(), 2);
     EXPECT_EQ(start.data_parallel(), 4);
     EXPECT_EQ(start.packs_per_rank(), 16);
   }

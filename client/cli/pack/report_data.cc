@@ -24,8 +24,8 @@ class Maker {
       : packed_(packed), samples_(samples), start_(start) {
     const v1::PackTimes& times = start.rule().pack_times();
     if (start.rule().has_pack_times()) {
-      times_ = {times.vision_ns_per_unit(), times.language_ns_per_token(),
-                times.language_ns_per_squared_token(), times.dummy_vision_units()};
+      times_ = {times.vision_seconds_per_unit(), times.language_seconds_per_token(),
+                times.language_seconds_per_squared_token(), times.dummy_vision_units()};
     }
     deal_.ranks = start.data_parallel();
     deal_.packs_per_rank = std::max(1, start.packs_per_rank());

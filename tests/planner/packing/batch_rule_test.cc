@@ -147,7 +147,7 @@ TEST(BatchRuleTest, TheSampleSpeaksForTheWholeDataset) {
     const Batching predicted = MakeBatching(job);
     const PackingResult real =
         PackAndDeal(all.lengths(), {.pack = {.caps = caps},
-                                    .deal = {.ranks = 8, .packs_per_rank = 4},
+                                    .deal = {.ranks = 8, .packs_per_rank = 4, .window = 16},
                                     .times = predicted.rule.pack_times});
     const double packs = static_cast<double>(real.packing.size());
     EXPECT_NEAR(static_cast<double>(predicted.rule.packs) / packs, 1, .01);

@@ -106,7 +106,7 @@ TEST(PackAnswer, RuleAsCarriedOut) {
   EXPECT_EQ(rule.seed(), -1);
   EXPECT_EQ(rule.order_window(), 16);
   EXPECT_EQ(rule.oversize_policy(), v1::OVERSIZE_POLICY_ALONE);
-  EXPECT_EQ(rule.pack_times().vision_ns_per_unit(), 1);
+  EXPECT_EQ(rule.pack_times().vision_seconds_per_unit(), 1);
   EXPECT_EQ(rule.oversize_sample_count(), 20000);
   EXPECT_EQ(answer.summary.oversize_sample_index_size(), 10000);
 }

@@ -80,7 +80,7 @@ TEST(PackUpload, KeepsSamplesInOrderWithDefaultsFilledIn) {
   EXPECT_EQ(job.pack.oversize, planner::OversizePolicy::kAlone);
   EXPECT_EQ(job.deal.ranks, 2);
   EXPECT_EQ(job.deal.packs_per_rank, 1);
-  EXPECT_EQ(job.deal.window, 1);
+  EXPECT_EQ(job.deal.window, 16);
   EXPECT_EQ(job.deal.group, 1);
   EXPECT_EQ(job.times.vision_per_unit, 1);
 }
@@ -90,8 +90,8 @@ TEST(PackUpload, TakesEveryFieldOfTheRule) {
   ASSERT_EQ(uploaded.Take(R"(start {
     rule { unit_cap: 18 token_cap: 100 keep_units: 3 keep_tokens: 50 packer: PACKER_ISF
            order_window: 16 iterations: 4 seed: -1 oversize_policy: OVERSIZE_POLICY_REJECT
-           pack_times { vision_ns_per_unit: 5 language_ns_per_token: 2
-                        language_ns_per_squared_token: .5 dummy_vision_units: 1 }
+           pack_times { vision_seconds_per_unit: 5 language_seconds_per_token: 2
+                        language_seconds_per_squared_token: .5 dummy_vision_units: 1 }
            pack_count: 99 caps_reason: "of a plan" }
     data_parallel: 8 packs_per_rank: 4 epoch: 3 sequence_parallel_group: 2
     apart_sample_count: [1, 1] result: PACK_DATASET_RESULT_SUMMARY keep_histogram: true })"),
@@ -119,7 +119,7 @@ TEST(PackUpload, TakesEveryFieldOfTheRule) {
 TEST(PackUpload, NamesEveryBadFieldOfTheStart) {
   EXPECT_EQ(ViolationsOf({R"(start {
     rule { unit_cap: -1 packer: 99 order_window: -2 iterations: 101 oversize_policy: 7
-           keep_units: -1 keep_tokens: -1 pack_times { vision_ns_per_unit: -1 } }
+           keep_units: -1 keep_tokens: -1 pack_times { vision_seconds_per_unit: -1 } }
     packs_per_rank: 70000 epoch: -1 sample_count: -5 apart_sample_count: [3, 0]
     sequence_parallel_group: -1 result: 9 })"}),
             (Lines{
@@ -134,7 +134,7 @@ TEST(PackUpload, NamesEveryBadFieldOfTheStart) {
                 "start.rule.iterations: must be 1 to 100, or unset, but is 101",
                 "start.rule.oversize_policy: unknown value 7; accepted: OVERSIZE_POLICY_ALONE, "
                 "OVERSIZE_POLICY_REJECT",
-                "start.rule.pack_times.vision_ns_per_unit: must be 0 to 1e+12, but is -1",
+                "start.rule.pack_times.vision_seconds_per_unit: must be 0 to 1000, but is -1",
                 "start.data_parallel: required: 1 to 65536",
                 "start.packs_per_rank: must be 1 to 65536, or unset, but is 70000",
                 "start.epoch: must be 0 to 9223372036854775807, but is -1",

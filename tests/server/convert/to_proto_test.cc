@@ -149,8 +149,8 @@ TEST(PlanToProto, RestOfAFittingPlan) {
   EXPECT_EQ(plan.batch_rule().packer(), v1::PACKER_ISF);
   EXPECT_EQ(plan.batch_rule().order_window(), 16);
   EXPECT_EQ(plan.batch_rule().oversize_policy(), v1::OVERSIZE_POLICY_REJECT);
-  EXPECT_EQ(plan.batch_rule().pack_times().vision_ns_per_unit(), 5);
-  EXPECT_EQ(plan.batch_rule().pack_times().language_ns_per_token(), 3);
+  EXPECT_EQ(plan.batch_rule().pack_times().vision_seconds_per_unit(), 5);
+  EXPECT_EQ(plan.batch_rule().pack_times().language_seconds_per_token(), 3);
   EXPECT_EQ(plan.batch_rule().caps_reason(), "memory");
   EXPECT_EQ(plan.batch_rule().pack_count_lower_bound(), 77);
   EXPECT_EQ(plan.batch_rule().idle_ratio(), 0.125);
