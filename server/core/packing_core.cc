@@ -100,7 +100,7 @@ void PackingCore::Perform(const Ticket& task) {
                             : end == PackingEnd::kDefect ? PackEnding::kDefect
                                                          : PackEnding::kPacked;
   observer_.OnPacked(ending, task->samples, SecondsBetween(since, clock_.Now()));
-  End(task, end, fault);
+  if (ending != PackEnding::kStopped) End(task, end, fault);  // else who stopped it does
 }
 
 }  // namespace evenkeel::server
