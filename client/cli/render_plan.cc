@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/pack/render_pack.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
@@ -113,16 +114,6 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
   return text + NameValues(style, pairs);
 }
 
-// "PACKER_FIRST_FIT_DECREASING" -> "first-fit-decreasing".
-std::string PackerText(v1::Packer packer) {
-  constexpr size_t kPrefix = sizeof("PACKER_") - 1;
-  std::string name = v1::Packer_Name(packer);
-  if (name.size() <= kPrefix) return "unknown packer";
-  name.erase(0, kPrefix);
-  for (char& c : name) c = c == '_' ? '-' : static_cast<char>(c - 'A' + 'a');
-  return name;
-}
-
 std::string WindowText(const v1::BatchRule& rule) {
   if (rule.order_window() <= 1) return "random";
   return fmt::format("random in windows of {} steps", Integer(rule.order_window()));
@@ -141,18 +132,25 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
       "at most " +
           both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
           (rule.caps_derived() ? " (derived from the data)" : " (as given)"));
+  if (!rule.caps_reason().empty()) pairs.emplace_back("because", Plain(style, rule.caps_reason()));
+  if (rule.packer() == v1::PACKER_ISF) {
+    pairs.emplace_back("and is kept with",
+                       (units ? fmt::format("at least {} units or {} tokens",
+                                            Integer(rule.keep_units()), Integer(rule.keep_tokens()))
+                              : fmt::format("at least {} tokens", Integer(rule.keep_tokens()))) +
+                           fmt::format("; {} rounds", rule.iterations()));
+  }
+  pairs.emplace_back("packer", fmt::format("{}; seed {}, {} order", PackerName(rule.packer()),
+                                           rule.seed(), WindowText(rule)));
   pairs.emplace_back(
-      "and is kept with",
-      (units ? fmt::format("at least {} units or {} tokens", Integer(rule.keep_units()),
-                           Integer(rule.keep_tokens()))
-             : fmt::format("at least {} tokens", Integer(rule.keep_tokens()))) +
-          fmt::format("; {}, {} rounds, seed {}, {} order", PackerText(rule.packer()),
-                      rule.iterations(), rule.seed(), WindowText(rule)));
-  pairs.emplace_back("a mean pack",
-                     fmt::format("{} samples, ", Significant(rule.samples_per_pack())) +
-                         both(Significant(rule.mean_units()) + " units",
-                              Significant(rule.mean_tokens()) + " tokens") +
-                         fmt::format("; {} packs in all", Integer(rule.pack_count())));
+      "a mean pack",
+      fmt::format("{} samples, ", Significant(rule.samples_per_pack())) +
+          both(Significant(rule.mean_units()) + " units",
+               Significant(rule.mean_tokens()) + " tokens") +
+          fmt::format("; {} packs in all", Integer(rule.pack_count())) +
+          (rule.pack_count_lower_bound() > 0
+               ? fmt::format(", proven to be {} at least", Integer(rule.pack_count_lower_bound()))
+               : ""));
   if (!plan.has_misfit()) {  // else there are no ranks
     std::string balance = units ? "units " + Percent(rule.dist_ratio_units()) + ", " : "";
     balance += fmt::format("tokens {}, attention {}; padding {}", Percent(rule.dist_ratio_tokens()),

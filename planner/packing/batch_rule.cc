@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -146,15 +145,6 @@ Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
   rule.pack_times = TimesOf(job, out.mean, out.largest);
   MakeBaseline(lengths, rule.seed + 2, out);
   return out;
-}
-
-std::string BalanceReason(const CapsChoice& choice) {
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "the shortest packs that come out level, as far as a given cap allows: %.1f%% "
-                "imbalance of tokens expected over 64 ranks of one pack each in random order",
-                100 * choice.Imbalance(64));
-  return text;
 }
 
 Batching MakeBatching(const Job& job) {

@@ -44,9 +44,6 @@ Batching MakeBatching(const Job& job, const Caps& caps, std::string reason);
 // Under the job's caps, or those whose packs come out level (CapsRule::Balanced).
 Batching MakeBatching(const Job& job);
 
-// Why CapsRule::Balanced took these caps, for a person.
-std::string BalanceReason(const CapsChoice& choice);
-
 // Packs in the order in which Deal hands them out, whole steps of `data` ranks x `micro_batches`.
 // Fewer packs than one step: they are gone through again.
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches);

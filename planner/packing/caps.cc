@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "planner/base/integers.h"
 #include "planner/packing/pack_bound.h"
@@ -145,6 +146,15 @@ std::vector<CapsChoice> CapsRule::Shorter() const {
     choices.push_back(At(static_cast<int64_t>(units)));
   choices.push_back(longest);
   return choices;
+}
+
+std::string BalanceReason(const CapsChoice& choice) {
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "the shortest packs that come out level, as far as a given cap allows: %.1f%% "
+                "imbalance of tokens expected over 64 ranks of one pack each in random order",
+                100 * choice.Imbalance(64));
+  return text;
 }
 
 }  // namespace evenkeel::planner

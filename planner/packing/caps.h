@@ -3,6 +3,7 @@
 #define EVENKEEL_PLANNER_PACKING_CAPS_H_
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,9 @@ class CapsRule {
   int64_t step_ = 1;         // between the unit caps that are considered
   double light_tokens_ = 0;  // per unit
 };
+
+// Why CapsRule::Balanced took these caps, for a person.
+std::string BalanceReason(const CapsChoice& choice);
 
 }  // namespace evenkeel::planner
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/packing/caps.h"
 #include "planner/packing/sample_types.h"
 
 namespace evenkeel::planner {
 namespace {
+
+constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
 
 PackBound BoundOfPart(const Lengths& part, const PackRule& rule, int64_t reached) {
   SampleTypes types = SortByType(part).types;
@@ -49,6 +52,18 @@ void FillMetrics(const Caps& caps, PackingResult& result) {
   result.token_fill = tokens / (packs * static_cast<double>(caps.tokens));
 }
 
+void DeriveCaps(const Lengths& lengths, PackingResult& result) {
+  PackRule& rule = result.rule;
+  const bool units = std::any_of(lengths.units.begin(), lengths.units.end(),
+                                 [](int32_t count) { return count > 0; });
+  if (lengths.size() == 0 || (rule.caps.tokens > 0 && (rule.caps.units > 0 || !units))) return;
+  const CapsChoice choice = CapsRule(SortByType(lengths).types, rule.caps).Balanced();
+  rule.caps = choice.caps;
+  rule.keep_units = rule.caps.units;
+  rule.keep_tokens = std::max<int64_t>(1, rule.caps.tokens - kKeepSlack);
+  result.caps_reason = BalanceReason(choice);
+}
+
 }  // namespace
 
 PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job,
@@ -56,10 +71,13 @@ PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job,
   PackingResult result;
   const auto stopped = [&] { return result.stopped = stop && stop(); };
   if (stopped()) return result;
-  result.packing = Pack(lengths, job.pack);
+  result.rule = job.pack;
+  DeriveCaps(lengths, result);
+  if (stopped()) return result;
+  result.packing = Pack(lengths, result.rule);
   if (stopped()) return result;
   if (job.bound) {
-    result.bound = BoundOf(lengths, job.pack, static_cast<int64_t>(result.packing.size()));
+    result.bound = BoundOf(lengths, result.rule, static_cast<int64_t>(result.packing.size()));
     if (stopped()) return result;
   }
   const std::vector<PackWork> work = WorkOf(SumsOf(lengths, result.packing), job.times);
@@ -70,7 +88,7 @@ PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job,
   result.sums = SumsOf(lengths, result.packing);
   result.balance =
       BalanceOf(result.sums, work, result.order, job.deal.ranks, job.deal.packs_per_rank);
-  FillMetrics(job.pack.caps, result);
+  FillMetrics(result.rule.caps, result);
   return result;
 }
 

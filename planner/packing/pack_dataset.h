@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "planner/packing/deal.h"
@@ -15,6 +16,8 @@
 namespace evenkeel::planner {
 
 struct PackingJob {
+  // Caps of 0 are derived (CapsRule::Balanced), that of units only where the data has units; with
+  // them the keep thresholds: Qv' = Qv, Qt' = Qt - 128.
   PackRule pack;
   DealRule deal;
   PackTimes times;
@@ -22,6 +25,8 @@ struct PackingJob {
 };
 
 struct PackingResult {
+  PackRule rule;            // as carried out
+  std::string caps_reason;  // empty where the caps were given
   Packing packing;
   std::vector<PackSums> sums;  // per pack
   std::vector<int64_t> order;  // steps x ranks x packs per rank

@@ -14,7 +14,11 @@ int64_t Size(size_t size) { return static_cast<int64_t>(size); }
 
 void FillRule(const planner::PackingJob& job, const planner::PackingResult& result,
               v1::BatchRule* out) {
-  RuleToProto(job, out);
+  planner::PackingJob carried_out = job;
+  carried_out.pack = result.rule;
+  RuleToProto(carried_out, out);
+  out->set_caps_derived(!result.caps_reason.empty());
+  out->set_caps_reason(result.caps_reason);
   out->set_oversize_sample_count(Size(result.packing.oversize.size()));
   out->set_samples_per_pack(result.samples_per_pack);
   out->set_pack_count(Size(result.packing.size()));

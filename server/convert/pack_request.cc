@@ -71,7 +71,7 @@ UploadEnd PackUpload::TakeStart(const v1::PackDatasetStart& start, ViolationSink
   if (start.has_rule()) {
     RuleFromProto(start.rule(), path.Child("rule"), sink, &job_);
   } else {
-    sink.Add(path.Child("rule"), "required: at least its token_cap");
+    sink.Add(path.Child("rule"), "required: it may be empty, caps are then derived from the data");
   }
   TakeDealing(start, path, sink);
   TakeParts(start, path, sink);

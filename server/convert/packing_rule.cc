@@ -11,8 +11,7 @@ constexpr char kPackerNames[] =
     "PACKER_GREEDY_KNAPSACK, PACKER_NEXT_FIT";
 constexpr IntRange kUnitCaps = {0, 1'000'000};
 // So that the squared sample lengths of a pack sum to less than 2^63.
-constexpr IntRange kTokenCaps = {1, int64_t{1} << 32};
-constexpr IntRange kKeepTokens = {0, kTokenCaps.max};
+constexpr IntRange kTokenCaps = {0, int64_t{1} << 32};
 constexpr IntRange kIterations = {1, 100};
 constexpr int64_t kDefaultIterations = 10;
 constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
@@ -31,12 +30,13 @@ planner::PackTimes TimesFromProto(const v1::PackTimes& from, const FieldPath& pa
                                   ViolationSink& sink) {
   const int64_t before = sink.count();
   planner::PackTimes times;
-  times.vision_per_unit =
-      CheckReal(sink, path.Child("vision_seconds_per_unit"), from.vision_seconds_per_unit(), kTimes);
-  times.language_per_token =
-      CheckReal(sink, path.Child("language_seconds_per_token"), from.language_seconds_per_token(), kTimes);
-  times.language_per_squared_token = CheckReal(sink, path.Child("language_seconds_per_squared_token"),
-                                               from.language_seconds_per_squared_token(), kSquaredTimes);
+  times.vision_per_unit = CheckReal(sink, path.Child("vision_seconds_per_unit"),
+                                    from.vision_seconds_per_unit(), kTimes);
+  times.language_per_token = CheckReal(sink, path.Child("language_seconds_per_token"),
+                                       from.language_seconds_per_token(), kTimes);
+  times.language_per_squared_token =
+      CheckReal(sink, path.Child("language_seconds_per_squared_token"),
+                from.language_seconds_per_squared_token(), kSquaredTimes);
   times.dummy_units =
       CheckInt(sink, path.Child("dummy_vision_units"), from.dummy_vision_units(), kUnitCaps);
   const bool any = times.vision_per_unit > 0 || times.language_per_token > 0 ||
@@ -72,14 +72,22 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
                    planner::PackingJob* job) {
   planner::PackRule& pack = job->pack;
   pack.caps.units = CheckInt(sink, path.Child("unit_cap"), from.unit_cap(), kUnitCaps);
-  pack.caps.tokens = CheckRequiredInt(sink, path.Child("token_cap"), from.token_cap(), kTokenCaps);
+  pack.caps.tokens = CheckInt(sink, path.Child("token_cap"), from.token_cap(), kTokenCaps);
   pack.keep_units = CheckInt(sink, path.Child("keep_units"), from.keep_units(), kUnitCaps);
   if (from.keep_units() == 0) pack.keep_units = pack.caps.units;
-  pack.keep_tokens = CheckInt(sink, path.Child("keep_tokens"), from.keep_tokens(), kKeepTokens);
+  pack.keep_tokens = CheckInt(sink, path.Child("keep_tokens"), from.keep_tokens(), kTokenCaps);
   if (from.keep_tokens() == 0) {
     pack.keep_tokens = std::max<int64_t>(pack.caps.tokens - kKeepSlack, 1);
   }
   pack.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
+  if (from.token_cap() == 0 && from.keep_units() != 0) {
+    sink.Add(path.Child("keep_units"),
+             "needs token_cap: without it caps are derived, and this too");
+  }
+  if (from.token_cap() == 0 && from.keep_tokens() != 0) {
+    sink.Add(path.Child("keep_tokens"),
+             "needs token_cap: without it caps are derived, and this too");
+  }
   job->deal.window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
                                 kOrderWindows, kDefaultOrderWindow);
   pack.iterations = CheckIntOr(sink, path.Child("iterations"), from.iterations(), kIterations,

@@ -158,6 +158,17 @@ class PackTest(PackCase):
             counts[packer] = len(packed.packs)
         self.assertEqual(min(counts.values()), counts[batching_pb2.PACKER_BALANCED])
 
+    def test_caps_are_derived_where_none_are_given(self):
+        units, tokens = dataset(3000)
+        packed = pack(self.client, units, tokens, rule={"unit_cap": 0, "token_cap": 0})
+        rule = packed.summary.rule
+        self.assertTrue(rule.caps_derived)
+        self.assertIn("level", rule.caps_reason)
+        for members in packed.packs:
+            self.assertLessEqual(sum(units[i] for i in members), rule.unit_cap)
+            self.assertLessEqual(sum(tokens[i] for i in members), rule.token_cap)
+        self.assertEqual(sorted(i for members in packed.packs for i in members), list(range(3000)))
+
     def test_oversize_samples_alone_or_rejected(self):
         units, tokens = dataset(1000)
         units[17], tokens[500] = UNIT_CAP + 1, TOKEN_CAP + 1
@@ -202,7 +213,7 @@ class PackTest(PackCase):
                 ([], "start"),
                 (good, "start"),
                 ([start(data_parallel=0)], "start.data_parallel"),
-                ([start(rule={"token_cap": 0})], "start.rule.token_cap"),
+                ([start(rule={"token_cap": -1})], "start.rule.token_cap"),
                 ([start(), *good, start()], "start"),
                 ([start(), *good, packing_pb2.PackDatasetRequest()], "chunk[1]"),
                 ([start(), *good, *good, bad], "chunk[2].llm_tokens[17]"),

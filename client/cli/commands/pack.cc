@@ -115,11 +115,15 @@ class PackCommand {
     const auto backend = BackendOf(options_);
     const PlannedPacking planned = PlannedOf(flags_, backend.get());
     const SampleLengths samples = ReadSampleLengths(flags_.files);
-    const v1::PackDatasetStart start = StartFromFlags(flags_, planned, samples);
+    v1::PackDatasetStart start = StartFromFlags(flags_, planned, samples);
     PackedDataset packed = backend->PackDataset(start, samples);
-    // Who packs is told the caps, not where they come from.
-    packed.summary.mutable_rule()->set_caps_derived(start.rule().caps_derived());
-    packed.summary.mutable_rule()->set_caps_reason(start.rule().caps_reason());
+    v1::BatchRule* rule = packed.summary.mutable_rule();
+    if (!rule->caps_derived()) {  // but those of a plan's rule may have been, before
+      rule->set_caps_derived(start.rule().caps_derived());
+      rule->set_caps_reason(start.rule().caps_reason());
+    }
+    start.mutable_rule()->set_unit_cap(rule->unit_cap());
+    start.mutable_rule()->set_token_cap(rule->token_cap());
     if (start.result() == v1::PACK_DATASET_RESULT_FULL) {
       const std::vector<std::string> faults = FaultsOf(packed, samples, start);
       if (!faults.empty()) {

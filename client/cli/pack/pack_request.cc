@@ -13,7 +13,6 @@
 #include "client/cli/proto_json.h"
 #include "client/cli/text.h"
 #include "evenkeel/v1/planner_service.pb.h"
-#include "planner/packing/caps.h"
 #include "planner/packing/sample_types.h"
 
 namespace evenkeel::cli {
@@ -66,24 +65,6 @@ void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
 }
 
 // Caps that neither flags nor a plan give are derived from the samples, by the planner's rule.
-void FillCaps(const SampleLengths& samples, int32_t ranks, v1::BatchRule* rule) {
-  const bool units = std::any_of(samples.units.begin(), samples.units.end(),
-                                 [](int32_t count) { return count > 0; });
-  if (rule->token_cap() > 0 && (rule->unit_cap() > 0 || !units)) return;
-  const Progress progress("deriving caps");
-  const planner::CapsRule caps(planner::SortByType({samples.units, samples.tokens}).types,
-                               {rule->unit_cap(), rule->token_cap()});
-  const planner::CapsChoice choice = caps.Balanced();
-  rule->set_unit_cap(choice.caps.units);
-  rule->set_token_cap(choice.caps.tokens);
-  rule->set_caps_derived(true);
-  rule->set_caps_reason(
-      units ? fmt::format("the shortest packs that come out alike: DistRatio of tokens {} expected "
-                          "over {} ranks in random order",
-                          Significant(choice.Imbalance(ranks)), ranks)
-            : "the least that holds every sample, and 4096 at least");
-}
-
 }  // namespace
 
 void CheckPackFlags(const PackFlags& flags) {
@@ -146,7 +127,6 @@ v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking
   if (start.data_parallel() == 0) {
     Fail("--dp is needed: how many data-parallel ranks share the packs");
   }
-  FillCaps(samples, start.data_parallel(), start.mutable_rule());
   start.set_packs_per_rank(flags.packs_per_rank.value_or(std::max(1, planned.packs_per_rank)));
   start.set_sequence_parallel_group(flags.group.value_or(1));
   start.set_epoch(flags.epoch.value_or(0));

@@ -77,6 +77,32 @@ TEST(PackDatasetTest, OversizePacksAreLeftOutOfTheFill) {
   EXPECT_EQ(rejected.bound.packs, 1);
 }
 
+TEST(PackDatasetTest, CapsThatAreNotGivenAreDerived) {
+  Samples s;
+  for (int i = 0; i < 500; ++i) {
+    s.units.push_back(1 + i % 5);
+    s.tokens.push_back(256 * (1 + i % 5) + 40 + i % 97);
+  }
+  PackingJob job = Job({0, 0}, 4);
+  job.pack.packer = Packer::kIsf;
+  const PackingResult r = PackAndDeal(s.lengths(), job);
+  EXPECT_GE(r.rule.caps.units, 5);
+  EXPECT_GE(r.rule.caps.tokens, 1416);
+  EXPECT_EQ(r.rule.keep_units, r.rule.caps.units);
+  EXPECT_EQ(r.rule.keep_tokens, r.rule.caps.tokens - 128);
+  EXPECT_NE(r.caps_reason, "");
+  EXPECT_TRUE(r.packing.oversize.empty());
+
+  job.pack.caps = {0, 4096};
+  EXPECT_EQ(PackAndDeal(s.lengths(), job).rule.caps.tokens, 4096);
+  EXPECT_GT(PackAndDeal(s.lengths(), job).rule.caps.units, 5);
+  // Without units there is no cap of units to derive.
+  std::fill(s.units.begin(), s.units.end(), 0);
+  EXPECT_EQ(PackAndDeal(s.lengths(), job).rule.caps.units, 0);
+  EXPECT_EQ(PackAndDeal(s.lengths(), job).caps_reason, "");
+  EXPECT_EQ(PackAndDeal({}, Job({0, 0}, 4)).packing.size(), 0u);
+}
+
 TEST(PackDatasetTest, NothingButOversizeSamples) {
   const Samples s = {{5, 5}, {10, 10}};
   PackingJob job = Job({2, 400}, 4);

@@ -98,6 +98,7 @@ TEST(PackAnswer, RuleAsCarriedOut) {
   job.deal.window = 16;
   planner::PackingResult result = Result(1, 1);
   for (uint32_t i = 0; i < 20000; ++i) result.packing.oversize.push_back(i);
+  result.rule = job.pack;
   const Answer answer = AnswerOf(PackAnswer(job, result, 1, "", false));
   const v1::BatchRule& rule = answer.summary.rule();
   EXPECT_EQ(rule.packer(), v1::PACKER_ISF);

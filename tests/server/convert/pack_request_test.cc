@@ -117,33 +117,35 @@ TEST(PackUpload, TakesEveryFieldOfTheRule) {
 }
 
 TEST(PackUpload, NamesEveryBadFieldOfTheStart) {
-  EXPECT_EQ(ViolationsOf({R"(start {
+  EXPECT_EQ(
+      ViolationsOf({R"(start {
     rule { unit_cap: -1 packer: 99 order_window: -2 iterations: 101 oversize_policy: 7
            keep_units: -1 keep_tokens: -1 pack_times { vision_seconds_per_unit: -1 } }
     packs_per_rank: 70000 epoch: -1 sample_count: -5 apart_sample_count: [3, 0]
     sequence_parallel_group: -1 result: 9 })"}),
-            (Lines{
-                "start.rule.unit_cap: must be 0 to 1000000, but is -1",
-                "start.rule.token_cap: required: 1 to 4294967296",
-                "start.rule.keep_units: must be 0 to 1000000, but is -1",
-                "start.rule.keep_tokens: must be 0 to 4294967296, but is -1",
-                "start.rule.packer: unknown value 99; accepted: PACKER_BALANCED, PACKER_ISF, "
-                "PACKER_FIRST_FIT_DECREASING, PACKER_BEST_FIT_DECREASING, PACKER_GREEDY_KNAPSACK, "
-                "PACKER_NEXT_FIT",
-                "start.rule.order_window: must be 1 to 1000000000, or unset, but is -2",
-                "start.rule.iterations: must be 1 to 100, or unset, but is 101",
-                "start.rule.oversize_policy: unknown value 7; accepted: OVERSIZE_POLICY_ALONE, "
-                "OVERSIZE_POLICY_REJECT",
-                "start.rule.pack_times.vision_seconds_per_unit: must be 0 to 1000, but is -1",
-                "start.data_parallel: required: 1 to 65536",
-                "start.packs_per_rank: must be 1 to 65536, or unset, but is 70000",
-                "start.epoch: must be 0 to 9223372036854775807, but is -1",
-                "start.sample_count: must be 0 to 2147483647, but is -5",
-                "start.sequence_parallel_group: must be 1 to 65536, or unset, but is -1",
-                "start.apart_sample_count[1]: must be 1 to 2147483647, but is 0",
-                "start.result: unknown value 9; accepted: PACK_DATASET_RESULT_FULL, "
-                "PACK_DATASET_RESULT_SUMMARY",
-            }));
+      (Lines{
+          "start.rule.unit_cap: must be 0 to 1000000, but is -1",
+          "start.rule.keep_units: must be 0 to 1000000, but is -1",
+          "start.rule.keep_tokens: must be 0 to 4294967296, but is -1",
+          "start.rule.packer: unknown value 99; accepted: PACKER_BALANCED, PACKER_ISF, "
+          "PACKER_FIRST_FIT_DECREASING, PACKER_BEST_FIT_DECREASING, PACKER_GREEDY_KNAPSACK, "
+          "PACKER_NEXT_FIT",
+          "start.rule.keep_units: needs token_cap: without it caps are derived, and this too",
+          "start.rule.keep_tokens: needs token_cap: without it caps are derived, and this too",
+          "start.rule.order_window: must be 1 to 1000000000, or unset, but is -2",
+          "start.rule.iterations: must be 1 to 100, or unset, but is 101",
+          "start.rule.oversize_policy: unknown value 7; accepted: OVERSIZE_POLICY_ALONE, "
+          "OVERSIZE_POLICY_REJECT",
+          "start.rule.pack_times.vision_seconds_per_unit: must be 0 to 1000, but is -1",
+          "start.data_parallel: required: 1 to 65536",
+          "start.packs_per_rank: must be 1 to 65536, or unset, but is 70000",
+          "start.epoch: must be 0 to 9223372036854775807, but is -1",
+          "start.sample_count: must be 0 to 2147483647, but is -5",
+          "start.sequence_parallel_group: must be 1 to 65536, or unset, but is -1",
+          "start.apart_sample_count[1]: must be 1 to 2147483647, but is 0",
+          "start.result: unknown value 9; accepted: PACK_DATASET_RESULT_FULL, "
+          "PACK_DATASET_RESULT_SUMMARY",
+      }));
 }
 
 TEST(PackUpload, FieldsOfTheStartMustSuitEachOther) {
@@ -157,7 +159,7 @@ TEST(PackUpload, FieldsOfTheStartMustSuitEachOther) {
                    "start.sequence_parallel_group: must divide packs_per_rank (18), but is 4",
                    "start.apart_sample_count: must sum to sample_count (9), but sums to 8"}));
   EXPECT_EQ(ViolationsOf({"start { data_parallel: 1 }"}),
-            Lines{"start.rule: required: at least its token_cap"});
+            Lines{"start.rule: required: it may be empty, caps are then derived from the data"});
 }
 
 TEST(PackUpload, MessagesComeInOrder) {
