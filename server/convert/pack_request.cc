@@ -165,17 +165,7 @@ void PackUpload::CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path,
   }
   {
     ListCheck list(sink, path, "units");
-    const bool no_units = job_.pack.caps.units == 0;
-    for (int i = 0; i < chunk.units_size(); ++i) {
-      if (!no_units || chunk.units(i) <= 0) {
-        list.CheckInt(i, chunk.units(i), kUnits);
-      } else {
-        list.Fail(i, list.failed()
-                         ? std::string()
-                         : "must be 0 because start.rule.unit_cap is 0 or unset, but is " +
-                               std::to_string(chunk.units(i)));
-      }
-    }
+    for (int i = 0; i < chunk.units_size(); ++i) list.CheckInt(i, chunk.units(i), kUnits);
   }
   {
     ListCheck list(sink, path, "llm_tokens");

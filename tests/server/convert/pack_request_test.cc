@@ -186,10 +186,6 @@ TEST(PackUpload, NamesBadValuesByMessageAndIndex) {
   EXPECT_EQ(ViolationsOf({Started(), "chunk { }"}),
             Lines{"chunk[0].llm_tokens: required: the samples' tokens; leave out chunks without "
                   "samples"});
-  EXPECT_EQ(ViolationsOf({"start { rule { token_cap: 10 } data_parallel: 1 }",
-                          "chunk { units: [0, 2, 3] llm_tokens: [5, 5, 5] }"}),
-            Lines{"chunk[0].units[1]: must be 0 because start.rule.unit_cap is 0 or unset, but is "
-                  "2 (and 1 more values of this list)"});
 }
 
 TEST(PackUpload, CountsMustBeTheOnesAnnounced) {
