@@ -1,8 +1,6 @@
 #include "planner/make_plan.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "planner/check/plan_checker.h"
 #include "planner/cost/gpu_rates.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/search/choose_caps.h"
 #include "planner/search/ladder.h"
 #include "planner/search/misfit.h"
 #include "planner/search/prediction.h"
@@ -70,7 +69,11 @@ class Planning {
   Planning(const Job& job, const PlanHooks& hooks) : job_(job), hooks_(hooks) {}
 
   PlanResult Run() {
-    if (!ChooseCaps() || Stopped()) return std::move(result_);
+    const int64_t keep = std::max(kSimulatedAtLeast, job_.max_alternatives + 1);
+    CapsSearch chosen = ChooseCaps(job_, keep, hooks_);
+    if (chosen.stopped || Stopped()) return std::move(result_);
+    batching_ = std::move(chosen.batching);
+    found_ = std::move(chosen.found);
     plan().batch_rule = batching_.rule;
     plan().figures = Figures(job_);
     plan().proof = found_.proof;
@@ -96,112 +99,6 @@ class Planning {
   bool Stopped() const { return hooks_.stop && hooks_.stop(); }
   void Enter(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
-  }
-
-  // Packs under these caps and the best plans for them; false: stopped.
-  bool Try(const Caps& caps, std::string reason) {
-    Enter(Phase::kBatchRule);
-    batching_ = MakeBatching(job_, caps, std::move(reason));
-    if (Stopped()) return false;
-    Enter(Phase::kSearch);
-    const int64_t keep = std::max(kSimulatedAtLeast, job_.max_alternatives + 1);
-    found_ = Search(job_, batching_, keep, hooks_.stop);
-    return !found_.stopped;
-  }
-
-  // Given caps as they are. Else first those whose packs come out level. Long packs are few, which
-  // pipelines pay for, and take memory: where shorter ones promise a faster step they are tried
-  // once, and the better plan is kept.
-  bool ChooseCaps() {
-    const CapsRule rule = CapsRuleOf(job_);
-    const CapsChoice level = rule.Balanced();
-    if (!Try(level.caps, DerivesCaps(job_) ? BalanceReason(level) : "")) return false;
-    if (!DerivesCaps(job_) || level.caps.units == 0) return true;
-    if (found_.best.empty()) {
-      const CapsChoice least = rule.Filled(rule.Shorter().front());
-      if (least.caps == level.caps) return true;
-      if (!Try(least.caps, "the shortest packs, as level ones of " +
-                               std::to_string(level.caps.units) + " units do not fit in memory"))
-        return false;
-      if (found_.best.empty()) return true;
-      return TryFaster(rule, level, LongestThatFits());
-    }
-    return TryFaster(rule, level, level.caps.tokens);
-  }
-
-  // What packs of a choice are expected to lose under the best plan's parallelism, over a step
-  // without bubble and imbalance.
-  struct Loss {
-    double bubble = 0;     // by the closed form
-    double imbalance = 0;  // of the language part: stages wait for the longest of the packs in the
-                           // pipeline, ranks for each other by one of a step's packs
-    double rounding = 0;   // micro-batches are whole
-    double total() const { return (1 + bubble) * (1 + imbalance) * (1 + rounding); }
-  };
-  Loss LossOf(const CapsChoice& choice) const {
-    const Parallelism& p = found_.best.front().parallelism;
-    const PackTimes& times = batching_.rule.pack_times;
-    const double language = times.language_per_token * batching_.mean.tokens +
-                            times.language_per_squared_token * batching_.mean.squared;
-    const double vision = times.vision_per_unit * batching_.mean.units;
-    const double packs = static_cast<double>(job_.training.global_batch_samples) /
-                         choice.samples_per_pack / static_cast<double>(p.data);
-    const double micro_batches = std::max(1.0, packs);
-    return {static_cast<double>(p.pipeline - 1) / micro_batches,
-            language / (language + vision) *
-                (choice.Imbalance(p.pipeline) + choice.Imbalance(p.data) / micro_batches),
-            micro_batches / packs - 1};
-  }
-
-  std::string LossText(const CapsChoice& choice) const {
-    const Loss loss = LossOf(choice);
-    char text[160];
-    std::snprintf(
-        text, sizeof text, "packs of %lld units, %lld tokens: %.1f%% bubble, %.1f%% imbalance",
-        static_cast<long long>(choice.caps.units), static_cast<long long>(choice.caps.tokens),
-        100 * loss.bubble, 100 * loss.imbalance);
-    return text;
-  }
-
-  // Tokens of the longest packs for which all stages have memory, if activations grow with tokens.
-  int64_t LongestThatFits() const {
-    const Candidate& best = found_.best.front();
-    const LayerProfile profile =
-        BuildLayerProfile(job_, best.parallelism, batching_.mean, batching_.largest);
-    double growth = std::numeric_limits<double>::infinity();
-    for (const StagePlan& s : StagePlans(job_, profile, best)) {
-      growth = std::min(growth, static_cast<double>(s.free_bytes()) /
-                                    static_cast<double>(s.memory.activations + s.memory.workspace));
-    }
-    return static_cast<int64_t>((1 + growth) * static_cast<double>(batching_.rule.token_cap));
-  }
-
-  bool TryFaster(const CapsRule& rule, const CapsChoice& level, int64_t most_tokens) {
-    const std::vector<CapsChoice> choices = rule.Shorter();
-    const CapsChoice* best = nullptr;
-    for (const CapsChoice& c : choices) {
-      if (c.caps.tokens <= most_tokens &&
-          (best == nullptr || LossOf(c).total() < LossOf(*best).total()))
-        best = &c;
-    }
-    if (best == nullptr) return true;
-    const CapsChoice faster = rule.Filled(*best);
-    const Caps tried{batching_.rule.unit_cap, batching_.rule.token_cap};
-    if (faster.caps == tried) return true;
-    const std::string reason =
-        "expected " + LossText(faster) + "; level " + LossText(level) + ", over an ideal step";
-    Batching batching = std::move(batching_);
-    SearchResult found = std::move(found_);
-    if (!Try(faster.caps, reason)) return false;
-    if (!found_.best.empty() && EpochNs(batching_, found_) < EpochNs(batching, found)) return true;
-    batching_ = std::move(batching);
-    found_ = std::move(found);
-    return true;
-  }
-
-  double EpochNs(const Batching& batching, const SearchResult& found) const {
-    const Candidate& c = found.best.front();
-    return GpuDays(job_, c.step.total_ns(), static_cast<double>(batching.rule.packs), c);
   }
 
   void Fill(const std::vector<Candidate>& best) {

@@ -115,8 +115,9 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
 }
 
 std::string WindowText(const v1::BatchRule& rule) {
-  if (rule.order_window() <= 1) return "random";
-  return fmt::format("random in windows of {} steps", Integer(rule.order_window()));
+  if (rule.order_window() <= 1) return "steps drawn at random";
+  return fmt::format("packs exchanged within {} steps, steps shuffled",
+                     Integer(rule.order_window()));
 }
 
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
@@ -140,7 +141,7 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
                               : fmt::format("at least {} tokens", Integer(rule.keep_tokens()))) +
                            fmt::format("; {} rounds", rule.iterations()));
   }
-  pairs.emplace_back("packer", fmt::format("{}; seed {}, {} order", PackerName(rule.packer()),
+  pairs.emplace_back("packer", fmt::format("{}; seed {}, {}", PackerName(rule.packer()),
                                            rule.seed(), WindowText(rule)));
   pairs.emplace_back(
       "a mean pack",

@@ -6,6 +6,8 @@
 
 #include "planner/base/integers.h"
 #include "planner/packing/pack_bound.h"
+#include "planner/packing/pack_patterns.h"
+#include "planner/packing/sample_groups.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -15,6 +17,7 @@ constexpr int64_t kRanks = 64;
 constexpr double kLevelled = .002;  // what levelling leaves between packs that can be equal
 constexpr double kLightShare = 1. / 6;
 constexpr double kFilled = .9995;
+constexpr size_t kGroupsAtMost = 64;
 constexpr int64_t kFillLooks = 12;  // unit caps looked at for one that fills
 constexpr int64_t kUnitSteps = 32;  // between 0 and the largest sample, at most
 constexpr int64_t kUsualTokenCap = 4096;
@@ -111,19 +114,32 @@ double CapsRule::UnitFill(const CapsChoice& choice) const {
   return choice.packs / static_cast<double>(CheapLowerBound(types_, choice.caps).packs);
 }
 
-CapsChoice CapsRule::Filled(const CapsChoice& choice) const {
+double CapsRule::LevelFill(const CapsChoice& choice) const {
+  const std::vector<SampleGroup> groups = GroupSamples(types_, choice.caps.tokens, kGroupsAtMost);
+  if (groups.empty()) return UnitFill(choice);
+  const int64_t level = static_cast<int64_t>(kRoomAboveLevel * choice.level_tokens);
+  const Caps caps{choice.caps.units, std::min(choice.caps.tokens, level)};
+  return choice.packs /
+         static_cast<double>(DesignPacks(groups, caps, choice.level_tokens, 1).packs);
+}
+
+CapsChoice CapsRule::BestFilled(const CapsChoice& choice, FillOf fill_of) const {
   if (units_ == 0 || given_.units > 0) return choice;
   CapsChoice best = choice;
   double best_fill = 0;
   for (int64_t i = 0; i < kFillLooks; ++i) {
     const CapsChoice next = At(choice.caps.units + i * step_);
     if (i > 0 && !TokensAllow(next)) break;
-    const double fill = UnitFill(next);
+    const double fill = (this->*fill_of)(next);
     // What a last pack lacks is no fault of the cap.
     if (fill >= std::min(kFilled, next.packs / std::ceil(next.packs))) return next;
     if (fill > best_fill) best = next, best_fill = fill;
   }
   return best;
+}
+
+CapsChoice CapsRule::Filled(const CapsChoice& choice) const {
+  return BestFilled(choice, &CapsRule::UnitFill);
 }
 
 CapsChoice CapsRule::Balanced() const {
@@ -134,12 +150,11 @@ CapsChoice CapsRule::Balanced() const {
     if (!TokensAllow(next)) break;
     choice = next;
   }
-  return Filled(choice);
+  return BestFilled(choice, &CapsRule::LevelFill);
 }
 
-std::vector<CapsChoice> CapsRule::Shorter() const {
+std::vector<CapsChoice> CapsRule::Shorter(const CapsChoice& longest) const {
   std::vector<CapsChoice> choices;
-  const CapsChoice longest = Balanced();
   for (double units = static_cast<double>(most_units_);
        units_ > 0 && given_.units == 0 && units < static_cast<double>(longest.caps.units);
        units = std::max(units * 1.15, units + static_cast<double>(step_)))

@@ -41,9 +41,9 @@ class CapsRule {
 
   CapsChoice Balanced() const;  // the rule's choice
 
-  // Choices from the smallest to `Balanced`, some ten, so that shorter packs can be weighed against
+  // Choices from the smallest to `longest`, some ten, so that shorter packs can be weighed against
   // level ones. Without regard to how units fill.
-  std::vector<CapsChoice> Shorter() const;
+  std::vector<CapsChoice> Shorter(const CapsChoice& longest) const;
 
   // The choice nearest above whose packs fill with units.
   CapsChoice Filled(const CapsChoice& choice) const;
@@ -51,7 +51,13 @@ class CapsRule {
  private:
   CapsChoice At(int64_t unit_cap) const;
   bool TokensAllow(const CapsChoice& choice) const;
-  double UnitFill(const CapsChoice& choice) const;  // 1: every pack is full of units
+  // Packs of volume over packs that are needed: for the units alone, and if none may be above the
+  // level on average. 1: all are full.
+  double UnitFill(const CapsChoice& choice) const;
+  double LevelFill(const CapsChoice& choice) const;
+  using FillOf = double (CapsRule::*)(const CapsChoice&) const;
+  // The first from `choice` on that is full, or the fullest of some.
+  CapsChoice BestFilled(const CapsChoice& choice, FillOf fill_of) const;
 
   SampleTypes types_;
   Caps given_;

@@ -86,7 +86,9 @@ class Designer {
       if (left_[g] == 0) continue;
       const int64_t tokens =
           std::clamp<int64_t>(Nearest(groups_[g].mean_tokens / cell_), 1, problem_.token_cells);
-      problem_.groups.push_back({CeilDivide(groups_[g].units, unit_cell_), tokens, left_[g]});
+      // A sample fits alone, however it is rounded.
+      const int64_t units = std::min(CeilDivide(groups_[g].units, unit_cell_), problem_.unit_cells);
+      problem_.groups.push_back({units, tokens, left_[g]});
       posed_.push_back(static_cast<int32_t>(g));
     }
     return !posed_.empty();

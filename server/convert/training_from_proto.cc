@@ -93,10 +93,9 @@ void AddFigures(const v1::Training& from, const planner::Training& training, pla
                           .detail = std::to_string(training.global_batch_samples) + " samples"});
   const bool derived = training.token_cap == 0;
   job->figures.push_back({.figure = "training.token_cap",
-                          .basis = derived ? planner::Basis::kAssumed : planner::Basis::kGiven,
-                          .detail = derived
-                                        ? "4096 tokens, or the longest sample where that is longer"
-                                        : std::to_string(training.token_cap) + " tokens"});
+                          .basis = derived ? planner::Basis::kFitted : planner::Basis::kGiven,
+                          .detail = derived ? "derived from the lengths of the dataset"
+                                            : std::to_string(training.token_cap) + " tokens"});
 }
 
 }  // namespace

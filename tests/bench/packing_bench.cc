@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/packing/caps.h"
 #include "planner/packing/deal.h"
 #include "planner/packing/metrics.h"
 #include "planner/packing/pack_bound.h"
@@ -26,7 +27,7 @@ constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
 
 struct Settings {
   std::string lengths;  // folder; empty: the shipped set
-  std::vector<std::string> caps = {"9x4096", "10x4096", "13x4416", "18x6016", "20x6656"};
+  std::vector<std::string> caps = {"9x4096", "10x4096", "13x4416", "18x6016", "20x6656", "derived"};
   std::vector<int64_t> ranks = {8, 64};
   int64_t samples = 0;  // > 0: memory
   std::string packer = "balanced";
@@ -34,7 +35,8 @@ struct Settings {
   double max_bytes = 24;
 };
 
-Caps ReadCaps(const std::string& text) {
+Caps ReadCaps(const std::string& text, const LengthSet& set) {
+  if (text == "derived") return CapsRule(SortByType(set.lengths()).types, {}).Balanced().caps;
   const size_t x = text.find('x');
   return {std::stoll(text), std::stoll(text.substr(x + 1))};
 }
@@ -107,6 +109,42 @@ bool Compare(const LengthSet& set, const Caps& caps, const Settings& settings) {
   return ours <= best && static_cast<double>(ours) <= allowed;
 }
 
+// Our packs at the derived caps, one to each rank, in every order: balance and randomness. The
+// asked figures are judged: in random order on 200,000 samples or more, and with windows.
+bool JudgeOrders(const LengthSet& set) {
+  const Caps caps = ReadCaps("derived", set);
+  const Packing packing = Pack(set.lengths(), RuleOf(Packer::kBalanced, caps));
+  const std::vector<PackSums> sums = SumsOf(set.lengths(), packing);
+  const std::vector<PackWork> work = WorkOf(sums, {});
+  const bool large = set.units.size() >= 200'000;
+  std::printf(
+      "\n%s, derived caps (%lld, %lld): ranks, window, DistRatio units and tokens, idle, "
+      "step spread, step trend\n",
+      set.name.c_str(), static_cast<long long>(caps.units), static_cast<long long>(caps.tokens));
+  bool all_good = true;
+  for (const int64_t ranks : {8, 64}) {
+    for (const int64_t window : {1, 16, 256, 0}) {
+      const DealRule deal{.ranks = ranks, .window = window, .seed = 1};
+      const Balance b = BalanceOf(sums, work, Deal(work, deal), ranks, 1);
+      bool good = b.holed_steps <= 1;
+      if (window == 1 && large) {
+        good &= b.dist_ratio_units <= .001 && b.dist_ratio_tokens <= (ranks == 8 ? .01 : .02);
+      }
+      if (window == 16) good &= b.idle <= .005;
+      if (window == 0) {
+        good &= b.dist_ratio_units <= (large ? .0002 : .001) &&
+                b.dist_ratio_tokens <= (large ? .001 : .005);
+      }
+      std::printf("  %3lld %6s  %.5f %.5f  %.5f  %6.2f %+.3f%s\n", static_cast<long long>(ranks),
+                  window == 0 ? "all" : std::to_string(window).c_str(), b.dist_ratio_units,
+                  b.dist_ratio_tokens, b.idle, b.step_spread, b.step_trend,
+                  good ? "" : "  ABOVE WHAT IS ASKED");
+      all_good &= good;
+    }
+  }
+  return all_good;
+}
+
 int RunComparison(const Settings& settings) {
   std::vector<LengthSet> sets = BaseSets(settings.lengths);
   if (sets.empty()) {
@@ -123,7 +161,9 @@ int RunComparison(const Settings& settings) {
   std::printf(" in random order, seconds\n");
   bool good = true;
   for (const LengthSet& set : sets) {
-    for (const std::string& caps : settings.caps) good &= Compare(set, ReadCaps(caps), settings);
+    for (const std::string& caps : settings.caps)
+      good &= Compare(set, ReadCaps(caps, set), settings);
+    good &= JudgeOrders(set);
   }
   return good ? 0 : 1;
 }
@@ -137,7 +177,7 @@ double PeakBytes() {
 int RunMemory(const Settings& settings) {
   const std::vector<LengthSet> sets = BaseSets(settings.lengths);
   const LengthSet set = Draw(Union(sets), static_cast<size_t>(settings.samples));
-  const Caps caps = ReadCaps(settings.caps.front());
+  const Caps caps = ReadCaps(settings.caps.front(), set);
   for (const Packer packer : kPackers) {
     if (settings.packer != PackerName(packer)) continue;
     const double before = PeakBytes();  // the input: nothing was freed that it could hide in
@@ -163,7 +203,8 @@ int main(int argc, char** argv) {
   app.add_option("--lengths", settings.lengths,
                  "Folder of per-sample length files, [{\"vit_num\": .., \"token_num\": ..}, ..]")
       ->check(CLI::ExistingDirectory);
-  app.add_option("--caps", settings.caps, "UNITSxTOKENS, several")->capture_default_str();
+  app.add_option("--caps", settings.caps, "UNITSxTOKENS or 'derived', several")
+      ->capture_default_str();
   app.add_option("--ranks", settings.ranks, "Data parallel, several")->capture_default_str();
   app.add_option("--max-bound-ratio", settings.max_bound_ratio,
                  "Most packs of ours that are good, over the bound (or bound + 1)")

@@ -51,7 +51,7 @@ TEST(CapsTest, ExpectsWhatPackingGives) {
 
 TEST(CapsTest, LongerPacksAreExpectedMoreLevel) {
   const CapsRule rule(TypesOf(DefaultVisionLanguageDataset()), {});
-  const std::vector<CapsChoice> choices = rule.Shorter();
+  const std::vector<CapsChoice> choices = rule.Shorter(rule.Balanced());
   ASSERT_GT(choices.size(), 5u);
   for (size_t i = 1; i < choices.size(); ++i) {
     EXPECT_LT(choices[i].Imbalance(64), choices[i - 1].Imbalance(64));
@@ -84,7 +84,7 @@ TEST(CapsTest, HostileSetsFit) {
   };
   for (const SampleTypes& types : sets) {
     const CapsRule rule(types, {});
-    std::vector<CapsChoice> choices = rule.Shorter();
+    std::vector<CapsChoice> choices = rule.Shorter(rule.Balanced());
     choices.push_back(rule.Balanced());
     for (const CapsChoice& choice : choices)
       for (const SampleType& t : types)

@@ -1,0 +1,154 @@
+#include "planner/search/choose_caps.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/search/ladder.h"
+#include "planner/search/stage_plans.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// What packs of a choice are expected to lose over a step without bubble and imbalance.
+struct Loss {
+  double bubble = 0;     // by the closed form
+  double imbalance = 0;  // of the language part: stages wait for the longest of the packs in the
+                         // pipeline, ranks for each other by one of a step's packs
+  double rounding = 0;   // micro-batches are whole
+  double total() const { return (1 + bubble) * (1 + imbalance) * (1 + rounding); }
+};
+
+class Chooser {
+ public:
+  Chooser(const Job& job, int64_t keep, const PlanHooks& hooks)
+      : job_(job), keep_(keep), hooks_(hooks), rule_(CapsRuleOf(job)), level_(rule_.Balanced()) {}
+
+  CapsSearch Run() {
+    if (!DerivesCaps(job_)) return Search(level_, "", keep_);
+    const std::string reason = BalanceReason(level_);
+    if (level_.caps.units == 0) return Search(level_, reason, keep_);
+    const CapsSearch level = Search(level_, reason, 1);
+    if (level.stopped) return level;
+    if (level.found.best.empty()) return WithoutLevel();
+    const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens);
+    if (!shorter || shorter->caps == level_.caps) return Search(level_, reason, keep_);
+    CapsSearch faster = Search(*shorter, Reason(level, *shorter), keep_);
+    if (faster.stopped || (!faster.found.best.empty() && GpuDaysOf(faster) < GpuDaysOf(level)))
+      return faster;
+    return Search(level_, reason, keep_);
+  }
+
+ private:
+  // Packs under these caps and the best plans for them.
+  CapsSearch Search(const CapsChoice& choice, std::string reason, int64_t keep) const {
+    CapsSearch search;
+    Enter(Phase::kBatchRule);
+    search.batching = MakeBatching(job_, choice.caps, std::move(reason));
+    search.stopped = hooks_.stop && hooks_.stop();
+    if (search.stopped) return search;
+    Enter(Phase::kSearch);
+    search.found = planner::Search(job_, search.batching, keep, hooks_.stop);
+    search.stopped = search.found.stopped;
+    return search;
+  }
+  void Enter(Phase phase) const {
+    if (hooks_.enter) hooks_.enter(phase);
+  }
+
+  // Level packs do not fit: the shortest, or longer ones for which those leave memory.
+  CapsSearch WithoutLevel() const {
+    const CapsChoice least = rule_.Filled(rule_.Shorter(level_).front());
+    CapsSearch shortest =
+        Search(least,
+               "the shortest packs, as level ones of " + std::to_string(level_.caps.units) +
+                   " units do not fit in memory",
+               keep_);
+    if (shortest.stopped || shortest.found.best.empty()) return shortest;
+    const std::optional<CapsChoice> longer = Shorter(shortest, LongestThatFits(shortest));
+    if (!longer || longer->caps == least.caps) return shortest;
+    CapsSearch better = Search(*longer, Reason(shortest, *longer), keep_);
+    if (better.stopped || (!better.found.best.empty() && GpuDaysOf(better) < GpuDaysOf(shortest)))
+      return better;
+    return shortest;
+  }
+
+  // The choice of the least loss under the parallelism found.
+  std::optional<CapsChoice> Shorter(const CapsSearch& search, int64_t most_tokens) const {
+    const std::vector<CapsChoice> choices = rule_.Shorter(level_);
+    const CapsChoice* best = nullptr;
+    for (const CapsChoice& c : choices) {
+      if (c.caps.tokens > most_tokens) continue;
+      if (best == nullptr || LossOf(search, c).total() < LossOf(search, *best).total()) best = &c;
+    }
+    if (best == nullptr) return std::nullopt;
+    return best->caps == level_.caps ? *best : rule_.Filled(*best);
+  }
+
+  Loss LossOf(const CapsSearch& search, const CapsChoice& choice) const {
+    const Parallelism& p = search.found.best.front().parallelism;
+    const PackTimes& times = search.batching.rule.pack_times;
+    const PackShape& mean = search.batching.mean;
+    const double language =
+        times.language_per_token * mean.tokens + times.language_per_squared_token * mean.squared;
+    const double share = language / (language + times.vision_per_unit * mean.units);
+    const double packs = static_cast<double>(job_.training.global_batch_samples) /
+                         choice.samples_per_pack / static_cast<double>(p.data);
+    const double micro_batches = std::max(1.0, packs);
+    return {static_cast<double>(p.pipeline - 1) / micro_batches,
+            share * (choice.Imbalance(p.pipeline) + choice.Imbalance(p.data) / micro_batches),
+            micro_batches / packs - 1};
+  }
+
+  std::string LossText(const CapsSearch& search, const CapsChoice& choice) const {
+    const Loss loss = LossOf(search, choice);
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "packs of %lld units and %lld tokens, %.1f%% to bubble and %.1f%% to imbalance",
+                  static_cast<long long>(choice.caps.units),
+                  static_cast<long long>(choice.caps.tokens), 100 * loss.bubble,
+                  100 * loss.imbalance);
+    return text;
+  }
+  std::string Reason(const CapsSearch& search, const CapsChoice& choice) const {
+    return "expected to lose, with " + LossText(search, choice) + "; with level " +
+           LossText(search, level_);
+  }
+
+  // Tokens of the longest packs for which all stages have memory, if activations grow with tokens.
+  int64_t LongestThatFits(const CapsSearch& search) const {
+    const Candidate& best = search.found.best.front();
+    const Batching& batching = search.batching;
+    const LayerProfile profile =
+        BuildLayerProfile(job_, best.parallelism, batching.mean, batching.largest);
+    double growth = std::numeric_limits<double>::infinity();
+    for (const StagePlan& s : StagePlans(job_, profile, best)) {
+      growth = std::min(growth, static_cast<double>(s.free_bytes()) /
+                                    static_cast<double>(s.memory.activations + s.memory.workspace));
+    }
+    return static_cast<int64_t>((1 + growth) * static_cast<double>(batching.rule.token_cap));
+  }
+
+  double GpuDaysOf(const CapsSearch& search) const {
+    const Candidate& c = search.found.best.front();
+    return GpuDays(job_, c.step.total_ns(), static_cast<double>(search.batching.rule.packs), c);
+  }
+
+  const Job& job_;
+  int64_t keep_;
+  const PlanHooks& hooks_;
+  CapsRule rule_;
+  CapsChoice level_;
+};
+
+}  // namespace
+
+CapsSearch ChooseCaps(const Job& job, int64_t keep, const PlanHooks& hooks) {
+  return Chooser(job, keep, hooks).Run();
+}
+
+}  // namespace evenkeel::planner

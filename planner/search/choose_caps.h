@@ -1,0 +1,28 @@
+// Caps and parallelism together: which packs to make, and the best plans for them.
+#ifndef EVENKEEL_PLANNER_SEARCH_CHOOSE_CAPS_H_
+#define EVENKEEL_PLANNER_SEARCH_CHOOSE_CAPS_H_
+
+#include <cstdint>
+
+#include "planner/job.h"
+#include "planner/make_plan.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/search/search.h"
+
+namespace evenkeel::planner {
+
+struct CapsSearch {
+  Batching batching;
+  SearchResult found;
+  bool stopped = false;  // nothing else is valid
+};
+
+// Given caps as they are. Else first, in short, those whose packs come out level. Long packs are
+// few, which pipelines pay for, and take memory: where shorter ones promise a faster step under the
+// parallelism found, they are searched, and the better of the two stays. Where level packs do not
+// fit in memory, the shortest are searched first. `keep`: plans to find.
+CapsSearch ChooseCaps(const Job& job, int64_t keep, const PlanHooks& hooks);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_CHOOSE_CAPS_H_
