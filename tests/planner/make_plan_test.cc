@@ -68,9 +68,9 @@ TEST(MakePlanTest, PhasesAreEnteredInOrder) {
   hooks.enter = [&](Phase phase) { phases.push_back(phase); };
   MakePlan(QuickstartJob(), hooks);
   // Twice over the first two: level packs, and shorter ones.
-  EXPECT_EQ(phases, (std::vector<Phase>{Phase::kBatchRule, Phase::kSearch, Phase::kBatchRule,
-                                        Phase::kSearch, Phase::kSimulate, Phase::kExplain,
-                                        Phase::kCheck}));
+  EXPECT_EQ(phases,
+            (std::vector<Phase>{Phase::kBatchRule, Phase::kSearch, Phase::kBatchRule,
+                                Phase::kSearch, Phase::kSimulate, Phase::kExplain, Phase::kCheck}));
   for (const Phase phase : phases) EXPECT_STRNE(PhaseName(phase), "");
 }
 
