@@ -235,6 +235,16 @@ class PackCliTest(unittest.TestCase):
         self.assertTrue(rule["caps_derived"])
         self.check("out", samples, (rule["unit_cap"], rule["token_cap"]))
 
+    def test_other_ways_are_compared(self):
+        source = self.write("lengths.npy", npy(lengths(500)))
+        shown = self.packed(source, *CAPS, "--dp", "4", "--compare")
+        for name in ("random order, padded", "length-grouped", "device-grouped", "group-random", "next-fit", "isf",
+                     "isf, caps searched", "first-fit-decreasing", "this packing", "argument search comes to"):
+            self.assertIn(name, shown)
+        refused = self.local(source, *CAPS, "--dp", "4", "--compare", "--json")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("--compare", refused.stderr)
+
     def test_results_are_not_written_over(self):
         source = self.write("lengths.npy", npy(lengths(60)))
         out = ("--dp", "2", "--output", self.path("out"))

@@ -12,6 +12,7 @@
 #include "client/cli/command_line.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/length_files.h"
+#include "client/cli/pack/compare.h"
 #include "client/cli/pack/pack_flags.h"
 #include "client/cli/pack/render_pack.h"
 #include "client/cli/pack/report_data.h"
@@ -131,7 +132,7 @@ class PackCommand {
       }
       WriteAll(packed, samples, start);
     }
-    Show(packed, start, backend->name());
+    Show(packed, samples, start, backend->name());
   }
 
  private:
@@ -159,8 +160,8 @@ class PackCommand {
     }
   }
 
-  void Show(const PackedDataset& packed, const v1::PackDatasetStart& start,
-            const std::string& name) const {
+  void Show(const PackedDataset& packed, const SampleLengths& samples,
+            const v1::PackDatasetStart& start, const std::string& name) const {
     if (flags_.json || options_.json()) return Print(ToJson(packed.summary));
     PackOrigin origin;
     origin.packed_by = name;
@@ -169,6 +170,7 @@ class PackCommand {
     origin.oversize_listed = output_ != nullptr;
     const Style style = StyleOf(options_);
     std::string text = RenderPack(style, packed.summary, start, origin);
+    if (flags_.compare) text += RenderComparison(style, packed.summary, samples, start);
     if (written_.empty()) {
       text += "\n" + Paragraph(style,
                                "Nothing was written: --output DIR writes packs and order, "

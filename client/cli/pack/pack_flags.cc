@@ -111,6 +111,11 @@ void AddResultFlags(CLI::App* command, PackFlags* flags) {
       ->group(kResults)
       ->needs("--xtuner")
       ->take_all();
+  command
+      ->add_flag("--compare", flags->compare,
+                 "Also show what every other packer and order would come to, ISF at the caps of "
+                 "OmniBal's argument search among them")
+      ->group(kResults);
   Add(command, "--report", &flags->report, "FILE",
       "Write a page to look at: packs and steps before and after, in one HTML file", kResults);
   command->add_flag("--force", flags->force, "Write over results that are there already")

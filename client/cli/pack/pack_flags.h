@@ -26,6 +26,7 @@ struct PackFlags {
   std::vector<std::string> xtuner_paths;
   bool force = false;
   bool json = false;
+  bool compare = false;
 };
 
 // Declares the flags on `command`; they are written to *flags, which must outlive the parsing. A

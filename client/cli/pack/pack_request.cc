@@ -74,6 +74,7 @@ void CheckPackFlags(const PackFlags& flags) {
                     "folder of that name ./{}",
                     flags.output));
   }
+  if (flags.compare && flags.json) Fail("--compare is a table: give it without --json");
   if (!flags.xtuner_paths.empty() && flags.xtuner_paths.size() != flags.files.size()) {
     Fail(fmt::format("--xtuner-path: {} for {} length files; give one for each, in their order",
                      flags.xtuner_paths.size(), flags.files.size()));
