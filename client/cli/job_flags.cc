@@ -82,7 +82,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags) {
       kTraining)
       ->check(Whole(1, 1000000));
   Add(command, "--token-cap", &flags->token_cap, "N",
-      "Most tokens in a pack [4096, or the longest sample]", kTraining)
+      "Most tokens in a pack [from the data]", kTraining)
       ->check(Whole(1, 16777216));
   Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
       ->check(Whole(1, 10000));

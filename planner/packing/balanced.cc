@@ -31,14 +31,14 @@ class Search {
       : lengths_(lengths),
         caps_(caps),
         sorted_(SortByType(lengths)),
-        steps_(effort == PackEffort::kFast ? 2 : 6) {
+        steps_(effort == PackEffort::kFast ? 4 : 6) {
     bound_ = CheapLowerBound(sorted_.types, caps).packs;
     good_ = effort == PackEffort::kFast ? bound_ + bound_ / kFastGap : bound_;
     int64_t tokens = 0;
     for (const SampleType& t : sorted_.types) tokens += t.tokens * t.count;
     level_ = static_cast<double>(tokens) / static_cast<double>(bound_);
     work_left_ = std::max(kLeastWork, kWorkPerSample * static_cast<int64_t>(lengths.size()));
-    if (effort == PackEffort::kFast) fills_ = 3, work_left_ = kLeastWork;
+    if (effort == PackEffort::kFast) fills_ = 8, work_left_ = 2 * kLeastWork;
   }
 
   Packing Run() {

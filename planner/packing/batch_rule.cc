@@ -132,7 +132,8 @@ Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
   rule.pack_lower_bound = CheapLowerBound(TypesOf(job.dataset), caps).packs;
   rule.packs =
       std::max(rule.pack_lower_bound, Nearest(static_cast<double>(packing.size()) * scale));
-  rule.samples_per_pack = sampled / static_cast<double>(packing.size());
+  rule.samples_per_pack =
+      static_cast<double>(SampleCount(job.dataset)) / static_cast<double>(rule.packs);
   rule.mean_units = out.mean.units;
   rule.mean_tokens = out.mean.tokens;
   out.largest = {static_cast<double>(rule.unit_cap), static_cast<double>(rule.token_cap), 0};
@@ -183,6 +184,7 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
     for (const double total : totals) idle += most - total;
     return most > 0 ? idle / (most * static_cast<double>(data)) : 0;
   };
+  int64_t steps_with_units = 0;  // others say nothing of units
   // Sums of the packs before each, so that a rank's total takes no walk over its packs.
   std::vector<PackShape> before(packs.size() + 1);
   for (size_t i = 0; i < packs.size(); ++i) {
@@ -215,13 +217,16 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
     }
     most_time += most;
     mean_time += total / static_cast<double>(data);
-    sum.units += ratio(units, *std::max_element(units.begin(), units.end()));
+    const double most_units = *std::max_element(units.begin(), units.end());
+    steps_with_units += most_units > 0;
+    sum.units += ratio(units, most_units);
     sum.tokens += ratio(tokens, *std::max_element(tokens.begin(), tokens.end()));
     sum.attention += ratio(attention, *std::max_element(attention.begin(), attention.end()));
   }
   const double n = static_cast<double>(steps);
   const double idle = most_time > 0 ? 1 - mean_time / most_time : 0;
-  return {sum.units / n, sum.tokens / n, sum.attention / n, idle};
+  return {sum.units / std::max(1.0, static_cast<double>(steps_with_units)), sum.tokens / n,
+          sum.attention / n, idle};
 }
 
 }  // namespace evenkeel::planner

@@ -10,6 +10,8 @@
 namespace evenkeel::planner {
 namespace {
 
+constexpr int kLevels = 64;  // numbers of units left that are looked at, for a bound on time
+
 constexpr size_t kNothing = std::numeric_limits<size_t>::max();
 
 // Packs of equal content. Contents are chains of links, so that they can share their beginnings.
@@ -69,12 +71,15 @@ class BestFit {
   }
 
  private:
-  // The fewest tokens left that suffice, then the fewest units left; new packs for `samples` of the
+  // The fewest tokens left that suffice, of the levels with the fewest units left that do, then the
+  // fewest units left; new packs for `samples` of the
   // type where there are none.
   Alike TakeBest(const SampleType& type, int64_t samples) {
     auto best_level = open_.end();
     Level::iterator best;
-    for (auto level = open_.lower_bound(type.units); level != open_.end(); ++level) {
+    int looks = 0;
+    for (auto level = open_.lower_bound(type.units); level != open_.end() && looks < kLevels;
+         ++level, ++looks) {
       const auto found = level->second.lower_bound(type.tokens);
       if (found == level->second.end()) continue;
       if (best_level != open_.end() && best->first <= found->first) continue;

@@ -22,7 +22,9 @@ constexpr int64_t kFillLooks = 12;  // unit caps looked at for one that fills
 constexpr int64_t kUnitSteps = 32;  // between 0 and the largest sample, at most
 constexpr int64_t kUsualTokenCap = 4096;
 constexpr int64_t kTokenStep = 128;
-constexpr int64_t kLongestPack = 32768;  // tokens; or four times the longest sample
+constexpr int64_t kLongestPack = 32768;  // tokens; or the longest sample
+// A sample so many times as long as 999 of 1000 others travels alone, if it is above kLongestPack.
+constexpr int64_t kOutlier = 16;
 constexpr double kRoomAboveLevel = 1.01;
 
 // By multiplication alone: the same on every platform.
@@ -31,6 +33,23 @@ double Power(double base, int64_t exponent) {
   for (; exponent > 0; exponent /= 2, base *= base)
     if (exponent % 2 == 1) result *= base;
   return result;
+}
+
+int64_t LongestWithoutOutliers(const SampleTypes& types) {
+  std::vector<std::pair<int64_t, int64_t>> lengths;  // tokens, samples
+  int64_t samples = 0;
+  for (const SampleType& t : types) {
+    lengths.emplace_back(t.tokens, t.count);
+    samples += t.count;
+  }
+  std::sort(lengths.begin(), lengths.end());
+  int64_t usual = 0, below = 0;
+  for (const auto& [tokens, count] : lengths) {
+    if (below >= samples - samples / 1000) break;
+    usual = tokens;
+    below += count;
+  }
+  return std::max(kLongestPack, kOutlier * usual);
 }
 
 }  // namespace
@@ -47,6 +66,9 @@ double CapsChoice::Imbalance(int64_t ranks) const {
 }
 
 CapsRule::CapsRule(SampleTypes types, const Caps& given) : types_(std::move(types)), given_(given) {
+  const int64_t longest = LongestWithoutOutliers(types_);
+  for (const SampleType& t : types_) alone_ += t.tokens > longest ? t.count : 0;
+  std::erase_if(types_, [&](const SampleType& t) { return t.tokens > longest; });
   for (const SampleType& t : types_) {
     const double count = static_cast<double>(t.count);
     samples_ += count;
@@ -74,29 +96,26 @@ CapsRule::CapsRule(SampleTypes types, const Caps& given) : types_(std::move(type
 
 CapsChoice CapsRule::At(int64_t unit_cap) const {
   CapsChoice choice;
+  choice.alone = alone_;
   choice.caps.units = unit_cap;
-  double longest = static_cast<double>(most_tokens_);
-  if (units_ > 0) {
-    choice.packs = std::max(1.0, units_ / static_cast<double>(unit_cap));
-    choice.level_tokens = tokens_ / choice.packs;
-    std::vector<std::pair<double, double>> excess;
-    for (const SampleType& t : types_) {
-      const double room = static_cast<double>(std::max<int64_t>(0, unit_cap - t.units));
-      const double least = t.tokens + room * light_tokens_;
-      longest = std::max(longest, std::min(least, t.tokens + choice.level_tokens));
-      const double above = least / choice.level_tokens - 1;
-      if (above > 0) excess.emplace_back(above, static_cast<double>(t.count));
-    }
-    std::sort(excess.rbegin(), excess.rend());
-    for (size_t i = 1; i < excess.size(); ++i) excess[i].second += excess[i - 1].second;
-    choice.excess = std::move(excess);
-    longest = std::max(longest, kRoomAboveLevel * choice.level_tokens);
-    choice.caps.tokens = RoundUp(static_cast<int64_t>(std::ceil(longest)), kTokenStep);
-  } else {
-    choice.caps.tokens = std::max(kUsualTokenCap, RoundUp(most_tokens_, kTokenStep));
+  choice.packs = std::max(1.0, units_ / static_cast<double>(unit_cap));
+  choice.level_tokens = tokens_ / choice.packs;
+  double longest =
+      std::max(static_cast<double>(most_tokens_), kRoomAboveLevel * choice.level_tokens);
+  for (const SampleType& t : types_) {
+    const double room = static_cast<double>(std::max<int64_t>(0, unit_cap - t.units));
+    const double least = t.tokens + room * light_tokens_;
+    longest = std::max(longest, std::min(least, t.tokens + choice.level_tokens));
+    const double above = least / choice.level_tokens - 1;
+    if (above > 0) choice.excess.emplace_back(above, static_cast<double>(t.count));
   }
-  if (given_.tokens > 0) choice.caps.tokens = given_.tokens;
-  if (units_ == 0 || choice.level_tokens > static_cast<double>(choice.caps.tokens)) {
+  std::sort(choice.excess.rbegin(), choice.excess.rend());
+  for (size_t i = 1; i < choice.excess.size(); ++i)
+    choice.excess[i].second += choice.excess[i - 1].second;
+  choice.caps.tokens = given_.tokens > 0
+                           ? given_.tokens
+                           : RoundUp(static_cast<int64_t>(std::ceil(longest)), kTokenStep);
+  if (choice.level_tokens > static_cast<double>(choice.caps.tokens)) {
     choice.packs = std::max(1.0, tokens_ / static_cast<double>(choice.caps.tokens));
     choice.level_tokens = tokens_ / choice.packs;
   }
@@ -104,8 +123,27 @@ CapsChoice CapsRule::At(int64_t unit_cap) const {
   return choice;
 }
 
+CapsChoice CapsRule::ByTokens() const {
+  CapsChoice choice;
+  choice.alone = alone_;
+  choice.by_tokens = true;
+  choice.caps.tokens = given_.tokens > 0
+                           ? given_.tokens
+                           : std::max(kUsualTokenCap, RoundUp(most_tokens_, kTokenStep));
+  choice.caps.units = given_.units;
+  if (given_.units == 0) {
+    for (const SampleType& t : types_)
+      choice.caps.units =
+          std::max({choice.caps.units, int64_t{t.units}, choice.caps.tokens * t.units / t.tokens});
+  }
+  choice.packs = std::max(1.0, tokens_ / static_cast<double>(choice.caps.tokens));
+  choice.level_tokens = tokens_ / choice.packs;
+  choice.samples_per_pack = samples_ / choice.packs;
+  return choice;
+}
+
 bool CapsRule::TokensAllow(const CapsChoice& choice) const {
-  const int64_t most = given_.tokens > 0 ? given_.tokens : std::max(kLongestPack, 4 * most_tokens_);
+  const int64_t most = given_.tokens > 0 ? given_.tokens : std::max(kLongestPack, most_tokens_);
   const double level = units_ / static_cast<double>(choice.caps.units);
   return kRoomAboveLevel * tokens_ / std::max(1.0, level) <= static_cast<double>(most);
 }
@@ -124,7 +162,7 @@ double CapsRule::LevelFill(const CapsChoice& choice) const {
 }
 
 CapsChoice CapsRule::BestFilled(const CapsChoice& choice, FillOf fill_of) const {
-  if (units_ == 0 || given_.units > 0) return choice;
+  if (choice.by_tokens || given_.units > 0) return choice;
   CapsChoice best = choice;
   double best_fill = 0;
   for (int64_t i = 0; i < kFillLooks; ++i) {
@@ -143,8 +181,10 @@ CapsChoice CapsRule::Filled(const CapsChoice& choice) const {
 }
 
 CapsChoice CapsRule::Balanced() const {
-  if (units_ == 0 || given_.units > 0) return At(given_.units);
+  if (units_ == 0) return ByTokens();
+  if (given_.units > 0) return At(given_.units);
   CapsChoice choice = At(most_units_);
+  if (!TokensAllow(choice)) return ByTokens();
   while (choice.Imbalance(kRanks) > kTarget && choice.packs > 1) {
     const CapsChoice next = At(choice.caps.units + step_);
     if (!TokensAllow(next)) break;
@@ -156,7 +196,8 @@ CapsChoice CapsRule::Balanced() const {
 std::vector<CapsChoice> CapsRule::Shorter(const CapsChoice& longest) const {
   std::vector<CapsChoice> choices;
   for (double units = static_cast<double>(most_units_);
-       units_ > 0 && given_.units == 0 && units < static_cast<double>(longest.caps.units);
+       units_ > 0 && given_.units == 0 && TokensAllow(longest) &&
+       units < static_cast<double>(longest.caps.units);
        units = std::max(units * 1.15, units + static_cast<double>(step_)))
     choices.push_back(At(static_cast<int64_t>(units)));
   choices.push_back(longest);
@@ -164,12 +205,20 @@ std::vector<CapsChoice> CapsRule::Shorter(const CapsChoice& longest) const {
 }
 
 std::string BalanceReason(const CapsChoice& choice) {
-  char text[160];
-  std::snprintf(text, sizeof text,
-                "the shortest packs that come out level, as far as a given cap allows: %.1f%% "
-                "imbalance of tokens expected over 64 ranks of one pack each in random order",
-                100 * choice.Imbalance(64));
-  return text;
+  char text[240];
+  if (choice.by_tokens) {
+    std::snprintf(text, sizeof text, "the longest sample decides%s",
+                  choice.caps.units > 0 ? ": units are too rare to fill packs evenly" : "");
+  } else {
+    std::snprintf(text, sizeof text,
+                  "the shortest packs that come out level, as far as a given cap allows: %.1f%% "
+                  "imbalance of tokens expected over 64 ranks of one pack each in random order",
+                  100 * choice.Imbalance(kRanks));
+  }
+  std::string reason = text;
+  if (choice.alone > 0)
+    reason += "; " + std::to_string(choice.alone) + " far longer than the rest travel alone";
+  return reason;
 }
 
 }  // namespace evenkeel::planner

@@ -18,6 +18,8 @@ struct CapsChoice {
   double packs = 0;             // of the whole dataset
   double samples_per_pack = 0;  // AVE-BS
   double level_tokens = 0;      // mean tokens of a pack
+  bool by_tokens = false;       // units, if there are any, do not limit packs
+  int64_t alone = 0;            // samples so long that they were left out: they break a cap
 
   // Packs that hold one sample too long to be made up for: by what share of the level they must
   // exceed it, descending, and how many packs exceed it by at least that.
@@ -34,6 +36,9 @@ struct CapsChoice {
 // that keeps the expected imbalance of 64 ranks in random order at 1%, of those whose packs cutting
 // stock fills with units; and the token cap that the longest such pack needs. Data without units:
 // the token cap that holds every sample, at least 4096.
+// Where even the least unit cap makes packs longer than 32768 tokens, units are too rare: as
+// without units, the token cap alone decides. Samples above 32768 tokens and 16 times what 999 of
+// 1000 have are left to travel alone, so that a few do not make all packs as long as they are.
 class CapsRule {
  public:
   // Values above 0 in `given` are kept: where a cap is given, it limits the choice of the other.
@@ -50,6 +55,7 @@ class CapsRule {
 
  private:
   CapsChoice At(int64_t unit_cap) const;
+  CapsChoice ByTokens() const;
   bool TokensAllow(const CapsChoice& choice) const;
   // Packs of volume over packs that are needed: for the units alone, and if none may be above the
   // level on average. 1: all are full.
@@ -63,6 +69,7 @@ class CapsRule {
   Caps given_;
   double samples_ = 0, units_ = 0, tokens_ = 0;
   int64_t most_units_ = 0, most_tokens_ = 0;
+  int64_t alone_ = 0;
   int64_t step_ = 1;         // between the unit caps that are considered
   double light_tokens_ = 0;  // per unit
 };

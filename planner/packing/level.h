@@ -17,8 +17,8 @@ using GroupMembers = std::vector<std::vector<uint32_t>>;
 
 // First each group is dealt, largest samples first, to the packs that need the most; then pairs of
 // a long and a short pack exchange samples of equal units until all sums are within 0.25% of the
-// mean or nothing more moves. Packs over the token cap then try many others for an exchange or a
-// move of any samples. What still breaks the cap is taken out of its pack.
+// mean or nothing more moves. Packs over the token cap then try many others for an exchange of
+// any samples. What still breaks the cap is taken out of its pack.
 class Leveler {
  public:
   Leveler(const Lengths& lengths, const Caps& caps) : lengths_(lengths), caps_(caps) {}

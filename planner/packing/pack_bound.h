@@ -11,8 +11,8 @@ namespace evenkeel::planner {
 
 struct PackBound {
   int64_t packs = 0;  // oversize samples that travel alone count one each
-  // The strongest argument: "volume", "column generation over units" or "... over units and
-  // tokens".
+  // The strongest argument: "volume", "long samples", "column generation over units" or "... over
+  // units and tokens".
   const char* method = "volume";
 };
 

@@ -15,7 +15,8 @@ constexpr int64_t kPricingWork = 250000;
 constexpr int64_t kTokenCells = 512;  // or more, so that the smallest group has kCellsOfSmallest
 constexpr int64_t kCellsOfSmallest = 16;
 constexpr int64_t kLeastTokenCells = 64;
-constexpr int64_t kUnitCellsAtMost = 2048;
+constexpr int64_t kUnitWork = 1'000'000;  // likewise, with the least of token cells
+constexpr int64_t kSolveWork = 100'000'000;
 constexpr int kDives = 6;
 // Small against a pack, so that evenness never costs one: at most a pack in 3000 for patterns twice
 // as long as the mean.
@@ -27,7 +28,8 @@ class Designer {
            double slack)
       : groups_(groups) {
     for (const SampleGroup& g : groups) left_.push_back(g.count);
-    unit_cell_ = CeilDivide(std::max<int64_t>(1, caps.units), kUnitCellsAtMost);
+    const int64_t unit_cells = kUnitWork / (static_cast<int64_t>(groups.size()) * kLeastTokenCells);
+    unit_cell_ = CeilDivide(std::max<int64_t>(1, caps.units), unit_cells);
     problem_.unit_cells = caps.units / unit_cell_;
     const int64_t rows = (problem_.unit_cells + 1) * static_cast<int64_t>(groups.size());
     double least = static_cast<double>(caps.tokens);
@@ -38,7 +40,9 @@ class Designer {
         std::min(caps.tokens, std::clamp(kPricingWork / rows, kLeastTokenCells, wanted));
     cell_ = static_cast<double>(caps.tokens) / static_cast<double>(problem_.token_cells);
     const double even = tokens_per_pack / cell_;
-    problem_.token_cells = static_cast<int64_t>(slack * static_cast<double>(problem_.token_cells));
+    problem_.token_cells = std::max<int64_t>(
+        1, static_cast<int64_t>(slack * static_cast<double>(problem_.token_cells)));
+    problem_.iterations_at_most = kSolveWork / (rows * (problem_.token_cells + 1)) + 1;
     problem_.extra_cost = [even](int64_t, int64_t tokens) {
       const double off = std::fabs(static_cast<double>(tokens) - even) / even;
       return kUnevenness * off * (1 + 2 * off);

@@ -1,9 +1,11 @@
 #include "planner/packing/sample.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace evenkeel::planner {
+namespace {
+__extension__ using Wide = __int128;
+}  // namespace
 
 int64_t SampleCount(const Dataset& dataset) {
   int64_t total = 0;
@@ -14,34 +16,18 @@ int64_t SampleCount(const Dataset& dataset) {
 DrawnSamples DrawSamples(const Dataset& dataset, int64_t at_most) {
   const int64_t total = SampleCount(dataset);
   const int64_t draws = std::min(total, at_most);
-  const size_t bins = dataset.bins.size();
-  std::vector<int64_t> counts(bins);
-  std::vector<double> remainders(bins);
-  int64_t drawn = 0;
-  for (size_t i = 0; i < bins; ++i) {
-    const double share = static_cast<double>(dataset.bins[i].count) / static_cast<double>(total);
-    const double exact = share * static_cast<double>(draws);
-    counts[i] = std::min(dataset.bins[i].count, static_cast<int64_t>(exact));
-    remainders[i] = exact - static_cast<double>(counts[i]);
-    drawn += counts[i];
-  }
-  std::vector<size_t> order(bins);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
-  for (size_t k = 0; drawn < draws; k = (k + 1) % bins) {
-    const size_t i = order[k];
-    if (counts[i] == dataset.bins[i].count) continue;
-    ++counts[i];
-    ++drawn;
-  }
+  // Draw k is the sample at the middle of the k-th of `draws` equal parts.
+  const auto drawn_before = [&](int64_t samples) {
+    return static_cast<int64_t>((Wide{2} * samples * draws + total) / (Wide{2} * total));
+  };
   DrawnSamples samples;
-  for (size_t i = 0; i < bins; ++i) {
-    const LengthBin& bin = dataset.bins[i];
-    samples.units.insert(samples.units.end(), static_cast<size_t>(counts[i]),
-                         static_cast<int32_t>(bin.units));
-    samples.tokens.insert(samples.tokens.end(), static_cast<size_t>(counts[i]),
-                          static_cast<int32_t>(bin.llm_tokens));
+  int64_t before = 0;
+  for (const LengthBin& bin : dataset.bins) {
+    const size_t count =
+        static_cast<size_t>(drawn_before(before + bin.count) - drawn_before(before));
+    before += bin.count;
+    samples.units.insert(samples.units.end(), count, static_cast<int32_t>(bin.units));
+    samples.tokens.insert(samples.tokens.end(), count, static_cast<int32_t>(bin.llm_tokens));
   }
   return samples;
 }

@@ -18,9 +18,9 @@ struct DrawnSamples {
 
 int64_t SampleCount(const Dataset& dataset);
 
-// Stratified: bin i gives its share of `at_most` draws, whole parts first and the rest by largest
-// remainder (ties to the earlier bin). All samples where there are no more than `at_most`. In bin
-// order, not shuffled.
+// Systematic: of the samples in the order of bins, every so-manieth, so that rare bins next to each
+// other are drawn as often as one that held them all. All samples where there are no more than
+// `at_most`. In bin order, not shuffled.
 DrawnSamples DrawSamples(const Dataset& dataset, int64_t at_most);
 
 }  // namespace evenkeel::planner

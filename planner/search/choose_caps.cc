@@ -31,7 +31,7 @@ class Chooser {
   CapsSearch Run() {
     if (!DerivesCaps(job_)) return Search(level_, "", keep_);
     const std::string reason = BalanceReason(level_);
-    if (level_.caps.units == 0) return Search(level_, reason, keep_);
+    if (level_.by_tokens) return Search(level_, reason, keep_);
     const CapsSearch level = Search(level_, reason, 1);
     if (level.stopped) return level;
     if (level.found.best.empty()) return WithoutLevel();

@@ -12,7 +12,7 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr int64_t kMaxTokenCap = int64_t{1} << 40;
+constexpr int64_t kMaxTokenCap = int64_t{1} << 32;
 
 template <typename T>
 CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* type, const char* help,
@@ -85,7 +85,7 @@ void AddDealFlags(CLI::App* command, PackFlags* flags) {
       "Packs of a rank in each step: micro-batches [the plan's, or 1]", kSteps)
       ->check(Whole(1, 65536));
   Add(command, "--window", &flags->window, "N|all",
-      "Steps that may exchange packs for balance; 1 is a fully random order [1]", kSteps)
+      "Steps that may exchange packs for balance; 1 is a fully random order [16]", kSteps)
       ->check(WindowSize());
   Add(command, "--group", &flags->group, "N",
       "Consecutive packs of a rank that are alike, for sequence parallelism [1]", kSteps)

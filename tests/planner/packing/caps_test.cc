@@ -70,27 +70,42 @@ TEST(CapsTest, GivenCapsAreKept) {
   EXPECT_EQ(CapsRule(types, {12, 0}).Balanced().caps.units, 12);
 }
 
-// Sets that are as unlike the usual as can be: every sample must fit.
-TEST(CapsTest, HostileSetsFit) {
-  const std::vector<SampleTypes> sets = {
-      {{0, 1, 1}},
-      {{0, 131072, 1}},
-      {{0, 100, 100000}, {0, 131072, 3}},
-      {{1, 300, 1000000}},
-      {{40, 10300, 5}},
-      {{1, 257, 10}, {40, 16777216, 1}},
-      {{0, 4000, 50}, {5, 1300, 50}},
-      {{1000000, 16777216, 2}},
+// Sets that are as unlike the usual as can be.
+TEST(CapsTest, HostileSets) {
+  struct Set {
+    SampleTypes types;
+    int64_t longest_pack;  // that makes sense, tokens
+    int64_t alone = 0;
   };
-  for (const SampleTypes& types : sets) {
-    const CapsRule rule(types, {});
-    std::vector<CapsChoice> choices = rule.Shorter(rule.Balanced());
-    choices.push_back(rule.Balanced());
-    for (const CapsChoice& choice : choices)
-      for (const SampleType& t : types)
-        EXPECT_TRUE(choice.caps.Hold(t.units, t.tokens)) << choice.caps.units;
-    EXPECT_GE(rule.Balanced().Imbalance(64), 0);
-    EXPECT_LE(rule.Balanced().Imbalance(64), 1);
+  const std::vector<Set> sets = {
+      {{{0, 1, 1}}, 4096},
+      {{{0, 131072, 1}}, 131072},
+      {{{0, 100, 100000}, {0, 131072, 3}}, 4096, 3},
+      {{{0, 300, 20000}, {0, 4000000, 1}}, 4096, 1},
+      {{{0, 700, 100000}, {1, 900, 3}}, 4096},
+      {{{1, 300, 1000000}}, 4096},
+      {{{40, 10300, 5}}, 12288},
+      {{{1, 257, 10}, {40, 16777216, 1}}, 16800000},
+      {{{0, 4000, 50}, {5, 1300, 50}}, 32768},
+      {{{1000000, 16777216, 2}}, 17000000},
+  };
+  for (const Set& set : sets) {
+    const CapsRule rule(set.types, {});
+    const CapsChoice level = rule.Balanced();
+    std::vector<CapsChoice> choices = rule.Shorter(level);
+    choices.push_back(level);
+    choices.push_back(rule.Filled(level));
+    for (const CapsChoice& choice : choices) {
+      int64_t alone = 0;
+      for (const SampleType& t : set.types)
+        if (!choice.caps.Hold(t.units, t.tokens)) alone += t.count;
+      EXPECT_EQ(alone, set.alone) << choice.caps.units << ", " << choice.caps.tokens;
+      EXPECT_EQ(choice.alone, set.alone);
+      EXPECT_LE(choice.caps.tokens, set.longest_pack);
+    }
+    EXPECT_GE(level.Imbalance(64), 0);
+    EXPECT_LE(level.Imbalance(64), 1);
+    EXPECT_NE(BalanceReason(level), "");
   }
 }
 

@@ -25,13 +25,15 @@ TEST(SampleTest, TakesEverySampleOfASmallDataset) {
   EXPECT_EQ(counts.at({4, 2000}), 1);
 }
 
-TEST(SampleTest, SharesGoByLargestRemainderAndTiesToTheEarlierBin) {
-  // Ten draws of 7 : 7 : 6 are 3.5, 3.5 and 3.
-  const Dataset dataset{{{0, 1, 700}, {0, 2, 700}, {0, 3, 600}}};
-  const auto counts = CountByBin(DrawSamples(dataset, 10));
-  EXPECT_EQ(counts.at({0, 1}), 4);
-  EXPECT_EQ(counts.at({0, 2}), 3);
-  EXPECT_EQ(counts.at({0, 3}), 3);
+TEST(SampleTest, RareBinsAreDrawnTogether) {
+  // A tail of 1000 bins of one sample each is a tenth of the data, and of what is drawn.
+  Dataset dataset{{{0, 1, 9000}}};
+  for (int64_t i = 0; i < 1000; ++i) dataset.bins.push_back({0, 100 + i, 1});
+  const DrawnSamples drawn = DrawSamples(dataset, 100);
+  ASSERT_EQ(drawn.tokens.size(), 100u);
+  EXPECT_EQ(drawn.tokens[89], 1);
+  for (size_t i = 90; i < 100; ++i)
+    EXPECT_EQ(drawn.tokens[i], 100 + static_cast<int32_t>(i - 90) * 100 + 49);
 }
 
 TEST(SampleTest, DrawsExactlySoManyWithinOneOfEachShare) {
