@@ -81,8 +81,8 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--unit-cap", &flags->unit_cap, "N", "Most encoder units in a pack [from the data]",
       kTraining)
       ->check(Whole(1, 1000000));
-  Add(command, "--token-cap", &flags->token_cap, "N",
-      "Most tokens in a pack [from the data]", kTraining)
+  Add(command, "--token-cap", &flags->token_cap, "N", "Most tokens in a pack [from the data]",
+      kTraining)
       ->check(Whole(1, 16777216));
   Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
       ->check(Whole(1, 10000));
