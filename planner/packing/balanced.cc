@@ -183,7 +183,7 @@ class Search {
     if (level.size() <= best_.size()) best_ = std::move(level);
   }
 
-  const Lengths& lengths_;
+  const Lengths lengths_;
   Caps caps_;
   SortedSamples sorted_;
   int steps_;

@@ -56,7 +56,7 @@ class Leveler {
   bool Off(size_t pack) const { return std::abs(need_[pack]) > tolerance_ || Over(pack); }
   int64_t TokensOf(uint32_t sample) const { return lengths_.tokens[sample]; }
 
-  const Lengths& lengths_;
+  const Lengths lengths_;
   Caps caps_;
 
   std::vector<Shape> shapes_;        // by pattern

@@ -113,7 +113,9 @@ int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_ba
     // The pipeline has long found its rhythm: what follows repeats it.
     const int64_t half = most / 2, whole = SimulateMeanPacks(stages, half * 2);
     const int64_t rhythm = whole - SimulateMeanPacks(stages, half), more = micro_batches - half * 2;
-    return whole + more / half * rhythm + CeilDivide(more % half * rhythm, half);
+    __extension__ using Wide = __int128;
+    return whole + more / half * rhythm +
+           static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
   }
   PipelineTimes times;
   const size_t m = static_cast<size_t>(micro_batches);
