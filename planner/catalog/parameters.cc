@@ -61,10 +61,17 @@ int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {
                MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
   }
   const int64_t norm = NormParameters(model.norm, model.hidden);
+  // A layer that predicts a further token: a product from 2 hidden, its two norms and a final one.
+  const int64_t layer = AttentionParameters(model) + 2 * norm;
+  const int64_t predictor =
+      2 * model.hidden * model.hidden + 3 * norm + layer +
+      (model.moe ? MixtureParameters(model, *model.moe,
+                                     active_only ? model.moe->top_k : model.moe->experts)
+                 : MlpParameters(model.hidden, model.ffn, model.gated_mlp, model.linear_bias));
   const int64_t tables = model.vocab * (model.tied_embeddings ? 1 : 2) + model.learned_positions;
   return model.layers * (AttentionParameters(model) + 2 * norm) +
          dense_layers * MlpParameters(model.hidden, model.ffn, model.gated_mlp, model.linear_bias) +
-         mixtures + norm + tables * model.hidden;
+         mixtures + norm + tables * model.hidden + model.predicted_tokens * predictor;
 }
 
 }  // namespace

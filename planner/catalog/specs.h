@@ -13,8 +13,24 @@ namespace evenkeel::planner {
 enum class Norm { kLayerNorm, kRmsNorm };
 
 // FULL: all weights train. FROZEN: no weight gradients, no optimizer state; activation gradients
-// flow through it only if something before it trains.
-enum class TrainMode { kFull, kFrozen };
+// flow through it only if something before it trains. LORA: frozen, with trained adapters beside
+// some of its linear layers.
+enum class TrainMode { kFull, kFrozen, kLora };
+
+// Linear layers that LoRA adapts (Hu 2021, arXiv 2106.09685); a set of them is an or.
+enum LoraTarget : uint32_t {
+  kLoraQkv = 1,           // queries, keys and values, or the projections of MLA
+  kLoraAttentionOut = 2,  // output projection of attention
+  kLoraMlpUp = 4,         // gate and up projections of MLPs and shared experts, or a projector's
+  kLoraMlpDown = 8        // down projections of the same
+};
+
+// Read where the component's TrainMode is kLora. An adapter of a linear layer in -> out is two
+// matrices, in x rank and rank x out.
+struct LoraSpec {
+  int64_t rank = 16;
+  uint32_t targets = kLoraQkv | kLoraAttentionOut | kLoraMlpUp | kLoraMlpDown;
+};
 
 enum class Modality { kImage, kVideo, kAudio };
 
@@ -59,7 +75,12 @@ struct LanguageModel {
   int64_t learned_positions = 0;
   std::optional<MoeSpec> moe = std::nullopt;
   std::optional<MlaSpec> mla = std::nullopt;
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): layers behind the last,
+  // each with a product from 2 hidden to hidden and a pass through the head of its own. They run
+  // with the head.
+  int64_t predicted_tokens = 0;
   TrainMode train = TrainMode::kFull;
+  LoraSpec lora = {};
 };
 
 // A transformer encoder whose work grows by a fixed number of tokens per unit (tile, frame,
@@ -87,6 +108,7 @@ struct Encoder {
   int64_t llm_tokens_per_unit = 0;  // tokens that one unit becomes in the language model
   bool native_resolution = false;   // work grows with patches per image, not per unit (Qwen2-VL)
   TrainMode train = TrainMode::kFull;
+  LoraSpec lora = {};
 };
 
 // Norm(input_width), Linear input_width -> hidden_width, GELU, Linear hidden_width -> LLM hidden.
@@ -96,6 +118,7 @@ struct Projector {
   int64_t hidden_width = 0;
   bool norm = false;
   TrainMode train = TrainMode::kFull;
+  LoraSpec lora = {};
 };
 
 struct EncoderTower {

@@ -1,68 +1,107 @@
 #include "planner/cost/kernel_time.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "planner/base/integers.h"
 
 namespace evenkeel::planner {
 namespace {
 
-// Fitted constants shared by all GPUs (COST_MODEL.md 2.1 and 2.2).
-constexpr double kMatrixLaunchNs = 3e3;
-constexpr double kMatrixRowOffset = 50;     // m0 = n0
-constexpr double kMatrixDepthOffset = 100;  // k0
-constexpr double kAttentionLaunchNs = 16e3;
-constexpr double kKvHeadOffset = 500;  // tokens; grouped queries reach the plateau earlier
-constexpr double kMemoryEfficiency =
-    0.8;  // assumed: share of the HBM rate that streaming kernels reach
-constexpr double kStreamLaunchNs = 3e3;
+constexpr int64_t kCausalQueryTile = 128;
+constexpr int64_t kHeadSizeStep = 32;  // what kernels round head sizes up to
 
-// Assumed: long training runs clock below the short isolated kernels that the curves are fitted on.
-constexpr double kSustainedClock = 0.92;
+double D(int64_t value) { return static_cast<double>(value); }
 
-// fp32 master weight, two moments (read and write), fp32 gradient (read), 16-bit weight (write).
-constexpr double kAdamBytesPerParameter = 3 * 8 + 4 + 2;
+// Head size over efficiency: what one pair of tokens costs, linear between the measured sizes.
+double CausalCost(const CausalRates& rates, int64_t head_size) {
+  const double size = D(RoundUp(head_size, kHeadSizeStep));
+  const auto cost = [&](size_t i) { return 64 * static_cast<double>(i + 1) / rates.efficiency[i]; };
+  if (size <= 64) return cost(0);
+  if (size >= 256) return cost(3) * size / 256;
+  const size_t below = static_cast<size_t>(size / 64) - 1;
+  const double share = size / 64 - static_cast<double>(below + 1);
+  return cost(below) + share * (cost(std::min<size_t>(below + 1, 3)) - cost(below));
+}
+
+// Above the widest measured size as the causal kernels grow.
+double EncoderCost(const GpuRates& rates, int64_t head_size) {
+  const double narrow = 64 / rates.encoder.efficiency_64;
+  if (head_size <= 64) return narrow;
+  const double wide = D(rates.encoder.wide_size) / rates.encoder.efficiency_wide;
+  if (head_size <= rates.encoder.wide_size) return wide;
+  return std::max(wide,
+                  narrow * CausalCost(rates.causal, head_size) / CausalCost(rates.causal, 64));
+}
 
 }  // namespace
 
-KernelTime::KernelTime(const GpuSpec& gpu) : gpu_(gpu), rates_(RatesOf(gpu)) {}
+KernelTime::KernelTime(const GpuSpec& gpu, const CostConstants& constants)
+    : gpu_(gpu),
+      constants_(constants),
+      rates_(RatesOf(gpu)),
+      flops_per_ns_(gpu.dense_16bit_flops * SustainedClock(rates_.family, constants) * 1e-9),
+      bytes_per_ns_(gpu.hbm_bytes_per_second * constants.hbm_efficiency * 1e-9) {}
 
-Affine KernelTime::Matrix(int64_t n, int64_t k) const {
-  const double flops_per_ns =
-      gpu_.dense_16bit_flops * rates_.matrix_efficiency * kSustainedClock * 1e-9;
-  const double per_row = 2.0 * (static_cast<double>(n) + kMatrixRowOffset) *
-                         (static_cast<double>(k) + kMatrixDepthOffset) / flops_per_ns;
-  return {kMatrixLaunchNs + kMatrixRowOffset * per_row, per_row};
+MatrixMachine KernelTime::Machine(Precision precision) const {
+  MatrixMachine machine = {.rates = rates_.matrix,
+                           .flops_per_ns = flops_per_ns_,
+                           .processors = rates_.processors,
+                           .bytes_per_ns = bytes_per_ns_,
+                           .launch_ns = constants_.kernel_launch_ns};
+  if (precision == Precision::kFp8) {
+    machine.rates = rates_.fp8.value();
+    machine.flops_per_ns *= 2;
+    machine.value_bytes = 1;
+  }
+  return machine;
 }
 
-Affine KernelTime::EncoderAttention(int64_t heads, int64_t head_size, int64_t length) const {
-  const double padded = static_cast<double>(RoundUp(head_size, 32)) + rates_.head_size_offset;
-  const double flops_per_ns = gpu_.dense_16bit_flops * rates_.encoder_efficiency * kSustainedClock *
-                              1e-9 * (1 + rates_.head_size_offset / 128);
-  const double per_row = 4.0 * static_cast<double>(heads) *
-                         (static_cast<double>(length) + rates_.encoder_half_length) * padded /
-                         flops_per_ns;
-  return {kAttentionLaunchNs, per_row};
+Affine KernelTime::Matrix(int64_t n, int64_t k, int64_t rows, Precision precision) const {
+  const MatrixMachine machine = Machine(precision);
+  Affine line = ProductTime(machine, n, k, rows);
+  line += {machine.rates.quantise_launch_ns,
+           machine.rates.quantise_bytes * D(k) / gpu_.hbm_bytes_per_second * 1e9};
+  return line;
 }
 
-KernelTime::Causal KernelTime::CausalAttention(int64_t heads, int64_t kv_heads,
-                                               int64_t head_size) const {
-  const double padded = static_cast<double>(RoundUp(head_size, 32)) + rates_.head_size_offset;
-  const double flops_per_ns = gpu_.dense_16bit_flops * rates_.causal_efficiency * kSustainedClock *
-                              1e-9 * (1 + rates_.head_size_offset / 128);
-  const double unit = 2.0 * static_cast<double>(heads) * padded / flops_per_ns;
-  const double offset = rates_.causal_half_length +
-                        kKvHeadOffset * static_cast<double>(kv_heads) / static_cast<double>(heads);
-  return {kAttentionLaunchNs, unit * offset, unit};
+Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows) const {
+  return ReductionTime(Machine(Precision::k16Bit), n, k, rows);
+}
+
+Affine KernelTime::EncoderAttention(int64_t heads, int64_t head_size, int64_t length,
+                                    int64_t rows) const {
+  const EncoderRates& e = rates_.encoder;
+  const double keys = D(RoundUp(length, e.key_tile)) + e.half_length;
+  const double tile = 4 * D(e.query_tile) * keys * EncoderCost(rates_, head_size) *
+                      rates_.processors / flops_per_ns_;
+  const double waves_per_row =
+      D(heads) * D(CeilDivide(length, e.query_tile)) / (rates_.processors * D(length));
+  double idle = e.wave_rounding / 2;  // waves
+  if (rows > 0) {
+    const double waves = waves_per_row * D(rows);
+    idle = waves <= 1 ? 1 + e.wave_rounding * (std::ceil(waves) - 1) - waves
+                      : e.wave_rounding * (std::ceil(waves) - waves);
+  }
+  return {e.launch_ns + idle * tile, waves_per_row * tile};
+}
+
+KernelTime::Causal KernelTime::CausalAttention(int64_t heads, int64_t /*kv_heads*/,
+                                               int64_t head_size, int64_t longest) const {
+  const CausalRates& c = rates_.causal;
+  const double pair = CausalCost(c, head_size) / flops_per_ns_;
+  const double unit = 2 * D(heads) * pair;
+  const double tail = c.tail * 4 * D(kCausalQueryTile) * D(longest) * pair * rates_.processors;
+  return {c.launch_ns + tail, unit * c.half_length, unit};
 }
 
 Affine KernelTime::MemoryBound(double bytes_per_row) const {
-  return {kStreamLaunchNs, bytes_per_row / (gpu_.hbm_bytes_per_second * kMemoryEfficiency) * 1e9};
+  return {constants_.kernel_launch_ns, bytes_per_row / bytes_per_ns_};
 }
 
 double KernelTime::OptimizerUpdate(double parameters) const {
-  return kStreamLaunchNs + parameters * kAdamBytesPerParameter /
-                               (gpu_.hbm_bytes_per_second * kMemoryEfficiency) * 1e9;
+  return constants_.kernel_launch_ns +
+         parameters * constants_.adam_bytes_per_parameter / bytes_per_ns_;
 }
 
 }  // namespace evenkeel::planner

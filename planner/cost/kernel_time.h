@@ -1,48 +1,47 @@
-// Time of single kernels and collectives on one GPU: docs/COST_MODEL.md, sections 2 and 3. All
-// return nanoseconds and are linear in the rows (tokens) they work on, so that the cost of a pack
-// is linear in its units, tokens and squared sample lengths.
+// Time of single kernels on one GPU: docs/COST_MODEL.md, section 2. All return nanoseconds and are
+// linear in the rows (tokens) they work on, so that the cost of a pack is linear in its units,
+// tokens and squared sample lengths.
 #ifndef EVENKEEL_PLANNER_COST_KERNEL_TIME_H_
 #define EVENKEEL_PLANNER_COST_KERNEL_TIME_H_
 
 #include <cstdint>
 
 #include "planner/catalog/specs.h"
+#include "planner/cost/affine.h"
+#include "planner/cost/cost_constants.h"
 #include "planner/cost/gpu_rates.h"
+#include "planner/cost/matrix_time.h"
 
 namespace evenkeel::planner {
 
-// a + b * rows.
-struct Affine {
-  double constant = 0;
-  double per_row = 0;
-  double at(double rows) const { return constant + per_row * rows; }
-  Affine& operator+=(const Affine& other) {
-    constant += other.constant;
-    per_row += other.per_row;
-    return *this;
-  }
-  friend Affine operator*(double factor, const Affine& a) {
-    return {factor * a.constant, factor * a.per_row};
-  }
-};
+enum class Precision { k16Bit, kFp8 };
 
 class KernelTime {
  public:
-  explicit KernelTime(const GpuSpec& gpu);
+  explicit KernelTime(const GpuSpec& gpu, const CostConstants& constants = {});
 
-  // C[rows x n] = A[rows x k] B[k x n] in 16 bit. Compute-bound at the row counts of training.
-  Affine Matrix(int64_t n, int64_t k) const;
+  // C[rows x n] = A[rows x k] B[k x n]. `rows`: the count that every pack has, and the line is
+  // exact there; 0: packs differ, and the line is their average. fp8 needs HasFp8(), and quantises
+  // A first.
+  Affine Matrix(int64_t n, int64_t k, int64_t rows = 0,
+                Precision precision = Precision::k16Bit) const;
+  // C[n x k] += A[rows x n]' B[rows x k]: the gradient of a weight, accumulated in fp32.
+  Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0) const;
+  bool HasFp8() const { return rates_.fp8.has_value(); }
 
-  // Flash attention over full (bidirectional) sequences of `length` tokens; rows = sequences x
-  // length.
-  Affine EncoderAttention(int64_t heads, int64_t head_size, int64_t length) const;
+  // Flash attention over full (bidirectional) sequences of `length` tokens; `rows`, sequences x
+  // length, as for Matrix.
+  Affine EncoderAttention(int64_t heads, int64_t head_size, int64_t length, int64_t rows = 0) const;
 
   // Causal flash attention over samples laid end to end: constant + per_token * tokens +
-  // per_squared * sum of squared lengths.
+  // per_squared * sum of squared lengths. `longest`: tokens of a pack's longest sample, whose last
+  // tile nothing overlaps; 0 leaves that out. Rotary embedding is no part. Fewer key and value
+  // heads save memory, not time: their traffic hides behind the products.
   struct Causal {
     double constant = 0, per_token = 0, per_squared = 0;
   };
-  Causal CausalAttention(int64_t heads, int64_t kv_heads, int64_t head_size) const;
+  Causal CausalAttention(int64_t heads, int64_t kv_heads, int64_t head_size,
+                         int64_t longest = 0) const;
 
   // Norms, activations, residuals: reading and writing `bytes_per_row` of memory.
   Affine MemoryBound(double bytes_per_row) const;
@@ -50,9 +49,16 @@ class KernelTime {
   // Weight update of `parameters`: reads and writes master weights, moments, gradient and weight.
   double OptimizerUpdate(double parameters) const;
 
+  const CostConstants& constants() const { return constants_; }
+
  private:
+  MatrixMachine Machine(Precision precision) const;
+
   GpuSpec gpu_;
+  CostConstants constants_;
   GpuRates rates_;
+  double flops_per_ns_ = 0;  // dense 16-bit peak times the sustained clock
+  double bytes_per_ns_ = 0;  // of memory, that streaming kernels reach
 };
 
 }  // namespace evenkeel::planner

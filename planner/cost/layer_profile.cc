@@ -3,45 +3,57 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/cost/calibration.h"
+#include "planner/cost/end_layers.h"
 #include "planner/cost/kernel_time.h"
+#include "planner/cost/memory.h"
 #include "planner/cost/network.h"
+#include "planner/cost/recompute_modes.h"
 #include "planner/cost/transformer_layer.h"
 
 namespace evenkeel::planner {
 namespace {
 
 constexpr double kBytes = 2;  // of a 16-bit value
-constexpr double kAttentionBackward =
-    2.5;  // flash attention backward over forward (Dao 2023, section 3.1)
-constexpr int64_t kWeightBytes = 2;
-constexpr int64_t kAdamBytes = 12;  // fp32 master weight and two moments
+// Norms and activations read two tensors and write one backward, for one and one forward.
+constexpr double kStreamBackward = 1.5;
 
-// More than any GPU holds (the contract ends at 2^42 bytes), and few enough that sums over a
-// pipeline do not overflow.
+// More than any GPU holds, and few enough that sums over a pipeline do not overflow.
 constexpr int64_t kBytesAtMost = int64_t{1} << 43;
 
 double D(int64_t v) { return static_cast<double>(v); }
 
-int64_t Bytes(double value) { return std::min(Nearest(value), kBytesAtMost); }
+int64_t Bytes(double value) {
+  return std::min(Nearest(std::clamp(value, 0.0, D(kBytesAtMost))), kBytesAtMost);
+}
 
-// Times of one layer before they are split into forward and backward.
-struct Work {
-  PackCost matrices, streams, attention;
-};
+// Whether every pack has the same rows: then none is larger than the mean.
+bool EqualRows(const PackShape& mean, const PackShape& largest) {
+  return mean.units == largest.units && mean.tokens == largest.tokens;
+}
 
 class ProfileBuilder {
  public:
   ProfileBuilder(const Job& job, const Parallelism& p, const PackShape& mean,
-                 const PackShape& largest)
+                 const PackShape& largest, const std::vector<RecomputeParts>& also)
       : job_(job),
         p_(p),
         mean_(mean),
         largest_(largest),
-        kernels_(job.cluster.gpu),
-        network_(job.cluster) {}
+        also_(also),
+        kernels_(job.cluster.gpu, job.constants),
+        network_(job.cluster, job.constants),
+        setting_{kernels_,
+                 network_,
+                 job_.cluster,
+                 job_.training.execution,
+                 p_,
+                 mean_,
+                 EqualRows(mean, largest)} {}
 
   LayerProfile Build() {
     const LanguageModel& m = job_.model.language_model;
+    profile_.buffer_bytes = BufferBytes(job_, p_, largest_);
     if (!job_.model.towers.empty()) AddTower(job_.model.towers.front());
     AddTokenEmbedding(m);
     const int64_t dense = m.moe ? std::min(m.layers, m.moe->first_dense_layers) : m.layers;
@@ -52,219 +64,196 @@ class ProfileBuilder {
   }
 
  private:
-  PackCost OverUnits(const Affine& a, double rows_per_unit) const {
-    return {.constant = a.constant, .per_unit = a.per_row * rows_per_unit};
-  }
-  PackCost OverTokens(const Affine& a) const {
-    return {.constant = a.constant, .per_token = a.per_row};
-  }
-
-  // Forward and backward from work, by what trains. Backward repeats each product for the input's
-  // gradient where something before it trains, and for the weight's gradient where it trains
-  // itself.
-  void SetTimes(LayerCost& layer, const Work& work, TrainMode train) {
-    layer.trains = train == TrainMode::kFull;
-    const bool input_gradient = trained_before_;
+  // Forward and backward, by what trains. Backward repeats each product for the input's gradient
+  // where something before it trains (or an adapter beside it does), and for the weight's gradient
+  // where the weight trains.
+  void SetTimes(LayerCost& layer, const LayerWork& work, TrainMode train) {
+    layer.trains = work.trained_parameters > 0;
+    const bool input_gradient = trained_before_ || train == TrainMode::kLora;
     layer.has_backward = layer.trains || input_gradient;
-    layer.recomputable = IsTransformerLayer(layer.kind) && layer.has_backward;
-    layer.forward = work.matrices;
-    layer.forward += work.streams;
-    layer.forward += work.attention;
-    layer.backward_flops_ratio = (input_gradient ? 1 : 0) + (layer.trains ? 1 : 0);
-    if (layer.has_backward) {
-      layer.backward = layer.backward_flops_ratio * work.matrices;
-      layer.backward += 2 * work.streams;
-      layer.backward += kAttentionBackward * work.attention;
+    layer.backward_flops_ratio =
+        (input_gradient ? 1 : 0) + (train == TrainMode::kFull && layer.trains ? 1 : 0);
+    int64_t launches = 0;
+    const bool full = train == TrainMode::kFull;
+    for (const LayerOperation& op : work.operations) {
+      for (const PackCost* part : {&op.matrices, &op.adapters, &op.attention, &op.streams})
+        layer.forward += *part;
+      layer.forward_communication += op.communication;
+      layer.forward_flops += op.flops;
+      launches += op.launches;
+      if (!layer.has_backward) continue;
+      if (input_gradient) layer.backward += op.input_gradients;
+      if (full) layer.backward += op.weight_gradients;
+      layer.backward += 2 * op.adapters;
+      layer.backward += op.attention_gradients;
+      layer.backward += kStreamBackward * op.streams;
+      if (full) layer.weight_gradient += op.weight_gradients;
+      layer.weight_gradient += op.adapters;
     }
+    if (layer.has_backward) layer.backward_communication = layer.forward_communication;
+    HoldToHost(layer, launches);
     trained_before_ = trained_before_ || layer.trains;
   }
 
-  // Megatron sequence parallel: two all-gathers and two reduce-scatters of the layer's rows,
-  // forward and backward alike.
-  void SetCommunication(LayerCost& layer, double mean_rows, int64_t hidden, bool over_units) {
-    if (p_.tensor == 1 || mean_rows <= 0) return;
-    const double pass = network_.NodeCollective(p_.tensor, mean_rows * D(hidden) * kBytes);
-    const double mean = over_units ? mean_.units : mean_.tokens;
-    const double per = 4 * pass / mean;
-    layer.forward_communication =
-        over_units ? PackCost{.per_unit = per} : PackCost{.per_token = per};
-    if (layer.has_backward) layer.backward_communication = layer.forward_communication;
+  // A layer takes no less than the host takes to launch its kernels: about twice as many backward.
+  void HoldToHost(LayerCost& layer, int64_t launches) {
+    const double host = D(launches) * job_.constants.host_launch_ns;
+    const auto hold = [&](PackCost& compute, const PackCost& communication, double least) {
+      compute.constant += std::max(0.0, least - compute.at(mean_) - communication.at(mean_));
+    };
+    hold(layer.forward, layer.forward_communication, host);
+    if (layer.has_backward) hold(layer.backward, layer.backward_communication, 2 * host);
   }
 
-  void SetMemory(LayerCost& layer, double parameters, double activation, double checkpoint,
-                 double workspace) {
-    layer.parameters = std::min(Nearest(parameters), kBytesAtMost / kAdamBytes);
-    layer.weight_bytes = layer.parameters * kWeightBytes;
-    if (layer.trains) {
-      layer.gradient_bytes = layer.parameters * (job_.training.distributed_gradients_fp32 ? 4 : 2);
-      const int64_t optimizer = layer.parameters * kAdamBytes;
-      layer.optimizer_bytes = job_.training.zero_stage == ZeroStage::kOptimizer
-                                  ? CeilDivide(optimizer, p_.data)
-                                  : optimizer;
-    }
-    if (layer.has_backward) {
-      layer.activation_bytes = Bytes(activation);
-      layer.checkpoint_bytes = std::min(layer.activation_bytes, Bytes(checkpoint));
-      layer.workspace_bytes = Bytes(workspace);
-    }
+  void SetParameters(LayerCost& layer, const LayerWork& work) {
+    const ShardedBytes bytes = ShardedBytesOf(job_.training, p_, work);
+    const int64_t most = kBytesAtMost / 16;
+    layer.parameters = std::min(Nearest(work.parameters), most);
+    layer.trained_parameters = std::min(Nearest(work.trained_parameters), most);
+    layer.trained_expert_parameters = std::min(Nearest(work.trained_expert_parameters), most);
+    layer.weight_bytes = Bytes(bytes.weights);
+    layer.gradient_bytes = Bytes(bytes.gradients);
+    layer.optimizer_bytes = Bytes(bytes.optimizer);
+    if (job_.training.zero_stage == ZeroStage::kWeights) GatherWeights(layer, work);
   }
 
-  // What leaves a layer: rows of `width`, sharded by sequence parallel.
-  void SetOutput(LayerCost& layer, double mean_rows, double largest_rows, int64_t width) {
-    layer.mean_output_bytes = Nearest(mean_rows * D(width) * kBytes / D(p_.tensor));
-    layer.output_bytes = Nearest(largest_rows * D(width) * kBytes / D(p_.tensor));
+  // ZeRO-3 gathers a layer's weights before its forward and its backward pass and scatters its
+  // gradients; what compute does not hide is added, the same for any pack.
+  void GatherWeights(LayerCost& layer, const LayerWork& work) {
+    const double weights = kBytes * work.parameters;
+    const RankGroup group = network_.DataGroup(p_);
+    const double pass = network_.GroupCollective(Collective::kAllGather, group, weights);
+    const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
+    layer.forward_communication.constant += std::max(0.0, pass - forward);
+    if (!layer.has_backward) return;
+    const double scatter =
+        layer.trains ? network_.GroupCollective(Collective::kReduceScatter, group, weights) : 0;
+    layer.backward_communication.constant += std::max(0.0, pass + scatter - backward);
+  }
+
+  // Bytes held besides a layer's kept tensors and transients: buffers, weight gradients on their
+  // way, with ZeRO-3 the weights of this layer and the next.
+  double Surroundings(const LayerWork& work) const {
+    double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work);
+    if (job_.training.zero_stage == ZeroStage::kWeights)
+      bytes += kBytes * (2 * work.parameters + work.trained_parameters);
+    return bytes;
+  }
+
+  void SetMemory(LayerCost& layer, const LayerWork& work) {
+    if (!layer.has_backward) {
+      layer.modes.front().workspace_bytes = Bytes(Surroundings(work));
+      return;
+    }
+    const double workspace = Surroundings(work) + BackwardTransient(work, largest_);
+    layer.modes = RecomputeModes(work, mean_, largest_, workspace, also_);
+    if (!IsTransformerLayer(layer.kind)) {
+      layer.modes.resize(1);
+      return;
+    }
+    // The whole layer again, with what the host adds.
+    layer.modes.back().repeated = layer.forward;
+    layer.modes.back().repeated_communication = layer.forward_communication;
+  }
+
+  // Rows that leave a layer, sharded by sequence parallel.
+  void SetOutput(LayerCost& layer, const Rows& rows, int64_t width) {
+    const double shard = setting_.execution.sequence_parallel ? 1 / D(p_.tensor) : 1;
+    const PackCost bytes{.per_unit = rows.per_unit * rows.share * D(width) * kBytes * shard,
+                         .per_token = rows.per_token * rows.share * D(width) * kBytes * shard};
+    layer.mean_output_bytes = Nearest(bytes.at(mean_));
+    layer.output_bytes = Nearest(bytes.at(largest_));
   }
 
   void Add(LayerCost layer, int64_t count) {
+    Calibrate(job_.calibration, p_.tensor, layer);
     PackCost forward = layer.forward, backward = layer.backward;
     forward += layer.forward_communication;
     backward += layer.backward_communication;
     layer.forward_ns = Nearest(forward.at(mean_));
     layer.backward_ns = layer.has_backward ? Nearest(backward.at(mean_)) : 0;
-    profile_.kinds.push_back(layer);
+    layer.weight_gradient_ns = Nearest(layer.weight_gradient.at(mean_));
+    for (RecomputeMode& mode : layer.modes) {
+      PackCost repeated = mode.repeated;
+      repeated += mode.repeated_communication;
+      mode.repeated_ns = Nearest(repeated.at(mean_));
+    }
+    profile_.kinds.push_back(std::move(layer));
     const int kind = static_cast<int>(profile_.kinds.size()) - 1;
     profile_.chain.insert(profile_.chain.end(), static_cast<size_t>(count), kind);
-    if (IsTransformerLayer(layer.kind)) profile_.transformer_layers += count;
+    if (IsTransformerLayer(profile_.kinds.back().kind)) profile_.transformer_layers += count;
   }
 
-  void AddTower(const EncoderTower& tower);
-  void AddEncoderLayers(const Encoder& e, int64_t count);
-  void AddProjector(const EncoderTower& tower);
-  void AddTokenEmbedding(const LanguageModel& m);
-  void AddDecoderLayers(const LanguageModel& m, bool moe, int64_t count);
-  void AddHead(const LanguageModel& m);
+  LayerCost CostOf(LayerKind kind, const LayerWork& work, TrainMode train) {
+    LayerCost layer{.kind = kind};
+    SetTimes(layer, work, train);
+    SetParameters(layer, work);
+    SetMemory(layer, work);
+    return layer;
+  }
+
+  void AddTower(const EncoderTower& tower) {
+    const Encoder& e = tower.encoder;
+    const Rows rows{.per_unit = D(e.tokens_per_unit)};
+    LayerCost patch = CostOf(LayerKind::kPatchEmbedding, PatchEmbeddingWork(setting_, e), e.train);
+    SetOutput(patch, rows, e.hidden);
+    Add(std::move(patch), 1);
+    LayerCost layer = CostOf(LayerKind::kEncoder, EncoderLayerWork(setting_, e), e.train);
+    SetOutput(layer, rows, e.hidden);
+    Add(std::move(layer), e.layers);
+    const int64_t hidden = job_.model.language_model.hidden;
+    LayerCost projector = CostOf(LayerKind::kProjector, ProjectorWork(setting_, tower, hidden),
+                                 tower.projector.train);
+    SetOutput(projector, {.per_unit = D(e.llm_tokens_per_unit)}, hidden);
+    Add(std::move(projector), 1);
+  }
+
+  void AddTokenEmbedding(const LanguageModel& m) {
+    LayerCost layer = CostOf(LayerKind::kTokenEmbedding, TokenEmbeddingWork(setting_, m), m.train);
+    SetOutput(layer, TokenRows(p_), m.hidden);
+    Add(std::move(layer), 1);
+  }
+
+  void AddDecoderLayers(const LanguageModel& m, bool moe, int64_t count) {
+    const LayerWork work = DecoderLayerWork(setting_, m, moe);
+    LayerCost layer = CostOf(moe ? LayerKind::kMoe : LayerKind::kDense, work, m.train);
+    SetOutput(layer, TokenRows(p_), m.hidden);
+    last_weight_gradients_ = WeightGradientBytes(job_.training, work);
+    Add(std::move(layer), count);
+  }
+
+  void AddHead(const LanguageModel& m) {
+    LayerCost layer = CostOf(LayerKind::kHead, HeadWork(setting_, m), m.train);
+    if (layer.has_backward) {
+      // The last stage's transformer layers have left their weight gradients' buffers.
+      const HeadTransient held = HeadTransientOf(setting_, m, largest_);
+      layer.logits_bytes = Bytes(held.logits.at(largest_));
+      layer.modes.front().workspace_bytes =
+          Bytes(D(profile_.buffer_bytes) + last_weight_gradients_ + held.weights +
+                held.logits.at(largest_) + held.rest.at(largest_));
+    }
+    Add(std::move(layer), 1);
+  }
 
   const Job& job_;
-  const Parallelism& p_;
+  const Parallelism p_;
   const PackShape mean_;
   const PackShape largest_;
+  const std::vector<RecomputeParts>& also_;
   const KernelTime kernels_;
   const Network network_;
+  const RankSetting setting_;
   bool trained_before_ = false;
+  double last_weight_gradients_ = 0;
   LayerProfile profile_;
 };
-
-void ProfileBuilder::AddTower(const EncoderTower& tower) {
-  const Encoder& e = tower.encoder;
-  const double rows = D(e.tokens_per_unit);
-  const int64_t patch_values = 3 * e.patch_pixels * e.patch_pixels * e.temporal_patch;
-  LayerCost patch{.kind = LayerKind::kPatchEmbedding};
-  Work work{.matrices = OverUnits(kernels_.Matrix(e.hidden, patch_values), rows)};
-  SetTimes(patch, work, e.train);
-  patch.forward_flops = {.per_unit = rows * 2 * D(e.hidden) * D(patch_values)};
-  const int64_t position_rows = e.class_tokens + (e.learned_positions ? e.tokens_per_unit : 0);
-  const double parameters = D(e.hidden) * D(patch_values + (e.patch_bias ? 1 : 0) + position_rows);
-  SetMemory(patch, parameters, largest_.units * rows * D(patch_values) * kBytes, 0, 0);
-  SetOutput(patch, mean_.units * rows, largest_.units * rows, e.hidden);
-  Add(patch, 1);
-  // The first encoder layer's input has no gradient to compute if nothing before it trains; the
-  // others differ only then.
-  AddEncoderLayers(e, e.layers);
-  AddProjector(tower);
-}
-
-void ProfileBuilder::AddEncoderLayers(const Encoder& e, int64_t count) {
-  const LayerWork w = EncoderLayerWork(e, p_.tensor, kernels_);
-  const RankHeads heads = EncoderHeads(e, p_.tensor);
-  const double rows = D(e.tokens_per_unit);
-  LayerCost layer{.kind = LayerKind::kEncoder};
-  const Work work{
-      .matrices = OverUnits(w.matrices, rows),
-      .streams = OverUnits(w.streams, rows),
-      .attention = OverUnits(
-          kernels_.EncoderAttention(heads.heads, heads.head_size, e.tokens_per_unit), rows)};
-  SetTimes(layer, work, e.train);
-  SetCommunication(layer, mean_.units * rows, e.hidden, /*over_units=*/true);
-  const double attention_flops = 4.0 * D(e.heads) * D(e.head_dim) * rows;
-  layer.forward_flops = {.per_unit = rows * (w.flops_per_row + attention_flops)};
-  const double largest = largest_.units * rows;
-  SetMemory(layer, w.parameters, largest * w.activation_bytes_per_row,
-            largest * D(e.hidden) * kBytes / D(p_.tensor), largest * w.workspace_bytes_per_row);
-  SetOutput(layer, mean_.units * rows, largest, e.hidden);
-  Add(layer, count);
-}
-
-void ProfileBuilder::AddProjector(const EncoderTower& tower) {
-  const Projector& p = tower.projector;
-  const int64_t hidden = job_.model.language_model.hidden;
-  const double rows = D(tower.encoder.llm_tokens_per_unit);
-  LayerCost layer{.kind = LayerKind::kProjector};
-  const int64_t inner = CeilDivide(p.hidden_width, p_.tensor);
-  Affine matrices = kernels_.Matrix(inner, p.input_width);
-  matrices += kernels_.Matrix(hidden, inner);
-  const Work work{.matrices = OverUnits(matrices, rows),
-                  .streams = OverUnits(
-                      kernels_.MemoryBound(kBytes * (2 * D(p.input_width) + 2 * D(inner))), rows)};
-  SetTimes(layer, work, p.train);
-  layer.forward_flops = {.per_unit = rows * 2 * D(p.hidden_width) * D(p.input_width + hidden)};
-  const double parameters = D(p.input_width) * D(inner) + D(inner) * D(hidden) + D(inner + hidden) +
-                            (p.norm ? 2 * D(p.input_width) : 0);
-  const double largest = largest_.units * rows;
-  SetMemory(layer, parameters,
-            largest * kBytes * (2 * D(p.input_width) / D(p_.tensor) + 2 * D(inner)), 0, 0);
-  SetOutput(layer, mean_.units * rows, largest, hidden);
-  Add(layer, 1);
-}
-
-void ProfileBuilder::AddTokenEmbedding(const LanguageModel& m) {
-  LayerCost layer{.kind = LayerKind::kTokenEmbedding};
-  const Work work{.streams =
-                      OverTokens(kernels_.MemoryBound(2 * kBytes * D(m.hidden) / D(p_.tensor)))};
-  SetTimes(layer, work, m.train);
-  const double parameters = D(CeilDivide(m.vocab, p_.tensor) + m.learned_positions) * D(m.hidden);
-  SetMemory(layer, parameters, largest_.tokens * 8, 0, 0);  // token ids
-  SetOutput(layer, mean_.tokens, largest_.tokens, m.hidden);
-  Add(layer, 1);
-}
-
-void ProfileBuilder::AddDecoderLayers(const LanguageModel& m, bool moe, int64_t count) {
-  const LayerWork w = LanguageLayerWork(m, moe, p_.tensor, kernels_);
-  const RankHeads heads = LanguageHeads(m, p_.tensor);
-  const KernelTime::Causal core =
-      kernels_.CausalAttention(heads.heads, heads.kv_heads, heads.head_size);
-  LayerCost layer{.kind = moe ? LayerKind::kMoe : LayerKind::kDense};
-  const Work work{
-      .matrices = OverTokens(w.matrices),
-      .streams = OverTokens(w.streams),
-      .attention = {
-          .constant = core.constant, .per_token = core.per_token, .per_squared = core.per_squared}};
-  SetTimes(layer, work, m.train);
-  SetCommunication(layer, mean_.tokens, m.hidden, /*over_units=*/false);
-  // Causal: each token sees half of its sample.
-  const double attention_flops = D(m.heads) * D(heads.head_size + heads.value_size);
-  layer.forward_flops = {.per_token = w.flops_per_row, .per_squared = attention_flops};
-  SetMemory(layer, w.parameters, largest_.tokens * w.activation_bytes_per_row,
-            largest_.tokens * D(m.hidden) * kBytes / D(p_.tensor),
-            largest_.tokens * w.workspace_bytes_per_row);
-  SetOutput(layer, mean_.tokens, largest_.tokens, m.hidden);
-  Add(layer, count);
-}
-
-void ProfileBuilder::AddHead(const LanguageModel& m) {
-  const int64_t vocab = CeilDivide(m.vocab, p_.tensor);
-  LayerCost layer{.kind = LayerKind::kHead};
-  // Cross entropy reads and writes the logits a few times in fp32.
-  const Work work{
-      .matrices = OverTokens(kernels_.Matrix(vocab, m.hidden)),
-      .streams = OverTokens(kernels_.MemoryBound(16.0 * D(vocab) + 3 * kBytes * D(m.hidden)))};
-  SetTimes(layer, work, m.train);
-  layer.forward_flops = {.per_token = 2 * D(m.vocab) * D(m.hidden)};
-  const bool shared = m.tied_embeddings && p_.pipeline == 1;
-  const double norm = D(m.norm == Norm::kLayerNorm ? 2 * m.hidden : m.hidden);
-  const double parameters = (shared ? 0 : D(vocab) * D(m.hidden)) + norm;
-  // Kept: input and output of the final norm, fp32 softmax. Transient: 16-bit logits and their
-  // gradient.
-  SetMemory(layer, parameters,
-            largest_.tokens * (2 * kBytes * D(m.hidden) / D(p_.tensor) + 4.0 * D(vocab)), 0,
-            largest_.tokens * 2 * kBytes * D(vocab));
-  Add(layer, 1);
-}
 
 }  // namespace
 
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
-                               const PackShape& mean, const PackShape& largest) {
-  return ProfileBuilder(job, parallelism, mean, largest).Build();
+                               const PackShape& mean, const PackShape& largest,
+                               const std::vector<RecomputeParts>& also) {
+  return ProfileBuilder(job, parallelism, mean, largest, also).Build();
 }
 
 bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor) {

@@ -1,5 +1,7 @@
 #include "planner/cost/memory.h"
 
+#include <algorithm>
+
 #include "planner/base/integers.h"
 
 namespace evenkeel::planner {
@@ -9,6 +11,25 @@ constexpr int64_t kFrameworkBytes = kGiB;
 constexpr int64_t kCommunicationBytes = kGiB;
 constexpr int64_t kReservePerMille = 43;
 constexpr int64_t kUsablePercent = 99;
+
+// Workspace of a cuBLAS handle in TransformerEngine: by the card's generation, told from its rate.
+constexpr int64_t kWorkspaceBytes = int64_t{4} << 20;
+constexpr int64_t kHopperWorkspaceBytes = int64_t{32} << 20;
+constexpr double kHopperFlops = 6e14;
+// What Megatron's published runs hold between iterations besides weights, gradients, optimizer
+// state and one workspace: 63 to 68 MB in 20 runs without a pipeline.
+constexpr int64_t kLibraryBytes = 66'000'000;
+// Grouped products of experts run on so many streams, each with a workspace.
+constexpr int64_t kGroupedStreams = 4;
+
+// Hidden states that a pipeline stage holds besides its layers': received and sent, forward and
+// backward.
+constexpr double kPipelineTensors = 4;
+
+constexpr double kWeightBytes = 2;
+constexpr double kAdamBytes = 12;  // fp32 master weight and two moments
+
+double D(int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 
@@ -31,6 +52,57 @@ int64_t AllocatableBytes(const Cluster& cluster) {
   int64_t allocatable = left / (1000 + kReservePerMille) * 1000;
   while (allocatable + 1 + AllocatorReserve(allocatable + 1) <= left) ++allocatable;
   return allocatable;
+}
+
+int64_t LibraryBytes(const Job& job) {
+  const bool hopper = job.cluster.gpu.dense_16bit_flops >= kHopperFlops;
+  const bool grouped = job.model.language_model.moe && job.training.execution.grouped_experts;
+  const int64_t workspaces = 1 + (grouped ? kGroupedStreams : 0);
+  return kLibraryBytes + workspaces * (hopper ? kHopperWorkspaceBytes : kWorkspaceBytes);
+}
+
+int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest) {
+  const int64_t fixed = LibraryBytes(job) + job.training.execution.bucket_bytes;
+  if (p.pipeline == 1) return fixed;
+  const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
+  double widest = largest.tokens / D(p.context) * D(job.model.language_model.hidden);
+  for (const EncoderTower& tower : job.model.towers) {
+    widest = std::max(widest,
+                      largest.units * D(tower.encoder.tokens_per_unit) * D(tower.encoder.hidden));
+  }
+  return fixed + Nearest(std::min(kPipelineTensors * 2 * shard * widest, 1e15));
+}
+
+int64_t WeightCopies(const Parallelism& p) { return p.data * p.context; }
+
+int64_t ExpertCopies(const Training& training, const Parallelism& p) {
+  if (p.expert == 1) return WeightCopies(p);
+  const int64_t expert_tensor = std::max<int64_t>(1, training.execution.expert_tensor);
+  return std::max<int64_t>(1, p.tensor * p.context * p.data / (p.expert * expert_tensor));
+}
+
+ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, const LayerWork& work) {
+  const double gradient = training.distributed_gradients_fp32 ? 4 : 2;
+  ShardedBytes sum;
+  const auto add = [&](double parameters, double trained, int64_t copies) {
+    const double share = 1 / D(copies);
+    const ZeroStage zero = training.zero_stage;
+    sum.weights += kWeightBytes * parameters * (zero >= ZeroStage::kWeights ? share : 1);
+    sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
+    sum.optimizer += kAdamBytes * trained * (zero >= ZeroStage::kOptimizer ? share : 1);
+  };
+  add(work.parameters - work.expert_parameters,
+      work.trained_parameters - work.trained_expert_parameters, WeightCopies(p));
+  add(work.expert_parameters, work.trained_expert_parameters, ExpertCopies(training, p));
+  return sum;
+}
+
+double WeightGradientBytes(const Training& training, const LayerWork& work) {
+  // TransformerEngine returns a 16-bit stand-in beside the gradient that the product added to the
+  // buffer, and keeps one of each shape (get_dummy_wgrad); without the fusion it is the gradient
+  // itself, and goes when it has been added.
+  return kWeightBytes *
+         (training.execution.fused_weight_gradients ? work.weight_shapes : work.largest_weight);
 }
 
 }  // namespace evenkeel::planner

@@ -4,14 +4,16 @@
 
 #include <cstdint>
 
+#include "planner/cost/layer_operation.h"
+#include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 
 namespace evenkeel::planner {
 
-// CUDA context, cuBLAS and cuDNN handles and workspaces. Assumed.
+// CUDA context, loaded kernels, handles of cuBLAS and cuDNN: outside the allocator. Assumed.
 int64_t FrameworkBytes();
 
-// NCCL channels and staging buffers, and p2p buffers of the pipeline. Assumed.
+// NCCL's channels, outside the allocator. Assumed.
 int64_t CommunicationBytes();
 
 // What the caching allocator reserves on top of `allocated`: 4.3%, the mean of 344 measured rank
@@ -25,6 +27,25 @@ int64_t CapacityBytes(const Cluster& cluster);
 // Most that may be allocated so that the reserve and the framework still fit. Below 0: nothing
 // does.
 int64_t AllocatableBytes(const Cluster& cluster);
+
+// Workspaces of cuBLAS, TransformerEngine and the like, inside the allocator.
+int64_t LibraryBytes(const Job& job);
+
+// Send and receive buffers of the pipeline and workspaces of libraries, inside the allocator.
+int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest);
+
+// Weights, gradients and optimizer state of a layer on one GPU, as the job's ZeroStage shards them.
+struct ShardedBytes {
+  double weights = 0, gradients = 0, optimizer = 0;
+};
+ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, const LayerWork& work);
+
+// 16-bit weight gradients that a layer's backward pass holds on their way to the gradient buffer.
+double WeightGradientBytes(const Training& training, const LayerWork& work);
+
+// Ranks that hold copies of a layer's weights outside routed experts, and of these.
+int64_t WeightCopies(const Parallelism& p);
+int64_t ExpertCopies(const Training& training, const Parallelism& p);
 
 }  // namespace evenkeel::planner
 

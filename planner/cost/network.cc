@@ -1,36 +1,88 @@
 #include "planner/cost/network.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "planner/base/integers.h"
 
 namespace evenkeel::planner {
 namespace {
 
-// Assumed: no measurement across nodes is at hand beyond the published range of 0.85 to 0.95 for
-// large messages.
-constexpr double kInterNodeEfficiency = 0.85;
-constexpr double kInterNodeLatencyNs = 20e3;  // of a p2p, with its launch
-constexpr double kRingHopNs = 5e3;
-constexpr double kNodeRankOffset = 0.4;  // q: fitted, two ranks reach less of the link
+double D(int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 
-Network::Network(const Cluster& cluster) : cluster_(cluster), rates_(RatesOf(cluster.gpu)) {}
+Network::Network(const Cluster& cluster, const CostConstants& constants)
+    : cluster_(cluster), constants_(constants), rates_(RatesOf(cluster.gpu)) {}
+
+RankGroup Network::Group(int64_t ranks, int64_t stride) const {
+  return {ranks, std::clamp<int64_t>(cluster_.gpus_per_node / stride, 1, ranks)};
+}
+
+RankGroup Network::TensorGroup(const Parallelism& p) const { return Group(p.tensor, 1); }
+
+RankGroup Network::ContextGroup(const Parallelism& p) const { return Group(p.context, p.tensor); }
+
+RankGroup Network::DataGroup(const Parallelism& p) const {
+  return Group(p.context * p.data, p.tensor);
+}
+
+RankGroup Network::ExpertGroup(const Parallelism& p, int64_t expert_tensor) const {
+  return Group(p.expert, expert_tensor);
+}
+
+RankGroup Network::ExpertDataGroup(const Parallelism& p, int64_t expert_tensor) const {
+  const int64_t stride = p.expert * expert_tensor;
+  return Group(std::max<int64_t>(1, p.tensor * p.context * p.data / stride), stride);
+}
+
+double Network::NodeCollective(Collective op, int64_t ranks, double bytes) const {
+  if (ranks <= 1 || bytes <= 0) return 0;
+  return rates_.collectives->Time(op, ranks, bytes, cluster_.intra_node_bytes_per_second);
+}
 
 double Network::NodeCollective(int64_t ranks, double total_bytes) const {
-  if (ranks <= 1 || total_bytes <= 0) return 0;
-  const double n = static_cast<double>(ranks);
-  const double bytes_per_ns =
-      cluster_.intra_node_bytes_per_second * rates_.collective_efficiency * 1e-9;
-  const double transfer = total_bytes * (n - 1 + kNodeRankOffset) / n / bytes_per_ns;
-  return rates_.collective_latency_ns + rates_.collective_rank_latency_ns * (n - 1) + transfer +
-         std::sqrt(rates_.collective_smoothing_ns * transfer);
+  return (NodeCollective(Collective::kAllGather, ranks, total_bytes) +
+          NodeCollective(Collective::kReduceScatter, ranks, total_bytes)) /
+         2;
+}
+
+double Network::GroupCollective(Collective op, const RankGroup& group, double bytes) const {
+  if (group.ranks <= 1 || bytes <= 0) return 0;
+  if (group.ranks_per_node >= group.ranks) return NodeCollective(op, group.ranks, bytes);
+  return op == Collective::kAllToAll ? Exchange(group, bytes) : Ring(op, group, bytes);
+}
+
+double Network::BetweenNodes(int64_t ranks) const {
+  return cluster_.inter_node_bytes_per_second * constants_.inter_node_efficiency *
+         (1 + constants_.inter_node_sharing * D(ranks - 1)) * 1e-9;
+}
+
+// The group's ranks in one node share the traffic between nodes: each drives its own part of the
+// network. The slower of the two networks holds up the ring.
+double Network::Ring(Collective op, const RankGroup& group, double bytes) const {
+  const double passes = op == Collective::kAllReduce ? 2 : 1;
+  const int64_t nodes = CeilDivide(group.ranks, group.ranks_per_node);
+  double transfer =
+      bytes * D(group.ranks - 1) / D(group.ranks) / BetweenNodes(group.ranks_per_node) * passes;
+  if (group.ranks_per_node > 1)
+    transfer = std::max(transfer, NodeCollective(op, group.ranks_per_node, bytes));
+  return transfer + passes * (constants_.node_hop_ns * D(nodes - 1) +
+                              constants_.rank_hop_ns * D(group.ranks - nodes));
+}
+
+// What a rank sends to other nodes passes while the rest is exchanged inside.
+double Network::Exchange(const RankGroup& group, double bytes) const {
+  const double inside = D(group.ranks_per_node) / D(group.ranks);
+  const double outside =
+      bytes * (1 - inside) * D(group.ranks_per_node) / BetweenNodes(group.ranks_per_node);
+  return constants_.send_latency_ns +
+         std::max(outside,
+                  NodeCollective(Collective::kAllToAll, group.ranks_per_node, bytes * inside));
 }
 
 bool Network::StageLinkCrossesNodes(const Parallelism& p, int64_t s) const {
-  const int64_t ranks = p.tensor * p.data;
+  const int64_t ranks = p.tensor * p.context * p.data;
+  if (s + 1 == p.pipeline) return ranks * p.pipeline > cluster_.gpus_per_node;
   const int64_t last_of_stage = (s + 1) * ranks - 1;
   // Peers differ by `ranks`: if a whole node or more lies between them, or the two stages do not
   // share one node.
@@ -39,34 +91,19 @@ bool Network::StageLinkCrossesNodes(const Parallelism& p, int64_t s) const {
 }
 
 int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const {
-  const bool crosses = StageLinkCrossesNodes(p, s);
-  const double rate = crosses ? cluster_.inter_node_bytes_per_second * kInterNodeEfficiency
-                              : cluster_.intra_node_bytes_per_second * rates_.collective_efficiency;
-  const double latency = crosses ? kInterNodeLatencyNs : rates_.collective_latency_ns;
-  return Nearest(latency + static_cast<double>(bytes) / rate * 1e9);
-}
-
-double Network::RingPass(const Parallelism& p, double total_bytes) const {
-  if (total_bytes <= 0) return 0;
-  if (p.tensor * p.data <= cluster_.gpus_per_node) return NodeCollective(p.data, total_bytes);
-  // The group's ranks in one node share the traffic between nodes: each drives its own part of the
-  // network.
-  const double ranks = static_cast<double>(p.data);
-  const double per_node =
-      static_cast<double>(std::max<int64_t>(1, cluster_.gpus_per_node / p.tensor));
-  const double between = cluster_.inter_node_bytes_per_second * kInterNodeEfficiency * per_node;
-  const double inside = cluster_.intra_node_bytes_per_second * rates_.collective_efficiency;
-  const double rate = per_node > 1 ? std::min(between, inside) : between;
-  return kRingHopNs * (ranks - 1) + total_bytes * (ranks - 1) / ranks / rate * 1e9;
+  // A pair's all-to-all keeps half of each rank's buffer and sends the other half.
+  if (!StageLinkCrossesNodes(p, s))
+    return Nearest(NodeCollective(Collective::kAllToAll, 2, 2 * D(bytes)));
+  return Nearest(constants_.send_latency_ns + D(bytes) / BetweenNodes(1));
 }
 
 int64_t Network::DataSync(const Parallelism& p, double gradient_bytes, double weight_bytes,
                           ZeroStage zero) const {
-  if (p.data <= 1) return 0;
-  // All-reduce is a reduce-scatter and an all-gather of the gradients; a sharded optimizer gathers
-  // weights instead.
-  const double gathered = zero == ZeroStage::kOptimizer ? weight_bytes : gradient_bytes;
-  return Nearest(RingPass(p, gradient_bytes) + RingPass(p, gathered));
+  const RankGroup group = DataGroup(p);
+  if (zero == ZeroStage::kNone)
+    return Nearest(GroupCollective(Collective::kAllReduce, group, gradient_bytes));
+  return Nearest(GroupCollective(Collective::kReduceScatter, group, gradient_bytes) +
+                 GroupCollective(Collective::kAllGather, group, weight_bytes));
 }
 
 }  // namespace evenkeel::planner

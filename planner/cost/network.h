@@ -1,41 +1,70 @@
-// Time of communication by topology: docs/COST_MODEL.md, section 3. Ranks are laid out tp-dp-pp,
-// tensor fastest, so a tensor group is a block of consecutive ranks, and stage s begins at rank s T
-// D.
+// Time of communication by topology: docs/COST_MODEL.md, section 3. Ranks are laid out tp-cp-dp-pp,
+// tensor fastest (Megatron's order), so a tensor group is a block of consecutive ranks, and stage s
+// begins at rank s T C D.
 #ifndef EVENKEEL_PLANNER_COST_NETWORK_H_
 #define EVENKEEL_PLANNER_COST_NETWORK_H_
 
 #include <cstdint>
 
+#include "planner/cost/collective_table.h"
+#include "planner/cost/cost_constants.h"
 #include "planner/cost/gpu_rates.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 
 namespace evenkeel::planner {
 
+// Ranks that communicate, and how many of them share a node. A stride that leaves nodes uneven
+// counts as the least full node.
+struct RankGroup {
+  int64_t ranks = 1;
+  int64_t ranks_per_node = 1;
+  friend bool operator==(const RankGroup&, const RankGroup&) = default;
+};
+
 class Network {
  public:
-  explicit Network(const Cluster& cluster);
+  explicit Network(const Cluster& cluster, const CostConstants& constants = {});
 
-  // All-gather or reduce-scatter over `ranks` GPUs of one node; `total_bytes` is the gathered size.
-  // ns.
+  RankGroup TensorGroup(const Parallelism& p) const;
+  RankGroup ContextGroup(const Parallelism& p) const;
+  // Reduces gradients and shards the optimizer: the data and context ranks together.
+  RankGroup DataGroup(const Parallelism& p) const;
+  // Shares a layer's experts, each of them split over `expert_tensor` consecutive ranks.
+  RankGroup ExpertGroup(const Parallelism& p, int64_t expert_tensor = 1) const;
+  // Reduces the gradients of one rank's experts.
+  RankGroup ExpertDataGroup(const Parallelism& p, int64_t expert_tensor = 1) const;
+
+  // Collective inside one node. `bytes`: as CollectiveTable counts them. ns.
+  double NodeCollective(Collective op, int64_t ranks, double bytes) const;
+  // All-gather or reduce-scatter inside one node, their mean; `total_bytes` is the gathered size.
   double NodeCollective(int64_t ranks, double total_bytes) const;
 
-  // Whether stage s and s + 1 sit on different nodes.
+  // Collective over a group that may span nodes; `bytes` as above. ns.
+  double GroupCollective(Collective op, const RankGroup& group, double bytes) const;
+
+  // Whether stage s and s + 1 sit on different nodes; of the last stage, whether the first does,
+  // to which its chunks send.
   bool StageLinkCrossesNodes(const Parallelism& p, int64_t s) const;
 
   // One-way send of `bytes` from each rank of stage s to its peer on stage s + 1. ns.
   int64_t StageSend(const Parallelism& p, int64_t s, int64_t bytes) const;
 
-  // Gradient reduction over the D data-parallel ranks and, with a sharded optimizer, gathering of
-  // updated weights; ring, not overlapped with compute. `gradient_bytes` and `weight_bytes` are of
-  // one rank. ns.
+  // Gradient reduction over the data and context ranks and, with a sharded optimizer, gathering of
+  // updated weights; not overlapped with compute. `gradient_bytes` and `weight_bytes` are of one
+  // rank. ns.
   int64_t DataSync(const Parallelism& p, double gradient_bytes, double weight_bytes,
                    ZeroStage zero) const;
 
  private:
-  double RingPass(const Parallelism& p, double total_bytes) const;
+  RankGroup Group(int64_t ranks, int64_t stride) const;
+  double Ring(Collective op, const RankGroup& group, double bytes) const;
+  double Exchange(const RankGroup& group, double bytes) const;
+  // Bytes per ns between nodes of `ranks` ranks in one node.
+  double BetweenNodes(int64_t ranks) const;
 
   Cluster cluster_;
+  CostConstants constants_;
   GpuRates rates_;
 };
 

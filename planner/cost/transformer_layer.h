@@ -1,27 +1,15 @@
-// Work, weights and kept tensors of one transformer layer on one tensor-parallel rank:
-// docs/COST_MODEL.md, section 1.
+// The operations of one transformer layer on one GPU: docs/COST_MODEL.md, section 1.
 #ifndef EVENKEEL_PLANNER_COST_TRANSFORMER_LAYER_H_
 #define EVENKEEL_PLANNER_COST_TRANSFORMER_LAYER_H_
 
 #include <cstdint>
 
 #include "planner/catalog/specs.h"
-#include "planner/cost/kernel_time.h"
+#include "planner/cost/layer_builder.h"
 
 namespace evenkeel::planner {
 
-// Everything but the attention core, which depends on sample lengths. A row is a token inside the
-// layer.
-struct LayerWork {
-  Affine matrices;                      // forward time of matrix products
-  Affine streams;                       // forward time of norms, activations, residuals
-  double flops_per_row = 0;             // forward FLOPs of the matrix products, all ranks together
-  double parameters = 0;                // on this rank
-  double activation_bytes_per_row = 0;  // kept from forward to backward on this rank
-  double workspace_bytes_per_row = 0;   // gradients of the widest intermediate on this rank
-};
-
-// Attention heads of one rank, padded where they do not divide.
+// Attention heads of one tensor-parallel rank, padded where they do not divide.
 struct RankHeads {
   int64_t heads = 0;
   int64_t kv_heads = 0;
@@ -32,11 +20,45 @@ struct RankHeads {
 RankHeads EncoderHeads(const Encoder& encoder, int64_t tensor);
 RankHeads LanguageHeads(const LanguageModel& model, int64_t tensor);
 
-LayerWork EncoderLayerWork(const Encoder& encoder, int64_t tensor, const KernelTime& kernels);
+LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder);
 
 // A decoder layer with one MLP, or with experts where `moe`.
-LayerWork LanguageLayerWork(const LanguageModel& model, bool moe, int64_t tensor,
-                            const KernelTime& kernels);
+LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& model, bool moe);
+// The same, behind what the builder holds already.
+void AddDecoderLayer(LayerBuilder& b, const LanguageModel& model, bool moe);
+
+// Rows of the language model on one rank.
+Rows TokenRows(const Parallelism& parallelism);
+
+// The attention of a layer: docs/COST_MODEL.md, section 1.2.
+struct AttentionShape {
+  int64_t hidden = 0;
+  int64_t heads = 0, kv_heads = 0;  // of the model
+  RankHeads rank;
+  bool qkv_bias = false, out_bias = false;
+  bool head_norm = false;   // norm of queries and keys, each head alone
+  bool width_norm = false;  // norm of queries and keys over the width of all heads
+  Norm norm = Norm::kRmsNorm;
+  bool rotary = true;
+  int64_t sequence = 0;  // full attention over sequences of so many rows; 0: causal over samples
+};
+void AddAttention(LayerBuilder& b, const AttentionShape& shape);
+void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla);
+// Scores, softmax and their product with the values, of queries, keys and values that are there.
+void AddCoreAttention(LayerBuilder& b, const RankHeads& rank, int64_t heads, int64_t sequence,
+                      RecomputeParts inputs_dropped_by);
+
+// Norm, MLP and residual.
+struct MlpShape {
+  int64_t hidden = 0, ffn = 0;
+  bool gated = false, bias = false;
+  Norm norm = Norm::kRmsNorm;
+};
+void AddMlp(LayerBuilder& b, const MlpShape& shape);
+void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe);
+
+// x + dropout(y): keeps the mask.
+void AddResidual(LayerBuilder& b, int64_t hidden);
 
 }  // namespace evenkeel::planner
 

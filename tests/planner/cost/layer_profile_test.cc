@@ -30,6 +30,10 @@ const LayerCost& Kind(const LayerProfile& profile, LayerKind kind) {
   return profile.kinds.front();
 }
 
+double Kept(const Job& job, const Parallelism& p) {
+  return static_cast<double>(Kind(Profile(job, p), LayerKind::kDense).modes.front().kept_bytes);
+}
+
 TEST(LayerProfileTest, ParametersOfEveryLanguageModelAreThoseOfTheCatalogue) {
   for (const LanguageModelEntry& entry : LanguageModels()) {
     const Job job = TextJob(entry.spec.name, "a100-sxm-80gb", 8);
@@ -69,25 +73,36 @@ TEST(LayerProfileTest, ChainFollowsTheModel) {
 TEST(LayerProfileTest, InternVitLayerKeepsWhatOmniBalMeasured) {
   const LayerProfile profile = Profile(QuickstartJob(), {2, 4, 4});
   const LayerCost& layer = Kind(profile, LayerKind::kEncoder);
-  const double kept = static_cast<double>(layer.activation_bytes) * 1e-9;
-  EXPECT_GE(kept, 0.50);
-  EXPECT_LE(kept, 0.54);
-  EXPECT_EQ(layer.checkpoint_bytes, std::llround(9.0 * 1025 * 3200 * 2 / 2));
+  const RecomputeMode &nothing = layer.modes.front(), &everything = layer.modes.back();
+  const double saved = static_cast<double>(nothing.kept_bytes - everything.kept_bytes) * 1e-9;
+  EXPECT_GE(saved, 0.49);
+  EXPECT_LE(saved, 0.53);
+  EXPECT_EQ(everything.kept_bytes, std::llround(9.0 * 1025 * 3200 * 2 / 2));
 }
 
-// Full attention and a plain MLP of 4h keep 34 s b h by Korthikanti (2022), of which dropout masks
-// (2 x 1 + GELU's mask none) fall away in today's training: 16 values of 2 bytes.
-TEST(LayerProfileTest, PlainLayerKeepsSixteenValuesPerRowAndWidth) {
-  const Job job = TextJob("megatron-22b", "a100-sxm-80gb", 8);
+// Korthikanti 2022, table 2: bytes per layer of 16-bit training with dropout masks, and scores that
+// are stored; t ranks, with and without sequence parallel.
+TEST(LayerProfileTest, PlainLayerKeepsWhatKorthikantiCounts) {
+  Job job = TextJob("megatron-22b", "a100-sxm-80gb", 8);
   const LanguageModel& m = job.model.language_model;
   ASSERT_EQ(m.ffn, 4 * m.hidden);
-  ASSERT_FALSE(m.gated_mlp);
-  const double whole = kPack.tokens * static_cast<double>(m.hidden) * 32;
-  EXPECT_NEAR(static_cast<double>(Kind(Profile(job), LayerKind::kDense).activation_bytes), whole,
-              1);
-  EXPECT_NEAR(
-      static_cast<double>(Kind(Profile(job, {8, 1, 1}), LayerKind::kDense).activation_bytes),
-      whole / 8, 1);
+  Execution& e = job.training.execution;
+  e.dropout = true;
+  e.attention = AttentionKernel::kUnfused;
+  const double sbh = kPack.tokens * static_cast<double>(m.hidden);
+  const double scores = 5 * static_cast<double>(m.heads) * kPack.squared;
+  for (const int64_t t : {1, 8}) {
+    const double ranks = static_cast<double>(t);
+    e.sequence_parallel = true;
+    EXPECT_NEAR(Kept(job, {t, 1, 1}), 34 * sbh / ranks + scores / ranks, 2) << t;
+    e.sequence_parallel = false;
+    EXPECT_NEAR(Kept(job, {t, 1, 1}), (10 + 24 / ranks) * sbh + scores / ranks, 2) << t;
+  }
+  // Flash attention keeps one fp32 value per row and head instead; without dropout the masks go.
+  e.attention = AttentionKernel::kFlash;
+  e.dropout = false;
+  e.sequence_parallel = true;
+  EXPECT_NEAR(Kept(job, {1, 1, 1}), 32 * sbh + 4 * static_cast<double>(m.heads) * kPack.tokens, 2);
 }
 
 TEST(LayerProfileTest, FrozenEncoderKeepsNothingAndHasNoBackward) {
@@ -99,13 +114,14 @@ TEST(LayerProfileTest, FrozenEncoderKeepsNothingAndHasNoBackward) {
     EXPECT_GT(layer.forward_ns, 0);
     EXPECT_EQ(layer.backward_ns, 0);
     EXPECT_EQ(layer.gradient_bytes + layer.optimizer_bytes, 0);
-    EXPECT_EQ(layer.activation_bytes + layer.checkpoint_bytes + layer.workspace_bytes, 0);
+    EXPECT_EQ(layer.modes.front().kept_bytes, 0);
+    EXPECT_EQ(layer.modes.front().workspace_bytes, profile.buffer_bytes);
     EXPECT_GT(layer.weight_bytes, 0);
-    EXPECT_FALSE(layer.recomputable);
+    EXPECT_FALSE(layer.recomputable());
   }
   // The projector trains, but its input needs no gradient.
   EXPECT_EQ(Kind(profile, LayerKind::kProjector).backward_flops_ratio, 1);
-  EXPECT_GT(Kind(profile, LayerKind::kProjector).activation_bytes, 0);
+  EXPECT_GT(Kind(profile, LayerKind::kProjector).modes.front().kept_bytes, 0);
 }
 
 TEST(LayerProfileTest, FrozenLanguageModelBehindATrainableProjectorStillRunsBackward) {
@@ -118,8 +134,11 @@ TEST(LayerProfileTest, FrozenLanguageModelBehindATrainableProjectorStillRunsBack
   EXPECT_EQ(dense.backward_flops_ratio, 1);
   EXPECT_LT(dense.backward_ns, Kind(Profile(QuickstartJob()), LayerKind::kDense).backward_ns);
   EXPECT_EQ(dense.gradient_bytes + dense.optimizer_bytes, 0);
-  EXPECT_GT(dense.activation_bytes, 0);
-  EXPECT_TRUE(dense.recomputable);
+  EXPECT_GT(dense.modes.front().kept_bytes, 0);
+  // No weight gradient: the inputs of products are not kept.
+  EXPECT_LT(dense.modes.front().kept_bytes,
+            Kind(Profile(QuickstartJob()), LayerKind::kDense).modes.front().kept_bytes);
+  EXPECT_TRUE(dense.recomputable());
 }
 
 TEST(LayerProfileTest, NothingTrainsNothingRunsBackward) {
@@ -130,7 +149,7 @@ TEST(LayerProfileTest, NothingTrainsNothingRunsBackward) {
   const LayerProfile profile = Profile(job);
   for (const LayerCost& layer : profile.kinds) {
     EXPECT_EQ(layer.backward_ns, 0);
-    EXPECT_EQ(layer.activation_bytes, 0);
+    EXPECT_EQ(layer.modes.front().kept_bytes, 0);
   }
 }
 

@@ -1,0 +1,244 @@
+// Attention as operations: section 1.2 of docs/COST_MODEL.md.
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/cost/transformer_layer.h"
+
+namespace evenkeel::planner {
+namespace {
+
+double D(int64_t value) { return static_cast<double>(value); }
+
+// Heads that one context-parallel rank works on. Ulysses exchanges heads for rows; fewer key and
+// value heads than ranks are copied.
+struct CoreHeads {
+  int64_t heads = 0, kv_heads = 0;
+  double share = 1;  // of the whole samples' attention that the rank does with these heads
+};
+
+CoreHeads HeadsOf(const LayerBuilder& b, const RankHeads& rank, bool causal) {
+  const Parallelism& p = b.setting().parallelism;
+  if (!causal || p.context == 1) return {rank.heads, rank.kv_heads, 1};
+  if (b.setting().execution.context == ContextKind::kRing)
+    return {rank.heads, rank.kv_heads, 1 / D(p.context)};
+  return {std::max<int64_t>(1, rank.heads / p.context),
+          std::max<int64_t>(1, rank.kv_heads / p.context), 1};
+}
+
+// Context-parallel ranks exchange heads (Ulysses: what goes in and what comes out), or keys and
+// values while they work on those that they have (ring).
+void AddContextExchange(LayerBuilder& b, const RankHeads& rank) {
+  const Parallelism& p = b.setting().parallelism;
+  if (p.context == 1) return;
+  const RankGroup group = b.setting().network.ContextGroup(p);
+  const double kv = D(rank.kv_heads) * D(rank.head_size + rank.value_size);
+  if (b.setting().execution.context == ContextKind::kUlysses) {
+    const double q = D(rank.heads) * D(rank.head_size), out = D(rank.heads) * D(rank.value_size);
+    b.Exchange(Collective::kAllToAll, group, 2 * (q + kv));
+    b.Exchange(Collective::kAllToAll, group, 2 * out);
+  } else {
+    b.Exchange(Collective::kAllGather, group, 2 * kv * D(p.context),
+               b.operation().attention.at(b.setting().mean));
+  }
+}
+
+PackCost CoreTime(LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
+  const KernelTime& kernels = b.setting().kernels;
+  if (sequence > 0)
+    return b.OverRows(
+        kernels.EncoderAttention(rank.heads, rank.head_size, sequence, b.EqualRows()));
+  const CoreHeads core = HeadsOf(b, rank, /*causal=*/true);
+  // Equal packs: of equal samples, as far as their sums tell.
+  const PackShape& mean = b.setting().mean;
+  const int64_t longest =
+      b.setting().equal_packs && mean.tokens > 0 ? Nearest(mean.squared / mean.tokens) : 0;
+  const KernelTime::Causal c =
+      kernels.CausalAttention(core.heads, core.kv_heads, rank.head_size, longest);
+  return {.constant = c.constant,
+          .per_token = core.share * c.per_token,
+          .per_squared = core.share * c.per_squared};
+}
+
+struct CoreTimes {
+  PackCost forward, backward;
+};
+
+// Batched products over all pairs of rows, masked ones too, and the passes over the scores between
+// them: mask and softmax (4 bytes a score, 6 backward), dropout with its mask of a byte (5 and 5).
+CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
+  const KernelTime& kernels = b.setting().kernels;
+  const PackShape& mean = b.setting().mean;
+  const double sample = mean.tokens > 0 ? mean.squared / mean.tokens : 1;
+  const int64_t length = sequence > 0 ? sequence : std::max<int64_t>(1, Nearest(sample));
+  const bool dropout = b.setting().execution.dropout;
+  const double products = kernels.Matrix(length, rank.head_size, length).per_row +
+                          kernels.Matrix(rank.value_size, length, length).per_row;
+  const auto over_rows = [&](double times, double bytes) {
+    const double passes = kernels.MemoryBound(bytes * D(length)).per_row;
+    const double per_row = D(rank.heads) * (times * products + passes);
+    if (sequence > 0) return b.PerRow(per_row);
+    return PackCost{.per_squared = b.rows().share * per_row / D(length)};
+  };
+  return {over_rows(1, dropout ? 9 : 4), over_rows(2, dropout ? 11 : 6)};
+}
+
+CoreTimes FlashTimes(LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
+  const PackCost forward = CoreTime(b, rank, sequence);
+  return {forward, b.setting().kernels.constants().attention_backward * forward};
+}
+
+// Scores of the rank's heads, in values: rows x sequence x heads.
+PackCost Scores(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
+  if (sequence > 0) return b.PerRow(D(sequence) * D(rank.heads));
+  return {.per_squared = b.rows().share * D(rank.heads)};
+}
+
+}  // namespace
+
+void AddCoreAttention(LayerBuilder& b, const RankHeads& rank, int64_t heads, int64_t sequence,
+                      RecomputeParts inputs_dropped_by) {
+  const Execution& execution = b.setting().execution;
+  const Parallelism& p = b.setting().parallelism;
+  b.Begin("core attention", kCoreAttention);
+  const double q = D(rank.heads) * D(rank.head_size), out = D(rank.heads) * D(rank.value_size);
+  const double kv = D(rank.kv_heads) * D(rank.head_size + rank.value_size);
+  LayerOperation& op = b.operation();
+  const bool unfused = execution.attention == AttentionKernel::kUnfused;
+  const CoreTimes times = unfused ? UnfusedTimes(b, rank, sequence) : FlashTimes(b, rank, sequence);
+  op.attention = times.forward;
+  op.attention_gradients = times.backward;
+  op.launches += unfused ? 4 : 1;
+  const double whole = D(heads) * D(rank.head_size + rank.value_size);
+  // Causal: each token sees half of its sample.
+  if (sequence > 0) {
+    op.flops += {.per_unit = 2 * whole * D(sequence) * b.rows().per_unit};
+  } else {
+    op.flops += {.per_squared = whole};
+    AddContextExchange(b, rank);
+  }
+  b.Keep(q + kv, inputs_dropped_by);
+  b.Transient(q + kv + out);
+  const PackCost scores = Scores(b, rank, sequence);
+  if (unfused) {
+    // Softmax in 16 bit; with dropout its mask of one byte and the dropped copy.
+    b.KeepBytes((execution.dropout ? 5.0 : 2.0) * scores, kCoreAttention);
+    op.transient += (execution.dropout ? 6.0 : 4.0) * scores;
+    return;
+  }
+  b.Keep(2 * D(rank.heads), kCoreAttention);  // log of the softmax's sum, fp32
+  b.Keep(out);
+  b.Transient(2 * q);  // gradient of the queries accumulates in fp32
+  // Ulysses keeps the output on both sides of the exchange.
+  if (sequence == 0 && p.context > 1 && execution.context == ContextKind::kUlysses) b.Keep(out);
+}
+
+void AddAttention(LayerBuilder& b, const AttentionShape& s) {
+  const RankHeads& rank = s.rank;
+  const double shard = b.shard(), h = D(s.hidden);
+  const int64_t q = rank.heads * rank.head_size, kv = rank.kv_heads * rank.head_size;
+  const int64_t whole_q = s.heads * rank.head_size, whole_kv = s.kv_heads * rank.head_size;
+  b.Begin("input norm", kNorms);
+  b.AddNorm(s.norm, h, shard);
+  b.Transient(2 * h * shard);
+
+  b.Begin("qkv");
+  b.KeepInput(h * shard, kLoraQkv, kNorms);
+  if (b.gathers()) b.TensorPass(h);
+  b.AddLinear({.in = s.hidden,
+               .out = q + 2 * kv,
+               .whole_flops = 2 * h * D(whole_q + 2 * whole_kv),
+               .bias = s.qkv_bias,
+               .target = kLoraQkv});
+  b.Transient(D(q + 2 * kv) + (b.gathers() ? 2 : 1) * h + h * shard);
+
+  if (s.head_norm || s.width_norm) {
+    b.Begin("query and key norm", kNorms);
+    if (s.width_norm) {
+      b.AddNorm(s.norm, D(q), 1);
+      b.AddNorm(s.norm, D(kv), 1);
+    } else {
+      b.AddParameters((s.norm == Norm::kLayerNorm ? 4 : 2) * D(rank.head_size));
+      b.Stream(2 * D(q + kv));
+      b.Keep((b.setting().execution.fused_kernels ? 1 : 3) * D(q + kv));
+    }
+  }
+  if (s.rotary) {
+    b.Begin("rotary");
+    // Eager: two products, a rotation and a sum, each read and written.
+    b.Stream((b.setting().execution.fused_kernels ? 2 : 9) * D(q + kv));
+  }
+  AddCoreAttention(b, rank, s.heads, s.sequence, 0);
+
+  b.Begin("attention output");
+  if (b.setting().execution.attention == AttentionKernel::kUnfused)
+    b.KeepInput(D(rank.heads * rank.value_size), kLoraAttentionOut);
+  b.AddLinear({.in = rank.heads * rank.value_size,
+               .out = s.hidden,
+               .whole_flops = 2 * h * D(s.heads * rank.value_size),
+               .bias = s.out_bias,
+               .target = kLoraAttentionOut});
+  if (b.gathers()) b.TensorPass(h);
+  b.Transient(D(rank.heads * rank.value_size) + h + h * shard);
+  AddResidual(b, s.hidden);
+}
+
+void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
+  const RankHeads rank = LanguageHeads(m, b.setting().parallelism.tensor);
+  const double shard = b.shard(), h = D(m.hidden);
+  const int64_t latent = mla.kv_lora_rank + mla.qk_rope_dim;
+  const int64_t q = rank.heads * rank.head_size;
+  const int64_t kv = rank.heads * (mla.qk_nope_dim + mla.v_dim);
+  b.Begin("input norm", kNorms);
+  b.AddNorm(m.norm, h, shard);
+  // Down projections: every tensor-parallel rank has them whole, for its share of the rows.
+  b.Begin("latents");
+  b.KeepInput(h * shard, kLoraQkv, kNorms);
+  const auto down = [&](int64_t width) {
+    b.AddLinear({.in = m.hidden,
+                 .out = width,
+                 .whole_flops = 2 * h * D(width),
+                 .target = kLoraQkv,
+                 .share = shard});
+  };
+  if (mla.q_lora_rank > 0) down(mla.q_lora_rank);
+  down(latent);
+  b.Transient((D(mla.q_lora_rank + latent) + 2 * h) * shard);
+
+  b.Begin("latent norms", kLatentProjection);
+  if (mla.q_lora_rank > 0) b.AddNorm(m.norm, D(mla.q_lora_rank), shard);
+  b.AddNorm(m.norm, D(mla.kv_lora_rank), shard);
+  b.Keep(D(mla.qk_rope_dim) * shard);
+
+  b.Begin("up projections", kLatentProjection);
+  if (b.gathers()) b.TensorPass(D(mla.q_lora_rank + latent));
+  if (mla.q_lora_rank > 0) b.KeepInput(D(mla.q_lora_rank) * shard, kLoraQkv, kLatentProjection);
+  b.KeepInput(D(mla.kv_lora_rank) * shard, kLoraQkv, kLatentProjection);
+  const int64_t query_in = mla.q_lora_rank > 0 ? mla.q_lora_rank : m.hidden;
+  b.AddLinear({.in = query_in,
+               .out = q,
+               .whole_flops = 2 * D(query_in) * D(m.heads * rank.head_size),
+               .target = kLoraQkv});
+  b.AddLinear({.in = mla.kv_lora_rank,
+               .out = kv,
+               .whole_flops = 2 * D(mla.kv_lora_rank) * D(m.heads * (mla.qk_nope_dim + mla.v_dim)),
+               .target = kLoraQkv});
+  b.Transient(D(q + kv) + h * shard);
+  b.Begin("rotary", kLatentProjection);
+  b.Stream(2 * D(2 * q + rank.heads * rank.value_size));
+  b.Transient(D(2 * q + kv) + h * shard);
+
+  RankHeads core = rank;
+  AddCoreAttention(b, core, m.heads, 0, kLatentProjection);
+  b.Begin("attention output");
+  if (b.setting().execution.attention == AttentionKernel::kUnfused)
+    b.KeepInput(D(rank.heads * rank.value_size), kLoraAttentionOut);
+  b.AddLinear({.in = rank.heads * rank.value_size,
+               .out = m.hidden,
+               .whole_flops = 2 * h * D(m.heads * rank.value_size),
+               .target = kLoraAttentionOut});
+  if (b.gathers()) b.TensorPass(h);
+  b.Transient(D(rank.heads * rank.value_size) + h + h * shard);
+  AddResidual(b, m.hidden);
+}
+
+}  // namespace evenkeel::planner

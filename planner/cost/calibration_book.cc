@@ -1,0 +1,235 @@
+#include "planner/cost/calibration_book.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "planner/base/digest.h"
+#include "planner/catalog/catalog.h"
+
+namespace evenkeel::planner {
+namespace {
+
+enum class Part { kEncoder, kProjector, kLanguage };
+constexpr Part kParts[] = {Part::kEncoder, Part::kProjector, Part::kLanguage};
+
+Part PartOf(LayerKind kind) {
+  if (IsEncoderKind(kind)) return Part::kEncoder;
+  return IsLanguageKind(kind) ? Part::kLanguage : Part::kProjector;
+}
+
+// By what a component's measurements are found; empty: the model has no such part.
+std::string NameOf(Part part, const ModelSpec& model, bool encoder_only) {
+  const std::string encoder = model.towers.empty() ? "" : model.towers.front().encoder.name;
+  if (part == Part::kEncoder) return encoder;
+  if (encoder_only) return "";
+  if (part == Part::kLanguage) return model.language_model.name;
+  return encoder.empty() ? "" : encoder + "+" + model.language_model.name;
+}
+
+// Of the whole model, by its components: a label of the caller's says nothing.
+std::string NameOf(const ModelSpec& model) {
+  return NameOf(model.towers.empty() ? Part::kLanguage : Part::kProjector, model, false);
+}
+
+bool SameLayers(const Encoder& a, const Encoder& b) {
+  const auto dims = [](const Encoder& e) {
+    return std::tuple(e.hidden, e.heads, e.head_dim, e.ffn, e.gated_mlp, e.norm, e.qk_norm,
+                      e.patch_pixels, e.temporal_patch);
+  };
+  return dims(a) == dims(b);
+}
+
+bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
+  const auto dims = [](const LanguageModel& m) {
+    const MoeSpec moe = m.moe.value_or(MoeSpec{});
+    const MlaSpec mla = m.mla.value_or(MlaSpec{});
+    return std::tuple(m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn, m.gated_mlp, m.norm,
+                      m.qk_norm, m.vocab, moe.experts, moe.top_k, moe.expert_ffn, moe.shared_ffn,
+                      mla.q_lora_rank, mla.kv_lora_rank, mla.qk_nope_dim, mla.qk_rope_dim,
+                      mla.v_dim);
+  };
+  return dims(a) == dims(b);
+}
+
+// Names may be a caller's own: what was measured holds for layers of the same dimensions only.
+bool SamePart(Part part, const ModelSpec& a, const ModelSpec& b) {
+  if (part == Part::kLanguage) return SameLayers(a.language_model, b.language_model);
+  const EncoderTower &s = a.towers.front(), &t = b.towers.front();
+  if (part == Part::kEncoder) return SameLayers(s.encoder, t.encoder);
+  return std::tuple(s.projector.input_width, s.projector.hidden_width, s.projector.norm,
+                    a.language_model.hidden) ==
+         std::tuple(t.projector.input_width, t.projector.hidden_width, t.projector.norm,
+                    b.language_model.hidden);
+}
+
+std::vector<LayerCalibration> LayersOf(const std::vector<Rating>& ratings) {
+  std::map<std::tuple<LayerKind, int64_t, Rated>, std::vector<double>> groups;
+  for (const Rating& r : ratings) groups[{r.kind, r.tensor, r.what}].push_back(r.ratio);
+  std::vector<LayerCalibration> layers;
+  for (auto& [key, ratios] : groups) {
+    const auto [kind, tensor, what] = key;
+    if (layers.empty() || layers.back().kind != kind || layers.back().tensor != tensor) {
+      layers.push_back({.kind = kind, .tensor = tensor});
+    }
+    LayerCalibration& layer = layers.back();
+    MeasuredRatio& ratio = what == Rated::kForward    ? layer.forward
+                           : what == Rated::kBackward ? layer.backward
+                                                      : layer.activation;
+    ratio = MedianRatio(std::move(ratios));
+  }
+  return layers;
+}
+
+double StepRatio(const StepMeasurement& m) {
+  return static_cast<double>(m.measured_ns) / static_cast<double>(m.predicted_ns);
+}
+
+int64_t MedianOf(std::vector<int64_t> values) {
+  const size_t half = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(half),
+                   values.end());
+  return values[half];
+}
+
+void Add(const MeasuredRatio& ratio, Digest* digest) {
+  digest->Add(ratio.value);
+  digest->Add(ratio.count);
+  digest->Add(ratio.spread);
+}
+
+void SetLayerVersion(Calibration* calibration) {
+  if (calibration->layers.empty()) return;
+  Digest digest;
+  for (const LayerCalibration& layer : calibration->layers) {
+    digest.Add(static_cast<int64_t>(layer.kind));
+    digest.Add(layer.tensor);
+    for (const MeasuredRatio* r : {&layer.forward, &layer.backward, &layer.activation}) {
+      Add(*r, &digest);
+    }
+  }
+  calibration->layer_version = "lay-" + digest.Text();
+}
+
+void SetVersion(Calibration* calibration) {
+  std::vector<int64_t>& revisions = calibration->revisions;
+  std::sort(revisions.begin(), revisions.end());
+  revisions.erase(std::unique(revisions.begin(), revisions.end()), revisions.end());
+  if (revisions.empty()) return;
+  Digest digest;
+  for (const char c : calibration->layer_version) digest.Add(static_cast<int64_t>(c));
+  Add(calibration->step, &digest);
+  digest.Add(calibration->rest_bytes);
+  digest.Add(calibration->rest_count);
+  for (const int64_t revision : revisions) digest.Add(revision);
+  calibration->version = "cal-" + digest.Text();
+}
+
+}  // namespace
+
+CalibrationBook::CalibrationBook(const std::vector<RatedProfilePtr>& active,
+                                 std::string model_version)
+    : model_version_(std::move(model_version)) {
+  for (const RatedProfilePtr& rated : active) {
+    const Profile& profile = rated->profile;
+    for (const Rating& rating : rated->ratings) {
+      const Part part = PartOf(rating.kind);
+      Component& component =
+          components_[{profile.gpu.name, NameOf(part, profile.model, profile.encoder_only)}];
+      component.ratings.push_back(rating);
+      if (component.revisions.empty()) component.model = profile.model;
+      if (component.revisions.empty() || component.revisions.back() != rated->revision) {
+        component.revisions.push_back(rated->revision);
+      }
+    }
+    for (const StepMeasurement& step : profile.steps) {
+      steps_[{profile.gpu.name, NameOf(profile.model)}].push_back({rated->revision, step});
+    }
+  }
+  for (auto& [key, component] : components_) component.layers = LayersOf(component.ratings);
+}
+
+void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
+                                    Calibration* calibration) const {
+  for (const Part part : kParts) {
+    const auto found = components_.find({gpu.name, NameOf(part, model, encoder_only)});
+    if (found == components_.end()) continue;
+    const Component& component = found->second;
+    if (!SamePart(part, component.model, model)) continue;
+    calibration->layers.insert(calibration->layers.end(), component.layers.begin(),
+                               component.layers.end());
+    calibration->revisions.insert(calibration->revisions.end(), component.revisions.begin(),
+                                  component.revisions.end());
+  }
+  std::sort(calibration->layers.begin(), calibration->layers.end(),
+            [](const LayerCalibration& a, const LayerCalibration& b) {
+              return std::tie(a.kind, a.tensor) < std::tie(b.kind, b.tensor);
+            });
+  SetLayerVersion(calibration);
+}
+
+// Steps that were predicted by this model from these layer times: others would be corrected twice.
+void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
+                               Calibration* calibration) const {
+  const auto found = steps_.find({gpu.name, NameOf(model)});
+  if (found == steps_.end()) return;
+  const int64_t parameters = CountParameters(model);
+  std::vector<double> ratios;
+  std::vector<int64_t> rests;
+  for (const auto& [revision, step] : found->second) {
+    if (step.parameters != parameters || step.model_version != model_version_ ||
+        step.layer_version != calibration->layer_version) {
+      continue;
+    }
+    ratios.push_back(StepRatio(step));
+    if (!step.rest_bytes.empty()) {
+      rests.push_back(*std::max_element(step.rest_bytes.begin(), step.rest_bytes.end()));
+    }
+    calibration->revisions.push_back(revision);
+  }
+  calibration->step = MedianRatio(std::move(ratios));
+  calibration->rest_count = static_cast<int64_t>(rests.size());
+  if (!rests.empty()) calibration->rest_bytes = std::max<int64_t>(0, MedianOf(std::move(rests)));
+}
+
+Calibration CalibrationBook::Make(const ModelSpec& model, bool encoder_only,
+                                  const GpuSpec& gpu) const {
+  Calibration calibration;
+  AddComponents(model, encoder_only, gpu, &calibration);
+  if (!encoder_only) AddSteps(model, gpu, &calibration);
+  SetVersion(&calibration);
+  return calibration;
+}
+
+Calibration CalibrationBook::For(const ModelSpec& model, const GpuSpec& gpu) const {
+  return Make(model, /*encoder_only=*/false, gpu);
+}
+
+Calibration CalibrationBook::For(const Profile& profile) const {
+  return Make(profile.model, profile.encoder_only, profile.gpu);
+}
+
+std::vector<Rating> CalibrationBook::RatingsLike(const Profile& profile) const {
+  std::vector<Rating> ratings;
+  for (const Part part : kParts) {
+    const auto found =
+        components_.find({profile.gpu.name, NameOf(part, profile.model, profile.encoder_only)});
+    if (found == components_.end()) continue;
+    ratings.insert(ratings.end(), found->second.ratings.begin(), found->second.ratings.end());
+  }
+  return ratings;
+}
+
+std::vector<double> CalibrationBook::StepRatiosLike(const Profile& profile) const {
+  const auto found = steps_.find({profile.gpu.name, NameOf(profile.model)});
+  if (found == steps_.end()) return {};
+  const std::string layer_version = For(profile).layer_version;
+  std::vector<double> ratios;
+  for (const auto& [revision, step] : found->second) {
+    if (step.model_version == model_version_ && step.layer_version == layer_version) {
+      ratios.push_back(StepRatio(step));
+    }
+  }
+  return ratios;
+}
+
+}  // namespace evenkeel::planner

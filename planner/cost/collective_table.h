@@ -1,0 +1,40 @@
+// Measured times of NCCL collectives inside one node: docs/COST_MODEL.md, section 3.
+#ifndef EVENKEEL_PLANNER_COST_COLLECTIVE_TABLE_H_
+#define EVENKEEL_PLANNER_COST_COLLECTIVE_TABLE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace evenkeel::planner {
+
+enum class Collective { kAllGather, kReduceScatter, kAllReduce, kAllToAll };
+
+struct CollectiveTable {
+  static constexpr std::array<double, 6> kBytes = {65536.0,    1048576.0,  4194304.0,
+                                                   16777216.0, 67108864.0, 536870912.0};
+  static constexpr std::array<int64_t, 3> kRanks = {2, 4, 8};
+
+  double link_bytes_per_second = 0;  // per GPU and direction, of the measured node
+  // Microseconds, by Collective, ranks and bytes.
+  std::array<std::array<std::array<double, 6>, 3>, 4> us = {};
+
+  // Nanoseconds of `op` over `ranks` >= 2 GPUs of a node whose link has `bytes_per_second`. `bytes`
+  // as nccl-tests count them: what an all-gather gathers, what a reduce-scatter or all-reduce
+  // reduces, what one rank sends in an all-to-all. Between the table's sizes and ranks linear;
+  // beyond 8 ranks a ring's bytes on each link, and its latency, grow on.
+  double Time(Collective op, int64_t ranks, double bytes, double bytes_per_second) const;
+
+ private:
+  double TimeAt(Collective op, std::size_t ranks_index, double bytes,
+                double bytes_per_second) const;
+};
+
+const CollectiveTable& A100Collectives();
+const CollectiveTable& H100Collectives();
+const CollectiveTable& B200Collectives();
+const CollectiveTable& L40sCollectives();  // over PCIe and the host
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_COST_COLLECTIVE_TABLE_H_

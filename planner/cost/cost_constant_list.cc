@@ -1,0 +1,40 @@
+#include "planner/cost/cost_constant_list.h"
+
+namespace evenkeel::planner {
+
+std::span<const CostConstant> CostConstantList() {
+  using C = CostConstants;
+  static constexpr CostConstant kList[] = {
+      {"ampere_clock", &C::ampere_clock, Basis::kAssumed,
+       "the kernel tables of A100 show no fall with a kernel's length"},
+      {"ada_clock", &C::ada_clock, Basis::kFitted, "long against short products in L40S's table"},
+      {"hopper_clock", &C::hopper_clock, Basis::kFitted,
+       "long against short products in the tables of H100 (.92) and H200 (.88)"},
+      {"blackwell_clock", &C::blackwell_clock, Basis::kAssumed,
+       "between what products above 1 ms reach on GB200 (.50 of short ones) and on B200 (.92), "
+       "where "
+       "SimuMax's B200 runs put it at first sight (.61 to .65)"},
+      {"other_clock", &C::other_clock, Basis::kAssumed, "as Ampere"},
+      {"hbm_efficiency", &C::hbm_efficiency, Basis::kAssumed, "no table of streaming kernels"},
+      {"kernel_launch_ns", &C::kernel_launch_ns, Basis::kFitted,
+       "shared by all GPUs' matrix tables"},
+      {"host_launch_ns", &C::host_launch_ns, Basis::kAssumed,
+       "CUDA launch and dispatch of an eager framework"},
+      {"attention_backward", &C::attention_backward, Basis::kPublished,
+       "2.5 times the FLOPs at 0.86 of the rate: FlashAttention-2 63% against 73% of A100's peak "
+       "(Dao 2023, 4.1), FlashAttention-3 561 against 648 TFLOP/s (Shah 2024, figures 5 and 6)"},
+      {"adam_bytes_per_parameter", &C::adam_bytes_per_parameter, Basis::kPublished,
+       "Rajbhandari 2020, section 3.1: what mixed-precision Adam reads and writes"},
+      {"inter_node_efficiency", &C::inter_node_efficiency, Basis::kAssumed,
+       "no measurement between nodes; 0.85 to 0.95 are published for large messages"},
+      {"inter_node_sharing", &C::inter_node_sharing, Basis::kAssumed,
+       "each GPU has its own part of the network"},
+      {"send_latency_ns", &C::send_latency_ns, Basis::kAssumed, "no measurement between nodes"},
+      {"node_hop_ns", &C::node_hop_ns, Basis::kAssumed, "no measurement between nodes"},
+      {"rank_hop_ns", &C::rank_hop_ns, Basis::kFitted,
+       "small all-gathers over 2 to 8 ranks: 0.7 to 1.5 us per further rank"},
+  };
+  return kList;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,38 @@
+// The constants of the time model that belong to no single GPU type, in one place, so that a fit
+// can list and vary them: docs/COST_MODEL.md, sections 2 and 3. What is fitted per GPU type on its
+// kernel tables stands in gpu_rates.cc. A plain value: planner::Job holds it.
+#ifndef EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
+#define EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
+
+namespace evenkeel::planner {
+
+// Every member is a double: CostConstantList() (cost_constant_list.h) names them all.
+struct CostConstants {
+  // Share of the rates of short isolated kernels that matrix products and attention reach in a
+  // training run, where heat and power hold the clock down, by GPU family.
+  double ampere_clock = 0.92;
+  double ada_clock = 0.70;
+  double hopper_clock = 0.90;
+  double blackwell_clock = 0.62;
+  double other_clock = 0.92;
+
+  double hbm_efficiency = 0.8;     // share of the HBM rate that streaming kernels reach
+  double kernel_launch_ns = 2500;  // from one kernel's end to the next one's work, on the GPU
+  // Host time per kernel of an eager framework: a layer of n kernels takes at least n times this.
+  double host_launch_ns = 5000;
+  // Flash attention's backward pass over its forward pass.
+  double attention_backward = 2.9;
+  // fp32 master weight and two moments (read and write), fp32 gradient, 16-bit weight.
+  double adam_bytes_per_parameter = 30;
+
+  double inter_node_efficiency = 0.85;  // share of the given bandwidth that large messages reach
+  // k ranks of a group in one node reach 1 + this (k - 1) times one rank's bandwidth between nodes.
+  double inter_node_sharing = 1;
+  double send_latency_ns = 20e3;  // of a point-to-point message between nodes, with its launch
+  double node_hop_ns = 5e3;       // one hop of a ring between nodes
+  double rank_hop_ns = 1e3;       // one hop of a ring inside a node
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_

@@ -1,0 +1,151 @@
+#include "planner/cost/end_layers.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/cost/transformer_layer.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kBytes = 2;  // of a 16-bit value
+constexpr int64_t kColours = 3;
+
+double D(int64_t value) { return static_cast<double>(value); }
+
+int64_t RankVocabulary(const RankSetting& setting, const LanguageModel& m) {
+  return CeilDivide(m.vocab, setting.parallelism.tensor);
+}
+
+// Bytes per logit at the loss. 16-bit logits and an fp32 copy that becomes the softmax in place
+// (Megatron-Core); TransformerEngine's fused loss works in place in 16 bit; compiled code holds one
+// fp32 copy more.
+double LossBytes(const Execution& e) {
+  if (e.fused_loss) return 2;
+  return e.compiled_loss ? 10 : 6;
+}
+
+// Of those, what stays until the backward pass.
+double KeptLossBytes(const Execution& e) { return e.fused_loss ? 2 : 4; }
+
+void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_weights) {
+  const int64_t vocab = RankVocabulary(b.setting(), m);
+  b.Begin("final norm");
+  b.AddNorm(m.norm, D(m.hidden), b.shard());
+  b.Begin("logits");
+  b.KeepInput(D(m.hidden) * b.shard(), 0);
+  if (b.gathers()) b.TensorPass(D(m.hidden));
+  b.AddLinear({.in = m.hidden,
+               .out = vocab,
+               .whole_flops = 2 * D(m.hidden) * D(m.vocab),
+               .shared = !own_weights});
+  b.Begin("loss");
+  // Cross entropy reads and writes the logits a few times in fp32.
+  b.Stream(8 * D(vocab));
+}
+
+void AddPredictedToken(LayerBuilder& b, const LanguageModel& m) {
+  const double h = D(m.hidden), shard = b.shard();
+  b.Begin("predicted token");
+  b.AddNorm(m.norm, h, shard);
+  b.AddNorm(m.norm, h, shard);
+  b.KeepInput(2 * h * shard, 0);
+  if (b.gathers()) b.TensorPass(2 * h);
+  b.AddLinear({.in = 2 * m.hidden,
+               .out = CeilDivide(m.hidden, b.setting().parallelism.tensor),
+               .whole_flops = 4 * h * h});
+  AddDecoderLayer(b, m, m.moe.has_value());
+  AddFinalNormAndLogits(b, m, /*own_weights=*/false);
+}
+
+}  // namespace
+
+LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e) {
+  LayerBuilder b(setting, {.per_unit = D(e.tokens_per_unit)}, e.train, {});
+  const int64_t patch = kColours * e.patch_pixels * e.patch_pixels * e.temporal_patch;
+  const int64_t rows = e.class_tokens + (e.learned_positions ? e.tokens_per_unit : 0);
+  b.Begin("patches");
+  b.KeepInput(D(patch), 0);
+  b.AddLinear({.in = patch,
+               .out = e.hidden,
+               .whole_flops = 2 * D(e.hidden) * D(patch),
+               .bias = e.patch_bias});
+  b.AddParameters(D(rows) * D(e.hidden));
+  return b.Finish(D(patch));
+}
+
+LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, int64_t hidden) {
+  const Projector& p = tower.projector;
+  LayerBuilder b(setting, {.per_unit = D(tower.encoder.llm_tokens_per_unit)}, p.train, p.lora);
+  const int64_t inner = CeilDivide(p.hidden_width, setting.parallelism.tensor);
+  const double input = D(p.input_width) * b.shard();
+  b.Begin("projector norm");
+  if (p.norm) {
+    b.AddNorm(Norm::kLayerNorm, D(p.input_width), b.shard());
+  } else {
+    b.Stream(2 * input);
+  }
+  b.Begin("projector up");
+  b.KeepInput(input, kLoraMlpUp);
+  b.AddLinear({.in = p.input_width,
+               .out = inner,
+               .whole_flops = 2 * D(p.input_width) * D(p.hidden_width),
+               .bias = true,
+               .target = kLoraMlpUp});
+  b.Begin("projector activation");
+  b.Keep(D(inner));
+  b.Stream(2 * D(inner));
+  b.Begin("projector down");
+  b.KeepInput(D(inner), kLoraMlpDown);
+  b.AddLinear({.in = inner,
+               .out = hidden,
+               .whole_flops = 2 * D(p.hidden_width) * D(hidden),
+               .bias = true,
+               .target = kLoraMlpDown});
+  b.Transient(2 * D(inner) + 2 * D(hidden));
+  return b.Finish(D(p.input_width));
+}
+
+LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& m) {
+  LayerBuilder b(setting, TokenRows(setting.parallelism), m.train, {});
+  b.Begin("token embedding");
+  b.AddParameters(D(RankVocabulary(setting, m) + m.learned_positions) * D(m.hidden));
+  b.Stream(2 * D(m.hidden) * b.shard());
+  if (b.gathers()) b.TensorPass(D(m.hidden));
+  b.Keep(4);  // token ids of 8 bytes
+  if (setting.execution.dropout) b.Keep(D(m.hidden) * b.shard() / 2);
+  return b.Finish(4);
+}
+
+LayerWork HeadWork(const RankSetting& setting, const LanguageModel& m) {
+  LayerBuilder b(setting, TokenRows(setting.parallelism), m.train, m.lora);
+  const bool one_stage = setting.parallelism.pipeline == 1;
+  AddFinalNormAndLogits(b, m, /*own_weights=*/!(m.tied_embeddings && one_stage));
+  for (int64_t i = 0; i < m.predicted_tokens; ++i) AddPredictedToken(b, m);
+  // Predicted tokens are embedded on the last stage: it holds the table, which a tied head is.
+  if (m.predicted_tokens > 0 && !one_stage && !m.tied_embeddings)
+    b.AddParameters(D(RankVocabulary(setting, m)) * D(m.hidden));
+  return b.Finish(D(m.hidden));
+}
+
+HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& m,
+                              const PackShape& largest) {
+  const Execution& e = setting.execution;
+  const double vocab = D(RankVocabulary(setting, m)), h = D(m.hidden);
+  const Rows rows = TokenRows(setting.parallelism);
+  const auto per_row = [&](double bytes) { return PackCost{.per_token = rows.share * bytes}; };
+  const bool gathers = setting.parallelism.tensor > 1;
+  const double earlier = D(m.predicted_tokens) * KeptLossBytes(e);
+  HeadTransient forward{.logits = per_row((LossBytes(e) + earlier) * vocab),
+                        .rest = per_row(gathers ? kBytes * h : 0)};
+  // 16-bit gradient of the logits, gathered rows, gradient of the rows.
+  HeadTransient backward{.logits = per_row((kBytes + earlier) * vocab),
+                         .rest = per_row(kBytes * h * (gathers ? 2 : 1)),
+                         .weights = m.train == TrainMode::kFull ? kBytes * vocab * h : 0};
+  const auto bytes = [&](const HeadTransient& t) {
+    return t.logits.at(largest) + t.rest.at(largest) + t.weights;
+  };
+  return bytes(forward) >= bytes(backward) ? forward : backward;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,43 @@
+#include "planner/cost/host_memory.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kProcessBytes = 6 * kGiB;
+constexpr double kWorkers = 4;      // of one rank's loader
+constexpr double kPacksAhead = 2;   // that each worker has ready
+constexpr double kTokenBytes = 32;  // ids, labels, loss mask and positions of 8 bytes
+constexpr double kPixelBytes = 12;  // three colours in fp32
+constexpr double kCopies = 2;       // decoded, and packed
+
+double D(int64_t value) { return static_cast<double>(value); }
+
+double PackBytes(const ModelSpec& model, const PackShape& pack) {
+  double bytes = pack.tokens * kTokenBytes;
+  for (const EncoderTower& tower : model.towers) {
+    const Encoder& e = tower.encoder;
+    const double patches = D(std::max<int64_t>(0, e.tokens_per_unit - e.class_tokens));
+    const double pixels = D(e.patch_pixels) * D(e.patch_pixels) * D(e.temporal_patch);
+    bytes += pack.units * patches * pixels * kPixelBytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+HostMemory HostMemoryOf(const Job& job, int64_t ranks, int64_t state_bytes,
+                        const PackShape& largest) {
+  const double ahead = D(ranks) * kWorkers * kPacksAhead * PackBytes(job.model, largest);
+  HostMemory memory;
+  memory.processes = ranks * kProcessBytes;
+  memory.checkpoint = CappedProduct(state_bytes, ranks);
+  memory.shared_memory = Nearest(std::min(ahead, 1e15));
+  memory.data_loading = Nearest(std::min(kCopies * ahead, 1e15));
+  return memory;
+}
+
+}  // namespace evenkeel::planner

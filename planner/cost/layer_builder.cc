@@ -1,0 +1,147 @@
+#include "planner/cost/layer_builder.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kBytes = 2;  // of a 16-bit value
+
+double D(int64_t value) { return static_cast<double>(value); }
+
+}  // namespace
+
+LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode train,
+                           const LoraSpec& lora)
+    : setting_(setting),
+      rows_(rows),
+      train_(train),
+      lora_(lora),
+      shard_(setting.execution.sequence_parallel ? 1.0 / D(setting.parallelism.tensor) : 1.0) {}
+
+void LayerBuilder::Begin(const char* name, RecomputeParts repeated_by) {
+  work_.operations.push_back({.name = name, .repeated_by = repeated_by});
+}
+
+bool LayerBuilder::trains(uint32_t target) const {
+  return train_ == TrainMode::kFull ||
+         (train_ == TrainMode::kLora && (lora_.targets & target) != 0);
+}
+
+void LayerBuilder::AddLinear(const Linear& l) {
+  LayerOperation& op = operation();
+  // Each copy (expert) has its own launch and sees its part of the rows.
+  const KernelTime& kernels = setting_.kernels;
+  const int64_t rows = EqualRows(l.share / D(l.copies));
+  const auto all = [&](Affine product) {
+    product.constant *= D(l.copies);
+    return OverRows(product, l.share);
+  };
+  op.matrices += all(kernels.Matrix(l.out, l.in, rows));
+  op.input_gradients += all(kernels.Matrix(l.in, l.out, rows));
+  op.weight_gradients += all(kernels.WeightGradient(l.out, l.in, rows));
+  op.flops += PackCost{.per_unit = rows_.per_unit * l.whole_flops,
+                       .per_token = rows_.per_token * l.whole_flops};
+  op.launches += 1;
+  if (l.shared) return;
+  const double weight = D(l.in) * D(l.out), bias = l.bias ? D(l.out) : 0;
+  const double parameters = D(l.copies) * (weight + bias);
+  double trained = train_ == TrainMode::kFull ? parameters : 0;
+  work_.parameters += parameters;
+  if (l.expert) work_.expert_parameters += parameters;
+  if (train_ == TrainMode::kFull) {
+    work_.largest_weight = std::max(work_.largest_weight, weight);
+    work_.weight_shapes += weight;
+  } else if (train_ == TrainMode::kLora && (lora_.targets & l.target) != 0) {
+    Affine adapter = kernels.Matrix(lora_.rank, l.in, rows);
+    adapter += kernels.Matrix(l.out, lora_.rank, rows);
+    op.adapters += all(adapter);
+    op.launches += 2;
+    trained = D(l.copies) * D(lora_.rank) * (D(l.in) + D(l.out));
+    work_.parameters += trained;
+    if (l.expert) work_.expert_parameters += trained;
+    Keep(l.share * D(lora_.rank));  // between the adapter's two products
+  }
+  work_.trained_parameters += trained;
+  if (l.expert) work_.trained_expert_parameters += trained;
+}
+
+void LayerBuilder::AddParameters(double parameters) {
+  work_.parameters += parameters;
+  if (train_ == TrainMode::kFull) work_.trained_parameters += parameters;
+}
+
+PackCost LayerBuilder::PerRow(double value) const {
+  return {.per_unit = rows_.per_unit * rows_.share * value,
+          .per_token = rows_.per_token * rows_.share * value};
+}
+
+PackCost LayerBuilder::OverRows(const Affine& cost, double share) const {
+  PackCost pack = PerRow(cost.per_row * share);
+  pack.constant = cost.constant;
+  return pack;
+}
+
+double LayerBuilder::MeanRows() const { return PerRow(1).at(setting_.mean); }
+
+void LayerBuilder::Keep(double values, RecomputeParts dropped_by) {
+  KeepBytes(PerRow(kBytes * values), dropped_by);
+}
+
+void LayerBuilder::KeepInput(double values, uint32_t target, RecomputeParts dropped_by) {
+  if (trains(target)) Keep(values, dropped_by);
+}
+
+void LayerBuilder::KeepBytes(const PackCost& bytes, RecomputeParts dropped_by) {
+  operation().kept.push_back({bytes, dropped_by});
+}
+
+void LayerBuilder::Stream(double values) {
+  operation().streams += OverRows(setting_.kernels.MemoryBound(kBytes * values));
+  operation().launches += 1;
+}
+
+void LayerBuilder::Transient(double values) { operation().transient += PerRow(kBytes * values); }
+
+int64_t LayerBuilder::EqualRows(double share) const {
+  return setting_.equal_packs ? Nearest(MeanRows() * share) : 0;
+}
+
+void LayerBuilder::TensorPass(double width) {
+  const int64_t ranks = setting_.parallelism.tensor;
+  const double rows = MeanRows();
+  if (ranks <= 1 || rows <= 0) return;
+  const double ns = setting_.network.NodeCollective(ranks, rows * kBytes * width);
+  operation().communication += PerRow(ns / rows);
+  operation().launches += 1;
+}
+
+void LayerBuilder::Exchange(Collective op, const RankGroup& group, double bytes_per_row,
+                            double hidden_ns) {
+  const double rows = MeanRows();
+  if (group.ranks <= 1 || rows <= 0) return;
+  const double ns = setting_.network.GroupCollective(op, group, rows * bytes_per_row);
+  operation().communication += PerRow(std::max(0.0, ns - hidden_ns) / rows);
+  operation().launches += 1;
+}
+
+void LayerBuilder::AddNorm(Norm norm, double width, double share) {
+  AddParameters(norm == Norm::kLayerNorm ? 2 * width : width);
+  if (setting_.execution.fused_kernels || norm == Norm::kLayerNorm) {
+    Stream(2 * width * share);
+    Keep(width * share);  // its input; the output belongs to the product that reads it
+  } else {
+    // Hugging Face's RMSNorm: the input as fp32, and the normalised rows before the weight.
+    Stream(10 * width * share);
+    Keep(3 * width * share);
+  }
+}
+
+LayerWork LayerBuilder::Finish(double width) {
+  work_.input_bytes = PerRow(kBytes * width * shard_);
+  return std::move(work_);
+}
+
+}  // namespace evenkeel::planner

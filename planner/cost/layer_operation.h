@@ -1,0 +1,54 @@
+// A layer as a list of operations. Everything that is said of a layer, its times, weights, kept
+// tensors, transients and ways to recompute, is a sum or maximum over this list:
+// docs/COST_MODEL.md, section 1.
+#ifndef EVENKEEL_PLANNER_COST_LAYER_OPERATION_H_
+#define EVENKEEL_PLANNER_COST_LAYER_OPERATION_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/plan.h"
+
+namespace evenkeel::planner {
+
+// A tensor that stays in memory from an operation's forward to its backward pass.
+struct KeptTensor {
+  PackCost bytes;
+  RecomputeParts dropped_by = 0;  // recomputing one of these parts brings it back
+};
+
+// One step of a layer's forward pass on one GPU. Times in ns, of the forward pass.
+struct LayerOperation {
+  const char* name = "";
+  RecomputeParts repeated_by = 0;  // recomputing one of these parts runs it again
+  PackCost matrices;               // products with the layer's weights
+  PackCost input_gradients;        // of those products: backward, where something before trains
+  PackCost weight_gradients;       // of those products: backward, where the weight trains
+  PackCost adapters;               // products of LoRA's matrices
+  PackCost attention;              // scores, softmax, product with the values
+  PackCost attention_gradients;    // of these: backward
+  PackCost streams;                // norms, activations, residuals, rotations, permutations
+  PackCost communication;          // the backward pass communicates as much
+  PackCost flops;                  // of the model: all ranks together
+  int64_t launches = 0;            // kernels that the host launches, forward
+  std::vector<KeptTensor> kept;    // freed when this operation has run backward
+  PackCost transient;              // bytes: gradients and copies that its backward pass holds
+};
+
+// A layer of one component. Parameters are those of one GPU.
+struct LayerWork {
+  std::vector<LayerOperation> operations;
+  double parameters = 0;
+  double trained_parameters = 0;
+  double expert_parameters = 0;  // of them in routed experts, which fewer ranks hold copies of
+  double trained_expert_parameters = 0;
+  double largest_weight = 0;  // parameters of the largest matrix that trains
+  double weight_shapes = 0;   // parameters of one matrix of each shape that trains
+  PackCost input_bytes;       // what full recompute keeps
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_COST_LAYER_OPERATION_H_

@@ -1,0 +1,97 @@
+#include "planner/cost/matrix_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Where no row count is given, shapes are chosen as for this one.
+constexpr int64_t kReferenceRows = 8192;
+constexpr double kNarrowTile = 0.9;  // rate of tiles of 64 against 128 x 128: fitted, all GPUs
+
+double D(int64_t value) { return static_cast<double>(value); }
+
+struct Tile {
+  int64_t rows = 0, columns = 0;
+  double rate = 1;  // against the best shape
+};
+
+std::array<Tile, 5> Tiles(const MatrixRates& rates) {
+  const double square = rates.square_tile, narrow = square * kNarrowTile;
+  return {{{128, 256, 1}, {256, 128, 1}, {128, 128, square}, {64, 128, narrow}, {128, 64, narrow}}};
+}
+
+// ns that one processor takes for one tile, per product along k.
+double TileTime(const MatrixMachine& m, const Tile& tile) {
+  return 2 * D(tile.rows) * D(tile.columns) * m.processors /
+         (m.flops_per_ns * m.rates.efficiency * tile.rate);
+}
+
+// Waves that are paid for: at least one, and a share of what the last one leaves idle.
+double CountedWaves(const MatrixMachine& m, double waves) {
+  return waves <= 1 ? 1 : waves + m.rates.wave_rounding * (std::ceil(waves) - waves);
+}
+
+// The line with the least time at `rows`; earlier ones win ties.
+void KeepLess(Affine& best, const Affine& line, double rows) {
+  if (best.per_row == 0 || line.at(rows) < best.at(rows)) best = line;
+}
+
+// At least what reading and writing memory takes.
+Affine AtLeast(const Affine& line, const Affine& traffic, double rows) {
+  return traffic.at(rows) > line.at(rows) ? traffic : line;
+}
+
+}  // namespace
+
+Affine ProductTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
+  const double at = D(rows > 0 ? rows : kReferenceRows);
+  Affine best;
+  for (const Tile& tile : Tiles(m.rates)) {
+    const double time = TileTime(m, tile);
+    const double waves_per_strip = D(CeilDivide(n, tile.columns)) / m.processors;
+    const double waves_per_row = waves_per_strip / D(tile.rows);
+    // Whole waves with filling and draining, or k split so that all waves are full.
+    const double wave = time * (D(k) + m.rates.depth_offset);
+    const double split = time * (D(k) + m.rates.split_depth_offset);
+    double idle = m.rates.wave_rounding / 2;  // waves
+    double waves = waves_per_row * (at + D(tile.rows) / 2);
+    if (rows > 0) {
+      waves = waves_per_strip * D(CeilDivide(rows, tile.rows));
+      idle = CountedWaves(m, waves) - waves;
+    }
+    const double partial = waves - waves_per_row * at;
+    KeepLess(best, {(partial + idle) * wave, waves_per_row * wave}, at);
+    KeepLess(best, {partial * split, waves_per_row * split}, at);
+  }
+  const Affine traffic = {m.value_bytes * D(n) * D(k) / m.bytes_per_ns,
+                          (m.value_bytes * D(k) + 2 * D(n)) / m.bytes_per_ns};
+  Affine line = AtLeast(best, traffic, at);
+  line.constant += m.launch_ns;
+  return line;
+}
+
+Affine ReductionTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
+  const double at = D(rows > 0 ? rows : kReferenceRows);
+  Affine best;
+  for (const Tile& tile : Tiles(m.rates)) {
+    const double time = TileTime(m, tile);
+    const double waves =
+        D(CeilDivide(n, tile.rows)) * D(CeilDivide(k, tile.columns)) / m.processors;
+    const double counted = CountedWaves(m, waves) * time, full = waves * time;
+    KeepLess(best, {counted * m.rates.depth_offset, counted}, at);
+    KeepLess(best, {full * m.rates.split_depth_offset, full}, at);
+  }
+  constexpr double kAccumulatorBytes = 8;  // fp32, read and written
+  const Affine traffic = {kAccumulatorBytes * D(n) * D(k) / m.bytes_per_ns,
+                          m.value_bytes * (D(n) + D(k)) / m.bytes_per_ns};
+  Affine line = AtLeast(best, traffic, at);
+  line.constant += m.launch_ns;
+  return line;
+}
+
+}  // namespace evenkeel::planner

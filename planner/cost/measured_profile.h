@@ -1,0 +1,73 @@
+// What somebody measured of one model, or of one component, on one GPU type under one tensor
+// parallel degree. Plain values; times in ns, sizes in bytes, of one GPU.
+#ifndef EVENKEEL_PLANNER_COST_MEASURED_PROFILE_H_
+#define EVENKEEL_PLANNER_COST_MEASURED_PROFILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/catalog/specs.h"
+#include "planner/plan.h"
+
+namespace evenkeel::planner {
+
+// What a layer worked on: units for the kinds of the encoder and the projector, tokens for those of
+// the language model, there as equal samples of `sample_tokens` laid end to end.
+struct MeasuredShape {
+  int64_t units = 0;
+  int64_t tokens = 0;
+  int64_t sample_tokens = 0;
+  friend bool operator==(const MeasuredShape&, const MeasuredShape&) = default;
+};
+
+struct LayerTimeMeasurement {
+  LayerKind kind{};
+  MeasuredShape shape;
+  int64_t forward_ns = 0;
+  int64_t backward_ns = 0;           // 0: not measured
+  bool backward_recomputes = false;  // the backward pass repeats the forward pass
+  bool with_communication = false;   // tensor-parallel collectives are included
+};
+
+// Memory of one stage under one recompute setting. Two settings of the same stage and shape tell
+// what a layer keeps (OmniBal's BAR).
+struct MemoryMeasurement {
+  LayerKind kind{};
+  int64_t stage = 0;
+  int64_t layers = 0;      // of the kind on the stage
+  int64_t recomputed = 0;  // of these
+  int64_t in_flight = 1;   // micro-batches
+  MeasuredShape shape;     // of each
+  int64_t allocated_bytes = 0;
+  bool is_peak = true;  // of the whole step; else after the last forward, before any backward
+};
+
+// A step that ran under a plan of ours.
+struct StepMeasurement {
+  std::string plan_id;
+  int64_t measured_ns = 0;
+  int64_t steps = 1;          // that `measured_ns` is the mean of
+  int64_t predicted_ns = 0;   // by the plan, without its correction by measured steps
+  double mfu = 0;             // that the plan promised in that time
+  int64_t parameters = 0;     // of the plan's model: tells models of one name apart
+  std::string layer_version;  // Calibration's, of the plan
+  std::string model_version;  // of planner and catalogue that made the plan
+  // Allocated beyond the plan's weights, gradients, optimizer, activations and workspace, by stage;
+  // empty: not measured.
+  std::vector<int64_t> rest_bytes;
+};
+
+struct Profile {
+  ModelSpec model;
+  bool encoder_only = false;  // the language model of `model` only stands in
+  GpuSpec gpu;
+  int64_t tensor = 1;
+  std::vector<LayerTimeMeasurement> layer_times;
+  std::vector<MemoryMeasurement> memory;
+  std::vector<StepMeasurement> steps;
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_COST_MEASURED_PROFILE_H_

@@ -1,0 +1,162 @@
+// MLPs and mixtures of experts as operations: sections 1.3 and 1.4 of docs/COST_MODEL.md.
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/cost/transformer_layer.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Routing of one row, per expert: fp32 logits and probabilities, their softmax and the map.
+constexpr double kRoutingBytesPerExpert = 16;
+
+// Rows of the fullest rank over the mean where none is dropped. Fitted to Megatron's published runs
+// of dropless routers early in training (1.0 to 1.9).
+constexpr double kDroplessImbalance = 1.2;
+
+double D(int64_t value) { return static_cast<double>(value); }
+
+// Rows whose memory is held, over the mean rows.
+double HeldRows(const Execution& execution) {
+  return execution.expert_capacity > 0 ? execution.expert_capacity : kDroplessImbalance;
+}
+
+// Up projections, activation, down projection of one MLP, or of all experts of a rank.
+struct Products {
+  int64_t hidden = 0;
+  int64_t ffn = 0;       // of this rank
+  double whole_ffn = 0;  // of the model and row, for FLOPs
+  double share = 1;      // rows of the products per row of the layer
+  int64_t copies = 1;
+  bool gated = false, bias = false, expert = false;
+  bool gathers = false;     // input gathered from, output scattered to tensor-parallel ranks
+  double held = 1;          // rows held in memory over the mean
+  double input_values = 0;  // per row, that the first product keeps for itself
+  RecomputeParts input_dropped_by = 0;
+};
+
+void AddProducts(LayerBuilder& b, const Products& p) {
+  const double h = D(p.hidden), ups = p.gated ? 2 : 1;
+  const double width = D(p.ffn) * p.share, held = width * p.held;
+  const bool eager = !b.setting().execution.fused_kernels;
+  const double residual = h * b.shard(), rows = h * p.share * p.held;
+  b.Begin(p.expert ? "experts up" : "mlp up", kMlp);
+  b.KeepInput(p.input_values, kLoraMlpUp, p.input_dropped_by);
+  if (p.gathers) b.TensorPass(h);
+  b.AddLinear({.in = p.hidden,
+               .out = p.ffn * (p.gated ? 2 : 1),
+               .whole_flops = 2 * ups * h * p.whole_ffn,
+               .bias = p.bias,
+               .target = kLoraMlpUp,
+               .share = p.share,
+               .copies = p.copies,
+               .expert = p.expert});
+  b.Transient(ups * held + (p.gathers ? 2 : 1) * rows + residual);
+
+  b.Begin(p.expert ? "experts activation" : "activation", kMlp | kActivation);
+  b.Keep(ups * held, kMlp);
+  // The function's value beside its product with the gate, or with the router's probability: fused
+  // kernels keep neither, but there is none for experts without a gate.
+  if ((eager && p.gated) || (p.expert && !p.gated)) b.Keep(held, kMlp | kActivation);
+  b.Stream((ups + 1 + (eager && p.gated ? 2 : 0)) * width);
+  b.Transient((ups + 1) * held + residual);
+
+  b.Begin(p.expert ? "experts down" : "mlp down", kMlp);
+  b.KeepInput(held, kLoraMlpDown, kMlp | kActivation);
+  b.AddLinear({.in = p.ffn,
+               .out = p.hidden,
+               .whole_flops = 2 * h * p.whole_ffn,
+               .bias = p.bias,
+               .target = kLoraMlpDown,
+               .share = p.share,
+               .copies = p.copies,
+               .expert = p.expert});
+  if (p.gathers) b.TensorPass(h);
+  b.Transient(held + rows + residual);
+}
+
+}  // namespace
+
+void AddResidual(LayerBuilder& b, int64_t hidden) {
+  b.Begin("residual");
+  b.Stream(3 * D(hidden) * b.shard());
+  if (b.setting().execution.dropout) b.Keep(D(hidden) * b.shard() / 2);  // a mask of bytes
+}
+
+void AddMlp(LayerBuilder& b, const MlpShape& s) {
+  const int64_t t = b.setting().parallelism.tensor;
+  b.Begin("mlp norm", kNorms | kMlp);
+  b.AddNorm(s.norm, D(s.hidden), b.shard());
+  AddProducts(b, {.hidden = s.hidden,
+                  .ffn = CeilDivide(s.ffn, t),
+                  .whole_ffn = D(s.ffn),
+                  .gated = s.gated,
+                  .bias = s.bias,
+                  .gathers = b.gathers(),
+                  .input_values = D(s.hidden) * b.shard(),
+                  .input_dropped_by = kNorms | kMlp});
+  AddResidual(b, s.hidden);
+}
+
+// Router, dispatch to the ranks that hold a row's experts, their MLPs, the way back, the shared
+// MLP. Rows are dealt evenly over experts: capacity-padded, or a balanced router.
+void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
+  const Parallelism& p = b.setting().parallelism;
+  const int64_t expert_tensor =
+      p.expert > 1 ? std::max<int64_t>(1, b.setting().execution.expert_tensor) : p.tensor;
+  // Routed rows begin as a tensor-parallel rank's share, whether or not norms are sharded too.
+  const double own = 1.0 / D(p.tensor), k = D(moe.top_k), h = D(m.hidden);
+  const double share = k * own * D(expert_tensor);
+  const double held = HeldRows(b.setting().execution);
+  b.Begin("mlp norm", kNorms | kMlp);
+  b.AddNorm(m.norm, h, b.shard());
+  b.KeepInput(h * b.shard(), kLoraMlpUp, kNorms | kMlp);
+
+  b.Begin("router", kMlp);
+  b.AddLinear({.in = m.hidden,
+               .out = moe.experts,
+               .whole_flops = 2 * h * D(moe.experts),
+               .bias = moe.expert_bias,
+               .share = own});
+  b.KeepBytes(b.PerRow(kRoutingBytesPerExpert * D(moe.experts) * own), kMlp);
+
+  const Network& network = b.setting().network;
+  const auto exchange = [&] {
+    b.Exchange(Collective::kAllToAll, network.ExpertGroup(p, expert_tensor), 2 * k * h * own);
+    if (p.expert > 1)
+      b.Exchange(Collective::kAllGather, {expert_tensor, expert_tensor}, 2 * h * share);
+  };
+  b.Begin("dispatch", kMlp);
+  b.Stream(4 * k * h * own);
+  exchange();
+  b.Transient(2 * h * share * held + 2 * h * b.shard());
+
+  AddProducts(b, {.hidden = m.hidden,
+                  .ffn = CeilDivide(moe.expert_ffn, expert_tensor),
+                  .whole_ffn = k * D(moe.expert_ffn),
+                  .share = share,
+                  .copies = moe.experts / p.expert,
+                  .gated = m.gated_mlp,
+                  .bias = m.linear_bias,
+                  .expert = true,
+                  .held = held,
+                  .input_values = h * share * held,
+                  .input_dropped_by = kMlp});
+
+  b.Begin("combine", kMlp);
+  b.Stream(4 * k * h * own);
+  exchange();
+  b.Transient(3 * h * share * held + 2 * h * b.shard());
+
+  if (moe.shared_ffn > 0) {
+    AddProducts(b, {.hidden = m.hidden,
+                    .ffn = CeilDivide(moe.shared_ffn, p.tensor),
+                    .whole_ffn = D(moe.shared_ffn),
+                    .gated = m.gated_mlp,
+                    .bias = m.linear_bias,
+                    .gathers = b.gathers()});
+  }
+  AddResidual(b, m.hidden);
+}
+
+}  // namespace evenkeel::planner

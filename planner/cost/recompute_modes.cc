@@ -1,0 +1,134 @@
+#include "planner/cost/recompute_modes.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// More than any GPU holds (the contract ends at 2^42 bytes), and few enough that sums over a
+// pipeline do not overflow.
+constexpr double kBytesAtMost = 8796093022208.0;
+
+int64_t Bytes(double value) { return Nearest(std::clamp(value, 0.0, kBytesAtMost)); }
+
+bool Repeats(const LayerOperation& op, RecomputeParts parts) {
+  return (parts & kWholeLayer) != 0 || (op.repeated_by & parts) != 0;
+}
+
+RecomputeMode ModeOf(const LayerWork& work, RecomputeParts parts, const PackShape& mean,
+                     const PackShape& largest, double workspace) {
+  RecomputeMode mode{.parts = parts};
+  for (const LayerOperation& op : work.operations) {
+    if (!Repeats(op, parts)) continue;
+    mode.repeated += op.matrices;
+    mode.repeated += op.adapters;
+    mode.repeated += op.attention;
+    mode.repeated += op.streams;
+    mode.repeated_communication += op.communication;
+  }
+  PackCost both = mode.repeated;
+  both += mode.repeated_communication;
+  mode.repeated_ns = parts == 0 ? 0 : Nearest(both.at(mean));
+  const double all = KeptBytes(work, 0, largest);
+  const double kept = std::min(all, KeptBytes(work, parts, largest));
+  mode.kept_bytes = Bytes(kept);
+  // What was dropped is held again while the layer runs backward.
+  mode.workspace_bytes = Bytes(workspace + all - kept);
+  return mode;
+}
+
+bool Sooner(const RecomputeMode& a, const RecomputeMode& b) {
+  if (a.repeated_ns != b.repeated_ns) return a.repeated_ns < b.repeated_ns;
+  if (a.kept_bytes != b.kept_bytes) return a.kept_bytes < b.kept_bytes;
+  return a.parts < b.parts;
+}
+
+// Whether b lies on or above the line from a to c (all in order of time).
+bool Above(const RecomputeMode& a, const RecomputeMode& b, const RecomputeMode& c) {
+  const double saved_b = static_cast<double>(a.kept_bytes - b.kept_bytes);
+  const double saved_c = static_cast<double>(a.kept_bytes - c.kept_bytes);
+  const double time_b = static_cast<double>(b.repeated_ns - a.repeated_ns);
+  const double time_c = static_cast<double>(c.repeated_ns - a.repeated_ns);
+  return saved_b * time_c <= saved_c * time_b;
+}
+
+// Lower convex hull of (time, kept bytes), front to back.
+std::vector<RecomputeMode> Hull(std::vector<RecomputeMode> modes) {
+  std::sort(modes.begin(), modes.end(), Sooner);
+  std::vector<RecomputeMode> hull;
+  for (const RecomputeMode& mode : modes) {
+    if (!hull.empty() && mode.kept_bytes >= hull.back().kept_bytes) continue;
+    while (hull.size() > 1 && Above(hull[hull.size() - 2], hull.back(), mode)) hull.pop_back();
+    hull.push_back(mode);
+  }
+  return hull;
+}
+
+// Sets of parts that the layer has: the activation lies inside the MLP.
+std::vector<RecomputeParts> PartSets(const LayerWork& work) {
+  RecomputeParts all = 0;
+  for (const LayerOperation& op : work.operations) all |= op.repeated_by;
+  std::vector<RecomputeParts> sets;
+  for (RecomputeParts parts = 1; parts <= all; ++parts) {
+    const bool has = (parts & ~all) == 0;
+    const bool twice = (parts & kMlp) != 0 && (parts & kActivation) != 0;
+    if (has && !twice) sets.push_back(parts);
+  }
+  return sets;
+}
+
+}  // namespace
+
+double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest) {
+  if ((parts & kWholeLayer) != 0) return work.input_bytes.at(largest);
+  double sum = 0;
+  for (const LayerOperation& op : work.operations) {
+    for (const KeptTensor& tensor : op.kept) {
+      if ((tensor.dropped_by & parts) == 0) sum += tensor.bytes.at(largest);
+    }
+  }
+  return sum;
+}
+
+double BackwardTransient(const LayerWork& work, const PackShape& largest) {
+  double most = 0, freed = 0;
+  for (size_t i = work.operations.size(); i-- > 0;) {
+    const LayerOperation& op = work.operations[i];
+    most = std::max(most, op.transient.at(largest) - freed);
+    for (const KeptTensor& tensor : op.kept) freed += tensor.bytes.at(largest);
+  }
+  return most;
+}
+
+std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape& mean,
+                                          const PackShape& largest, double workspace,
+                                          const std::vector<RecomputeParts>& also) {
+  const auto mode_of = [&](RecomputeParts parts) {
+    return ModeOf(work, parts, mean, largest, workspace);
+  };
+  const RecomputeMode nothing = mode_of(0), everything = mode_of(kWholeLayer);
+  std::vector<RecomputeMode> between;
+  for (const RecomputeParts parts : PartSets(work)) {
+    const RecomputeMode mode = mode_of(parts);
+    if (mode.kept_bytes > everything.kept_bytes && mode.repeated_ns < everything.repeated_ns)
+      between.push_back(mode);
+  }
+  between.push_back(nothing);
+  between.push_back(everything);
+  std::vector<RecomputeMode> modes = Hull(std::move(between));
+  if (modes.front().parts != 0) modes.insert(modes.begin(), nothing);
+  if (modes.back().parts != kWholeLayer) modes.push_back(everything);
+  // Ends stay; of what lies between, the latest go first.
+  while (modes.size() + also.size() > kModesAtMost && modes.size() > 2)
+    modes.erase(modes.end() - 2);
+  for (const RecomputeParts parts : also) {
+    const auto same = [&](const RecomputeMode& mode) { return mode.parts == parts; };
+    if (modes.size() == kModesAtMost || std::any_of(modes.begin(), modes.end(), same)) continue;
+    modes.insert(modes.end() - 1, mode_of(parts));
+  }
+  return modes;
+}
+
+}  // namespace evenkeel::planner

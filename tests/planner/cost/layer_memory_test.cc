@@ -1,0 +1,195 @@
+// Memory of layers under sharding, frozen parts and experts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/cost/memory.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr PackShape kPack{.units = 0, .tokens = 4096, .squared = 4096.0 * 4096};
+
+LayerCost KindOf(const Job& job, const Parallelism& p, LayerKind kind,
+                 const std::vector<RecomputeParts>& also = {}) {
+  for (const LayerCost& layer : BuildLayerProfile(job, p, kPack, kPack, also).kinds) {
+    if (layer.kind == kind) return layer;
+  }
+  ADD_FAILURE() << "no layer of that kind";
+  return {};
+}
+
+Job Llama() { return TextJob("llama3-8b", "h100-sxm-80gb", 32); }
+Job DeepSeek() { return TextJob("deepseek-v3-671b", "h100-sxm-80gb", 64); }
+
+TEST(LayerMemoryTest, ZeroStagesShardOneAfterAnother) {
+  Job job = Llama();
+  const Parallelism p{.tensor = 1, .pipeline = 1, .data = 4, .context = 2};
+  const double parameters = static_cast<double>(KindOf(job, p, LayerKind::kDense).parameters);
+  const double bytes[][3] = {{2, 4, 12}, {2, 4, 1.5}, {2, 0.5, 1.5}, {0.25, 0.5, 1.5}};
+  for (const ZeroStage zero :
+       {ZeroStage::kNone, ZeroStage::kOptimizer, ZeroStage::kGradients, ZeroStage::kWeights}) {
+    job.training.zero_stage = zero;
+    const LayerCost layer = KindOf(job, p, LayerKind::kDense);
+    const double* want = bytes[static_cast<size_t>(zero)];
+    EXPECT_NEAR(static_cast<double>(layer.weight_bytes), want[0] * parameters, 1);
+    EXPECT_NEAR(static_cast<double>(layer.gradient_bytes), want[1] * parameters, 1);
+    EXPECT_NEAR(static_cast<double>(layer.optimizer_bytes), want[2] * parameters, 1);
+  }
+}
+
+TEST(LayerMemoryTest, ZeroThreeHoldsTwoLayersWholeAndGathersThem) {
+  Job job = Llama();
+  job.cluster.inter_node_bytes_per_second = 1e9;  // too slow to hide
+  const Parallelism p{.tensor = 1, .pipeline = 1, .data = 32};
+  const LayerCost before = KindOf(job, p, LayerKind::kDense);
+  job.training.zero_stage = ZeroStage::kWeights;
+  const LayerCost after = KindOf(job, p, LayerKind::kDense);
+  EXPECT_EQ(after.modes.front().workspace_bytes - before.modes.front().workspace_bytes,
+            2 * 3 * before.parameters);
+  EXPECT_GT(after.forward_communication.constant, 0);
+  EXPECT_GT(after.backward_communication.constant, after.forward_communication.constant);
+  EXPECT_GT(after.forward_ns, before.forward_ns);
+}
+
+TEST(LayerMemoryTest, ContextParallelSharesTokens) {
+  const Job job = Llama();
+  const LayerCost one = KindOf(job, {1, 1, 32}, LayerKind::kDense);
+  const Parallelism four{.tensor = 1, .pipeline = 1, .data = 8, .context = 4};
+  const LayerCost ulysses = KindOf(job, four, LayerKind::kDense);
+  Job ring_job = job;
+  ring_job.training.execution.context = ContextKind::kRing;
+  const LayerCost ring = KindOf(ring_job, four, LayerKind::kDense);
+  EXPECT_NEAR(static_cast<double>(ring.modes.front().kept_bytes),
+              static_cast<double>(one.modes.front().kept_bytes) / 4, 1);
+  // Ulysses keeps the attention's output on both sides of the exchange.
+  const LanguageModel& m = job.model.language_model;
+  EXPECT_EQ(ulysses.modes.front().kept_bytes - ring.modes.front().kept_bytes,
+            2 * m.heads * m.head_dim * 1024);
+  EXPECT_EQ(ulysses.parameters, one.parameters);
+  EXPECT_DOUBLE_EQ(ulysses.forward_flops.at(kPack), one.forward_flops.at(kPack));
+  EXPECT_GT(ulysses.forward_communication.at(kPack), 0);
+}
+
+TEST(LayerMemoryTest, ExpertParallelSharesExpertsAndTheirCopies) {
+  const Job job = DeepSeek();
+  const Parallelism whole{1, 1, 64};
+  Parallelism shared = whole;
+  shared.expert = 8;
+  const LayerCost one = KindOf(job, whole, LayerKind::kMoe);
+  const LayerCost eight = KindOf(job, shared, LayerKind::kMoe);
+  const MoeSpec& moe = *job.model.language_model.moe;
+  const int64_t experts = moe.experts * 3 * job.model.language_model.hidden * moe.expert_ffn;
+  EXPECT_EQ(one.trained_expert_parameters, experts);
+  EXPECT_EQ(eight.trained_expert_parameters, experts / 8);
+  EXPECT_EQ(one.parameters - eight.parameters, experts - experts / 8);
+  // Their optimizer state is shared by 64 / 8 ranks, the rest's by 64.
+  EXPECT_EQ(ExpertCopies(job.training, shared), 8);
+  const double rest = static_cast<double>(eight.parameters - eight.trained_expert_parameters);
+  EXPECT_NEAR(static_cast<double>(eight.optimizer_bytes),
+              12 * rest / 64 + 12 * static_cast<double>(experts) / 8 / 8, 2);
+  // As many rows work on each rank, so kept tensors do not change; exchanging costs.
+  EXPECT_EQ(one.modes.front().kept_bytes, eight.modes.front().kept_bytes);
+  EXPECT_EQ(one.forward_communication.at(kPack), 0);
+  EXPECT_GT(eight.forward_communication.at(kPack), 0);
+}
+
+TEST(LayerMemoryTest, CapacityHoldsFewerRowsThanADroplessRouter) {
+  Job job = DeepSeek();
+  const Parallelism p{.tensor = 1, .pipeline = 1, .data = 64, .expert = 8};
+  const int64_t dropless = KindOf(job, p, LayerKind::kMoe).modes.front().kept_bytes;
+  job.training.execution.expert_capacity = 1;
+  EXPECT_LT(KindOf(job, p, LayerKind::kMoe).modes.front().kept_bytes, dropless);
+}
+
+TEST(LayerMemoryTest, LatentProjectionsCanBeRecomputed) {
+  const Job job = DeepSeek();
+  const LayerCost layer = KindOf(job, {8, 1, 8}, LayerKind::kDense, {kLatentProjection});
+  for (const RecomputeMode& mode : layer.modes) {
+    if (mode.parts != kLatentProjection) continue;
+    // q, k and v of 16 heads, and the latents' normalised copies, sharded.
+    const MlaSpec& mla = *job.model.language_model.mla;
+    const int64_t heads = 16 * (2 * (mla.qk_nope_dim + mla.qk_rope_dim) + mla.v_dim);
+    const int64_t latents = (mla.q_lora_rank + mla.kv_lora_rank) / 8;
+    EXPECT_EQ(layer.modes.front().kept_bytes - mode.kept_bytes, 2 * 4096 * (heads + latents));
+    return;
+  }
+  ADD_FAILURE() << "no such mode";
+}
+
+TEST(LayerMemoryTest, LoraTrainsAdaptersAlone) {
+  Job job = Llama();
+  LanguageModel& m = job.model.language_model;
+  const Parallelism p{1, 1, 32};
+  const LayerCost full = KindOf(job, p, LayerKind::kDense);
+  m.train = TrainMode::kFrozen;
+  const LayerCost frozen = KindOf(job, p, LayerKind::kDense);
+  m.train = TrainMode::kLora;
+  m.lora = {.rank = 8, .targets = kLoraQkv | kLoraMlpDown};
+  const LayerCost lora = KindOf(job, p, LayerKind::kDense);
+  const int64_t qkv = (m.heads + 2 * m.kv_heads) * m.head_dim;
+  const int64_t adapters = 8 * (m.hidden + qkv) + 8 * (m.ffn + m.hidden);
+  EXPECT_EQ(lora.trained_parameters, adapters);
+  EXPECT_EQ(lora.parameters, full.parameters + adapters);
+  EXPECT_EQ(lora.gradient_bytes, 4 * adapters);
+  EXPECT_EQ(lora.weight_bytes, 2 * lora.parameters);
+  EXPECT_TRUE(lora.trains && lora.has_backward);
+  EXPECT_FALSE(frozen.has_backward);
+  EXPECT_LT(lora.modes.front().kept_bytes, full.modes.front().kept_bytes);
+  EXPECT_LT(lora.backward_ns, full.backward_ns);
+  EXPECT_GT(lora.forward_ns, full.forward_ns);
+  EXPECT_EQ(lora.backward_flops_ratio, 1);
+  // Embedding and head stay frozen.
+  EXPECT_EQ(KindOf(job, p, LayerKind::kHead).trained_parameters, 0);
+}
+
+TEST(LayerMemoryTest, LossesDifferByTheirBytesPerLogit) {
+  Job job = Llama();
+  const double logits = 4096.0 * static_cast<double>(job.model.language_model.vocab);
+  Execution& e = job.training.execution;
+  const auto bytes = [&] {
+    return static_cast<double>(KindOf(job, {1, 1, 32}, LayerKind::kHead).logits_bytes) / logits;
+  };
+  e.fused_loss = true;
+  EXPECT_DOUBLE_EQ(bytes(), 2);
+  e.fused_loss = false;
+  EXPECT_DOUBLE_EQ(bytes(), 6);
+  e.compiled_loss = true;
+  EXPECT_DOUBLE_EQ(bytes(), 10);
+}
+
+TEST(LayerMemoryTest, PredictedTokensRunWithTheHead) {
+  Job job = DeepSeek();
+  const Parallelism p{8, 4, 2};
+  const LayerCost head = KindOf(job, p, LayerKind::kHead);
+  const LayerCost layer = KindOf(job, p, LayerKind::kMoe);
+  job.model.language_model.predicted_tokens = 1;
+  const LayerCost more = KindOf(job, p, LayerKind::kHead);
+  EXPECT_GT(more.parameters - head.parameters, layer.parameters);
+  EXPECT_GT(more.modes.front().kept_bytes - head.modes.front().kept_bytes,
+            layer.modes.front().kept_bytes);
+  EXPECT_GT(more.forward_ns - head.forward_ns, layer.forward_ns + head.forward_ns / 2);
+}
+
+TEST(LayerMemoryTest, EagerModulesKeepMore) {
+  Job job = Llama();
+  const LanguageModel& m = job.model.language_model;
+  const int64_t fused = KindOf(job, {1, 1, 32}, LayerKind::kDense).modes.front().kept_bytes;
+  job.training.execution.fused_kernels = false;
+  const int64_t eager = KindOf(job, {1, 1, 32}, LayerKind::kDense).modes.front().kept_bytes;
+  EXPECT_EQ(eager - fused, 2 * 4096 * (2 * 2 * m.hidden + m.ffn));
+}
+
+TEST(LayerMemoryTest, BuffersGrowWithPipelinesAndBuckets) {
+  Job job = Llama();
+  const int64_t alone = BufferBytes(job, {1, 1, 32}, kPack);
+  EXPECT_EQ(alone, LibraryBytes(job));
+  EXPECT_EQ(BufferBytes(job, {1, 4, 8}, kPack) - alone, 4 * 2 * 4096 * 4096);
+  job.training.execution.bucket_bytes = 3'000'000'000;
+  EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kPack) - alone, 3'000'000'000);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,208 @@
+// Kernel times against measured ones that they were not fitted on; docs/COST_MODEL.md gives the
+// errors on whole tables.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "planner/catalog/catalog.h"
+#include "planner/cost/kernel_time.h"
+#include "planner/cost/network.h"
+#include "tests/planner/cost/measured_kernels.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// What is reached on these rows.
+struct Bounds {
+  double mean = 0, worst = 0;
+};
+
+// In the tables, not in a training run, and from the same run of fit_kernels.py: a clock that falls
+// by `droop` in kernels beyond droop_us.
+struct Products {
+  const char* gpu;
+  double droop, droop_us;
+  Bounds errors;
+  const std::vector<MeasuredMatrix>& rows;
+};
+const Products kProducts[] = {
+    {"a100-sxm-80gb", .0099, 100, {.05, .24}, kA100Products},
+    {"h100-sxm-80gb", .0893, 471, {.07, .14}, kH100Products},
+    {"h200-sxm-141gb", .141, 549, {.05, .13}, kH200Products},
+    {"b200-sxm-180gb", .0881, 908, {.07, .19}, kB200Products},
+    {"gb200-186gb", .987, 999, {.08, .19}, kGb200Products},
+    {"l40s-48gb", .433, 283, {.10, .23}, kL40sProducts},
+};
+const Products kFp8Products[] = {
+    {"h100-sxm-80gb", .0954, 3000, {.12, .42}, kH100Fp8Products},
+    {"h200-sxm-141gb", .236, 3000, {.09, .24}, kH200Fp8Products},
+    {"b200-sxm-180gb", .574, 3000, {.15, .32}, kB200Fp8Products},
+    {"gb200-186gb", .946, 3000, {.11, .25}, kGb200Fp8Products},
+    {"l40s-48gb", .116, 2960, {.07, .17}, kL40sFp8Products},
+};
+
+// Likewise rotary embedding and cache writes: bytes per token, and per value of a key/value head
+// where queries have more heads, and where they have as many.
+struct CausalKernels {
+  const char* gpu;
+  double token_bytes, kv_bytes, kv_equal_bytes;
+  Bounds errors;
+  const std::vector<MeasuredCausal>& rows;
+};
+const CausalKernels kCausal[] = {
+    {"a100-sxm-80gb", 6730, 11.5, 5.76, {.03, .09}, kA100Causal},
+    {"h100-sxm-80gb", 3450, 11.1, 7.22, {.06, .18}, kH100Causal},
+    {"h200-sxm-141gb", 5030, 14.3, 8.3, {.04, .10}, kH200Causal},
+    {"b200-sxm-180gb", 2350, 17, 10.3, {.05, .13}, kB200Causal},
+    {"gb200-186gb", 2780, 16.4, 10.2, {.07, .31}, kGb200Causal},
+    {"l40s-48gb", 82, 3.33, 4.53, {.06, .14}, kL40sCausal},
+};
+
+struct EncoderKernels {
+  const char* gpu;
+  Bounds errors;
+  const std::vector<MeasuredEncoder>& rows;
+};
+const EncoderKernels kEncoder[] = {
+    {"h100-sxm-80gb", {.04, .09}, kH100Encoder},  {"h200-sxm-141gb", {.05, .09}, kH200Encoder},
+    {"b200-sxm-180gb", {.03, .10}, kB200Encoder}, {"gb200-186gb", {.04, .17}, kGb200Encoder},
+    {"l40s-48gb", {.07, .26}, kL40sEncoder},
+};
+
+struct NodeCollectives {
+  const char* gpu;
+  Bounds errors;
+  const std::vector<MeasuredCollective>& rows;
+};
+const NodeCollectives kCollectives[] = {
+    {"a100-sxm-80gb", {.05, .28}, kA100Collectives},
+    {"h100-sxm-80gb", {.04, .26}, kH100Collectives},
+    {"h200-sxm-141gb", {.04, .23}, kH200Collectives},
+    {"b200-sxm-180gb", {.05, .16}, kB200Collectives},
+    {"gb200-186gb", {.05, .19}, kGb200Collectives},
+    {"l40s-48gb", {.02, .14}, kL40sCollectives},
+};
+
+// Short kernels: no run has heated the chip.
+CostConstants Cold() {
+  CostConstants c;
+  c.ampere_clock = c.ada_clock = c.hopper_clock = c.blackwell_clock = c.other_clock = 1;
+  return c;
+}
+
+void ExpectErrors(const std::string& what, const std::vector<double>& ratios, Bounds bounds) {
+  double sum = 0, worst = 0;
+  for (const double ratio : ratios) {
+    sum += std::abs(ratio - 1);
+    worst = std::max(worst, std::abs(ratio - 1));
+  }
+  const double mean = sum / static_cast<double>(ratios.size());
+  std::printf("%-30s mean %4.1f%%  worst %4.1f%%\n", what.c_str(), 100 * mean, 100 * worst);
+  EXPECT_LE(mean, bounds.mean) << what;
+  EXPECT_LE(worst, bounds.worst) << what;
+}
+
+// ns of the product itself fall with the clock; launches and quantising beside it do not.
+double ProductUs(const Products& table, const MeasuredMatrix& row, Precision precision) {
+  const GpuSpec& spec = FindGpu(table.gpu)->spec;
+  const KernelTime kernels(spec, Cold());
+  const double m = static_cast<double>(row.m);
+  double beside = kernels.constants().kernel_launch_ns;
+  if (precision == Precision::kFp8) {
+    const MatrixRates rates = RatesOf(spec).fp8.value();
+    beside += rates.quantise_launch_ns + rates.quantise_bytes * m * static_cast<double>(row.k) /
+                                             spec.hbm_bytes_per_second * 1e9;
+  }
+  const double us = (kernels.Matrix(row.n, row.k, row.m, precision).at(m) - beside) * 1e-3;
+  const double long_share = us * us / (us * us + table.droop_us * table.droop_us);
+  return beside * 1e-3 + us * (1 + table.droop * long_share);
+}
+
+TEST(MeasuredKernelsTest, MatrixProducts) {
+  for (const Products& table : kProducts) {
+    std::vector<double> ratios;
+    for (const MeasuredMatrix& row : table.rows)
+      ratios.push_back(ProductUs(table, row, Precision::k16Bit) / row.us);
+    ExpectErrors(std::string(table.gpu) + " matrix", ratios, table.errors);
+  }
+}
+
+TEST(MeasuredKernelsTest, Fp8Products) {
+  for (const Products& table : kFp8Products) {
+    std::vector<double> ratios;
+    for (const MeasuredMatrix& row : table.rows)
+      ratios.push_back(ProductUs(table, row, Precision::kFp8) / row.us);
+    ExpectErrors(std::string(table.gpu) + " fp8", ratios, table.errors);
+  }
+}
+
+TEST(MeasuredKernelsTest, CausalAttention) {
+  for (const CausalKernels& table : kCausal) {
+    const GpuSpec& spec = FindGpu(table.gpu)->spec;
+    const KernelTime kernels(spec, Cold());
+    std::vector<double> ratios;
+    for (const MeasuredCausal& row : table.rows) {
+      const KernelTime::Causal c =
+          kernels.CausalAttention(row.heads, row.kv_heads, row.head_size, row.length);
+      const double tokens = static_cast<double>(row.batch * row.length);
+      const double kv = 2 * static_cast<double>(row.kv_heads * row.head_size) *
+                        (row.heads == row.kv_heads ? table.kv_equal_bytes : table.kv_bytes);
+      const double beside = tokens * (table.token_bytes + kv) / spec.hbm_bytes_per_second * 1e9;
+      const double ns = c.constant + c.per_token * tokens +
+                        c.per_squared * tokens * static_cast<double>(row.length);
+      ratios.push_back((ns + beside) / row.us * 1e-3);
+    }
+    ExpectErrors(std::string(table.gpu) + " causal", ratios, table.errors);
+  }
+}
+
+TEST(MeasuredKernelsTest, EncoderAttention) {
+  for (const EncoderKernels& table : kEncoder) {
+    const KernelTime kernels(FindGpu(table.gpu)->spec, Cold());
+    std::vector<double> ratios;
+    for (const MeasuredEncoder& row : table.rows) {
+      const int64_t rows = row.batch * row.length;
+      const Affine line = kernels.EncoderAttention(row.heads, row.head_size, row.length, rows);
+      ratios.push_back(line.at(static_cast<double>(rows)) / row.us * 1e-3);
+    }
+    ExpectErrors(std::string(table.gpu) + " encoder", ratios, table.errors);
+  }
+}
+
+TEST(MeasuredKernelsTest, Collectives) {
+  for (const NodeCollectives& table : kCollectives) {
+    const Network network(ClusterOf(table.gpu, 8));
+    std::vector<double> ratios;
+    for (const MeasuredCollective& row : table.rows) {
+      ratios.push_back(network.NodeCollective(row.op, row.ranks, static_cast<double>(row.bytes)) /
+                       row.us * 1e-3);
+    }
+    ExpectErrors(std::string(table.gpu) + " collectives", ratios, table.errors);
+  }
+}
+
+// FlashAttention-3's paper (Shah 2024, figure 5, causal, head size 128, 16K tokens of 16 heads on
+// H100): TFLOP/s, measured with other code on another machine, and nothing is fitted on it.
+TEST(MeasuredKernelsTest, CausalAttentionOnH100AsPublished) {
+  const struct {
+    int64_t length;
+    double tflops;
+  } rows[] = {{512, 292}, {1024, 423}, {2048, 521}, {4096, 579}, {8192, 602}, {16384, 616}};
+  const KernelTime kernels(FindGpu("h100-sxm-80gb")->spec, Cold());
+  const KernelTime::Causal c = kernels.CausalAttention(16, 16, 128);
+  std::vector<double> ratios;
+  for (const auto& row : rows) {
+    const double s = static_cast<double>(row.length), tokens = 16384;
+    const double ns = c.constant + c.per_token * tokens + c.per_squared * tokens * s;
+    ratios.push_back(2 * 16 * 128 * tokens * s / row.tflops * 1e-3 / ns);
+  }
+  ExpectErrors("h100 FlashAttention-3", ratios, {.07, .11});
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,101 @@
+#include "planner/cost/recompute_modes.h"
+
+#include <gtest/gtest.h>
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr PackShape kPack{.tokens = 1000, .squared = 1e6};
+
+KeptTensor Tensor(double bytes_per_token, RecomputeParts dropped_by) {
+  return {{.per_token = bytes_per_token}, dropped_by};
+}
+
+// Norm, core attention, MLP with its activation, in 1, 2, 8 and 1 ns per token.
+LayerWork Layer() {
+  LayerWork work;
+  work.input_bytes = {.per_token = 2};
+  work.operations = {
+      {.name = "norm",
+       .repeated_by = kNorms,
+       .streams = {.per_token = 1},
+       .kept = {Tensor(2, 0), Tensor(2, kNorms)}},
+      {.name = "core",
+       .repeated_by = kCoreAttention,
+       .attention = {.per_token = 2},
+       .kept = {Tensor(20, kCoreAttention)},
+       .transient = {.per_token = 30}},
+      {.name = "up",
+       .repeated_by = kMlp,
+       .matrices = {.per_token = 8},
+       .communication = {.per_token = 1}},
+      {.name = "activation",
+       .repeated_by = kMlp | kActivation,
+       .streams = {.per_token = 1},
+       .kept = {Tensor(8, kMlp), Tensor(4, kMlp | kActivation)},
+       .transient = {.per_token = 6}},
+  };
+  return work;
+}
+
+TEST(RecomputeModesTest, KeepsWhatThePartsDoNotBringBack) {
+  const LayerWork work = Layer();
+  EXPECT_EQ(KeptBytes(work, 0, kPack), 36000);
+  EXPECT_EQ(KeptBytes(work, kNorms, kPack), 34000);
+  EXPECT_EQ(KeptBytes(work, kActivation, kPack), 32000);
+  EXPECT_EQ(KeptBytes(work, kMlp, kPack), 24000);
+  EXPECT_EQ(KeptBytes(work, kMlp | kCoreAttention | kNorms, kPack), 2000);
+  EXPECT_EQ(KeptBytes(work, kWholeLayer, kPack), 2000);
+}
+
+TEST(RecomputeModesTest, TransientsCountWhatLaterOperationsHaveFreed) {
+  // Core attention: 30 held, but the activation's 12 are gone by then.
+  EXPECT_EQ(BackwardTransient(Layer(), kPack), 18000);
+  LayerWork none;
+  EXPECT_EQ(BackwardTransient(none, kPack), 0);
+}
+
+// By bytes saved per time: core attention 20 / 2, activation 4 / 1, norm 2 / 1, MLP 12 / 10.
+TEST(RecomputeModesTest, OffersTheLowerHull) {
+  const std::vector<RecomputeMode> modes = RecomputeModes(Layer(), kPack, kPack, 100, {});
+  std::vector<RecomputeParts> parts;
+  for (const RecomputeMode& mode : modes) parts.push_back(mode.parts);
+  EXPECT_EQ(parts,
+            (std::vector<RecomputeParts>{0, kCoreAttention, kCoreAttention | kActivation,
+                                         kNorms | kCoreAttention | kActivation, kWholeLayer}));
+  for (size_t q = 1; q < modes.size(); ++q) {
+    EXPECT_GT(modes[q].repeated_ns, modes[q - 1].repeated_ns);
+    EXPECT_LT(modes[q].kept_bytes, modes[q - 1].kept_bytes);
+  }
+  EXPECT_EQ(modes[2].repeated_ns, 3000);
+  EXPECT_EQ(modes[2].kept_bytes, 12000);
+  EXPECT_EQ(modes[2].workspace_bytes, 100 + 36000 - 12000);
+  EXPECT_EQ(modes.back().repeated_ns, 13000);
+  EXPECT_EQ(modes.back().kept_bytes, 2000);
+}
+
+TEST(RecomputeModesTest, CommunicationOfRepeatedPartsIsRepeated) {
+  const std::vector<RecomputeMode> modes = RecomputeModes(Layer(), kPack, kPack, 0, {kMlp});
+  for (const RecomputeMode& mode : modes) {
+    const bool mlp = mode.parts == kMlp || mode.parts == kWholeLayer;
+    EXPECT_EQ(mode.repeated_communication.per_token, mlp ? 1 : 0) << mode.parts;
+  }
+}
+
+TEST(RecomputeModesTest, SetsThatAPlanNamesAreThere) {
+  const std::vector<RecomputeMode> modes = RecomputeModes(Layer(), kPack, kPack, 0, {kMlp, kNorms});
+  const auto has = [&](RecomputeParts parts) {
+    for (const RecomputeMode& mode : modes) {
+      if (mode.parts == parts) return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(has(kMlp));
+  EXPECT_TRUE(has(kNorms));
+  EXPECT_LE(modes.size(), kModesAtMost);
+  EXPECT_EQ(modes.front().parts, 0u);
+  EXPECT_EQ(modes.back().parts, static_cast<RecomputeParts>(kWholeLayer));
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
