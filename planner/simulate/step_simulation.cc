@@ -5,7 +5,6 @@
 #include "planner/base/integers.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
-#include "planner/simulate/one_f_one_b.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -13,73 +12,112 @@ namespace {
 constexpr int64_t kStepsAtMost = 16;
 
 StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
-                 const KindCounts& recomputed) {
+                 const ModeCounts& recomputed) {
   StageWork work;
   work.recomputed = recomputed;
+  work.recompute_ns = RepeatedTime(profile, recomputed);
   for (int64_t i = begin; i < end; ++i)
     ++work.counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
   for (size_t k = 0; k < profile.kinds.size(); ++k) {
     const LayerCost& layer = profile.kinds[k];
-    const int64_t count = work.counts[k], repeated = recomputed[k];
+    const int64_t count = work.counts[k];
     work.forward_ns += count * layer.forward_ns;
     work.backward_ns += count * layer.backward_ns;
-    work.recompute_ns += repeated * layer.forward_ns;
     PackCost forward = layer.forward, backward = layer.backward;
     forward += layer.forward_communication;
     backward += layer.backward_communication;
     work.forward += static_cast<double>(count) * forward;
     if (layer.has_backward) work.backward += static_cast<double>(count) * backward;
-    work.backward += static_cast<double>(repeated) * forward;
-    work.parameters += count * layer.parameters;
-    if (layer.trains) {
-      work.gradient_bytes += count * layer.gradient_bytes;
-      work.trained_weight_bytes += count * layer.weight_bytes;
-      work.trained_parameters += count * layer.parameters;
+    work.weight_gradient_ns += count * layer.weight_gradient_ns;
+    work.weight_gradient += static_cast<double>(count) * layer.weight_gradient;
+    for (size_t q = 1; q < layer.modes.size(); ++q) {
+      const RecomputeMode& mode = layer.modes[q];
+      const double repeated = static_cast<double>(recomputed[k][q]);
+      work.backward += repeated * mode.repeated;
+      work.backward += repeated * mode.repeated_communication;
     }
+    work.parameters += count * layer.parameters;
+    work.gradient_bytes += count * layer.gradient_bytes;
+    work.trained_weight_bytes += count * 2 * layer.trained_parameters;
+    work.trained_parameters += count * layer.trained_parameters;
   }
   return work;
 }
 
 // More packs of one rank are not simulated one by one.
-int64_t PacksAtMost(const std::vector<StageWork>& stages, int64_t events) {
-  return std::max<int64_t>(2, events / static_cast<int64_t>(stages.size()));
+int64_t PacksAtMost(const PipelineShape& shape, int64_t events) {
+  return std::max<int64_t>(2, events / shape.virtual_stages());
+}
+
+// The pipeline of these segments, with `packs` values for each pass.
+PipelineSpec PipelineOf(const PipelineShape& shape, const std::vector<StageWork>& segments,
+                        size_t packs) {
+  PipelineSpec spec;
+  spec.shape = shape;
+  for (const StageWork& s : segments) spec.send_ns.push_back(s.send_ns);
+  for (PassValues* values : {&spec.forward_ns, &spec.backward_ns, &spec.weight_gradient_ns})
+    values->resize(segments.size() * packs);
+  return spec;
+}
+
+// Where PassValues hold the first of `packs` values of a segment.
+size_t PlaceOf(const PipelineShape& shape, size_t segment, size_t packs) {
+  const size_t stages = static_cast<size_t>(shape.stages),
+               chunks = static_cast<size_t>(shape.chunks);
+  return (segment % stages * chunks + segment / stages) * packs;
 }
 
 // Time of one step in which every rank runs its own packs: the slowest rank's.
-int64_t SlowestRank(const std::vector<StageWork>& stages, int64_t ranks, int64_t micro_batches,
-                    bool dummy_units, const std::vector<PackShape>& packs, size_t& next) {
-  PipelineTimes times;
-  const size_t m = static_cast<size_t>(micro_batches);
-  times.forward.assign(stages.size(), std::vector<int64_t>(m));
-  times.backward = times.forward;
-  for (const StageWork& s : stages) times.send.push_back(s.send_ns);
+int64_t SlowestRank(const PipelineShape& shape, const std::vector<StageWork>& segments,
+                    int64_t ranks, bool dummy_units, const std::vector<PackShape>& packs,
+                    size_t& next) {
+  const size_t m = static_cast<size_t>(shape.micro_batches);
+  PipelineSpec spec = PipelineOf(shape, segments, m);
   int64_t slowest = 0;
   for (int64_t r = 0; r < ranks; ++r) {
     for (size_t k = 0; k < m; ++k) {
       PackShape pack = packs[next++ % packs.size()];
       if (dummy_units && pack.units < 1) pack.units = 1;
-      for (size_t s = 0; s < stages.size(); ++s) {
-        times.forward[s][k] = Nearest(stages[s].forward.at(pack));
-        times.backward[s][k] = Nearest(stages[s].backward.at(pack));
+      for (size_t s = 0; s < segments.size(); ++s) {
+        const size_t at = PlaceOf(shape, s, m) + k;
+        spec.forward_ns[at] = Nearest(segments[s].forward.at(pack));
+        spec.backward_ns[at] = Nearest(segments[s].backward.at(pack));
+        spec.weight_gradient_ns[at] = Nearest(segments[s].weight_gradient.at(pack));
       }
     }
-    slowest = std::max(slowest, SimulateOneFOneB(times));
+    slowest = std::max(slowest, PipelineEnd(spec));
   }
   return slowest;
+}
+
+// What each stage trains, all its chunks together.
+struct Trained {
+  int64_t gradient_bytes = 0, weight_bytes = 0, parameters = 0;
+};
+std::vector<Trained> TrainedByStage(const Parallelism& p, const std::vector<StageWork>& segments) {
+  std::vector<Trained> stages(
+      std::min(segments.size(), static_cast<size_t>(std::max<int64_t>(1, p.pipeline))));
+  for (size_t i = 0; i < segments.size(); ++i) {
+    Trained& stage = stages[i % stages.size()];
+    stage.gradient_bytes += segments[i].gradient_bytes;
+    stage.weight_bytes += segments[i].trained_weight_bytes;
+    stage.parameters += segments[i].trained_parameters;
+  }
+  return stages;
 }
 
 }  // namespace
 
 std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
                                   const std::vector<int64_t>& boundaries,
-                                  const std::vector<KindCounts>& recomputed) {
-  const Network network(job.cluster);
+                                  const std::vector<ModeCounts>& recomputed) {
+  const Network network(job.cluster, job.constants);
   std::vector<StageWork> stages;
   for (size_t s = 0; s + 1 < boundaries.size(); ++s) {
     StageWork work = WorkOf(profile, boundaries[s], boundaries[s + 1], recomputed[s]);
     if (s + 2 < boundaries.size()) {
       work.send_bytes = profile.at(boundaries[s + 1] - 1).mean_output_bytes;
-      work.send_ns = network.StageSend(p, static_cast<int64_t>(s), work.send_bytes);
+      work.send_ns = network.StageSend(p, static_cast<int64_t>(s) % p.pipeline, work.send_bytes);
     }
     stages.push_back(work);
   }
@@ -87,56 +125,80 @@ std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, c
 }
 
 int64_t DataSyncTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages) {
-  const Network network(job.cluster);
+  const Network network(job.cluster, job.constants);
   int64_t slowest = 0;
-  for (const StageWork& s : stages) {
-    slowest = std::max(slowest, network.DataSync(p, static_cast<double>(s.gradient_bytes),
-                                                 static_cast<double>(s.trained_weight_bytes),
-                                                 job.training.zero_stage));
+  for (const Trained& s : TrainedByStage(p, stages)) {
+    slowest = std::max(
+        slowest, network.DataSync(p, static_cast<double>(s.gradient_bytes),
+                                  static_cast<double>(s.weight_bytes), job.training.zero_stage));
   }
   return slowest;
 }
 
 int64_t OptimizerTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages) {
-  const KernelTime kernels(job.cluster.gpu);
+  const KernelTime kernels(job.cluster.gpu, job.constants);
   int64_t slowest = 0;
-  for (const StageWork& s : stages) {
-    double parameters = static_cast<double>(s.trained_parameters);
+  for (const Trained& s : TrainedByStage(p, stages)) {
+    double parameters = static_cast<double>(s.parameters);
     if (job.training.zero_stage == ZeroStage::kOptimizer) parameters /= static_cast<double>(p.data);
     if (parameters > 0) slowest = std::max(slowest, Nearest(kernels.OptimizerUpdate(parameters)));
   }
   return slowest;
 }
 
-int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches) {
-  if (const int64_t most = PacksAtMost(stages, kEventsAtMost); micro_batches > most) {
-    // The pipeline has long found its rhythm: what follows repeats it.
-    const int64_t half = most / 2, whole = SimulateMeanPacks(stages, half * 2);
-    const int64_t rhythm = whole - SimulateMeanPacks(stages, half), more = micro_batches - half * 2;
-    __extension__ using Wide = __int128;
-    return whole + more / half * rhythm +
-           static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
-  }
-  PipelineTimes times;
-  const size_t m = static_cast<size_t>(micro_batches);
-  for (const StageWork& s : stages) {
-    times.forward.emplace_back(m, s.forward_ns);
-    times.backward.emplace_back(m, s.backward_ns + s.recompute_ns);
-    times.send.push_back(s.send_ns);
-  }
-  return SimulateOneFOneB(times);
+PipelineShape ShapeOf(const Parallelism& p, Schedule schedule, int64_t micro_batches) {
+  return {.schedule = schedule,
+          .stages = p.pipeline,
+          .chunks = p.virtual_stages,
+          .micro_batches = micro_batches};
 }
 
-SimulatedStep SimulateStep(const Job& job, const Parallelism& p,
-                           const std::vector<StageWork>& stages, int64_t micro_batches,
+PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments) {
+  PipelineSpec spec = PipelineOf(shape, segments, 1);
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const size_t at = PlaceOf(shape, s, 1);
+    spec.forward_ns[at] = segments[s].forward_ns;
+    spec.backward_ns[at] = segments[s].backward_ns + segments[s].recompute_ns;
+    spec.weight_gradient_ns[at] = segments[s].weight_gradient_ns;
+  }
+  return spec;
+}
+
+int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
+  // The pipeline finds its rhythm: what follows the first packs, in whole groups, repeats it.
+  const int64_t group = shape.schedule == Schedule::kInterleaved
+                            ? MicroBatchGroup(shape.stages, shape.micro_batches)
+                            : 1;
+  const int64_t most = PacksAtMost(shape, kEventsAtMost), half = most / 2 / group * group;
+  const int64_t rest = shape.micro_batches % group, more = shape.micro_batches - rest - 2 * half;
+  const auto simulate = [&](int64_t packs) {
+    PipelineShape shorter = shape;
+    shorter.micro_batches = packs;
+    return PipelineEnd(MeanPackPipeline(shorter, segments));
+  };
+  if (shape.micro_batches <= most || half == 0) return simulate(shape.micro_batches);
+  const int64_t whole = simulate(half * 2 + rest), rhythm = whole - simulate(half + rest);
+  __extension__ using Wide = __int128;
+  return whole + more / half * rhythm +
+         static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
+}
+
+int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches) {
+  return SimulateMeanPacks(
+      {.stages = static_cast<int64_t>(stages.size()), .micro_batches = micro_batches}, stages);
+}
+
+SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                           const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events) {
   SimulatedStep step;
-  step.pipeline_ns = SimulateMeanPacks(stages, micro_batches);
-  step.data_sync_ns = DataSyncTime(job, p, stages);
-  step.optimizer_ns = OptimizerTime(job, p, stages);
+  step.pipeline_ns = SimulateMeanPacks(shape, segments);
+  step.data_sync_ns = DataSyncTime(job, p, segments);
+  step.optimizer_ns = OptimizerTime(job, p, segments);
 
-  const int64_t simulated = std::min(micro_batches, PacksAtMost(stages, most_events));
-  const int64_t events = simulated * p.data * static_cast<int64_t>(stages.size());
+  PipelineShape simulated = shape;
+  simulated.micro_batches = std::min(shape.micro_batches, PacksAtMost(shape, most_events));
+  const int64_t events = simulated.micro_batches * p.data * shape.virtual_stages();
   const int64_t steps = std::clamp<int64_t>(most_events / events, 1, kStepsAtMost);
   // Where one step alone is more than the budget, fewer ranks stand for all; the slowest of many is
   // then understated.
@@ -144,10 +206,10 @@ SimulatedStep SimulateStep(const Job& job, const Parallelism& p,
   size_t next = 0;
   int64_t sum = 0;
   for (int64_t i = 0; i < steps; ++i) {
-    sum += SlowestRank(stages, ranks, simulated, !job.model.towers.empty(), packs, next);
+    sum += SlowestRank(simulated, segments, ranks, !job.model.towers.empty(), packs, next);
   }
-  const int64_t added = std::max<int64_t>(0, sum / steps - SimulateMeanPacks(stages, simulated));
-  step.imbalance_ns = added * micro_batches / simulated;
+  const int64_t added = std::max<int64_t>(0, sum / steps - SimulateMeanPacks(simulated, segments));
+  step.imbalance_ns = added * shape.micro_batches / simulated.micro_batches;
   return step;
 }
 

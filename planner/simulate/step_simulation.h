@@ -10,27 +10,33 @@
 #include "planner/job.h"
 #include "planner/plan.h"
 #include "planner/recompute/least_recompute.h"
+#include "planner/simulate/pipeline.h"
 
 namespace evenkeel::planner {
 
-// A stage as far as time goes.
+// A segment of the chain as far as time goes: a stage, or with virtual stages one chunk of it.
 struct StageWork {
   KindCounts counts{};
-  KindCounts recomputed{};
+  ModeCounts recomputed{};
   int64_t forward_ns = 0;   // mean pack, communication included
   int64_t backward_ns = 0;  // without recompute
   int64_t recompute_ns = 0;
-  int64_t send_ns = 0;
+  int64_t weight_gradient_ns = 0;  // of backward_ns: what zero-bubble schedules put off
+  int64_t send_ns = 0;             // to the next segment
   int64_t send_bytes = 0;
   PackCost forward, backward;  // of any pack; backward with recompute
+  PackCost weight_gradient;    // of `backward`
   int64_t parameters = 0;
   int64_t gradient_bytes = 0, trained_weight_bytes = 0, trained_parameters = 0;
 };
 
-// Stages of a partition, each with the recompute given.
+// How the segments of a parallelism are run: chunk c of stage s is segment c P + s.
+PipelineShape ShapeOf(const Parallelism& p, Schedule schedule, int64_t micro_batches);
+
+// Segments of a partition, each with the recompute given.
 std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
                                   const std::vector<int64_t>& boundaries,
-                                  const std::vector<KindCounts>& recomputed);
+                                  const std::vector<ModeCounts>& recomputed);
 
 struct SimulatedStep {
   int64_t pipeline_ns = 0;  // mean packs: until the last backward
@@ -48,14 +54,19 @@ inline constexpr int64_t kEventsAtMost = 400000;
 // Packs are dealt in their order to steps of D ranks x m packs, as many whole steps as `events`
 // forwards allow. A pack without units still costs one dummy unit where the model has an
 // encoder.
-SimulatedStep SimulateStep(const Job& job, const Parallelism& p,
-                           const std::vector<StageWork>& stages, int64_t micro_batches,
+SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                           const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost);
 
-// Until the last backward of a step of equal, mean packs, ns.
+// Equal, mean packs up to the last pass.
+PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments);
+
+// Until the last pass of a step of equal, mean packs, ns.
+int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments);
+// Under 1F1B, one segment per stage.
 int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches);
 
-// Data sync and optimizer of the slowest stage, ns.
+// Data sync and optimizer of the slowest stage, all its chunks together, ns.
 int64_t DataSyncTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages);
 int64_t OptimizerTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages);
 

@@ -8,7 +8,6 @@
 
 #include "planner/make_plan.h"
 #include "planner/search/search.h"
-#include "planner/simulate/one_f_one_b.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -95,15 +94,35 @@ Job RandomJob() {
   job.constraints.tensor_parallel = RandomRange();
   job.constraints.pipeline_parallel = RandomRange();
   job.constraints.data_parallel = RandomRange();
-  job.constraints.recompute = static_cast<RecomputePolicy>(*rc::gen::inRange(0, 3));
+  job.constraints.recompute = static_cast<RecomputePolicy>(*rc::gen::inRange(0, 5));
+  return job;
+}
+
+// Beyond TP x PP x DP under 1F1B.
+Job RandomWholeSpaceJob() {
+  Job job = WholeSpace(RandomJob());
+  Constraints& c = job.constraints;
+  for (DegreeRange* range : {&c.context_parallel, &c.expert_parallel, &c.virtual_stages}) {
+    if (OneIn(3)) *range = {Among({1, 2, 3}), 0};
+  }
+  if (OneIn(2)) c.schedule = static_cast<Schedule>(*rc::gen::inRange(0, 4));
+  Training& t = job.training;
+  t.execution.context = OneIn(2) ? ContextKind::kRing : ContextKind::kUlysses;
+  t.execution.expert_tensor = Among({1, 1, 2});
+  t.zero_stage = static_cast<ZeroStage>(*rc::gen::inRange(0, 4));
+  t.fsdp = OneIn(6);
+  if (OneIn(3)) {
+    job.reliability = {.node_mean_time_between_failures_seconds = 1e5,
+                       .checkpoint_bytes_per_second = 1e9,
+                       .restart_seconds = 300};
+  }
+  job.compare_sizes = OneIn(8);
   return job;
 }
 
 bool Possible(const Job& job) { return !Parallelisms(job, 1e9).empty(); }
 
-RC_GTEST_PROP(MakePlanPropertyTest, EveryValidJobGetsAFaultlessAnswer, ()) {
-  const Job job = RandomJob();
-  RC_PRE(Possible(job));
+void ExpectFaultlessAnswer(const Job& job) {
   const PlanResult result = MakePlan(job, {});
   std::string faults;
   for (const std::string& fault : result.faults) faults += fault + "; ";
@@ -118,6 +137,20 @@ RC_GTEST_PROP(MakePlanPropertyTest, EveryValidJobGetsAFaultlessAnswer, ()) {
   RC_ASSERT(plan.proof.plan_lower_bound_ns <= plan.proof.step_ns);
   for (const StagePlan& stage : plan.stages) RC_ASSERT(stage.free_bytes() >= 0);
   RC_ASSERT(plan.ladder.size() == 4u);
+  RC_ASSERT(plan.goodput.has_value() ==
+            (job.reliability.node_mean_time_between_failures_seconds > 0));
+}
+
+RC_GTEST_PROP(MakePlanPropertyTest, EveryValidJobGetsAFaultlessAnswer, ()) {
+  const Job job = RandomJob();
+  RC_PRE(Possible(job));
+  ExpectFaultlessAnswer(job);
+}
+
+RC_GTEST_PROP(MakePlanPropertyTest, AndEveryJobOfTheWholeSpace, ()) {
+  const Job job = RandomWholeSpaceJob();
+  RC_PRE(Possible(job));
+  ExpectFaultlessAnswer(job);
 }
 
 // No constrained plan is below the bound of the free space, as long as the constraints do not force
@@ -149,25 +182,6 @@ RC_GTEST_PROP(MakePlanPropertyTest, MoreMemoryNeverHurts, ()) {
   const Plan roomy = MakePlan(job, {}).plan;
   RC_ASSERT(roomy.fits);
   RC_ASSERT(roomy.proof.lower_bound_ns <= tight.proof.step_ns);
-}
-
-RC_GTEST_PROP(OneFOneBPropertyTest, SlowerPacksNeverEndSooner, ()) {
-  const size_t stages = *rc::gen::inRange<size_t>(1, 7), packs = *rc::gen::inRange<size_t>(1, 20);
-  PipelineTimes times;
-  for (size_t s = 0; s < stages; ++s) {
-    times.forward.emplace_back();
-    times.backward.emplace_back();
-    for (size_t k = 0; k < packs; ++k) {
-      times.forward.back().push_back(*rc::gen::inRange<int64_t>(0, 50));
-      times.backward.back().push_back(*rc::gen::inRange<int64_t>(0, 90));
-    }
-    times.send.push_back(*rc::gen::inRange<int64_t>(0, 9));
-  }
-  const int64_t before = SimulateOneFOneB(times);
-  const size_t s = *rc::gen::inRange<size_t>(0, stages), k = *rc::gen::inRange<size_t>(0, packs);
-  times.forward[s][k] += *rc::gen::inRange<int64_t>(0, 40);
-  const int64_t after = SimulateOneFOneB(times);
-  RC_ASSERT(after >= before);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/simulate/one_f_one_b.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -15,8 +14,12 @@ struct Setting {
   Parallelism p{2, 4, 4};
   LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
   std::vector<StageWork> stages =
-      StageWorks(job, profile, p, {0, 23, 47, 72, 97}, std::vector<KindCounts>(4));
+      StageWorks(job, profile, p, {0, 23, 47, 72, 97}, std::vector<ModeCounts>(4));
 };
+
+PipelineShape Shape(const Setting& s, int64_t micro_batches) {
+  return {.stages = s.p.pipeline, .micro_batches = micro_batches};
+}
 
 TEST(StageWorksTest, AddsUpToTheWholeModel) {
   const Setting s;
@@ -38,7 +41,7 @@ TEST(StageWorksTest, AddsUpToTheWholeModel) {
 TEST(SimulateStepTest, EqualPacksAddNoImbalance) {
   const Setting s;
   const SimulatedStep step =
-      SimulateStep(s.job, s.p, s.stages, 8, std::vector<PackShape>(100, kPack));
+      SimulateStep(s.job, s.p, Shape(s, 8), s.stages, std::vector<PackShape>(100, kPack));
   EXPECT_LT(step.imbalance_ns, step.pipeline_ns / 100'000);
   EXPECT_EQ(step.total_ns(),
             step.pipeline_ns + step.imbalance_ns + step.data_sync_ns + step.optimizer_ns);
@@ -51,15 +54,15 @@ TEST(SimulateStepTest, SpreadCostsTime) {
   std::vector<PackShape> packs;
   for (int i = 0; i < 100; ++i)
     packs.push_back({i % 3 == 0 ? 3.0 : 12.0, i % 5 == 0 ? 1000.0 : 4870.0, 4096.0 * 2048});
-  EXPECT_GT(SimulateStep(s.job, s.p, s.stages, 8, packs).imbalance_ns, 0);
+  EXPECT_GT(SimulateStep(s.job, s.p, Shape(s, 8), s.stages, packs).imbalance_ns, 0);
 }
 
 TEST(SimulateStepTest, MillionsOfPacksPerRankContinueTheRhythm) {
   const Setting s;
   const std::vector<PackShape> packs(10, kPack);
-  const SimulatedStep few = SimulateStep(s.job, s.p, s.stages, 100'000, packs);
-  const SimulatedStep more = SimulateStep(s.job, s.p, s.stages, 100'001, packs);
-  const SimulatedStep many = SimulateStep(s.job, s.p, s.stages, 10'000'000, packs);
+  const SimulatedStep few = SimulateStep(s.job, s.p, Shape(s, 100'000), s.stages, packs);
+  const SimulatedStep more = SimulateStep(s.job, s.p, Shape(s, 100'001), s.stages, packs);
+  const SimulatedStep many = SimulateStep(s.job, s.p, Shape(s, 10'000'000), s.stages, packs);
   EXPECT_GT(more.pipeline_ns, few.pipeline_ns);
   const double ratio = static_cast<double>(many.pipeline_ns) / static_cast<double>(few.pipeline_ns);
   EXPECT_NEAR(ratio, 100, 0.01);

@@ -1,0 +1,34 @@
+// What data-parallel ranks exchange around the passes of a step: parameters before, gradients
+// behind.
+#ifndef EVENKEEL_PLANNER_SIMULATE_DATA_PARALLEL_H_
+#define EVENKEEL_PLANNER_SIMULATE_DATA_PARALLEL_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "planner/simulate/pipeline.h"
+
+namespace evenkeel::planner {
+
+// When the gradients of a chunk are there, ns.
+struct GradientsReady {
+  int64_t first_bucket_ns = 0;
+  int64_t all_ns = 0;
+  void UntilAlso(const GradientsReady& other) {
+    first_bucket_ns = std::max(first_bucket_ns, other.first_bucket_ns);
+    all_ns = std::max(all_ns, other.all_ns);
+  }
+};
+
+// When each chunk's parameters move, element stage x chunks + chunk; empty where none do.
+std::vector<Span> GatherSpans(const PipelineSpec& spec);
+
+// Completes the ranks' runs, whose passes are done: gradient reduction, optimizer, idle times.
+// `gradients`: of the slowest rank, element stage x chunks + chunk.
+void FinishStep(const PipelineSpec& spec, const std::vector<GradientsReady>& gradients,
+                RanksRun* run);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SIMULATE_DATA_PARALLEL_H_

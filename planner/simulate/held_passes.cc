@@ -1,0 +1,55 @@
+#include "planner/simulate/held_passes.h"
+
+#include <algorithm>
+
+namespace evenkeel::planner {
+namespace {
+
+// Calls `seen(held)` after each forward, with the micro-batches of each chunk held then.
+template <typename Seen>
+void GoThrough(PipelineShape shape, int64_t stage, Seen seen) {
+  std::vector<int64_t> held(static_cast<size_t>(shape.chunks));
+  if (shape.schedule == Schedule::kGPipe) {
+    held.assign(held.size(), shape.micro_batches);
+    return seen(held);
+  }
+  // What follows the first groups repeats them.
+  const int64_t group = shape.schedule == Schedule::kInterleaved
+                            ? MicroBatchGroup(shape.stages, shape.micro_batches)
+                            : shape.stages;
+  if (shape.micro_batches > 8 * group)
+    shape.micro_batches = 7 * group + shape.micro_batches % group;
+  const PassKind release =
+      shape.schedule == Schedule::kZeroBubble ? PassKind::kWeightGradient : PassKind::kBackward;
+  for (const Pass& pass : StageOrder(shape, stage)) {
+    int64_t& of_chunk = held[static_cast<size_t>(pass.chunk)];
+    if (pass.kind == release) --of_chunk;
+    if (pass.kind != PassKind::kForward) continue;
+    ++of_chunk;
+    seen(held);
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
+                                const std::vector<int64_t>& kept) {
+  std::vector<int64_t> peak;
+  int64_t most = -1;
+  GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
+    int64_t sum = 0;
+    for (size_t c = 0; c < held.size(); ++c) sum += held[c] * kept[c];
+    if (sum > most) most = sum, peak = held;
+  });
+  return peak;
+}
+
+std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage) {
+  std::vector<int64_t> most(static_cast<size_t>(shape.chunks));
+  GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
+    for (size_t c = 0; c < held.size(); ++c) most[c] = std::max(most[c], held[c]);
+  });
+  return most;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,231 @@
+#include "planner/simulate/pipeline.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/simulate/data_parallel.h"
+
+namespace evenkeel::planner {
+namespace {
+
+struct PassTimes {
+  PassTimes(const PipelineSpec& spec)
+      : split(spec.shape.schedule == Schedule::kZeroBubble),
+        forward(spec.forward_ns, spec.shape),
+        backward(spec.backward_ns, spec.shape),
+        recompute(spec.recompute_ns, spec.shape),
+        weight_gradient(spec.weight_gradient_ns, spec.shape) {}
+
+  int64_t of(const Pass& pass) const {
+    if (pass.kind == PassKind::kForward) return forward.at(pass);
+    if (pass.kind == PassKind::kWeightGradient) return weight_gradient.at(pass);
+    return backward.at(pass) - (split ? weight_gradient.at(pass) : 0);
+  }
+
+  bool split;
+  PassTable forward, backward, recompute, weight_gradient;
+};
+
+// One pass as it happened.
+struct Event {
+  Pass pass;
+  int64_t free_ns;      // the stage was free
+  int64_t produced_ns;  // what the pass waits for was computed
+  int64_t start_ns;
+  int64_t end_ns;
+  int64_t stall_ns;  // of start to end: waiting for parameters
+  int64_t sent_ns;   // the stage is free again
+};
+
+// Runs all passes of a rank in a given order and shows each to `observe`.
+class Walk {
+ public:
+  explicit Walk(const PipelineSpec& spec)
+      : spec_(spec),
+        times_(spec),
+        gathers_(GatherSpans(spec)),
+        free_(static_cast<size_t>(spec.shape.stages)),
+        forward_end_(static_cast<size_t>(spec.shape.virtual_stages() * spec.shape.micro_batches)),
+        backward_end_(forward_end_.size()) {
+    if (spec.gather_overlaps || gathers_.empty()) return;
+    for (size_t i = 0; i < gathers_.size(); ++i) {
+      free_[i / static_cast<size_t>(spec.shape.chunks)] = gathers_[i].end_ns;
+    }
+  }
+
+  const std::vector<Span>& gathers() const { return gathers_; }
+
+  template <typename Observe>
+  void Run(const std::vector<Pass>& order, Observe observe) {
+    for (const Pass& pass : order) observe(Step(pass));
+  }
+
+ private:
+  Event Step(const Pass& pass) {
+    const size_t m = static_cast<size_t>(spec_.shape.micro_batches);
+    const size_t q = static_cast<size_t>(spec_.shape.virtual_stage(pass.stage, pass.chunk));
+    const size_t here = q * m + static_cast<size_t>(pass.micro_batch);
+    int64_t& free = free_[static_cast<size_t>(pass.stage)];
+    Event event = {pass, free, 0, 0, 0, 0, 0};
+    int64_t wire = 0, sends = 0;
+    const size_t last = static_cast<size_t>(spec_.shape.virtual_stages()) - 1;
+    if (pass.kind == PassKind::kForward) {
+      if (q > 0) event.produced_ns = forward_end_[here - m], wire = spec_.send_ns[q - 1];
+      if (q < last) sends = spec_.send_ns[q];
+    } else if (pass.kind == PassKind::kBackward) {
+      event.produced_ns = q == last ? forward_end_[here] : backward_end_[here + m];
+      if (q < last) wire = spec_.send_ns[q];
+      if (q > 0) sends = spec_.send_ns[q - 1];
+    }
+    event.start_ns = std::max(free, event.produced_ns + wire);
+    event.end_ns = event.start_ns + times_.of(pass);
+    if (spec_.gather_overlaps && pass.kind == PassKind::kForward && pass.micro_batch == 0) {
+      WaitForParameters(&event);
+    }
+    if (pass.kind == PassKind::kForward) forward_end_[here] = event.end_ns;
+    if (pass.kind == PassKind::kBackward) backward_end_[here] = event.end_ns;
+    event.sent_ns = free = event.end_ns + (spec_.send_blocks ? sends : 0);
+    return event;
+  }
+
+  // The forward starts with the first bucket, and computes the last bucket's share behind the last.
+  void WaitForParameters(Event* event) const {
+    if (gathers_.empty()) return;
+    const Span& span =
+        gathers_[static_cast<size_t>(event->pass.stage * spec_.shape.chunks + event->pass.chunk)];
+    if (span.end_ns == span.start_ns) return;
+    const int64_t work = event->end_ns - event->start_ns;
+    const int64_t first = span.start_ns + CeilDivide(span.end_ns - span.start_ns, spec_.buckets);
+    event->end_ns =
+        std::max({event->end_ns, first + work, span.end_ns + CeilDivide(work, spec_.buckets)});
+    event->stall_ns = event->end_ns - event->start_ns - work;
+  }
+
+  const PipelineSpec& spec_;
+  PassTimes times_;
+  std::vector<Span> gathers_;
+  std::vector<int64_t> free_;                        // by stage: since when
+  std::vector<int64_t> forward_end_, backward_end_;  // virtual stage x m + micro-batch
+};
+
+// Where the time of the stage goes.
+void Account(const PassTimes& times, const Event& event, StageRun* stage) {
+  const int64_t wait = event.start_ns - event.free_ns;
+  const int64_t computing = std::clamp<int64_t>(event.produced_ns - event.free_ns, 0, wait);
+  stage->wait_p2p_ns += wait - computing;
+  stage->gather_ns += event.stall_ns;
+  stage->send_ns += event.sent_ns - event.end_ns;
+  const int64_t work = event.end_ns - event.start_ns - event.stall_ns;
+  switch (event.pass.kind) {
+    case PassKind::kForward:
+      stage->wait_forward_ns += computing;
+      stage->forward_ns += work;
+      break;
+    case PassKind::kBackward: {
+      const int64_t repeated = times.recompute.at(event.pass);
+      stage->wait_backward_ns += computing;
+      stage->recompute_ns += repeated;
+      stage->backward_ns += work - repeated;
+      break;
+    }
+    case PassKind::kWeightGradient:
+      stage->weight_gradient_ns += work;
+      break;
+  }
+  stage->end_ns = event.sent_ns;
+}
+
+// Up to the last pass; `gradients`: when those of each chunk are there.
+PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, bool keep_passes,
+                      std::vector<GradientsReady>* gradients) {
+  const size_t chunks = static_cast<size_t>(spec.shape.chunks);
+  PipelineRun run;
+  run.stages.resize(static_cast<size_t>(spec.shape.stages));
+  gradients->assign(run.stages.size() * chunks, {});
+  if (keep_passes) run.passes.resize(run.stages.size());
+  Walk walk(spec);
+  run.gathers = walk.gathers();
+  if (!spec.gather_overlaps) {
+    for (size_t i = 0; i < run.gathers.size(); ++i) {
+      run.stages[i / chunks].gather_ns = run.gathers[i].end_ns;
+    }
+  }
+  const PassTimes times(spec);
+  const PassKind last_kind = spec.shape.schedule == Schedule::kZeroBubble
+                                 ? PassKind::kWeightGradient
+                                 : PassKind::kBackward;
+  walk.Run(order, [&](const Event& event) {
+    const size_t s = static_cast<size_t>(event.pass.stage);
+    Account(times, event, &run.stages[s]);
+    run.pipeline_ns = std::max(run.pipeline_ns, event.end_ns);
+    if (event.pass.kind == last_kind && event.pass.micro_batch + 1 == spec.shape.micro_batches) {
+      (*gradients)[s * chunks + static_cast<size_t>(event.pass.chunk)] = {
+          event.start_ns + CeilDivide(event.end_ns - event.start_ns, spec.buckets), event.end_ns};
+    }
+    if (keep_passes) run.passes[s].push_back({event.pass, event.start_ns, event.end_ns});
+  });
+  return run;
+}
+
+// 1F1B in waves: in wave i every stage s runs the forward of micro-batch i, and then the backward
+// of micro-batch i - (P - 1 - s), if there are such. What a pass waits for lies in the same wave on
+// the stage before, or in the wave before on the stage behind, so that nothing else need be kept.
+int64_t OneFOneBEnd(const PipelineSpec& spec) {
+  const size_t stages = static_cast<size_t>(spec.shape.stages);
+  const size_t m = static_cast<size_t>(spec.shape.micro_batches);
+  const PassTable forward(spec.forward_ns, spec.shape), backward(spec.backward_ns, spec.shape);
+  std::vector<int64_t> free(stages), gradient(stages);  // gradient: arrival at the stage
+  for (size_t wave = 0; wave < m + stages - 1; ++wave) {
+    int64_t input = 0;
+    for (size_t s = 0; wave < m && s < stages; ++s) {
+      free[s] = std::max(free[s], input) + forward.at(s, wave);
+      if (s + 1 == stages) break;
+      input = free[s] + spec.send_ns[s];
+      if (spec.send_blocks) free[s] = input;
+    }
+    const size_t from = wave + 1 < stages ? stages - 1 - wave : 0;
+    for (size_t s = from; s < stages && wave + s + 1 < m + stages; ++s) {
+      free[s] = std::max(free[s], gradient[s]) + backward.at(s, wave + s + 1 - stages);
+      if (s == 0) continue;
+      gradient[s - 1] = free[s] + spec.send_ns[s - 1];
+      if (spec.send_blocks) free[s] = gradient[s - 1];
+    }
+  }
+  return *std::max_element(free.begin(), free.end());
+}
+
+}  // namespace
+
+PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes) {
+  return SimulateRanks({spec}, keep_passes).ranks.front().pipeline;
+}
+
+int64_t PipelineEnd(const PipelineSpec& spec) {
+  if (spec.shape.schedule == Schedule::kOneFOneB && spec.gather_ns.empty()) {
+    return OneFOneBEnd(spec);
+  }
+  return PipelineEnd(spec, WorkOrder(spec.shape));
+}
+
+int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order) {
+  int64_t end = 0;
+  Walk(spec).Run(order, [&](const Event& event) { end = std::max(end, event.end_ns); });
+  return end;
+}
+
+RanksRun SimulateRanks(const std::vector<PipelineSpec>& specs, bool keep_passes) {
+  const std::vector<Pass> order = WorkOrder(specs.front().shape);
+  RanksRun result;
+  std::vector<GradientsReady> gradients, latest;
+  for (const PipelineSpec& spec : specs) {
+    result.ranks.push_back({RunPasses(spec, order, keep_passes, &gradients)});
+    const PipelineRun& run = result.ranks.back().pipeline;
+    result.pipeline_ns = std::max(result.pipeline_ns, run.pipeline_ns);
+    latest.resize(gradients.size());
+    for (size_t i = 0; i < latest.size(); ++i) latest[i].UntilAlso(gradients[i]);
+  }
+  FinishStep(specs.front(), latest, &result);
+  return result;
+}
+
+}  // namespace evenkeel::planner

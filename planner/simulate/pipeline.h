@@ -1,0 +1,116 @@
+// Exact event simulation of one optimizer step of a pipeline, on one data-parallel rank or on many.
+// All times are nanoseconds; the simulation only adds and compares integers.
+#ifndef EVENKEEL_PLANNER_SIMULATE_PIPELINE_H_
+#define EVENKEEL_PLANNER_SIMULATE_PIPELINE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/simulate/pass_values.h"
+#include "planner/simulate/schedule.h"
+
+namespace evenkeel::planner {
+
+struct PipelineSpec {
+  PipelineShape shape;
+  PassValues forward_ns;
+  PassValues backward_ns;         // whole: recompute, gradients of inputs and of weights
+  PassValues recompute_ns;        // of backward_ns: forwards repeated at its start
+  PassValues weight_gradient_ns;  // of backward_ns: the pass that kZeroBubble defers; else unused
+
+  // One-way p2p of one micro-batch over the boundary behind virtual stage q, element q; its
+  // gradient takes as long on the way back. At least virtual_stages - 1 elements.
+  std::vector<int64_t> send_ns;
+  bool send_blocks = false;  // the sender computes nothing meanwhile
+
+  // Data-parallel communication, element stage x chunks + chunk. Empty: none.
+  std::vector<int64_t> gather_ns;  // parameters, before the first forward of the chunk
+  std::vector<int64_t> sync_ns;    // gradients
+  // Whether it goes on during passes, bucket by bucket. A chunk's gradients become available evenly
+  // during its last backward (weight gradient); its parameters are used evenly during its first
+  // forward. One stream carries a stage's chunks one after the other.
+  bool gather_overlaps = false;  // else: all of the stage's before its first forward
+  bool sync_overlaps = false;    // else: all of the stage's behind its last pass
+  int64_t buckets = 1;           // equal, per chunk; >= 1
+
+  std::vector<int64_t> optimizer_ns;  // by stage; starts when all stages have synced (the gradient
+                                      // norm is global). Empty: none.
+};
+
+// Where one stage's time goes. Apart from the ends, the fields sum to the step (see total_ns).
+struct StageRun {
+  int64_t forward_ns = 0;
+  int64_t recompute_ns = 0;
+  int64_t backward_ns = 0;         // without recompute and weight_gradient_ns
+  int64_t weight_gradient_ns = 0;  // as passes of their own
+  int64_t send_ns = 0;             // sending, where that blocks
+  int64_t gather_ns = 0;           // waiting for its own parameters
+  int64_t wait_p2p_ns = 0;         // what it waits for is on the wire
+  int64_t wait_forward_ns = 0;     // ... is a forward still running on another stage
+  int64_t wait_backward_ns = 0;    // ... is a backward still running on another stage
+  int64_t sync_ns = 0;             // behind its last pass, until its gradients are reduced
+  int64_t wait_sync_ns = 0;        // behind that, until those of all stages are
+  int64_t optimizer_ns = 0;
+  int64_t wait_optimizer_ns = 0;  // until all stages are done
+
+  int64_t end_ns = 0;       // of its last pass, a blocking send included
+  int64_t sync_end_ns = 0;  // >= end_ns
+
+  int64_t busy_ns() const { return forward_ns + recompute_ns + backward_ns + weight_gradient_ns; }
+  int64_t total_ns() const {
+    return busy_ns() + send_ns + gather_ns + wait_p2p_ns + wait_forward_ns + wait_backward_ns +
+           sync_ns + wait_sync_ns + optimizer_ns + wait_optimizer_ns;
+  }
+};
+
+struct TimedPass {
+  Pass pass;
+  int64_t start_ns = 0, end_ns = 0;
+};
+
+struct Span {
+  int64_t start_ns = 0, end_ns = 0;
+};
+
+struct PipelineRun {
+  int64_t pipeline_ns = 0;  // end of the last pass of all stages
+  int64_t synced_ns = 0;    // all gradients are reduced
+  int64_t step_ns = 0;      // everything
+  std::vector<StageRun> stages;
+  std::vector<std::vector<TimedPass>> passes;  // by stage, in order; only if asked for
+  // Of the chunks' parameters and gradients, element stage x chunks + chunk; from when the first
+  // bucket can move. Empty spans: nothing to move.
+  std::vector<Span> gathers, syncs;
+  // Idle until the last pass of all stages, parameter gathering and sends included.
+  int64_t bubble_ns(size_t stage) const { return pipeline_ns - stages[stage].busy_ns(); }
+};
+
+PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes = false);
+
+// pipeline_ns of it, and much faster. `order` is WorkOrder(spec.shape), for those who simulate one
+// shape often; 1F1B needs none.
+int64_t PipelineEnd(const PipelineSpec& spec);
+int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order);
+
+// One rank of a step of several.
+struct RankRun {
+  PipelineRun pipeline;  // its syncs, and what follows, are those of the step
+  // Behind the stages' last passes until the same stages of all ranks have done theirs: mean over
+  // the stages, rounded down.
+  int64_t idle_ns = 0;
+};
+
+struct RanksRun {
+  int64_t pipeline_ns = 0;  // of the slowest rank
+  int64_t step_ns = 0;
+  std::vector<RankRun> ranks;
+};
+
+// Data-parallel ranks, each with micro-batches of its own: a stage's gradients are reduced when
+// every rank has them. All specs have the same shape and data-parallel communication, and at least
+// one is given.
+RanksRun SimulateRanks(const std::vector<PipelineSpec>& specs, bool keep_passes = false);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SIMULATE_PIPELINE_H_

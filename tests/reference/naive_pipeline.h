@@ -1,0 +1,30 @@
+// Slow twin of simulate/pipeline: longest paths over the explicit graph of passes, sends, buckets
+// and optimizers, by relaxation until nothing changes. Shares only the input's type; orders are
+// sorted by keys of their own. For tests; never linked into the server.
+#ifndef EVENKEEL_TESTS_REFERENCE_NAIVE_PIPELINE_H_
+#define EVENKEEL_TESTS_REFERENCE_NAIVE_PIPELINE_H_
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "planner/simulate/pipeline.h"
+
+namespace evenkeel::planner::reference {
+
+struct NaiveRun {
+  int64_t pipeline_ns = 0;
+  int64_t step_ns = 0;
+  // (kind as 'F', 'B' or 'W', stage, chunk, micro-batch) -> start and end.
+  std::map<std::tuple<char, int64_t, int64_t, int64_t>, std::pair<int64_t, int64_t>> passes;
+  std::vector<int64_t> sync_end_ns;  // by stage; of its last pass where nothing is reduced
+};
+
+// Of one rank. Where communication overlaps, the passes in question and the communication must be
+// multiples of spec.buckets: then a bucket's share is a whole number.
+NaiveRun LongestPaths(const PipelineSpec& spec);
+
+}  // namespace evenkeel::planner::reference
+
+#endif  // EVENKEEL_TESTS_REFERENCE_NAIVE_PIPELINE_H_
