@@ -3,32 +3,29 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/check/stage_checker.h"
+#include "planner/cost/calibration.h"
 #include "planner/cost/layer_profile.h"
-#include "planner/cost/memory.h"
-#include "planner/cost/network.h"
 
 namespace evenkeel::planner {
 namespace {
-
-// What one stage must come to, added up layer by layer.
-struct Expected {
-  int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0;
-  int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0;
-};
 
 class Checker {
  public:
   Checker(const Job& job, const Batching& batching, const Plan& plan)
       : job_(job),
         plan_(plan),
-        profile_(BuildLayerProfile(job, plan.parallelism, batching.mean, batching.largest)),
-        network_(job.cluster) {}
+        profile_(BuildLayerProfile(job, Whole(plan.parallelism), batching.mean, batching.largest)) {
+  }
 
   std::vector<std::string> Run() {
     CheckBatchRule();
     if (plan_.fits) {
       CheckParallelism();
-      if (faults_.empty()) CheckStages();
+      if (faults_.empty()) {
+        for (std::string& fault : CheckStages(job_, profile_, plan_))
+          faults_.push_back(std::move(fault));
+      }
       CheckStepTime();
       CheckPrediction();
       CheckProof();
@@ -40,6 +37,14 @@ class Checker {
   }
 
  private:
+  // Degrees below 1 are a fault to report, not to divide by.
+  static Parallelism Whole(Parallelism p) {
+    for (int64_t* degree :
+         {&p.tensor, &p.pipeline, &p.data, &p.context, &p.expert, &p.virtual_stages})
+      *degree = std::max<int64_t>(1, *degree);
+    return p;
+  }
+
   void Require(bool holds, const std::string& fault) {
     if (!holds) faults_.push_back(fault);
   }
@@ -67,122 +72,51 @@ class Checker {
 
   void CheckParallelism() {
     const Parallelism& p = plan_.parallelism;
-    Require(p.tensor * p.pipeline * p.data == job_.cluster.gpu_count,
+    const Constraints& c = job_.constraints;
+    Require(p.tensor >= 1 && p.context >= 1 && p.pipeline >= 1 && p.data >= 1 && p.expert >= 1 &&
+                p.virtual_stages >= 1,
+            "a degree below 1");
+    Require(p.tensor * p.context * p.pipeline * p.data == job_.cluster.gpu_count,
             "degrees do not multiply to the GPU count");
     Require(p.tensor <= job_.cluster.gpus_per_node, "tensor parallel wider than a node");
     Require(TensorParallelAllowed(job_.model, p.tensor), "tensor parallel does not divide heads");
     Require(static_cast<int64_t>(plan_.stages.size()) == p.pipeline,
             "stage count differs from the pipeline degree");
-    const Constraints& c = job_.constraints;
     const auto within = [](int64_t degree, const DegreeRange& r) {
       return degree >= r.min && (r.max == 0 || degree <= r.max);
     };
     Require(within(p.tensor, c.tensor_parallel) && within(p.pipeline, c.pipeline_parallel) &&
-                within(p.data, c.data_parallel),
+                within(p.data, c.data_parallel) && within(p.context, c.context_parallel) &&
+                within(p.expert, c.expert_parallel) && within(p.virtual_stages, c.virtual_stages),
             "a degree breaks its constraint");
-  }
-
-  // Walks the chain once and deals its layers to the stages as the plan says.
-  void CheckStages() {
-    int64_t position = 0;
-    const int64_t stages = plan_.parallelism.pipeline;
-    for (int64_t s = 0; s < stages; ++s) {
-      const StagePlan& stage = plan_.stages[static_cast<size_t>(s)];
-      const int64_t in_flight = std::min(plan_.prediction.micro_batches, stages - s);
-      Expected expected;
-      int64_t transformers = 0, parameters = 0;
-      for (const LayerGroup& group : stage.layers) {
-        Require(group.count > 0 && group.recomputed >= 0 && group.recomputed <= group.count,
-                Name(s) + "bad layer group");
-        for (int64_t n = 0; n < group.count; ++n, ++position) {
-          if (position >= profile_.size() || profile_.at(position).kind != group.kind) {
-            Require(false, Name(s) + "layers do not follow the model");
-            return;
-          }
-          AddLayer(profile_.at(position), n < group.recomputed, in_flight, expected);
-          parameters += profile_.at(position).parameters;
-        }
-        if (IsTransformerLayer(group.kind)) transformers += group.count;
-        CheckPolicy(s, group, position - group.count);
-      }
-      CheckStageTotals(s, stage, expected, in_flight);
-      Require(stage.parameters == parameters, Name(s) + "parameters differ from its layers");
-      Require(transformers > 0, Name(s) + "no transformer layer");
-      CheckSend(s, stage, position);
-      const std::vector<int64_t>& given = job_.constraints.stage_layers;
-      Require(given.empty() || given[static_cast<size_t>(s)] == transformers,
-              Name(s) + "differs from the given partition");
-    }
-    Require(position == profile_.size(), "stages do not cover the model");
-  }
-
-  // `begin`: where the group lies in the chain.
-  void CheckPolicy(int64_t s, const LayerGroup& group, int64_t begin) {
-    if (group.count <= 0) return;
-    int64_t first = 0;
-    for (int64_t i = 0; i < begin; ++i) {
-      if (IsTransformerLayer(group.kind) && SameComponent(profile_.at(i).kind, group.kind)) ++first;
-    }
-    Require(group.first == first, Name(s) + "layers are numbered wrongly");
-    const bool recomputable = profile_.at(begin).recomputable;
-    Require(recomputable || group.recomputed == 0, Name(s) + "recomputes what it can not");
-    if (job_.constraints.recompute == RecomputePolicy::kForbidden) {
-      Require(group.recomputed == 0, Name(s) + "recomputes although forbidden");
-    }
-    if (job_.constraints.recompute == RecomputePolicy::kFull) {
-      Require(!recomputable || group.recomputed == group.count,
-              Name(s) + "keeps layers although all must be recomputed");
+    if (faults_.empty()) {
+      CheckSharing(p);
+      CheckSchedule(p);
     }
   }
 
-  static bool SameComponent(LayerKind a, LayerKind b) {
-    return IsTransformerLayer(a) && (a == LayerKind::kEncoder) == (b == LayerKind::kEncoder);
+  // What ranks share: heads or keys and values, experts, weights.
+  void CheckSharing(const Parallelism& p) {
+    const LanguageModel& model = job_.model.language_model;
+    const Execution& execution = job_.training.execution;
+    Require(execution.context == ContextKind::kRing || model.heads % (p.tensor * p.context) == 0,
+            "context parallel does not divide the heads of a rank");
+    const int64_t ranks = p.tensor * p.context * p.data;  // of a stage
+    const int64_t split = p.expert * execution.expert_tensor;
+    Require(p.expert == 1 || (model.moe && model.moe->experts % p.expert == 0 &&
+                              ranks % split == 0 && p.tensor % execution.expert_tensor == 0),
+            "expert parallel does not divide experts and ranks");
+    const bool sharded = job_.training.zero_stage == ZeroStage::kWeights || job_.training.fsdp;
+    Require(!sharded || p.pipeline == 1, "a pipeline of sharded weights");
   }
 
-  static void AddLayer(const LayerCost& layer, bool recomputed, int64_t in_flight, Expected& e) {
-    e.forward_ns += layer.forward_ns;
-    e.backward_ns += layer.backward_ns;
-    e.weights += layer.weight_bytes;
-    e.gradients += layer.gradient_bytes;
-    e.optimizer += layer.optimizer_bytes;
-    if (recomputed) {
-      e.recompute_ns += layer.forward_ns;
-      e.activations += in_flight * layer.checkpoint_bytes;
-      e.workspace = std::max(e.workspace, layer.workspace_bytes + layer.activation_bytes);
-    } else {
-      e.activations += in_flight * layer.activation_bytes;
-      e.workspace = std::max(e.workspace, layer.workspace_bytes);
-    }
-  }
-
-  void CheckStageTotals(int64_t s, const StagePlan& stage, const Expected& e, int64_t in_flight) {
-    Require(stage.in_flight == in_flight, Name(s) + "packs in flight");
-    Require(stage.forward_ns == e.forward_ns && stage.backward_ns == e.backward_ns &&
-                stage.recompute_ns == e.recompute_ns,
-            Name(s) + "times differ from the sum over its layers");
-    const MemoryParts& m = stage.memory;
-    Require(m.weights == e.weights && m.gradients == e.gradients && m.optimizer == e.optimizer &&
-                m.activations == e.activations && m.workspace == e.workspace,
-            Name(s) + "memory differs from the sum over its layers");
-    const int64_t allocated = e.weights + e.gradients + e.optimizer + e.activations + e.workspace;
-    Require(m.allocator_reserve >= AllocatorReserve(allocated),
-            Name(s) + "allocator reserve too small");
-    Require(m.framework >= FrameworkBytes() && m.communication >= CommunicationBytes(),
-            Name(s) + "framework or communication memory too small");
-    Require(
-        stage.capacity_bytes <= CapacityBytes(job_.cluster) && m.total() <= stage.capacity_bytes,
-        Name(s) + "does not fit");
-  }
-
-  void CheckSend(int64_t s, const StagePlan& stage, int64_t end) {
-    if (s + 1 == plan_.parallelism.pipeline) {
-      Require(stage.send_bytes == 0 && stage.send_ns == 0, Name(s) + "last stage sends");
-      return;
-    }
-    const int64_t bytes = profile_.at(end - 1).mean_output_bytes;
-    Require(stage.send_bytes == bytes &&
-                stage.send_ns == network_.StageSend(plan_.parallelism, s, bytes),
-            Name(s) + "p2p differs from its boundary");
+  void CheckSchedule(const Parallelism& p) {
+    const std::optional<Schedule>& asked = job_.constraints.schedule;
+    Require(!asked || *asked == plan_.schedule, "not the schedule asked for");
+    Require((p.virtual_stages > 1) == (plan_.schedule == Schedule::kInterleaved),
+            "virtual stages and interleaving go together");
+    Require(p.virtual_stages == 1 || (p.pipeline > 1 && job_.constraints.stage_layers.empty()),
+            "virtual stages without a free pipeline");
   }
 
   void CheckStepTime() {
@@ -195,19 +129,24 @@ class Checker {
       Require(part >= 0, "step time: a part is negative");
       sum += part;
     }
-    Require(sum == t.total_ns && t.total_ns > 0, "step time: parts do not sum to the total");
+    Require(CorrectedStep(job_.calibration, sum) == sum + t.measured_correction_ns,
+            "step time: not corrected as measured");
+    Require(sum + t.measured_correction_ns == t.total_ns && t.total_ns > 0,
+            "step time: parts do not sum to the total");
     // No stage can be done sooner than it works.
     for (const StagePlan& stage : plan_.stages) {
       const int64_t busy = plan_.prediction.micro_batches *
                            (stage.forward_ns + stage.backward_ns + stage.recompute_ns);
-      Require(busy <= t.total_ns, "step time: a stage works longer than the step lasts");
+      Require(busy <= sum, "step time: a stage works longer than the step lasts");
     }
   }
 
   void CheckPrediction() {
     const Prediction& p = plan_.prediction;
     Require(p.micro_batches >= 1 && p.steps_per_epoch >= 1, "prediction: no steps");
-    Require(Ratio(p.mfu) && Ratio(p.bubble_ratio), "prediction: a ratio is outside [0, 1]");
+    // A measured ratio may promise more than the peak where it is carried to another shape.
+    const bool mfu = job_.calibration.empty() ? Ratio(p.mfu) : std::isfinite(p.mfu) && p.mfu >= 0;
+    Require(mfu && Ratio(p.bubble_ratio), "prediction: a ratio is outside [0, 1]");
     const int64_t packs = p.micro_batches * plan_.parallelism.data;
     const double gpu_days = static_cast<double>(p.steps_per_epoch) *
                             static_cast<double>(p.step.total_ns) * 1e-9 / 86400 *
@@ -236,7 +175,9 @@ class Checker {
             "proof: gap");
     Require(proof.plan_lower_bound_ns > 0 && proof.plan_lower_bound_ns <= proof.step_ns,
             "proof: step faster than its bound");
-    Require(proof.closed_form_optimum_ns > 0, "proof: no closed form");
+    // The closed form is 1F1B's.
+    Require((proof.closed_form_optimum_ns > 0) == (plan_.schedule == Schedule::kOneFOneB),
+            "proof: closed form");
     Require(proof.parallelisms_pruned + proof.parallelisms_unfit + proof.parallelisms_unsearched <
                 proof.parallelisms,
             "proof: counts");
@@ -244,12 +185,9 @@ class Checker {
             "proof: end of the search");
   }
 
-  static std::string Name(int64_t s) { return "stage " + std::to_string(s) + ": "; }
-
   const Job& job_;
   const Plan& plan_;
   const LayerProfile profile_;
-  const Network network_;
   std::vector<std::string> faults_;
 };
 

@@ -19,26 +19,18 @@ struct Partition {
 };
 
 struct PartitionSearch {
-  int64_t pipeline_bound_ns = 0;  // no 1F1B of any partition is faster, mean packs; data sync apart
   std::optional<Partition> best;  // the least closed form of all partitions; nullopt: none fits
   int64_t states = 0;             // (stage, boundary, cut) triples examined
   bool stopped = false;           // `stop` said so; `best` means nothing
 };
 
-// Proof of optimality. Let S1 be the least sum and B* the least bottleneck. A partition better than
-// an incumbent of value v has a bottleneck B with (m - 1) B + S1 < v and B >= B*. Walking B down
-// from that limit, each pass finds the least sum under the bottleneck and the next B below it: what
-// is skipped has a larger sum and no smaller bottleneck.
+// Proof of optimality. Let S be at most the sum of any partition (the work without recompute and
+// p2p). A partition better than an incumbent of value v has a bottleneck B with (m - 1) B + S < v.
+// Walking B down from that limit, each pass finds the least sum under the bottleneck and the next B
+// below it, until nothing fits: what is skipped has a larger sum and no smaller bottleneck. Of
+// equal closed forms the one with the quicker bottleneck: it waits less for the spread of packs.
 PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches,
                               const std::function<bool()>& stop);
-
-// Stages as equal as they come in transformer layers. REQUIRES no more stages than those. Memory is
-// not looked at.
-std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages);
-
-// The start that an unbalanced run would take: stages as equal as they come in parameters (greedy,
-// as frameworks do by default). Memory is not looked at.
-std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stages);
 
 }  // namespace evenkeel::planner
 

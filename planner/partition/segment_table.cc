@@ -3,36 +3,27 @@
 namespace evenkeel::planner {
 
 SegmentTable::SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                           int64_t micro_batches, const std::function<bool()>& stop)
+                           int64_t micro_batches)
     : Segments(job, profile, p, micro_batches) {
-  Fill(stop);
+  if (window() < 1) return;
+  const size_t segments = static_cast<size_t>(window() * (window() + 1) / 2);
+  times_.assign(static_cast<size_t>(stages()), std::vector<int64_t>(segments, -1));
+  unfit_.assign(static_cast<size_t>(stages() * size()), size() + 1);
 }
 
-void SegmentTable::Fill(const std::function<bool()>& stop) {
-  if (window() < 1) {
-    complete_ = true;
-    return;
-  }
-  times_.resize(static_cast<size_t>(stages()));
-  for (int64_t s = 0; s < stages(); ++s) {
-    std::vector<int64_t>& times = times_[static_cast<size_t>(s)];
-    times.assign(static_cast<size_t>(window() * (window() + 1) / 2), kNoPlan);
-    // Every stage in front and behind takes a layer at least.
-    const int64_t last_begin = s == 0 ? 0 : s + window() - 1;
-    const int64_t last_end = s + window();
-    for (int64_t i = s; i <= last_begin; ++i) {
-      if (stop && stop()) return;
-      const int64_t first_end = s + 1 == stages() ? size() : i + 1;
-      for (int64_t j = first_end; j <= last_end; ++j) {
-        if (!Allowed(s, i, j)) continue;
-        const auto choice = Recompute(s, i, j);
-        if (!choice) break;  // a longer stage needs more memory
-        times[Index(s, i, j)] =
-            WorkBefore(j) - WorkBefore(i) + choice->recompute_ns + 2 * SendTime(s, j);
-      }
-    }
-  }
-  complete_ = true;
+int64_t SegmentTable::Recomputed(int64_t s, int64_t i, int64_t j) const {
+  if (!Allowed(s, i, j)) return kNoPlan;
+  // One layer less in front and an equal one more behind: the same layers.
+  const auto& chain = profile().chain;
+  if (i > s && chain[static_cast<size_t>(i - 1)] == chain[static_cast<size_t>(j - 1)] &&
+      Allowed(s, i - 1, j - 1))
+    return RecomputeTime(s, i - 1, j - 1);
+  int64_t& unfit = unfit_[static_cast<size_t>(s * size() + i)];
+  if (j >= unfit) return kNoPlan;
+  const std::optional<RecomputeChoice> choice = Recompute(s, i, j);
+  if (choice) return choice->recompute_ns;
+  unfit = j;
+  return kNoPlan;
 }
 
 }  // namespace evenkeel::planner

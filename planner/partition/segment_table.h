@@ -4,7 +4,6 @@
 #define EVENKEEL_PLANNER_PARTITION_SEGMENT_TABLE_H_
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <vector>
 
@@ -14,18 +13,29 @@ namespace evenkeel::planner {
 
 inline constexpr int64_t kNoPlan = std::numeric_limits<int64_t>::max() / 4;
 
+// Works out what it is asked for and keeps it: not for several threads.
 class SegmentTable : public Segments {
  public:
-  // `stop` may end it early; then complete() is false.
   SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
-               int64_t micro_batches, const std::function<bool()>& stop);
-
-  bool complete() const { return complete_; }
+               int64_t micro_batches);
 
   // T_s = forward + backward + least recompute + both p2p of the boundary behind it, ns; kNoPlan
   // where it does not fit or is not allowed. REQUIRES 0 <= i < j <= size.
   int64_t StageTime(int64_t s, int64_t i, int64_t j) const {
-    return i < s || j > s + window() ? kNoPlan : times_[static_cast<size_t>(s)][Index(s, i, j)];
+    const int64_t recompute = RecomputeTime(s, i, j);
+    return recompute >= kNoPlan ? kNoPlan : LeastTime(s, i, j) + recompute;
+  }
+
+  // The least recompute alone, ns; kNoPlan likewise.
+  int64_t RecomputeTime(int64_t s, int64_t i, int64_t j) const {
+    if (i < s || j > s + window()) return kNoPlan;
+    int64_t& time = times_[static_cast<size_t>(s)][Index(s, i, j)];
+    return time >= 0 ? time : time = Recomputed(s, i, j);
+  }
+
+  // StageTime if nothing were recomputed; costs nothing to ask. REQUIRES as StageTime.
+  int64_t LeastTime(int64_t s, int64_t i, int64_t j) const {
+    return WorkBefore(j) - WorkBefore(i) + 2 * SendTime(s, j);
   }
 
  private:
@@ -34,10 +44,12 @@ class SegmentTable : public Segments {
     const int64_t end = j - s;
     return static_cast<size_t>(end * (end - 1) / 2 + (i - s));
   }
-  void Fill(const std::function<bool()>& stop);
+  int64_t Recomputed(int64_t s, int64_t i, int64_t j) const;
 
-  std::vector<std::vector<int64_t>> times_;  // by stage, then Index
-  bool complete_ = false;
+  // Least recompute by stage, then Index; below 0: not asked for yet.
+  mutable std::vector<std::vector<int64_t>> times_;
+  // By stage and begin: the first end known not to fit. What is longer does not fit either.
+  mutable std::vector<int64_t> unfit_;
 };
 
 }  // namespace evenkeel::planner

@@ -1,6 +1,7 @@
 #include "planner/partition/segments.h"
 
 #include "planner/cost/memory.h"
+#include "planner/cost/network.h"
 
 namespace evenkeel::planner {
 
@@ -8,19 +9,29 @@ Segments::Segments(const Job& job, const LayerProfile& profile, const Parallelis
                    int64_t micro_batches)
     : job_(job),
       profile_(profile),
-      network_(job.cluster),
       p_(p),
       micro_batches_(micro_batches),
       stages_(p.pipeline),
       size_(profile.size()),
       allocatable_(AllocatableBytes(job.cluster)),
       prefix_(static_cast<size_t>(size_) + 1),
-      prefix_ns_(static_cast<size_t>(size_) + 1) {
+      prefix_ns_(static_cast<size_t>(size_) + 1),
+      forward_ns_(static_cast<size_t>(size_) + 1) {
   for (int64_t i = 0; i < size_; ++i) {
     const size_t at = static_cast<size_t>(i);
     prefix_[at + 1] = prefix_[at];
     ++prefix_[at + 1][static_cast<size_t>(profile.chain[at])];
+    forward_ns_[at + 1] = forward_ns_[at] + profile.at(i).forward_ns;
     prefix_ns_[at + 1] = prefix_ns_[at] + profile.at(i).forward_ns + profile.at(i).backward_ns;
+  }
+  const Network network(job.cluster, job.constants);
+  for (int64_t s = 0; s + 1 < stages_; ++s) {
+    sends_.push_back(0);
+    for (int64_t j = 1; j <= size_; ++j) {
+      const int64_t bytes = profile.at(j - 1).mean_output_bytes;
+      const bool same = j > 1 && bytes == profile.at(j - 2).mean_output_bytes;
+      sends_.push_back(same ? sends_.back() : network.StageSend(p_, s, bytes));
+    }
   }
   if (!job.constraints.stage_layers.empty()) FixBoundaries(job.constraints.stage_layers);
 }
@@ -40,10 +51,6 @@ int64_t Segments::Transformers(int64_t i, int64_t j) const {
     if (IsTransformerLayer(profile_.kinds[k].kind)) layers += counts[k];
   }
   return layers;
-}
-
-int64_t Segments::SendTime(int64_t s, int64_t j) const {
-  return s + 1 == stages_ ? 0 : network_.StageSend(p_, s, profile_.at(j - 1).mean_output_bytes);
 }
 
 bool Segments::Allowed(int64_t s, int64_t i, int64_t j) const {

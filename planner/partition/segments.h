@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
-#include "planner/cost/network.h"
 #include "planner/job.h"
 #include "planner/recompute/least_recompute.h"
 
@@ -46,9 +45,13 @@ class Segments {
   KindCounts Counts(int64_t i, int64_t j) const;
   // Forward and backward of one mean pack through the first i layers, ns.
   int64_t WorkBefore(int64_t i) const { return prefix_ns_[static_cast<size_t>(i)]; }
+  // The forward passes alone.
+  int64_t ForwardBefore(int64_t i) const { return forward_ns_[static_cast<size_t>(i)]; }
   int64_t InFlight(int64_t s) const { return std::min(micro_batches_, stages_ - s); }
   // p2p of one pack from stage s to s + 1 where the chain is cut at j, ns; 0 behind the last stage.
-  int64_t SendTime(int64_t s, int64_t j) const;
+  int64_t SendTime(int64_t s, int64_t j) const {
+    return s + 1 == stages_ ? 0 : sends_[static_cast<size_t>(s * (size_ + 1) + j)];
+  }
 
   const Job& job() const { return job_; }
   const LayerProfile& profile() const { return profile_; }
@@ -61,7 +64,6 @@ class Segments {
 
   const Job& job_;
   const LayerProfile& profile_;
-  const Network network_;
   const Parallelism p_;
   const int64_t micro_batches_;
   const int64_t stages_;
@@ -69,6 +71,8 @@ class Segments {
   const int64_t allocatable_;              // bytes of one GPU
   std::vector<KindCounts> prefix_;         // layers by kind before each position
   std::vector<int64_t> prefix_ns_;         // forward + backward before each position
+  std::vector<int64_t> forward_ns_;        // forward before each position
+  std::vector<int64_t> sends_;             // by stage and cut
   std::vector<int64_t> fixed_boundaries_;  // empty: free
 };
 

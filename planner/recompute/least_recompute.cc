@@ -1,152 +1,208 @@
 #include "planner/recompute/least_recompute.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
-#include "planner/base/integers.h"
+#include "planner/recompute/adaptive_recompute.h"
+#include "planner/recompute/mode_knapsack.h"
 
 namespace evenkeel::planner {
 namespace {
 
-KindCounts AllRecomputable(const LayerProfile& profile, const KindCounts& counts) {
-  KindCounts all{};
-  for (size_t k = 0; k < profile.kinds.size(); ++k)
-    all[k] = profile.kinds[k].recomputable ? counts[k] : 0;
-  return all;
+// Whether a layer may run in its mode q under the policy.
+bool ModeAllowed(const LayerCost& layer, size_t q, RecomputePolicy policy) {
+  return policy == RecomputePolicy::kAuto || q == 0 || q + 1 == layer.modes.size();
 }
 
-int64_t Time(const LayerProfile& profile, const KindCounts& recomputed) {
-  int64_t ns = 0;
-  for (size_t k = 0; k < profile.kinds.size(); ++k)
-    ns += recomputed[k] * profile.kinds[k].forward_ns;
-  return ns;
-}
+// The layers of one kind in one chunk.
+struct Run {
+  size_t chunk = 0, kind = 0;
+};
 
-int64_t Layers(const KindCounts& counts) {
-  int64_t total = 0;
-  for (const int64_t c : counts) total += c;
-  return total;
-}
-
-// Tries every count of the recomputable kinds but the last, whose least count then follows from the
-// bytes still short. With encoder, dense and MoE layers that is at most count^2 steps; nearly
-// always at most one kind's count.
-class Enumeration {
+// The workspace is the largest of any layer's: so one knapsack for each size it can have, over the
+// modes that need no more.
+class Choosing {
  public:
-  Enumeration(const LayerProfile& profile, const KindCounts& counts, int64_t in_flight,
-              int64_t allocatable)
-      : profile_(profile), counts_(counts), in_flight_(in_flight), allocatable_(allocatable) {
-    for (size_t k = 0; k < profile.kinds.size(); ++k) {
-      if (profile.kinds[k].recomputable && counts[k] > 0) kinds_.push_back(k);
+  Choosing(const LayerProfile& profile, std::span<const ChunkLoad> chunks, int64_t allocatable,
+           RecomputePolicy policy)
+      : profile_(profile), chunks_(chunks), allocatable_(allocatable), policy_(policy) {
+    // Later kinds in front: they are preferred where times tie.
+    for (size_t k = profile.kinds.size(); k-- > 0;) {
+      for (size_t c = 0; c < chunks.size(); ++c) {
+        if (chunks[c].counts[k] > 0) Add({c, k});
+      }
     }
+    std::sort(workspaces_.begin(), workspaces_.end(), std::greater<>());
+    workspaces_.erase(std::unique(workspaces_.begin(), workspaces_.end()), workspaces_.end());
   }
 
-  std::optional<RecomputeChoice> Run() {
-    if (!kinds_.empty()) Try(0, KindCounts{});
-    return best_;
+  std::optional<ChunkedRecompute> Least() {
+    for (const int64_t workspace : workspaces_) {
+      if (workspace < least_workspace_ || !Try(workspace)) break;
+    }
+    if (best_.layers.empty()) return std::nullopt;
+    ChunkedRecompute choice{.recomputed = std::vector<ModeCounts>(chunks_.size()),
+                            .recompute_ns = best_.time_ns};
+    for (size_t g = 0; g < best_runs_.size(); ++g) {
+      const auto [chunk, kind] = best_runs_[g];
+      for (size_t i = 0; i < best_modes_[g].size(); ++i) {
+        if (best_modes_[g][i] > 0)
+          choice.recomputed[chunk][kind][best_modes_[g][i]] = best_.layers[g][i];
+      }
+    }
+    return choice;
   }
 
  private:
-  void Try(size_t depth, KindCounts recomputed) {
-    const size_t kind = kinds_[depth];
-    if (depth + 1 == kinds_.size()) {
-      LeastOfLast(kind, recomputed);
-      return;
+  void Add(const Run& run) {
+    const LayerCost& layer = profile_.kinds[run.kind];
+    static_bytes_ += chunks_[run.chunk].counts[run.kind] * layer.static_bytes();
+    runs_.push_back(run);
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (size_t q = 0; q < layer.modes.size(); ++q) {
+      if (!ModeAllowed(layer, q, policy_)) continue;
+      workspaces_.push_back(layer.modes[q].workspace_bytes);
+      least = std::min(least, layer.modes[q].workspace_bytes);
     }
-    for (int64_t n = 0; n <= counts_[kind]; ++n) {
-      recomputed[kind] = n;
-      Try(depth + 1, recomputed);
-    }
+    least_workspace_ = std::max(least_workspace_, least);
   }
 
-  void LeastOfLast(size_t kind, KindCounts recomputed) {
-    recomputed[kind] = 0;
-    if (Allocated(recomputed) <= allocatable_) return Offer(recomputed);
-    // From the first recomputed layer on, each further one saves the same; the first may also add
-    // its workspace.
-    recomputed[kind] = 1;
-    const LayerCost& layer = profile_.kinds[kind];
-    const int64_t saved = in_flight_ * (layer.activation_bytes - layer.checkpoint_bytes);
-    const int64_t excess = Allocated(recomputed) - allocatable_;
-    if (excess > 0) {
-      if (saved <= 0) return;
-      recomputed[kind] += CeilDivide(excess, saved);
+  // False: no smaller workspace can do better either.
+  bool Try(int64_t workspace) {
+    std::vector<ModeKnapsack::Group> groups;
+    std::vector<std::vector<size_t>> modes;
+    int64_t quickest = 0;
+    for (const Run& run : runs_) {
+      const LayerCost& layer = profile_.kinds[run.kind];
+      const ChunkLoad& chunk = chunks_[run.chunk];
+      ModeKnapsack::Group group{.layers = chunk.counts[run.kind]};
+      std::vector<size_t> allowed;
+      int64_t least = std::numeric_limits<int64_t>::max();
+      for (size_t q = 0; q < layer.modes.size(); ++q) {
+        const RecomputeMode& mode = layer.modes[q];
+        if (!ModeAllowed(layer, q, policy_) || mode.workspace_bytes > workspace) continue;
+        const int64_t time = q == 0 ? 0 : mode.repeated_ns;
+        least = std::min(least, time);
+        group.modes.push_back({time, chunk.in_flight * mode.kept_bytes, q > 0});
+        allowed.push_back(q);
+      }
+      quickest += group.layers * least;
+      groups.push_back(std::move(group));
+      modes.push_back(std::move(allowed));
     }
-    if (recomputed[kind] <= counts_[kind]) Offer(recomputed);
-  }
-
-  int64_t Allocated(const KindCounts& recomputed) const {
-    return MemoryOf(profile_, counts_, recomputed, in_flight_).allocated();
-  }
-
-  void Offer(const KindCounts& recomputed) {
-    const int64_t ns = Time(profile_, recomputed);
-    if (best_ && (ns > best_->recompute_ns ||
-                  (ns == best_->recompute_ns && Layers(recomputed) >= Layers(best_->recomputed)))) {
-      return;
+    if (quickest > best_.time_ns) return false;
+    const ModeKnapsack knapsack(std::move(groups));
+    if (knapsack.Improve(allocatable_ - static_bytes_ - workspace, &best_)) {
+      best_runs_ = runs_;
+      best_modes_ = std::move(modes);
     }
-    best_ = RecomputeChoice{recomputed, ns};
+    return best_.time_ns > 0 || best_.counted > 0;
   }
 
   const LayerProfile& profile_;
-  const KindCounts& counts_;
-  const int64_t in_flight_;
+  const std::span<const ChunkLoad> chunks_;
   const int64_t allocatable_;
-  std::vector<size_t> kinds_;
-  std::optional<RecomputeChoice> best_;
+  const RecomputePolicy policy_;
+  std::vector<Run> runs_;
+  std::vector<int64_t> workspaces_;
+  int64_t static_bytes_ = 0;
+  int64_t least_workspace_ = 0;
+  ModeKnapsack::Solution best_{.time_ns = std::numeric_limits<int64_t>::max(),
+                               .counted = std::numeric_limits<int64_t>::max()};
+  std::vector<Run> best_runs_;
+  std::vector<std::vector<size_t>> best_modes_;
 };
+
+// At most what any choice allocates: a quick way to tell most of what does not fit.
+int64_t AllocatedAtLeast(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
+                         RecomputePolicy policy) {
+  int64_t bytes = 0, workspace = 0;
+  for (size_t k = 0; k < profile.kinds.size(); ++k) {
+    const LayerCost& layer = profile.kinds[k];
+    int64_t kept = layer.modes.front().kept_bytes, needed = layer.modes.front().workspace_bytes;
+    for (size_t q = 1; q < layer.modes.size(); ++q) {
+      if (!ModeAllowed(layer, q, policy)) continue;
+      kept = std::min(kept, layer.modes[q].kept_bytes);
+      needed = std::min(needed, layer.modes[q].workspace_bytes);
+    }
+    for (const ChunkLoad& chunk : chunks) {
+      if (chunk.counts[k] == 0) continue;
+      bytes += chunk.counts[k] * (layer.static_bytes() + chunk.in_flight * kept);
+      workspace = std::max(workspace, needed);
+    }
+  }
+  return bytes + workspace;
+}
+
+std::optional<ChunkedRecompute> Given(const LayerProfile& profile,
+                                      std::span<const ChunkLoad> chunks, int64_t allocatable,
+                                      bool all) {
+  ChunkedRecompute choice;
+  for (const ChunkLoad& chunk : chunks) {
+    choice.recomputed.push_back(all ? AllRecomputed(profile, chunk.counts) : ModeCounts{});
+    choice.recompute_ns += RepeatedTime(profile, choice.recomputed.back());
+  }
+  if (MemoryOf(profile, chunks, choice.recomputed).allocated() > allocatable) return std::nullopt;
+  return choice;
+}
 
 }  // namespace
 
-StageMemory MemoryOf(const LayerProfile& profile, const KindCounts& counts,
-                     const KindCounts& recomputed, int64_t in_flight) {
-  StageMemory memory;
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    if (counts[k] == 0) continue;
-    const LayerCost& layer = profile.kinds[k];
-    memory.static_bytes += counts[k] * layer.static_bytes();
-    memory.activation_bytes += in_flight * ((counts[k] - recomputed[k]) * layer.activation_bytes +
-                                            recomputed[k] * layer.checkpoint_bytes);
-    // A layer that is recomputed holds all its activations again while it runs backward.
-    memory.workspace_bytes =
-        std::max(memory.workspace_bytes,
-                 layer.workspace_bytes + (recomputed[k] > 0 ? layer.activation_bytes : 0));
+std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
+                                               std::span<const ChunkLoad> chunks,
+                                               int64_t allocatable, RecomputePolicy policy) {
+  switch (policy) {
+    case RecomputePolicy::kFull:
+      return Given(profile, chunks, allocatable, true);
+    case RecomputePolicy::kForbidden:
+      return Given(profile, chunks, allocatable, false);
+    case RecomputePolicy::kAdaptive:
+      return AdaptiveRecompute(profile, chunks, allocatable);
+    case RecomputePolicy::kAuto:
+    case RecomputePolicy::kWholeLayers:
+      break;
   }
-  return memory;
+  if (AllocatedAtLeast(profile, chunks, policy) > allocatable) return std::nullopt;
+  if (auto nothing = Given(profile, chunks, allocatable, false)) return nothing;
+  return Choosing(profile, chunks, allocatable, policy).Least();
 }
 
 std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const KindCounts& counts,
                                               int64_t in_flight, int64_t allocatable,
                                               RecomputePolicy policy) {
-  if (policy == RecomputePolicy::kFull) {
-    const KindCounts all = AllRecomputable(profile, counts);
-    if (MemoryOf(profile, counts, all, in_flight).allocated() > allocatable) return std::nullopt;
-    return RecomputeChoice{all, Time(profile, all)};
-  }
-  if (MemoryOf(profile, counts, KindCounts{}, in_flight).allocated() <= allocatable)
-    return RecomputeChoice{};
-  if (policy == RecomputePolicy::kForbidden) return std::nullopt;
-  return Enumeration(profile, counts, in_flight, allocatable).Run();
+  const ChunkLoad chunk{counts, in_flight};
+  const auto choice = LeastRecompute(profile, {&chunk, 1}, allocatable, policy);
+  if (!choice) return std::nullopt;
+  return RecomputeChoice{choice->recomputed.front(), choice->recompute_ns};
 }
 
-KindCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& counts,
+ModeCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& counts,
                              int64_t in_flight, RecomputePolicy policy) {
-  const KindCounts all = AllRecomputable(profile, counts);
-  if (policy == RecomputePolicy::kForbidden) return KindCounts{};
-  if (policy == RecomputePolicy::kFull) return all;
-  std::array<size_t, kLayerKinds> kinds{};
-  size_t present = 0;
+  const ModeCounts all = AllRecomputed(profile, counts);
+  if (policy == RecomputePolicy::kForbidden) return ModeCounts{};
+  if (policy == RecomputePolicy::kFull || policy == RecomputePolicy::kAdaptive) return all;
+  // Under each limit of the workspace every kind is best whole in the mode that keeps least.
+  std::vector<int64_t> limits{std::numeric_limits<int64_t>::max()};
   for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    if (all[k] > 0) kinds[present++] = k;
+    if (counts[k] == 0) continue;
+    for (const RecomputeMode& mode : profile.kinds[k].modes) limits.push_back(mode.workspace_bytes);
   }
-  // Each kind is best kept whole or recomputed whole: memory is linear in its count beyond the
-  // first layer.
-  KindCounts best{};
+  ModeCounts best{};
   int64_t least = MemoryOf(profile, counts, best, in_flight).allocated();
-  for (uint32_t subset = 1; subset < 1u << present; ++subset) {
-    KindCounts recomputed{};
-    for (size_t k = 0; k < present; ++k) {
-      if ((subset >> k & 1) != 0) recomputed[kinds[k]] = all[kinds[k]];
+  for (const int64_t limit : limits) {
+    ModeCounts recomputed{};
+    for (size_t k = 0; k < profile.kinds.size(); ++k) {
+      const LayerCost& layer = profile.kinds[k];
+      size_t mode = 0;
+      for (size_t q = 1; q < layer.modes.size(); ++q) {
+        if (ModeAllowed(layer, q, policy) && layer.modes[q].workspace_bytes <= limit &&
+            (layer.modes[mode].workspace_bytes > limit ||
+             layer.modes[q].kept_bytes < layer.modes[mode].kept_bytes))
+          mode = q;
+      }
+      if (mode > 0) recomputed[k][mode] = counts[k];
     }
     const int64_t allocated = MemoryOf(profile, counts, recomputed, in_flight).allocated();
     if (allocated < least) least = allocated, best = recomputed;
@@ -156,7 +212,7 @@ KindCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& coun
 
 int64_t LeastAllocated(const LayerProfile& profile, const KindCounts& counts, int64_t in_flight,
                        RecomputePolicy policy) {
-  const KindCounts recomputed = SmallestRecompute(profile, counts, in_flight, policy);
+  const ModeCounts recomputed = SmallestRecompute(profile, counts, in_flight, policy);
   return MemoryOf(profile, counts, recomputed, in_flight).allocated();
 }
 

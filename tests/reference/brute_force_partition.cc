@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <utility>
 
+#include "planner/base/integers.h"
+#include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
+#include "tests/reference/naive_step.h"
 
 namespace evenkeel::planner::reference {
 namespace {
@@ -16,20 +20,20 @@ bool IsBlock(LayerKind kind) {
   return kind == LayerKind::kEncoder || kind == LayerKind::kDense || kind == LayerKind::kMoe;
 }
 
-// The first `recomputed[k]` layers of kind k are recomputed, the others kept.
+// Mode of each layer: `left[k][q]` layers of kind k run in mode q > 0, the others keep everything.
 int64_t Memory(const LayerProfile& profile, int64_t begin, int64_t end, int64_t in_flight,
-               std::vector<int64_t> recomputed) {
+               std::vector<std::vector<int64_t>> left) {
   int64_t sum = 0, transient = 0;
   for (int64_t i = begin; i < end; ++i) {
     const LayerCost& layer = profile.at(i);
-    int64_t& left = recomputed[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
-    const bool again = left > 0;
-    if (again) --left;
+    std::vector<int64_t>& modes = left[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
+    size_t mode = 0;
+    for (size_t q = 1; q < modes.size() && mode == 0; ++q) {
+      if (modes[q] > 0) --modes[mode = q];
+    }
     sum += layer.weight_bytes + layer.gradient_bytes + layer.optimizer_bytes;
-    for (int64_t pack = 0; pack < in_flight; ++pack)
-      sum += again ? layer.checkpoint_bytes : layer.activation_bytes;
-    transient =
-        std::max(transient, layer.workspace_bytes + (again ? layer.activation_bytes : int64_t{0}));
+    for (int64_t pack = 0; pack < in_flight; ++pack) sum += layer.modes[mode].kept_bytes;
+    transient = std::max(transient, layer.modes[mode].workspace_bytes);
   }
   return sum + transient;
 }
@@ -40,79 +44,102 @@ bool FitsInMemory(const Cluster& cluster, int64_t allocated) {
   return allocated + reserve + kTwoGiB <= usable;
 }
 
-// Calls `visit` with every count vector that the policy allows.
+// Calls `visit` with every choice of modes that the policy allows.
 template <typename Visit>
 void ForEachChoice(const Job& job, const LayerProfile& profile, int64_t begin, int64_t end,
                    Visit visit) {
-  std::vector<int64_t> most(profile.kinds.size(), 0);
-  for (int64_t i = begin; i < end; ++i) {
-    if (profile.at(i).recomputable)
-      ++most[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
-  }
-  if (job.constraints.recompute == RecomputePolicy::kFull) return visit(most);
-  std::vector<int64_t> counts(most.size(), 0);
-  if (job.constraints.recompute == RecomputePolicy::kForbidden) return visit(counts);
-  while (true) {
-    visit(counts);
-    size_t k = 0;
-    while (k < counts.size() && counts[k] == most[k]) counts[k++] = 0;
-    if (k == counts.size()) return;
-    ++counts[k];
-  }
+  std::vector<int64_t> layers(profile.kinds.size(), 0);
+  for (int64_t i = begin; i < end; ++i)
+    ++layers[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
+  std::vector<std::vector<int64_t>> counts;
+  for (const LayerCost& kind : profile.kinds) counts.emplace_back(kind.modes.size(), 0);
+  const RecomputePolicy policy = job.constraints.recompute;
+  // Mode q of kind k is decided; `left` layers of that kind are not.
+  const std::function<void(size_t, size_t, int64_t)> decide = [&](size_t k, size_t q,
+                                                                  int64_t left) {
+    if (k == counts.size()) return visit(counts);
+    if (q == counts[k].size()) {
+      // Under kFull nothing that could be recomputed is left out.
+      if (policy == RecomputePolicy::kFull && counts[k].size() > 1 && left > 0) return;
+      return decide(k + 1, 1, k + 1 < layers.size() ? layers[k + 1] : 0);
+    }
+    const bool last = q + 1 == counts[k].size();
+    const bool allowed =
+        policy == RecomputePolicy::kAuto || (last && policy != RecomputePolicy::kForbidden);
+    for (int64_t n = 0; n <= (allowed ? left : 0); ++n) {
+      counts[k][q] = n;
+      decide(k, q + 1, left - n);
+    }
+    counts[k][q] = 0;
+  };
+  decide(0, 1, layers.empty() ? 0 : layers[0]);
 }
 
-class Enumeration {
- public:
-  Enumeration(const Job& job, const LayerProfile& profile, const Parallelism& p, int64_t m)
-      : job_(job), profile_(profile), p_(p), m_(m), network_(job.cluster) {}
-
-  std::optional<BruteForcePartition> Run() {
-    std::vector<int64_t> boundaries{0};
-    Extend(boundaries);
-    return best_;
-  }
-
- private:
-  void Extend(std::vector<int64_t>& boundaries) {
-    if (static_cast<int64_t>(boundaries.size()) == p_.pipeline) {
-      boundaries.push_back(profile_.size());
-      if (CutsAllowed(job_, profile_, boundaries)) Offer(boundaries);
+// Calls `visit` with the boundaries of every partition whose cuts are allowed.
+void ForEachPartition(const Job& job, const LayerProfile& profile, int64_t stages,
+                      const std::function<void(const std::vector<int64_t>&)>& visit) {
+  std::vector<int64_t> boundaries{0};
+  const std::function<void()> extend = [&] {
+    if (static_cast<int64_t>(boundaries.size()) == stages) {
+      boundaries.push_back(profile.size());
+      if (CutsAllowed(job, profile, boundaries)) visit(boundaries);
       boundaries.pop_back();
       return;
     }
-    for (int64_t next = boundaries.back() + 1; next < profile_.size(); ++next) {
+    for (int64_t next = boundaries.back() + 1; next < profile.size(); ++next) {
       boundaries.push_back(next);
-      Extend(boundaries);
+      extend();
       boundaries.pop_back();
     }
+  };
+  extend();
+}
+
+// What stages take, each worked out once.
+class Stages {
+ public:
+  Stages(const Job& job, const LayerProfile& profile, const Parallelism& p, int64_t m)
+      : job_(job), profile_(profile), p_(p), m_(m), network_(job.cluster), gpu_(job.cluster.gpu) {}
+
+  const std::optional<NaiveStage>& At(int64_t s, int64_t begin, int64_t end) {
+    const auto [known, fresh] = stages_.try_emplace({s, begin, end});
+    if (fresh) known->second = Make(s, begin, end);
+    return known->second;
   }
 
-  void Offer(const std::vector<int64_t>& boundaries) {
-    int64_t slowest = 0, sum = 0;
+  std::optional<std::vector<NaiveStage>> Of(const std::vector<int64_t>& boundaries) {
+    std::vector<NaiveStage> stages;
     for (int64_t s = 0; s < p_.pipeline; ++s) {
-      const std::optional<int64_t> time =
-          StageTime(s, boundaries[static_cast<size_t>(s)], boundaries[static_cast<size_t>(s) + 1]);
-      if (!time) return;
-      slowest = std::max(slowest, *time);
-      sum += *time;
+      const auto& stage =
+          At(s, boundaries[static_cast<size_t>(s)], boundaries[static_cast<size_t>(s) + 1]);
+      if (!stage) return std::nullopt;
+      stages.push_back(*stage);
     }
-    const int64_t value = (m_ - 1) * slowest + sum;
-    if (!best_ || value < best_->closed_form_ns) best_ = BruteForcePartition{boundaries, value};
+    return stages;
   }
 
-  std::optional<int64_t> StageTime(int64_t s, int64_t begin, int64_t end) {
-    const auto [known, fresh] = times_.try_emplace({s, begin, end});
-    if (!fresh) return known->second;
+ private:
+  std::optional<NaiveStage> Make(int64_t s, int64_t begin, int64_t end) const {
     const std::optional<StageRecompute> choice =
         CheapestRecompute(job_, profile_, begin, end, std::min(m_, p_.pipeline - s));
     if (!choice) return std::nullopt;
-    int64_t time = choice->time_ns;
-    for (int64_t i = begin; i < end; ++i)
-      time += profile_.at(i).forward_ns + profile_.at(i).backward_ns;
-    // There and back.
+    NaiveStage stage{.backward = choice->time_ns};
+    double gradients = 0, weights = 0, parameters = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const LayerCost& layer = profile_.at(i);
+      stage.forward += layer.forward_ns;
+      stage.backward += layer.backward_ns;
+      gradients += static_cast<double>(layer.gradient_bytes);
+      weights += static_cast<double>(2 * layer.trained_parameters);
+      parameters += static_cast<double>(layer.trained_parameters);
+    }
     if (s + 1 < p_.pipeline)
-      time += 2 * network_.StageSend(p_, s, profile_.at(end - 1).mean_output_bytes);
-    return known->second = time;
+      stage.send = network_.StageSend(p_, s, profile_.at(end - 1).mean_output_bytes);
+    stage.sync = network_.DataSync(p_, gradients, weights, job_.training.zero_stage);
+    if (job_.training.zero_stage == ZeroStage::kOptimizer)
+      parameters /= static_cast<double>(p_.data);
+    if (parameters > 0) stage.optimizer = Nearest(gpu_.OptimizerUpdate(parameters));
+    return stage;
   }
 
   const Job& job_;
@@ -120,8 +147,8 @@ class Enumeration {
   const Parallelism& p_;
   const int64_t m_;
   const Network network_;
-  std::map<std::array<int64_t, 3>, std::optional<int64_t>> times_;
-  std::optional<BruteForcePartition> best_;
+  const KernelTime gpu_;
+  std::map<std::array<int64_t, 3>, std::optional<NaiveStage>> stages_;
 };
 
 }  // namespace
@@ -129,11 +156,17 @@ class Enumeration {
 std::optional<StageRecompute> CheapestRecompute(const Job& job, const LayerProfile& profile,
                                                 int64_t begin, int64_t end, int64_t in_flight) {
   std::optional<StageRecompute> best;
-  ForEachChoice(job, profile, begin, end, [&](const std::vector<int64_t>& counts) {
+  ForEachChoice(job, profile, begin, end, [&](const std::vector<std::vector<int64_t>>& counts) {
     if (!FitsInMemory(job.cluster, Memory(profile, begin, end, in_flight, counts))) return;
-    int64_t time = 0;
-    for (size_t k = 0; k < counts.size(); ++k) time += counts[k] * profile.kinds[k].forward_ns;
-    if (!best || time < best->time_ns) best = StageRecompute{counts, time};
+    int64_t time = 0, layers = 0;
+    for (size_t k = 0; k < counts.size(); ++k) {
+      for (size_t q = 1; q < counts[k].size(); ++q) {
+        time += counts[k][q] * profile.kinds[k].modes[q].repeated_ns;
+        layers += counts[k][q];
+      }
+    }
+    if (!best || std::pair(time, layers) < std::pair(best->time_ns, best->layers))
+      best = StageRecompute{time, layers};
   });
   return best;
 }
@@ -141,7 +174,7 @@ std::optional<StageRecompute> CheapestRecompute(const Job& job, const LayerProfi
 int64_t SmallestMemory(const Job& job, const LayerProfile& profile, int64_t begin, int64_t end,
                        int64_t in_flight) {
   std::optional<int64_t> least;
-  ForEachChoice(job, profile, begin, end, [&](const std::vector<int64_t>& counts) {
+  ForEachChoice(job, profile, begin, end, [&](const std::vector<std::vector<int64_t>>& counts) {
     const int64_t memory = Memory(profile, begin, end, in_flight, counts);
     if (!least || memory < *least) least = memory;
   });
@@ -150,7 +183,34 @@ int64_t SmallestMemory(const Job& job, const LayerProfile& profile, int64_t begi
 
 std::optional<BruteForcePartition> BestPartition(const Job& job, const LayerProfile& profile,
                                                  const Parallelism& p, int64_t micro_batches) {
-  return Enumeration(job, profile, p, micro_batches).Run();
+  std::optional<BruteForcePartition> best;
+  Stages all(job, profile, p, micro_batches);
+  ForEachPartition(job, profile, p.pipeline, [&](const std::vector<int64_t>& boundaries) {
+    const auto stages = all.Of(boundaries);
+    if (!stages) return;
+    int64_t slowest = 0, sum = 0;
+    for (const NaiveStage& stage : *stages) {
+      const int64_t time = stage.forward + stage.backward + 2 * stage.send;  // there and back
+      slowest = std::max(slowest, time), sum += time;
+    }
+    const int64_t value = (micro_batches - 1) * slowest + sum;
+    if (!best || value < best->closed_form_ns) best = BruteForcePartition{boundaries, value};
+  });
+  return best;
+}
+
+std::optional<BruteForceStep> BestStep(const Job& job, const LayerProfile& profile,
+                                       const Parallelism& p, int64_t micro_batches,
+                                       bool sync_alone) {
+  std::optional<BruteForceStep> best;
+  Stages all(job, profile, p, micro_batches);
+  ForEachPartition(job, profile, p.pipeline, [&](const std::vector<int64_t>& boundaries) {
+    const auto stages = all.Of(boundaries);
+    if (!stages) return;
+    const int64_t step = StepOf(*stages, micro_batches, sync_alone);
+    if (!best || step < best->step_ns) best = BruteForceStep{boundaries, step};
+  });
+  return best;
 }
 
 bool CutsAllowed(const Job& job, const LayerProfile& profile,

@@ -14,18 +14,18 @@
 
 namespace evenkeel::planner::reference {
 
-// Layers to recompute of each kind (index as LayerProfile::kinds).
 struct StageRecompute {
-  std::vector<int64_t> recomputed;
-  int64_t time_ns = 0;
+  int64_t time_ns = 0;  // repeated in the backward pass
+  int64_t layers = 0;   // that repeat anything
 };
 
-// Of all count vectors that `policy` allows for the layers [begin, end) of the chain and whose
-// memory fits, one of least forward time. nullopt: none fits.
+// Of all choices of a mode for each layer that the job's policy (but kAdaptive) allows for the
+// layers [begin, end) of the chain and whose memory fits, the least time, and of that the fewest
+// layers. nullopt: none fits.
 std::optional<StageRecompute> CheapestRecompute(const Job& job, const LayerProfile& profile,
                                                 int64_t begin, int64_t end, int64_t in_flight);
 
-// Least memory of all count vectors that the policy allows, without framework and reserve. Bytes.
+// Least memory of all choices that the policy allows, without framework and reserve. Bytes.
 int64_t SmallestMemory(const Job& job, const LayerProfile& profile, int64_t begin, int64_t end,
                        int64_t in_flight);
 
@@ -37,6 +37,16 @@ struct BruteForcePartition {
 // The least closed form of all partitions into P stages. nullopt: none fits.
 std::optional<BruteForcePartition> BestPartition(const Job& job, const LayerProfile& profile,
                                                  const Parallelism& p, int64_t micro_batches);
+
+struct BruteForceStep {
+  std::vector<int64_t> boundaries;
+  int64_t step_ns = 0;  // StepOf
+};
+
+// The least step of all partitions into P stages. nullopt: none fits.
+std::optional<BruteForceStep> BestStep(const Job& job, const LayerProfile& profile,
+                                       const Parallelism& p, int64_t micro_batches,
+                                       bool sync_alone);
 
 // Whether stages may be cut at these boundaries: a transformer layer on each stage and, where the
 // job fixes stage_layers, so many, with every other layer where the contract says.

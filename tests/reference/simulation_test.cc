@@ -1,23 +1,52 @@
-// The simulator of 1F1B against its slow twin.
+// The simulator of pipelines against its slow twin.
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 #include <vector>
 
-#include "planner/simulate/one_f_one_b.h"
+#include "planner/simulate/pipeline.h"
+#include "tests/planner/simulate/pipelines.h"
 #include "tests/reference/naive_one_f_one_b.h"
+#include "tests/reference/naive_pipeline.h"
 
 namespace evenkeel::planner::reference {
 namespace {
 
-using Table = std::vector<std::vector<int64_t>>;
-
-Table RandomTable(size_t rows, size_t columns, int64_t most) {
-  Table table(rows);
-  for (std::vector<int64_t>& row : table) {
-    for (size_t i = 0; i < columns; ++i) row.push_back(*rc::gen::inRange<int64_t>(0, most));
+void ExpectTheSame(const PipelineSpec& spec) {
+  const NaiveRun naive = LongestPaths(spec);
+  const PipelineRun run = SimulatePipeline(spec, true);
+  ASSERT_EQ(run.pipeline_ns, naive.pipeline_ns);
+  ASSERT_EQ(PipelineEnd(spec), naive.pipeline_ns);
+  ASSERT_EQ(run.step_ns, naive.step_ns);
+  for (size_t s = 0; s < run.stages.size(); ++s) {
+    ASSERT_EQ(run.stages[s].sync_end_ns, naive.sync_end_ns[s]);
+    for (const TimedPass& timed : run.passes[s]) {
+      const Pass& pass = timed.pass;
+      const char kind = "FBW"[static_cast<size_t>(pass.kind)];
+      const auto [start, end] = naive.passes.at({kind, pass.stage, pass.chunk, pass.micro_batch});
+      // A first forward that overlaps the gathering counts as started while it waits for a bucket.
+      if (!spec.gather_overlaps || pass.micro_batch > 0) {
+        ASSERT_EQ(timed.start_ns, start);
+      }
+      ASSERT_EQ(timed.end_ns, end);
+    }
   }
-  return table;
+}
+
+TEST(PipelineReferenceTest, RandomPipelinesOfEverySchedule) {
+  Random random(41);
+  for (int trial = 0; trial < 6000; ++trial) {
+    const PipelineSpec spec = DrawPipeline(random, DrawShape(random, kSchedules[trial % 4]));
+    ExpectTheSame(spec);
+    if (HasFatalFailure()) FAIL() << "trial " << trial;
+  }
+}
+
+TEST(PipelineReferenceTest, LargePipelines) {
+  Random random(42);
+  for (int trial = 0; trial < 40; ++trial) {
+    ExpectTheSame(DrawPipeline(random, DrawShape(random, kSchedules[trial % 4], 16, 6, 70)));
+    if (HasFatalFailure()) FAIL() << "trial " << trial;
+  }
 }
 
 TEST(OneFOneBReferenceTest, EverySmallPipeline) {
@@ -26,27 +55,23 @@ TEST(OneFOneBReferenceTest, EverySmallPipeline) {
   for (size_t stages = 1; stages <= 3; ++stages) {
     for (size_t packs = 1; packs <= 5; ++packs) {
       for (int code = 0; code < 729; ++code) {
-        PipelineTimes times;
+        PipelineSpec spec;
+        spec.shape.stages = static_cast<int64_t>(stages);
+        spec.shape.micro_batches = static_cast<int64_t>(packs);
+        std::vector<std::vector<int64_t>> forward, backward;
         int digits = code;
         for (size_t s = 0; s < stages; ++s) {
-          times.forward.emplace_back(packs, kTimes[digits % 3]);
-          times.backward.emplace_back(packs, kTimes[digits / 3 % 3]);
-          times.send.push_back(code % 4);
+          spec.forward_ns.push_back(kTimes[digits % 3]);
+          spec.backward_ns.push_back(kTimes[digits / 3 % 3]);
+          forward.emplace_back(packs, spec.forward_ns.back());
+          backward.emplace_back(packs, spec.backward_ns.back());
+          spec.send_ns.push_back(code % 4);
           digits /= 9;
         }
-        ASSERT_EQ(SimulateOneFOneB(times),
-                  LongestPathOneFOneB(times.forward, times.backward, times.send));
+        ASSERT_EQ(PipelineEnd(spec), LongestPathOneFOneB(forward, backward, spec.send_ns));
       }
     }
   }
-}
-
-RC_GTEST_PROP(OneFOneBReferenceTest, RandomPipelines, ()) {
-  const size_t stages = *rc::gen::inRange<size_t>(1, 9), packs = *rc::gen::inRange<size_t>(1, 25);
-  PipelineTimes times{RandomTable(stages, packs, 50), RandomTable(stages, packs, 90), {}};
-  for (size_t s = 0; s < stages; ++s) times.send.push_back(*rc::gen::inRange<int64_t>(0, 20));
-  RC_ASSERT(SimulateOneFOneB(times) ==
-            LongestPathOneFOneB(times.forward, times.backward, times.send));
 }
 
 }  // namespace

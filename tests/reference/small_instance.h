@@ -11,6 +11,11 @@
 
 namespace evenkeel::planner::reference {
 
+// Part of a layer that can run again: what that takes, what is kept, and the workspace.
+struct SmallMode {
+  int64_t time = 0, kept = 0, workspace = 0;
+};
+
 // What a test varies about one kind of layer. Times in units of 10 us, so that they weigh as much
 // as the p2p latency; memory in bytes.
 struct SmallLayer {
@@ -18,18 +23,32 @@ struct SmallLayer {
   int64_t weights = 1, activation = 2, checkpoint = 1, workspace = 0;
   int64_t output_bytes = 0;
   bool recomputable = true;
+  std::vector<SmallMode> parts = {};  // between nothing and all of the layer
 };
 
 inline LayerCost ToLayerCost(LayerKind kind, const SmallLayer& small) {
   constexpr int64_t kTick = 10'000;  // ns
   LayerCost layer{.kind = kind};
-  layer.recomputable = small.recomputable && IsTransformerLayer(kind);
   layer.forward_ns = small.forward * kTick;
   layer.backward_ns = small.backward * kTick;
   layer.weight_bytes = small.weights;
-  layer.activation_bytes = small.activation;
-  layer.checkpoint_bytes = small.checkpoint;
-  layer.workspace_bytes = small.workspace;
+  layer.gradient_bytes = 2 * small.weights;
+  layer.parameters = layer.trained_parameters = small.weights;
+  layer.modes.front().kept_bytes = small.activation;
+  layer.modes.front().workspace_bytes = small.workspace;
+  if (small.recomputable && IsTransformerLayer(kind)) {
+    for (const SmallMode& part : small.parts) {
+      layer.modes.push_back({.parts = kNorms,
+                             .repeated_ns = part.time * kTick,
+                             .kept_bytes = part.kept,
+                             .workspace_bytes = part.workspace});
+    }
+    // All of a layer is held again while it runs backward.
+    layer.modes.push_back({.parts = kWholeLayer,
+                           .repeated_ns = layer.forward_ns,
+                           .kept_bytes = small.checkpoint,
+                           .workspace_bytes = small.workspace + small.activation});
+  }
   layer.mean_output_bytes = layer.output_bytes = small.output_bytes;
   return layer;
 }

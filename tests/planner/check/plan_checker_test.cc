@@ -39,14 +39,17 @@ const Planted kFaults[] = {
     {"less recompute",
      [](Plan& p) {
        for (LayerGroup& g : p.stages[0].layers)
-         g.recomputed = std::max<int64_t>(0, g.recomputed - 1);
+         if (!g.recomputed.empty()) --g.recomputed.front().count;
      }},
     {"more recompute than layers",
      [](Plan& p) {
        LayerGroup& g = p.stages[0].layers.back();
-       g.recomputed = g.count + 1;
+       g.recomputed = {{.count = g.count + 1}};
      }},
-    {"recompute below zero", [](Plan& p) { p.stages[3].layers.front().recomputed = -1; }},
+    {"recompute below zero",
+     [](Plan& p) { p.stages[3].layers.front().recomputed = {{.count = -1}}; }},
+    {"parts that no layer has",
+     [](Plan& p) { p.stages[0].layers.back().recomputed = {{.parts = 1u << 30, .count = 1}}; }},
     {"forward too quick", [](Plan& p) { --p.stages[1].forward_ns; }},
     {"backward too quick", [](Plan& p) { --p.stages[1].backward_ns; }},
     {"recompute time forgotten", [](Plan& p) { p.stages[0].recompute_ns += 1; }},
@@ -106,13 +109,70 @@ TEST(PlanCheckerTest, FindsEveryPlantedFault) {
   ASSERT_TRUE(good.plan.fits);
   ASSERT_TRUE(CheckPlan(job, batching, good.plan).empty());
   int64_t recomputed = 0;
-  for (const LayerGroup& g : good.plan.stages[0].layers) recomputed += g.recomputed;
+  for (const LayerGroup& g : good.plan.stages[0].layers) recomputed += g.recomputed_count();
   ASSERT_GT(recomputed, 0) << "the job must need recompute, or some faults change nothing";
   for (const Planted& planted : kFaults) {
     Plan plan = good.plan;
     planted.fault(plan);
     EXPECT_FALSE(CheckPlan(job, batching, plan).empty()) << planted.what;
   }
+}
+
+// Interleaved over ring context ranks.
+Job WholeSpaceJob() {
+  Job job = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 32));
+  job.training.global_batch_samples = 128;
+  job.training.execution.context = ContextKind::kRing;
+  FixDegrees(job, 2, 4, 2);
+  job.constraints.context_parallel = {2, 2};
+  job.constraints.virtual_stages = {2, 2};
+  return job;
+}
+
+const Planted kWholeSpaceFaults[] = {
+    {"context degree", [](Plan& p) { p.parallelism.context = 1; }},
+    {"expert degree", [](Plan& p) { p.parallelism.expert = 2; }},
+    {"a degree of 0", [](Plan& p) { p.parallelism.expert = 0; }},
+    {"chunks", [](Plan& p) { p.parallelism.virtual_stages = 1; }},
+    {"more chunks", [](Plan& p) { p.parallelism.virtual_stages = 4; }},
+    {"schedule", [](Plan& p) { p.schedule = Schedule::kOneFOneB; }},
+    {"chunks exchanged",
+     [](Plan& p) { std::swap(p.stages[1].layers.front(), p.stages[1].layers.back()); }},
+    {"a chunk on the wrong stage", [](Plan& p) { std::swap(p.stages[1], p.stages[2]); }},
+    {"a layer of no chunk", [](Plan& p) { p.stages[0].layers.back().chunk = 7; }},
+    {"chunks in flight", [](Plan& p) { --p.stages[0].in_flight; }},
+    {"activations of 1F1B", [](Plan& p) { p.stages[0].memory.activations /= 2; }},
+    {"p2p to the first stage", [](Plan& p) { p.stages[3].send_ns = 0; }},
+    {"bytes of one chunk alone", [](Plan& p) { p.stages[1].send_bytes /= 2; }},
+};
+
+TEST(PlanCheckerTest, FindsEveryPlantedFaultOfTheWholeSpace) {
+  const Job job = WholeSpaceJob();
+  const PlanResult good = MakePlan(job, {});
+  ASSERT_EQ(good.end, PlanEnd::kComplete);
+  ASSERT_TRUE(good.plan.fits);
+  ASSERT_EQ(good.plan.parallelism.virtual_stages, 2);
+  ASSERT_EQ(good.plan.schedule, Schedule::kInterleaved);
+  const Batching planned =
+      MakeBatching(job, {good.plan.batch_rule.unit_cap, good.plan.batch_rule.token_cap}, "");
+  ASSERT_TRUE(CheckPlan(job, planned, good.plan).empty());
+  for (const Planted& planted : kWholeSpaceFaults) {
+    Plan plan = good.plan;
+    planted.fault(plan);
+    EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
+  }
+}
+
+TEST(PlanCheckerTest, HoldsTheRulesOfSharing) {
+  Job job = WholeSpaceJob();
+  const Plan plan = MakePlan(job, {}).plan;
+  const Batching batching =
+      MakeBatching(job, {plan.batch_rule.unit_cap, plan.batch_rule.token_cap}, "");
+  job.training.fsdp = true;  // no pipeline then
+  EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
+  job = WholeSpaceJob();
+  job.constraints.schedule = Schedule::kZeroBubble;
+  EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
 }
 
 TEST(PlanCheckerTest, HoldsTheRecomputePolicy) {

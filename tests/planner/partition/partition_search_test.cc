@@ -1,5 +1,6 @@
 // Exactness is tested in tests/reference; here are shapes and stops.
 #include "planner/partition/partition_search.h"
+#include "planner/partition/methods.h"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +44,7 @@ TEST(SegmentTableTest, FixedPartitionAdmitsItselfAlone) {
   job.constraints.stage_layers = {22, 23, 24, 24};
   const Parallelism p{2, 4, 4};
   const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
-  const SegmentTable table(job, profile, p, 8, nullptr);
+  const SegmentTable table(job, profile, p, 8);
   const PartitionSearch found = FindPartition(table, 8, nullptr);
   ASSERT_TRUE(found.best);
   // Patch embedding with the first stage, projector with the second, token embedding and head with
@@ -55,7 +56,7 @@ TEST(FindPartitionTest, WithOnePackTheSumAloneCounts) {
   const Job job = QuickstartJob();
   const Parallelism p{2, 4, 4};
   const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
-  const SegmentTable table(job, profile, p, 1, nullptr);
+  const SegmentTable table(job, profile, p, 1);
   const PartitionSearch found = FindPartition(table, 1, nullptr);
   ASSERT_TRUE(found.best);
   EXPECT_EQ(found.best->closed_form_ns, found.best->sum_ns);
@@ -67,7 +68,7 @@ TEST(FindPartitionTest, ClosedFormRelations) {
   for (const int64_t m : {1, 2, 4, 8, 64}) {
     const Parallelism p{2, 4, 4};
     const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
-    const SegmentTable table(job, profile, p, m, nullptr);
+    const SegmentTable table(job, profile, p, m);
     const Partition best = *FindPartition(table, m, nullptr).best;
     EXPECT_EQ(best.closed_form_ns, (m - 1) * best.slowest_ns + best.sum_ns);
     EXPECT_GE(best.slowest_ns * 4, best.sum_ns);
@@ -80,7 +81,7 @@ TEST(FindPartitionTest, StopsWhenever) {
   const Job job = QuickstartJob();
   const Parallelism p{2, 4, 4};
   const LayerProfile profile = BuildLayerProfile(job, p, kPack, kPack);
-  const SegmentTable table(job, profile, p, 8, nullptr);
+  const SegmentTable table(job, profile, p, 8);
   bool done = false;
   for (int calls = 0; calls < 1000 && !done; ++calls) {
     int left = calls;

@@ -1,0 +1,225 @@
+#include "planner/check/stage_checker.h"
+
+#include <algorithm>
+
+#include "planner/cost/memory.h"
+#include "planner/cost/network.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// What one stage must come to, added up layer by layer.
+struct Expected {
+  int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0;
+  int64_t weights = 0, gradients = 0, optimizer = 0, workspace = 0, parameters = 0;
+  std::vector<int64_t> kept_of_chunk;  // bytes of one micro-batch
+  std::vector<int64_t> chunk_ends;     // in the chain
+};
+
+class StageChecker {
+ public:
+  StageChecker(const Job& job, const LayerProfile& profile, const Plan& plan)
+      : job_(job), profile_(profile), plan_(plan), network_(job.cluster, job.constants) {}
+
+  // Walks the chain once and deals its layers to the stages as the plan says: chunk 0 of each stage
+  // in turn, then chunk 1, and so on.
+  std::vector<std::string> Run() {
+    const int64_t stages = plan_.parallelism.pipeline, chunks = plan_.parallelism.virtual_stages;
+    std::vector<Expected> expected(static_cast<size_t>(stages));
+    std::vector<size_t> next(static_cast<size_t>(stages));  // layer group of each stage
+    int64_t position = 0;
+    for (int64_t c = 0; c < chunks; ++c) {
+      for (int64_t s = 0; s < stages; ++s) {
+        const size_t at = static_cast<size_t>(s);
+        if (!CheckChunk(s, c, next[at], position, expected[at])) return std::move(faults_);
+        expected[at].chunk_ends.push_back(position);
+      }
+    }
+    Require(position == profile_.size(), "stages do not cover the model");
+    for (int64_t s = 0; s < stages; ++s) {
+      const StagePlan& stage = plan_.stages[static_cast<size_t>(s)];
+      Require(next[static_cast<size_t>(s)] == stage.layers.size(),
+              Name(s) + "has layers of no chunk");
+      CheckStageTotals(s, stage, expected[static_cast<size_t>(s)]);
+      CheckSend(s, stage, expected[static_cast<size_t>(s)]);
+    }
+    return std::move(faults_);
+  }
+
+ private:
+  void Require(bool holds, const std::string& fault) {
+    if (!holds) faults_.push_back(fault);
+  }
+  static std::string Name(int64_t s) { return "stage " + std::to_string(s) + ": "; }
+
+  // Layers of one chunk from `position` on. False: they do not follow the model.
+  bool CheckChunk(int64_t s, int64_t c, size_t& next, int64_t& position, Expected& expected) {
+    const StagePlan& stage = plan_.stages[static_cast<size_t>(s)];
+    int64_t transformers = 0, kept = 0;
+    for (; next < stage.layers.size() && stage.layers[next].chunk == c; ++next) {
+      const LayerGroup& group = stage.layers[next];
+      Require(ValidGroup(group), Name(s) + "bad layer group");
+      for (int64_t n = 0; n < group.count; ++n, ++position) {
+        if (position >= profile_.size() || profile_.at(position).kind != group.kind) {
+          Require(false, Name(s) + "layers do not follow the model");
+          return false;
+        }
+        kept += AddLayer(s, profile_.at(position), PartsOf(group, n), expected);
+      }
+      if (IsTransformerLayer(group.kind)) transformers += group.count;
+      CheckPolicy(s, group, position - group.count);
+    }
+    expected.kept_of_chunk.push_back(kept);
+    Require(transformers > 0, Name(s) + "no transformer layer");
+    const std::vector<int64_t>& given = job_.constraints.stage_layers;
+    Require(given.empty() || given[static_cast<size_t>(s)] == transformers,
+            Name(s) + "differs from the given partition");
+    return true;
+  }
+
+  // Passes held at once, and the bytes of them, most of each over the step: by going through the
+  // order in which the schedule runs the stage's passes.
+  struct Held {
+    int64_t passes = 0, bytes = 0;
+  };
+  Held MostHeld(int64_t s, const std::vector<int64_t>& kept_of_chunk) const {
+    int64_t m = plan_.prediction.micro_batches;
+    const int64_t stages = plan_.parallelism.pipeline, v = plan_.parallelism.virtual_stages;
+    if (v == 1) {
+      // Behind a backward that is over, zero-bubble keeps what its weight gradient needs, and so
+      // does stage 0's depth on every stage.
+      const int64_t held = plan_.schedule == Schedule::kGPipe        ? m
+                           : plan_.schedule == Schedule::kZeroBubble ? std::min(m, stages)
+                                                                     : std::min(m, stages - s);
+      return {held, held * kept_of_chunk.front()};
+    }
+    // Megatron-Core: groups of micro-batches go through each chunk in turn; a group is P of them,
+    // or the next number that leaves no rest, or one of P at least.
+    int64_t group = stages;
+    while (group < m && m % group != 0 && m % group < stages) ++group;
+    if (m > 8 * group) m = 7 * group + m % group;  // groups after the first few repeat them
+    const int64_t warm_up = std::min(m * v, 2 * (stages - 1 - s) + (v - 1) * group);
+    const auto chunk_of = [&](int64_t pass) {
+      const int64_t round = pass / (group * v), in_round = pass % (group * v);
+      return in_round / std::min(group, m - round * group);
+    };
+    Held most, now;
+    for (int64_t forwards = 0, backwards = 0; backwards < m * v;) {
+      if (forwards < m * v && forwards <= warm_up + backwards) {
+        now.bytes += kept_of_chunk[static_cast<size_t>(chunk_of(forwards++))];
+        most = {std::max(most.passes, ++now.passes), std::max(most.bytes, now.bytes)};
+      } else {
+        now.bytes -= kept_of_chunk[static_cast<size_t>(v - 1 - chunk_of(backwards++))];
+        --now.passes;
+      }
+    }
+    return most;
+  }
+
+  // `begin`: where the group lies in the chain.
+  void CheckPolicy(int64_t s, const LayerGroup& group, int64_t begin) {
+    if (group.count <= 0) return;
+    int64_t first = 0;
+    for (int64_t i = 0; i < begin; ++i) {
+      if (IsTransformerLayer(group.kind) && SameComponent(profile_.at(i).kind, group.kind)) ++first;
+    }
+    Require(group.first == first, Name(s) + "layers are numbered wrongly");
+    const bool recomputable = profile_.at(begin).recomputable();
+    const int64_t recomputed = group.recomputed_count();
+    Require(recomputable || recomputed == 0, Name(s) + "recomputes what it can not");
+    if (job_.constraints.recompute == RecomputePolicy::kForbidden) {
+      Require(recomputed == 0, Name(s) + "recomputes although forbidden");
+    }
+    if (job_.constraints.recompute == RecomputePolicy::kFull) {
+      Require(!recomputable || (group.recomputed.size() == 1 && recomputed == group.count &&
+                                group.recomputed.front().parts == kWholeLayer),
+              Name(s) + "keeps layers although all must be recomputed");
+    }
+  }
+
+  static bool SameComponent(LayerKind a, LayerKind b) {
+    return IsTransformerLayer(a) && (a == LayerKind::kEncoder) == (b == LayerKind::kEncoder);
+  }
+
+  static bool ValidGroup(const LayerGroup& group) {
+    bool valid = group.count > 0 && group.recomputed_count() <= group.count;
+    for (const RecomputedLayers& r : group.recomputed) valid = valid && r.count > 0 && r.parts != 0;
+    return valid;
+  }
+
+  // What the n-th layer of the group recomputes.
+  static RecomputeParts PartsOf(const LayerGroup& group, int64_t n) {
+    for (const RecomputedLayers& r : group.recomputed) {
+      if (n < r.count) return r.parts;
+      n -= r.count;
+    }
+    return 0;
+  }
+
+  // Gives the bytes that one micro-batch keeps.
+  int64_t AddLayer(int64_t s, const LayerCost& layer, RecomputeParts parts, Expected& e) {
+    e.forward_ns += layer.forward_ns;
+    e.backward_ns += layer.backward_ns;
+    e.weights += layer.weight_bytes;
+    e.gradients += layer.gradient_bytes;
+    e.optimizer += layer.optimizer_bytes;
+    e.parameters += layer.parameters;
+    for (const RecomputeMode& mode : layer.modes) {
+      if (mode.parts != parts) continue;
+      e.recompute_ns += mode.repeated_ns;
+      e.workspace = std::max(e.workspace, mode.workspace_bytes);
+      return mode.kept_bytes;
+    }
+    Require(false, Name(s) + "recomputes parts that its layers do not have");
+    return 0;
+  }
+
+  void CheckStageTotals(int64_t s, const StagePlan& stage, const Expected& e) {
+    const Held held = MostHeld(s, e.kept_of_chunk);
+    Require(stage.in_flight == held.passes, Name(s) + "packs in flight");
+    Require(stage.parameters == e.parameters, Name(s) + "parameters differ from its layers");
+    Require(stage.forward_ns == e.forward_ns && stage.backward_ns == e.backward_ns &&
+                stage.recompute_ns == e.recompute_ns,
+            Name(s) + "times differ from the sum over its layers");
+    const MemoryParts& m = stage.memory;
+    Require(m.weights == e.weights && m.gradients == e.gradients && m.optimizer == e.optimizer &&
+                m.activations == held.bytes && m.workspace + m.buffers == e.workspace,
+            Name(s) + "memory differs from the sum over its layers");
+    const int64_t allocated = e.weights + e.gradients + e.optimizer + held.bytes + e.workspace;
+    Require(m.allocator_reserve >= AllocatorReserve(allocated),
+            Name(s) + "allocator reserve too small");
+    Require(m.framework >= FrameworkBytes() && m.communication >= CommunicationBytes(),
+            Name(s) + "framework or communication memory too small");
+    Require(
+        stage.capacity_bytes <= CapacityBytes(job_.cluster) && m.total() <= stage.capacity_bytes,
+        Name(s) + "does not fit");
+  }
+
+  // What leaves each chunk of the stage goes to the next stage, from the last one to the first.
+  void CheckSend(int64_t s, const StagePlan& stage, const Expected& e) {
+    int64_t bytes = 0, ns = 0;
+    for (const int64_t end : e.chunk_ends) {
+      if (end == profile_.size()) continue;
+      const int64_t crossing = profile_.at(end - 1).mean_output_bytes;
+      bytes += crossing;
+      ns += network_.StageSend(plan_.parallelism, s, crossing);
+    }
+    Require(stage.send_bytes == bytes && stage.send_ns == ns,
+            Name(s) + "p2p differs from its boundaries");
+  }
+
+  const Job& job_;
+  const LayerProfile& profile_;
+  const Plan& plan_;
+  const Network network_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckStages(const Job& job, const LayerProfile& profile,
+                                     const Plan& plan) {
+  return StageChecker(job, profile, plan).Run();
+}
+
+}  // namespace evenkeel::planner

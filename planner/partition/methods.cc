@@ -1,0 +1,228 @@
+#include "planner/partition/methods.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "planner/partition/certified_search.h"
+#include "planner/partition/equal_packs.h"
+#include "planner/partition/step_costs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+__extension__ using Wide = __int128;
+
+// Greedy at equal weight: each stage ends at the cut nearest to its share of the whole.
+template <typename Weight>
+std::vector<int64_t> SplitEvenly(const LayerProfile& profile, int64_t stages, Weight weight) {
+  Wide total = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) total += weight(profile.at(i));
+  std::vector<int64_t> boundaries{0};
+  Wide before = 0;
+  int64_t position = 0, layers_left = profile.transformer_layers;
+  for (int64_t s = 0; s + 1 < stages; ++s) {
+    const int64_t stages_after = stages - s - 1;
+    const Wide target = total * (s + 1) / stages;
+    int64_t layers = 0;
+    while (true) {
+      const LayerCost& layer = profile.at(position);
+      const bool transformer = IsTransformerLayer(layer.kind);
+      // Leave a transformer layer for each stage behind, take at least one, and stop at the cut
+      // nearest to the target.
+      if (transformer && layers_left <= stages_after) break;
+      if (layers > 0 && 2 * (target - before) < weight(layer)) break;
+      before += weight(layer);
+      ++position;
+      if (transformer) ++layers, --layers_left;
+    }
+    boundaries.push_back(position);
+  }
+  boundaries.push_back(profile.size());
+  return boundaries;
+}
+
+// The stages of a partition; nullopt: one does not fit.
+std::optional<std::vector<StageTimes>> TimesOfCut(const SegmentTable& table, StepCosts& costs,
+                                                  const std::vector<int64_t>& boundaries) {
+  std::vector<StageTimes> stages;
+  for (int64_t s = 0; s < table.stages(); ++s) {
+    const int64_t i = boundaries[static_cast<size_t>(s)],
+                  j = boundaries[static_cast<size_t>(s) + 1];
+    if (i >= j || table.StageTime(s, i, j) >= kNoPlan) return std::nullopt;
+    stages.push_back(costs.At(s, i, j));
+  }
+  return stages;
+}
+
+// Ranks all jittered cuts at once: with the mean given, the variance is a sum over stages, and so a
+// dynamic programme that keeps the best few per boundary finds the same as trying them all.
+class Jitter {
+ public:
+  Jitter(const SegmentTable& table, const BmpSettings& settings)
+      : table_(table), settings_(settings) {}
+
+  // The best cuts, best first.
+  std::vector<std::vector<int64_t>> Ranked() {
+    const std::vector<int64_t> anchor = SplitEvenly(
+        table_.profile(), table_.stages(), [](const LayerCost& l) { return l.forward_ns; });
+    std::vector<Ranking> partial{{0, {0}}};
+    for (int64_t s = 0; s < table_.stages(); ++s) {
+      const bool last = s + 1 == table_.stages();
+      const int64_t end = anchor[static_cast<size_t>(s) + 1];
+      std::vector<Ranking> longer;
+      for (int64_t j = end - (last ? 0 : settings_.radius);
+           j <= end + (last ? 0 : settings_.radius); ++j) {
+        std::vector<Ranking> ending;
+        for (const Ranking& before : partial) Extend(before, s, j, &ending);
+        std::sort(ending.begin(), ending.end());
+        if (static_cast<int64_t>(ending.size()) > settings_.runs)
+          ending.resize(static_cast<size_t>(settings_.runs));
+        longer.insert(longer.end(), ending.begin(), ending.end());
+      }
+      partial = std::move(longer);
+    }
+    std::sort(partial.begin(), partial.end());
+    std::vector<std::vector<int64_t>> cuts;
+    for (Ranking& r : partial) cuts.push_back(std::move(r.second));
+    return cuts;
+  }
+
+ private:
+  // P times the rank up to here, in us^2 and bytes: as ms^2 and MB. Then the boundaries.
+  using Ranking = std::pair<Wide, std::vector<int64_t>>;
+
+  void Extend(const Ranking& before, int64_t s, int64_t j, std::vector<Ranking>* longer) const {
+    const int64_t i = before.second.back();
+    if (j <= i || j > table_.size() || !table_.Allowed(s, i, j)) return;
+    const Wide us = (table_.ForwardBefore(j) - table_.ForwardBefore(i)) / 1000;
+    const int64_t bytes =
+        s + 1 == table_.stages() ? 0 : table_.profile().at(j - 1).mean_output_bytes;
+    Ranking next = before;
+    next.first += us * us + Wide{table_.stages()} * bytes;
+    next.second.push_back(j);
+    longer->push_back(std::move(next));
+  }
+
+  const SegmentTable& table_;
+  const BmpSettings settings_;
+};
+
+// Least of the slowest stage or send, by dynamic programming; of equal ones the cut in front.
+std::vector<int64_t> LeastBottleneck(const SegmentTable& table) {
+  const size_t width = static_cast<size_t>(table.size()) + 1;
+  const size_t stages = static_cast<size_t>(table.stages());
+  std::vector<int64_t> value(width, kNoPlan);
+  std::vector<std::vector<int64_t>> cuts(stages, std::vector<int64_t>(width, -1));
+  value[0] = 0;
+  for (int64_t s = 0; s < table.stages(); ++s) {
+    std::vector<int64_t> next(width, kNoPlan);
+    for (int64_t j = s + 1; j <= table.size(); ++j) {
+      const size_t end = static_cast<size_t>(j);
+      for (int64_t i = j - 1; i >= s; --i) {
+        const int64_t send = 2 * table.SendTime(s, j), before = value[static_cast<size_t>(i)];
+        if (table.LeastTime(s, i, j) - send > next[end]) break;  // longer stages are slower still
+        const int64_t stage = table.StageTime(s, i, j);
+        if (before >= kNoPlan || stage >= kNoPlan) continue;
+        const int64_t slowest = std::max({before, stage - send, send});
+        if (slowest <= next[end]) next[end] = slowest, cuts[static_cast<size_t>(s)][end] = i;
+      }
+    }
+    value = std::move(next);
+  }
+  if (value.back() >= kNoPlan) return {};
+  std::vector<int64_t> boundaries(stages + 1, table.size());
+  for (size_t s = stages; s-- > 0;) boundaries[s] = cuts[s][static_cast<size_t>(boundaries[s + 1])];
+  return boundaries;
+}
+
+double Variance(const std::vector<double>& values) {
+  double mean = 0, squares = 0;
+  for (const double v : values) mean += v / static_cast<double>(values.size());
+  for (const double v : values) squares += (v - mean) * (v - mean);
+  return squares / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& table,
+                                 const std::function<bool()>& stop) {
+  switch (method) {
+    case PartitionMethod::kExact:
+      return CertifyPartition(table, {}, {}, stop).boundaries;
+    case PartitionMethod::kBmp:
+      return BmpPartition(table, {});
+    case PartitionMethod::kParameters:
+      return SplitByParameters(table.profile(), table.stages());
+    case PartitionMethod::kLayers:
+      return SplitByLayers(table.profile(), table.stages());
+    case PartitionMethod::kProfile:
+      return LeastBottleneck(table);
+  }
+  return {};
+}
+
+std::vector<int64_t> BmpPartition(const SegmentTable& table, const BmpSettings& settings,
+                                  const std::function<int64_t(const std::vector<int64_t>&)>& run) {
+  std::vector<std::vector<int64_t>> cuts = Jitter(table, settings).Ranked();
+  StepCosts costs(table);
+  EqualPacks simulation;
+  std::vector<int64_t> best;
+  int64_t least = kNoPlan, runs = 0;
+  for (std::vector<int64_t>& cut : cuts) {
+    if (runs++ == settings.runs) break;
+    const auto stages = TimesOfCut(table, costs, cut);
+    if (!stages) continue;
+    const int64_t step = run ? run(cut) : simulation.Step(*stages, table.micro_batches());
+    if (step < least) least = step, best = std::move(cut);
+  }
+  return best;
+}
+
+std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages) {
+  std::vector<int64_t> boundaries{0};
+  int64_t position = 0, layers = 0;
+  for (int64_t s = 0; s + 1 < stages; ++s) {
+    // What does not divide goes to the stages in front.
+    const int64_t each = profile.transformer_layers / stages,
+                  rest = profile.transformer_layers % stages;
+    const int64_t target = each * (s + 1) + std::min(s + 1, rest);
+    for (; layers < target; ++position)
+      layers += IsTransformerLayer(profile.at(position).kind) ? 1 : 0;
+    // The projector goes with the encoder.
+    while (profile.at(position).kind == LayerKind::kProjector) ++position;
+    boundaries.push_back(position);
+  }
+  boundaries.push_back(profile.size());
+  return boundaries;
+}
+
+std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stages) {
+  return SplitEvenly(profile, stages, [](const LayerCost& l) { return l.parameters; });
+}
+
+PartitionMetrics MetricsOf(const Segments& segments, const std::vector<int64_t>& boundaries) {
+  const LayerProfile& profile = segments.profile();
+  PartitionMetrics metrics;
+  std::vector<double> parameters, layers, forward;
+  for (size_t s = 0; s + 1 < boundaries.size(); ++s) {
+    const int64_t i = boundaries[s], j = boundaries[s + 1];
+    int64_t own = 0, transformers = 0;
+    for (int64_t at = i; at < j; ++at) {
+      own += profile.at(at).parameters;
+      transformers += IsTransformerLayer(profile.at(at).kind) ? 1 : 0;
+    }
+    parameters.push_back(static_cast<double>(own * segments.parallelism().tensor) * 1e-9);
+    layers.push_back(static_cast<double>(transformers));
+    forward.push_back(static_cast<double>(segments.ForwardBefore(j) - segments.ForwardBefore(i)) *
+                      1e-6);
+    if (s + 2 < boundaries.size()) metrics.crossing_bytes += profile.at(j - 1).mean_output_bytes;
+  }
+  metrics.parameters_variance = Variance(parameters);
+  metrics.layers_variance = Variance(layers);
+  metrics.forward_variance = Variance(forward);
+  return metrics;
+}
+
+}  // namespace evenkeel::planner

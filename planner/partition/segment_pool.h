@@ -1,0 +1,100 @@
+// The segments that a partition better than an incumbent can be made of, and bounds of what they
+// can make.
+#ifndef EVENKEEL_PLANNER_PARTITION_SEGMENT_POOL_H_
+#define EVENKEEL_PLANNER_PARTITION_SEGMENT_POOL_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "planner/partition/equal_packs.h"
+#include "planner/partition/segment_table.h"
+#include "planner/partition/step_costs.h"
+
+namespace evenkeel::planner {
+
+struct StageSegment {
+  int64_t begin = 0, end = 0;
+  StageTimes times;
+};
+
+// Every bound is the length of a path through the forwards and backwards of 1F1B, or the least such
+// length over all ways to cut what is not cut yet: docs/ALGORITHMS.md, "Bounds".
+class SegmentPool {
+ public:
+  // All that the stages in front of a stage, cut in any way, add to a path: the least of each, not
+  // all of one cut.
+  struct Front {
+    int64_t sum = kNoPlan;   // forwards, backwards and both sends of one pack
+    int64_t fill = kNoPlan;  // forwards and sends of one pack
+    // Longest path through one stage in front that goes `q` times on to the stages behind and back,
+    // without those stages.
+    std::array<int64_t, 3> trips{kNoPlan, kNoPlan, kNoPlan};
+    std::array<int64_t, 2> after_all{};
+  };
+
+  // All segments whose step could be below `limit`. The table and costs must outlive it.
+  SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit);
+
+  // Dismisses segments that no partition of a step below `limit` has, until none is dismissed any
+  // more. False: no partition is left, so none is below the limit.
+  bool Tighten(int64_t limit);
+
+  // No partition of the segments left has a shorter step. kNoPlan: there is none.
+  int64_t LowerBound() const { return lower_bound_; }
+
+  int64_t stages() const { return stages_; }
+  int64_t segments() const;
+
+  // Of stage s, ending at j; by their begin.
+  std::span<const StageSegment> Ending(int64_t s, int64_t j) const;
+  // Stages 0 ... s - 1 on the first i layers.
+  const Front& At(int64_t s, int64_t i) const {
+    return fronts_[static_cast<size_t>(s * positions_ + i)];
+  }
+  // Boundaries along which the bound of the stages behind stays least: a good partition, as a rule.
+  // REQUIRES that a partition is left.
+  std::vector<int64_t> Promising() const;
+
+  // Longest path known through stage s, from its first forward on, if one pack needs `round_trip`
+  // from the end of its forward there to the begin of its backward.
+  int64_t Through(int64_t s, const StageTimes& times, int64_t round_trip) const;
+
+  // The step is at least that if stages 0 ... s - 1 run the first i layers, the forwards, backwards
+  // and sends of one pack through the stages behind them add up to `behind`, and the phases after
+  // all take `after_all` behind. Ends of the front alone count.
+  int64_t StepBound(int64_t s, int64_t i, int64_t behind,
+                    const std::array<int64_t, 2>& after_all) const;
+
+ private:
+  // Of the stages from s on, likewise.
+  struct Back {
+    int64_t sum = kNoPlan;
+    int64_t longest = kNoPlan;  // path through one of them, from the first forward on
+    int64_t next = 0;           // end of the first of them, of the least `longest`
+    std::array<int64_t, 2> after_all{};
+  };
+
+  void FillFronts();
+  void FillBacks();
+  // Of any partition with this segment.
+  int64_t Bound(int64_t s, const StageSegment& segment) const;
+  Back& BackAt(int64_t s, int64_t j) { return backs_[static_cast<size_t>(s * positions_ + j)]; }
+  const Back& BackAt(int64_t s, int64_t j) const {
+    return backs_[static_cast<size_t>(s * positions_ + j)];
+  }
+  Front& FrontAt(int64_t s, int64_t i) { return fronts_[static_cast<size_t>(s * positions_ + i)]; }
+
+  const int64_t stages_, positions_, micro_batches_;
+  std::vector<std::vector<StageSegment>> segments_;  // by stage; by end, then begin
+  std::vector<std::vector<size_t>> first_;           // by stage and end, into segments_
+  std::vector<Front> fronts_;
+  std::vector<Back> backs_;
+  int64_t lower_bound_ = 0;
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PARTITION_SEGMENT_POOL_H_

@@ -1,0 +1,45 @@
+#include "planner/recompute/adaptive_recompute.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kProbedLayers = 2;  // "a few"
+
+}  // namespace
+
+std::optional<ChunkedRecompute> AdaptiveRecompute(const LayerProfile& profile,
+                                                  std::span<const ChunkLoad> chunks,
+                                                  int64_t allocatable) {
+  std::vector<ModeCounts> recomputed;
+  for (const ChunkLoad& chunk : chunks) recomputed.push_back(AllRecomputed(profile, chunk.counts));
+  const auto free = [&] { return allocatable - MemoryOf(profile, chunks, recomputed).allocated(); };
+  if (free() < 0) return std::nullopt;
+  std::vector<int64_t*> stopped;  // the count each layer was taken from
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    for (size_t k = 0; k < profile.kinds.size(); ++k) {
+      if (!profile.kinds[k].recomputable() || chunks[c].counts[k] == 0) continue;
+      int64_t& layers = recomputed[c][k][profile.kinds[k].modes.size() - 1];
+      // One layer stays, so that the probe sees no change of the workspace.
+      const int64_t probed = std::min(kProbedLayers, std::max<int64_t>(1, layers - 1));
+      const int64_t before = free();
+      layers -= probed;
+      const int64_t per_layer = (before - free()) / probed;
+      layers += probed;
+      const int64_t stop =
+          per_layer <= 0 ? layers : std::min(layers, std::max<int64_t>(0, before / per_layer));
+      layers -= stop;
+      stopped.insert(stopped.end(), static_cast<size_t>(stop), &layers);
+    }
+  }
+  for (; free() < 0; stopped.pop_back()) ++*stopped.back();
+  ChunkedRecompute choice{.recomputed = std::move(recomputed)};
+  for (const ModeCounts& counts : choice.recomputed)
+    choice.recompute_ns += RepeatedTime(profile, counts);
+  return choice;
+}
+
+}  // namespace evenkeel::planner

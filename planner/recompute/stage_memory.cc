@@ -1,0 +1,59 @@
+#include "planner/recompute/stage_memory.h"
+
+#include <algorithm>
+
+namespace evenkeel::planner {
+
+StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
+                    std::span<const ModeCounts> recomputed) {
+  StageBytes memory;
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    for (size_t k = 0; k < profile.kinds.size(); ++k) {
+      int64_t left = chunks[c].counts[k];
+      if (left == 0) continue;
+      const LayerCost& layer = profile.kinds[k];
+      memory.static_bytes += left * layer.static_bytes();
+      for (size_t q = layer.modes.size(); q-- > 0;) {
+        const int64_t layers = q == 0 ? left : recomputed[c][k][q];
+        if (layers == 0) continue;
+        left -= layers;
+        memory.activation_bytes += chunks[c].in_flight * layers * layer.modes[q].kept_bytes;
+        memory.workspace_bytes = std::max(memory.workspace_bytes, layer.modes[q].workspace_bytes);
+      }
+    }
+  }
+  return memory;
+}
+
+StageBytes MemoryOf(const LayerProfile& profile, const KindCounts& counts,
+                    const ModeCounts& recomputed, int64_t in_flight) {
+  const ChunkLoad chunk{counts, in_flight};
+  return MemoryOf(profile, {&chunk, 1}, {&recomputed, 1});
+}
+
+int64_t RepeatedTime(const LayerProfile& profile, const ModeCounts& recomputed) {
+  int64_t ns = 0;
+  for (size_t k = 0; k < profile.kinds.size(); ++k) {
+    const std::vector<RecomputeMode>& modes = profile.kinds[k].modes;
+    for (size_t q = 1; q < modes.size(); ++q) ns += recomputed[k][q] * modes[q].repeated_ns;
+  }
+  return ns;
+}
+
+int64_t RecomputedLayerCount(const ModeCounts& recomputed) {
+  int64_t layers = 0;
+  for (const auto& modes : recomputed) {
+    for (size_t q = 1; q < modes.size(); ++q) layers += modes[q];
+  }
+  return layers;
+}
+
+ModeCounts AllRecomputed(const LayerProfile& profile, const KindCounts& counts) {
+  ModeCounts all{};
+  for (size_t k = 0; k < profile.kinds.size(); ++k) {
+    if (profile.kinds[k].recomputable()) all[k][profile.kinds[k].modes.size() - 1] = counts[k];
+  }
+  return all;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,150 @@
+#include "planner/partition/methods.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "planner/partition/certified_search.h"
+#include "planner/partition/equal_packs.h"
+#include "planner/partition/step_costs.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr PackShape kPack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2048};
+constexpr int64_t kPacks = 14;
+
+struct Quickstart {
+  explicit Quickstart(int64_t stages, RecomputePolicy policy = RecomputePolicy::kAuto)
+      : p{.tensor = 2, .pipeline = stages, .data = 16 / stages} {
+    job.constraints.recompute = policy;
+    profile = BuildLayerProfile(job, p, kPack, kPack);
+  }
+  SegmentTable Table() const { return SegmentTable(job, profile, p, kPacks); }
+  Job job = QuickstartJob();
+  Parallelism p;
+  LayerProfile profile;
+};
+
+int64_t Step(const SegmentTable& table, const std::vector<int64_t>& cut) {
+  StepCosts costs(table);
+  std::vector<StageTimes> stages;
+  for (size_t s = 0; s + 1 < cut.size(); ++s)
+    stages.push_back(costs.At(static_cast<int64_t>(s), cut[s], cut[s + 1]));
+  return EqualPacks().Step(stages, table.micro_batches());
+}
+
+TEST(PartitionByTest, ExactIsNoSlowerThanAnyOther) {
+  for (const RecomputePolicy policy : {RecomputePolicy::kAuto, RecomputePolicy::kFull}) {
+    const Quickstart quickstart(4, policy);
+    const SegmentTable table = quickstart.Table();
+    const int64_t exact = Step(table, PartitionBy(PartitionMethod::kExact, table, nullptr));
+    for (const PartitionMethod method :
+         {PartitionMethod::kBmp, PartitionMethod::kLayers, PartitionMethod::kProfile}) {
+      const std::vector<int64_t> cut = PartitionBy(method, table, nullptr);
+      ASSERT_EQ(cut.size(), 5u);
+      EXPECT_LE(exact, Step(table, cut));
+    }
+  }
+}
+
+TEST(PartitionByTest, ProfileMakesTheSlowestStageQuickest) {
+  const Quickstart quickstart(4);
+  const SegmentTable table = quickstart.Table();
+  const auto slowest = [&](const std::vector<int64_t>& cut) {
+    int64_t most = 0;
+    for (int64_t s = 0; s < 4; ++s) {
+      const int64_t i = cut[static_cast<size_t>(s)], j = cut[static_cast<size_t>(s) + 1];
+      if (table.StageTime(s, i, j) >= kNoPlan) return kNoPlan;
+      const int64_t send = 2 * table.SendTime(s, j);
+      most = std::max({most, table.StageTime(s, i, j) - send, send});
+    }
+    return most;
+  };
+  int64_t least = kNoPlan;
+  for (int64_t a = 1; a < table.size(); ++a) {
+    for (int64_t b = a + 1; b < table.size(); ++b) {
+      for (int64_t c = b + 1; c < table.size(); ++c) {
+        if (table.LeastTime(0, 0, a) >= least + 2 * table.SendTime(0, a)) break;
+        least = std::min(least, slowest({0, a, b, c, table.size()}));
+      }
+    }
+  }
+  EXPECT_EQ(slowest(PartitionBy(PartitionMethod::kProfile, table, nullptr)), least);
+}
+
+// The published procedure word by word: all candidates made, ranked and the best run.
+TEST(BmpTest, SameAsTryingAllCandidates) {
+  for (const int64_t radius : {1, 2}) {
+    const Quickstart quickstart(4, RecomputePolicy::kFull);
+    const SegmentTable table = quickstart.Table();
+    const LayerProfile& profile = quickstart.profile;
+    std::vector<int64_t> anchor{0};
+    const int64_t total = table.ForwardBefore(table.size());
+    for (int64_t s = 1; s < 4; ++s) {
+      int64_t nearest = 0;
+      for (int64_t j = 1; j < table.size(); ++j) {
+        const auto off = [&](int64_t at) {
+          return std::abs(4 * table.ForwardBefore(at) - s * total);
+        };
+        if (off(j) <= off(nearest)) nearest = j;
+      }
+      anchor.push_back(nearest);
+    }
+    std::vector<std::pair<double, std::vector<int64_t>>> ranked;
+    for (int64_t a = -radius; a <= radius; ++a) {
+      for (int64_t b = -radius; b <= radius; ++b) {
+        for (int64_t c = -radius; c <= radius; ++c) {
+          const std::vector<int64_t> cut{0, anchor[1] + a, anchor[2] + b, anchor[3] + c,
+                                         table.size()};
+          double mean = 0, squares = 0, megabytes = 0;
+          for (size_t s = 0; s < 4; ++s) {
+            const double ms =
+                static_cast<double>(table.ForwardBefore(cut[s + 1]) - table.ForwardBefore(cut[s])) *
+                1e-6;
+            mean += ms / 4, squares += ms * ms / 4;
+            if (s < 3)
+              megabytes += static_cast<double>(profile.at(cut[s + 1] - 1).mean_output_bytes) * 1e-6;
+          }
+          ranked.emplace_back(squares - mean * mean + megabytes, cut);
+        }
+      }
+    }
+    ASSERT_EQ(static_cast<int64_t>(ranked.size()),
+              (2 * radius + 1) * (2 * radius + 1) * (2 * radius + 1));
+    std::sort(ranked.begin(), ranked.end());
+    int64_t least = kNoPlan;
+    for (size_t i = 0; i < 15; ++i) least = std::min(least, Step(table, ranked[i].second));
+    EXPECT_EQ(Step(table, BmpPartition(table, {.radius = radius})), least);
+  }
+}
+
+TEST(BmpTest, ManyStagesAreNoTrouble) {
+  const Quickstart quickstart(16);
+  const SegmentTable table = quickstart.Table();
+  const std::vector<int64_t> cut = BmpPartition(table, {.radius = 3});
+  ASSERT_EQ(cut.size(), 17u);
+  EXPECT_TRUE(std::is_sorted(cut.begin(), cut.end()));
+}
+
+TEST(MetricsOfTest, AddsUpByHand) {
+  LayerProfile profile;
+  LayerCost dense{.kind = LayerKind::kDense};
+  dense.forward_ns = 2'000'000, dense.parameters = 500'000'000, dense.mean_output_bytes = 7;
+  profile.kinds = {dense};
+  profile.chain = {0, 0, 0, 0};
+  profile.transformer_layers = 4;
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 4);
+  const Segments segments(job, profile, {.tensor = 2, .pipeline = 2}, 4);
+  const PartitionMetrics metrics = MetricsOf(segments, {0, 1, 4});
+  EXPECT_DOUBLE_EQ(metrics.layers_variance, 1);      // 1 and 3
+  EXPECT_DOUBLE_EQ(metrics.parameters_variance, 1);  // of 1e9: 1 and 3
+  EXPECT_DOUBLE_EQ(metrics.forward_variance, 4);     // 2 and 6 ms
+  EXPECT_EQ(metrics.crossing_bytes, 7);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,67 @@
+#include "tests/reference/naive_step.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace evenkeel::planner::reference {
+namespace {
+
+class Pipeline {
+ public:
+  Pipeline(const std::vector<NaiveStage>& stages, int64_t packs) : stages_(stages), packs_(packs) {}
+
+  int64_t BackwardEnd(int64_t s, int64_t pack) { return End(s, pack, false); }
+
+ private:
+  int64_t Stages() const { return static_cast<int64_t>(stages_.size()); }
+  const NaiveStage& At(int64_t s) const { return stages_[static_cast<size_t>(s)]; }
+
+  // What the stage ran before: it keeps as many packs in flight as there are stages from it on.
+  int64_t BeforeOnStage(int64_t s, int64_t pack, bool forward) {
+    const int64_t most = std::min(packs_, Stages() - s);
+    if (forward) {
+      if (pack == 0) return 0;
+      return pack < most ? End(s, pack - 1, true) : End(s, pack - most, false);
+    }
+    return pack + most - 1 < packs_ ? End(s, pack + most - 1, true) : End(s, pack - 1, false);
+  }
+
+  int64_t End(int64_t s, int64_t pack, bool forward) {
+    const auto known = ends_.find({s, pack, forward});
+    if (known != ends_.end()) return known->second;
+    int64_t ready = BeforeOnStage(s, pack, forward);
+    if (forward && s > 0) ready = std::max(ready, End(s - 1, pack, true) + At(s - 1).send);
+    if (!forward && s + 1 == Stages()) ready = std::max(ready, End(s, pack, true));
+    if (!forward && s + 1 < Stages()) ready = std::max(ready, End(s + 1, pack, false) + At(s).send);
+    return ends_[{s, pack, forward}] = ready + (forward ? At(s).forward : At(s).backward);
+  }
+
+  const std::vector<NaiveStage>& stages_;
+  const int64_t packs_;
+  std::map<std::tuple<int64_t, int64_t, bool>, int64_t> ends_;
+};
+
+}  // namespace
+
+std::vector<int64_t> LastBackwards(const std::vector<NaiveStage>& stages, int64_t micro_batches) {
+  Pipeline pipeline(stages, micro_batches);
+  std::vector<int64_t> ends;
+  for (size_t s = 0; s < stages.size(); ++s)
+    ends.push_back(pipeline.BackwardEnd(static_cast<int64_t>(s), micro_batches - 1));
+  return ends;
+}
+
+int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, bool sync_alone) {
+  const std::vector<int64_t> ends = LastBackwards(stages, micro_batches);
+  int64_t last = 0, synced = 0, sync = 0, optimizer = 0;
+  for (size_t s = 0; s < stages.size(); ++s) {
+    last = std::max(last, ends[s]);
+    synced = std::max(synced, ends[s] + stages[s].sync);
+    sync = std::max(sync, stages[s].sync);
+    optimizer = std::max(optimizer, stages[s].optimizer);
+  }
+  return (sync_alone ? synced : last + sync) + optimizer;
+}
+
+}  // namespace evenkeel::planner::reference
