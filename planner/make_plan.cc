@@ -6,15 +6,19 @@
 
 #include "planner/base/integers.h"
 #include "planner/check/plan_checker.h"
+#include "planner/cost/calibration.h"
+#include "planner/cost/goodput.h"
 #include "planner/cost/gpu_rates.h"
+#include "planner/cost/network.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/ladder.h"
 #include "planner/search/misfit.h"
+#include "planner/search/other_sizes.h"
 #include "planner/search/prediction.h"
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
-#include "planner/simulate/one_f_one_b.h"
+#include "planner/simulate/pipeline_bound.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -22,32 +26,17 @@ namespace {
 constexpr int64_t kSimulatedAtLeast = 4;  // candidates that are simulated before one is chosen
 
 int64_t SimulatedBound(const Candidate& c) {
-  std::vector<int64_t> forward, backward, send;
-  for (const StageWork& s : c.stages) {
-    forward.push_back(s.forward_ns);
-    backward.push_back(s.backward_ns + s.recompute_ns);
-    send.push_back(s.send_ns);
-  }
-  return OneFOneBLowerBound(forward, backward, send, c.micro_batches);
-}
-
-std::vector<int64_t> TransformerLayersPerStage(const LayerProfile& profile, const Candidate& c) {
-  std::vector<int64_t> layers;
-  for (const StageWork& s : c.stages) {
-    int64_t count = 0;
-    for (size_t k = 0; k < profile.kinds.size(); ++k)
-      count += IsTransformerLayer(profile.kinds[k].kind) ? s.counts[k] : 0;
-    layers.push_back(count);
-  }
-  return layers;
+  return PipelineLowerBound(MeanPackPipeline(c.shape(), c.stages));
 }
 
 std::vector<FigureBasis> Figures(const Job& job) {
   std::vector<FigureBasis> figures = job.figures;
   const GpuRates rates = RatesOf(job.cluster.gpu);
   figures.push_back({"gpu.kernel_times", rates.basis, rates.source});
+  const double clock = SustainedClock(rates.family, CostConstants{});
   figures.push_back({"gpu.sustained_clock", Basis::kAssumed,
-                     "training runs reach 0.92 of the rates of short isolated kernels"});
+                     "training runs reach " + std::to_string(Nearest(100 * clock)) +
+                         "% of the rates of short isolated kernels"});
   figures.push_back(
       {"network.between_nodes", Basis::kAssumed,
        "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
@@ -88,6 +77,10 @@ class Planning {
       if (!misfit) return std::move(result_);
       plan().misfit = std::move(*misfit);
     }
+    const Parallelism& split = plan().fits ? plan().parallelism : plan().misfit.parallelism;
+    for (FigureBasis& figure : CalibrationFigures(job_.calibration, split.tensor)) {
+      plan().figures.push_back(std::move(figure));
+    }
     Enter(Phase::kCheck);
     result_.faults = CheckPlan(job_, batching_, plan());
     result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
@@ -107,6 +100,7 @@ class Planning {
     const Parallelism& p = chosen.parallelism;
     const LayerProfile profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
     plan().parallelism = p;
+    plan().schedule = chosen.schedule;
     plan().stages = StagePlans(job_, profile, chosen);
     plan().prediction = Predict(job_, batching_, profile, chosen);
 
@@ -120,8 +114,10 @@ class Planning {
     plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
     FillProof(chosen);
     FillPlacement(p);
+    plan().goodput = GoodputOf(job_, plan().prediction);
+    if (job_.compare_sizes) plan().other_sizes = OtherSizes(job_, batching_, hooks_.stop);
     for (size_t i = 1; i < best.size() && static_cast<int64_t>(i) <= job_.max_alternatives; ++i)
-      AddAlternative(best[i]);
+      plan().alternatives.push_back(MakeAlternative(job_, batching_, best[i]));
   }
 
   void FillProof(const Candidate& c) {
@@ -135,35 +131,19 @@ class Planning {
     proof.lower_bound_ns = std::min(proof.lower_bound_ns, proof.step_ns);
     proof.gap = static_cast<double>(proof.step_ns) / static_cast<double>(proof.lower_bound_ns) - 1;
     proof.plan_lower_bound_ns = std::min(scaled(SimulatedBound(c) + rest), proof.step_ns);
+    if (c.schedule != Schedule::kOneFOneB) return;
     proof.closed_form_ns = scaled(ClosedForm(c.stages, c.micro_batches));
     proof.closed_form_optimum_ns = scaled(c.closed_form_optimum_ns);
   }
 
   void FillPlacement(const Parallelism& p) {
-    const Network network(job_.cluster);
+    const Network network(job_.cluster, job_.constants);
     Placement& placement = plan().placement;
     placement.gpus_per_node = job_.cluster.gpus_per_node;
     placement.nodes = CeilDivide(job_.cluster.gpu_count, job_.cluster.gpus_per_node);
     for (int64_t s = 0; s + 1 < p.pipeline; ++s) {
       if (network.StageLinkCrossesNodes(p, s)) placement.pipeline_neighbours_cross_nodes = true;
     }
-  }
-
-  void AddAlternative(const Candidate& c) {
-    const LayerProfile profile =
-        BuildLayerProfile(job_, c.parallelism, batching_.mean, batching_.largest);
-    Alternative alternative{.parallelism = c.parallelism,
-                            .stage_layers = TransformerLayersPerStage(profile, c)};
-    alternative.samples_per_step =
-        batching_.rule.samples_per_pack * static_cast<double>(c.micro_batches * c.parallelism.data);
-    alternative.step_ns = c.step.total_ns();
-    alternative.gpu_days =
-        GpuDays(job_, c.step.total_ns(), static_cast<double>(batching_.rule.packs), c);
-    const std::vector<StagePlan> stages = StagePlans(job_, profile, c);
-    alternative.least_free_bytes = stages.front().free_bytes();
-    for (const StagePlan& s : stages)
-      alternative.least_free_bytes = std::min(alternative.least_free_bytes, s.free_bytes());
-    plan().alternatives.push_back(std::move(alternative));
   }
 
   const Job& job_;

@@ -2,7 +2,9 @@
 #ifndef EVENKEEL_PLANNER_PLAN_H_
 #define EVENKEEL_PLANNER_PLAN_H_
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +32,15 @@ inline bool IsTransformerLayer(LayerKind kind) {
   return kind == LayerKind::kEncoder || kind == LayerKind::kDense || kind == LayerKind::kMoe;
 }
 
+// Degrees; tensor x context x pipeline x data = GPUs. Ranks are laid out tp-cp-dp-pp, tensor
+// fastest.
 struct Parallelism {
   int64_t tensor = 1;
   int64_t pipeline = 1;
   int64_t data = 1;
+  int64_t context = 1;  // ranks that share the tokens of one pack
+  int64_t expert = 1;   // ranks that share a layer's experts: taken from the context and data ranks
+  int64_t virtual_stages = 1;  // chunks of the model on each pipeline stage
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
@@ -72,22 +79,56 @@ struct MemoryParts {
   int64_t optimizer = 0;
   int64_t activations = 0;  // of all micro-batches in flight
   int64_t workspace =
-      0;  // largest transient: a layer being recomputed, or logits and their gradient
-  int64_t communication = 0;      // NCCL buffers and pipeline send/receive buffers
-  int64_t framework = 0;          // CUDA context and libraries
+      0;  // largest transient: a layer that runs backward, or logits and their gradient
+  int64_t buffers = 0;            // pipeline send and receive, workspaces of cuBLAS and the like
+  int64_t communication = 0;      // of NCCL, outside the allocator
+  int64_t framework = 0;          // CUDA context and libraries, outside the allocator
   int64_t allocator_reserve = 0;  // reserved above allocated by the caching allocator
-  int64_t total() const {
-    return weights + gradients + optimizer + activations + workspace + communication + framework +
-           allocator_reserve;
+
+  // Not summed below: `activations` by the kind of layer, and what of `workspace` is logits, their
+  // softmax and gradient (0 where another layer's transient is larger).
+  std::array<int64_t, kLayerKinds> activations_by_kind{};
+  int64_t logits = 0;
+
+  // As torch.cuda.max_memory_allocated, max_memory_reserved and nvidia-smi count.
+  int64_t allocated() const {
+    return weights + gradients + optimizer + activations + workspace + buffers;
   }
+  int64_t reserved() const { return allocated() + allocator_reserve; }
+  int64_t total() const { return reserved() + communication + framework; }
 };
 
-// A run of equal layers on one stage; `recomputed` of them are recomputed in the backward pass.
+// Parts of a transformer layer that can run forward again in the backward pass. A set of them is a
+// RecomputeParts; 0 is nothing. As Megatron's --recompute-modules, where it has the part.
+enum RecomputePart : uint32_t {
+  kNorms = 1,             // "layernorm"
+  kCoreAttention = 2,     // "core_attn": scores, softmax and their product with the values
+  kActivation = 4,        // "moe_act": the function between the MLP's products
+  kMlp = 8,               // "mlp" or "moe": the whole MLP with its norm
+  kWholeLayer = 16,       // --recompute-granularity full
+  kLatentProjection = 32  // "mla_up_proj": from the latents of MLA to queries, keys and values
+};
+using RecomputeParts = uint32_t;
+
+struct RecomputedLayers {
+  RecomputeParts parts = kWholeLayer;
+  int64_t count = 0;
+  friend bool operator==(const RecomputedLayers&, const RecomputedLayers&) = default;
+};
+
+// A run of equal layers of one chunk on one stage. The first layers of the run are those of the
+// first entry of `recomputed`, and so on; what is left recomputes nothing.
 struct LayerGroup {
   LayerKind kind = LayerKind::kDense;
   int64_t first = 0;  // index among the layers of its kind's component (encoder, or language model)
   int64_t count = 0;
-  int64_t recomputed = 0;
+  std::vector<RecomputedLayers> recomputed;
+  int64_t chunk = 0;  // of the stage's virtual stages
+  int64_t recomputed_count() const {
+    int64_t layers = 0;
+    for (const RecomputedLayers& r : recomputed) layers += r.count;
+    return layers;
+  }
 };
 
 struct StagePlan {
@@ -95,9 +136,11 @@ struct StagePlan {
   int64_t forward_ns = 0;    // one mean micro-batch, tensor-parallel communication included
   int64_t backward_ns = 0;   // likewise, without recompute
   int64_t recompute_ns = 0;  // forward passes repeated in the backward pass
-  int64_t send_ns = 0;  // p2p of one micro-batch to the next stage, one way; 0 on the last stage
+  int64_t send_ns =
+      0;  // p2p of one micro-batch to the next stage, one way; of all chunks, 0 behind the last
   int64_t send_bytes = 0;
-  int64_t in_flight = 0;   // micro-batches whose activations are held at once
+  int64_t in_flight =
+      0;  // micro-batches whose activations are held at once, counted once per chunk
   int64_t parameters = 0;  // on one GPU of the stage
   MemoryParts memory;
   int64_t capacity_bytes = 0;  // of one GPU, less what was asked to be kept free
@@ -114,6 +157,7 @@ struct StepTime {
   int64_t imbalance_ns = 0;  // what the real spread of micro-batches adds: waiting for the slowest
   int64_t data_sync_ns = 0;  // gradient reduction and, with ZeRO-1, parameter gathering
   int64_t optimizer_ns = 0;
+  int64_t measured_correction_ns = 0;  // to what steps of this model took on this GPU; any sign
   int64_t total_ns = 0;
 };
 
@@ -145,7 +189,8 @@ struct LadderRung {
 enum class SearchEnd { kExhausted, kWorkLimit };
 
 // How good the plan is. All times are per optimizer step of exactly the requested global batch,
-// data sync and optimizer included, with mean packs.
+// data sync and optimizer included, with mean packs, as modelled: without the correction by
+// measured steps, which is the same for every plan.
 struct Proof {
   int64_t step_ns = 0;              // this plan, simulated
   int64_t lower_bound_ns = 0;       // no plan of the space has a faster 1F1B
@@ -173,13 +218,38 @@ struct Alternative {
   int64_t least_free_bytes = 0;
 };
 
+// The same job, with the same packs and global batch, on other GPUs: what it would be if the
+// cluster shrank or grew by a node, or were of the next GPU type.
+enum class SizeChange { kNodeLess, kNodeMore, kSmallerGpu, kLargerGpu };
+struct OtherSize {
+  SizeChange change = SizeChange::kNodeLess;
+  std::string gpu;
+  int64_t gpu_count = 0;
+  bool fits = false;
+  Alternative plan;  // only where it fits
+};
+
+// What failures and checkpoints make of the plan (docs/COST_MODEL.md, section 8). All expected.
+struct Goodput {
+  int64_t checkpoint_bytes = 0;                   // of the whole job
+  double checkpoint_seconds = 0;                  // to write one; training stands still
+  int64_t interval_steps = 0;                     // from one to the next
+  double mean_time_between_failures_seconds = 0;  // of any node of the job
+  double useful_share = 0;                        // of the time: steps that count
+  double seconds = 0;                             // from the start to the end of all epochs
+  double gpu_days = 0, cost = 0;                  // as Prediction's
+};
+
 enum class RemedyKind {
   kMoreGpus,
   kSmallerCaps,
   kAllowRecompute,
   kShardOptimizer,
   kFreeDegrees,
-  kLargerGpu
+  kLargerGpu,
+  kContextParallel,
+  kExpertParallel,
+  kShardWeights
 };
 
 // A change under which the job fits, tried out by planning it.
@@ -216,11 +286,14 @@ struct Plan {
 
   BatchRule batch_rule;
   Parallelism parallelism;
+  Schedule schedule = Schedule::kOneFOneB;
   std::vector<StagePlan> stages;
   Prediction prediction;
   std::vector<LadderRung> ladder;
   Proof proof;
   std::vector<Alternative> alternatives;
+  std::vector<OtherSize> other_sizes;  // where the job asks for them
+  std::optional<Goodput> goodput;      // where the job says how often nodes fail
   Placement placement;
   Misfit misfit;  // only where !fits
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/packing/isf.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -13,9 +14,9 @@ namespace evenkeel::planner {
 struct ArgumentRule {
   int64_t micro_batch = 4;  // AVE-BS wanted: this to one more
   int64_t start_tokens = 4096;
-  int64_t round_tokens = 16;  // the token budget of a unit is rounded up to that
-  int64_t keep_slack = 128;   // Qt' = Qt - so many; Qv' = Qv
-  int64_t iterations = 10;    // T
+  int64_t round_tokens = 16;        // the token budget of a unit is rounded up to that
+  int64_t keep_slack = kKeepSlack;  // Qt' = Qt - so many; Qv' = Qv
+  int64_t iterations = 10;          // T
   uint64_t seed = 0;
   int64_t ranks = 8;  // data parallel, of the DistRatios: one pack per rank and step
   int64_t tries_at_most = 64;

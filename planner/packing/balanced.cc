@@ -17,7 +17,6 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kPartsOfCap[] = {1, 16, 64};  // the cap over the width of groups
-constexpr size_t kGroupsAtMost = 64;
 constexpr double kSlack = .05;
 constexpr int64_t kLeastWork = 20'000'000;  // for designs, in cells of the knapsack's grid
 constexpr int64_t kWorkPerSample = 20'000;
@@ -206,7 +205,7 @@ Packing PackBalanced(const Lengths& lengths, const Caps& caps, PackEffort effort
   if (lengths.size() == 0) return {};
   // Where a full token cap never holds too many units, units need no look.
   for (size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths.units[i] * caps.tokens > caps.units * lengths.tokens[i])
+    if (caps.UnitsBind(lengths.units[i], lengths.tokens[i]))
       return Search(lengths, caps, effort).Run();
   }
   const std::vector<int32_t> none(lengths.size());

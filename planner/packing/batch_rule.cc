@@ -8,6 +8,8 @@
 #include "planner/base/integers.h"
 #include "planner/base/random.h"
 #include "planner/packing/deal.h"
+#include "planner/packing/isf.h"
+#include "planner/packing/metrics.h"
 #include "planner/packing/pack_bound.h"
 #include "planner/packing/packer.h"
 #include "planner/packing/sample.h"
@@ -16,7 +18,6 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kSampledAtMost = 20000;  // enough for ratios within .01, and a few milliseconds
-constexpr int64_t kKeepSlack = 128;        // Qt' = Qt - 128
 constexpr int64_t kStepsDealt = 64;        // of the sample
 constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; more are taken as they come
 
@@ -107,7 +108,7 @@ Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
   rule.caps_derived = DerivesCaps(job);
   rule.caps_reason = std::move(reason);
   rule.keep_units = rule.unit_cap;
-  rule.keep_tokens = std::max<int64_t>(1, rule.token_cap - kKeepSlack);
+  rule.keep_tokens = UsualKeepTokens(rule.token_cap);
   rule.iterations = job.training.isf_iterations;
   rule.seed = job.training.seed;
   rule.order_window = job.training.order_window;
@@ -136,13 +137,17 @@ Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
       static_cast<double>(SampleCount(job.dataset)) / static_cast<double>(rule.packs);
   rule.mean_units = out.mean.units;
   rule.mean_tokens = out.mean.tokens;
+  double longest = 0;
   out.largest = {static_cast<double>(rule.unit_cap), static_cast<double>(rule.token_cap), 0};
   for (const LengthBin& bin : job.dataset.bins) {
+    longest = std::max(longest, static_cast<double>(bin.llm_tokens));
     if (caps.Hold(bin.units, bin.llm_tokens)) continue;
     rule.oversize_samples += bin.count;
     out.largest.units = std::max(out.largest.units, static_cast<double>(bin.units));
     out.largest.tokens = std::max(out.largest.tokens, static_cast<double>(bin.llm_tokens));
   }
+  // No pack has more than all of its tokens in samples as long as the longest.
+  out.largest.squared = out.largest.tokens * std::min(longest, out.largest.tokens);
   rule.pack_times = TimesOf(job, out.mean, out.largest);
   MakeBaseline(lengths, rule.seed + 2, out);
   return out;
@@ -179,12 +184,6 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
                         int64_t micro_batches) {
   const int64_t per_step = data * micro_batches;
   const int64_t steps = std::clamp<int64_t>(static_cast<int64_t>(packs.size()) / per_step, 1, 64);
-  const auto ratio = [&](const std::vector<double>& totals, double most) {
-    double idle = 0;
-    for (const double total : totals) idle += most - total;
-    return most > 0 ? idle / (most * static_cast<double>(data)) : 0;
-  };
-  int64_t steps_with_units = 0;  // others say nothing of units
   // Sums of the packs before each, so that a rank's total takes no walk over its packs.
   std::vector<PackShape> before(packs.size() + 1);
   for (size_t i = 0; i < packs.size(); ++i) {
@@ -199,7 +198,7 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
     return {rounds * all.units + rest.units, rounds * all.tokens + rest.tokens,
             rounds * all.squared + rest.squared};
   };
-  DistRatios sum;
+  MeanDistRatio mean_units, mean_tokens, mean_attention;
   double most_time = 0, mean_time = 0;
   std::vector<double> units(static_cast<size_t>(data)), tokens(units), attention(units);
   int64_t next = 0;
@@ -217,16 +216,12 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
     }
     most_time += most;
     mean_time += total / static_cast<double>(data);
-    const double most_units = *std::max_element(units.begin(), units.end());
-    steps_with_units += most_units > 0;
-    sum.units += ratio(units, most_units);
-    sum.tokens += ratio(tokens, *std::max_element(tokens.begin(), tokens.end()));
-    sum.attention += ratio(attention, *std::max_element(attention.begin(), attention.end()));
+    mean_units.AddStep(units);
+    mean_tokens.AddStep(tokens);
+    mean_attention.AddStep(attention);
   }
-  const double n = static_cast<double>(steps);
   const double idle = most_time > 0 ? 1 - mean_time / most_time : 0;
-  return {sum.units / std::max(1.0, static_cast<double>(steps_with_units)), sum.tokens / n,
-          sum.attention / n, idle};
+  return {mean_units.Mean(), mean_tokens.Mean(), mean_attention.Mean(), idle};
 }
 
 }  // namespace evenkeel::planner

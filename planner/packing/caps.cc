@@ -17,7 +17,6 @@ constexpr int64_t kRanks = 64;
 constexpr double kLevelled = .002;  // what levelling leaves between packs that can be equal
 constexpr double kLightShare = 1. / 6;
 constexpr double kFilled = .9995;
-constexpr size_t kGroupsAtMost = 64;
 constexpr int64_t kFillLooks = 12;  // unit caps looked at for one that fills
 constexpr int64_t kUnitSteps = 32;  // between 0 and the largest sample, at most
 constexpr int64_t kUsualTokenCap = 4096;

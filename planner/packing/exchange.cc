@@ -81,20 +81,24 @@ bool Leveler::ExchangePair(size_t longer, size_t shorter, uint64_t round) {
     }
   }
   if (from < 0) return false;
-  const size_t s = static_cast<size_t>(from), t = static_cast<size_t>(to);
+  Swap(longer, static_cast<size_t>(from), shorter, static_cast<size_t>(to));
+  return true;
+}
+
+// The samples of slot s of pack a and slot t of pack b change places.
+void Leveler::Swap(size_t a, size_t s, size_t b, size_t t) {
   const int64_t moved = int64_t{tokens_[s]} - tokens_[t];
-  need_[longer] += moved;
-  need_[shorter] -= moved;
+  need_[a] += moved;
+  need_[b] -= moved;
   std::swap(tokens_[s], tokens_[t]);
   std::swap(member_[s], member_[t]);
-  return true;
 }
 
 // Each pack over the cap goes through others, from a place of its own on.
 void Leveler::Rescue() {
   std::vector<size_t> over;
   for (size_t p = 0; p < need_.size(); ++p)
-    if (need_[p] < -room_) over.push_back(p);
+    if (Over(p)) over.push_back(p);
   if (over.empty() || room_ < 0) return;
   units_.assign(need_.size(), 0);
   for (size_t p = 0; p < need_.size(); ++p)
@@ -104,7 +108,7 @@ void Leveler::Rescue() {
   const size_t tries = std::min<size_t>(need_.size(), kRescueWork / over.size());
   for (const size_t p : over) {
     size_t other = random.Below(need_.size());
-    for (size_t i = 0; i < tries && need_[p] < -room_; ++i, other = (other + 1) % need_.size())
+    for (size_t i = 0; i < tries && Over(p); ++i, other = (other + 1) % need_.size())
       if (other != p) RescueOnce(p, other);
   }
 }
@@ -137,12 +141,9 @@ bool Leveler::RescueOnce(size_t over, size_t other) {
   }
   if (from < 0) return false;
   const size_t x = static_cast<size_t>(from), y = static_cast<size_t>(to);
-  const int64_t moved = int64_t{tokens_[x]} - tokens_[y];
   const int64_t units = lengths_.units[member_[x]] - lengths_.units[member_[y]];
-  need_[over] += moved, need_[other] -= moved;
   units_[over] -= units, units_[other] += units;
-  std::swap(tokens_[x], tokens_[y]);
-  std::swap(member_[x], member_[y]);
+  Swap(over, x, other, y);
   return true;
 }
 

@@ -9,6 +9,12 @@
 
 namespace evenkeel::planner {
 
+// Qt' where none is given: OmniBal's Qt - 128.
+inline constexpr int64_t kKeepSlack = 128;
+constexpr int64_t UsualKeepTokens(int64_t token_cap) {
+  return token_cap > kKeepSlack ? token_cap - kKeepSlack : 1;
+}
+
 struct IsfRule {
   // Qv': keep a pack with at least so many units (0: never for its units) ...
   int64_t keep_units = 0;

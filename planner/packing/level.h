@@ -47,6 +47,7 @@ class Leveler {
   int64_t ExchangeOnce(uint64_t round);
   bool ExchangePair(size_t longer, size_t shorter, uint64_t round);
   void SortByNeed();
+  void Swap(size_t a, size_t s, size_t b, size_t t);
   void Rescue();
   bool RescueOnce(size_t over, size_t other);
   void TakeOut(std::vector<size_t>& slots, int64_t excess, std::vector<uint32_t>& left_over) const;

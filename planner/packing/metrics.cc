@@ -7,22 +7,6 @@
 namespace evenkeel::planner {
 namespace {
 
-// Mean DistRatio over steps in which there is any.
-struct MeanRatio {
-  double sum = 0;
-  int64_t steps = 0;
-
-  void AddStep(const std::vector<double>& totals) {
-    const double most = *std::max_element(totals.begin(), totals.end());
-    if (most <= 0) return;
-    double short_of_most = 0;
-    for (const double total : totals) short_of_most += most - total;
-    sum += short_of_most / (most * static_cast<double>(totals.size()));
-    ++steps;
-  }
-  double Mean() const { return steps == 0 ? 0 : sum / static_cast<double>(steps); }
-};
-
 struct WaitingTime {
   double lost = 0, all = 0;
 
@@ -105,12 +89,21 @@ struct Totals {
 
 }  // namespace
 
+void MeanDistRatio::AddStep(const std::vector<double>& totals) {
+  const double most = *std::max_element(totals.begin(), totals.end());
+  if (most <= 0) return;
+  double short_of_most = 0;
+  for (const double total : totals) short_of_most += most - total;
+  sum_ += short_of_most / (most * static_cast<double>(totals.size()));
+  ++steps_;
+}
+
 Balance BalanceOf(std::span<const PackSums> sums, std::span<const PackWork> work,
                   std::span<const int64_t> order, int64_t ranks, int64_t packs_per_rank) {
   const size_t step_packs = static_cast<size_t>(ranks * packs_per_rank);
   Balance balance;
   balance.steps = static_cast<int64_t>(order.size() / step_packs);
-  MeanRatio units, tokens, attention, vision, language;
+  MeanDistRatio units, tokens, attention, vision, language;
   WaitingTime waiting;
   StepMeans means;
   if (!sums.empty()) means.center = static_cast<double>(sums[0].tokens);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "planner/packing/deal.h"
 #include "planner/packing/packing.h"
@@ -30,6 +31,17 @@ struct Balance {
   double step_spread = 0;
   // Correlation of a step's mean tokens per pack with its number: 0 is random.
   double step_trend = 0;
+};
+
+// DistRatio from the totals of the ranks, step by step: the mean over steps in which there is any.
+class MeanDistRatio {
+ public:
+  void AddStep(const std::vector<double>& totals);
+  double Mean() const { return steps_ == 0 ? 0 : sum_ / static_cast<double>(steps_); }
+
+ private:
+  double sum_ = 0;
+  int64_t steps_ = 0;
 };
 
 Balance BalanceOf(std::span<const PackSums> sums, std::span<const PackWork> work,

@@ -116,7 +116,7 @@ int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given) {
   for (const SampleType& t : types) {
     if (!caps.Hold(t.units, t.tokens)) continue;
     fitting.push_back(t);
-    units_bind = units_bind || t.units * caps.tokens > caps.units * t.tokens;
+    units_bind = units_bind || caps.UnitsBind(t.units, t.tokens);
   }
   if (!units_bind) fitting = WithoutUnits(std::move(fitting)), caps.units = 0;
   const std::vector<SampleGroup> groups =

@@ -9,8 +9,6 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
-
 PackBound BoundOfPart(const Lengths& part, const PackRule& rule, int64_t reached) {
   SampleTypes types = SortByType(part).types;
   if (rule.oversize == OversizePolicy::kReject) {
@@ -59,8 +57,7 @@ void DeriveCaps(const Lengths& lengths, PackingResult& result) {
   if (lengths.size() == 0 || (rule.caps.tokens > 0 && (rule.caps.units > 0 || !units))) return;
   const CapsChoice choice = CapsRule(SortByType(lengths).types, rule.caps).Balanced();
   rule.caps = choice.caps;
-  rule.keep_units = rule.caps.units;
-  rule.keep_tokens = std::max<int64_t>(1, rule.caps.tokens - kKeepSlack);
+  SetUsualKeep(&rule);
   result.caps_reason = BalanceReason(choice);
 }
 

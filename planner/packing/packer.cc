@@ -111,6 +111,11 @@ const char* PackerName(Packer packer) {
   return "";
 }
 
+void SetUsualKeep(PackRule* rule) {
+  rule->keep_units = rule->caps.units;
+  rule->keep_tokens = UsualKeepTokens(rule->caps.tokens);
+}
+
 Packing Pack(const Lengths& lengths, const PackRule& rule) {
   if (rule.apart.size() <= 1) return PackPart(lengths, rule);
   Packing all;

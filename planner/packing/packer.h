@@ -30,6 +30,9 @@ struct PackRule {
   std::vector<int64_t> apart;
 };
 
+// OmniBal's thresholds for the rule's caps: Qv' = Qv, Qt' = Qt - 128, at least 1.
+void SetUsualKeep(PackRule* rule);
+
 // Deterministic. Packs of one part follow those of the part before it.
 Packing Pack(const Lengths& lengths, const PackRule& rule);
 

@@ -23,6 +23,8 @@ struct Caps {
   int64_t tokens = 0;  // Qt
 
   bool Hold(int64_t u, int64_t t) const { return u <= units && t <= tokens; }
+  // Whether a pack full of tokens may hold too many units, were all samples like this one.
+  bool UnitsBind(int64_t u, int64_t t) const { return u * tokens > units * t; }
   friend bool operator==(const Caps&, const Caps&) = default;
 };
 

@@ -2,12 +2,16 @@
 #ifndef EVENKEEL_PLANNER_PACKING_SAMPLE_GROUPS_H_
 #define EVENKEEL_PLANNER_PACKING_SAMPLE_GROUPS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "planner/packing/sample_types.h"
 
 namespace evenkeel::planner {
+
+// As many as designs of packs take: rows of a linear programme.
+inline constexpr size_t kGroupsAtMost = 64;
 
 struct SampleGroup {
   int64_t units = 0;

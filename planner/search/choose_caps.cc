@@ -31,16 +31,16 @@ class Chooser {
   CapsSearch Run() {
     if (!DerivesCaps(job_)) return Search(level_, "", keep_);
     const std::string reason = BalanceReason(level_);
-    if (level_.by_tokens) return Search(level_, reason, keep_);
-    const CapsSearch level = Search(level_, reason, 1);
+    if (level_.by_tokens) return ByTokens(reason);
+    CapsSearch level = Search(level_, reason, 1);
     if (level.stopped) return level;
     if (level.found.best.empty()) return WithoutLevel();
     const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens);
-    if (!shorter || shorter->caps == level_.caps) return Search(level_, reason, keep_);
+    if (!shorter || shorter->caps == level_.caps) return InFull(std::move(level));
     CapsSearch faster = Search(*shorter, Reason(level, *shorter), keep_);
     if (faster.stopped || (!faster.found.best.empty() && GpuDaysOf(faster) < GpuDaysOf(level)))
       return faster;
-    return Search(level_, reason, keep_);
+    return InFull(std::move(level));
   }
 
  private:
@@ -51,13 +51,65 @@ class Chooser {
     search.batching = MakeBatching(job_, choice.caps, std::move(reason));
     search.stopped = hooks_.stop && hooks_.stop();
     if (search.stopped) return search;
+    Find(search, keep);
+    return search;
+  }
+  void Find(CapsSearch& search, int64_t keep, int64_t beat_ns = 0) const {
     Enter(Phase::kSearch);
-    search.found = planner::Search(job_, search.batching, keep, hooks_.stop);
+    search.found = planner::Search(job_, search.batching, keep, hooks_.stop, beat_ns);
     search.stopped = search.found.stopped;
+  }
+  // What was searched in short, with as many plans as are wanted.
+  CapsSearch InFull(CapsSearch search) const {
+    Find(search, keep_);
     return search;
   }
   void Enter(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
+  }
+
+  // Without units nothing says how long packs must be but the longest sample: twice as long ones
+  // run longer products and fewer collectives, and take more memory and longer to fill a pipeline.
+  // Up from the rule's choice while that is better, else down.
+  CapsSearch ByTokens(const std::string& reason) const {
+    CapsSearch best = Search(level_, reason, keep_);
+    const int64_t level = level_.caps.tokens;
+    bool longer = false;
+    const auto improve = [&](int64_t tokens) {
+      if (best.stopped) return false;
+      CapsSearch other = Tokens(tokens, best);
+      const bool better =
+          other.stopped || (!other.found.best.empty() &&
+                            (best.found.best.empty() || GpuDaysOf(other) < GpuDaysOf(best)));
+      if (better) best = std::move(other);
+      return better;
+    };
+    for (int64_t tokens = 2 * level; improve(tokens); tokens *= 2) longer = true;
+    for (int64_t tokens = level / 2; !longer && tokens >= LongestSample() && improve(tokens);)
+      tokens /= 2;
+    return best;
+  }
+
+  // Packs of up to so many tokens, if they are better than what was found.
+  CapsSearch Tokens(int64_t tokens, const CapsSearch& than) const {
+    CapsChoice choice = level_;
+    choice.caps.tokens = tokens;
+    CapsSearch search;
+    Enter(Phase::kBatchRule);
+    const std::string text = std::to_string(than.batching.rule.token_cap);
+    search.batching =
+        MakeBatching(job_, choice.caps,
+                     than.found.best.empty()
+                         ? "packs of " + text + " tokens do not fit in memory"
+                         : "a shorter step for the same batch than packs of " + text + " tokens");
+    Find(search, keep_, than.found.best.empty() ? 0 : than.found.best.front().simulated_ns);
+    return search;
+  }
+
+  int64_t LongestSample() const {
+    int64_t longest = 1;
+    for (const LengthBin& bin : job_.dataset.bins) longest = std::max(longest, bin.llm_tokens);
+    return longest;
   }
 
   // Level packs do not fit: the shortest, or longer ones for which those leave memory.

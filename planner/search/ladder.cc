@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "planner/base/integers.h"
+#include "planner/cost/calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/packing/sample.h"
 #include "planner/search/refine.h"
@@ -14,13 +15,14 @@ namespace {
 constexpr double kNsPerDay = 86400e9;
 
 // Every recomputable layer of each stage.
-std::vector<KindCounts> RecomputeAll(const LayerProfile& profile,
+std::vector<ModeCounts> RecomputeAll(const LayerProfile& profile,
                                      const std::vector<int64_t>& boundaries) {
-  std::vector<KindCounts> all(boundaries.size() - 1);
+  std::vector<ModeCounts> all(boundaries.size() - 1);
   for (size_t s = 0; s + 1 < boundaries.size(); ++s) {
     for (int64_t i = boundaries[s]; i < boundaries[s + 1]; ++i) {
-      if (profile.at(i).recomputable)
-        ++all[s][static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
+      const LayerCost& layer = profile.at(i);
+      if (!layer.recomputable()) continue;
+      ++all[s][static_cast<size_t>(profile.chain[static_cast<size_t>(i)])][layer.modes.size() - 1];
     }
   }
   return all;
@@ -54,10 +56,11 @@ struct Rungs {
                   double pad_ratio) const {
     const DistRatios dist =
         DistRatiosOf(packs, batching.rule.pack_times, c.parallelism.data, c.micro_batches);
+    const int64_t step_ns = CorrectedStep(job.calibration, c.step.total_ns());
     return {.name = name,
             .fits = Fits(job, profile, c),
-            .gpu_days = GpuDays(job, c.step.total_ns(), micro_batch_count, c),
-            .step_ns = c.step.total_ns(),
+            .gpu_days = GpuDays(job, step_ns, micro_batch_count, c),
+            .step_ns = step_ns,
             .pad_ratio = pad_ratio,
             .dist_ratio_units = dist.units,
             .dist_ratio_tokens = dist.tokens};
@@ -82,9 +85,13 @@ double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
          kNsPerDay;
 }
 
-std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, const Candidate& plan,
-                                   const std::function<bool()>& stop) {
+std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
+                                   const Candidate& chosen, const std::function<bool()>& stop) {
   const auto stopped = [&] { return stop && stop(); };
+  // The other rungs are 1F1B with one chunk per stage.
+  Candidate plan = chosen;
+  plan.parallelism.virtual_stages = 1;
+  plan.schedule = Schedule::kOneFOneB;
   const Rungs rungs{job, batching, plan};
   PackShape widest = batching.baseline.front();
   for (const PackShape& p : batching.baseline) {
@@ -111,21 +118,22 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, con
   // The best partition if all is recomputed, memory aside where even that does not fit.
   Job recompute_all = job;
   recompute_all.constraints.recompute = RecomputePolicy::kFull;
-  const SegmentTable table(recompute_all, profile, plan.parallelism, plan.micro_batches, stop);
-  if (!table.complete()) return ladder;
+  const SegmentTable table(recompute_all, profile, plan.parallelism, plan.micro_batches);
   const PartitionSearch found = FindPartition(table, plan.micro_batches, stop);
   if (found.stopped) return ladder;
-  const std::vector<int64_t>& boundaries = found.best ? found.best->boundaries : plan.boundaries;
+  const std::vector<int64_t> boundaries =
+      found.best ? found.best->boundaries : SplitByLayers(profile, plan.parallelism.pipeline);
   Candidate balanced = Evaluate(recompute_all, profile, plan.parallelism, plan.micro_batches,
                                 boundaries, RecomputeAll(profile, boundaries), dealt);
   if (found.best) {
     RefineByMeanPacks(table, balanced, stop);
-    balanced.step = SimulateStep(job, plan.parallelism, balanced.stages, plan.micro_batches, dealt);
+    balanced.step = SimulateStep(job, plan.parallelism, balanced.shape(), balanced.stages, dealt);
   }
   const bool better = balanced.step.total_ns() < unbalanced.step.total_ns();
   ladder.push_back(
       rungs.Make("+ model balance", profile, better ? balanced : unbalanced, dealt, packs, 0));
-  ladder.push_back(rungs.Make("+ memory balance", profile, plan, dealt, packs, 0));
+  ladder.push_back(rungs.Make("+ memory balance", profile, chosen, dealt, packs, 0));
+  ladder.back().fits = true;
   return ladder;
 }
 

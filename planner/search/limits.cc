@@ -29,7 +29,8 @@ double OneGpuStepSeconds(const Job& job) {
   const double link =
       std::min(job.cluster.intra_node_bytes_per_second, job.cluster.inter_node_bytes_per_second);
   const double samples = static_cast<double>(job.training.global_batch_samples);
-  return samples * (compute_ns * 1e-9 + bytes / link) + weights / link;
+  return job.calibration.step.value *
+         (samples * (compute_ns * 1e-9 + bytes / link) + weights / link);
 }
 
 }  // namespace evenkeel::planner

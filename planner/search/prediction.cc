@@ -1,7 +1,11 @@
 #include "planner/search/prediction.h"
 
+#include <algorithm>
+
 #include "planner/base/integers.h"
+#include "planner/cost/calibration.h"
 #include "planner/search/ladder.h"
+#include "planner/search/stage_plans.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -15,7 +19,8 @@ bool OfEncoder(LayerKind kind) {
 }
 
 // Mean over stages of m packs, by part; the bubble is what the pipeline lasts beyond it.
-StepTime MakeStepTime(const Batching& batching, const LayerProfile& profile, const Candidate& c) {
+StepTime MakeStepTime(const Job& job, const Batching& batching, const LayerProfile& profile,
+                      const Candidate& c) {
   StepTime t;
   const int64_t m = c.micro_batches, stages = c.parallelism.pipeline;
   int64_t busy = 0, recompute = 0;
@@ -40,7 +45,8 @@ StepTime MakeStepTime(const Batching& batching, const LayerProfile& profile, con
   t.imbalance_ns = c.step.imbalance_ns;
   t.data_sync_ns = c.step.data_sync_ns;
   t.optimizer_ns = c.step.optimizer_ns;
-  t.total_ns = c.step.total_ns();
+  t.total_ns = CorrectedStep(job.calibration, c.step.total_ns());
+  t.measured_correction_ns = t.total_ns - c.step.total_ns();
   return t;
 }
 
@@ -59,7 +65,7 @@ double ModelFlopsPerPack(const Batching& batching, const LayerProfile& profile) 
 Prediction Predict(const Job& job, const Batching& batching, const LayerProfile& profile,
                    const Candidate& c) {
   Prediction p;
-  p.step = MakeStepTime(batching, profile, c);
+  p.step = MakeStepTime(job, batching, profile, c);
   p.micro_batches = c.micro_batches;
   const int64_t packs = c.micro_batches * c.parallelism.data;
   const double step_seconds = static_cast<double>(p.step.total_ns) / kNsPerSecond;
@@ -76,6 +82,27 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
   const int64_t worked = c.step.pipeline_ns - p.step.pipeline_bubble_ns;
   p.bubble_ratio = 1 - static_cast<double>(worked) / static_cast<double>(c.step.pipeline_ns);
   return p;
+}
+
+Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& c) {
+  const LayerProfile profile =
+      BuildLayerProfile(job, c.parallelism, batching.mean, batching.largest);
+  Alternative alternative{.parallelism = c.parallelism};
+  const std::vector<StagePlan> stages = StagePlans(job, profile, c);
+  alternative.least_free_bytes = stages.front().free_bytes();
+  for (const StagePlan& s : stages) {
+    int64_t layers = 0;
+    for (const LayerGroup& group : s.layers)
+      layers += IsTransformerLayer(group.kind) ? group.count : 0;
+    alternative.stage_layers.push_back(layers);
+    alternative.least_free_bytes = std::min(alternative.least_free_bytes, s.free_bytes());
+  }
+  alternative.samples_per_step =
+      batching.rule.samples_per_pack * static_cast<double>(c.micro_batches * c.parallelism.data);
+  alternative.step_ns = CorrectedStep(job.calibration, c.step.total_ns());
+  alternative.gpu_days =
+      GpuDays(job, alternative.step_ns, static_cast<double>(batching.rule.packs), c);
+  return alternative;
 }
 
 }  // namespace evenkeel::planner

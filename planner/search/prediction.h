@@ -13,6 +13,9 @@ namespace evenkeel::planner {
 Prediction Predict(const Job& job, const Batching& batching, const LayerProfile& profile,
                    const Candidate& candidate);
 
+// The candidate in short, for lists.
+Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& candidate);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_PREDICTION_H_

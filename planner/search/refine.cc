@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <optional>
 #include <tuple>
+#include <utility>
+
+#include "planner/partition/certified_search.h"
+#include "planner/partition/equal_packs.h"
+#include "planner/partition/methods.h"
+#include "planner/partition/step_costs.h"
 
 namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kMoves[] = {-1, 1, -2, 2, -3, 3};
-constexpr int64_t kMeanEventsAtMost = 200000;  // simulated forwards, some 10 ms
+constexpr int64_t kMeanEventsAtMost = 50000;  // simulated forwards
 constexpr int64_t kRealMovesAtMost = 32;
 constexpr int64_t kRealEvents = 30000;  // per move: all compare the same packs
 
@@ -17,7 +23,7 @@ using Quality = std::tuple<int64_t, int64_t, double>;
 
 class Refiner {
  public:
-  Refiner(const Segments& segments, Candidate& candidate, const std::function<bool()>& stop)
+  Refiner(const SegmentTable& segments, Candidate& candidate, const std::function<bool()>& stop)
       : segments_(segments), candidate_(candidate), stop_(stop) {}
 
   // First improvement, boundary by boundary, until none helps or `moves` are spent.
@@ -72,35 +78,58 @@ class Refiner {
     return moved;
   }
 
-  const Segments& segments_;
+  const SegmentTable& segments_;
   Candidate& candidate_;
   const std::function<bool()>& stop_;
 };
 
+// Makes these the candidate's boundaries. They must fit.
+void Cut(const SegmentTable& table, std::vector<int64_t> boundaries, Candidate& candidate) {
+  candidate.boundaries = std::move(boundaries);
+  candidate.recomputed.clear();
+  for (int64_t s = 0; s < table.stages(); ++s) {
+    const size_t at = static_cast<size_t>(s);
+    candidate.recomputed.push_back(
+        table.Recompute(s, candidate.boundaries[at], candidate.boundaries[at + 1])->recomputed);
+  }
+  candidate.stages = StageWorks(table.job(), table.profile(), candidate.parallelism,
+                                candidate.boundaries, candidate.recomputed);
+}
+
 }  // namespace
 
-void RefineByMeanPacks(const Segments& segments, Candidate& candidate,
+void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
                        const std::function<bool()>& stop) {
-  const Job& job = segments.job();
-  Refiner refiner(segments, candidate, stop);
-  const int64_t events = candidate.micro_batches * static_cast<int64_t>(candidate.stages.size());
+  CertifiedPartition found = CertifyPartition(table, {candidate.boundaries}, {}, stop);
+  if (found.boundaries.empty()) return;  // stopped
+  Cut(table, std::move(found.boundaries), candidate);
+  Refiner refiner(table, candidate, stop);
+  EqualPacks simulation;
+  const int64_t events = candidate.micro_batches * table.stages();
   refiner.Run(kMeanEventsAtMost / events, [&](const std::vector<StageWork>& stages) {
-    const int64_t total = SimulateMeanPacks(stages, candidate.micro_batches) +
-                          DataSyncTime(job, candidate.parallelism, stages) +
-                          OptimizerTime(job, candidate.parallelism, stages);
-    return refiner.Tie(total, stages);
+    const std::vector<StageTimes> times = TimesOfStages(table.job(), candidate.parallelism, stages);
+    return refiner.Tie(simulation.Step(times, candidate.micro_batches), stages);
   });
 }
 
-void RefineByRealPacks(const Segments& segments, const std::vector<PackShape>& packs,
+void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& packs,
                        Candidate& candidate, const std::function<bool()>& stop) {
   if (candidate.step.imbalance_ns == 0) return;  // then mean packs are all there is
   const Candidate before = candidate;
-  Refiner refiner(segments, candidate, stop);
   const auto simulate = [&](const std::vector<StageWork>& stages, int64_t events) {
-    return SimulateStep(segments.job(), candidate.parallelism, stages, candidate.micro_batches,
-                        packs, events);
+    return SimulateStep(table.job(), candidate.parallelism, candidate.shape(), stages, packs,
+                        events);
   };
+  // Uneven packs wait at the slowest stage most of all: a second start is the quickest one.
+  if (std::vector<int64_t> quickest = PartitionBy(PartitionMethod::kProfile, table, stop);
+      !quickest.empty()) {
+    Candidate other = candidate;
+    Cut(table, std::move(quickest), other);
+    if (simulate(other.stages, kRealEvents).total_ns() <
+        simulate(candidate.stages, kRealEvents).total_ns())
+      candidate = std::move(other);
+  }
+  Refiner refiner(table, candidate, stop);
   refiner.Run(kRealMovesAtMost, [&](const std::vector<StageWork>& stages) {
     return refiner.Tie(simulate(stages, kRealEvents).total_ns(), stages);
   });

@@ -1,121 +1,94 @@
 #include "planner/search/search.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/cost/memory.h"
+#include "planner/partition/certified_search.h"
+#include "planner/search/bounds.h"
+#include "planner/search/chunked_partition.h"
 #include "planner/search/refine.h"
 
 namespace evenkeel::planner {
 namespace {
 
-bool Within(int64_t degree, const DegreeRange& range) {
-  return degree >= range.min && (range.max == 0 || degree <= range.max);
-}
-
-int64_t TransformerLayers(const ModelSpec& model) {
-  int64_t layers = model.language_model.layers;
-  for (const EncoderTower& tower : model.towers) layers += tower.encoder.layers;
-  return layers;
-}
-
-std::vector<Parallelism> AllowedDegrees(const Job& job) {
-  const Constraints& c = job.constraints;
-  const int64_t gpus = job.cluster.gpu_count, layers = TransformerLayers(job.model);
-  const int64_t fixed_stages = static_cast<int64_t>(c.stage_layers.size());
-  std::vector<Parallelism> all;
-  for (int64_t t = 1; t <= std::min(gpus, job.cluster.gpus_per_node); ++t) {
-    const bool divides =
-        gpus % t == 0 && (job.cluster.gpus_per_node % t == 0 || gpus <= job.cluster.gpus_per_node);
-    if (!divides || !Within(t, c.tensor_parallel) || !TensorParallelAllowed(job.model, t)) continue;
-    for (int64_t p = 1; p <= std::min(gpus / t, layers); ++p) {
-      if ((gpus / t) % p != 0 || !Within(p, c.pipeline_parallel)) continue;
-      if (fixed_stages != 0 && p != fixed_stages) continue;
-      const int64_t d = gpus / t / p;
-      if (Within(d, c.data_parallel)) all.push_back({t, p, d});
-    }
-  }
-  return all;
-}
-
-// Segments that are searched before those parallelisms that are left are dismissed unsearched:
-// about a second of work.
-constexpr int64_t kSegmentsAtMost = 8'000'000;
+// Segments of 1F1B and passes of other schedules that are looked at before those parallelisms that
+// are left are dismissed unsearched: about a second of work.
+constexpr int64_t kWorkAtMost = 8'000'000;
 
 // Forwards simulated to compare the starts of a refinement with each other.
 constexpr int64_t kEventsPerStart = 30000;
 
-struct ChainWork {
-  int64_t total_ns = 0;    // forward and backward of one mean pack
-  int64_t longest_ns = 0;  // of one layer
+// Degrees, virtual stages apart: what plans that are kept differ in.
+auto DegreesOf(const Parallelism& p) {
+  return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert);
+}
+
+// Layer profiles of one job, each built once: they depend on the degrees, on pipeline only as far
+// as there is one, and on virtual stages for memory alone.
+class Profiles {
+ public:
+  struct Entry {
+    LayerProfile profile;
+    ChainWork work;
+  };
+  Profiles(const Job& job, const Batching& batching) : job_(job), batching_(batching) {}
+
+  const Entry& Of(const Parallelism& p) {
+    const auto [at, added] = entries_.try_emplace(
+        std::tuple(p.tensor, p.context, p.data, p.expert, p.pipeline == 1 ? 0 : p.virtual_stages));
+    if (added) {
+      at->second.profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
+      at->second.work = WorkOf(at->second.profile);
+    }
+    return at->second;
+  }
+
+ private:
+  const Job& job_;
+  const Batching& batching_;
+  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>, Entry> entries_;
 };
 
-ChainWork WorkOf(const LayerProfile& profile) {
-  ChainWork work;
-  for (int64_t i = 0; i < profile.size(); ++i) {
-    const int64_t layer = profile.at(i).forward_ns + profile.at(i).backward_ns;
-    work.total_ns += layer;
-    work.longest_ns = std::max(work.longest_ns, layer);
-  }
-  return work;
-}
-
-// No partition has a smaller closed form: work spread evenly, no recompute, no p2p.
-int64_t ClosedFormBound(const ChainWork& work, int64_t stages, int64_t m) {
-  return (m - 1) * std::max(work.longest_ns, CeilDivide(work.total_ns, stages)) + work.total_ns;
-}
-
-// No 1F1B of any partition is faster. Let V bound [work before stage s] + m T_s for every s. What
-// is left of V behind the stages shrinks by 1 - 1/m with each, so V (1 - (1 - 1/m)^P) >= W for work
-// W.
-int64_t PipelineBound(const ChainWork& work, int64_t stages, int64_t m) {
-  double left = 1;
-  for (int64_t s = 0; s < stages; ++s) left *= 1 - 1 / static_cast<double>(m);
-  const double spread =
-      static_cast<double>(work.total_ns) / (1 - left) * (1 - 1e-9);  // rounding stays below
-  return std::max({work.total_ns, m * work.longest_ns, static_cast<int64_t>(spread)});
-}
-
-// Data sync and optimizer can not be faster than with the trained parameters spread evenly: the
-// slowest stage has at least its share.
-int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p) {
-  StageWork even;
-  for (int64_t i = 0; i < profile.size(); ++i) {
-    const LayerCost& layer = profile.at(i);
-    if (!layer.trains) continue;
-    even.gradient_bytes += layer.gradient_bytes;
-    even.trained_weight_bytes += layer.weight_bytes;
-    even.trained_parameters += layer.parameters;
-  }
-  even.gradient_bytes /= p.pipeline;
-  even.trained_weight_bytes /= p.pipeline;
-  even.trained_parameters /= p.pipeline;
-  return DataSyncTime(job, p, {even}) + OptimizerTime(job, p, {even});
+// The fullest stage holds at least its share of weights, gradients and optimizer.
+bool HoldsItsShare(const Job& job, const LayerProfile& profile, const Parallelism& p) {
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
+  return bytes / p.pipeline <= AllocatableBytes(job.cluster);
 }
 
 class Searcher {
  public:
   Searcher(const Job& job, const Batching& batching, int64_t keep,
-           const std::function<bool()>& stop)
+           const std::function<bool()>& stop, int64_t beat_ns)
       : job_(job),
         batching_(batching),
         keep_(static_cast<size_t>(keep)),
         stop_(stop),
-        packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)) {}
+        beat_ns_(beat_ns),
+        packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)),
+        profiles_(job, batching) {}
 
   SearchResult Run() {
     // The most promising first, so that the bound dismisses most of the others.
     std::vector<Prospect> prospects;
     for (const Parallelism& p : Parallelisms(job_, packs_per_step_)) {
       if (Stopped()) return std::move(result_);
-      prospects.push_back(MakeProspect(p));
+      // Of those that differ in virtual stages alone, what is known of one is known of all.
+      const bool same =
+          !prospects.empty() && DegreesOf(prospects.back().parallelism) == DegreesOf(p);
+      prospects.push_back(MakeProspect(p, same ? &prospects.back() : nullptr));
     }
     std::stable_sort(prospects.begin(), prospects.end(), [](const Prospect& a, const Prospect& b) {
-      return a.closed_form_bound_ns < b.closed_form_bound_ns;
+      return a.estimate_ns < b.estimate_ns;
     });
     for (const Prospect& prospect : prospects) {
       Consider(prospect);
-      if (result_.stopped) return std::move(result_);
+      if (Stopped()) return std::move(result_);
     }
     for (Candidate& c : result_.best) Simulate(c);
     // By the time of an epoch in whole steps; then by the step.
@@ -133,11 +106,13 @@ class Searcher {
  private:
   struct Prospect {
     Parallelism parallelism;
+    Schedule schedule = Schedule::kOneFOneB;
     int64_t micro_batches = 0;
-    LayerProfile profile;
+    const LayerProfile* profile = nullptr;
+    int64_t least_send_ns = 0;
     int64_t sync_bound_ns = 0;
-    int64_t closed_form_bound_ns = 0;  // scaled, with sync
-    int64_t step_bound_ns = 0;         // likewise, of the simulated step
+    int64_t step_bound_ns = 0;  // scaled, with sync
+    int64_t estimate_ns = 0;    // likewise
   };
 
   bool Stopped() {
@@ -145,16 +120,24 @@ class Searcher {
     return result_.stopped;
   }
 
-  Prospect MakeProspect(const Parallelism& p) const {
-    Prospect prospect{.parallelism = p, .micro_batches = MicroBatches(packs_per_step_, p.data)};
-    prospect.profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
-    prospect.sync_bound_ns = SyncBound(job_, prospect.profile, p);
-    const ChainWork work = WorkOf(prospect.profile);
-    const int64_t m = prospect.micro_batches;
-    prospect.closed_form_bound_ns =
-        Scale(prospect, ClosedFormBound(work, p.pipeline, m) + prospect.sync_bound_ns);
-    prospect.step_bound_ns =
-        Scale(prospect, PipelineBound(work, p.pipeline, m) + prospect.sync_bound_ns);
+  Prospect MakeProspect(const Parallelism& p, const Prospect* alike) {
+    // Times and shares of the memory are those of one chunk.
+    Parallelism one_chunk = p;
+    one_chunk.virtual_stages = 1;
+    const Profiles::Entry& entry = profiles_.Of(one_chunk);
+    Prospect prospect{.parallelism = p,
+                      .schedule = ScheduleOf(job_.constraints, p),
+                      .micro_batches = MicroBatches(packs_per_step_, p.data),
+                      .profile = &entry.profile};
+    prospect.least_send_ns = alike ? alike->least_send_ns : LeastSend(job_, p, entry.work);
+    prospect.sync_bound_ns = alike ? alike->sync_bound_ns : SyncBound(job_, entry.profile, p);
+    const auto step = [&](auto pipeline_time) {
+      const int64_t pipeline = pipeline_time(entry.work, p, prospect.schedule,
+                                             prospect.micro_batches, prospect.least_send_ns);
+      return Scale(prospect, pipeline + prospect.sync_bound_ns);
+    };
+    prospect.step_bound_ns = step(PipelineBound);
+    prospect.estimate_ns = step(PipelineEstimate);
     return prospect;
   }
 
@@ -168,23 +151,65 @@ class Searcher {
     if (lower == 0 || step_ns < lower) lower = step_ns;
   }
 
+  // What a plan of these degrees must be quicker than to be kept.
+  int64_t ScoreToBeat(const Parallelism& p) const {
+    int64_t score = beat_ns_ > 0 ? beat_ns_ : std::numeric_limits<int64_t>::max();
+    if (result_.best.size() == keep_) score = std::min(score, result_.best.back().score_ns);
+    for (const Candidate& c : result_.best) {
+      if (DegreesOf(c.parallelism) == DegreesOf(p)) score = std::min(score, c.score_ns);
+    }
+    return score;
+  }
+
   void Consider(const Prospect& prospect) {
     Proof& proof = result_.proof;
     ++proof.parallelisms;
-    const auto& [p, m, profile, sync_bound, closed_form_bound, step_bound] = prospect;
-    if (result_.best.size() == keep_ && closed_form_bound >= result_.best.back().score_ns) {
+    const Parallelism& p = prospect.parallelism;
+    if (!HoldsItsShare(job_, *prospect.profile, p)) {
+      ++proof.parallelisms_unfit;
+      return;
+    }
+    if (prospect.step_bound_ns >= ScoreToBeat(p)) {
       ++proof.parallelisms_pruned;
-      return Bound(step_bound);
+      return Bound(prospect.step_bound_ns);
     }
-    segments_ += Segments(job_, profile, p, m).count();
-    if (segments_ > kSegmentsAtMost && !result_.best.empty()) {
-      ++proof.parallelisms_unsearched;
-      proof.end = SearchEnd::kWorkLimit;
-      return Bound(step_bound);
+    if (prospect.schedule != Schedule::kOneFOneB) return SearchChunks(prospect);
+    work_ += Segments(job_, *prospect.profile, p, prospect.micro_batches).count();
+    if (work_ > kWorkAtMost && !result_.best.empty()) return LeaveUnsearched(prospect);
+    SearchPartitions(prospect);
+  }
+
+  void LeaveUnsearched(const Prospect& prospect) {
+    ++result_.proof.parallelisms_unsearched;
+    result_.proof.end = SearchEnd::kWorkLimit;
+    Bound(prospect.step_bound_ns);
+  }
+
+  // Of schedules other than 1F1B the best found.
+  void SearchChunks(const Prospect& prospect) {
+    const Parallelism& p = prospect.parallelism;
+    work_ += 4 * prospect.micro_batches * p.pipeline * p.virtual_stages;
+    if (work_ > kWorkAtMost && !result_.best.empty()) return LeaveUnsearched(prospect);
+    std::optional<Candidate> found =
+        EvenChunks(job_, profiles_.Of(p).profile, p, prospect.schedule, prospect.micro_batches);
+    // That two partitions do not fit says nothing of others.
+    if (!found) return LeaveUnsearched(prospect);
+    found->score_ns = Scale(prospect, found->score_ns);
+    found->bound_ns = prospect.step_bound_ns;
+    if (found->score_ns < ScoreToBeat(p)) {
+      Insert(std::move(*found));
+    } else {
+      Bound(prospect.step_bound_ns);
     }
-    const SegmentTable table(job_, profile, p, m, stop_);
-    PartitionSearch found =
-        table.complete() ? FindPartition(table, m, stop_) : PartitionSearch{.stopped = true};
+  }
+
+  // The best partition of the parallelism, and a bound on all of them.
+  void SearchPartitions(const Prospect& prospect) {
+    Proof& proof = result_.proof;
+    const Parallelism& p = prospect.parallelism;
+    const int64_t m = prospect.micro_batches;
+    const SegmentTable table(job_, *prospect.profile, p, m);
+    PartitionSearch found = FindPartition(table, m, stop_);
     result_.stopped = found.stopped;
     proof.partitions_examined += found.states;
     if (found.stopped) return;
@@ -192,8 +217,17 @@ class Searcher {
       ++proof.parallelisms_unfit;
       return;
     }
-    Bound(Scale(prospect, found.pipeline_bound_ns + sync_bound));
-    Insert(Complete(table, std::move(*found.best)));
+    Candidate c = Complete(table, std::move(*found.best));
+    c.schedule = prospect.schedule;
+    // What no partition can beat; the best few are certified later.
+    const int64_t step = UnscaledStep(c);
+    c.bound_ns = std::max(prospect.step_bound_ns,
+                          Scale(prospect, std::min(step, StepLowerBound(table, step))));
+    if (c.score_ns < ScoreToBeat(p)) {
+      Insert(std::move(c));
+    } else {
+      Bound(c.bound_ns);
+    }
   }
 
   Candidate Complete(const SegmentTable& table, Partition partition) const {
@@ -204,10 +238,14 @@ class Searcher {
                 .closed_form_optimum_ns = partition.closed_form_ns};
     // The table holds times alone, to stay small; that all fits is why it was chosen.
     FillStages(table, c);
-    const int64_t step = c.closed_form_optimum_ns + DataSyncTime(job_, p, c.stages) +
-                         OptimizerTime(job_, p, c.stages);
-    c.score_ns = ScaleToBatch(step, packs_per_step_, c.micro_batches, p.data);
+    c.score_ns = ScaleToBatch(UnscaledStep(c), packs_per_step_, c.micro_batches, p.data);
     return c;
+  }
+
+  // With mean packs, data sync and optimizer.
+  int64_t UnscaledStep(const Candidate& c) const {
+    return SimulateMeanPacks(c.shape(), c.stages) + DataSyncTime(job_, c.parallelism, c.stages) +
+           OptimizerTime(job_, c.parallelism, c.stages);
   }
 
   // Recompute and stages of the candidate's boundaries. False: they are not allowed, or do not fit.
@@ -225,54 +263,84 @@ class Searcher {
     return true;
   }
 
-  // Keeps the best few by closed form; ties go to the earlier parallelism.
+  // Keeps the best few, one of each degrees; ties go to the earlier parallelism. REQUIRES that it
+  // beats ScoreToBeat().
   void Insert(Candidate c) {
     std::vector<Candidate>& best = result_.best;
+    std::erase_if(best, [&](const Candidate& other) {
+      const bool same = DegreesOf(other.parallelism) == DegreesOf(c.parallelism);
+      if (same) Bound(other.bound_ns);
+      return same;
+    });
     const auto at = std::upper_bound(
         best.begin(), best.end(), c,
         [](const Candidate& a, const Candidate& b) { return a.score_ns < b.score_ns; });
     best.insert(at, std::move(c));
-    if (best.size() > keep_) best.pop_back();
+    if (best.size() <= keep_) return;
+    Bound(best.back().bound_ns);
+    best.pop_back();
   }
 
-  // Refines from several starts, since local search ends at the nearest hill: the closed form's
-  // optimum, and stages equal by layers and by parameters, which data sync favours.
+  // The certified partition for mean packs; of that, its neighbours and simpler splits, real packs
+  // decide.
   void Simulate(Candidate& c) {
     if (Stopped()) return;
-    const LayerProfile profile =
-        BuildLayerProfile(job_, c.parallelism, batching_.mean, batching_.largest);
-    const Segments segments(job_, profile, c.parallelism, c.micro_batches);
+    const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
+    if (c.schedule != Schedule::kOneFOneB) {
+      ImproveChunks(job_, profile, c, stop_);
+      Bound(c.bound_ns);
+      c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages,
+                            DealtPacks(batching_, c.parallelism.data, c.micro_batches));
+      return ScaleStep(c);
+    }
+    const SegmentTable table(job_, profile, c.parallelism, c.micro_batches);
     std::vector<Candidate> starts{c};
     for (std::vector<int64_t> boundaries : {SplitByLayers(profile, c.parallelism.pipeline),
                                             SplitByParameters(profile, c.parallelism.pipeline)}) {
       Candidate start = c;
       start.boundaries = std::move(boundaries);
-      if (FillStages(segments, start)) starts.push_back(std::move(start));
+      if (FillStages(table, start)) starts.push_back(std::move(start));
     }
-    // Mean packs guide the search, real ones decide: each start as it is, and refined.
-    const size_t unrefined = starts.size();
-    for (size_t i = 0; i < unrefined; ++i) {
-      starts.push_back(starts[i]);
-      RefineByMeanPacks(segments, starts.back(), stop_);
-    }
+    Certify(table, starts);
+    c.bound_ns = starts.front().bound_ns;
+    Bound(c.bound_ns);
     const std::vector<PackShape> packs = DealtPacks(batching_, c.parallelism.data, c.micro_batches);
     int64_t best = 0;
     for (const Candidate& start : starts) {
-      const int64_t step = SimulateStep(job_, start.parallelism, start.stages, start.micro_batches,
-                                        packs, kEventsPerStart)
-                               .total_ns();
+      const int64_t step =
+          SimulateStep(job_, start.parallelism, start.shape(), start.stages, packs, kEventsPerStart)
+              .total_ns();
       if (best != 0 && step >= best) continue;
       best = step;
       c = start;
     }
-    c.step = SimulateStep(job_, c.parallelism, c.stages, c.micro_batches, packs);
+    c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages, packs);
     ScaleStep(c);
   }
 
+  // Puts the certified partition in front of the starts, and what is proven of it into it.
+  void Certify(const SegmentTable& table, std::vector<Candidate>& starts) {
+    std::vector<std::vector<int64_t>> boundaries;
+    for (const Candidate& start : starts) boundaries.push_back(start.boundaries);
+    const CertifiedPartition found = CertifyPartition(table, boundaries, {}, stop_);
+    result_.stopped = result_.stopped || found.end == CertifiedEnd::kStopped;
+    result_.proof.partitions_examined += found.nodes;
+    if (found.boundaries.empty()) return;
+    Candidate certified = starts.front();
+    certified.boundaries = found.boundaries;
+    FillStages(table, certified);
+    certified.score_ns = ScaleToBatch(found.step_ns, packs_per_step_, certified.micro_batches,
+                                      certified.parallelism.data);
+    certified.bound_ns = std::max(
+        certified.bound_ns, ScaleToBatch(found.lower_bound_ns, packs_per_step_,
+                                         certified.micro_batches, certified.parallelism.data));
+    starts.insert(starts.begin(), std::move(certified));
+  }
+
   void RefineWinner(Candidate& c) {
-    const LayerProfile profile =
-        BuildLayerProfile(job_, c.parallelism, batching_.mean, batching_.largest);
-    RefineByRealPacks(Segments(job_, profile, c.parallelism, c.micro_batches),
+    if (c.schedule != Schedule::kOneFOneB) return;
+    const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
+    RefineByRealPacks(SegmentTable(job_, profile, c.parallelism, c.micro_batches),
                       DealtPacks(batching_, c.parallelism.data, c.micro_batches), c, stop_);
     ScaleStep(c);
     Stopped();
@@ -287,45 +355,29 @@ class Searcher {
   const Batching& batching_;
   const size_t keep_;
   const std::function<bool()>& stop_;
+  const int64_t beat_ns_;
   const double packs_per_step_;
-  int64_t segments_ = 0;  // searched so far
+  Profiles profiles_;
+  int64_t work_ = 0;  // done so far
   SearchResult result_;
 };
 
 }  // namespace
 
-std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
-  std::vector<Parallelism> all = AllowedDegrees(job);
-  if (all.empty()) return all;
-  int64_t least_data = all.front().data;
-  for (const Parallelism& p : all) least_data = std::min(least_data, p.data);
-  const int64_t most_data = std::max(least_data, static_cast<int64_t>(packs_per_step));
-  std::erase_if(all, [&](const Parallelism& p) { return p.data > most_data; });
-  return all;
-}
-
-int64_t MicroBatches(double packs_per_step, int64_t data) {
-  return std::max<int64_t>(1, Nearest(packs_per_step / static_cast<double>(data)));
-}
-
-int64_t ScaleToBatch(int64_t step_ns, double packs_per_step, int64_t micro_batches, int64_t data) {
-  return Nearest(static_cast<double>(step_ns) / static_cast<double>(micro_batches * data) *
-                 packs_per_step);
-}
-
 SearchResult Search(const Job& job, const Batching& batching, int64_t keep,
-                    const std::function<bool()>& stop) {
-  return Searcher(job, batching, keep, stop).Run();
+                    const std::function<bool()>& stop, int64_t beat_ns) {
+  return Searcher(job, batching, keep, stop, beat_ns).Run();
 }
 
 Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,
                    int64_t micro_batches, std::vector<int64_t> boundaries,
-                   std::vector<KindCounts> recomputed, const std::vector<PackShape>& packs) {
-  Candidate c{.parallelism = p, .micro_batches = micro_batches};
+                   std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
+                   Schedule schedule) {
+  Candidate c{.parallelism = p, .schedule = schedule, .micro_batches = micro_batches};
   c.boundaries = std::move(boundaries);
   c.recomputed = std::move(recomputed);
   c.stages = StageWorks(job, profile, p, c.boundaries, c.recomputed);
-  c.step = SimulateStep(job, p, c.stages, micro_batches, packs);
+  c.step = SimulateStep(job, p, c.shape(), c.stages, packs);
   return c;
 }
 

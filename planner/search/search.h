@@ -1,4 +1,5 @@
-// The search over TP x PP x DP: for each, the exact partition; the best few simulated.
+// The search over all parallelisms: for each that no bound dismisses, the best partition; the best
+// few simulated with the real spread of packs.
 #ifndef EVENKEEL_PLANNER_SEARCH_SEARCH_H_
 #define EVENKEEL_PLANNER_SEARCH_SEARCH_H_
 
@@ -9,33 +10,32 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/partition/methods.h"
 #include "planner/partition/partition_search.h"
 #include "planner/plan.h"
+#include "planner/search/parallelisms.h"
 #include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {
 
-// All degrees that the constraints, the model and the node allow, tensor-major; their product is
-// the GPU count. Data parallel degrees above the packs of a step are left out unless nothing else
-// remains: they would train on a larger batch than asked for.
-std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step);
-
-// Packs per rank and step: the nearest to what the global batch asks for, at least 1.
-int64_t MicroBatches(double packs_per_step, int64_t data);
-
-// One parallelism with its partition.
+// One parallelism with its partition. Segments: chunk c of stage s is segment c P + s of the chain.
 struct Candidate {
   Parallelism parallelism;
+  Schedule schedule = Schedule::kOneFOneB;
   int64_t micro_batches = 0;
-  std::vector<int64_t> boundaries;     // P + 1 chain positions
-  std::vector<KindCounts> recomputed;  // per stage
-  std::vector<StageWork> stages;
+  std::vector<int64_t> boundaries;     // P v + 1 chain positions
+  std::vector<ModeCounts> recomputed;  // per segment
+  std::vector<StageWork> stages;       // per segment
   int64_t closed_form_optimum_ns =
       0;  // least of all partitions; refinement moves `boundaries` away from it
-  int64_t score_ns =
-      0;  // the same with data sync and optimizer, scaled to the requested global batch
-  SimulatedStep step;        // only of the best few
+  // Step of mean packs, data sync and optimizer included, scaled to the requested global batch:
+  // before refinement.
+  int64_t score_ns = 0;
+  int64_t bound_ns = 0;  // likewise: no plan of these degrees and this schedule has a shorter step
+  SimulatedStep step;    // only of the best few
   int64_t simulated_ns = 0;  // likewise, scaled
+
+  PipelineShape shape() const { return ShapeOf(parallelism, schedule, micro_batches); }
 };
 
 struct SearchResult {
@@ -44,21 +44,20 @@ struct SearchResult {
   bool stopped = false;
 };
 
-// `keep` candidates are refined, simulated and returned, the best first.
+// `keep` candidates of different degrees (virtual stages apart) are refined, simulated and
+// returned, the best first. Only plans whose step is shorter than `beat_ns` (scaled to the
+// requested global batch, mean packs) are looked for; 0: any.
 SearchResult Search(const Job& job, const Batching& batching, int64_t keep,
-                    const std::function<bool()>& stop);
+                    const std::function<bool()>& stop, int64_t beat_ns = 0);
 
 // The candidate for given boundaries and recompute counts, simulated; used for the ladder.
 Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,
                    int64_t micro_batches, std::vector<int64_t> boundaries,
-                   std::vector<KindCounts> recomputed, const std::vector<PackShape>& packs);
+                   std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
+                   Schedule schedule = Schedule::kOneFOneB);
 
 // (m - 1) max_s T_s + sum_s T_s of given stages, ns; p2p as the partition search counts it.
 int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches);
-
-// Time per optimizer step of exactly the requested global batch, from that of a step of m x D
-// packs.
-int64_t ScaleToBatch(int64_t step_ns, double packs_per_step, int64_t micro_batches, int64_t data);
 
 }  // namespace evenkeel::planner
 

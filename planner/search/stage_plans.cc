@@ -1,13 +1,15 @@
 #include "planner/search/stage_plans.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "planner/cost/memory.h"
+#include "planner/simulate/held_passes.h"
 
 namespace evenkeel::planner {
 
 std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, int64_t end,
-                                    const KindCounts& recomputed) {
+                                    const ModeCounts& recomputed) {
   std::vector<LayerGroup> groups;
   // Index of the first layer among the transformer layers of its component: dense and MoE layers
   // count together.
@@ -26,47 +28,88 @@ std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, 
     if (!groups.empty() && groups.back().kind == kind) {
       ++groups.back().count;
     } else {
-      groups.push_back({kind, first, 1, recomputed[index]});
+      groups.push_back({.kind = kind, .first = first, .count = 1});
+      const std::vector<RecomputeMode>& modes = profile.kinds[index].modes;
+      for (size_t q = modes.size() - 1; q > 0; --q) {
+        if (recomputed[index][q] > 0)
+          groups.back().recomputed.push_back({modes[q].parts, recomputed[index][q]});
+      }
     }
   }
   return groups;
 }
 
-MemoryParts MemoryPartsOf(const LayerProfile& profile, const KindCounts& counts,
-                          const KindCounts& recomputed, int64_t in_flight) {
-  const StageMemory memory = MemoryOf(profile, counts, recomputed, in_flight);
+MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
+                          std::span<const ModeCounts> recomputed) {
+  const StageBytes memory = MemoryOf(profile, chunks, recomputed);
   MemoryParts parts;
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    parts.weights += counts[k] * profile.kinds[k].weight_bytes;
-    parts.gradients += counts[k] * profile.kinds[k].gradient_bytes;
-    parts.optimizer += counts[k] * profile.kinds[k].optimizer_bytes;
-  }
   parts.activations = memory.activation_bytes;
-  parts.workspace = memory.workspace_bytes;
+  for (size_t k = 0; k < profile.kinds.size(); ++k) {
+    const LayerCost& layer = profile.kinds[k];
+    int64_t layers = 0;
+    std::vector<ChunkLoad> alone(chunks.begin(), chunks.end());
+    for (ChunkLoad& chunk : alone) {
+      layers += chunk.counts[k];
+      KindCounts counts{};
+      counts[k] = chunk.counts[k];
+      chunk.counts = counts;
+    }
+    parts.weights += layers * layer.weight_bytes;
+    parts.gradients += layers * layer.gradient_bytes;
+    parts.optimizer += layers * layer.optimizer_bytes;
+    parts.activations_by_kind[static_cast<size_t>(layer.kind)] =
+        MemoryOf(profile, alone, recomputed).activation_bytes;
+    // The head's workspace is the largest: logits are at the peak.
+    if (layers > 0 && layer.modes.front().workspace_bytes == memory.workspace_bytes)
+      parts.logits = layer.logits_bytes;
+  }
+  parts.buffers = profile.buffer_bytes;
+  parts.workspace = memory.workspace_bytes - profile.buffer_bytes;
   parts.communication = CommunicationBytes();
   parts.framework = FrameworkBytes();
   parts.allocator_reserve = AllocatorReserve(memory.allocated());
   return parts;
 }
 
-std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile,
-                                  const Candidate& candidate) {
-  const std::vector<int64_t>& boundaries = candidate.boundaries;
-  const int64_t stages = candidate.parallelism.pipeline;
+MemoryParts MemoryPartsOf(const LayerProfile& profile, const KindCounts& counts,
+                          const ModeCounts& recomputed, int64_t in_flight) {
+  const ChunkLoad chunk{counts, in_flight};
+  return MemoryPartsOf(profile, {&chunk, 1}, {&recomputed, 1});
+}
+
+std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, const Candidate& c) {
+  const size_t stages = static_cast<size_t>(c.parallelism.pipeline),
+               chunks = static_cast<size_t>(c.parallelism.virtual_stages);
   std::vector<StagePlan> plans;
-  for (int64_t s = 0; s < stages; ++s) {
-    const size_t at = static_cast<size_t>(s);
-    const StageWork& work = candidate.stages[at];
+  for (size_t s = 0; s < stages; ++s) {
     StagePlan plan;
-    plan.layers = LayerGroups(profile, boundaries[at], boundaries[at + 1], work.recomputed);
-    plan.forward_ns = work.forward_ns;
-    plan.backward_ns = work.backward_ns;
-    plan.recompute_ns = work.recompute_ns;
-    plan.send_ns = work.send_ns;
-    plan.send_bytes = work.send_bytes;
-    plan.in_flight = std::min(candidate.micro_batches, stages - s);
-    plan.parameters = work.parameters;
-    plan.memory = MemoryPartsOf(profile, work.counts, work.recomputed, plan.in_flight);
+    std::vector<ChunkLoad> loads;
+    std::vector<ModeCounts> recomputed;
+    std::vector<int64_t> kept;
+    for (size_t k = 0; k < chunks; ++k) {
+      const size_t segment = k * stages + s;
+      const StageWork& work = c.stages[segment];
+      for (LayerGroup& group : LayerGroups(profile, c.boundaries[segment],
+                                           c.boundaries[segment + 1], work.recomputed)) {
+        group.chunk = static_cast<int64_t>(k);
+        plan.layers.push_back(std::move(group));
+      }
+      plan.forward_ns += work.forward_ns;
+      plan.backward_ns += work.backward_ns;
+      plan.recompute_ns += work.recompute_ns;
+      plan.send_ns += work.send_ns;
+      plan.send_bytes += work.send_bytes;
+      plan.parameters += work.parameters;
+      loads.push_back({work.counts, 0});
+      recomputed.push_back(work.recomputed);
+      kept.push_back(MemoryOf(profile, work.counts, work.recomputed, 1).activation_bytes);
+    }
+    const std::vector<int64_t> held = HeldAtPeak(c.shape(), static_cast<int64_t>(s), kept);
+    for (size_t k = 0; k < chunks; ++k) loads[k].in_flight = held[k];
+    for (const int64_t n :
+         HeldAtPeak(c.shape(), static_cast<int64_t>(s), std::vector<int64_t>(chunks, 1)))
+      plan.in_flight += n;
+    plan.memory = MemoryPartsOf(profile, loads, recomputed);
     plan.capacity_bytes = CapacityBytes(job.cluster);
     plans.push_back(std::move(plan));
   }

@@ -3,6 +3,7 @@
 #define EVENKEEL_PLANNER_SEARCH_STAGE_PLANS_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
@@ -14,10 +15,13 @@ namespace evenkeel::planner {
 
 // Runs of equal layers in [begin, end), with `recomputed[k]` of each kind.
 std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, int64_t end,
-                                    const KindCounts& recomputed);
+                                    const ModeCounts& recomputed);
 
+// Of a stage whose chunk c runs recomputed[c]; of one that is one chunk.
+MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
+                          std::span<const ModeCounts> recomputed);
 MemoryParts MemoryPartsOf(const LayerProfile& profile, const KindCounts& counts,
-                          const KindCounts& recomputed, int64_t in_flight);
+                          const ModeCounts& recomputed, int64_t in_flight);
 
 std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile,
                                   const Candidate& candidate);

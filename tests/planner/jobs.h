@@ -57,6 +57,13 @@ inline void FixDegrees(Job& job, int64_t tensor, int64_t pipeline, int64_t data)
   job.constraints.data_parallel = {data, data};
 }
 
+// Every degree of the contract free: TP x PP x DP x CP x EP x virtual stages.
+inline Job WholeSpace(Job job) {
+  job.constraints.context_parallel = job.constraints.expert_parallel =
+      job.constraints.virtual_stages = {1, 0};
+  return job;
+}
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_TESTS_PLANNER_JOBS_H_

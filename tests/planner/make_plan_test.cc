@@ -235,7 +235,7 @@ TEST(MakePlanTest, RecomputePoliciesAreOrdered) {
   EXPECT_GT(full.prediction.gpu_days, automatic);
   for (const StagePlan& stage : full.stages) {
     for (const LayerGroup& g : stage.layers)
-      EXPECT_EQ(g.recomputed, IsTransformerLayer(g.kind) ? g.count : 0);
+      EXPECT_EQ(g.recomputed_count(), IsTransformerLayer(g.kind) ? g.count : 0);
   }
 }
 

@@ -30,7 +30,7 @@ class Dump {
   }
   void Add(const std::vector<LayerGroup>& layers) {
     for (const LayerGroup& g : layers)
-      Line("layers", static_cast<int>(g.kind), g.first, g.count, g.recomputed);
+      Line("layers", static_cast<int>(g.kind), g.first, g.count, g.recomputed_count());
   }
   void Add(const StagePlan& s) {
     Line("stage", s.forward_ns, s.backward_ns, s.recompute_ns, s.send_ns, s.send_bytes, s.in_flight,

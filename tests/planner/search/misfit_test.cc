@@ -32,11 +32,24 @@ Job Apply(Job job, const Remedy& remedy) {
     case RemedyKind::kShardOptimizer:
       job.training.zero_stage = ZeroStage::kOptimizer;
       break;
-    case RemedyKind::kFreeDegrees:
-      job.constraints = {.recompute = job.constraints.recompute};
+    case RemedyKind::kFreeDegrees: {
+      Constraints& c = job.constraints;
+      c.tensor_parallel = c.pipeline_parallel = c.data_parallel = {};
+      c.context_parallel.min = c.expert_parallel.min = c.virtual_stages.min = 1;
+      c.stage_layers.clear();
       break;
+    }
     case RemedyKind::kLargerGpu:
       job.cluster.gpu = FindGpu(remedy.gpu)->spec;
+      break;
+    case RemedyKind::kContextParallel:
+      job.constraints.context_parallel = {1, 0};
+      break;
+    case RemedyKind::kExpertParallel:
+      job.constraints.expert_parallel = {1, 0};
+      break;
+    case RemedyKind::kShardWeights:
+      job.training.zero_stage = ZeroStage::kWeights;
       break;
   }
   return job;
@@ -104,6 +117,37 @@ TEST(MisfitTest, FixedPartitionNamesItsFullestStage) {
   FixDegrees(job, 1, 4, 8);
   EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kFreeDegrees));
   EXPECT_EQ(PlanOf(job).misfit.stage, 0);
+}
+
+TEST(MisfitTest, LongSamplesNeedContextParallel) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.dataset.bins = {{0, 262'144, 1000}};
+  job.constraints.tensor_parallel = {1, 1};
+  job.constraints.pipeline_parallel = {1, 1};
+  EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kContextParallel));
+}
+
+TEST(MisfitTest, ManyExpertsNeedExpertParallel) {
+  Job job = TextJob("mixtral-8x7b", "h100-sxm-80gb", 32);
+  job.constraints.tensor_parallel = {1, 1};
+  job.constraints.pipeline_parallel = {1, 2};
+  EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kExpertParallel));
+}
+
+TEST(MisfitTest, ManyGpusWithoutPipelineNeedShardedWeights) {
+  Job job = TextJob("llama3-70b", "a100-sxm-80gb", 64);
+  job.constraints.tensor_parallel = {1, 1};
+  job.constraints.pipeline_parallel = {1, 1};
+  EXPECT_TRUE(Has(CheckMisfit(job), RemedyKind::kShardWeights));
+}
+
+TEST(MisfitTest, EveryScheduleSaysWhatIsMissing) {
+  for (const Schedule schedule :
+       {Schedule::kInterleaved, Schedule::kGPipe, Schedule::kZeroBubble}) {
+    Job job = WholeSpace(TextJob("llama3-70b", "a100-sxm-80gb", 16));
+    job.constraints.schedule = schedule;
+    CheckMisfit(job);
+  }
 }
 
 TEST(MisfitTest, NothingHelps) {

@@ -59,9 +59,9 @@ TEST(RefineTest, RepairsAHopelessCut) {
   const LayerProfile profile = BuildLayerProfile(job, p, batching.mean, batching.largest);
   const std::vector<int64_t> cut{0, 2, 3, 4, profile.size()};
   Candidate candidate =
-      Evaluate(job, profile, p, 16, cut, std::vector<KindCounts>(4), DealtPacks(batching, 2, 16));
+      Evaluate(job, profile, p, 16, cut, std::vector<ModeCounts>(4), DealtPacks(batching, 2, 16));
   const int64_t before = candidate.step.pipeline_ns;
-  RefineByMeanPacks(Segments(job, profile, p, 16), candidate, nullptr);
+  RefineByMeanPacks(SegmentTable(job, profile, p, 16), candidate, nullptr);
   const int64_t after = SimulateMeanPacks(candidate.stages, 16);
   EXPECT_LT(after, before / 2);
   for (size_t s = 0; s < 4; ++s) EXPECT_LT(candidate.boundaries[s], candidate.boundaries[s + 1]);
@@ -74,8 +74,8 @@ TEST(RefineTest, StopsWhenAsked) {
   const LayerProfile profile = BuildLayerProfile(job, p, batching.mean, batching.largest);
   const std::vector<int64_t> cut{0, 2, 3, 4, profile.size()};
   Candidate candidate =
-      Evaluate(job, profile, p, 16, cut, std::vector<KindCounts>(4), DealtPacks(batching, 2, 16));
-  RefineByMeanPacks(Segments(job, profile, p, 16), candidate, [] { return true; });
+      Evaluate(job, profile, p, 16, cut, std::vector<ModeCounts>(4), DealtPacks(batching, 2, 16));
+  RefineByMeanPacks(SegmentTable(job, profile, p, 16), candidate, [] { return true; });
   EXPECT_EQ(candidate.boundaries, cut);
 }
 

@@ -3,69 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
-#include <tuple>
+#include <optional>
 
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
 namespace {
-
-constexpr double kManyPacks = 1e9;
-
-TEST(ParallelismsTest, AreAllDivisors) {
-  const Job job = TextJob("llama3-8b", "a100-sxm-80gb", 48);  // 32 layers, 8 key-value heads
-  std::set<std::tuple<int64_t, int64_t, int64_t>> expected, own;
-  for (const int64_t t : {1, 2, 4, 8}) {
-    for (int64_t p = 1; p <= 32; ++p) {
-      if (48 % (t * p) == 0) expected.insert({t, p, 48 / t / p});
-    }
-  }
-  for (const Parallelism& p : Parallelisms(job, kManyPacks)) {
-    EXPECT_EQ(p.tensor * p.pipeline * p.data, 48);
-    EXPECT_TRUE(own.insert({p.tensor, p.pipeline, p.data}).second);
-  }
-  EXPECT_EQ(own, expected);
-}
-
-TEST(ParallelismsTest, HoldConstraints) {
-  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 64);
-  job.constraints.tensor_parallel = {2, 4};
-  job.constraints.pipeline_parallel = {4, 0};
-  job.constraints.data_parallel = {1, 4};
-  const std::vector<Parallelism> all = Parallelisms(job, kManyPacks);
-  EXPECT_FALSE(all.empty());
-  for (const Parallelism& p : all) {
-    EXPECT_TRUE(p.tensor == 2 || p.tensor == 4);
-    EXPECT_GE(p.pipeline, 4);
-    EXPECT_LE(p.data, 4);
-  }
-  job.constraints.stage_layers.assign(16, 2);
-  for (const Parallelism& p : Parallelisms(job, kManyPacks)) EXPECT_EQ(p.pipeline, 16);
-  FixDegrees(job, 3, 1, 1);
-  EXPECT_TRUE(Parallelisms(job, kManyPacks).empty());
-}
-
-TEST(ParallelismsTest, NoMoreRanksThanPacksUnlessNothingElseRemains) {
-  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 64);
-  for (const Parallelism& p : Parallelisms(job, 5.5)) EXPECT_LE(p.data, 5);
-  FixDegrees(job, 1, 1, 64);
-  ASSERT_EQ(Parallelisms(job, 5.5).size(), 1u);
-  EXPECT_EQ(Parallelisms(job, 5.5)[0], (Parallelism{1, 1, 64}));
-}
-
-TEST(ParallelismsTest, PrimeCountsAndOne) {
-  EXPECT_EQ(Parallelisms(TextJob("llama3-8b", "a100-sxm-80gb", 1), kManyPacks).size(), 1u);
-  const std::vector<Parallelism> prime =
-      Parallelisms(TextJob("llama3-8b", "a100-sxm-80gb", 13), kManyPacks);
-  EXPECT_EQ(prime, (std::vector<Parallelism>{{1, 1, 13}, {1, 13, 1}}));
-}
-
-TEST(MicroBatchesTest, NearestAndAtLeastOne) {
-  EXPECT_EQ(MicroBatches(100, 8), 13);
-  EXPECT_EQ(MicroBatches(99, 8), 12);
-  EXPECT_EQ(MicroBatches(0.2, 8), 1);
-}
 
 TEST(SearchTest, BoundLiesBelowEveryParallelismAlone) {
   const Job job = QuickstartJob();
@@ -100,6 +43,86 @@ TEST(SearchTest, KeepingMoreChangesNothingInFront) {
   };
   EXPECT_EQ(least(1), least(1000));
   EXPECT_EQ(least(4), least(1000));
+}
+
+// Fixes all degrees of a parallelism.
+Job Only(Job job, const Parallelism& p) {
+  FixDegrees(job, p.tensor, p.pipeline, p.data);
+  Constraints& c = job.constraints;
+  c.context_parallel = {p.context, p.context};
+  c.expert_parallel = {p.expert, p.expert};
+  c.virtual_stages = {p.virtual_stages, p.virtual_stages};
+  return job;
+}
+
+// Each parallelism of the space planned on its own, where nothing can be pruned: none is better
+// than what the search found, and none below its bound.
+void ExpectAsIfAllWerePlanned(const Job& job) {
+  const Batching batching = MakeBatching(job);
+  const SearchResult all = Search(job, batching, 1, nullptr);
+  ASSERT_EQ(all.proof.parallelisms_unsearched, 0) << "too large a case to compare";
+  int64_t planned = 0, least = 0;
+  for (const Parallelism& p :
+       Parallelisms(job, batching.packs_per_step(job.training.global_batch_samples))) {
+    const SearchResult one = Search(Only(job, p), batching, 1, nullptr);
+    if (one.best.empty()) continue;
+    ++planned;
+    const Candidate& c = one.best[0];
+    EXPECT_GE(c.simulated_ns, all.proof.lower_bound_ns);
+    EXPECT_GE(c.score_ns, one.proof.lower_bound_ns);
+    EXPECT_GE(one.proof.lower_bound_ns, all.proof.lower_bound_ns);
+    if (planned == 1 || c.score_ns < least) least = c.score_ns;
+  }
+  ASSERT_EQ(all.best.empty(), planned == 0);
+  if (planned > 0) {
+    EXPECT_LE(all.best[0].score_ns, least + least / 200);
+  }
+}
+
+TEST(SearchTest, WholeSpaceAsIfAllWerePlanned) {
+  Job small = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 8));
+  small.training.global_batch_samples = 24;
+  ExpectAsIfAllWerePlanned(small);
+  small.cluster = ClusterOf("a100-sxm-40gb", 16);
+  ExpectAsIfAllWerePlanned(small);
+  Job experts = WholeSpace(TextJob("mixtral-8x7b", "h200-sxm-141gb", 16));
+  experts.training.global_batch_samples = 32;
+  ExpectAsIfAllWerePlanned(experts);
+  Job vision = WholeSpace(VisionJob("internvit-300m-448px", "qwen2-1.5b", "a100-sxm-80gb", 6));
+  vision.training.global_batch_samples = 60;
+  ExpectAsIfAllWerePlanned(vision);
+}
+
+TEST(SearchTest, FindsOnlyWhatBeatsTheMark) {
+  const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
+  const Batching batching = MakeBatching(job);
+  const int64_t best = Search(job, batching, 1, nullptr).best[0].score_ns;
+  EXPECT_TRUE(Search(job, batching, 4, nullptr, best / 2).best.empty());
+  for (const Candidate& c : Search(job, batching, 4, nullptr, best + best / 50).best)
+    EXPECT_LT(c.score_ns, best + best / 50);
+}
+
+// What a schedule changes shows in the plan.
+TEST(SearchTest, EverySchedule) {
+  Job job = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 32));
+  job.training.global_batch_samples = 64;
+  job.constraints.pipeline_parallel = {4, 4};
+  job.constraints.context_parallel = {1, 1};
+  const Batching batching = MakeBatching(job);
+  const auto step = [&](std::optional<Schedule> schedule) {
+    job.constraints.schedule = schedule;
+    const SearchResult found = Search(job, batching, 1, nullptr);
+    EXPECT_FALSE(found.best.empty());
+    EXPECT_EQ(found.best[0].schedule, schedule.value_or(found.best[0].schedule));
+    EXPECT_GE(found.best[0].simulated_ns, found.proof.lower_bound_ns);
+    return found.best[0].simulated_ns;
+  };
+  const int64_t one_chunk = step(Schedule::kOneFOneB), chunks = step(Schedule::kInterleaved),
+                zero_bubble = step(Schedule::kZeroBubble), gpipe = step(Schedule::kGPipe);
+  EXPECT_LT(chunks, one_chunk);
+  EXPECT_LT(zero_bubble, one_chunk);
+  EXPECT_GE(gpipe, one_chunk);
+  EXPECT_EQ(step(std::nullopt), std::min(one_chunk, chunks));
 }
 
 }  // namespace

@@ -1,0 +1,221 @@
+#include "planner/evaluate_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/base/integers.h"
+#include "planner/cost/layer_profile.h"
+#include "planner/search/prediction.h"
+#include "planner/search/stage_plans.h"
+
+namespace evenkeel::planner {
+namespace {
+
+std::string At(const char* list, size_t i) {
+  return std::string(list) + "[" + std::to_string(i) + "]";
+}
+
+std::string KindsOf(const LayerProfile& profile) {
+  std::string text;
+  for (const LayerCost& layer : profile.kinds) {
+    if (!IsTransformerLayer(layer.kind)) continue;
+    int64_t count = 0;
+    for (int64_t i = 0; i < profile.size(); ++i) count += profile.at(i).kind == layer.kind ? 1 : 0;
+    text += (text.empty() ? "" : ", then ") + std::to_string(count) + " " +
+            (layer.kind == LayerKind::kEncoder ? "encoder"
+             : layer.kind == LayerKind::kMoe   ? "MoE"
+                                               : "dense");
+  }
+  return text;
+}
+
+// Lays the spec's layers onto the chain, front to back.
+class Layout {
+ public:
+  Layout(const LayerProfile& profile, const PlanSpec& spec) : profile_(profile), spec_(spec) {}
+
+  // False: `faults` says why.
+  bool Run() {
+    boundaries.push_back(0);
+    for (size_t i = 0; i < spec_.chunks.size() && faults.empty(); ++i) {
+      recomputed.emplace_back();
+      Lay(i);
+      const bool last = i + 1 == spec_.chunks.size();
+      if (last) {
+        TakeOthers([](LayerKind) { return true; });
+        if (position_ != profile_.size()) Fail("chunks", "leave out layers of the model");
+      } else {
+        // The projector goes with the encoder; what else follows goes with the next chunk.
+        TakeOthers([](LayerKind kind) { return kind == LayerKind::kProjector; });
+      }
+      boundaries.push_back(position_);
+    }
+    return faults.empty();
+  }
+
+  std::vector<int64_t> boundaries;
+  std::vector<ModeCounts> recomputed;
+  std::vector<SpecFault> faults;
+
+ private:
+  void Fail(std::string field, const std::string& message) {
+    faults.push_back({std::move(field), message + "; the model has " + KindsOf(profile_) +
+                                            " layers, which the chunks must follow in this order"});
+  }
+
+  template <typename Wanted>
+  void TakeOthers(Wanted wanted) {
+    while (position_ < profile_.size() && !IsTransformerLayer(profile_.at(position_).kind) &&
+           wanted(profile_.at(position_).kind))
+      ++position_;
+  }
+
+  void Lay(size_t i) {
+    const std::string chunk = At("chunks", i);
+    int64_t transformers = 0;
+    for (size_t g = 0; g < spec_.chunks[i].layers.size() && faults.empty(); ++g) {
+      const LayerGroup& group = spec_.chunks[i].layers[g];
+      if (!IsTransformerLayer(group.kind)) continue;
+      Lay(i, chunk + "." + At("layers", g), group);
+      transformers += group.count;
+    }
+    if (faults.empty() && transformers < 1) Fail(chunk, "has no transformer layer");
+  }
+
+  void Lay(size_t i, const std::string& path, const LayerGroup& group) {
+    if (group.count < 1) return Fail(path + ".count", "must be 1 or more");
+    for (int64_t n = 0; n < group.count; ++n) {
+      TakeOthers([](LayerKind) { return true; });
+      if (position_ >= profile_.size() || profile_.at(position_).kind != group.kind)
+        return Fail(path, "does not follow the model");
+      ++position_;
+    }
+    const size_t kind = static_cast<size_t>(profile_.chain[static_cast<size_t>(position_ - 1)]);
+    if (group.recomputed_count() > group.count)
+      return Fail(path + ".recomputed", "is more than the layers of the run");
+    for (const RecomputedLayers& r : group.recomputed) Recompute(i, path, kind, r);
+  }
+
+  void Recompute(size_t i, const std::string& path, size_t kind, const RecomputedLayers& r) {
+    const std::vector<RecomputeMode>& modes = profile_.kinds[kind].modes;
+    for (size_t q = 1; q < modes.size(); ++q) {
+      if (modes[q].parts != r.parts) continue;
+      recomputed[i][kind][q] += r.count;
+      return;
+    }
+    if (r.count > 0 && r.parts != 0)
+      Fail(path + ".recomputed", modes.size() == 1
+                                     ? "can not be: nothing behind these layers trains"
+                                     : "names parts that these layers can not recompute alone");
+  }
+
+  const LayerProfile& profile_;
+  const PlanSpec& spec_;
+  int64_t position_ = 0;
+};
+
+// Sets of parts that the spec recomputes: the profile is to have them all.
+std::vector<RecomputeParts> PartsIn(const PlanSpec& spec) {
+  std::vector<RecomputeParts> parts;
+  for (const ChunkSpec& chunk : spec.chunks) {
+    for (const LayerGroup& group : chunk.layers) {
+      for (const RecomputedLayers& r : group.recomputed) {
+        if (std::count(parts.begin(), parts.end(), r.parts) == 0) parts.push_back(r.parts);
+      }
+    }
+  }
+  return parts;
+}
+
+void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& faults) {
+  const Parallelism& p = spec.parallelism;
+  const int64_t gpus = p.tensor * p.context * p.pipeline * p.data;
+  if (gpus != job.cluster.gpu_count) {
+    faults.push_back({"parallelism", "tensor x context x pipeline x data is " +
+                                         std::to_string(gpus) + "; it must be the job's " +
+                                         std::to_string(job.cluster.gpu_count) + " GPUs"});
+  }
+  if (!TensorParallelAllowed(job.model, p.tensor)) {
+    faults.push_back(
+        {"parallelism.tensor", "does not divide the language model's heads and width"});
+  }
+  const int64_t chunks = p.pipeline * p.virtual_stages;
+  if (static_cast<int64_t>(spec.chunks.size()) != chunks) {
+    faults.push_back({"chunks", "are " + std::to_string(spec.chunks.size()) +
+                                    "; pipeline x virtual_stages asks for " +
+                                    std::to_string(chunks)});
+  }
+}
+
+Misfit WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages) {
+  Misfit misfit{.parallelism = p};
+  for (size_t s = 0; s < stages.size(); ++s) {
+    const int64_t lacking = -stages[s].free_bytes();
+    if (lacking <= misfit.short_bytes) continue;
+    misfit.short_bytes = lacking;
+    misfit.stage = static_cast<int64_t>(s);
+    misfit.layers = stages[s].layers;
+    misfit.memory = stages[s].memory;
+    misfit.capacity_bytes = stages[s].capacity_bytes;
+  }
+  return misfit;
+}
+
+}  // namespace
+
+Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec) {
+  Evaluation result;
+  CheckDegrees(job, spec, result.faults);
+  if (!result.faults.empty()) return result;
+  const Parallelism& p = spec.parallelism;
+  const LayerProfile profile =
+      BuildLayerProfile(job, p, batching.mean, batching.largest, PartsIn(spec));
+  Layout layout(profile, spec);
+  if (!layout.Run()) {
+    result.faults = std::move(layout.faults);
+    return result;
+  }
+  const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
+  const int64_t m =
+      spec.micro_batches > 0 ? spec.micro_batches : MicroBatches(packs_per_step, p.data);
+  result.batching = batching;
+  result.candidate =
+      Evaluate(job, profile, p, m, std::move(layout.boundaries), std::move(layout.recomputed),
+               DealtPacks(batching, p.data, m), spec.schedule);
+
+  Plan& plan = result.plan;
+  plan.parallelism = p;
+  plan.schedule = spec.schedule;
+  plan.batch_rule = batching.rule;
+  const DistRatios dist =
+      DistRatiosOf(DealtPacks(batching, p.data, m), batching.rule.pack_times, p.data, m);
+  plan.batch_rule.idle_ratio = dist.idle;
+  plan.batch_rule.dist_ratio_units = dist.units;
+  plan.batch_rule.dist_ratio_tokens = dist.tokens;
+  plan.batch_rule.dist_ratio_attention = dist.attention;
+  plan.figures = job.figures;
+  plan.stages = StagePlans(job, profile, result.candidate);
+  plan.prediction = Predict(job, batching, profile, result.candidate);
+  plan.misfit = WorstStage(p, plan.stages);
+  plan.fits = plan.misfit.short_bytes == 0;
+  return result;
+}
+
+Evaluation EvaluatePlan(const Job& job, const PlanSpec& spec) {
+  return EvaluatePlan(job, MakeBatching(job), spec);
+}
+
+PlanSpec SpecOf(const Plan& plan) {
+  PlanSpec spec{.parallelism = plan.parallelism,
+                .schedule = plan.schedule,
+                .micro_batches = plan.prediction.micro_batches};
+  const size_t stages = static_cast<size_t>(plan.parallelism.pipeline);
+  spec.chunks.resize(stages * static_cast<size_t>(plan.parallelism.virtual_stages));
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    for (const LayerGroup& group : plan.stages[s].layers)
+      spec.chunks[static_cast<size_t>(group.chunk) * stages + s].layers.push_back(group);
+  }
+  return spec;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,159 @@
+#include "planner/offers.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/search/other_sizes.h"
+#include "planner/search/parallelisms.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kCountsPerDoubling = 16;
+
+// The mean sample as a pack; `count`: of the dataset.
+PackShape MeanSample(const Dataset& dataset, double* count) {
+  PackShape sum;
+  *count = 0;
+  for (const LengthBin& bin : dataset.bins) {
+    const double n = static_cast<double>(bin.count), tokens = static_cast<double>(bin.llm_tokens);
+    sum.units += n * static_cast<double>(bin.units);
+    sum.tokens += n * tokens;
+    sum.squared += n * tokens * tokens;
+    *count += n;
+  }
+  return {sum.units / *count, sum.tokens / *count, sum.squared / *count};
+}
+
+class Comparison {
+ public:
+  Comparison(const std::vector<Job>& jobs, const PlanHooks& hooks)
+      : jobs_(jobs), hooks_(hooks), objective_(jobs.front().objective) {}
+
+  Offers Run() {
+    std::vector<size_t> order(jobs_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    if (Fewest()) {
+      std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+        return jobs_[a].cluster.gpu_count < jobs_[b].cluster.gpu_count;
+      });
+    }
+    for (const size_t job : order) {
+      result_.offers.push_back(Plan(job));
+      if (result_.end != PlanEnd::kComplete) return std::move(result_);
+      if (Fewest() && result_.offers.back().meets_deadline) break;
+    }
+    std::stable_sort(result_.offers.begin(), result_.offers.end(),
+                     [this](const Offer& a, const Offer& b) { return Key(a) < Key(b); });
+    return std::move(result_);
+  }
+
+ private:
+  bool Fewest() const { return objective_.kind == ObjectiveKind::kFewestGpus; }
+
+  Offer Plan(size_t index) {
+    const Job& job = jobs_[index];
+    Offer offer{.job = index};
+    result_.end = PlanEnd::kComplete;
+    // The packs of a step only limit what is there otherwise.
+    offer.possible = !Parallelisms(job, 1).empty();
+    if (!offer.possible) return offer;
+    const double deadline = objective_.deadline_seconds;
+    offer.too_few = Fewest() && deadline > 0 && LeastSeconds(job) > deadline;
+    if (offer.too_few) return offer;
+    PlanResult planned = MakePlan(job, hooks_);
+    result_.end = planned.end;
+    result_.faults = std::move(planned.faults);
+    if (planned.end != PlanEnd::kComplete) return offer;
+    offer.plan = std::move(planned.plan);
+    if (offer.plan.fits) {
+      Fill(job, offer);
+      offer.meets_deadline = deadline <= 0 || offer.seconds <= deadline;
+    }
+    return offer;
+  }
+
+  static void Fill(const Job& job, Offer& offer) {
+    const Prediction& p = offer.plan.prediction;
+    offer.seconds =
+        static_cast<double>(p.epoch_ns) * 1e-9 * static_cast<double>(job.training.epochs);
+    offer.gpu_days = p.gpu_days;
+    offer.cost = p.cost;
+    if (!offer.plan.goodput) return;
+    offer.seconds = offer.plan.goodput->seconds;
+    offer.gpu_days = offer.plan.goodput->gpu_days;
+    offer.cost = offer.plan.goodput->cost;
+  }
+
+  // Smaller is better.
+  using SortKey = std::tuple<int, bool, double, double>;
+  SortKey Key(const Offer& offer) const {
+    const Cluster& cluster = jobs_[offer.job].cluster;
+    const int rank = offer.meets_deadline ? 0 : offer.plan.fits ? 1 : offer.possible ? 2 : 3;
+    if (!offer.plan.fits) return {rank, false, 0, 0};
+    switch (objective_.kind) {
+      case ObjectiveKind::kStepTime:
+        break;
+      case ObjectiveKind::kGpuDays:
+        return {rank, false, offer.gpu_days, offer.seconds};
+      case ObjectiveKind::kFewestGpus:
+        // Of those that miss the deadline the one that comes nearest.
+        if (rank > 0) break;
+        return {rank, false, static_cast<double>(cluster.gpu_count), offer.seconds};
+      case ObjectiveKind::kCost:
+        return {rank, cluster.price_per_gpu_hour <= 0, offer.cost, offer.seconds};
+    }
+    return {rank, false, offer.seconds, offer.gpu_days};
+  }
+
+  const std::vector<Job>& jobs_;
+  const PlanHooks& hooks_;
+  const Objective objective_;
+  Offers result_;
+};
+
+}  // namespace
+
+Offers CompareOffers(const std::vector<Job>& jobs, const PlanHooks& hooks) {
+  if (jobs.empty()) return {.end = PlanEnd::kComplete};
+  return Comparison(jobs, hooks).Run();
+}
+
+std::vector<Job> OnCounts(const Job& job, const std::vector<int64_t>& gpu_counts) {
+  std::vector<Job> jobs(gpu_counts.size(), job);
+  for (size_t i = 0; i < jobs.size(); ++i) jobs[i].cluster = Resized(job.cluster, gpu_counts[i]);
+  return jobs;
+}
+
+std::vector<int64_t> GpuCountsUpTo(const Cluster& cluster) {
+  const int64_t node = cluster.gpus_per_full_node;
+  std::vector<int64_t> counts;
+  for (int64_t gpus = 1; gpus < node && gpus <= cluster.gpu_count; ++gpus) {
+    if (node % gpus == 0) counts.push_back(gpus);
+  }
+  int64_t stride = 1;
+  for (int64_t nodes = 1; nodes * node <= cluster.gpu_count; nodes += stride) {
+    if (nodes >= 2 * kCountsPerDoubling * stride) stride *= 2;
+    counts.push_back(nodes * node);
+  }
+  if (counts.empty() || counts.back() != cluster.gpu_count) counts.push_back(cluster.gpu_count);
+  return counts;
+}
+
+double LeastSeconds(const Job& job) {
+  double samples = 0, flops = 0;
+  const PackShape sample = MeanSample(job.dataset, &samples);
+  const LayerProfile profile = BuildLayerProfile(job, {}, sample, sample);
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    flops += layer.forward_flops.at(sample) *
+             (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
+  }
+  return flops * samples * static_cast<double>(job.training.epochs) /
+         (static_cast<double>(job.cluster.gpu_count) * job.cluster.gpu.dense_16bit_flops);
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,110 @@
+#include "planner/search/bounds.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "planner/base/integers.h"
+#include "planner/cost/network.h"
+#include "planner/partition/even_bound.h"
+#include "planner/simulate/step_simulation.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kRounding = 1 - 1e-9;  // rounding errors of doubles stay below
+
+double D(int64_t v) { return static_cast<double>(v); }
+
+// If V bounds fill * [work before stage s] + send * s + m * [work of stage s] for all s, then what
+// is left of V shrinks by at most q = 1 - fill / m, and by send, with each stage. Solved for V.
+double FillBound(double work, int64_t stages, int64_t micro_batches, double fill, double send) {
+  const double m = D(micro_batches), q = 1 - fill / m;
+  double power = 1;  // q^(stages - 1)
+  for (int64_t s = 0; s + 1 < stages; ++s) power *= q;
+  const double sends = send * (D(stages - 1) - q * (1 - power) * m / fill);
+  return (fill * work + sends) / (1 - power * q);
+}
+
+}  // namespace
+
+ChainWork WorkOf(const LayerProfile& profile) {
+  ChainWork work;
+  work.least_ns = work.least_send_bytes = std::numeric_limits<int64_t>::max();
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    const int64_t both = layer.forward_ns + layer.backward_ns;
+    work.total_ns += both;
+    work.longest_ns = std::max(work.longest_ns, both);
+    if (IsTransformerLayer(layer.kind)) work.least_ns = std::min(work.least_ns, both);
+    if (both > 0) work.least_forward = std::min(work.least_forward, D(layer.forward_ns) / D(both));
+    if (i + 1 < profile.size())
+      work.least_send_bytes = std::min(work.least_send_bytes, layer.mean_output_bytes);
+  }
+  return work;
+}
+
+int64_t LeastSend(const Job& job, const Parallelism& p, const ChainWork& work) {
+  if (p.pipeline == 1) return 0;
+  const Network network(job.cluster, job.constants);
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (int64_t s = 0; s + 1 < p.pipeline; ++s)
+    least = std::min(least, network.StageSend(p, s, work.least_send_bytes));
+  return least;
+}
+
+int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule schedule,
+                      int64_t micro_batches, int64_t least_send_ns) {
+  const int64_t stages = p.pipeline;
+  const double total = D(work.total_ns), send = D(least_send_ns);
+  double bound = 0;
+  int64_t journey = 0;  // of one pack through the model and back
+  switch (schedule) {
+    case Schedule::kOneFOneB:
+      return EvenBound({work.total_ns, work.longest_ns, least_send_ns}, stages, micro_batches);
+    case Schedule::kGPipe:
+      // Before and after its own work a stage waits for a pack to pass those in front.
+      bound = FillBound(total, stages, micro_batches, 1, 2 * send);
+      journey = work.total_ns + 2 * (stages - 1) * least_send_ns;
+      break;
+    case Schedule::kInterleaved:
+      // The same of first chunks, which are a layer at least; the mean over all stages.
+      bound =
+          D(micro_batches) * total / D(stages) + D(stages - 1) / 2 * (D(work.least_ns) + 2 * send);
+      journey = work.total_ns + 2 * (stages - 1) * p.virtual_stages * least_send_ns;
+      break;
+    case Schedule::kZeroBubble:
+      // Weight gradients can fill the wait behind, not the one in front.
+      bound = FillBound(total, stages, micro_batches, work.least_forward, send);
+      break;
+  }
+  return std::max(
+      {journey, micro_batches * work.longest_ns, static_cast<int64_t>(bound * kRounding)});
+}
+
+int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p) {
+  StageWork even;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    if (!layer.trains) continue;
+    even.gradient_bytes += layer.gradient_bytes;
+    even.trained_weight_bytes += layer.weight_bytes;
+    even.trained_parameters += layer.parameters;
+  }
+  even.gradient_bytes /= p.pipeline;
+  even.trained_weight_bytes /= p.pipeline;
+  even.trained_parameters /= p.pipeline;
+  return DataSyncTime(job, p, {even}) + OptimizerTime(job, p, {even});
+}
+
+int64_t PipelineEstimate(const ChainWork& work, const Parallelism& p, Schedule schedule,
+                         int64_t micro_batches, int64_t least_send_ns) {
+  const int64_t stage = std::max(work.longest_ns, CeilDivide(work.total_ns, p.pipeline));
+  const int64_t fill = (p.pipeline - 1) * stage;
+  int64_t bubble = fill;
+  if (schedule == Schedule::kInterleaved) bubble = fill / p.virtual_stages;
+  if (schedule == Schedule::kZeroBubble) bubble = fill / 3;
+  const int64_t sends = (p.pipeline - 1 + (p.virtual_stages - 1) * p.pipeline) * 2 * least_send_ns;
+  return micro_batches * stage + bubble + sends;
+}
+
+}  // namespace evenkeel::planner

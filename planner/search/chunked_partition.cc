@@ -1,0 +1,195 @@
+#include "planner/search/chunked_partition.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "planner/cost/memory.h"
+#include "planner/search/chunked_recompute.h"
+#include "planner/search/least_memory.h"
+#include "planner/simulate/held_passes.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kMoves[] = {-1, 1};
+constexpr int64_t kPassesAtMost = 200'000;  // passes simulated to improve one candidate
+
+class Chunks {
+ public:
+  Chunks(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
+         int64_t micro_batches)
+      : job_(job),
+        profile_(profile),
+        p_(p),
+        shape_(ShapeOf(p, schedule, micro_batches)),
+        allocatable_(AllocatableBytes(job.cluster)) {
+    for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
+  }
+
+  // Fills in recompute, segments and score. False: it does not fit.
+  bool Complete(Candidate& c) const {
+    const size_t stages = static_cast<size_t>(p_.pipeline),
+                 chunks = static_cast<size_t>(p_.virtual_stages);
+    c.recomputed.assign(stages * chunks, {});
+    for (size_t s = 0; s < stages; ++s) {
+      std::vector<ChunkLoad> loads;
+      for (size_t k = 0; k < chunks; ++k) {
+        const size_t segment = k * stages + s;
+        loads.push_back({Counts(c.boundaries[segment], c.boundaries[segment + 1]), held_[s][k]});
+      }
+      const auto choice =
+          ChunkedLeastRecompute(profile_, loads, allocatable_, job_.constraints.recompute);
+      if (!choice) return false;
+      for (size_t k = 0; k < chunks; ++k) c.recomputed[k * stages + s] = (*choice)[k];
+    }
+    c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
+    c.score_ns = SimulateMeanPacks(shape_, c.stages) + DataSyncTime(job_, p_, c.stages) +
+                 OptimizerTime(job_, p_, c.stages);
+    return true;
+  }
+
+  Candidate Cut(std::vector<int64_t> boundaries) const {
+    return {.parallelism = p_,
+            .schedule = shape_.schedule,
+            .micro_batches = shape_.micro_batches,
+            .boundaries = std::move(boundaries)};
+  }
+
+  // Each stage with as many layers as the others, and each row of chunks likewise.
+  std::vector<int64_t> ByLayers() const {
+    const int64_t stages = p_.pipeline, chunks = p_.virtual_stages;
+    const int64_t each = profile_.transformer_layers / stages;
+    // Stages in the middle take what does not divide: the ends hold embedding and head.
+    const int64_t rest = profile_.transformer_layers % stages, first = (stages - rest + 1) / 2;
+    std::vector<int64_t> layers;
+    for (int64_t c = 0; c < chunks; ++c) {
+      for (int64_t s = 0; s < stages; ++s) {
+        const bool more = s >= first && s < first + rest;
+        const int64_t of_stage = each + (more ? 1 : 0);
+        layers.push_back(of_stage * (c + 1) / chunks - of_stage * c / chunks);
+      }
+    }
+    return CutAfter(layers);
+  }
+
+  // The partition that the job gives.
+  std::vector<int64_t> Given() const { return CutAfter(job_.constraints.stage_layers); }
+
+  // The k-th boundary where k shares of the time have passed.
+  std::vector<int64_t> ByTime() const {
+    const int64_t segments = shape_.virtual_stages();
+    double total = 0, passed = 0;
+    for (int64_t i = 0; i < profile_.size(); ++i) total += TimeAt(i);
+    std::vector<int64_t> layers(static_cast<size_t>(segments), 1);
+    int64_t free = profile_.transformer_layers - segments;  // each segment has one already
+    int64_t segment = 0;
+    for (int64_t i = 0; i < profile_.size(); ++i) {
+      passed += TimeAt(i);
+      if (!IsTransformerLayer(profile_.at(i).kind)) continue;
+      const int64_t due = std::min(
+          segments - 1, static_cast<int64_t>(passed / total * static_cast<double>(segments)));
+      segment = std::max(segment, due);
+      if (free > 0) ++layers[static_cast<size_t>(segment)], --free;
+    }
+    return CutAfter(layers);
+  }
+
+  int64_t events() const { return 2 * shape_.micro_batches * shape_.virtual_stages(); }
+
+ private:
+  double TimeAt(int64_t i) const {
+    return static_cast<double>(profile_.at(i).forward_ns + profile_.at(i).backward_ns);
+  }
+
+  KindCounts Counts(int64_t begin, int64_t end) const {
+    KindCounts counts{};
+    for (int64_t i = begin; i < end; ++i)
+      ++counts[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
+    return counts;
+  }
+
+  // Transformer layers of each segment; a projector stays with the encoder, what else is no
+  // transformer layer goes with what follows.
+  std::vector<int64_t> CutAfter(const std::vector<int64_t>& layers) const {
+    std::vector<int64_t> boundaries{0};
+    int64_t position = 0;
+    for (size_t k = 0; k + 1 < layers.size(); ++k) {
+      for (int64_t taken = 0; taken < layers[k]; ++position)
+        taken += IsTransformerLayer(profile_.at(position).kind) ? 1 : 0;
+      while (profile_.at(position).kind == LayerKind::kProjector) ++position;
+      boundaries.push_back(position);
+    }
+    boundaries.push_back(profile_.size());
+    return boundaries;
+  }
+
+  const Job& job_;
+  const LayerProfile& profile_;
+  const Parallelism p_;
+  const PipelineShape shape_;
+  const int64_t allocatable_;
+  std::vector<std::vector<int64_t>> held_;  // micro-batches by stage and chunk
+};
+
+bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    if (IsTransformerLayer(profile.at(i).kind)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
+                                  const Parallelism& p) {
+  return Chunks(job, profile, p, ScheduleOf(job.constraints, p), p.pipeline).ByLayers();
+}
+
+std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
+                                    const Parallelism& p, Schedule schedule,
+                                    int64_t micro_batches) {
+  const Chunks chunks(job, profile, p, schedule, micro_batches);
+  std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers(), chunks.ByTime()};
+  if (!job.constraints.stage_layers.empty()) cuts = {chunks.Given()};
+  std::optional<Candidate> best;
+  for (std::vector<int64_t>& cut : cuts) {
+    Candidate c = chunks.Cut(std::move(cut));
+    if (chunks.Complete(c) && (!best || c.score_ns < best->score_ns)) best = std::move(c);
+  }
+  if (best || p.virtual_stages > 1) return best;
+  // With one chunk per stage it is known which cut holds least.
+  const Shard shard{p, ShapeOf(p, schedule, micro_batches), profile};
+  LeastFull least = LeastFullest(job, shard, nullptr);
+  if (!least.found) return std::nullopt;
+  Candidate c = chunks.Cut(std::move(least.boundaries));
+  if (chunks.Complete(c)) best = std::move(c);
+  return best;
+}
+
+void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
+                   const std::function<bool()>& stop) {
+  if (!job.constraints.stage_layers.empty()) return;
+  const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
+                      candidate.micro_batches);
+  int64_t moves = kPassesAtMost / chunks.events();
+  for (bool improved = true; improved;) {
+    improved = false;
+    for (size_t b = 1; b + 1 < candidate.boundaries.size(); ++b) {
+      for (const int64_t move : kMoves) {
+        if (stop && stop()) return;
+        Candidate moved = candidate;
+        moved.boundaries[b] += move;
+        if (!HasTransformerLayer(profile, moved.boundaries[b - 1], moved.boundaries[b]) ||
+            !HasTransformerLayer(profile, moved.boundaries[b], moved.boundaries[b + 1]))
+          continue;
+        if (--moves < 0) return;
+        if (!chunks.Complete(moved) || moved.score_ns >= candidate.score_ns) continue;
+        candidate = std::move(moved);
+        improved = true;
+      }
+    }
+  }
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,35 @@
+// Partitions for schedules other than 1F1B with one chunk per stage: the best that is found.
+#ifndef EVENKEEL_PLANNER_SEARCH_CHUNKED_PARTITION_H_
+#define EVENKEEL_PLANNER_SEARCH_CHUNKED_PARTITION_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/job.h"
+#include "planner/search/search.h"
+
+namespace evenkeel::planner {
+
+// Cuts the chain into P v segments of which stage s runs s, s + P, ...: even in layers, row by row
+// of chunks, and even in time; each stage with the least recompute of all its chunks that fits. The
+// quicker of the two by the simulated step of mean packs, data sync and optimizer included, goes to
+// `score_ns` (not scaled). Where neither fits and each stage is one chunk, the cut that holds
+// least. nullopt: none of them fits, or the job gives a partition that does not.
+std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
+                                    const Parallelism& p, Schedule schedule, int64_t micro_batches);
+
+// P v + 1 boundaries: each stage with as many transformer layers as the others, and each row of
+// chunks likewise. Memory is not looked at.
+std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
+                                  const Parallelism& p);
+
+// Moves one boundary at a time while that makes the step quicker and a fixed amount of work allows.
+void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
+                   const std::function<bool()>& stop);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_CHUNKED_PARTITION_H_

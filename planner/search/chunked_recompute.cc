@@ -1,0 +1,98 @@
+#include "planner/search/chunked_recompute.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Layers of one kind on one chunk from one mode to a later one.
+struct Exchange {
+  size_t chunk = 0, kind = 0, from = 0, to = 0;
+  int64_t layers = 0;
+  int64_t time_ns = 0, bytes = 0;  // of one layer: added, and saved on all micro-batches held
+};
+
+bool Cheaper(const Exchange& a, const Exchange& b) {
+  __extension__ using Wide = __int128;
+  const Wide left = Wide{a.time_ns} * b.bytes, right = Wide{b.time_ns} * a.bytes;
+  return left < right;
+}
+
+std::vector<Exchange> Exchanges(const LayerProfile& profile, const std::vector<ChunkLoad>& chunks,
+                                bool whole_layers) {
+  std::vector<Exchange> all;
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    for (size_t k = 0; k < profile.kinds.size(); ++k) {
+      const std::vector<RecomputeMode>& modes = profile.kinds[k].modes;
+      if (chunks[c].counts[k] == 0) continue;
+      for (size_t from = 0, to = 1; to < modes.size(); from = to++) {
+        if (whole_layers) to = modes.size() - 1;
+        const Exchange e{c,
+                         k,
+                         from,
+                         to,
+                         chunks[c].counts[k],
+                         modes[to].repeated_ns - modes[from].repeated_ns,
+                         chunks[c].in_flight * (modes[from].kept_bytes - modes[to].kept_bytes)};
+        if (e.bytes > 0) all.push_back(e);
+      }
+    }
+  }
+  // The modes of a kind lie on a convex hull: their order stays.
+  std::stable_sort(all.begin(), all.end(), Cheaper);
+  return all;
+}
+
+std::optional<std::vector<ModeCounts>> Greedy(const LayerProfile& profile,
+                                              const std::vector<ChunkLoad>& chunks,
+                                              int64_t allocatable, bool whole_layers) {
+  std::vector<ModeCounts> recomputed(chunks.size());
+  const auto excess = [&] {
+    return MemoryOf(profile, chunks, recomputed).allocated() - allocatable;
+  };
+  int64_t over = excess();
+  for (const Exchange& e : Exchanges(profile, chunks, whole_layers)) {
+    if (over <= 0) break;
+    ModeCounts& counts = recomputed[e.chunk];
+    // A later mode's workspace may be larger than what one layer saves: as many as it takes.
+    for (int64_t left = e.layers; left > 0 && over > 0; over = excess()) {
+      const int64_t moved = std::min(left, CeilDivide(over, e.bytes));
+      counts[e.kind][e.to] += moved;
+      if (e.from > 0) counts[e.kind][e.from] -= moved;
+      left -= moved;
+    }
+  }
+  if (over > 0) return std::nullopt;
+  return recomputed;
+}
+
+// Where workspaces weigh more than what is kept, the least memory lies elsewhere.
+std::optional<std::vector<ModeCounts>> Smallest(const LayerProfile& profile,
+                                                const std::vector<ChunkLoad>& chunks,
+                                                int64_t allocatable, RecomputePolicy policy) {
+  std::vector<ModeCounts> recomputed;
+  for (const ChunkLoad& chunk : chunks)
+    recomputed.push_back(SmallestRecompute(profile, chunk.counts, chunk.in_flight, policy));
+  if (MemoryOf(profile, chunks, recomputed).allocated() > allocatable) return std::nullopt;
+  return recomputed;
+}
+
+}  // namespace
+
+std::optional<std::vector<ModeCounts>> ChunkedLeastRecompute(const LayerProfile& profile,
+                                                             const std::vector<ChunkLoad>& chunks,
+                                                             int64_t allocatable,
+                                                             RecomputePolicy policy) {
+  const bool chosen = policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kWholeLayers;
+  if (chosen && chunks.size() > 1) {
+    auto greedy = Greedy(profile, chunks, allocatable, policy == RecomputePolicy::kWholeLayers);
+    return greedy ? greedy : Smallest(profile, chunks, allocatable, policy);
+  }
+  auto least = LeastRecompute(profile, chunks, allocatable, policy);
+  if (!least) return std::nullopt;
+  return std::move(least->recomputed);
+}
+
+}  // namespace evenkeel::planner

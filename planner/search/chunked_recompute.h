@@ -1,0 +1,26 @@
+// Recompute of a stage of many chunks: near the least, in time that does not grow with how many
+// ways there are.
+#ifndef EVENKEEL_PLANNER_SEARCH_CHUNKED_RECOMPUTE_H_
+#define EVENKEEL_PLANNER_SEARCH_CHUNKED_RECOMPUTE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/recompute/least_recompute.h"
+
+namespace evenkeel::planner {
+
+// One chunk: LeastRecompute. Several: layers go from one mode to the next, those that cost the
+// least time per byte first, until the stage fits: the linear relaxation of the knapsack, rounded
+// up. So it takes at most one layer's recompute more than the least. nullopt: what the policy
+// allows does not fit.
+std::optional<std::vector<ModeCounts>> ChunkedLeastRecompute(const LayerProfile& profile,
+                                                             const std::vector<ChunkLoad>& chunks,
+                                                             int64_t allocatable,
+                                                             RecomputePolicy policy);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_CHUNKED_RECOMPUTE_H_

@@ -1,0 +1,96 @@
+#include "planner/search/other_sizes.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "planner/catalog/catalog.h"
+#include "planner/cost/calibration.h"
+#include "planner/search/prediction.h"
+#include "planner/search/search.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// What orders GPU types.
+auto SizeOf(const GpuSpec& gpu) { return std::tuple(gpu.memory_bytes, gpu.dense_16bit_flops); }
+
+// The nearest type above, or below; nullptr: there is none.
+const GpuEntry* NextGpu(const GpuSpec& from, bool above) {
+  const GpuEntry* own = FindGpu(from.name);
+  const GpuEntry* next = nullptr;
+  for (const GpuEntry& gpu : Gpus()) {
+    if (own != nullptr && gpu.vendor != own->vendor) continue;
+    if (!gpu.spec.bfloat16 && from.bfloat16) continue;  // could not run the job as it is
+    const bool beyond = above ? SizeOf(gpu.spec) > SizeOf(from) : SizeOf(gpu.spec) < SizeOf(from);
+    if (!beyond) continue;
+    if (next == nullptr ||
+        (above ? SizeOf(gpu.spec) < SizeOf(next->spec) : SizeOf(gpu.spec) > SizeOf(next->spec)))
+      next = &gpu;
+  }
+  return next;
+}
+
+struct Change {
+  SizeChange kind;
+  Cluster cluster;
+};
+
+std::vector<Change> Changes(const Cluster& cluster) {
+  std::vector<Change> changes;
+  const int64_t node = cluster.gpus_per_node;
+  if (cluster.gpu_count > node)
+    changes.push_back({SizeChange::kNodeLess, Resized(cluster, cluster.gpu_count - node)});
+  changes.push_back({SizeChange::kNodeMore, Resized(cluster, cluster.gpu_count + node)});
+  if (const GpuEntry* gpu = NextGpu(cluster.gpu, false))
+    changes.push_back({SizeChange::kSmallerGpu, WithGpu(cluster, gpu->spec)});
+  if (const GpuEntry* gpu = NextGpu(cluster.gpu, true))
+    changes.push_back({SizeChange::kLargerGpu, WithGpu(cluster, gpu->spec)});
+  return changes;
+}
+
+}  // namespace
+
+Cluster Resized(const Cluster& cluster, int64_t gpu_count) {
+  Cluster resized = cluster;
+  resized.gpu_count = gpu_count;
+  if (gpu_count <= cluster.gpus_per_full_node) {
+    resized.gpus_per_node = gpu_count;
+  } else if (gpu_count % cluster.gpus_per_full_node == 0) {
+    resized.gpus_per_node = cluster.gpus_per_full_node;
+  }
+  return resized;
+}
+
+Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
+  Cluster changed = cluster;
+  changed.gpu = gpu;
+  const bool scaleup = gpu.scaleup_bytes_per_second > 0 && !gpu.scaleup_pairs_only;
+  changed.intra_node_bytes_per_second =
+      scaleup ? gpu.scaleup_bytes_per_second : gpu.pcie_bytes_per_second;
+  changed.price_per_gpu_hour = 0;
+  return changed;
+}
+
+std::vector<OtherSize> OtherSizes(const Job& job, const Batching& batching,
+                                  const std::function<bool()>& stop) {
+  std::vector<OtherSize> sizes;
+  for (const Change& change : Changes(job.cluster)) {
+    Job changed = job;
+    changed.cluster = change.cluster;
+    if (change.cluster.gpu.name != job.cluster.gpu.name)
+      changed.calibration = WithoutTimes(job.calibration);
+    if (change.cluster.gpu_count != job.cluster.gpu_count) changed.constraints.data_parallel = {};
+    const SearchResult found = Search(changed, batching, 1, stop);
+    if (found.stopped) return sizes;
+    OtherSize size{.change = change.kind,
+                   .gpu = change.cluster.gpu.name,
+                   .gpu_count = change.cluster.gpu_count,
+                   .fits = !found.best.empty()};
+    if (size.fits) size.plan = MakeAlternative(changed, batching, found.best.front());
+    sizes.push_back(std::move(size));
+  }
+  return sizes;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,39 @@
+// The space of the search: the degrees and schedules that a job may run with, and the micro-batches
+// that go with them.
+#ifndef EVENKEEL_PLANNER_SEARCH_PARALLELISMS_H_
+#define EVENKEEL_PLANNER_SEARCH_PARALLELISMS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/plan.h"
+
+namespace evenkeel::planner {
+
+// All degrees that the constraints, the model and the node allow, by tensor, context, pipeline,
+// expert and virtual stages ascending; tensor x context x pipeline x data is the GPU count.
+//   tensor: divides a node, heads and width. Ranks of a group share a node.
+//   context: Ulysses divides the heads of a tensor rank (Jacobs 2023, arXiv 2309.14509); ring any.
+//   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).
+//   pipeline: no more stages than transformer layers. 1 where weights are sharded (ZeRO-3, FSDP).
+//   virtual stages: a layer for each chunk at least.
+// Left out unless nothing else remains: data-parallel degrees above the packs of a step, which
+// would train on a larger batch than asked for, and virtual stages with fewer micro-batches than
+// stages, which Megatron-Core refuses.
+std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step);
+
+// What runs so many chunks per stage: the schedule that the constraints name; if they name none,
+// 1F1B, or interleaved 1F1B where there are several.
+Schedule ScheduleOf(const Constraints& constraints, const Parallelism& p);
+
+// Packs per rank and step: the nearest to what the global batch asks for, at least 1.
+int64_t MicroBatches(double packs_per_step, int64_t data);
+
+// Time per optimizer step of exactly the requested global batch, from that of a step of m x D
+// packs.
+int64_t ScaleToBatch(int64_t step_ns, double packs_per_step, int64_t micro_batches, int64_t data);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_PARALLELISMS_H_

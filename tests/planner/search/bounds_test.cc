@@ -1,0 +1,103 @@
+#include "planner/search/bounds.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "planner/base/random.h"
+#include "planner/search/search.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// A cut of the chain into so many segments, each with a transformer layer; recompute at random.
+Candidate RandomCandidate(Random& random, const Job& job, const LayerProfile& profile,
+                          const Parallelism& p, Schedule schedule, int64_t m) {
+  const int64_t segments = p.pipeline * p.virtual_stages;
+  std::set<int64_t> cuts;  // transformer layers in front of a boundary
+  while (static_cast<int64_t>(cuts.size()) < segments - 1) {
+    cuts.insert(1 + static_cast<int64_t>(
+                        random.Below(static_cast<uint64_t>(profile.transformer_layers - 1))));
+  }
+  std::vector<int64_t> boundaries{0};
+  int64_t layers = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    if (!IsTransformerLayer(profile.at(i).kind)) continue;
+    if (cuts.contains(layers++)) boundaries.push_back(i);
+  }
+  boundaries.push_back(profile.size());
+  std::vector<ModeCounts> recomputed(static_cast<size_t>(segments));
+  for (size_t s = 0; s < recomputed.size(); ++s) {
+    for (int64_t i = boundaries[s]; i < boundaries[s + 1]; ++i) {
+      const size_t modes = profile.at(i).modes.size();
+      const size_t mode = random.Below(3) == 0 ? random.Below(modes) : 0;
+      if (mode > 0)
+        ++recomputed[s][static_cast<size_t>(profile.chain[static_cast<size_t>(i)])][mode];
+    }
+  }
+  return Evaluate(job, profile, p, m, boundaries, recomputed, {PackShape{1, 100, 1e4}}, schedule);
+}
+
+Parallelism RandomDegrees(Random& random, int64_t layers, Schedule schedule) {
+  Parallelism p{.tensor = int64_t{1} << random.Below(3), .data = 1};
+  p.pipeline = 1 + static_cast<int64_t>(random.Below(6));
+  if (schedule == Schedule::kInterleaved) {
+    p.pipeline = std::max<int64_t>(2, p.pipeline);
+    p.virtual_stages =
+        2 + static_cast<int64_t>(random.Below(static_cast<uint64_t>(layers / p.pipeline - 1)));
+  }
+  p.data = int64_t{1} << random.Below(3);
+  return p;
+}
+
+class PipelineBoundTest : public testing::TestWithParam<Schedule> {};
+
+// No partition, with or without recompute, ends before the bound of its parallelism.
+TEST_P(PipelineBoundTest, NoPartitionIsQuicker) {
+  Random random(11);
+  const Schedule schedule = GetParam();
+  double closest = 1e9;
+  for (int round = 0; round < 400; ++round) {
+    Job job = round % 2 == 0 ? QuickstartJob() : TextJob("llama3-8b", "h100-sxm-80gb", 32);
+    if (round % 3 == 0 && !job.model.towers.empty())
+      job.model.towers[0].encoder.train = TrainMode::kFrozen;
+    job.model.language_model.layers = 16;
+    if (!job.model.towers.empty()) job.model.towers[0].encoder.layers = 8;
+    if (round % 5 == 0) job.cluster.inter_node_bytes_per_second = 1e8;
+    job.cluster.gpus_per_node = int64_t{1} << random.Below(4);
+    const Parallelism p = RandomDegrees(random, 16, schedule);
+    const int64_t m = schedule == Schedule::kInterleaved
+                          ? p.pipeline + static_cast<int64_t>(random.Below(20))
+                          : 1 + static_cast<int64_t>(random.Below(24));
+    const double scale = 1 + static_cast<double>(random.Below(4000));
+    const PackShape pack{scale / 100, scale, scale * 1000};
+    const LayerProfile profile = BuildLayerProfile(job, p, pack, pack);
+    const ChainWork work = WorkOf(profile);
+    const int64_t bound = PipelineBound(work, p, schedule, m, LeastSend(job, p, work));
+    const Candidate c = RandomCandidate(random, job, profile, p, schedule, m);
+    EXPECT_LE(bound, c.step.pipeline_ns) << round;
+    EXPECT_LE(SyncBound(job, profile, p), c.step.data_sync_ns + c.step.optimizer_ns) << round;
+    closest =
+        std::min(closest, static_cast<double>(c.step.pipeline_ns) / static_cast<double>(bound));
+  }
+  EXPECT_LT(closest, 1.15) << "a bound that is never near says little";
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, PipelineBoundTest,
+                         testing::Values(Schedule::kOneFOneB, Schedule::kInterleaved,
+                                         Schedule::kGPipe, Schedule::kZeroBubble));
+
+TEST(ChainWorkTest, OneStageIsItsWork) {
+  const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  const PackShape pack{0, 4096, 4096.0 * 4096};
+  const LayerProfile profile = BuildLayerProfile(job, {}, pack, pack);
+  const ChainWork work = WorkOf(profile);
+  EXPECT_NEAR(static_cast<double>(PipelineBound(work, {}, Schedule::kOneFOneB, 7, 0)),
+              7.0 * static_cast<double>(work.total_ns),
+              1e-8 * 7 * static_cast<double>(work.total_ns));
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,72 @@
+#include "planner/search/other_sizes.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/make_plan.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+Plan WithSizes(Job job) {
+  job.compare_sizes = true;
+  return MakePlan(job, {}).plan;
+}
+
+TEST(OtherSizesTest, OnlyWhereAskedFor) {
+  EXPECT_TRUE(MakePlan(TextJob("llama3-8b", "h100-sxm-80gb", 16), {}).plan.other_sizes.empty());
+}
+
+TEST(OtherSizesTest, ANodeLessAndMoreWithTheSameBatch) {
+  const Plan plan = WithSizes(TextJob("llama3-8b", "h100-sxm-80gb", 32));
+  ASSERT_EQ(plan.other_sizes.size(), 4u);
+  const OtherSize &less = plan.other_sizes[0], &more = plan.other_sizes[1];
+  EXPECT_EQ(less.change, SizeChange::kNodeLess);
+  EXPECT_EQ(less.gpu_count, 24);
+  EXPECT_EQ(more.gpu_count, 40);
+  for (const OtherSize& size : {less, more}) {
+    EXPECT_EQ(size.gpu, "h100-sxm-80gb");
+    ASSERT_TRUE(size.fits);
+    EXPECT_NEAR(size.plan.samples_per_step, 512, 26);
+    const Parallelism& p = size.plan.parallelism;
+    EXPECT_EQ(p.tensor * p.context * p.pipeline * p.data, size.gpu_count);
+  }
+  EXPECT_GT(less.plan.step_ns, plan.prediction.step.total_ns);
+  EXPECT_EQ(plan.other_sizes[2].change, SizeChange::kSmallerGpu);
+  EXPECT_EQ(plan.other_sizes[3].change, SizeChange::kLargerGpu);
+  EXPECT_GE(FindGpu(plan.other_sizes[3].gpu)->spec.memory_bytes, int64_t{80} << 30);
+  EXPECT_LE(FindGpu(plan.other_sizes[2].gpu)->spec.memory_bytes, int64_t{80} << 30);
+}
+
+TEST(OtherSizesTest, AFixedDataParallelDegreeYieldsToTheCount) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
+  FixDegrees(job, 2, 1, 8);
+  const Plan plan = WithSizes(job);
+  ASSERT_GE(plan.other_sizes.size(), 2u);
+  EXPECT_EQ(plan.other_sizes[0].plan.parallelism.data, 4);
+  EXPECT_EQ(plan.other_sizes[1].plan.parallelism.data, 12);
+}
+
+TEST(OtherSizesTest, WhatDoesNotFitIsListed) {
+  const Plan plan = WithSizes(TextJob("llama3-70b", "h200-sxm-141gb", 16));
+  ASSERT_TRUE(plan.fits);
+  EXPECT_EQ(plan.other_sizes[0].gpu_count, 8);
+  EXPECT_FALSE(plan.other_sizes[0].fits);
+}
+
+TEST(OtherSizesTest, OneNodeHasNoLess) {
+  const Plan plan = WithSizes(TextJob("qwen2-0.5b", "h100-sxm-80gb", 4));
+  EXPECT_EQ(plan.other_sizes[0].change, SizeChange::kNodeMore);
+  EXPECT_EQ(plan.other_sizes[0].gpu_count, 8);
+}
+
+TEST(OtherSizesTest, ResizedNodes) {
+  const Cluster four = ClusterOf("h100-sxm-80gb", 4);
+  EXPECT_EQ(Resized(four, 8).gpus_per_node, 8);
+  EXPECT_EQ(Resized(four, 12).gpus_per_node, 4);
+  EXPECT_EQ(Resized(four, 16).gpus_per_node, 8);
+  EXPECT_EQ(Resized(four, 2).gpus_per_node, 2);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner

@@ -1,0 +1,174 @@
+#include "planner/search/parallelisms.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kManyPacks = 1e9;
+
+auto Key(const Parallelism& p) {
+  return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert, p.virtual_stages);
+}
+
+// Every combination of numbers up to the GPU count, by the rules of the contract alone.
+std::set<decltype(Key({}))> All(const Job& job, int64_t layers) {
+  std::set<decltype(Key({}))> all;
+  const int64_t gpus = job.cluster.gpu_count;
+  const LanguageModel& m = job.model.language_model;
+  const int64_t experts = m.moe ? m.moe->experts : 1;
+  for (int64_t t = 1; t <= std::min<int64_t>(gpus, 8); ++t) {
+    for (int64_t c = 1; c <= gpus; ++c) {
+      for (int64_t p = 1; p <= std::min(gpus, layers); ++p) {
+        for (int64_t d = 1; d <= gpus; ++d) {
+          if (t * c * p * d != gpus || m.heads % (t * c) != 0 || m.kv_heads % t != 0) continue;
+          for (int64_t e = 1; e <= experts; ++e) {
+            if (experts % e != 0 || t * c * d % e != 0) continue;
+            for (int64_t v = 1; p * v <= layers; ++v) {
+              if (v == 1 || p > 1) all.insert({t, c, p, d, e, v});
+            }
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+void ExpectAll(const Job& job, int64_t layers) {
+  std::set<decltype(Key({}))> own;
+  for (const Parallelism& p : Parallelisms(job, kManyPacks)) EXPECT_TRUE(own.insert(Key(p)).second);
+  EXPECT_EQ(own, All(job, layers));
+}
+
+TEST(ParallelismsTest, AreAllThatTheRulesAllow) {
+  for (const int64_t gpus : {1, 2, 6, 8, 16, 24}) {
+    ExpectAll(WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", gpus)), 32);
+    ExpectAll(WholeSpace(TextJob("mixtral-8x7b", "h100-sxm-80gb", gpus)), 32);
+  }
+}
+
+TEST(ParallelismsTest, OneOfContextExpertAndChunksWhereTheJobSaysSo) {
+  const Job job = TextJob("mixtral-8x7b", "a100-sxm-80gb", 48);
+  for (const Parallelism& p : Parallelisms(job, kManyPacks)) {
+    EXPECT_EQ(p.context * p.expert * p.virtual_stages, 1);
+    EXPECT_EQ(p.tensor * p.pipeline * p.data, 48);
+  }
+}
+
+TEST(ParallelismsTest, HoldConstraints) {
+  Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 64));
+  job.constraints.tensor_parallel = {2, 4};
+  job.constraints.pipeline_parallel = {4, 0};
+  job.constraints.data_parallel = {1, 4};
+  job.constraints.context_parallel = {2, 2};
+  job.constraints.virtual_stages = {2, 3};
+  const std::vector<Parallelism> all = Parallelisms(job, kManyPacks);
+  EXPECT_FALSE(all.empty());
+  for (const Parallelism& p : all) {
+    EXPECT_TRUE(p.tensor == 2 || p.tensor == 4);
+    EXPECT_GE(p.pipeline, 4);
+    EXPECT_LE(p.data, 4);
+    EXPECT_EQ(p.context, 2);
+    EXPECT_TRUE(p.virtual_stages == 2 || p.virtual_stages == 3);
+  }
+  job.constraints.virtual_stages = {1, 0};
+  job.constraints.stage_layers.assign(16, 2);
+  for (const Parallelism& p : Parallelisms(job, kManyPacks)) {
+    EXPECT_EQ(p.pipeline, 16);
+    EXPECT_EQ(p.virtual_stages, 1);
+  }
+  FixDegrees(job, 3, 1, 1);
+  EXPECT_TRUE(Parallelisms(job, kManyPacks).empty());
+}
+
+TEST(ParallelismsTest, RingNeedsNoHeads) {
+  Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 24));
+  const auto widest = [&] {
+    int64_t context = 1;
+    for (const Parallelism& p : Parallelisms(job, kManyPacks))
+      context = std::max(context, p.context);
+    return context;
+  };
+  EXPECT_EQ(widest(), 8);  // divides 32 heads and 24 GPUs
+  job.training.execution.context = ContextKind::kRing;
+  EXPECT_EQ(widest(), 24);
+}
+
+TEST(ParallelismsTest, ExpertTensorDividesTheRanksLeftForExperts) {
+  Job job = WholeSpace(TextJob("mixtral-8x7b", "a100-sxm-80gb", 16));
+  job.training.execution.expert_tensor = 4;
+  for (const Parallelism& p : Parallelisms(job, kManyPacks)) {
+    if (p.expert == 1) continue;
+    EXPECT_EQ(p.tensor % 4, 0);
+    EXPECT_EQ(p.tensor * p.context * p.data % (4 * p.expert), 0);
+  }
+}
+
+TEST(ParallelismsTest, ScheduleDecidesOnChunks) {
+  Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 16));
+  job.constraints.schedule = Schedule::kInterleaved;
+  for (const Parallelism& p : Parallelisms(job, kManyPacks)) {
+    EXPECT_GT(p.virtual_stages, 1);
+    EXPECT_EQ(ScheduleOf(job.constraints, p), Schedule::kInterleaved);
+  }
+  job.constraints.schedule = Schedule::kZeroBubble;
+  for (const Parallelism& p : Parallelisms(job, kManyPacks)) EXPECT_EQ(p.virtual_stages, 1);
+  job.constraints.schedule.reset();
+  for (const Parallelism& p : Parallelisms(job, kManyPacks)) {
+    EXPECT_EQ(ScheduleOf(job.constraints, p),
+              p.virtual_stages > 1 ? Schedule::kInterleaved : Schedule::kOneFOneB);
+  }
+}
+
+TEST(ParallelismsTest, ShardedWeightsHaveNoPipeline) {
+  for (const bool fsdp : {false, true}) {
+    Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 16));
+    job.training.fsdp = fsdp;
+    if (!fsdp) job.training.zero_stage = ZeroStage::kWeights;
+    const std::vector<Parallelism> all = Parallelisms(job, kManyPacks);
+    EXPECT_FALSE(all.empty());
+    for (const Parallelism& p : all) EXPECT_EQ(p.pipeline, 1);
+  }
+}
+
+TEST(ParallelismsTest, NoMoreRanksThanPacksUnlessNothingElseRemains) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 64);
+  for (const Parallelism& p : Parallelisms(job, 5.5)) EXPECT_LE(p.data, 5);
+  FixDegrees(job, 1, 1, 64);
+  ASSERT_EQ(Parallelisms(job, 5.5).size(), 1u);
+  EXPECT_EQ(Parallelisms(job, 5.5)[0], (Parallelism{1, 1, 64}));
+}
+
+TEST(ParallelismsTest, ChunksNeedAsManyPacksAsStagesUnlessNothingElseRemains) {
+  Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 64));
+  for (const Parallelism& p : Parallelisms(job, 16)) {
+    EXPECT_TRUE(p.virtual_stages == 1 || MicroBatches(16, p.data) >= p.pipeline);
+  }
+  job.constraints.virtual_stages = {2, 2};
+  job.constraints.pipeline_parallel = {16, 16};
+  job.constraints.data_parallel = {4, 4};
+  EXPECT_FALSE(Parallelisms(job, 16).empty());
+}
+
+TEST(ParallelismsTest, PrimeCountsAndOne) {
+  EXPECT_EQ(Parallelisms(TextJob("llama3-8b", "a100-sxm-80gb", 1), kManyPacks).size(), 1u);
+  const std::vector<Parallelism> prime =
+      Parallelisms(TextJob("llama3-8b", "a100-sxm-80gb", 13), kManyPacks);
+  EXPECT_EQ(prime, (std::vector<Parallelism>{{1, 1, 13}, {1, 13, 1}}));
+}
+
+TEST(MicroBatchesTest, NearestAndAtLeastOne) {
+  EXPECT_EQ(MicroBatches(100, 8), 13);
+  EXPECT_EQ(MicroBatches(99, 8), 12);
+  EXPECT_EQ(MicroBatches(0.2, 8), 1);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
