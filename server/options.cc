@@ -62,6 +62,11 @@ std::string MetricsAddress(const std::string& text, Options* options) {
   return problem.empty() ? problem : problem + ", or off";
 }
 
+std::string ProfileStorePath(const std::string& text, Options* options) {
+  options->profile_store = text;
+  return text.empty() || text.back() == '/' ? "must be the path of a file, or off" : "";
+}
+
 std::string Reflection(const std::string& text, Options* options) {
   options->reflection = text == "true";
   return text == "true" || text == "false" ? std::string() : "must be true or false";
@@ -130,6 +135,10 @@ constexpr Setting kSettings[] = {
      "Memory for the datasets that PackDataset leaves behind for dataset_ref; the least recently "
      "used go first.",
      &Whole<&Options::dataset_bytes, 128 * 1024, 1024 * kGiB>},
+    {"profile-store", "off",
+     "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "
+     "one server. off: they are kept in memory and lost with the server.",
+     &ProfileStorePath},
     {"drain-timeout", "20",
      "Seconds that calls in flight get to finish after SIGTERM or SIGINT; a second signal ends the "
      "server at once.",

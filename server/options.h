@@ -29,6 +29,7 @@ struct Options {
   int64_t pack_memory_bytes = 0;          // of all of them together
   double pack_idle_timeout_seconds = 0;   // for the caller to send or take a message
   int64_t dataset_bytes = 0;              // of datasets kept for dataset_ref
+  std::string profile_store;              // path, or "off"
   double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
   double keepalive_time_seconds = 0;      // silence before the server pings
   double keepalive_timeout_seconds = 0;   // for the answer to that

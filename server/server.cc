@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "planner/catalog/catalog.h"
+#include "server/calibration/calibrations.h"
+#include "server/calibration/lmdb_profile_store.h"
 #include "server/convert/version.h"
 #include "server/listen.h"
 #include "server/metrics/metrics.h"
@@ -30,6 +32,7 @@ namespace {
 constexpr char kHealthService[] = "grpc.health.v1.Health";
 // For the last answers to leave through the sockets after their calls have ended.
 constexpr std::chrono::milliseconds kFlushTime{200};
+constexpr size_t kProfileCallsAtMost = 64;  // that wait for the disk
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -101,20 +104,27 @@ struct Server::Parts {
         sweeper(SweepInterval(options)),
         packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
                 clock),
+        profile_writer(1, kProfileCallsAtMost, clock),
         service({world,
                  core,
                  cache,
                  memo,
                  {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
-                  options.pack_idle_timeout_seconds}}) {
+                  options.pack_idle_timeout_seconds},
+                 {calibrations, cache, profile_writer}}) {
     if (options.reflection) reflection = MakeReflectionServices({kServiceName, kHealthService});
     metrics.SetSources({[this] { return cache.counters(); }, [this] { return core.queue_depth(); },
                         [this] { return world.in_flight.load(); },
                         [this] {
                           return PackGauges{quota.streams(), quota.bytes(), datasets.counters()};
+                        },
+                        [this] {
+                          const CalibrationStatePtr state = calibrations->state();
+                          return ProfileGauges{state->newest(), state->active_profiles()};
                         }});
   }
 
+  bool OpenProfiles(const Options& options, std::string* error);
   bool Listen(const Options& options, std::string* error);
   bool OpenMetricsPort(const Options& options, std::string* error);
   void SetServing(bool serving);
@@ -129,12 +139,25 @@ struct Server::Parts {
   StreamQuota quota;
   Sweeper sweeper;
   PackingCore packing;
+  std::unique_ptr<Calibrations> calibrations;  // from OpenProfiles on
+  WorkerPool profile_writer;
   PlannerServiceImpl service;
   std::vector<std::unique_ptr<grpc::Service>> reflection;
   std::vector<int> ports;
   std::unique_ptr<grpc::Server> grpc_server;
   std::unique_ptr<MetricsPort> metrics_port;
 };
+
+bool Server::Parts::OpenProfiles(const Options& options, std::string* error) {
+  std::unique_ptr<ProfileStore> store;
+  if (options.profile_store == "off") {
+    store = std::make_unique<MemoryProfileStore>();
+  } else {
+    store = LmdbProfileStore::Open(options.profile_store, error);
+  }
+  if (store != nullptr) calibrations = Calibrations::Open(std::move(store), clock, metrics, error);
+  return calibrations != nullptr;
+}
 
 bool Server::Parts::Listen(const Options& options, std::string* error) {
   grpc::EnableDefaultHealthCheckService(true);
@@ -178,6 +201,7 @@ std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction co
                                       std::string* error, PackFunction pack) {
   CaptureGrpcLog();
   auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
+  if (!parts->OpenProfiles(options, error)) return nullptr;
   if (!parts->OpenMetricsPort(options, error) || !parts->Listen(options, error)) return nullptr;
   parts->SetServing(true);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
@@ -199,6 +223,7 @@ void Server::Shutdown() {
   if (parts_->grpc_server == nullptr) return;
   parts_->core.StopAll();
   parts_->packing.StopAll();
+  parts_->profile_writer.Shutdown();  // what runs is finished: it may be on disk already
   // An open Health.Watch would hold it for ever without a deadline.
   parts_->grpc_server->Shutdown(std::chrono::system_clock::now() + kFlushTime);
   parts_->grpc_server->Wait();

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
 #include "server/convert/gpu_from_proto.h"
+#include "server/convert/not_yet.h"
 
 namespace evenkeel::server {
 namespace {
@@ -15,6 +18,8 @@ namespace {
 constexpr IntRange kGpus = {1, 65536};
 constexpr IntRange kGpusPerNode = {1, 1024};
 constexpr int64_t kDefaultGpusPerNode = 8;
+constexpr int kMaxPools = 16;
+constexpr int kMaxCounts = 64;
 constexpr RealRange kIntraNodeRates = {1e8, 1e13};
 constexpr RealRange kInterNodeRates = {1e7, 1e13};
 constexpr double kDefaultInterNodeRate = 25e9;
@@ -30,14 +35,11 @@ bool HasScaleup(const planner::GpuSpec& gpu) {
   return gpu.scaleup_bytes_per_second > 0 && !gpu.scaleup_pairs_only;
 }
 
-// A job smaller than a node uses part of one; a larger one uses whole nodes.
-void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
-                   planner::Cluster* cluster) {
+// A job smaller than a node uses part of one; a larger one uses whole nodes. `per_node` is valid.
+void ConvertCount(int64_t gpu_count, int64_t per_node, const FieldPath& field, ViolationSink& sink,
+                  planner::Cluster* cluster) {
   const int64_t before = sink.count();
-  const FieldPath count = path.Child("gpu_count");
-  cluster->gpu_count = CheckRequiredInt(sink, count, from.gpu_count(), kGpus);
-  const int64_t per_node = CheckIntOr(sink, path.Child("gpus_per_node"), from.gpus_per_node(),
-                                      kGpusPerNode, kDefaultGpusPerNode);
+  cluster->gpu_count = CheckRequiredInt(sink, field, gpu_count, kGpus);
   if (sink.count() != before) return;
   cluster->gpus_per_full_node = per_node;
   cluster->gpus_per_node = std::min(per_node, cluster->gpu_count);
@@ -45,10 +47,41 @@ void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, ViolationSink
   if (rest == 0) return;
   const int64_t below = cluster->gpu_count - rest;
   const int64_t above = below + per_node;
-  sink.Add(count, "must be a multiple of gpus_per_node (" + std::to_string(per_node) +
+  sink.Add(field, "must be a multiple of gpus_per_node (" + std::to_string(per_node) +
                       "), or less, but is " + std::to_string(cluster->gpu_count) +
                       "; nearest: " + std::to_string(below) +
                       (above <= kGpus.max ? ", " + std::to_string(above) : std::string()));
+}
+
+// One cluster for each count that the pool offers, all else as in `base`.
+void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, const planner::Cluster& base,
+                   ViolationSink& sink, std::vector<planner::Cluster>* offers) {
+  const int64_t before = sink.count();
+  const int64_t per_node = CheckIntOr(sink, path.Child("gpus_per_node"), from.gpus_per_node(),
+                                      kGpusPerNode, kDefaultGpusPerNode);
+  const int64_t usable = sink.count() == before ? per_node : kDefaultGpusPerNode;
+  if (from.gpu_counts().empty()) {
+    offers->push_back(base);
+    ConvertCount(from.gpu_count(), usable, path.Child("gpu_count"), sink, &offers->back());
+    return;
+  }
+  if (from.gpu_count() != 0)
+    sink.Add(path.Child("gpu_count"), "must be unset where gpu_counts is set");
+  if (from.gpu_counts_size() > kMaxCounts) {
+    sink.Add(path.Child("gpu_counts"), "must have at most " + std::to_string(kMaxCounts) +
+                                           " values, but has " +
+                                           std::to_string(from.gpu_counts_size()));
+    return;
+  }
+  std::set<int64_t> seen;
+  for (int i = 0; i < from.gpu_counts_size(); ++i) {
+    const FieldPath field = path.Child("gpu_counts", i);
+    offers->push_back(base);
+    ConvertCount(from.gpu_counts(i), usable, field, sink, &offers->back());
+    if (!seen.insert(from.gpu_counts(i)).second)
+      sink.Add(field, "must differ from the others, but " + std::to_string(from.gpu_counts(i)) +
+                          " is there twice");
+  }
 }
 
 void ConvertRates(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
@@ -104,6 +137,15 @@ void AddFigures(const v1::GpuPool& from, const planner::FigureBasis& peak, plann
                           .detail = RateText(cluster.inter_node_bytes_per_second)});
 }
 
+void ConvertPool(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
+                 std::vector<planner::Cluster>* offers, planner::FigureBasis* peak) {
+  planner::Cluster base;
+  const bool gpu_valid = GpuFromProto(from, path, sink, &base.gpu, peak);
+  ConvertRates(from, path, sink, &base);
+  ConvertReserve(from, path, gpu_valid, sink, &base);
+  ConvertCounts(from, path, base, sink, offers);
+}
+
 }  // namespace
 
 bool ClusterFromProto(const v1::Cluster& from, const FieldPath& path, ViolationSink& sink,
@@ -113,19 +155,22 @@ bool ClusterFromProto(const v1::Cluster& from, const FieldPath& path, ViolationS
     sink.Add(path.Child("pools"), "required: one pool, with gpu_type and gpu_count");
     return false;
   }
-  if (from.pools_size() > 1) {
-    sink.Add(path.Child("pools"), std::string(kNotYet) + "comparing pools; give one, not " +
+  if (from.pools_size() > kMaxPools) {
+    sink.Add(path.Child("pools"), "must be 1 to " + std::to_string(kMaxPools) + " pools, but are " +
                                       std::to_string(from.pools_size()));
+    return false;
   }
-  const v1::GpuPool& pool = from.pools(0);
-  const FieldPath pool_path = path.Child("pools", 0);
+  RefuseOffers(from, path, sink);
+  std::vector<planner::Cluster> offers;
   planner::FigureBasis peak;
-  const bool gpu_valid = GpuFromProto(pool, pool_path, sink, &job->cluster.gpu, &peak);
-  ConvertCounts(pool, pool_path, sink, &job->cluster);
-  ConvertRates(pool, pool_path, sink, &job->cluster);
-  ConvertReserve(pool, pool_path, gpu_valid, sink, &job->cluster);
+  for (int i = 0; i < from.pools_size(); ++i) {
+    planner::FigureBasis of_pool;
+    ConvertPool(from.pools(i), path.Child("pools", i), sink, &offers, &of_pool);
+    if (i == 0) peak = of_pool;
+  }
+  if (!offers.empty()) job->cluster = offers.front();
   if (sink.count() != before) return false;
-  AddFigures(pool, peak, job);
+  AddFigures(from.pools(0), peak, job);
   return true;
 }
 

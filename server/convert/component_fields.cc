@@ -6,6 +6,7 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/catalog/specs.h"
+#include "server/convert/choices.h"
 
 namespace evenkeel::server {
 
@@ -68,11 +69,8 @@ std::string ComponentFields::Source(const std::string& source) const {
 }
 
 void CheckTrainMode(v1::TrainMode mode, const FieldPath& field, ViolationSink& sink) {
-  constexpr std::string_view kAccepted = "TRAIN_MODE_FULL, TRAIN_MODE_FROZEN";
-  if (!CheckEnum(sink, field, mode, v1::TrainMode_IsValid, kAccepted)) return;
-  if (mode == v1::TRAIN_MODE_LORA) {
-    sink.Add(field, std::string(kNotYet) + "TRAIN_MODE_LORA; accepted: " + std::string(kAccepted));
-  }
+  CheckEnum(sink, field, mode, v1::TrainMode_IsValid,
+            "TRAIN_MODE_FULL, TRAIN_MODE_FROZEN, TRAIN_MODE_LORA");
 }
 
 planner::TrainMode TrainModeOr(v1::TrainMode mode, planner::TrainMode inherited) {
@@ -81,9 +79,39 @@ planner::TrainMode TrainModeOr(v1::TrainMode mode, planner::TrainMode inherited)
       return planner::TrainMode::kFull;
     case v1::TRAIN_MODE_FROZEN:
       return planner::TrainMode::kFrozen;
+    case v1::TRAIN_MODE_LORA:
+      return planner::TrainMode::kLora;
     default:
       return inherited;
   }
+}
+
+planner::LoraSpec LoraFromProto(const v1::Lora& from, const FieldPath& path, ViolationSink& sink) {
+  planner::LoraSpec lora;
+  lora.rank = CheckIntOr(sink, path.Child("rank"), from.rank(), {1, 4096}, lora.rank);
+  if (from.targets().empty()) return lora;
+  lora.targets = 0;
+  for (int i = 0; i < from.targets_size(); ++i) {
+    const FieldPath field = path.Child("targets", i);
+    if (from.targets(i) == v1::LORA_TARGET_UNSPECIFIED)
+      sink.Add(field, "must be one of the linear layers; leave targets empty for all of them");
+    lora.targets |= FromProto(kLoraTargets, from.targets(i), planner::LoraTarget{}, field, sink);
+  }
+  return lora;
+}
+
+TrainSetting TrainSettingOf(v1::TrainMode mode, const v1::Lora* lora, const FieldPath& path,
+                            const TrainSetting& inherited, ViolationSink& sink) {
+  CheckTrainMode(mode, path.Child("train_mode"), sink);
+  TrainSetting training = {TrainModeOr(mode, inherited.mode), inherited.lora};
+  const FieldPath field = path.Child("lora");
+  if (lora != nullptr) {
+    training.lora = LoraFromProto(*lora, field, sink);
+    if (training.mode != planner::TrainMode::kLora)
+      sink.Add(field, "must be unset unless the component trains as TRAIN_MODE_LORA");
+  }
+  if (training.mode != planner::TrainMode::kLora) training.lora = {};  // equal jobs have equal ids
+  return training;
 }
 
 }  // namespace evenkeel::server

@@ -43,10 +43,23 @@ class ComponentFields {
   bool changed_ = false;
 };
 
-// Adds a violation for adapters and for numbers that the contract does not know.
+// Adds a violation for numbers that the contract does not know.
 void CheckTrainMode(v1::TrainMode mode, const FieldPath& field, ViolationSink& sink);
 // The mode, or `inherited` where it is not said.
 planner::TrainMode TrainModeOr(v1::TrainMode mode, planner::TrainMode inherited);
+
+// Adapters: the defaults for what is unset.
+planner::LoraSpec LoraFromProto(const v1::Lora& from, const FieldPath& path, ViolationSink& sink);
+
+// How a component trains, and with which adapters where it has any.
+struct TrainSetting {
+  planner::TrainMode mode = planner::TrainMode::kFull;
+  planner::LoraSpec lora;
+};
+
+// Of a component with train mode and, if `lora` is set, adapters of its own.
+TrainSetting TrainSettingOf(v1::TrainMode mode, const v1::Lora* lora, const FieldPath& path,
+                            const TrainSetting& inherited, ViolationSink& sink);
 
 }  // namespace evenkeel::server
 

@@ -3,11 +3,13 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "evenkeel/v1/plan.pb.h"
+#include "planner/evaluate_plan.h"
 #include "planner/job.h"
 #include "planner/make_plan.h"
 #include "planner/plan.h"
@@ -30,7 +32,9 @@ PlanFacts FactsOf(const planner::Job& job, const planner::Plan& plan) {
   PlanFacts facts = {.model = job.model.name,
                      .gpu_type = job.cluster.gpu.name,
                      .gpu_count = job.cluster.gpu_count,
-                     .fits = plan.fits};
+                     .fits = plan.fits,
+                     .unit_cap = plan.batch_rule.unit_cap,
+                     .token_cap = plan.batch_rule.token_cap};
   if (plan.fits) {
     facts.step_seconds = Seconds(plan.prediction.step.total_ns);
     facts.gpu_days = plan.prediction.gpu_days;
@@ -59,6 +63,32 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
           .plan_bytes = SerializeDeterministically(plan),
           .facts = FactsOf(job, result.plan)};
   return ComputeEnd::kDone;
+}
+
+std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best) {
+  if (!plan.fits || !best.fits || best.gpu_days <= 0) return std::nullopt;
+  return plan.gpu_days / best.gpu_days - 1;
+}
+
+ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t unit_cap,
+                                     int64_t token_cap) {
+  planner::Job job = evaluation.packs;
+  if (job.training.unit_cap == 0) job.training.unit_cap = unit_cap;
+  if (job.training.token_cap == 0) job.training.token_cap = token_cap;
+  const planner::Evaluation found = planner::EvaluatePlan(job, evaluation.plan.spec);
+  ComputedEvaluation computed;
+  for (const planner::SpecFault& fault : found.faults)
+    computed.violations.push_back(ViolationOf(evaluation.plan, fault, FieldPath("plan")));
+  if (!computed.violations.empty()) {
+    computed.end = ComputeEnd::kRefused;
+    return computed;
+  }
+  v1::Plan plan;
+  EvaluationToProto(job, found.plan, &plan);
+  computed.end = ComputeEnd::kDone;
+  computed.plan = {.plan_bytes = SerializeDeterministically(plan),
+                   .facts = FactsOf(job, found.plan)};
+  return computed;
 }
 
 }  // namespace evenkeel::server

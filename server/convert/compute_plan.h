@@ -4,11 +4,14 @@
 #define EVENKEEL_SERVER_CONVERT_COMPUTE_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "planner/job.h"
 #include "planner/make_plan.h"
+#include "server/convert/from_proto.h"
+#include "server/convert/violations.h"
 
 namespace evenkeel::server {
 
@@ -20,6 +23,7 @@ struct PlanFacts {
   bool fits = false;
   double step_seconds = 0;  // 0 where it does not fit
   double gpu_days = 0;      // likewise
+  int64_t unit_cap = 0, token_cap = 0;
 };
 
 struct ComputedPlan {
@@ -32,12 +36,26 @@ enum class ComputeEnd {
   kDone,     // `*out` is the plan
   kStopped,  // hooks.stop said so
   kDefect,   // the planner's own checker refused the plan; `*faults` says why
+  kRefused,  // of evaluations: the plan to predict can not be
 };
 
 // `plan_id` is PlanId(job). The same job gives the same bytes.
 ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
                        const planner::PlanHooks& hooks, ComputedPlan* out,
                        std::vector<std::string>* faults);
+
+// GPU-days of a plan over those of another, less 1; nullopt unless both fit.
+std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best);
+
+// Predicts the caller's plan. Where the batch rule leaves caps to derive, they are `unit_cap` and
+// `token_cap`, those of our own plan, so that both are compared over the same packs. Without id.
+struct ComputedEvaluation {
+  ComputeEnd end = ComputeEnd::kDefect;
+  ComputedPlan plan;                  // of kDone
+  std::vector<Violation> violations;  // of kRefused
+};
+ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t unit_cap,
+                                     int64_t token_cap);
 
 }  // namespace evenkeel::server
 

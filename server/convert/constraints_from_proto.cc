@@ -6,9 +6,10 @@
 #include <string_view>
 
 #include "evenkeel/v1/job.pb.h"
-#include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
+#include "server/convert/choices.h"
+#include "server/convert/degree_products.h"
 
 namespace evenkeel::server {
 namespace {
@@ -16,11 +17,11 @@ namespace {
 constexpr int64_t kMaxDegree = 65536;
 constexpr int kMaxStages = 1024;
 
-int64_t TransformerLayers(const planner::ModelSpec& model) {
-  int64_t layers = model.language_model.layers;
-  for (const planner::EncoderTower& tower : model.towers) layers += tower.encoder.layers;
-  return layers;
-}
+// What an unset range means. Unset is free; {1, 1} would leave a dimension out of the search.
+constexpr planner::DegreeRange kFree = {1, 0};
+constexpr planner::DegreeRange kUnsetContext = kFree;
+constexpr planner::DegreeRange kUnsetExpert = kFree;
+constexpr planner::DegreeRange kUnsetVirtualStages = kFree;
 
 // `most`: what a degree can be at all in this job, and why.
 struct Limit {
@@ -47,35 +48,33 @@ void ConvertRange(const v1::DegreeRange& from, const FieldPath& path, ViolationS
   range->max = from.max();  // kept even where it excludes nothing: remedies try other GPU counts
 }
 
-void CheckOnlyOne(const v1::DegreeRange& from, const FieldPath& path, std::string_view what,
-                  ViolationSink& sink) {
-  const auto check = [&](std::string_view name, int64_t value) {
-    if (value == 0 || value == 1) return;
-    sink.Add(path.Child(name), std::string(kNotYet) + std::string(what) +
-                                   "; must be 1 or unset, but is " + std::to_string(value));
-  };
-  check("min", from.min());
-  check("max", from.max());
-}
-
-void ConvertRecompute(const v1::Constraints& from, const FieldPath& field, ViolationSink& sink,
-                      planner::Constraints* constraints) {
-  CheckEnum(sink, field, from.recompute(), v1::RecomputePolicy_IsValid,
-            "RECOMPUTE_POLICY_AUTO, RECOMPUTE_POLICY_FORBIDDEN, RECOMPUTE_POLICY_FULL");
-  switch (from.recompute()) {
-    case v1::RECOMPUTE_POLICY_FORBIDDEN:
-      constraints->recompute = planner::RecomputePolicy::kForbidden;
-      return;
-    case v1::RECOMPUTE_POLICY_FULL:
-      constraints->recompute = planner::RecomputePolicy::kFull;
-      return;
-    default:
-      constraints->recompute = planner::RecomputePolicy::kAuto;
+void ConvertVirtualStages(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
+                          planner::Constraints* to) {
+  const FieldPath field = path.Child("schedule");
+  if (from.schedule() != v1::PIPELINE_SCHEDULE_UNSPECIFIED) {
+    to->schedule =
+        FromProto(kSchedules, from.schedule(), planner::Schedule::kOneFOneB, field, sink);
+  }
+  const planner::DegreeRange& stages = to->virtual_stages;
+  const bool interleaved = to->schedule == planner::Schedule::kInterleaved;
+  if (to->schedule && !interleaved && stages.min > 1) {
+    sink.Add(field, "runs one virtual stage per stage, but virtual_stages asks for " +
+                        std::to_string(stages.min) +
+                        ": set PIPELINE_SCHEDULE_INTERLEAVED, or leave one of them unset");
+  }
+  if (interleaved && stages.max == 1) {
+    sink.Add(field,
+             "PIPELINE_SCHEDULE_INTERLEAVED needs two virtual stages at least, but virtual_stages "
+             "admits 1 alone: leave one of them unset");
   }
 }
 
-bool Admits(const planner::DegreeRange& range, int64_t degree) {
-  return degree >= range.min && (range.max == 0 || degree <= range.max);
+void CheckExperts(const FieldPath& path, ViolationSink& sink, const planner::ModelSpec* model,
+                  const planner::Constraints& constraints) {
+  if (model == nullptr || model->language_model.moe || constraints.expert_parallel.min <= 1) return;
+  sink.Add(path.Child("expert_parallel"),
+           "must be 1 or unset: the model has no experts, but min is " +
+               std::to_string(constraints.expert_parallel.min));
 }
 
 // The layers of each stage, each at least 1, summing to those of the model.
@@ -112,38 +111,21 @@ void ConvertStageLayers(const v1::Constraints& from, const FieldPath& path, Viol
   constraints->pipeline_parallel = {stages, stages};
 }
 
-std::string RangeText(const planner::DegreeRange& range) {
-  if (range.min == range.max) return std::to_string(range.min);
-  if (range.max == 0) return range.min == 1 ? "any" : std::to_string(range.min) + " or more";
-  return std::to_string(range.min) + " to " + std::to_string(range.max);
-}
-
-// Mirrors what the search considers. Tensor-parallel ranks are consecutive and share a node, so
-// their number divides a node's GPUs; and it must suit the model's heads.
-void CheckProducts(const FieldPath& path, ViolationSink& sink, const planner::ModelSpec& model,
-                   const planner::Cluster& cluster, const planner::Constraints& constraints) {
-  const int64_t layers = TransformerLayers(model);
-  std::string possible;
-  for (int64_t tensor = 1; tensor <= cluster.gpus_per_node; ++tensor) {
-    if (cluster.gpus_per_node % tensor != 0 || !planner::TensorParallelAllowed(model, tensor)) {
-      continue;
-    }
-    const int64_t rest = cluster.gpu_count / tensor;
-    possible +=
-        (possible.empty() ? "" : ", ") + std::to_string(tensor) + " x " + std::to_string(rest);
-    if (!Admits(constraints.tensor_parallel, tensor)) continue;
-    for (int64_t pipeline = 1; pipeline <= std::min(rest, layers); ++pipeline) {
-      if (rest % pipeline == 0 && Admits(constraints.pipeline_parallel, pipeline) &&
-          Admits(constraints.data_parallel, rest / pipeline)) {
-        return;
-      }
-    }
+// A given partition leaves no choice of method, and has one virtual stage per stage.
+void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
+                        planner::Constraints* to) {
+  if (from.stage_layers().empty()) return;
+  const FieldPath field = path.Child("stage_layers");
+  if (to->virtual_stages.min > 1 || to->schedule == planner::Schedule::kInterleaved) {
+    sink.Add(field,
+             "gives the layers of stages without virtual stages: leave virtual_stages and schedule "
+             "unset, or stage_layers");
   }
-  sink.Add(path, "no degrees with TP x PP x DP = " + std::to_string(cluster.gpu_count) +
-                     " satisfy TP " + RangeText(constraints.tensor_parallel) + ", PP " +
-                     RangeText(constraints.pipeline_parallel) + ", DP " +
-                     RangeText(constraints.data_parallel) + "; possible are TP x (PP x DP) = " +
-                     possible + ", with PP at most " + std::to_string(layers));
+  if (from.partition_method() != v1::PARTITION_METHOD_UNSPECIFIED) {
+    sink.Add(path.Child("partition_method"),
+             "must be unset where stage_layers gives the partition");
+  }
+  to->virtual_stages = {1, 1};
 }
 
 }  // namespace
@@ -153,7 +135,7 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
                           planner::Job* job) {
   const int64_t before = sink.count();
   planner::Constraints& to = job->constraints;
-  Limit tensor, pipeline, data;
+  Limit tensor, pipeline, data, layers;
   if (cluster != nullptr) {
     tensor = {cluster->gpus_per_node, "GPUs of a node"};
     pipeline = data = {cluster->gpu_count, "GPUs of the job"};
@@ -161,19 +143,38 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
   if (model != nullptr && TransformerLayers(*model) < pipeline.most) {
     pipeline = {TransformerLayers(*model), "transformer layers of the model"};
   }
+  if (model != nullptr) layers = {TransformerLayers(*model), "transformer layers of the model"};
   ConvertRange(from.tensor_parallel(), path.Child("tensor_parallel"), sink, tensor,
                &to.tensor_parallel);
   ConvertRange(from.pipeline_parallel(), path.Child("pipeline_parallel"), sink, pipeline,
                &to.pipeline_parallel);
   ConvertRange(from.data_parallel(), path.Child("data_parallel"), sink, data, &to.data_parallel);
-  CheckOnlyOne(from.context_parallel(), path.Child("context_parallel"), "context parallelism",
-               sink);
-  CheckOnlyOne(from.expert_parallel(), path.Child("expert_parallel"), "expert parallelism", sink);
-  CheckOnlyOne(from.virtual_stages(), path.Child("virtual_stages"), "virtual stages", sink);
-  ConvertRecompute(from, path.Child("recompute"), sink, &to);
+  to.context_parallel = kUnsetContext;
+  to.expert_parallel = kUnsetExpert;
+  to.virtual_stages = kUnsetVirtualStages;
+  if (from.has_context_parallel()) {
+    ConvertRange(from.context_parallel(), path.Child("context_parallel"), sink, data,
+                 &to.context_parallel);
+  }
+  if (from.has_expert_parallel()) {
+    ConvertRange(from.expert_parallel(), path.Child("expert_parallel"), sink, data,
+                 &to.expert_parallel);
+  }
+  if (from.has_virtual_stages()) {
+    ConvertRange(from.virtual_stages(), path.Child("virtual_stages"), sink, layers,
+                 &to.virtual_stages);
+  }
+  CheckExperts(path, sink, model, to);
+  to.recompute = FromProto(kRecomputePolicies, from.recompute(), planner::RecomputePolicy::kAuto,
+                           path.Child("recompute"), sink);
   ConvertStageLayers(from, path, sink, model, &to);
+  ConvertVirtualStages(from, path, sink, &to);
+  to.partition_method =
+      FromProto(kPartitionMethods, from.partition_method(), planner::PartitionMethod::kExact,
+                path.Child("partition_method"), sink);
+  HoldGivenPartition(from, path, sink, &to);
   if (sink.count() == before && model != nullptr && cluster != nullptr) {
-    CheckProducts(path, sink, *model, *cluster, to);
+    CheckDegreeProducts(*job, path, sink);
   }
 }
 

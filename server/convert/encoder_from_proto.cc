@@ -67,8 +67,6 @@ void ConvertShape(const v1::Encoder& from, const FieldPath& path, bool has_entry
 }
 
 void CheckRest(const v1::Encoder& from, const FieldPath& path, ViolationSink& sink) {
-  CheckTrainMode(from.train_mode(), path.Child("train_mode"), sink);
-  if (from.has_lora()) sink.Add(path.Child("lora"), std::string(kNotYet) + "leave it unset");
   if (from.has_native_resolution()) {
     sink.Add(path.Child("native_resolution"),
              std::string(kNotYet) + "leave it unset and give tokens_per_unit");
@@ -83,7 +81,7 @@ void CheckRest(const v1::Encoder& from, const FieldPath& path, ViolationSink& si
 }  // namespace
 
 DescribedEncoder EncoderFromProto(const v1::Encoder& from, const FieldPath& path,
-                                  planner::TrainMode inherited, ViolationSink& sink) {
+                                  const TrainSetting& inherited, ViolationSink& sink) {
   DescribedEncoder described;
   planner::Encoder& spec = described.spec;
   spec.norm = planner::Norm::kRmsNorm;
@@ -101,8 +99,11 @@ DescribedEncoder EncoderFromProto(const v1::Encoder& from, const FieldPath& path
   ComponentFields fields(sink, path, has_entry);
   ConvertModality(from, path, sink, fields, &spec);
   ConvertShape(from, path, has_entry, sink, fields, &spec);
+  const TrainSetting training = TrainSettingOf(
+      from.train_mode(), from.has_lora() ? &from.lora() : nullptr, path, inherited, sink);
+  spec.train = training.mode;
+  spec.lora = training.lora;
   CheckRest(from, path, sink);
-  spec.train = TrainModeOr(from.train_mode(), inherited);
 
   described.published = has_entry && !entry_refused && !fields.changed();
   described.source = fields.Source(source);
@@ -115,12 +116,14 @@ DescribedEncoder EncoderFromProto(const v1::Encoder& from, const FieldPath& path
 }
 
 planner::Projector ProjectorOf(const v1::Encoder& from, const planner::Encoder& encoder,
-                               int64_t llm_hidden, bool* is_default) {
+                               int64_t llm_hidden, const planner::LoraSpec& lora,
+                               bool* is_default) {
   planner::Projector projector = planner::DefaultProjector(encoder, llm_hidden);
   const int64_t assumed = projector.hidden_width;
   if (from.projector().has_hidden_size()) projector.hidden_width = from.projector().hidden_size();
   *is_default = projector.hidden_width == assumed;
   projector.train = TrainModeOr(from.projector().train_mode(), planner::TrainMode::kFull);
+  if (projector.train == planner::TrainMode::kLora) projector.lora = lora;
   return projector;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "planner/catalog/specs.h"
+#include "server/convert/component_fields.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
@@ -22,12 +23,13 @@ struct DescribedEncoder {
   std::string source;
 };
 DescribedEncoder EncoderFromProto(const v1::Encoder& from, const FieldPath& path,
-                                  planner::TrainMode inherited, ViolationSink& sink);
+                                  const TrainSetting& inherited, ViolationSink& sink);
 
 // The projector of a valid description into a language model of width `llm_hidden`.
 // `*is_default`: its dimensions are those that would be assumed.
+// Adapters of it are `lora`.
 planner::Projector ProjectorOf(const v1::Encoder& from, const planner::Encoder& encoder,
-                               int64_t llm_hidden, bool* is_default);
+                               int64_t llm_hidden, const planner::LoraSpec& lora, bool* is_default);
 
 }  // namespace evenkeel::server
 

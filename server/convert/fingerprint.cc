@@ -23,7 +23,7 @@ namespace evenkeel::server {
 namespace {
 
 // Change it whenever the layout below changes.
-constexpr std::string_view kLayout = "evenkeel-job-3";
+constexpr std::string_view kLayout = "evenkeel-job-5";
 constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
 constexpr std::string_view kDatasetPrefix = "ds-";
 constexpr size_t kDigestBytes = 16;
@@ -32,6 +32,8 @@ constexpr size_t kDigestBytes = 16;
 // not compile until it is written; tags count the fields of a struct from 1.
 class JobWriter {
  public:
+  static constexpr int kCalibrationTag = 64;
+
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
   void Put(int tag, bool value) { out_.Flag(tag, value); }
@@ -66,28 +68,34 @@ class JobWriter {
     Fields(q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim);
   }
 
+  void Put(int /*tag*/, const planner::LoraSpec& lora) {
+    const auto& [rank, targets] = lora;
+    Fields(rank, static_cast<int64_t>(targets));
+  }
+
   void Put(int /*tag*/, const planner::LanguageModel& model) {
     const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
                  tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
-                 train] = model;
+                 predicted_tokens, train, lora] = model;
     Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
-           tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla, train);
+           tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
+           predicted_tokens, train, lora);
   }
 
   void Put(int /*tag*/, const planner::Encoder& encoder) {
     const auto& [name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
                  linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
                  class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
-                 native_resolution, train] = encoder;
+                 native_resolution, train, lora] = encoder;
     Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
            linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
            class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
-           train);
+           train, lora);
   }
 
   void Put(int /*tag*/, const planner::Projector& projector) {
-    const auto& [input_width, hidden_width, norm, train] = projector;
-    Fields(input_width, hidden_width, norm, train);
+    const auto& [input_width, hidden_width, norm, train, lora] = projector;
+    Fields(input_width, hidden_width, norm, train, lora);
   }
 
   void Put(int /*tag*/, const planner::EncoderTower& tower) {
@@ -125,11 +133,22 @@ class JobWriter {
            inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
   }
 
+  void Put(int /*tag*/, const planner::Execution& execution) {
+    const auto& [sequence_parallel, attention, context, dropout, fused_loss,
+                 overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
+                 fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
+                 fused_weight_gradients] = execution;
+    Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
+           overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
+           expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients);
+  }
+
   void Put(int /*tag*/, const planner::Training& training) {
-    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, distributed_gradients_fp32,
-                 epochs, seed, isf_iterations, packer, order_window] = training;
-    Fields(global_batch_samples, unit_cap, token_cap, zero_stage, distributed_gradients_fp32,
-           epochs, seed, isf_iterations, packer, order_window);
+    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, fsdp, execution,
+                 distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window] =
+        training;
+    Fields(global_batch_samples, unit_cap, token_cap, zero_stage, fsdp, execution,
+           distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window);
   }
 
   void Put(int /*tag*/, const planner::DegreeRange& range) {
@@ -138,9 +157,23 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Constraints& constraints) {
-    const auto& [tensor_parallel, pipeline_parallel, data_parallel, recompute, stage_layers] =
-        constraints;
-    Fields(tensor_parallel, pipeline_parallel, data_parallel, recompute, stage_layers);
+    const auto& [tensor_parallel, pipeline_parallel, data_parallel, context_parallel,
+                 expert_parallel, virtual_stages, schedule, recompute, stage_layers,
+                 partition_method] = constraints;
+    Fields(tensor_parallel, pipeline_parallel, data_parallel, context_parallel, expert_parallel,
+           virtual_stages, schedule, recompute, stage_layers, partition_method);
+  }
+
+  void Put(int /*tag*/, const planner::Objective& objective) {
+    const auto& [kind, deadline_seconds] = objective;
+    Fields(kind, deadline_seconds);
+  }
+
+  void Put(int /*tag*/, const planner::Reliability& reliability) {
+    const auto& [node_mean_time_between_failures_seconds, checkpoint_bytes_per_second,
+                 restart_seconds, checkpoint_interval_seconds] = reliability;
+    Fields(node_mean_time_between_failures_seconds, checkpoint_bytes_per_second, restart_seconds,
+           checkpoint_interval_seconds);
   }
 
   void Put(int /*tag*/, const planner::FigureBasis& figure_basis) {
@@ -148,9 +181,55 @@ class JobWriter {
     Fields(figure, basis, detail);
   }
 
+  void Put(int /*tag*/, const planner::MeasuredRatio& ratio) {
+    const auto& [value, count, spread] = ratio;
+    Fields(value, count, spread);
+  }
+
+  void Put(int /*tag*/, const planner::LayerCalibration& layer) {
+    const auto& [kind, tensor, forward, backward, activation] = layer;
+    Fields(kind, tensor, forward, backward, activation);
+  }
+
+  void Put(int /*tag*/, const planner::Calibration& calibration) {
+    const auto& [version, layer_version, layers, step, rest_bytes, rest_count, revisions] =
+        calibration;
+    Fields(version, layer_version, layers, step, rest_bytes, rest_count, revisions);
+  }
+
+  void Put(int /*tag*/, const planner::Parallelism& parallelism) {
+    const auto& [tensor, pipeline, data, context, expert, virtual_stages] = parallelism;
+    Fields(tensor, pipeline, data, context, expert, virtual_stages);
+  }
+
+  void Put(int /*tag*/, const planner::RecomputedLayers& layers) {
+    const auto& [parts, count] = layers;
+    Fields(static_cast<int64_t>(parts), count);
+  }
+
+  void Put(int /*tag*/, const planner::LayerGroup& group) {
+    const auto& [kind, first, count, recomputed, chunk] = group;
+    Fields(kind, first, count, recomputed, chunk);
+  }
+
+  void Put(int /*tag*/, const planner::ChunkSpec& chunk) {
+    const auto& [layers] = chunk;
+    Fields(layers);
+  }
+
+  void Put(int /*tag*/, const planner::PlanSpec& spec) {
+    const auto& [parallelism, schedule, chunks, micro_batches] = spec;
+    Fields(parallelism, schedule, chunks, micro_batches);
+  }
+
   void Put(int /*tag*/, const planner::Job& job) {
-    const auto& [model, dataset, cluster, training, constraints, max_alternatives, figures] = job;
-    Fields(model, dataset, cluster, training, constraints, max_alternatives, figures);
+    // The cost model's constants are those of kPlannerRevision: no request can set them.
+    const auto& [model, dataset, cluster, training, constraints, constants, objective, reliability,
+                 compare_sizes, max_alternatives, figures, calibration] = job;
+    Fields(model, dataset, cluster, training, constraints, objective, reliability, compare_sizes,
+           max_alternatives, figures);
+    // Left out where nothing was measured, so that what was measured elsewhere changes no id.
+    if (!calibration.empty()) Put(kCalibrationTag, calibration);
   }
 
  private:
@@ -197,6 +276,19 @@ std::string CanonicalBytes(const planner::Job& job) {
 }
 
 std::string PlanId(const planner::Job& job) { return "plan-" + Digest(CanonicalBytes(job)); }
+
+std::string ProfileDigest(const std::string& request_bytes) {
+  return "prof-" + Digest(request_bytes);
+}
+
+std::string EvaluationId(const EvaluationJob& evaluation, int64_t unit_cap, int64_t token_cap) {
+  CanonicalWriter out;
+  out.Text(1, CanonicalBytes(evaluation.packs));
+  out.Integer(2, unit_cap);
+  out.Integer(3, token_cap);
+  JobWriter(out).Put(4, evaluation.plan.spec);
+  return "evaluation-" + Digest(out.bytes());
+}
 
 std::string DatasetRef(const std::vector<planner::LengthBin>& bins) {
   CanonicalWriter out;

@@ -12,6 +12,8 @@
 #include "server/convert/constraints_from_proto.h"
 #include "server/convert/dataset_from_proto.h"
 #include "server/convert/model_from_proto.h"
+#include "server/convert/not_yet.h"
+#include "server/convert/objective_from_proto.h"
 #include "server/convert/training_from_proto.h"
 #include "server/convert/unknown_fields.h"
 #include "server/convert/violations.h"
@@ -46,8 +48,14 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
                        cluster_valid ? &job->cluster : nullptr, job);
-  CheckObjective(from.objective(), path.Child("objective"), sink);
+  ObjectiveFromProto(from, path, sink, job);
   CheckLaunchFrameworks(from, path, sink);
+}
+
+// How many violations to keep. A bad number is reported among them.
+int64_t Limit(int64_t max_violations) {
+  const bool good = max_violations > 0 && max_violations <= kMaxViolations.max;
+  return good ? max_violations : kDefaultMaxViolations;
 }
 
 // The fields about the answer. `validate_only` may have any value.
@@ -60,6 +68,8 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
   if (request.has_max_age_seconds()) {
     sink.Add(FieldPath("max_age_seconds"), std::string(kNotYet) + "leave it unset");
   }
+  job->compare_sizes = request.compare_sizes();
+  RefuseOtherSizes(request.compare_sizes(), sink);
   job->max_alternatives = request.has_max_alternatives()
                               ? CheckInt(sink, FieldPath("max_alternatives"),
                                          request.max_alternatives(), kMaxAlternatives)
@@ -80,10 +90,9 @@ void CheckSize(const planner::Job& job, const FieldPath& path, ViolationSink& si
 }  // namespace
 
 std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job,
-                                    const DatasetSource& datasets) {
-  const int64_t asked = request.max_violations();
-  const bool asked_well = asked > 0 && asked <= kMaxViolations.max;
-  ViolationSink sink(asked_well ? asked : kDefaultMaxViolations);
+                                    const DatasetSource& datasets,
+                                    const CalibrationSource& calibrations) {
+  ViolationSink sink(Limit(request.max_violations()));
   *job = planner::Job();
   const FieldPath path("job");
   if (request.has_job()) {
@@ -93,7 +102,39 @@ std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::
   }
   ConvertOptions(request, sink, job);
   CheckNoUnknownFields(request, sink);
+  if (sink.count() == 0 && calibrations) job->calibration = calibrations(*job);
   if (sink.count() == 0) CheckSize(*job, path, sink);
+  return sink.Take();
+}
+
+std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& request,
+                                           EvaluationJob* evaluation, const DatasetSource& datasets,
+                                           const CalibrationSource& calibrations) {
+  ViolationSink sink(Limit(request.max_violations()));
+  *evaluation = EvaluationJob();
+  planner::Job& job = evaluation->job;
+  const FieldPath job_path("job");
+  const FieldPath plan_path("plan");
+  job.max_alternatives = kDefaultMaxAlternatives;
+  if (request.has_job()) {
+    ConvertJob(request.job(), job_path, sink, datasets, &job);
+  } else {
+    sink.Add(job_path, "required: the job that the plan is for");
+  }
+  if (!request.has_plan()) {
+    sink.Add(plan_path, "required: the plan to predict, with at least parallelism and stages");
+  }
+  if (sink.count() == 0) {  // a plan is judged by a valid job only
+    if (calibrations) job.calibration = calibrations(job);
+    evaluation->plan = PlanSpecFromProto(request.plan(), plan_path, job, sink);
+    evaluation->packs = job;
+    OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,
+                     &evaluation->packs);
+  }
+  RefuseTimeline(request, sink);
+  CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
+  CheckNoUnknownFields(request, sink);
+  if (sink.count() == 0) CheckSize(job, job_path, sink);
   return sink.Take();
 }
 

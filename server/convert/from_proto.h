@@ -2,17 +2,23 @@
 #ifndef EVENKEEL_SERVER_CONVERT_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_FROM_PROTO_H_
 
+#include <functional>
 #include <vector>
 
 #include "planner/job.h"
 #include "server/convert/dataset_source.h"
+#include "server/convert/plan_spec_from_proto.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
+class EvaluatePlanRequest;
 class PlanJobRequest;
-}
+}  // namespace evenkeel::v1
 
 namespace evenkeel::server {
+
+// What was measured of the job's model on its GPU type; `calibration` of the job itself is empty.
+using CalibrationSource = std::function<planner::Calibration(const planner::Job&)>;
 
 // Fills `*job`, or returns everything that is wrong with the request: paths relative to the
 // request, in field order, at most `max_violations` of them (the last then says how many more there
@@ -22,9 +28,24 @@ namespace evenkeel::server {
 // defaults are filled in, bins are merged and sorted. Only `figures` tell a value that was given
 // from an equal one that was assumed.
 // A dataset_ref is resolved by `datasets`, and the job is that of the same histogram given inline;
-// a reference that it does not know is a violation. Empty: there are no datasets.
+// a reference that it does not know is a violation. Empty: there are no datasets. `calibrations`
+// tells what was measured. Empty: nothing was.
 std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job,
-                                    const DatasetSource& datasets = {});
+                                    const DatasetSource& datasets = {},
+                                    const CalibrationSource& calibrations = {});
+
+// A plan to predict, and the job whose own plan is to stand beside it.
+struct EvaluationJob {
+  planner::Job job;  // as PlanJob would plan it
+  PlanSpec plan;
+  planner::Job packs;  // `job` with the batch rule of the caller's plan
+};
+
+// Likewise for EvaluatePlan.
+std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& request,
+                                           EvaluationJob* evaluation,
+                                           const DatasetSource& datasets = {},
+                                           const CalibrationSource& calibrations = {});
 
 }  // namespace evenkeel::server
 

@@ -99,7 +99,7 @@ void ConvertShape(const v1::LanguageModel& from, const FieldPath& path, bool has
 }  // namespace
 
 DescribedLanguageModel LanguageModelFromProto(const v1::LanguageModel& from, const FieldPath& path,
-                                              planner::TrainMode inherited, ViolationSink& sink) {
+                                              const TrainSetting& inherited, ViolationSink& sink) {
   DescribedLanguageModel described;
   planner::LanguageModel& spec = described.spec;
   spec.gated_mlp = true;
@@ -123,9 +123,10 @@ DescribedLanguageModel LanguageModelFromProto(const v1::LanguageModel& from, con
     ConvertLatentAttention(from.latent_attention(), path.Child("latent_attention"), sink, fields,
                            &spec);
   }
-  CheckTrainMode(from.train_mode(), path.Child("train_mode"), sink);
-  spec.train = TrainModeOr(from.train_mode(), inherited);
-  if (from.has_lora()) sink.Add(path.Child("lora"), std::string(kNotYet) + "leave it unset");
+  const TrainSetting training = TrainSettingOf(
+      from.train_mode(), from.has_lora() ? &from.lora() : nullptr, path, inherited, sink);
+  spec.train = training.mode;
+  spec.lora = training.lora;
 
   described.published = has_entry && !fields.changed();
   described.source = fields.Source(source);

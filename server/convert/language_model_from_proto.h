@@ -5,6 +5,7 @@
 #include <string>
 
 #include "planner/catalog/specs.h"
+#include "server/convert/component_fields.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
@@ -21,7 +22,7 @@ struct DescribedLanguageModel {
   std::string source;
 };
 DescribedLanguageModel LanguageModelFromProto(const v1::LanguageModel& from, const FieldPath& path,
-                                              planner::TrainMode inherited, ViolationSink& sink);
+                                              const TrainSetting& inherited, ViolationSink& sink);
 
 }  // namespace evenkeel::server
 

@@ -23,7 +23,8 @@ std::string GroupText(const planner::LayerGroup& group) {
   const auto layers = [&](const char* kind, const char* more = "") {
     std::string text =
         std::to_string(group.count) + " " + kind + (group.count == 1 ? " layer" : " layers") + more;
-    if (group.recomputed > 0) text += " (" + std::to_string(group.recomputed) + " recomputed)";
+    if (const int64_t recomputed = group.recomputed_count(); recomputed > 0)
+      text += " (" + std::to_string(recomputed) + " recomputed)";
     return text;
   };
   switch (group.kind) {
@@ -45,21 +46,34 @@ std::string GroupText(const planner::LayerGroup& group) {
   return "layers";
 }
 
+// Degrees that are seldom above 1 are named where they are.
+std::string DegreesText(const planner::Parallelism& degrees) {
+  const auto above_one = [](const char* text, int64_t degree) {
+    return degree > 1 ? text + std::to_string(degree) : std::string();
+  };
+  return "TP " + std::to_string(degrees.tensor) + above_one(" x CP ", degrees.context) + " x PP " +
+         std::to_string(degrees.pipeline) + " x DP " + std::to_string(degrees.data) +
+         above_one(", EP ", degrees.expert) +
+         above_one(", virtual stages ", degrees.virtual_stages);
+}
+
 }  // namespace
 
-std::string MisfitText(const planner::Misfit& misfit) {
-  const planner::Parallelism& degrees = misfit.parallelism;
-  std::string text = "Stage " + std::to_string(misfit.stage) + " of TP " +
-                     std::to_string(degrees.tensor) + " x PP " + std::to_string(degrees.pipeline) +
-                     " x DP " + std::to_string(degrees.data) + " needs " +
-                     GibText(misfit.memory.total()) + " of " + GibText(misfit.capacity_bytes) +
-                     ": " + GibText(misfit.short_bytes) + " short";
+std::string ShortageText(const planner::Misfit& misfit) {
+  std::string text = "Stage " + std::to_string(misfit.stage) + " of " +
+                     DegreesText(misfit.parallelism) + " needs " + GibText(misfit.memory.total()) +
+                     " of " + GibText(misfit.capacity_bytes) + ": " + GibText(misfit.short_bytes) +
+                     " short";
   std::string layers;
   for (const planner::LayerGroup& group : misfit.layers) {
     layers += (layers.empty() ? "" : ", ") + GroupText(group);
   }
   if (!layers.empty()) text += " (" + layers + ")";
-  text += ". ";
+  return text + ".";
+}
+
+std::string MisfitText(const planner::Misfit& misfit) {
+  const std::string text = ShortageText(misfit) + " ";
   if (misfit.remedies.empty()) return text + "None of the changes tried makes it fit.";
   return text + "Nearest change: " + misfit.remedies.front().text + ".";
 }

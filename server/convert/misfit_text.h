@@ -13,6 +13,9 @@ namespace evenkeel::server {
 // ...). Nearest change: ...".
 std::string MisfitText(const planner::Misfit& misfit);
 
+// The first sentence of it.
+std::string ShortageText(const planner::Misfit& misfit);
+
 }  // namespace evenkeel::server
 
 #endif  // EVENKEEL_SERVER_CONVERT_MISFIT_TEXT_H_

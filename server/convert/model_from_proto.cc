@@ -26,8 +26,8 @@ planner::FigureBasis DimensionsFigure(bool published, std::string source) {
           .detail = std::move(source)};
 }
 
-void ConvertName(const v1::Model& from, const FieldPath& name, ViolationSink& sink,
-                 planner::Job* job) {
+void ConvertName(const v1::Model& from, const FieldPath& name, const planner::LoraSpec& lora,
+                 ViolationSink& sink, planner::Job* job) {
   if (from.name().empty()) {
     sink.Add(name,
              "required unless language_model is set: a name of ListModels, or "
@@ -41,16 +41,18 @@ void ConvertName(const v1::Model& from, const FieldPath& name, ViolationSink& si
   }
   job->figures.push_back(DimensionsFigure(/*published=*/true, source));
   planner::ModelSpec& model = job->model;
-  for (planner::EncoderTower& tower : model.towers) {
-    tower.encoder.train = TrainModeOr(from.encoder_train_mode(), tower.encoder.train);
-  }
-  model.language_model.train =
-      TrainModeOr(from.language_model_train_mode(), model.language_model.train);
+  const auto train = [&](v1::TrainMode mode, auto* component) {
+    component->train = TrainModeOr(mode, component->train);
+    if (component->train == planner::TrainMode::kLora) component->lora = lora;
+  };
+  for (planner::EncoderTower& tower : model.towers)
+    train(from.encoder_train_mode(), &tower.encoder);
+  train(from.language_model_train_mode(), &model.language_model);
 }
 
-void ConvertNamed(const v1::Model& from, const FieldPath& path, ViolationSink& sink,
-                  planner::Job* job) {
-  ConvertName(from, path.Child("name"), sink, job);
+void ConvertNamed(const v1::Model& from, const FieldPath& path, const planner::LoraSpec& lora,
+                  ViolationSink& sink, planner::Job* job) {
+  ConvertName(from, path.Child("name"), lora, sink, job);
   if (!from.encoders().empty()) {
     sink.Add(path.Child("encoders"),
              "needs language_model: a model by name already has its encoder");
@@ -76,12 +78,12 @@ void CheckLabel(const v1::Model& from, const FieldPath& path, ViolationSink& sin
   }
 }
 
-void ConvertDescribed(const v1::Model& from, const FieldPath& path, ViolationSink& sink,
-                      planner::Job* job) {
+void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planner::LoraSpec& lora,
+                      ViolationSink& sink, planner::Job* job) {
   const int64_t before = sink.count();
   CheckLabel(from, path, sink);
-  const planner::TrainMode encoder_train =
-      TrainModeOr(from.encoder_train_mode(), planner::TrainMode::kFull);
+  const TrainSetting encoder_train = {
+      TrainModeOr(from.encoder_train_mode(), planner::TrainMode::kFull), lora};
   const int encoders = from.encoders_size();
   if (encoders > 1) {
     sink.Add(path.Child("encoders"), std::string(kNotYet) + "more than one encoder, here " +
@@ -94,7 +96,7 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, ViolationSin
   }
   DescribedLanguageModel llm = LanguageModelFromProto(
       from.language_model(), path.Child("language_model"),
-      TrainModeOr(from.language_model_train_mode(), planner::TrainMode::kFull), sink);
+      {TrainModeOr(from.language_model_train_mode(), planner::TrainMode::kFull), lora}, sink);
   if (sink.count() != before) return;  // a projector is derived from valid dimensions only
 
   planner::ModelSpec& model = job->model;
@@ -103,7 +105,7 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, ViolationSin
   if (!towers.empty()) {
     bool default_projector = false;
     const planner::Projector projector =
-        ProjectorOf(from.encoders(0), towers[0].spec, llm.spec.hidden, &default_projector);
+        ProjectorOf(from.encoders(0), towers[0].spec, llm.spec.hidden, lora, &default_projector);
     model.towers = {{towers[0].spec, projector}};
     published = published && towers[0].published && default_projector;
     source = PairSource(towers[0].source, llm.source);
@@ -114,12 +116,28 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, ViolationSin
   job->figures.push_back(DimensionsFigure(published, source));
 }
 
-bool Trains(const planner::ModelSpec& model) {
-  const auto full = [](planner::TrainMode mode) { return mode == planner::TrainMode::kFull; };
-  return full(model.language_model.train) ||
+// Whether some component trains in a way that `suits`.
+template <typename Predicate>
+bool AnyTrains(const planner::ModelSpec& model, Predicate suits) {
+  return suits(model.language_model.train) ||
          std::any_of(model.towers.begin(), model.towers.end(), [&](const auto& tower) {
-           return full(tower.encoder.train) || full(tower.projector.train);
+           return suits(tower.encoder.train) || suits(tower.projector.train);
          });
+}
+
+void CheckTrains(const v1::Model& from, const FieldPath& path, const planner::ModelSpec& model,
+                 ViolationSink& sink) {
+  using planner::TrainMode;
+  if (!AnyTrains(model, [](TrainMode mode) { return mode != TrainMode::kFrozen; })) {
+    sink.Add(path,
+             "nothing trains: let the encoder, its projector or the language model be "
+             "TRAIN_MODE_FULL or TRAIN_MODE_LORA");
+  }
+  if (from.has_lora() &&
+      !AnyTrains(model, [](TrainMode mode) { return mode == TrainMode::kLora; })) {
+    sink.Add(path.Child("lora"),
+             "must be unset: no component of the model trains as TRAIN_MODE_LORA");
+  }
 }
 
 }  // namespace
@@ -127,10 +145,11 @@ bool Trains(const planner::ModelSpec& model) {
 bool ModelFromProto(const v1::Model& from, const FieldPath& path, ViolationSink& sink,
                     planner::Job* job) {
   const int64_t before = sink.count();
+  const planner::LoraSpec lora = LoraFromProto(from.lora(), path.Child("lora"), sink);
   if (from.has_language_model()) {
-    ConvertDescribed(from, path, sink, job);
+    ConvertDescribed(from, path, lora, sink, job);
   } else {
-    ConvertNamed(from, path, sink, job);
+    ConvertNamed(from, path, lora, sink, job);
   }
   const bool known = sink.count() == before;
   const FieldPath encoder_mode = path.Child("encoder_train_mode");
@@ -140,11 +159,7 @@ bool ModelFromProto(const v1::Model& from, const FieldPath& path, ViolationSink&
     sink.Add(encoder_mode, "must be unset: the model has no encoder");
   }
   CheckTrainMode(from.language_model_train_mode(), path.Child("language_model_train_mode"), sink);
-  if (sink.count() == before && !Trains(job->model)) {
-    sink.Add(path,
-             "nothing trains: let the encoder, its projector or the language model be "
-             "TRAIN_MODE_FULL");
-  }
+  if (sink.count() == before) CheckTrains(from, path, job->model, sink);
   return sink.count() == before;
 }
 

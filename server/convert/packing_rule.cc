@@ -1,7 +1,8 @@
 #include "server/convert/packing_rule.h"
 
-#include <algorithm>
 #include <cstdint>
+
+#include "planner/packing/isf.h"
 
 namespace evenkeel::server {
 namespace {
@@ -14,7 +15,6 @@ constexpr IntRange kUnitCaps = {0, 1'000'000};
 constexpr IntRange kTokenCaps = {0, int64_t{1} << 32};
 constexpr IntRange kIterations = {1, 100};
 constexpr int64_t kDefaultIterations = 10;
-constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
 constexpr RealRange kTimes = {0, 1000};
 constexpr RealRange kSquaredTimes = {0, 1};
 
@@ -76,9 +76,7 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
   pack.keep_units = CheckInt(sink, path.Child("keep_units"), from.keep_units(), kUnitCaps);
   if (from.keep_units() == 0) pack.keep_units = pack.caps.units;
   pack.keep_tokens = CheckInt(sink, path.Child("keep_tokens"), from.keep_tokens(), kTokenCaps);
-  if (from.keep_tokens() == 0) {
-    pack.keep_tokens = std::max<int64_t>(pack.caps.tokens - kKeepSlack, 1);
-  }
+  if (from.keep_tokens() == 0) pack.keep_tokens = planner::UsualKeepTokens(pack.caps.tokens);
   pack.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
   if (from.token_cap() == 0 && from.keep_units() != 0) {
     sink.Add(path.Child("keep_units"),

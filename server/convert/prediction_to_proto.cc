@@ -32,6 +32,7 @@ void Fill(const planner::StepTime& step, v1::StepTime* out) {
   out->set_data_sync_seconds(Seconds(step.data_sync_ns));
   out->set_optimizer_seconds(Seconds(step.optimizer_ns));
   out->set_total_seconds(Seconds(step.total_ns));
+  out->set_measured_correction_seconds(Seconds(step.measured_correction_ns));
 }
 
 }  // namespace
@@ -95,6 +96,9 @@ void Fill(const planner::Proof& proof, v1::Proof* out) {
   out->set_closed_form_seconds(Seconds(proof.closed_form_ns));
   out->set_closed_form_optimum_seconds(Seconds(proof.closed_form_optimum_ns));
   out->set_search_end(EndOf(proof.end));
+  out->set_status(proof.step_ns <= 0 || proof.lower_bound_ns <= 0 ? v1::PROOF_STATUS_UNSPECIFIED
+                  : proof.step_ns == proof.lower_bound_ns         ? v1::PROOF_STATUS_OPTIMAL
+                                                                  : v1::PROOF_STATUS_BOUNDED);
   out->set_parallelism_count(Count(proof.parallelisms));
   out->set_pruned_parallelism_count(Count(proof.parallelisms_pruned));
   out->set_unfit_parallelism_count(Count(proof.parallelisms_unfit));

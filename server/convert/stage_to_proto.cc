@@ -1,9 +1,11 @@
 #include "server/convert/stage_to_proto.h"
 
+#include <cstddef>
 #include <cstdint>
 
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/plan.h"
+#include "server/convert/choices.h"
 #include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
@@ -11,42 +13,30 @@ namespace {
 
 int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
 
-v1::LayerKind KindOf(planner::LayerKind kind) {
-  switch (kind) {
-    case planner::LayerKind::kPatchEmbedding:
-      return v1::LAYER_KIND_PATCH_EMBEDDING;
-    case planner::LayerKind::kEncoder:
-      return v1::LAYER_KIND_ENCODER;
-    case planner::LayerKind::kProjector:
-      return v1::LAYER_KIND_PROJECTOR;
-    case planner::LayerKind::kTokenEmbedding:
-      return v1::LAYER_KIND_TOKEN_EMBEDDING;
-    case planner::LayerKind::kDense:
-      return v1::LAYER_KIND_DENSE;
-    case planner::LayerKind::kMoe:
-      return v1::LAYER_KIND_MOE;
-    case planner::LayerKind::kHead:
-      return v1::LAYER_KIND_HEAD;
-  }
-  return v1::LAYER_KIND_UNSPECIFIED;
-}
-
 }  // namespace
 
 void Fill(const planner::Parallelism& parallelism, v1::Parallelism* out) {
   out->set_tensor(Count(parallelism.tensor));
   out->set_pipeline(Count(parallelism.pipeline));
   out->set_data(Count(parallelism.data));
-  out->set_context(1);
-  out->set_expert(1);
-  out->set_virtual_stages(1);
+  out->set_context(Count(parallelism.context));
+  out->set_expert(Count(parallelism.expert));
+  out->set_virtual_stages(Count(parallelism.virtual_stages));
 }
 
 void Fill(const planner::LayerGroup& group, v1::LayerGroup* out) {
-  out->set_kind(KindOf(group.kind));
+  out->set_kind(ToProto(kLayerKinds, group.kind));
   out->set_first_layer(Count(group.first));
   out->set_layer_count(Count(group.count));
-  out->set_recomputed_count(Count(group.recomputed));
+  out->set_recomputed_count(Count(group.recomputed_count()));
+  for (const planner::RecomputedLayers& layers : group.recomputed) {
+    v1::RecomputedLayers* to = out->add_recomputed();
+    for (const auto& part : kRecomputeParts) {
+      if ((layers.parts & part.ours) != 0) to->add_parts(part.theirs);
+    }
+    to->set_layer_count(Count(layers.count));
+  }
+  out->set_chunk(Count(group.chunk));
 }
 
 void Fill(const planner::MemoryParts& memory, v1::MemoryParts* out) {
@@ -59,6 +49,17 @@ void Fill(const planner::MemoryParts& memory, v1::MemoryParts* out) {
   out->set_framework_bytes(memory.framework);
   out->set_allocator_reserve_bytes(memory.allocator_reserve);
   out->set_total_bytes(memory.total());
+  out->set_buffers_bytes(memory.buffers);
+  out->set_allocated_bytes(memory.allocated());
+  out->set_reserved_bytes(memory.reserved());
+  out->set_logits_bytes(memory.logits);
+  for (size_t kind = 0; kind < memory.activations_by_kind.size(); ++kind) {
+    const int64_t bytes = memory.activations_by_kind[kind];
+    if (bytes == 0) continue;
+    v1::KindBytes* to = out->add_activations_by_kind();
+    to->set_kind(ToProto(kLayerKinds, static_cast<planner::LayerKind>(kind)));
+    to->set_size_bytes(bytes);
+  }
 }
 
 void Fill(const planner::StagePlan& stage, int index, v1::Stage* out) {

@@ -8,7 +8,10 @@
 #include "planner/catalog/catalog.h"
 #include "planner/job.h"
 #include "planner/plan.h"
+#include "server/convert/choices.h"
+#include "server/convert/execution_from_proto.h"
 #include "server/convert/misfit_text.h"
+#include "server/convert/objective_from_proto.h"
 #include "server/convert/prediction_to_proto.h"
 #include "server/convert/stage_to_proto.h"
 #include "server/convert/version.h"
@@ -48,20 +51,14 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_FREE_DEGREES;
     case planner::RemedyKind::kLargerGpu:
       return v1::REMEDY_KIND_LARGER_GPU;
+    case planner::RemedyKind::kContextParallel:
+      return v1::REMEDY_KIND_CONTEXT_PARALLEL;
+    case planner::RemedyKind::kExpertParallel:
+      return v1::REMEDY_KIND_EXPERT_PARALLEL;
+    case planner::RemedyKind::kShardWeights:
+      return v1::REMEDY_KIND_SHARD_WEIGHTS;
   }
   return v1::REMEDY_KIND_UNSPECIFIED;
-}
-
-v1::RecomputePolicy PolicyOf(planner::RecomputePolicy policy) {
-  switch (policy) {
-    case planner::RecomputePolicy::kAuto:
-      return v1::RECOMPUTE_POLICY_AUTO;
-    case planner::RecomputePolicy::kForbidden:
-      return v1::RECOMPUTE_POLICY_FORBIDDEN;
-    case planner::RecomputePolicy::kFull:
-      return v1::RECOMPUTE_POLICY_FULL;
-  }
-  return v1::RECOMPUTE_POLICY_UNSPECIFIED;
 }
 
 // A range that excludes nothing stays unset.
@@ -77,15 +74,21 @@ void FillConstraints(const planner::Constraints& constraints, v1::Constraints* o
   FillRange(constraints.tensor_parallel, [&] { return out->mutable_tensor_parallel(); });
   FillRange(constraints.pipeline_parallel, [&] { return out->mutable_pipeline_parallel(); });
   FillRange(constraints.data_parallel, [&] { return out->mutable_data_parallel(); });
-  out->set_recompute(PolicyOf(constraints.recompute));
+  FillRange(constraints.context_parallel, [&] { return out->mutable_context_parallel(); });
+  FillRange(constraints.expert_parallel, [&] { return out->mutable_expert_parallel(); });
+  FillRange(constraints.virtual_stages, [&] { return out->mutable_virtual_stages(); });
+  if (constraints.schedule) out->set_schedule(ToProto(kSchedules, *constraints.schedule));
+  out->set_recompute(ToProto(kRecomputePolicies, constraints.recompute));
+  out->set_partition_method(ToProto(kPartitionMethods, constraints.partition_method));
   for (const int64_t layers : constraints.stage_layers) out->add_stage_layers(Count(layers));
 }
 
 void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   out->set_global_batch_samples(training.global_batch_samples);
   out->set_epochs(Count(training.epochs));
-  out->set_zero_stage(training.zero_stage == planner::ZeroStage::kOptimizer ? v1::ZERO_STAGE_1
-                                                                            : v1::ZERO_STAGE_0);
+  out->set_framework(training.fsdp ? v1::TRAINING_FRAMEWORK_FSDP : v1::TRAINING_FRAMEWORK_MEGATRON);
+  out->set_zero_stage(ToProto(kZeroStages, training.zero_stage));
+  ExecutionToProto(training.execution, out->mutable_execution());
   out->set_gradient_precision(training.distributed_gradients_fp32 ? v1::GRADIENT_PRECISION_FP32
                                                                   : v1::GRADIENT_PRECISION_16BIT);
   out->set_optimizer(v1::OPTIMIZER_ADAM);
@@ -111,6 +114,9 @@ void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
   for (const planner::LengthBin& bin : job.dataset.bins) samples += bin.count;
   out->set_sample_count(samples);
   FillTraining(job.training, out);
+  ObjectiveToProto(job.objective, out->mutable_objective());
+  if (job.reliability.node_mean_time_between_failures_seconds > 0)
+    ReliabilityToProto(job.reliability, out->mutable_reliability());
   FillConstraints(job.constraints, out->mutable_constraints());
 }
 
@@ -143,17 +149,32 @@ void FillAlternative(const planner::Alternative& alternative, v1::Alternative* o
 }
 
 void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Placement* out) {
-  out->set_rank_order("tp-dp-pp");
+  out->set_rank_order("tp-cp-dp-pp");
   out->set_gpus_per_node(Count(placement.gpus_per_node));
   out->set_node_count(Count(placement.nodes));
   out->set_stages_cross_nodes(placement.pipeline_neighbours_cross_nodes);
   out->set_colocated_ranks(Count(tensor));
 }
 
-void FillProvenance(const std::vector<planner::FigureBasis>& figures, v1::Provenance* out) {
+// Parallelism, schedule, stages and predictions: what an evaluated plan has too.
+void FillRun(const planner::Plan& plan, v1::Plan* out) {
+  Fill(plan.parallelism, out->mutable_parallelism());
+  out->set_schedule(ToProto(kSchedules, plan.schedule));
+  for (const planner::StagePlan& stage : plan.stages) {
+    const int index = out->stages_size();
+    Fill(stage, index, out->add_stages());
+  }
+  Fill(plan.prediction, out->mutable_predictions());
+}
+
+void FillProvenance(const planner::Calibration& calibration,
+                    const std::vector<planner::FigureBasis>& figures, v1::Provenance* out) {
   out->set_planner_version(PlannerVersion());
   out->set_catalog_version(std::string(planner::kCatalogVersion));
-  out->set_calibration_version("none");
+  out->set_calibration_version(calibration.empty() ? "none" : calibration.version);
+  out->set_layer_calibration_version(calibration.layer_version);
+  for (const int64_t revision : calibration.revisions) out->add_profile_revisions(revision);
+  out->set_measured_rest_bytes(calibration.rest_bytes);
   for (const planner::FigureBasis& figure : figures) {
     v1::FigureBasis* to = out->add_figures();
     to->set_figure(figure.figure);
@@ -170,7 +191,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   FillSubject(job, out->mutable_subject());
   Fill(plan.batch_rule, out->mutable_batch_rule());
   Fill(plan.proof, out->mutable_proof());
-  FillProvenance(plan.figures, out->mutable_provenance());
+  FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   if (!plan.fits) {
     v1::BatchRule* rule = out->mutable_batch_rule();  // no ranks, no imbalance between them
     rule->clear_dist_ratio_units();
@@ -180,17 +201,23 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
     FillMisfit(plan.misfit, out->mutable_misfit());
     return;
   }
-  Fill(plan.parallelism, out->mutable_parallelism());
-  for (const planner::StagePlan& stage : plan.stages) {
-    const int index = out->stages_size();
-    Fill(stage, index, out->add_stages());
-  }
-  Fill(plan.prediction, out->mutable_predictions());
+  FillRun(plan, out);
   for (const planner::LadderRung& rung : plan.ladder) Fill(rung, out->add_ladder());
   for (const planner::Alternative& alternative : plan.alternatives) {
     FillAlternative(alternative, out->add_alternatives());
   }
   FillPlacement(plan.placement, plan.parallelism.tensor, out->mutable_placement());
+}
+
+void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::Plan* out) {
+  FillSubject(job, out->mutable_subject());
+  Fill(plan.batch_rule, out->mutable_batch_rule());
+  FillRun(plan, out);
+  if (plan.proof.step_ns > 0) Fill(plan.proof, out->mutable_proof());
+  FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
+  if (plan.fits) return;
+  FillMisfit(plan.misfit, out->mutable_misfit());
+  out->mutable_misfit()->set_text(ShortageText(plan.misfit));  // no change was tried
 }
 
 }  // namespace evenkeel::server

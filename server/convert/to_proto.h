@@ -19,6 +19,9 @@ namespace evenkeel::server {
 void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::string& plan_id,
                  v1::Plan* out);
 
+// A plan that the caller wrote: what the contract says of EvaluatePlanResponse.evaluated.
+void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::Plan* out);
+
 inline double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 }  // namespace evenkeel::server

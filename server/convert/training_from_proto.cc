@@ -6,6 +6,8 @@
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
+#include "server/convert/choices.h"
+#include "server/convert/execution_from_proto.h"
 #include "server/convert/packing_rule.h"
 
 namespace evenkeel::server {
@@ -38,11 +40,8 @@ void ConvertCaps(const v1::Training& from, const FieldPath& path, ViolationSink&
 void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                   const planner::GpuSpec& gpu) {
   const FieldPath framework = path.Child("framework");
-  if (CheckEnum(sink, framework, from.framework(), v1::TrainingFramework_IsValid,
-                "TRAINING_FRAMEWORK_MEGATRON") &&
-      from.framework() == v1::TRAINING_FRAMEWORK_FSDP) {
-    Refuse(sink, framework, "TRAINING_FRAMEWORK_FSDP", "TRAINING_FRAMEWORK_MEGATRON");
-  }
+  CheckEnum(sink, framework, from.framework(), v1::TrainingFramework_IsValid,
+            "TRAINING_FRAMEWORK_MEGATRON, TRAINING_FRAMEWORK_FSDP");
   const FieldPath precision = path.Child("precision");
   if (CheckEnum(sink, precision, from.precision(), v1::Precision_IsValid,
                 "PRECISION_BF16, PRECISION_FP16") &&
@@ -57,21 +56,17 @@ void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink
             "OPTIMIZER_ADAM");
 }
 
-void ConvertZeroStage(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
-                      planner::Training* training) {
+// FSDP shards weights, and is the only one that does nothing else.
+void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
+                     planner::Training* training) {
   const FieldPath field = path.Child("zero_stage");
-  const std::string accepted = "ZERO_STAGE_0, ZERO_STAGE_1";
-  if (!CheckEnum(sink, field, from.zero_stage(), v1::ZeroStage_IsValid, accepted)) return;
-  switch (from.zero_stage()) {
-    case v1::ZERO_STAGE_0:
-      training->zero_stage = planner::ZeroStage::kNone;
-      return;
-    case v1::ZERO_STAGE_2:
-    case v1::ZERO_STAGE_3:
-      Refuse(sink, field, v1::ZeroStage_Name(from.zero_stage()), accepted);
-      return;
-    default:
-      training->zero_stage = planner::ZeroStage::kOptimizer;
+  training->fsdp = from.framework() == v1::TRAINING_FRAMEWORK_FSDP;
+  training->zero_stage = FromProto(
+      kZeroStages, from.zero_stage(),
+      training->fsdp ? planner::ZeroStage::kWeights : planner::ZeroStage::kOptimizer, field, sink);
+  if (training->fsdp && from.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED &&
+      from.zero_stage() != v1::ZERO_STAGE_3) {
+    sink.Add(field, "must be ZERO_STAGE_3 or unset: TRAINING_FRAMEWORK_FSDP shards weights");
   }
 }
 
@@ -108,7 +103,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
                  kGlobalBatch, kDefaultGlobalBatch);
   ConvertCaps(from, path, sink, model, &training);
   CheckFormats(from, path, sink, job->cluster.gpu);
-  ConvertZeroStage(from, path, sink, &training);
+  ConvertSharding(from, path, sink, &training);
   CheckEnum(sink, path.Child("gradient_precision"), from.gradient_precision(),
             v1::GradientPrecision_IsValid, "GRADIENT_PRECISION_FP32, GRADIENT_PRECISION_16BIT");
   training.distributed_gradients_fp32 = from.gradient_precision() != v1::GRADIENT_PRECISION_16BIT;
@@ -120,19 +115,8 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   training.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
   training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
                                      kOrderWindows, kDefaultOrderWindow);
+  ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
   AddFigures(from, training, job);
-}
-
-void CheckObjective(const v1::Objective& from, const FieldPath& path, ViolationSink& sink) {
-  const std::string accepted = "OBJECTIVE_KIND_STEP_TIME, OBJECTIVE_KIND_GPU_DAYS";
-  const FieldPath kind = path.Child("kind");
-  if (CheckEnum(sink, kind, from.kind(), v1::ObjectiveKind_IsValid, accepted) &&
-      from.kind() == v1::OBJECTIVE_KIND_FEWEST_GPUS) {
-    Refuse(sink, kind, "OBJECTIVE_KIND_FEWEST_GPUS", accepted);
-  }
-  if (from.deadline_seconds() != 0) {
-    Refuse(sink, path.Child("deadline_seconds"), "a deadline", "unset");
-  }
 }
 
 }  // namespace evenkeel::server

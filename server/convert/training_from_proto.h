@@ -1,4 +1,4 @@
-// How training runs, and what is to be optimised.
+// How training runs.
 #ifndef EVENKEEL_SERVER_CONVERT_TRAINING_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_TRAINING_FROM_PROTO_H_
 
@@ -6,9 +6,8 @@
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
-class Objective;
 class Training;
-}  // namespace evenkeel::v1
+}
 
 namespace evenkeel::server {
 
@@ -16,10 +15,6 @@ namespace evenkeel::server {
 // in the model.
 void TrainingFromProto(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                        const planner::ModelSpec* model, planner::Job* job);
-
-// The accepted objectives are one and the same for a given number of GPUs: nothing of them is in
-// the job.
-void CheckObjective(const v1::Objective& from, const FieldPath& path, ViolationSink& sink);
 
 }  // namespace evenkeel::server
 

@@ -49,6 +49,12 @@ class ByteLru {
     return evicted;
   }
 
+  void Clear() {
+    index_.clear();
+    entries_.clear();
+    bytes_ = 0;
+  }
+
   size_t bytes() const { return bytes_; }
   size_t size() const { return entries_.size(); }
 

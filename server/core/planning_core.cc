@@ -56,8 +56,9 @@ PlanOutcome Found(StoredPlanPtr plan) {
 
 // One computation and those who wait for it. `waiters` and `task` are guarded by the core's mutex.
 struct PlanningCore::Flight {
-  std::string plan_id;
-  planner::Job job;
+  std::string id;
+  bool keep = false;  // in the cache, and in the count of plans
+  Work work;
   std::map<uint64_t, OnOutcome> waiters;
   WorkerPool::TaskId task = 0;
   std::atomic<bool> stop = false;
@@ -89,7 +90,8 @@ PlanningCore::Ticket PlanningCore::Plan(const std::string& plan_id, planner::Job
     } else if (const auto flying = flights_.find(plan_id); flying != flights_.end()) {
       observer_.OnJoined();
       return Join(flying->second, std::move(done));
-    } else if (const FlightPtr flight = refusing_ ? nullptr : Launch(plan_id, std::move(job))) {
+    } else if (const FlightPtr flight =
+                   refusing_ ? nullptr : Launch(plan_id, true, PlanWork(plan_id, std::move(job)))) {
       return Join(flight, std::move(done));
     } else {
       at_once = Refusal();
@@ -97,6 +99,30 @@ PlanningCore::Ticket PlanningCore::Plan(const std::string& plan_id, planner::Job
   }
   done(at_once);
   return {};
+}
+
+PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnOutcome done) {
+  PlanOutcome at_once;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto flying = flights_.find(id); flying != flights_.end()) {
+      observer_.OnJoined();
+      return Join(flying->second, std::move(done));
+    }
+    if (const FlightPtr flight = refusing_ ? nullptr : Launch(id, false, std::move(work)))
+      return Join(flight, std::move(done));
+    at_once = Refusal();
+  }
+  done(at_once);
+  return {};
+}
+
+Work PlanningCore::PlanWork(const std::string& plan_id, planner::Job job) const {
+  return [this, plan_id, job = std::move(job)](const planner::PlanHooks& hooks) {
+    WorkResult result;
+    result.end = compute_(job, plan_id, hooks, &result.computed, &result.faults);
+    return result;
+  };
 }
 
 void PlanningCore::Cancel(const Ticket& ticket) {
@@ -143,14 +169,15 @@ void PlanningCore::StopAll() {
   for (const OnOutcome& done : waiters) done(Ended(OutcomeKind::kShuttingDown));
 }
 
-PlanningCore::FlightPtr PlanningCore::Launch(const std::string& plan_id, planner::Job job) {
+PlanningCore::FlightPtr PlanningCore::Launch(const std::string& id, bool keep, Work work) {
   auto flight = std::make_shared<Flight>();
-  flight->plan_id = plan_id;
-  flight->job = std::move(job);
+  flight->id = id;
+  flight->keep = keep;
+  flight->work = std::move(work);
   const auto task = pool_.Submit([this, flight](double waited) { Run(flight, waited); });
   if (!task) return nullptr;
   flight->task = *task;
-  flights_.emplace(plan_id, flight);
+  flights_.emplace(id, flight);
   return flight;
 }
 
@@ -181,45 +208,52 @@ void PlanningCore::Run(const FlightPtr& flight, double waited_seconds) {
     if (flight->waiters.empty()) return;
   }
   const auto since = clock_.Now();
-  const PlanOutcome outcome = Compute(*flight);
+  const PlanOutcome outcome = Judge(*flight, Perform(*flight));
   Land(flight, outcome, SecondsBetween(since, clock_.Now()));
 }
 
-PlanOutcome PlanningCore::Compute(const Flight& flight) {
+WorkResult PlanningCore::Perform(const Flight& flight) {
   PhaseTimer timer(observer_, clock_);
   planner::PlanHooks hooks;
   hooks.stop = [&flight] { return flight.stop.load(std::memory_order_relaxed); };
   hooks.enter = [&timer](planner::Phase phase) { timer.Enter(phase); };
-  ComputedPlan computed;
-  std::vector<std::string> faults;
-  ComputeEnd end = ComputeEnd::kDefect;
+  WorkResult result;
   try {
-    end = compute_(flight.job, flight.plan_id, hooks, &computed, &faults);
+    return flight.work(hooks);
   } catch (const std::exception& error) {
-    faults.push_back(std::string("exception: ") + error.what());
+    result.faults.push_back(std::string("exception: ") + error.what());
   } catch (...) {
-    faults.push_back("exception of unknown type");
+    result.faults.push_back("exception of unknown type");
   }
-  return Judge(flight, end, std::move(computed), std::move(faults));
+  return result;
 }
 
-PlanOutcome PlanningCore::Judge(const Flight& flight, ComputeEnd end, ComputedPlan computed,
-                                std::vector<std::string> faults) {
-  if (end == ComputeEnd::kStopped && flight.stop) {
-    observer_.OnComputed(PlanEnding::kStopped);
+PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
+  const auto count = [&](PlanEnding ending) {
+    if (flight.keep) observer_.OnComputed(ending);
+  };
+  if (result.end == ComputeEnd::kStopped && flight.stop) {
+    count(PlanEnding::kStopped);
     return Ended(OutcomeKind::kShuttingDown);  // whoever cancelled has been answered already
   }
-  if (end != ComputeEnd::kDone) {
-    observer_.OnComputed(PlanEnding::kDefect);
-    PlanOutcome outcome = Ended(OutcomeKind::kDefect);
-    outcome.faults = std::move(faults);
-    if (end == ComputeEnd::kStopped) outcome.faults.push_back("stopped although nobody asked");
+  if (result.end == ComputeEnd::kRefused && !result.violations.empty()) {
+    PlanOutcome outcome = Ended(OutcomeKind::kRefused);
+    outcome.violations = std::move(result.violations);
     return outcome;
   }
-  observer_.OnComputed(computed.facts.fits ? PlanEnding::kFits : PlanEnding::kMisfit);
+  if (result.end != ComputeEnd::kDone) {
+    count(PlanEnding::kDefect);
+    PlanOutcome outcome = Ended(OutcomeKind::kDefect);
+    outcome.faults = std::move(result.faults);
+    if (result.end == ComputeEnd::kStopped)
+      outcome.faults.push_back("stopped although nobody asked");
+    return outcome;
+  }
+  count(result.computed.facts.fits ? PlanEnding::kFits : PlanEnding::kMisfit);
   PlanOutcome outcome = Ended(OutcomeKind::kPlan);
-  outcome.plan = std::make_shared<const StoredPlan>(StoredPlan{
-      flight.plan_id, std::move(computed.plan_bytes), std::move(computed.facts), clock_.WallNow()});
+  outcome.plan = std::make_shared<const StoredPlan>(
+      StoredPlan{flight.id, std::move(result.computed.plan_bytes), std::move(result.computed.facts),
+                 clock_.WallNow()});
   return outcome;
 }
 
@@ -227,7 +261,7 @@ void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, dou
   std::map<uint64_t, OnOutcome> waiters;
   {
     const std::lock_guard lock(mutex_);
-    if (outcome.kind == OutcomeKind::kPlan) {
+    if (flight->keep && outcome.kind == OutcomeKind::kPlan) {
       cache_.Insert(outcome.plan);
       mean_plan_seconds_ += kNewestWeight * (seconds - mean_plan_seconds_);
     }
@@ -238,7 +272,7 @@ void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, dou
 }
 
 void PlanningCore::Forget(const FlightPtr& flight) {
-  const auto found = flights_.find(flight->plan_id);
+  const auto found = flights_.find(flight->id);
   if (found != flights_.end() && found->second == flight) flights_.erase(found);
 }
 

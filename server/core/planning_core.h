@@ -29,14 +29,25 @@ using ComputeFunction =
     std::function<ComputeEnd(const planner::Job&, const std::string& plan_id,
                              const planner::PlanHooks&, ComputedPlan*, std::vector<std::string>*)>;
 
-enum class OutcomeKind { kPlan, kCancelled, kQueueFull, kShuttingDown, kDefect };
+// Any other computation that is to share threads, queue and single flight with plans. Like
+// ComputeFunction; `violations` are those of kRefused.
+struct WorkResult {
+  ComputeEnd end = ComputeEnd::kDefect;
+  ComputedPlan computed;
+  std::vector<std::string> faults;
+  std::vector<Violation> violations;
+};
+using Work = std::function<WorkResult(const planner::PlanHooks&)>;
+
+enum class OutcomeKind { kPlan, kCancelled, kQueueFull, kShuttingDown, kDefect, kRefused };
 
 struct PlanOutcome {
   OutcomeKind kind = OutcomeKind::kDefect;
-  StoredPlanPtr plan;               // of kPlan
-  bool from_memory = false;         // of kPlan: nothing was computed for it
-  double retry_after_seconds = 0;   // of kQueueFull
-  std::vector<std::string> faults;  // of kDefect, for the log
+  StoredPlanPtr plan;                 // of kPlan
+  bool from_memory = false;           // of kPlan: nothing was computed for it
+  double retry_after_seconds = 0;     // of kQueueFull
+  std::vector<std::string> faults;    // of kDefect, for the log
+  std::vector<Violation> violations;  // of kRefused
 };
 
 using OnOutcome = std::function<void(const PlanOutcome&)>;
@@ -65,6 +76,10 @@ class PlanningCore {
   // later on a worker's. Equal ids share one computation. `done` must not throw.
   Ticket Plan(const std::string& plan_id, planner::Job job, OnOutcome done);
 
+  // Likewise for any work whose result is a plan that is not kept: it enters no cache, and does not
+  // count as planned. `id` names what it computes, and is no plan's.
+  Ticket Compute(const std::string& id, Work work, OnOutcome done);
+
   // Answers this waiter with kCancelled on this thread, unless it was answered already. A
   // computation that nobody waits for any more is stopped, or never begins.
   void Cancel(const Ticket& ticket);
@@ -80,13 +95,13 @@ class PlanningCore {
  private:
   using FlightPtr = std::shared_ptr<Flight>;
 
-  FlightPtr Launch(const std::string& plan_id, planner::Job job);  // nullptr: the pool refused
+  FlightPtr Launch(const std::string& id, bool keep, Work work);  // nullptr: the pool refused
   Ticket Join(const FlightPtr& flight, OnOutcome done);
   PlanOutcome Refusal();
   void Run(const FlightPtr& flight, double waited_seconds);
-  PlanOutcome Compute(const Flight& flight);
-  PlanOutcome Judge(const Flight& flight, ComputeEnd end, ComputedPlan computed,
-                    std::vector<std::string> faults);
+  Work PlanWork(const std::string& plan_id, planner::Job job) const;
+  WorkResult Perform(const Flight& flight);
+  PlanOutcome Judge(const Flight& flight, WorkResult result);
   void Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds);
   void Forget(const FlightPtr& flight);
 

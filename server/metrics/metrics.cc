@@ -34,6 +34,16 @@ constexpr const char* kPackEndingNames[] = {"packed", "stopped", "defect"};
 const Histogram::BucketBoundaries kPackSecondsBuckets = {0.001, 0.005, 0.025, 0.1, 0.5,
                                                          1,     5,     25,    100};
 
+constexpr const char* kProfileEndingNames[kProfileEndings] = {"recorded", "known", "refused",
+                                                              "dry_run", "store_error"};
+constexpr const char* kMeasuredNames[kMeasuredLists] = {"layer_time", "memory", "step"};
+constexpr const char* kRefusedNames[kRefusedFor] = {
+    "impossible", "out_of_bounds", "outlier", "single_setting", "plan_unknown", "plan_differs"};
+constexpr const char* kWhenNames[] = {"before", "after"};
+// From what is as good as measured to what is refused.
+const Histogram::BucketBoundaries kErrorBuckets = {0.01, 0.02, 0.05, 0.1, 0.15,
+                                                   0.2,  0.3,  0.5,  1,   2};
+
 prometheus::Family<Counter>& AddCounter(prometheus::Registry& registry, const char* name,
                                         const char* help) {
   return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -110,6 +120,12 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
                                     "Datasets that gave way to newer ones.", MetricType::Counter,
                                     {}, static_cast<double>(packing.datasets.evictions)));
   }
+  if (sources.profiles) {
+    const ProfileGauges profiles = sources.profiles();
+    add_gauge("evenkeel_profile_revision", "Newest revision of the history of profiles.",
+              profiles.newest_revision);
+    add_gauge("evenkeel_profiles_active", "Profiles in force.", profiles.active);
+  }
   return families;
 }
 
@@ -118,6 +134,7 @@ Metrics::Metrics(const BuildLabels& build, const std::vector<MethodLabels>& meth
   AddMethods(methods);
   AddPlanning();
   AddPacking();
+  AddProfiles();
   prometheus::BuildGauge()
       .Name("evenkeel_build_info")
       .Help("Always 1; the labels say what runs.")
@@ -184,6 +201,52 @@ void Metrics::AddPacking() {
       &AddHistogram(registry_, "evenkeel_pack_seconds", "Time that packings took on their worker.")
            .Add({}, kPackSecondsBuckets);
 }
+
+void Metrics::AddProfiles() {
+  auto& profiles = AddCounter(registry_, "evenkeel_profiles_total", "RecordProfile calls judged.");
+  for (size_t i = 0; i < profiles_.size(); ++i) {
+    profiles_[i] = &profiles.Add({{"outcome", kProfileEndingNames[i]}});
+  }
+  auto& accepted =
+      AddCounter(registry_, "evenkeel_profile_accepted_total", "Measurements that were recorded.");
+  auto& refused = AddCounter(registry_, "evenkeel_profile_refused_total",
+                             "Measurements that were not believed.");
+  auto& errors = AddHistogram(registry_, "evenkeel_prediction_error_ratio",
+                              "Mean error of predictions, by profile, without it and with it.");
+  for (size_t i = 0; i < measurements_accepted_.size(); ++i) {
+    measurements_accepted_[i] = &accepted.Add({{"measured", kMeasuredNames[i]}});
+    for (size_t when = 0; when < prediction_errors_[i].size(); ++when) {
+      prediction_errors_[i][when] =
+          &errors.Add({{"measured", kMeasuredNames[i]}, {"when", kWhenNames[when]}}, kErrorBuckets);
+    }
+  }
+  for (size_t i = 0; i < measurements_refused_.size(); ++i) {
+    measurements_refused_[i] = &refused.Add({{"reason", kRefusedNames[i]}});
+  }
+  store_errors_ = &AddCounter(registry_, "evenkeel_profile_store_errors_total",
+                              "Writes to the profile store that failed.")
+                       .Add({});
+}
+
+void Metrics::OnProfile(ProfileEnding ending) {
+  profiles_[static_cast<size_t>(ending)]->Increment();
+}
+
+void Metrics::OnAccepted(MeasuredList list, int64_t count) {
+  measurements_accepted_[static_cast<size_t>(list)]->Increment(static_cast<double>(count));
+}
+
+void Metrics::OnRefused(RefusedFor reason) {
+  measurements_refused_[static_cast<size_t>(reason)]->Increment();
+}
+
+void Metrics::OnPredictionError(MeasuredList list, double before, double after) {
+  const auto& errors = prediction_errors_[static_cast<size_t>(list)];
+  errors[0]->Observe(before);
+  errors[1]->Observe(after);
+}
+
+void Metrics::OnStoreError() { store_errors_->Increment(); }
 
 void Metrics::OnStarted(size_t method) {
   methods_[method]->started->Increment();

@@ -17,6 +17,7 @@
 #include "prometheus/family.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
+#include "server/calibration/calibration_observer.h"
 #include "server/core/dataset_store.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
@@ -37,6 +38,12 @@ struct PackGauges {
   StoreCounters datasets;
 };
 
+// The history of profiles.
+struct ProfileGauges {
+  int64_t newest_revision = 0;
+  int64_t active = 0;
+};
+
 // State that is read when somebody scrapes. All must be callable until the sources are
 // replaced.
 struct MetricSources {
@@ -44,6 +51,7 @@ struct MetricSources {
   std::function<size_t()> queue_depth;
   std::function<int64_t()> inflight;
   std::function<PackGauges()> packing;
+  std::function<ProfileGauges()> profiles;
 };
 
 struct BuildLabels {
@@ -52,7 +60,7 @@ struct BuildLabels {
   std::string catalog;
 };
 
-class Metrics : public PlanObserver {
+class Metrics : public PlanObserver, public CalibrationObserver {
  public:
   static constexpr int kCodes = 17;  // gRPC status codes: 0 to 16
 
@@ -77,6 +85,11 @@ class Metrics : public PlanObserver {
   void OnShed(ShedReason reason) override;
   void OnJoined() override;
   void OnPacked(PackEnding ending, int64_t samples, double seconds) override;
+  void OnProfile(ProfileEnding ending) override;
+  void OnAccepted(MeasuredList list, int64_t count) override;
+  void OnRefused(RefusedFor reason) override;
+  void OnPredictionError(MeasuredList list, double before, double after) override;
+  void OnStoreError() override;
 
   // All metrics in Prometheus' text format.
   std::string Scrape() const;
@@ -88,6 +101,7 @@ class Metrics : public PlanObserver {
   void AddMethods(const std::vector<MethodLabels>& methods);
   void AddPlanning();
   void AddPacking();
+  void AddProfiles();
 
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* handled_family_;
@@ -100,6 +114,11 @@ class Metrics : public PlanObserver {
   std::array<prometheus::Counter*, 3> packings_;
   prometheus::Counter* packed_samples_;
   prometheus::Histogram* pack_seconds_;
+  std::array<prometheus::Counter*, kProfileEndings> profiles_;
+  std::array<prometheus::Counter*, kMeasuredLists> measurements_accepted_;
+  std::array<prometheus::Counter*, kRefusedFor> measurements_refused_;
+  std::array<std::array<prometheus::Histogram*, 2>, kMeasuredLists> prediction_errors_;
+  prometheus::Counter* store_errors_;
   std::unique_ptr<StateCollector> state_;
 };
 

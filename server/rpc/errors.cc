@@ -11,9 +11,9 @@ namespace evenkeel::server {
 namespace {
 
 constexpr ErrorReason kReasons[] = {
-    kMalformedRequest, kInvalidRequest, kPlanNotFound,  kDatasetNotFound, kQueueFull,
-    kPackingBusy,      kUploadTooLarge, kStreamStalled, kShuttingDown,    kDeadlineExceeded,
-    kCancelled,        kNotImplemented, kPlannerDefect};
+    kMalformedRequest, kInvalidRequest,   kPlanNotFound, kDatasetNotFound, kProfileNotFound,
+    kStoreUnavailable, kQueueFull,        kPackingBusy,  kUploadTooLarge,  kStreamStalled,
+    kShuttingDown,     kDeadlineExceeded, kCancelled,    kPlannerDefect};
 
 using Metadata = std::pair<const char*, std::string>;
 
@@ -117,10 +117,27 @@ grpc::Status DatasetNotFound(std::string_view dataset_ref) {
                     {{"dataset_ref", ref}, {"field", "job.dataset.dataset_ref"}}, &resource);
 }
 
+grpc::Status ProfileNotFound(int64_t revision, int64_t newest) {
+  google::rpc::ResourceInfo resource;
+  const std::string name = std::to_string(revision);
+  resource.set_resource_type("evenkeel.v1.ProfileRevision");
+  resource.set_resource_name(name);
+  resource.set_description("the newest revision is " + std::to_string(newest));
+  return MakeStatus(kProfileNotFound,
+                    "no revision " + name + " in the history of profiles; the newest is " +
+                        std::to_string(newest),
+                    {{"revision", name}, {"newest", std::to_string(newest)}}, &resource);
+}
+
+grpc::Status StoreUnavailable(std::string_view why) {
+  return MakeStatus(kStoreUnavailable,
+                    std::string(why) + "; nothing was changed, and plans are made as before",
+                    {{"why", std::string(why)}});
+}
+
 grpc::Status QueueFull(double retry_after_seconds) {
   const google::rpc::RetryInfo retry = RetryAfter(retry_after_seconds);
-  return MakeStatus(kQueueFull, "the planning queue is full; try again after the retry delay", {},
-                    &retry);
+  return MakeStatus(kQueueFull, "the queue is full; try again after the retry delay", {}, &retry);
 }
 
 grpc::Status PackingBusy(std::string_view limit) {
@@ -159,11 +176,6 @@ grpc::Status DeadlineExceeded() {
 }
 
 grpc::Status Cancelled() { return MakeStatus(kCancelled, "the caller cancelled", {}); }
-
-grpc::Status NotImplemented(std::string_view method) {
-  const std::string name(method);
-  return MakeStatus(kNotImplemented, name + " is not implemented yet", {{"method", name}});
-}
 
 grpc::Status PlannerDefect(std::string_view request_id) {
   const std::string id(request_id);

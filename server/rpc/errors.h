@@ -28,6 +28,9 @@ inline constexpr ErrorReason kInvalidRequest = {"INVALID_REQUEST",
                                                 grpc::StatusCode::INVALID_ARGUMENT};
 inline constexpr ErrorReason kPlanNotFound = {"PLAN_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
 inline constexpr ErrorReason kDatasetNotFound = {"DATASET_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
+inline constexpr ErrorReason kProfileNotFound = {"PROFILE_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
+inline constexpr ErrorReason kStoreUnavailable = {"STORE_UNAVAILABLE",
+                                                  grpc::StatusCode::UNAVAILABLE};
 inline constexpr ErrorReason kQueueFull = {"QUEUE_FULL", grpc::StatusCode::RESOURCE_EXHAUSTED};
 inline constexpr ErrorReason kPackingBusy = {"PACKING_BUSY", grpc::StatusCode::RESOURCE_EXHAUSTED};
 inline constexpr ErrorReason kUploadTooLarge = {"UPLOAD_TOO_LARGE",
@@ -37,7 +40,6 @@ inline constexpr ErrorReason kShuttingDown = {"SHUTTING_DOWN", grpc::StatusCode:
 inline constexpr ErrorReason kDeadlineExceeded = {"DEADLINE_EXCEEDED",
                                                   grpc::StatusCode::DEADLINE_EXCEEDED};
 inline constexpr ErrorReason kCancelled = {"CANCELLED", grpc::StatusCode::CANCELLED};
-inline constexpr ErrorReason kNotImplemented = {"NOT_IMPLEMENTED", grpc::StatusCode::UNIMPLEMENTED};
 inline constexpr ErrorReason kPlannerDefect = {"PLANNER_DEFECT", grpc::StatusCode::INTERNAL};
 
 // All of the above.
@@ -58,17 +60,18 @@ inline constexpr size_t kMaxDetailBytes = 5000;
 // REQUIRES: at least one violation.
 grpc::Status InvalidRequest(const std::vector<Violation>& violations);
 
-grpc::Status MalformedRequest(std::string_view message_name);  // no such message in these bytes
-grpc::Status PlanNotFound(std::string_view plan_id);           // with ResourceInfo
-grpc::Status DatasetNotFound(std::string_view dataset_ref);    // with ResourceInfo
-grpc::Status QueueFull(double retry_after_seconds);            // with RetryInfo
-grpc::Status PackingBusy(std::string_view limit);              // "streams", "memory"; RetryInfo
+grpc::Status MalformedRequest(std::string_view message_name);    // no such message in these bytes
+grpc::Status PlanNotFound(std::string_view plan_id);             // with ResourceInfo
+grpc::Status DatasetNotFound(std::string_view dataset_ref);      // with ResourceInfo
+grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with ResourceInfo
+grpc::Status StoreUnavailable(std::string_view why);
+grpc::Status QueueFull(double retry_after_seconds);  // with RetryInfo
+grpc::Status PackingBusy(std::string_view limit);    // "streams", "memory"; RetryInfo
 grpc::Status UploadTooLarge(const UploadLimit& limit);
 grpc::Status StreamStalled(double idle_timeout_seconds);
 grpc::Status ShuttingDown();
 grpc::Status DeadlineExceeded();
 grpc::Status Cancelled();
-grpc::Status NotImplemented(std::string_view method);
 grpc::Status PlannerDefect(std::string_view request_id);
 
 }  // namespace evenkeel::server

@@ -18,13 +18,15 @@ enum class Method {
   kGetPlan,
   kListPlans,
   kRecordProfile,
+  kListProfiles,
+  kRollBackProfile,
   kListModels,
   kListGpuTypes,
 };
 
-inline constexpr const char* kMethodNames[] = {"PlanJob",    "EvaluatePlan", "PackDataset",
-                                               "GetPlan",    "ListPlans",    "RecordProfile",
-                                               "ListModels", "ListGpuTypes"};
+inline constexpr const char* kMethodNames[] = {
+    "PlanJob",       "EvaluatePlan", "PackDataset",     "GetPlan",    "ListPlans",
+    "RecordProfile", "ListProfiles", "RollBackProfile", "ListModels", "ListGpuTypes"};
 
 inline const char* MethodName(Method method) { return kMethodNames[static_cast<size_t>(method)]; }
 

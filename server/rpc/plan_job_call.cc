@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "server/log.h"
-#include "server/rpc/errors.h"
+#include "server/rpc/outcome_status.h"
 #include "server/rpc/wire.h"
 
 namespace evenkeel::server {
@@ -27,13 +26,8 @@ void PlanJobCall::OnCancel() { parts_.core.Cancel(ticket_); }
 void PlanJobCall::OnDone() { delete this; }
 
 void PlanJobCall::Answer(const PlanOutcome& outcome) {
-  const grpc::Status status = ToStatus(outcome);
+  const grpc::Status status = ToStatus(outcome, *scope_);
   if (status.ok()) Fill(outcome);
-  for (const std::string& fault : outcome.faults) {
-    LogLine(LogLevel::kError, "planner defect")
-        .Add("request_id", scope_->request_id())
-        .Add("fault", fault);
-  }
   scope_->End(status);
   Finish(status);
 }
@@ -41,26 +35,10 @@ void PlanJobCall::Answer(const PlanOutcome& outcome) {
 void PlanJobCall::Fill(const PlanOutcome& outcome) {
   const StoredPlan& plan = *outcome.plan;
   scope_->SetPlan(plan.plan_id, outcome.from_memory ? "memory" : "planner");
-  parts_.memo.Remember(ViewOf(request_), {plan.plan_id, label_});
+  parts_.memo.Remember(ViewOf(request_), {plan.plan_id, label_}, parts_.generation);
   const auto served_from = outcome.from_memory ? v1::SERVED_FROM_MEMORY : v1::SERVED_FROM_PLANNER;
   *response_ =
       ToByteBuffer(EncodePlanJobResponse(plan.plan_bytes, plan.plan_id, served_from, label_));
-}
-
-grpc::Status PlanJobCall::ToStatus(const PlanOutcome& outcome) const {
-  switch (outcome.kind) {
-    case OutcomeKind::kPlan:
-      return grpc::Status::OK;
-    case OutcomeKind::kCancelled:
-      return scope_->deadline_passed() ? DeadlineExceeded() : Cancelled();
-    case OutcomeKind::kQueueFull:
-      return QueueFull(outcome.retry_after_seconds);
-    case OutcomeKind::kShuttingDown:
-      return ShuttingDown();
-    case OutcomeKind::kDefect:
-      break;
-  }
-  return PlannerDefect(scope_->request_id());
 }
 
 }  // namespace evenkeel::server

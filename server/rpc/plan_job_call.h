@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_SERVER_RPC_PLAN_JOB_CALL_H_
 #define EVENKEEL_SERVER_RPC_PLAN_JOB_CALL_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,7 @@ namespace evenkeel::server {
 struct PlanJobParts {
   PlanningCore& core;
   RequestMemo& memo;
+  uint64_t generation = 0;  // of the calibration that the job has
 };
 
 // gRPC calls OnCancel only after the handler has returned this reactor, and OnDone only after
@@ -38,7 +40,6 @@ class PlanJobCall : public grpc::ServerUnaryReactor {
 
  private:
   void Answer(const PlanOutcome& outcome);
-  grpc::Status ToStatus(const PlanOutcome& outcome) const;
   void Fill(const PlanOutcome& outcome);
 
   const PlanJobParts parts_;

@@ -9,6 +9,7 @@
 #include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/evaluate_plan_call.h"
 #include "server/rpc/plan_job_call.h"
 #include "server/rpc/wire.h"
 
@@ -37,6 +38,10 @@ grpc::Status ToStatus(const std::vector<Violation>& violations) {
   return violations.empty() ? grpc::Status::OK : InvalidRequest(violations);
 }
 
+CalibrationSource CalibrationsOf(const planner::CalibrationBook& book) {
+  return [&book](const planner::Job& job) { return book.For(job.model, job.cluster.gpu); };
+}
+
 // Ends a call on this thread.
 grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, RpcScope* scope,
                                  const grpc::Status& status) {
@@ -61,12 +66,6 @@ grpc::ServerUnaryReactor* Handle(RpcWorld& world, Method method,
   return Finish(context, &scope, status);
 }
 
-grpc::ServerUnaryReactor* Refuse(RpcWorld& world, Method method,
-                                 grpc::CallbackServerContext* context) {
-  RpcScope scope(world, method, context);
-  return Finish(context, &scope, NotImplemented(MethodName(method)));
-}
-
 void Summarize(const StoredPlan& plan, v1::PlanSummary* summary) {
   summary->set_plan_id(plan.plan_id);
   *summary->mutable_create_time() = ToTimestamp(plan.create_time);
@@ -83,18 +82,37 @@ void Summarize(const StoredPlan& plan, v1::PlanSummary* summary) {
 
 }  // namespace
 
+// A dataset that is not here is no fault of the request, unless something else is wrong with it.
+template <typename Convert>
+grpc::Status PlannerServiceImpl::WithDatasets(const v1::Job& job, Convert convert) {
+  bool missing = false;
+  const std::vector<Violation> violations = convert([&](std::string_view ref) {
+    DatasetBytes found = parts_.packing.datasets.Find(ref);
+    missing = found == nullptr;
+    return found;
+  });
+  if (missing && violations.size() == 1) return DatasetNotFound(job.dataset().dataset_ref());
+  return ToStatus(violations);
+}
+
 grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
   auto scope = std::make_unique<RpcScope>(parts_.world, Method::kPlanJob, context);
   grpc::Slice bytes = ToSlice(*request);
-  if (AnswerRepeated(scope.get(), bytes, response)) {
+  // One calibration for the whole call, whatever is recorded meanwhile.
+  const CalibrationStatePtr calibration = parts_.profiles.calibrations->state();
+  if (AnswerRepeated(scope.get(), bytes, calibration->generation, response)) {
     return Finish(context, scope.get(), grpc::Status::OK);
   }
   v1::PlanJobRequest message;
   planner::Job job;
   grpc::Status status = Parse(bytes, &message);
-  if (status.ok()) status = MakeJob(message, &job);
+  if (status.ok()) {
+    status = WithDatasets(message.job(), [&](const DatasetSource& datasets) {
+      return JobFromProto(message, &job, datasets, CalibrationsOf(calibration->book));
+    });
+  }
   if (!status.ok()) return Finish(context, scope.get(), status);
   const std::string plan_id = PlanId(job);
   if (message.validate_only()) {
@@ -103,29 +121,17 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
         EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED, message.label()));
     return Finish(context, scope.get(), grpc::Status::OK);
   }
-  auto* call = new PlanJobCall({parts_.core, parts_.memo}, std::move(scope), std::move(bytes),
-                               std::move(*message.mutable_label()), response);
+  auto* call =
+      new PlanJobCall({parts_.core, parts_.memo, calibration->generation}, std::move(scope),
+                      std::move(bytes), std::move(*message.mutable_label()), response);
   call->Start(plan_id, std::move(job));
   return call;
 }
 
-// A dataset that is not here is no fault of the request, unless something else is wrong with it.
-grpc::Status PlannerServiceImpl::MakeJob(const v1::PlanJobRequest& request, planner::Job* job) {
-  bool missing = false;
-  const auto violations = JobFromProto(request, job, [&](std::string_view ref) {
-    DatasetBytes found = parts_.packing.datasets.Find(ref);
-    missing = found == nullptr;
-    return found;
-  });
-  if (missing && violations.size() == 1)
-    return DatasetNotFound(request.job().dataset().dataset_ref());
-  return ToStatus(violations);
-}
-
 // The very same bytes asked for a plan before, and the plan is still here.
 bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
-                                        grpc::ByteBuffer* response) {
-  const auto known = parts_.memo.Find(ViewOf(request));
+                                        uint64_t generation, grpc::ByteBuffer* response) {
+  const auto known = parts_.memo.Find(ViewOf(request), generation);
   if (!known) return false;
   const StoredPlanPtr plan = parts_.cache.Find(known->plan_id, PlanCache::Count::kHitOnly);
   if (plan == nullptr) return false;
@@ -205,15 +211,42 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListGpuTypes(grpc::CallbackServerC
 }
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerContext* context,
-                                                           const grpc::ByteBuffer* /*request*/,
-                                                           grpc::ByteBuffer* /*response*/) {
-  return Refuse(parts_.world, Method::kEvaluatePlan, context);
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  auto scope = std::make_unique<RpcScope>(parts_.world, Method::kEvaluatePlan, context);
+  v1::EvaluatePlanRequest message;
+  EvaluationJob evaluation;
+  const CalibrationStatePtr calibration = parts_.profiles.calibrations->state();
+  grpc::Status status = Parse(ToSlice(*request), &message);
+  if (status.ok()) {
+    status = WithDatasets(message.job(), [&](const DatasetSource& datasets) {
+      return EvaluationFromProto(message, &evaluation, datasets, CalibrationsOf(calibration->book));
+    });
+  }
+  if (!status.ok()) return Finish(context, scope.get(), status);
+  return EvaluatePlanCall::Begin(parts_.core, std::move(scope), std::move(evaluation), response);
 }
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::RecordProfile(grpc::CallbackServerContext* context,
-                                                            const grpc::ByteBuffer* /*request*/,
-                                                            grpc::ByteBuffer* /*response*/) {
-  return Refuse(parts_.world, Method::kRecordProfile, context);
+                                                            const grpc::ByteBuffer* request,
+                                                            grpc::ByteBuffer* response) {
+  return RecordProfileCall(parts_.profiles, parts_.world, context, request, response);
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::RollBackProfile(grpc::CallbackServerContext* context,
+                                                              const grpc::ByteBuffer* request,
+                                                              grpc::ByteBuffer* response) {
+  return RollBackProfileCall(parts_.profiles, parts_.world, context, request, response);
+}
+
+grpc::ServerUnaryReactor* PlannerServiceImpl::ListProfiles(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return Handle<v1::ListProfilesRequest, v1::ListProfilesResponse>(
+      parts_.world, Method::kListProfiles, context, request, response,
+      [this](const auto& message, auto* output) {
+        return ListProfilesPage(parts_.profiles, message, output);
+      });
 }
 
 PackDatasetStream::Reactor* PlannerServiceImpl::PackDataset(grpc::CallbackServerContext* context) {

@@ -9,6 +9,7 @@
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
 #include "server/rpc/pack_dataset_stream.h"
+#include "server/rpc/profile_calls.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
 
@@ -23,9 +24,11 @@ using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
             v1::PlannerService::WithRawCallbackMethod_GetPlan<
                 v1::PlannerService::WithRawCallbackMethod_ListPlans<
                     v1::PlannerService::WithRawCallbackMethod_RecordProfile<
-                        v1::PlannerService::WithRawCallbackMethod_ListModels<
-                            v1::PlannerService::WithRawCallbackMethod_ListGpuTypes<
-                                v1::PlannerService::Service>>>>>>>>;
+                        v1::PlannerService::WithRawCallbackMethod_ListProfiles<
+                            v1::PlannerService::WithRawCallbackMethod_RollBackProfile<
+                                v1::PlannerService::WithRawCallbackMethod_ListModels<
+                                    v1::PlannerService::WithRawCallbackMethod_ListGpuTypes<
+                                        v1::PlannerService::Service>>>>>>>>>>;
 
 // Outlive the service.
 struct ServiceParts {
@@ -34,6 +37,7 @@ struct ServiceParts {
   PlanCache& cache;
   RequestMemo& memo;
   PackDatasetParts packing;
+  ProfileParts profiles;
 };
 
 class PlannerServiceImpl final : public RawPlannerService {
@@ -56,6 +60,12 @@ class PlannerServiceImpl final : public RawPlannerService {
   grpc::ServerUnaryReactor* RecordProfile(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListProfiles(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* RollBackProfile(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ListModels(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
@@ -64,8 +74,11 @@ class PlannerServiceImpl final : public RawPlannerService {
                                          grpc::ByteBuffer* response) override;
 
  private:
-  bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request, grpc::ByteBuffer* response);
-  grpc::Status MakeJob(const v1::PlanJobRequest& request, planner::Job* job);
+  bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request, uint64_t generation,
+                      grpc::ByteBuffer* response);
+  // `convert` gets a source of datasets and returns violations. `job` is that of the request.
+  template <typename Convert>
+  grpc::Status WithDatasets(const v1::Job& job, Convert convert);
   grpc::Status ListPage(const v1::ListPlansRequest& request, v1::ListPlansResponse* response);
 
   const ServiceParts parts_;

@@ -24,10 +24,14 @@ class RequestMemo {
   // `seed` is secret, so that nobody can send requests that collide on purpose.
   RequestMemo(size_t capacity_bytes, uint64_t seed);
 
-  std::optional<Entry> Find(std::string_view request_bytes);
+  // `generation`: of the calibration in force, never lower than before on one thread. The same
+  // bytes lead to another plan under another calibration: what was remembered under an older one is
+  // forgotten.
+  std::optional<Entry> Find(std::string_view request_bytes, uint64_t generation);
 
-  // A request larger than the whole memo is not remembered.
-  void Remember(std::string_view request_bytes, Entry entry);
+  // Under which calibration the request was planned. A request larger than the whole memo is not
+  // remembered.
+  void Remember(std::string_view request_bytes, Entry entry, uint64_t generation);
 
  private:
   struct SeededHash {
@@ -35,7 +39,10 @@ class RequestMemo {
     size_t operator()(std::string_view bytes) const;
   };
 
+  bool IsCurrent(uint64_t generation);
+
   std::mutex mutex_;
+  uint64_t generation_ = 0;  // of all that is remembered
   ByteLru<Entry, SeededHash> lru_;
 };
 

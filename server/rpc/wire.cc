@@ -55,6 +55,18 @@ std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view 
   return out;
 }
 
+std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
+                                       std::string_view best_bytes,
+                                       std::optional<double> slower_by_ratio) {
+  v1::EvaluatePlanResponse rest;
+  if (slower_by_ratio) rest.set_slower_by_ratio(*slower_by_ratio);
+  std::string out;
+  out.reserve(evaluated_bytes.size() + best_bytes.size() + 4 * kFieldOverhead);
+  AppendField(v1::EvaluatePlanResponse::kEvaluatedFieldNumber, evaluated_bytes, &out);
+  AppendField(v1::EvaluatePlanResponse::kBestFieldNumber, best_bytes, &out);
+  return out + rest.SerializeAsString();
+}
+
 std::string EncodeGetPlanResponse(std::string_view plan_bytes,
                                   std::chrono::system_clock::time_point create_time) {
   std::string out;

@@ -4,6 +4,7 @@
 #define EVENKEEL_SERVER_RPC_WIRE_H_
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,11 @@ grpc::ByteBuffer ToByteBuffer(std::string bytes);
 // A serialised v1::PlanJobResponse. Empty parts are left out.
 std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view plan_id,
                                   v1::ServedFrom served_from, std::string_view label);
+
+// A serialised v1::EvaluatePlanResponse. `slower_by_ratio`: nullopt leaves it unset.
+std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
+                                       std::string_view best_bytes,
+                                       std::optional<double> slower_by_ratio);
 
 // A serialised v1::GetPlanResponse.
 std::string EncodeGetPlanResponse(std::string_view plan_bytes,

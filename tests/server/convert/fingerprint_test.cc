@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "planner/job.h"
+#include "planner/plan.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {
@@ -162,6 +163,37 @@ TEST(PlanId, ChangesWithEveryField) {
     change.change(job);
     const auto [other, is_new] = seen.emplace(PlanId(job), change.name);
     EXPECT_TRUE(is_new) << change.name << " gives the id of " << other->second;
+  }
+}
+
+// What was measured of the job counts, all of it; a calibration without measurements is none.
+TEST(PlanId, CoversTheCalibration) {
+  planner::Job job = FullJob();
+  const std::string none = PlanId(job);
+  job.calibration.layers.push_back({});
+  EXPECT_EQ(PlanId(job), none);
+  job.calibration.revisions = {3};
+  const planner::Job measured = job;
+  using planner::Calibration;
+  const std::vector<std::function<void(Calibration&)>> changes = {
+      [](auto&) {},
+      [](auto& c) { c.version = "x"; },
+      [](auto& c) { c.layer_version = "x"; },
+      [](auto& c) { c.layers[0].kind = planner::LayerKind::kDense; },
+      [](auto& c) { ++c.layers[0].tensor; },
+      [](auto& c) { c.layers[0].forward.value = 2; },
+      [](auto& c) { c.layers[0].backward.count = 2; },
+      [](auto& c) { c.layers[0].activation.spread = 2; },
+      [](auto& c) { c.layers.pop_back(); },
+      [](auto& c) { c.step.value = 2; },
+      [](auto& c) { c.rest_bytes = 2; },
+      [](auto& c) { c.rest_count = 2; },
+      [](auto& c) { c.revisions.push_back(4); }};
+  std::map<std::string, size_t> seen = {{none, changes.size()}};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    planner::Job changed = measured;
+    changes[i](changed.calibration);
+    EXPECT_TRUE(seen.emplace(PlanId(changed), i).second) << i;
   }
 }
 

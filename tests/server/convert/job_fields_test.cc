@@ -102,9 +102,7 @@ std::vector<Setter> HostileValues(const FieldDescriptor* field) {
 // Messages that are refused as a whole in this version, whatever they hold.
 const std::set<std::string>& RefusedAsAWhole() {
   static const auto& messages = *new const std::set<std::string>{
-      "job.model.encoders[0].lora",
       "job.model.encoders[0].native_resolution",
-      "job.model.language_model.lora",
   };
   return messages;
 }

@@ -110,12 +110,44 @@ TEST(Normalization, BoundsThatExcludeNothing) {
     return With(kModel, kPool, "constraints { " + text + " }");
   };
   ExpectSame(plain, bounds("recompute: RECOMPUTE_POLICY_AUTO tensor_parallel { }"));
-  ExpectSame(plain, bounds("tensor_parallel { min: 1 } context_parallel { min: 1 max: 1 }"));
+  ExpectSame(plain, bounds("tensor_parallel { min: 1 } context_parallel { min: 1 }"));
+  ExpectSame(plain, bounds("expert_parallel { } virtual_stages { min: 1 }"));
+  ExpectSame(plain, bounds("partition_method: PARTITION_METHOD_EXACT"));
+  ExpectDifferent(plain, bounds("context_parallel { max: 1 }"));
   // Kept although it excludes nothing today: a remedy with more GPUs must respect it.
   ExpectDifferent(plain, bounds("pipeline_parallel { max: 32 }"));
   ExpectSame(bounds("stage_layers: [23, 22, 24, 24]"),
              bounds("pipeline_parallel { min: 4 max: 4 } stage_layers: [23, 22, 24, 24]"));
+  ExpectSame(bounds("stage_layers: [23, 22, 24, 24]"),
+             bounds("virtual_stages { max: 1 } stage_layers: [23, 22, 24, 24]"));
   ExpectDifferent(plain, bounds("tensor_parallel { max: 4 }"));
+}
+
+TEST(Normalization, OneCountIsNoOffer) {
+  ExpectSame(With(kText, R"(gpu_type: "a100-sxm-80gb" gpu_count: 16)"),
+             With(kText, R"(gpu_type: "a100-sxm-80gb" gpu_counts: 16)"));
+}
+
+TEST(Normalization, FsdpShardsWeights) {
+  const std::string pool = R"(gpu_type: "a100-sxm-80gb" gpu_count: 16)";
+  const std::string fsdp = With(kText, pool, "training { framework: TRAINING_FRAMEWORK_FSDP }");
+  ExpectSame(fsdp,
+             With(kText, pool,
+                  "training { framework: TRAINING_FRAMEWORK_FSDP zero_stage: ZERO_STAGE_3 }"));
+  EXPECT_EQ(JobOf(fsdp).training.zero_stage, planner::ZeroStage::kWeights);
+  EXPECT_TRUE(JobOf(fsdp).training.fsdp);
+  ExpectDifferent(fsdp, With(kText, pool, "training { zero_stage: ZERO_STAGE_3 }"));
+}
+
+TEST(Normalization, AdaptersOfNoComponentLeaveNoTrace) {
+  const std::string pool = R"(gpu_type: "a100-sxm-80gb" gpu_count: 16)";
+  const auto model = [&](const std::string& rest) {
+    return With("name: \"llama3-8b\" language_model_train_mode: TRAIN_MODE_LORA " + rest, pool);
+  };
+  ExpectSame(model(""), model("lora { rank: 16 }"));
+  ExpectSame(model(""), model("lora { targets: [LORA_TARGET_QKV, LORA_TARGET_MLP_UP, "
+                              "LORA_TARGET_MLP_DOWN, LORA_TARGET_ATTENTION_OUT] }"));
+  ExpectDifferent(model(""), model("lora { rank: 8 }"));
 }
 
 TEST(Normalization, JobsSmallerThanANode) {
@@ -178,7 +210,9 @@ TEST(Normalization, EveryDescribedFieldArrives) {
   EXPECT_EQ(job.model.name, "mine");
   const planner::EncoderTower& tower = job.model.towers.at(0);
   EXPECT_EQ(tower.encoder.modality, planner::Modality::kVideo);
-  EXPECT_EQ(tower.encoder.train, planner::TrainMode::kFrozen);
+  EXPECT_EQ(tower.encoder.train, planner::TrainMode::kLora);
+  EXPECT_EQ(tower.encoder.lora.rank, 8);
+  EXPECT_EQ(tower.encoder.lora.targets, planner::kLoraQkv | planner::kLoraMlpUp);
   EXPECT_EQ(tower.encoder.norm, planner::Norm::kLayerNorm);
   EXPECT_EQ(tower.projector.hidden_width, 2048);
   EXPECT_EQ(tower.projector.input_width, 4096);  // 4 tokens of 1024
@@ -200,6 +234,19 @@ TEST(Normalization, EveryDescribedFieldArrives) {
   EXPECT_EQ(job.training.zero_stage, planner::ZeroStage::kNone);
   EXPECT_FALSE(job.training.distributed_gradients_fp32);
   EXPECT_EQ(job.training.seed, 7u);
+  EXPECT_FALSE(job.training.execution.sequence_parallel);
+  EXPECT_EQ(job.training.execution.attention, planner::AttentionKernel::kUnfused);
+  EXPECT_EQ(job.training.execution.context, planner::ContextKind::kRing);
+  EXPECT_TRUE(job.training.execution.dropout);
+  EXPECT_FALSE(job.training.execution.fused_loss);
+  EXPECT_FALSE(job.training.execution.overlap_gradient_reduce);
+  EXPECT_FALSE(job.training.execution.overlap_weight_gather);
+  EXPECT_TRUE(job.training.execution.overlap_tensor);
+  EXPECT_EQ(job.training.execution.expert_tensor, 2);
+  EXPECT_FALSE(job.training.execution.fused_kernels);
+  EXPECT_TRUE(job.training.execution.compiled_loss);
+  EXPECT_FALSE(job.training.execution.fused_weight_gradients);
+  EXPECT_EQ(job.constraints.schedule, planner::Schedule::kGPipe);
   EXPECT_EQ(job.constraints.recompute, planner::RecomputePolicy::kFull);
   EXPECT_EQ(job.constraints.pipeline_parallel.min, 4);
   EXPECT_EQ(job.constraints.pipeline_parallel.max, 4);

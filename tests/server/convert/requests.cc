@@ -9,30 +9,18 @@
 #include "server/convert/from_proto.h"
 
 namespace evenkeel::server {
+namespace {
 
-v1::PlanJobRequest Parse(const std::string& text) {
-  v1::PlanJobRequest request;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
-  return request;
-}
-
-std::string MinimalText() {
-  return R"(job {
-    model { name: "internvl-chat-v1.5" }
-    cluster { pools { gpu_type: "a100-sxm-80gb" gpu_count: 32 } }
-  })";
-}
-
-std::string DescribedText() {
-  return R"(
-  job {
+// The model of DescribedText.
+const char kDescribedModel[] = R"(
     model {
       name: "mine"
       encoders {
         modality: MODALITY_VIDEO
         layers: 24 hidden_size: 1024 attention_heads: 16 head_size: 64 ffn_size: 4096
         gated_mlp: false norm: NORM_LAYER tokens_per_unit: 1025 llm_tokens_per_unit: 256
-        train_mode: TRAIN_MODE_FROZEN qk_norm: true layer_scale: true
+        train_mode: TRAIN_MODE_LORA qk_norm: true layer_scale: true
+        lora { rank: 8 targets: [LORA_TARGET_MLP_UP, LORA_TARGET_QKV] }
         projector { hidden_size: 2048 train_mode: TRAIN_MODE_FULL }
       }
       language_model {
@@ -50,7 +38,26 @@ std::string DescribedText() {
       }
       encoder_train_mode: TRAIN_MODE_FULL
       language_model_train_mode: TRAIN_MODE_FULL
-    }
+      lora { rank: 32 targets: LORA_TARGET_ATTENTION_OUT }
+    })";
+
+}  // namespace
+
+v1::PlanJobRequest Parse(const std::string& text) {
+  v1::PlanJobRequest request;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
+  return request;
+}
+
+std::string MinimalText() {
+  return R"(job {
+    model { name: "internvl-chat-v1.5" }
+    cluster { pools { gpu_type: "a100-sxm-80gb" gpu_count: 32 } }
+  })";
+}
+
+std::string DescribedText() {
+  return std::string("job {") + kDescribedModel + R"(
     dataset {
       histogram {
         units: [1, 5] llm_tokens: [300, 1400] sample_count: [1000, 2000] encoder_count: 1
@@ -73,12 +80,20 @@ std::string DescribedText() {
       optimizer: OPTIMIZER_ADAM zero_stage: ZERO_STAGE_0
       gradient_precision: GRADIENT_PRECISION_16BIT epochs: 3 seed: 7 isf_iterations: 5
       dummy_vision_units: 1 packer: PACKER_BEST_FIT_DECREASING order_window: 16
+      execution {
+        sequence_parallel: false attention_kernel: ATTENTION_KERNEL_UNFUSED
+        context_exchange: CONTEXT_EXCHANGE_RING dropout: true fused_loss: false
+        overlap_gradient_reduce: false overlap_weight_gather: false overlap_tensor: true
+        expert_tensor_parallel: 2 fused_kernels: false compiled_loss: true
+        fused_weight_gradients: false
+      }
     }
     constraints {
       tensor_parallel { min: 1 max: 4 } pipeline_parallel { min: 2 max: 8 }
       data_parallel { min: 1 max: 16 } context_parallel { min: 1 max: 1 }
       expert_parallel { min: 1 max: 1 } virtual_stages { min: 1 max: 1 }
       recompute: RECOMPUTE_POLICY_FULL stage_layers: [24, 10, 11, 11]
+      schedule: PIPELINE_SCHEDULE_GPIPE
     }
     objective { kind: OBJECTIVE_KIND_GPU_DAYS }
   }

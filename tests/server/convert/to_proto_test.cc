@@ -16,31 +16,39 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
+// Stage 0 or 1.
+planner::StagePlan StageOf(int64_t s) {
+  planner::StagePlan stage;
+  stage.layers = {{.kind = planner::LayerKind::kDense,
+                   .first = 16 * s,
+                   .count = 16,
+                   .recomputed = {{planner::kNorms | planner::kMlp, s}, {planner::kWholeLayer, 2}},
+                   .chunk = s}};
+  stage.forward_ns = 1'000'000 + s;
+  stage.send_ns = s == 0 ? 500 : 0;
+  stage.in_flight = 2 - s;
+  stage.memory = {.weights = 1,
+                  .gradients = 2,
+                  .optimizer = 4,
+                  .activations = 8,
+                  .workspace = 16,
+                  .communication = 32,
+                  .framework = 64,
+                  .allocator_reserve = 128};
+  stage.capacity_bytes = 1000;
+  return stage;
+}
+
 // Not a plan that the planner would make: every field has a value of its own.
 planner::Plan FittingPlan() {
   planner::Plan plan;
   plan.fits = true;
   plan.figures = {{"gpu.peak", planner::Basis::kPublished, "312"},
                   {"gpu.matrix_rate", planner::Basis::kFitted, "0.8"}};
-  plan.parallelism = {.tensor = 2, .pipeline = 2, .data = 8};
-  for (int64_t s = 0; s < 2; ++s) {
-    planner::StagePlan stage;
-    stage.layers = {
-        {.kind = planner::LayerKind::kDense, .first = 16 * s, .count = 16, .recomputed = s}};
-    stage.forward_ns = 1'000'000 + s;
-    stage.send_ns = s == 0 ? 500 : 0;
-    stage.in_flight = 2 - s;
-    stage.memory = {.weights = 1,
-                    .gradients = 2,
-                    .optimizer = 4,
-                    .activations = 8,
-                    .workspace = 16,
-                    .communication = 32,
-                    .framework = 64,
-                    .allocator_reserve = 128};
-    stage.capacity_bytes = 1000;
-    plan.stages.push_back(stage);
-  }
+  plan.parallelism = {.tensor = 2, .pipeline = 2, .data = 2, .context = 4, .expert = 8};
+  plan.parallelism.virtual_stages = 3;
+  plan.schedule = planner::Schedule::kInterleaved;
+  for (int64_t s = 0; s < 2; ++s) plan.stages.push_back(StageOf(s));
   plan.prediction.step = {.encoder_compute_ns = 1,
                           .language_compute_ns = 20,
                           .recompute_ns = 300,
@@ -112,15 +120,27 @@ TEST(PlanToProto, MemoryPartsSumToTheTotal) {
     const v1::MemoryParts& m = stage.memory();
     EXPECT_EQ(m.weights_bytes() + m.gradients_bytes() + m.optimizer_bytes() +
                   m.activations_bytes() + m.workspace_bytes() + m.communication_bytes() +
-                  m.framework_bytes() + m.allocator_reserve_bytes(),
+                  m.framework_bytes() + m.allocator_reserve_bytes() + m.buffers_bytes(),
               m.total_bytes());
+    EXPECT_EQ(m.allocated_bytes() + m.allocator_reserve_bytes(), m.reserved_bytes());
+    EXPECT_EQ(m.reserved_bytes() + m.communication_bytes() + m.framework_bytes(), m.total_bytes());
     EXPECT_EQ(m.total_bytes(), 255);
     EXPECT_EQ(stage.free_bytes(), 745);
   }
   EXPECT_EQ(plan.stages(1).index(), 1);
-  EXPECT_EQ(plan.stages(1).layers(0).kind(), v1::LAYER_KIND_DENSE);
-  EXPECT_EQ(plan.stages(1).layers(0).first_layer(), 16);
-  EXPECT_EQ(plan.stages(1).layers(0).recomputed_count(), 1);
+}
+
+TEST(PlanToProto, LayersKeepWhatTheyRecompute) {
+  const v1::LayerGroup group = Converted(FittingPlan()).stages(1).layers(0);
+  EXPECT_EQ(group.kind(), v1::LAYER_KIND_DENSE);
+  EXPECT_EQ(group.first_layer(), 16);
+  EXPECT_EQ(group.recomputed_count(), 3);
+  EXPECT_EQ(group.chunk(), 1);
+  ASSERT_EQ(group.recomputed_size(), 2);
+  EXPECT_EQ(group.recomputed(0).layer_count(), 1);
+  ASSERT_EQ(group.recomputed(0).parts_size(), 2);
+  EXPECT_EQ(group.recomputed(0).parts(0), v1::RECOMPUTE_PART_NORMS);
+  EXPECT_EQ(group.recomputed(0).parts(1), v1::RECOMPUTE_PART_MLP);
 }
 
 TEST(PlanToProto, StepPartsSumToTheTotal) {
@@ -136,9 +156,11 @@ TEST(PlanToProto, StepPartsSumToTheTotal) {
 TEST(PlanToProto, RestOfAFittingPlan) {
   const v1::Plan plan = Converted(FittingPlan());
   EXPECT_FALSE(plan.has_misfit());
-  EXPECT_EQ(plan.parallelism().tensor() * plan.parallelism().pipeline() * plan.parallelism().data(),
-            32);
-  EXPECT_EQ(plan.parallelism().context(), 1);
+  EXPECT_EQ(plan.parallelism().data(), 2);
+  EXPECT_EQ(plan.parallelism().context(), 4);
+  EXPECT_EQ(plan.parallelism().expert(), 8);
+  EXPECT_EQ(plan.parallelism().virtual_stages(), 3);
+  EXPECT_EQ(plan.schedule(), v1::PIPELINE_SCHEDULE_INTERLEAVED);
   EXPECT_EQ(plan.ladder(0).name(), "baseline");
   EXPECT_FALSE(plan.ladder(0).fits());
   EXPECT_EQ(plan.alternatives(0).stage_layers_size(), 4);
@@ -216,7 +238,9 @@ planner::Plan Misfitting() {
   plan.misfit = {.parallelism = {.tensor = 2, .pipeline = 4, .data = 4},
                  .stage = 2,
                  .layers = {{.kind = planner::LayerKind::kTokenEmbedding, .count = 1},
-                            {.kind = planner::LayerKind::kDense, .count = 24, .recomputed = 24},
+                            {.kind = planner::LayerKind::kDense,
+                             .count = 24,
+                             .recomputed = {{planner::kWholeLayer, 24}}},
                             {.kind = planner::LayerKind::kMoe, .count = 1}},
                  .memory = {.weights = 93 * kGib + kGib / 10},
                  .capacity_bytes = 79 * kGib + kGib / 5,

@@ -256,5 +256,75 @@ TEST_F(PlanningCoreTest, StopAllAnswersEveryWaiter) {
   for (const PlanOutcome& outcome : all) EXPECT_EQ(outcome.kind, OutcomeKind::kShuttingDown);
 }
 
+// Work that is no plan: an answer for its waiters alone.
+Work Answering(const std::string& bytes) {
+  return [bytes](const planner::PlanHooks&) {
+    WorkResult result;
+    result.end = ComputeEnd::kDone;
+    result.computed.plan_bytes = bytes;
+    return result;
+  };
+}
+
+TEST_F(PlanningCoreTest, OtherWorkIsNotKeptNorCountedAsAPlan) {
+  core_.Compute("e", Answering("one"), answers_.Next());
+  ASSERT_EQ(answers_.WaitFor(1).size(), 1u);
+  core_.Compute("e", Answering("two"), answers_.Next());
+  const auto outcomes = answers_.WaitFor(2);
+  ASSERT_EQ(outcomes.size(), 2u);
+  EXPECT_EQ(outcomes[0].plan->plan_bytes, "one");
+  EXPECT_EQ(outcomes[1].plan->plan_bytes, "two");
+  EXPECT_FALSE(outcomes[1].from_memory);
+  EXPECT_EQ(cache_.counters().entries, 0u);
+  for (const auto& ending : observer_.endings) EXPECT_EQ(ending, 0);
+}
+
+TEST_F(PlanningCoreTest, OtherWorkMayBeRefusedOrFail) {
+  core_.Compute(
+      "r",
+      [](const planner::PlanHooks&) {
+        return WorkResult{.end = ComputeEnd::kRefused,
+                          .computed = {},
+                          .faults = {},
+                          .violations = {{"plan.stages", "are wrong"}}};
+      },
+      answers_.Next());
+  const auto outcomes = answers_.WaitFor(1);
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_EQ(outcomes[0].kind, OutcomeKind::kRefused);
+  EXPECT_EQ(outcomes[0].violations.at(0).field, "plan.stages");
+  core_.Compute(
+      "t", [](const planner::PlanHooks&) -> WorkResult { throw std::runtime_error("boom"); },
+      answers_.Next());
+  EXPECT_EQ(answers_.WaitFor(2).back().kind, OutcomeKind::kDefect);
+}
+
+TEST_F(PlanningCoreTest, OtherWorkSharesTheQueueAndTheFlight) {
+  planner_.hold = true;
+  Plan("a");
+  planner_.WaitForStarted(1);
+  core_.Compute("e", Answering("one"), answers_.Next());
+  const auto ticket = core_.Compute("e", Answering("one"), answers_.Next());
+  EXPECT_EQ(observer_.joined, 1);
+  core_.Compute("f", Answering("two"), answers_.Next());  // the queue has room for one
+  EXPECT_EQ(answers_.WaitFor(1).back().kind, OutcomeKind::kQueueFull);
+  core_.Cancel(ticket);
+  EXPECT_EQ(answers_.WaitFor(2).back().kind, OutcomeKind::kCancelled);
+  planner_.hold = false;
+  const auto outcomes = answers_.WaitFor(4);
+  ASSERT_EQ(outcomes.size(), 4u);
+  EXPECT_EQ(outcomes.back().plan->plan_bytes, "one");
+}
+
+// An answer may ask for more work.
+TEST_F(PlanningCoreTest, WorkMayFollowAPlanFromItsAnswer) {
+  core_.Plan("a", {}, [&](const PlanOutcome& outcome) {
+    core_.Compute("after " + outcome.plan->plan_id, Answering("more"), answers_.Next());
+  });
+  const auto outcomes = answers_.WaitFor(1);
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_EQ(outcomes[0].plan->plan_id, "after a");
+}
+
 }  // namespace
 }  // namespace evenkeel::server

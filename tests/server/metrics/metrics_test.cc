@@ -80,6 +80,9 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
                        [] { return size_t{6}; }, [] { return int64_t{7}; },
                        [] {
                          return PackGauges{8, 9, {10, 11, 12}};
+                       },
+                       [] {
+                         return ProfileGauges{13, 14};
                        }});
   const std::string text = metrics_.Scrape();
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_hits_total{tier=\"memory\"} 1")) << text;
@@ -91,6 +94,29 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
   EXPECT_TRUE(HasLine(text, "evenkeel_dataset_evictions_total 10"));
   EXPECT_TRUE(HasLine(text, "evenkeel_dataset_bytes 11"));
   EXPECT_TRUE(HasLine(text, "evenkeel_dataset_entries 12"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_profile_revision 13"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_profiles_active 14"));
+}
+
+TEST_F(MetricsTest, CountsProfiles) {
+  metrics_.OnProfile(ProfileEnding::kStoreError);
+  metrics_.OnAccepted(MeasuredList::kMemory, 6);
+  metrics_.OnRefused(RefusedFor::kPlanUnknown);
+  metrics_.OnPredictionError(MeasuredList::kSteps, 0.25, 0.015);
+  metrics_.OnStoreError();
+  const std::string text = metrics_.Scrape();
+  EXPECT_TRUE(HasLine(text, "evenkeel_profiles_total{outcome=\"store_error\"} 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_profiles_total{outcome=\"recorded\"} 0"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_profile_accepted_total{measured=\"memory\"} 6"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_profile_refused_total{reason=\"plan_unknown\"} 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_profile_store_errors_total 1"));
+  for (const char* bucket : {"{measured=\"step\",when=\"before\",le=\"0.3\"} 1",
+                             "{measured=\"step\",when=\"before\",le=\"0.2\"} 0",
+                             "{measured=\"step\",when=\"after\",le=\"0.02\"} 1",
+                             "{measured=\"memory\",when=\"after\",le=\"2\"} 0"}) {
+    EXPECT_TRUE(HasLine(text, std::string("evenkeel_prediction_error_ratio_bucket") + bucket))
+        << bucket;
+  }
 }
 
 TEST_F(MetricsTest, DescribesTheProcess) {

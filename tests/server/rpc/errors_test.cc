@@ -50,6 +50,8 @@ TEST(ErrorsTest, EveryStatusCarriesItsReason) {
       {MalformedRequest("evenkeel.v1.X"), kMalformedRequest},
       {PlanNotFound("plan-0"), kPlanNotFound},
       {DatasetNotFound("ds-0"), kDatasetNotFound},
+      {ProfileNotFound(4, 3), kProfileNotFound},
+      {StoreUnavailable("the disk is full"), kStoreUnavailable},
       {QueueFull(1.5), kQueueFull},
       {PackingBusy("memory"), kPackingBusy},
       {UploadTooLarge({"--pack-max-samples", 7, "samples"}), kUploadTooLarge},
@@ -57,7 +59,6 @@ TEST(ErrorsTest, EveryStatusCarriesItsReason) {
       {ShuttingDown(), kShuttingDown},
       {DeadlineExceeded(), kDeadlineExceeded},
       {Cancelled(), kCancelled},
-      {NotImplemented("X"), kNotImplemented},
       {PlannerDefect("id"), kPlannerDefect}};
   EXPECT_EQ(std::size(all), ErrorReasons().size());
   for (const auto& [status, reason] : all) {

@@ -95,7 +95,8 @@ TEST_F(PlannerServiceTest, BadJobsGetTheirViolations) {
 
 TEST_F(PlannerServiceTest, MalformedBytesAreInvalid) {
   std::string answer;
-  for (const char* method : {"PlanJob", "GetPlan", "ListPlans", "ListModels", "ListGpuTypes"}) {
+  for (const char* method :
+       {"PlanJob", "EvaluatePlan", "GetPlan", "ListPlans", "ListModels", "ListGpuTypes"}) {
     const grpc::Status status = CallRaw(channel_, method, "\xff\xff\xff", &answer);
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << method;
     EXPECT_EQ(Reason(status), "MALFORMED_REQUEST") << method;
@@ -178,18 +179,6 @@ TEST_F(PlannerServiceTest, ListsTheCatalogue) {
   wrong.set_page_size(-1);
   grpc::ClientContext wrong_context;
   EXPECT_EQ(Reason(stub_->ListModels(&wrong_context, wrong, &models)), "INVALID_REQUEST");
-}
-
-TEST_F(PlannerServiceTest, SaysWhatIsNotImplemented) {
-  grpc::ClientContext evaluate, record;
-  v1::EvaluatePlanResponse evaluated;
-  v1::RecordProfileResponse recorded;
-  const grpc::Status statuses[] = {stub_->EvaluatePlan(&evaluate, {}, &evaluated),
-                                   stub_->RecordProfile(&record, {}, &recorded)};
-  for (const grpc::Status& status : statuses) {
-    EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED);
-    EXPECT_EQ(Reason(status), "NOT_IMPLEMENTED");
-  }
 }
 
 TEST_F(PlannerServiceTest, EchoesGoodRequestIdsAndReplacesOthers) {

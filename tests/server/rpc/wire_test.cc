@@ -48,20 +48,32 @@ TEST(WireTest, JoinsSlices) {
 
 TEST(RequestMemoTest, FindsExactlyTheSameBytes) {
   RequestMemo memo(1 << 20, 42);
-  memo.Remember("request", {"plan-1", "label"});
-  ASSERT_TRUE(memo.Find("request"));
-  EXPECT_EQ(memo.Find("request")->plan_id, "plan-1");
-  EXPECT_EQ(memo.Find("request")->label, "label");
-  EXPECT_FALSE(memo.Find("request "));
+  memo.Remember("request", {"plan-1", "label"}, 1);
+  ASSERT_TRUE(memo.Find("request", 1));
+  EXPECT_EQ(memo.Find("request", 1)->plan_id, "plan-1");
+  EXPECT_EQ(memo.Find("request", 1)->label, "label");
+  EXPECT_FALSE(memo.Find("request ", 1));
 }
 
 TEST(RequestMemoTest, IsBounded) {
   RequestMemo memo(1000, 42);
-  memo.Remember(std::string(2000, 'x'), {"plan-1", ""});
-  EXPECT_FALSE(memo.Find(std::string(2000, 'x')));
-  for (int i = 0; i < 100; ++i) memo.Remember(std::to_string(i), {"plan-1", ""});
-  EXPECT_FALSE(memo.Find("0"));
-  EXPECT_TRUE(memo.Find("99"));
+  memo.Remember(std::string(2000, 'x'), {"plan-1", ""}, 1);
+  EXPECT_FALSE(memo.Find(std::string(2000, 'x'), 1));
+  for (int i = 0; i < 100; ++i) memo.Remember(std::to_string(i), {"plan-1", ""}, 1);
+  EXPECT_FALSE(memo.Find("0", 1));
+  EXPECT_TRUE(memo.Find("99", 1));
+}
+
+// The same bytes lead to another plan once the calibration has changed.
+TEST(RequestMemoTest, ForgetsWhatAnOlderCalibrationPlanned) {
+  RequestMemo memo(1 << 20, 42);
+  memo.Remember("request", {"plan-1", ""}, 1);
+  EXPECT_FALSE(memo.Find("request", 2));
+  EXPECT_FALSE(memo.Find("request", 1));        // a call that began before
+  memo.Remember("request", {"plan-1", ""}, 1);  // likewise
+  EXPECT_FALSE(memo.Find("request", 2));
+  memo.Remember("request", {"plan-2", ""}, 2);
+  EXPECT_EQ(memo.Find("request", 2)->plan_id, "plan-2");
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+// What happens to profiles. For metrics.
+#ifndef EVENKEEL_SERVER_CALIBRATION_CALIBRATION_OBSERVER_H_
+#define EVENKEEL_SERVER_CALIBRATION_CALIBRATION_OBSERVER_H_
+
+#include <cstdint>
+
+namespace evenkeel::server {
+
+// The lists of a profile.
+enum class MeasuredList { kLayerTimes, kMemory, kSteps };
+inline constexpr int kMeasuredLists = 3;
+
+// Why a measurement was refused; the contract's RefusalReason.
+enum class RefusedFor {
+  kImpossible,
+  kOutOfBounds,
+  kOutlier,
+  kSingleSetting,
+  kPlanUnknown,
+  kPlanDiffers
+};
+inline constexpr int kRefusedFor = 6;
+
+enum class ProfileEnding { kRecorded, kKnown, kRefused, kDryRun, kStoreError };
+inline constexpr int kProfileEndings = 5;
+
+// Thread-safe.
+class CalibrationObserver {
+ public:
+  virtual ~CalibrationObserver() = default;
+  virtual void OnProfile(ProfileEnding /*ending*/) {}
+  // Of profiles that were recorded.
+  virtual void OnAccepted(MeasuredList /*list*/, int64_t /*count*/) {}
+  virtual void OnRefused(RefusedFor /*reason*/) {}
+  // Mean error of the predictions of what was measured, before and with the profile.
+  virtual void OnPredictionError(MeasuredList /*list*/, double /*before*/, double /*after*/) {}
+  virtual void OnStoreError() {}
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CALIBRATION_CALIBRATION_OBSERVER_H_

@@ -1,0 +1,126 @@
+// The contract's enums beside the planner's, for both directions.
+#ifndef EVENKEEL_SERVER_CONVERT_CHOICES_H_
+#define EVENKEEL_SERVER_CONVERT_CHOICES_H_
+
+#include <google/protobuf/generated_enum_reflection.h>
+
+#include <cstddef>
+#include <string>
+
+#include "evenkeel/v1/job.pb.h"
+#include "evenkeel/v1/plan.pb.h"
+#include "planner/job.h"
+#include "planner/plan.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::server {
+
+template <typename Ours, typename Theirs>
+struct Choice {
+  Ours ours;
+  Theirs theirs;
+};
+
+inline constexpr Choice<planner::Schedule, v1::PipelineSchedule> kSchedules[] = {
+    {planner::Schedule::kOneFOneB, v1::PIPELINE_SCHEDULE_1F1B},
+    {planner::Schedule::kInterleaved, v1::PIPELINE_SCHEDULE_INTERLEAVED},
+    {planner::Schedule::kGPipe, v1::PIPELINE_SCHEDULE_GPIPE},
+    {planner::Schedule::kZeroBubble, v1::PIPELINE_SCHEDULE_ZERO_BUBBLE}};
+
+inline constexpr Choice<planner::PartitionMethod, v1::PartitionMethod> kPartitionMethods[] = {
+    {planner::PartitionMethod::kExact, v1::PARTITION_METHOD_EXACT},
+    {planner::PartitionMethod::kBmp, v1::PARTITION_METHOD_BMP},
+    {planner::PartitionMethod::kParameters, v1::PARTITION_METHOD_PARAMETERS},
+    {planner::PartitionMethod::kLayers, v1::PARTITION_METHOD_LAYERS},
+    {planner::PartitionMethod::kProfile, v1::PARTITION_METHOD_PROFILE}};
+
+inline constexpr Choice<planner::RecomputePolicy, v1::RecomputePolicy> kRecomputePolicies[] = {
+    {planner::RecomputePolicy::kAuto, v1::RECOMPUTE_POLICY_AUTO},
+    {planner::RecomputePolicy::kForbidden, v1::RECOMPUTE_POLICY_FORBIDDEN},
+    {planner::RecomputePolicy::kFull, v1::RECOMPUTE_POLICY_FULL},
+    {planner::RecomputePolicy::kWholeLayers, v1::RECOMPUTE_POLICY_WHOLE_LAYERS},
+    {planner::RecomputePolicy::kAdaptive, v1::RECOMPUTE_POLICY_ADAPTIVE}};
+
+inline constexpr Choice<planner::ZeroStage, v1::ZeroStage> kZeroStages[] = {
+    {planner::ZeroStage::kNone, v1::ZERO_STAGE_0},
+    {planner::ZeroStage::kOptimizer, v1::ZERO_STAGE_1},
+    {planner::ZeroStage::kGradients, v1::ZERO_STAGE_2},
+    {planner::ZeroStage::kWeights, v1::ZERO_STAGE_3}};
+
+inline constexpr Choice<planner::AttentionKernel, v1::AttentionKernel> kAttentionKernels[] = {
+    {planner::AttentionKernel::kFlash, v1::ATTENTION_KERNEL_FLASH},
+    {planner::AttentionKernel::kUnfused, v1::ATTENTION_KERNEL_UNFUSED}};
+
+inline constexpr Choice<planner::ContextKind, v1::ContextExchange> kContextExchanges[] = {
+    {planner::ContextKind::kUlysses, v1::CONTEXT_EXCHANGE_ULYSSES},
+    {planner::ContextKind::kRing, v1::CONTEXT_EXCHANGE_RING}};
+
+inline constexpr Choice<planner::ObjectiveKind, v1::ObjectiveKind> kObjectives[] = {
+    {planner::ObjectiveKind::kStepTime, v1::OBJECTIVE_KIND_STEP_TIME},
+    {planner::ObjectiveKind::kGpuDays, v1::OBJECTIVE_KIND_GPU_DAYS},
+    {planner::ObjectiveKind::kFewestGpus, v1::OBJECTIVE_KIND_FEWEST_GPUS},
+    {planner::ObjectiveKind::kCost, v1::OBJECTIVE_KIND_COST}};
+
+inline constexpr Choice<planner::LoraTarget, v1::LoraTarget> kLoraTargets[] = {
+    {planner::kLoraQkv, v1::LORA_TARGET_QKV},
+    {planner::kLoraAttentionOut, v1::LORA_TARGET_ATTENTION_OUT},
+    {planner::kLoraMlpUp, v1::LORA_TARGET_MLP_UP},
+    {planner::kLoraMlpDown, v1::LORA_TARGET_MLP_DOWN}};
+
+inline constexpr Choice<planner::LayerKind, v1::LayerKind> kLayerKinds[] = {
+    {planner::LayerKind::kPatchEmbedding, v1::LAYER_KIND_PATCH_EMBEDDING},
+    {planner::LayerKind::kEncoder, v1::LAYER_KIND_ENCODER},
+    {planner::LayerKind::kProjector, v1::LAYER_KIND_PROJECTOR},
+    {planner::LayerKind::kTokenEmbedding, v1::LAYER_KIND_TOKEN_EMBEDDING},
+    {planner::LayerKind::kDense, v1::LAYER_KIND_DENSE},
+    {planner::LayerKind::kMoe, v1::LAYER_KIND_MOE},
+    {planner::LayerKind::kHead, v1::LAYER_KIND_HEAD}};
+
+inline constexpr Choice<planner::RecomputePart, v1::RecomputePart> kRecomputeParts[] = {
+    {planner::kNorms, v1::RECOMPUTE_PART_NORMS},
+    {planner::kCoreAttention, v1::RECOMPUTE_PART_CORE_ATTENTION},
+    {planner::kActivation, v1::RECOMPUTE_PART_ACTIVATION},
+    {planner::kMlp, v1::RECOMPUTE_PART_MLP},
+    {planner::kWholeLayer, v1::RECOMPUTE_PART_WHOLE_LAYER},
+    {planner::kLatentProjection, v1::RECOMPUTE_PART_LATENT_PROJECTION}};
+
+// The contract's name of a planner's value.
+template <typename Ours, typename Theirs, size_t N>
+Theirs ToProto(const Choice<Ours, Theirs> (&choices)[N], Ours value) {
+  for (const auto& choice : choices) {
+    if (choice.ours == value) return choice.theirs;
+  }
+  return Theirs{};  // the contract's UNSPECIFIED
+}
+
+// The other way. False: unspecified, or a number that the contract does not know.
+template <typename Ours, typename Theirs, size_t N>
+bool Find(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours* out) {
+  for (const auto& choice : choices) {
+    if (choice.theirs != value) continue;
+    *out = choice.ours;
+    return true;
+  }
+  return false;
+}
+
+// The same for a field of a request; `fallback` for UNSPECIFIED. Any other value adds a violation
+// that lists the choices.
+template <typename Ours, typename Theirs, size_t N>
+Ours FromProto(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours fallback,
+               const FieldPath& field, ViolationSink& sink) {
+  if (value == Theirs{}) return fallback;
+  std::string accepted;
+  for (const auto& choice : choices) {
+    if (choice.theirs == value) return choice.ours;
+    const auto* names = google::protobuf::GetEnumDescriptor<Theirs>();
+    accepted += (accepted.empty() ? "" : ", ") + names->FindValueByNumber(choice.theirs)->name();
+  }
+  sink.Add(field,
+           "unknown value " + std::to_string(static_cast<int>(value)) + "; accepted: " + accepted);
+  return fallback;
+}
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_CHOICES_H_

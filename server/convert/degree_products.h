@@ -1,0 +1,20 @@
+// Whether any degrees of parallelism satisfy a job's constraints.
+#ifndef EVENKEEL_SERVER_CONVERT_DEGREE_PRODUCTS_H_
+#define EVENKEEL_SERVER_CONVERT_DEGREE_PRODUCTS_H_
+
+#include "planner/job.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::server {
+
+int64_t TransformerLayers(const planner::ModelSpec& model);
+
+bool Admits(const planner::DegreeRange& range, int64_t degree);
+
+// Adds a violation at `path` unless some degrees of the search's space (planner/search) satisfy
+// the constraints of `job`, whose other parts are valid.
+void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, ViolationSink& sink);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_DEGREE_PRODUCTS_H_

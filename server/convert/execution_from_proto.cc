@@ -1,0 +1,52 @@
+#include "server/convert/execution_from_proto.h"
+
+#include "evenkeel/v1/job.pb.h"
+#include "planner/job.h"
+#include "server/convert/checks.h"
+#include "server/convert/choices.h"
+
+namespace evenkeel::server {
+
+void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
+                        planner::Execution* execution) {
+  const auto flag = [](bool has, bool value, bool* slot) { *slot = has ? value : *slot; };
+  planner::Execution& to = *execution;
+  flag(from.has_sequence_parallel(), from.sequence_parallel(), &to.sequence_parallel);
+  to.attention = FromProto(kAttentionKernels, from.attention_kernel(), to.attention,
+                           path.Child("attention_kernel"), sink);
+  to.context = FromProto(kContextExchanges, from.context_exchange(), to.context,
+                         path.Child("context_exchange"), sink);
+  flag(from.has_dropout(), from.dropout(), &to.dropout);
+  flag(from.has_fused_loss(), from.fused_loss(), &to.fused_loss);
+  flag(from.has_overlap_gradient_reduce(), from.overlap_gradient_reduce(),
+       &to.overlap_gradient_reduce);
+  flag(from.has_overlap_weight_gather(), from.overlap_weight_gather(), &to.overlap_weight_gather);
+  flag(from.has_overlap_tensor(), from.overlap_tensor(), &to.overlap_tensor);
+  to.expert_tensor = CheckIntOr(sink, path.Child("expert_tensor_parallel"),
+                                from.expert_tensor_parallel(), {1, 1024}, to.expert_tensor);
+  flag(from.has_fused_kernels(), from.fused_kernels(), &to.fused_kernels);
+  flag(from.has_compiled_loss(), from.compiled_loss(), &to.compiled_loss);
+  if (to.compiled_loss && to.fused_loss && from.has_compiled_loss()) {
+    sink.Add(path.Child("compiled_loss"),
+             "needs fused_loss false: a fused loss is not compiled as well");
+  }
+  flag(from.has_fused_weight_gradients(), from.fused_weight_gradients(),
+       &to.fused_weight_gradients);
+}
+
+void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
+  out->set_sequence_parallel(execution.sequence_parallel);
+  out->set_attention_kernel(ToProto(kAttentionKernels, execution.attention));
+  out->set_context_exchange(ToProto(kContextExchanges, execution.context));
+  out->set_dropout(execution.dropout);
+  out->set_fused_loss(execution.fused_loss);
+  out->set_overlap_gradient_reduce(execution.overlap_gradient_reduce);
+  out->set_overlap_weight_gather(execution.overlap_weight_gather);
+  out->set_overlap_tensor(execution.overlap_tensor);
+  out->set_expert_tensor_parallel(static_cast<int32_t>(execution.expert_tensor));
+  out->set_fused_kernels(execution.fused_kernels);
+  out->set_compiled_loss(execution.compiled_loss);
+  out->set_fused_weight_gradients(execution.fused_weight_gradients);
+}
+
+}  // namespace evenkeel::server

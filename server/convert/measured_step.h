@@ -1,0 +1,27 @@
+// A measured step beside the plan that it ran under.
+#ifndef EVENKEEL_SERVER_CONVERT_MEASURED_STEP_H_
+#define EVENKEEL_SERVER_CONVERT_MEASURED_STEP_H_
+
+#include <string>
+
+#include "planner/cost/measured_profile.h"
+
+namespace evenkeel::v1 {
+class Plan;
+class StepOutcome;
+}  // namespace evenkeel::v1
+
+namespace evenkeel::server {
+
+// Why the step can not be compared with the plan: it is of another model, GPU type or number of
+// stages than `profile` and `outcome` say, or does not fit. Empty: it can.
+std::string PlanDiffers(const v1::Plan& plan, const planner::Profile& profile,
+                        const v1::StepOutcome& outcome);
+
+// Takes what the plan promised, without what earlier steps had corrected.
+// REQUIRES: !PlanDiffers.
+void TakePlan(const v1::Plan& plan, const v1::StepOutcome& outcome, planner::StepMeasurement* step);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_MEASURED_STEP_H_

@@ -1,0 +1,41 @@
+// The transformer layers of a model as runs of one kind, handed out front to back.
+#ifndef EVENKEEL_SERVER_CONVERT_MODEL_RUNS_H_
+#define EVENKEEL_SERVER_CONVERT_MODEL_RUNS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/catalog/specs.h"
+#include "planner/plan.h"
+
+namespace evenkeel::server {
+
+class ModelRuns {
+ public:
+  explicit ModelRuns(const planner::ModelSpec& model);
+
+  struct Run {
+    planner::LayerKind kind;
+    int64_t count;
+  };
+
+  // The next `count` layers, of `kind` alone if it is set. Fewer where the model ends or another
+  // kind begins.
+  std::vector<Run> Take(int64_t count, std::optional<planner::LayerKind> kind);
+
+  int64_t left() const;          // layers not handed out yet
+  std::string LeftText() const;  // "12 encoder, then 48 dense layers", or "none"
+  std::string Text() const;      // likewise of the whole model
+
+ private:
+  static std::string TextOf(const std::vector<Run>& runs);
+
+  std::vector<Run> all_, left_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_MODEL_RUNS_H_

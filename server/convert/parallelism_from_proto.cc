@@ -1,0 +1,104 @@
+#include "server/convert/parallelism_from_proto.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "evenkeel/v1/plan.pb.h"
+#include "planner/cost/layer_profile.h"
+#include "server/convert/checks.h"
+#include "server/convert/choices.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr IntRange kDegrees = {1, 65536};
+
+planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath& path,
+                                    const planner::Job& job, ViolationSink& sink) {
+  const int64_t before = sink.count();
+  const auto degree = [&](std::string_view name, int64_t value) {
+    return CheckIntOr(sink, path.Child(name), value, kDegrees, 1);
+  };
+  planner::Parallelism to;
+  to.tensor = degree("tensor", from.tensor());
+  to.pipeline = degree("pipeline", from.pipeline());
+  to.data = degree("data", from.data());
+  to.context = degree("context", from.context());
+  to.expert = degree("expert", from.expert());
+  to.virtual_stages = degree("virtual_stages", from.virtual_stages());
+  if (sink.count() != before) return to;
+  // In steps that can not overflow: each factor is at most 2^16.
+  const int64_t inner = to.tensor * to.context * to.pipeline;
+  const int64_t gpus = job.cluster.gpu_count;
+  if (inner > gpus || inner * to.data != gpus) {
+    sink.Add(path, "tensor x context x pipeline x data must be the job's " + std::to_string(gpus) +
+                       " GPUs, but is " + std::to_string(to.tensor) + " x " +
+                       std::to_string(to.context) + " x " + std::to_string(to.pipeline) + " x " +
+                       std::to_string(to.data));
+  }
+  if (job.cluster.gpus_per_node % to.tensor != 0) {
+    sink.Add(path.Child("tensor"), "must divide the " + std::to_string(job.cluster.gpus_per_node) +
+                                       " GPUs of a node that the job uses, but is " +
+                                       std::to_string(to.tensor));
+  } else if (!planner::TensorParallelAllowed(job.model, to.tensor)) {
+    sink.Add(path.Child("tensor"), "must divide the language model's heads and width, but is " +
+                                       std::to_string(to.tensor));
+  }
+  return to;
+}
+
+void CheckSharing(const planner::Parallelism& p, const FieldPath& path, const planner::Job& job,
+                  ViolationSink& sink) {
+  const planner::LanguageModel& llm = job.model.language_model;
+  const bool ring = job.training.execution.context == planner::ContextKind::kRing;
+  if (!ring && llm.heads / p.tensor % p.context != 0) {
+    sink.Add(path.Child("context"), "must divide the " + std::to_string(llm.heads / p.tensor) +
+                                        " heads of a tensor-parallel rank, but is " +
+                                        std::to_string(p.context));
+  }
+  if (p.expert == 1) return;
+  const FieldPath field = path.Child("expert");
+  if (!llm.moe) {
+    sink.Add(field,
+             "must be 1 or unset: the model has no experts, but is " + std::to_string(p.expert));
+    return;
+  }
+  const int64_t inside = job.training.execution.expert_tensor;
+  const int64_t ranks = p.tensor * p.context * p.data;
+  if (llm.moe->experts % p.expert != 0 || p.tensor % inside != 0 ||
+      ranks % (inside * p.expert) != 0) {
+    sink.Add(field, "must divide the " + std::to_string(llm.moe->experts) + " experts and the " +
+                        std::to_string(ranks) + " ranks of a stage over expert_tensor_parallel (" +
+                        std::to_string(inside) + "), but is " + std::to_string(p.expert));
+  }
+}
+
+}  // namespace
+
+planner::Parallelism ParallelismFromProto(const v1::Parallelism& from, const FieldPath& path,
+                                          const planner::Job& job, ViolationSink& sink) {
+  const int64_t before = sink.count();
+  const planner::Parallelism to = ConvertDegrees(from, path, job, sink);
+  if (sink.count() == before) CheckSharing(to, path, job, sink);
+  if (to.virtual_stages > 1 && to.pipeline == 1)
+    sink.Add(path.Child("virtual_stages"), "must be 1 or unset without a pipeline");
+  return to;
+}
+
+planner::Schedule ScheduleFromProto(v1::PipelineSchedule from, const planner::Parallelism& p,
+                                    const FieldPath& field, ViolationSink& sink) {
+  const bool several = p.virtual_stages > 1;
+  const planner::Schedule schedule = FromProto(
+      kSchedules, from, several ? planner::Schedule::kInterleaved : planner::Schedule::kOneFOneB,
+      field, sink);
+  if ((schedule == planner::Schedule::kInterleaved) != several) {
+    sink.Add(field, several ? "must be PIPELINE_SCHEDULE_INTERLEAVED or unset with " +
+                                  std::to_string(p.virtual_stages) + " virtual stages"
+                            : std::string("PIPELINE_SCHEDULE_INTERLEAVED needs "
+                                          "parallelism.virtual_stages of 2 at least"));
+  }
+  return schedule;
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,176 @@
+#include "server/convert/profile_bytes.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <cstdint>
+
+#include "evenkeel/v1/profile.pb.h"
+#include "planner/base/integers.h"
+#include "planner/catalog/catalog.h"
+#include "server/convert/choices.h"
+#include "server/convert/model_name.h"
+#include "server/convert/to_proto.h"
+#include "server/convert/version.h"
+
+namespace evenkeel::server {
+namespace {
+
+int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
+int64_t Nanoseconds(double seconds) { return planner::Nearest(seconds * 1e9); }
+
+void FillLayerTime(const planner::LayerTimeMeasurement& from, v1::LayerTime* out) {
+  out->set_layer_kind(ToProto(kLayerKinds, from.kind));
+  out->set_tokens(from.shape.tokens);
+  out->set_units(from.shape.units);
+  out->set_sample_tokens(from.shape.sample_tokens);
+  out->set_forward_seconds(Seconds(from.forward_ns));
+  out->set_backward_seconds(Seconds(from.backward_ns));
+  out->set_backward_recomputes(from.backward_recomputes);
+  out->set_includes_communication(from.with_communication);
+}
+
+bool ReadLayerTime(const v1::LayerTime& from, planner::LayerTimeMeasurement* out) {
+  out->shape = {from.units(), from.tokens(), from.sample_tokens()};
+  out->forward_ns = Nanoseconds(from.forward_seconds());
+  out->backward_ns = Nanoseconds(from.backward_seconds());
+  out->backward_recomputes = from.backward_recomputes();
+  out->with_communication = from.includes_communication();
+  return Find(kLayerKinds, from.layer_kind(), &out->kind) && out->forward_ns > 0;
+}
+
+void FillProbe(const planner::MemoryMeasurement& from, v1::MemoryProbe* out) {
+  out->set_stage_index(Count(from.stage));
+  out->set_recomputed_count(Count(from.recomputed));
+  out->set_allocated_bytes(from.allocated_bytes);
+  out->set_layer_kind(ToProto(kLayerKinds, from.kind));
+  out->set_layer_count(Count(from.layers));
+  out->set_in_flight_count(Count(from.in_flight));
+  out->set_units(from.shape.units);
+  out->set_tokens(from.shape.tokens);
+  out->set_moment(from.is_peak ? v1::MEMORY_MOMENT_PEAK : v1::MEMORY_MOMENT_AFTER_FORWARD);
+}
+
+bool ReadProbe(const v1::MemoryProbe& from, planner::MemoryMeasurement* out) {
+  out->stage = from.stage_index();
+  out->recomputed = from.recomputed_count();
+  out->allocated_bytes = from.allocated_bytes();
+  out->layers = from.layer_count();
+  out->in_flight = from.in_flight_count();
+  out->shape = {from.units(), from.tokens(), from.tokens()};
+  out->is_peak = from.moment() != v1::MEMORY_MOMENT_AFTER_FORWARD;
+  return Find(kLayerKinds, from.layer_kind(), &out->kind) && out->layers > 0 && out->in_flight > 0;
+}
+
+void FillStep(const planner::StepMeasurement& from, v1::RecordedStep* out) {
+  v1::StepOutcome* outcome = out->mutable_outcome();
+  outcome->set_plan_id(from.plan_id);
+  outcome->set_step_seconds(Seconds(from.measured_ns));
+  outcome->set_step_count(Count(from.steps));
+  out->set_predicted_seconds(Seconds(from.predicted_ns));
+  out->set_mfu(from.mfu);
+  out->set_parameter_count(from.parameters);
+  out->set_layer_calibration_version(from.layer_version);
+  out->set_model_version(from.model_version);
+  for (const int64_t bytes : from.rest_bytes) out->add_stage_rest_bytes(bytes);
+}
+
+bool ReadStep(const v1::RecordedStep& from, planner::StepMeasurement* out) {
+  out->plan_id = from.outcome().plan_id();
+  out->measured_ns = Nanoseconds(from.outcome().step_seconds());
+  out->steps = from.outcome().step_count();
+  out->predicted_ns = Nanoseconds(from.predicted_seconds());
+  out->mfu = from.mfu();
+  out->parameters = from.parameter_count();
+  out->layer_version = from.layer_calibration_version();
+  out->model_version = from.model_version();
+  out->rest_bytes.assign(from.stage_rest_bytes().begin(), from.stage_rest_bytes().end());
+  return out->measured_ns > 0 && out->predicted_ns > 0;
+}
+
+// False: an entry that this release can not have written.
+template <typename From, typename To, typename Read>
+bool ReadAll(const From& from, std::vector<To>* to, Read read) {
+  for (const auto& entry : from) {
+    if (!read(entry, &to->emplace_back())) return false;
+  }
+  return true;
+}
+
+// A language model for an encoder that was measured alone: no figure of it is used.
+const planner::LanguageModel& StandIn() { return planner::LanguageModels().front().spec; }
+
+}  // namespace
+
+std::string ModelVersion() {
+  return PlannerVersion() + " " + std::string(planner::kCatalogVersion);
+}
+
+bool MeasuredModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
+                         planner::Profile* profile) {
+  const bool is_encoder = planner::FindEncoder(name) != nullptr &&
+                          planner::FindLanguageModel(name) == nullptr &&
+                          planner::FindVisionLanguageModel(name) == nullptr;
+  if (!is_encoder) {
+    std::string source;
+    return ModelByName(name, field, sink, &profile->model, &source);
+  }
+  const planner::EncoderEntry* entry = EncoderByName(name, field, sink);
+  if (entry == nullptr) return false;
+  profile->encoder_only = true;
+  profile->model = {
+      .name = entry->spec.name,
+      .towers = {{entry->spec, planner::DefaultProjector(entry->spec, StandIn().hidden)}},
+      .language_model = StandIn()};
+  return true;
+}
+
+void ProfileToProto(const ProfileFacts& facts, v1::Profile* out) {
+  const planner::Profile& profile = facts.profile;
+  out->set_model(profile.model.name);
+  out->set_gpu_type(profile.gpu.name);
+  out->set_tensor_parallel(Count(profile.tensor));
+  for (const auto& time : profile.layer_times) FillLayerTime(time, out->add_layer_times());
+  for (const auto& probe : profile.memory) FillProbe(probe, out->add_memory_probes());
+  for (const auto& step : profile.steps) FillStep(step, out->add_steps());
+  out->set_framework(facts.framework);
+  out->set_software(facts.software);
+  out->set_note(facts.note);
+  out->set_request_digest(facts.digest);
+}
+
+std::string SerializeProfile(const ProfileFacts& facts) {
+  v1::Profile message;
+  ProfileToProto(facts, &message);
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
+
+bool ParseProfile(std::string_view bytes, ProfileFacts* facts) {
+  v1::Profile message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
+  *facts = {.framework = message.framework(),
+            .software = message.software(),
+            .note = message.note(),
+            .digest = message.request_digest()};
+  planner::Profile& profile = facts->profile;
+  ViolationSink unknown(1);
+  const planner::GpuEntry* gpu = planner::FindGpu(message.gpu_type());
+  facts->known =
+      gpu != nullptr && MeasuredModelByName(message.model(), FieldPath("model"), unknown, &profile);
+  if (facts->known) profile.gpu = gpu->spec;
+  profile.model.name = message.model();
+  profile.gpu.name = message.gpu_type();
+  profile.tensor = message.tensor_parallel();
+  return profile.tensor >= 1 &&
+         ReadAll(message.layer_times(), &profile.layer_times, &ReadLayerTime) &&
+         ReadAll(message.memory_probes(), &profile.memory, &ReadProbe) &&
+         ReadAll(message.steps(), &profile.steps, &ReadStep);
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,56 @@
+// A RecordProfileRequest, checked.
+#ifndef EVENKEEL_SERVER_CONVERT_PROFILE_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_PROFILE_FROM_PROTO_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/convert/profile_bytes.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class RecordProfileRequest;
+class RollBackProfileRequest;
+}  // namespace evenkeel::v1
+
+namespace evenkeel::server {
+
+// The serialised v1::Plan of that id. nullptr: not at hand.
+using PlanSource = std::function<std::shared_ptr<const std::string>(std::string_view plan_id)>;
+
+// A step outcome that can not be compared with its plan.
+struct UnplannedStep {
+  int64_t index = 0;  // in the request
+  bool plan_unknown = false;
+  std::string text;
+};
+
+struct ProfileUpload {
+  ProfileFacts facts;
+  std::string author;
+  bool dry_run = false;
+  std::vector<int64_t> step_indices;  // in the request, of facts.profile.steps
+  std::vector<UnplannedStep> unplanned;
+};
+
+// Fills `*upload`, or returns everything that is wrong with the request.
+std::vector<Violation> ProfileFromProto(const v1::RecordProfileRequest& request,
+                                        const PlanSource& plans, ProfileUpload* upload);
+
+struct RollBack {
+  bool is_remove = false;  // `target` alone; else back to `target`
+  int64_t target = 0;
+  std::string author;
+};
+
+// Whether there is such a revision is not checked here.
+std::vector<Violation> RollBackFromProto(const v1::RollBackProfileRequest& request,
+                                         RollBack* roll_back);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_PROFILE_FROM_PROTO_H_

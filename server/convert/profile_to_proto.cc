@@ -1,0 +1,198 @@
+#include "server/convert/profile_to_proto.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "evenkeel/v1/profile.pb.h"
+#include "server/convert/checks.h"
+#include "server/convert/choices.h"
+#include "server/convert/unknown_fields.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr IntRange kPageSizes = {0, 1000};
+constexpr int64_t kDefaultPageSize = 50;
+constexpr int64_t kMaxViolations = 100;
+constexpr size_t kPageBytes = 2 << 20;  // below what clients of gRPC take by default
+
+int32_t Count(size_t value) { return static_cast<int32_t>(value); }
+
+v1::RefusalReason ReasonOf(planner::RefusalReason reason) {
+  switch (reason) {
+    case planner::RefusalReason::kImpossible:
+      return v1::REFUSAL_REASON_IMPOSSIBLE;
+    case planner::RefusalReason::kOutOfBounds:
+      return v1::REFUSAL_REASON_OUT_OF_BOUNDS;
+    case planner::RefusalReason::kOutlier:
+      return v1::REFUSAL_REASON_OUTLIER;
+    case planner::RefusalReason::kSingleSetting:
+      return v1::REFUSAL_REASON_SINGLE_SETTING;
+  }
+  return v1::REFUSAL_REASON_UNSPECIFIED;
+}
+
+v1::ProfileAction ActionOf(ProfileAction action) {
+  switch (action) {
+    case ProfileAction::kRecord:
+      return v1::PROFILE_ACTION_RECORD;
+    case ProfileAction::kRollBackTo:
+      return v1::PROFILE_ACTION_ROLL_BACK_TO;
+    case ProfileAction::kRemove:
+      return v1::PROFILE_ACTION_REMOVE;
+  }
+  return v1::PROFILE_ACTION_UNSPECIFIED;
+}
+
+void Fill(const planner::MeasuredRatio& ratio, v1::MeasuredRatio* out) {
+  out->set_ratio(ratio.value);
+  out->set_measurement_count(ratio.count);
+  out->set_spread(ratio.spread);
+}
+
+void Fill(const planner::PredictionError& before, const planner::PredictionError& after,
+          v1::ErrorChange* out) {
+  out->set_value_count(after.count);
+  out->set_before_ratio(before.mean);
+  out->set_after_ratio(after.mean);
+}
+
+std::string FieldOf(const ProfileUpload& upload, const planner::Refusal& refusal) {
+  const auto entry = [](const char* list, int64_t index) {
+    return std::string(list) + "[" + std::to_string(index) + "]";
+  };
+  switch (refusal.list) {
+    case planner::Measured::kLayerTime:
+      return entry("layer_times", refusal.index);
+    case planner::Measured::kMemory:
+      return entry("memory_probes", refusal.index);
+    case planner::Measured::kStep:
+      break;
+  }
+  return entry("step_outcomes", upload.step_indices[static_cast<size_t>(refusal.index)]);
+}
+
+void FillRefused(const ProfileUpload& upload, const planner::Judgement& judgement,
+                 v1::RecordProfileResponse* out) {
+  for (const planner::Refusal& refusal : judgement.refused) {
+    v1::RefusedMeasurement* to = out->add_refused();
+    to->set_field(FieldOf(upload, refusal));
+    to->set_reason(ReasonOf(refusal.reason));
+    to->set_detail(refusal.text);
+  }
+  for (const UnplannedStep& step : upload.unplanned) {
+    v1::RefusedMeasurement* to = out->add_refused();
+    to->set_field("step_outcomes[" + std::to_string(step.index) + "]");
+    to->set_reason(step.plan_unknown ? v1::REFUSAL_REASON_PLAN_UNKNOWN
+                                     : v1::REFUSAL_REASON_PLAN_DIFFERS);
+    to->set_detail(step.text);
+  }
+}
+
+void FillRevision(const HistoryEntry& entry, bool measurements, v1::ProfileRevision* out) {
+  const ProfileRecord& record = entry.record;
+  out->set_revision(record.revision);
+  out->mutable_create_time()->set_seconds(record.unix_ns / 1'000'000'000);
+  out->mutable_create_time()->set_nanos(static_cast<int32_t>(record.unix_ns % 1'000'000'000));
+  out->set_author(record.author);
+  out->set_action(ActionOf(record.action));
+  out->set_active(entry.active);
+  if (record.action != ProfileAction::kRecord) {
+    out->set_target_revision(record.target);
+    return;
+  }
+  const planner::Profile& profile = entry.facts.profile;
+  out->set_model(profile.model.name);
+  out->set_gpu_type(profile.gpu.name);
+  out->set_tensor_parallel(static_cast<int32_t>(profile.tensor));
+  out->set_timed_layer_count(Count(profile.layer_times.size()));
+  out->set_probe_count(Count(profile.memory.size()));
+  out->set_outcome_count(Count(profile.steps.size()));
+  out->set_unknown_to_catalog(entry.active && !entry.facts.known);
+  if (measurements) ProfileToProto(entry.facts, out->mutable_profile());
+}
+
+bool Passes(const v1::ListProfilesRequest& request, const HistoryEntry& entry) {
+  if (request.active_only() && !entry.active) return false;
+  if (request.model_filter().empty()) return true;
+  return entry.record.action == ProfileAction::kRecord &&
+         entry.facts.profile.model.name.find(request.model_filter()) != std::string::npos;
+}
+
+// A token is the revision that the page begins with.
+bool ReadToken(const std::string& token, int64_t newest, int64_t* revision) {
+  *revision = newest;
+  if (token.empty()) return true;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), *revision);
+  return error == std::errc() && end == token.data() + token.size() && *revision >= 1 &&
+         *revision <= newest;
+}
+
+}  // namespace
+
+void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outcome,
+                          v1::RecordProfileResponse* out) {
+  const planner::Calibration& calibration = outcome.calibration;
+  out->set_calibration_version(calibration.empty() ? "none" : calibration.version);
+  out->set_revision(outcome.revision);
+  const planner::Profile& accepted = outcome.judgement.accepted;
+  out->set_timed_layer_count(Count(accepted.layer_times.size()));
+  out->set_probe_count(Count(accepted.memory.size()));
+  out->set_outcome_count(Count(accepted.steps.size()));
+  FillRefused(upload, outcome.judgement, out);
+  for (const planner::LayerCalibration& layer : calibration.layers) {
+    v1::LayerRatios* to = out->add_layers();
+    to->set_layer_kind(ToProto(kLayerKinds, layer.kind));
+    to->set_tensor_parallel(static_cast<int32_t>(layer.tensor));
+    Fill(layer.forward, to->mutable_forward());
+    Fill(layer.backward, to->mutable_backward());
+    Fill(layer.activation, to->mutable_activations());
+  }
+  Fill(calibration.step, out->mutable_step());
+  Fill(outcome.before.layer_times, outcome.after.layer_times, out->mutable_layer_time_error());
+  Fill(outcome.before.memory, outcome.after.memory, out->mutable_memory_error());
+  Fill(outcome.before.steps, outcome.after.steps, out->mutable_step_error());
+  out->set_already_recorded(outcome.already_recorded);
+  out->set_durable(outcome.durable);
+}
+
+void RollBackOutcomeToProto(const RollBackOutcome& outcome, v1::RollBackProfileResponse* out) {
+  out->set_revision(outcome.revision);
+  for (const int64_t revision : outcome.deactivated) out->add_deactivated_revisions(revision);
+  for (const int64_t revision : outcome.reactivated) out->add_reactivated_revisions(revision);
+  out->set_durable(outcome.durable);
+}
+
+std::vector<Violation> HistoryPageToProto(const v1::ListProfilesRequest& request,
+                                          const std::vector<const HistoryEntry*>& history,
+                                          bool durable, v1::ListProfilesResponse* out) {
+  ViolationSink sink(kMaxViolations);
+  const int64_t size =
+      CheckIntOr(sink, FieldPath("page_size"), request.page_size(), kPageSizes, kDefaultPageSize);
+  CheckText(sink, FieldPath("model_filter"), request.model_filter());
+  int64_t first = 0;
+  if (!ReadToken(request.page_token(), static_cast<int64_t>(history.size()), &first)) {
+    sink.Add(FieldPath("page_token"),
+             "must be a next_page_token of this history, or unset, but is " +
+                 Quoted(request.page_token()));
+  }
+  CheckNoUnknownFields(request, sink);
+  if (sink.count() > 0) return sink.Take();
+  size_t bytes = 0;
+  for (int64_t revision = first; revision >= 1; --revision) {
+    const HistoryEntry& entry = *history[static_cast<size_t>(revision - 1)];
+    if (!Passes(request, entry)) continue;
+    v1::ProfileRevision next;
+    FillRevision(entry, request.include_measurements(), &next);
+    bytes += next.ByteSizeLong();
+    if (out->revisions_size() == size || (out->revisions_size() > 0 && bytes > kPageBytes)) {
+      out->set_next_page_token(std::to_string(revision));
+      break;
+    }
+    *out->add_revisions() = std::move(next);
+  }
+  out->set_durable(durable);
+  return {};
+}
+
+}  // namespace evenkeel::server

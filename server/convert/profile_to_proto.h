@@ -1,0 +1,65 @@
+// What became of profiles, from the calibration to the contract.
+#ifndef EVENKEEL_SERVER_CONVERT_PROFILE_TO_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_PROFILE_TO_PROTO_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/calibration.h"
+#include "planner/cost/calibration.h"
+#include "planner/cost/calibration_book.h"
+#include "planner/cost/profile_rating.h"
+#include "server/calibration/profile_store.h"
+#include "server/convert/profile_bytes.h"
+#include "server/convert/profile_from_proto.h"
+#include "server/convert/violations.h"
+
+namespace evenkeel::v1 {
+class ListProfilesRequest;
+class ListProfilesResponse;
+class RecordProfileResponse;
+class RollBackProfileResponse;
+}  // namespace evenkeel::v1
+
+namespace evenkeel::server {
+
+struct RecordOutcome {
+  std::string store_error;  // not empty: nothing was recorded, and nothing else is set
+  int64_t revision = 0;     // 0: a dry run, or everything was refused
+  bool already_recorded = false;
+  bool durable = false;
+  planner::Judgement judgement;
+  planner::Calibration calibration;  // with the profile
+  planner::PredictionErrors before, after;
+};
+
+struct RollBackOutcome {
+  std::string store_error;  // as above
+  bool not_found = false;   // no such revision
+  int64_t newest = 0;       // revision of the history before
+  int64_t revision = 0;     // 0: it would have changed nothing
+  bool durable = false;
+  std::vector<int64_t> deactivated, reactivated;
+};
+
+// One revision of the history.
+struct HistoryEntry {
+  ProfileRecord record;            // without the bytes of the profile
+  ProfileFacts facts;              // of a profile
+  planner::RatedProfilePtr rated;  // of a profile that the catalogue knows
+  bool active = true;
+};
+
+void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outcome,
+                          v1::RecordProfileResponse* out);
+void RollBackOutcomeToProto(const RollBackOutcome& outcome, v1::RollBackProfileResponse* out);
+
+// The page of `history` (oldest first) that is asked for; or everything wrong with the request.
+std::vector<Violation> HistoryPageToProto(const v1::ListProfilesRequest& request,
+                                          const std::vector<const HistoryEntry*>& history,
+                                          bool durable, v1::ListProfilesResponse* out);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_PROFILE_TO_PROTO_H_

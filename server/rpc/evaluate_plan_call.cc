@@ -1,0 +1,96 @@
+#include "server/rpc/evaluate_plan_call.h"
+
+#include <string>
+#include <utility>
+
+#include "server/convert/compute_plan.h"
+#include "server/convert/fingerprint.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/outcome_status.h"
+#include "server/rpc/wire.h"
+
+namespace evenkeel::server {
+
+EvaluatePlanCall::EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope,
+                                   EvaluationJob evaluation, grpc::ByteBuffer* response)
+    : core_(core),
+      scope_(std::move(scope)),
+      evaluation_(std::move(evaluation)),
+      response_(response) {}
+
+EvaluatePlanCall* EvaluatePlanCall::Begin(PlanningCore& core, std::unique_ptr<RpcScope> scope,
+                                          EvaluationJob evaluation, grpc::ByteBuffer* response) {
+  const std::shared_ptr<EvaluatePlanCall> call(
+      new EvaluatePlanCall(core, std::move(scope), std::move(evaluation), response));
+  call->self_ = call;
+  call->Plan();
+  return call.get();
+}
+
+void EvaluatePlanCall::Plan() {
+  const std::string plan_id = PlanId(evaluation_.job);
+  scope_->SetPlan(plan_id, "");
+  Hold(kPlanning,
+       core_.Plan(plan_id, evaluation_.job,
+                  [self = shared_from_this()](const PlanOutcome& best) { self->Evaluate(best); }));
+}
+
+void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
+  if (best.kind != OutcomeKind::kPlan) return End(ToStatus(best, *scope_));
+  best_ = best.plan;
+  const int64_t unit_cap = best_->facts.unit_cap, token_cap = best_->facts.token_cap;
+  const auto work = [self = shared_from_this(), unit_cap, token_cap](const planner::PlanHooks&) {
+    ComputedEvaluation found = ComputeEvaluation(self->evaluation_, unit_cap, token_cap);
+    return WorkResult{.end = found.end,
+                      .computed = std::move(found.plan),
+                      .faults = {},
+                      .violations = std::move(found.violations)};
+  };
+  Hold(kEvaluating, core_.Compute(EvaluationId(evaluation_, unit_cap, token_cap), work,
+                                  [self = shared_from_this()](const PlanOutcome& evaluated) {
+                                    self->Answer(evaluated);
+                                  }));
+}
+
+void EvaluatePlanCall::Answer(const PlanOutcome& evaluated) {
+  const grpc::Status status = ToStatus(evaluated, *scope_);
+  if (status.ok()) {
+    *response_ =
+        ToByteBuffer(EncodeEvaluatePlanResponse(evaluated.plan->plan_bytes, best_->plan_bytes,
+                                                SlowerBy(evaluated.plan->facts, best_->facts)));
+  }
+  End(status);
+}
+
+void EvaluatePlanCall::End(const grpc::Status& status) {
+  scope_->End(status);
+  Finish(status);
+}
+
+// The computation may be over by now, and the next one held already, or the call ended: then there
+// is nothing to cancel.
+void EvaluatePlanCall::Hold(Phase phase, PlanningCore::Ticket ticket) {
+  bool cancelled = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (phase < phase_) return;
+    phase_ = phase;
+    ticket_ = ticket;
+    cancelled = cancelled_;
+  }
+  if (cancelled) core_.Cancel(ticket);
+}
+
+void EvaluatePlanCall::OnCancel() {
+  PlanningCore::Ticket ticket;
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    ticket = ticket_;
+  }
+  core_.Cancel(ticket);
+}
+
+void EvaluatePlanCall::OnDone() { const auto last = std::move(self_); }
+
+}  // namespace evenkeel::server

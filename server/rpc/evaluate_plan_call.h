@@ -1,0 +1,55 @@
+// An EvaluatePlan call: our own plan first, then the caller's over the same packs.
+#ifndef EVENKEEL_SERVER_RPC_EVALUATE_PLAN_CALL_H_
+#define EVENKEEL_SERVER_RPC_EVALUATE_PLAN_CALL_H_
+
+#include <memory>
+#include <mutex>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/convert/from_proto.h"
+#include "server/core/planning_core.h"
+#include "server/rpc/rpc_scope.h"
+
+namespace evenkeel::server {
+
+// Owns itself until OnDone; outcomes that are still under way hold it too, because the second
+// computation may end the call before its ticket has been written down.
+class EvaluatePlanCall : public grpc::ServerUnaryReactor,
+                         public std::enable_shared_from_this<EvaluatePlanCall> {
+ public:
+  // `core` outlives the call; `response` is filled before Finish.
+  static EvaluatePlanCall* Begin(PlanningCore& core, std::unique_ptr<RpcScope> scope,
+                                 EvaluationJob evaluation, grpc::ByteBuffer* response);
+
+  void OnCancel() override;  // also when the deadline passes
+  void OnDone() override;
+
+ private:
+  enum Phase { kPlanning, kEvaluating };
+
+  EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope, EvaluationJob evaluation,
+                   grpc::ByteBuffer* response);
+
+  void Plan();
+  void Evaluate(const PlanOutcome& best);
+  void Answer(const PlanOutcome& evaluated);
+  void End(const grpc::Status& status);
+  void Hold(Phase phase, PlanningCore::Ticket ticket);
+
+  PlanningCore& core_;
+  const std::unique_ptr<RpcScope> scope_;
+  const EvaluationJob evaluation_;
+  grpc::ByteBuffer* const response_;
+  StoredPlanPtr best_;
+  std::shared_ptr<EvaluatePlanCall> self_;
+
+  std::mutex mutex_;  // guards what follows
+  Phase phase_ = kPlanning;
+  PlanningCore::Ticket ticket_;  // of that phase
+  bool cancelled_ = false;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_EVALUATE_PLAN_CALL_H_

@@ -1,0 +1,16 @@
+// How the end of a computation goes over the wire.
+#ifndef EVENKEEL_SERVER_RPC_OUTCOME_STATUS_H_
+#define EVENKEEL_SERVER_RPC_OUTCOME_STATUS_H_
+
+#include "grpcpp/support/status.h"
+#include "server/core/planning_core.h"
+#include "server/rpc/rpc_scope.h"
+
+namespace evenkeel::server {
+
+// Logs what was found wrong with the planner, if anything.
+grpc::Status ToStatus(const PlanOutcome& outcome, const RpcScope& scope);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_OUTCOME_STATUS_H_

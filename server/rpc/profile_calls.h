@@ -1,0 +1,40 @@
+// RecordProfile, ListProfiles and RollBackProfile. What waits for a disk does so on a thread of its
+// own, so that no plan waits with it.
+#ifndef EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
+#define EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
+
+#include <memory>
+
+#include "evenkeel/v1/profile.pb.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "server/calibration/calibrations.h"
+#include "server/core/plan_cache.h"
+#include "server/core/worker_pool.h"
+#include "server/rpc/rpc_scope.h"
+
+namespace evenkeel::server {
+
+// What the calls need; outlives them.
+struct ProfileParts {
+  const std::unique_ptr<Calibrations>& calibrations;
+  PlanCache& cache;
+  WorkerPool& writer;  // one thread
+};
+
+grpc::ServerUnaryReactor* RecordProfileCall(const ProfileParts& parts, RpcWorld& world,
+                                            grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response);
+grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorld& world,
+                                              grpc::CallbackServerContext* context,
+                                              const grpc::ByteBuffer* request,
+                                              grpc::ByteBuffer* response);
+
+// Answered at once.
+grpc::Status ListProfilesPage(const ProfileParts& parts, const v1::ListProfilesRequest& request,
+                              v1::ListProfilesResponse* response);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_

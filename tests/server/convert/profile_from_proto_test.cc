@@ -1,0 +1,312 @@
+#include "server/convert/profile_from_proto.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "evenkeel/v1/plan.pb.h"
+#include "evenkeel/v1/profile.pb.h"
+
+namespace evenkeel::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAreArray;
+
+constexpr char kPlanId[] = "plan-00000000000000000000000000000001";
+
+constexpr char kGood[] = R"pb(
+  model: "internvl-chat-v1.5"
+  gpu_type: "A100-SXM-80GB"
+  tensor_parallel: 2
+  author: "somebody"
+  framework: "PyTorch"
+  software: "CUDA"
+  note: "at night"
+  layer_times {
+    layer_kind: LAYER_KIND_ENCODER
+    units: 9
+    forward_seconds: 0.006
+    backward_seconds: 0.012
+  }
+  layer_times {
+    layer_kind: LAYER_KIND_DENSE
+    tokens: 4096
+    sample_tokens: 1024
+    forward_seconds: 0.008
+    backward_recomputes: true
+    includes_communication: true
+  }
+  memory_probes { layer_kind: LAYER_KIND_DENSE layer_count: 8 tokens: 4096 allocated_bytes: 9000 }
+  memory_probes {
+    layer_kind: LAYER_KIND_DENSE
+    layer_count: 8
+    tokens: 4096
+    allocated_bytes: 8000
+    recomputed_count: 4
+    in_flight_count: 2
+    stage_index: 3
+    moment: MEMORY_MOMENT_AFTER_FORWARD
+  }
+)pb";
+
+v1::RecordProfileRequest Parse(const std::string& text) {
+  v1::RecordProfileRequest request;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request)) << text;
+  return request;
+}
+
+std::vector<std::string> Violations(const v1::RecordProfileRequest& request) {
+  ProfileUpload upload;
+  std::vector<std::string> all;
+  for (const Violation& v : ProfileFromProto(request, {}, &upload)) {
+    all.push_back(v.field + ": " + v.description);
+  }
+  return all;
+}
+
+std::vector<std::string> Fields(const v1::RecordProfileRequest& request) {
+  ProfileUpload upload;
+  std::vector<std::string> fields;
+  for (const Violation& v : ProfileFromProto(request, {}, &upload)) fields.push_back(v.field);
+  return fields;
+}
+
+v1::Plan PlanThatRan() {
+  v1::Plan plan;
+  v1::PlanSubject* subject = plan.mutable_subject();
+  subject->set_model("a label");
+  subject->set_encoder("internvit-6b-448px-v1.5");
+  subject->set_language_model("internlm2-20b");
+  subject->set_gpu_type("a100-sxm-80gb");
+  subject->set_parameter_count(25);
+  auto* step = plan.mutable_predictions()->mutable_step();
+  step->set_total_seconds(11);
+  step->set_measured_correction_seconds(1);
+  plan.mutable_predictions()->set_mfu(0.5);
+  auto* memory = plan.add_stages()->mutable_memory();
+  memory->set_allocated_bytes(130);
+  memory->set_framework_bytes(7);
+  memory->set_allocator_reserve_bytes(5);
+  auto* provenance = plan.mutable_provenance();
+  provenance->set_planner_version("p");
+  provenance->set_catalog_version("c");
+  provenance->set_layer_calibration_version("lay-1");
+  provenance->set_measured_rest_bytes(10);
+  return plan;
+}
+
+ProfileUpload UploadSteps(const v1::RecordProfileRequest& request, const v1::Plan& plan) {
+  ProfileUpload upload;
+  const auto violations = ProfileFromProto(
+      request,
+      [&](std::string_view id) -> std::shared_ptr<const std::string> {
+        if (id != kPlanId) return nullptr;
+        return std::make_shared<const std::string>(plan.SerializeAsString());
+      },
+      &upload);
+  EXPECT_TRUE(violations.empty()) << violations[0].field << violations[0].description;
+  return upload;
+}
+
+v1::RecordProfileRequest StepRequest(const std::string& more = "") {
+  return Parse(
+      "model: 'internvit-6b-448px-v1.5+internlm2-20b' gpu_type: 'a100-sxm-80gb' "
+      "step_outcomes { plan_id: '" +
+      std::string(kPlanId) + "' step_seconds: 12 step_count: 50 " + more + " }");
+}
+
+TEST(ProfileFromProtoTest, TakesEveryField) {
+  ProfileUpload upload;
+  ASSERT_TRUE(ProfileFromProto(Parse(kGood), {}, &upload).empty());
+  const planner::Profile& profile = upload.facts.profile;
+  EXPECT_EQ(profile.model.language_model.name, "internlm2-20b");
+  EXPECT_EQ(profile.gpu.name, "a100-sxm-80gb");
+  EXPECT_EQ(profile.tensor, 2);
+  EXPECT_EQ(upload.author, "somebody");
+  EXPECT_EQ(upload.facts.framework, "PyTorch");
+  EXPECT_EQ(upload.facts.note, "at night");
+  ASSERT_EQ(profile.layer_times.size(), 2u);
+  EXPECT_EQ(profile.layer_times[0].shape.units, 9);
+  EXPECT_EQ(profile.layer_times[0].backward_ns, 12'000'000);
+  const planner::LayerTimeMeasurement& dense = profile.layer_times[1];
+  EXPECT_EQ(dense.kind, planner::LayerKind::kDense);
+  EXPECT_EQ(dense.shape.sample_tokens, 1024);
+  EXPECT_EQ(dense.backward_ns, 0);
+  EXPECT_TRUE(dense.backward_recomputes);
+  EXPECT_TRUE(dense.with_communication);
+  ASSERT_EQ(profile.memory.size(), 2u);
+  EXPECT_TRUE(profile.memory[0].is_peak);
+  EXPECT_EQ(profile.memory[0].in_flight, 1);
+  EXPECT_EQ(profile.memory[0].shape.sample_tokens, 4096);
+  EXPECT_EQ(profile.memory[1].recomputed, 4);
+  EXPECT_EQ(profile.memory[1].stage, 3);
+  EXPECT_FALSE(profile.memory[1].is_peak);
+}
+
+TEST(ProfileFromProtoTest, NamesEverythingThatIsMissing) {
+  EXPECT_THAT(Fields({}), ElementsAre("model", "gpu_type", "layer_times"));
+  EXPECT_THAT(Fields(Parse("model: 'llama3-8b' gpu_type: 'h100-sxm-80gb' layer_times {} "
+                           "memory_probes {} step_outcomes {}")),
+              ElementsAre("layer_times[0].layer_kind", "layer_times[0].forward_seconds",
+                          "memory_probes[0].layer_kind", "memory_probes[0].layer_count",
+                          "memory_probes[0].allocated_bytes", "step_outcomes[0].plan_id",
+                          "step_outcomes[0].step_seconds"));
+}
+
+TEST(ProfileFromProtoTest, NamesEverythingThatIsOutOfRange) {
+  v1::RecordProfileRequest request = Parse(kGood);
+  request.set_tensor_parallel(7);
+  request.mutable_layer_times(0)->set_tokens(5);
+  request.mutable_layer_times(0)->set_backward_seconds(-1);
+  request.mutable_layer_times(1)->set_tokens(int64_t{1} << 28);
+  request.mutable_layer_times(1)->set_sample_tokens(3000);
+  request.mutable_memory_probes(0)->set_recomputed_count(9);
+  request.mutable_memory_probes(0)->set_layer_kind(v1::LAYER_KIND_HEAD);
+  request.mutable_memory_probes(1)->set_in_flight_count(-1);
+  request.mutable_memory_probes(1)->set_stage_index(-1);
+  request.mutable_memory_probes(1)->set_moment(static_cast<v1::MemoryMoment>(9));
+  request.set_author("a\nb");
+  request.set_note(std::string(2000, 'x'));
+  request.set_max_violations(5000);
+  EXPECT_THAT(Fields(request),
+              UnorderedElementsAreArray(
+                  {"tensor_parallel", "layer_times[0].tokens", "layer_times[0].backward_seconds",
+                   "layer_times[1].tokens", "layer_times[1].sample_tokens",
+                   "memory_probes[0].layer_kind", "memory_probes[0].recomputed_count",
+                   "memory_probes[1].in_flight_count", "memory_probes[1].stage_index",
+                   "memory_probes[1].moment", "author", "note", "max_violations"}));
+}
+
+TEST(ProfileFromProtoTest, SaysWhatWouldBeAccepted) {
+  v1::RecordProfileRequest request = Parse(kGood);
+  request.mutable_layer_times(0)->set_layer_kind(v1::LAYER_KIND_MOE);
+  request.mutable_memory_probes(0)->set_layer_kind(v1::LAYER_KIND_HEAD);
+  EXPECT_THAT(Violations(request),
+              ElementsAre(HasSubstr("accepted: LAYER_KIND_PATCH_EMBEDDING, LAYER_KIND_ENCODER, "
+                                    "LAYER_KIND_PROJECTOR, LAYER_KIND_TOKEN_EMBEDDING, "
+                                    "LAYER_KIND_DENSE, LAYER_KIND_HEAD"),
+                          HasSubstr("accepted: LAYER_KIND_ENCODER, LAYER_KIND_DENSE")));
+  request = Parse(kGood);
+  request.set_model("internlm3-20b");
+  request.set_gpu_type("a100");
+  EXPECT_THAT(Violations(request),
+              ElementsAre(HasSubstr("nearest: internlm2-20b"), HasSubstr("nearest: a100-")));
+}
+
+TEST(ProfileFromProtoTest, RefusesFieldsOfANewerContract) {
+  v1::RecordProfileRequest request = Parse(kGood);
+  request.GetReflection()->MutableUnknownFields(&request)->AddVarint(99, 1);
+  EXPECT_THAT(Fields(request), ElementsAre("99"));
+}
+
+TEST(ProfileFromProtoTest, AnEncoderAloneHasItsOwnKinds) {
+  v1::RecordProfileRequest request = Parse(
+      "model: 'internvit-6b-448px-v1.5' gpu_type: 'a100-sxm-80gb' tensor_parallel: 2 "
+      "layer_times { layer_kind: LAYER_KIND_ENCODER units: 9 forward_seconds: 0.006 }");
+  ProfileUpload upload;
+  ASSERT_TRUE(ProfileFromProto(request, {}, &upload).empty());
+  EXPECT_TRUE(upload.facts.profile.encoder_only);
+  request.mutable_layer_times(0)->set_layer_kind(v1::LAYER_KIND_DENSE);
+  request.add_step_outcomes();
+  EXPECT_THAT(Fields(request), testing::Contains("layer_times[0].layer_kind"));
+  EXPECT_THAT(Fields(request), testing::Contains("step_outcomes"));
+}
+
+TEST(ProfileFromProtoTest, ADigestOfWhatWasMeasuredAlone) {
+  ProfileUpload first, dry, other;
+  v1::RecordProfileRequest request = Parse(kGood);
+  ProfileFromProto(request, {}, &first);
+  request.set_dry_run(true);
+  request.set_max_violations(7);
+  ProfileFromProto(request, {}, &dry);
+  EXPECT_EQ(first.facts.digest, dry.facts.digest);
+  EXPECT_TRUE(dry.dry_run);
+  request.mutable_layer_times(0)->set_units(10);
+  ProfileFromProto(request, {}, &other);
+  EXPECT_NE(first.facts.digest, other.facts.digest);
+}
+
+// The plan's own correction and rest are taken out: they are earlier measurements.
+TEST(ProfileFromProtoTest, ComparesStepsWithTheirPlan) {
+  const ProfileUpload upload =
+      UploadSteps(StepRequest("stage_allocated_bytes: 150"), PlanThatRan());
+  ASSERT_EQ(upload.facts.profile.steps.size(), 1u);
+  const planner::StepMeasurement& step = upload.facts.profile.steps[0];
+  EXPECT_EQ(step.measured_ns, 12'000'000'000);
+  EXPECT_EQ(step.predicted_ns, 10'000'000'000);
+  EXPECT_EQ(step.steps, 50);
+  EXPECT_DOUBLE_EQ(step.mfu, 0.55);
+  EXPECT_EQ(step.parameters, 25);
+  EXPECT_EQ(step.layer_version, "lay-1");
+  EXPECT_EQ(step.model_version, "p c");
+  EXPECT_THAT(step.rest_bytes, ElementsAre(150 - (130 - 10)));
+  EXPECT_THAT(upload.step_indices, ElementsAre(0));
+}
+
+TEST(ProfileFromProtoTest, RefusesStepsThatCanNotBeCompared) {
+  v1::RecordProfileRequest request = StepRequest();
+  request.mutable_step_outcomes(0)->set_plan_id("plan-00000000000000000000000000000002");
+  ProfileUpload upload = UploadSteps(request, PlanThatRan());
+  ASSERT_EQ(upload.unplanned.size(), 1u);
+  EXPECT_TRUE(upload.unplanned[0].plan_unknown);
+
+  const auto refusal = [](const v1::Plan& plan, const std::string& more = "") {
+    const ProfileUpload refused = UploadSteps(StepRequest(more), plan);
+    EXPECT_TRUE(refused.facts.profile.steps.empty());
+    return refused.unplanned.empty() ? "" : refused.unplanned[0].text;
+  };
+  v1::Plan plan = PlanThatRan();
+  plan.mutable_misfit();
+  EXPECT_THAT(refusal(plan), HasSubstr("does not fit"));
+  plan = PlanThatRan();
+  plan.mutable_subject()->clear_encoder();
+  EXPECT_THAT(refusal(plan), HasSubstr("the plan is of \"a label\""));
+  plan = PlanThatRan();
+  plan.mutable_subject()->set_gpu_type("h100-sxm-80gb");
+  EXPECT_THAT(refusal(plan), HasSubstr("for \"h100-sxm-80gb\", not for a100-sxm-80gb"));
+  EXPECT_THAT(refusal(PlanThatRan(), "stage_allocated_bytes: [1, 2]"), HasSubstr("1 stages"));
+}
+
+TEST(ProfileBytesTest, ReadBackWhatTheyWrote) {
+  ProfileUpload upload = UploadSteps(StepRequest("stage_allocated_bytes: 150"), PlanThatRan());
+  ProfileUpload layers;
+  ProfileFromProto(Parse(kGood), {}, &layers);
+  upload.facts.profile.layer_times = layers.facts.profile.layer_times;
+  upload.facts.profile.memory = layers.facts.profile.memory;
+  upload.facts.note = "n";
+  const std::string bytes = SerializeProfile(upload.facts);
+  ProfileFacts read;
+  ASSERT_TRUE(ParseProfile(bytes, &read));
+  EXPECT_TRUE(read.known);
+  EXPECT_EQ(SerializeProfile(read), bytes);
+  EXPECT_EQ(read.profile.steps[0].rest_bytes, upload.facts.profile.steps[0].rest_bytes);
+  EXPECT_EQ(read.profile.memory[1].is_peak, false);
+  EXPECT_EQ(read.digest, upload.facts.digest);
+  EXPECT_FALSE(ParseProfile("\xff", &read));
+  EXPECT_FALSE(ParseProfile("", &read));  // no tensor degree: not written by us
+}
+
+TEST(RollBackFromProtoTest, NeedsExactlyOneTarget) {
+  const auto fields = [](const std::string& text) {
+    v1::RollBackProfileRequest request;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request));
+    RollBack roll_back;
+    std::vector<std::string> all;
+    for (const Violation& v : RollBackFromProto(request, &roll_back)) all.push_back(v.field);
+    return all;
+  };
+  EXPECT_THAT(fields(""), ElementsAre("to_revision"));
+  EXPECT_THAT(fields("to_revision: 1 remove_revision: 1"), ElementsAre("to_revision"));
+  EXPECT_THAT(fields("to_revision: -1"), ElementsAre("to_revision"));
+  EXPECT_THAT(fields("remove_revision: 0 author: '\\n'"), ElementsAre("remove_revision", "author"));
+  EXPECT_THAT(fields("to_revision: 0"), ElementsAre());
+}
+
+}  // namespace
+}  // namespace evenkeel::server
