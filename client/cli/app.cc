@@ -58,6 +58,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   AddStatsCommand(&app, &options);
   AddPackCommand(&app, &options);
   AddStoredPlanCommands(&app, &options, &exit_code);
+  AddProfileCommands(&app, &options, &exit_code);
   AddCatalogCommands(&app, &options);
   AddVersionCommand(&app, &options);
   try {

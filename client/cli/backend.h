@@ -21,8 +21,13 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) = 0;
+  virtual v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest& request) = 0;
   virtual v1::GetPlanResponse GetPlan(const v1::GetPlanRequest& request) = 0;
   virtual v1::ListPlansResponse ListPlans(const v1::ListPlansRequest& request) = 0;
+  virtual v1::RecordProfileResponse RecordProfile(const v1::RecordProfileRequest& request) = 0;
+  virtual v1::ListProfilesResponse ListProfiles(const v1::ListProfilesRequest& request) = 0;
+  virtual v1::RollBackProfileResponse RollBackProfile(
+      const v1::RollBackProfileRequest& request) = 0;
   virtual v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) = 0;
   virtual v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) = 0;
 
@@ -39,7 +44,7 @@ class Backend {
 // by gRPC, RESOURCE_EXHAUSTED after the time that the server names.
 std::unique_ptr<Backend> MakeGrpcBackend(const std::string& address, double timeout_seconds);
 
-// The same computation in this process. Knows no stored plans.
+// The same computation in this process. Knows neither stored plans nor profiles.
 std::unique_ptr<Backend> MakeLocalBackend(double timeout_seconds);
 
 }  // namespace evenkeel::cli

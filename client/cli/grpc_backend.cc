@@ -56,11 +56,27 @@ class GrpcBackend : public Backend {
   v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) override {
     return Unary<v1::PlanJobResponse>(&v1::PlannerService::Stub::PlanJob, request, "planning");
   }
+  v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest& request) override {
+    return Unary<v1::EvaluatePlanResponse>(&v1::PlannerService::Stub::EvaluatePlan, request,
+                                           "evaluating");
+  }
   v1::GetPlanResponse GetPlan(const v1::GetPlanRequest& request) override {
     return Unary<v1::GetPlanResponse>(&v1::PlannerService::Stub::GetPlan, request, "reading");
   }
   v1::ListPlansResponse ListPlans(const v1::ListPlansRequest& request) override {
     return Unary<v1::ListPlansResponse>(&v1::PlannerService::Stub::ListPlans, request, "reading");
+  }
+  v1::RecordProfileResponse RecordProfile(const v1::RecordProfileRequest& request) override {
+    return Unary<v1::RecordProfileResponse>(&v1::PlannerService::Stub::RecordProfile, request,
+                                            "recording");
+  }
+  v1::ListProfilesResponse ListProfiles(const v1::ListProfilesRequest& request) override {
+    return Unary<v1::ListProfilesResponse>(&v1::PlannerService::Stub::ListProfiles, request,
+                                           "reading");
+  }
+  v1::RollBackProfileResponse RollBackProfile(const v1::RollBackProfileRequest& request) override {
+    return Unary<v1::RollBackProfileResponse>(&v1::PlannerService::Stub::RollBackProfile, request,
+                                              "rolling back");
   }
   v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) override {
     return Unary<v1::ListModelsResponse>(&v1::PlannerService::Stub::ListModels, request, "reading");

@@ -1,20 +1,19 @@
 // The computation in this process, through the server's gRPC-free core.
 #include <chrono>
 #include <functional>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client/cli/backend.h"
 #include "client/cli/exit_codes.h"
+#include "client/cli/pack/packing_job.h"
 #include "client/cli/progress.h"
 #include "server/convert/catalog_to_proto.h"
 #include "server/convert/compute_plan.h"
 #include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/pack_answer.h"
-#include "server/convert/pack_request.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -29,11 +28,10 @@ void Refuse(const std::vector<server::Violation>& violations) {
   throw CommandError(ExitCode::kBadInput, "the request is not valid", lines);
 }
 
-[[noreturn]] void NeedsServer(const std::string& what) {
-  throw CommandError(ExitCode::kBadInput,
-                     what +
-                         " asks for plans that a server keeps; with --local there are none. "
-                         "Give --server ADDRESS instead.");
+[[noreturn]] void NeedsServer(const std::string& what, const std::string& kept = "plans") {
+  throw CommandError(ExitCode::kBadInput, what + " is about " + kept +
+                                              " that a server keeps; with --local there are none. "
+                                              "Give --server ADDRESS instead.");
 }
 
 class LocalBackend : public Backend {
@@ -47,13 +45,38 @@ class LocalBackend : public Backend {
     response.set_plan_id(server::PlanId(job));
     response.set_label(request.label());
     if (request.validate_only()) return response;
-    Compute(job, &response);
+    Parse(Compute(job, response.plan_id()), response.mutable_plan());
     response.set_served_from(v1::SERVED_FROM_PLANNER);
+    return response;
+  }
+
+  v1::EvaluatePlanResponse EvaluatePlan(const v1::EvaluatePlanRequest& request) override {
+    server::EvaluationJob evaluation;
+    Refuse(server::EvaluationFromProto(request, &evaluation));
+    const server::ComputedPlan best = Compute(evaluation.job, server::PlanId(evaluation.job));
+    const server::ComputedEvaluation found =
+        server::ComputeEvaluation(evaluation, best.facts.unit_cap, best.facts.token_cap);
+    Refuse(found.violations);
+    v1::EvaluatePlanResponse response;
+    Parse(best, response.mutable_best());
+    Parse(found.plan, response.mutable_evaluated());
+    const auto slower_by = server::SlowerBy(found.plan.facts, best.facts);
+    if (slower_by) response.set_slower_by_ratio(*slower_by);
     return response;
   }
 
   v1::GetPlanResponse GetPlan(const v1::GetPlanRequest&) override { NeedsServer("get"); }
   v1::ListPlansResponse ListPlans(const v1::ListPlansRequest&) override { NeedsServer("list"); }
+
+  v1::RecordProfileResponse RecordProfile(const v1::RecordProfileRequest&) override {
+    NeedsServer("profile record", "profiles");
+  }
+  v1::ListProfilesResponse ListProfiles(const v1::ListProfilesRequest&) override {
+    NeedsServer("profile list", "profiles");
+  }
+  v1::RollBackProfileResponse RollBackProfile(const v1::RollBackProfileRequest&) override {
+    NeedsServer("profile roll-back", "profiles");
+  }
 
   v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) override {
     v1::ListModelsResponse response;
@@ -69,7 +92,9 @@ class LocalBackend : public Backend {
 
   PackedDataset PackDataset(const v1::PackDatasetStart& start,
                             const SampleLengths& samples) override {
-    const planner::PackingJob job = PackingJobOf(start);
+    std::vector<server::Violation> violations;
+    const planner::PackingJob job = PackingJobOf(start, &violations);
+    Refuse(violations);
     Progress progress(start.result() == v1::PACK_DATASET_RESULT_SUMMARY
                           ? "packing, to see what comes of it"
                           : "packing");
@@ -90,18 +115,6 @@ class LocalBackend : public Backend {
   std::string name() const override { return "this process"; }
 
  private:
-  // The server's checks of the first message; the samples are not copied into its upload.
-  static planner::PackingJob PackingJobOf(v1::PackDatasetStart start) {
-    v1::PackDatasetRequest request;
-    start.clear_sample_count();
-    *request.mutable_start() = std::move(start);
-    server::PackUpload upload(std::numeric_limits<int32_t>::max(), [](int64_t) { return true; });
-    std::vector<server::Violation> violations;
-    upload.Take(request, &violations);
-    Refuse(violations);
-    return upload.job();
-  }
-
   // Whether --timeout is over, counted from now.
   std::function<bool()> Stop() const {
     using std::chrono::duration;
@@ -111,7 +124,7 @@ class LocalBackend : public Backend {
     };
   }
 
-  void Compute(const planner::Job& job, v1::PlanJobResponse* response) const {
+  server::ComputedPlan Compute(const planner::Job& job, const std::string& plan_id) const {
     Progress progress("planning");
     planner::PlanHooks hooks;
     hooks.stop = Stop();
@@ -120,8 +133,9 @@ class LocalBackend : public Backend {
     };
     server::ComputedPlan computed;
     std::vector<std::string> faults;
-    switch (server::ComputePlan(job, response->plan_id(), hooks, &computed, &faults)) {
+    switch (server::ComputePlan(job, plan_id, hooks, &computed, &faults)) {
       case server::ComputeEnd::kDone:
+      case server::ComputeEnd::kRefused:  // of evaluations
         break;
       case server::ComputeEnd::kStopped:
         throw CommandError(ExitCode::kError, "planning took longer than --timeout allows");
@@ -129,9 +143,12 @@ class LocalBackend : public Backend {
         throw CommandError(ExitCode::kError,
                            "the plan failed its check, which is a defect of the planner", faults);
     }
-    if (!response->mutable_plan()->ParseFromString(computed.plan_bytes)) {
+    return computed;
+  }
+
+  static void Parse(const server::ComputedPlan& computed, v1::Plan* plan) {
+    if (!plan->ParseFromString(computed.plan_bytes))
       throw CommandError(ExitCode::kError, "the plan cannot be parsed");
-    }
   }
 
   const double timeout_seconds_;

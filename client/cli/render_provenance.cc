@@ -48,6 +48,13 @@ std::string Joined(const std::vector<std::string>& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
+// Nothing where nothing was measured.
+std::string CalibrationText(const v1::Provenance& provenance) {
+  if (provenance.profile_revisions_size() == 0) return "";
+  return fmt::format(", calibration {} (profile revisions {})", provenance.calibration_version(),
+                     fmt::join(provenance.profile_revisions(), ", "));
+}
+
 }  // namespace
 
 std::string RenderBasis(const Style& style, const v1::Plan& plan) {
@@ -72,8 +79,8 @@ std::string RenderBasis(const Style& style, const v1::Plan& plan) {
                  Joined(Wrap(Plain(style, figure->detail()), detail_width))});
     }
     text += Section(style, "What the figures rest on",
-                    fmt::format("planner {}, catalogue {}", provenance.planner_version(),
-                                provenance.catalog_version())) +
+                    fmt::format("planner {}, catalogue {}{}", provenance.planner_version(),
+                                provenance.catalog_version(), CalibrationText(provenance))) +
             table.Render(style);
   }
   return text;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,12 @@ std::string RenderStepTime(const Style& style, const v1::Plan& plan) {
   for (const auto& [name, seconds] : parts) {
     table.Add({name, Duration(seconds), Percent(seconds / step.total_seconds()),
                Bar(style, largest > 0 ? seconds / largest : 0, width)});
+  }
+  const double correction = step.measured_correction_seconds();
+  if (correction != 0) {
+    const std::string sign = correction < 0 ? "-" : "";
+    table.Add({"as steps were measured", sign + Duration(std::abs(correction)),
+               sign + Percent(std::abs(correction) / step.total_seconds()), ""});
   }
   table.Add({"step", Duration(step.total_seconds()), "100%", ""});
   const v1::Predictions& predictions = plan.predictions();

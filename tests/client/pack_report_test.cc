@@ -7,43 +7,12 @@
 #include "client/cli/pack/report_charts.h"
 #include "client/cli/pack/report_data.h"
 #include "client/cli/pack/report_page.h"
-#include "client/cli/pack/svg.h"
+#include "client/cli/report/svg.h"
+#include "tests/client/html.h"
 #include "tests/client/packs.h"
 
 namespace evenkeel::cli {
 namespace {
-
-// What is wrong with the nesting of elements: "" for nothing.
-std::string NestingFault(const std::string& html) {
-  std::vector<std::string> open;
-  for (size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at)) {
-    const size_t end = html.find('>', at);
-    if (end == std::string::npos) return "a tag without end";
-    std::string tag = html.substr(at + 1, end - at - 1);
-    at = end;
-    const bool closed = tag.back() == '/';
-    const bool closing = tag[0] == '/';
-    const std::string name =
-        tag.substr(closing ? 1 : 0, tag.find_first_of(" \n/", 1) - (closing ? 1 : 0));
-    if (closed || name == "!DOCTYPE" || name == "meta") continue;
-    if (!closing) {
-      open.push_back(name);
-      // Selectors in the style have signs of their own.
-      if (name == "style") at = html.find("</style>", at) - 1;
-    } else if (open.empty() || open.back() != name) {
-      return "/" + name + " ends " + (open.empty() ? "nothing" : open.back());
-    } else {
-      open.pop_back();
-    }
-  }
-  return open.empty() ? "" : open.back() + " does not end";
-}
-
-size_t Count(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
 
 std::string Report(const SmallPacking& small) {
   Progress progress("report");
@@ -55,17 +24,17 @@ TEST(PackReportTest, IsWellFormedAndHoldsEverythingItself) {
   const std::string html = Report(SmallPacking());
   EXPECT_EQ(NestingFault(html), "");
   for (const char* outside : {"src=", "href=", "@import", "<script", "<link", "url("}) {
-    EXPECT_EQ(Count(html, outside), 0u) << outside;
+    EXPECT_EQ(CountOf(html, outside), 0u) << outside;
   }
-  EXPECT_EQ(Count(html, "http"), Count(html, "http://www.w3.org/2000/svg"));
+  EXPECT_EQ(CountOf(html, "http"), CountOf(html, "http://www.w3.org/2000/svg"));
   EXPECT_EQ(html.find("nan"), std::string::npos);
   EXPECT_EQ(html.find("inf"), std::string::npos);
 }
 
 TEST(PackReportTest, HasChartsAndFigures) {
   const std::string html = Report(SmallPacking());
-  EXPECT_EQ(Count(html, "<svg "), 6u);
-  EXPECT_EQ(Count(html, "<tr>"), 2 + 3u);
+  EXPECT_EQ(CountOf(html, "<svg "), 6u);
+  EXPECT_EQ(CountOf(html, "<tr>"), 2 + 3u);
   for (const char* part : {"7 samples of a.json, b.json", "at most 4 units and 20 tokens",
                            "2 ranks with 2 packs each", "Random micro-batches", "ISF",
                            "This packing", "cap 20", "By index: 3, 6.", "proven by volume"}) {
@@ -80,7 +49,7 @@ TEST(PackReportTest, TextAloneHasAttentionInPlaceOfUnits) {
   small.packed.summary.mutable_rule()->set_unit_cap(0);
   const std::string html = Report(small);
   EXPECT_EQ(NestingFault(html), "");
-  EXPECT_EQ(Count(html, "<svg "), 6u);
+  EXPECT_EQ(CountOf(html, "<svg "), 6u);
   EXPECT_EQ(html.find("units per micro-batch"), std::string::npos);
   EXPECT_NE(html.find("squared tokens per micro-batch"), std::string::npos);
 }
@@ -88,7 +57,7 @@ TEST(PackReportTest, TextAloneHasAttentionInPlaceOfUnits) {
 TEST(PackReportTest, IsfIsNotComparedWithItself) {
   SmallPacking small;
   small.packed.summary.mutable_rule()->set_packer(v1::PACKER_ISF);
-  EXPECT_EQ(Count(Report(small), "<tr>"), 2 + 2u);
+  EXPECT_EQ(CountOf(Report(small), "<tr>"), 2 + 2u);
 }
 
 TEST(PackReportTest, NothingPackedIsStillAReport) {

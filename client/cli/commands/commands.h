@@ -14,7 +14,9 @@ namespace evenkeel::cli {
 void AddPlanCommands(CLI::App* app, const GlobalOptions* options,
                      ExitCode* exit_code);  // plan, validate
 void AddStoredPlanCommands(CLI::App* app, const GlobalOptions* options,
-                           ExitCode* exit_code);                       // get, list
+                           ExitCode* exit_code);  // get, list
+void AddProfileCommands(CLI::App* app, const GlobalOptions* options,
+                        ExitCode* exit_code);  // profile record, list, roll-back
 void AddCatalogCommands(CLI::App* app, const GlobalOptions* options);  // models, gpus
 void AddStatsCommand(CLI::App* app, const GlobalOptions* options);
 void AddPackCommand(CLI::App* app, const GlobalOptions* options);

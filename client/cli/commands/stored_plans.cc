@@ -3,26 +3,17 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <ctime>
 #include <memory>
 #include <string>
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_plan.h"
+#include "client/cli/render_profiles.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
 namespace {
-
-std::string LocalTime(const google::protobuf::Timestamp& time) {
-  const std::time_t seconds = static_cast<std::time_t>(time.seconds());
-  std::tm parts{};
-  char text[32];
-  if (localtime_r(&seconds, &parts) == nullptr) return "?";
-  const size_t size = std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
-  return std::string(text, size);
-}
 
 ExitCode RunGet(const GlobalOptions& options, const std::string& plan_id) {
   v1::GetPlanRequest request;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "client/cli/pack/packing_job.h"
 #include "client/cli/pack/render_pack.h"
 #include "client/cli/progress.h"
 #include "client/cli/table.h"
@@ -25,13 +26,7 @@ class Comparison {
  public:
   Comparison(const v1::PackDatasetSummary& summary, const SampleLengths& samples,
              const v1::PackDatasetStart& start)
-      : summary_(summary), lengths_{samples.units, samples.tokens} {
-    server::ViolationSink sink(1);  // the rule was carried out: it is valid
-    server::RuleFromProto(start.rule(), server::FieldPath("rule"), sink, &job_);
-    job_.pack.apart.assign(start.apart_sample_count().begin(), start.apart_sample_count().end());
-    job_.deal.ranks = start.data_parallel();
-    job_.deal.packs_per_rank = std::max(1, start.packs_per_rank());
-    job_.deal.epoch = start.epoch();
+      : summary_(summary), lengths_{samples.units, samples.tokens}, job_(PackingJobOf(start)) {
     job_.bound = false;
   }
 
@@ -77,8 +72,7 @@ class Comparison {
     planner::PackingJob job = job_;
     server::ViolationSink sink(1);
     job.pack.packer = server::PackerFromProto(packer, server::FieldPath("packer"), sink);
-    job.pack.keep_units = job.pack.caps.units;
-    job.pack.keep_tokens = std::max<int64_t>(1, job.pack.caps.tokens - 128);
+    planner::SetUsualKeep(&job.pack);
     AddPacking(PackerName(packer), job);
   }
 
@@ -100,8 +94,7 @@ class Comparison {
     planner::PackingJob job = job_;
     job.pack.packer = planner::Packer::kIsf;
     job.pack.caps = best.caps;
-    job.pack.keep_units = best.caps.units;
-    job.pack.keep_tokens = std::max<int64_t>(1, best.caps.tokens - 128);
+    planner::SetUsualKeep(&job.pack);
     AddPacking("isf, caps searched", job);
     note_ =
         fmt::format("  OmniBal's argument search comes to {} units and {} tokens in {} tries{}.\n",

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "client/cli/pack/report_charts.h"
-#include "client/cli/pack/svg.h"
+#include "client/cli/report/svg.h"
 #include "client/cli/text.h"
 
 namespace evenkeel::cli {

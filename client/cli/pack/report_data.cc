@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "client/cli/pack/packing_job.h"
 #include "client/cli/pack/render_pack.h"
 #include "client/cli/text.h"
 #include "planner/base/random.h"
@@ -21,23 +22,13 @@ class Maker {
  public:
   Maker(const PackedDataset& packed, const SampleLengths& samples,
         const v1::PackDatasetStart& start)
-      : packed_(packed), samples_(samples), start_(start) {
-    const v1::PackTimes& times = start.rule().pack_times();
-    if (start.rule().has_pack_times()) {
-      times_ = {times.vision_seconds_per_unit(), times.language_seconds_per_token(),
-                times.language_seconds_per_squared_token(), times.dummy_vision_units()};
-    }
-    deal_.ranks = start.data_parallel();
-    deal_.packs_per_rank = std::max(1, start.packs_per_rank());
-    deal_.seed = static_cast<uint64_t>(start.rule().seed());
-    deal_.epoch = start.epoch();
-  }
+      : packed_(packed), samples_(samples), job_(PackingJobOf(start)) {}
 
   // Micro-batches of one size, or of two sizes next to each other, from shuffled samples.
   ReportCase Random() const {
     Packing packing;
     packing.members = packed_.members;
-    planner::Random random(deal_.seed);
+    planner::Random random(job_.deal.seed);
     random.Shuffle(packing.members);
     const int64_t samples = static_cast<int64_t>(packing.members.size());
     const int64_t packs = static_cast<int64_t>(packed_.packs());
@@ -53,16 +44,10 @@ class Maker {
   }
 
   ReportCase Isf() const {
-    planner::PackRule rule;
+    planner::PackRule rule = job_.pack;
     rule.packer = planner::Packer::kIsf;
-    rule.caps = {start_.rule().unit_cap(), start_.rule().token_cap()};
-    rule.oversize = start_.rule().oversize_policy() == v1::OVERSIZE_POLICY_REJECT
-                        ? planner::OversizePolicy::kReject
-                        : planner::OversizePolicy::kAlone;
-    rule.seed = deal_.seed;
-    rule.keep_units = rule.caps.units;
-    rule.keep_tokens = std::max<int64_t>(1, rule.caps.tokens - 128);
-    rule.apart.assign(start_.apart_sample_count().begin(), start_.apart_sample_count().end());
+    rule.iterations = planner::PackRule().iterations;
+    planner::SetUsualKeep(&rule);
     const Packing packing = planner::Pack(lengths(), rule);
     ReportCase made = Measured(packing, Dealt(packing));
     made.name = "ISF";
@@ -94,10 +79,10 @@ class Maker {
   std::vector<int64_t> Dealt(const Packing& packing) const {
     std::vector<int64_t> shuffled(packing.size());
     std::iota(shuffled.begin(), shuffled.end(), int64_t{0});
-    planner::Random random(deal_.seed + 1);
+    planner::Random random(job_.deal.seed + 1);
     random.Shuffle(shuffled);
-    const size_t ranks = static_cast<size_t>(deal_.ranks);
-    const size_t slots = static_cast<size_t>(deal_.packs_per_rank);
+    const size_t ranks = static_cast<size_t>(job_.deal.ranks);
+    const size_t slots = static_cast<size_t>(job_.deal.packs_per_rank);
     const size_t step = ranks * slots;
     std::vector<int64_t> order((shuffled.size() + step - 1) / step * step, -1);
     for (size_t i = 0; i < shuffled.size(); ++i) {
@@ -110,8 +95,9 @@ class Maker {
   ReportCase Measured(const Packing& packing, const std::vector<int64_t>& order) const {
     ReportCase made;
     made.packs = planner::SumsOf(lengths(), packing);
-    const std::vector<PackWork> work = planner::WorkOf(made.packs, times_);
-    made.balance = planner::BalanceOf(made.packs, work, order, deal_.ranks, deal_.packs_per_rank);
+    const std::vector<PackWork> work = planner::WorkOf(made.packs, job_.times);
+    made.balance =
+        planner::BalanceOf(made.packs, work, order, job_.deal.ranks, job_.deal.packs_per_rank);
     Fill(packing, &made);
     made.vision_steps = Steps(order, [&](size_t p) { return static_cast<double>(work[p].vision); });
     made.language_steps =
@@ -122,13 +108,12 @@ class Maker {
   }
 
   void Fill(const Packing& packing, ReportCase* made) const {
-    const double unit_cap = static_cast<double>(start_.rule().unit_cap());
-    const double token_cap = static_cast<double>(start_.rule().token_cap());
+    const double unit_cap = static_cast<double>(job_.pack.caps.units);
+    const double token_cap = static_cast<double>(job_.pack.caps.tokens);
     int64_t counted = 0;
     for (size_t p = 0; p < made->packs.size(); ++p) {
       const PackSums& sums = made->packs[p];
-      const bool over =
-          sums.units > start_.rule().unit_cap() || sums.tokens > start_.rule().token_cap();
+      const bool over = !job_.pack.caps.Hold(sums.units, sums.tokens);
       if (over && packing[p].size() > 1) ++made->over_caps;
       if (over && packing[p].size() == 1) continue;  // oversize, whoever packs
       ++counted;
@@ -162,8 +147,8 @@ class Maker {
 
   template <typename Value>
   std::vector<double> Steps(const std::vector<int64_t>& order, Value value) const {
-    const size_t slots = static_cast<size_t>(deal_.packs_per_rank);
-    const size_t step = static_cast<size_t>(deal_.ranks) * slots;
+    const size_t slots = static_cast<size_t>(job_.deal.packs_per_rank);
+    const size_t step = static_cast<size_t>(job_.deal.ranks) * slots;
     std::vector<double> ratios;
     for (size_t first = 0; first < order.size(); first += step) {
       double most = 0, sum = 0;
@@ -181,16 +166,14 @@ class Maker {
         sum += total;
       }
       if (holed && (first > 0 || first + step < order.size())) continue;
-      ratios.push_back(most > 0 ? 1 - sum / (most * static_cast<double>(deal_.ranks)) : 0);
+      ratios.push_back(most > 0 ? 1 - sum / (most * static_cast<double>(job_.deal.ranks)) : 0);
     }
     return ratios;
   }
 
   const PackedDataset& packed_;
   const SampleLengths& samples_;
-  const v1::PackDatasetStart& start_;
-  planner::PackTimes times_;
-  planner::DealRule deal_;
+  planner::PackingJob job_;
 };
 
 }  // namespace

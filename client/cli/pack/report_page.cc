@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "client/cli/pack/pack_style.h"
 #include "client/cli/pack/render_pack.h"
 #include "client/cli/pack/report_charts.h"
-#include "client/cli/pack/report_style.h"
-#include "client/cli/pack/svg.h"
+#include "client/cli/report/page.h"
+#include "client/cli/report/svg.h"
 #include "client/cli/text.h"
 
 namespace evenkeel::cli {
@@ -19,18 +20,6 @@ constexpr int kListedSamples = 40;
 
 std::string Ratio(double value) { return fmt::format("{:.4f}", value); }
 
-// `below` may have several lines.
-std::string Tile(const std::string& name, const std::string& value, const std::string& below) {
-  return fmt::format(
-      "<div class=\"tile\"><div class=\"what\">{}</div><div class=\"figure\">{}</div>"
-      "<div class=\"below\">{}</div></div>\n",
-      Escaped(name), Escaped(value), Escaped(below));
-}
-
-std::string Card(const std::string& title, const std::string& content) {
-  return fmt::format("<figure><figcaption>{}</figcaption>\n{}</figure>\n", Escaped(title), content);
-}
-
 class Page {
  public:
   Page(const ReportData& data, const v1::PackDatasetSummary& summary,
@@ -38,12 +27,8 @@ class Page {
       : data_(data), summary_(summary), rule_(summary.rule()), start_(start), samples_(samples) {}
 
   std::string Render() const {
-    return std::string(
-               "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-               "<title>Packing report</title>\n<style>\n") +
-           kReportStyle + "</style>\n</head>\n<body>\n<main>\n" + Header() + Tiles() +
-           PackSection() + StepSection() + CaseTable() + Notes() + "</main>\n</body>\n</html>\n";
+    return HtmlPage("Packing report", kPackStyle,
+                    Header() + Tiles() + PackSection() + StepSection() + CaseTable() + Notes());
   }
 
  private:

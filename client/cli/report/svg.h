@@ -1,6 +1,6 @@
 // Scalable drawings as text, for pages that hold everything themselves.
-#ifndef EVENKEEL_CLIENT_CLI_PACK_SVG_H_
-#define EVENKEEL_CLIENT_CLI_PACK_SVG_H_
+#ifndef EVENKEEL_CLIENT_CLI_REPORT_SVG_H_
+#define EVENKEEL_CLIENT_CLI_REPORT_SVG_H_
 
 #include <string>
 #include <string_view>
@@ -21,7 +21,9 @@ class Svg {
   Svg(double width, double height, const std::string& title);
 
   void Line(const std::string& style, double x1, double y1, double x2, double y2);
-  void Box(const std::string& style, double x, double y, double width, double height);
+  // `hint`: what a pointer over it shows; none where empty.
+  void Box(const std::string& style, double x, double y, double width, double height,
+           const std::string& hint = "");
   void Dot(const std::string& style, double x, double y, double radius);
   void Path(const std::string& style, const Points& points);
   void Area(const std::string& style, const Points& points);  // closed
@@ -40,4 +42,4 @@ std::vector<double> RoundTicks(double low, double high, int count);
 
 }  // namespace evenkeel::cli
 
-#endif  // EVENKEEL_CLIENT_CLI_PACK_SVG_H_
+#endif  // EVENKEEL_CLIENT_CLI_REPORT_SVG_H_

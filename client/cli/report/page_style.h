@@ -1,27 +1,23 @@
-// How the report of `pack` looks.
-#ifndef EVENKEEL_CLIENT_CLI_PACK_REPORT_STYLE_H_
-#define EVENKEEL_CLIENT_CLI_PACK_REPORT_STYLE_H_
+// How reports look, whatever they show.
+#ifndef EVENKEEL_CLIENT_CLI_REPORT_PAGE_STYLE_H_
+#define EVENKEEL_CLIENT_CLI_REPORT_PAGE_STYLE_H_
 
 namespace evenkeel::cli {
 
-// Grey, orange and blue differ for every kind of eye, and in print.
-inline constexpr char kReportStyle[] = R"css(
+inline constexpr char kPageStyle[] = R"css(
 :root {
   color-scheme: light dark;
   --page: #f6f7f9; --card: #ffffff; --ink: #1c2430; --dim: #5d6878; --rule: #dfe3e9;
-  --random: #8b95a3; --isf: #d97a1f; --ours: #1f66d1;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --page: #14181e; --card: #1c222b; --ink: #e7ebf0; --dim: #9aa6b5; --rule: #333c48;
-    --random: #8290a1; --isf: #f0973f; --ours: #5b9bff;
   }
 }
 @media print {
   :root {
     color-scheme: light;
     --page: #ffffff; --card: #ffffff; --ink: #000000; --dim: #444444; --rule: #cccccc;
-    --random: #8b95a3; --isf: #d97a1f; --ours: #1f66d1;
   }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
@@ -50,9 +46,6 @@ svg { display: block; width: 100%; height: auto; font-size: 12px; }
 svg text { fill: var(--ink); font-family: inherit; }
 svg .tick, svg .axis { fill: var(--dim); }
 svg .name { font-weight: 600; }
-svg .random { --mark: var(--random); }
-svg .isf { --mark: var(--isf); }
-svg .ours { --mark: var(--ours); }
 svg .name { fill: var(--mark); }
 svg .bar, svg .dot { fill: var(--mark); }
 svg .line { fill: none; stroke: var(--mark); stroke-width: 2; stroke-linejoin: round; }
@@ -68,9 +61,6 @@ svg .cap-text { fill: var(--ink); }
   content: ""; display: inline-block; width: 12px; height: 12px; border-radius: 3px;
   margin-right: 7px; vertical-align: -1px; background: var(--mark);
 }
-.key.random { --mark: var(--random); }
-.key.isf { --mark: var(--isf); }
-.key.ours { --mark: var(--ours); }
 .scroll { overflow-x: auto; margin-top: 10px; break-inside: avoid; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 th, td { padding: 7px 8px; text-align: right; white-space: nowrap; }
@@ -105,4 +95,4 @@ footer p { margin: 0 0 8px; max-width: 980px; }
 
 }  // namespace evenkeel::cli
 
-#endif  // EVENKEEL_CLIENT_CLI_PACK_REPORT_STYLE_H_
+#endif  // EVENKEEL_CLIENT_CLI_REPORT_PAGE_STYLE_H_

@@ -1,4 +1,4 @@
-#include "client/cli/pack/svg.h"
+#include "client/cli/report/svg.h"
 
 #include <fmt/format.h>
 
@@ -58,9 +58,11 @@ void Svg::Line(const std::string& style, double x1, double y1, double x2, double
                        Place(x1), Place(y1), Place(x2), Place(y2));
 }
 
-void Svg::Box(const std::string& style, double x, double y, double width, double height) {
-  text_ += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n", style,
+void Svg::Box(const std::string& style, double x, double y, double width, double height,
+              const std::string& hint) {
+  text_ += fmt::format("<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", style,
                        Place(x), Place(y), Place(width), Place(height));
+  text_ += hint.empty() ? "/>\n" : "><title>" + Escaped(hint) + "</title></rect>\n";
 }
 
 void Svg::Dot(const std::string& style, double x, double y, double radius) {

@@ -1,0 +1,131 @@
+// `profile record`, `profile list` and `profile roll-back`.
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <string>
+
+#include "client/cli/byte_source.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/proto_json.h"
+#include "client/cli/render_profiles.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr size_t kLargestFile = size_t{4} << 20;
+
+struct RecordFlags {
+  std::string file;
+  std::string author;
+  bool dry_run = false;
+};
+
+// Nothing of it recorded is a failure, whatever the reason: a script should not go on.
+ExitCode RunRecord(const GlobalOptions& options, const RecordFlags& flags) {
+  v1::RecordProfileRequest request;
+  FromJson(ReadWholeFile(flags.file, kLargestFile), flags.file, &request);
+  if (flags.dry_run) request.set_dry_run(true);
+  if (!flags.author.empty()) request.set_author(flags.author);
+  const v1::RecordProfileResponse response = BackendOf(options)->RecordProfile(request);
+  Print(options.json() ? ToJson(response) : RenderRecorded(StyleOf(options), request, response));
+  const bool accepted =
+      response.timed_layer_count() + response.probe_count() + response.outcome_count() > 0;
+  return accepted ? ExitCode::kOk : ExitCode::kBadInput;
+}
+
+void RunList(const GlobalOptions& options, const v1::ListProfilesRequest& request) {
+  const v1::ListProfilesResponse response = BackendOf(options)->ListProfiles(request);
+  Print(options.json() ? ToJson(response) : RenderHistory(StyleOf(options), response));
+}
+
+void RunRollBack(const GlobalOptions& options, const v1::RollBackProfileRequest& request) {
+  const v1::RollBackProfileResponse response = BackendOf(options)->RollBackProfile(request);
+  Print(options.json() ? ToJson(response) : RenderRolledBack(response));
+}
+
+void AddRecord(CLI::App* profile, const GlobalOptions* options, ExitCode* exit_code) {
+  const auto flags = std::make_shared<RecordFlags>();
+  CLI::App* record =
+      profile->add_subcommand("record", "Record what was measured; later plans use it");
+  record->footer(
+      "client/python/evenkeel_profile.py measures and writes such a file.\n"
+      "Returns 2 if nothing was accepted; the answer says why.");
+  record
+      ->add_option("FILE", flags->file,
+                   "A RecordProfileRequest in protobuf JSON; -: standard input")
+      ->required();
+  record->add_flag("--dry-run", flags->dry_run, "Only say what would come of it");
+  record->add_option("--author", flags->author, "Who measured [as the file says]")
+      ->type_name("NAME");
+  record->callback([=] { *exit_code = RunRecord(*options, *flags); });
+}
+
+void AddList(CLI::App* profile, const GlobalOptions* options) {
+  struct Flags {
+    int page_size = 0;
+    std::string page_token, filter;
+    bool active = false, measurements = false;
+  };
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* list = profile->add_subcommand("list", "List what was recorded, newest first");
+  list->add_option("FILTER", flags->filter, "Only models whose name contains this");
+  list->add_flag("--active", flags->active, "Only what is in force");
+  list->add_flag("--measurements", flags->measurements, "With all values (for --output json)");
+  list->add_option("--page-size", flags->page_size, "Most revisions to show [50]")->type_name("N");
+  list->add_option("--page-token", flags->page_token, "Where the previous page ended")
+      ->type_name("TOKEN");
+  list->callback([=] {
+    v1::ListProfilesRequest request;
+    request.set_page_size(flags->page_size);
+    request.set_page_token(flags->page_token);
+    request.set_model_filter(flags->filter);
+    request.set_active_only(flags->active);
+    request.set_include_measurements(flags->measurements);
+    RunList(*options, request);
+  });
+}
+
+void AddRollBack(CLI::App* profile, const GlobalOptions* options) {
+  struct Flags {
+    int64_t revision = 0;
+    bool only = false;
+    std::string author;
+  };
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* roll_back = profile->add_subcommand(
+      "roll-back", "Go back to how everything was after a revision, or take one out");
+  roll_back
+      ->add_option(
+          "REVISION", flags->revision,
+          "The revision to go back to (0: nothing in force); with --remove the one to take "
+          "out")
+      ->required();
+  roll_back->add_flag("--remove", flags->only,
+                      "Take only this revision out; that of a roll-back undoes it");
+  roll_back->add_option("--author", flags->author, "Who does it")->type_name("NAME");
+  roll_back->callback([=] {
+    v1::RollBackProfileRequest request;
+    if (flags->only) {
+      request.set_remove_revision(flags->revision);
+    } else {
+      request.set_to_revision(flags->revision);
+    }
+    request.set_author(flags->author);
+    RunRollBack(*options, request);
+  });
+}
+
+}  // namespace
+
+void AddProfileCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
+  CLI::App* profile = app->add_subcommand("profile", "What was measured: record, list, take back");
+  profile->require_subcommand(1);
+  profile->fallthrough();
+  AddRecord(profile, options, exit_code);
+  AddList(profile, options);
+  AddRollBack(profile, options);
+}
+
+}  // namespace evenkeel::cli

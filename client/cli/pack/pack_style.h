@@ -1,0 +1,21 @@
+// How the report of `pack` looks, beyond what all reports have.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_PACK_STYLE_H_
+#define EVENKEEL_CLIENT_CLI_PACK_PACK_STYLE_H_
+
+namespace evenkeel::cli {
+
+// Grey, orange and blue differ for every kind of eye, and in print.
+inline constexpr char kPackStyle[] = R"css(
+:root { --random: #8b95a3; --isf: #d97a1f; --ours: #1f66d1; }
+@media (prefers-color-scheme: dark) {
+  :root { --random: #8290a1; --isf: #f0973f; --ours: #5b9bff; }
+}
+@media print { :root { --random: #8b95a3; --isf: #d97a1f; --ours: #1f66d1; } }
+svg .random, .key.random { --mark: var(--random); }
+svg .isf, .key.isf { --mark: var(--isf); }
+svg .ours, .key.ours { --mark: var(--ours); }
+)css";
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_PACK_STYLE_H_

@@ -1,0 +1,20 @@
+// A simulated step for trace viewers.
+#ifndef EVENKEEL_CLIENT_CLI_TIMELINE_CHROME_TRACE_H_
+#define EVENKEEL_CLIENT_CLI_TIMELINE_CHROME_TRACE_H_
+
+#include <string>
+
+#include "evenkeel/v1/plan.pb.h"
+#include "evenkeel/v1/timeline.pb.h"
+
+namespace evenkeel::cli {
+
+// Trace Event Format as JSON, for ui.perfetto.dev and chrome://tracing: a process per stage with
+// threads for compute, sends and data-parallel communication, and a counter of its memory. Names
+// end in numbers that viewers leave out when they choose colours. Needs the plan for names only.
+// Empty where the timeline is not well-formed.
+std::string ChromeTrace(const v1::Plan& plan, const v1::Timeline& timeline);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_TIMELINE_CHROME_TRACE_H_

@@ -1,0 +1,287 @@
+#include "client/cli/timeline/pipeline_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/render_plan.h"
+#include "client/cli/report/page.h"
+#include "client/cli/report/svg.h"
+#include "client/cli/text.h"
+#include "client/cli/timeline/operation_names.h"
+#include "client/cli/timeline/pipeline_picture.h"
+#include "client/cli/timeline/stage_charts.h"
+#include "client/cli/timeline/timeline_style.h"
+
+namespace evenkeel::cli {
+namespace {
+
+std::string Section(const std::string& title, const std::string& lead, const std::string& content) {
+  return fmt::format("<section>\n<h2>{}</h2>\n<p class=\"lead\">{}</p>\n{}</section>\n",
+                     Escaped(title), Escaped(lead), content);
+}
+
+class Report {
+ public:
+  Report(const v1::Plan& plan, const v1::Timeline& timeline)
+      : plan_(plan), timeline_(timeline), peaks_(StagePeaks(plan, timeline)) {}
+
+  std::string Render() const {
+    return HtmlPage(Title(), kTimelineStyle,
+                    Header() + Tiles() + PictureSection() + TimeSection() + MemorySection() +
+                        StepSection() + StageTable() + Facts() + Notes());
+  }
+
+ private:
+  std::string Title() const {
+    const v1::PlanSubject& subject = plan_.subject();
+    return fmt::format("{} on {} × {}", subject.model(), subject.gpu_count(), subject.gpu_type());
+  }
+
+  std::string Header() const {
+    std::string text = ParallelismText(plan_.parallelism());
+    for (size_t at; (at = text.find(" x ")) != std::string::npos;) text.replace(at, 3, " × ");
+    text += fmt::format("; {}", timeline_.schedule_name());
+    if (timeline_.virtual_stages() > 1) {
+      text += fmt::format(" with {} virtual stages each", timeline_.virtual_stages());
+    }
+    text += fmt::format(", {} packs per rank and step.", timeline_.micro_batches());
+    if (!plan_.plan_id().empty()) text += " " + plan_.plan_id();
+    return fmt::format("<header>\n<h1>{}</h1>\n<p>{}</p>\n</header>\n", Escaped(Title()),
+                       Escaped(text));
+  }
+
+  // Idle share of all stages until the last pass.
+  double Bubble() const {
+    double busy = 0;
+    for (const v1::StageTimeline& stage : timeline_.stages()) {
+      const v1::StageTime& time = stage.time();
+      busy += time.forward_seconds() + time.recompute_seconds() + time.backward_seconds() +
+              time.weight_gradient_seconds();
+    }
+    const double whole = timeline_.pipeline_seconds() * timeline_.stages_size();
+    return whole > 0 ? 1 - busy / whole : 0;
+  }
+
+  std::string Tiles() const {
+    const v1::Predictions& predictions = plan_.predictions();
+    std::string tiles = Tile("Step", Duration(timeline_.step_seconds()),
+                             timeline_.ranks_size() > 0 ? "with real packs" : "with mean packs");
+    tiles += Tile("Pipeline idle", Percent(Bubble()),
+                  "of the time until\nthe last backward,\nmean over the stages");
+    if (plan_.has_predictions()) {
+      tiles += Tile("MFU", Percent(predictions.mfu()), "of the vendor's\ndense peak");
+      const std::string cost = GpuTime(predictions.gpu_days());
+      const size_t blank = cost.find(' ');
+      tiles += Tile("Training", cost.substr(0, blank),
+                    cost.substr(blank + 1) + fmt::format(",\n{} epoch{}", plan_.subject().epochs(),
+                                                         plan_.subject().epochs() == 1 ? "" : "s"));
+      tiles += Tile("Speed", BigCount(predictions.llm_tokens_per_second()), "tokens per second");
+    }
+    tiles += FullestTile();
+    return "<section class=\"tiles\">\n" + tiles + "</section>\n";
+  }
+
+  std::string FullestTile() const {
+    size_t fullest = peaks_.size();
+    double most = -1;
+    for (size_t s = 0; s < peaks_.size(); ++s) {
+      int64_t bytes = 0;
+      for (const auto& [name, part] : peaks_[s].parts) bytes += part;
+      if (peaks_[s].capacity_bytes <= 0) continue;
+      const double share =
+          static_cast<double>(bytes) / static_cast<double>(peaks_[s].capacity_bytes);
+      if (share > most) most = share, fullest = s;
+    }
+    if (fullest == peaks_.size()) return "";
+    return Tile("Fullest GPU", Percent(most),
+                fmt::format("stage {}, of\n{} GiB{}", fullest, Gib(peaks_[fullest].capacity_bytes),
+                            most > 1 ? ":\ndoes not fit" : ""));
+  }
+
+  Legend OperationLegend() const {
+    const std::pair<v1::OperationKind, const char*> known[] = {
+        {v1::OPERATION_KIND_FORWARD, "forward"},
+        {v1::OPERATION_KIND_RECOMPUTE, "recompute"},
+        {v1::OPERATION_KIND_BACKWARD, "backward"},
+        {v1::OPERATION_KIND_WEIGHT_GRADIENT, "weight gradient"},
+        {v1::OPERATION_KIND_SEND_ACTIVATION, "p2p send"},
+        {v1::OPERATION_KIND_PARAMETER_GATHER, "parameter gather"},
+        {v1::OPERATION_KIND_GRADIENT_SYNC, "gradient reduction"},
+        {v1::OPERATION_KIND_OPTIMIZER, "optimizer"}};
+    Legend legend;
+    for (const auto& [kind, name] : known) {
+      bool any = false;
+      for (const v1::StageTimeline& stage : timeline_.stages()) {
+        const auto& kinds = stage.operations().kinds();
+        any = any || std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+      }
+      if (any) legend.emplace_back(OperationStyle(kind), name);
+    }
+    legend.emplace_back("idle", "idle");
+    return legend;
+  }
+
+  std::string PictureSection() const {
+    const std::vector<Window> windows = PictureWindows(timeline_);
+    if (windows.empty() || timeline_.stages_size() == 0) return "";
+    const char* titles[] = {"The whole step", "Its start", "Its end"};
+    std::string charts = LegendText(OperationLegend());
+    for (size_t i = 0; i < windows.size(); ++i) {
+      charts += Card(titles[i], PipelinePicture(timeline_, windows[i]));
+    }
+    std::string lead =
+        "What each stage computes when; numbers are packs. In the strip below: its communication.";
+    if (timeline_.virtual_stages() > 1) lead += " Later virtual stages are paler.";
+    if (timeline_.ranks_size() > 0) {
+      lead += fmt::format(" Shown is data-parallel rank {}, the slowest.", timeline_.data_index());
+    }
+    return Section("The pipeline", lead, charts);
+  }
+
+  std::string TimeSection() const {
+    if (timeline_.stages_size() == 0 || !(timeline_.step_seconds() > 0)) return "";
+    std::string charts =
+        LegendText(TimeParts(timeline_)) + Card("Time of each stage by part", TimeBars(timeline_));
+    if (const std::string ranks = RankChart(timeline_); !ranks.empty()) {
+      charts += Card("Until its last pass, each data-parallel rank", ranks);
+    }
+    return Section("Where the step goes", "Every stage's bar is the whole step.", charts);
+  }
+
+  std::string MemorySection() const {
+    if (peaks_.empty()) return "";
+    std::string charts =
+        LegendText(PeakParts(peaks_)) + Card("Peak of each stage by part", PeakBars(peaks_));
+    const std::string curves = MemoryCurves(timeline_, peaks_);
+    if (!curves.empty()) {
+      charts += Card("Over the step; the dot is the peak, the broken line the capacity", curves);
+    }
+    return Section("Memory of one GPU", "What the stage holds at its fullest moment.", charts);
+  }
+
+  std::string StepSection() const {
+    const v1::StepTime& step = plan_.predictions().step();
+    if (!(step.total_seconds() > 0)) return "";
+    const std::pair<const char*, double> parts[] = {
+        {"encoder compute", step.encoder_compute_seconds()},
+        {"language compute", step.language_compute_seconds()},
+        {"recompute", step.recompute_seconds()},
+        {"tensor-parallel communication", step.tensor_communication_seconds()},
+        {"pipeline bubble", step.pipeline_bubble_seconds()},
+        {"imbalance of packs", step.imbalance_seconds()},
+        {"data-parallel sync", step.data_sync_seconds()},
+        {"optimizer", step.optimizer_seconds()}};
+    constexpr double kRow = 24, kName = 200, kRight = 900;
+    double largest = 0;
+    for (const auto& [name, seconds] : parts) largest = std::max(largest, seconds);
+    Svg svg(kChartWidth, kRow * 8 + 4, "step time by part");
+    double top = 4;
+    for (const auto& [name, seconds] : parts) {
+      svg.Text("axis", kName - 10, top + 13, "end", name);
+      const double width = (kRight - kName) * seconds / largest;
+      svg.Box("forward", kName, top, width, 16);
+      svg.Text("tick", kName + width + 8, top + 13, "start",
+               fmt::format("{}, {}", Duration(seconds), Percent(seconds / step.total_seconds())));
+      top += kRow;
+    }
+    return Section("Step time by part",
+                   fmt::format("As the plan predicts it: {}, mean over the stages, with what the "
+                               "real spread of packs adds.",
+                               Duration(step.total_seconds())),
+                   Card("Parts of the predicted step", svg.Finish()));
+  }
+
+  std::string StageTable() const {
+    if (plan_.stages_size() == 0) return "";
+    std::string rows;
+    for (const v1::Stage& stage : plan_.stages()) {
+      int recomputed = 0;
+      for (const v1::LayerGroup& group : stage.layers()) recomputed += group.recomputed_count();
+      const std::string cells[] = {std::to_string(recomputed),
+                                   Duration(stage.forward_seconds()),
+                                   Duration(stage.backward_seconds()),
+                                   Duration(stage.recompute_seconds()),
+                                   Duration(stage.send_seconds()),
+                                   BigCount(static_cast<double>(stage.parameter_count())),
+                                   Gib(stage.memory().total_bytes()) + " GiB",
+                                   Gib(stage.free_bytes()) + " GiB"};
+      rows += fmt::format("<tr><th scope=\"row\">stage {}</th><td class=\"text\">{}</td>",
+                          stage.index(), Escaped(LayersText(stage.layers(), 1000)));
+      for (const std::string& cell : cells) rows += "<td>" + Escaped(cell) + "</td>";
+      rows += "</tr>\n";
+    }
+    std::string head = "<tr><th></th><th scope=\"col\" class=\"text\">layers</th>";
+    for (const char* name : {"recomputed", "forward", "backward", "recompute", "send", "parameters",
+                             "memory", "free"}) {
+      head += fmt::format("<th scope=\"col\">{}</th>", name);
+    }
+    return Section("Stages", "Times are of one mean pack; parameters and memory of one GPU.",
+                   "<div class=\"scroll\"><table>\n<thead>\n" + head +
+                       "</tr>\n</thead>\n<tbody>\n" + rows + "</tbody>\n</table></div>\n");
+  }
+
+  std::string Facts() const {
+    std::vector<std::pair<std::string, std::string>> facts;
+    const v1::BatchRule& rule = plan_.batch_rule();
+    if (plan_.has_batch_rule()) {
+      std::string caps = Integer(rule.token_cap()) + " tokens";
+      if (rule.unit_cap() > 0) caps = Integer(rule.unit_cap()) + " units and " + caps;
+      facts.emplace_back("packs", fmt::format("at most {}; {} samples in one on average", caps,
+                                              Significant(rule.samples_per_pack())));
+    }
+    if (plan_.has_proof()) {
+      const v1::Proof& proof = plan_.proof();
+      facts.emplace_back("proof",
+                         fmt::format("{} per step with mean packs; no plan searched is "
+                                     "faster than {}: at most {} to gain",
+                                     Duration(proof.step_seconds()),
+                                     Duration(proof.lower_bound_seconds()), Percent(proof.gap())));
+    }
+    if (plan_.has_placement()) {
+      facts.emplace_back(
+          "placement",
+          fmt::format(
+              "{} node{} of {} GPUs, ranks in order {}; stages {}", plan_.placement().node_count(),
+              plan_.placement().node_count() == 1 ? "" : "s", plan_.placement().gpus_per_node(),
+              plan_.placement().rank_order(),
+              plan_.placement().stages_cross_nodes() ? "talk across nodes" : "share a node"));
+    }
+    if (!plan_.provenance().planner_version().empty()) {
+      facts.emplace_back("versions", fmt::format("planner {}, catalogue {}, calibration {}",
+                                                 plan_.provenance().planner_version(),
+                                                 plan_.provenance().catalog_version(),
+                                                 plan_.provenance().calibration_version()));
+    }
+    if (facts.empty()) return "";
+    std::string rows;
+    for (const auto& [name, text] : facts) {
+      rows += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td></tr>\n",
+                          Escaped(name), Escaped(text));
+    }
+    return "<section>\n<h2>The plan</h2>\n<div class=\"scroll facts-card\"><table "
+           "class=\"facts\">\n<tbody>\n" +
+           rows + "</tbody>\n</table></div>\n</section>\n";
+  }
+
+  std::string Notes() const {
+    return "<footer>\n<p>Simulated pass by pass with predicted times, not measured. Gradients are "
+           "reduced before any optimizer starts, since their norm is global. Point at a mark to "
+           "read its figures.</p>\n</footer>\n";
+  }
+
+  const v1::Plan& plan_;
+  const v1::Timeline& timeline_;
+  std::vector<StagePeak> peaks_;
+};
+
+}  // namespace
+
+std::string PipelineReport(const v1::Plan& plan, const v1::Timeline& timeline) {
+  return IsWellFormed(timeline) ? Report(plan, timeline).Render() : "";
+}
+
+}  // namespace evenkeel::cli

@@ -1,0 +1,44 @@
+// Charts of a pipeline's stages beside its picture: where time goes, what fills memory and when.
+#ifndef EVENKEEL_CLIENT_CLI_TIMELINE_STAGE_CHARTS_H_
+#define EVENKEEL_CLIENT_CLI_TIMELINE_STAGE_CHARTS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evenkeel/v1/plan.pb.h"
+#include "evenkeel/v1/timeline.pb.h"
+
+namespace evenkeel::cli {
+
+// (class of the marks, name): for legends.
+using Legend = std::vector<std::pair<std::string, std::string>>;
+
+// Keys of marks, in a paragraph.
+std::string LegendText(const Legend& legend);
+
+// The parts of a stage's time that any stage has.
+Legend TimeParts(const v1::Timeline& timeline);
+std::string TimeBars(const v1::Timeline& timeline);
+
+// Peak memory of a stage by part.
+struct StagePeak {
+  std::vector<std::pair<std::string, int64_t>> parts;
+  int64_t capacity_bytes = 0;  // 0: unknown
+  std::string moment;          // when and by what it peaks; empty: not simulated
+};
+// From the simulation where there is one, else from the plan.
+std::vector<StagePeak> StagePeaks(const v1::Plan& plan, const v1::Timeline& timeline);
+Legend PeakParts(const std::vector<StagePeak>& peaks);
+std::string PeakBars(const std::vector<StagePeak>& peaks);
+
+// Memory of each stage over the step, against the capacity; empty where it was not simulated.
+std::string MemoryCurves(const v1::Timeline& timeline, const std::vector<StagePeak>& peaks);
+
+// When each data-parallel rank ends its last pass; empty where all are alike.
+std::string RankChart(const v1::Timeline& timeline);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_TIMELINE_STAGE_CHARTS_H_

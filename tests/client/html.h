@@ -1,0 +1,18 @@
+// Judges pages.
+#ifndef EVENKEEL_TESTS_CLIENT_HTML_H_
+#define EVENKEEL_TESTS_CLIENT_HTML_H_
+
+#include <cstddef>
+#include <string>
+
+namespace evenkeel::cli {
+
+// What is wrong with the nesting of elements: "" for nothing.
+std::string NestingFault(const std::string& html);
+
+// How often `part` occurs.
+size_t CountOf(const std::string& text, const std::string& part);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_TESTS_CLIENT_HTML_H_

@@ -1,0 +1,176 @@
+// Trace and report of a simulated step: well-formed, whole in themselves, and with every operation.
+#include "client/cli/timeline/pipeline_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "client/cli/timeline/chrome_trace.h"
+#include "client/cli/timeline/pipeline_picture.h"
+#include "client/cli/timeline/stage_charts.h"
+#include "tests/client/html.h"
+#include "tests/client/timelines.h"
+
+namespace evenkeel::cli {
+namespace {
+
+using planner::Schedule;
+
+v1::Timeline Simulated(Schedule schedule, int64_t chunks, int64_t micro_batches, int ranks = 1) {
+  const v1::Plan plan = GoldenPlan();
+  return TimelineOf(plan, PipelineOf(plan, schedule, chunks, micro_batches), ranks);
+}
+
+TEST(ChromeTraceTest, HasEveryOperationOnItsStage) {
+  const v1::Plan plan = GoldenPlan();
+  const v1::Timeline timeline = Simulated(Schedule::kInterleaved, 2, 8);
+  const auto trace = nlohmann::json::parse(ChromeTrace(plan, timeline));
+  std::map<int, int> operations, counters;
+  std::set<std::string> names, processes, threads;
+  for (const auto& event : trace.at("traceEvents")) {
+    const std::string phase = event.at("ph");
+    const int stage = event.at("pid");
+    if (phase == "X") {
+      ++operations[stage];
+      names.insert(event.at("name"));
+      ASSERT_GE(event.at("ts").get<double>(), 0);
+      ASSERT_GT(event.at("dur").get<double>(), 0);
+      ASSERT_LE(event.at("ts").get<double>() + event.at("dur").get<double>(),
+                timeline.step_seconds() * 1e6 + 1);
+    } else if (phase == "C") {
+      ++counters[stage];
+    } else if (event.at("name") == "process_name") {
+      processes.insert(event.at("args").at("name"));
+    } else if (event.at("name") == "thread_name") {
+      threads.insert(event.at("args").at("name"));
+    }
+  }
+  for (int s = 0; s < timeline.stages_size(); ++s) {
+    EXPECT_EQ(operations[s], timeline.stages(s).operations().kinds_size());
+    EXPECT_EQ(counters[s], timeline.stages(s).memory().at_seconds_size());
+  }
+  EXPECT_EQ(names.count("forward 1.7"), 1u);
+  EXPECT_EQ(names.count("optimizer"), 1u);
+  EXPECT_EQ(processes.count("stage 0: patches + encoder 0-21 (22)"), 1u);
+  EXPECT_EQ(threads, (std::set<std::string>{"compute", "sends", "data parallel"}));
+}
+
+// One thread of a stage never does two things at once: viewers would draw one inside the other.
+TEST(ChromeTraceTest, ComputeDoesNotOverlap) {
+  const v1::Plan plan = GoldenPlan();
+  for (const Schedule schedule : {Schedule::kOneFOneB, Schedule::kGPipe, Schedule::kZeroBubble}) {
+    const auto trace = nlohmann::json::parse(ChromeTrace(plan, Simulated(schedule, 1, 9)));
+    std::map<int, double> free;
+    for (const auto& event : trace.at("traceEvents")) {
+      if (event.at("ph") != "X" || event.at("tid") != 1) continue;
+      ASSERT_GE(event.at("ts").get<double>(), free[event.at("pid")]);
+      free[event.at("pid")] = event.at("ts").get<double>() + event.at("dur").get<double>() - 0.001;
+    }
+  }
+}
+
+TEST(PipelineReportTest, IsWellFormedAndHoldsEverythingItself) {
+  const v1::Plan plan = GoldenPlan();
+  for (const v1::Timeline& timeline :
+       {Simulated(Schedule::kOneFOneB, 1, 62), Simulated(Schedule::kInterleaved, 3, 16),
+        Simulated(Schedule::kZeroBubble, 1, 12, 4), Simulated(Schedule::kGPipe, 1, 900)}) {
+    const std::string html = PipelineReport(plan, timeline);
+    EXPECT_EQ(NestingFault(html), "");
+    for (const char* outside : {"src=", "href=", "@import", "<script", "<link", "url("}) {
+      EXPECT_EQ(CountOf(html, outside), 0u) << outside;
+    }
+    EXPECT_EQ(CountOf(html, "http"), CountOf(html, "http://www.w3.org/2000/svg"));
+    EXPECT_EQ(html.find("nan"), std::string::npos);
+    EXPECT_EQ(html.find("\"inf"), std::string::npos);
+    EXPECT_EQ(html.find("\"-"), std::string::npos);  // no negative sizes
+    // However many packs there are, a page stays one that a browser likes.
+    EXPECT_LT(html.size(), 1u << 20);
+  }
+}
+
+TEST(PipelineReportTest, SaysWhatMatters) {
+  const std::string html = PipelineReport(GoldenPlan(), Simulated(Schedule::kOneFOneB, 1, 12));
+  for (const char* part :
+       {"internvl-chat-v1.5 on 32 × a100-sxm-80gb", "tensor 4 × pipeline 4 × data 2; 1F1B",
+        "12 packs per rank and step", "The whole step", "71.8 of 79.1 GiB",
+        "backward of pack 0</text>", "<title>forward of pack 11: 91.2 ms, from",
+        "waiting for a backward", "encoder 22-44 (23) + projector + embedding"}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+}
+
+// Names come from requests.
+TEST(PipelineReportTest, NamesStayText) {
+  v1::Plan plan = GoldenPlan();
+  plan.mutable_subject()->set_model("<script>alert('\"&')</script>\xff");
+  v1::Timeline timeline = Simulated(Schedule::kOneFOneB, 1, 4);
+  timeline.set_schedule_name("<b>");
+  timeline.mutable_stages(0)->mutable_memory()->mutable_peak_parts(0)->set_name("<i>\"");
+  const std::string html = PipelineReport(plan, timeline);
+  EXPECT_EQ(NestingFault(html), "");
+  for (const char* tag : {"<script", "<b>", "<i>"}) EXPECT_EQ(CountOf(html, tag), 0u) << tag;
+  EXPECT_FALSE(nlohmann::json::parse(ChromeTrace(plan, timeline)).empty());
+}
+
+// Every pass is a mark of its own where there is room, in all windows together at least once.
+TEST(PipelinePictureTest, DrawsEveryPass) {
+  const v1::Timeline timeline = Simulated(Schedule::kOneFOneB, 1, 12);
+  const std::vector<Window> windows = PictureWindows(timeline);
+  ASSERT_EQ(windows.size(), 1u);
+  const std::string svg = PipelinePicture(timeline, windows[0]);
+  EXPECT_EQ(CountOf(svg, "<title>forward of pack"), 4u * 12);
+  EXPECT_EQ(CountOf(svg, "<title>backward of pack"), 4u * 12);
+  EXPECT_EQ(CountOf(svg, "<title>recompute of pack"), 2u * 12);
+  EXPECT_EQ(CountOf(svg, "class=\"pack\""), 4u * 24);
+}
+
+TEST(PipelinePictureTest, NarrowPassesBecomeSharesAndTheEndsAreShownAgain) {
+  const v1::Timeline timeline = Simulated(Schedule::kOneFOneB, 1, 900);
+  const std::vector<Window> windows = PictureWindows(timeline);
+  ASSERT_EQ(windows.size(), 3u);
+  EXPECT_EQ(windows[1].from_seconds, 0);
+  EXPECT_EQ(windows[2].to_seconds, timeline.step_seconds());
+  EXPECT_EQ(CountOf(PipelinePicture(timeline, windows[0]), "<title>forward of pack"), 0u);
+  EXPECT_GT(CountOf(PipelinePicture(timeline, windows[1]), "<title>forward of pack 0:"), 0u);
+  EXPECT_GT(CountOf(PipelinePicture(timeline, windows[2]), "<title>backward of pack 899:"), 0u);
+}
+
+TEST(StageChartsTest, PeaksComeFromTheSimulationWhereThereIsOne) {
+  const v1::Plan plan = GoldenPlan();
+  const std::vector<StagePeak> planned = StagePeaks(plan, v1::Timeline());
+  ASSERT_EQ(planned.size(), 4u);
+  int64_t sum = 0;
+  for (const auto& [name, bytes] : planned[0].parts) sum += bytes;
+  EXPECT_EQ(sum, plan.stages(0).memory().total_bytes());
+  EXPECT_EQ(planned[0].parts[0].second, plan.stages(0).memory().weights_bytes());
+  EXPECT_EQ(planned[0].moment, "");
+  const std::vector<StagePeak> simulated = StagePeaks(plan, Simulated(Schedule::kOneFOneB, 1, 12));
+  EXPECT_EQ(simulated[0].parts.size(), 3u);
+  EXPECT_NE(simulated[0].moment.find("backward of pack 0"), std::string::npos);
+  EXPECT_EQ(simulated[0].capacity_bytes, plan.stages(0).capacity_bytes());
+}
+
+TEST(StageChartsTest, RanksOnlyWhereTheyDiffer) {
+  EXPECT_EQ(RankChart(Simulated(Schedule::kOneFOneB, 1, 4)), "");
+  const v1::Timeline timeline = Simulated(Schedule::kOneFOneB, 1, 4, 600);
+  const std::string svg = RankChart(timeline);
+  EXPECT_EQ(CountOf(svg, "<title>rank "), 256u);
+  // However many share a place, the slowest is there.
+  EXPECT_EQ(CountOf(svg, "class=\"sync\""), 1u);
+}
+
+TEST(TimelineTest, WhatIsNotWellFormedIsNotDrawn) {
+  v1::Timeline timeline = Simulated(Schedule::kOneFOneB, 1, 4);
+  timeline.mutable_stages(2)->mutable_operations()->add_packs(3);
+  EXPECT_EQ(ChromeTrace(GoldenPlan(), timeline), "");
+  EXPECT_EQ(PipelineReport(GoldenPlan(), timeline), "");
+  // Nothing simulated, nothing planned: still a page.
+  EXPECT_EQ(NestingFault(PipelineReport(v1::Plan(), v1::Timeline())), "");
+}
+
+}  // namespace
+}  // namespace evenkeel::cli
