@@ -1,63 +1,50 @@
 #!/usr/bin/env python3
-"""Fit the planner's kernel time model to measured GEMM, attention and NCCL times.
+"""Fit the planner's kernel-time model to measured GEMM, attention and NCCL times.
 
-Input: a folder of <gpu>.gemm.csv, <gpu>.causal_attention_forward.csv,
-<gpu>.encoder_attention_forward.csv and <gpu>.nccl.csv (times in microseconds)
-and the GPU table (JSON) with peak, HBM and link rates. Needs numpy and scipy.
+    python3 fit_kernels.py --silicon DIR --gpus FILE [--rows] [--floor]
 
-    python3 fit_kernels.py --silicon DIR --gpus FILE
-
-The model, with peak in flop/us and every rate in bytes/us (no transcendental
-functions but sqrt):
-
-GEMM, bf16:
-    us = GEMM_LAUNCH + max(2 (m+MN0)(n+MN0)(k+K0) / (peak e), bytes / (HBM_EFF hbm))
-    bytes = 2 (mk + kn + mn); e per GPU, the other constants shared.
-    The byte floor is a bound for thin shapes, not fitted.
-
-Flash attention, forward (causal c: N = 2; full, for encoders e: N = 4):
-    us = ATT_LAUNCH + N b h s (s + s0) (dpad + d0) / (peak a (1 + d0/128))
-    dpad = head size rounded up to a multiple of 32
-    s0 = s_c + S_KV kv_heads/heads (causal), s_e (full)
-    a is then the fraction of peak at head size 128 and long sequences.
-    Per GPU: a_c, a_e, s_c, s_e, d0.
-
-NCCL inside a node, B the nccl-tests total buffer size (all_gather: the gathered
-output; reduce_scatter: the whole input; all_to_all: one rank's whole send buffer):
-    x  = B w (n - 1 + q) / n / (link eta);  w = 2 for all_reduce, else 1
-    us = l0 + l1 w (n - 1) + x + sqrt(c x)
-    q shared per op; l0, l1, c and eta per op per GPU. Without NVLink the host
-    topology rules: link is the PCIe rate and eta is fitted per rank count.
-
-Errors are |model / measured - 1|: mean and 95th percentile.
+DIR holds <gpu>.gemm.csv, <gpu>.causal_attention_forward.csv, <gpu>.encoder_attention_forward.csv and
+<gpu>.nccl.csv (times in microseconds), FILE the GPU rates (JSON). Needs numpy and scipy. Constants are
+fitted on a random half of each table (seed 1), their mean error |model / measured - 1| is given on that
+half and on the other. --rows prints rows of the other halves for the unit tests too. --floor prints how
+well a product's time can be told from its neighbours in the table: what no model of shapes can better much.
 """
 import argparse
 import csv
-import glob
 import json
 import os
 
 import numpy as np
 from scipy.optimize import least_squares
 
-NAMES = {"a100_sxm": "A100-SXM-80GB", "h100_sxm": "H100-SXM-80GB",
-         "h200_sxm": "H200-SXM-141GB", "b200_sxm": "B200-SXM-180GB",
-         "gb200": "GB200-186GB", "l40s": "L40S"}
+import kernel_forms as forms
 
-# shared constants
-GEMM_LAUNCH, MN0, K0, HBM_EFF = 3.0, 50.0, 100.0, 0.8
-ATT_LAUNCH, S_KV = 16.0, 500.0
-Q = {"all_gather": 0.4, "reduce_scatter": 0.4, "all_reduce": 0.2, "alltoall": 0.4}
-# GEMMs longer than this are power-throttled on this GPU (two regimes): fit below it
-BURST_US = {"gb200": 1000.0}
+# Streaming multiprocessors; encoder attention's tile of queries, of keys, padded width of 72 and 80.
+GPUS = {"a100_sxm": ("A100-SXM-80GB", 108, None), "h100_sxm": ("H100-SXM-80GB", 132, (192, 192, 96)),
+        "h200_sxm": ("H200-SXM-141GB", 132, (192, 192, 96)),
+        "b200_sxm": ("B200-SXM-180GB", 148, (256, 128, 128)),
+        "gb200": ("GB200-186GB", 152, (256, 128, 128)), "l40s": ("L40S", 142, (128, 64, 96))}
+# Name: least, most, first guesses.
+MATRIX = {"e": (.3, 1, .9, .75), "k0": (1, 3000, 100, 60), "waves": (0, 1, .7, .1),
+          "droop": (0, 1.5, .05, .6), "droop_us": (100, 3000, 600, 1000), "square": (.5, 1, .85, .97),
+          "split_k0": (200, 2e4, 3000, 9000)}
+CAUSAL = {"launch": (1, 40, 8), "a64": (.1, 1, .5), "a128": (.1, 1, .6), "a192": (.1, 1, .6),
+          "a256": (.1, 1, .6), "half": (0, 2500, 400), "tail": (0, 3, .3), "token": (0, 1e5, 1000),
+          "kv": (0, 60, 8), "kv_equal": (0, 60, 4)}
+ENCODER = {"launch": (1, 40, 5), "a64": (.1, 1, .5), "wide": (.1, 1, .6), "half": (0, 2500, 300),
+           "waves": (0, 1.2, .8)}
+# Collectives are tables: these sizes, linear between them, so all others are held out.
+NODES = [2 ** k for k in (16, 20, 22, 24, 26, 29)]
+OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "alltoall")
 
 
-def read(path, text=()):
-    """The CSV as a dict of columns; the columns named in text stay strings."""
+def read(path):
+    """The CSV as a dict of columns; text stays text."""
     if not os.path.exists(path):
         return None
     with open(path, newline="") as f:
         rows = list(csv.DictReader(f))
+    text = ("dtype", "op")
     return {c: np.array([r[c] if c in text else float(r[c]) for r in rows]) for c in rows[0]}
 
 
@@ -65,139 +52,154 @@ def keep(d, mask):
     return {c: v[mask] for c, v in d.items()}
 
 
-def fit(model, start, d):
-    """Positive parameters that minimise a robust loss of log(model / measured)."""
-    def residual(logp):
-        return np.log(model(np.exp(logp), d) / d["us"])
-    r = least_squares(residual, np.log(start), loss="soft_l1", f_scale=0.1)
-    return np.exp(r.x)
+def fit(model, bounds, fixed, d, judged):
+    """Constants by a robust loss of log(model / measured) on one half; rows outside the domain that
+    is judged weigh less. Returns them, and the mask of the other half."""
+    half = np.random.default_rng(1).random(d["us"].size) < 0.5
+    names = [n for n in bounds if n not in fixed]
+    s, weight = keep(d, half), np.where(judged, 1, 0.25)[half]
+    low, high = (np.array([bounds[n][i] for n in names]) for i in (0, 1))
+    best = None
+    for guess in range(2, min(len(b) for b in bounds.values())):
+        start = np.array([bounds[n][guess] for n in names])
+        r = least_squares(
+            lambda v: weight * np.log(model({**fixed, **dict(zip(names, v))}, s) / s["us"]), start,
+            bounds=(low, high), loss="soft_l1", f_scale=0.1, x_scale=start, diff_step=1e-3)
+        if best is None or r.cost < best.cost:
+            best = r
+    return {**fixed, **dict(zip(names, best.x))}, ~half
 
 
-def errors(model, p, d, mask):
-    e = np.abs(model(p, d) / d["us"] - 1)[mask]
-    return "mean %4.1f%% p95 %4.1f%% (%d)" % (100 * e.mean(), 100 * np.percentile(e, 95), e.size) \
-        if e.size else "no data"
+def report(title, p, error, judged, other):
+    def mean(mask):
+        return "%.1f%%" % (100 * error[mask].mean()) if mask.any() else "none"
+    print("%s %s" % (title, " ".join("%s=%.3g" % x for x in p.items())))
+    print("    fitted half %s, other half %s, its p95 %.0f%%; outside the domain %s" % (
+        mean(judged & ~other), mean(judged & other), 100 * np.percentile(error[judged & other], 95),
+        mean(~judged)))
 
 
-def gemm_model(peak, hbm):
-    def model(p, d):
-        m, n, k = d["m"], d["n"], d["k"]
-        launch, mn0, k0 = (p[1], p[2], p[3]) if len(p) > 1 else (GEMM_LAUNCH, MN0, K0)
-        return launch + np.maximum(2 * (m + mn0) * (n + mn0) * (k + k0) / (peak * p[0]),
-                                   2 * (m * k + k * n + m * n) / (HBM_EFF * hbm))
-    return model
+def fit_matrix(table, gpu, kind):
+    d = keep(table, (table["dtype"] == kind) & (table["m"] >= 512) & (table["n"] >= 256) &
+             (table["k"] >= 256))
+    if not d["us"].size:
+        return None
+    judged = (d["m"] >= 1024) & (d["n"] >= 1024) & (d["k"] >= 1024)
+    eight = kind == "fp8"
+    peak, bounds, fixed = gpu["peak"] * (2 if eight else 1), dict(MATRIX), dict(forms.SHARED)
+    if eight:  # the tables quantise the left operand first, a kernel or two of its own
+        bounds.update({"launch": (1, 20, 9, 9), "quantise": (0, 40, 9, 15)})
+        del fixed["launch"]
+
+    def model(p, s):
+        return forms.matrix(p, s, gpu, peak, 1 if eight else 2)
+    p, other = fit(model, bounds, fixed, d, judged)
+    error = np.abs(model(p, d) / d["us"] - 1)
+    report("  matrix " + kind, {n: p[n] for n in bounds}, error, judged, other)
+    return keep(d, judged & other)
 
 
-def gemm(gpu, d, g):
-    peak, hbm = g["bf16_dense_tflops"] * 1e6, g["hbm_gb_s"] * 1e3
-    d = keep(d, (d["dtype"] == "bfloat16") & (d["m"] >= 512) & (d["n"] >= 512) & (d["k"] >= 512))
-    d_fit = keep(d, d["us"] < BURST_US.get(gpu, np.inf))
-    rate = 2 * d["m"] * d["n"] * d["k"] / d["us"] / peak
-    model = gemm_model(peak, hbm)
-    p = fit(model, [0.8], d_fit)
-    free = fit(model, [0.8, 3, 50, 100], d_fit)
-    print("GEMM e=%.3f" % p[0])
-    sets = [("all", d)] + ([("fitted (< %g us)" % BURST_US[gpu], d_fit)] if gpu in BURST_US else [])
-    for name, s in sets:
-        big = (s["m"] >= 2048) & (s["n"] >= 1024) & (s["k"] >= 1024)
-        print("  %-18s %s; large %s" % (name, errors(model, p, s, big | True), errors(model, p, s, big)))
-    print("  with e, launch, mn0, k0 free: %s -> %s" % (
-        np.array2string(free, precision=3, suppress_small=True),
-        errors(model, free, d_fit, d_fit["us"] > 0)))
-    lab = []
-    for lo, hi in ((100, 1000), (1600, np.inf)):
-        s = (d["us"] >= lo) & (d["us"] < hi)
-        if s.any():
-            lab.append("%g..%g us %.3f" % (lo, hi, np.median(rate[s])))
-    mamf = g.get("mamf_bf16_tflops")
-    print("  median rate/peak: %s; max %.3f; published best rate/peak %s" % (
-        ", ".join(lab), rate.max(), "%.3f" % (mamf / g["bf16_dense_tflops"]) if mamf else "unknown"))
+def print_floor(table, kind):
+    """Each product predicted from the others nearby: a plane through log time over log shape."""
+    d = keep(table, (table["dtype"] == kind) & (table["m"] >= 512) & (table["n"] >= 512) &
+             (table["k"] >= 512))
+    x = np.log2(np.c_[d["m"], d["n"], d["k"]])
+    y = np.log(d["us"] / (d["m"] * d["n"] * d["k"]))
+    errors = []
+    for i in np.flatnonzero(x.min(axis=1) >= 10):
+        away = np.abs(x - x[i]) / (1, 0.6, 0.6)
+        weight = np.exp(-(away ** 2).sum(1) / 2) * (away.max(1) <= 2)  # square roots of weights
+        weight[i] = 0
+        near = weight > 0.1
+        plane = np.c_[np.ones(near.sum()), (x - x[i])[near]] * weight[near][:, None]
+        c = np.linalg.lstsq(plane, y[near] * weight[near], rcond=None)[0]
+        errors.append(abs(np.exp(c[0] - y[i]) - 1))
+    print("  matrix %s from its neighbours: %.1f%%" % (kind, 100 * np.mean(errors)))
 
 
-def attention(causal, full, g):
-    peak = g["bf16_dense_tflops"] * 1e6
-    parts = []
-    for d, nn in ((causal, 2.0), (full, 4.0)):
-        if d is not None:
-            parts.append(dict(d, N=np.full(d["us"].size, nn)))
-    d = {c: np.concatenate([x[c] for x in parts]) for c in parts[0]}
-    d = keep(d, (d["seq"] >= 512) & (d["batch"] * d["heads"] >= 8) & (d["head_dim"] <= 256))
+def fit_causal(d, gpu):
+    d = keep(d, (d["seq"] >= 256) & (d["batch"] * d["heads"] >= 4) & (d["head_dim"] <= 256) &
+             (d["heads"] * d["head_dim"] >= 512))
+    judged = (d["seq"] >= 1024) & (d["batch"] * d["heads"] >= 8) & (d["heads"] * d["head_dim"] >= 1024)
+    unmeasured = {"a%d" % s: 0.5 for s in (64, 192, 256) if not (d["head_dim"] == s).any()}
 
-    def model(p, d):
-        is_c = d["N"] == 2
-        a = np.where(is_c, p[0], p[1])
-        s0 = np.where(is_c, p[2] + S_KV * d["kv_heads"] / d["heads"], p[3])
-        dpad = np.ceil(d["head_dim"] / 32) * 32
-        work = d["N"] * d["batch"] * d["heads"] * d["seq"] * (d["seq"] + s0) * (dpad + p[4])
-        return ATT_LAUNCH + work / (peak * a * (1 + p[4] / 128))
-
-    p = fit(model, [0.6, 0.6, 500, 200, 60], d)
-    big = (d["seq"] >= 2048) & (d["batch"] * d["heads"] >= 16)
-    is_c = d["N"] == 2
-    if np.unique(d["head_dim"]).size == 1:
-        print("ATTENTION one head size only: d0 below is not determined by the data")
-    print("ATTENTION a_c=%.3f s_c=%.0f d0=%.0f" % (p[0], p[2], p[4]) +
-          ("" if full is None else " a_e=%.3f s_e=%.0f" % (p[1], p[3])))
-    for name, s in (("causal", is_c), ("full", ~is_c)):
-        if s.any():
-            print("  %-7s %s; long %s" % (name, errors(model, p, d, s), errors(model, p, d, s & big)))
-            r = model(p, d) / d["us"]
-            print("          median model/measured, long, by head size: " + ", ".join(
-                "%g: %.2f" % (h, np.median(r[s & big & (d["head_dim"] == h)]))
-                for h in np.unique(d["head_dim"][s & big])))
+    def model(p, s):
+        return forms.causal(p, s, gpu, gpu["peak"])
+    p, other = fit(model, CAUSAL, unmeasured, d, judged)
+    error = np.abs(model(p, d) / d["us"] - 1)
+    report("  causal", {n: v for n, v in p.items() if n not in unmeasured}, error, judged, other)
+    return keep(d, judged & other)
 
 
-def nccl(d, g):
-    link = g["scaleup_gb_s_per_direction"] or g["pcie_gb_s_per_direction"]
-    nvlink = g["scaleup_gb_s_per_direction"] > 0
-    wd = np.where(d["op"] == "all_reduce", 2.0, 1.0)
-    bus = d["bytes"] * wd * (d["gpus"] - 1) / d["gpus"] / d["us"] / 1e3
-    print("NCCL link=%g GB/s; highest bus bandwidth %.3f of link" % (link, bus.max() / link))
-    groups = [d] if nvlink else [keep(d, d["gpus"] == n) for n in np.unique(d["gpus"])]
-    for s in groups:
-        s = keep(s, s["bytes"] >= 65536)
+def fit_encoder(d, gpu):
+    d = keep(d, (d["seq"] >= 192) & (d["batch"] * d["heads"] >= 4))
+    judged = (d["seq"] >= 576) & (d["batch"] * d["heads"] >= 8)
 
-        def model(p, s):
-            w = np.where(s["op"] == "all_reduce", 2.0, 1.0)
-            eta = np.where(s["op"] == "all_reduce", p[4], np.where(s["op"] == "alltoall", p[5], p[3]))
-            q = np.array([Q[o] for o in s["op"]])
-            x = s["bytes"] * w * (s["gpus"] - 1 + q) / s["gpus"] / (link * 1e3 * eta)
-            l1 = p[1] if nvlink else 1.0
-            return p[0] + l1 * w * (s["gpus"] - 1) + x + np.sqrt(p[2] * x)
+    def model(p, s):
+        return forms.encoder(p, s, gpu, gpu["peak"], gpu["tiles"])
+    p, other = fit(model, ENCODER, {}, d, judged)
+    error = np.abs(model(p, d) / d["us"] - 1)
+    report("  encoder", p, error, judged, other)
+    return keep(d, judged & other)
 
-        p = fit(model, [8, 1, 10, 0.5, 0.5, 0.5], s)
-        print("  gpus %s: l0=%.2f l1=%.2f c=%.1f eta: gather/scatter %.3f all_reduce %.3f all_to_all %.3f" % (
-            "/".join("%g" % n for n in np.unique(s["gpus"])), p[0], p[1] if nvlink else 1.0, *p[2:]))
-        for op in ("all", *Q):
-            o = (s["op"] == op) | (op == "all")
-            print("    %-14s >=1 MiB %s; >=64 MiB %s" % (
-                op, errors(model, p, s, o & (s["bytes"] >= 2**20)),
-                errors(model, p, s, o & (s["bytes"] >= 2**26))))
+
+def fit_nccl(d):
+    errors, held, others = [], [], []
+    for op in OPERATIONS:
+        for ranks in (2, 4, 8):
+            s = keep(d, (d["op"] == op) & (d["gpus"] == ranks))
+            if not s["us"].size:
+                continue
+            times = np.array([s["us"][s["bytes"] == x][0] for x in NODES])
+            times = np.minimum.accumulate(times[::-1])[::-1]  # more bytes never take less time
+            print("  %-15s %d: %s" % (op, ranks, ", ".join("%g" % t for t in times)))
+            for i in np.flatnonzero(s["bytes"] >= 2 ** 20):
+                errors.append(abs(np.interp(s["bytes"][i], NODES, times) / s["us"][i] - 1))
+                held.append(s["bytes"][i] not in NODES)
+                others += [(op, ranks, s["bytes"][i], s["us"][i])] * held[-1]
+    errors, held = np.array(errors), np.array(held)
+    print("  nccl from 1 MiB: all %.1f%%, sizes held out %.1f%%" % (
+        100 * errors.mean(), 100 * errors[held].mean()))
+    return others
+
+
+def print_rows(gpu, what, d, columns, count):
+    pick = np.sort(np.random.default_rng(2).permutation(d["us"].size)[:count])
+    for i in pick:
+        print("ROW %s %s {%s}" % (gpu, what, ", ".join("%g" % d[c][i] for c in (*columns, "us"))))
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("--silicon", required=True, help="folder with the measured CSV files")
     ap.add_argument("--gpus", required=True, help="JSON file with the GPU rates")
+    ap.add_argument("--rows", action="store_true", help="print rows for the unit tests too")
+    ap.add_argument("--floor", action="store_true", help="print what neighbours in the table tell")
     args = ap.parse_args()
     with open(args.gpus) as f:
-        table = {g["name"]: g for g in json.load(f)["gpus"]}
-    for path in sorted(glob.glob(os.path.join(args.silicon, "*.gemm.csv"))):
-        gpu = os.path.basename(path)[:-len(".gemm.csv")]
-        if gpu not in NAMES or NAMES[gpu] not in table:
-            print("\n== %s: not in the GPU table, skipped" % gpu)
-            continue
-        g = table[NAMES[gpu]]
-        base = os.path.join(args.silicon, gpu)
-        print("\n== %s (%s)" % (gpu, NAMES[gpu]))
-        gemm(gpu, read(path, ("dtype",)), g)
-        causal = read(base + ".causal_attention_forward.csv")
-        full = read(base + ".encoder_attention_forward.csv")
-        if causal is not None or full is not None:
-            attention(causal, full, g)
-        coll = read(base + ".nccl.csv", ("op",))
-        if coll is not None:
-            nccl(coll, g)
+        rates = {g["name"]: g for g in json.load(f)["gpus"]}
+    for name, (label, processors, tiles) in GPUS.items():
+        g, base = rates[label], os.path.join(args.silicon, name)
+        gpu = {"peak": g["bf16_dense_tflops"] * 1e6, "hbm": g["hbm_gb_s"] * 1e3,
+               "processors": processors, "tiles": tiles}
+        print("== %s (%s)" % (name, label))
+        table = read(base + ".gemm.csv")
+        if args.floor:
+            print_floor(table, "bfloat16")
+        fitted = [("matrix", fit_matrix(table, gpu, "bfloat16"), "mnk", 24),
+                  ("fp8", fit_matrix(table, gpu, "fp8"), "mnk", 8),
+                  ("causal", fit_causal(read(base + ".causal_attention_forward.csv"), gpu),
+                   ("batch", "seq", "heads", "kv_heads", "head_dim"), 16)]
+        if tiles:
+            fitted.append(("encoder", fit_encoder(read(base + ".encoder_attention_forward.csv"), gpu),
+                           ("batch", "seq", "heads", "head_dim"), 16))
+        others = fit_nccl(read(base + ".nccl.csv"))
+        if args.rows:
+            for what, d, columns, count in fitted:
+                if d is not None:
+                    print_rows(name, what, d, columns, count)
+            for i in np.sort(np.random.default_rng(3).permutation(len(others))[:16]):
+                print("ROW %s nccl {%s, %d, %d, %g}" % (name, *others[i]))
 
 
 if __name__ == "__main__":

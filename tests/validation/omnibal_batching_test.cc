@@ -4,15 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <numbers>
 #include <vector>
 
-#include "planner/base/random.h"
 #include "planner/packing/argument_search.h"
 #include "planner/packing/baseline_orders.h"
 #include "planner/packing/packer.h"
+#include "tests/validation/omnibal_mix.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -21,40 +19,11 @@ namespace {
 constexpr int64_t kRanks = 16;
 constexpr size_t kSamples = 200'000;
 
-// 1 to 5 tiles: the random row's largest micro-batch has 20K vision tokens, four samples of five
-// tiles of 1K. Three parameters for the row's three ratios.
-constexpr double kAnotherTile = 0.644;  // a sample with a tile has another one, up to five
-constexpr double kMedianText = 419;     // log-normal tokens of text, beside 256 per tile
-constexpr double kTextSigma = 0.504;
-constexpr int32_t kTilesAtMost = 5, kTokensPerTile = 256, kTokensAtMost = 4096;
-
-struct Mix {
-  std::vector<int32_t> units, tokens;
-  Lengths lengths() const { return {units, tokens}; }
-};
-
-Mix MakeMix() {
-  Random random(1);
-  const auto uniform = [&] { return (static_cast<double>(random.Next() >> 11) + 0.5) * 0x1p-53; };
-  Mix mix;
-  for (size_t i = 0; i < kSamples; ++i) {
-    int32_t tiles = 1;
-    while (tiles < kTilesAtMost && uniform() < kAnotherTile) ++tiles;
-    const double normal =
-        std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform());
-    const double text = kMedianText * std::exp(kTextSigma * normal);
-    mix.units.push_back(tiles);
-    mix.tokens.push_back(
-        std::min(kTokensAtMost, kTokensPerTile * tiles + static_cast<int32_t>(text)));
-  }
-  return mix;
-}
-
 struct Row {
   double samples = 0, pad = 0, vision = 0, language = 0;
 };
 
-Row Baseline(const Mix& mix, BaselineOrder order) {
+Row Baseline(const OmniBalMix& mix, BaselineOrder order) {
   BaselineRule rule;
   rule.order = order;
   rule.ranks = kRanks;
@@ -63,7 +32,7 @@ Row Baseline(const Mix& mix, BaselineOrder order) {
           b.balance.dist_ratio_tokens};
 }
 
-Row Packed(const Mix& mix, Packer packer, const Caps& caps) {
+Row Packed(const OmniBalMix& mix, Packer packer, const Caps& caps) {
   PackRule rule;
   rule.packer = packer;
   rule.caps = caps;
@@ -89,7 +58,7 @@ void Print(const char* name, const Row& row, const Row& paper) {
 }
 
 TEST(OmniBalBatchingTest, TheTableHasTheSameShape) {
-  const Mix mix = MakeMix();
+  const OmniBalMix mix = MakeOmniBalMix(kSamples);
   ArgumentRule arguments;
   arguments.ranks = kRanks;
   const ArgumentSearch search = SearchArguments(mix.lengths(), arguments);

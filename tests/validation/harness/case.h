@@ -1,0 +1,81 @@
+// One measured run, as the planner sees it: a job, a plan and the figures to compare.
+#ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_CASE_H_
+#define EVENKEEL_TESTS_VALIDATION_HARNESS_CASE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/evaluate_plan.h"
+#include "planner/job.h"
+#include "planner/packing/batch_rule.h"
+
+namespace evenkeel::validation {
+
+enum class Figure {
+  kAllocated,      // bytes, peak of torch.cuda.memory_allocated
+  kStates,         // bytes, allocated between iterations
+  kReserved,       // bytes, peak of torch.cuda.memory_reserved
+  kUsed,           // bytes of the card: what the driver counts
+  kKeptPerLayer,   // bytes that recomputing one encoder layer saves per micro-batch
+  kRecomputed,     // layers of a stage, the fewest that fit; kNoFit: none does
+  kIteration,      // ns
+  kLayerForward,   // ns
+  kLayerBackward,  // ns, with what it recomputes
+};
+inline constexpr int kFigures = 9;
+inline constexpr double kNoFit = -1;
+const char* NameOf(Figure figure);
+
+// What a figure is in print: bytes as GiB, ns as ms.
+double Shown(Figure figure, double value);
+const char* UnitOf(Figure figure);
+
+inline constexpr int64_t kLastStage = -1;
+inline constexpr int64_t kFullestStage = -2;
+
+struct Measurement {
+  Figure figure = Figure::kIteration;
+  int64_t stage = kFullestStage;
+  double value = 0;     // in the figure's unit
+  bool bounded = true;  // false: reported only
+  std::string note;
+};
+
+struct Case {
+  std::string family;  // the file, and for Megatron the size class
+  std::string id;
+  std::string group;  // rows to rank: one model and GPU count; empty: none
+  planner::Job job;
+  planner::PlanSpec spec;
+  planner::Batching batching;
+  std::vector<Measurement> measured;
+  std::vector<std::string> assumed;  // what the row does not print
+  // Micro-batch sizes to choose from where none is printed: the fastest that fits.
+  std::vector<int64_t> micro_batch_choices;
+  int64_t samples_per_rank = 0;  // with choices: per step
+  int64_t sequence = 0;
+  bool least_recompute = false;  // recompute is not printed: the least that fits
+};
+
+// A row that is not evaluated, and why.
+struct Uncovered {
+  std::string family, id, reason;
+};
+
+// An entry of the folder's index (cases.json).
+struct Indexed {
+  std::string area, file, row, metric;
+  double tolerance = 0;  // relative; 0: none
+};
+
+struct Cases {
+  std::vector<Case> covered;
+  std::vector<Uncovered> uncovered;
+  std::vector<Indexed> index;
+};
+
+}  // namespace evenkeel::validation
+
+#endif  // EVENKEEL_TESTS_VALIDATION_HARNESS_CASE_H_

@@ -1,0 +1,25 @@
+// The model's figures for one case, by the path that users' plans take (EvaluatePlan).
+#ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_EVALUATE_H_
+#define EVENKEEL_TESTS_VALIDATION_HARNESS_EVALUATE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/validation/harness/case.h"
+
+namespace evenkeel::validation {
+
+struct Outcome {
+  std::vector<std::optional<double>> predicted;  // as Case::measured; nullopt: `fault` says why
+  std::vector<planner::MemoryParts> stages;
+  planner::StepTime step;
+  std::string fault;
+  std::string chosen;  // micro-batch or recompute that the row left open
+};
+
+Outcome Evaluate(const Case& run);
+
+}  // namespace evenkeel::validation
+
+#endif  // EVENKEEL_TESTS_VALIDATION_HARNESS_EVALUATE_H_

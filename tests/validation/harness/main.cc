@@ -1,0 +1,74 @@
+// validate: predicted against measured. Exit status 1: a bound does not hold; 2: nothing could be
+// read.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "planner/cost/cost_constant_list.h"
+#include "tests/validation/harness/report.h"
+#include "tests/validation/harness/rows.h"
+
+namespace {
+
+// "name=value" into the constants; false: no such constant or no number.
+bool Set(const std::string& setting, evenkeel::planner::CostConstants& constants) {
+  const size_t equals = setting.find('=');
+  if (equals == std::string::npos) return false;
+  char* end = nullptr;
+  const double value = std::strtod(setting.c_str() + equals + 1, &end);
+  if (end == setting.c_str() + equals + 1 || *end != '\0') return false;
+  for (const evenkeel::planner::CostConstant& c : evenkeel::planner::CostConstantList()) {
+    if (setting.compare(0, equals, c.name) != 0) continue;
+    constants.*c.value = value;
+    return true;
+  }
+  return false;
+}
+
+int Run(const std::string& folder, const std::string& only,
+        const evenkeel::planner::CostConstants& constants,
+        const evenkeel::validation::ReportOptions& options) {
+  using namespace evenkeel::validation;  // NOLINT
+  Cases cases = ReadFolder(folder);
+  std::vector<Result> results;
+  for (Case& run : cases.covered) {
+    run.job.constants = constants;
+    if (run.id.find(only) == std::string::npos && run.family.find(only) == std::string::npos)
+      continue;
+    results.push_back({&run, Evaluate(run)});
+  }
+  return Report(results, cases, options) == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Predicted against measured, for every row that the model covers."};
+  std::string folder = EVENKEEL_SOURCE_DIR "/tests/validation/measured", only;
+  evenkeel::validation::ReportOptions options;
+  app.add_option("--measured", folder, "Folder of rows (*.json)")->check(CLI::ExistingDirectory);
+  app.add_option("--only", only, "Cases or files whose name has this in it");
+  app.add_flag("--parts", options.parts, "Memory and time by part");
+  std::vector<std::string> settings;
+  app.add_option("--set", settings, "Constant of the cost model, such as hopper_clock=0.85")
+      ->take_all();
+  CLI11_PARSE(app, argc, argv);
+  evenkeel::planner::CostConstants constants;
+  for (const std::string& setting : settings) {
+    if (Set(setting, constants)) continue;
+    std::fprintf(stderr, "validate: --set %s: must be NAME=NUMBER, and NAME one of",
+                 setting.c_str());
+    for (const auto& c : evenkeel::planner::CostConstantList()) std::fprintf(stderr, " %s", c.name);
+    std::fprintf(stderr, "\n");
+    return 2;
+  }
+  try {
+    return Run(folder, only, constants, options);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "validate: %s\n", e.what());
+    return 2;
+  }
+}

@@ -1,0 +1,33 @@
+// Prints predicted against measured, by case and by family, and judges them by the stated bounds.
+#ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_REPORT_H_
+#define EVENKEEL_TESTS_VALIDATION_HARNESS_REPORT_H_
+
+#include <string>
+#include <vector>
+
+#include "tests/validation/harness/case.h"
+#include "tests/validation/harness/evaluate.h"
+
+namespace evenkeel::validation {
+
+struct Result {
+  const Case* run = nullptr;
+  Outcome outcome;
+};
+
+// Kendall's tau-b of two lists of equal length; 0 where one of them is constant.
+double KendallTau(const std::vector<double>& a, const std::vector<double>& b);
+
+// Relative error; of counts, the difference.
+double ErrorOf(Figure figure, double predicted, double measured);
+
+struct ReportOptions {
+  bool parts = false;  // memory and time by part under each case
+};
+
+// Prints all; how many bounds do not hold.
+int Report(const std::vector<Result>& results, const Cases& cases, const ReportOptions& options);
+
+}  // namespace evenkeel::validation
+
+#endif  // EVENKEEL_TESTS_VALIDATION_HARNESS_REPORT_H_
