@@ -23,7 +23,6 @@ namespace {
 constexpr Packer kPackers[] = {Packer::kBalanced,           Packer::kIsf,
                                Packer::kFirstFitDecreasing, Packer::kBestFitDecreasing,
                                Packer::kGreedyKnapsack,     Packer::kNextFit};
-constexpr int64_t kKeepSlack = 128;  // Qt' = Qt - 128
 
 struct Settings {
   std::string lengths;  // folder; empty: the shipped set
@@ -45,8 +44,7 @@ PackRule RuleOf(Packer packer, const Caps& caps) {
   PackRule rule;
   rule.packer = packer;
   rule.caps = caps;
-  rule.keep_units = caps.units;
-  rule.keep_tokens = std::max<int64_t>(1, caps.tokens - kKeepSlack);
+  SetUsualKeep(&rule);
   rule.seed = 1;
   return rule;
 }

@@ -43,6 +43,36 @@ void BM_MisfitVisionOn16(benchmark::State& state) {
 }
 BENCHMARK(BM_MisfitVisionOn16)->Unit(benchmark::kMillisecond);
 
+// TP x PP x DP x CP x virtual stages (and EP, for a mixture of experts).
+void Sweep(benchmark::State& state, const Job& job) {
+  const Batching batching = MakeBatching(job);
+  for (auto _ : state) {
+    const SearchResult found = Search(job, batching, 4, nullptr);
+    benchmark::DoNotOptimize(found.proof.gap);
+    state.counters["parallelisms"] = static_cast<double>(found.proof.parallelisms);
+    state.counters["pruned"] = static_cast<double>(found.proof.parallelisms_pruned);
+    state.counters["unsearched"] = static_cast<double>(found.proof.parallelisms_unsearched);
+  }
+}
+
+void BM_Sweep70bOn64(benchmark::State& state) {
+  Sweep(state, WholeSpace(TextJob("llama3-70b", "h100-sxm-80gb", 64)));
+}
+BENCHMARK(BM_Sweep70bOn64)->Unit(benchmark::kMillisecond);
+
+void BM_Sweep405bOn16384(benchmark::State& state) {
+  Sweep(state, WholeSpace(TextJob("llama3.1-405b", "h100-sxm-80gb", 16384)));
+}
+BENCHMARK(BM_Sweep405bOn16384)->Unit(benchmark::kMillisecond);
+
+void BM_SweepQuickstart(benchmark::State& state) { Sweep(state, WholeSpace(QuickstartJob())); }
+BENCHMARK(BM_SweepQuickstart)->Unit(benchmark::kMillisecond);
+
+void BM_SweepDeepSeekOn512(benchmark::State& state) {
+  Sweep(state, WholeSpace(TextJob("deepseek-v3-671b", "h100-sxm-80gb", 512)));
+}
+BENCHMARK(BM_SweepDeepSeekOn512)->Unit(benchmark::kMillisecond);
+
 void BM_BatchRuleAlone(benchmark::State& state) {
   const Job job = QuickstartJob();
   for (auto _ : state) benchmark::DoNotOptimize(MakeBatching(job).rule.packs);

@@ -1,0 +1,166 @@
+"""Profiles over real processes: nothing acknowledged is lost, whatever kills the server or fills its disk."""
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import grpc
+import harness
+from evenkeel.v1 import plan_pb2, profile_pb2
+from harness import Server, error_details
+
+
+def profile(number, seconds=0.0062):
+    """A profile of its own for each number."""
+    return profile_pb2.RecordProfileRequest(
+        model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2, note=f"number {number}",
+        layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9,
+                                           forward_seconds=seconds)])
+
+
+class ProfilesTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="evenkeel-profiles-")
+        self.addCleanup(self.folder.cleanup)
+        self.store = os.path.join(self.folder.name, "profiles")
+
+    def server(self, **options):
+        return Server("--profile-store", self.store, **options)
+
+    def notes(self, client):
+        """Revision -> note of everything in the history."""
+        notes, token = {}, ""
+        while True:
+            page = client.call("ListProfiles", profile_pb2.ListProfilesRequest(
+                page_size=1000, page_token=token, include_measurements=True))
+            notes.update({r.revision: r.profile.note for r in page.revisions})
+            token = page.next_page_token
+            if not token:
+                return notes
+
+    def test_kill_9_loses_nothing_acknowledged(self):
+        acknowledged, number = {}, 0
+        rounds = 8
+        for _ in range(rounds):
+            with self.server() as server:
+                self.assertEqual({r: n for r, n in self.notes(server.client()).items() if r in acknowledged},
+                                 acknowledged)
+                killer = threading.Timer(random.Random(number).uniform(0.02, 0.2), server.process.kill)
+                killer.start()
+                client = server.client()
+                try:
+                    while True:
+                        number += 1
+                        answer = client.call("RecordProfile", profile(number), timeout=5)
+                        acknowledged[answer.revision] = f"number {number}"
+                except grpc.RpcError:
+                    pass
+                killer.join()
+                server.process.wait()
+        self.assertGreater(len(acknowledged), rounds)
+        with self.server() as server:
+            found = self.notes(server.client())
+            self.assertEqual({r: found.get(r) for r in acknowledged}, acknowledged)
+            # At most the one call of each round that was never answered comes on top.
+            self.assertLessEqual(len(found), len(acknowledged) + rounds)
+            self.assertEqual(sorted(found), list(range(1, len(found) + 1)))
+
+    def test_a_full_disk_is_an_error_and_no_loss(self):
+        with self.server() as server:
+            client = server.client()
+            self.assertEqual(client.call("RecordProfile", profile(1)).revision, 1)
+            plan_id = client.call("PlanJob", harness.job_request()).plan_id
+            pid = server.process.pid
+            limits = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (os.path.getsize(self.store), limits[1]))
+            codes = set()
+            for number in range(2, 60):
+                try:
+                    client.call("RecordProfile", profile(number))
+                except grpc.RpcError as error:
+                    codes.add((error.code(), error_details(error)["ErrorInfo"].reason))
+                    break
+            self.assertEqual(codes, {(grpc.StatusCode.UNAVAILABLE, "STORE_UNAVAILABLE")})
+            recorded = len(self.notes(client))
+            self.assertTrue(server.alive())
+            self.assertGreaterEqual(server.metric("evenkeel_profile_store_errors_total"), 1)
+            client.call("PlanJob", harness.job_request(seed=9))
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+            self.assertEqual(client.call("RecordProfile", profile(100)).revision, recorded + 1)
+            client.call("RollBackProfile", profile_pb2.RollBackProfileRequest(to_revision=1))
+            self.assertEqual(client.call("PlanJob", harness.job_request()).plan_id, plan_id)
+        with self.server() as server:
+            self.assertEqual(len(self.notes(server.client())), recorded + 2)
+            self.assertEqual(server.client().call("PlanJob", harness.job_request()).plan_id, plan_id)
+
+    def test_one_server_owns_the_file(self):
+        with self.server():
+            second = harness.run([harness.SERVER, "--listen", f"unix:{self.folder.name}/other.sock",
+                                  "--metrics-address", "off", "--profile-store", self.store])
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("another process has it open", second.stderr)
+
+    def test_a_damaged_file_is_refused(self):
+        with self.server() as server:
+            for number in range(20):
+                server.client().call("RecordProfile", profile(number))
+            server.terminate()
+            server.wait()
+        with open(self.store, "r+b") as file:
+            data = file.read()  # pages that are free again hold it too
+            file.seek(0)
+            file.write(data.replace(b"number 7", b"number 8"))
+        refused = harness.run([harness.SERVER, "--listen", f"unix:{self.folder.name}/other.sock",
+                               "--metrics-address", "off", "--profile-store", self.store])
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("is damaged", refused.stderr)
+
+    @unittest.skipUnless(shutil.which("mdb_copy"), "mdb_copy (package lmdb-utils) is not installed")
+    def test_a_copy_of_the_running_store_is_a_backup(self):
+        backup = os.path.join(self.folder.name, "backup")
+        with self.server() as server:
+            client = server.client()
+            client.call("RecordProfile", profile(1))
+            subprocess.run(["mdb_copy", "-n", self.store, backup], check=True)
+            client.call("RecordProfile", profile(2))
+            server.terminate(signal.SIGKILL)
+            server.process.wait()
+        os.replace(backup, self.store)
+        with self.server() as server:
+            self.assertEqual(self.notes(server.client()), {1: "number 1"})
+
+    def test_the_command_line(self):
+        path = os.path.join(self.folder.name, "profile.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"model": "internvl-chat-v1.5", "gpu_type": "a100-sxm-80gb", "tensor_parallel": 2,
+                       "layer_times": [{"layer_kind": "LAYER_KIND_ENCODER", "units": 9, "forward_seconds": 0.0062},
+                                       {"layer_kind": "LAYER_KIND_ENCODER", "units": 9, "forward_seconds": 0.5}]}, file)
+        with self.server() as server:
+            dry = server.ctl("profile", "record", path, "--dry-run")
+            self.assertIn("A dry run: nothing was recorded.", dry.stdout)
+            done = server.ctl("profile", "record", path, "--author", "somebody")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("Recorded as revision 1.", done.stdout)
+            self.assertIn("layer_times[1]  out of bounds", done.stdout)
+            self.assertIn("somebody", server.ctl("profile", "list").stdout)
+            measured = server.ctl("plan", "--job", harness.JOB).stdout
+            self.assertIn("layer_times.encoder", measured)
+            self.assertIn("(profile revisions 1)", measured)
+            self.assertIn("No longer in force: 1", server.ctl("profile", "roll-back", "0").stdout)
+            self.assertIn("changes nothing", server.ctl("profile", "roll-back", "0").stdout)
+            self.assertIn("In force again: 1", server.ctl("profile", "roll-back", "2", "--remove").stdout)
+            self.assertEqual(server.ctl("profile", "roll-back", "77").returncode, 4)
+            self.assertNotIn("layer_times.encoder", server.ctl("plan", "--local", "--job", harness.JOB).stdout)
+        local = harness.run([harness.CTL, "profile", "list", "--local"])
+        self.assertEqual(local.returncode, 2)
+        self.assertIn("--server", local.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
