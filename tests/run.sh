@@ -132,9 +132,11 @@ run_ctest() {
   "$python" tests/tally.py "$results/junit.xml" "$results"
 }
 
-# sanitized FOLDER SANITIZERS: builds and runs what is free of gRPC.
+# sanitized FOLDER SANITIZERS: builds and runs what is free of gRPC. gcc warns of uninitialized values falsely under
+# sanitizers (GCC bug 105562 in std::regex), so that warning is left to the other builds.
 sanitized() {
-  configure "$1" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
+  configure "$1" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=Debug \
+    -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1 -Wno-maybe-uninitialized" \
     -DEVENKEEL_SANITIZERS="$2" -DEVENKEEL_BUILD_TESTS=ON -DEVENKEEL_BUILD_BENCHMARKS=OFF &&
     cmake --build "$1" --parallel "$jobs" --target grpc_free &&
     ASAN_OPTIONS=strict_string_checks=1:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
