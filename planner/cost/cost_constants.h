@@ -31,6 +31,10 @@ struct CostConstants {
   double send_latency_ns = 20e3;  // of a point-to-point message between nodes, with its launch
   double node_hop_ns = 5e3;       // one hop of a ring between nodes
   double rank_hop_ns = 1e3;       // one hop of a ring inside a node
+  // Gradients are reduced and weights gathered in buckets of at least so many parameters: the
+  // larger of both.
+  double bucket_parameters = 40e6;
+  double bucket_parameters_per_rank = 1e6;  // times data-parallel ranks
 };
 
 }  // namespace evenkeel::planner

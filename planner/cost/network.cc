@@ -97,13 +97,4 @@ int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const
   return Nearest(constants_.send_latency_ns + D(bytes) / BetweenNodes(1));
 }
 
-int64_t Network::DataSync(const Parallelism& p, double gradient_bytes, double weight_bytes,
-                          ZeroStage zero) const {
-  const RankGroup group = DataGroup(p);
-  if (zero == ZeroStage::kNone)
-    return Nearest(GroupCollective(Collective::kAllReduce, group, gradient_bytes));
-  return Nearest(GroupCollective(Collective::kReduceScatter, group, gradient_bytes) +
-                 GroupCollective(Collective::kAllGather, group, weight_bytes));
-}
-
 }  // namespace evenkeel::planner

@@ -50,12 +50,6 @@ class Network {
   // One-way send of `bytes` from each rank of stage s to its peer on stage s + 1. ns.
   int64_t StageSend(const Parallelism& p, int64_t s, int64_t bytes) const;
 
-  // Gradient reduction over the data and context ranks and, with a sharded optimizer, gathering of
-  // updated weights; not overlapped with compute. `gradient_bytes` and `weight_bytes` are of one
-  // rank. ns.
-  int64_t DataSync(const Parallelism& p, double gradient_bytes, double weight_bytes,
-                   ZeroStage zero) const;
-
  private:
   RankGroup Group(int64_t ranks, int64_t stride) const;
   double Ring(Collective op, const RankGroup& group, double bytes) const;

@@ -18,8 +18,8 @@ constexpr int64_t kMoves[] = {-1, 1, -2, 2, -3, 3};
 class Certifying {
  public:
   Certifying(const SegmentTable& table, const CertifyLimits& limits,
-             const std::function<bool()>& stop, StageRule rule)
-      : table_(table), costs_(table, rule), limits_(limits), stop_(stop) {
+             const std::function<bool()>& stop)
+      : table_(table), costs_(table), limits_(limits), stop_(stop) {
     found_.step_ns = kNoPlan;
   }
 
@@ -207,13 +207,13 @@ class Certifying {
 
 CertifiedPartition CertifyPartition(const SegmentTable& table,
                                     const std::vector<std::vector<int64_t>>& starts,
-                                    const CertifyLimits& limits, const std::function<bool()>& stop,
-                                    StageRule rule) {
-  return Certifying(table, limits, stop, rule).Run(starts);
+                                    const CertifyLimits& limits,
+                                    const std::function<bool()>& stop) {
+  return Certifying(table, limits, stop).Run(starts);
 }
 
-int64_t StepLowerBound(const SegmentTable& table, int64_t limit, StageRule rule) {
-  StepCosts costs(table, rule);
+int64_t StepLowerBound(const SegmentTable& table, int64_t limit) {
+  StepCosts costs(table);
   return SegmentPool(table, costs, limit).LowerBound();
 }
 

@@ -40,12 +40,11 @@ struct CertifyLimits {
 // depends on `starts` only among steps of equal time or where work runs out.
 CertifiedPartition CertifyPartition(const SegmentTable& table,
                                     const std::vector<std::vector<int64_t>>& starts,
-                                    const CertifyLimits& limits, const std::function<bool()>& stop,
-                                    StageRule rule = TimesOf);
+                                    const CertifyLimits& limits, const std::function<bool()>& stop);
 
 // No partition of this table has a step shorter than this and than `limit`: the bound that the
 // search begins with. The lower the limit, the less work. kNoPlan: none fits.
-int64_t StepLowerBound(const SegmentTable& table, int64_t limit, StageRule rule = TimesOf);
+int64_t StepLowerBound(const SegmentTable& table, int64_t limit);
 
 }  // namespace evenkeel::planner
 

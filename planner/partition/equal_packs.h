@@ -14,7 +14,8 @@ struct StageTimes {
   int64_t forward = 0;
   int64_t backward = 0;  // recompute included
   int64_t send = 0;      // p2p of one pack to the next stage, one way
-  // After the stage's own last backward, while others may still run.
+  // After the stage's own last backward, while others may still run. (What is hidden by that
+  // backward has been taken off.)
   int64_t after_own = 0;
   // Phases that begin when all stages have ended the one before.
   std::array<int64_t, 2> after_all{};

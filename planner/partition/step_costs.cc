@@ -3,24 +3,28 @@
 namespace evenkeel::planner {
 
 StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work) {
+  const StageSync sync = SyncOf(job, p, work.trained);
+  const Execution& execution = job.training.execution;
+  const int64_t backward = work.backward_ns + work.recompute_ns;
   return {.forward = work.forward_ns,
-          .backward = work.backward_ns + work.recompute_ns,
+          .backward = backward,
           .send = work.send_ns,
-          .after_own = 0,
-          .after_all = {DataSyncTime(job, p, {work}), OptimizerTime(job, p, {work})}};
+          .after_own = ExposedReduce(execution, sync, backward),
+          .after_all = {sync.optimizer_ns, ExposedGather(execution, sync, work.forward_ns)}};
 }
 
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
                                       const std::vector<StageWork>& stages) {
   std::vector<StageTimes> times;
-  for (const StageWork& work : stages) times.push_back(TimesOf(job, p, work));
+  for (const StageWork& work : stages) {
+    times.push_back(TimesOf(job, p, work));
+    if (times.size() > 1) times.back().after_all[1] = 0;
+  }
   return times;
 }
 
-StepCosts::StepCosts(const SegmentTable& table, StageRule rule)
-    : table_(table),
-      rule_(rule),
-      known_(static_cast<size_t>((table.size() + 1) * (table.size() + 1))) {}
+StepCosts::StepCosts(const SegmentTable& table)
+    : table_(table), known_(static_cast<size_t>((table.size() + 1) * (table.size() + 1))) {}
 
 StageTimes StepCosts::At(int64_t s, int64_t i, int64_t j) {
   const int64_t recompute = table_.RecomputeTime(s, i, j), send = table_.SendTime(s, j);
@@ -32,10 +36,11 @@ StageTimes StepCosts::At(int64_t s, int64_t i, int64_t j) {
         StageWorks(table_.job(), table_.profile(), table_.parallelism(), {i, j}, {ModeCounts{}})
             .front();
     work.recompute_ns = recompute;
-    known = {recompute, rule_(table_.job(), table_.parallelism(), work)};
+    known = {recompute, TimesOf(table_.job(), table_.parallelism(), work)};
   }
   StageTimes times = known.times;
   times.send = send;
+  if (s > 0) times.after_all[1] = 0;
   return times;
 }
 

@@ -6,7 +6,7 @@
 #include "planner/base/integers.h"
 #include "planner/cost/network.h"
 #include "planner/partition/even_bound.h"
-#include "planner/simulate/step_simulation.h"
+#include "planner/simulate/stage_sync.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -82,18 +82,22 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
 }
 
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p) {
-  StageWork even;
+  TrainedParameters trained;
+  int64_t forward = 0, backward = 0;
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
-    if (!layer.trains) continue;
-    even.gradient_bytes += layer.gradient_bytes;
-    even.trained_weight_bytes += layer.weight_bytes;
-    even.trained_parameters += layer.parameters;
+    trained += {layer.trained_parameters, layer.trained_expert_parameters};
+    forward += layer.forward_ns, backward += layer.backward_ns;
   }
-  even.gradient_bytes /= p.pipeline;
-  even.trained_weight_bytes /= p.pipeline;
-  even.trained_parameters /= p.pipeline;
-  return DataSyncTime(job, p, {even}) + OptimizerTime(job, p, {even});
+  const Execution& execution = job.training.execution;
+  if (p.pipeline == 1) {
+    // Recompute makes the step longer by no less than it hides.
+    const StageSync sync = SyncOf(job, p, trained);
+    return ExposedReduce(execution, sync, backward) + sync.optimizer_ns +
+           ExposedGather(execution, sync, forward);
+  }
+  // Some stage updates its share; what is exchanged may be hidden, or end before other stages do.
+  return SyncOf(job, p, {trained.all / p.pipeline, trained.experts / p.pipeline}).optimizer_ns;
 }
 
 int64_t PipelineEstimate(const ChainWork& work, const Parallelism& p, Schedule schedule,

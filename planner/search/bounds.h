@@ -29,8 +29,8 @@ int64_t LeastSend(const Job& job, const Parallelism& p, const ChainWork& work);
 int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule schedule,
                       int64_t micro_batches, int64_t least_send_ns);
 
-// Data sync and optimizer of the slowest stage are not quicker than with the trained parameters
-// spread evenly.
+// Neither does data-parallel exchange and the slowest stage's optimizer add less to that: of one
+// stage all that is left behind its passes without recompute, else the optimizer of an even share.
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p);
 
 // What to expect of even chunks, ns: the order in which to search, no bound.

@@ -44,8 +44,7 @@ class Chunks {
       for (size_t k = 0; k < chunks; ++k) c.recomputed[k * stages + s] = (*choice)[k];
     }
     c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
-    c.score_ns = SimulateMeanPacks(shape_, c.stages) + DataSyncTime(job_, p_, c.stages) +
-                 OptimizerTime(job_, p_, c.stages);
+    c.score_ns = MeanPackStep(job_, p_, shape_, c.stages).total_ns();
     return true;
   }
 

@@ -244,8 +244,7 @@ class Searcher {
 
   // With mean packs, data sync and optimizer.
   int64_t UnscaledStep(const Candidate& c) const {
-    return SimulateMeanPacks(c.shape(), c.stages) + DataSyncTime(job_, c.parallelism, c.stages) +
-           OptimizerTime(job_, c.parallelism, c.stages);
+    return MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
   }
 
   // Recompute and stages of the candidate's boundaries. False: they are not allowed, or do not fit.
@@ -287,7 +286,9 @@ class Searcher {
     if (Stopped()) return;
     const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
     if (c.schedule != Schedule::kOneFOneB) {
+      c.score_ns = UnscaledStep(c);
       ImproveChunks(job_, profile, c, stop_);
+      c.score_ns = ScaleToBatch(c.score_ns, packs_per_step_, c.micro_batches, c.parallelism.data);
       Bound(c.bound_ns);
       c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages,
                             DealtPacks(batching_, c.parallelism.data, c.micro_batches));

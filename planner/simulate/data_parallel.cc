@@ -26,7 +26,7 @@ std::vector<Span> SyncSpans(const PipelineSpec& spec, const std::vector<Gradient
         // Buckets become ready evenly: the first or the last is the one to wait for.
         spans[i].start_ns = std::max(stream, gradients[i].first_bucket_ns);
         spans[i].end_ns = std::max(spans[i].start_ns + time,
-                                   gradients[i].all_ns + CeilDivide(time, spec.buckets));
+                                   gradients[i].all_ns + CeilDivide(time, spec.buckets_of(i)));
       }
       stream = spans[i].end_ns;
     }
@@ -34,7 +34,23 @@ std::vector<Span> SyncSpans(const PipelineSpec& spec, const std::vector<Gradient
   return spans;
 }
 
+std::vector<int64_t> SyncedAfter(const PipelineSpec& spec, const std::vector<Span>& syncs,
+                                 const std::vector<int64_t>& ends) {
+  std::vector<int64_t> synced = ends;
+  const size_t chunks = static_cast<size_t>(spec.shape.chunks);
+  for (size_t i = 0; i < syncs.size(); ++i) {
+    if (spec.sync_ns[i] > 0) synced[i / chunks] = std::max(synced[i / chunks], syncs[i].end_ns);
+  }
+  return synced;
+}
+
 }  // namespace
+
+std::vector<int64_t> SyncedByStage(const PipelineSpec& spec,
+                                   const std::vector<GradientsReady>& gradients,
+                                   const std::vector<int64_t>& ends) {
+  return SyncedAfter(spec, SyncSpans(spec, gradients, ends), ends);
+}
 
 std::vector<Span> GatherSpans(const PipelineSpec& spec) {
   std::vector<Span> spans(spec.gather_ns.size());
@@ -49,7 +65,6 @@ std::vector<Span> GatherSpans(const PipelineSpec& spec) {
 void FinishStep(const PipelineSpec& spec, const std::vector<GradientsReady>& gradients,
                 RanksRun* run) {
   const size_t stages = static_cast<size_t>(spec.shape.stages);
-  const size_t chunks = static_cast<size_t>(spec.shape.chunks);
   std::vector<int64_t> ends(stages);
   for (const RankRun& rank : run->ranks) {
     for (size_t s = 0; s < stages; ++s) {
@@ -57,10 +72,7 @@ void FinishStep(const PipelineSpec& spec, const std::vector<GradientsReady>& gra
     }
   }
   const std::vector<Span> syncs = SyncSpans(spec, gradients, ends);
-  std::vector<int64_t> synced = ends;  // by stage
-  for (size_t i = 0; i < syncs.size(); ++i) {
-    if (spec.sync_ns[i] > 0) synced[i / chunks] = std::max(synced[i / chunks], syncs[i].end_ns);
-  }
+  const std::vector<int64_t> synced = SyncedAfter(spec, syncs, ends);
   const int64_t all_synced = *std::max_element(synced.begin(), synced.end());
   int64_t optimizer = 0;
   for (const int64_t time : spec.optimizer_ns) optimizer = std::max(optimizer, time);

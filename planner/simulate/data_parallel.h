@@ -24,6 +24,12 @@ struct GradientsReady {
 // When each chunk's parameters move, element stage x chunks + chunk; empty where none do.
 std::vector<Span> GatherSpans(const PipelineSpec& spec);
 
+// When the gradients of each stage are reduced, if its last pass ends at `ends`; `gradients` as
+// below.
+std::vector<int64_t> SyncedByStage(const PipelineSpec& spec,
+                                   const std::vector<GradientsReady>& gradients,
+                                   const std::vector<int64_t>& ends);
+
 // Completes the ranks' runs, whose passes are done: gradient reduction, optimizer, idle times.
 // `gradients`: of the slowest rank, element stage x chunks + chunk.
 void FinishStep(const PipelineSpec& spec, const std::vector<GradientsReady>& gradients,

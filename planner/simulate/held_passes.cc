@@ -5,6 +5,18 @@
 namespace evenkeel::planner {
 namespace {
 
+// What follows the first groups of micro-batches repeats them: fewer of them, in groups of the same
+// size.
+int64_t FewerAlike(const PipelineShape& shape) {
+  const int64_t m = shape.micro_batches;
+  const bool grouped = shape.schedule == Schedule::kInterleaved;
+  const int64_t group = grouped ? MicroBatchGroup(shape.stages, m) : shape.stages;
+  for (int64_t fewer = 7 * group + m % group; fewer < m; fewer += group) {
+    if (!grouped || MicroBatchGroup(shape.stages, fewer) == group) return fewer;
+  }
+  return m;
+}
+
 // Calls `seen(held)` after each forward, with the micro-batches of each chunk held then.
 template <typename Seen>
 void GoThrough(PipelineShape shape, int64_t stage, Seen seen) {
@@ -13,12 +25,7 @@ void GoThrough(PipelineShape shape, int64_t stage, Seen seen) {
     held.assign(held.size(), shape.micro_batches);
     return seen(held);
   }
-  // What follows the first groups repeats them.
-  const int64_t group = shape.schedule == Schedule::kInterleaved
-                            ? MicroBatchGroup(shape.stages, shape.micro_batches)
-                            : shape.stages;
-  if (shape.micro_batches > 8 * group)
-    shape.micro_batches = 7 * group + shape.micro_batches % group;
+  shape.micro_batches = FewerAlike(shape);
   const PassKind release =
       shape.schedule == Schedule::kZeroBubble ? PassKind::kWeightGradient : PassKind::kBackward;
   for (const Pass& pass : StageOrder(shape, stage)) {

@@ -91,13 +91,14 @@ class Walk {
   // The forward starts with the first bucket, and computes the last bucket's share behind the last.
   void WaitForParameters(Event* event) const {
     if (gathers_.empty()) return;
-    const Span& span =
-        gathers_[static_cast<size_t>(event->pass.stage * spec_.shape.chunks + event->pass.chunk)];
+    const size_t unit =
+        static_cast<size_t>(event->pass.stage * spec_.shape.chunks + event->pass.chunk);
+    const Span& span = gathers_[unit];
     if (span.end_ns == span.start_ns) return;
     const int64_t work = event->end_ns - event->start_ns;
-    const int64_t first = span.start_ns + CeilDivide(span.end_ns - span.start_ns, spec_.buckets);
+    const int64_t first = span.start_ns + CeilDivide(span.end_ns - span.start_ns, spec_.buckets_of(unit));
     event->end_ns =
-        std::max({event->end_ns, first + work, span.end_ns + CeilDivide(work, spec_.buckets)});
+        std::max({event->end_ns, first + work, span.end_ns + CeilDivide(work, spec_.buckets_of(unit))});
     event->stall_ns = event->end_ns - event->start_ns - work;
   }
 
@@ -135,6 +136,11 @@ void Account(const PassTimes& times, const Event& event, StageRun* stage) {
   stage->end_ns = event.sent_ns;
 }
 
+// Of a chunk whose last pass runs from start to end.
+GradientsReady ReadyAt(const PipelineSpec& spec, size_t unit, int64_t start_ns, int64_t end_ns) {
+  return {start_ns + CeilDivide(end_ns - start_ns, spec.buckets_of(unit)), end_ns};
+}
+
 // Up to the last pass; `gradients`: when those of each chunk are there.
 PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, bool keep_passes,
                       std::vector<GradientsReady>* gradients) {
@@ -159,8 +165,8 @@ PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, 
     Account(times, event, &run.stages[s]);
     run.pipeline_ns = std::max(run.pipeline_ns, event.end_ns);
     if (event.pass.kind == last_kind && event.pass.micro_batch + 1 == spec.shape.micro_batches) {
-      (*gradients)[s * chunks + static_cast<size_t>(event.pass.chunk)] = {
-          event.start_ns + CeilDivide(event.end_ns - event.start_ns, spec.buckets), event.end_ns};
+      const size_t unit = s * chunks + static_cast<size_t>(event.pass.chunk);
+      (*gradients)[unit] = ReadyAt(spec, unit, event.start_ns, event.end_ns);
     }
     if (keep_passes) run.passes[s].push_back({event.pass, event.start_ns, event.end_ns});
   });
@@ -170,7 +176,8 @@ PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, 
 // 1F1B in waves: in wave i every stage s runs the forward of micro-batch i, and then the backward
 // of micro-batch i - (P - 1 - s), if there are such. What a pass waits for lies in the same wave on
 // the stage before, or in the wave before on the stage behind, so that nothing else need be kept.
-int64_t OneFOneBEnd(const PipelineSpec& spec) {
+// When each stage is free behind its last backward.
+std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
   const size_t stages = static_cast<size_t>(spec.shape.stages);
   const size_t m = static_cast<size_t>(spec.shape.micro_batches);
   const PassTable forward(spec.forward_ns, spec.shape), backward(spec.backward_ns, spec.shape);
@@ -191,7 +198,11 @@ int64_t OneFOneBEnd(const PipelineSpec& spec) {
       if (spec.send_blocks) free[s] = gradient[s - 1];
     }
   }
-  return *std::max_element(free.begin(), free.end());
+  return free;
+}
+
+bool IsPlain1F1B(const PipelineSpec& spec) {
+  return spec.shape.schedule == Schedule::kOneFOneB && spec.gather_ns.empty();
 }
 
 }  // namespace
@@ -201,8 +212,9 @@ PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes) {
 }
 
 int64_t PipelineEnd(const PipelineSpec& spec) {
-  if (spec.shape.schedule == Schedule::kOneFOneB && spec.gather_ns.empty()) {
-    return OneFOneBEnd(spec);
+  if (IsPlain1F1B(spec)) {
+    const std::vector<int64_t> ends = OneFOneBEnds(spec);
+    return *std::max_element(ends.begin(), ends.end());
   }
   return PipelineEnd(spec, WorkOrder(spec.shape));
 }
@@ -211,6 +223,26 @@ int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order) {
   int64_t end = 0;
   Walk(spec).Run(order, [&](const Event& event) { end = std::max(end, event.end_ns); });
   return end;
+}
+
+StepEnds PipelineEnds(const PipelineSpec& spec) {
+  std::vector<GradientsReady> gradients;
+  std::vector<int64_t> ends;
+  if (IsPlain1F1B(spec)) {
+    ends = OneFOneBEnds(spec);
+    const PassTable backward(spec.backward_ns, spec.shape);
+    for (size_t s = 0; s < ends.size(); ++s) {
+      const int64_t end = ends[s] - (spec.send_blocks && s > 0 ? spec.send_ns[s - 1] : 0);
+      const int64_t last = backward.at(s, static_cast<size_t>(spec.shape.micro_batches) - 1);
+      gradients.push_back(ReadyAt(spec, s, end - last, end));
+    }
+  } else {
+    const PipelineRun run = RunPasses(spec, WorkOrder(spec.shape), false, &gradients);
+    for (const StageRun& stage : run.stages) ends.push_back(stage.end_ns);
+  }
+  const std::vector<int64_t> synced = SyncedByStage(spec, gradients, ends);
+  return {*std::max_element(ends.begin(), ends.end()),
+          *std::max_element(synced.begin(), synced.end())};
 }
 
 RanksRun SimulateRanks(const std::vector<PipelineSpec>& specs, bool keep_passes) {

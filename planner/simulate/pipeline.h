@@ -31,10 +31,12 @@ struct PipelineSpec {
   // forward. One stream carries a stage's chunks one after the other.
   bool gather_overlaps = false;  // else: all of the stage's before its first forward
   bool sync_overlaps = false;    // else: all of the stage's behind its last pass
-  int64_t buckets = 1;           // equal, per chunk; >= 1
+  std::vector<int64_t> buckets;  // equal ones that each chunk's move in, >= 1. Empty: one each
 
   std::vector<int64_t> optimizer_ns;  // by stage; starts when all stages have synced (the gradient
                                       // norm is global). Empty: none.
+
+  int64_t buckets_of(size_t unit) const { return buckets.empty() ? 1 : buckets[unit]; }
 };
 
 // Where one stage's time goes. Apart from the ends, the fields sum to the step (see total_ns).
@@ -91,6 +93,12 @@ PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes = false)
 // shape often; 1F1B needs none.
 int64_t PipelineEnd(const PipelineSpec& spec);
 int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order);
+
+// pipeline_ns and synced_ns of it, likewise.
+struct StepEnds {
+  int64_t pipeline_ns = 0, synced_ns = 0;
+};
+StepEnds PipelineEnds(const PipelineSpec& spec);
 
 // One rank of a step of several.
 struct RankRun {

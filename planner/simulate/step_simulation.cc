@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
-#include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
 
 namespace evenkeel::planner {
@@ -37,9 +36,7 @@ StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
       work.backward += repeated * mode.repeated_communication;
     }
     work.parameters += count * layer.parameters;
-    work.gradient_bytes += count * layer.gradient_bytes;
-    work.trained_weight_bytes += count * 2 * layer.trained_parameters;
-    work.trained_parameters += count * layer.trained_parameters;
+    work.trained += {count * layer.trained_parameters, count * layer.trained_expert_parameters};
   }
   return work;
 }
@@ -90,20 +87,43 @@ int64_t SlowestRank(const PipelineShape& shape, const std::vector<StageWork>& se
   return slowest;
 }
 
-// What each stage trains, all its chunks together.
-struct Trained {
-  int64_t gradient_bytes = 0, weight_bytes = 0, parameters = 0;
-};
-std::vector<Trained> TrainedByStage(const Parallelism& p, const std::vector<StageWork>& segments) {
-  std::vector<Trained> stages(
-      std::min(segments.size(), static_cast<size_t>(std::max<int64_t>(1, p.pipeline))));
-  for (size_t i = 0; i < segments.size(); ++i) {
-    Trained& stage = stages[i % stages.size()];
-    stage.gradient_bytes += segments[i].gradient_bytes;
-    stage.weight_bytes += segments[i].trained_weight_bytes;
-    stage.parameters += segments[i].trained_parameters;
+// Spreads the exchange of each segment over the pipeline's units, each stage with one optimizer.
+void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>& segments,
+             PipelineSpec& spec) {
+  spec.sync_ns.resize(segments.size());
+  spec.buckets.resize(segments.size());
+  spec.optimizer_ns.resize(static_cast<size_t>(spec.shape.stages));
+  spec.sync_overlaps = job.training.execution.overlap_gradient_reduce;
+  std::vector<TrainedParameters> stages(spec.optimizer_ns.size());
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const StageSync sync = SyncOf(job, p, segments[s].trained);
+    const size_t at = PlaceOf(spec.shape, s, 1), stage = s % stages.size();
+    spec.sync_ns[at] = sync.reduce_ns;
+    spec.buckets[at] = sync.buckets;
+    stages[stage] += segments[s].trained;
+    spec.optimizer_ns[stage] = sync.optimizer_ns;
   }
-  return stages;
+  for (size_t s = 0; s < stages.size() && spec.shape.chunks > 1; ++s)
+    spec.optimizer_ns[s] = SyncOf(job, p, stages[s]).optimizer_ns;
+}
+
+// The pipeline finds its rhythm: what follows the first packs, in whole groups, repeats it.
+// `simulate` takes a number of packs; gives the pipeline's end, and what else it gives as with
+// fewer packs.
+template <typename Simulate>
+StepEnds InRhythm(const PipelineShape& shape, Simulate simulate) {
+  const int64_t group = shape.schedule == Schedule::kInterleaved
+                            ? MicroBatchGroup(shape.stages, shape.micro_batches)
+                            : 1;
+  const int64_t most = PacksAtMost(shape, kEventsAtMost), half = most / 2 / group * group;
+  const int64_t rest = shape.micro_batches % group, more = shape.micro_batches - rest - 2 * half;
+  if (shape.micro_batches <= most || half == 0) return simulate(shape.micro_batches);
+  StepEnds whole = simulate(half * 2 + rest);
+  const int64_t rhythm = whole.pipeline_ns - simulate(half + rest).pipeline_ns;
+  __extension__ using Wide = __int128;
+  const int64_t later = more / half * rhythm +
+                        static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
+  return {whole.pipeline_ns + later, whole.synced_ns + later};
 }
 
 }  // namespace
@@ -122,28 +142,6 @@ std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, c
     stages.push_back(work);
   }
   return stages;
-}
-
-int64_t DataSyncTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages) {
-  const Network network(job.cluster, job.constants);
-  int64_t slowest = 0;
-  for (const Trained& s : TrainedByStage(p, stages)) {
-    slowest = std::max(
-        slowest, network.DataSync(p, static_cast<double>(s.gradient_bytes),
-                                  static_cast<double>(s.weight_bytes), job.training.zero_stage));
-  }
-  return slowest;
-}
-
-int64_t OptimizerTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages) {
-  const KernelTime kernels(job.cluster.gpu, job.constants);
-  int64_t slowest = 0;
-  for (const Trained& s : TrainedByStage(p, stages)) {
-    double parameters = static_cast<double>(s.parameters);
-    if (job.training.zero_stage == ZeroStage::kOptimizer) parameters /= static_cast<double>(p.data);
-    if (parameters > 0) slowest = std::max(slowest, Nearest(kernels.OptimizerUpdate(parameters)));
-  }
-  return slowest;
 }
 
 PipelineShape ShapeOf(const Parallelism& p, Schedule schedule, int64_t micro_batches) {
@@ -165,22 +163,38 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
 }
 
 int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
-  // The pipeline finds its rhythm: what follows the first packs, in whole groups, repeats it.
-  const int64_t group = shape.schedule == Schedule::kInterleaved
-                            ? MicroBatchGroup(shape.stages, shape.micro_batches)
-                            : 1;
-  const int64_t most = PacksAtMost(shape, kEventsAtMost), half = most / 2 / group * group;
-  const int64_t rest = shape.micro_batches % group, more = shape.micro_batches - rest - 2 * half;
-  const auto simulate = [&](int64_t packs) {
-    PipelineShape shorter = shape;
-    shorter.micro_batches = packs;
-    return PipelineEnd(MeanPackPipeline(shorter, segments));
-  };
-  if (shape.micro_batches <= most || half == 0) return simulate(shape.micro_batches);
-  const int64_t whole = simulate(half * 2 + rest), rhythm = whole - simulate(half + rest);
-  __extension__ using Wide = __int128;
-  return whole + more / half * rhythm +
-         static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
+  PipelineSpec spec = MeanPackPipeline(shape, segments);
+  return InRhythm(shape, [&](int64_t packs) {
+           spec.shape.micro_batches = packs;
+           return StepEnds{PipelineEnd(spec), 0};
+         })
+      .pipeline_ns;
+}
+
+SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                           const std::vector<StageWork>& segments) {
+  PipelineSpec spec = MeanPackPipeline(shape, segments);
+  AddSync(job, p, segments, spec);
+  const StepEnds ends = InRhythm(shape, [&](int64_t packs) {
+    spec.shape.micro_batches = packs;
+    return PipelineEnds(spec);
+  });
+  const StageWork& first = segments.front();
+  return {.pipeline_ns = ends.pipeline_ns,
+          .data_sync_ns = ends.synced_ns - ends.pipeline_ns +
+                          ExposedGather(job.training.execution, SyncOf(job, p, first.trained),
+                                        first.forward_ns),
+          .optimizer_ns = *std::max_element(spec.optimizer_ns.begin(), spec.optimizer_ns.end())};
+}
+
+PipelineSpec MeanPackStepPipeline(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                                  const std::vector<StageWork>& segments) {
+  PipelineSpec spec = MeanPackPipeline(shape, segments);
+  AddSync(job, p, segments, spec);
+  spec.gather_ns.resize(segments.size());
+  spec.gather_ns.front() = SyncOf(job, p, segments.front().trained).gather_ns;
+  spec.gather_overlaps = job.training.execution.overlap_weight_gather;
+  return spec;
 }
 
 int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches) {
@@ -191,11 +205,7 @@ int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_ba
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events) {
-  SimulatedStep step;
-  step.pipeline_ns = SimulateMeanPacks(shape, segments);
-  step.data_sync_ns = DataSyncTime(job, p, segments);
-  step.optimizer_ns = OptimizerTime(job, p, segments);
-
+  SimulatedStep step = MeanPackStep(job, p, shape, segments);
   PipelineShape simulated = shape;
   simulated.micro_batches = std::min(shape.micro_batches, PacksAtMost(shape, most_events));
   const int64_t events = simulated.micro_batches * p.data * shape.virtual_stages();

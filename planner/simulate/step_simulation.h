@@ -11,6 +11,7 @@
 #include "planner/plan.h"
 #include "planner/recompute/least_recompute.h"
 #include "planner/simulate/pipeline.h"
+#include "planner/simulate/stage_sync.h"
 
 namespace evenkeel::planner {
 
@@ -27,7 +28,7 @@ struct StageWork {
   PackCost forward, backward;  // of any pack; backward with recompute
   PackCost weight_gradient;    // of `backward`
   int64_t parameters = 0;
-  int64_t gradient_bytes = 0, trained_weight_bytes = 0, trained_parameters = 0;
+  TrainedParameters trained;
 };
 
 // How the segments of a parallelism are run: chunk c of stage s is segment c P + s.
@@ -42,10 +43,17 @@ struct SimulatedStep {
   int64_t pipeline_ns = 0;  // mean packs: until the last backward
   int64_t imbalance_ns =
       0;  // added by the spread: mean over steps of the slowest rank, less pipeline_ns; >= 0
-  int64_t data_sync_ns = 0;  // of the stage that takes longest
-  int64_t optimizer_ns = 0;
+  // What data-parallel exchange adds: from the last pass until all gradients are reduced, and what
+  // the first forward pass waits for weights.
+  int64_t data_sync_ns = 0;
+  int64_t optimizer_ns = 0;  // of the stage that takes longest; begins when all are reduced
   int64_t total_ns() const { return pipeline_ns + imbalance_ns + data_sync_ns + optimizer_ns; }
 };
+
+// With equal, mean packs; imbalance_ns is 0. Weights are gathered by all stages at once; those
+// behind the first have the pipeline's filling for it.
+SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                           const std::vector<StageWork>& segments);
 
 // Forwards that a simulation of all ranks, stages and steps goes through at most: some 10 ms of
 // work.
@@ -66,9 +74,9 @@ int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWor
 // Under 1F1B, one segment per stage.
 int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_batches);
 
-// Data sync and optimizer of the slowest stage, all its chunks together, ns.
-int64_t DataSyncTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages);
-int64_t OptimizerTime(const Job& job, const Parallelism& p, const std::vector<StageWork>& stages);
+// The whole step for a timeline: data-parallel exchange and optimizer included.
+PipelineSpec MeanPackStepPipeline(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                                  const std::vector<StageWork>& segments);
 
 }  // namespace evenkeel::planner
 

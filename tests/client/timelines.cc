@@ -43,7 +43,7 @@ planner::PipelineSpec PipelineOf(const v1::Plan& plan, planner::Schedule schedul
     spec.optimizer_ns.push_back(31'000'000);
   }
   spec.sync_overlaps = spec.gather_overlaps = true;
-  spec.buckets = 8;
+  spec.buckets.assign(spec.sync_ns.size(), 8);
   return spec;
 }
 

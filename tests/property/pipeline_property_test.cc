@@ -101,7 +101,7 @@ TEST(PipelinePropertyTest, SlowerPassesNeverEndSooner) {
     PipelineSpec spec = DrawPipeline(random, DrawShape(random, kSchedules[trial % 4]));
     const PipelineRun before = SimulatePipeline(spec);
     PassValues& times = Draw(random, 0, 1) == 0 ? spec.forward_ns : spec.backward_ns;
-    times[random.Below(times.size())] += spec.buckets * Draw(random, 0, 20);
+    times[random.Below(times.size())] += kDrawnUnit * Draw(random, 0, 20);
     const PipelineRun after = SimulatePipeline(spec);
     ASSERT_GE(after.pipeline_ns, before.pipeline_ns);
     ASSERT_GE(after.step_ns, before.step_ns);

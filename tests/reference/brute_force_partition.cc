@@ -124,21 +124,30 @@ class Stages {
         CheapestRecompute(job_, profile_, begin, end, std::min(m_, p_.pipeline - s));
     if (!choice) return std::nullopt;
     NaiveStage stage{.backward = choice->time_ns};
-    double gradients = 0, weights = 0, parameters = 0;
+    double parameters = 0;
     for (int64_t i = begin; i < end; ++i) {
       const LayerCost& layer = profile_.at(i);
       stage.forward += layer.forward_ns;
       stage.backward += layer.backward_ns;
-      gradients += static_cast<double>(layer.gradient_bytes);
-      weights += static_cast<double>(2 * layer.trained_parameters);
       parameters += static_cast<double>(layer.trained_parameters);
     }
     if (s + 1 < p_.pipeline)
       stage.send = network_.StageSend(p_, s, profile_.at(end - 1).mean_output_bytes);
-    stage.sync = network_.DataSync(p_, gradients, weights, job_.training.zero_stage);
-    if (job_.training.zero_stage == ZeroStage::kOptimizer)
-      parameters /= static_cast<double>(p_.data);
-    if (parameters > 0) stage.optimizer = Nearest(gpu_.OptimizerUpdate(parameters));
+    if (parameters <= 0) return stage;
+    const RankGroup copies = network_.DataGroup(p_);
+    const auto move = [&](Collective op, double bytes) {
+      return Nearest(network_.GroupCollective(op, copies, bytes * parameters));
+    };
+    stage.buckets = std::max<int64_t>(1, Nearest(parameters / job_.constants.bucket_parameters));
+    double updated = parameters;
+    if (job_.training.zero_stage == ZeroStage::kOptimizer) {
+      stage.reduce = move(Collective::kReduceScatter, 4);
+      stage.gather = move(Collective::kAllGather, 2);
+      updated /= static_cast<double>(p_.data);
+    } else {
+      stage.reduce = move(Collective::kAllReduce, 4);
+    }
+    stage.optimizer = Nearest(gpu_.OptimizerUpdate(updated));
     return stage;
   }
 
@@ -200,14 +209,14 @@ std::optional<BruteForcePartition> BestPartition(const Job& job, const LayerProf
 }
 
 std::optional<BruteForceStep> BestStep(const Job& job, const LayerProfile& profile,
-                                       const Parallelism& p, int64_t micro_batches,
-                                       bool sync_alone) {
+                                       const Parallelism& p, int64_t micro_batches) {
   std::optional<BruteForceStep> best;
   Stages all(job, profile, p, micro_batches);
   ForEachPartition(job, profile, p.pipeline, [&](const std::vector<int64_t>& boundaries) {
     const auto stages = all.Of(boundaries);
     if (!stages) return;
-    const int64_t step = StepOf(*stages, micro_batches, sync_alone);
+    const int64_t step =
+        StepOf(*stages, micro_batches, job.training.execution.overlap_gradient_reduce);
     if (!best || step < best->step_ns) best = BruteForceStep{boundaries, step};
   });
   return best;

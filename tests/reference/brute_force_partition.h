@@ -45,8 +45,7 @@ struct BruteForceStep {
 
 // The least step of all partitions into P stages. nullopt: none fits.
 std::optional<BruteForceStep> BestStep(const Job& job, const LayerProfile& profile,
-                                       const Parallelism& p, int64_t micro_batches,
-                                       bool sync_alone);
+                                       const Parallelism& p, int64_t micro_batches);
 
 // Whether stages may be cut at these boundaries: a transformer layer on each stage and, where the
 // job fixes stage_layers, so many, with every other layer where the contract says.

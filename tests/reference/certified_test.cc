@@ -31,14 +31,6 @@ class Dice {
   Random random_;
 };
 
-// Each stage syncs after its own last backward.
-StageTimes SyncAlone(const Job& job, const Parallelism& p, const StageWork& work) {
-  StageTimes times = TimesOf(job, p, work);
-  times.after_own = times.after_all[0];
-  times.after_all[0] = 0;
-  return times;
-}
-
 struct Instance {
   std::string chain;
   Job job;
@@ -87,6 +79,10 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
   made.job =
       MakeJob(spare * kMega, dice.Chance(6) ? RecomputePolicy::kFull : RecomputePolicy::kAuto);
   if (dice.Chance(3)) made.job.training.zero_stage = ZeroStage::kNone;
+  Execution& execution = made.job.training.execution;
+  execution.overlap_gradient_reduce = execution.overlap_weight_gather = dice.Chance(2);
+  made.job.constants.bucket_parameters = static_cast<double>((1 + dice.Below(8)) * kMega);
+  made.job.constants.bucket_parameters_per_rank = 0;
   made.p = {.tensor = 1 + dice.Below(2),
             .pipeline = 1 + dice.Below(std::min<int64_t>(5, made.profile.transformer_layers)),
             .data = 1 + dice.Below(3)};
@@ -95,13 +91,12 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
 }
 
 // Checks one instance; gives whether anything fits.
-bool Compare(const Instance& made, bool sync_alone, Dice& dice) {
-  const StageRule rule = sync_alone ? SyncAlone : TimesOf;
+bool Compare(const Instance& made, Dice& dice) {
   const SegmentTable table(made.job, made.profile, made.p, made.micro_batches);
-  const auto best = BestStep(made.job, made.profile, made.p, made.micro_batches, sync_alone);
-  const CertifiedPartition found = CertifyPartition(table, {}, {}, nullptr, rule);
+  const auto best = BestStep(made.job, made.profile, made.p, made.micro_batches);
+  const CertifiedPartition found = CertifyPartition(table, {}, {}, nullptr);
   EXPECT_EQ(found.end, best ? CertifiedEnd::kOptimal : CertifiedEnd::kUnfit) << made.Describe();
-  const int64_t bound = StepLowerBound(table, kNoPlan, rule);
+  const int64_t bound = StepLowerBound(table, kNoPlan);
   if (!best) {
     EXPECT_EQ(bound, kNoPlan);
     return false;
@@ -112,14 +107,14 @@ bool Compare(const Instance& made, bool sync_alone, Dice& dice) {
   EXPECT_LE(bound, best->step_ns) << made.Describe();
   // What is proven under a limit, and where work runs out.
   const int64_t limit = best->step_ns - 20'000 + dice.Below(40'000);
-  EXPECT_LE(std::min(limit, StepLowerBound(table, limit, rule)), best->step_ns);
-  const CertifiedPartition limited = CertifyPartition(table, {}, {.step_ns = limit}, nullptr, rule);
+  EXPECT_LE(std::min(limit, StepLowerBound(table, limit)), best->step_ns);
+  const CertifiedPartition limited = CertifyPartition(table, {}, {.step_ns = limit}, nullptr);
   EXPECT_EQ(limited.lower_bound_ns, std::min(limit, best->step_ns)) << made.Describe();
   if (limit > best->step_ns) {
     EXPECT_EQ(limited.step_ns, best->step_ns);
   }
   const CertifiedPartition hurried =
-      CertifyPartition(table, {}, {.events = dice.Below(60)}, nullptr, rule);
+      CertifyPartition(table, {}, {.events = dice.Below(60)}, nullptr);
   EXPECT_LE(hurried.lower_bound_ns, best->step_ns) << made.Describe();
   EXPECT_GE(hurried.step_ns, best->step_ns) << made.Describe();
   EXPECT_EQ(hurried.end == CertifiedEnd::kOptimal, hurried.lower_bound_ns == hurried.step_ns);
@@ -131,7 +126,7 @@ TEST(CertifiedReferenceTest, ThousandsOfSmallPartitions) {
   int64_t fit = 0;
   for (int trial = 0; trial < 6'000; ++trial) {
     const Instance made = RandomInstance(dice, 10);
-    fit += Compare(made, trial % 2 == 1, dice) ? 1 : 0;
+    fit += Compare(made, dice) ? 1 : 0;
     ASSERT_FALSE(HasFailure()) << trial;
   }
   EXPECT_GT(fit, 3'000);
@@ -143,7 +138,7 @@ TEST(CertifiedReferenceTest, LargerOnesThatNeedBranching) {
   for (int trial = 0; trial < 300; ++trial) {
     Instance made = RandomInstance(dice, 13);
     made.p.pipeline = std::min<int64_t>(4 + dice.Below(2), made.profile.transformer_layers);
-    Compare(made, trial % 2 == 1, dice);
+    Compare(made, dice);
     ASSERT_FALSE(HasFailure()) << trial;
     const SegmentTable table(made.job, made.profile, made.p, made.micro_batches);
     branched += CertifyPartition(table, {}, {}, nullptr).nodes > 5 ? 1 : 0;
@@ -166,21 +161,19 @@ TEST(CertifiedReferenceTest, BoundsAreNearlyTight) {
   }
   ASSERT_GT(fit, 500);
   RecordProperty("mean_gap", std::to_string(gaps / static_cast<double>(fit)));
-  EXPECT_LT(gaps / static_cast<double>(fit), 0.03);
+  EXPECT_LT(gaps / static_cast<double>(fit), 0.06);
 }
 
 TEST(EvenBoundReferenceTest, IsABoundAndNoLooserThanEvenStages) {
-  const StageRule pipeline_alone = [](const Job&, const Parallelism&, const StageWork& work) {
-    return StageTimes{.forward = work.forward_ns, .backward = work.backward_ns + work.recompute_ns};
-  };
   Dice dice(59);
   double gaps = 0;
   int64_t fit = 0;
   for (int trial = 0; trial < 4'000; ++trial) {
     Instance made = RandomInstance(dice, 10);
     if (dice.Chance(4)) made.micro_batches = 10 + dice.Below(60);
+    for (LayerCost& kind : made.profile.kinds) kind.trained_parameters = 0;  // the pipeline alone
     const SegmentTable table(made.job, made.profile, made.p, made.micro_batches);
-    const CertifiedPartition found = CertifyPartition(table, {}, {}, nullptr, pipeline_alone);
+    const CertifiedPartition found = CertifyPartition(table, {}, {}, nullptr);
     EvenChain chain{.work_ns = table.WorkBefore(table.size())};
     for (int64_t i = 0; i < table.size(); ++i) {
       const int64_t layer = table.WorkBefore(i + 1) - table.WorkBefore(i);

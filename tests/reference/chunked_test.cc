@@ -10,16 +10,14 @@
 #include "planner/base/random.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
-#include "planner/partition/chunked_search.h"
-#include "planner/partition/step_costs.h"
+#include "planner/search/bounds.h"
+#include "planner/search/chunked_partition.h"
 #include "planner/simulate/pipeline.h"
 #include "planner/simulate/pipeline_memory.h"
 #include "tests/reference/small_instance.h"
 
 namespace evenkeel::planner::reference {
 namespace {
-
-constexpr PackShape kPack{.units = 1, .tokens = 1, .squared = 1};
 
 struct Instance {
   Job job;
@@ -66,20 +64,20 @@ int64_t StepOf(const Instance& made, const std::vector<int64_t>& boundaries,
   const Network network(made.job.cluster);
   int64_t optimizer = 0;
   for (int64_t s = 0; s < made.shape.stages; ++s) {
-    StageWork stage;
+    TrainedParameters trained;
     for (int64_t c = 0; c < made.shape.chunks; ++c) {
       const size_t q = static_cast<size_t>(made.shape.virtual_stage(s, c));
       int64_t forward = 0, backward = RepeatedTime(made.profile, recomputed[q]), weights = 0;
       for (int64_t i = boundaries[q]; i < boundaries[q + 1]; ++i) {
         forward += made.profile.at(i).forward_ns, backward += made.profile.at(i).backward_ns;
-        stage.trained_parameters += made.profile.at(i).trained_parameters;
+        trained.all += made.profile.at(i).trained_parameters;
         weights += static_cast<int64_t>(made.profile.at(i).weight_gradient.constant);
       }
       spec.forward_ns.push_back(forward);
       spec.backward_ns.push_back(backward);
       if (made.shape.schedule == Schedule::kZeroBubble) spec.weight_gradient_ns.push_back(weights);
     }
-    optimizer = std::max(optimizer, OptimizerTime(made.job, made.p, {stage}));
+    optimizer = std::max(optimizer, SyncOf(made.job, made.p, trained).optimizer_ns);
   }
   for (size_t q = 0; q + 2 < boundaries.size(); ++q) {
     spec.send_ns.push_back(
@@ -141,8 +139,10 @@ Instance RandomInstance(Random& random) {
   }
   made.profile =
       MakeProfile(front + "t" + std::string(static_cast<size_t>(dense), 'd') + "H", costs);
-  for (LayerCost& kind : made.profile.kinds)
-    kind.weight_gradient.constant = static_cast<double>(kind.backward_ns / 10 * below(10));
+  for (LayerCost& kind : made.profile.kinds) {
+    kind.weight_gradient_ns = kind.backward_ns / 10 * below(10);
+    kind.weight_gradient.constant = static_cast<double>(kind.weight_gradient_ns);
+  }
   constexpr RecomputePolicy kPolicies[] = {RecomputePolicy::kForbidden, RecomputePolicy::kFull,
                                            RecomputePolicy::kAuto};
   made.job = MakeJob(below(3) == 0 ? 100'000 : 150 + below(1200), kPolicies[below(3)]);
@@ -163,24 +163,29 @@ TEST(ChunkedReferenceTest, BoundedByAndCloseToBruteForce) {
   double excess = 0;
   for (int trial = 0; trial < 1'500; ++trial) {
     const Instance made = RandomInstance(random);
-    const ChunkedPartition found =
-        PartitionChunks(made.job, made.profile, made.p, made.shape.schedule,
-                        made.shape.micro_batches, kPack, {}, nullptr);
-    if (!found.boundaries.empty()) {
+    if (made.profile.transformer_layers < made.shape.virtual_stages()) continue;
+    const ChainWork work = WorkOf(made.profile);
+    const int64_t m = made.shape.micro_batches;
+    const int64_t bound = PipelineBound(work, made.p, made.shape.schedule, m,
+                                        LeastSend(made.job, made.p, work)) +
+                          SyncBound(made.job, made.profile, made.p);
+    std::optional<Candidate> found =
+        EvenChunks(made.job, made.profile, made.p, made.shape.schedule, m);
+    if (found) {
       ++fit;
-      EXPECT_TRUE(Fits(made, found.boundaries, found.recomputed)) << trial;
-      EXPECT_EQ(found.step_ns, StepOf(made, found.boundaries, found.recomputed)) << trial;
-      EXPECT_LE(found.lower_bound_ns, found.step_ns);
+      ImproveChunks(made.job, made.profile, *found, nullptr);
+      EXPECT_TRUE(Fits(made, found->boundaries, found->recomputed)) << trial;
+      EXPECT_EQ(found->score_ns, StepOf(made, found->boundaries, found->recomputed)) << trial;
+      EXPECT_LE(bound, found->score_ns);
     }
-    if (made.job.constraints.recompute == RecomputePolicy::kAuto) continue;
+    if (made.job.constraints.recompute == RecomputePolicy::kAuto || !found) continue;
     const std::optional<int64_t> best = BestStep(made);
-    if (found.boundaries.empty()) continue;
     ASSERT_TRUE(best) << trial;
-    EXPECT_LE(found.lower_bound_ns, *best) << trial;
-    EXPECT_GE(found.step_ns, *best) << trial;
+    EXPECT_LE(bound, *best) << trial;
+    EXPECT_GE(found->score_ns, *best) << trial;
     ++compared;
-    optimal += found.step_ns == *best ? 1 : 0;
-    excess += static_cast<double>(found.step_ns) / static_cast<double>(*best) - 1;
+    optimal += found->score_ns == *best ? 1 : 0;
+    excess += static_cast<double>(found->score_ns) / static_cast<double>(*best) - 1;
     ASSERT_FALSE(HasFailure()) << trial;
   }
   EXPECT_GT(compared, 400);
@@ -188,37 +193,6 @@ TEST(ChunkedReferenceTest, BoundedByAndCloseToBruteForce) {
   RecordProperty("optimal", std::to_string(optimal) + " of " + std::to_string(compared));
   EXPECT_GT(optimal * 10, compared * 6);
   EXPECT_LT(excess / static_cast<double>(compared), 0.02);
-}
-
-TEST(HeldAtOnceTest, CoversEveryMomentOfTheSchedule) {
-  for (const int64_t stages : {1, 2, 4, 5}) {
-    for (const int64_t chunks : {2, 3}) {
-      for (const int64_t packs : {1, 2, 4, 7, 8, 20, 100, 203}) {
-        const PipelineShape shape{Schedule::kInterleaved, stages, chunks, packs};
-        for (int64_t s = 0; s < stages; ++s) {
-          const auto moments = HeldAtOnce(shape, s);
-          std::vector<int64_t> held(static_cast<size_t>(chunks), 0);
-          int64_t most = 0;
-          for (const Pass& pass : StageOrder(shape, s)) {
-            held[static_cast<size_t>(pass.chunk)] += pass.kind == PassKind::kForward ? 1 : -1;
-            bool covered = false;
-            for (const auto& moment : moments) {
-              bool all = true;
-              for (size_t c = 0; c < held.size(); ++c) all = all && moment[c] >= held[c];
-              covered = covered || all;
-            }
-            ASSERT_TRUE(covered);
-          }
-          for (const auto& moment : moments) {
-            int64_t sum = 0;
-            for (const int64_t count : moment) sum += count;
-            most = std::max(most, sum);
-          }
-          EXPECT_EQ(most, MostInFlight(shape, s).whole);
-        }
-      }
-    }
-  }
 }
 
 }  // namespace

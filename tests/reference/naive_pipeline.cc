@@ -101,13 +101,17 @@ class Graph {
   void AddGathers(int64_t s) {
     std::vector<size_t> stream;
     for (int64_t c = 0; c < shape_.chunks; ++c) {
-      for (int64_t j = 0; j < spec_.buckets; ++j) {
-        stream.push_back(Add(Unit(spec_.gather_ns, s, c) / spec_.buckets));
+      for (int64_t j = 0; j < Buckets(s, c); ++j) {
+        stream.push_back(Add(Unit(spec_.gather_ns, s, c) / Buckets(s, c)));
         if (stream.size() > 1) Link(stream[stream.size() - 2], stream.back());
         gathered_[{s, c, j}] = stream.back();
       }
     }
     all_gathered_.push_back(stream.back());
+  }
+
+  int64_t Buckets(int64_t s, int64_t c) const {
+    return spec_.buckets.empty() ? 1 : Unit(spec_.buckets, s, c);
   }
 
   char LastKind() const { return shape_.schedule == Schedule::kZeroBubble ? 'W' : 'B'; }
@@ -120,7 +124,7 @@ class Graph {
       const auto [kind, stage, c, k] = key;
       const bool first = kind == 'F' && k == 0 && spec_.gather_overlaps;
       const bool last = kind == LastKind() && k + 1 == shape_.micro_batches && spec_.sync_overlaps;
-      const int64_t pieces = first || last ? spec_.buckets : 1;
+      const int64_t pieces = first || last ? Buckets(s, c) : 1;
       for (int64_t j = 0; j < pieces; ++j) {
         const size_t piece = Add(Duration(key) / pieces);
         if (linked) Link(before, piece);
@@ -171,8 +175,8 @@ class Graph {
     for (int64_t c = shape_.chunks - 1; c >= 0; --c) {
       const int64_t time = Unit(spec_.sync_ns, s, c);
       if (time == 0) continue;
-      for (int64_t j = 0; j < spec_.buckets; ++j) {
-        const size_t bucket = Add(time / spec_.buckets);
+      for (int64_t j = 0; j < Buckets(s, c); ++j) {
+        const size_t bucket = Add(time / Buckets(s, c));
         if (linked) Link(stream, bucket);
         if (spec_.sync_overlaps) {
           const Key key = {LastKind(), s, c, shape_.micro_batches - 1};

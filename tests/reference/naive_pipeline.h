@@ -22,7 +22,7 @@ struct NaiveRun {
 };
 
 // Of one rank. Where communication overlaps, the passes in question and the communication must be
-// multiples of spec.buckets: then a bucket's share is a whole number.
+// multiples of the numbers of buckets: then a bucket's share is a whole number.
 NaiveRun LongestPaths(const PipelineSpec& spec);
 
 }  // namespace evenkeel::planner::reference

@@ -52,16 +52,28 @@ std::vector<int64_t> LastBackwards(const std::vector<NaiveStage>& stages, int64_
   return ends;
 }
 
-int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, bool sync_alone) {
+int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, bool overlap) {
   const std::vector<int64_t> ends = LastBackwards(stages, micro_batches);
-  int64_t last = 0, synced = 0, sync = 0, optimizer = 0;
+  const auto part = [](int64_t whole, int64_t parts) { return (whole + parts - 1) / parts; };
+  int64_t reduced = 0, optimizer = 0;
   for (size_t s = 0; s < stages.size(); ++s) {
-    last = std::max(last, ends[s]);
-    synced = std::max(synced, ends[s] + stages[s].sync);
-    sync = std::max(sync, stages[s].sync);
-    optimizer = std::max(optimizer, stages[s].optimizer);
+    const NaiveStage& stage = stages[s];
+    int64_t end = ends[s] + stage.reduce;
+    if (overlap && stage.reduce > 0) {
+      const int64_t first = ends[s] - stage.backward + part(stage.backward, stage.buckets);
+      end = std::max(first + stage.reduce, ends[s] + part(stage.reduce, stage.buckets));
+    }
+    reduced = std::max({reduced, ends[s], end});
+    optimizer = std::max(optimizer, stage.optimizer);
   }
-  return (sync_alone ? synced : last + sync) + optimizer;
+  const NaiveStage& first = stages.front();
+  int64_t later = first.gather;  // than without gathering
+  if (overlap && first.gather > 0) {
+    const int64_t end = std::max(part(first.gather, first.buckets) + first.forward,
+                                 first.gather + part(first.forward, first.buckets));
+    later = end - first.forward;
+  }
+  return reduced + optimizer + later;
 }
 
 }  // namespace evenkeel::planner::reference

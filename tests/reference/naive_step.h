@@ -10,15 +10,18 @@ namespace evenkeel::planner::reference {
 
 struct NaiveStage {
   int64_t forward = 0, backward = 0, send = 0;
-  int64_t sync = 0, optimizer = 0;
+  int64_t reduce = 0, gather = 0, optimizer = 0;
+  int64_t buckets = 1;  // of the reduction and the gathering
 };
 
 // When the last backward of each stage ends, with m equal packs.
 std::vector<int64_t> LastBackwards(const std::vector<NaiveStage>& stages, int64_t micro_batches);
 
-// All stages sync their gradients when the last one has ended, or each when it has itself; then all
-// optimizers run. The slowest counts.
-int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, bool sync_alone);
+// Each stage reduces its gradients behind its last backward or, where that overlaps, from when that
+// has made the first bucket; the last bucket goes behind it. Then all optimizers run, and the
+// slowest counts. The first stage gathers its weights before its first forward or, where that
+// overlaps, computes behind the last bucket what that is for.
+int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, bool overlap);
 
 }  // namespace evenkeel::planner::reference
 

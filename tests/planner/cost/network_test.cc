@@ -121,23 +121,5 @@ TEST(NetworkTest, CollectivesAcrossNodesByHand) {
               15.0 / 16 * 1e9 / rate * 1e9 + 19e3, 1);
 }
 
-TEST(NetworkTest, DataSyncByTopologyAndSharding) {
-  const Network network(ClusterOf("a100-sxm-80gb", 32));
-  const auto sync = [&](int64_t tensor, int64_t data, ZeroStage zero) {
-    return network.DataSync({.tensor = tensor, .pipeline = 1, .data = data}, 4e9, 2e9, zero);
-  };
-  EXPECT_EQ(sync(8, 1, ZeroStage::kNone), 0);
-  EXPECT_LT(sync(1, 8, ZeroStage::kNone), sync(2, 8, ZeroStage::kNone));  // NVLink or the network
-  // Gathering 16-bit weights is half of gathering fp32 gradients.
-  EXPECT_LT(sync(8, 4, ZeroStage::kOptimizer), sync(8, 4, ZeroStage::kNone));
-  // Four ranks on four nodes: 2 x 3/4 of 4 GB at 0.85 x 12.5 GB/s, and three hops each way.
-  const double seconds = 2 * (0.75 * 4e9 / (0.85 * 12.5e9) + 3 * 5e-6);
-  EXPECT_NEAR(static_cast<double>(sync(8, 4, ZeroStage::kNone)) * 1e-9, seconds, 1e-6);
-  // Context ranks hold the same weights.
-  EXPECT_EQ(network.DataSync({.tensor = 8, .pipeline = 1, .data = 2, .context = 2}, 4e9, 2e9,
-                             ZeroStage::kOptimizer),
-            sync(8, 4, ZeroStage::kOptimizer));
-}
-
 }  // namespace
 }  // namespace evenkeel::planner

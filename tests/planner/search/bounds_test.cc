@@ -78,7 +78,7 @@ TEST_P(PipelineBoundTest, NoPartitionIsQuicker) {
     const int64_t bound = PipelineBound(work, p, schedule, m, LeastSend(job, p, work));
     const Candidate c = RandomCandidate(random, job, profile, p, schedule, m);
     EXPECT_LE(bound, c.step.pipeline_ns) << round;
-    EXPECT_LE(SyncBound(job, profile, p), c.step.data_sync_ns + c.step.optimizer_ns) << round;
+    EXPECT_LE(bound + SyncBound(job, profile, p), c.step.total_ns()) << round;
     closest =
         std::min(closest, static_cast<double>(c.step.pipeline_ns) / static_cast<double>(bound));
   }

@@ -109,13 +109,13 @@ TEST(PipelineTest, SyncBehindTheLastPass) {
 TEST(PipelineTest, SyncOverlapsTheLastBackward) {
   PipelineSpec spec = EqualPipeline(OneFOneB(1, 3), 10, 40, 0);
   spec.sync_overlaps = true;
-  spec.buckets = 4;
+  spec.buckets = {4};
   // The last backward runs from 110 to 150: buckets at 120, 130, 140, 150.
   spec.sync_ns = {20};  // 5 a bucket: the last bucket alone is behind
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 155);
   spec.sync_ns = {80};  // 20 a bucket: the stream never waits
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 200);
-  spec.buckets = 1;
+  spec.buckets = {1};
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 230);
 }
 
@@ -124,7 +124,7 @@ TEST(PipelineTest, GatherOverlapsTheFirstForward) {
   spec.gather_ns = {20};
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 60);
   spec.gather_overlaps = true;
-  spec.buckets = 4;
+  spec.buckets = {4};
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 45);  // behind the first bucket
   spec.gather_ns = {80};
   const PipelineRun run = SimulatePipeline(spec);

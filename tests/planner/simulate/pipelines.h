@@ -52,12 +52,15 @@ inline PipelineShape DrawShape(Random& random, Schedule schedule, int64_t most_s
   return shape;
 }
 
-// Anything that a spec can say. Times are multiples of the number of buckets.
+// What times of DrawPipeline are multiples of: every number of buckets divides it.
+inline constexpr int64_t kDrawnUnit = 12;
+
+// Anything that a spec can say.
 inline PipelineSpec DrawPipeline(Random& random, const PipelineShape& shape) {
   PipelineSpec spec;
   spec.shape = shape;
-  const int64_t units = shape.virtual_stages(), n = Draw(random, 1, 4);
-  spec.buckets = n;
+  const int64_t units = shape.virtual_stages(), n = kDrawnUnit;
+  if (Draw(random, 0, 3) > 0) spec.buckets = DrawMany(random, units, 1, 4);
   const auto values = [&](int64_t most) {
     const int64_t rows = Draw(random, 0, 1) == 0 ? 1 : shape.micro_batches;
     return DrawMany(random, units * rows, 0, most, n);

@@ -64,66 +64,6 @@ ChunkLayers LayersOf(const LayerProfile& profile, const PlanSpec& spec, size_t i
   return layers;
 }
 
-// Micro-batches of each chunk that stage s of Megatron's interleaved schedule holds when its first
-// backward pass begins: (P - s - 1) 2 + (v - 1) P + 1 forwards, in groups of P micro-batches.
-std::vector<int64_t> InterleavedInFlight(const Parallelism& p, int64_t s, int64_t m) {
-  const int64_t v = p.virtual_stages, stages = p.pipeline;
-  const int64_t warm_up = (stages - s - 1) * 2 + (v - 1) * stages + 1;
-  std::vector<int64_t> held(static_cast<size_t>(v));
-  for (int64_t k = 0; k < std::min(warm_up, m * v); ++k)
-    ++held[static_cast<size_t>(k / stages % v)];
-  return held;
-}
-
-MemoryParts InterleavedMemory(const LayerProfile& profile, const PlanSpec& spec, int64_t s) {
-  const Parallelism& p = spec.parallelism;
-  const std::vector<int64_t> held = InterleavedInFlight(p, s, spec.micro_batches);
-  MemoryParts sum;
-  for (int64_t c = 0; c < p.virtual_stages; ++c) {
-    const ChunkLayers layers = LayersOf(profile, spec, static_cast<size_t>(c * p.pipeline + s));
-    const MemoryParts parts =
-        MemoryPartsOf(profile, layers.counts, layers.recomputed, held[static_cast<size_t>(c)]);
-    sum.weights += parts.weights;
-    sum.gradients += parts.gradients;
-    sum.optimizer += parts.optimizer;
-    sum.activations += parts.activations;
-    if (parts.workspace > sum.workspace) sum.workspace = parts.workspace, sum.logits = parts.logits;
-    sum.buffers = parts.buffers;
-    sum.framework = parts.framework;
-    sum.communication = parts.communication;
-  }
-  sum.allocator_reserve = AllocatorReserve(sum.allocated());
-  return sum;
-}
-
-// One chunk per stage with as many layers: EvaluatePlan runs no interleaved schedule yet.
-PlanSpec Merged(const Case& run) {
-  const Parallelism& p = run.spec.parallelism;
-  if (p.virtual_stages == 1) return run.spec;
-  PlanSpec spec = run.spec;
-  spec.schedule = Schedule::kOneFOneB;
-  spec.parallelism.virtual_stages = 1;
-  std::vector<int64_t> layers(static_cast<size_t>(p.pipeline));
-  for (size_t i = 0; i < run.spec.chunks.size(); ++i)
-    layers[i % layers.size()] += Transformers(run.spec.chunks[i]);
-  const std::vector<RecomputeParts> parts = PartsIn(run.spec);
-  spec.chunks = ChunksOf(run.job.model, layers, parts.empty() ? RecomputeParts{0} : parts.front());
-  return spec;
-}
-
-double IterationNs(const Case& run, const Evaluation& evaluation) {
-  const StepTime& t = evaluation.plan.prediction.step;
-  int64_t slowest = 0;
-  for (const StageWork& s : evaluation.candidate.stages)
-    slowest = std::max(slowest, s.forward_ns + s.backward_ns + s.recompute_ns);
-  // Interleaving cuts fill and drain by the number of chunks (Narayanan 2021, section 2.2), not
-  // what the slowest stage works.
-  const double v = static_cast<double>(run.spec.parallelism.virtual_stages);
-  const double busy = static_cast<double>(evaluation.candidate.micro_batches * slowest);
-  const double fill = static_cast<double>(evaluation.candidate.step.pipeline_ns) - busy;
-  return static_cast<double>(t.total_ns) - fill * (1 - 1 / v);
-}
-
 // The fewest whole layers, in the order of the stage's kinds, whose recompute makes it fit.
 double LeastRecomputed(const Case& run, const LayerProfile& profile, size_t s, PlanSpec& spec) {
   const int64_t allocatable = AllocatableBytes(run.job.cluster);
@@ -159,20 +99,15 @@ class Evaluator {
       for (size_t s = 0; s < run.spec.chunks.size(); ++s)
         recomputed_.push_back(LeastRecomputed(run, profile_, s, run.spec));
     }
-    const Evaluation evaluation = EvaluatePlan(run.job, run.batching, Merged(run));
+    const Evaluation evaluation = EvaluatePlan(run.job, run.batching, run.spec);
     if (!evaluation.faults.empty()) {
       outcome_.fault = evaluation.faults.front().field + " " + evaluation.faults.front().message;
       outcome_.predicted.resize(run.measured.size());
       return outcome_;
     }
-    const Parallelism& p = run.spec.parallelism;
-    for (int64_t s = 0; s < p.pipeline; ++s) {
-      outcome_.stages.push_back(p.virtual_stages > 1
-                                    ? InterleavedMemory(profile_, run.spec, s)
-                                    : evaluation.plan.stages[static_cast<size_t>(s)].memory);
-    }
+    for (const StagePlan& stage : evaluation.plan.stages) outcome_.stages.push_back(stage.memory);
     outcome_.step = evaluation.plan.prediction.step;
-    iteration_ns_ = IterationNs(run, evaluation);
+    iteration_ns_ = static_cast<double>(outcome_.step.total_ns);
     for (const Measurement& m : run.measured) outcome_.predicted.push_back(Figured(m));
     return outcome_;
   }

@@ -1,0 +1,74 @@
+#include "planner/simulate/stage_sync.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/cost/kernel_time.h"
+#include "planner/cost/network.h"
+
+namespace evenkeel::planner {
+namespace {
+
+double D(int64_t value) { return static_cast<double>(value); }
+
+// Adds what `parameters` take whose copies the group holds.
+class Exchange {
+ public:
+  Exchange(const Job& job) : job_(job), network_(job.cluster, job.constants) {}
+
+  void Add(double parameters, const RankGroup& group) {
+    const ZeroStage zero = job_.training.zero_stage;
+    const double gradients = (job_.training.distributed_gradients_fp32 ? 4 : 2) * parameters;
+    if (zero == ZeroStage::kNone) {
+      reduce += network_.GroupCollective(Collective::kAllReduce, group, gradients);
+    } else if (zero != ZeroStage::kWeights) {
+      reduce += network_.GroupCollective(Collective::kReduceScatter, group, gradients);
+      gather += network_.GroupCollective(Collective::kAllGather, group, 2 * parameters);
+    }
+    updated += zero == ZeroStage::kNone ? parameters : parameters / D(group.ranks);
+  }
+
+  const Network& network() const { return network_; }
+
+  double reduce = 0, gather = 0;  // ns
+  double updated = 0;             // parameters
+
+ private:
+  const Job& job_;
+  const Network network_;
+};
+
+}  // namespace
+
+StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained) {
+  if (trained.all <= 0) return {};
+  // With expert parallel the copies of an expert are fewer.
+  const int64_t experts = p.expert > 1 ? trained.experts : 0;
+  Exchange exchange(job);
+  exchange.Add(D(trained.all - experts), exchange.network().DataGroup(p));
+  if (experts > 0) {
+    const int64_t expert_tensor = std::max<int64_t>(1, job.training.execution.expert_tensor);
+    exchange.Add(D(experts), exchange.network().ExpertDataGroup(p, expert_tensor));
+  }
+  const double bucket = std::max(job.constants.bucket_parameters,
+                                 job.constants.bucket_parameters_per_rank * D(p.data));
+  const KernelTime kernels(job.cluster.gpu, job.constants);
+  return {.reduce_ns = Nearest(exchange.reduce),
+          .gather_ns = Nearest(exchange.gather),
+          .optimizer_ns = Nearest(kernels.OptimizerUpdate(exchange.updated)),
+          .buckets = std::max<int64_t>(1, Nearest(D(trained.all) / bucket))};
+}
+
+int64_t ExposedReduce(const Execution& execution, const StageSync& sync, int64_t backward_ns) {
+  if (!execution.overlap_gradient_reduce || sync.reduce_ns == 0) return sync.reduce_ns;
+  return std::max(CeilDivide(backward_ns, sync.buckets) + sync.reduce_ns - backward_ns,
+                  CeilDivide(sync.reduce_ns, sync.buckets));
+}
+
+int64_t ExposedGather(const Execution& execution, const StageSync& sync, int64_t forward_ns) {
+  if (!execution.overlap_weight_gather || sync.gather_ns == 0) return sync.gather_ns;
+  return std::max(CeilDivide(forward_ns, sync.buckets) + sync.gather_ns - forward_ns,
+                  CeilDivide(sync.gather_ns, sync.buckets));
+}
+
+}  // namespace evenkeel::planner

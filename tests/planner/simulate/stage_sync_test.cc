@@ -1,0 +1,85 @@
+#include "planner/simulate/stage_sync.h"
+
+#include <gtest/gtest.h>
+
+#include "planner/cost/kernel_time.h"
+#include "planner/cost/network.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr TrainedParameters kBillion{1'000'000'000, 0};
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+Job JobOn(ZeroStage zero) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 32);
+  job.training.zero_stage = zero;
+  return job;
+}
+
+TEST(StageSyncTest, ByTopologyAndSharding) {
+  const auto sync = [&](int64_t tensor, int64_t data, ZeroStage zero) {
+    return SyncOf(JobOn(zero), {.tensor = tensor, .pipeline = 1, .data = data}, kBillion);
+  };
+  EXPECT_EQ(sync(8, 1, ZeroStage::kNone).reduce_ns, 0);
+  // NVLink or the network.
+  EXPECT_LT(sync(1, 8, ZeroStage::kNone).reduce_ns, sync(2, 8, ZeroStage::kNone).reduce_ns);
+  // Four ranks on four nodes: 2 x 3/4 of 4 GB of fp32 gradients, and three hops each way.
+  const double rate = 0.85 * JobOn(ZeroStage::kNone).cluster.inter_node_bytes_per_second;
+  const StageSync whole = sync(8, 4, ZeroStage::kNone);
+  EXPECT_NEAR(Seconds(whole.reduce_ns), 2 * (0.75 * 4e9 / rate + 3 * 5e-6), 1e-6);
+  EXPECT_EQ(whole.gather_ns, 0);
+  // Sharded: half as much of gradients, and 2 GB of weights; the optimizer of a quarter.
+  const StageSync sharded = sync(8, 4, ZeroStage::kOptimizer);
+  EXPECT_NEAR(Seconds(sharded.reduce_ns), 0.75 * 4e9 / rate + 3 * 5e-6, 1e-6);
+  EXPECT_NEAR(Seconds(sharded.gather_ns), 0.75 * 2e9 / rate + 3 * 5e-6, 1e-6);
+  EXPECT_NEAR(Seconds(sharded.optimizer_ns) * 4, Seconds(whole.optimizer_ns), 1e-4);
+  // ZeRO-3 exchanges with each layer.
+  EXPECT_EQ(sync(8, 4, ZeroStage::kWeights).reduce_ns, 0);
+  EXPECT_EQ(sync(8, 4, ZeroStage::kWeights).gather_ns, 0);
+  EXPECT_EQ(sync(8, 4, ZeroStage::kWeights).optimizer_ns, sharded.optimizer_ns);
+  // Context ranks hold the same weights.
+  EXPECT_EQ(SyncOf(JobOn(ZeroStage::kOptimizer),
+                   {.tensor = 8, .pipeline = 1, .data = 2, .context = 2}, kBillion)
+                .reduce_ns,
+            sharded.reduce_ns);
+  EXPECT_EQ(SyncOf(JobOn(ZeroStage::kNone), {.tensor = 8, .pipeline = 1, .data = 4}, {}).buckets,
+            1);
+}
+
+TEST(StageSyncTest, ExpertsHaveFewerCopies) {
+  const Job job = JobOn(ZeroStage::kOptimizer);
+  Parallelism p{.tensor = 1, .pipeline = 1, .data = 32};
+  const TrainedParameters experts{1'000'000'000, 1'000'000'000};
+  const int64_t all = SyncOf(job, p, experts).reduce_ns;
+  EXPECT_EQ(all, SyncOf(job, p, kBillion).reduce_ns);
+  p.expert = 32;  // each expert is on one rank
+  EXPECT_EQ(SyncOf(job, p, experts).reduce_ns, 0);
+  EXPECT_EQ(SyncOf(job, p, kBillion).reduce_ns, all);
+  EXPECT_GT(SyncOf(job, p, experts).optimizer_ns, SyncOf(job, p, kBillion).optimizer_ns);
+}
+
+TEST(StageSyncTest, BucketsOfMegatronCore) {
+  const Job job = JobOn(ZeroStage::kOptimizer);
+  EXPECT_EQ(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 32}, kBillion).buckets, 25);
+  EXPECT_EQ(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 100}, kBillion).buckets, 10);
+  EXPECT_EQ(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 32}, {1'000, 0}).buckets, 1);
+}
+
+TEST(StageSyncTest, PassesHideWhatTheyCan) {
+  Execution execution;
+  const StageSync sync{.reduce_ns = 80, .gather_ns = 40, .buckets = 4};
+  EXPECT_EQ(ExposedReduce(execution, sync, 40), 50);   // the first bucket is ready at 10
+  EXPECT_EQ(ExposedReduce(execution, sync, 1000), 20);  // the last bucket alone
+  EXPECT_EQ(ExposedGather(execution, sync, 40), 10);
+  EXPECT_EQ(ExposedGather(execution, sync, 20), 25);  // the forward's last quarter waits to the end
+  execution.overlap_gradient_reduce = execution.overlap_weight_gather = false;
+  EXPECT_EQ(ExposedReduce(execution, sync, 1000), 80);
+  EXPECT_EQ(ExposedGather(execution, sync, 1000), 40);
+  EXPECT_EQ(ExposedReduce(execution, {}, 10), 0);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
