@@ -73,6 +73,7 @@ class Chooser {
   // Up from the rule's choice while that is better, else down.
   CapsSearch ByTokens(const std::string& reason) const {
     CapsSearch best = Search(level_, reason, keep_);
+    if (job_.training.token_cap > 0) return best;
     const int64_t level = level_.caps.tokens;
     bool longer = false;
     const auto improve = [&](int64_t tokens) {

@@ -91,6 +91,11 @@ void EvaluatePlanCall::OnCancel() {
   core_.Cancel(ticket);
 }
 
-void EvaluatePlanCall::OnDone() { const auto last = std::move(self_); }
+void EvaluatePlanCall::OnDone() {
+  const auto last = std::move(self_);
+  // Work that was never begun holds the call, and the ticket that work.
+  const std::lock_guard lock(mutex_);
+  ticket_ = {};
+}
 
 }  // namespace evenkeel::server

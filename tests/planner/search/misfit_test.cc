@@ -120,7 +120,7 @@ TEST(MisfitTest, FixedPartitionNamesItsFullestStage) {
 }
 
 TEST(MisfitTest, LongSamplesNeedContextParallel) {
-  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  Job job = TextJob("llama3-8b", "h200-sxm-141gb", 8);
   job.dataset.bins = {{0, 262'144, 1000}};
   job.constraints.tensor_parallel = {1, 1};
   job.constraints.pipeline_parallel = {1, 1};

@@ -27,7 +27,7 @@ TEST(OtherSizesTest, ANodeLessAndMoreWithTheSameBatch) {
   for (const OtherSize& size : {less, more}) {
     EXPECT_EQ(size.gpu, "h100-sxm-80gb");
     ASSERT_TRUE(size.fits);
-    EXPECT_NEAR(size.plan.samples_per_step, 512, 26);
+    EXPECT_NEAR(size.plan.samples_per_step, 512, 36);
     const Parallelism& p = size.plan.parallelism;
     EXPECT_EQ(p.tensor * p.context * p.pipeline * p.data, size.gpu_count);
   }

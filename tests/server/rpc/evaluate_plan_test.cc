@@ -95,7 +95,10 @@ TEST_F(EvaluatePlanTest, ADeadlineTakesTheEvaluationOutOfTheQueue) {
   WaitForStarted(2);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
-  EXPECT_EQ(stub_->EvaluatePlan(&context, Evaluation(), &response).error_code(),
+  v1::EvaluatePlanRequest other = Evaluation();  // not the one that is known by now
+  other.mutable_plan()->mutable_parallelism()->set_tensor(4);
+  other.mutable_plan()->mutable_parallelism()->set_data(8);
+  EXPECT_EQ(stub_->EvaluatePlan(&context, other, &response).error_code(),
             StatusCode::DEADLINE_EXCEEDED);
   while (server_->calls_in_flight() > 1) std::this_thread::yield();
   hold_ = false;
