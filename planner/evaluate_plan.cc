@@ -44,7 +44,7 @@ class Layout {
       if (last) {
         TakeOthers([](LayerKind) { return true; });
         if (position_ != profile_.size()) Fail("chunks", "leave out layers of the model");
-      } else {
+      } else if (!BeginsWithProjector(i + 1)) {
         // The projector goes with the encoder; what else follows goes with the next chunk.
         TakeOthers([](LayerKind kind) { return kind == LayerKind::kProjector; });
       }
@@ -70,12 +70,20 @@ class Layout {
       ++position_;
   }
 
+  bool BeginsWithProjector(size_t i) const {
+    const std::vector<LayerGroup>& layers = spec_.chunks[i].layers;
+    return !layers.empty() && layers.front().kind == LayerKind::kProjector;
+  }
+
   void Lay(size_t i) {
     const std::string chunk = At("chunks", i);
     int64_t transformers = 0;
     for (size_t g = 0; g < spec_.chunks[i].layers.size() && faults.empty(); ++g) {
       const LayerGroup& group = spec_.chunks[i].layers[g];
-      if (!IsTransformerLayer(group.kind)) continue;
+      if (!IsTransformerLayer(group.kind)) {
+        TakeOthers([&](LayerKind kind) { return kind == group.kind; });
+        continue;
+      }
       Lay(i, chunk + "." + At("layers", g), group);
       transformers += group.count;
     }

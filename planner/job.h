@@ -44,7 +44,9 @@ struct Cluster {
 // it (Rajbhandari 2020, arXiv 1910.02054, section 5). kWeights is ZeRO-3, or FSDP.
 enum class ZeroStage { kNone, kOptimizer, kGradients, kWeights };
 enum class Schedule { kOneFOneB, kInterleaved, kGPipe, kZeroBubble };
-enum class AttentionKernel { kFlash, kUnfused };  // kUnfused stores the s x s scores
+// kFlash is the best of the GPU: FlashAttention-3 or cuDNN on Hopper. kUnfused stores the s x s
+// scores.
+enum class AttentionKernel { kFlash, kFlash2, kUnfused };
 enum class ContextKind {
   kUlysses,
   kRing

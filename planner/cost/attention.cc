@@ -83,7 +83,9 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
 }
 
 CoreTimes FlashTimes(LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
-  const PackCost forward = CoreTime(b, rank, sequence);
+  PackCost forward = CoreTime(b, rank, sequence);
+  if (b.setting().execution.attention == AttentionKernel::kFlash2)
+    forward = b.setting().kernels.Flash2Slowdown() * forward;
   return {forward, b.setting().kernels.constants().attention_backward * forward};
 }
 

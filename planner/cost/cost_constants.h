@@ -10,11 +10,11 @@ namespace evenkeel::planner {
 struct CostConstants {
   // Share of the rates of short isolated kernels that matrix products and attention reach in a
   // training run, where heat and power hold the clock down, by GPU family.
-  double ampere_clock = 0.92;
+  double ampere_clock = 0.91;
   double ada_clock = 0.70;
-  double hopper_clock = 0.90;
-  double blackwell_clock = 0.62;
-  double other_clock = 0.92;
+  double hopper_clock = 0.78;
+  double blackwell_clock = 0.60;
+  double other_clock = 0.91;
 
   double hbm_efficiency = 0.8;     // share of the HBM rate that streaming kernels reach
   double kernel_launch_ns = 2500;  // from one kernel's end to the next one's work, on the GPU
@@ -22,6 +22,8 @@ struct CostConstants {
   double host_launch_ns = 5000;
   // Flash attention's backward pass over its forward pass.
   double attention_backward = 2.9;
+  // Rate of FlashAttention-2 over that of the best kernels, on Hopper and Blackwell.
+  double flash2_rate = 0.59;
   // fp32 master weight and two moments (read and write), fp32 gradient, 16-bit weight.
   double adam_bytes_per_parameter = 30;
 

@@ -95,6 +95,12 @@ KernelTime::Causal KernelTime::CausalAttention(int64_t heads, int64_t /*kv_heads
   return {c.launch_ns + tail, unit * c.half_length, unit};
 }
 
+double KernelTime::Flash2Slowdown() const {
+  const bool has_better =
+      rates_.family == GpuFamily::kHopper || rates_.family == GpuFamily::kBlackwell;
+  return has_better ? 1 / constants_.flash2_rate : 1;
+}
+
 Affine KernelTime::MemoryBound(double bytes_per_row) const {
   return {constants_.kernel_launch_ns, bytes_per_row / bytes_per_ns_};
 }

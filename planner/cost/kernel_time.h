@@ -43,6 +43,9 @@ class KernelTime {
   Causal CausalAttention(int64_t heads, int64_t kv_heads, int64_t head_size,
                          int64_t longest = 0) const;
 
+  // What FlashAttention-2 takes over the times above.
+  double Flash2Slowdown() const;
+
   // Norms, activations, residuals: reading and writing `bytes_per_row` of memory.
   Affine MemoryBound(double bytes_per_row) const;
 

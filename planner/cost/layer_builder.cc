@@ -116,6 +116,17 @@ void LayerBuilder::TensorPass(double width) {
   const double ns = setting_.network.NodeCollective(ranks, rows * kBytes * width);
   operation().communication += PerRow(ns / rows);
   operation().launches += 1;
+  tensor_times_.push_back({work_.operations.size() - 1, ns});
+}
+
+void LayerBuilder::HideTensorPasses() {
+  const double ranks = tensor(), rows = MeanRows();
+  for (const TensorTime& pass : tensor_times_) {
+    LayerOperation& op = work_.operations[pass.operation];
+    const double beside = op.matrices.at(setting_.mean) * (1 - 1 / ranks);
+    const double hidden = std::min(pass.ns * (1 - 1 / ranks), beside);
+    op.communication += PerRow(-hidden / rows);
+  }
 }
 
 void LayerBuilder::Exchange(Collective op, const RankGroup& group, double bytes_per_row,
@@ -140,6 +151,7 @@ void LayerBuilder::AddNorm(Norm norm, double width, double share) {
 }
 
 LayerWork LayerBuilder::Finish(double width) {
+  if (setting_.execution.overlap_tensor) HideTensorPasses();
   work_.input_bytes = PerRow(kBytes * width * shard_);
   return std::move(work_);
 }

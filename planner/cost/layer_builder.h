@@ -4,6 +4,7 @@
 #define EVENKEEL_PLANNER_COST_LAYER_BUILDER_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/layer_operation.h"
@@ -65,7 +66,9 @@ class LayerBuilder {
   // 16-bit values per row that the backward pass holds besides what is kept.
   void Transient(double values);
 
-  // All-gather or reduce-scatter of rows of `width` values over tensor parallel.
+  // All-gather or reduce-scatter of rows of `width` values over tensor parallel, at an end of the
+  // operation's products: with Execution::overlap_tensor they go on together, in as many parts as
+  // there are ranks, and the first part of either is alone.
   void TensorPass(double width);
   // Communication over a group; `bytes_per_row` as Network::GroupCollective counts them. `hidden`
   // ns of it run beside other work.
@@ -92,6 +95,7 @@ class LayerBuilder {
 
  private:
   double MeanRows() const;
+  void HideTensorPasses();
 
   RankSetting setting_;
   Rows rows_;
@@ -99,6 +103,11 @@ class LayerBuilder {
   LoraSpec lora_;
   double shard_;
   LayerWork work_;
+  struct TensorTime {
+    size_t operation = 0;
+    double ns = 0;
+  };
+  std::vector<TensorTime> tensor_times_;
 };
 
 }  // namespace evenkeel::planner

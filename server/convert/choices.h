@@ -49,6 +49,7 @@ inline constexpr Choice<planner::ZeroStage, v1::ZeroStage> kZeroStages[] = {
 
 inline constexpr Choice<planner::AttentionKernel, v1::AttentionKernel> kAttentionKernels[] = {
     {planner::AttentionKernel::kFlash, v1::ATTENTION_KERNEL_FLASH},
+    {planner::AttentionKernel::kFlash2, v1::ATTENTION_KERNEL_FLASH_2},
     {planner::AttentionKernel::kUnfused, v1::ATTENTION_KERNEL_UNFUSED}};
 
 inline constexpr Choice<planner::ContextKind, v1::ContextExchange> kContextExchanges[] = {

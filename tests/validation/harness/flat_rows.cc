@@ -62,6 +62,7 @@ void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Ca
   const bool overlapped = notes.find("communication overlap on") != std::string::npos;
   job.training.execution.overlap_gradient_reduce = overlapped;
   job.training.execution.overlap_weight_gather = overlapped;
+  job.training.execution.overlap_tensor = overlapped;
   job.training.execution.fused_loss = overlapped;
   // Megatron of the A100's years: sequence parallel (Korthikanti 2022) and flash attention were to
   // come, dropout was on.

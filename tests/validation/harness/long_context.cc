@@ -30,10 +30,11 @@ void ReadHbp(const std::string& file, const Json& whole, Cases& cases) {
     // DeepSpeed around Hugging Face's modules. The ZeRO stage is not printed: the counts ask for
     // unsharded weights and gradients.
     job.training.execution.fused_kernels = false;
+    job.training.execution.attention = AttentionKernel::kFlash2;
     job.training.execution.fused_weight_gradients = false;
     job.training.execution.fused_loss = false;
     job.training.execution.bucket_bytes = 3'000'000'000;
-    run.assumed = {"ZeRO-1", "fp32 gradients", "DeepSpeed's default buckets",
+    run.assumed = {"ZeRO-1", "FlashAttention-2", "fp32 gradients", "DeepSpeed's default buckets",
                    "all rows run as many tokens per iteration (algorithm 1)"};
     const int64_t tokens = std::strtoll(Text(row, "length").c_str(), nullptr, 10) * 1024;
     run.batching = EqualPacks(1, tokens);
