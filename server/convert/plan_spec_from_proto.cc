@@ -156,7 +156,11 @@ class Stages {
       kind = FromProto(kLayerKinds, group.kind(), planner::LayerKind::kDense, path.Child("kind"),
                        sink_);
       if (sink_.count() != before) return true;
-      if (!planner::IsTransformerLayer(*kind)) return false;
+      if (!planner::IsTransformerLayer(*kind)) {
+        to_.spec.chunks[piece].layers.push_back({.kind = *kind, .count = 1});
+        to_.run_fields[piece].push_back(path.Text());
+        return false;
+      }
     }
     const int64_t before = sink_.count();
     CheckRequiredInt(sink_, path.Child("layer_count"), group.layer_count(), kLayerCounts);

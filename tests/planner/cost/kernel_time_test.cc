@@ -12,6 +12,8 @@
 namespace evenkeel::planner {
 namespace {
 
+constexpr double kAmpereClock = CostConstants{}.ampere_clock;
+
 const GpuSpec& A100() { return FindGpu("a100-sxm-80gb")->spec; }
 const GpuSpec& H100() { return FindGpu("h100-sxm-80gb")->spec; }
 
@@ -19,7 +21,7 @@ TEST(KernelTimeTest, MatrixOnA100ByHand) {
   const KernelTime kernels(A100());
   // 4096 rows: 32 x 16 tiles of 128 x 256 on 108 processors are 4.74 waves, 0.99 of the fifth's
   // idle part is paid for.
-  const double flops_per_ns = 312e3 * 0.955 * 0.92;
+  const double flops_per_ns = 312e3 * 0.955 * kAmpereClock;
   const double wave = 2.0 * 128 * 256 * 108 * (4096 + 206) / flops_per_ns;
   const double waves = 512.0 / 108;
   const Affine exact = kernels.Matrix(4096, 4096, 4096);
@@ -35,8 +37,8 @@ TEST(KernelTimeTest, DeepProductsOfFewTilesSplit) {
   const KernelTime kernels(A100());
   // 1024 x 1024: 64 square tiles on 108 processors are one wave, 0.59 full. Split along k all
   // processors work, at the cost of 2680 products.
-  const double square = 2.0 * 128 * 128 * 108 / (312e3 * 0.955 * 0.92 * 0.749);
-  const double whole = 2.0 * 128 * 256 * 108 / (312e3 * 0.955 * 0.92);
+  const double square = 2.0 * 128 * 128 * 108 / (312e3 * 0.955 * kAmpereClock * 0.749);
+  const double whole = 2.0 * 128 * 256 * 108 / (312e3 * 0.955 * kAmpereClock);
   EXPECT_NEAR(kernels.Matrix(1024, 1024, 1024).at(1024), 2500 + square * (1024 + 206), 1e-3);
   EXPECT_NEAR(kernels.Matrix(1024, 65536, 1024).at(1024),
               2500 + 32.0 / 108 * whole * (65536 + 2680), 1e-3);
@@ -54,7 +56,7 @@ TEST(KernelTimeTest, ThinProductsCostTheirTraffic) {
 TEST(KernelTimeTest, WeightGradientByHand) {
   const KernelTime kernels(A100());
   // 4096 x 4096 in 512 tiles, over the rows.
-  const double tile = 2.0 * 128 * 256 * 108 / (312e3 * 0.955 * 0.92);
+  const double tile = 2.0 * 128 * 256 * 108 / (312e3 * 0.955 * kAmpereClock);
   const double waves = 512.0 / 108, counted = waves + 0.99 * (5 - waves);
   const Affine gradient = kernels.WeightGradient(4096, 4096, 8192);
   EXPECT_NEAR(gradient.per_row, counted * tile, 1e-9);
@@ -79,7 +81,7 @@ TEST(KernelTimeTest, Fp8HalvesLargeProductsOnly) {
 
 TEST(KernelTimeTest, CausalAttentionByHand) {
   const KernelTime kernels(A100());
-  const double flops_per_ns = 312e3 * 0.92;
+  const double flops_per_ns = 312e3 * kAmpereClock;
   const KernelTime::Causal c = kernels.CausalAttention(32, 8, 128);
   EXPECT_NEAR(c.per_squared, 2.0 * 32 * 128 / 0.597 / flops_per_ns, 1e-12);
   EXPECT_NEAR(c.per_token, 245 * c.per_squared, 1e-9);
@@ -96,7 +98,7 @@ TEST(KernelTimeTest, EncoderAttentionByHand) {
   const KernelTime kernels(H100());
   // 1025 tokens are 6 tiles of 192 queries and 1152 keys. 12 heads x 9 tiles x 6 = 648 are 4.9
   // waves of 132.
-  const double flops_per_ns = 989e3 * 0.90;
+  const double flops_per_ns = 989e3 * CostConstants{}.hopper_clock;
   const double tile = 4.0 * 192 * (1152 + 303) * 64 / 0.543 * 132 / flops_per_ns;
   const double waves = 12.0 * 9 * 6 / 132;
   const Affine nine = kernels.EncoderAttention(12, 64, 1025, 9 * 1025);

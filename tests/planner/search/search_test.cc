@@ -75,7 +75,7 @@ void ExpectAsIfAllWerePlanned(const Job& job) {
   }
   ASSERT_EQ(all.best.empty(), planned == 0);
   if (planned > 0) {
-    EXPECT_LE(all.best[0].score_ns, least + least / 200);
+    EXPECT_LE(all.best[0].score_ns, least + least / 100);
   }
 }
 

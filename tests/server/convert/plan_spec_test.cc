@@ -190,7 +190,7 @@ TEST(PlanSpec, FaultsOfThePlannerAreNamedInTheCallersTerms) {
   EXPECT_EQ(field("parallelism.tensor"), "plan.parallelism.tensor");
   EXPECT_EQ(field("chunks"), "plan.stages");
   EXPECT_EQ(field("chunks[0]"), "plan.stages[0]");
-  EXPECT_EQ(field("chunks[0].layers[0].count"), "plan.stages[0].layers[1].layer_count");
+  EXPECT_EQ(field("chunks[0].layers[1].count"), "plan.stages[0].layers[1].layer_count");
   EXPECT_EQ(field("chunks[1].layers[1].recomputed"), "plan.stages[1].layers[0].recomputed");
   EXPECT_EQ(field("chunks[1].layers[9]"), "plan.stages[1]");
 }
