@@ -198,6 +198,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.prediction = Predict(job, batching, profile, result.candidate);
   plan.misfit = WorstStage(p, plan.stages);
   plan.fits = plan.misfit.short_bytes == 0;
+  result.profile = profile;
   return result;
 }
 

@@ -60,6 +60,9 @@ class LocalBackend : public Backend {
     v1::EvaluatePlanResponse response;
     Parse(best, response.mutable_best());
     Parse(found.plan, response.mutable_evaluated());
+    const std::string& timeline = found.plan.timeline_bytes;
+    if (!timeline.empty() && !response.mutable_timeline()->ParseFromString(timeline))
+      throw CommandError(ExitCode::kError, "the timeline cannot be parsed");
     const auto slower_by = server::SlowerBy(found.plan.facts, best.facts);
     if (slower_by) response.set_slower_by_ratio(*slower_by);
     return response;

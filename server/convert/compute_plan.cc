@@ -2,6 +2,7 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/message.h>
 
 #include <optional>
 #include <string>
@@ -9,21 +10,24 @@
 #include <vector>
 
 #include "evenkeel/v1/plan.pb.h"
+#include "evenkeel/v1/timeline.pb.h"
 #include "planner/evaluate_plan.h"
 #include "planner/job.h"
 #include "planner/make_plan.h"
 #include "planner/plan.h"
+#include "planner/plan_timeline.h"
+#include "server/convert/timeline_to_proto.h"
 #include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
 namespace {
 
-std::string SerializeDeterministically(const v1::Plan& plan) {
+std::string SerializeDeterministically(const google::protobuf::Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
   coded.SetSerializationDeterministic(true);
-  plan.SerializeToCodedStream(&coded);
+  message.SerializeToCodedStream(&coded);
   coded.Trim();
   return bytes;
 }
@@ -40,6 +44,27 @@ PlanFacts FactsOf(const planner::Job& job, const planner::Plan& plan) {
     facts.gpu_days = plan.prediction.gpu_days;
   }
   return facts;
+}
+
+// Empty: the timeline would be too long, which goes to *violations.
+std::string TimelineBytes(const planner::Job& job, const planner::Evaluation& found,
+                          std::vector<Violation>* violations) {
+  const int64_t cells = planner::TimelineCells(found.plan);
+  if (cells > kTimelineCellsAtMost) {
+    const planner::Parallelism& p = found.plan.parallelism;
+    violations->push_back(
+        {"include_timeline",
+         "the timeline would not fit into an answer: " +
+             std::to_string(found.plan.prediction.micro_batches) + " packs of a rank x " +
+             std::to_string(p.pipeline) + " stages x " + std::to_string(p.virtual_stages) +
+             " virtual stages are " + std::to_string(cells) + "; accepted: at most " +
+             std::to_string(kTimelineCellsAtMost) +
+             ", by a smaller global_batch_samples or more data parallelism; or leave it false"});
+    return {};
+  }
+  v1::Timeline timeline;
+  Fill(planner::TimelineOf(job, found), &timeline);
+  return SerializeDeterministically(timeline);
 }
 
 }  // namespace
@@ -61,7 +86,8 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
   PlanToProto(job, result.plan, plan_id, &plan);
   *out = {.plan_id = plan_id,
           .plan_bytes = SerializeDeterministically(plan),
-          .facts = FactsOf(job, result.plan)};
+          .facts = FactsOf(job, result.plan),
+          .timeline_bytes = {}};
   return ComputeEnd::kDone;
 }
 
@@ -79,6 +105,9 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
   ComputedEvaluation computed;
   for (const planner::SpecFault& fault : found.faults)
     computed.violations.push_back(ViolationOf(evaluation.plan, fault, FieldPath("plan")));
+  std::string timeline;
+  if (computed.violations.empty() && evaluation.include_timeline)
+    timeline = TimelineBytes(job, found, &computed.violations);
   if (!computed.violations.empty()) {
     computed.end = ComputeEnd::kRefused;
     return computed;
@@ -87,7 +116,8 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
   EvaluationToProto(job, found.plan, &plan);
   computed.end = ComputeEnd::kDone;
   computed.plan = {.plan_bytes = SerializeDeterministically(plan),
-                   .facts = FactsOf(job, found.plan)};
+                   .facts = FactsOf(job, found.plan),
+                   .timeline_bytes = std::move(timeline)};
   return computed;
 }
 

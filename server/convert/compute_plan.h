@@ -30,6 +30,7 @@ struct ComputedPlan {
   std::string plan_id;
   std::string plan_bytes;  // v1::Plan, serialised deterministically
   PlanFacts facts;
+  std::string timeline_bytes;  // likewise v1::Timeline, of an evaluation that asks for it
 };
 
 enum class ComputeEnd {
@@ -46,6 +47,10 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
 
 // GPU-days of a plan over those of another, less 1; nullopt unless both fit.
 std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best);
+
+// Longest timeline that is answered: packs of a rank x stages x virtual stages. The longest are
+// some 3 MiB: gRPC clients take messages of 4 MiB, unless told otherwise.
+inline constexpr int64_t kTimelineCellsAtMost = 16384;
 
 // Predicts the caller's plan. Where the batch rule leaves caps to derive, they are `unit_cap` and
 // `token_cap`, those of our own plan, so that both are compared over the same packs. Without id.

@@ -287,6 +287,7 @@ std::string EvaluationId(const EvaluationJob& evaluation, int64_t unit_cap, int6
   out.Integer(2, unit_cap);
   out.Integer(3, token_cap);
   JobWriter(out).Put(4, evaluation.plan.spec);
+  out.Flag(5, evaluation.include_timeline);
   return "evaluation-" + Digest(out.bytes());
 }
 

@@ -131,7 +131,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,
                      &evaluation->packs);
   }
-  RefuseTimeline(request, sink);
+  evaluation->include_timeline = request.include_timeline();
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
   CheckNoUnknownFields(request, sink);
   if (sink.count() == 0) CheckSize(job, job_path, sink);

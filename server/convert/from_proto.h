@@ -39,6 +39,7 @@ struct EvaluationJob {
   planner::Job job;  // as PlanJob would plan it
   PlanSpec plan;
   planner::Job packs;  // `job` with the batch rule of the caller's plan
+  bool include_timeline = false;
 };
 
 // Likewise for EvaluatePlan.

@@ -41,9 +41,4 @@ void RefuseOtherSizes(bool compare_sizes, ViolationSink& sink) {
   sink.Add(FieldPath("compare_sizes"), std::string(kNotYet) + "leave it false");
 }
 
-void RefuseTimeline(const v1::EvaluatePlanRequest& request, ViolationSink& sink) {
-  if (!request.include_timeline()) return;
-  sink.Add(FieldPath("include_timeline"), std::string(kNotYet) + "leave it false");
-}
-
 }  // namespace evenkeel::server

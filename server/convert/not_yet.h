@@ -8,7 +8,6 @@
 
 namespace evenkeel::v1 {
 class Cluster;
-class EvaluatePlanRequest;
 }  // namespace evenkeel::v1
 
 namespace evenkeel::server {
@@ -20,7 +19,6 @@ void RefuseObjective(const planner::Objective& objective, const FieldPath& path,
 void RefuseReliability(const planner::Reliability& reliability, const FieldPath& path,
                        ViolationSink& sink);
 void RefuseOtherSizes(bool compare_sizes, ViolationSink& sink);
-void RefuseTimeline(const v1::EvaluatePlanRequest& request, ViolationSink& sink);
 
 }  // namespace evenkeel::server
 

@@ -19,8 +19,8 @@ std::optional<uint64_t> ParseHex(std::string_view text) {
 }
 
 size_t BytesOf(const StoredPlan& plan) {
-  return sizeof(StoredPlan) + plan.plan_bytes.size() + plan.plan_id.size() +
-         plan.facts.model.size() + plan.facts.gpu_type.size();
+  return sizeof(StoredPlan) + plan.plan_bytes.size() + plan.timeline_bytes.size() +
+         plan.plan_id.size() + plan.facts.model.size() + plan.facts.gpu_type.size();
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ struct StoredPlan {
   std::string plan_bytes;  // serialised evenkeel.v1.Plan
   PlanFacts facts;
   std::chrono::system_clock::time_point create_time;
+  std::string
+      timeline_bytes;  // serialised evenkeel.v1.Timeline of an evaluation; those are not kept
 };
 using StoredPlanPtr = std::shared_ptr<const StoredPlan>;
 

@@ -253,7 +253,7 @@ PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
   PlanOutcome outcome = Ended(OutcomeKind::kPlan);
   outcome.plan = std::make_shared<const StoredPlan>(
       StoredPlan{flight.id, std::move(result.computed.plan_bytes), std::move(result.computed.facts),
-                 clock_.WallNow()});
+                 clock_.WallNow(), std::move(result.computed.timeline_bytes)});
   return outcome;
 }
 

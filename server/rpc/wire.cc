@@ -56,14 +56,16 @@ std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view 
 }
 
 std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
-                                       std::string_view best_bytes,
+                                       std::string_view best_bytes, std::string_view timeline_bytes,
                                        std::optional<double> slower_by_ratio) {
   v1::EvaluatePlanResponse rest;
   if (slower_by_ratio) rest.set_slower_by_ratio(*slower_by_ratio);
   std::string out;
-  out.reserve(evaluated_bytes.size() + best_bytes.size() + 4 * kFieldOverhead);
+  out.reserve(evaluated_bytes.size() + best_bytes.size() + timeline_bytes.size() +
+              4 * kFieldOverhead);
   AppendField(v1::EvaluatePlanResponse::kEvaluatedFieldNumber, evaluated_bytes, &out);
   AppendField(v1::EvaluatePlanResponse::kBestFieldNumber, best_bytes, &out);
+  AppendField(v1::EvaluatePlanResponse::kTimelineFieldNumber, timeline_bytes, &out);
   return out + rest.SerializeAsString();
 }
 

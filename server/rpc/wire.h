@@ -29,7 +29,7 @@ std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view 
 
 // A serialised v1::EvaluatePlanResponse. `slower_by_ratio`: nullopt leaves it unset.
 std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
-                                       std::string_view best_bytes,
+                                       std::string_view best_bytes, std::string_view timeline_bytes,
                                        std::optional<double> slower_by_ratio);
 
 // A serialised v1::GetPlanResponse.
