@@ -176,7 +176,10 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
 }
 
 std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigin& origin) {
-  const CommandLine command = origin.command.value_or(CommandFor(plan)).Without("--save");
+  const CommandLine command = origin.command.value_or(CommandFor(plan))
+                                  .Without("--save")
+                                  .Without("--trace")
+                                  .Without("--report");
   std::string text = RenderHeader(style, plan, origin);
   if (plan.has_misfit()) {
     text += RenderMisfit(style, plan, command) + RenderBatchRule(style, plan);

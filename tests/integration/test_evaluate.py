@@ -49,5 +49,64 @@ class TimelineTest(unittest.TestCase):
         self.assertEqual(violation.field, "include_timeline")
 
 
+class CommandTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.__exit__)
+        folder = tempfile.TemporaryDirectory(prefix="evenkeel-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        cls.spec = cls.path("spec.json")
+        with open(cls.spec, "w", encoding="utf-8") as file:
+            json.dump(SPEC, file)
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    def ctl(self, command, *arguments, local=False):
+        where = ["--local"] if local else ["--server", self.server.address]
+        return harness.run([harness.CTL, command, *where, "--job", harness.JOB, *arguments])
+
+    def test_a_plan_beside_ours_with_trace_and_report(self):
+        answers = []
+        for local in (False, True):
+            trace, report = self.path(f"trace-{local}"), self.path(f"report-{local}")
+            done = self.ctl("evaluate", "--plan", self.spec, "--trace", trace, "--report", report, local=local)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("more GPU-days than ours", done.stdout)
+            with open(trace, encoding="utf-8") as file:
+                events = json.load(file)["traceEvents"]
+            self.assertEqual({e["pid"] for e in events}, {0, 1, 2, 3})
+            with open(report, encoding="utf-8") as file:
+                self.assertIn("<svg", file.read())
+            answers.append(json.loads(self.ctl("evaluate", "--plan", self.spec, "--output", "json", local=local).stdout))
+        self.assertEqual(*answers)
+        again = self.ctl("evaluate", "--plan", self.spec, "--trace", trace)
+        self.assertEqual(again.returncode, 2)
+        self.assertIn("--force", again.stderr)
+        self.assertEqual(self.ctl("evaluate", "--plan", self.spec, "--trace", trace, "--force").returncode, 0)
+
+    def test_a_saved_plan_is_as_quick_as_itself(self):
+        saved, trace = self.path("plan.json"), self.path("plan-trace")
+        done = self.ctl("plan", "--save", saved, "--trace", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(saved, encoding="utf-8") as file:
+            plan_id = json.load(file)["plan_id"]
+        with open(trace, encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["otherData"]["plan_id"], plan_id)
+        done = self.ctl("evaluate", "--plan", saved)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("takes as many GPU-days as ours", done.stdout)
+
+    def test_bad_plans_are_named_by_field(self):
+        with open(self.path("bad.json"), "w", encoding="utf-8") as file:
+            json.dump({"parallelism": {"tensor": 3}}, file)
+        done = self.ctl("evaluate", "--plan", self.path("bad.json"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("plan.parallelism", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()
