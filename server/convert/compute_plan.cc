@@ -82,13 +82,19 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
     case planner::PlanEnd::kComplete:
       break;
   }
-  v1::Plan plan;
-  PlanToProto(job, result.plan, plan_id, &plan);
-  *out = {.plan_id = plan_id,
-          .plan_bytes = SerializeDeterministically(plan),
-          .facts = FactsOf(job, result.plan),
-          .timeline_bytes = {}};
+  *out = ComputedOf(job, result.plan, plan_id);
   return ComputeEnd::kDone;
+}
+
+ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
+                        const std::string& plan_id) {
+  v1::Plan message;
+  PlanToProto(job, plan, plan_id, &message);
+  ComputedPlan computed;
+  computed.plan_id = plan_id;
+  computed.plan_bytes = SerializeDeterministically(message);
+  computed.facts = FactsOf(job, plan);
+  return computed;
 }
 
 std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best) {
@@ -115,9 +121,9 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
   v1::Plan plan;
   EvaluationToProto(job, found.plan, &plan);
   computed.end = ComputeEnd::kDone;
-  computed.plan = {.plan_bytes = SerializeDeterministically(plan),
-                   .facts = FactsOf(job, found.plan),
-                   .timeline_bytes = std::move(timeline)};
+  computed.plan.plan_bytes = SerializeDeterministically(plan);
+  computed.plan.facts = FactsOf(job, found.plan);
+  computed.plan.timeline_bytes = std::move(timeline);
   return computed;
 }
 

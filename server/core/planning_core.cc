@@ -80,6 +80,10 @@ PlanningCore::~PlanningCore() {
 
 PlanningCore::Ticket PlanningCore::Plan(const std::string& plan_id, planner::Job job,
                                         OnOutcome done) {
+  return PlanWith(plan_id, PlanWork(plan_id, std::move(job)), std::move(done));
+}
+
+PlanningCore::Ticket PlanningCore::PlanWith(const std::string& plan_id, Work work, OnOutcome done) {
   PlanOutcome at_once;
   {
     const std::lock_guard lock(mutex_);
@@ -91,7 +95,7 @@ PlanningCore::Ticket PlanningCore::Plan(const std::string& plan_id, planner::Job
       observer_.OnJoined();
       return Join(flying->second, std::move(done));
     } else if (const FlightPtr flight =
-                   refusing_ ? nullptr : Launch(plan_id, true, PlanWork(plan_id, std::move(job)))) {
+                   refusing_ ? nullptr : Launch(plan_id, true, std::move(work))) {
       return Join(flight, std::move(done));
     } else {
       at_once = Refusal();
@@ -251,10 +255,26 @@ PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
   }
   count(result.computed.facts.fits ? PlanEnding::kFits : PlanEnding::kMisfit);
   PlanOutcome outcome = Ended(OutcomeKind::kPlan);
-  outcome.plan = std::make_shared<const StoredPlan>(
-      StoredPlan{flight.id, std::move(result.computed.plan_bytes), std::move(result.computed.facts),
-                 clock_.WallNow(), std::move(result.computed.timeline_bytes)});
+  outcome.plan = Store(std::move(result.computed), flight.id);
   return outcome;
+}
+
+StoredPlanPtr PlanningCore::Store(ComputedPlan computed, const std::string& plan_id) const {
+  StoredPlan stored{plan_id,
+                    std::move(computed.plan_bytes),
+                    std::move(computed.facts),
+                    clock_.WallNow(),
+                    std::move(computed.timeline_bytes),
+                    {},
+                    std::move(computed.left_out_bytes)};
+  for (ComputedPlan& offer : computed.offers) {
+    const std::string id = offer.plan_id;
+    const bool in_answer = offer.in_answer;
+    StoredPlanPtr plan = Store(std::move(offer), id);
+    if (in_answer) stored.offers.push_back(plan);
+    cache_.Insert(std::move(plan));
+  }
+  return std::make_shared<const StoredPlan>(std::move(stored));
 }
 
 void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds) {

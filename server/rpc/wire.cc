@@ -55,6 +55,14 @@ std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view 
   return out;
 }
 
+std::string EncodePlanJobResponse(const StoredPlan& plan, v1::ServedFrom served_from,
+                                  std::string_view label) {
+  std::string out = EncodePlanJobResponse(plan.plan_bytes, plan.plan_id, served_from, label);
+  for (const StoredPlanPtr& offer : plan.offers)
+    AppendField(v1::PlanJobResponse::kOffersFieldNumber, offer->plan_bytes, &out);
+  return out + plan.left_out_bytes;
+}
+
 std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
                                        std::string_view best_bytes, std::string_view timeline_bytes,
                                        std::optional<double> slower_by_ratio) {

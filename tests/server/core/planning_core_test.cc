@@ -316,6 +316,33 @@ TEST_F(PlanningCoreTest, OtherWorkSharesTheQueueAndTheFlight) {
   EXPECT_EQ(outcomes.back().plan->plan_bytes, "one");
 }
 
+TEST_F(PlanningCoreTest, OffersAreKeptUnderTheirOwnIds) {
+  const Work compare = [](const planner::PlanHooks&) {
+    WorkResult result;
+    result.end = ComputeEnd::kDone;
+    result.computed.plan_bytes = "best";
+    result.computed.left_out_bytes = "rest";
+    for (const char* id : {"a", "b"}) {
+      result.computed.offers.emplace_back();
+      result.computed.offers.back().plan_id = id;
+      result.computed.offers.back().plan_bytes = std::string("plan of ") + id;
+    }
+    result.computed.offers.back().in_answer = false;
+    return result;
+  };
+  core_.PlanWith("both", compare, answers_.Next());
+  const StoredPlanPtr both = answers_.WaitFor(1)[0].plan;
+  ASSERT_NE(both, nullptr);
+  EXPECT_EQ(both->plan_bytes, "best");
+  EXPECT_EQ(both->left_out_bytes, "rest");
+  ASSERT_EQ(both->offers.size(), 1u);
+  EXPECT_EQ(both->offers[0], cache_.Find("a", PlanCache::Count::kNothing));
+  EXPECT_EQ(cache_.Find("b", PlanCache::Count::kNothing)->plan_bytes, "plan of b");
+  core_.PlanWith("both", compare, answers_.Next());
+  EXPECT_TRUE(answers_.WaitFor(2)[1].from_memory);
+  EXPECT_EQ(answers_.WaitFor(2)[1].plan, both);
+}
+
 // An answer may ask for more work.
 TEST_F(PlanningCoreTest, WorkMayFollowAPlanFromItsAnswer) {
   core_.Plan("a", {}, [&](const PlanOutcome& outcome) {

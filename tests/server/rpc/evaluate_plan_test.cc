@@ -76,6 +76,18 @@ TEST_F(EvaluatePlanTest, ATimelineThatDoesNotFitIntoAMessageIsRefused) {
             std::string::npos);
 }
 
+TEST_F(EvaluatePlanTest, APlanIsForOneOffer) {
+  v1::EvaluatePlanRequest request = Evaluation();
+  *request.mutable_job()->mutable_cluster()->add_pools() = request.job().cluster().pools(0);
+  v1::EvaluatePlanResponse response;
+  const grpc::Status status = Evaluate(request, &response);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  google::rpc::BadRequest detail;
+  ASSERT_TRUE(Detail(status, &detail));
+  ASSERT_EQ(detail.field_violations_size(), 1);
+  EXPECT_EQ(detail.field_violations(0).field(), "job.cluster.pools");
+}
+
 TEST_F(EvaluatePlanTest, EvaluationsAreNotListedAsPlans) {
   v1::EvaluatePlanResponse response;
   ASSERT_TRUE(Evaluate(Evaluation(), &response).ok());
