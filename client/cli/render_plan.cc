@@ -186,8 +186,8 @@ std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigi
   } else {
     text += RenderBatchRule(style, plan) + RenderStages(style, plan) +
             RenderStageTimes(style, plan) + RenderStageMemory(style, plan) +
-            RenderStepTime(style, plan) + RenderLadder(style, plan) +
-            RenderAlternatives(style, plan);
+            RenderStepTime(style, plan) + RenderGoodput(style, plan) + RenderLadder(style, plan) +
+            RenderAlternatives(style, plan) + RenderOtherSizes(style, plan);
   }
   return text + RenderProof(style, plan) + RenderBasis(style, plan) +
          RenderNextQuestions(style, plan, command);

@@ -32,8 +32,10 @@ std::string RenderStages(const Style& style, const v1::Plan& plan);
 std::string RenderStageMemory(const Style& style, const v1::Plan& plan);
 std::string RenderStageTimes(const Style& style, const v1::Plan& plan);
 std::string RenderStepTime(const Style& style, const v1::Plan& plan);
+std::string RenderGoodput(const Style& style, const v1::Plan& plan);
 std::string RenderLadder(const Style& style, const v1::Plan& plan);
 std::string RenderAlternatives(const Style& style, const v1::Plan& plan);
+std::string RenderOtherSizes(const Style& style, const v1::Plan& plan);
 std::string RenderProof(const Style& style, const v1::Plan& plan);
 std::string RenderBasis(const Style& style, const v1::Plan& plan);
 std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,

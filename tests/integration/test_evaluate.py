@@ -81,7 +81,8 @@ class CommandTest(unittest.TestCase):
             self.assertEqual({e["pid"] for e in events}, {0, 1, 2, 3})
             with open(report, encoding="utf-8") as file:
                 self.assertIn("<svg", file.read())
-            answers.append(json.loads(self.ctl("evaluate", "--plan", self.spec, "--output", "json", local=local).stdout))
+            done = self.ctl("evaluate", "--plan", self.spec, "--output", "json", local=local)
+            answers.append(json.loads(done.stdout))
         self.assertEqual(*answers)
         again = self.ctl("evaluate", "--plan", self.spec, "--trace", trace)
         self.assertEqual(again.returncode, 2)

@@ -11,6 +11,7 @@
 #include "client/cli/job_flags.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_evaluation.h"
+#include "client/cli/render_offers.h"
 #include "client/cli/render_plan.h"
 #include "client/cli/timeline/timeline_files.h"
 
@@ -42,10 +43,21 @@ std::vector<std::string> WriteFiles(const PlanFlags& flags, const v1::Job& job,
   return WriteTimeline(flags.timeline, plan, evaluated.timeline());
 }
 
+// A picture is of one plan, and EvaluatePlan of one offer.
+void CheckOneOffer(const TimelineFlags& flags, const v1::Cluster& cluster) {
+  const bool one = cluster.pools_size() == 0 ||
+                   (cluster.pools_size() == 1 && cluster.pools(0).gpu_counts_size() <= 1);
+  if (!flags.any() || one) return;
+  throw CommandError(ExitCode::kBadInput,
+                     "--trace and --report are about one plan: give one pool with one number of "
+                     "GPUs, such as that of the best offer");
+}
+
 ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
   CheckTimelineFlags(flags.timeline);
   v1::PlanJobRequest request = RequestFromFlags(flags.job);
   request.set_validate_only(false);
+  CheckOneOffer(flags.timeline, request.job().cluster());
   const auto backend = BackendOf(options);
   const v1::PlanJobResponse response = backend->PlanJob(request);
   if (!flags.save.empty()) WriteFile(flags.save, ToJson(response));
@@ -57,9 +69,17 @@ ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
     PlanOrigin origin;
     origin.served_from = ServedFrom(response, *backend);
     if (!response.label().empty()) origin.served_from += ", label \"" + response.label() + "\"";
-    origin.command = CommandLine(options.arguments);
+    CommandLine command(options.arguments);
+    if (response.offers_size() > 0) {  // the next questions are about the best offer
+      const v1::PlanSubject& subject = response.plan().subject();
+      command = command.Without("--pool")
+                    .With("--gpu", subject.gpu_type())
+                    .With("--gpus", std::to_string(subject.gpu_count()));
+    }
+    origin.command = command;
     const Style style = StyleOf(options);
-    Print(RenderPlan(style, response.plan(), origin) + RenderWritten(style, written));
+    Print(RenderPlan(style, response.plan(), origin) + RenderOffers(style, response) +
+          RenderWritten(style, written));
   }
   return response.plan().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;
 }
