@@ -13,6 +13,8 @@
 namespace evenkeel::planner {
 namespace {
 
+constexpr int64_t kRanksAtMost = 4096;  // that are simulated one by one
+
 // Of the segments of one stage, chunk by chunk.
 std::vector<StageWork> ChunksOf(const Candidate& c, size_t stage) {
   std::vector<StageWork> chunks;
@@ -102,7 +104,7 @@ std::vector<PipelineSpec> Ranks(const Job& job, const Evaluation& evaluation) {
   const PipelineSpec mean = MeanSpec(job, c);
   const int64_t ranks = c.parallelism.data;
   const int64_t most = kEventsAtMost / std::max<int64_t>(1, TimelineCells(evaluation.plan));
-  if (ranks == 1 || ranks > most) return {mean};
+  if (ranks == 1 || ranks > std::min(most, kRanksAtMost)) return {mean};
   const std::vector<PackShape> packs = DealtPacks(evaluation.batching, ranks, c.micro_batches);
   std::vector<PipelineSpec> specs;
   for (int64_t r = 0; r < ranks; ++r) {

@@ -14,10 +14,10 @@ namespace evenkeel::planner {
 int64_t TimelineCells(const Plan& plan);
 
 // The first step of the epoch with the packs of each data-parallel rank as they are dealt; mean
-// packs, the same on all ranks, where that is more to simulate than kEventsAtMost forwards, or one
-// rank is all there is. Memory is that of the plan's stages and peaks as they do; what a forward
-// pass holds for a moment is not shown. Without the correction by measured steps. REQUIRES: no
-// faults.
+// packs, the same on all ranks, where those are more than 4096, or have more than kEventsAtMost
+// forwards to simulate, or are one. Memory is that of the plan's stages and peaks as they do; what
+// a forward pass holds for a moment is not shown. Without the correction by measured steps.
+// REQUIRES: no faults.
 Timeline TimelineOf(const Job& job, const Evaluation& evaluation);
 
 }  // namespace evenkeel::planner

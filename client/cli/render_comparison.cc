@@ -108,13 +108,12 @@ std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {
   const double ours = plan.predictions().gpu_days();
   for (const v1::OtherSize& size : plan.other_sizes()) {
     const v1::Alternative& other = size.plan();
-    const v1::Parallelism& p = other.parallelism();
     std::vector<std::string> cells = {ChangeText(size.change()), Integer(size.gpu_count()),
                                       Plain(style, size.gpu_type())};
     if (size.fits()) {
       const double dearer = ours > 0 ? other.gpu_days() / ours - 1 : 0;
-      cells.insert(cells.end(), {fmt::format("{} x {} x {}", p.tensor(), p.pipeline(), p.data()),
-                                 Duration(other.step_seconds()), Significant(other.gpu_days()),
+      cells.insert(cells.end(), {SplitText(other.parallelism()), Duration(other.step_seconds()),
+                                 Significant(other.gpu_days()),
                                  (dearer < 0 ? "-" : "") + Percent(std::abs(dearer)),
                                  Gib(other.least_free_bytes())});
     } else {

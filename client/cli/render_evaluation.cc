@@ -63,13 +63,6 @@ std::string ScheduleText(const v1::Plan& plan) {
   return text;
 }
 
-std::string SplitText(const v1::Parallelism& p) {
-  std::string text = fmt::format("{} x {} x {}", p.tensor(), p.pipeline(), p.data());
-  if (p.context() > 1) text += fmt::format(", context {}", p.context());
-  if (p.expert() > 1) text += fmt::format(", expert {}", p.expert());
-  return text;
-}
-
 std::string CapsText(const v1::BatchRule& rule) {
   const std::string tokens = Integer(rule.token_cap()) + " tokens";
   return rule.unit_cap() > 0 ? Integer(rule.unit_cap()) + " units, " + tokens : tokens;
@@ -116,6 +109,8 @@ class Comparison {
            Significant);
     Figure("MFU", figure(yours_).mfu(), figure(ours_).mfu(), Percent);
     Figure("GPU-days", figure(yours_).gpu_days(), figure(ours_).gpu_days(), Significant);
+    Figure("training, with failures", figure(yours_).goodput().finish_seconds(),
+           figure(ours_).goodput().finish_seconds(), Duration);
     Figure("cost", figure(yours_).cost(), figure(ours_).cost(),
            [](double value) { return Decimal(value, 2); });
     return Section(style_, "Your plan and ours",

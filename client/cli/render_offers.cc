@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/render_plan.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
@@ -80,13 +81,11 @@ class Offers {
   void AddPlan(const std::string& number, const v1::Plan& plan, Table* table) const {
     const v1::PlanSubject& subject = plan.subject();
     const bool fits = !plan.has_misfit();
-    const v1::Parallelism& p = plan.parallelism();
     std::vector<std::string> cells = {
         number,
         Integer(subject.gpu_count()),
         Plain(style_, subject.gpu_type()),
-        fits ? fmt::format("{} x {} x {}", p.tensor(), p.pipeline(), p.data())
-             : Bytes(plan.misfit().short_bytes()) + " short",
+        fits ? SplitText(plan.parallelism()) : Bytes(plan.misfit().short_bytes()) + " short",
         fits ? Duration(plan.predictions().step().total_seconds()) : "no fit",
         fits ? Duration(FinishSeconds(plan)) : "-",
         fits ? Significant(GpuDays(plan)) : "-"};

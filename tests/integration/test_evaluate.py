@@ -25,9 +25,11 @@ class TimelineTest(unittest.TestCase):
     def setUpClass(cls):
         cls.server = Server()
         cls.addClassCleanup(cls.server.__exit__)
+        cls.client = cls.server.client()
+        cls.addClassCleanup(cls.client.close)
 
     def test_the_timeline_is_that_of_the_evaluated_plan(self):
-        answer = self.server.client().call("EvaluatePlan", evaluation())
+        answer = self.client.call("EvaluatePlan", evaluation())
         timeline = answer.timeline
         self.assertEqual(len(timeline.stages), 4)
         self.assertEqual(len(timeline.ranks), 4)
@@ -37,13 +39,13 @@ class TimelineTest(unittest.TestCase):
             self.assertEqual(stage.memory.peak_bytes, planned.memory.total_bytes)
             self.assertAlmostEqual(sum(getattr(stage.time, f.name) for f in stage.time.DESCRIPTOR.fields),
                                    timeline.step_seconds, places=6)
-        self.assertFalse(self.server.client().call("EvaluatePlan", evaluation(False)).HasField("timeline"))
+        self.assertFalse(self.client.call("EvaluatePlan", evaluation(False)).HasField("timeline"))
 
     def test_a_timeline_beyond_a_message_is_refused(self):
         request = evaluation()
         request.job.training.global_batch_samples = 1000000
         with self.assertRaises(harness.grpc.RpcError) as caught:
-            self.server.client().call("EvaluatePlan", request)
+            self.client.call("EvaluatePlan", request)
         self.assertEqual(caught.exception.code(), harness.grpc.StatusCode.INVALID_ARGUMENT)
         violation, = harness.error_details(caught.exception)["BadRequest"].field_violations
         self.assertEqual(violation.field, "include_timeline")
