@@ -54,7 +54,9 @@ PlanOutcome Found(StoredPlanPtr plan) {
 
 }  // namespace
 
-// One computation and those who wait for it. `waiters` and `task` are guarded by the core's mutex.
+// One computation and those who wait for it. `work`, `waiters` and `task` are guarded by the core's
+// mutex. Whoever waits holds the flight, and `work` may hold whoever waits: so it leaves the flight
+// when it begins, or is withdrawn.
 struct PlanningCore::Flight {
   std::string id;
   bool keep = false;  // in the cache, and in the count of plans
@@ -132,6 +134,7 @@ Work PlanningCore::PlanWork(const std::string& plan_id, planner::Job job) const 
 void PlanningCore::Cancel(const Ticket& ticket) {
   if (ticket.flight == nullptr) return;
   OnOutcome done;
+  Work dropped;
   {
     const std::lock_guard lock(mutex_);
     Flight& flight = *ticket.flight;
@@ -142,7 +145,7 @@ void PlanningCore::Cancel(const Ticket& ticket) {
     if (flight.waiters.empty()) {
       flight.stop = true;
       Forget(ticket.flight);  // so that nobody joins what has been stopped
-      pool_.Withdraw(flight.task);
+      if (pool_.Withdraw(flight.task)) dropped = std::move(flight.work);
     }
   }
   done(Ended(OutcomeKind::kCancelled));
@@ -155,6 +158,7 @@ void PlanningCore::RefuseNewWork() {
 
 void PlanningCore::StopAll() {
   std::vector<OnOutcome> waiters;  // of computations that never began
+  std::vector<Work> dropped;       // these
   {
     const std::lock_guard lock(mutex_);
     refusing_ = true;
@@ -167,6 +171,7 @@ void PlanningCore::StopAll() {
       }
       for (auto& [id, done] : flight.waiters) waiters.push_back(std::move(done));
       flight.waiters.clear();
+      dropped.push_back(std::move(flight.work));
       next = flights_.erase(next);
     }
   }
@@ -207,23 +212,25 @@ PlanOutcome PlanningCore::Refusal() {
 
 void PlanningCore::Run(const FlightPtr& flight, double waited_seconds) {
   observer_.OnQueueWait(waited_seconds);
+  Work work;
   {
     const std::lock_guard lock(mutex_);
+    work = std::move(flight->work);
     if (flight->waiters.empty()) return;
   }
   const auto since = clock_.Now();
-  const PlanOutcome outcome = Judge(*flight, Perform(*flight));
+  const PlanOutcome outcome = Judge(*flight, Perform(*flight, work));
   Land(flight, outcome, SecondsBetween(since, clock_.Now()));
 }
 
-WorkResult PlanningCore::Perform(const Flight& flight) {
+WorkResult PlanningCore::Perform(const Flight& flight, const Work& work) {
   PhaseTimer timer(observer_, clock_);
   planner::PlanHooks hooks;
   hooks.stop = [&flight] { return flight.stop.load(std::memory_order_relaxed); };
   hooks.enter = [&timer](planner::Phase phase) { timer.Enter(phase); };
   WorkResult result;
   try {
-    return flight.work(hooks);
+    return work(hooks);
   } catch (const std::exception& error) {
     result.faults.push_back(std::string("exception: ") + error.what());
   } catch (...) {

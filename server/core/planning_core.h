@@ -104,7 +104,7 @@ class PlanningCore {
   PlanOutcome Refusal();
   void Run(const FlightPtr& flight, double waited_seconds);
   Work PlanWork(const std::string& plan_id, planner::Job job) const;
-  WorkResult Perform(const Flight& flight);
+  WorkResult Perform(const Flight& flight, const Work& work);
   PlanOutcome Judge(const Flight& flight, WorkResult result);
   StoredPlanPtr Store(ComputedPlan computed, const std::string& plan_id) const;
   void Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds);

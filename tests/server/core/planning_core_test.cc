@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -341,6 +342,28 @@ TEST_F(PlanningCoreTest, OffersAreKeptUnderTheirOwnIds) {
   core_.PlanWith("both", compare, answers_.Next());
   EXPECT_TRUE(answers_.WaitFor(2)[1].from_memory);
   EXPECT_EQ(answers_.WaitFor(2)[1].plan, both);
+}
+
+// Tickets outlive the work: what it held is let go when it is done, or will never begin.
+TEST_F(PlanningCoreTest, WorkIsLetGoWhileItsTicketIsHeld) {
+  const auto held = std::make_shared<int>(0);
+  const auto work = [held](const planner::PlanHooks&) {
+    WorkResult result;
+    result.end = ComputeEnd::kDone;
+    return result;
+  };
+  const auto done = core_.Compute("done", work, answers_.Next());
+  answers_.WaitFor(1);
+  planner_.hold = true;
+  Plan("a");
+  planner_.WaitForStarted(1);
+  const auto withdrawn = core_.Compute("withdrawn", work, answers_.Next());
+  core_.Cancel(withdrawn);
+  EXPECT_EQ(answers_.WaitFor(2).back().kind, OutcomeKind::kCancelled);
+  planner_.hold = false;
+  answers_.WaitFor(3);
+  for (int i = 0; i < 1000 && held.use_count() > 2; ++i) std::this_thread::yield();
+  EXPECT_LE(held.use_count(), 2);  // ours and that of `work` here
 }
 
 // An answer may ask for more work.
