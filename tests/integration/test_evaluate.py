@@ -109,6 +109,7 @@ class CommandTest(unittest.TestCase):
         done = self.ctl("evaluate", "--plan", self.path("bad.json"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("plan.parallelism", done.stderr)
+        self.assertEqual(self.ctl("evaluate", "--plan", self.spec, "--compare-sizes").returncode, 2)
 
 
 if __name__ == "__main__":

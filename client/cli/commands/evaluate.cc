@@ -46,6 +46,10 @@ v1::Plan ReadPlan(const std::string& path) {
 }
 
 ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
+  if (flags.job.compare_sizes || flags.job.alternatives || !flags.job.label.empty()) {
+    throw CommandError(ExitCode::kBadInput,
+                       "--compare-sizes, --alternatives and --label are for `plan`");
+  }
   CheckTimelineFlags(flags.timeline);
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = RequestFromFlags(flags.job).job();
