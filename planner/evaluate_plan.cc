@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/cost/goodput.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
@@ -204,8 +205,10 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.figures = job.figures;
   plan.stages = StagePlans(job, profile, result.candidate);
   plan.prediction = Predict(job, batching, profile, result.candidate);
+  plan.goodput = GoodputOf(job, plan.prediction);
   plan.misfit = WorstStage(p, plan.stages);
   plan.fits = plan.misfit.short_bytes == 0;
+  result.profile = profile;
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
@@ -41,7 +42,8 @@ struct SpecFault {
 struct Evaluation {
   std::vector<SpecFault> faults;  // not empty: nothing else is set
   Batching batching;
-  Candidate candidate;  // the plan as the search would hold it
+  Candidate candidate;   // the plan as the search would hold it
+  LayerProfile profile;  // of its layers
   // stages, prediction, batch_rule, figures and the proof's step and plan_lower_bound; `fits` says
   // whether every stage has the memory, and `misfit` which lacks most.
   Plan plan;

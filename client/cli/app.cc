@@ -55,6 +55,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   Configure(&app);
   AddGlobalOptions(&app, &options);
   AddPlanCommands(&app, &options, &exit_code);
+  AddEvaluateCommand(&app, &options, &exit_code);
   AddStatsCommand(&app, &options);
   AddPackCommand(&app, &options);
   AddStoredPlanCommands(&app, &options, &exit_code);

@@ -55,7 +55,19 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
 void AddClusterFlags(CLI::App* command, JobFlags* flags) {
   const char* const kCluster = "Cluster";
   Add(command, "--gpu", &flags->gpu, "NAME", "GPU type (see `gpus`)", kCluster);
-  Add(command, "--gpus", &flags->gpus, "N", "GPUs to use", kCluster)->check(Whole(1, 65536));
+  command->add_option("--gpus", flags->gpus, "GPUs to use; several numbers are compared as offers")
+      ->type_name("N[,N...]")
+      ->delimiter(',')
+      ->group(kCluster)
+      ->take_all()
+      ->check(Whole(1, 65536));
+  command
+      ->add_option("--pool", flags->pools,
+                   "Other GPUs to compare with, as h100-sxm-80gb:16,32@4.50 (price of a GPU-hour); "
+                   "repeatable, each number is an offer")
+      ->type_name("TYPE:N[,N...][@PRICE]")
+      ->group(kCluster)
+      ->take_all();
   Add(command, "--gpus-per-node", &flags->gpus_per_node, "N", "GPUs that share a node [8]",
       kCluster)
       ->check(Whole(1, 1024));
@@ -123,6 +135,37 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       ->check(Whole(0, 16));
 }
 
+void AddObjectiveFlags(CLI::App* command, JobFlags* flags) {
+  const char* const kObjective = "Objective";
+  command
+      ->add_option("--objective", flags->objective,
+                   "What is best where offers are compared [step-time]")
+      ->type_name("step-time|gpu-days|fewest-gpus|cost")
+      ->group(kObjective)
+      ->take_last()
+      ->check(CLI::IsMember({"step-time", "gpu-days", "fewest-gpus", "cost"}).description(""));
+  Add(command, "--deadline", &flags->deadline_hours, "HOURS",
+      "Fewest GPUs that end training in so many hours, all epochs", kObjective)
+      ->check(Real(0.001, 2000000));
+  command
+      ->add_flag("--compare-sizes", flags->compare_sizes,
+                 "Also plan a node less, a node more, and the next smaller and larger GPU type")
+      ->group(kObjective);
+  const char* const kFailures = "Failures";
+  Add(command, "--mtbf", &flags->mtbf_hours, "HOURS",
+      "Mean time between failures of one node; needs --checkpoint-gbytes", kFailures)
+      ->check(Real(0.02, 2000000));
+  Add(command, "--checkpoint-gbytes", &flags->checkpoint_gbytes, "GB/S",
+      "Gigabytes per second at which a node writes its share of a checkpoint", kFailures)
+      ->check(Real(0.001, 10000));
+  Add(command, "--restart", &flags->restart_seconds, "SECONDS",
+      "From a failure until training goes on [0]", kFailures)
+      ->check(Real(0, 10000000));
+  Add(command, "--checkpoint-interval", &flags->checkpoint_interval_seconds, "SECONDS",
+      "Training between two checkpoints [the best]", kFailures)
+      ->check(Real(1, 10000000));
+}
+
 }  // namespace
 
 void AddJobFlags(CLI::App* command, JobFlags* flags) {
@@ -130,6 +173,7 @@ void AddJobFlags(CLI::App* command, JobFlags* flags) {
   AddClusterFlags(command, flags);
   AddTrainingFlags(command, flags);
   AddConstraintFlags(command, flags);
+  AddObjectiveFlags(command, flags);
 }
 
 }  // namespace evenkeel::cli

@@ -16,7 +16,9 @@ namespace evenkeel::cli {
 struct JobFlags {
   std::string job_file;  // "-": standard input
   std::string model, gpu;
-  std::optional<int32_t> gpus, gpus_per_node;
+  std::vector<int32_t> gpus;       // several: each is an offer
+  std::vector<std::string> pools;  // "TYPE:N[,N...][@PRICE]": offers besides
+  std::optional<int32_t> gpus_per_node;
   std::optional<double> inter_node_gbps, intra_node_gbytes, reserve_gib, price;
   std::vector<std::string> datasets;
   std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
@@ -27,6 +29,10 @@ struct JobFlags {
   std::string precision;            // "bf16" or "fp16"
   std::vector<std::string> freeze;  // "encoder", "llm"
   std::string label;
+  std::string objective;  // "step-time", "gpu-days", "fewest-gpus" or "cost"
+  std::optional<double> deadline_hours, mtbf_hours, checkpoint_gbytes, restart_seconds,
+      checkpoint_interval_seconds;
+  bool compare_sizes = false;
 };
 
 // Declares the flags on `command`; they are written to *flags, which must outlive the parsing. A

@@ -6,6 +6,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "client/cli/byte_source.h"
 #include "client/cli/exit_codes.h"
@@ -95,6 +99,46 @@ void SetDatasets(const std::vector<std::string>& paths, v1::Dataset* dataset) {
   }
 }
 
+// Reads all of `text` as a number.
+template <typename Number>
+bool ReadNumber(const std::string& text, Number* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// "h100-sxm-80gb:16,32@4.50": a pool with the nodes that the flags describe.
+void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluster) {
+  const auto fail = [&] {
+    Fail(fmt::format("--pool: \"{}\" is no TYPE:N[,N...][@PRICE], such as h100-sxm-80gb:16,32@4.50",
+                     text));
+  };
+  v1::GpuPool* pool = cluster->add_pools();
+  const size_t colon = text.find(':'), at = text.find('@');
+  if (colon == std::string::npos || colon == 0 || (at != std::string::npos && at < colon)) fail();
+  pool->set_gpu_type(text.substr(0, colon));
+  std::istringstream counts(text.substr(colon + 1, at == std::string::npos ? at : at - colon - 1));
+  std::vector<int32_t> numbers;
+  for (std::string number; std::getline(counts, number, ',');) {
+    numbers.emplace_back();
+    if (!ReadNumber(number, &numbers.back()) || numbers.back() < 1) fail();
+  }
+  if (numbers.empty()) fail();
+  if (numbers.size() == 1) {
+    pool->set_gpu_count(numbers.front());
+  } else {
+    pool->mutable_gpu_counts()->Assign(numbers.begin(), numbers.end());
+  }
+  double price = 0;
+  if (at != std::string::npos) {
+    if (!ReadNumber(text.substr(at + 1), &price) || !(price >= 0)) fail();
+    pool->set_price_per_gpu_hour(price);
+  }
+  if (flags.gpus_per_node) pool->set_gpus_per_node(*flags.gpus_per_node);
+  if (flags.inter_node_gbps)
+    pool->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);
+  if (flags.reserve_gib) pool->set_reserved_bytes(std::llround(*flags.reserve_gib * (1 << 30)));
+}
+
 void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
   const auto pool = [&] {
     return cluster->pools_size() == 0 ? cluster->add_pools() : cluster->mutable_pools(0);
@@ -103,7 +147,13 @@ void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
     pool()->clear_gpu();
     pool()->set_gpu_type(flags.gpu);
   }
-  if (flags.gpus) pool()->set_gpu_count(*flags.gpus);
+  if (flags.gpus.size() == 1) {
+    pool()->clear_gpu_counts();
+    pool()->set_gpu_count(flags.gpus.front());
+  } else if (flags.gpus.size() > 1) {
+    pool()->clear_gpu_count();
+    pool()->mutable_gpu_counts()->Assign(flags.gpus.begin(), flags.gpus.end());
+  }
   if (flags.gpus_per_node) pool()->set_gpus_per_node(*flags.gpus_per_node);
   if (flags.inter_node_gbps) {
     pool()->set_inter_node_bytes_per_second(*flags.inter_node_gbps * 1e9 / 8);
@@ -115,6 +165,30 @@ void SetCluster(const JobFlags& flags, v1::Cluster* cluster) {
     pool()->set_reserved_bytes(std::llround(*flags.reserve_gib * (1 << 30)));
   }
   if (flags.price) pool()->set_price_per_gpu_hour(*flags.price);
+  for (const std::string& text : flags.pools) AddPool(text, flags, cluster);
+}
+
+void SetObjective(const JobFlags& flags, v1::Job* job) {
+  const std::pair<const char*, v1::ObjectiveKind> kinds[] = {
+      {"step-time", v1::OBJECTIVE_KIND_STEP_TIME},
+      {"gpu-days", v1::OBJECTIVE_KIND_GPU_DAYS},
+      {"fewest-gpus", v1::OBJECTIVE_KIND_FEWEST_GPUS},
+      {"cost", v1::OBJECTIVE_KIND_COST}};
+  for (const auto& [name, kind] : kinds) {
+    if (flags.objective == name) job->mutable_objective()->set_kind(kind);
+  }
+  if (flags.deadline_hours) {
+    if (flags.objective.empty()) job->mutable_objective()->set_kind(v1::OBJECTIVE_KIND_FEWEST_GPUS);
+    job->mutable_objective()->set_deadline_seconds(*flags.deadline_hours * 3600);
+  }
+  const auto reliability = [job] { return job->mutable_reliability(); };
+  if (flags.mtbf_hours)
+    reliability()->set_node_mean_time_between_failures_seconds(*flags.mtbf_hours * 3600);
+  if (flags.checkpoint_gbytes)
+    reliability()->set_checkpoint_bytes_per_second(*flags.checkpoint_gbytes * 1e9);
+  if (flags.restart_seconds) reliability()->set_restart_seconds(*flags.restart_seconds);
+  if (flags.checkpoint_interval_seconds)
+    reliability()->set_checkpoint_interval_seconds(*flags.checkpoint_interval_seconds);
 }
 
 void SetModel(const JobFlags& flags, v1::Job* job) {
@@ -169,8 +243,9 @@ void CheckComplete(const JobFlags& flags) {
   if (!flags.job_file.empty()) return;
   std::string missing;
   if (flags.model.empty()) missing += " --model";
-  if (flags.gpu.empty()) missing += " --gpu";
-  if (!flags.gpus) missing += " --gpus";
+  const bool offered = !flags.pools.empty() && flags.gpu.empty() && flags.gpus.empty();
+  if (flags.gpu.empty() && !offered) missing += " --gpu";
+  if (flags.gpus.empty() && !offered) missing += " --gpus";
   if (missing.empty()) return;
   Fail(
       fmt::format("a job needs{} (or a file with it all: --job FILE), as in\n"
@@ -190,7 +265,9 @@ v1::PlanJobRequest RequestFromFlags(const JobFlags& flags) {
   SetCluster(flags, job->mutable_cluster());
   SetTraining(flags, job);
   SetConstraints(flags, job);
+  SetObjective(flags, job);
   if (!flags.label.empty()) request.set_label(flags.label);
+  if (flags.compare_sizes) request.set_compare_sizes(true);
   if (flags.alternatives) request.set_max_alternatives(*flags.alternatives);
   return request;
 }

@@ -13,6 +13,7 @@
 #include "server/convert/compute_plan.h"
 #include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
+#include "server/convert/offers.h"
 #include "server/convert/pack_answer.h"
 
 namespace evenkeel::cli {
@@ -39,13 +40,14 @@ class LocalBackend : public Backend {
   explicit LocalBackend(double timeout_seconds) : timeout_seconds_(timeout_seconds) {}
 
   v1::PlanJobResponse PlanJob(const v1::PlanJobRequest& request) override {
-    planner::Job job;
-    Refuse(server::JobFromProto(request, &job));
+    server::OfferJobs offers;
+    Refuse(server::OffersFromProto(request, &offers));
     v1::PlanJobResponse response;
-    response.set_plan_id(server::PlanId(job));
+    const std::string plan_id = server::PlanId(offers);
+    if (!request.validate_only()) FillPlan(offers, plan_id, &response);
+    response.set_plan_id(plan_id);
     response.set_label(request.label());
     if (request.validate_only()) return response;
-    Parse(Compute(job, response.plan_id()), response.mutable_plan());
     response.set_served_from(v1::SERVED_FROM_PLANNER);
     return response;
   }
@@ -60,6 +62,9 @@ class LocalBackend : public Backend {
     v1::EvaluatePlanResponse response;
     Parse(best, response.mutable_best());
     Parse(found.plan, response.mutable_evaluated());
+    const std::string& timeline = found.plan.timeline_bytes;
+    if (!timeline.empty() && !response.mutable_timeline()->ParseFromString(timeline))
+      throw CommandError(ExitCode::kError, "the timeline cannot be parsed");
     const auto slower_by = server::SlowerBy(found.plan.facts, best.facts);
     if (slower_by) response.set_slower_by_ratio(*slower_by);
     return response;
@@ -124,7 +129,30 @@ class LocalBackend : public Backend {
     };
   }
 
+  using Computation = std::function<server::ComputeEnd(
+      const planner::PlanHooks&, server::ComputedPlan*, std::vector<std::string>*)>;
+
   server::ComputedPlan Compute(const planner::Job& job, const std::string& plan_id) const {
+    return Run([&](const auto& hooks, auto* computed, auto* faults) {
+      return server::ComputePlan(job, plan_id, hooks, computed, faults);
+    });
+  }
+
+  void FillPlan(const server::OfferJobs& offers, const std::string& plan_id,
+                v1::PlanJobResponse* response) const {
+    if (!offers.several()) return Parse(Compute(offers.first(), plan_id), response->mutable_plan());
+    const server::ComputedPlan best = Run([&](const auto& hooks, auto* computed, auto* faults) {
+      return server::ComputeOffers(offers, plan_id, hooks, computed, faults);
+    });
+    if (!response->ParseFromString(best.left_out_bytes))
+      throw CommandError(ExitCode::kError, "the answer cannot be parsed");
+    Parse(best, response->mutable_plan());
+    for (const server::ComputedPlan& offer : best.offers) {
+      if (offer.in_answer) Parse(offer, response->add_offers());
+    }
+  }
+
+  server::ComputedPlan Run(const Computation& computation) const {
     Progress progress("planning");
     planner::PlanHooks hooks;
     hooks.stop = Stop();
@@ -133,7 +161,7 @@ class LocalBackend : public Backend {
     };
     server::ComputedPlan computed;
     std::vector<std::string> faults;
-    switch (server::ComputePlan(job, plan_id, hooks, &computed, &faults)) {
+    switch (computation(hooks, &computed, &faults)) {
       case server::ComputeEnd::kDone:
       case server::ComputeEnd::kRefused:  // of evaluations
         break;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,21 @@ bool SamplesDiffer(const v1::Plan& plan) {
       plan.alternatives().begin(), plan.alternatives().end(), [&](const auto& other) {
         return other.samples_per_step() > 0 && Significant(other.samples_per_step()) != ours;
       });
+}
+
+std::string ChangeText(v1::SizeChange change) {
+  switch (change) {
+    case v1::SIZE_CHANGE_NODE_LESS:
+      return "one node less";
+    case v1::SIZE_CHANGE_NODE_MORE:
+      return "one node more";
+    case v1::SIZE_CHANGE_SMALLER_GPU:
+      return "smaller GPUs";
+    case v1::SIZE_CHANGE_LARGER_GPU:
+      return "larger GPUs";
+    default:
+      return "other GPUs";
+  }
 }
 
 }  // namespace
@@ -77,6 +93,36 @@ std::string RenderAlternatives(const Style& style, const v1::Plan& plan) {
   const std::string remark = samples ? "best other splits; samples of a step; slower in GPU-days"
                                      : "best other splits; slower in GPU-days";
   return Section(style, "Alternatives", remark) + table.Render(style);
+}
+
+std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {
+  if (plan.other_sizes_size() == 0) return "";
+  Table table({{"", Align::kLeft},
+               {"GPUs"},
+               {"type", Align::kLeft, /*shrink=*/true, 10},
+               {"split", Align::kLeft},
+               {"step"},
+               {"GPU-days"},
+               {"dearer by"},
+               {"free GiB"}});
+  const double ours = plan.predictions().gpu_days();
+  for (const v1::OtherSize& size : plan.other_sizes()) {
+    const v1::Alternative& other = size.plan();
+    std::vector<std::string> cells = {ChangeText(size.change()), Integer(size.gpu_count()),
+                                      Plain(style, size.gpu_type())};
+    if (size.fits()) {
+      const double dearer = ours > 0 ? other.gpu_days() / ours - 1 : 0;
+      cells.insert(cells.end(), {SplitText(other.parallelism()), Duration(other.step_seconds()),
+                                 Significant(other.gpu_days()),
+                                 (dearer < 0 ? "-" : "") + Percent(std::abs(dearer)),
+                                 Gib(other.least_free_bytes())});
+    } else {
+      cells.insert(cells.end(), {"no fit", "-", "-", "-", "-"});
+    }
+    table.Add(cells);
+  }
+  return Section(style, "Other sizes", "the same packs and global batch; dearer in GPU-days") +
+         table.Render(style);
 }
 
 }  // namespace evenkeel::cli

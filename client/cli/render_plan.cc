@@ -69,6 +69,14 @@ std::string ModelText(const v1::PlanSubject& subject) {
   return parameters > 0 ? text + ", " + BigCount(parameters) + " parameters" : text;
 }
 
+// Virtual stages apart: they are no degree of the GPU count.
+std::string OtherDegrees(const v1::Parallelism& parallelism) {
+  std::string text;
+  if (parallelism.context() > 1) text += fmt::format(", context {}", parallelism.context());
+  if (parallelism.expert() > 1) text += fmt::format(", expert {}", parallelism.expert());
+  return text;
+}
+
 std::string ClusterText(const v1::PlanSubject& subject) {
   const int per_node = std::max(1, subject.gpus_per_node());
   const int nodes = (subject.gpu_count() + per_node - 1) / per_node;
@@ -86,7 +94,14 @@ std::string ClusterText(const v1::PlanSubject& subject) {
 
 std::string ParallelismText(const v1::Parallelism& parallelism) {
   return fmt::format("tensor {} x pipeline {} x data {}", parallelism.tensor(),
-                     parallelism.pipeline(), parallelism.data());
+                     parallelism.pipeline(), parallelism.data()) +
+         OtherDegrees(parallelism);
+}
+
+std::string SplitText(const v1::Parallelism& parallelism) {
+  return fmt::format("{} x {} x {}", parallelism.tensor(), parallelism.pipeline(),
+                     parallelism.data()) +
+         OtherDegrees(parallelism);
 }
 
 std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOrigin& origin) {
@@ -176,15 +191,18 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
 }
 
 std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigin& origin) {
-  const CommandLine command = origin.command.value_or(CommandFor(plan)).Without("--save");
+  const CommandLine command = origin.command.value_or(CommandFor(plan))
+                                  .Without("--save")
+                                  .Without("--trace")
+                                  .Without("--report");
   std::string text = RenderHeader(style, plan, origin);
   if (plan.has_misfit()) {
     text += RenderMisfit(style, plan, command) + RenderBatchRule(style, plan);
   } else {
     text += RenderBatchRule(style, plan) + RenderStages(style, plan) +
             RenderStageTimes(style, plan) + RenderStageMemory(style, plan) +
-            RenderStepTime(style, plan) + RenderLadder(style, plan) +
-            RenderAlternatives(style, plan);
+            RenderStepTime(style, plan) + RenderGoodput(style, plan) + RenderLadder(style, plan) +
+            RenderAlternatives(style, plan) + RenderOtherSizes(style, plan);
   }
   return text + RenderProof(style, plan) + RenderBasis(style, plan) +
          RenderNextQuestions(style, plan, command);

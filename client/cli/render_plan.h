@@ -32,8 +32,10 @@ std::string RenderStages(const Style& style, const v1::Plan& plan);
 std::string RenderStageMemory(const Style& style, const v1::Plan& plan);
 std::string RenderStageTimes(const Style& style, const v1::Plan& plan);
 std::string RenderStepTime(const Style& style, const v1::Plan& plan);
+std::string RenderGoodput(const Style& style, const v1::Plan& plan);
 std::string RenderLadder(const Style& style, const v1::Plan& plan);
 std::string RenderAlternatives(const Style& style, const v1::Plan& plan);
+std::string RenderOtherSizes(const Style& style, const v1::Plan& plan);
 std::string RenderProof(const Style& style, const v1::Plan& plan);
 std::string RenderBasis(const Style& style, const v1::Plan& plan);
 std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
@@ -42,8 +44,11 @@ std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
 // "encoder 0-21 (22)" and the like, packed into lines of at most `width` columns.
 std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers, int width);
 
-// "tensor 4 x pipeline 4 x data 2".
+// "tensor 4 x pipeline 4 x data 2", with other degrees where they are above 1.
 std::string ParallelismText(const v1::Parallelism& parallelism);
+
+// Likewise for tables: "4 x 4 x 2", "4 x 4 x 2, context 2".
+std::string SplitText(const v1::Parallelism& parallelism);
 
 }  // namespace evenkeel::cli
 

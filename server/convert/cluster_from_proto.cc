@@ -10,7 +10,6 @@
 #include "planner/job.h"
 #include "server/convert/checks.h"
 #include "server/convert/gpu_from_proto.h"
-#include "server/convert/not_yet.h"
 
 namespace evenkeel::server {
 namespace {
@@ -20,6 +19,7 @@ constexpr IntRange kGpusPerNode = {1, 1024};
 constexpr int64_t kDefaultGpusPerNode = 8;
 constexpr int kMaxPools = 16;
 constexpr int kMaxCounts = 64;
+constexpr int kMaxOffers = 64;  // of all pools
 constexpr RealRange kIntraNodeRates = {1e8, 1e13};
 constexpr RealRange kInterNodeRates = {1e7, 1e13};
 constexpr double kDefaultInterNodeRate = 25e9;
@@ -160,13 +160,17 @@ bool ClusterFromProto(const v1::Cluster& from, const FieldPath& path, ViolationS
                                       std::to_string(from.pools_size()));
     return false;
   }
-  RefuseOffers(from, path, sink);
   std::vector<planner::Cluster> offers;
   planner::FigureBasis peak;
   for (int i = 0; i < from.pools_size(); ++i) {
     planner::FigureBasis of_pool;
     ConvertPool(from.pools(i), path.Child("pools", i), sink, &offers, &of_pool);
     if (i == 0) peak = of_pool;
+  }
+  if (offers.size() > static_cast<size_t>(kMaxOffers)) {
+    sink.Add(path.Child("pools"), "must be at most " + std::to_string(kMaxOffers) +
+                                      " offers, each pool and each of its gpu_counts, but are " +
+                                      std::to_string(offers.size()));
   }
   if (!offers.empty()) job->cluster = offers.front();
   if (sink.count() != before) return false;

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/message.h>
 
 #include <optional>
 #include <string>
@@ -9,21 +10,24 @@
 #include <vector>
 
 #include "evenkeel/v1/plan.pb.h"
+#include "evenkeel/v1/timeline.pb.h"
 #include "planner/evaluate_plan.h"
 #include "planner/job.h"
 #include "planner/make_plan.h"
 #include "planner/plan.h"
+#include "planner/plan_timeline.h"
+#include "server/convert/timeline_to_proto.h"
 #include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
 namespace {
 
-std::string SerializeDeterministically(const v1::Plan& plan) {
+std::string SerializeDeterministically(const google::protobuf::Message& message) {
   std::string bytes;
   google::protobuf::io::StringOutputStream stream(&bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
   coded.SetSerializationDeterministic(true);
-  plan.SerializeToCodedStream(&coded);
+  message.SerializeToCodedStream(&coded);
   coded.Trim();
   return bytes;
 }
@@ -42,6 +46,27 @@ PlanFacts FactsOf(const planner::Job& job, const planner::Plan& plan) {
   return facts;
 }
 
+// Empty: the timeline would be too long, which goes to *violations.
+std::string TimelineBytes(const planner::Job& job, const planner::Evaluation& found,
+                          std::vector<Violation>* violations) {
+  const int64_t cells = planner::TimelineCells(found.plan);
+  if (cells > kTimelineCellsAtMost) {
+    const planner::Parallelism& p = found.plan.parallelism;
+    violations->push_back(
+        {"include_timeline",
+         "the timeline would not fit into an answer: " +
+             std::to_string(found.plan.prediction.micro_batches) + " packs of a rank x " +
+             std::to_string(p.pipeline) + " stages x " + std::to_string(p.virtual_stages) +
+             " virtual stages are " + std::to_string(cells) + "; accepted: at most " +
+             std::to_string(kTimelineCellsAtMost) +
+             ", by a smaller global_batch_samples or more data parallelism; or leave it false"});
+    return {};
+  }
+  v1::Timeline timeline;
+  Fill(planner::TimelineOf(job, found), &timeline);
+  return SerializeDeterministically(timeline);
+}
+
 }  // namespace
 
 ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
@@ -57,12 +82,19 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
     case planner::PlanEnd::kComplete:
       break;
   }
-  v1::Plan plan;
-  PlanToProto(job, result.plan, plan_id, &plan);
-  *out = {.plan_id = plan_id,
-          .plan_bytes = SerializeDeterministically(plan),
-          .facts = FactsOf(job, result.plan)};
+  *out = ComputedOf(job, result.plan, plan_id);
   return ComputeEnd::kDone;
+}
+
+ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
+                        const std::string& plan_id) {
+  v1::Plan message;
+  PlanToProto(job, plan, plan_id, &message);
+  ComputedPlan computed;
+  computed.plan_id = plan_id;
+  computed.plan_bytes = SerializeDeterministically(message);
+  computed.facts = FactsOf(job, plan);
+  return computed;
 }
 
 std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best) {
@@ -79,6 +111,9 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
   ComputedEvaluation computed;
   for (const planner::SpecFault& fault : found.faults)
     computed.violations.push_back(ViolationOf(evaluation.plan, fault, FieldPath("plan")));
+  std::string timeline;
+  if (computed.violations.empty() && evaluation.include_timeline)
+    timeline = TimelineBytes(job, found, &computed.violations);
   if (!computed.violations.empty()) {
     computed.end = ComputeEnd::kRefused;
     return computed;
@@ -86,8 +121,9 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
   v1::Plan plan;
   EvaluationToProto(job, found.plan, &plan);
   computed.end = ComputeEnd::kDone;
-  computed.plan = {.plan_bytes = SerializeDeterministically(plan),
-                   .facts = FactsOf(job, found.plan)};
+  computed.plan.plan_bytes = SerializeDeterministically(plan);
+  computed.plan.facts = FactsOf(job, found.plan);
+  computed.plan.timeline_bytes = std::move(timeline);
   return computed;
 }
 

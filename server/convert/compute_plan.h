@@ -10,6 +10,7 @@
 
 #include "planner/job.h"
 #include "planner/make_plan.h"
+#include "planner/plan.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/violations.h"
 
@@ -30,6 +31,12 @@ struct ComputedPlan {
   std::string plan_id;
   std::string plan_bytes;  // v1::Plan, serialised deterministically
   PlanFacts facts;
+  std::string timeline_bytes;  // likewise v1::Timeline, of an evaluation that asks for it
+
+  // Of a comparison of offers, whose plan is the first of them; each has its own id.
+  std::vector<ComputedPlan> offers;
+  std::string left_out_bytes;  // v1::PlanJobResponse with nothing but offers_left_out
+  bool in_answer = true;       // of an offer: false where the answer was full
 };
 
 enum class ComputeEnd {
@@ -44,8 +51,16 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
                        const planner::PlanHooks& hooks, ComputedPlan* out,
                        std::vector<std::string>* faults);
 
+// A plan that MakePlan made of the job, as bytes.
+ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
+                        const std::string& plan_id);
+
 // GPU-days of a plan over those of another, less 1; nullopt unless both fit.
 std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best);
+
+// Longest timeline that is answered: packs of a rank x stages x virtual stages. The longest are
+// some 3 MiB: gRPC clients take messages of 4 MiB, unless told otherwise.
+inline constexpr int64_t kTimelineCellsAtMost = 16384;
 
 // Predicts the caller's plan. Where the batch rule leaves caps to derive, they are `unit_cap` and
 // `token_cap`, those of our own plan, so that both are compared over the same packs. Without id.

@@ -24,6 +24,7 @@ namespace {
 
 // Change it whenever the layout below changes.
 constexpr std::string_view kLayout = "evenkeel-job-5";
+constexpr std::string_view kOffersLayout = "evenkeel-offers-1";
 constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
 constexpr std::string_view kDatasetPrefix = "ds-";
 constexpr size_t kDigestBytes = 16;
@@ -277,6 +278,16 @@ std::string CanonicalBytes(const planner::Job& job) {
 
 std::string PlanId(const planner::Job& job) { return "plan-" + Digest(CanonicalBytes(job)); }
 
+std::string ComparisonId(const std::vector<std::string>& offers,
+                         const planner::Objective& objective) {
+  CanonicalWriter out;
+  out.Text(1, kOffersLayout);
+  JobWriter writer(out);
+  writer.Put(2, offers);
+  writer.Put(3, objective);
+  return "plan-" + Digest(out.bytes());
+}
+
 std::string ProfileDigest(const std::string& request_bytes) {
   return "prof-" + Digest(request_bytes);
 }
@@ -287,6 +298,7 @@ std::string EvaluationId(const EvaluationJob& evaluation, int64_t unit_cap, int6
   out.Integer(2, unit_cap);
   out.Integer(3, token_cap);
   JobWriter(out).Put(4, evaluation.plan.spec);
+  out.Flag(5, evaluation.include_timeline);
   return "evaluation-" + Digest(out.bytes());
 }
 

@@ -17,6 +17,11 @@ namespace evenkeel::server {
 // platform; a plan that may differ has another id.
 std::string PlanId(const planner::Job& job);
 
+// Likewise of a comparison of offers: `offers` are CanonicalBytes of their jobs, `objective` says
+// what is best.
+std::string ComparisonId(const std::vector<std::string>& offers,
+                         const planner::Objective& objective);
+
 // "prof-" and 32 hexadecimal digits: likewise of a request's bytes.
 std::string ProfileDigest(const std::string& request_bytes);
 

@@ -12,7 +12,6 @@
 #include "server/convert/constraints_from_proto.h"
 #include "server/convert/dataset_from_proto.h"
 #include "server/convert/model_from_proto.h"
-#include "server/convert/not_yet.h"
 #include "server/convert/objective_from_proto.h"
 #include "server/convert/training_from_proto.h"
 #include "server/convert/unknown_fields.h"
@@ -33,6 +32,12 @@ void CheckLaunchFrameworks(const v1::Job& job, const FieldPath& path, ViolationS
            std::string(kNotYet) + "launch settings; leave it empty");
 }
 
+bool SeveralOffers(const v1::Job& job) {
+  const v1::Cluster& cluster = job.cluster();
+  return cluster.pools_size() > 1 ||
+         (cluster.pools_size() == 1 && cluster.pools(0).gpu_counts_size() > 1);
+}
+
 void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                 const DatasetSource& datasets, planner::Job* job) {
   const FieldPath model_path = path.Child("model");
@@ -44,10 +49,12 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   }
   const planner::ModelSpec* model = model_valid ? &job->model : nullptr;
   DatasetFromProto(from, path, sink, model, datasets, job);
+  // Which constraints can be satisfied depends on the offer: where there are several
+  // OffersFromProto looks at each.
   const bool cluster_valid = ClusterFromProto(from.cluster(), path.Child("cluster"), sink, job);
   TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
-                       cluster_valid ? &job->cluster : nullptr, job);
+                       cluster_valid && !SeveralOffers(from) ? &job->cluster : nullptr, job);
   ObjectiveFromProto(from, path, sink, job);
   CheckLaunchFrameworks(from, path, sink);
 }
@@ -69,7 +76,6 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
     sink.Add(FieldPath("max_age_seconds"), std::string(kNotYet) + "leave it unset");
   }
   job->compare_sizes = request.compare_sizes();
-  RefuseOtherSizes(request.compare_sizes(), sink);
   job->max_alternatives = request.has_max_alternatives()
                               ? CheckInt(sink, FieldPath("max_alternatives"),
                                          request.max_alternatives(), kMaxAlternatives)
@@ -121,6 +127,11 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
   } else {
     sink.Add(job_path, "required: the job that the plan is for");
   }
+  if (SeveralOffers(request.job())) {
+    const FieldPath cluster = job_path.Child("cluster");
+    sink.Add(cluster.Child("pools"),
+             "must be one pool with one GPU count: a plan is for one offer");
+  }
   if (!request.has_plan()) {
     sink.Add(plan_path, "required: the plan to predict, with at least parallelism and stages");
   }
@@ -131,7 +142,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,
                      &evaluation->packs);
   }
-  RefuseTimeline(request, sink);
+  evaluation->include_timeline = request.include_timeline();
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
   CheckNoUnknownFields(request, sink);
   if (sink.count() == 0) CheckSize(job, job_path, sink);

@@ -27,6 +27,8 @@ using CalibrationSource = std::function<planner::Calibration(const planner::Job&
 // The job is normalised: requests that mean the same give the same job. Names are the catalogue's,
 // defaults are filled in, bins are merged and sorted. Only `figures` tell a value that was given
 // from an equal one that was assumed.
+// Of several offers the job is the first one's, and what the others ask for is checked but for
+// constraints: see OffersFromProto.
 // A dataset_ref is resolved by `datasets`, and the job is that of the same histogram given inline;
 // a reference that it does not know is a violation. Empty: there are no datasets. `calibrations`
 // tells what was measured. Empty: nothing was.
@@ -39,6 +41,7 @@ struct EvaluationJob {
   planner::Job job;  // as PlanJob would plan it
   PlanSpec plan;
   planner::Job packs;  // `job` with the batch rule of the caller's plan
+  bool include_timeline = false;
 };
 
 // Likewise for EvaluatePlan.

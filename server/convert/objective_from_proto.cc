@@ -6,7 +6,6 @@
 #include "planner/job.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
-#include "server/convert/not_yet.h"
 
 namespace evenkeel::server {
 namespace {
@@ -60,15 +59,12 @@ void ConvertReliability(const v1::Reliability& from, const FieldPath& path, Viol
 void ObjectiveFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                         planner::Job* job) {
   ConvertObjective(from, path, sink, &job->objective);
-  RefuseObjective(job->objective, path.Child("objective"), sink);
   const bool one_offer =
       from.cluster().pools_size() == 1 && from.cluster().pools(0).gpu_counts_size() <= 1;
   if (one_offer && job->objective.kind != planner::ObjectiveKind::kFewestGpus)
     job->objective.kind = planner::ObjectiveKind::kStepTime;
   if (!from.has_reliability()) return;
-  const FieldPath reliability = path.Child("reliability");
-  ConvertReliability(from.reliability(), reliability, sink, &job->reliability);
-  RefuseReliability(job->reliability, reliability, sink);
+  ConvertReliability(from.reliability(), path.Child("reliability"), sink, &job->reliability);
 }
 
 void ObjectiveToProto(const planner::Objective& objective, v1::Objective* out) {

@@ -78,6 +78,17 @@ void Fill(const planner::Prediction& prediction, v1::Predictions* out) {
   out->set_bubble_ratio(prediction.bubble_ratio);
 }
 
+void Fill(const planner::Goodput& goodput, v1::Goodput* out) {
+  out->set_useful_share(goodput.useful_share);
+  out->set_checkpoint_bytes(goodput.checkpoint_bytes);
+  out->set_checkpoint_seconds(goodput.checkpoint_seconds);
+  out->set_checkpoint_interval_steps(goodput.interval_steps);
+  out->set_mean_time_between_failures_seconds(goodput.mean_time_between_failures_seconds);
+  out->set_finish_seconds(goodput.seconds);
+  out->set_gpu_days(goodput.gpu_days);
+  out->set_cost(goodput.cost);
+}
+
 void Fill(const planner::LadderRung& rung, v1::LadderRung* out) {
   out->set_name(rung.name);
   out->set_fits(rung.fits);

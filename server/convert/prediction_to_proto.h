@@ -6,6 +6,7 @@
 
 namespace evenkeel::v1 {
 class BatchRule;
+class Goodput;
 class LadderRung;
 class Predictions;
 class Proof;
@@ -15,6 +16,7 @@ namespace evenkeel::server {
 
 void Fill(const planner::BatchRule& rule, v1::BatchRule* out);
 void Fill(const planner::Prediction& prediction, v1::Predictions* out);
+void Fill(const planner::Goodput& goodput, v1::Goodput* out);
 void Fill(const planner::LadderRung& rung, v1::LadderRung* out);
 void Fill(const planner::Proof& proof, v1::Proof* out);
 

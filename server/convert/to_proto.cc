@@ -148,6 +148,28 @@ void FillAlternative(const planner::Alternative& alternative, v1::Alternative* o
   out->set_least_free_bytes(alternative.least_free_bytes);
 }
 
+v1::SizeChange ChangeOf(planner::SizeChange change) {
+  switch (change) {
+    case planner::SizeChange::kNodeLess:
+      return v1::SIZE_CHANGE_NODE_LESS;
+    case planner::SizeChange::kNodeMore:
+      return v1::SIZE_CHANGE_NODE_MORE;
+    case planner::SizeChange::kSmallerGpu:
+      return v1::SIZE_CHANGE_SMALLER_GPU;
+    case planner::SizeChange::kLargerGpu:
+      return v1::SIZE_CHANGE_LARGER_GPU;
+  }
+  return v1::SIZE_CHANGE_UNSPECIFIED;
+}
+
+void FillOtherSize(const planner::OtherSize& size, v1::OtherSize* out) {
+  out->set_change(ChangeOf(size.change));
+  out->set_gpu_type(size.gpu);
+  out->set_gpu_count(Count(size.gpu_count));
+  out->set_fits(size.fits);
+  if (size.fits) FillAlternative(size.plan, out->mutable_plan());
+}
+
 void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Placement* out) {
   out->set_rank_order("tp-cp-dp-pp");
   out->set_gpus_per_node(Count(placement.gpus_per_node));
@@ -165,6 +187,7 @@ void FillRun(const planner::Plan& plan, v1::Plan* out) {
     Fill(stage, index, out->add_stages());
   }
   Fill(plan.prediction, out->mutable_predictions());
+  if (plan.goodput) Fill(*plan.goodput, out->mutable_predictions()->mutable_goodput());
 }
 
 void FillProvenance(const planner::Calibration& calibration,
@@ -206,6 +229,8 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   for (const planner::Alternative& alternative : plan.alternatives) {
     FillAlternative(alternative, out->add_alternatives());
   }
+  for (const planner::OtherSize& size : plan.other_sizes)
+    FillOtherSize(size, out->add_other_sizes());
   FillPlacement(plan.placement, plan.parallelism.tensor, out->mutable_placement());
 }
 

@@ -18,9 +18,12 @@ std::optional<uint64_t> ParseHex(std::string_view text) {
   return value;
 }
 
+// Plans that are shared with other entries count in each: whichever stays keeps them.
 size_t BytesOf(const StoredPlan& plan) {
-  return sizeof(StoredPlan) + plan.plan_bytes.size() + plan.plan_id.size() +
-         plan.facts.model.size() + plan.facts.gpu_type.size();
+  size_t offers = plan.left_out_bytes.size();
+  for (const StoredPlanPtr& offer : plan.offers) offers += BytesOf(*offer);
+  return sizeof(StoredPlan) + offers + plan.plan_bytes.size() + plan.timeline_bytes.size() +
+         plan.plan_id.size() + plan.facts.model.size() + plan.facts.gpu_type.size();
 }
 
 }  // namespace

@@ -24,6 +24,12 @@ struct StoredPlan {
   std::string plan_bytes;  // serialised evenkeel.v1.Plan
   PlanFacts facts;
   std::chrono::system_clock::time_point create_time;
+  std::string timeline_bytes;  // of an evaluation, which is not kept: ComputedPlan's
+
+  // Of a comparison of offers: the plans of the answer, the first being this one, and what its
+  // answer says of others (ComputedPlan::left_out_bytes).
+  std::vector<std::shared_ptr<const StoredPlan>> offers;
+  std::string left_out_bytes;
 };
 using StoredPlanPtr = std::shared_ptr<const StoredPlan>;
 

@@ -54,7 +54,9 @@ PlanOutcome Found(StoredPlanPtr plan) {
 
 }  // namespace
 
-// One computation and those who wait for it. `waiters` and `task` are guarded by the core's mutex.
+// One computation and those who wait for it. `work`, `waiters` and `task` are guarded by the core's
+// mutex. Whoever waits holds the flight, and `work` may hold whoever waits: so it leaves the flight
+// when it begins, or is withdrawn.
 struct PlanningCore::Flight {
   std::string id;
   bool keep = false;  // in the cache, and in the count of plans
@@ -80,6 +82,10 @@ PlanningCore::~PlanningCore() {
 
 PlanningCore::Ticket PlanningCore::Plan(const std::string& plan_id, planner::Job job,
                                         OnOutcome done) {
+  return PlanWith(plan_id, PlanWork(plan_id, std::move(job)), std::move(done));
+}
+
+PlanningCore::Ticket PlanningCore::PlanWith(const std::string& plan_id, Work work, OnOutcome done) {
   PlanOutcome at_once;
   {
     const std::lock_guard lock(mutex_);
@@ -91,7 +97,7 @@ PlanningCore::Ticket PlanningCore::Plan(const std::string& plan_id, planner::Job
       observer_.OnJoined();
       return Join(flying->second, std::move(done));
     } else if (const FlightPtr flight =
-                   refusing_ ? nullptr : Launch(plan_id, true, PlanWork(plan_id, std::move(job)))) {
+                   refusing_ ? nullptr : Launch(plan_id, true, std::move(work))) {
       return Join(flight, std::move(done));
     } else {
       at_once = Refusal();
@@ -128,6 +134,7 @@ Work PlanningCore::PlanWork(const std::string& plan_id, planner::Job job) const 
 void PlanningCore::Cancel(const Ticket& ticket) {
   if (ticket.flight == nullptr) return;
   OnOutcome done;
+  Work dropped;
   {
     const std::lock_guard lock(mutex_);
     Flight& flight = *ticket.flight;
@@ -138,7 +145,7 @@ void PlanningCore::Cancel(const Ticket& ticket) {
     if (flight.waiters.empty()) {
       flight.stop = true;
       Forget(ticket.flight);  // so that nobody joins what has been stopped
-      pool_.Withdraw(flight.task);
+      if (pool_.Withdraw(flight.task)) dropped = std::move(flight.work);
     }
   }
   done(Ended(OutcomeKind::kCancelled));
@@ -151,6 +158,7 @@ void PlanningCore::RefuseNewWork() {
 
 void PlanningCore::StopAll() {
   std::vector<OnOutcome> waiters;  // of computations that never began
+  std::vector<Work> dropped;       // these
   {
     const std::lock_guard lock(mutex_);
     refusing_ = true;
@@ -163,6 +171,7 @@ void PlanningCore::StopAll() {
       }
       for (auto& [id, done] : flight.waiters) waiters.push_back(std::move(done));
       flight.waiters.clear();
+      dropped.push_back(std::move(flight.work));
       next = flights_.erase(next);
     }
   }
@@ -203,23 +212,25 @@ PlanOutcome PlanningCore::Refusal() {
 
 void PlanningCore::Run(const FlightPtr& flight, double waited_seconds) {
   observer_.OnQueueWait(waited_seconds);
+  Work work;
   {
     const std::lock_guard lock(mutex_);
+    work = std::move(flight->work);
     if (flight->waiters.empty()) return;
   }
   const auto since = clock_.Now();
-  const PlanOutcome outcome = Judge(*flight, Perform(*flight));
+  const PlanOutcome outcome = Judge(*flight, Perform(*flight, work));
   Land(flight, outcome, SecondsBetween(since, clock_.Now()));
 }
 
-WorkResult PlanningCore::Perform(const Flight& flight) {
+WorkResult PlanningCore::Perform(const Flight& flight, const Work& work) {
   PhaseTimer timer(observer_, clock_);
   planner::PlanHooks hooks;
   hooks.stop = [&flight] { return flight.stop.load(std::memory_order_relaxed); };
   hooks.enter = [&timer](planner::Phase phase) { timer.Enter(phase); };
   WorkResult result;
   try {
-    return flight.work(hooks);
+    return work(hooks);
   } catch (const std::exception& error) {
     result.faults.push_back(std::string("exception: ") + error.what());
   } catch (...) {
@@ -251,10 +262,26 @@ PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
   }
   count(result.computed.facts.fits ? PlanEnding::kFits : PlanEnding::kMisfit);
   PlanOutcome outcome = Ended(OutcomeKind::kPlan);
-  outcome.plan = std::make_shared<const StoredPlan>(
-      StoredPlan{flight.id, std::move(result.computed.plan_bytes), std::move(result.computed.facts),
-                 clock_.WallNow()});
+  outcome.plan = Store(std::move(result.computed), flight.id);
   return outcome;
+}
+
+StoredPlanPtr PlanningCore::Store(ComputedPlan computed, const std::string& plan_id) const {
+  StoredPlan stored{plan_id,
+                    std::move(computed.plan_bytes),
+                    std::move(computed.facts),
+                    clock_.WallNow(),
+                    std::move(computed.timeline_bytes),
+                    {},
+                    std::move(computed.left_out_bytes)};
+  for (ComputedPlan& offer : computed.offers) {
+    const std::string id = offer.plan_id;
+    const bool in_answer = offer.in_answer;
+    StoredPlanPtr plan = Store(std::move(offer), id);
+    if (in_answer) stored.offers.push_back(plan);
+    cache_.Insert(std::move(plan));
+  }
+  return std::make_shared<const StoredPlan>(std::move(stored));
 }
 
 void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds) {

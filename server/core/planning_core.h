@@ -76,6 +76,10 @@ class PlanningCore {
   // later on a worker's. Equal ids share one computation. `done` must not throw.
   Ticket Plan(const std::string& plan_id, planner::Job job, OnOutcome done);
 
+  // Likewise for a plan, or a comparison of offers, that `work` computes. The plans of the offers
+  // are kept too, under their own ids.
+  Ticket PlanWith(const std::string& plan_id, Work work, OnOutcome done);
+
   // Likewise for any work whose result is a plan that is not kept: it enters no cache, and does not
   // count as planned. `id` names what it computes, and is no plan's.
   Ticket Compute(const std::string& id, Work work, OnOutcome done);
@@ -100,8 +104,9 @@ class PlanningCore {
   PlanOutcome Refusal();
   void Run(const FlightPtr& flight, double waited_seconds);
   Work PlanWork(const std::string& plan_id, planner::Job job) const;
-  WorkResult Perform(const Flight& flight);
+  WorkResult Perform(const Flight& flight, const Work& work);
   PlanOutcome Judge(const Flight& flight, WorkResult result);
+  StoredPlanPtr Store(ComputedPlan computed, const std::string& plan_id) const;
   void Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds);
   void Forget(const FlightPtr& flight);
 

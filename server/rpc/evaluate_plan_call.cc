@@ -55,9 +55,9 @@ void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
 void EvaluatePlanCall::Answer(const PlanOutcome& evaluated) {
   const grpc::Status status = ToStatus(evaluated, *scope_);
   if (status.ok()) {
-    *response_ =
-        ToByteBuffer(EncodeEvaluatePlanResponse(evaluated.plan->plan_bytes, best_->plan_bytes,
-                                                SlowerBy(evaluated.plan->facts, best_->facts)));
+    *response_ = ToByteBuffer(EncodeEvaluatePlanResponse(
+        evaluated.plan->plan_bytes, best_->plan_bytes, evaluated.plan->timeline_bytes,
+        SlowerBy(evaluated.plan->facts, best_->facts)));
   }
   End(status);
 }

@@ -15,10 +15,19 @@ PlanJobCall::PlanJobCall(const PlanJobParts& parts, std::unique_ptr<RpcScope> sc
       label_(std::move(label)),
       response_(response) {}
 
-void PlanJobCall::Start(const std::string& plan_id, planner::Job job) {
+void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
   scope_->SetPlan(plan_id, "");
-  ticket_ = parts_.core.Plan(plan_id, std::move(job),
-                             [this](const PlanOutcome& outcome) { Answer(outcome); });
+  const auto answer = [this](const PlanOutcome& outcome) { Answer(outcome); };
+  if (!offers.several()) {
+    ticket_ = parts_.core.Plan(plan_id, std::move(offers.offers.front().job), answer);
+    return;
+  }
+  const Work work = [plan_id, offers = std::move(offers)](const planner::PlanHooks& hooks) {
+    WorkResult result;
+    result.end = ComputeOffers(offers, plan_id, hooks, &result.computed, &result.faults);
+    return result;
+  };
+  ticket_ = parts_.core.PlanWith(plan_id, work, answer);
 }
 
 void PlanJobCall::OnCancel() { parts_.core.Cancel(ticket_); }
@@ -37,8 +46,7 @@ void PlanJobCall::Fill(const PlanOutcome& outcome) {
   scope_->SetPlan(plan.plan_id, outcome.from_memory ? "memory" : "planner");
   parts_.memo.Remember(ViewOf(request_), {plan.plan_id, label_}, parts_.generation);
   const auto served_from = outcome.from_memory ? v1::SERVED_FROM_MEMORY : v1::SERVED_FROM_PLANNER;
-  *response_ =
-      ToByteBuffer(EncodePlanJobResponse(plan.plan_bytes, plan.plan_id, served_from, label_));
+  *response_ = ToByteBuffer(EncodePlanJobResponse(plan, served_from, label_));
 }
 
 }  // namespace evenkeel::server

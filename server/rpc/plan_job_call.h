@@ -9,7 +9,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "grpcpp/support/slice.h"
-#include "planner/job.h"
+#include "server/convert/offers.h"
 #include "server/core/planning_core.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
@@ -33,7 +33,7 @@ class PlanJobCall : public grpc::ServerUnaryReactor {
               std::string label, grpc::ByteBuffer* response);
 
   // Once, right after construction.
-  void Start(const std::string& plan_id, planner::Job job);
+  void Start(const std::string& plan_id, OfferJobs offers);
 
   void OnCancel() override;  // also when the deadline passes
   void OnDone() override;

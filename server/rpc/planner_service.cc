@@ -8,6 +8,7 @@
 #include "server/convert/catalog_to_proto.h"
 #include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
+#include "server/convert/offers.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/evaluate_plan_call.h"
 #include "server/rpc/plan_job_call.h"
@@ -106,15 +107,15 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
     return Finish(context, scope.get(), grpc::Status::OK);
   }
   v1::PlanJobRequest message;
-  planner::Job job;
+  OfferJobs offers;
   grpc::Status status = Parse(bytes, &message);
   if (status.ok()) {
     status = WithDatasets(message.job(), [&](const DatasetSource& datasets) {
-      return JobFromProto(message, &job, datasets, CalibrationsOf(calibration->book));
+      return OffersFromProto(message, &offers, datasets, CalibrationsOf(calibration->book));
     });
   }
   if (!status.ok()) return Finish(context, scope.get(), status);
-  const std::string plan_id = PlanId(job);
+  const std::string plan_id = PlanId(offers);
   if (message.validate_only()) {
     scope->SetPlan(plan_id, "");
     *response = ToByteBuffer(
@@ -124,7 +125,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   auto* call =
       new PlanJobCall({parts_.core, parts_.memo, calibration->generation}, std::move(scope),
                       std::move(bytes), std::move(*message.mutable_label()), response);
-  call->Start(plan_id, std::move(job));
+  call->Start(plan_id, std::move(offers));
   return call;
 }
 
@@ -136,8 +137,7 @@ bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& requ
   const StoredPlanPtr plan = parts_.cache.Find(known->plan_id, PlanCache::Count::kHitOnly);
   if (plan == nullptr) return false;
   scope->SetPlan(plan->plan_id, "memory");
-  *response = ToByteBuffer(
-      EncodePlanJobResponse(plan->plan_bytes, plan->plan_id, v1::SERVED_FROM_MEMORY, known->label));
+  *response = ToByteBuffer(EncodePlanJobResponse(*plan, v1::SERVED_FROM_MEMORY, known->label));
   return true;
 }
 

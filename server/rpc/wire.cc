@@ -55,15 +55,25 @@ std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view 
   return out;
 }
 
+std::string EncodePlanJobResponse(const StoredPlan& plan, v1::ServedFrom served_from,
+                                  std::string_view label) {
+  std::string out = EncodePlanJobResponse(plan.plan_bytes, plan.plan_id, served_from, label);
+  for (const StoredPlanPtr& offer : plan.offers)
+    AppendField(v1::PlanJobResponse::kOffersFieldNumber, offer->plan_bytes, &out);
+  return out + plan.left_out_bytes;
+}
+
 std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
-                                       std::string_view best_bytes,
+                                       std::string_view best_bytes, std::string_view timeline_bytes,
                                        std::optional<double> slower_by_ratio) {
   v1::EvaluatePlanResponse rest;
   if (slower_by_ratio) rest.set_slower_by_ratio(*slower_by_ratio);
   std::string out;
-  out.reserve(evaluated_bytes.size() + best_bytes.size() + 4 * kFieldOverhead);
+  out.reserve(evaluated_bytes.size() + best_bytes.size() + timeline_bytes.size() +
+              4 * kFieldOverhead);
   AppendField(v1::EvaluatePlanResponse::kEvaluatedFieldNumber, evaluated_bytes, &out);
   AppendField(v1::EvaluatePlanResponse::kBestFieldNumber, best_bytes, &out);
+  AppendField(v1::EvaluatePlanResponse::kTimelineFieldNumber, timeline_bytes, &out);
   return out + rest.SerializeAsString();
 }
 

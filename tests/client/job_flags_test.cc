@@ -56,6 +56,43 @@ TEST(JobFlagsTest, ThreeAreEnoughAndNothingElseIsSet) {
   EXPECT_EQ(request.DebugString(), want.DebugString());
 }
 
+TEST(JobFlagsTest, SeveralCountsAndPoolsAreOffers) {
+  const v1::PlanJobRequest counts = Parse({"--model", "m", "--gpu", "g", "--gpus", "16,32"});
+  EXPECT_EQ(counts.job().cluster().pools(0).gpu_count(), 0);
+  EXPECT_EQ(counts.job().cluster().pools(0).gpu_counts_size(), 2);
+
+  const v1::Cluster cluster =
+      Parse(Three({"--pool", "h:8,16@4.5", "--pool", "k:4", "--gpus-per-node", "4"}))
+          .job()
+          .cluster();
+  ASSERT_EQ(cluster.pools_size(), 3);
+  EXPECT_EQ(cluster.pools(0).gpu_count(), 32);
+  EXPECT_EQ(cluster.pools(1).gpu_type(), "h");
+  EXPECT_EQ(cluster.pools(1).gpu_counts(1), 16);
+  EXPECT_DOUBLE_EQ(cluster.pools(1).price_per_gpu_hour(), 4.5);
+  EXPECT_EQ(cluster.pools(2).gpu_count(), 4);
+  EXPECT_EQ(cluster.pools(2).gpus_per_node(), 4);
+  EXPECT_EQ(Parse({"--model", "m", "--pool", "h:8"}).job().cluster().pools_size(), 1);
+  for (const char* bad : {"h", "h:", ":8", "h:8,x", "h:0", "h:8@", "h:8@x", "h@3:8"})
+    EXPECT_THROW(Parse(Three({"--pool", bad})), CommandError) << bad;
+}
+
+TEST(JobFlagsTest, ObjectiveAndFailures) {
+  v1::PlanJobRequest request =
+      Parse(Three({"--deadline", "2", "--mtbf", "1000", "--checkpoint-gbytes", "2", "--restart",
+                   "300", "--checkpoint-interval", "600", "--compare-sizes"}));
+  EXPECT_TRUE(request.compare_sizes());
+  EXPECT_EQ(request.job().objective().kind(), v1::OBJECTIVE_KIND_FEWEST_GPUS);
+  EXPECT_DOUBLE_EQ(request.job().objective().deadline_seconds(), 7200);
+  const v1::Reliability& reliability = request.job().reliability();
+  EXPECT_DOUBLE_EQ(reliability.node_mean_time_between_failures_seconds(), 3.6e6);
+  EXPECT_DOUBLE_EQ(reliability.checkpoint_bytes_per_second(), 2e9);
+  EXPECT_DOUBLE_EQ(reliability.restart_seconds(), 300);
+  EXPECT_DOUBLE_EQ(reliability.checkpoint_interval_seconds(), 600);
+  request = Parse(Three({"--objective", "cost"}));
+  EXPECT_EQ(request.job().objective().kind(), v1::OBJECTIVE_KIND_COST);
+}
+
 TEST(JobFlagsTest, MissingOnesAreNamed) {
   try {
     Parse({"--gpu", "g"});

@@ -173,5 +173,32 @@ TEST(CommandLineTest, ReplacesAddsAndDrops) {
             "evenkeelctl plan --gpus 32 --pp 2");
 }
 
+TEST(RenderPlanTest, OtherSizesAndFailuresShowOnlyWhereAskedFor) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  const Style style = {.width = 100, .unicode = true, .color = false};
+  EXPECT_EQ(RenderOtherSizes(style, plan), "");
+  EXPECT_EQ(RenderGoodput(style, plan), "");
+  v1::OtherSize* less = plan.add_other_sizes();
+  less->set_change(v1::SIZE_CHANGE_NODE_LESS);
+  less->set_gpu_type("a100-sxm-80gb");
+  less->set_gpu_count(24);
+  v1::OtherSize* more = plan.add_other_sizes();
+  more->set_change(v1::SIZE_CHANGE_NODE_MORE);
+  more->set_gpu_count(40);
+  more->set_fits(true);
+  more->mutable_plan()->set_gpu_days(2 * plan.predictions().gpu_days());
+  v1::Goodput* goodput = plan.mutable_predictions()->mutable_goodput();
+  goodput->set_useful_share(0.97);
+  goodput->set_finish_seconds(7200);
+  goodput->set_checkpoint_interval_steps(12);
+  const std::string text = RenderPlan(style, plan, FirstQuestion());
+  EXPECT_NE(text.find("one node less    24"), std::string::npos);
+  EXPECT_NE(text.find("no fit"), std::string::npos);
+  EXPECT_NE(text.find("100%"), std::string::npos);
+  EXPECT_NE(text.find("97.0% of that time"), std::string::npos);
+  EXPECT_NE(text.find("2.0 h from start to end"), std::string::npos);
+  ExpectWidth(text, 100);
+}
+
 }  // namespace
 }  // namespace evenkeel::cli

@@ -25,7 +25,7 @@ PLANNER = {
 }
 
 # What callers enter by; every other planner/*.h is a plain value.
-DOORS = ("planner/make_plan", "planner/evaluate_plan", "planner/offers")
+DOORS = ("planner/make_plan", "planner/evaluate_plan", "planner/plan_timeline", "planner/offers")
 
 # Plain values that job.h and plan.h are made of.
 PLAIN_VALUES = {"planner/cost/cost_constants.h", "planner/packing/packing.h"}

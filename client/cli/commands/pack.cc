@@ -3,8 +3,6 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +10,7 @@
 #include "client/cli/command_line.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/length_files.h"
+#include "client/cli/output_file.h"
 #include "client/cli/pack/compare.h"
 #include "client/cli/pack/pack_flags.h"
 #include "client/cli/pack/render_pack.h"
@@ -54,23 +53,6 @@ PlannedPacking PlannedOf(const PackFlags& flags, Backend* backend) {
   return PackingOf(backend->GetPlan(request).plan());
 }
 
-void CheckReport(const PackFlags& flags) {
-  if (flags.report.empty() || flags.force || !std::filesystem::exists(flags.report)) return;
-  throw CommandError(ExitCode::kBadInput,
-                     flags.report +
-                         " is there already: give another file, or --force to write "
-                         "over it");
-}
-
-// Under its name only when it is whole.
-void WriteReport(const std::string& path, const std::string& page) {
-  const std::string partial = path + ".partial";
-  WriteFile(partial, page);
-  if (std::rename(partial.c_str(), path.c_str()) == 0) return;
-  std::remove(partial.c_str());
-  throw CommandError(ExitCode::kBadInput, "cannot write " + path);
-}
-
 int64_t PacksPerStep(const v1::PackDatasetStart& start) {
   return int64_t{start.data_parallel()} * start.packs_per_rank();
 }
@@ -110,7 +92,7 @@ class PackCommand {
 
   void Run() {
     CheckPackFlags(flags_);
-    CheckReport(flags_);
+    CheckMayWrite(flags_.report, flags_.force);
     if (!flags_.output.empty()) output_ = MakePackFolder(flags_.output, flags_.force);
     if (!flags_.xtuner.empty()) xtuner_ = MakeXtunerFolder(flags_.xtuner, flags_.force);
     const auto backend = BackendOf(options_);
@@ -145,7 +127,7 @@ class PackCommand {
     }
     if (!flags_.report.empty()) {
       const ReportData data = MakeReportData(packed, samples, start, &progress);
-      WriteReport(flags_.report, RenderReport(data, packed.summary, start, samples));
+      WriteWholeFile(flags_.report, RenderReport(data, packed.summary, start, samples));
       written_.push_back(flags_.report + ": the report, to be opened in a browser");
     }
     if (xtuner_ != nullptr) {

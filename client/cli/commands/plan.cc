@@ -5,11 +5,15 @@
 #include <CLI/Formatter.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/job_flags.h"
 #include "client/cli/proto_json.h"
+#include "client/cli/render_evaluation.h"
+#include "client/cli/render_offers.h"
 #include "client/cli/render_plan.h"
+#include "client/cli/timeline/timeline_files.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -25,20 +29,57 @@ std::string ServedFrom(const v1::PlanJobResponse& response, const Backend& backe
   }
 }
 
-ExitCode RunPlan(const GlobalOptions& options, const JobFlags& flags, const std::string& save) {
-  v1::PlanJobRequest request = RequestFromFlags(flags);
+struct PlanFlags {
+  JobFlags job;
+  std::string save;
+  TimelineFlags timeline;
+};
+
+std::vector<std::string> WriteFiles(const PlanFlags& flags, const v1::Job& job,
+                                    const v1::Plan& plan, Backend* backend) {
+  if (!flags.timeline.any()) return {};
+  if (plan.has_misfit()) return {"nothing: a job that does not fit has no timeline"};
+  const auto evaluated = backend->EvaluatePlan(TimelineRequest(job, plan));
+  return WriteTimeline(flags.timeline, plan, evaluated.timeline());
+}
+
+// A picture is of one plan, and EvaluatePlan of one offer.
+void CheckOneOffer(const TimelineFlags& flags, const v1::Cluster& cluster) {
+  const bool one = cluster.pools_size() == 0 ||
+                   (cluster.pools_size() == 1 && cluster.pools(0).gpu_counts_size() <= 1);
+  if (!flags.any() || one) return;
+  throw CommandError(ExitCode::kBadInput,
+                     "--trace and --report are about one plan: give one pool with one number of "
+                     "GPUs, such as that of the best offer");
+}
+
+ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
+  CheckTimelineFlags(flags.timeline);
+  v1::PlanJobRequest request = RequestFromFlags(flags.job);
   request.set_validate_only(false);
+  CheckOneOffer(flags.timeline, request.job().cluster());
   const auto backend = BackendOf(options);
   const v1::PlanJobResponse response = backend->PlanJob(request);
-  if (!save.empty()) WriteFile(save, ToJson(response));
+  if (!flags.save.empty()) WriteFile(flags.save, ToJson(response));
+  const std::vector<std::string> written =
+      WriteFiles(flags, request.job(), response.plan(), backend.get());
   if (options.json()) {
     Print(ToJson(response));
   } else {
     PlanOrigin origin;
     origin.served_from = ServedFrom(response, *backend);
     if (!response.label().empty()) origin.served_from += ", label \"" + response.label() + "\"";
-    origin.command = CommandLine(options.arguments);
-    Print(RenderPlan(StyleOf(options), response.plan(), origin));
+    CommandLine command(options.arguments);
+    if (response.offers_size() > 0) {  // the next questions are about the best offer
+      const v1::PlanSubject& subject = response.plan().subject();
+      command = command.Without("--pool")
+                    .With("--gpu", subject.gpu_type())
+                    .With("--gpus", std::to_string(subject.gpu_count()));
+    }
+    origin.command = command;
+    const Style style = StyleOf(options);
+    Print(RenderPlan(style, response.plan(), origin) + RenderOffers(style, response) +
+          RenderWritten(style, written));
   }
   return response.plan().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;
 }
@@ -53,22 +94,18 @@ void RunValidate(const GlobalOptions& options, const JobFlags& flags) {
 }  // namespace
 
 void AddPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
-  struct State {
-    JobFlags flags;
-    std::string save;
-  };
-  const auto state = std::make_shared<State>();
+  const auto plan_flags = std::make_shared<PlanFlags>();
   CLI::App* plan = app->add_subcommand("plan", "Plan a training job");
   plan->footer(
       "Three flags are enough:\n"
       "  evenkeelctl plan --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32\n"
       "Returns 1 if the job does not fit; the answer then says what would help.");
-  AddJobFlags(plan, &state->flags);
-  plan->add_option("--save", state->save, "Also write the answer, as protobuf JSON")
+  AddJobFlags(plan, &plan_flags->job);
+  plan->add_option("--save", plan_flags->save, "Also write the answer, as protobuf JSON")
       ->type_name("FILE")
       ->take_last();
-  plan->callback(
-      [state, options, exit_code] { *exit_code = RunPlan(*options, state->flags, state->save); });
+  AddTimelineFlags(plan, &plan_flags->timeline);
+  plan->callback([=] { *exit_code = RunPlan(*options, *plan_flags); });
 
   const auto flags = std::make_shared<JobFlags>();
   CLI::App* validate =

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
+#include "evenkeel/v1/timeline.pb.h"
 #include "server/convert/compute_plan.h"
 #include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
@@ -171,11 +172,9 @@ TEST(PlanSpec, LayersMustBeThoseOfTheModel) {
 
 TEST(PlanSpec, TheRestOfTheRequest) {
   v1::EvaluatePlanRequest request = Request(kBare);
-  request.set_include_timeline(true);
   request.set_max_violations(-1);
   request.mutable_plan()->mutable_batch_rule()->set_token_cap(-1);
-  EXPECT_EQ(Fields(request),
-            (Strings{"plan.batch_rule.token_cap", "include_timeline", "max_violations"}));
+  EXPECT_EQ(Fields(request), (Strings{"plan.batch_rule.token_cap", "max_violations"}));
   EXPECT_EQ(Fields(v1::EvaluatePlanRequest()), (Strings{"job", "plan"}));
 }
 
@@ -220,6 +219,34 @@ TEST(ComputeEvaluation, OurOwnPlanEvaluatesToItself) {
   EXPECT_EQ(evaluated.batch_rule().dist_ratio_tokens(), ours.batch_rule().dist_ratio_tokens());
   EXPECT_EQ(EvaluationId(evaluation, 1, 2), EvaluationId(evaluation, 1, 2));
   EXPECT_NE(EvaluationId(evaluation, 1, 2), EvaluationId(evaluation, 1, 3));
+}
+
+// Of all schedules the one with the most operations; packs differ, so that nothing is shortened.
+TEST(ComputeEvaluation, TheLongestTimelineFitsIntoAMessage) {
+  v1::EvaluatePlanRequest request = Request(R"(
+    parallelism { tensor: 4 pipeline: 4 data: 2 }
+    schedule: PIPELINE_SCHEDULE_ZERO_BUBBLE
+    stages { layers { layer_count: 22 recomputed_count: 2 } }
+    stages { layers { layer_count: 23 recomputed_count: 2 } }
+    stages { layers { layer_count: 24 recomputed_count: 2 } }
+    stages { layers { layer_count: 24 recomputed_count: 2 } }
+    batch_rule { unit_cap: 20 token_cap: 6656 })");
+  request.set_include_timeline(true);
+  request.mutable_job()->mutable_training()->set_global_batch_samples(40'500);
+  const EvaluationJob evaluation = Converted(request);
+  const ComputedEvaluation found = ComputeEvaluation(evaluation, 1, 1);
+  ASSERT_EQ(found.end, ComputeEnd::kDone) << found.violations.front().description;
+  v1::Timeline timeline;
+  ASSERT_TRUE(timeline.ParseFromString(found.plan.timeline_bytes));
+  const int64_t cells = int64_t{timeline.micro_batches()} * timeline.stages_size();
+  EXPECT_GT(cells, kTimelineCellsAtMost * 95 / 100);
+  EXPECT_EQ(timeline.ranks_size(), 2);
+  EXPECT_LT(found.plan.timeline_bytes.size(), size_t{7} << 19);  // 3.5 MiB
+
+  EvaluationJob other = evaluation;
+  other.include_timeline = false;
+  EXPECT_NE(EvaluationId(evaluation, 1, 2), EvaluationId(other, 1, 2));
+  EXPECT_EQ(ComputeEvaluation(other, 1, 1).plan.timeline_bytes, "");
 }
 
 TEST(ComputeEvaluation, AMisfitKeepsItsStagesAndNamesTheShortest) {

@@ -12,7 +12,8 @@ namespace {
 using Count = PlanCache::Count;
 
 StoredPlanPtr MakePlan(const std::string& id, size_t bytes = 100) {
-  return std::make_shared<const StoredPlan>(StoredPlan{id, std::string(bytes, 'x'), {}, {}});
+  return std::make_shared<const StoredPlan>(
+      StoredPlan{id, std::string(bytes, 'x'), {}, {}, {}, {}, {}});
 }
 
 std::vector<std::string> Ids(const PlanPage& page) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -314,6 +315,55 @@ TEST_F(PlanningCoreTest, OtherWorkSharesTheQueueAndTheFlight) {
   const auto outcomes = answers_.WaitFor(4);
   ASSERT_EQ(outcomes.size(), 4u);
   EXPECT_EQ(outcomes.back().plan->plan_bytes, "one");
+}
+
+TEST_F(PlanningCoreTest, OffersAreKeptUnderTheirOwnIds) {
+  const Work compare = [](const planner::PlanHooks&) {
+    WorkResult result;
+    result.end = ComputeEnd::kDone;
+    result.computed.plan_bytes = "best";
+    result.computed.left_out_bytes = "rest";
+    for (const char* id : {"a", "b"}) {
+      result.computed.offers.emplace_back();
+      result.computed.offers.back().plan_id = id;
+      result.computed.offers.back().plan_bytes = std::string("plan of ") + id;
+    }
+    result.computed.offers.back().in_answer = false;
+    return result;
+  };
+  core_.PlanWith("both", compare, answers_.Next());
+  const StoredPlanPtr both = answers_.WaitFor(1)[0].plan;
+  ASSERT_NE(both, nullptr);
+  EXPECT_EQ(both->plan_bytes, "best");
+  EXPECT_EQ(both->left_out_bytes, "rest");
+  ASSERT_EQ(both->offers.size(), 1u);
+  EXPECT_EQ(both->offers[0], cache_.Find("a", PlanCache::Count::kNothing));
+  EXPECT_EQ(cache_.Find("b", PlanCache::Count::kNothing)->plan_bytes, "plan of b");
+  core_.PlanWith("both", compare, answers_.Next());
+  EXPECT_TRUE(answers_.WaitFor(2)[1].from_memory);
+  EXPECT_EQ(answers_.WaitFor(2)[1].plan, both);
+}
+
+// Tickets outlive the work: what it held is let go when it is done, or will never begin.
+TEST_F(PlanningCoreTest, WorkIsLetGoWhileItsTicketIsHeld) {
+  const auto held = std::make_shared<int>(0);
+  const auto work = [held](const planner::PlanHooks&) {
+    WorkResult result;
+    result.end = ComputeEnd::kDone;
+    return result;
+  };
+  const auto done = core_.Compute("done", work, answers_.Next());
+  answers_.WaitFor(1);
+  planner_.hold = true;
+  Plan("a");
+  planner_.WaitForStarted(1);
+  const auto withdrawn = core_.Compute("withdrawn", work, answers_.Next());
+  core_.Cancel(withdrawn);
+  EXPECT_EQ(answers_.WaitFor(2).back().kind, OutcomeKind::kCancelled);
+  planner_.hold = false;
+  answers_.WaitFor(3);
+  for (int i = 0; i < 1000 && held.use_count() > 2; ++i) std::this_thread::yield();
+  EXPECT_LE(held.use_count(), 2);  // ours and that of `work` here
 }
 
 // An answer may ask for more work.

@@ -45,6 +45,49 @@ TEST_F(EvaluatePlanTest, AnswersTheCallersPlanBesideOurs) {
   EXPECT_FALSE(response.has_slower_by_ratio()) << "the fixture's plan has no GPU-days";
 }
 
+TEST_F(EvaluatePlanTest, ATimelineComesOnRequestOnly) {
+  v1::EvaluatePlanRequest request = Evaluation();
+  v1::EvaluatePlanResponse response;
+  ASSERT_TRUE(Evaluate(request, &response).ok());
+  EXPECT_FALSE(response.has_timeline());
+  request.set_include_timeline(true);
+  const grpc::Status status = Evaluate(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(response.timeline().stages_size(), 1);
+  EXPECT_EQ(response.timeline().ranks_size(), 4);
+  EXPECT_EQ(response.timeline().micro_batches(),
+            response.evaluated().predictions().micro_batches());
+  EXPECT_EQ(response.timeline().stages(0).memory().peak_bytes(),
+            response.evaluated().stages(0).memory().total_bytes());
+}
+
+TEST_F(EvaluatePlanTest, ATimelineThatDoesNotFitIntoAMessageIsRefused) {
+  v1::EvaluatePlanRequest request = Evaluation();
+  request.mutable_job()->mutable_training()->set_global_batch_samples(1'000'000);
+  request.set_include_timeline(true);
+  v1::EvaluatePlanResponse response;
+  const grpc::Status status = Evaluate(request, &response);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  google::rpc::BadRequest detail;
+  ASSERT_TRUE(Detail(status, &detail));
+  ASSERT_EQ(detail.field_violations_size(), 1);
+  EXPECT_EQ(detail.field_violations(0).field(), "include_timeline");
+  EXPECT_NE(detail.field_violations(0).description().find("accepted: at most 16384"),
+            std::string::npos);
+}
+
+TEST_F(EvaluatePlanTest, APlanIsForOneOffer) {
+  v1::EvaluatePlanRequest request = Evaluation();
+  *request.mutable_job()->mutable_cluster()->add_pools() = request.job().cluster().pools(0);
+  v1::EvaluatePlanResponse response;
+  const grpc::Status status = Evaluate(request, &response);
+  EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+  google::rpc::BadRequest detail;
+  ASSERT_TRUE(Detail(status, &detail));
+  ASSERT_EQ(detail.field_violations_size(), 1);
+  EXPECT_EQ(detail.field_violations(0).field(), "job.cluster.pools");
+}
+
 TEST_F(EvaluatePlanTest, EvaluationsAreNotListedAsPlans) {
   v1::EvaluatePlanResponse response;
   ASSERT_TRUE(Evaluate(Evaluation(), &response).ok());
@@ -57,7 +100,7 @@ TEST_F(EvaluatePlanTest, EvaluationsAreNotListedAsPlans) {
 TEST_F(EvaluatePlanTest, BadPlansGetAllTheirViolations) {
   v1::EvaluatePlanRequest request = Evaluation();
   request.mutable_plan()->mutable_parallelism()->set_data(3);
-  request.set_include_timeline(true);
+  request.set_max_violations(-1);
   v1::EvaluatePlanResponse response;
   const grpc::Status status = Evaluate(request, &response);
   EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
@@ -66,7 +109,7 @@ TEST_F(EvaluatePlanTest, BadPlansGetAllTheirViolations) {
   ASSERT_TRUE(Detail(status, &detail));
   ASSERT_EQ(detail.field_violations_size(), 2);
   EXPECT_EQ(detail.field_violations(0).field(), "plan.parallelism");
-  EXPECT_EQ(detail.field_violations(1).field(), "include_timeline");
+  EXPECT_EQ(detail.field_violations(1).field(), "max_violations");
   EXPECT_EQ(started_, 0);
 }
 

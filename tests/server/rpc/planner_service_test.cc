@@ -47,6 +47,39 @@ TEST_F(PlannerServiceTest, PlansAJobAndThenServesItFromMemory) {
   EXPECT_EQ(started_, 1);
 }
 
+// The offers are really planned; the fixture's planner is for plans of one offer.
+TEST_F(PlannerServiceTest, OffersAreAnsweredTheSameFromMemory) {
+  v1::PlanJobRequest request = Request();
+  request.mutable_job()->mutable_model()->set_name("llama3-8b");
+  v1::GpuPool* pool = request.mutable_job()->mutable_cluster()->mutable_pools(0);
+  pool->clear_gpu_count();
+  pool->add_gpu_counts(8);
+  pool->add_gpu_counts(16);
+  v1::PlanJobResponse first, second, validated;
+  grpc::Status status = PlanJob(request, &first);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_EQ(first.offers_size(), 2);
+  EXPECT_EQ(first.plan().SerializeAsString(), first.offers(0).SerializeAsString());
+  EXPECT_EQ(first.plan().subject().gpu_count(), 16);
+  EXPECT_NE(first.plan().plan_id(), first.plan_id());
+  for (const char* label : {"", "x"}) {  // by the memo of requests, and by the id
+    request.set_label(label);
+    ASSERT_TRUE(PlanJob(request, &second).ok());
+    EXPECT_EQ(second.served_from(), v1::SERVED_FROM_MEMORY);
+    ASSERT_EQ(second.offers_size(), 2);
+    EXPECT_EQ(second.offers(1).SerializeAsString(), first.offers(1).SerializeAsString());
+  }
+  request.set_validate_only(true);
+  ASSERT_TRUE(PlanJob(request, &validated).ok());
+  EXPECT_EQ(validated.plan_id(), first.plan_id());
+  grpc::ClientContext context;
+  v1::GetPlanRequest get;
+  v1::GetPlanResponse got;
+  get.set_plan_id(first.offers(1).plan_id());
+  ASSERT_TRUE(stub_->GetPlan(&context, get, &got).ok());
+  EXPECT_EQ(got.plan().subject().gpu_count(), 8);
+}
+
 // Other bytes, the same job: found by plan id, not by the memo of requests.
 TEST_F(PlannerServiceTest, ALabelDoesNotChangeThePlan) {
   v1::PlanJobResponse first, second;

@@ -1,0 +1,88 @@
+// `evaluate`: a plan that the caller wrote beside ours.
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "client/cli/commands/commands.h"
+#include "client/cli/job_flags.h"
+#include "client/cli/length_files.h"
+#include "client/cli/proto_json.h"
+#include "client/cli/render_evaluation.h"
+#include "client/cli/timeline/timeline_files.h"
+
+namespace evenkeel::cli {
+namespace {
+
+// A plan of 1024 stages as JSON is some megabytes.
+constexpr size_t kMaxPlanFile = size_t{16} << 20;
+
+constexpr const char* kFooter =
+    "The plan is a Plan in protobuf JSON, or an answer that has one (`plan --save`, `plan "
+    "--output\n"
+    "json`, `get --output json`), changed or not. These fields count, the others do not:\n"
+    "  {\"parallelism\": {\"tensor\": 2, \"pipeline\": 4, \"data\": 4},\n"
+    "   \"stages\": [{\"layers\": [{\"layer_count\": 22}]},\n"
+    "              {\"layers\": [{\"layer_count\": 23, \"recomputed_count\": 5}]},\n"
+    "              {\"layers\": [{\"layer_count\": 24}]}, {\"layers\": [{\"layer_count\": 24}]}]}\n"
+    "besides schedule, and unit_cap, token_cap, packer and order_window of batch_rule. Flags that\n"
+    "constrain degrees hold for our own plan alone. Returns 1 if your plan does not fit.";
+
+struct EvaluateFlags {
+  JobFlags job;
+  std::string plan_file;
+  TimelineFlags timeline;
+};
+
+v1::Plan ReadPlan(const std::string& path) {
+  const std::string text = ReadWholeFile(path, kMaxPlanFile);
+  const std::string name = path == "-" ? "standard input" : path;
+  v1::Plan plan;
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool answer = json.is_object() && json.contains("plan");
+  FromJson(answer ? json["plan"].dump() : text, name, &plan);
+  return plan;
+}
+
+ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
+  if (flags.job.compare_sizes || flags.job.alternatives || !flags.job.label.empty()) {
+    throw CommandError(ExitCode::kBadInput,
+                       "--compare-sizes, --alternatives and --label are for `plan`");
+  }
+  CheckTimelineFlags(flags.timeline);
+  v1::EvaluatePlanRequest request;
+  *request.mutable_job() = RequestFromFlags(flags.job).job();
+  *request.mutable_plan() = TimelineRequest({}, ReadPlan(flags.plan_file)).plan();
+  request.set_include_timeline(flags.timeline.any());
+  const auto backend = BackendOf(options);
+  const v1::EvaluatePlanResponse response = backend->EvaluatePlan(request);
+  const std::vector<std::string> written =
+      WriteTimeline(flags.timeline, response.evaluated(), response.timeline());
+  if (options.json()) {
+    Print(ToJson(response));
+  } else {
+    const Style style = StyleOf(options);
+    Print(RenderEvaluation(style, response, "computed by " + backend->name()) +
+          RenderWritten(style, written));
+  }
+  return response.evaluated().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;
+}
+
+}  // namespace
+
+void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
+  const auto flags = std::make_shared<EvaluateFlags>();
+  CLI::App* evaluate =
+      app->add_subcommand("evaluate", "Predict a plan that you wrote, beside our own");
+  evaluate->footer(kFooter);
+  evaluate->add_option("--plan", flags->plan_file, "The plan to predict ('-': standard input)")
+      ->type_name("FILE")
+      ->required()
+      ->take_last();
+  AddJobFlags(evaluate, &flags->job);
+  AddTimelineFlags(evaluate, &flags->timeline);
+  evaluate->callback([=] { *exit_code = RunEvaluate(*options, *flags); });
+}
+
+}  // namespace evenkeel::cli

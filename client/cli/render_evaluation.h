@@ -1,0 +1,22 @@
+// A caller's plan beside ours, for people.
+#ifndef EVENKEEL_CLIENT_CLI_RENDER_EVALUATION_H_
+#define EVENKEEL_CLIENT_CLI_RENDER_EVALUATION_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/text.h"
+#include "evenkeel/v1/planner_service.pb.h"
+
+namespace evenkeel::cli {
+
+// `computed_by`: as PlanOrigin::served_from.
+std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse& response,
+                             const std::string& computed_by);
+
+// What a command wrote, a paragraph each; empty where it wrote nothing.
+std::string RenderWritten(const Style& style, const std::vector<std::string>& written);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_RENDER_EVALUATION_H_

@@ -1,0 +1,36 @@
+// --trace and --report: the simulated step of a plan as files.
+#ifndef EVENKEEL_CLIENT_CLI_TIMELINE_TIMELINE_FILES_H_
+#define EVENKEEL_CLIENT_CLI_TIMELINE_TIMELINE_FILES_H_
+
+#include <CLI/App.hpp>
+#include <string>
+#include <vector>
+
+#include "evenkeel/v1/planner_service.pb.h"
+
+namespace evenkeel::cli {
+
+struct TimelineFlags {
+  std::string trace, report;
+  bool force = false;
+
+  bool any() const { return !trace.empty() || !report.empty(); }
+};
+
+// Declares the flags on `command`; they are written to *flags, which must outlive the parsing.
+void AddTimelineFlags(CLI::App* command, TimelineFlags* flags);
+
+// Throws CommandError(kBadInput) where a file is there already.
+void CheckTimelineFlags(const TimelineFlags& flags);
+
+// Asks for the timeline of our own `plan` for `job`: EvaluatePlan of what it decides.
+v1::EvaluatePlanRequest TimelineRequest(const v1::Job& job, const v1::Plan& plan);
+
+// Writes what the flags ask for. Returns what was written, a line each. Throws CommandError where a
+// file can not be written, or the timeline is none.
+std::vector<std::string> WriteTimeline(const TimelineFlags& flags, const v1::Plan& plan,
+                                       const v1::Timeline& timeline);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_TIMELINE_TIMELINE_FILES_H_

@@ -1,0 +1,166 @@
+#include "planner/plan_timeline.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/base/integers.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/recompute/stage_memory.h"
+#include "planner/simulate/step_simulation.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int64_t kRanksAtMost = 4096;  // that are simulated one by one
+
+// Of the segments of one stage, chunk by chunk.
+std::vector<StageWork> ChunksOf(const Candidate& c, size_t stage) {
+  std::vector<StageWork> chunks;
+  for (size_t i = stage; i < c.stages.size(); i += static_cast<size_t>(c.parallelism.pipeline))
+    chunks.push_back(c.stages[i]);
+  return chunks;
+}
+
+// As one segment, as far as data-parallel communication and optimizer go.
+StageWork Together(const std::vector<StageWork>& chunks) {
+  StageWork sum;
+  for (const StageWork& chunk : chunks) {
+    sum.gradient_bytes += chunk.gradient_bytes;
+    sum.trained_weight_bytes += chunk.trained_weight_bytes;
+    sum.trained_parameters += chunk.trained_parameters;
+  }
+  return sum;
+}
+
+// What follows the last pass of each stage. Chunks share the time by their gradients.
+void AddDataParallel(const Job& job, const Candidate& c, PipelineSpec* spec) {
+  for (size_t s = 0; s < static_cast<size_t>(c.parallelism.pipeline); ++s) {
+    const std::vector<StageWork> chunks = ChunksOf(c, s);
+    const std::vector<StageWork> stage = {Together(chunks)};
+    int64_t left = DataSyncTime(job, c.parallelism, stage);
+    const double per_byte = static_cast<double>(left) /
+                            static_cast<double>(std::max<int64_t>(1, stage[0].gradient_bytes));
+    for (size_t k = 0; k < chunks.size(); ++k) {
+      const bool last = k + 1 == chunks.size();
+      const int64_t share = Nearest(per_byte * static_cast<double>(chunks[k].gradient_bytes));
+      const int64_t own = last ? left : std::min(left, share);
+      spec->sync_ns.push_back(own);
+      left -= own;
+    }
+    spec->optimizer_ns.push_back(OptimizerTime(job, c.parallelism, stage));
+  }
+}
+
+// By the order of PassValues: stage by stage, its chunks one after the other.
+std::vector<size_t> SegmentsByUnit(const PipelineShape& shape) {
+  std::vector<size_t> segments;
+  for (int64_t s = 0; s < shape.stages; ++s) {
+    for (int64_t k = 0; k < shape.chunks; ++k)
+      segments.push_back(static_cast<size_t>(k * shape.stages + s));
+  }
+  return segments;
+}
+
+// Of the backward pass of any pack so much is recompute as of the mean pack's.
+int64_t RecomputeOf(const StageWork& work, int64_t backward_ns) {
+  const int64_t mean = work.backward_ns + work.recompute_ns;
+  if (mean <= 0) return 0;
+  return Nearest(static_cast<double>(backward_ns) * static_cast<double>(work.recompute_ns) /
+                 static_cast<double>(mean));
+}
+
+PipelineSpec MeanSpec(const Job& job, const Candidate& c) {
+  PipelineSpec spec = MeanPackPipeline(c.shape(), c.stages);
+  for (const size_t segment : SegmentsByUnit(spec.shape))
+    spec.recompute_ns.push_back(c.stages[segment].recompute_ns);
+  AddDataParallel(job, c, &spec);
+  return spec;
+}
+
+// One rank's packs: `packs[first]` and those behind it.
+PipelineSpec RankSpec(const PipelineSpec& mean, const Candidate& c, bool dummy_units,
+                      const std::vector<PackShape>& packs, size_t first) {
+  PipelineSpec spec = mean;
+  spec.forward_ns.clear(), spec.backward_ns.clear(), spec.recompute_ns.clear();
+  spec.weight_gradient_ns.clear();
+  for (const size_t segment : SegmentsByUnit(spec.shape)) {
+    const StageWork& work = c.stages[segment];
+    for (size_t k = 0; k < static_cast<size_t>(spec.shape.micro_batches); ++k) {
+      PackShape pack = packs[(first + k) % packs.size()];
+      if (dummy_units && pack.units < 1) pack.units = 1;
+      spec.forward_ns.push_back(Nearest(work.forward.at(pack)));
+      spec.backward_ns.push_back(Nearest(work.backward.at(pack)));
+      spec.recompute_ns.push_back(RecomputeOf(work, spec.backward_ns.back()));
+      spec.weight_gradient_ns.push_back(Nearest(work.weight_gradient.at(pack)));
+    }
+  }
+  return spec;
+}
+
+std::vector<PipelineSpec> Ranks(const Job& job, const Evaluation& evaluation) {
+  const Candidate& c = evaluation.candidate;
+  const PipelineSpec mean = MeanSpec(job, c);
+  const int64_t ranks = c.parallelism.data;
+  const int64_t most = kEventsAtMost / std::max<int64_t>(1, TimelineCells(evaluation.plan));
+  if (ranks == 1 || ranks > std::min(most, kRanksAtMost)) return {mean};
+  const std::vector<PackShape> packs = DealtPacks(evaluation.batching, ranks, c.micro_batches);
+  std::vector<PipelineSpec> specs;
+  for (int64_t r = 0; r < ranks; ++r) {
+    specs.push_back(RankSpec(mean, c, !job.model.towers.empty(), packs,
+                             static_cast<size_t>(r * c.micro_batches)));
+  }
+  return specs;
+}
+
+MemoryPart Static(std::string name, const std::vector<StagePlan>& stages,
+                  int64_t MemoryParts::*part) {
+  MemoryPart to;
+  to.name = std::move(name);
+  for (const StagePlan& stage : stages) to.static_bytes.push_back(stage.memory.*part);
+  return to;
+}
+
+std::vector<MemoryPart> Memory(const Evaluation& evaluation) {
+  const Candidate& c = evaluation.candidate;
+  const std::vector<StagePlan>& stages = evaluation.plan.stages;
+  std::vector<MemoryPart> parts = {Static("weights", stages, &MemoryParts::weights),
+                                   Static("gradients", stages, &MemoryParts::gradients),
+                                   Static("optimizer", stages, &MemoryParts::optimizer)};
+  MemoryPart activations, workspace;
+  activations.name = "activations";
+  workspace.name = "workspace";
+  const PipelineShape shape = c.shape();
+  for (const size_t segment : SegmentsByUnit(shape)) {
+    const StageWork& work = c.stages[segment];
+    activations.kept_bytes.push_back(
+        MemoryOf(evaluation.profile, work.counts, work.recomputed, 1).activation_bytes);
+    workspace.backward_workspace_bytes.push_back(
+        stages[segment % static_cast<size_t>(shape.stages)].memory.workspace);
+  }
+  if (shape.schedule == Schedule::kZeroBubble) {
+    activations.weight_gradient_bytes = activations.kept_bytes;
+    workspace.weight_gradient_workspace_bytes = workspace.backward_workspace_bytes;
+  }
+  parts.push_back(std::move(activations));
+  parts.push_back(std::move(workspace));
+  parts.push_back(Static("buffers", stages, &MemoryParts::buffers));
+  parts.push_back(Static("communication", stages, &MemoryParts::communication));
+  parts.push_back(Static("framework", stages, &MemoryParts::framework));
+  parts.push_back(Static("allocator reserve", stages, &MemoryParts::allocator_reserve));
+  return parts;
+}
+
+}  // namespace
+
+int64_t TimelineCells(const Plan& plan) {
+  return plan.prediction.micro_batches * plan.parallelism.pipeline *
+         plan.parallelism.virtual_stages;
+}
+
+Timeline TimelineOf(const Job& job, const Evaluation& evaluation) {
+  return MakeTimeline(Ranks(job, evaluation), Memory(evaluation));
+}
+
+}  // namespace evenkeel::planner
