@@ -15,44 +15,6 @@ namespace {
 
 constexpr int64_t kRanksAtMost = 4096;  // that are simulated one by one
 
-// Of the segments of one stage, chunk by chunk.
-std::vector<StageWork> ChunksOf(const Candidate& c, size_t stage) {
-  std::vector<StageWork> chunks;
-  for (size_t i = stage; i < c.stages.size(); i += static_cast<size_t>(c.parallelism.pipeline))
-    chunks.push_back(c.stages[i]);
-  return chunks;
-}
-
-// As one segment, as far as data-parallel communication and optimizer go.
-StageWork Together(const std::vector<StageWork>& chunks) {
-  StageWork sum;
-  for (const StageWork& chunk : chunks) {
-    sum.gradient_bytes += chunk.gradient_bytes;
-    sum.trained_weight_bytes += chunk.trained_weight_bytes;
-    sum.trained_parameters += chunk.trained_parameters;
-  }
-  return sum;
-}
-
-// What follows the last pass of each stage. Chunks share the time by their gradients.
-void AddDataParallel(const Job& job, const Candidate& c, PipelineSpec* spec) {
-  for (size_t s = 0; s < static_cast<size_t>(c.parallelism.pipeline); ++s) {
-    const std::vector<StageWork> chunks = ChunksOf(c, s);
-    const std::vector<StageWork> stage = {Together(chunks)};
-    int64_t left = DataSyncTime(job, c.parallelism, stage);
-    const double per_byte = static_cast<double>(left) /
-                            static_cast<double>(std::max<int64_t>(1, stage[0].gradient_bytes));
-    for (size_t k = 0; k < chunks.size(); ++k) {
-      const bool last = k + 1 == chunks.size();
-      const int64_t share = Nearest(per_byte * static_cast<double>(chunks[k].gradient_bytes));
-      const int64_t own = last ? left : std::min(left, share);
-      spec->sync_ns.push_back(own);
-      left -= own;
-    }
-    spec->optimizer_ns.push_back(OptimizerTime(job, c.parallelism, stage));
-  }
-}
-
 // By the order of PassValues: stage by stage, its chunks one after the other.
 std::vector<size_t> SegmentsByUnit(const PipelineShape& shape) {
   std::vector<size_t> segments;
@@ -72,10 +34,9 @@ int64_t RecomputeOf(const StageWork& work, int64_t backward_ns) {
 }
 
 PipelineSpec MeanSpec(const Job& job, const Candidate& c) {
-  PipelineSpec spec = MeanPackPipeline(c.shape(), c.stages);
+  PipelineSpec spec = MeanPackStepPipeline(job, c.parallelism, c.shape(), c.stages);
   for (const size_t segment : SegmentsByUnit(spec.shape))
     spec.recompute_ns.push_back(c.stages[segment].recompute_ns);
-  AddDataParallel(job, c, &spec);
   return spec;
 }
 

@@ -94,8 +94,8 @@ class StageChecker {
       return {held, held * kept_of_chunk.front()};
     }
     // Megatron-Core: groups of micro-batches go through each chunk in turn; a group is P of them,
-    // or the next number that leaves no rest, or one of P at least.
-    int64_t group = stages;
+    // or the next number that leaves no rest, or one of P at least; fewer than P are one group.
+    int64_t group = std::min(stages, m);
     while (group < m && m % group != 0 && m % group < stages) ++group;
     if (m > 8 * group) m = 7 * group + m % group;  // groups after the first few repeat them
     const int64_t warm_up = std::min(m * v, 2 * (stages - 1 - s) + (v - 1) * group);
@@ -176,7 +176,12 @@ class StageChecker {
 
   void CheckStageTotals(int64_t s, const StagePlan& stage, const Expected& e) {
     const Held held = MostHeld(s, e.kept_of_chunk);
-    Require(stage.in_flight == held.passes, Name(s) + "packs in flight");
+    Require(stage.in_flight == held.passes,
+            Name(s) + std::to_string(stage.in_flight) + " packs in flight, not " +
+                std::to_string(held.passes) + ", of " +
+                std::to_string(plan_.prediction.micro_batches) + " on " +
+                std::to_string(plan_.parallelism.pipeline) + " stages of " +
+                std::to_string(plan_.parallelism.virtual_stages) + " chunks");
     Require(stage.parameters == e.parameters, Name(s) + "parameters differ from its layers");
     Require(stage.forward_ns == e.forward_ns && stage.backward_ns == e.backward_ns &&
                 stage.recompute_ns == e.recompute_ns,

@@ -9,6 +9,7 @@
 #include "planner/base/integers.h"
 #include "planner/cost/memory.h"
 #include "planner/partition/certified_search.h"
+#include "planner/partition/methods.h"
 #include "planner/search/bounds.h"
 #include "planner/search/chunked_partition.h"
 #include "planner/search/refine.h"
@@ -203,12 +204,35 @@ class Searcher {
     }
   }
 
+  // What a published method makes of the parallelism. The bound is that of all partitions.
+  void PartitionByName(const Prospect& prospect, const SegmentTable& table) {
+    const Parallelism& p = prospect.parallelism;
+    Candidate c{.parallelism = p, .micro_batches = prospect.micro_batches};
+    c.boundaries = PartitionBy(job_.constraints.partition_method, table, stop_);
+    if (Stopped()) return;
+    ++result_.proof.partitions_examined;
+    if (c.boundaries.empty() || !FillStages(table, c)) {
+      ++result_.proof.parallelisms_unfit;
+      return;
+    }
+    c.closed_form_optimum_ns = ClosedForm(c.stages, c.micro_batches);
+    c.score_ns = Scale(prospect, UnscaledStep(c));
+    c.bound_ns = prospect.step_bound_ns;
+    if (c.score_ns < ScoreToBeat(p)) {
+      Insert(std::move(c));
+    } else {
+      Bound(c.bound_ns);
+    }
+  }
+
   // The best partition of the parallelism, and a bound on all of them.
   void SearchPartitions(const Prospect& prospect) {
     Proof& proof = result_.proof;
     const Parallelism& p = prospect.parallelism;
     const int64_t m = prospect.micro_batches;
     const SegmentTable table(job_, *prospect.profile, p, m);
+    if (job_.constraints.partition_method != PartitionMethod::kExact)
+      return PartitionByName(prospect, table);
     PartitionSearch found = FindPartition(table, m, stop_);
     result_.stopped = found.stopped;
     proof.partitions_examined += found.states;
@@ -295,6 +319,12 @@ class Searcher {
       return ScaleStep(c);
     }
     const SegmentTable table(job_, profile, c.parallelism, c.micro_batches);
+    if (job_.constraints.partition_method != PartitionMethod::kExact) {
+      Bound(c.bound_ns);
+      c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages,
+                            DealtPacks(batching_, c.parallelism.data, c.micro_batches));
+      return ScaleStep(c);
+    }
     std::vector<Candidate> starts{c};
     for (std::vector<int64_t> boundaries : {SplitByLayers(profile, c.parallelism.pipeline),
                                             SplitByParameters(profile, c.parallelism.pipeline)}) {
@@ -339,7 +369,9 @@ class Searcher {
   }
 
   void RefineWinner(Candidate& c) {
-    if (c.schedule != Schedule::kOneFOneB) return;
+    if (c.schedule != Schedule::kOneFOneB ||
+        job_.constraints.partition_method != PartitionMethod::kExact)
+      return;
     const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
     RefineByRealPacks(SegmentTable(job_, profile, c.parallelism, c.micro_batches),
                       DealtPacks(batching_, c.parallelism.data, c.micro_batches), c, stop_);

@@ -128,6 +128,19 @@ void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, Viol
   to->virtual_stages = {1, 1};
 }
 
+// The published methods cut a pipeline under 1F1B.
+void HoldMethod(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
+  if (to->partition_method == planner::PartitionMethod::kExact) return;
+  if (to->virtual_stages.min > 1 || to->schedule.value_or(planner::Schedule::kOneFOneB) !=
+                                        planner::Schedule::kOneFOneB) {
+    sink.Add(path.Child("partition_method"),
+             "other than PARTITION_METHOD_EXACT is for PIPELINE_SCHEDULE_1F1B without virtual "
+             "stages: leave schedule and virtual_stages unset, or partition_method");
+  }
+  to->schedule = planner::Schedule::kOneFOneB;
+  to->virtual_stages = {1, 1};
+}
+
 }  // namespace
 
 void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
@@ -172,6 +185,7 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
   to.partition_method =
       FromProto(kPartitionMethods, from.partition_method(), planner::PartitionMethod::kExact,
                 path.Child("partition_method"), sink);
+  if (from.stage_layers().empty()) HoldMethod(path, sink, &to);
   HoldGivenPartition(from, path, sink, &to);
   if (sink.count() == before && model != nullptr && cluster != nullptr) {
     CheckDegreeProducts(*job, path, sink);

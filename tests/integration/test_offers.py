@@ -78,6 +78,14 @@ class OffersTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("one number of GPUs", done.stderr)
 
+    def test_ways_to_cut_the_model_are_compared(self):
+        done = self.ctl("--job", harness.JOB, "--compare")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        table = done.stdout[done.stdout.index("Ways to cut the model"):]
+        for name in ("exact (ours)", "BMP (OmniBal)", "profile (PipeDream)", "equal parameters", "equal layers"):
+            self.assertIn(name, table)
+        self.assertEqual(self.ctl(*OFFERS, "--compare").returncode, 2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -11,6 +11,7 @@
 #include "client/cli/job_flags.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_evaluation.h"
+#include "client/cli/render_methods.h"
 #include "client/cli/render_offers.h"
 #include "client/cli/render_plan.h"
 #include "client/cli/timeline/timeline_files.h"
@@ -33,7 +34,25 @@ struct PlanFlags {
   JobFlags job;
   std::string save;
   TimelineFlags timeline;
+  bool compare = false;
 };
+
+// Ours and those of the published methods, which cut a pipeline under 1F1B; in a table.
+std::string CompareMethods(const Style& style, const v1::PlanJobRequest& request,
+                           Backend* backend) {
+  std::vector<v1::Plan> plans;
+  v1::PlanJobRequest other = request;
+  other.set_max_alternatives(0);
+  other.set_compare_sizes(false);
+  v1::Constraints* constraints = other.mutable_job()->mutable_constraints();
+  constraints->set_schedule(v1::PIPELINE_SCHEDULE_1F1B);
+  constraints->clear_virtual_stages();
+  for (const v1::PartitionMethod method : PartitionMethods()) {
+    constraints->set_partition_method(method);
+    plans.push_back(backend->PlanJob(other).plan());
+  }
+  return RenderMethods(style, plans);
+}
 
 std::vector<std::string> WriteFiles(const PlanFlags& flags, const v1::Job& job,
                                     const v1::Plan& plan, Backend* backend) {
@@ -44,20 +63,24 @@ std::vector<std::string> WriteFiles(const PlanFlags& flags, const v1::Job& job,
 }
 
 // A picture is of one plan, and EvaluatePlan of one offer.
-void CheckOneOffer(const TimelineFlags& flags, const v1::Cluster& cluster) {
+void CheckOneOffer(const PlanFlags& flags, const v1::PlanJobRequest& request) {
+  const v1::Cluster& cluster = request.job().cluster();
   const bool one = cluster.pools_size() == 0 ||
                    (cluster.pools_size() == 1 && cluster.pools(0).gpu_counts_size() <= 1);
-  if (!flags.any() || one) return;
-  throw CommandError(ExitCode::kBadInput,
-                     "--trace and --report are about one plan: give one pool with one number of "
-                     "GPUs, such as that of the best offer");
+  if (flags.compare && request.job().constraints().stage_layers_size() > 0)
+    throw CommandError(ExitCode::kBadInput, "--compare is of no use with --stage-layers");
+  if (one || !(flags.compare || flags.timeline.any())) return;
+  throw CommandError(
+      ExitCode::kBadInput,
+      "--trace, --report and --compare are about one plan: give one pool with one number of "
+      "GPUs, such as that of the best offer");
 }
 
 ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
   CheckTimelineFlags(flags.timeline);
   v1::PlanJobRequest request = RequestFromFlags(flags.job);
   request.set_validate_only(false);
-  CheckOneOffer(flags.timeline, request.job().cluster());
+  CheckOneOffer(flags, request);
   const auto backend = BackendOf(options);
   const v1::PlanJobResponse response = backend->PlanJob(request);
   if (!flags.save.empty()) WriteFile(flags.save, ToJson(response));
@@ -79,6 +102,7 @@ ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
     origin.command = command;
     const Style style = StyleOf(options);
     Print(RenderPlan(style, response.plan(), origin) + RenderOffers(style, response) +
+          (flags.compare ? CompareMethods(style, request, backend.get()) : "") +
           RenderWritten(style, written));
   }
   return response.plan().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;
@@ -105,6 +129,8 @@ void AddPlanCommands(CLI::App* app, const GlobalOptions* options, ExitCode* exit
       ->type_name("FILE")
       ->take_last();
   AddTimelineFlags(plan, &plan_flags->timeline);
+  plan->add_flag("--compare", plan_flags->compare,
+                 "Also plan with published ways to cut the model into stages, and compare");
   plan->callback([=] { *exit_code = RunPlan(*options, *plan_flags); });
 
   const auto flags = std::make_shared<JobFlags>();

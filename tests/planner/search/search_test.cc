@@ -102,6 +102,25 @@ TEST(SearchTest, FindsOnlyWhatBeatsTheMark) {
     EXPECT_LT(c.score_ns, best + best / 50);
 }
 
+TEST(SearchTest, PublishedMethodsAreNeverBetterThanOurs) {
+  Job job = QuickstartJob();
+  FixDegrees(job, 2, 4, 4);
+  const Batching batching = MakeBatching(job);
+  const SearchResult ours = Search(job, batching, 1, nullptr);
+  std::vector<std::vector<int64_t>> cuts;
+  for (const PartitionMethod method : {PartitionMethod::kBmp, PartitionMethod::kParameters,
+                                       PartitionMethod::kLayers, PartitionMethod::kProfile}) {
+    job.constraints.partition_method = method;
+    const SearchResult result = Search(job, batching, 1, nullptr);
+    ASSERT_EQ(result.best.size(), 1u);
+    EXPECT_GE(result.best[0].score_ns, ours.best[0].score_ns);
+    EXPECT_LE(result.proof.lower_bound_ns, result.best[0].score_ns);
+    cuts.push_back(result.best[0].boundaries);
+  }
+  EXPECT_NE(cuts[0], cuts[1]);
+  EXPECT_NE(cuts[1], cuts[2]);
+}
+
 // What a schedule changes shows in the plan.
 TEST(SearchTest, EverySchedule) {
   Job job = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 32));

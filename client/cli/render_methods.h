@@ -1,0 +1,21 @@
+// Plans of one job under different ways of cutting the model into stages.
+#ifndef EVENKEEL_CLIENT_CLI_RENDER_METHODS_H_
+#define EVENKEEL_CLIENT_CLI_RENDER_METHODS_H_
+
+#include <string>
+#include <vector>
+
+#include "client/cli/text.h"
+#include "evenkeel/v1/plan.pb.h"
+
+namespace evenkeel::cli {
+
+// The methods to compare, ours first.
+std::vector<v1::PartitionMethod> PartitionMethods();
+
+// A table of the plans, one for each of PartitionMethods.
+std::string RenderMethods(const Style& style, const std::vector<v1::Plan>& plans);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_RENDER_METHODS_H_
