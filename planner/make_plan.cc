@@ -10,6 +10,7 @@
 #include "planner/cost/goodput.h"
 #include "planner/cost/gpu_rates.h"
 #include "planner/cost/network.h"
+#include "planner/cost/uncertainty.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/ladder.h"
@@ -33,15 +34,23 @@ std::vector<FigureBasis> Figures(const Job& job) {
   std::vector<FigureBasis> figures = job.figures;
   const GpuRates rates = RatesOf(job.cluster.gpu);
   figures.push_back({"gpu.kernel_times", rates.basis, rates.source});
-  const double clock = SustainedClock(rates.family, CostConstants{});
-  figures.push_back({"gpu.sustained_clock", Basis::kAssumed,
+  const double clock = SustainedClock(rates.family, job.constants);
+  figures.push_back({"gpu.sustained_clock",
+                     rates.family == GpuFamily::kOther ? Basis::kAssumed : Basis::kFitted,
                      "training runs reach " + std::to_string(Nearest(100 * clock)) +
                          "% of the rates of short isolated kernels"});
+  const Uncertainty uncertainty = UncertaintyOf(rates.family);
+  figures.push_back({"predictions.step_uncertainty",
+                     uncertainty.measured ? Basis::kMeasured : Basis::kAssumed,
+                     uncertainty.source});
   figures.push_back(
       {"network.between_nodes", Basis::kAssumed,
        "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
+  const bool overlaps = job.training.execution.overlap_gradient_reduce;
   figures.push_back({"network.data_sync_overlap", Basis::kAssumed,
-                     "none: gradients are reduced after the last backward"});
+                     overlaps ? "gradients are reduced while the last backward pass goes on, at no "
+                                "cost to it"
+                              : "none: gradients are reduced after the last backward pass"});
   figures.push_back({"memory.framework", Basis::kAssumed,
                      "1 GiB for context and libraries, 1 GiB for NCCL and p2p buffers"});
   figures.push_back({"memory.allocator_reserve", Basis::kMeasured,

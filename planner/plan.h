@@ -173,6 +173,8 @@ struct Prediction {
   double mfu = 0;                    // model FLOPs of the step (no recompute) over peak
   double llm_tokens_per_second = 0;  // whole job
   double bubble_ratio = 0;           // idle share of the pipeline with mean micro-batches
+  // Errors to expect, as shares: mean absolute errors on published runs (cost/uncertainty.h).
+  double step_uncertainty = 0, memory_uncertainty = 0;
 };
 
 // One rung from the unbalanced start to the plan. Each is simulated with its own spread of

@@ -33,7 +33,10 @@ std::string Verdict(const Style& style, const v1::Plan& plan) {
   const v1::Predictions& predictions = plan.predictions();
   std::string text = Paint(
       style, Tone::kGood,
-      fmt::format("Fits: {} per step, {}, MFU {}", Duration(predictions.step().total_seconds()),
+      fmt::format("Fits: {} per step{}, {}, MFU {}", Duration(predictions.step().total_seconds()),
+                  predictions.step_uncertainty_ratio() > 0
+                      ? " (+-" + Percent(predictions.step_uncertainty_ratio()) + ")"
+                      : "",
                   GpuTime(predictions.gpu_days()), Percent(predictions.mfu())));
   if (plan.stages_size() > 0) {
     const std::string free = Gib(plan.stages(tightest).free_bytes());

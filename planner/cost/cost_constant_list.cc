@@ -21,7 +21,8 @@ std::span<const CostConstant> CostConstantList() {
        "2.5 times the FLOPs at 0.86 of the rate: FlashAttention-2 63% against 73% of A100's peak "
        "(Dao 2023, 4.1), FlashAttention-3 561 against 648 TFLOP/s (Shah 2024, figures 5 and 6)"},
       {"flash2_rate", &C::flash2_rate, Basis::kPublished,
-       "FlashAttention-3 is 1.5 to 2.0 times as fast forward, 1.5 to 1.75 times backward (Shah 2024, "
+       "FlashAttention-3 is 1.5 to 2.0 times as fast forward, 1.5 to 1.75 times backward (Shah "
+       "2024, "
        "section 4.1)"},
       {"adam_bytes_per_parameter", &C::adam_bytes_per_parameter, Basis::kPublished,
        "Rajbhandari 2020, section 3.1: what mixed-precision Adam reads and writes"},

@@ -26,7 +26,8 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
 std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
                                   const Parallelism& p);
 
-// Moves one boundary at a time (scores are not scaled) while that makes the step quicker and a fixed amount of work allows.
+// Moves one boundary at a time while that makes the step quicker and a fixed amount of work allows.
+// Scores are not scaled.
 void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
                    const std::function<bool()>& stop);
 

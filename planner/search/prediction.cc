@@ -4,6 +4,8 @@
 
 #include "planner/base/integers.h"
 #include "planner/cost/calibration.h"
+#include "planner/cost/gpu_rates.h"
+#include "planner/cost/uncertainty.h"
 #include "planner/search/ladder.h"
 #include "planner/search/stage_plans.h"
 
@@ -66,6 +68,9 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
                    const Candidate& c) {
   Prediction p;
   p.step = MakeStepTime(job, batching, profile, c);
+  const Uncertainty uncertainty = UncertaintyOf(RatesOf(job.cluster.gpu).family);
+  p.step_uncertainty = uncertainty.step_time;
+  p.memory_uncertainty = uncertainty.memory;
   p.micro_batches = c.micro_batches;
   const int64_t packs = c.micro_batches * c.parallelism.data;
   const double step_seconds = static_cast<double>(p.step.total_ns) / kNsPerSecond;

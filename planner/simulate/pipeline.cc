@@ -96,9 +96,10 @@ class Walk {
     const Span& span = gathers_[unit];
     if (span.end_ns == span.start_ns) return;
     const int64_t work = event->end_ns - event->start_ns;
-    const int64_t first = span.start_ns + CeilDivide(span.end_ns - span.start_ns, spec_.buckets_of(unit));
-    event->end_ns =
-        std::max({event->end_ns, first + work, span.end_ns + CeilDivide(work, spec_.buckets_of(unit))});
+    const int64_t first =
+        span.start_ns + CeilDivide(span.end_ns - span.start_ns, spec_.buckets_of(unit));
+    event->end_ns = std::max(
+        {event->end_ns, first + work, span.end_ns + CeilDivide(work, spec_.buckets_of(unit))});
     event->stall_ns = event->end_ns - event->start_ns - work;
   }
 

@@ -121,8 +121,8 @@ StepEnds InRhythm(const PipelineShape& shape, Simulate simulate) {
   StepEnds whole = simulate(half * 2 + rest);
   const int64_t rhythm = whole.pipeline_ns - simulate(half + rest).pipeline_ns;
   __extension__ using Wide = __int128;
-  const int64_t later = more / half * rhythm +
-                        static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
+  const int64_t later =
+      more / half * rhythm + static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
   return {whole.pipeline_ns + later, whole.synced_ns + later};
 }
 
@@ -164,10 +164,11 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
 
 int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
-  return InRhythm(shape, [&](int64_t packs) {
-           spec.shape.micro_batches = packs;
-           return StepEnds{PipelineEnd(spec), 0};
-         })
+  return InRhythm(shape,
+                  [&](int64_t packs) {
+                    spec.shape.micro_batches = packs;
+                    return StepEnds{PipelineEnd(spec), 0};
+                  })
       .pipeline_ns;
 }
 

@@ -131,8 +131,8 @@ void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, Viol
 // The published methods cut a pipeline under 1F1B.
 void HoldMethod(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
   if (to->partition_method == planner::PartitionMethod::kExact) return;
-  if (to->virtual_stages.min > 1 || to->schedule.value_or(planner::Schedule::kOneFOneB) !=
-                                        planner::Schedule::kOneFOneB) {
+  if (to->virtual_stages.min > 1 ||
+      to->schedule.value_or(planner::Schedule::kOneFOneB) != planner::Schedule::kOneFOneB) {
     sink.Add(path.Child("partition_method"),
              "other than PARTITION_METHOD_EXACT is for PIPELINE_SCHEDULE_1F1B without virtual "
              "stages: leave schedule and virtual_stages unset, or partition_method");

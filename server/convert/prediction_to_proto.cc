@@ -76,6 +76,8 @@ void Fill(const planner::Prediction& prediction, v1::Predictions* out) {
   out->set_mfu(prediction.mfu);
   out->set_llm_tokens_per_second(prediction.llm_tokens_per_second);
   out->set_bubble_ratio(prediction.bubble_ratio);
+  out->set_step_uncertainty_ratio(prediction.step_uncertainty);
+  out->set_memory_uncertainty_ratio(prediction.memory_uncertainty);
 }
 
 void Fill(const planner::Goodput& goodput, v1::Goodput* out) {

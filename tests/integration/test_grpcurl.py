@@ -23,8 +23,8 @@ class GrpcurlTest(unittest.TestCase):
     def test_list_shows_the_methods(self):
         done = self.server.grpcurl("list", harness.SERVICE)
         names = [line.rsplit(".", 1)[1] for line in done.stdout.split()]
-        self.assertEqual(names, ["EvaluatePlan", "GetPlan", "ListGpuTypes", "ListModels", "ListPlans", "PackDataset",
-                                 "PlanJob", "RecordProfile"])
+        self.assertEqual(names, ["EvaluatePlan", "GetPlan", "ListGpuTypes", "ListModels", "ListPlans", "ListProfiles",
+                                 "PackDataset", "PlanJob", "RecordProfile", "RollBackProfile"])
 
     def test_describe_finds_every_service_method_and_message(self):
         for symbol in (harness.SERVICE, harness.SERVICE + ".PlanJob", "evenkeel.v1.Job", "evenkeel.v1.Plan",
@@ -61,9 +61,15 @@ class GrpcurlTest(unittest.TestCase):
         self.assertIn("job.cluster.pools[0].gpu_count", done.stderr)
         self.assertIn("evenkeel.dev", done.stderr)
 
-    def test_what_comes_later_is_unimplemented(self):
-        done = self.server.grpcurl(f"{harness.SERVICE}/EvaluatePlan", data="{}")
-        self.assertIn("Unimplemented", done.stderr)
+    def test_evaluate_plan(self):
+        with open(harness.JOB, encoding="utf-8") as file:
+            job = json.load(file)["job"]
+        plan = {"parallelism": {"tensor": 4, "pipeline": 1, "data": 8}}
+        done = self.server.grpcurl(harness.SERVICE + "/EvaluatePlan", data=json.dumps({"job": job, "plan": plan}))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer = json_format.Parse(done.stdout, planner_service_pb2.EvaluatePlanResponse())
+        self.assertEqual(answer.evaluated.parallelism.tensor, 4)
+        self.assertGreater(answer.slower_by_ratio, 0)
 
     def test_packs_a_stream(self):
         messages = [{"start": {"rule": {"token_cap": 10}, "data_parallel": 1}}, {"chunk": {"llm_tokens": [6, 4, 9]}}]

@@ -28,13 +28,15 @@ class PlanTest(unittest.TestCase):
         plan = self.server.client().call("PlanJob", harness.job_request()).plan
         self.assertFalse(plan.HasField("misfit"))
         degrees = plan.parallelism
-        self.assertEqual(degrees.tensor * degrees.pipeline * degrees.data, 32)
+        self.assertEqual(degrees.tensor * degrees.context * degrees.pipeline * degrees.data, 32)
         self.assertEqual(len(plan.stages), degrees.pipeline)
         layers = sum(g.layer_count for s in plan.stages for g in s.layers if g.kind in (2, 5, 6))
         self.assertEqual(layers, 45 + 48)
         for stage in plan.stages:
             parts = stage.memory
-            total = sum(getattr(parts, f.name) for f in parts.DESCRIPTOR.fields if f.name != "total_bytes")
+            # Sums of others, and parts of parts.
+            derived = {"total_bytes", "allocated_bytes", "reserved_bytes", "logits_bytes", "activations_by_kind"}
+            total = sum(getattr(parts, f.name) for f in parts.DESCRIPTOR.fields if f.name not in derived)
             self.assertEqual(parts.total_bytes, total)
             self.assertEqual(stage.free_bytes, stage.capacity_bytes - parts.total_bytes)
             self.assertGreaterEqual(stage.free_bytes, 0)

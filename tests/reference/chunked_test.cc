@@ -166,9 +166,9 @@ TEST(ChunkedReferenceTest, BoundedByAndCloseToBruteForce) {
     if (made.profile.transformer_layers < made.shape.virtual_stages()) continue;
     const ChainWork work = WorkOf(made.profile);
     const int64_t m = made.shape.micro_batches;
-    const int64_t bound = PipelineBound(work, made.p, made.shape.schedule, m,
-                                        LeastSend(made.job, made.p, work)) +
-                          SyncBound(made.job, made.profile, made.p);
+    const int64_t bound =
+        PipelineBound(work, made.p, made.shape.schedule, m, LeastSend(made.job, made.p, work)) +
+        SyncBound(made.job, made.profile, made.p);
     std::optional<Candidate> found =
         EvenChunks(made.job, made.profile, made.p, made.shape.schedule, m);
     if (found) {

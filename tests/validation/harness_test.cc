@@ -3,8 +3,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 
+#include "planner/cost/gpu_rates.h"
+#include "planner/cost/uncertainty.h"
 #include "tests/validation/harness/bounds.h"
 #include "tests/validation/harness/evaluate.h"
 #include "tests/validation/harness/report.h"
@@ -109,6 +112,36 @@ TEST_F(FolderTest, WrongRowsBreakBounds) {
   const int broken = Report(results, cases, {});
   EXPECT_NE(testing::internal::GetCapturedStdout().find("BROKEN"), std::string::npos);
   EXPECT_EQ(broken, 1);
+}
+
+// What plans say of their own error is what the shipped rows give.
+TEST(UncertaintyTest, IsTheErrorOnTheShippedRows) {
+  using planner::GpuFamily;
+  std::map<GpuFamily, std::pair<double, int64_t>> times;
+  double memory = 0;
+  int64_t peaks = 0;
+  const Cases cases = ReadFolder(EVENKEEL_SOURCE_DIR "/tests/validation/measured");
+  for (const Case& run : cases.covered) {
+    if (run.family.find("(hidden < 1024)") != std::string::npos) continue;
+    const Outcome outcome = Evaluate(run);
+    const GpuFamily family = planner::RatesOf(run.job.cluster.gpu).family;
+    for (size_t i = 0; i < run.measured.size(); ++i) {
+      const Measurement& m = run.measured[i];
+      if (!m.bounded || !outcome.predicted[i]) continue;
+      const double error = std::abs(ErrorOf(m.figure, *outcome.predicted[i], m.value));
+      if (m.figure == Figure::kAllocated) memory += error, ++peaks;
+      if (m.figure != Figure::kIteration || run.family == "megatron_golden") continue;
+      times[family].first += error, ++times[family].second;
+    }
+  }
+  EXPECT_NEAR(planner::UncertaintyOf(GpuFamily::kAmpere).memory,
+              memory / static_cast<double>(peaks), 0.002);
+  ASSERT_EQ(times.size(), 3u);
+  for (const auto& [family, sum] : times) {
+    const planner::Uncertainty said = planner::UncertaintyOf(family);
+    EXPECT_NEAR(said.step_time, sum.first / static_cast<double>(sum.second), 0.003);
+    EXPECT_NE(said.source.find(std::to_string(sum.second) + " published"), std::string::npos);
+  }
 }
 
 TEST(MegatronRowTest, ArgumentsBecomeAJob) {

@@ -71,7 +71,7 @@ TEST(StageSyncTest, BucketsOfMegatronCore) {
 TEST(StageSyncTest, PassesHideWhatTheyCan) {
   Execution execution;
   const StageSync sync{.reduce_ns = 80, .gather_ns = 40, .buckets = 4};
-  EXPECT_EQ(ExposedReduce(execution, sync, 40), 50);   // the first bucket is ready at 10
+  EXPECT_EQ(ExposedReduce(execution, sync, 40), 50);    // the first bucket is ready at 10
   EXPECT_EQ(ExposedReduce(execution, sync, 1000), 20);  // the last bucket alone
   EXPECT_EQ(ExposedGather(execution, sync, 40), 10);
   EXPECT_EQ(ExposedGather(execution, sync, 20), 25);  // the forward's last quarter waits to the end
