@@ -43,26 +43,6 @@ std::string Verdict(const Style& style, const v1::EvaluatePlanResponse& response
       fmt::format("Your plan fits, and takes {} more GPU-days than ours.", Percent(slower)));
 }
 
-std::string ScheduleText(const v1::Plan& plan) {
-  std::string text;
-  switch (plan.schedule()) {
-    case v1::PIPELINE_SCHEDULE_INTERLEAVED:
-      text = "interleaved";
-      break;
-    case v1::PIPELINE_SCHEDULE_GPIPE:
-      text = "GPipe";
-      break;
-    case v1::PIPELINE_SCHEDULE_ZERO_BUBBLE:
-      text = "zero-bubble";
-      break;
-    default:
-      text = "1F1B";
-  }
-  if (plan.parallelism().virtual_stages() > 1)
-    text += fmt::format(", {} virtual stages", plan.parallelism().virtual_stages());
-  return text;
-}
-
 std::string CapsText(const v1::BatchRule& rule) {
   const std::string tokens = Integer(rule.token_cap()) + " tokens";
   return rule.unit_cap() > 0 ? Integer(rule.unit_cap()) + " units, " + tokens : tokens;

@@ -107,6 +107,26 @@ std::string SplitText(const v1::Parallelism& parallelism) {
          OtherDegrees(parallelism);
 }
 
+std::string ScheduleText(const v1::Plan& plan) {
+  std::string text;
+  switch (plan.schedule()) {
+    case v1::PIPELINE_SCHEDULE_INTERLEAVED:
+      text = "interleaved 1F1B";
+      break;
+    case v1::PIPELINE_SCHEDULE_GPIPE:
+      text = "GPipe";
+      break;
+    case v1::PIPELINE_SCHEDULE_ZERO_BUBBLE:
+      text = "zero-bubble";
+      break;
+    default:
+      text = "1F1B";
+  }
+  if (plan.parallelism().virtual_stages() > 1)
+    text += fmt::format(", {} virtual stages", plan.parallelism().virtual_stages());
+  return text;
+}
+
 std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOrigin& origin) {
   const v1::PlanSubject& subject = plan.subject();
   std::string text = Paint(style, Tone::kBold,
@@ -127,6 +147,7 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
                                                      : "; stages of a pipeline share a node";
     }
     pairs.emplace_back("split", split);
+    if (plan.parallelism().pipeline() > 1) pairs.emplace_back("schedule", ScheduleText(plan));
   }
   for (auto& [name, value] : pairs) value = Plain(style, value);
   return text + NameValues(style, pairs);

@@ -47,6 +47,9 @@ std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>&
 // "tensor 4 x pipeline 4 x data 2", with other degrees where they are above 1.
 std::string ParallelismText(const v1::Parallelism& parallelism);
 
+// "interleaved 1F1B, 3 virtual stages".
+std::string ScheduleText(const v1::Plan& plan);
+
 // Likewise for tables: "4 x 4 x 2", "4 x 4 x 2, context 2".
 std::string SplitText(const v1::Parallelism& parallelism);
 

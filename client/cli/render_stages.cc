@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,43 @@ std::string RecomputedText(const v1::Stage& stage) {
   return any ? text : "none";
 }
 
+const char* PartName(int part) {
+  switch (part) {
+    case v1::RECOMPUTE_PART_NORMS:
+      return "norms";
+    case v1::RECOMPUTE_PART_CORE_ATTENTION:
+      return "core attention";
+    case v1::RECOMPUTE_PART_ACTIVATION:
+      return "activation";
+    case v1::RECOMPUTE_PART_MLP:
+      return "MLP";
+    case v1::RECOMPUTE_PART_LATENT_PROJECTION:
+      return "latent projection";
+    default:
+      return "whole layer";
+  }
+}
+
+// What the recomputed layers recompute: "norms of 24 layers, norms and activation of 3".
+std::string PartsText(const v1::Plan& plan) {
+  std::map<std::string, int> layers;
+  for (const v1::Stage& stage : plan.stages()) {
+    for (const v1::LayerGroup& group : stage.layers()) {
+      for (const v1::RecomputedLayers& recomputed : group.recomputed()) {
+        std::string parts;
+        for (const int part : recomputed.parts())
+          parts += (parts.empty() ? "" : " and ") + std::string(PartName(part));
+        layers[parts] += recomputed.layer_count();
+      }
+    }
+  }
+  std::string text;
+  for (const auto& [parts, count] : layers)
+    text += fmt::format("{}{} of {} layer{}", text.empty() ? "" : ", ", parts, count,
+                        count == 1 ? "" : "s");
+  return text;
+}
+
 std::string Milliseconds(double seconds) { return Significant(seconds * 1e3); }
 
 double StageSeconds(const v1::Stage& stage) {
@@ -111,7 +149,9 @@ std::string RenderStages(const Style& style, const v1::Plan& plan) {
   const std::string remark =
       fmt::format("ms of one mean pack; packs held at once; memory of one GPU, of {} GiB",
                   Gib(plan.stages(0).capacity_bytes()));
-  return Section(style, "Stages", remark) + table.Render(style);
+  const std::string parts = PartsText(plan);
+  return Section(style, "Stages", remark) + table.Render(style) +
+         (parts.empty() ? "" : Paragraph(style, "Recomputed: " + parts + ".", 2));
 }
 
 std::string RenderStageTimes(const Style& style, const v1::Plan& plan) {
