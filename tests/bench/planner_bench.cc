@@ -20,7 +20,7 @@ void Plan(benchmark::State& state, const Job& job, bool fits) {
   }
 }
 
-void BM_Quickstart(benchmark::State& state) { Plan(state, QuickstartJob(), true); }
+void BM_Quickstart(benchmark::State& state) { Plan(state, WholeSpace(QuickstartJob()), true); }
 BENCHMARK(BM_Quickstart)->Unit(benchmark::kMillisecond);
 
 void BM_Llama70bOn64(benchmark::State& state) {
