@@ -98,7 +98,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags) {
       ->check(Whole(1, 16777216));
   Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
       ->check(Whole(1, 10000));
-  Add(command, "--zero", &flags->zero, "0|1", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
+  Add(command, "--zero", &flags->zero, "0|1|2|3", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
   Add(command, "--precision", &flags->precision, "bf16|fp16",
       "Format of weights and activations; V100s have no bf16 [bf16]", kTraining)
       ->check(CLI::IsMember({"bf16", "fp16"}).description(""));
@@ -118,6 +118,21 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--pp", &flags->pipeline, "N|MIN:MAX", "Pipeline-parallel degree [free]",
       kConstraints);
   Add(command, "--dp", &flags->data, "N|MIN:MAX", "Data-parallel degree [free]", kConstraints);
+  Add(command, "--cp", &flags->context, "N|MIN:MAX", "Context-parallel degree [free]",
+      kConstraints);
+  Add(command, "--ep", &flags->expert, "N|MIN:MAX", "Expert-parallel degree [free]", kConstraints);
+  Add(command, "--virtual-stages", &flags->virtual_stages, "N|MIN:MAX",
+      "Virtual stages on each pipeline stage [free]", kConstraints);
+  command->add_option("--schedule", flags->schedule, "Schedule of the pipeline [1F1B, either kind]")
+      ->type_name("1f1b|interleaved|gpipe|zero-bubble")
+      ->group(kConstraints)
+      ->take_last()
+      ->check(CLI::IsMember({"1f1b", "interleaved", "gpipe", "zero-bubble"}).description(""));
+  command->add_option("--partition", flags->partition, "How the model is cut into stages [exact]")
+      ->type_name("exact|bmp|parameters|layers|profile")
+      ->group(kConstraints)
+      ->take_last()
+      ->check(CLI::IsMember({"exact", "bmp", "parameters", "layers", "profile"}).description(""));
   command
       ->add_option("--stage-layers", flags->stage_layers,
                    "Transformer layers of each stage, as in 22,23,24,24 [free]")
@@ -126,10 +141,10 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       ->group(kConstraints)
       ->take_all();
   command->add_option("--recompute", flags->recompute, "Which layers may be recomputed [auto]")
-      ->type_name("auto|none|full")
+      ->type_name("auto|none|full|whole-layers|adaptive")
       ->group(kConstraints)
       ->take_last()
-      ->check(CLI::IsMember({"auto", "none", "full"}).description(""));
+      ->check(CLI::IsMember({"auto", "none", "full", "whole-layers", "adaptive"}).description(""));
   Add(command, "--alternatives", &flags->alternatives, "N", "Most alternatives to report [3]",
       kConstraints)
       ->check(Whole(0, 16));

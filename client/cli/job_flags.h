@@ -23,9 +23,10 @@ struct JobFlags {
   std::vector<std::string> datasets;
   std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
   std::optional<int32_t> epochs, zero, alternatives;
-  std::string tensor, pipeline, data;  // "N" or "MIN:MAX"
+  std::string tensor, context, pipeline, data, expert, virtual_stages;  // "N" or "MIN:MAX"
+  std::string schedule, partition;                                      // as --help lists them
   std::vector<int32_t> stage_layers;
-  std::string recompute;            // "auto", "none" or "full"
+  std::string recompute;            // "auto", "none", "full", "whole-layers" or "adaptive"
   std::string precision;            // "bf16" or "fp16"
   std::vector<std::string> freeze;  // "encoder", "llm"
   std::string label;

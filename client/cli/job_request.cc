@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -216,7 +217,7 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.precision == "bf16") job->mutable_training()->set_precision(v1::PRECISION_BF16);
   if (flags.precision == "fp16") job->mutable_training()->set_precision(v1::PRECISION_FP16);
   if (flags.zero) {
-    // ZERO_STAGE_0 is 1 and so on; the server says which are not supported yet.
+    // ZERO_STAGE_0 is 1 and so on; ZERO_STAGE_3 is 4.
     job->mutable_training()->set_zero_stage(static_cast<v1::ZeroStage>(*flags.zero + 1));
   }
 }
@@ -230,13 +231,36 @@ void SetConstraints(const JobFlags& flags, v1::Job* job) {
     SetDegree("--pp", flags.pipeline, constraints()->mutable_pipeline_parallel());
   }
   if (!flags.data.empty()) SetDegree("--dp", flags.data, constraints()->mutable_data_parallel());
+  if (!flags.context.empty())
+    SetDegree("--cp", flags.context, constraints()->mutable_context_parallel());
+  if (!flags.expert.empty())
+    SetDegree("--ep", flags.expert, constraints()->mutable_expert_parallel());
+  if (!flags.virtual_stages.empty())
+    SetDegree("--virtual-stages", flags.virtual_stages, constraints()->mutable_virtual_stages());
+  static const std::map<std::string, v1::PipelineSchedule> kSchedules = {
+      {"1f1b", v1::PIPELINE_SCHEDULE_1F1B},
+      {"interleaved", v1::PIPELINE_SCHEDULE_INTERLEAVED},
+      {"gpipe", v1::PIPELINE_SCHEDULE_GPIPE},
+      {"zero-bubble", v1::PIPELINE_SCHEDULE_ZERO_BUBBLE}};
+  if (!flags.schedule.empty()) constraints()->set_schedule(kSchedules.at(flags.schedule));
+  static const std::map<std::string, v1::PartitionMethod> kMethods = {
+      {"exact", v1::PARTITION_METHOD_EXACT},
+      {"bmp", v1::PARTITION_METHOD_BMP},
+      {"parameters", v1::PARTITION_METHOD_PARAMETERS},
+      {"layers", v1::PARTITION_METHOD_LAYERS},
+      {"profile", v1::PARTITION_METHOD_PROFILE}};
+  if (!flags.partition.empty()) constraints()->set_partition_method(kMethods.at(flags.partition));
   if (!flags.stage_layers.empty()) {
     constraints()->mutable_stage_layers()->Assign(flags.stage_layers.begin(),
                                                   flags.stage_layers.end());
   }
-  if (flags.recompute == "auto") constraints()->set_recompute(v1::RECOMPUTE_POLICY_AUTO);
-  if (flags.recompute == "none") constraints()->set_recompute(v1::RECOMPUTE_POLICY_FORBIDDEN);
-  if (flags.recompute == "full") constraints()->set_recompute(v1::RECOMPUTE_POLICY_FULL);
+  static const std::map<std::string, v1::RecomputePolicy> kPolicies = {
+      {"auto", v1::RECOMPUTE_POLICY_AUTO},
+      {"none", v1::RECOMPUTE_POLICY_FORBIDDEN},
+      {"full", v1::RECOMPUTE_POLICY_FULL},
+      {"whole-layers", v1::RECOMPUTE_POLICY_WHOLE_LAYERS},
+      {"adaptive", v1::RECOMPUTE_POLICY_ADAPTIVE}};
+  if (!flags.recompute.empty()) constraints()->set_recompute(kPolicies.at(flags.recompute));
 }
 
 void CheckComplete(const JobFlags& flags) {

@@ -174,6 +174,24 @@ TEST(JobFlagsTest, EveryFlagReachesItsField) {
   EXPECT_EQ(request.max_alternatives(), 0);
 }
 
+TEST(JobFlagsTest, TheWholeSpace) {
+  const v1::Constraints given =
+      Parse(Three({"--cp", "2", "--ep", "1:4", "--virtual-stages", "2:", "--schedule",
+                   "interleaved", "--partition", "bmp", "--recompute", "adaptive"}))
+          .job()
+          .constraints();
+  EXPECT_EQ(given.context_parallel().min(), 2);
+  EXPECT_EQ(given.context_parallel().max(), 2);
+  EXPECT_EQ(given.expert_parallel().max(), 4);
+  EXPECT_EQ(given.virtual_stages().min(), 2);
+  EXPECT_EQ(given.virtual_stages().max(), 0);
+  EXPECT_EQ(given.schedule(), v1::PIPELINE_SCHEDULE_INTERLEAVED);
+  EXPECT_EQ(given.partition_method(), v1::PARTITION_METHOD_BMP);
+  EXPECT_EQ(given.recompute(), v1::RECOMPUTE_POLICY_ADAPTIVE);
+  EXPECT_THROW(Parse(Three({"--schedule", "2f2b"})), CLI::ParseError);
+  EXPECT_THROW(Parse(Three({"--partition", "even"})), CLI::ParseError);
+}
+
 TEST(JobFlagsTest, FoolishValuesAreRefused) {
   for (const char* degree : {"", "x", "4x", "0", "-2", "1:2:3", "a:b", "99999999999"}) {
     if (*degree == '\0') continue;
