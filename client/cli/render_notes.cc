@@ -48,11 +48,32 @@ std::string OversizeNote(const v1::Plan& plan) {
                      Integer(oversize), Integer(plan.subject().sample_count()));
 }
 
+// A stage that is predicted to be filled to within what predictions are off by.
+std::string TightNote(const v1::Plan& plan) {
+  int tight = 0, fullest = 0;
+  for (int s = 0; s < plan.stages_size(); ++s) {
+    const v1::Stage& stage = plan.stages(s);
+    const double error = plan.predictions().memory_uncertainty_ratio() *
+                         static_cast<double>(stage.memory().total_bytes());
+    if (stage.free_bytes() >= 0 && static_cast<double>(stage.free_bytes()) < error) ++tight;
+    if (stage.free_bytes() < plan.stages(fullest).free_bytes()) fullest = s;
+  }
+  if (tight == 0 || plan.has_misfit()) return "";
+  return fmt::format(
+      "{} filled to within {} of memory, which predictions miss on average; --reserve-gib 1 plans "
+      "with more room",
+      plan.stages_size() == 1 ? "GPUs are"
+                              : fmt::format("{} of {} stages (the fullest: {}) {}", tight,
+                                            plan.stages_size(), fullest, tight == 1 ? "is" : "are"),
+      Percent(plan.predictions().memory_uncertainty_ratio()));
+}
+
 }  // namespace
 
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
-  for (const std::string& note : {BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan)}) {
+  for (const std::string& note :
+       {BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan), TightNote(plan)}) {
     if (note.empty()) continue;
     text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
   }

@@ -51,12 +51,15 @@ std::string GroupText(const v1::LayerGroup& group) {
 std::string RecomputedText(const v1::Stage& stage) {
   std::string text;
   bool any = false;
+  int again = 0, all = 0, runs = 0;
   for (const v1::LayerGroup& group : stage.layers()) {
     if (!IsTransformer(group.kind())) continue;
     if (!text.empty()) text += " + ";
     text += fmt::format("{}/{}", group.recomputed_count(), group.layer_count());
     any = any || group.recomputed_count() > 0;
+    again += group.recomputed_count(), all += group.layer_count(), ++runs;
   }
+  if (runs > 4) text = fmt::format("{}/{}", again, all);
   return any ? text : "none";
 }
 
@@ -107,10 +110,19 @@ double StageSeconds(const v1::Stage& stage) {
 
 std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers,
                        int width) {
+  // Of very many runs (virtual stages) the first ones, and the last.
+  constexpr int kShown = 7;
+  std::vector<std::string> parts;
+  for (int i = 0; i < layers.size(); ++i) {
+    const int left_out = layers.size() - kShown;
+    if (left_out > 1 && i == kShown - 1) parts.push_back(fmt::format("{} more runs", left_out));
+    if (left_out <= 1 || i < kShown - 1 || i + 1 == layers.size())
+      parts.push_back(GroupText(layers[i]));
+  }
   std::string text, line;
-  for (const v1::LayerGroup& group : layers) {
-    const std::string part = GroupText(group);
-    const int mark = &group == &layers[layers.size() - 1] ? 0 : 2;  // the " +" of a broken line
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const std::string& part = parts[i];
+    const int mark = i + 1 == parts.size() ? 0 : 2;  // the " +" of a broken line
     if (!line.empty() && DisplayWidth(line) + 3 + DisplayWidth(part) + mark > width) {
       text += line + " +\n";
       line.clear();
