@@ -48,8 +48,8 @@ std::vector<FigureBasis> Figures(const Job& job) {
        "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
   const bool overlaps = job.training.execution.overlap_gradient_reduce;
   figures.push_back({"network.data_sync_overlap", Basis::kAssumed,
-                     overlaps ? "gradients are reduced while the last backward pass goes on, at no "
-                                "cost to it"
+                     overlaps ? "gradients are reduced while the last backward pass goes on, which "
+                                "that slows down as far as it lends processors"
                               : "none: gradients are reduced after the last backward pass"});
   figures.push_back({"memory.framework", Basis::kAssumed,
                      "1 GiB for context and libraries, 1 GiB for NCCL and p2p buffers"});

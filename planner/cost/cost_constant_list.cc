@@ -34,6 +34,8 @@ std::span<const CostConstant> CostConstantList() {
       {"node_hop_ns", &C::node_hop_ns, Basis::kAssumed, "no measurement between nodes"},
       {"rank_hop_ns", &C::rank_hop_ns, Basis::kFitted,
        "small all-gathers over 2 to 8 ranks: 0.7 to 1.5 us per further rank"},
+      {"collective_processors", &C::collective_processors, Basis::kAssumed,
+       "NCCL runs 16 to 32 channels between nodes, a block each"},
       {"bucket_parameters", &C::bucket_parameters, Basis::kPublished,
        "Megatron-Core's default: max(40000000, 1000000 x data-parallel ranks)"},
       {"bucket_parameters_per_rank", &C::bucket_parameters_per_rank, Basis::kPublished,

@@ -33,6 +33,8 @@ struct CostConstants {
   double send_latency_ns = 20e3;  // of a point-to-point message between nodes, with its launch
   double node_hop_ns = 5e3;       // one hop of a ring between nodes
   double rank_hop_ns = 1e3;       // one hop of a ring inside a node
+  // Streaming multiprocessors that a collective beside compute takes from it.
+  double collective_processors = 20;
   // Gradients are reduced and weights gathered in buckets of at least so many parameters: the
   // larger of both.
   double bucket_parameters = 40e6;

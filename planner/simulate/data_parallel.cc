@@ -1,6 +1,7 @@
 #include "planner/simulate/data_parallel.h"
 
 #include "planner/base/integers.h"
+#include "planner/simulate/stage_sync.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -40,6 +41,10 @@ std::vector<int64_t> SyncedAfter(const PipelineSpec& spec, const std::vector<Spa
   const size_t chunks = static_cast<size_t>(spec.shape.chunks);
   for (size_t i = 0; i < syncs.size(); ++i) {
     if (spec.sync_ns[i] > 0) synced[i / chunks] = std::max(synced[i / chunks], syncs[i].end_ns);
+  }
+  for (size_t i = 0; i < syncs.size() && spec.sync_overlaps; ++i) {
+    const int64_t left = std::max<int64_t>(0, syncs[i].end_ns - ends[i / chunks]);
+    synced[i / chunks] += SlowedBy(spec.overlap_slowdown, spec.sync_ns[i] - left);
   }
   return synced;
 }

@@ -4,6 +4,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/simulate/data_parallel.h"
+#include "planner/simulate/stage_sync.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -101,6 +102,9 @@ class Walk {
     event->end_ns = std::max(
         {event->end_ns, first + work, span.end_ns + CeilDivide(work, spec_.buckets_of(unit))});
     event->stall_ns = event->end_ns - event->start_ns - work;
+    const int64_t slowed =
+        SlowedBy(spec_.overlap_slowdown, span.end_ns - span.start_ns - event->stall_ns);
+    event->end_ns += slowed, event->stall_ns += slowed;
   }
 
   const PipelineSpec& spec_;

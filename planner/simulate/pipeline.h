@@ -31,6 +31,9 @@ struct PipelineSpec {
   // forward. One stream carries a stage's chunks one after the other.
   bool gather_overlaps = false;  // else: all of the stage's before its first forward
   bool sync_overlaps = false;    // else: all of the stage's behind its last pass
+  // Passes beside such communication take that share of it longer: counted at the end of the first
+  // forward, and where the stage's gradients are reduced.
+  double overlap_slowdown = 0;
   std::vector<int64_t> buckets;  // equal ones that each chunk's move in, >= 1. Empty: one each
 
   std::vector<int64_t> optimizer_ns;  // by stage; starts when all stages have synced (the gradient

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/cost/gpu_rates.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
 
@@ -40,6 +41,10 @@ class Exchange {
 
 }  // namespace
 
+int64_t SlowedBy(double slowdown, int64_t hidden_ns) {
+  return Nearest(slowdown * static_cast<double>(std::max<int64_t>(0, hidden_ns)));
+}
+
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained) {
   if (trained.all <= 0) return {};
   // With expert parallel the copies of an expert are fewer.
@@ -56,19 +61,23 @@ StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& 
   return {.reduce_ns = Nearest(exchange.reduce),
           .gather_ns = Nearest(exchange.gather),
           .optimizer_ns = Nearest(kernels.OptimizerUpdate(exchange.updated)),
-          .buckets = std::max<int64_t>(1, Nearest(D(trained.all) / bucket))};
+          .buckets = std::max<int64_t>(1, Nearest(D(trained.all) / bucket)),
+          .slowdown = job.constants.collective_processors / RatesOf(job.cluster.gpu).processors};
 }
 
 int64_t ExposedReduce(const Execution& execution, const StageSync& sync, int64_t backward_ns) {
   if (!execution.overlap_gradient_reduce || sync.reduce_ns == 0) return sync.reduce_ns;
-  return std::max(CeilDivide(backward_ns, sync.buckets) + sync.reduce_ns - backward_ns,
-                  CeilDivide(sync.reduce_ns, sync.buckets));
+  const int64_t left =
+      std::max(CeilDivide(backward_ns, sync.buckets) + sync.reduce_ns - backward_ns,
+               CeilDivide(sync.reduce_ns, sync.buckets));
+  return left + SlowedBy(sync.slowdown, sync.reduce_ns - left);
 }
 
 int64_t ExposedGather(const Execution& execution, const StageSync& sync, int64_t forward_ns) {
   if (!execution.overlap_weight_gather || sync.gather_ns == 0) return sync.gather_ns;
-  return std::max(CeilDivide(forward_ns, sync.buckets) + sync.gather_ns - forward_ns,
-                  CeilDivide(sync.gather_ns, sync.buckets));
+  const int64_t left = std::max(CeilDivide(forward_ns, sync.buckets) + sync.gather_ns - forward_ns,
+                                CeilDivide(sync.gather_ns, sync.buckets));
+  return left + SlowedBy(sync.slowdown, sync.gather_ns - left);
 }
 
 }  // namespace evenkeel::planner

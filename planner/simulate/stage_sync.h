@@ -26,7 +26,11 @@ struct StageSync {
   int64_t gather_ns = 0;     // of the updated 16-bit weights, where the optimizer is sharded
   int64_t optimizer_ns = 0;  // of the rank's share
   int64_t buckets = 1;       // that both move in, as evenly as the passes make or need them
+  double slowdown = 0;       // of what moves beside passes, the share that those then take longer
 };
+
+// What passes lose to `hidden_ns` of communication beside them.
+int64_t SlowedBy(double slowdown, int64_t hidden_ns);
 
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained);
 

@@ -100,6 +100,7 @@ void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>&
     const size_t at = PlaceOf(spec.shape, s, 1), stage = s % stages.size();
     spec.sync_ns[at] = sync.reduce_ns;
     spec.buckets[at] = sync.buckets;
+    spec.overlap_slowdown = std::max(spec.overlap_slowdown, sync.slowdown);
     stages[stage] += segments[s].trained;
     spec.optimizer_ns[stage] = sync.optimizer_ns;
   }

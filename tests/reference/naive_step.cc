@@ -1,6 +1,7 @@
 #include "tests/reference/naive_step.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -62,6 +63,8 @@ int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, boo
     if (overlap && stage.reduce > 0) {
       const int64_t first = ends[s] - stage.backward + part(stage.backward, stage.buckets);
       end = std::max(first + stage.reduce, ends[s] + part(stage.reduce, stage.buckets));
+      const int64_t hidden = stage.reduce - (end - ends[s]);
+      end += std::llround(stage.slowdown * static_cast<double>(std::max<int64_t>(0, hidden)));
     }
     reduced = std::max({reduced, ends[s], end});
     optimizer = std::max(optimizer, stage.optimizer);
@@ -72,6 +75,8 @@ int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, boo
     const int64_t end = std::max(part(first.gather, first.buckets) + first.forward,
                                  first.gather + part(first.forward, first.buckets));
     later = end - first.forward;
+    const int64_t hidden = std::max<int64_t>(0, first.gather - later);
+    later += std::llround(first.slowdown * static_cast<double>(hidden));
   }
   return reduced + optimizer + later;
 }

@@ -12,6 +12,7 @@ struct NaiveStage {
   int64_t forward = 0, backward = 0, send = 0;
   int64_t reduce = 0, gather = 0, optimizer = 0;
   int64_t buckets = 1;  // of the reduction and the gathering
+  double slowdown = 0;  // share of what passes hide of them that the passes take longer
 };
 
 // When the last backward of each stage ends, with m equal packs.

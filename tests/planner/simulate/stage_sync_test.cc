@@ -75,6 +75,10 @@ TEST(StageSyncTest, PassesHideWhatTheyCan) {
   EXPECT_EQ(ExposedReduce(execution, sync, 1000), 20);  // the last bucket alone
   EXPECT_EQ(ExposedGather(execution, sync, 40), 10);
   EXPECT_EQ(ExposedGather(execution, sync, 20), 25);  // the forward's last quarter waits to the end
+  // A tenth of what is hidden: 80 - 50, and 40 - 25.
+  const StageSync slowed{.reduce_ns = 80, .gather_ns = 40, .buckets = 4, .slowdown = 0.1};
+  EXPECT_EQ(ExposedReduce(execution, slowed, 40), 53);
+  EXPECT_EQ(ExposedGather(execution, slowed, 20), 27);  // 1.5 rounds up
   execution.overlap_gradient_reduce = execution.overlap_weight_gather = false;
   EXPECT_EQ(ExposedReduce(execution, sync, 1000), 80);
   EXPECT_EQ(ExposedGather(execution, sync, 1000), 40);
