@@ -9,6 +9,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/goodput.h"
 #include "planner/cost/gpu_rates.h"
+#include "planner/cost/host_memory.h"
 #include "planner/cost/network.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/packing/batch_rule.h"
@@ -55,6 +56,9 @@ std::vector<FigureBasis> Figures(const Job& job) {
                      "1 GiB for context and libraries, 1 GiB for NCCL and p2p buffers"});
   figures.push_back({"memory.allocator_reserve", Basis::kMeasured,
                      "4.3% above allocated: mean of 344 rank samples of B200 runs (SimuMax)"});
+  figures.push_back({"placement.host_memory", Basis::kAssumed,
+                     "6 GiB per process, its GPU's weights and optimizer once for a checkpoint, 4 "
+                     "loader workers per GPU with 2 packs each"});
   figures.push_back({"memory.usable", Basis::kMeasured,
                      "99% of the nominal size: 79.2 of 80 GiB on A100 and H100"});
   figures.push_back(
@@ -153,6 +157,12 @@ class Planning {
     for (int64_t s = 0; s + 1 < p.pipeline; ++s) {
       if (network.StageLinkCrossesNodes(p, s)) placement.pipeline_neighbours_cross_nodes = true;
     }
+    int64_t state = 0;
+    for (const StagePlan& stage : plan().stages)
+      state = std::max(state, stage.memory.weights + stage.memory.optimizer);
+    const HostMemory host = HostMemoryOf(job_, placement.gpus_per_node, state, batching_.largest);
+    placement.host_memory_bytes = host.total();
+    placement.shared_memory_bytes = host.shared_memory;
   }
 
   const Job& job_;

@@ -147,6 +147,12 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
                                                      : "; stages of a pipeline share a node";
     }
     pairs.emplace_back("split", split);
+    if (plan.placement().host_memory_bytes() > 0) {
+      pairs.emplace_back("host",
+                         fmt::format("a node's pod needs {} of memory, {} of it shared (/dev/shm)",
+                                     Bytes(plan.placement().host_memory_bytes()),
+                                     Bytes(plan.placement().shm_bytes())));
+    }
     if (plan.parallelism().pipeline() > 1) pairs.emplace_back("schedule", ScheduleText(plan));
   }
   for (auto& [name, value] : pairs) value = Plain(style, value);

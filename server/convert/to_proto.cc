@@ -176,6 +176,8 @@ void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Plac
   out->set_node_count(Count(placement.nodes));
   out->set_stages_cross_nodes(placement.pipeline_neighbours_cross_nodes);
   out->set_colocated_ranks(Count(tensor));
+  out->set_host_memory_bytes(placement.host_memory_bytes);
+  out->set_shm_bytes(placement.shared_memory_bytes);
 }
 
 // Parallelism, schedule, stages and predictions: what an evaluated plan has too.

@@ -150,6 +150,19 @@ TEST(MakePlanTest, PrimeGpuCounts) {
   }
 }
 
+TEST(MakePlanTest, HostMemoryHoldsACheckpointOfTheNode) {
+  Job job = QuickstartJob();
+  FixDegrees(job, 2, 4, 4);
+  const Plan plan = PlanOf(job);
+  int64_t state = 0;
+  for (const StagePlan& s : plan.stages)
+    state = std::max(state, s.memory.weights + s.memory.optimizer);
+  EXPECT_GT(plan.placement.host_memory_bytes, 8 * state);
+  EXPECT_LT(plan.placement.host_memory_bytes, 8 * state + (int64_t{100} << 30));
+  EXPECT_GT(plan.placement.shared_memory_bytes, 0);
+  EXPECT_LT(plan.placement.shared_memory_bytes, plan.placement.host_memory_bytes / 2);
+}
+
 TEST(MakePlanTest, OneLayerModel) {
   Job job = TextJob("qwen2-0.5b", "h100-sxm-80gb", 16);
   job.model.language_model.layers = 1;

@@ -87,7 +87,11 @@ planner::Plan FittingPlan() {
                         .samples_per_step = 640,
                         .gpu_days = 13,
                         .least_free_bytes = 7}};
-  plan.placement = {.gpus_per_node = 8, .nodes = 4, .pipeline_neighbours_cross_nodes = true};
+  plan.placement = {.gpus_per_node = 8,
+                    .nodes = 4,
+                    .pipeline_neighbours_cross_nodes = true,
+                    .host_memory_bytes = 1000,
+                    .shared_memory_bytes = 100};
   return plan;
 }
 
@@ -178,6 +182,8 @@ TEST(PlanToProto, RestOfAFittingPlan) {
   EXPECT_EQ(plan.batch_rule().idle_ratio(), 0.125);
   EXPECT_EQ(plan.placement().colocated_ranks(), 2);
   EXPECT_EQ(plan.placement().node_count(), 4);
+  EXPECT_EQ(plan.placement().host_memory_bytes(), 1000);
+  EXPECT_EQ(plan.placement().shm_bytes(), 100);
   EXPECT_EQ(plan.provenance().planner_version(), PlannerVersion());
   EXPECT_TRUE(PlannerVersion().starts_with("0.1.0+r")) << PlannerVersion();
   EXPECT_EQ(plan.provenance().calibration_version(), "none");
