@@ -91,11 +91,6 @@ void EvaluatePlanCall::OnCancel() {
   core_.Cancel(ticket);
 }
 
-void EvaluatePlanCall::OnDone() {
-  const auto last = std::move(self_);
-  // Work that was never begun holds the call, and the ticket that work.
-  const std::lock_guard lock(mutex_);
-  ticket_ = {};
-}
+void EvaluatePlanCall::OnDone() { const auto last = std::move(self_); }
 
 }  // namespace evenkeel::server
