@@ -97,14 +97,13 @@ void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>&
   std::vector<TrainedParameters> stages(spec.optimizer_ns.size());
   for (size_t s = 0; s < segments.size(); ++s) {
     const StageSync sync = SyncOf(job, p, segments[s].trained);
-    const size_t at = PlaceOf(spec.shape, s, 1), stage = s % stages.size();
+    const size_t at = PlaceOf(spec.shape, s, 1);
     spec.sync_ns[at] = sync.reduce_ns;
     spec.buckets[at] = sync.buckets;
     spec.overlap_slowdown = std::max(spec.overlap_slowdown, sync.slowdown);
-    stages[stage] += segments[s].trained;
-    spec.optimizer_ns[stage] = sync.optimizer_ns;
+    stages[s % stages.size()] += segments[s].trained;
   }
-  for (size_t s = 0; s < stages.size() && spec.shape.chunks > 1; ++s)
+  for (size_t s = 0; s < stages.size(); ++s)
     spec.optimizer_ns[s] = SyncOf(job, p, stages[s]).optimizer_ns;
 }
 
@@ -220,7 +219,10 @@ SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineS
   for (int64_t i = 0; i < steps; ++i) {
     sum += SlowestRank(simulated, segments, ranks, !job.model.towers.empty(), packs, next);
   }
-  const int64_t added = std::max<int64_t>(0, sum / steps - SimulateMeanPacks(simulated, segments));
+  const int64_t mean = simulated.micro_batches == shape.micro_batches
+                           ? step.pipeline_ns
+                           : SimulateMeanPacks(simulated, segments);
+  const int64_t added = std::max<int64_t>(0, sum / steps - mean);
   step.imbalance_ns = added * shape.micro_batches / simulated.micro_batches;
   return step;
 }
