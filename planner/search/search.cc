@@ -304,27 +304,29 @@ class Searcher {
     best.pop_back();
   }
 
+  // Whether the partition is ours to prove: 1F1B, not cut by a published method.
+  bool Certifies(const Candidate& c) const {
+    return c.schedule == Schedule::kOneFOneB &&
+           job_.constraints.partition_method == PartitionMethod::kExact;
+  }
+
   // The certified partition for mean packs; of that, its neighbours and simpler splits, real packs
   // decide.
   void Simulate(Candidate& c) {
     if (Stopped()) return;
     const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
+    const std::vector<PackShape> packs = DealtPacks(batching_, c.parallelism.data, c.micro_batches);
     if (c.schedule != Schedule::kOneFOneB) {
       c.score_ns = UnscaledStep(c);
       ImproveChunks(job_, profile, c, stop_);
       c.score_ns = ScaleToBatch(c.score_ns, packs_per_step_, c.micro_batches, c.parallelism.data);
+    }
+    if (!Certifies(c)) {
       Bound(c.bound_ns);
-      c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages,
-                            DealtPacks(batching_, c.parallelism.data, c.micro_batches));
+      c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages, packs);
       return ScaleStep(c);
     }
     const SegmentTable table(job_, profile, c.parallelism, c.micro_batches);
-    if (job_.constraints.partition_method != PartitionMethod::kExact) {
-      Bound(c.bound_ns);
-      c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages,
-                            DealtPacks(batching_, c.parallelism.data, c.micro_batches));
-      return ScaleStep(c);
-    }
     std::vector<Candidate> starts{c};
     for (std::vector<int64_t> boundaries : {SplitByLayers(profile, c.parallelism.pipeline),
                                             SplitByParameters(profile, c.parallelism.pipeline)}) {
@@ -335,7 +337,6 @@ class Searcher {
     Certify(table, starts);
     c.bound_ns = starts.front().bound_ns;
     Bound(c.bound_ns);
-    const std::vector<PackShape> packs = DealtPacks(batching_, c.parallelism.data, c.micro_batches);
     int64_t best = 0;
     for (const Candidate& start : starts) {
       const int64_t step =
@@ -369,9 +370,7 @@ class Searcher {
   }
 
   void RefineWinner(Candidate& c) {
-    if (c.schedule != Schedule::kOneFOneB ||
-        job_.constraints.partition_method != PartitionMethod::kExact)
-      return;
+    if (!Certifies(c)) return;
     const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
     RefineByRealPacks(SegmentTable(job_, profile, c.parallelism, c.micro_batches),
                       DealtPacks(batching_, c.parallelism.data, c.micro_batches), c, stop_);
