@@ -123,19 +123,6 @@ class Layout {
   int64_t position_ = 0;
 };
 
-// Sets of parts that the spec recomputes: the profile is to have them all.
-std::vector<RecomputeParts> PartsIn(const PlanSpec& spec) {
-  std::vector<RecomputeParts> parts;
-  for (const ChunkSpec& chunk : spec.chunks) {
-    for (const LayerGroup& group : chunk.layers) {
-      for (const RecomputedLayers& r : group.recomputed) {
-        if (std::count(parts.begin(), parts.end(), r.parts) == 0) parts.push_back(r.parts);
-      }
-    }
-  }
-  return parts;
-}
-
 void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& faults) {
   const Parallelism& p = spec.parallelism;
   const int64_t gpus = p.tensor * p.context * p.pipeline * p.data;
@@ -171,6 +158,18 @@ Misfit WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages) {
 }
 
 }  // namespace
+
+std::vector<RecomputeParts> PartsIn(const PlanSpec& spec) {
+  std::vector<RecomputeParts> parts;
+  for (const ChunkSpec& chunk : spec.chunks) {
+    for (const LayerGroup& group : chunk.layers) {
+      for (const RecomputedLayers& r : group.recomputed) {
+        if (std::count(parts.begin(), parts.end(), r.parts) == 0) parts.push_back(r.parts);
+      }
+    }
+  }
+  return parts;
+}
 
 Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec) {
   Evaluation result;

@@ -55,6 +55,9 @@ Evaluation EvaluatePlan(const Job& job, const PlanSpec& spec);
 // The same for packs that are there already.
 Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec);
 
+// Sets of parts that the spec recomputes: the profile that it is evaluated by is to have them all.
+std::vector<RecomputeParts> PartsIn(const PlanSpec& spec);
+
 // The spec that evaluates to this plan.
 PlanSpec SpecOf(const Plan& plan);
 

@@ -13,18 +13,6 @@ namespace {
 
 using namespace planner;  // NOLINT: the planner's values throughout
 
-std::vector<RecomputeParts> PartsIn(const PlanSpec& spec) {
-  std::vector<RecomputeParts> parts;
-  for (const ChunkSpec& chunk : spec.chunks) {
-    for (const LayerGroup& group : chunk.layers) {
-      for (const RecomputedLayers& r : group.recomputed) {
-        if (std::count(parts.begin(), parts.end(), r.parts) == 0) parts.push_back(r.parts);
-      }
-    }
-  }
-  return parts;
-}
-
 int64_t Transformers(const ChunkSpec& chunk) {
   int64_t layers = 0;
   for (const LayerGroup& group : chunk.layers) layers += group.count;
