@@ -48,14 +48,6 @@ std::string CapsText(const v1::BatchRule& rule) {
   return rule.unit_cap() > 0 ? Integer(rule.unit_cap()) + " units, " + tokens : tokens;
 }
 
-int Recomputed(const v1::Plan& plan) {
-  int layers = 0;
-  for (const v1::Stage& stage : plan.stages()) {
-    for (const v1::LayerGroup& group : stage.layers()) layers += group.recomputed_count();
-  }
-  return layers;
-}
-
 std::string LeastFree(const v1::Plan& plan) {
   if (plan.stages_size() == 0) return "-";
   int64_t least = plan.stages(0).free_bytes();
@@ -78,7 +70,7 @@ class Comparison {
     Text("a pack holds", [](const v1::Plan& plan) { return CapsText(plan.batch_rule()); });
     Text("packs per rank and step",
          [](const v1::Plan& plan) { return Integer(plan.predictions().micro_batches()); });
-    Text("recomputed layers", [](const v1::Plan& plan) { return Integer(Recomputed(plan)); });
+    Text("recomputed layers", [](const v1::Plan& plan) { return Integer(RecomputedLayers(plan)); });
     Text("fullest stage has free", LeastFree);
     AddStep();
     const auto figure = [](const v1::Plan& plan) { return plan.predictions(); };

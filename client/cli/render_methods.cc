@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "client/cli/render_plan.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
@@ -24,11 +25,6 @@ const char* MethodName(v1::PartitionMethod method) {
   }
 }
 
-bool IsTransformer(v1::LayerKind kind) {
-  return kind == v1::LAYER_KIND_ENCODER || kind == v1::LAYER_KIND_DENSE ||
-         kind == v1::LAYER_KIND_MOE;
-}
-
 // "22,23,24,24".
 std::string LayersPerStage(const v1::Plan& plan) {
   std::vector<int> layers;
@@ -38,18 +34,6 @@ std::string LayersPerStage(const v1::Plan& plan) {
       layers.back() += IsTransformer(group.kind()) ? group.layer_count() : 0;
   }
   return fmt::format("{}", fmt::join(layers, ","));
-}
-
-int Recomputed(const v1::Plan& plan) {
-  int layers = 0;
-  for (const v1::Stage& stage : plan.stages()) {
-    for (const v1::LayerGroup& group : stage.layers()) layers += group.recomputed_count();
-  }
-  return layers;
-}
-
-std::string SplitText(const v1::Parallelism& p) {
-  return fmt::format("{} x {} x {}", p.tensor(), p.pipeline(), p.data());
 }
 
 }  // namespace
@@ -79,7 +63,7 @@ std::string RenderMethods(const Style& style, const std::vector<v1::Plan>& plans
     const double days = plan.predictions().gpu_days();
     table.Add({name, SplitText(plan.parallelism()),
                Duration(plan.predictions().step().total_seconds()), Significant(days),
-               i > 0 && ours > 0 ? Percent(days / ours - 1) : "-", Integer(Recomputed(plan)),
+               i > 0 && ours > 0 ? Percent(days / ours - 1) : "-", Integer(RecomputedLayers(plan)),
                LayersPerStage(plan)});
   }
   return Section(style, "Ways to cut the model",

@@ -47,6 +47,12 @@ std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>&
 // "tensor 4 x pipeline 4 x data 2", with other degrees where they are above 1.
 std::string ParallelismText(const v1::Parallelism& parallelism);
 
+// Whether layers of this kind are cut by the layer: encoder, dense and MoE ones.
+bool IsTransformer(v1::LayerKind kind);
+
+// On all stages, whatever part.
+int RecomputedLayers(const v1::Plan& plan);
+
 // "interleaved 1F1B, 3 virtual stages".
 std::string ScheduleText(const v1::Plan& plan);
 

@@ -34,11 +34,6 @@ const char* KindName(v1::LayerKind kind) {
   }
 }
 
-bool IsTransformer(v1::LayerKind kind) {
-  return kind == v1::LAYER_KIND_ENCODER || kind == v1::LAYER_KIND_DENSE ||
-         kind == v1::LAYER_KIND_MOE;
-}
-
 std::string GroupText(const v1::LayerGroup& group) {
   if (!IsTransformer(group.kind())) return KindName(group.kind());
   const int last = group.first_layer() + group.layer_count() - 1;
@@ -107,6 +102,19 @@ double StageSeconds(const v1::Stage& stage) {
 }
 
 }  // namespace
+
+bool IsTransformer(v1::LayerKind kind) {
+  return kind == v1::LAYER_KIND_ENCODER || kind == v1::LAYER_KIND_DENSE ||
+         kind == v1::LAYER_KIND_MOE;
+}
+
+int RecomputedLayers(const v1::Plan& plan) {
+  int layers = 0;
+  for (const v1::Stage& stage : plan.stages()) {
+    for (const v1::LayerGroup& group : stage.layers()) layers += group.recomputed_count();
+  }
+  return layers;
+}
 
 std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers,
                        int width) {
