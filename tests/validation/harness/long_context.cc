@@ -34,7 +34,11 @@ void ReadHbp(const std::string& file, const Json& whole, Cases& cases) {
     job.training.execution.fused_weight_gradients = false;
     job.training.execution.fused_loss = false;
     job.training.execution.bucket_bytes = 3'000'000'000;
-    run.assumed = {"ZeRO-1", "FlashAttention-2", "fp32 gradients", "DeepSpeed's default buckets",
+    // Its stages 1 and 2 exchange nothing beside the passes unless asked to.
+    job.training.execution.overlap_gradient_reduce = false;
+    job.training.execution.overlap_weight_gather = false;
+    run.assumed = {"ZeRO-1", "FlashAttention-2", "fp32 gradients",
+                   "DeepSpeed's default buckets, no overlap of communication",
                    "all rows run as many tokens per iteration (algorithm 1)"};
     const int64_t tokens = std::strtoll(Text(row, "length").c_str(), nullptr, 10) * 1024;
     run.batching = EqualPacks(1, tokens);
