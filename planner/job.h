@@ -4,6 +4,7 @@
 #ifndef EVENKEEL_PLANNER_JOB_H_
 #define EVENKEEL_PLANNER_JOB_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -52,6 +53,10 @@ enum class ContextKind {
   kRing
 };  // what context-parallel ranks exchange: heads, or keys and values
 
+// The trainer. FSDP has no pipeline; DeepSpeed around Hugging Face modules has neither pipeline nor
+// tensor parallelism.
+enum class Framework { kMegatron, kFsdp, kDeepSpeed };
+
 // How the trainer runs the model. Defaults: Megatron-Core with the flags that its users set.
 struct Execution {
   bool sequence_parallel = true;  // norms and residuals are sharded over tensor parallel too
@@ -80,13 +85,18 @@ struct Execution {
 // balanced adaptive recomputation as OmniBal publishes it, to compare with.
 enum class RecomputePolicy { kAuto, kForbidden, kFull, kWholeLayers, kAdaptive };
 
+// How samples of unlike lengths are put into packing groups: not at all, by HBP's published rule
+// (arXiv 2503.07680, algorithm 1), or the set of least predicted epoch time.
+enum class GroupSelection { kOne, kPublished, kExact };
+inline constexpr size_t kGroupLengthsAtMost = 12;
+
 // Unset caps (0) are derived from the data.
 struct Training {
   int64_t global_batch_samples = 0;  // samples per optimizer step, mean
   int64_t unit_cap = 0;              // Qv
   int64_t token_cap = 0;             // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  bool fsdp = false;  // a trainer without pipeline: its own family of plans
+  Framework framework = Framework::kMegatron;
   Execution execution;
   bool distributed_gradients_fp32 =
       true;  // fp32 gradient accumulation (Megatron's default), else 16-bit
@@ -95,6 +105,11 @@ struct Training {
   int64_t isf_iterations = 10;
   Packer packer = Packer::kBalanced;
   int64_t order_window = 16;  // steps whose packs may be exchanged for balance; as DealRule's
+  GroupSelection group_selection = GroupSelection::kOne;
+  // Lengths that the packs of a group may have, ascending, beside the longest sample's. Empty:
+  // powers of two from 8192.
+  std::vector<int64_t> group_lengths;
+  int64_t curriculum_steps = -1;  // that run the shortest group alone; -1: as published
 };
 
 // Inclusive. {n, n} fixes the degree.

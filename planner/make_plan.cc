@@ -1,10 +1,12 @@
 #include "planner/make_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/check/group_checker.h"
 #include "planner/check/plan_checker.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/goodput.h"
@@ -12,6 +14,8 @@
 #include "planner/cost/host_memory.h"
 #include "planner/cost/network.h"
 #include "planner/cost/uncertainty.h"
+#include "planner/groups/grouped_plan.h"
+#include "planner/groups/grouped_search.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/ladder.h"
@@ -20,16 +24,11 @@
 #include "planner/search/prediction.h"
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
-#include "planner/simulate/pipeline_bound.h"
 
 namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kSimulatedAtLeast = 4;  // candidates that are simulated before one is chosen
-
-int64_t SimulatedBound(const Candidate& c) {
-  return PipelineLowerBound(MeanPackPipeline(c.shape(), c.stages));
-}
 
 std::vector<FigureBasis> Figures(const Job& job) {
   std::vector<FigureBasis> figures = job.figures;
@@ -79,9 +78,14 @@ class Planning {
     plan().batch_rule = batching_.rule;
     plan().figures = Figures(job_);
     plan().proof = found_.proof;
-    plan().fits = !found_.best.empty();
+    if (job_.training.group_selection != GroupSelection::kOne) FindGroups();
+    if (Stopped()) return std::move(result_);
+    plan().fits = !found_.best.empty() || !grouped_.runs.empty();
 
-    if (plan().fits) {
+    if (!grouped_.runs.empty()) {
+      FillGroups();
+      if (Stopped()) return std::move(result_);
+    } else if (plan().fits) {
       Fill(found_.best);
       if (Stopped()) return std::move(result_);
     } else {
@@ -95,7 +99,8 @@ class Planning {
       plan().figures.push_back(std::move(figure));
     }
     Enter(Phase::kCheck);
-    result_.faults = CheckPlan(job_, batching_, plan());
+    result_.faults = grouped_.runs.empty() ? CheckPlan(job_, batching_, plan())
+                                           : CheckGroupedPlan(job_, GroupBatchings(), plan());
     result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
     return std::move(result_);
   }
@@ -128,9 +133,61 @@ class Planning {
     FillProof(chosen);
     FillPlacement(p);
     plan().goodput = GoodputOf(job_, plan().prediction);
-    if (job_.compare_sizes) plan().other_sizes = OtherSizes(job_, batching_, hooks_.stop);
-    for (size_t i = 1; i < best.size() && static_cast<int64_t>(i) <= job_.max_alternatives; ++i)
+    if (job_.compare_sizes) {
+      const auto in_short = [&](const Job& job) -> std::optional<Alternative> {
+        const SearchResult found = Search(job, batching_, 1, hooks_.stop);
+        if (found.best.empty()) return std::nullopt;
+        return MakeAlternative(job, batching_, found.best.front());
+      };
+      plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
+    }
+    FillAlternatives(1);
+  }
+
+  // From the so-manieth of the plans with one group on.
+  void FillAlternatives(size_t first) {
+    const std::vector<Candidate>& best = found_.best;
+    for (size_t i = first;
+         i < best.size() && static_cast<int64_t>(i - first) < job_.max_alternatives; ++i)
       plan().alternatives.push_back(MakeAlternative(job_, batching_, best[i]));
+  }
+
+  // Groups that are worth it: fewer GPU-days than the best plan with one, or asked for.
+  void FindGroups() {
+    Enter(Phase::kSearch);
+    const LengthClasses classes(job_);
+    GroupedSearch grouped = SearchGroups(job_, classes, hooks_.stop);
+    if (grouped.stopped || grouped.runs.size() < 2) return;
+    const bool asked = job_.training.group_selection == GroupSelection::kPublished;
+    if (!asked && !found_.best.empty() &&
+        InShort(job_, grouped).gpu_days >=
+            MakeAlternative(job_, batching_, found_.best.front()).gpu_days)
+      return;
+    grouped_ = std::move(grouped);
+  }
+
+  void FillGroups() {
+    Enter(Phase::kSimulate);
+    FillGroupedPlan(job_, LengthClasses(job_), grouped_, hooks_.stop, &plan());
+    if (Stopped()) return;
+    Enter(Phase::kExplain);
+    FillPlacement(plan().parallelism);
+    plan().goodput = GoodputOf(job_, plan().prediction);
+    if (job_.compare_sizes) {
+      const auto in_short = [&](const Job& job) -> std::optional<Alternative> {
+        const GroupedSearch found = SearchGroups(job, LengthClasses(job), hooks_.stop);
+        if (found.runs.empty()) return std::nullopt;
+        return InShort(job, found);
+      };
+      plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
+    }
+    FillAlternatives(0);
+  }
+
+  std::vector<const Batching*> GroupBatchings() const {
+    std::vector<const Batching*> batchings;
+    for (const GroupRun& run : grouped_.runs) batchings.push_back(&run.data.batching);
+    return batchings;
   }
 
   void FillProof(const Candidate& c) {
@@ -143,7 +200,7 @@ class Planning {
     proof.step_ns = scaled(c.step.pipeline_ns + rest);
     proof.lower_bound_ns = std::min(proof.lower_bound_ns, proof.step_ns);
     proof.gap = static_cast<double>(proof.step_ns) / static_cast<double>(proof.lower_bound_ns) - 1;
-    proof.plan_lower_bound_ns = std::min(scaled(SimulatedBound(c) + rest), proof.step_ns);
+    proof.plan_lower_bound_ns = std::min(scaled(ScheduleBound(c) + rest), proof.step_ns);
     if (c.schedule != Schedule::kOneFOneB) return;
     proof.closed_form_ns = scaled(ClosedForm(c.stages, c.micro_batches));
     proof.closed_form_optimum_ns = scaled(c.closed_form_optimum_ns);
@@ -168,7 +225,8 @@ class Planning {
   const Job& job_;
   const PlanHooks& hooks_;
   Batching batching_;
-  SearchResult found_;
+  SearchResult found_;     // with all samples in one group
+  GroupedSearch grouped_;  // no runs: one group it is
   PlanResult result_;
 };
 

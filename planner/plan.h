@@ -14,7 +14,7 @@
 namespace evenkeel::planner {
 
 // One number for what MakePlan computes: bump it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 4;
+inline constexpr int64_t kPlannerRevision = 5;
 
 // What a pipeline is cut into. Encoder, dense and MoE layers are transformer layers and can be
 // recomputed.
@@ -275,6 +275,58 @@ struct Misfit {
   std::vector<Remedy> remedies;  // nearest first; empty: none of those tried helps
 };
 
+// A packing group and how its steps run. Packs: of an epoch; figures as BatchRule's.
+struct GroupPlan {
+  int64_t longest_sample = 0;  // tokens; the group takes those longer than the group before it
+  int64_t token_cap = 0, unit_cap = 0;
+  Parallelism parallelism;    // the plan's but for context and data
+  int64_t micro_batches = 0;  // packs per rank and step
+  std::vector<StagePlan> stages;
+  StepTime step;
+  int64_t samples = 0, fillers = 0;  // of its own lengths, and shorter ones that fill its packs up
+  int64_t packs = 0, steps = 0;
+  double share = 0;  // of the packs that GPUs work on: packs x context over all groups
+  double mean_tokens = 0;
+  double dist_ratio_tokens = 0, dist_ratio_attention = 0, idle_ratio = 0;
+  std::string reason;  // why this length and degree, in words
+  int64_t recomputed_layers() const {
+    int64_t layers = 0;
+    for (const StagePlan& stage : stages)
+      for (const LayerGroup& group : stage.layers) layers += group.recomputed_count();
+    return layers;
+  }
+};
+
+// A set of packing groups in short.
+struct GroupLengths {
+  std::vector<int64_t> lengths, contexts;  // tokens of a pack, GPUs that share it
+  double gpu_days = 0;                     // of mean packs under even stages; 0: it does not fit
+};
+
+// Other ways to batch samples of unlike lengths, on the split of the plan.
+enum class BatchingMethod { kNaivePacking, kSorted, kFlexSp, kGroups, kBalancedGroups };
+struct BatchingBaseline {
+  BatchingMethod method = BatchingMethod::kNaivePacking;
+  bool fits = true;
+  double gpu_days = 0;
+  int64_t step_ns = 0;                                     // mean
+  double pad_ratio = 0;                                    // PR
+  double dist_ratio_tokens = 0, dist_ratio_attention = 0;  // DBR, ABR
+  double communication_ratio = 0;                          // CR
+  double mean_rank_tokens = 0;                             // Ave-T
+};
+
+// How the packing groups were chosen.
+struct GroupChoice {
+  std::vector<int64_t> candidate_lengths;
+  GroupLengths published, exact;
+  int64_t examined_sets = 0;
+  std::vector<BatchingBaseline> baselines;  // worst first
+  int64_t curriculum_steps = 0;
+  double communication_ratio = 0;
+  double mean_rank_tokens = 0;
+};
+
 // Where each rank sits: rank = tensor + T (data + D pipeline) (Megatron's order tp-dp-pp).
 struct Placement {
   int64_t gpus_per_node = 0;
@@ -300,6 +352,11 @@ struct Plan {
   std::optional<Goodput> goodput;      // where the job says how often nodes fail
   Placement placement;
   Misfit misfit;  // only where !fits
+
+  // Packing groups, ascending in length: two at least, or none. Where there are any, batch_rule and
+  // prediction sum them up; parallelism and stages are those of the last.
+  std::vector<GroupPlan> groups;
+  GroupChoice group_choice;
 };
 
 }  // namespace evenkeel::planner

@@ -108,8 +108,44 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags) {
       ->group(kTraining)
       ->take_all()
       ->check(CLI::IsMember({"encoder", "llm"}).description(""));
+  command
+      ->add_option("--framework", flags->framework,
+                   "Trainer: deepspeed is ZeRO with Ulysses around Hugging Face modules [megatron]")
+      ->type_name("megatron|fsdp|deepspeed")
+      ->group(kTraining)
+      ->take_last()
+      ->check(CLI::IsMember({"megatron", "fsdp", "deepspeed"}).description(""));
   Add(command, "--seed", &flags->seed, "N", "Seed of all that is drawn at random [0]", kTraining)
       ->check(Whole(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
+}
+
+void AddGroupFlags(CLI::App* command, JobFlags* flags) {
+  const char* const kGroups = "Long context";
+  command
+      ->add_option("--groups", flags->groups,
+                   "Packing groups: one for all samples, HBP's published rule, or the best set "
+                   "[exact where some samples are much longer than most]")
+      ->type_name("one|published|exact")
+      ->group(kGroups)
+      ->take_last()
+      ->check(CLI::IsMember({"one", "published", "exact"}).description(""));
+  command
+      ->add_option("--group-lengths", flags->group_lengths,
+                   "Lengths that packs of a group may have, in tokens [powers of two from 8192]")
+      ->type_name("N,N,...")
+      ->delimiter(',')
+      ->group(kGroups)
+      ->take_all();
+  Add(command, "--curriculum", &flags->curriculum, "STEPS",
+      "First steps that run the shortest group alone [500, at most a tenth of all]", kGroups)
+      ->check(Whole(0, 1000000000));
+  command
+      ->add_option("--context-exchange", flags->context_exchange,
+                   "What GPUs that share a pack exchange: heads or keys and values [ulysses]")
+      ->type_name("ulysses|ring")
+      ->group(kGroups)
+      ->take_last()
+      ->check(CLI::IsMember({"ulysses", "ring"}).description(""));
 }
 
 void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
@@ -187,6 +223,7 @@ void AddJobFlags(CLI::App* command, JobFlags* flags) {
   AddModelFlags(command, flags);
   AddClusterFlags(command, flags);
   AddTrainingFlags(command, flags);
+  AddGroupFlags(command, flags);
   AddConstraintFlags(command, flags);
   AddObjectiveFlags(command, flags);
 }

@@ -26,6 +26,11 @@ struct JobFlags {
   std::string tensor, context, pipeline, data, expert, virtual_stages;  // "N" or "MIN:MAX"
   std::string schedule, partition;                                      // as --help lists them
   std::vector<int32_t> stage_layers;
+  std::string framework;  // "megatron", "fsdp" or "deepspeed"
+  std::string groups;     // "one", "published" or "exact"
+  std::vector<int64_t> group_lengths;
+  std::optional<int64_t> curriculum;
+  std::string context_exchange;     // "ulysses" or "ring"
   std::string recompute;            // "auto", "none", "full", "whole-layers" or "adaptive"
   std::string precision;            // "bf16" or "fp16"
   std::vector<std::string> freeze;  // "encoder", "llm"

@@ -216,10 +216,35 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
   if (flags.precision == "bf16") job->mutable_training()->set_precision(v1::PRECISION_BF16);
   if (flags.precision == "fp16") job->mutable_training()->set_precision(v1::PRECISION_FP16);
+  const std::pair<const char*, v1::TrainingFramework> frameworks[] = {
+      {"megatron", v1::TRAINING_FRAMEWORK_MEGATRON},
+      {"fsdp", v1::TRAINING_FRAMEWORK_FSDP},
+      {"deepspeed", v1::TRAINING_FRAMEWORK_DEEPSPEED}};
+  for (const auto& [name, framework] : frameworks) {
+    if (flags.framework == name) job->mutable_training()->set_framework(framework);
+  }
   if (flags.zero) {
     // ZERO_STAGE_0 is 1 and so on; ZERO_STAGE_3 is 4.
     job->mutable_training()->set_zero_stage(static_cast<v1::ZeroStage>(*flags.zero + 1));
   }
+}
+
+void SetGroups(const JobFlags& flags, v1::Job* job) {
+  const std::pair<const char*, v1::GroupSelection> selections[] = {
+      {"one", v1::GROUP_SELECTION_ONE},
+      {"published", v1::GROUP_SELECTION_PUBLISHED},
+      {"exact", v1::GROUP_SELECTION_EXACT}};
+  for (const auto& [name, selection] : selections) {
+    if (flags.groups == name) job->mutable_training()->set_group_selection(selection);
+  }
+  if (!flags.group_lengths.empty()) {
+    job->mutable_training()->mutable_group_lengths()->Assign(flags.group_lengths.begin(),
+                                                             flags.group_lengths.end());
+  }
+  if (flags.curriculum) job->mutable_training()->set_curriculum_steps(*flags.curriculum);
+  if (flags.context_exchange.empty()) return;
+  job->mutable_training()->mutable_execution()->set_context_exchange(
+      flags.context_exchange == "ring" ? v1::CONTEXT_EXCHANGE_RING : v1::CONTEXT_EXCHANGE_ULYSSES);
 }
 
 void SetConstraints(const JobFlags& flags, v1::Job* job) {
@@ -288,6 +313,7 @@ v1::PlanJobRequest RequestFromFlags(const JobFlags& flags) {
   if (!flags.datasets.empty()) SetDatasets(flags.datasets, job->mutable_dataset());
   SetCluster(flags, job->mutable_cluster());
   SetTraining(flags, job);
+  SetGroups(flags, job);
   SetConstraints(flags, job);
   SetObjective(flags, job);
   if (!flags.label.empty()) request.set_label(flags.label);

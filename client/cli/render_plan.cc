@@ -142,6 +142,7 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
   pairs.emplace_back("data", DataText(plan));
   if (plan.has_parallelism()) {
     std::string split = ParallelismText(plan.parallelism());
+    if (plan.has_group_choice()) split += " (of the longest group)";
     if (plan.has_placement()) {
       split += plan.placement().stages_cross_nodes() ? "; stages talk across nodes"
                                                      : "; stages of a pipeline share a node";
@@ -160,6 +161,7 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
 }
 
 std::string WindowText(const v1::BatchRule& rule) {
+  if (rule.order_window() >= 1'000'000'000) return "packs exchanged over the whole epoch";
   if (rule.order_window() <= 1) return "steps drawn at random";
   return fmt::format("packs exchanged within {} steps, steps shuffled",
                      Integer(rule.order_window()));
@@ -173,12 +175,14 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
     return units ? unit_text + ", " + token_text : token_text;
   };
   std::vector<std::pair<std::string, std::string>> pairs;
-  pairs.emplace_back(
-      "a pack holds",
-      "at most " +
-          both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
-          (rule.caps_derived() ? " (derived from the data)" : " (as given)"));
-  if (!rule.caps_reason().empty()) pairs.emplace_back("because", Plain(style, rule.caps_reason()));
+  if (!plan.has_group_choice())
+    pairs.emplace_back(
+        "a pack holds",
+        "at most " +
+            both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
+            (rule.caps_derived() ? " (derived from the data)" : " (as given)"));
+  if (!rule.caps_reason().empty() && !plan.has_group_choice())
+    pairs.emplace_back("because", Plain(style, rule.caps_reason()));
   if (rule.packer() == v1::PACKER_ISF) {
     pairs.emplace_back("and is kept with",
                        (units ? fmt::format("at least {} units or {} tokens",
@@ -204,7 +208,7 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
     pairs.emplace_back("imbalance", balance + " (DistRatio over the data-parallel ranks)");
   }
   const v1::Predictions& predictions = plan.predictions();
-  if (predictions.micro_batches() > 0) {
+  if (predictions.micro_batches() > 0 && !plan.has_group_choice()) {
     pairs.emplace_back(
         "a step",
         fmt::format(
@@ -229,10 +233,12 @@ std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigi
   if (plan.has_misfit()) {
     text += RenderMisfit(style, plan, command) + RenderBatchRule(style, plan);
   } else {
-    text += RenderBatchRule(style, plan) + RenderStages(style, plan) +
-            RenderStageTimes(style, plan) + RenderStageMemory(style, plan) +
-            RenderStepTime(style, plan) + RenderGoodput(style, plan) + RenderLadder(style, plan) +
-            RenderAlternatives(style, plan) + RenderOtherSizes(style, plan);
+    text +=
+        RenderBatchRule(style, plan) + RenderGroups(style, plan) + RenderStages(style, plan) +
+        RenderStageTimes(style, plan) + RenderStageMemory(style, plan) +
+        RenderStepTime(style, plan) + RenderGoodput(style, plan) +
+        (plan.has_group_choice() ? RenderBatchingMethods(style, plan) : RenderLadder(style, plan)) +
+        RenderAlternatives(style, plan) + RenderOtherSizes(style, plan);
   }
   return text + RenderProof(style, plan) + RenderBasis(style, plan) +
          RenderNextQuestions(style, plan, command);

@@ -28,6 +28,9 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
 std::string RenderNotes(const Style& style, const v1::Plan& plan);
 std::string RenderMisfit(const Style& style, const v1::Plan& plan, const CommandLine& command);
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan);
+// Packing groups, how they were chosen, and what other ways of batching would cost.
+std::string RenderGroups(const Style& style, const v1::Plan& plan);
+std::string RenderBatchingMethods(const Style& style, const v1::Plan& plan);
 std::string RenderStages(const Style& style, const v1::Plan& plan);
 std::string RenderStageMemory(const Style& style, const v1::Plan& plan);
 std::string RenderStageTimes(const Style& style, const v1::Plan& plan);

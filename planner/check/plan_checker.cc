@@ -18,18 +18,24 @@ class Checker {
         profile_(BuildLayerProfile(job, Whole(plan.parallelism), batching.mean, batching.largest)) {
   }
 
-  std::vector<std::string> Run() {
+  std::vector<std::string> Steps() {
     CheckBatchRule();
+    CheckParallelism();
+    if (faults_.empty()) {
+      for (std::string& fault : CheckStages(job_, profile_, plan_))
+        faults_.push_back(std::move(fault));
+    }
+    CheckStepTime();
+    return std::move(faults_);
+  }
+
+  std::vector<std::string> Run() {
     if (plan_.fits) {
-      CheckParallelism();
-      if (faults_.empty()) {
-        for (std::string& fault : CheckStages(job_, profile_, plan_))
-          faults_.push_back(std::move(fault));
-      }
-      CheckStepTime();
+      faults_ = Steps();
       CheckPrediction();
       CheckProof();
     } else {
+      CheckBatchRule();
       Require(plan_.misfit.short_bytes > 0, "misfit without shortage");
       Require(plan_.stages.empty(), "misfit with stages");
     }
@@ -106,8 +112,12 @@ class Checker {
     Require(p.expert == 1 || (model.moe && model.moe->experts % p.expert == 0 &&
                               ranks % split == 0 && p.tensor % execution.expert_tensor == 0),
             "expert parallel does not divide experts and ranks");
-    const bool sharded = job_.training.zero_stage == ZeroStage::kWeights || job_.training.fsdp;
-    Require(!sharded || p.pipeline == 1, "a pipeline of sharded weights");
+    const Framework framework = job_.training.framework;
+    Require((job_.training.zero_stage != ZeroStage::kWeights && framework == Framework::kMegatron) ||
+                p.pipeline == 1,
+            "a pipeline of sharded weights, or of a trainer that has none");
+    Require(framework != Framework::kDeepSpeed || p.tensor == 1,
+            "tensor parallel of a trainer that has none");
   }
 
   void CheckSchedule(const Parallelism& p) {
@@ -195,6 +205,10 @@ class Checker {
 
 std::vector<std::string> CheckPlan(const Job& job, const Batching& batching, const Plan& plan) {
   return Checker(job, batching, plan).Run();
+}
+
+std::vector<std::string> CheckSteps(const Job& job, const Batching& batching, const Plan& plan) {
+  return Checker(job, batching, plan).Steps();
 }
 
 }  // namespace evenkeel::planner

@@ -17,6 +17,9 @@ namespace evenkeel::planner {
 // from.
 std::vector<std::string> CheckPlan(const Job& job, const Batching& batching, const Plan& plan);
 
+// Of those, the faults of its batch rule, degrees, stages and the parts of its step alone.
+std::vector<std::string> CheckSteps(const Job& job, const Batching& batching, const Plan& plan);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_CHECK_PLAN_CHECKER_H_

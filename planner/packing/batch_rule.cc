@@ -12,6 +12,7 @@
 #include "planner/packing/metrics.h"
 #include "planner/packing/pack_bound.h"
 #include "planner/packing/packer.h"
+#include "planner/packing/rank_deal.h"
 #include "planner/packing/sample.h"
 
 namespace evenkeel::planner {
@@ -20,14 +21,6 @@ namespace {
 constexpr int64_t kSampledAtMost = 20000;  // enough for ratios within .01, and a few milliseconds
 constexpr int64_t kStepsDealt = 64;        // of the sample
 constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; more are taken as they come
-
-SampleTypes TypesOf(const Dataset& dataset) {
-  SampleTypes types;
-  for (const LengthBin& bin : dataset.bins)
-    types.push_back(
-        {static_cast<int32_t>(bin.units), static_cast<int32_t>(bin.llm_tokens), bin.count});
-  return types;
-}
 
 bool HasUnits(const Dataset& dataset) {
   return std::any_of(dataset.bins.begin(), dataset.bins.end(),
@@ -61,6 +54,51 @@ PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& larges
           job.model.towers.empty() ? 0 : 1};
 }
 
+// Steps of a whole epoch whose packs are grouped by work, told from a sample of the packs: a step
+// holds neighbours among all packs, which lie closer together than those of the sample. So packs
+// are interpolated between the sample's, for steps taken evenly from those of the epoch.
+std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_t micro_batches,
+                                  int64_t steps_of_epoch) {
+  std::vector<PackSums> sorted = batching.packs;
+  const auto time = [](const PackWork& w) { return int64_t{w.vision} + w.language; };
+  std::vector<PackWork> work = WorkOf(sorted, batching.rule.pack_times);
+  std::vector<size_t> order(sorted.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return time(work[a]) < time(work[b]); });
+  const int64_t per_step = data * micro_batches;
+  const int64_t steps = std::min(steps_of_epoch, kStepsDealt);
+  const double last = static_cast<double>(sorted.size() - 1);
+  const double all = static_cast<double>(steps_of_epoch * per_step);
+  std::vector<PackSums> dealt;
+  for (int64_t s = 0; s < steps; ++s) {
+    const int64_t step = (2 * s + 1) * steps_of_epoch / (2 * steps);
+    for (int64_t k = 0; k < per_step; ++k) {
+      const double place = (static_cast<double>(step * per_step + k) + 0.5) / all * last;
+      const size_t below = static_cast<size_t>(place);
+      const PackSums& a = sorted[order[below]];
+      const PackSums& b = sorted[order[std::min(below + 1, order.size() - 1)]];
+      const double share = place - static_cast<double>(below);
+      const auto between = [&](int64_t x, int64_t y) {
+        return x + Nearest(share * static_cast<double>(y - x));
+      };
+      dealt.push_back(
+          {between(a.units, b.units), between(a.tokens, b.tokens), between(a.squared, b.squared)});
+    }
+  }
+  work = WorkOf(dealt, batching.rule.pack_times);
+  const DealRule rule{.ranks = data, .packs_per_rank = micro_batches};
+  std::vector<uint32_t> packs(static_cast<size_t>(per_step));
+  std::vector<int64_t> row(packs.size());
+  std::vector<PackShape> shapes;
+  for (int64_t s = 0; s < steps; ++s) {
+    std::iota(packs.begin(), packs.end(), static_cast<uint32_t>(s * per_step));
+    DealToRanks(packs, work, rule, 0, row);
+    for (const int64_t pack : row) shapes.push_back(ShapeOf(dealt[static_cast<size_t>(pack)]));
+  }
+  return shapes;
+}
+
 // Random micro-batches of equal sample count, every sample padded to the longest of its
 // micro-batch.
 void MakeBaseline(const Lengths& samples, uint64_t seed, Batching& out) {
@@ -90,6 +128,14 @@ void MakeBaseline(const Lengths& samples, uint64_t seed, Batching& out) {
 }
 
 }  // namespace
+
+SampleTypes TypesOf(const Dataset& dataset) {
+  SampleTypes types;
+  for (const LengthBin& bin : dataset.bins)
+    types.push_back(
+        {static_cast<int32_t>(bin.units), static_cast<int32_t>(bin.llm_tokens), bin.count});
+  return types;
+}
 
 bool DerivesCaps(const Job& job) {
   return job.training.token_cap == 0 || (job.training.unit_cap == 0 && HasUnits(job.dataset));
@@ -160,6 +206,10 @@ Batching MakeBatching(const Job& job) {
 
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches) {
   const int64_t per_step = CappedProduct(data, micro_batches);
+  const int64_t steps_of_epoch = CeilDivide(batching.rule.packs, per_step);
+  if (batching.rule.order_window >= steps_of_epoch && per_step <= kDealtAtMost &&
+      static_cast<int64_t>(batching.packs.size()) < steps_of_epoch * per_step)
+    return AlikeSteps(batching, data, micro_batches, steps_of_epoch);
   std::vector<PackSums> packs = batching.packs;
   Random(batching.rule.seed + 1).Shuffle(packs);
   std::vector<PackShape> dealt;

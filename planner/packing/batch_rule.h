@@ -10,6 +10,7 @@
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/caps.h"
+#include "planner/packing/sample_types.h"
 #include "planner/plan.h"
 
 namespace evenkeel::planner {
@@ -31,6 +32,8 @@ struct Batching {
     return static_cast<double>(global_batch_samples) / rule.samples_per_pack;
   }
 };
+
+SampleTypes TypesOf(const Dataset& dataset);
 
 // The rule by which caps that the job does not give are derived.
 CapsRule CapsRuleOf(const Job& job);

@@ -140,6 +140,11 @@ bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end
 
 }  // namespace
 
+bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate) {
+  return Chunks(job, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches)
+      .Complete(candidate);
+}
+
 std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
                                   const Parallelism& p) {
   return Chunks(job, profile, p, ScheduleOf(job.constraints, p), p.pipeline).ByLayers();
@@ -149,7 +154,8 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule,
                                     int64_t micro_batches) {
   const Chunks chunks(job, profile, p, schedule, micro_batches);
-  std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers(), chunks.ByTime()};
+  std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers()};
+  if (p.pipeline > 1) cuts.push_back(chunks.ByTime());
   if (!job.constraints.stage_layers.empty()) cuts = {chunks.Given()};
   std::optional<Candidate> best;
   for (std::vector<int64_t>& cut : cuts) {

@@ -21,6 +21,10 @@ namespace evenkeel::planner {
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches);
 
+// Fills in recompute, segments and the unscaled score of the candidate's boundaries. False: they do
+// not fit.
+bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate);
+
 // P v + 1 boundaries: each stage with as many transformer layers as the others, and each row of
 // chunks likewise. Memory is not looked at.
 std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,

@@ -6,8 +6,6 @@
 
 #include "planner/catalog/catalog.h"
 #include "planner/cost/calibration.h"
-#include "planner/search/prediction.h"
-#include "planner/search/search.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -72,7 +70,7 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
   return changed;
 }
 
-std::vector<OtherSize> OtherSizes(const Job& job, const Batching& batching,
+std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan,
                                   const std::function<bool()>& stop) {
   std::vector<OtherSize> sizes;
   for (const Change& change : Changes(job.cluster)) {
@@ -81,14 +79,13 @@ std::vector<OtherSize> OtherSizes(const Job& job, const Batching& batching,
     if (change.cluster.gpu.name != job.cluster.gpu.name)
       changed.calibration = WithoutTimes(job.calibration);
     if (change.cluster.gpu_count != job.cluster.gpu_count) changed.constraints.data_parallel = {};
-    const SearchResult found = Search(changed, batching, 1, stop);
-    if (found.stopped) return sizes;
-    OtherSize size{.change = change.kind,
-                   .gpu = change.cluster.gpu.name,
-                   .gpu_count = change.cluster.gpu_count,
-                   .fits = !found.best.empty()};
-    if (size.fits) size.plan = MakeAlternative(changed, batching, found.best.front());
-    sizes.push_back(std::move(size));
+    const std::optional<Alternative> found = plan(changed);
+    if (stop && stop()) return sizes;
+    sizes.push_back({.change = change.kind,
+                     .gpu = change.cluster.gpu.name,
+                     .gpu_count = change.cluster.gpu_count,
+                     .fits = found.has_value(),
+                     .plan = found.value_or(Alternative{})});
   }
   return sizes;
 }

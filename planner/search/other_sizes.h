@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "planner/job.h"
-#include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
 
 namespace evenkeel::planner {
@@ -21,8 +21,10 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu);
 
 // A node less and a node more, and the next GPU types of the same vendor below and above by memory,
 // then peak rate: those of them that exist. A data-parallel degree that the job fixes is free where
-// the GPU count changes, or no plan could have it. Incomplete where `stop` says so.
-std::vector<OtherSize> OtherSizes(const Job& job, const Batching& batching,
+// the GPU count changes, or no plan could have it. `plan` makes the plan of a job in short, nullopt
+// where it does not fit. Incomplete where `stop` says so.
+using PlanInShort = std::function<std::optional<Alternative>(const Job&)>;
+std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan,
                                   const std::function<bool()>& stop);
 
 }  // namespace evenkeel::planner

@@ -38,6 +38,7 @@ class Enumeration {
 
  private:
   bool TensorAllowed(int64_t t) const {
+    if (t > 1 && job_.training.framework == Framework::kDeepSpeed) return false;
     const bool divides = gpus_ % t == 0 && (job_.cluster.gpus_per_node % t == 0 ||
                                             gpus_ <= job_.cluster.gpus_per_node);
     return divides && Within(t, constraints_.tensor_parallel) &&
@@ -57,7 +58,8 @@ class Enumeration {
       if (rest % p != 0 || !Within(p, constraints_.pipeline_parallel)) continue;
       if (fixed != 0 && p != fixed) continue;
       // Weights that are gathered for each layer would be gathered for each micro-batch.
-      if (p > 1 && (job_.training.zero_stage == ZeroStage::kWeights || job_.training.fsdp))
+      if (p > 1 && (job_.training.zero_stage == ZeroStage::kWeights ||
+                    job_.training.framework != Framework::kMegatron))
         continue;
       if (Within(rest / p, constraints_.data_parallel))
         AddExperts({.tensor = t, .pipeline = p, .data = rest / p, .context = c});

@@ -13,6 +13,7 @@
 #include "planner/search/bounds.h"
 #include "planner/search/chunked_partition.h"
 #include "planner/search/refine.h"
+#include "planner/simulate/pipeline_bound.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -411,6 +412,10 @@ Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelis
   c.stages = StageWorks(job, profile, p, c.boundaries, c.recomputed);
   c.step = SimulateStep(job, p, c.shape(), c.stages, packs);
   return c;
+}
+
+int64_t ScheduleBound(const Candidate& candidate) {
+  return PipelineLowerBound(MeanPackPipeline(candidate.shape(), candidate.stages));
 }
 
 int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches) {

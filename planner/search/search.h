@@ -56,6 +56,9 @@ Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelis
                    std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
                    Schedule schedule = Schedule::kOneFOneB);
 
+// No run of the candidate's schedule over its stages, of mean packs, ends its last pass sooner, ns.
+int64_t ScheduleBound(const Candidate& candidate);
+
 // (m - 1) max_s T_s + sum_s T_s of given stages, ns; p2p as the partition search counts it.
 int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches);
 

@@ -47,6 +47,23 @@ inline constexpr Choice<planner::ZeroStage, v1::ZeroStage> kZeroStages[] = {
     {planner::ZeroStage::kGradients, v1::ZERO_STAGE_2},
     {planner::ZeroStage::kWeights, v1::ZERO_STAGE_3}};
 
+inline constexpr Choice<planner::Framework, v1::TrainingFramework> kFrameworks[] = {
+    {planner::Framework::kMegatron, v1::TRAINING_FRAMEWORK_MEGATRON},
+    {planner::Framework::kFsdp, v1::TRAINING_FRAMEWORK_FSDP},
+    {planner::Framework::kDeepSpeed, v1::TRAINING_FRAMEWORK_DEEPSPEED}};
+
+inline constexpr Choice<planner::GroupSelection, v1::GroupSelection> kGroupSelections[] = {
+    {planner::GroupSelection::kOne, v1::GROUP_SELECTION_ONE},
+    {planner::GroupSelection::kPublished, v1::GROUP_SELECTION_PUBLISHED},
+    {planner::GroupSelection::kExact, v1::GROUP_SELECTION_EXACT}};
+
+inline constexpr Choice<planner::BatchingMethod, v1::BatchingMethod> kBatchingMethods[] = {
+    {planner::BatchingMethod::kNaivePacking, v1::BATCHING_METHOD_NAIVE_PACKING},
+    {planner::BatchingMethod::kSorted, v1::BATCHING_METHOD_SORTED},
+    {planner::BatchingMethod::kFlexSp, v1::BATCHING_METHOD_FLEXSP},
+    {planner::BatchingMethod::kGroups, v1::BATCHING_METHOD_GROUPS},
+    {planner::BatchingMethod::kBalancedGroups, v1::BATCHING_METHOD_BALANCED_GROUPS}};
+
 inline constexpr Choice<planner::AttentionKernel, v1::AttentionKernel> kAttentionKernels[] = {
     {planner::AttentionKernel::kFlash, v1::ATTENTION_KERNEL_FLASH},
     {planner::AttentionKernel::kFlash2, v1::ATTENTION_KERNEL_FLASH_2},

@@ -128,6 +128,20 @@ void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, Viol
   to->virtual_stages = {1, 1};
 }
 
+// It has neither tensor parallelism nor a pipeline.
+void HoldDeepSpeed(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
+  const auto hold = [&](const char* name, planner::DegreeRange* range) {
+    if (range->min > 1) {
+      sink.Add(path.Child(name),
+               "must admit 1: TRAINING_FRAMEWORK_DEEPSPEED shares a model by ZeRO and by context");
+    }
+    *range = {1, 1};
+  };
+  hold("tensor_parallel", &to->tensor_parallel);
+  hold("pipeline_parallel", &to->pipeline_parallel);
+  hold("virtual_stages", &to->virtual_stages);
+}
+
 // The published methods cut a pipeline under 1F1B.
 void HoldMethod(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
   if (to->partition_method == planner::PartitionMethod::kExact) return;
@@ -178,8 +192,12 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
                  &to.virtual_stages);
   }
   CheckExperts(path, sink, model, to);
-  to.recompute = FromProto(kRecomputePolicies, from.recompute(), planner::RecomputePolicy::kAuto,
-                           path.Child("recompute"), sink);
+  const bool deepspeed = job->training.framework == planner::Framework::kDeepSpeed;
+  if (deepspeed) HoldDeepSpeed(path, sink, &to);
+  to.recompute = FromProto(
+      kRecomputePolicies, from.recompute(),
+      deepspeed ? planner::RecomputePolicy::kWholeLayers : planner::RecomputePolicy::kAuto,
+      path.Child("recompute"), sink);
   ConvertStageLayers(from, path, sink, model, &to);
   ConvertVirtualStages(from, path, sink, &to);
   to.partition_method =

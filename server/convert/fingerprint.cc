@@ -145,11 +145,12 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
-    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, fsdp, execution,
-                 distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window] =
-        training;
-    Fields(global_batch_samples, unit_cap, token_cap, zero_stage, fsdp, execution,
-           distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window);
+    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, framework, execution,
+                 distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
+                 group_selection, group_lengths, curriculum_steps] = training;
+    Fields(global_batch_samples, unit_cap, token_cap, zero_stage, framework, execution,
+           distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
+           group_selection, group_lengths, curriculum_steps);
   }
 
   void Put(int /*tag*/, const planner::DegreeRange& range) {

@@ -15,6 +15,7 @@ namespace evenkeel::server {
 
 inline constexpr IntRange kOrderWindows = {1, 1'000'000'000};
 inline constexpr int64_t kDefaultOrderWindow = 16;
+inline constexpr int64_t kWholeEpoch = kOrderWindows.max;
 
 // Unset, or an unknown value after the violation: kBalanced.
 planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, ViolationSink& sink);

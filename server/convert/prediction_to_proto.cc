@@ -22,6 +22,8 @@ v1::SearchEnd EndOf(planner::SearchEnd end) {
   return v1::SEARCH_END_UNSPECIFIED;
 }
 
+}  // namespace
+
 void Fill(const planner::StepTime& step, v1::StepTime* out) {
   out->set_encoder_compute_seconds(Seconds(step.encoder_compute_ns));
   out->set_language_compute_seconds(Seconds(step.language_compute_ns));
@@ -34,8 +36,6 @@ void Fill(const planner::StepTime& step, v1::StepTime* out) {
   out->set_total_seconds(Seconds(step.total_ns));
   out->set_measured_correction_seconds(Seconds(step.measured_correction_ns));
 }
-
-}  // namespace
 
 void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
   out->set_unit_cap(rule.unit_cap);

@@ -10,10 +10,12 @@ class Goodput;
 class LadderRung;
 class Predictions;
 class Proof;
+class StepTime;
 }  // namespace evenkeel::v1
 
 namespace evenkeel::server {
 
+void Fill(const planner::StepTime& step, v1::StepTime* out);
 void Fill(const planner::BatchRule& rule, v1::BatchRule* out);
 void Fill(const planner::Prediction& prediction, v1::Predictions* out);
 void Fill(const planner::Goodput& goodput, v1::Goodput* out);

@@ -10,6 +10,7 @@
 #include "planner/plan.h"
 #include "server/convert/choices.h"
 #include "server/convert/execution_from_proto.h"
+#include "server/convert/groups_to_proto.h"
 #include "server/convert/misfit_text.h"
 #include "server/convert/objective_from_proto.h"
 #include "server/convert/prediction_to_proto.h"
@@ -86,7 +87,7 @@ void FillConstraints(const planner::Constraints& constraints, v1::Constraints* o
 void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   out->set_global_batch_samples(training.global_batch_samples);
   out->set_epochs(Count(training.epochs));
-  out->set_framework(training.fsdp ? v1::TRAINING_FRAMEWORK_FSDP : v1::TRAINING_FRAMEWORK_MEGATRON);
+  out->set_framework(ToProto(kFrameworks, training.framework));
   out->set_zero_stage(ToProto(kZeroStages, training.zero_stage));
   ExecutionToProto(training.execution, out->mutable_execution());
   out->set_gradient_precision(training.distributed_gradients_fp32 ? v1::GRADIENT_PRECISION_FP32
@@ -227,6 +228,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
     return;
   }
   FillRun(plan, out);
+  FillGroups(plan, out);
   for (const planner::LadderRung& rung : plan.ladder) Fill(rung, out->add_ladder());
   for (const planner::Alternative& alternative : plan.alternatives) {
     FillAlternative(alternative, out->add_alternatives());

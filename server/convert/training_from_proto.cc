@@ -1,6 +1,8 @@
 #include "server/convert/training_from_proto.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "evenkeel/v1/job.pb.h"
@@ -20,6 +22,12 @@ constexpr IntRange kTokenCaps = {0, 16'777'216};
 constexpr IntRange kEpochs = {1, 10'000};
 constexpr IntRange kIsfIterations = {1, 100};
 constexpr int64_t kDefaultIsfIterations = 10;
+// Packing groups are looked for unasked where the longest sample has more tokens than that, and so
+// many times the mean.
+constexpr int64_t kLongSample = 8192;
+constexpr double kLongOverMean = 4;
+constexpr int kMaxGroupLengths = static_cast<int>(planner::kGroupLengthsAtMost);
+constexpr IntRange kGroupLengthRange = {128, 16'777'216};
 
 void Refuse(ViolationSink& sink, const FieldPath& field, const std::string& value,
             const std::string& accepted) {
@@ -41,7 +49,7 @@ void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink
                   const planner::GpuSpec& gpu) {
   const FieldPath framework = path.Child("framework");
   CheckEnum(sink, framework, from.framework(), v1::TrainingFramework_IsValid,
-            "TRAINING_FRAMEWORK_MEGATRON, TRAINING_FRAMEWORK_FSDP");
+            "TRAINING_FRAMEWORK_MEGATRON, TRAINING_FRAMEWORK_FSDP, TRAINING_FRAMEWORK_DEEPSPEED");
   const FieldPath precision = path.Child("precision");
   if (CheckEnum(sink, precision, from.precision(), v1::Precision_IsValid,
                 "PRECISION_BF16, PRECISION_FP16") &&
@@ -56,15 +64,76 @@ void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink
             "OPTIMIZER_ADAM");
 }
 
+// What a trainer does unless told otherwise.
+planner::Execution UsualExecution(planner::Framework framework, planner::ZeroStage stage) {
+  planner::Execution usual;
+  if (framework != planner::Framework::kDeepSpeed) return usual;
+  usual.fused_kernels = usual.fused_loss = usual.fused_weight_gradients = false;
+  usual.attention = planner::AttentionKernel::kFlash2;
+  // Values of 16 bits: reduce_bucket_size and allgather_bucket_size are 5e8 each; stages 1 and 2
+  // reduce into a second buffer, and do not overlap unless asked to.
+  const bool shards_weights = stage == planner::ZeroStage::kWeights;
+  usual.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
+  usual.overlap_gradient_reduce = usual.overlap_weight_gather = shards_weights;
+  return usual;
+}
+
+// Groups are looked for where some samples are much longer than most.
+void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
+                   planner::Job* job) {
+  planner::Training& training = job->training;
+  double tokens = 0, samples = 0;
+  int64_t longest = 0;
+  for (const planner::LengthBin& bin : job->dataset.bins) {
+    tokens += static_cast<double>(bin.count) * static_cast<double>(bin.llm_tokens);
+    samples += static_cast<double>(bin.count);
+    longest = std::max(longest, bin.llm_tokens);
+  }
+  const bool usual = training.token_cap == 0 && longest > kLongSample &&
+                     static_cast<double>(longest) * samples >= kLongOverMean * tokens;
+  const FieldPath field = path.Child("group_selection");
+  training.group_selection = FromProto(
+      kGroupSelections, from.group_selection(),
+      usual ? planner::GroupSelection::kExact : planner::GroupSelection::kOne, field, sink);
+  const bool asked = from.group_selection() == v1::GROUP_SELECTION_PUBLISHED ||
+                     from.group_selection() == v1::GROUP_SELECTION_EXACT;
+  if (asked && training.token_cap > 0) {
+    sink.Add(path.Child("token_cap"),
+             "must be unset where group_selection asks for packing groups: they have their own "
+             "lengths, from group_lengths");
+  }
+  const FieldPath lengths = path.Child("group_lengths");
+  const int64_t before = sink.count();
+  if (from.group_lengths_size() > kMaxGroupLengths) {
+    sink.Add(lengths, "must have at most " + std::to_string(kMaxGroupLengths) +
+                          " lengths, but has " + std::to_string(from.group_lengths_size()));
+    return;
+  }
+  ListCheck check(sink, path, "group_lengths");
+  for (int i = 0; i < from.group_lengths_size(); ++i)
+    check.CheckInt(i, from.group_lengths(i), kGroupLengthRange);
+  if (sink.count() == before) {
+    training.group_lengths.assign(from.group_lengths().begin(), from.group_lengths().end());
+    if (std::adjacent_find(training.group_lengths.begin(), training.group_lengths.end(),
+                           std::greater_equal<>()) != training.group_lengths.end())
+      sink.Add(lengths, "must ascend");
+  }
+  if (from.has_curriculum_steps())
+    training.curriculum_steps =
+        CheckInt(sink, path.Child("curriculum_steps"), from.curriculum_steps(), {0, 1'000'000'000});
+}
+
 // FSDP shards weights, and is the only one that does nothing else.
 void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                      planner::Training* training) {
   const FieldPath field = path.Child("zero_stage");
-  training->fsdp = from.framework() == v1::TRAINING_FRAMEWORK_FSDP;
-  training->zero_stage = FromProto(
-      kZeroStages, from.zero_stage(),
-      training->fsdp ? planner::ZeroStage::kWeights : planner::ZeroStage::kOptimizer, field, sink);
-  if (training->fsdp && from.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED &&
+  if (!Find(kFrameworks, from.framework(), &training->framework))
+    training->framework = planner::Framework::kMegatron;
+  const bool fsdp = training->framework == planner::Framework::kFsdp;
+  training->zero_stage =
+      FromProto(kZeroStages, from.zero_stage(),
+                fsdp ? planner::ZeroStage::kWeights : planner::ZeroStage::kOptimizer, field, sink);
+  if (fsdp && from.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED &&
       from.zero_stage() != v1::ZERO_STAGE_3) {
     sink.Add(field, "must be ZERO_STAGE_3 or unset: TRAINING_FRAMEWORK_FSDP shards weights");
   }
@@ -113,8 +182,11 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
                                        kIsfIterations, kDefaultIsfIterations);
   CheckNotYet(from, path, sink);
   training.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
+  ConvertGroups(from, path, sink, job);
+  const bool groups = training.group_selection != planner::GroupSelection::kOne;
   training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
-                                     kOrderWindows, kDefaultOrderWindow);
+                                     kOrderWindows, groups ? kWholeEpoch : kDefaultOrderWindow);
+  training.execution = UsualExecution(training.framework, training.zero_stage);
   ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
   AddFigures(from, training, job);
 }

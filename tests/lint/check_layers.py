@@ -19,9 +19,10 @@ PLANNER = {
     "simulate": {"base", "catalog", "cost", "packing", "recompute", ""},
     "partition": {"base", "catalog", "cost", "recompute", "simulate", ""},
     "search": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", ""},
+    "groups": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", ""},
     # The checker shares nothing with the search: only the cost equations, and the values that it judges.
     "check": {"base", "catalog", "cost", "packing", "simulate", ""},
-    "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "check"},
+    "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", "check"},
 }
 
 # What callers enter by; every other planner/*.h is a plain value.

@@ -110,7 +110,7 @@ Job RandomWholeSpaceJob() {
   t.execution.context = OneIn(2) ? ContextKind::kRing : ContextKind::kUlysses;
   t.execution.expert_tensor = Among({1, 1, 2});
   t.zero_stage = static_cast<ZeroStage>(*rc::gen::inRange(0, 4));
-  t.fsdp = OneIn(6);
+  if (OneIn(6)) t.framework = Framework::kFsdp;
   if (OneIn(3)) {
     job.reliability = {.node_mean_time_between_failures_seconds = 1e5,
                        .checkpoint_bytes_per_second = 1e9,

@@ -1,0 +1,140 @@
+#include "planner/check/group_checker.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planner/base/integers.h"
+#include "planner/check/plan_checker.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kSampled = .05;  // packs are tried on a sample of each class
+
+double D(int64_t v) { return static_cast<double>(v); }
+
+class GroupChecker {
+ public:
+  GroupChecker(const Job& job, const std::vector<const Batching*>& batchings, const Plan& plan)
+      : job_(job), batchings_(batchings), plan_(plan) {}
+
+  std::vector<std::string> Run() {
+    Require(plan_.groups.size() >= 2 && plan_.groups.size() == batchings_.size(),
+            "fewer than two groups");
+    if (!faults_.empty()) return std::move(faults_);
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      CheckGroup(g);
+      if (!faults_.empty()) return std::move(faults_);
+    }
+    CheckCover();
+    CheckSums();
+    return std::move(faults_);
+  }
+
+ private:
+  void Require(bool holds, const std::string& fault) {
+    if (!holds) faults_.push_back(fault);
+  }
+  static bool Near(double a, double b, double tolerance = 1e-9) {
+    return std::abs(a - b) <= tolerance * std::abs(b);
+  }
+
+  static std::vector<int64_t> Layers(const std::vector<StagePlan>& stages) {
+    std::vector<int64_t> layers;
+    for (const StagePlan& stage : stages) {
+      for (const LayerGroup& group : stage.layers)
+        for (const int64_t v : {static_cast<int64_t>(group.kind), group.first, group.count})
+          layers.push_back(v);
+    }
+    return layers;
+  }
+
+  void CheckGroup(size_t g) {
+    const GroupPlan& group = plan_.groups[g];
+    const std::string name = "group " + std::to_string(g) + ": ";
+    const Parallelism &p = group.parallelism, &q = plan_.parallelism;
+    Require(p.tensor == q.tensor && p.pipeline == q.pipeline && p.expert == q.expert &&
+                p.virtual_stages == q.virtual_stages && p.context * p.data == q.context * q.data,
+            name + "another split of the model");
+    Require(Layers(group.stages) == Layers(plan_.stages), name + "another partition");
+    Require(group.longest_sample <= group.token_cap, name + "its samples exceed its cap");
+    const bool ascends = g == 0 || (group.token_cap > plan_.groups[g - 1].token_cap &&
+                                    group.longest_sample > plan_.groups[g - 1].longest_sample);
+    Require(ascends, name + "not longer than the group before");
+    const int64_t step_packs = p.data * group.micro_batches;
+    Require(group.packs > 0 && group.steps == CeilDivide(group.packs, step_packs),
+            name + "steps do not hold its packs");
+    Require(g == 0 || group.packs % step_packs == 0, name + "a holed step of a longer group");
+    // Stages, memory and the parts of a step as for any plan.
+    Plan alone;
+    alone.fits = true;
+    alone.batch_rule = batchings_[g]->rule;
+    alone.parallelism = p;
+    alone.schedule = plan_.schedule;
+    alone.stages = group.stages;
+    alone.prediction.micro_batches = group.micro_batches;
+    alone.prediction.step = group.step;
+    for (const std::string& fault : CheckSteps(job_, *batchings_[g], alone))
+      faults_.push_back(name + fault);
+  }
+
+  // Every sample has a group, and packs hold what there is.
+  void CheckCover() {
+    double tokens = 0, packed = 0;
+    int64_t samples = 0, grouped = 0, longest = 0;
+    for (const LengthBin& bin : job_.dataset.bins) {
+      tokens += D(bin.count) * D(bin.llm_tokens);
+      samples += bin.count;
+      longest = std::max(longest, bin.llm_tokens);
+    }
+    for (const GroupPlan& group : plan_.groups) {
+      packed += D(group.packs) * group.mean_tokens;
+      grouped += group.samples;
+    }
+    Require(plan_.groups.back().longest_sample >= longest, "groups: a sample is too long for all");
+    Require(Near(packed, tokens, kSampled), "groups: packs do not hold the tokens of the data");
+    // A group that longer ones leave nothing of is not listed.
+    Require(grouped <= samples, "groups: more samples than there are");
+  }
+
+  void CheckSums() {
+    const Prediction& p = plan_.prediction;
+    int64_t steps = 0, packs = 0, slots = 0, shared = 0;
+    double epoch = 0;
+    for (const GroupPlan& group : plan_.groups) {
+      const int64_t gpus = group.packs * group.parallelism.context;
+      steps += group.steps, packs += group.packs, slots += gpus;
+      shared += group.parallelism.context > 1 ? gpus : 0;
+      epoch += D(group.steps) * D(group.step.total_ns);
+    }
+    Require(p.steps_per_epoch == steps && plan_.batch_rule.packs == packs,
+            "groups: steps or packs do not add up");
+    Require(Near(D(p.epoch_ns), epoch), "groups: the epoch is not the sum of its steps");
+    Require(Near(p.gpu_days,
+                 epoch * 1e-9 / 86400 * D(job_.training.epochs) * D(job_.cluster.gpu_count)),
+            "groups: GPU-days");
+    // Means of whole nanoseconds.
+    Require(std::abs(D(p.step.total_ns) * D(steps) - epoch) <= 16 * D(steps),
+            "groups: the mean step");
+    Require(Near(plan_.group_choice.communication_ratio, D(shared) / D(slots)), "groups: CR");
+    const Proof& proof = plan_.proof;
+    Require(proof.lower_bound_ns > 0 && proof.lower_bound_ns <= proof.step_ns &&
+                proof.plan_lower_bound_ns > 0 && proof.plan_lower_bound_ns <= proof.step_ns,
+            "groups: a bound above the plan");
+  }
+
+  const Job& job_;
+  const std::vector<const Batching*>& batchings_;
+  const Plan& plan_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckGroupedPlan(const Job& job,
+                                          const std::vector<const Batching*>& batchings,
+                                          const Plan& plan) {
+  return GroupChecker(job, batchings, plan).Run();
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,67 @@
+#include "planner/groups/flexible_groups.h"
+
+#include <algorithm>
+
+namespace evenkeel::planner {
+namespace {
+
+// The least degree that holds so many tokens; the largest where none does.
+int64_t DegreeFor(double tokens, double tokens_per_gpu, const DegreeTimes& times) {
+  for (const auto& [degree, time] : times)
+    if (tokens <= tokens_per_gpu * static_cast<double>(degree)) return degree;
+  return times.rbegin()->first;
+}
+
+// Groups that hold the samples that need more than one GPU; samples descend in tokens.
+std::vector<FlexibleGroup> GroupsForLong(const std::vector<PackShape>& samples,
+                                         double tokens_per_gpu, const DegreeTimes& times) {
+  std::vector<FlexibleGroup> groups;
+  std::vector<double> room;
+  for (const PackShape& sample : samples) {
+    const int64_t degree = DegreeFor(sample.tokens, tokens_per_gpu, times);
+    if (degree == times.begin()->first) break;
+    const auto fits = std::find_if(room.begin(), room.end(),
+                                   [&](double tokens) { return tokens >= sample.tokens; });
+    if (fits != room.end()) {
+      *fits -= sample.tokens;
+      continue;
+    }
+    groups.push_back({.degree = degree});
+    room.push_back(tokens_per_gpu * static_cast<double>(degree) - sample.tokens);
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples, int64_t gpus,
+                                          double tokens_per_gpu, const DegreeTimes& times) {
+  std::vector<PackShape> sorted = samples;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const PackShape& a, const PackShape& b) { return a.tokens > b.tokens; });
+  std::vector<FlexibleGroup> groups = GroupsForLong(sorted, tokens_per_gpu, times);
+  int64_t left = gpus;
+  for (const FlexibleGroup& group : groups) left -= group.degree;
+  if (left < 0) return {};
+  const int64_t least = times.begin()->first;
+  for (; left >= least; left -= least) groups.push_back({.degree = least});
+  for (const PackShape& sample : sorted) {
+    const int64_t degree = DegreeFor(sample.tokens, tokens_per_gpu, times);
+    FlexibleGroup* best = nullptr;
+    double best_ns = 0;
+    for (FlexibleGroup& group : groups) {
+      if (group.degree < degree) continue;
+      const PackShape work{group.work.units + sample.units, group.work.tokens + sample.tokens,
+                           group.work.squared + sample.squared};
+      const double ns = times.at(group.degree).at(work);
+      if (best == nullptr || ns < best_ns) best = &group, best_ns = ns;
+    }
+    if (best == nullptr) return {};
+    best->work.units += sample.units, best->work.tokens += sample.tokens,
+        best->work.squared += sample.squared;
+    best->ns = best_ns;
+  }
+  return groups;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,33 @@
+// One random batch divided over sequence-parallel groups of unlike degree that run side by side, in
+// the manner of FlexSP (arXiv 2412.01523).
+#ifndef EVENKEEL_PLANNER_GROUPS_FLEXIBLE_GROUPS_H_
+#define EVENKEEL_PLANNER_GROUPS_FLEXIBLE_GROUPS_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+
+namespace evenkeel::planner {
+
+// Samples that one group of GPUs works on in a step.
+struct FlexibleGroup {
+  int64_t degree = 1;  // GPUs
+  PackShape work;
+  double ns = 0;
+};
+
+// Time of work on a group, by degree: forward, backward and recompute of the whole model.
+using DegreeTimes = std::map<int64_t, PackCost>;
+
+// `samples` over `gpus`: each gets the least degree at which a GPU holds `tokens_per_gpu` of it, in
+// groups filled by first fit decreasing; GPUs that are left form groups of degree 1. Then samples,
+// largest first, go to the group that will end first of those large enough for them. Degrees are
+// keys of `times`. Empty: the long samples of the batch need more GPUs than there are.
+std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples, int64_t gpus,
+                                          double tokens_per_gpu, const DegreeTimes& times);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_GROUPS_FLEXIBLE_GROUPS_H_

@@ -1,0 +1,76 @@
+#include "planner/groups/group_batching.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+double D(int64_t v) { return static_cast<double>(v); }
+
+// Packs of the group's own samples, drawn and packed.
+Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGroup& group) {
+  Job part = job;
+  part.dataset = classes.Samples(group.from, group.to);
+  return MakeBatching(part, classes.Packs(group.from, group.to).caps, "");
+}
+
+// What shorter samples, alike in every pack, add to the room that is left.
+void FillUp(const ClassSums& shorter, int64_t cap, Batching& batching) {
+  double units = 0, tokens = 0, squared = 0;
+  for (PackSums& pack : batching.packs) {
+    const double room = std::max(0.0, D(cap - pack.tokens));
+    if (shorter.tokens > 0) {
+      pack.tokens += Nearest(room);
+      pack.units += Nearest(room * shorter.units / shorter.tokens);
+      pack.squared += Nearest(room * shorter.squared / shorter.tokens);
+    }
+    units += D(pack.units), tokens += D(pack.tokens), squared += D(pack.squared);
+  }
+  const double n = D(static_cast<int64_t>(batching.packs.size()));
+  batching.mean = {units / n, tokens / n, squared / n};
+  batching.rule.mean_units = batching.mean.units;
+  batching.rule.mean_tokens = batching.mean.tokens;
+}
+
+}  // namespace
+
+std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classes,
+                                     const GroupSet& set) {
+  std::vector<GroupData> all(set.groups.size());
+  double taken = 0;  // tokens of all shorter samples
+  for (size_t g = set.groups.size(); g-- > 0;) {
+    const ChosenGroup& group = set.groups[g];
+    GroupData& data = all[g];
+    const ClassSums own = classes.Sums(group.from, group.to);
+    const ClassSums shorter = group.from > 0 ? classes.Sums(0, group.from - 1) : ClassSums{};
+    // Fillers come from all that is shorter alike.
+    const double left = std::max(0.0, 1 - taken / (own.tokens + shorter.tokens));
+    data.samples = Nearest(own.samples);
+    data.batching = OwnPacks(job, classes, group);
+    BatchRule& rule = data.batching.rule;
+    const int64_t step_packs = group.step.micro_batches * group.step.parallelism.data;
+    data.packs = static_cast<int64_t>(std::ceil(left * D(rule.packs)));
+    if (left * own.samples < 1) data.packs = 0;
+    const bool fillable = shorter.tokens * left >
+                          D(RoundUp(data.packs, step_packs) * rule.token_cap) - left * own.tokens;
+    if (fillable && g > 0) {
+      data.packs = RoundUp(data.packs, step_packs);
+      FillUp(shorter, rule.token_cap, data.batching);
+      const double fill =
+          std::max(0.0, D(data.packs) * data.batching.mean.tokens - left * own.tokens);
+      data.fillers = Nearest(fill * shorter.samples / shorter.tokens);
+      taken += fill;
+    }
+    taken -= std::min(taken, (1 - left) * own.tokens);
+    data.steps = CeilDivide(data.packs, step_packs);
+    rule.packs = data.packs;
+    if (data.packs > 0)
+      rule.samples_per_pack = (left * own.samples + D(data.fillers)) / D(data.packs);
+  }
+  return all;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,96 @@
+#include "planner/groups/group_steps.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "planner/base/integers.h"
+#include "planner/cost/layer_profile.h"
+#include "planner/search/bounds.h"
+#include "planner/search/chunked_partition.h"
+#include "planner/search/parallelisms.h"
+
+namespace evenkeel::planner {
+
+std::vector<Family> Families(const Job& job) {
+  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, Family> families;
+  for (const Parallelism& p : Parallelisms(job, std::numeric_limits<int32_t>::max()))
+    families[{p.tensor, p.pipeline, p.expert, p.virtual_stages}].push_back(p);
+  std::vector<Family> all;
+  for (auto& [degrees, family] : families) {
+    std::sort(family.begin(), family.end(),
+              [](const Parallelism& a, const Parallelism& b) { return a.context < b.context; });
+    all.push_back(std::move(family));
+  }
+  return all;
+}
+
+double StepTokens(const Job& job, const LengthClasses& classes) {
+  const ClassSums all = classes.Sums(0, classes.size() - 1);
+  return static_cast<double>(job.training.global_batch_samples) * all.tokens / all.samples;
+}
+
+GroupSteps::GroupSteps(const Job& job, const LengthClasses& classes, const Family& family,
+                       GroupBatch batch)
+    : job_(job), classes_(classes), family_(family), batch_(batch) {}
+
+const GroupStep* GroupSteps::Best(size_t from, size_t to) {
+  const GroupStep* best = nullptr;
+  for (const GroupStep& step : At(from, to).steps)
+    if (best == nullptr || step.ns_per_token() < best->ns_per_token()) best = &step;
+  return best;
+}
+
+const GroupStep* GroupSteps::With(size_t from, size_t to, int64_t context) {
+  for (const GroupStep& step : At(from, to).steps)
+    if (step.parallelism.context == context) return &step;
+  return nullptr;
+}
+
+const GroupSteps::Entry& GroupSteps::At(size_t from, size_t to) {
+  const auto [at, added] = entries_.try_emplace({from, to});
+  Entry& entry = at->second;
+  if (!added) return entry;
+  const ClassPacks& packs = classes_.Packs(from, to);
+  if (packs.packs == 0) return entry;
+  entry.bound = std::numeric_limits<double>::infinity();
+  for (const Parallelism& p : family_) {
+    const std::optional<GroupStep> step = StepOf(p, packs, entry.bound);
+    if (step) entry.steps.push_back(*step);
+  }
+  return entry;
+}
+
+std::optional<GroupStep> GroupSteps::StepOf(const Parallelism& p, const ClassPacks& packs,
+                                            double& bound) const {
+  GroupStep step{.parallelism = p, .micro_batches = 1};
+  if (batch_ == GroupBatch::kGlobal) {
+    const double per_step = StepTokens(job_, classes_) / packs.mean.tokens;
+    // More ranks than packs would train on a larger batch than asked for.
+    if (p.data > std::max(family_.back().data, Nearest(per_step))) return std::nullopt;
+    step.micro_batches = MicroBatches(per_step, p.data);
+  }
+  const LayerProfile profile = BuildLayerProfile(job_, p, packs.mean, packs.largest);
+  const ChainWork work = WorkOf(profile);
+  step.tokens = static_cast<double>(step.micro_batches * p.data) * packs.mean.tokens;
+  const int64_t send = LeastSend(job_, p, work), sync = SyncBound(job_, profile, p);
+  const auto bounded = [&](Schedule schedule, int64_t virtual_stages) {
+    Parallelism q = p;
+    q.virtual_stages = virtual_stages;
+    const int64_t least = PipelineBound(work, q, schedule, step.micro_batches, send) + sync;
+    bound = std::min(bound, static_cast<double>(least) / step.tokens);
+  };
+  const DegreeRange& chunks = job_.constraints.virtual_stages;
+  const Schedule schedule = ScheduleOf(job_.constraints, p);
+  bounded(schedule, p.virtual_stages);
+  // Of interleaved schedules fewest chunks are bounded least.
+  if (!job_.constraints.schedule && p.pipeline > 1 && chunks.max != 1)
+    bounded(Schedule::kInterleaved, 2);
+  if (p.virtual_stages > 1 && step.micro_batches < p.pipeline) return std::nullopt;
+  const auto even = EvenChunks(job_, profile, p, schedule, step.micro_batches);
+  if (!even) return std::nullopt;
+  step.step_ns = even->score_ns;
+  return step;
+}
+
+}  // namespace evenkeel::planner

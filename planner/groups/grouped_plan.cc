@@ -1,0 +1,255 @@
+#include "planner/groups/grouped_plan.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "planner/base/integers.h"
+#include "planner/cost/calibration.h"
+#include "planner/groups/batching_baselines.h"
+#include "planner/search/prediction.h"
+#include "planner/search/stage_plans.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kNsPerDay = 86400e9;
+constexpr int64_t kPublishedCurriculum = 500;
+
+double D(int64_t v) { return static_cast<double>(v); }
+
+GroupLengths LengthsOf(const Job& job, const LengthClasses& classes, const GroupSet& set) {
+  GroupLengths out;
+  for (const ChosenGroup& group : set.groups) {
+    out.lengths.push_back(classes.lengths()[group.to]);
+    out.contexts.push_back(group.step.parallelism.context);
+  }
+  out.gpu_days = set.epoch_ns * D(job.training.epochs) * D(job.cluster.gpu_count) / kNsPerDay;
+  return out;
+}
+
+class Writer {
+ public:
+  Writer(const Job& job, const LengthClasses& classes, const GroupedSearch& found, Plan& plan)
+      : job_(job), classes_(classes), found_(found), plan_(plan) {}
+
+  void Run(const std::function<bool()>& stop) {
+    for (const GroupRun& run : found_.runs) {
+      steps_ += run.data.steps;
+      packs_ += run.data.packs;
+      slots_ += run.data.packs * run.candidate.parallelism.context;
+      predictions_.push_back(Predict(job_, run.data.batching, run.profile, run.candidate));
+    }
+    for (size_t g = 0; g < found_.runs.size(); ++g) FillGroup(g);
+    const Candidate& last = found_.runs.back().candidate;
+    plan_.parallelism = last.parallelism;
+    plan_.schedule = last.schedule;
+    plan_.stages = plan_.groups.back().stages;
+    FillBatchRule();
+    FillPrediction();
+    FillProof();
+    FillChoice(stop);
+    FillLadder();
+  }
+
+ private:
+  void FillGroup(size_t g) {
+    const GroupRun& run = found_.runs[g];
+    const Candidate& c = run.candidate;
+    const BatchRule& rule = run.data.batching.rule;
+    const DistRatios dist =
+        DistRatiosOf(DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches),
+                     rule.pack_times, c.parallelism.data, c.micro_batches);
+    GroupPlan group;
+    group.longest_sample = classes_.lengths()[run.group.to];
+    group.token_cap = rule.token_cap;
+    group.unit_cap = rule.unit_cap;
+    group.parallelism = c.parallelism;
+    group.micro_batches = c.micro_batches;
+    group.stages = StagePlans(job_, run.profile, c);
+    group.step = predictions_[g].step;
+    group.samples = run.data.samples;
+    group.fillers = run.data.fillers;
+    group.packs = run.data.packs;
+    group.steps = run.data.steps;
+    group.share = D(run.data.packs * c.parallelism.context) / D(slots_);
+    group.mean_tokens = run.data.batching.mean.tokens;
+    group.dist_ratio_tokens = dist.tokens;
+    group.dist_ratio_attention = dist.attention;
+    group.idle_ratio = dist.idle;
+    group.reason = Reason(run);
+    plan_.groups.push_back(std::move(group));
+  }
+
+  std::string Reason(const GroupRun& run) const {
+    const int64_t context = run.candidate.parallelism.context;
+    const std::string per_gpu =
+        std::to_string(run.data.batching.rule.token_cap / context) + " tokens per GPU";
+    return context == 1 ? per_gpu + ", no tokens shared"
+                        : per_gpu + " with " + std::to_string(context) + " GPUs to a pack";
+  }
+
+  // Mean over the steps of an epoch.
+  template <typename Value>
+  double OverSteps(Value value) const {
+    double sum = 0;
+    for (size_t g = 0; g < found_.runs.size(); ++g) sum += D(found_.runs[g].data.steps) * value(g);
+    return sum / D(steps_);
+  }
+  // ... over packs.
+  template <typename Value>
+  double OverPacks(Value value) const {
+    double sum = 0;
+    for (size_t g = 0; g < found_.runs.size(); ++g) sum += D(found_.runs[g].data.packs) * value(g);
+    return sum / D(packs_);
+  }
+  // ... over the time of an epoch.
+  template <typename Value>
+  double OverTime(Value value) const {
+    double sum = 0, time = 0;
+    for (size_t g = 0; g < found_.runs.size(); ++g) {
+      const double ns = D(found_.runs[g].data.steps) * D(predictions_[g].step.total_ns);
+      sum += ns * value(g), time += ns;
+    }
+    return sum / time;
+  }
+  const BatchRule& RuleOf(size_t g) const { return found_.runs[g].data.batching.rule; }
+
+  void FillBatchRule() {
+    BatchRule& rule = plan_.batch_rule;
+    rule = found_.runs.back().data.batching.rule;
+    rule.caps_derived = true;
+    rule.caps_reason = "those of the longest packing group";
+    rule.sampled = rule.oversize_samples = rule.pack_lower_bound = 0;
+    for (const GroupRun& run : found_.runs) rule.sampled += run.data.batching.rule.sampled;
+    rule.packs = packs_;
+    double samples = 0;
+    for (const LengthBin& bin : job_.dataset.bins) samples += D(bin.count);
+    rule.samples_per_pack = samples / D(packs_);
+    rule.mean_units = OverPacks([&](size_t g) { return RuleOf(g).mean_units; });
+    rule.mean_tokens = OverPacks([&](size_t g) { return RuleOf(g).mean_tokens; });
+    rule.dist_ratio_tokens = OverSteps([&](size_t g) { return plan_.groups[g].dist_ratio_tokens; });
+    rule.dist_ratio_attention =
+        OverSteps([&](size_t g) { return plan_.groups[g].dist_ratio_attention; });
+    rule.idle_ratio = OverTime([&](size_t g) { return plan_.groups[g].idle_ratio; });
+  }
+
+  void FillPrediction() {
+    Prediction& p = plan_.prediction;
+    p = predictions_.back();
+    p.steps_per_epoch = steps_;
+    const GroupRun& first = found_.runs.front();
+    const int64_t step_packs = first.candidate.micro_batches * first.candidate.parallelism.data;
+    p.holed_steps = first.data.packs % step_packs == 0 ? 0 : 1;
+    p.samples_per_step = plan_.batch_rule.samples_per_pack * D(packs_) / D(steps_);
+    int64_t total = 0;
+    for (int64_t StepTime::*part :
+         {&StepTime::encoder_compute_ns, &StepTime::language_compute_ns, &StepTime::recompute_ns,
+          &StepTime::tensor_communication_ns, &StepTime::pipeline_bubble_ns,
+          &StepTime::imbalance_ns, &StepTime::data_sync_ns, &StepTime::optimizer_ns,
+          &StepTime::measured_correction_ns}) {
+      p.step.*part = Nearest(OverSteps([&](size_t g) { return D(predictions_[g].step.*part); }));
+      total += p.step.*part;
+    }
+    p.step.total_ns = total;
+    p.epoch_ns = 0;
+    for (size_t g = 0; g < predictions_.size(); ++g)
+      p.epoch_ns += CappedProduct(found_.runs[g].data.steps, predictions_[g].step.total_ns);
+    p.gpu_days = D(p.epoch_ns) * D(job_.training.epochs) * D(job_.cluster.gpu_count) / kNsPerDay;
+    p.cost = p.gpu_days * 24 * job_.cluster.price_per_gpu_hour;
+    p.mfu = OverTime([&](size_t g) { return predictions_[g].mfu; });
+    p.llm_tokens_per_second =
+        OverTime([&](size_t g) { return predictions_[g].llm_tokens_per_second; });
+    p.bubble_ratio = OverTime([&](size_t g) { return predictions_[g].bubble_ratio; });
+  }
+
+  // Per step of the global batch: an epoch of mean packs, shared out by tokens.
+  void FillProof() {
+    Proof& proof = plan_.proof;
+    proof = {};
+    const double batches =
+        classes_.Sums(0, classes_.size() - 1).tokens / StepTokens(job_, classes_);
+    double epoch = 0, bound = 0;
+    for (const GroupRun& run : found_.runs) {
+      const SimulatedStep& step = run.candidate.step;
+      const double n = D(run.data.steps), rest = D(step.data_sync_ns + step.optimizer_ns);
+      epoch += n * (D(step.pipeline_ns) + rest);
+      bound += n * (D(ScheduleBound(run.candidate)) + rest);
+    }
+    proof.step_ns = Nearest(epoch / batches);
+    proof.lower_bound_ns =
+        std::min(proof.step_ns, static_cast<int64_t>(found_.epoch_bound_ns / batches));
+    proof.gap = D(proof.step_ns) / D(proof.lower_bound_ns) - 1;
+    proof.plan_lower_bound_ns = std::min(proof.step_ns, static_cast<int64_t>(bound / batches));
+    proof.end = found_.parallelisms_unsearched > 0 ? SearchEnd::kWorkLimit : SearchEnd::kExhausted;
+    proof.parallelisms = found_.parallelisms;
+    proof.parallelisms_unfit = found_.parallelisms_unfit;
+    proof.parallelisms_unsearched = found_.parallelisms_unsearched;
+    proof.partitions_examined = found_.examined_sets;
+  }
+
+  void FillChoice(const std::function<bool()>& stop) {
+    GroupChoice& choice = plan_.group_choice;
+    choice.candidate_lengths = classes_.lengths();
+    choice.published = LengthsOf(job_, classes_, found_.published);
+    choice.exact = LengthsOf(job_, classes_, found_.exact);
+    choice.examined_sets = found_.examined_sets;
+    choice.baselines = BatchingBaselines(job_, classes_, found_, stop);
+    choice.communication_ratio = choice.baselines.back().communication_ratio;
+    choice.mean_rank_tokens = choice.baselines.back().mean_rank_tokens;
+    choice.curriculum_steps =
+        job_.training.curriculum_steps >= 0
+            ? job_.training.curriculum_steps
+            : std::min(kPublishedCurriculum, steps_ * job_.training.epochs / 10);
+  }
+
+  // HBP's ablation (table 6): one group, groups, groups whose steps are balanced.
+  void FillLadder() {
+    const auto rung = [&](BatchingMethod method, const char* name) {
+      for (const BatchingBaseline& b : plan_.group_choice.baselines) {
+        if (b.method != method) continue;
+        plan_.ladder.push_back({.name = name,
+                                .fits = b.fits,
+                                .gpu_days = b.gpu_days,
+                                .step_ns = b.step_ns,
+                                .pad_ratio = b.pad_ratio,
+                                .dist_ratio_units = 0,
+                                .dist_ratio_tokens = b.dist_ratio_tokens});
+      }
+    };
+    rung(BatchingMethod::kNaivePacking, "one group, ISF");
+    rung(BatchingMethod::kGroups, "+ packing groups");
+    rung(BatchingMethod::kBalancedGroups, "+ balanced steps");
+  }
+
+  const Job& job_;
+  const LengthClasses& classes_;
+  const GroupedSearch& found_;
+  Plan& plan_;
+  std::vector<Prediction> predictions_;
+  int64_t steps_ = 0, packs_ = 0, slots_ = 0;
+};
+
+}  // namespace
+
+Alternative InShort(const Job& job, const GroupedSearch& found) {
+  const GroupRun& last = found.runs.back();
+  Alternative alternative = MakeAlternative(job, last.data.batching, last.candidate);
+  double steps = 0, samples = 0;
+  for (const GroupRun& run : found.runs) {
+    steps += D(run.data.steps);
+    samples += D(run.data.packs) * run.data.batching.rule.samples_per_pack;
+  }
+  alternative.samples_per_step = samples / steps;
+  alternative.step_ns = CorrectedStep(job.calibration, Nearest(found.epoch_ns / steps));
+  alternative.gpu_days = D(alternative.step_ns) * steps * D(job.training.epochs) *
+                         D(job.cluster.gpu_count) / kNsPerDay;
+  return alternative;
+}
+
+void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
+                     const std::function<bool()>& stop, Plan* plan) {
+  Writer(job, classes, found, *plan).Run(stop);
+}
+
+}  // namespace evenkeel::planner

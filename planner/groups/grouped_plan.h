@@ -1,0 +1,23 @@
+// A grouped search written out as a plan.
+#ifndef EVENKEEL_PLANNER_GROUPS_GROUPED_PLAN_H_
+#define EVENKEEL_PLANNER_GROUPS_GROUPED_PLAN_H_
+
+#include <functional>
+
+#include "planner/groups/grouped_search.h"
+#include "planner/job.h"
+#include "planner/plan.h"
+
+namespace evenkeel::planner {
+
+// Fills in the groups, how they were chosen, batch rule, degrees, stages, prediction, ladder and
+// proof. Placement, goodput, alternatives and figures are left. `found` must have runs.
+void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
+                     const std::function<bool()>& stop, Plan* plan);
+
+// The plan in short: degrees and stages of its longest group, mean step, GPU-days.
+Alternative InShort(const Job& job, const GroupedSearch& found);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_GROUPS_GROUPED_PLAN_H_

@@ -1,0 +1,212 @@
+#include "planner/groups/grouped_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "planner/cost/memory.h"
+#include "planner/partition/certified_search.h"
+#include "planner/partition/methods.h"
+#include "planner/partition/segment_table.h"
+#include "planner/search/chunked_partition.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr size_t kFamiliesAtMost = 64;  // whose classes are all timed; some milliseconds each
+constexpr size_t kSplitsInFull = 3;     // planned with real packs
+constexpr size_t kLeadersAtMost = 3;    // groups whose best partition is tried for all
+
+double D(int64_t v) { return static_cast<double>(v); }
+
+// A split of the model and the groups under it.
+struct Prospect {
+  Family family;
+  GroupSet chosen, published, exact;
+};
+
+class Searcher {
+ public:
+  Searcher(const Job& job, const LengthClasses& classes, const std::function<bool()>& stop)
+      : job_(job), classes_(classes), stop_(stop) {}
+
+  GroupedSearch Run() {
+    std::vector<Family> later;
+    for (Family& family : Families(job_)) {
+      ++result_.parallelisms;
+      // With virtual stages only of the best splits.
+      if (family.front().virtual_stages > LeastVirtualStages(family)) {
+        later.push_back(std::move(family));
+      } else if (looked_at_ >= kFamiliesAtMost) {
+        ++result_.parallelisms_unsearched;
+      } else {
+        Consider(std::move(family));
+      }
+      if (Stopped()) return std::move(result_);
+    }
+    Trim();
+    const std::vector<Prospect> plain = prospects_;
+    for (Family& family : later) {
+      const bool wanted = std::any_of(plain.begin(), plain.end(), [&](const Prospect& p) {
+        return SameSplit(p.family.front(), family.front());
+      });
+      if (wanted) Consider(std::move(family), /*bounds=*/false);
+      if (Stopped()) return std::move(result_);
+    }
+    Trim();
+    for (const Prospect& prospect : prospects_) {
+      PlanInFull(prospect);
+      if (Stopped()) return std::move(result_);
+    }
+    result_.epoch_bound_ns = bound_;
+    return std::move(result_);
+  }
+
+ private:
+  bool Stopped() { return result_.stopped = result_.stopped || (stop_ && stop_()); }
+
+  static bool SameSplit(const Parallelism& a, const Parallelism& b) {
+    return a.tensor == b.tensor && a.pipeline == b.pipeline && a.expert == b.expert;
+  }
+  int64_t LeastVirtualStages(const Family& family) const {
+    return family.front().pipeline == 1 ? 1 : job_.constraints.virtual_stages.min;
+  }
+
+  // Weights, gradients and optimizer alone are too much.
+  bool TooLarge(const Family& family) const {
+    const Parallelism& p = family.back();
+    const ClassPacks packs = classes_.Packs(0, classes_.size() - 1);
+    const LayerProfile profile = BuildLayerProfile(job_, p, packs.mean, packs.largest);
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
+    return bytes / p.pipeline > AllocatableBytes(job_.cluster);
+  }
+
+  void Consider(Family family, bool bounds = true) {
+    if (TooLarge(family)) {
+      ++result_.parallelisms_unfit;
+      return;
+    }
+    ++looked_at_;
+    Prospect prospect{.family = std::move(family)};
+    GroupSteps steps(job_, classes_, prospect.family, GroupBatch::kGlobal);
+    if (bounds) bound_ = std::min(bound_, EpochBound(steps, classes_));
+    prospect.exact = ExactGroups(steps, classes_);
+    result_.examined_sets += prospect.exact.examined;
+    GroupSteps alone(job_, classes_, prospect.family, GroupBatch::kOnePackPerRank);
+    prospect.published = PublishedGroups(alone, steps, classes_);
+    prospect.chosen = job_.training.group_selection == GroupSelection::kPublished
+                          ? prospect.published
+                          : prospect.exact;
+    if (prospect.chosen.groups.empty()) {
+      ++result_.parallelisms_unfit;
+    } else {
+      prospects_.push_back(std::move(prospect));
+    }
+  }
+
+  void Trim() {
+    std::stable_sort(
+        prospects_.begin(), prospects_.end(),
+        [](const Prospect& a, const Prospect& b) { return a.chosen.epoch_ns < b.chosen.epoch_ns; });
+    if (prospects_.size() > kSplitsInFull) prospects_.resize(kSplitsInFull);
+  }
+
+  void PlanInFull(const Prospect& prospect) {
+    std::vector<GroupData> data = MakeGroupData(job_, classes_, prospect.chosen);
+    std::vector<GroupRun> runs;
+    for (size_t g = 0; g < data.size(); ++g) {
+      if (data[g].packs == 0) continue;
+      const ChosenGroup& group = prospect.chosen.groups[g];
+      const Parallelism& p = group.step.parallelism;
+      const Batching& batching = data[g].batching;
+      LayerProfile profile = BuildLayerProfile(job_, p, batching.mean, batching.largest);
+      Candidate candidate{.parallelism = p,
+                          .schedule = ScheduleOf(job_.constraints, p),
+                          .micro_batches = group.step.micro_batches};
+      runs.push_back({group, std::move(data[g]), std::move(profile), std::move(candidate)});
+    }
+    if (!Cut(runs) || Stopped()) return;
+    double epoch = 0;
+    for (GroupRun& run : runs) {
+      const Candidate& c = run.candidate;
+      run.candidate.step =
+          SimulateStep(job_, c.parallelism, c.shape(), c.stages,
+                       DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches));
+      epoch += D(run.data.steps) * D(run.candidate.step.total_ns());
+    }
+    if (!result_.runs.empty() && epoch >= result_.epoch_ns) return;
+    result_.runs = std::move(runs);
+    result_.epoch_ns = epoch;
+    result_.published = prospect.published;
+    result_.exact = prospect.exact;
+  }
+
+  // One partition for all groups: that which is best for one of them, of those the one with the
+  // shortest epoch of mean packs. False: none fits all.
+  bool Cut(std::vector<GroupRun>& runs) const {
+    std::vector<size_t> leaders(runs.size());
+    for (size_t i = 0; i < runs.size(); ++i) leaders[i] = i;
+    std::stable_sort(leaders.begin(), leaders.end(), [&](size_t a, size_t b) {
+      return D(runs[a].data.steps) * D(runs[a].group.step.step_ns) >
+             D(runs[b].data.steps) * D(runs[b].group.step.step_ns);
+    });
+    leaders.resize(std::min(leaders.size(), kLeadersAtMost));
+    std::vector<GroupRun> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const size_t leader : leaders) {
+      const std::vector<int64_t> boundaries = BestCut(runs[leader]);
+      if (boundaries.empty()) continue;
+      std::vector<GroupRun> cut = runs;
+      double epoch = 0;
+      const bool fits = std::all_of(cut.begin(), cut.end(), [&](GroupRun& run) {
+        run.candidate.boundaries = boundaries;
+        if (!CompleteChunks(job_, run.profile, run.candidate)) return false;
+        epoch += D(run.data.steps) * D(run.candidate.score_ns);
+        return true;
+      });
+      if (!fits || epoch >= least) continue;
+      least = epoch;
+      best = std::move(cut);
+    }
+    if (best.empty()) return false;
+    runs = std::move(best);
+    return true;
+  }
+
+  // Empty: nothing fits.
+  std::vector<int64_t> BestCut(const GroupRun& run) const {
+    const Candidate& c = run.candidate;
+    const Parallelism& p = c.parallelism;
+    const std::optional<Candidate> even =
+        EvenChunks(job_, run.profile, p, c.schedule, c.micro_batches);
+    if (!even || p.pipeline == 1 || !job_.constraints.stage_layers.empty())
+      return even ? even->boundaries : std::vector<int64_t>{};
+    if (c.schedule != Schedule::kOneFOneB) {
+      Candidate improved = *even;
+      ImproveChunks(job_, run.profile, improved, stop_);
+      return improved.boundaries;
+    }
+    const SegmentTable table(job_, run.profile, p, c.micro_batches);
+    if (job_.constraints.partition_method != PartitionMethod::kExact)
+      return PartitionBy(job_.constraints.partition_method, table, stop_);
+    return CertifyPartition(table, {even->boundaries}, {}, stop_).boundaries;
+  }
+
+  const Job& job_;
+  const LengthClasses& classes_;
+  const std::function<bool()>& stop_;
+  std::vector<Prospect> prospects_;
+  size_t looked_at_ = 0;
+  double bound_ = std::numeric_limits<double>::infinity();
+  GroupedSearch result_;
+};
+
+}  // namespace
+
+GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
+                           const std::function<bool()>& stop) {
+  return Searcher(job, classes, stop).Run();
+}
+
+}  // namespace evenkeel::planner
