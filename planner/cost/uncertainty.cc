@@ -15,7 +15,7 @@ Uncertainty UncertaintyOf(GpuFamily family) {
     case GpuFamily::kAmpere:
       return {0.071, kMemory, true, "42 published iterations on A100, 3.6B to 1T parameters"};
     case GpuFamily::kHopper:
-      return {0.072, kMemory, true, "16 published iterations on H100, 1.7B to 462B parameters"};
+      return {0.067, kMemory, true, "16 published iterations on H100, 1.7B to 462B parameters"};
     case GpuFamily::kBlackwell:
       return {0.060, kMemory, true, "22 published iterations on eight B200"};
     case GpuFamily::kAda:

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <numeric>
 
 #include "planner/base/random.h"
+#include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
 
@@ -44,6 +46,29 @@ double TokenShareAbove(const LongMix& mix, int64_t length) {
     if (tokens > length) above += tokens;
   }
   return above / all;
+}
+
+Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix) {
+  Job job = TextJob(language_model, "h100-sxm-80gb", 32);
+  job.cluster.inter_node_bytes_per_second = 50e9;
+  job.dataset = LongMixDataset(mix);
+  Training& training = job.training;
+  training.framework = Framework::kDeepSpeed;
+  training.zero_stage = stage;
+  const double tokens = std::accumulate(mix.tokens.begin(), mix.tokens.end(), 0.0);
+  training.global_batch_samples =
+      static_cast<int64_t>(std::ceil(32 * 16384 * static_cast<double>(mix.tokens.size()) / tokens));
+  training.order_window = 1'000'000'000;
+  training.group_selection = GroupSelection::kPublished;
+  Execution& execution = training.execution;
+  execution.fused_kernels = execution.fused_loss = execution.fused_weight_gradients = false;
+  execution.attention = AttentionKernel::kFlash2;
+  const bool shards_weights = stage == ZeroStage::kWeights;
+  execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
+  execution.overlap_gradient_reduce = execution.overlap_weight_gather = shards_weights;
+  job.constraints.recompute = RecomputePolicy::kWholeLayers;
+  job.constraints.context_parallel = {1, 0};
+  return job;
 }
 
 }  // namespace evenkeel::planner

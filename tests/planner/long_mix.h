@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "planner/job.h"
@@ -41,6 +42,11 @@ Dataset LongMixDataset(const LongMix& mix);
 
 // Share of the tokens that are in samples of more than `length` tokens.
 double TokenShareAbove(const LongMix& mix, int64_t length);
+
+// HBP's experiments as far as they are published: DeepSpeed around Hugging Face modules with
+// Ulysses on 32 H100 at 50 GB/s between nodes, so many tokens per step that each GPU has 16K. The
+// ZeRO stage is not published: stage 1 where that fits, else 3.
+Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix);
 
 }  // namespace evenkeel::planner
 

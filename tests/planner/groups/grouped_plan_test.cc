@@ -1,0 +1,148 @@
+// Plans with packing groups, through the front door.
+#include "planner/groups/grouped_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "planner/check/group_checker.h"
+#include "planner/make_plan.h"
+#include "tests/planner/jobs.h"
+#include "tests/planner/long_mix.h"
+
+namespace evenkeel::planner {
+namespace {
+
+const LongMix& SmallMix() {
+  static const LongMix mix = MakeLongMix({.short_samples = 46'967, .long_samples = 100});
+  return mix;
+}
+
+TEST(GroupedPlanTest, IsSoundUnderEveryKindOfTrainer) {
+  for (const GroupSelection selection : {GroupSelection::kPublished, GroupSelection::kExact}) {
+    Job deepspeed = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
+    deepspeed.training.group_selection = selection;
+    Job megatron = TextJob("llama3-8b", "h100-sxm-80gb", 32);
+    megatron.dataset = deepspeed.dataset;
+    megatron.training.group_selection = selection;
+    megatron.constraints.context_parallel = megatron.constraints.virtual_stages = {1, 0};
+    Job pipeline = TextJob("qwen2.5-14b", "a100-sxm-80gb", 32);
+    pipeline.dataset = deepspeed.dataset;
+    pipeline.training.group_selection = selection;
+    pipeline.constraints.context_parallel = {1, 0};
+    pipeline.constraints.pipeline_parallel = {2, 4};
+    for (const Job& job : {deepspeed, megatron, pipeline}) {
+      const PlanResult result = MakePlan(job, {});
+      ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
+      const Plan& plan = result.plan;
+      ASSERT_TRUE(plan.fits);
+      ASSERT_GE(plan.groups.size(), 2u);
+      EXPECT_EQ(plan.parallelism, plan.groups.back().parallelism);
+      EXPECT_LE(plan.proof.lower_bound_ns, plan.proof.step_ns);
+      EXPECT_EQ(plan.group_choice.baselines.back().method, BatchingMethod::kBalancedGroups);
+      EXPECT_NEAR(plan.group_choice.baselines.back().gpu_days, plan.prediction.gpu_days,
+                  .01 * plan.prediction.gpu_days);
+      EXPECT_GT(plan.group_choice.curriculum_steps, 0);
+    }
+  }
+}
+
+TEST(GroupedPlanTest, IsTheSameEveryTime) {
+  const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
+  const Plan a = MakePlan(job, {}).plan, b = MakePlan(job, {}).plan;
+  EXPECT_EQ(a.prediction.epoch_ns, b.prediction.epoch_ns);
+  EXPECT_EQ(a.groups.front().packs, b.groups.front().packs);
+}
+
+TEST(GroupedPlanTest, ExactIsNoSlowerThanThePublishedRuleOrOneGroup) {
+  Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
+  const Plan published = MakePlan(job, {}).plan;
+  job.training.group_selection = GroupSelection::kExact;
+  const Plan exact = MakePlan(job, {}).plan;
+  job.training.group_selection = GroupSelection::kOne;
+  const Plan one = MakePlan(job, {}).plan;
+  EXPECT_LE(exact.prediction.gpu_days, published.prediction.gpu_days);
+  EXPECT_LE(exact.prediction.gpu_days, one.prediction.gpu_days);
+  EXPECT_LE(exact.group_choice.exact.gpu_days, exact.group_choice.published.gpu_days);
+}
+
+TEST(GroupedPlanTest, SamplesOfOneLengthNeedNoGroups) {
+  Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
+  job.dataset = {.bins = {{0, 32768, 1000}}};
+  job.training.global_batch_samples = 16;
+  const Plan plan = MakePlan(job, {}).plan;
+  EXPECT_TRUE(plan.fits);
+  EXPECT_TRUE(plan.groups.empty());
+}
+
+TEST(GroupedPlanTest, AMixedJobIsPlannedTheSameWay) {
+  Job job = VisionJob("internvit-6b-448px-v1.5", "internlm2-20b", "h100-sxm-80gb", 64);
+  job.constraints.context_parallel = {1, 0};
+  job.dataset.bins.push_back({0, 60000, 300});
+  job.dataset.bins.push_back({120, 40000, 100});
+  job.training.group_selection = GroupSelection::kExact;
+  const PlanResult result = MakePlan(job, {});
+  ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
+  EXPECT_TRUE(result.plan.fits);
+  ASSERT_GE(result.plan.groups.size(), 2u);
+  EXPECT_GT(result.plan.groups.front().unit_cap, 0);
+}
+
+TEST(GroupedPlanTest, LatentAttentionAndExpertsAreInTimeAndMemory) {
+  Job job = TextJob("deepseek-v2-236b", "h100-sxm-80gb", 256);
+  job.cluster.inter_node_bytes_per_second = 50e9;
+  job.dataset = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix()).dataset;
+  job.constraints.context_parallel = job.constraints.expert_parallel = {1, 0};
+  job.training.group_selection = GroupSelection::kExact;
+  job.training.global_batch_samples = 4000;
+  const PlanResult result = MakePlan(job, {});
+  ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
+  ASSERT_TRUE(result.plan.fits);
+  ASSERT_GE(result.plan.groups.size(), 2u);
+  EXPECT_GT(result.plan.parallelism.expert, 1);
+}
+
+struct Planted {
+  const char* what;
+  std::function<void(Plan&)> fault;
+};
+
+TEST(GroupCheckerTest, SeesPlantedFaults) {
+  const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
+  const LengthClasses classes(job);
+  const GroupedSearch found = SearchGroups(job, classes, {});
+  ASSERT_EQ(found.runs.size(), 2u);
+  Plan good;
+  good.fits = true;
+  FillGroupedPlan(job, classes, found, {}, &good);
+  std::vector<const Batching*> batchings;
+  for (const GroupRun& run : found.runs) batchings.push_back(&run.data.batching);
+  ASSERT_EQ(CheckGroupedPlan(job, batchings, good), std::vector<std::string>{});
+  const Planted faults[] = {
+      {"a group is missing", [](Plan& p) { p.groups.pop_back(); }},
+      {"order", [](Plan& p) { std::swap(p.groups[0], p.groups[1]); }},
+      {"degree", [](Plan& p) { p.groups[0].parallelism.context *= 2; }},
+      {"steps", [](Plan& p) { ++p.groups[0].steps; }},
+      {"a hole in a long group", [](Plan& p) { --p.groups[1].packs; }},
+      {"packs left out", [](Plan& p) { p.groups[0].packs -= 32 * 100, p.groups[0].steps -= 100; }},
+      {"recompute", [](Plan& p) { p.groups[1].stages[0].layers[1].recomputed.clear(); }},
+      {"memory", [](Plan& p) { p.groups[0].stages[0].memory.activations /= 2; }},
+      {"longest sample", [](Plan& p) { p.groups[1].longest_sample = 100000; }},
+      {"sample above its cap", [](Plan& p) { p.groups[0].token_cap = 8192; }},
+      {"step time", [](Plan& p) { p.groups[0].step.total_ns -= 1000; }},
+      {"epoch", [](Plan& p) { p.prediction.epoch_ns /= 2; }},
+      {"GPU-days", [](Plan& p) { p.prediction.gpu_days *= 1.01; }},
+      {"mean step", [](Plan& p) { p.prediction.step.total_ns *= 2; }},
+      {"CR", [](Plan& p) { p.group_choice.communication_ratio = 0; }},
+      {"bound", [](Plan& p) { p.proof.lower_bound_ns = 2 * p.proof.step_ns; }},
+  };
+  for (const Planted& planted : faults) {
+    Plan plan = good;
+    planted.fault(plan);
+    EXPECT_FALSE(CheckGroupedPlan(job, batchings, plan).empty()) << planted.what;
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
