@@ -14,7 +14,8 @@
 
 namespace evenkeel::planner {
 
-// One group and how its steps run. Groups are ascending in `longest` and caps.tokens.
+// One group and how its steps run. Groups are ascending in `longest` and caps.tokens, not
+// descending in caps.units; at most 250 of them.
 struct LengthGroup {
   int64_t longest = 0;  // tokens of its longest sample; the last group takes what is longer too
   Caps caps;            // of its packs
