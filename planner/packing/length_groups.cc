@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "planner/packing/even_packs.h"
 #include "planner/packing/greedy_fill.h"
 #include "planner/packing/sample_types.h"
 
@@ -72,7 +73,9 @@ class Builder {
     if (own.index.empty()) return {};
     rule_.caps = groups_[group].caps;
     SetUsualKeep(&rule_);
-    Packing packing = Pack(own.lengths(), rule_);
+    Packing packing;
+    if (rule_.packer == Packer::kBalanced) packing = PackEvenly(own.lengths(), rule_.caps.tokens);
+    if (packing.size() == 0) packing = Pack(own.lengths(), rule_);
     for (auto* list : {&packing.members, &packing.oversize, &packing.rejected})
       for (uint32_t& i : *list) i = own.index[i];
     for (const uint32_t i : own.index) home_[i] = kPacked;
