@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "planner/base/integers.h"
 #include "planner/base/random.h"
@@ -52,7 +53,28 @@ std::vector<int32_t> StepGroups(std::span<const DealtGroup> groups, int64_t lead
   return mixed;
 }
 
+// Times the power of two that gives `most` 30 bits.
+int32_t Scaled(int64_t value, int64_t most) {
+  const int bits = std::bit_width(static_cast<uint64_t>(most));
+  return static_cast<int32_t>(bits > 30 ? value >> (bits - 30) : value << (30 - bits));
+}
+
 }  // namespace
+
+std::vector<PackWork> GroupWorkOf(std::span<const PackSums> sums, const PackTimes& times) {
+  int64_t units = 0, tokens = 0, squared = 0;
+  for (const PackSums& sum : sums) {
+    units = std::max(units, sum.units);
+    tokens = std::max(tokens, sum.tokens);
+    squared = std::max(squared, sum.squared);
+  }
+  if (units > 0) return WorkOf(sums, times);
+  std::vector<PackWork> work;
+  work.reserve(sums.size());
+  for (const PackSums& sum : sums)
+    work.push_back({Scaled(sum.tokens, tokens), Scaled(sum.squared, squared)});
+  return work;
+}
 
 GroupedOrder DealByGroups(std::span<const PackWork> work, std::span<const int64_t> first_pack,
                           std::span<const LengthGroup> groups, const DealRule& rule,

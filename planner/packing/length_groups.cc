@@ -55,23 +55,29 @@ class Builder {
   }
 
  private:
-  // Samples not packed yet whose home is in [begin, end).
-  Part Among(size_t begin, size_t end) const {
+  // Samples not packed yet whose home is in [begin, end); without their units where no cap asks.
+  Part Among(size_t begin, size_t end, bool units) const {
     Part part;
     for (size_t i = 0; i < home_.size(); ++i) {
       if (home_[i] < begin || home_[i] >= end) continue;
       part.index.push_back(static_cast<uint32_t>(i));
-      part.units.push_back(lengths_.units[i]);
+      part.units.push_back(units ? lengths_.units[i] : 0);
       part.tokens.push_back(lengths_.tokens[i]);
     }
     return part;
   }
 
+  Caps CapsOf(size_t group) const {
+    const Caps& caps = groups_[group].caps;
+    return {caps.units == kNoUnitCap ? 0 : caps.units, caps.tokens};
+  }
+
   // Packs of one group, in indices of all samples.
   Packing PackGroup(size_t group, GroupedPacking* all) {
-    const Part own = Among(group, group + 1);
+    const Caps caps = CapsOf(group);
+    const Part own = Among(group, group + 1, caps.units > 0);
     if (own.index.empty()) return {};
-    rule_.caps = groups_[group].caps;
+    rule_.caps = caps;
     SetUsualKeep(&rule_);
     Packing packing;
     if (rule_.packer == Packer::kBalanced) packing = PackEvenly(own.lengths(), rule_.caps.tokens);
@@ -89,10 +95,10 @@ class Builder {
 
   // Room goes to samples of shorter groups, and so do packs that make the last step whole.
   Packing FillUp(const Packing& packing, size_t group, int64_t* fillers) {
-    const Part shorter = Among(0, group);
+    const Caps caps = CapsOf(group);
+    const Part shorter = Among(0, group, caps.units > 0);
     const SortedSamples sorted = SortByType(shorter.lengths());
     GreedyFill fill(sorted);
-    const Caps& caps = groups_[group].caps;
     Packing filled;
     const auto fill_pack = [&](int64_t units, int64_t tokens) {
       const size_t begin = filled.members.size();
@@ -107,7 +113,7 @@ class Builder {
     const std::vector<PackSums> sums = SumsOf(lengths_, packing);
     for (size_t p = 0; p < packing.size(); ++p) {
       filled.members.insert(filled.members.end(), packing[p].begin(), packing[p].end());
-      fill_pack(caps.units - sums[p].units, caps.tokens - sums[p].tokens);
+      fill_pack(caps.units > 0 ? caps.units - sums[p].units : 0, caps.tokens - sums[p].tokens);
     }
     const auto step = static_cast<size_t>(groups_[group].step_packs());
     while (filled.size() % step != 0 && !fill.empty()) fill_pack(caps.units, caps.tokens);
