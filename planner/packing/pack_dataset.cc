@@ -91,6 +91,7 @@ PackingResult PackAndDealGroups(const Lengths& lengths, const PackingJob& job,
   if (stopped()) return result;
   result.rule = job.pack;
   result.rule.caps = job.groups.back().caps;
+  if (result.rule.caps.units == kNoUnitCap) result.rule.caps.units = 0;
   GroupedPacking packed = PackByGroups(lengths, job.groups, job.pack);
   if (stopped()) return result;
   result.sums = SumsOf(lengths, packed.packing);

@@ -34,7 +34,7 @@ struct PackingJob {
 };
 
 struct PackingResult {
-  PackRule rule;            // as carried out
+  PackRule rule;            // as carried out; with groups, caps of the last (units: 0 for none)
   std::string caps_reason;  // empty where the caps were given
   Packing packing;
   std::vector<PackSums> sums;  // per pack

@@ -24,8 +24,9 @@ using PackFunction = std::function<planner::PackingResult(
 inline constexpr int64_t kMaxSlotsPerStep = int64_t{1} << 20;  // data_parallel x packs_per_rank
 
 // What a stream of so many samples holds at its worst, from its first message to its last: buffers,
-// the upload, the packing with one sample per pack, and the order of a step's slots.
-int64_t PackBytes(int64_t samples, int64_t slots_per_step);
+// the upload, the packing with one sample per pack, and the order of a step's slots. `grouped`:
+// with packing groups.
+int64_t PackBytes(int64_t samples, int64_t slots_per_step, bool grouped = false);
 
 enum class UploadEnd {
   kTaken,
@@ -62,9 +63,12 @@ class PackUpload {
   void TakeDealing(const v1::PackDatasetStart& start, const FieldPath& path, ViolationSink& sink);
   void TakeParts(const v1::PackDatasetStart& start, const FieldPath& path, ViolationSink& sink);
   UploadEnd TakeChunk(const v1::SampleChunk& chunk, const FieldPath& path, ViolationSink& sink);
+  void CheckLossTokens(const v1::SampleChunk& chunk, const FieldPath& path,
+                       ViolationSink& sink) const;
   void CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path, ViolationSink& sink) const;
   UploadEnd MakeRoom(int64_t samples);
-  int64_t SlotsPerStep() const { return job_.deal.ranks * job_.deal.packs_per_rank; }
+  void KeepLossTokens(const v1::SampleChunk& chunk);
+  int64_t SlotsPerStep() const;  // the most that a step has
 
   const int64_t max_samples_;
   const Reserve reserve_;
@@ -78,6 +82,8 @@ class PackUpload {
   int64_t reserved_samples_ = -1;
   std::vector<int32_t> units_;
   std::vector<int32_t> tokens_;
+  bool has_loss_tokens_ = false;
+  std::vector<int32_t> loss_tokens_;  // of groups alone
 };
 
 }  // namespace evenkeel::server
