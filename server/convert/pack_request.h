@@ -24,9 +24,8 @@ using PackFunction = std::function<planner::PackingResult(
 inline constexpr int64_t kMaxSlotsPerStep = int64_t{1} << 20;  // data_parallel x packs_per_rank
 
 // What a stream of so many samples holds at its worst, from its first message to its last: buffers,
-// the upload, the packing with one sample per pack, and the order of a step's slots. `grouped`:
-// with packing groups.
-int64_t PackBytes(int64_t samples, int64_t slots_per_step, bool grouped = false);
+// the upload, the packing with one sample per pack, and the order of a step's slots.
+int64_t PackBytes(int64_t samples, int64_t slots_per_step);
 
 enum class UploadEnd {
   kTaken,

@@ -57,7 +57,7 @@ TEST(PackingGroupsTest, AreTakenWithTheirDefaults) {
   EXPECT_EQ(job.curriculum_steps, 7);
   EXPECT_EQ(std::vector<int32_t>(job.loss_tokens.begin(), job.loss_tokens.end()),
             (std::vector<int32_t>{0, 6, 1}));
-  EXPECT_GE(taken.reserved, PackBytes(3, 16, true));
+  EXPECT_GE(taken.reserved, PackBytes(3, 16));
 }
 
 TEST(PackingGroupsTest, EveryBadFieldIsNamed) {
