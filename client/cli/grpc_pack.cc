@@ -11,7 +11,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Below 512 KiB a message, at any values: servers take 1 MiB.
+// Below 768 KiB a message, at any values: servers take 1 MiB.
 constexpr size_t kChunkSamples = size_t{1} << 16;
 
 using Stream = grpc::ClientReaderWriter<v1::PackDatasetRequest, v1::PackDatasetResponse>;

@@ -110,7 +110,8 @@ class PackGroupsTest(unittest.TestCase):
 
     def test_three_groups_with_packs_per_rank_and_a_short_supply(self):
         samples = lengths(300, seed=8)
-        folder, _ = self.pack(self.write(samples), "--groups", "256:1:2,1024:2:3,8192:4:1", "--dp", "4", "--window", "2")
+        folder, _ = self.pack(self.write(samples), "--groups", "256:1:2,1024:2:3,8192:4:1", "--dp", "4",
+                              "--window", "2")
         groups = [twin.Group(256, 1, 4, 2), twin.Group(1024, 2, 2, 3), twin.Group(8192, 4, 1, 1)]
         self.check(folder, samples, groups, 2, 0, 0, 0)
 
