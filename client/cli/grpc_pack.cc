@@ -11,7 +11,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Below 512 KiB a message, at any values: servers take 1 MiB.
+// Below 768 KiB a message, at any values: servers take 1 MiB.
 constexpr size_t kChunkSamples = size_t{1} << 16;
 
 using Stream = grpc::ClientReaderWriter<v1::PackDatasetRequest, v1::PackDatasetResponse>;
@@ -37,6 +37,11 @@ bool Upload(Stream* stream, const v1::PackDatasetStart& start, const SampleLengt
     }
     chunk->mutable_llm_tokens()->Add(samples.tokens.begin() + static_cast<std::ptrdiff_t>(at),
                                      samples.tokens.begin() + static_cast<std::ptrdiff_t>(end));
+    if (!start.groups().empty() && !samples.loss_tokens.empty()) {
+      chunk->mutable_loss_tokens()->Add(
+          samples.loss_tokens.begin() + static_cast<std::ptrdiff_t>(at),
+          samples.loss_tokens.begin() + static_cast<std::ptrdiff_t>(end));
+    }
     if (!stream->Write(request)) return false;
   }
   return stream->WritesDone();
@@ -70,6 +75,11 @@ bool Download(Stream* stream, const SampleLengths& samples, Progress* progress,
       case v1::PackDatasetResponse::kOrder:
         packed->order.insert(packed->order.end(), response.order().pack_index().begin(),
                              response.order().pack_index().end());
+        packed->step_group.insert(packed->step_group.end(), response.order().group_index().begin(),
+                                  response.order().group_index().end());
+        packed->loss_normalizer.insert(packed->loss_normalizer.end(),
+                                       response.order().loss_normalizer_tokens().begin(),
+                                       response.order().loss_normalizer_tokens().end());
         progress->Say("receiving the order of steps");
         break;
       case v1::PackDatasetResponse::kSummary:

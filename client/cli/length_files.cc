@@ -128,6 +128,20 @@ void LengthSink::Store(const LengthRecord& record, int64_t count) {
   }
 }
 
+void LengthSink::StoreLossTokens(const LengthRecord& record, int64_t line) {
+  std::vector<int32_t>& loss = samples_->loss_tokens;
+  const bool said = record.loss_tokens >= 0;
+  if (samples_->size() > 0 && said == loss.empty())
+    Fail("\"loss_tokens\" must be given for all samples or for none", line);
+  if (!said) return;
+  if (record.loss_tokens > record.tokens) {
+    Fail(fmt::format("{} loss tokens: must be 0 to the {} tokens", record.loss_tokens,
+                     record.tokens),
+         line);
+  }
+  loss.push_back(static_cast<int32_t>(record.loss_tokens));
+}
+
 void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
   if (record.tokens < 0) {
     Fail(fmt::format("{} tokens: a negative length (LLaVA's mark for text-only samples) has to be "
@@ -145,6 +159,7 @@ void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
   if (count < 1 || count > most - (samples_ != nullptr ? samples_->size() : counts_->samples())) {
     Fail(fmt::format("{} samples: must be 1 to {} in all", count, most), line);
   }
+  if (samples_ != nullptr) StoreLossTokens(record, line);
   Store(record, count);
   ++records_;
   if (records_ % (1 << 16) != 0) return;

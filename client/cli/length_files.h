@@ -5,7 +5,8 @@
 // - NumPy .npy of little-endian int32 or int64: one dimension = tokens, (N, 2) = units and tokens;
 // - a histogram as `stats --histogram-out` writes it.
 // A record has its tokens, visual ones included, as "token_num", "llm_tokens" or "length", and may
-// have units as "vit_num" or "units" (0 if it has neither); other keys are ignored.
+// have units as "vit_num" or "units" (0 if it has neither); may say in
+// "loss_tokens" how many of its tokens have a loss, all records or none; other keys are ignored.
 #ifndef EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
 #define EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
 
@@ -32,6 +33,7 @@ SampleLengths ReadSampleLengths(const std::vector<std::string>& paths);
 struct LengthRecord {
   int64_t units = 0;
   int64_t tokens = 0;
+  int64_t loss_tokens = -1;  // -1: not said
 };
 
 // Where samples of one file go, counted or one by one: checks the bounds of the contract and keeps
@@ -55,6 +57,7 @@ class LengthSink {
   int64_t records() const { return records_; }
 
  private:
+  void StoreLossTokens(const LengthRecord& record, int64_t line);
   void Store(const LengthRecord& record, int64_t count);
 
   ByteSource* source_;

@@ -48,6 +48,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
     if (depth_ == record_depth_) {
       units_.reset();
       tokens_.reset();
+      loss_tokens_.reset();
       record_line_ = Line();
     }
     return Open();
@@ -58,7 +59,9 @@ class RecordParser : public nlohmann::json_sax<Json> {
       sink_->Fail("no tokens: one of \"token_num\", \"llm_tokens\" and \"length\" is needed",
                   record_line_);
     }
-    sink_->Add({units_.value_or(0), *tokens_}, record_line_);
+    if (loss_tokens_ && *loss_tokens_ < 0)
+      sink_->Fail("\"loss_tokens\" must not be negative", record_line_);
+    sink_->Add({units_.value_or(0), *tokens_, loss_tokens_.value_or(-1)}, record_line_);
     return true;
   }
   bool start_array(std::size_t) override {
@@ -75,6 +78,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
     field_ = nullptr;
     if (name == "token_num" || name == "llm_tokens" || name == "length") field_ = &tokens_;
     if (name == "vit_num" || name == "units") field_ = &units_;
+    if (name == "loss_tokens") field_ = &loss_tokens_;
     if (field_ == nullptr) return true;
     if (*field_) sink_->Fail(fmt::format("\"{}\" says again what another key said", name), Line());
     key_ = name;
@@ -131,7 +135,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
   int depth_ = 0;
   int64_t record_line_ = 0;
   std::string key_;
-  std::optional<int64_t> units_, tokens_;
+  std::optional<int64_t> units_, tokens_, loss_tokens_;
   std::optional<int64_t>* field_ =
       nullptr;  // what the last key announced; null: something we ignore
 };

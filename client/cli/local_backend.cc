@@ -98,8 +98,9 @@ class LocalBackend : public Backend {
   PackedDataset PackDataset(const v1::PackDatasetStart& start,
                             const SampleLengths& samples) override {
     std::vector<server::Violation> violations;
-    const planner::PackingJob job = PackingJobOf(start, &violations);
+    planner::PackingJob job = PackingJobOf(start, &violations);
     Refuse(violations);
+    job.loss_tokens = samples.loss_tokens;
     Progress progress(start.result() == v1::PACK_DATASET_RESULT_SUMMARY
                           ? "packing, to see what comes of it"
                           : "packing");
@@ -114,6 +115,8 @@ class LocalBackend : public Backend {
     packed.offsets = std::move(result.packing.offsets);
     packed.members = std::move(result.packing.members);
     packed.order = std::move(result.order);
+    packed.step_group = std::move(result.groups.step_group);
+    packed.loss_normalizer = std::move(result.groups.loss_normalizers);
     return packed;
   }
 

@@ -19,7 +19,8 @@ struct SampleLengths {
 
   std::vector<int32_t> units;  // as many as tokens
   std::vector<int32_t> tokens;
-  std::vector<Part> parts;  // in order; they sum to all
+  std::vector<int32_t> loss_tokens;  // that have a loss: as many, or none where all have
+  std::vector<Part> parts;           // in order; they sum to all
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
 };

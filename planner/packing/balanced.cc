@@ -8,6 +8,7 @@
 #include "planner/packing/best_fit.h"
 #include "planner/packing/fill_patterns.h"
 #include "planner/packing/first_fit.h"
+#include "planner/packing/fullest_packs.h"
 #include "planner/packing/pack_bound.h"
 #include "planner/packing/pack_patterns.h"
 #include "planner/packing/sample_groups.h"
@@ -30,14 +31,15 @@ class Search {
       : lengths_(lengths),
         caps_(caps),
         sorted_(SortByType(lengths)),
-        steps_(effort == PackEffort::kFast ? 4 : 6) {
+        thorough_(effort == PackEffort::kThorough),
+        steps_(thorough_ ? 6 : 4) {
     bound_ = CheapLowerBound(sorted_.types, caps).packs;
-    good_ = effort == PackEffort::kFast ? bound_ + bound_ / kFastGap : bound_;
+    good_ = thorough_ ? bound_ : bound_ + bound_ / kFastGap;
     int64_t tokens = 0;
     for (const SampleType& t : sorted_.types) tokens += t.tokens * t.count;
     level_ = static_cast<double>(tokens) / static_cast<double>(bound_);
     work_left_ = std::max(kLeastWork, kWorkPerSample * static_cast<int64_t>(lengths.size()));
-    if (effort == PackEffort::kFast) fills_ = 8, work_left_ = 2 * kLeastWork;
+    if (!thorough_) fills_ = 8, work_left_ = 2 * kLeastWork;
   }
 
   Packing Run() {
@@ -46,6 +48,7 @@ class Search {
       if (!Done()) Keep(PackFirstFit(lengths_, caps_, order));
       if (!Done()) Keep(PackBestFit(lengths_, caps_, order));
     }
+    if (!Done() && thorough_ && caps_.units == 0) Keep(PackFullest(lengths_, caps_.tokens, good_));
     Relevel();
     return std::move(best_);
   }
@@ -153,7 +156,7 @@ class Search {
 
   // Whether it is the best so far.
   bool Keep(Packing packing) {
-    if (best_.size() > 0 && packing.size() >= best_.size()) return false;
+    if (packing.size() == 0 || (best_.size() > 0 && packing.size() >= best_.size())) return false;
     best_ = std::move(packing);
     best_is_level_ = false;
     return true;
@@ -185,6 +188,7 @@ class Search {
   const Lengths lengths_;
   Caps caps_;
   SortedSamples sorted_;
+  bool thorough_;
   int steps_;
   int64_t bound_ = 0;      // no packing has fewer
   int64_t good_ = 0;       // with so many packs the search ends

@@ -5,6 +5,7 @@
 #define EVENKEEL_PLANNER_PACKING_LENGTH_GROUPS_H_
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -14,7 +15,11 @@
 
 namespace evenkeel::planner {
 
-// One group and how its steps run. Groups are ascending in `longest` and caps.tokens.
+// Caps::units of a group that limits tokens alone: its packs are then made without a look at units.
+inline constexpr int64_t kNoUnitCap = std::numeric_limits<int64_t>::max();
+
+// One group and how its steps run. Groups are ascending in `longest` and caps.tokens, not
+// descending in caps.units; at most 250 of them.
 struct LengthGroup {
   int64_t longest = 0;  // tokens of its longest sample; the last group takes what is longer too
   Caps caps;            // of its packs
@@ -42,6 +47,11 @@ struct GroupedPacking {
 // on samples that break the caps of the last group alone.
 GroupedPacking PackByGroups(const Lengths& lengths, std::span<const LengthGroup> groups,
                             const PackRule& rule);
+
+// Work to deal the packs of groups by. Packs of text alone are full, so their tokens hardly differ
+// and their attention does: the two parts are then tokens and squared lengths, each times the power
+// of two (rounded down) that gives the largest of all packs 30 bits. Else that of WorkOf.
+std::vector<PackWork> GroupWorkOf(std::span<const PackSums> sums, const PackTimes& times);
 
 struct GroupedOrder {
   std::vector<int32_t> step_group;  // of each step

@@ -7,20 +7,6 @@
 namespace evenkeel::planner {
 namespace {
 
-struct WaitingTime {
-  double lost = 0, all = 0;
-
-  void AddStep(const std::vector<double>& vision, const std::vector<double>& language) {
-    double most = 0, sum = 0;
-    for (size_t r = 0; r < vision.size(); ++r) {
-      most = std::max(most, vision[r] + language[r]);
-      sum += vision[r] + language[r];
-    }
-    lost += most - sum / static_cast<double>(vision.size());
-    all += most;
-  }
-};
-
 // Mean tokens per pack of the steps that lack nothing, and how far packs are spread around it.
 struct StepMeans {
   double center = 0;  // near the mean of all: keeps sums of squares small
@@ -56,37 +42,6 @@ struct StepMeans {
   }
 };
 
-// Per rank of one step.
-struct Totals {
-  explicit Totals(size_t ranks)
-      : packs(ranks),
-        units(ranks),
-        tokens(ranks),
-        attention(ranks),
-        vision(ranks),
-        language(ranks) {}
-
-  std::vector<double> packs, units, tokens, attention, vision, language;
-
-  void Set(std::span<const PackSums> sums, std::span<const PackWork> work,
-           std::span<const int64_t> step) {
-    for (auto* total : {&packs, &units, &tokens, &attention, &vision, &language}) {
-      std::fill(total->begin(), total->end(), 0.0);
-    }
-    const size_t slots = step.size() / packs.size();
-    for (size_t i = 0; i < step.size(); ++i) {
-      if (step[i] < 0) continue;
-      const size_t rank = i / slots, pack = static_cast<size_t>(step[i]);
-      ++packs[rank];
-      units[rank] += static_cast<double>(sums[pack].units);
-      tokens[rank] += static_cast<double>(sums[pack].tokens);
-      attention[rank] += static_cast<double>(sums[pack].squared);
-      vision[rank] += work[pack].vision;
-      language[rank] += work[pack].language;
-    }
-  }
-};
-
 }  // namespace
 
 void MeanDistRatio::AddStep(const std::vector<double>& totals) {
@@ -98,37 +53,74 @@ void MeanDistRatio::AddStep(const std::vector<double>& totals) {
   ++steps_;
 }
 
+void BalanceMeter::Totals::Set(std::span<const PackSums> sums, std::span<const PackWork> work,
+                               std::span<const int64_t> step, size_t ranks) {
+  for (auto* total : {&packs, &units, &tokens, &attention, &vision, &language})
+    total->assign(ranks, 0.0);
+  const size_t slots = step.size() / ranks;
+  for (size_t i = 0; i < step.size(); ++i) {
+    if (step[i] < 0) continue;
+    const size_t rank = i / slots, pack = static_cast<size_t>(step[i]);
+    ++packs[rank];
+    units[rank] += static_cast<double>(sums[pack].units);
+    tokens[rank] += static_cast<double>(sums[pack].tokens);
+    attention[rank] += static_cast<double>(sums[pack].squared);
+    vision[rank] += work[pack].vision;
+    language[rank] += work[pack].language;
+  }
+}
+
+bool BalanceMeter::AddStep(std::span<const int64_t> step, size_t ranks, double speed) {
+  ++steps_;
+  totals_.Set(sums_, work_, step, ranks);
+  if (*std::min_element(totals_.packs.begin(), totals_.packs.end()) == 0) {
+    ++holed_;
+    return false;
+  }
+  units_.AddStep(totals_.units);
+  tokens_.AddStep(totals_.tokens);
+  attention_.AddStep(totals_.attention);
+  vision_.AddStep(totals_.vision);
+  language_.AddStep(totals_.language);
+  double most = 0, sum = 0, tokens = 0;
+  for (size_t r = 0; r < ranks; ++r) {
+    most = std::max(most, totals_.vision[r] + totals_.language[r]);
+    sum += totals_.vision[r] + totals_.language[r];
+    tokens += totals_.tokens[r];
+  }
+  lost_ += (most - sum / static_cast<double>(ranks)) / speed;
+  waited_ += most / speed;
+  rank_tokens_ += tokens / static_cast<double>(ranks);
+  return true;
+}
+
+Balance BalanceMeter::Take() const {
+  Balance balance;
+  balance.steps = steps_;
+  balance.holed_steps = holed_;
+  balance.dist_ratio_units = units_.Mean();
+  balance.dist_ratio_tokens = tokens_.Mean();
+  balance.dist_ratio_attention = attention_.Mean();
+  balance.dist_ratio_vision_time = vision_.Mean();
+  balance.dist_ratio_language_time = language_.Mean();
+  balance.idle = waited_ > 0 ? lost_ / waited_ : 0;
+  if (steps_ > holed_)
+    balance.mean_rank_tokens = rank_tokens_ / static_cast<double>(steps_ - holed_);
+  return balance;
+}
+
 Balance BalanceOf(std::span<const PackSums> sums, std::span<const PackWork> work,
                   std::span<const int64_t> order, int64_t ranks, int64_t packs_per_rank) {
   const size_t step_packs = static_cast<size_t>(ranks * packs_per_rank);
-  Balance balance;
-  balance.steps = static_cast<int64_t>(order.size() / step_packs);
-  MeanDistRatio units, tokens, attention, vision, language;
-  WaitingTime waiting;
+  BalanceMeter meter(sums, work);
   StepMeans means;
   if (!sums.empty()) means.center = static_cast<double>(sums[0].tokens);
-  Totals totals(static_cast<size_t>(ranks));
   for (size_t begin = 0; begin < order.size(); begin += step_packs) {
     const auto step = order.subspan(begin, step_packs);
-    totals.Set(sums, work, step);
-    if (*std::min_element(totals.packs.begin(), totals.packs.end()) == 0) {
-      ++balance.holed_steps;
-      continue;
-    }
-    units.AddStep(totals.units);
-    tokens.AddStep(totals.tokens);
-    attention.AddStep(totals.attention);
-    vision.AddStep(totals.vision);
-    language.AddStep(totals.language);
-    waiting.AddStep(totals.vision, totals.language);
+    if (!meter.AddStep(step, static_cast<size_t>(ranks))) continue;
     if (*std::min_element(step.begin(), step.end()) >= 0) means.AddStep(sums, step);
   }
-  balance.dist_ratio_units = units.Mean();
-  balance.dist_ratio_tokens = tokens.Mean();
-  balance.dist_ratio_attention = attention.Mean();
-  balance.dist_ratio_vision_time = vision.Mean();
-  balance.dist_ratio_language_time = language.Mean();
-  balance.idle = waiting.all > 0 ? waiting.lost / waiting.all : 0;
+  Balance balance = meter.Take();
   means.Fill(static_cast<double>(step_packs), &balance);
   return balance;
 }

@@ -23,7 +23,8 @@ struct Balance {
       0;  // share of a step lost waiting, with both parts run one after the other on each
           // rank: sum over steps of (W_max - mean W) / sum of W_max, W = vision + language
   int64_t steps = 0;
-  int64_t holed_steps = 0;  // 0 or 1
+  int64_t holed_steps = 0;      // 0 or 1
+  double mean_rank_tokens = 0;  // Ave-T: per step and rank
 
   // Randomness. Variance of the step means of sample length (tokens), over what it would be if
   // packs were dealt to steps at random (variance of pack means / packs per step): 1 is random,
@@ -42,6 +43,36 @@ class MeanDistRatio {
  private:
   double sum_ = 0;
   int64_t steps_ = 0;
+};
+
+// Steps one by one, which may differ in their ranks.
+class BalanceMeter {
+ public:
+  BalanceMeter(std::span<const PackSums> sums, std::span<const PackWork> work)
+      : sums_(sums), work_(work) {}
+
+  // `speed`: of a rank, which counts in `idle` alone. False: some rank has no pack, and the step is
+  // left out.
+  bool AddStep(std::span<const int64_t> step, size_t ranks, double speed = 1);
+
+  // Without the measures of randomness.
+  Balance Take() const;
+
+ private:
+  // Of one step, per rank.
+  struct Totals {
+    std::vector<double> packs, units, tokens, attention, vision, language;
+    void Set(std::span<const PackSums> sums, std::span<const PackWork> work,
+             std::span<const int64_t> step, size_t ranks);
+  };
+
+  const std::span<const PackSums> sums_;
+  const std::span<const PackWork> work_;
+  Totals totals_;
+  MeanDistRatio units_, tokens_, attention_, vision_, language_;
+  double lost_ = 0, waited_ = 0;  // time of steps
+  double rank_tokens_ = 0;        // summed over steps
+  int64_t steps_ = 0, holed_ = 0;
 };
 
 Balance BalanceOf(std::span<const PackSums> sums, std::span<const PackWork> work,

@@ -61,10 +61,56 @@ void DeriveCaps(const Lengths& lengths, PackingResult& result) {
   result.caps_reason = BalanceReason(choice);
 }
 
+// Sums of the caps of the packs at hand, and of what fills them; oversize packs left out.
+void FillGroupMetrics(std::span<const LengthGroup> groups, const std::vector<int64_t>& first_pack,
+                      PackingResult& result) {
+  if (result.packing.size() == 0) return;
+  result.samples_per_pack = static_cast<double>(result.packing.members.size()) /
+                            static_cast<double>(result.packing.size());
+  double units = 0, unit_room = 0, tokens = 0, token_room = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const Caps& caps = groups[g].caps;
+    for (int64_t p = first_pack[g]; p < first_pack[g + 1]; ++p) {
+      const PackSums& sum = result.sums[static_cast<size_t>(p)];
+      if (!caps.Hold(sum.units, sum.tokens)) continue;
+      tokens += static_cast<double>(sum.tokens);
+      token_room += static_cast<double>(caps.tokens);
+      if (caps.units == kNoUnitCap) continue;
+      units += static_cast<double>(sum.units);
+      unit_room += static_cast<double>(caps.units);
+    }
+  }
+  if (unit_room > 0) result.unit_fill = units / unit_room;
+  if (token_room > 0) result.token_fill = tokens / token_room;
+}
+
+PackingResult PackAndDealGroups(const Lengths& lengths, const PackingJob& job,
+                                const std::function<bool()>& stop) {
+  PackingResult result;
+  const auto stopped = [&] { return result.stopped = stop && stop(); };
+  if (stopped()) return result;
+  result.rule = job.pack;
+  result.rule.caps = job.groups.back().caps;
+  if (result.rule.caps.units == kNoUnitCap) result.rule.caps.units = 0;
+  GroupedPacking packed = PackByGroups(lengths, job.groups, job.pack);
+  if (stopped()) return result;
+  result.sums = SumsOf(lengths, packed.packing);
+  GroupedOrder order = DealByGroups(GroupWorkOf(result.sums, job.times), packed.first_pack,
+                                    job.groups, job.deal, job.curriculum_steps);
+  if (stopped()) return result;
+  result.groups = FiguresOf(lengths, packed, order, job.groups, result.sums,
+                            WorkOf(result.sums, job.times), job.loss_tokens, &result.balance);
+  result.packing = std::move(packed.packing);
+  result.order = std::move(order.order);
+  FillGroupMetrics(job.groups, packed.first_pack, result);
+  return result;
+}
+
 }  // namespace
 
 PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job,
                           const std::function<bool()>& stop) {
+  if (!job.groups.empty()) return PackAndDealGroups(lengths, job, stop);
   PackingResult result;
   const auto stopped = [&] { return result.stopped = stop && stop(); };
   if (stopped()) return result;

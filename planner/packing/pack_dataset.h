@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "planner/packing/deal.h"
+#include "planner/packing/group_figures.h"
+#include "planner/packing/length_groups.h"
 #include "planner/packing/metrics.h"
 #include "planner/packing/pack_bound.h"
 #include "planner/packing/packer.h"
@@ -21,11 +24,17 @@ struct PackingJob {
   PackRule pack;
   DealRule deal;
   PackTimes times;
-  bool bound = true;  // prove a lower bound on the number of packs too
+  bool bound = true;  // prove a lower bound on the number of packs too; not of groups
+
+  // Packing groups, with their own caps, ranks and packs per rank. Empty: one group, by `pack` and
+  // `deal`.
+  std::vector<LengthGroup> groups;
+  int64_t curriculum_steps = 0;          // of groups
+  std::span<const int32_t> loss_tokens;  // per sample, for groups. Empty: all tokens. Not owned
 };
 
 struct PackingResult {
-  PackRule rule;            // as carried out
+  PackRule rule;            // as carried out; with groups, caps of the last (units: 0 for none)
   std::string caps_reason;  // empty where the caps were given
   Packing packing;
   std::vector<PackSums> sums;  // per pack
@@ -35,6 +44,7 @@ struct PackingResult {
   double samples_per_pack = 0;           // AVE-BS
   double pad_ratio = 0;                  // 0: packs are laid end to end
   double unit_fill = 0, token_fill = 0;  // of the caps, oversize packs left out
+  GroupFigures groups;                   // empty without groups
   bool stopped = false;                  // `stop` said so: nothing else is valid
 };
 

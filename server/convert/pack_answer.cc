@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "evenkeel/v1/packing.pb.h"
+#include "server/convert/packing_groups.h"
 #include "server/convert/packing_rule.h"
 
 namespace evenkeel::server {
@@ -58,6 +59,7 @@ void SummaryToProto(const planner::PackingJob& job, const planner::PackingResult
   out->set_dist_ratio_language_time(result.balance.dist_ratio_language_time);
   out->set_step_spread(result.balance.step_spread);
   out->set_step_trend(result.balance.step_trend);
+  GroupsToProto(result.groups, result.balance.mean_rank_tokens, out);
 }
 
 PackAnswer::PackAnswer(const planner::PackingJob& job, planner::PackingResult result,
@@ -70,6 +72,7 @@ PackAnswer::PackAnswer(const planner::PackingJob& job, planner::PackingResult re
   pack_ = result_.packing.size();
   member_ = result_.packing.members.size();
   slot_ = result_.order.size();
+  step_ = result_.groups.step_group.size();
 }
 
 bool PackAnswer::Next(v1::PackDatasetResponse* message) {
@@ -97,12 +100,18 @@ bool PackAnswer::NextPacks(v1::PackDatasetResponse* message) {
 }
 
 bool PackAnswer::NextOrder(v1::PackDatasetResponse* message) {
-  if (slot_ == result_.order.size()) return false;
+  const planner::GroupFigures& groups = result_.groups;
+  if (slot_ == result_.order.size() && step_ == groups.step_group.size()) return false;
+  v1::StepOrderChunk* chunk = message->mutable_order();
   const size_t end = std::min(result_.order.size(), slot_ + kValuesPerMessage);
-  message->mutable_order()->mutable_pack_index()->Add(
-      result_.order.begin() + static_cast<int64_t>(slot_),
-      result_.order.begin() + static_cast<int64_t>(end));
+  chunk->mutable_pack_index()->Add(result_.order.begin() + static_cast<int64_t>(slot_),
+                                   result_.order.begin() + static_cast<int64_t>(end));
   slot_ = end;
+  const size_t steps = std::min(groups.step_group.size(), step_ + kStepsPerMessage);
+  for (; step_ < steps; ++step_) {
+    chunk->add_group_index(groups.step_group[step_]);
+    chunk->add_loss_normalizer_tokens(groups.loss_normalizers[step_]);
+  }
   return true;
 }
 
@@ -112,7 +121,9 @@ int64_t PackAnswer::held_bytes() const {
               packing.members.capacity() * sizeof(uint32_t) +
               (packing.oversize.capacity() + packing.rejected.capacity()) * sizeof(uint32_t) +
               result_.sums.capacity() * sizeof(planner::PackSums) +
-              result_.order.capacity() * sizeof(int64_t));
+              result_.order.capacity() * sizeof(int64_t) +
+              result_.groups.step_group.capacity() * sizeof(int32_t) +
+              result_.groups.loss_normalizers.capacity() * sizeof(double));
 }
 
 }  // namespace evenkeel::server

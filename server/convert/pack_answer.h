@@ -17,6 +17,7 @@ namespace evenkeel::server {
 
 // Most values of a list in one message: at most 10 bytes each, they stay below 1 MiB.
 inline constexpr size_t kValuesPerMessage = 65536;
+inline constexpr size_t kStepsPerMessage = 32768;  // beside the slots of the order
 inline constexpr int64_t kMaxOversizeIndices = 10000;
 
 // All but dataset_ref. `sample_count`: of the upload.
@@ -45,6 +46,7 @@ class PackAnswer {
   size_t pack_ = 0;    // next to be announced
   size_t member_ = 0;  // next to be sent
   size_t slot_ = 0;    // of the order
+  size_t step_ = 0;    // of groups: next to be named
   bool done_ = false;
 };
 

@@ -9,6 +9,7 @@
 
 #include "evenkeel/v1/packing.pb.h"
 #include "server/convert/checks.h"
+#include "server/convert/packing_groups.h"
 #include "server/convert/packing_rule.h"
 #include "server/convert/unknown_fields.h"
 
@@ -27,8 +28,8 @@ constexpr int64_t kMaxViolations = 100;
 constexpr int64_t kReserveAtOnce = 16384;  // samples, so that small chunks do not ask every time
 
 constexpr int64_t kBytesPerStream = int64_t{2} << 20;  // a message in each direction
-// Measured with every sample of another length and in a pack of its own, the worst case: 235.
-// Usual data takes 50.
+// Measured with every sample of another length and in a pack of its own, the worst case: 235,
+// with packing groups 114. Usual data takes 50.
 constexpr int64_t kBytesPerSample = 256;
 constexpr int64_t kBytesPerSlot = 64;
 
@@ -75,6 +76,10 @@ UploadEnd PackUpload::TakeStart(const v1::PackDatasetStart& start, ViolationSink
   }
   TakeDealing(start, path, sink);
   TakeParts(start, path, sink);
+  job_.groups = GroupsFromProto(start.groups(), path, kMaxSlotsPerStep, sink);
+  job_.curriculum_steps =
+      CheckInt(sink, path.Child("curriculum_steps"), start.curriculum_steps(), kEpochs);
+  CheckBesideGroups(start, path, sink);
   CheckEnum(sink, path.Child("result"), start.result(), v1::PackDatasetResult_IsValid,
             "PACK_DATASET_RESULT_FULL, PACK_DATASET_RESULT_SUMMARY");
   summary_only_ = start.result() == v1::PACK_DATASET_RESULT_SUMMARY;
@@ -92,14 +97,17 @@ void PackUpload::TakeDealing(const v1::PackDatasetStart& start, const FieldPath&
                              ViolationSink& sink) {
   const int64_t before = sink.count();
   planner::DealRule& deal = job_.deal;
-  deal.ranks = CheckRequiredInt(sink, path.Child("data_parallel"), start.data_parallel(), kDegrees);
   const FieldPath packs_per_rank = path.Child("packs_per_rank");
-  deal.packs_per_rank = CheckIntOr(sink, packs_per_rank, start.packs_per_rank(), kDegrees, 1);
+  if (start.groups().empty()) {
+    const FieldPath ranks = path.Child("data_parallel");
+    deal.ranks = CheckRequiredInt(sink, ranks, start.data_parallel(), kDegrees);
+    deal.packs_per_rank = CheckIntOr(sink, packs_per_rank, start.packs_per_rank(), kDegrees, 1);
+  }
   deal.epoch = CheckInt(sink, path.Child("epoch"), start.epoch(), kEpochs);
   expected_ = CheckInt(sink, path.Child("sample_count"), start.sample_count(), kCounts);
   const FieldPath group = path.Child("sequence_parallel_group");
   deal.group = CheckIntOr(sink, group, start.sequence_parallel_group(), kDegrees, 1);
-  if (sink.count() != before) return;
+  if (sink.count() != before || !start.groups().empty()) return;
   if (SlotsPerStep() > kMaxSlotsPerStep) {
     sink.Add(packs_per_rank, "data_parallel x packs_per_rank must be at most " +
                                  std::to_string(kMaxSlotsPerStep) + ", but is " +
@@ -149,7 +157,22 @@ UploadEnd PackUpload::TakeChunk(const v1::SampleChunk& chunk, const FieldPath& p
   for (const int64_t tokens : chunk.llm_tokens()) tokens_.push_back(static_cast<int32_t>(tokens));
   for (const int64_t units : chunk.units()) units_.push_back(static_cast<int32_t>(units));
   units_.resize(tokens_.size());
+  KeepLossTokens(chunk);
   return UploadEnd::kTaken;
+}
+
+void PackUpload::KeepLossTokens(const v1::SampleChunk& chunk) {
+  has_loss_tokens_ = !chunk.loss_tokens().empty();
+  if (job_.groups.empty() || !has_loss_tokens_) return;
+  for (const int64_t tokens : chunk.loss_tokens())
+    loss_tokens_.push_back(static_cast<int32_t>(tokens));
+}
+
+int64_t PackUpload::SlotsPerStep() const {
+  if (job_.groups.empty()) return job_.deal.ranks * job_.deal.packs_per_rank;
+  int64_t most = 0;
+  for (const planner::LengthGroup& group : job_.groups) most = std::max(most, group.step_packs());
+  return most;
 }
 
 void PackUpload::CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path,
@@ -173,11 +196,32 @@ void PackUpload::CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path,
       list.CheckInt(i, chunk.llm_tokens(i), kTokens);
     }
   }
+  CheckLossTokens(chunk, path, sink);
   const int64_t count = sample_count() + chunk.llm_tokens_size();
   if (expected_ > 0 && count > expected_) {
     sink.Add(llm_tokens, "brings the upload to " + std::to_string(count) + " samples, but start." +
                              expected_by_ + " announced " + std::to_string(expected_));
   }
+}
+
+void PackUpload::CheckLossTokens(const v1::SampleChunk& chunk, const FieldPath& path,
+                                 ViolationSink& sink) const {
+  const bool any = !chunk.loss_tokens().empty();
+  const FieldPath loss_tokens = path.Child("loss_tokens");
+  if (any && chunk.loss_tokens_size() != chunk.llm_tokens_size()) {
+    sink.Add(loss_tokens, "must have as many values as llm_tokens (" +
+                              std::to_string(chunk.llm_tokens_size()) + "), or none, but has " +
+                              std::to_string(chunk.loss_tokens_size()));
+    return;
+  }
+  if (chunks_ > 0 && any != has_loss_tokens_) {
+    sink.Add(loss_tokens, any ? "must be empty: the chunks before have none, and all are alike"
+                              : "required: the chunks before have them, and all are alike");
+    return;
+  }
+  ListCheck list(sink, path, "loss_tokens");
+  for (int i = 0; i < chunk.loss_tokens_size(); ++i)
+    list.CheckInt(i, chunk.loss_tokens(i), {0, std::max<int64_t>(0, chunk.llm_tokens(i))});
 }
 
 UploadEnd PackUpload::MakeRoom(int64_t samples) {
@@ -202,10 +246,13 @@ UploadEnd PackUpload::Finish(std::vector<Violation>* violations) {
     sink.Add(path.Child("keep_histogram"), "must be unset for an upload without samples");
   }
   *violations = sink.Take();
+  job_.loss_tokens = loss_tokens_;
   return violations->empty() ? UploadEnd::kTaken : UploadEnd::kInvalid;
 }
 
 void PackUpload::DropSamples() {
+  job_.loss_tokens = {};
+  std::vector<int32_t>().swap(loss_tokens_);
   std::vector<int32_t>().swap(units_);
   std::vector<int32_t>().swap(tokens_);
 }

@@ -62,9 +62,12 @@ class PackUpload {
   void TakeDealing(const v1::PackDatasetStart& start, const FieldPath& path, ViolationSink& sink);
   void TakeParts(const v1::PackDatasetStart& start, const FieldPath& path, ViolationSink& sink);
   UploadEnd TakeChunk(const v1::SampleChunk& chunk, const FieldPath& path, ViolationSink& sink);
+  void CheckLossTokens(const v1::SampleChunk& chunk, const FieldPath& path,
+                       ViolationSink& sink) const;
   void CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path, ViolationSink& sink) const;
   UploadEnd MakeRoom(int64_t samples);
-  int64_t SlotsPerStep() const { return job_.deal.ranks * job_.deal.packs_per_rank; }
+  void KeepLossTokens(const v1::SampleChunk& chunk);
+  int64_t SlotsPerStep() const;  // the most that a step has
 
   const int64_t max_samples_;
   const Reserve reserve_;
@@ -78,6 +81,8 @@ class PackUpload {
   int64_t reserved_samples_ = -1;
   std::vector<int32_t> units_;
   std::vector<int32_t> tokens_;
+  bool has_loss_tokens_ = false;
+  std::vector<int32_t> loss_tokens_;  // of groups alone
 };
 
 }  // namespace evenkeel::server

@@ -182,5 +182,62 @@ TEST(PackFlagsTest, FilesWithoutARuleAreRefused) {
   }
 }
 
+std::vector<std::string> Groups(const v1::PackDatasetStart& start) {
+  std::vector<std::string> texts;
+  for (const v1::PackingGroup& g : start.groups()) {
+    texts.push_back(std::to_string(g.length_tokens()) + ": " + std::to_string(g.data_parallel()) +
+                    " x " + std::to_string(g.sequence_parallel()) + " GPUs, " +
+                    std::to_string(g.packs_per_rank()) + " packs");
+  }
+  return texts;
+}
+
+TEST(PackFlagsTest, GroupsShareTheRanksAndHaveStepsOfLikeTokens) {
+  const auto start =
+      Start({"f", "--groups", "4096:1,16384:1,131072:8", "--dp", "32", "--curriculum", "500"});
+  EXPECT_EQ(Groups(start), (Arguments{"4096: 32 x 1 GPUs, 4 packs", "16384: 32 x 1 GPUs, 1 packs",
+                                      "131072: 4 x 8 GPUs, 1 packs"}));
+  EXPECT_EQ(start.curriculum_steps(), 500);
+  EXPECT_EQ(Groups(Start({"f", "--groups", "16384:1:3,131072:8", "--dp", "32"})),
+            (Arguments{"16384: 32 x 1 GPUs, 3 packs", "131072: 4 x 8 GPUs, 3 packs"}));
+}
+
+TEST(PackFlagsTest, GroupsOfAPlanCountUnlessFlagsDivideThemAnew) {
+  PlannedPacking planned;
+  planned.rule.set_token_cap(800);
+  planned.data_parallel = 2;
+  v1::PackingGroup* group = planned.groups.Add();
+  group->set_length_tokens(100);
+  group->set_data_parallel(8);
+  EXPECT_EQ(Start({"f"}, planned).groups_size(), 1);
+  EXPECT_EQ(Start({"f", "--dp", "4"}, planned).groups_size(), 0);
+  EXPECT_EQ(Start({"f", "--groups", "50:1,90:2", "--dp", "4"}, planned).groups_size(), 2);
+}
+
+TEST(PackFlagsTest, BadGroupsAreNamed) {
+  const auto fault = [](const Arguments& more) -> std::string {
+    Arguments arguments = {"f", "--dp", "8"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    try {
+      Start(arguments);
+    } catch (const CommandError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(fault({"--groups", "100:3"}),
+            "--groups: SP of \"100:3\" must divide the data-parallel ranks (--dp 8), but is 3");
+  EXPECT_EQ(fault({"--groups", "100:1,"}),
+            "--groups: a group is LENGTH:SP or LENGTH:SP:PACKS_PER_RANK, such as 131072:8, but one "
+            "is \"\"");
+  EXPECT_EQ(fault({"--groups", "16K:1"}),
+            "--groups: the length of \"16K:1\" must be a whole number from 1 to 16777216, but is "
+            "\"16K\"");
+  EXPECT_EQ(fault({"--groups", "100:1", "--report", "r.html"}),
+            "--report does not go with packing groups: its charts are about packs of one length");
+  EXPECT_EQ(fault({"--curriculum", "5"}),
+            "--curriculum is about packing groups: give --groups, or a plan that has them");
+}
+
 }  // namespace
 }  // namespace evenkeel::cli

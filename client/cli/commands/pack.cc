@@ -34,10 +34,16 @@ constexpr const char* kFooter =
     "  sample_index  samples, counted from 0 over all files, in pack order\n"
     "  step_order    steps x ranks x packs per rank: packs, -1 where there is none\n"
     "  oversize_index  samples that break a cap alone, if there are any\n"
+    "with packing groups a step_order of one dimension, and\n"
+    "  step_offsets  steps + 1: step i is step_order[step_offsets[i] : step_offsets[i + 1]]\n"
+    "  step_group    its group, which has its own ranks and packs per rank\n"
+    "  loss_normalizer  T_ave (float64): a rank's loss is the sum of its tokens' over\n"
+    "                (packs per rank x T_ave), so that every token of the step weighs the same\n"
     "and summary.json: caps, lower bound, every figure. Without files to write, the summary says\n"
     "what would come of it. --timeout is 3600 here, if not given.\n"
     "\n"
-    "  evenkeelctl pack lengths.json --unit-cap 13 --token-cap 4416 --dp 8 --output packs --local";
+    "  evenkeelctl pack lengths.json --unit-cap 13 --token-cap 4416 --dp 8 --output packs --local\n"
+    "  evenkeelctl pack lengths.jsonl --groups 16384:1,131072:8 --dp 32 --output packs --local";
 
 GlobalOptions Patient(const GlobalOptions& options) {
   GlobalOptions patient = options;
@@ -138,7 +144,10 @@ class PackCommand {
       output_->Commit();
       written_.insert(
           written_.begin(),
-          flags_.output + ": pack_offsets.npy, sample_index.npy, step_order.npy, summary.json");
+          flags_.output + ": pack_offsets.npy, sample_index.npy, step_order.npy, " +
+              (start.groups().empty() ? ""
+                                      : "step_offsets.npy, step_group.npy, loss_normalizer.npy, ") +
+              "summary.json");
     }
   }
 

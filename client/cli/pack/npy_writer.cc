@@ -19,8 +19,9 @@ static_assert(std::endian::native == std::endian::little, "values are written as
 // Magic, version and length take 10 bytes; the text fills up with blanks to a multiple of 64.
 constexpr size_t kHeaderBytes = 128;
 
-std::string Header(const std::vector<int64_t>& shape) {
-  std::string text = "{'descr': '<i8', 'fortran_order': False, 'shape': (";
+std::string Header(const std::vector<int64_t>& shape, bool real) {
+  std::string text = fmt::format("{{'descr': '<{}8', ", real ? 'f' : 'i');
+  text += "'fortran_order': False, 'shape': (";
   for (size_t i = 0; i < shape.size(); ++i)
     text += fmt::format("{}{}", i > 0 ? ", " : "", shape[i]);
   text += shape.size() == 1 ? ",), }" : "), }";
@@ -38,7 +39,7 @@ std::string Header(const std::vector<int64_t>& shape) {
 
 NpyWriter::NpyWriter(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
   if (file_ == nullptr) Fail();
-  const std::string header = Header({0});
+  const std::string header = Header({0}, false);
   Write(header.data(), header.size());
 }
 
@@ -47,7 +48,17 @@ void NpyWriter::Add(std::span<const int64_t> values) {
   values_ += static_cast<int64_t>(values.size());
 }
 
-void NpyWriter::Add(std::span<const uint32_t> values) {
+void NpyWriter::Add(std::span<const double> values) {
+  Write(values.data(), values.size_bytes());
+  values_ += static_cast<int64_t>(values.size());
+  real_ = true;
+}
+
+void NpyWriter::Add(std::span<const uint32_t> values) { AddNarrow(values); }
+void NpyWriter::Add(std::span<const int32_t> values) { AddNarrow(values); }
+
+template <typename T>
+void NpyWriter::AddNarrow(std::span<const T> values) {
   std::array<int64_t, 4096> chunk;
   while (!values.empty()) {
     const size_t count = std::min(values.size(), chunk.size());
@@ -64,7 +75,7 @@ void NpyWriter::Finish(const std::vector<int64_t>& shape) {
     throw CommandError(ExitCode::kError,
                        fmt::format("{}: {} values, but the shape has {}", path_, values_, values));
   }
-  const std::string header = Header(shape);
+  const std::string header = Header(shape, real_);
   if (std::fseek(file_.get(), 0, SEEK_SET) != 0) Fail();
   Write(header.data(), header.size());
   // On the disk before it gets its name: a file that is there is whole.

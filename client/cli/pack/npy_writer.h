@@ -1,4 +1,5 @@
-// Writes NumPy's .npy (format 1.0, '<i8', C order) piece by piece: no array is held.
+// Writes NumPy's .npy (format 1.0, C order; '<i8', or '<f8' where doubles are added) piece by
+// piece: no array is held.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_NPY_WRITER_H_
 #define EVENKEEL_CLIENT_CLI_PACK_NPY_WRITER_H_
 
@@ -21,6 +22,9 @@ class NpyWriter {
 
   void Add(std::span<const int64_t> values);
   void Add(std::span<const uint32_t> values);
+  void Add(std::span<const int32_t> values);
+  // Values of one file are all doubles, or none.
+  void Add(std::span<const double> values);
 
   // Puts the shape into the header and ends the file. `shape` has as many values as were added.
   void Finish(const std::vector<int64_t>& shape);
@@ -30,12 +34,15 @@ class NpyWriter {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
+  template <typename T>
+  void AddNarrow(std::span<const T> values);
   void Write(const void* bytes, size_t size);
   [[noreturn]] void Fail() const;
 
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
   int64_t values_ = 0;
+  bool real_ = false;
 };
 
 }  // namespace evenkeel::cli

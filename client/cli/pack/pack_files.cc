@@ -44,8 +44,36 @@ void TurnIntegersIntoNumbers(const google::protobuf::Message& message, Json* jso
       if (value.is_array()) std::for_each(value.begin(), value.end(), [&](Json& v) { number(&v); });
     } else if (field->cpp_type() == Field::CPPTYPE_MESSAGE && value.is_object()) {
       TurnIntegersIntoNumbers(message.GetReflection()->GetMessage(message, field), &value);
+    } else if (field->cpp_type() == Field::CPPTYPE_MESSAGE && value.is_array()) {
+      for (size_t k = 0; k < value.size(); ++k) {
+        TurnIntegersIntoNumbers(
+            message.GetReflection()->GetRepeatedMessage(message, field, static_cast<int>(k)),
+            &value[k]);
+      }
     }
   }
+}
+
+std::vector<int64_t> OrderShape(const PackedDataset& packed, const v1::PackDatasetStart& start) {
+  if (!start.groups().empty()) return {static_cast<int64_t>(packed.order.size())};
+  return {packed.summary.step_count(), start.data_parallel(), start.packs_per_rank()};
+}
+
+// Where each step begins in the order.
+std::vector<int64_t> StepOffsets(const PackedDataset& packed, const v1::PackDatasetStart& start) {
+  std::vector<int64_t> offsets = {0};
+  for (const int32_t group : packed.step_group)
+    offsets.push_back(offsets.back() + StepSlots(start.groups(group)));
+  return offsets;
+}
+
+void WriteGroupFiles(const OutputFolder& folder, const PackedDataset& packed,
+                     const v1::PackDatasetStart& start, Progress* progress) {
+  const std::vector<int64_t> offsets = StepOffsets(packed, start);
+  const int64_t steps = static_cast<int64_t>(packed.step_group.size());
+  WriteArray(folder, "step_offsets.npy", offsets, {steps + 1}, progress);
+  WriteArray(folder, "step_group.npy", packed.step_group, {steps}, progress);
+  WriteArray(folder, "loss_normalizer.npy", packed.loss_normalizer, {steps}, progress);
 }
 
 }  // namespace
@@ -54,6 +82,7 @@ std::unique_ptr<OutputFolder> MakePackFolder(const std::string& folder, bool for
   return std::make_unique<OutputFolder>(
       folder,
       std::vector<std::string>{"pack_offsets.npy", "sample_index.npy", "step_order.npy",
+                               "step_offsets.npy", "step_group.npy", "loss_normalizer.npy",
                                "oversize_index.npy", "summary.json"},
       force);
 }
@@ -70,8 +99,8 @@ std::string SummaryJson(const PackedDataset& packed, const SampleLengths& sample
   json["apart"] = start.apart_sample_count_size() > 0;
   json["epoch"] = start.epoch();
   json["sequence_parallel_group"] = start.sequence_parallel_group();
-  json["step_order_shape"] = {packed.summary.step_count(), start.data_parallel(),
-                              start.packs_per_rank()};
+  json["step_order_shape"] = OrderShape(packed, start);
+  if (!start.groups().empty()) json["curriculum_steps"] = start.curriculum_steps();
   // File names are bytes, JSON is UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -82,10 +111,9 @@ void WritePackFiles(const OutputFolder& folder, const PackedDataset& packed,
   const auto size = [](const auto& values) { return static_cast<int64_t>(values.size()); };
   WriteArray(folder, "pack_offsets.npy", packed.offsets, {size(packed.offsets)}, progress);
   WriteArray(folder, "sample_index.npy", packed.members, {size(packed.members)}, progress);
-  WriteArray(folder, "step_order.npy", packed.order,
-             {packed.summary.step_count(), start.data_parallel(), start.packs_per_rank()},
-             progress);
-  const std::vector<int64_t> oversize = OversizeSamples(samples, start.rule());
+  WriteArray(folder, "step_order.npy", packed.order, OrderShape(packed, start), progress);
+  if (!start.groups().empty()) WriteGroupFiles(folder, packed, start, progress);
+  const std::vector<int64_t> oversize = OversizeSamples(samples, start);
   if (!oversize.empty()) {
     WriteArray(folder, "oversize_index.npy", oversize, {size(oversize)}, progress);
   }

@@ -84,6 +84,14 @@ void AddDealFlags(CLI::App* command, PackFlags* flags) {
   Add(command, "--packs-per-rank", &flags->packs_per_rank, "N",
       "Packs of a rank in each step: micro-batches [the plan's, or 1]", kSteps)
       ->check(Whole(1, 65536));
+  Add(command, "--groups", &flags->groups, "L:SP[:M],...",
+      "Packing groups for long context, in tokens ascending: samples up to L packed together, SP "
+      "of the --dp ranks share a pack, M packs per rank [as many as make steps of like tokens] "
+      "[the plan's]",
+      kSteps);
+  Add(command, "--curriculum", &flags->curriculum, "N",
+      "With groups: so many first steps of training run the shortest group alone [0]", kSteps)
+      ->check(Whole(0, std::numeric_limits<int64_t>::max()));
   Add(command, "--window", &flags->window, "N|all",
       "Steps that may exchange packs for balance; 1 is a fully random order [16]", kSteps)
       ->check(WindowSize());

@@ -21,7 +21,8 @@ struct PackFlags {
   std::string rule_file, plan_id;
   std::optional<int64_t> unit_cap, token_cap, keep_units, keep_tokens, seed, epoch;
   std::optional<int32_t> iterations, data_parallel, packs_per_rank, group;
-  std::string packer, oversize, window;
+  std::string packer, oversize, window, groups;
+  std::optional<int64_t> curriculum;
   std::string output, xtuner, report;
   std::vector<std::string> xtuner_paths;
   bool force = false;
@@ -36,11 +37,15 @@ void AddPackFlags(CLI::App* command, PackFlags* flags);
 // What does not go together. Throws CommandError(kBadInput).
 void CheckPackFlags(const PackFlags& flags);
 
+// Likewise, where the request has packing groups.
+void CheckGroupFlags(const PackFlags& flags);
+
 // How a plan says to pack: its rule, and what a step of it is.
 struct PlannedPacking {
   v1::BatchRule rule;
   int32_t data_parallel = 0;  // 0: not said
   int32_t packs_per_rank = 0;
+  google::protobuf::RepeatedPtrField<v1::PackingGroup> groups;
 };
 PlannedPacking PackingOf(const v1::Plan& plan);
 

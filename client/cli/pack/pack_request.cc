@@ -8,6 +8,7 @@
 
 #include "client/cli/byte_source.h"
 #include "client/cli/exit_codes.h"
+#include "client/cli/pack/group_flags.h"
 #include "client/cli/pack/pack_flags.h"
 #include "client/cli/progress.h"
 #include "client/cli/proto_json.h"
@@ -64,7 +65,6 @@ void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
   }
 }
 
-// Caps that neither flags nor a plan give are derived from the samples, by the planner's rule.
 }  // namespace
 
 void CheckPackFlags(const PackFlags& flags) {
@@ -84,9 +84,22 @@ void CheckPackFlags(const PackFlags& flags) {
   }
 }
 
+void CheckGroupFlags(const PackFlags& flags) {
+  const auto refuse = [](bool given, const char* flag, const char* why) {
+    if (given) Fail(fmt::format("{} does not go with packing groups: {}", flag, why));
+  };
+  refuse(flags.unit_cap || flags.token_cap, "--unit-cap or --token-cap", "they have their own");
+  refuse(flags.apart, "--apart", "their packs mix samples of all files");
+  refuse(flags.group.value_or(1) > 1, "--group", "they have their own sequence parallelism");
+  refuse(flags.compare, "--compare", "it is about packs of one length");
+  refuse(!flags.report.empty(), "--report", "its charts are about packs of one length");
+  refuse(!flags.xtuner.empty(), "--xtuner", "its preset has one pack_max_length");
+}
+
 PlannedPacking PackingOf(const v1::Plan& plan) {
   PlannedPacking planned;
   planned.rule = plan.batch_rule();
+  planned.groups = plan.packing_groups();
   if (plan.has_misfit()) return planned;
   planned.data_parallel = plan.parallelism().data();
   planned.packs_per_rank = static_cast<int32_t>(plan.predictions().micro_batches());
@@ -124,11 +137,24 @@ v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking
   v1::PackDatasetStart start;
   *start.mutable_rule() = planned.rule;
   SetRule(flags, start.mutable_rule());
+  // A plan's groups have ranks of their own; any flag that divides them anew takes their place.
+  const bool planned_groups = flags.groups.empty() && !planned.groups.empty() &&
+                              !flags.data_parallel && !flags.packs_per_rank && !flags.token_cap &&
+                              !flags.unit_cap;
   start.set_data_parallel(flags.data_parallel.value_or(planned.data_parallel));
-  if (start.data_parallel() == 0) {
+  if (start.data_parallel() == 0 && !planned_groups) {
     Fail("--dp is needed: how many data-parallel ranks share the packs");
   }
   start.set_packs_per_rank(flags.packs_per_rank.value_or(std::max(1, planned.packs_per_rank)));
+  if (planned_groups) *start.mutable_groups() = planned.groups;
+  if (!flags.groups.empty()) {
+    *start.mutable_groups() =
+        ParseGroups(flags.groups, start.data_parallel(), flags.packs_per_rank.value_or(1));
+  }
+  if (start.groups().empty() && flags.curriculum)
+    Fail("--curriculum is about packing groups: give --groups, or a plan that has them");
+  if (!start.groups().empty()) CheckGroupFlags(flags);
+  start.set_curriculum_steps(flags.curriculum.value_or(0));
   start.set_sequence_parallel_group(flags.group.value_or(1));
   start.set_epoch(flags.epoch.value_or(0));
   start.set_sample_count(samples.size());

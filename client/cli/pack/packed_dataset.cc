@@ -7,6 +7,18 @@
 namespace evenkeel::cli {
 namespace {
 
+// Whether a pack may hold so much. A group without a unit cap does not limit units.
+bool Holds(const v1::PackingGroup& group, int64_t units, int64_t tokens) {
+  return tokens <= group.length_tokens() && (group.unit_cap() == 0 || units <= group.unit_cap());
+}
+
+bool BreaksCapsAlone(const v1::PackDatasetStart& start, int64_t units, int64_t tokens) {
+  const auto& groups = start.groups();
+  if (groups.empty()) return units > start.rule().unit_cap() || tokens > start.rule().token_cap();
+  return std::none_of(groups.begin(), groups.end(),
+                      [&](const v1::PackingGroup& group) { return Holds(group, units, tokens); });
+}
+
 // Says what is wrong with packs and samples; the first of a kind is enough.
 class PackCheck {
  public:
@@ -28,8 +40,23 @@ class PackCheck {
 
  private:
   bool Oversize(size_t i) const {
-    return samples_.units[i] > start_.rule().unit_cap() ||
-           samples_.tokens[i] > start_.rule().token_cap();
+    return BreaksCapsAlone(start_, samples_.units[i], samples_.tokens[i]);
+  }
+
+  // Of a pack, with groups.
+  int GroupOf(size_t pack) const {
+    int group = 0;
+    for (auto left = static_cast<int64_t>(pack); group + 1 < packed_.summary.groups_size();
+         ++group) {
+      left -= packed_.summary.groups(group).pack_count();
+      if (left < 0) break;
+    }
+    return group;
+  }
+
+  bool Over(size_t pack, int64_t units, int64_t tokens) const {
+    if (start_.groups().empty()) return BreaksCapsAlone(start_, units, tokens);
+    return !Holds(start_.groups(GroupOf(pack)), units, tokens);
   }
 
   void Samples() {
@@ -64,7 +91,7 @@ class PackCheck {
         tokens += samples_.tokens[i];
       }
       const size_t size = packed_.pack(p).size();
-      const bool over = units > start_.rule().unit_cap() || tokens > start_.rule().token_cap();
+      const bool over = Over(p, units, tokens);
       if (size == 0 || (over && size > 1)) {
         faults_.push_back(fmt::format("pack {} {}", p, over ? "breaks a cap" : "is empty"));
         return;
@@ -86,11 +113,37 @@ class PackCheck {
       seen[static_cast<size_t>(p)] = true;
       ++used;
     }
-    const int64_t step = int64_t{start_.data_parallel()} * std::max(1, start_.packs_per_rank());
     if (used != seen.size()) faults_.push_back("the order leaves out packs");
+    if (!start_.groups().empty()) return GroupedSteps();
+    const int64_t step = int64_t{start_.data_parallel()} * std::max(1, start_.packs_per_rank());
     if (static_cast<int64_t>(packed_.order.size()) != packed_.summary.step_count() * step) {
       faults_.push_back("the order has not as many entries as its steps");
     }
+  }
+
+  void GroupedSteps() {
+    const auto steps = static_cast<int64_t>(packed_.step_group.size());
+    if (steps != packed_.summary.step_count() ||
+        packed_.loss_normalizer.size() != packed_.step_group.size()) {
+      faults_.push_back("not every step has a group and a loss normaliser");
+      return;
+    }
+    size_t at = 0;
+    for (const int32_t group : packed_.step_group) {
+      const bool known = group >= 0 && group < start_.groups_size();
+      const size_t end = at + (known ? static_cast<size_t>(StepSlots(start_.groups(group))) : 0);
+      if (!known || end > packed_.order.size()) {
+        faults_.push_back("the order has not the entries of its steps");
+        return;
+      }
+      for (; at < end; ++at) {
+        const int64_t pack = packed_.order[at];
+        if (pack < 0 || GroupOf(static_cast<size_t>(pack)) == group) continue;
+        faults_.push_back(fmt::format("pack {} is in a step of another group", pack));
+        return;
+      }
+    }
+    if (at != packed_.order.size()) faults_.push_back("the order goes on after its steps");
   }
 
   const PackedDataset& packed_;
@@ -107,10 +160,15 @@ std::vector<std::string> FaultsOf(const PackedDataset& packed, const SampleLengt
   return PackCheck(packed, samples, start).Run();
 }
 
-std::vector<int64_t> OversizeSamples(const SampleLengths& samples, const v1::BatchRule& rule) {
+int64_t StepSlots(const v1::PackingGroup& group) {
+  return int64_t{group.data_parallel()} * std::max(1, group.packs_per_rank());
+}
+
+std::vector<int64_t> OversizeSamples(const SampleLengths& samples,
+                                     const v1::PackDatasetStart& start) {
   std::vector<int64_t> oversize;
   for (size_t i = 0; i < samples.tokens.size(); ++i) {
-    if (samples.units[i] > rule.unit_cap() || samples.tokens[i] > rule.token_cap()) {
+    if (BreaksCapsAlone(start, samples.units[i], samples.tokens[i])) {
       oversize.push_back(static_cast<int64_t>(i));
     }
   }

@@ -17,6 +17,10 @@ struct PackedDataset {
   std::vector<int64_t> offsets{0};  // pack i is members[offsets[i] .. offsets[i + 1])
   std::vector<uint32_t> members;    // sample indices
   std::vector<int64_t> order;       // steps x ranks x packs per rank; -1 where there is no pack
+  // Of each step; empty without packing groups. Then steps have the ranks and packs per rank of
+  // their groups, and packs come group by group.
+  std::vector<int32_t> step_group;
+  std::vector<double> loss_normalizer;
   v1::PackDatasetSummary summary;
 
   size_t packs() const { return offsets.size() - 1; }
@@ -32,7 +36,11 @@ std::vector<std::string> FaultsOf(const PackedDataset& packed, const SampleLengt
                                   const v1::PackDatasetStart& start);
 
 // Samples that break a cap alone, ascending.
-std::vector<int64_t> OversizeSamples(const SampleLengths& samples, const v1::BatchRule& rule);
+std::vector<int64_t> OversizeSamples(const SampleLengths& samples,
+                                     const v1::PackDatasetStart& start);
+
+// Slots of a step of a group.
+int64_t StepSlots(const v1::PackingGroup& group);
 
 }  // namespace evenkeel::cli
 

@@ -57,14 +57,16 @@ Pairs PackPairs(const Style& style, const v1::PackDatasetSummary& summary,
     return units ? unit_text + ", " + token_text : token_text;
   };
   Pairs pairs;
-  pairs.emplace_back(
-      "a pack holds",
-      "at most " +
-          both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
-          (rule.caps_derived() ? " (derived from the data)" : " (as given)") +
-          (start.apart_sample_count_size() > 1
-               ? fmt::format("; {} files apart", start.apart_sample_count_size())
-               : ""));
+  const bool grouped = summary.groups_size() > 0;
+  if (!grouped)
+    pairs.emplace_back(
+        "a pack holds",
+        "at most " +
+            both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
+            (rule.caps_derived() ? " (derived from the data)" : " (as given)") +
+            (start.apart_sample_count_size() > 1
+                 ? fmt::format("; {} files apart", start.apart_sample_count_size())
+                 : ""));
   if (!rule.caps_reason().empty()) {
     pairs.emplace_back("because", Plain(style, rule.caps_reason()));
   }
@@ -90,9 +92,17 @@ Pairs PackPairs(const Style& style, const v1::PackDatasetSummary& summary,
 Pairs StepPairs(const v1::PackDatasetSummary& summary, const v1::PackDatasetStart& start) {
   const v1::BatchRule& rule = summary.rule();
   Pairs pairs;
-  std::string shape =
-      fmt::format("{} of {} x {}", Plural(summary.step_count(), "step"),
-                  Plural(start.data_parallel(), "rank"), Plural(start.packs_per_rank(), "pack"));
+  std::string shape = Plural(summary.step_count(), "step");
+  if (summary.groups_size() == 0) {
+    shape += fmt::format(" of {} x {}", Plural(start.data_parallel(), "rank"),
+                         Plural(start.packs_per_rank(), "pack"));
+  } else {
+    shape += ", each of one packing group";
+  }
+  if (summary.curriculum_step_count() > 0) {
+    shape += fmt::format("; the first {} of the shortest alone (curriculum)",
+                         Integer(summary.curriculum_step_count()));
+  }
   if (start.sequence_parallel_group() > 1) {
     shape += fmt::format(", alike in groups of {}", start.sequence_parallel_group());
   }
@@ -113,6 +123,34 @@ Pairs StepPairs(const v1::PackDatasetSummary& summary, const v1::PackDatasetStar
       fmt::format("spread of steps {} (1: random), trend {} (0: random)",
                   Significant(summary.step_spread()), Decimal(summary.step_trend(), 3)));
   return pairs;
+}
+
+// One row for each packing group, and what they come to together.
+std::string GroupTable(const Style& style, const v1::PackDatasetSummary& summary) {
+  Table table({{"length"},
+               {"SP"},
+               {"ranks"},
+               {"packs/rank"},
+               {"packs"},
+               {"steps"},
+               {"share"},
+               {"filled"},
+               {"ABR"},
+               {"idle"}});
+  for (const v1::PackingGroup& group : summary.groups()) {
+    const double filled = group.mean_tokens() / static_cast<double>(group.length_tokens());
+    table.Add({Integer(group.length_tokens()), std::to_string(group.sequence_parallel()),
+               std::to_string(group.data_parallel()), std::to_string(group.packs_per_rank()),
+               Integer(group.pack_count()), Integer(group.step_count()), Percent(group.share()),
+               Percent(filled), fmt::format("{:.5f}", group.dist_ratio_attention()),
+               Percent(group.idle_ratio())});
+  }
+  return table.Render(style) +
+         Paragraph(style,
+                   fmt::format("Communication ratio (CR) {}: the share of packs that several GPUs "
+                               "work on. Mean tokens per step and rank (Ave-T) {}.",
+                               Decimal(summary.communication_ratio(), 4),
+                               Integer(static_cast<int64_t>(summary.mean_rank_tokens()))));
 }
 
 std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summary, bool times) {
@@ -174,6 +212,8 @@ std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary
   }
   text += Section(style, "Packs", "by " + origin.packed_by) +
           NameValues(style, PackPairs(style, summary, start));
+  if (summary.groups_size() > 0)
+    text += Section(style, "Packing groups") + GroupTable(style, summary);
   text += Section(style, "Steps") + NameValues(style, StepPairs(summary, start));
   text += Section(style, "Balance over ranks") +
           BalanceTable(style, summary, start.rule().has_pack_times());

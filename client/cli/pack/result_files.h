@@ -14,9 +14,10 @@
 
 namespace evenkeel::cli {
 
-// The folder of --output, which gets pack_offsets.npy, sample_index.npy, step_order.npy,
-// oversize_index.npy (only if there are any) and, last, summary.json. Made before the work, so that
-// what cannot be written is refused at once.
+// The folder of --output, which gets pack_offsets.npy, sample_index.npy, step_order.npy, with
+// packing groups step_offsets.npy, step_group.npy and loss_normalizer.npy, oversize_index.npy (only
+// if there are any) and, last, summary.json. Made before the work, so that what cannot be written
+// is refused at once.
 std::unique_ptr<OutputFolder> MakePackFolder(const std::string& folder, bool force);
 void WritePackFiles(const OutputFolder& folder, const PackedDataset& packed,
                     const SampleLengths& samples, const v1::PackDatasetStart& start,

@@ -1,0 +1,88 @@
+#include "client/cli/pack/group_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "client/cli/exit_codes.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int64_t kMaxLength = 16'777'216, kMaxDegree = 65536;
+
+[[noreturn]] void Fail(const std::string& message) {
+  throw CommandError(ExitCode::kBadInput, "--groups: " + message);
+}
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+int64_t Whole(std::string_view text, std::string_view group, const char* what, int64_t most) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= most)
+    return value;
+  Fail(fmt::format("{} of \"{}\" must be a whole number from 1 to {}, but is \"{}\"", what, group,
+                   most, text));
+}
+
+v1::PackingGroup ParseGroup(std::string_view text, int32_t ranks) {
+  const std::vector<std::string_view> parts = Split(text, ':');
+  if (parts.size() < 2 || parts.size() > 3) {
+    Fail(
+        fmt::format("a group is LENGTH:SP or LENGTH:SP:PACKS_PER_RANK, such as 131072:8, but one "
+                    "is \"{}\"",
+                    text));
+  }
+  v1::PackingGroup group;
+  group.set_length_tokens(Whole(parts[0], text, "the length", kMaxLength));
+  const int64_t shared = Whole(parts[1], text, "SP", kMaxDegree);
+  if (ranks % shared != 0) {
+    Fail(fmt::format("SP of \"{}\" must divide the data-parallel ranks (--dp {}), but is {}", text,
+                     ranks, shared));
+  }
+  group.set_sequence_parallel(static_cast<int32_t>(shared));
+  group.set_data_parallel(static_cast<int32_t>(ranks / shared));
+  if (parts.size() == 3) {
+    group.set_packs_per_rank(
+        static_cast<int32_t>(Whole(parts[2], text, "packs per rank", kMaxDegree)));
+  }
+  return group;
+}
+
+}  // namespace
+
+google::protobuf::RepeatedPtrField<v1::PackingGroup> ParseGroups(const std::string& text,
+                                                                 int32_t ranks,
+                                                                 int32_t packs_per_rank) {
+  google::protobuf::RepeatedPtrField<v1::PackingGroup> groups;
+  for (const std::string_view part : Split(text, ',')) *groups.Add() = ParseGroup(part, ranks);
+  const auto tokens = [](const v1::PackingGroup& group) {
+    return static_cast<double>(group.data_parallel()) * static_cast<double>(group.length_tokens());
+  };
+  double most = 0;  // of a step
+  for (const v1::PackingGroup& group : groups) {
+    const int32_t packs = group.packs_per_rank() > 0 ? group.packs_per_rank() : packs_per_rank;
+    most = std::max(most, packs * tokens(group));
+  }
+  for (v1::PackingGroup& group : groups) {
+    if (group.packs_per_rank() > 0) continue;
+    const double packs = std::clamp(std::round(most / tokens(group)), 1.0, double{kMaxDegree});
+    group.set_packs_per_rank(static_cast<int32_t>(packs));
+  }
+  return groups;
+}
+
+}  // namespace evenkeel::cli

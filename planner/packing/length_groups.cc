@@ -1,0 +1,142 @@
+#include "planner/packing/length_groups.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "planner/packing/even_packs.h"
+#include "planner/packing/greedy_fill.h"
+#include "planner/packing/sample_types.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr uint8_t kPacked = std::numeric_limits<uint8_t>::max();
+
+// The first group from its own up that holds a sample alone; the last where none does.
+size_t HomeOf(std::span<const LengthGroup> groups, int64_t units, int64_t tokens) {
+  size_t group = GroupOf(groups, tokens);
+  while (group + 1 < groups.size() && !groups[group].caps.Hold(units, tokens)) ++group;
+  return group;
+}
+
+// Some of the samples, by their indices among all.
+struct Part {
+  std::vector<uint32_t> index;
+  std::vector<int32_t> units, tokens;
+  Lengths lengths() const { return {units, tokens}; }
+};
+
+class Builder {
+ public:
+  Builder(const Lengths& lengths, std::span<const LengthGroup> groups, const PackRule& rule)
+      : lengths_(lengths), groups_(groups), rule_(rule), home_(lengths.size()) {
+    for (size_t i = 0; i < home_.size(); ++i)
+      home_[i] = static_cast<uint8_t>(HomeOf(groups, lengths.units[i], lengths.tokens[i]));
+    rule_.apart.clear();
+  }
+
+  GroupedPacking Run() {
+    std::vector<Packing> packings(groups_.size());
+    GroupedPacking all;
+    all.fillers.resize(groups_.size());
+    for (size_t g = groups_.size(); g-- > 0;) packings[g] = PackGroup(g, &all);
+    all.packing.members.reserve(lengths_.size());
+    for (Packing& packing : packings) {
+      all.first_pack.push_back(static_cast<int64_t>(all.packing.size()));
+      for (size_t p = 0; p < packing.size(); ++p) {
+        all.packing.members.insert(all.packing.members.end(), packing[p].begin(), packing[p].end());
+        all.packing.ClosePack();
+      }
+      packing = {};
+    }
+    all.first_pack.push_back(static_cast<int64_t>(all.packing.size()));
+    return all;
+  }
+
+ private:
+  // Samples not packed yet whose home is in [begin, end); without their units where no cap asks.
+  Part Among(size_t begin, size_t end, bool units) const {
+    Part part;
+    for (size_t i = 0; i < home_.size(); ++i) {
+      if (home_[i] < begin || home_[i] >= end) continue;
+      part.index.push_back(static_cast<uint32_t>(i));
+      part.units.push_back(units ? lengths_.units[i] : 0);
+      part.tokens.push_back(lengths_.tokens[i]);
+    }
+    return part;
+  }
+
+  Caps CapsOf(size_t group) const {
+    const Caps& caps = groups_[group].caps;
+    return {caps.units == kNoUnitCap ? 0 : caps.units, caps.tokens};
+  }
+
+  // Packs of one group, in indices of all samples.
+  Packing PackGroup(size_t group, GroupedPacking* all) {
+    const Caps caps = CapsOf(group);
+    const Part own = Among(group, group + 1, caps.units > 0);
+    if (own.index.empty()) return {};
+    rule_.caps = caps;
+    SetUsualKeep(&rule_);
+    Packing packing;
+    if (rule_.packer == Packer::kBalanced) packing = PackEvenly(own.lengths(), rule_.caps.tokens);
+    if (packing.size() == 0) packing = Pack(own.lengths(), rule_);
+    for (auto* list : {&packing.members, &packing.oversize, &packing.rejected})
+      for (uint32_t& i : *list) i = own.index[i];
+    for (const uint32_t i : own.index) home_[i] = kPacked;
+    if (group + 1 == groups_.size()) {
+      all->packing.oversize = std::move(packing.oversize);
+      all->packing.rejected = std::move(packing.rejected);
+    }
+    if (group == 0 || packing.size() == 0) return packing;
+    return FillUp(packing, group, &all->fillers[group]);
+  }
+
+  // Room goes to samples of shorter groups, and so do packs that make the last step whole.
+  Packing FillUp(const Packing& packing, size_t group, int64_t* fillers) {
+    const Caps caps = CapsOf(group);
+    const Part shorter = Among(0, group, caps.units > 0);
+    const SortedSamples sorted = SortByType(shorter.lengths());
+    GreedyFill fill(sorted);
+    Packing filled;
+    const auto fill_pack = [&](int64_t units, int64_t tokens) {
+      const size_t begin = filled.members.size();
+      if (units >= 0 && tokens > 0) fill.Fill(units, tokens, filled);
+      for (size_t i = begin; i < filled.members.size(); ++i) {
+        filled.members[i] = shorter.index[filled.members[i]];
+        home_[filled.members[i]] = kPacked;
+      }
+      *fillers += static_cast<int64_t>(filled.members.size() - begin);
+      filled.ClosePack();
+    };
+    const std::vector<PackSums> sums = SumsOf(lengths_, packing);
+    for (size_t p = 0; p < packing.size(); ++p) {
+      filled.members.insert(filled.members.end(), packing[p].begin(), packing[p].end());
+      fill_pack(caps.units > 0 ? caps.units - sums[p].units : 0, caps.tokens - sums[p].tokens);
+    }
+    const auto step = static_cast<size_t>(groups_[group].step_packs());
+    while (filled.size() % step != 0 && !fill.empty()) fill_pack(caps.units, caps.tokens);
+    return filled;
+  }
+
+  const Lengths lengths_;
+  const std::span<const LengthGroup> groups_;
+  PackRule rule_;
+  std::vector<uint8_t> home_;  // by sample; kPacked: no more
+};
+
+}  // namespace
+
+size_t GroupOf(std::span<const LengthGroup> groups, int64_t tokens) {
+  size_t group = 0;
+  while (group + 1 < groups.size() && tokens > groups[group].longest) ++group;
+  return group;
+}
+
+GroupedPacking PackByGroups(const Lengths& lengths, std::span<const LengthGroup> groups,
+                            const PackRule& rule) {
+  return Builder(lengths, groups, rule).Run();
+}
+
+}  // namespace evenkeel::planner
