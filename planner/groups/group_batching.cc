@@ -10,11 +10,11 @@ namespace {
 
 double D(int64_t v) { return static_cast<double>(v); }
 
-// Packs of the group's own samples, drawn and packed.
+// Packs of the group's own samples, drawn and packed as PackByGroups does.
 Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGroup& group) {
   Job part = job;
   part.dataset = classes.Samples(group.from, group.to);
-  return MakeBatching(part, classes.Packs(group.from, group.to).caps, "");
+  return MakeGroupBatching(part, classes.Packs(group.from, group.to).caps);
 }
 
 // What shorter samples, alike in every pack, add to the room that is left.

@@ -65,13 +65,12 @@ Dataset LengthClasses::Samples(size_t from, size_t to) const {
   return part;
 }
 
-Caps LengthClasses::CapsOf(size_t from, size_t to) const {
+Caps LengthClasses::CapsOf(size_t to) const {
   Caps caps{job_.training.unit_cap, lengths_[to]};
   if (caps.units > 0) return caps;
-  // Units do not limit: a pack of the samples richest in them.
-  const int64_t above = from == 0 ? 0 : lengths_[from - 1];
+  // Units do not limit: a pack of the samples richest in them, be they its own or fillers.
   for (const LengthBin& bin : job_.dataset.bins) {
-    if (bin.llm_tokens <= above || bin.llm_tokens > lengths_[to]) continue;
+    if (bin.llm_tokens > lengths_[to]) continue;
     caps.units = std::max({caps.units, bin.units, caps.tokens * bin.units / bin.llm_tokens});
   }
   return caps;
@@ -79,7 +78,7 @@ Caps LengthClasses::CapsOf(size_t from, size_t to) const {
 
 ClassPacks LengthClasses::PacksOf(size_t from, size_t to) const {
   ClassPacks packs{.own = Sums(from, to)};
-  packs.caps = CapsOf(from, to);
+  packs.caps = CapsOf(to);
   if (packs.own.samples == 0) return packs;
   packs.packs = static_cast<double>(CheapLowerBound(TypesOf(Samples(from, to)), packs.caps).packs);
   const double length = static_cast<double>(lengths_[to]);

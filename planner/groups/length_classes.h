@@ -47,7 +47,7 @@ class LengthClasses {
   Dataset Samples(size_t from, size_t to) const;
 
  private:
-  Caps CapsOf(size_t from, size_t to) const;
+  Caps CapsOf(size_t to) const;
   ClassPacks PacksOf(size_t from, size_t to) const;
 
   const Job& job_;

@@ -9,6 +9,7 @@
 #include "planner/base/random.h"
 #include "planner/packing/deal.h"
 #include "planner/packing/isf.h"
+#include "planner/packing/length_groups.h"
 #include "planner/packing/metrics.h"
 #include "planner/packing/pack_bound.h"
 #include "planner/packing/packer.h"
@@ -127,25 +128,8 @@ void MakeBaseline(const Lengths& samples, uint64_t seed, Batching& out) {
   out.baseline_mean = MeanOf(out.baseline);
 }
 
-}  // namespace
-
-SampleTypes TypesOf(const Dataset& dataset) {
-  SampleTypes types;
-  for (const LengthBin& bin : dataset.bins)
-    types.push_back(
-        {static_cast<int32_t>(bin.units), static_cast<int32_t>(bin.llm_tokens), bin.count});
-  return types;
-}
-
-bool DerivesCaps(const Job& job) {
-  return job.training.token_cap == 0 || (job.training.unit_cap == 0 && HasUnits(job.dataset));
-}
-
-CapsRule CapsRuleOf(const Job& job) {
-  return CapsRule(TypesOf(job.dataset), {job.training.unit_cap, job.training.token_cap});
-}
-
-Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
+Batching PackSample(const Job& job, const Caps& caps, std::string reason,
+                    Packing (*pack)(const Lengths&, const PackRule&)) {
   Batching out;
   BatchRule& rule = out.rule;
   rule.packer = job.training.packer;
@@ -161,7 +145,7 @@ Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
 
   const DrawnSamples samples = DrawSamples(job.dataset, kSampledAtMost);
   const Lengths lengths = samples.lengths();
-  const Packing packing = Pack(lengths, {.packer = rule.packer,
+  const Packing packing = pack(lengths, {.packer = rule.packer,
                                          .caps = caps,
                                          .effort = PackEffort::kFast,
                                          .seed = rule.seed,
@@ -197,6 +181,32 @@ Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
   rule.pack_times = TimesOf(job, out.mean, out.largest);
   MakeBaseline(lengths, rule.seed + 2, out);
   return out;
+}
+
+}  // namespace
+
+SampleTypes TypesOf(const Dataset& dataset) {
+  SampleTypes types;
+  for (const LengthBin& bin : dataset.bins)
+    types.push_back(
+        {static_cast<int32_t>(bin.units), static_cast<int32_t>(bin.llm_tokens), bin.count});
+  return types;
+}
+
+bool DerivesCaps(const Job& job) {
+  return job.training.token_cap == 0 || (job.training.unit_cap == 0 && HasUnits(job.dataset));
+}
+
+CapsRule CapsRuleOf(const Job& job) {
+  return CapsRule(TypesOf(job.dataset), {job.training.unit_cap, job.training.token_cap});
+}
+
+Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
+  return PackSample(job, caps, std::move(reason), Pack);
+}
+
+Batching MakeGroupBatching(const Job& job, const Caps& caps) {
+  return PackSample(job, caps, "", PackOwnSamples);
 }
 
 Batching MakeBatching(const Job& job) {

@@ -44,6 +44,9 @@ bool DerivesCaps(const Job& job);
 // Packs a sample under the caps. `reason`: why they are what they are, if they are derived.
 Batching MakeBatching(const Job& job, const Caps& caps, std::string reason);
 
+// Of the samples of a packing group, packed as PackByGroups packs them, without what fills them up.
+Batching MakeGroupBatching(const Job& job, const Caps& caps);
+
 // Under the job's caps, or those whose packs come out level (CapsRule::Balanced).
 Batching MakeBatching(const Job& job);
 

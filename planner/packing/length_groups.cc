@@ -79,9 +79,7 @@ class Builder {
     if (own.index.empty()) return {};
     rule_.caps = caps;
     SetUsualKeep(&rule_);
-    Packing packing;
-    if (rule_.packer == Packer::kBalanced) packing = PackEvenly(own.lengths(), rule_.caps.tokens);
-    if (packing.size() == 0) packing = Pack(own.lengths(), rule_);
+    Packing packing = PackOwnSamples(own.lengths(), rule_);
     for (auto* list : {&packing.members, &packing.oversize, &packing.rejected})
       for (uint32_t& i : *list) i = own.index[i];
     for (const uint32_t i : own.index) home_[i] = kPacked;
@@ -132,6 +130,14 @@ size_t GroupOf(std::span<const LengthGroup> groups, int64_t tokens) {
   size_t group = 0;
   while (group + 1 < groups.size() && tokens > groups[group].longest) ++group;
   return group;
+}
+
+Packing PackOwnSamples(const Lengths& lengths, const PackRule& rule) {
+  if (rule.packer == Packer::kBalanced) {
+    Packing even = PackEvenly(lengths, rule.caps.tokens);
+    if (even.size() > 0) return even;
+  }
+  return Pack(lengths, rule);
 }
 
 GroupedPacking PackByGroups(const Lengths& lengths, std::span<const LengthGroup> groups,

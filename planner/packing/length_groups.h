@@ -39,6 +39,10 @@ struct GroupedPacking {
   std::vector<int64_t> fillers;     // by group: samples of shorter groups in its packs
 };
 
+// The packs of a group's own samples: packs of many samples are made alike (PackEvenly) where
+// rule.packer is kBalanced; else by that packer.
+Packing PackOwnSamples(const Lengths& lengths, const PackRule& rule);
+
 // From the longest group to the shortest: the group's own samples are packed by rule.packer under
 // its caps; packs are added until they make whole steps; room that is left takes shorter samples,
 // the longest that fits first. So only the shortest group that is left can end with a step in which

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
@@ -82,6 +83,19 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
                               : kDefaultMaxAlternatives;
 }
 
+// Of a plan with packing groups its last group is evaluated.
+void HoldLastGroup(const v1::Plan& plan, planner::Dataset* dataset) {
+  const int groups = plan.packing_groups_size();
+  if (groups < 2) return;
+  const v1::PackingGroup& before = plan.packing_groups(groups - 2);
+  const int64_t above =
+      before.longest_sample_tokens() > 0 ? before.longest_sample_tokens() : before.length_tokens();
+  std::vector<planner::LengthBin> longer;
+  for (const planner::LengthBin& bin : dataset->bins)
+    if (bin.llm_tokens > above) longer.push_back(bin);
+  if (!longer.empty()) dataset->bins = std::move(longer);
+}
+
 // Every field may be in range and the job still be beyond what any cluster trains.
 void CheckSize(const planner::Job& job, const FieldPath& path, ViolationSink& sink) {
   const double seconds = planner::OneGpuStepSeconds(job);
@@ -141,6 +155,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     evaluation->packs = job;
     OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,
                      &evaluation->packs);
+    HoldLastGroup(request.plan(), &evaluation->packs.dataset);
   }
   evaluation->include_timeline = request.include_timeline();
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);

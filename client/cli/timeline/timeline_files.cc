@@ -55,6 +55,7 @@ v1::EvaluatePlanRequest TimelineRequest(const v1::Job& job, const v1::Plan& plan
   rule->set_token_cap(plan.batch_rule().token_cap());
   rule->set_packer(plan.batch_rule().packer());
   rule->set_order_window(plan.batch_rule().order_window());
+  *own->mutable_packing_groups() = plan.packing_groups();
   request.set_include_timeline(true);
   return request;
 }
