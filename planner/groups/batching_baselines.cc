@@ -17,7 +17,8 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kSamplesDrawn = 40000;
+// Long samples are few, and decide: more of all are drawn than for a plan.
+constexpr int64_t kSamplesDrawn = 100000;
 constexpr double kNsPerDay = 86400e9;
 
 double D(int64_t v) { return static_cast<double>(v); }
@@ -37,11 +38,14 @@ class Baselines {
   BatchingBaseline NaivePacking() const {
     Job naive = job_;
     naive.training.packer = Packer::kIsf;
-    naive.training.order_window = 1;
     const Caps caps = classes_.Packs(0, classes_.size() - 1).caps;
-    const Batching batching = MakeBatching(naive, caps, "");
-    return OneGroup(BatchingMethod::kNaivePacking, batching.mean, batching.largest,
-                    DealtPacks(batching, last_.parallelism.data, last_.micro_batches),
+    const Batching batching = MakeBatching(naive, caps, "", kSamplesDrawn);
+    std::vector<PackSums> order = batching.packs;
+    Random(job_.training.seed).Shuffle(order);
+    std::vector<PackShape> packs;
+    for (const PackSums& pack : order)
+      packs.push_back({D(pack.units), D(pack.tokens), D(pack.squared)});
+    return OneGroup(BatchingMethod::kNaivePacking, batching.mean, batching.largest, packs,
                     D(batching.rule.packs));
   }
 
@@ -107,7 +111,6 @@ class Baselines {
     std::vector<uint32_t> order(samples.tokens.size());
     std::iota(order.begin(), order.end(), 0u);
     Random(job_.training.seed).Shuffle(order);
-    const double waves = D(std::max<int64_t>(1, Nearest(step_tokens / (tokens_per_gpu * D(gpus)))));
     const size_t batch = static_cast<size_t>(job_.training.global_batch_samples);
     MeanDistRatio tokens, attention;
     double steps = 0, time = 0, shared = 0, all = 0;
@@ -117,21 +120,23 @@ class Baselines {
         const double t = samples.tokens[order[i]];
         work.push_back({D(samples.units[order[i]]), t, t * t});
       }
-      const std::vector<FlexibleGroup> groups =
-          AssignFlexibly(work, gpus, tokens_per_gpu * waves, times);
-      if (groups.empty()) continue;
-      std::vector<double> rank_tokens, rank_attention;
-      double longest = 0;
-      for (const FlexibleGroup& group : groups) {
-        longest = std::max(longest, group.ns);
-        rank_tokens.push_back(group.work.tokens / D(group.degree));
-        rank_attention.push_back(group.work.squared / D(group.degree));
-        shared += group.degree > 1 ? D(group.degree) : 0;
-        all += D(group.degree);
+      const auto waves = AssignInWaves(std::move(work), gpus, tokens_per_gpu, times);
+      if (waves.empty()) continue;
+      for (const std::vector<FlexibleGroup>& groups : waves) {
+        std::vector<double> rank_tokens, rank_attention;
+        double longest = 0;
+        for (const FlexibleGroup& group : groups) {
+          longest = std::max(longest, group.ns);
+          rank_tokens.push_back(group.work.tokens / D(group.degree));
+          rank_attention.push_back(group.work.squared / D(group.degree));
+          shared += group.degree > 1 ? D(group.degree) : 0;
+          all += D(group.degree);
+        }
+        tokens.AddStep(rank_tokens);
+        attention.AddStep(rank_attention);
+        time += longest;
       }
-      tokens.AddStep(rank_tokens);
-      attention.AddStep(rank_attention);
-      time += longest + D(exchange);
+      time += D(exchange);
       ++steps;
     }
     flex.fits = steps > 0;

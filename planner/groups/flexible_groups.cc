@@ -1,6 +1,7 @@
 #include "planner/groups/flexible_groups.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace evenkeel::planner {
 namespace {
@@ -50,7 +51,9 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
     FlexibleGroup* best = nullptr;
     double best_ns = 0;
     for (FlexibleGroup& group : groups) {
-      if (group.degree < degree) continue;
+      if (group.degree < degree ||
+          group.work.tokens + sample.tokens > tokens_per_gpu * static_cast<double>(group.degree))
+        continue;
       const PackShape work{group.work.units + sample.units, group.work.tokens + sample.tokens,
                            group.work.squared + sample.squared};
       const double ns = times.at(group.degree).at(work);
@@ -62,6 +65,34 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
     best->ns = best_ns;
   }
   return groups;
+}
+
+std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
+                                                      double tokens_per_gpu,
+                                                      const DegreeTimes& times) {
+  constexpr double kFull = .98, kLess = .95;  // of the room of all GPUs; of the last try
+  std::stable_sort(samples.begin(), samples.end(),
+                   [](const PackShape& a, const PackShape& b) { return a.tokens > b.tokens; });
+  std::vector<std::vector<FlexibleGroup>> waves;
+  for (size_t begin = 0; begin < samples.size();) {
+    std::vector<FlexibleGroup> groups;
+    size_t end = begin;
+    for (double room = kFull * tokens_per_gpu * static_cast<double>(gpus); groups.empty();
+         room *= kLess) {
+      const bool alone = end == begin + 1;
+      double tokens = 0;
+      for (end = begin; end < samples.size() && tokens + samples[end].tokens <= room; ++end)
+        tokens += samples[end].tokens;
+      end = std::max(end, begin + 1);
+      if (alone && end == begin + 1) return {};
+      const auto first = samples.begin() + static_cast<std::ptrdiff_t>(begin);
+      groups = AssignFlexibly({first, first + static_cast<std::ptrdiff_t>(end - begin)}, gpus,
+                              tokens_per_gpu, times);
+    }
+    waves.push_back(std::move(groups));
+    begin = end;
+  }
+  return waves;
 }
 
 }  // namespace evenkeel::planner

@@ -21,12 +21,18 @@ struct FlexibleGroup {
 // Time of work on a group, by degree: forward, backward and recompute of the whole model.
 using DegreeTimes = std::map<int64_t, PackCost>;
 
-// `samples` over `gpus`: each gets the least degree at which a GPU holds `tokens_per_gpu` of it, in
-// groups filled by first fit decreasing; GPUs that are left form groups of degree 1. Then samples,
-// largest first, go to the group that will end first of those large enough for them. Degrees are
-// keys of `times`. Empty: the long samples of the batch need more GPUs than there are.
+// `samples` over `gpus` at once: each gets the least degree at which a GPU holds `tokens_per_gpu`
+// of it, in groups filled by first fit decreasing; GPUs that are left form groups of degree 1. Then
+// samples, largest first, go to the group that will end first of those with room for them. Degrees
+// are keys of `times`. Empty: there is no room for all.
 std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples, int64_t gpus,
                                           double tokens_per_gpu, const DegreeTimes& times);
+
+// One after the other what is too much at once: of the samples sorted by length as many each time
+// as have room together. Empty: one has none alone.
+std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
+                                                      double tokens_per_gpu,
+                                                      const DegreeTimes& times);
 
 }  // namespace evenkeel::planner
 

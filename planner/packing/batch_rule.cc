@@ -19,7 +19,6 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kSampledAtMost = 20000;  // enough for ratios within .01, and a few milliseconds
 constexpr int64_t kStepsDealt = 64;        // of the sample
 constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; more are taken as they come
 
@@ -128,7 +127,7 @@ void MakeBaseline(const Lengths& samples, uint64_t seed, Batching& out) {
   out.baseline_mean = MeanOf(out.baseline);
 }
 
-Batching PackSample(const Job& job, const Caps& caps, std::string reason,
+Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_t sampled_at_most,
                     Packing (*pack)(const Lengths&, const PackRule&)) {
   Batching out;
   BatchRule& rule = out.rule;
@@ -143,7 +142,7 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason,
   rule.seed = job.training.seed;
   rule.order_window = job.training.order_window;
 
-  const DrawnSamples samples = DrawSamples(job.dataset, kSampledAtMost);
+  const DrawnSamples samples = DrawSamples(job.dataset, sampled_at_most);
   const Lengths lengths = samples.lengths();
   const Packing packing = pack(lengths, {.packer = rule.packer,
                                          .caps = caps,
@@ -201,12 +200,13 @@ CapsRule CapsRuleOf(const Job& job) {
   return CapsRule(TypesOf(job.dataset), {job.training.unit_cap, job.training.token_cap});
 }
 
-Batching MakeBatching(const Job& job, const Caps& caps, std::string reason) {
-  return PackSample(job, caps, std::move(reason), Pack);
+Batching MakeBatching(const Job& job, const Caps& caps, std::string reason,
+                      int64_t sampled_at_most) {
+  return PackSample(job, caps, std::move(reason), sampled_at_most, Pack);
 }
 
 Batching MakeGroupBatching(const Job& job, const Caps& caps) {
-  return PackSample(job, caps, "", PackOwnSamples);
+  return PackSample(job, caps, "", kSampledAtMost, PackOwnSamples);
 }
 
 Batching MakeBatching(const Job& job) {

@@ -41,8 +41,11 @@ CapsRule CapsRuleOf(const Job& job);
 // Whether a cap is left to derive: one that matters and that the job does not give.
 bool DerivesCaps(const Job& job);
 
+inline constexpr int64_t kSampledAtMost = 20000;  // ratios within .01, and a few milliseconds
+
 // Packs a sample under the caps. `reason`: why they are what they are, if they are derived.
-Batching MakeBatching(const Job& job, const Caps& caps, std::string reason);
+Batching MakeBatching(const Job& job, const Caps& caps, std::string reason,
+                      int64_t sampled_at_most = kSampledAtMost);
 
 // Of the samples of a packing group, packed as PackByGroups packs them, without what fills them up.
 Batching MakeGroupBatching(const Job& job, const Caps& caps);

@@ -66,14 +66,20 @@ size_t PlaceOf(const PipelineShape& shape, size_t segment, size_t packs) {
 
 // Time of one step in which every rank runs its own packs: the slowest rank's.
 int64_t SlowestRank(const PipelineShape& shape, const std::vector<StageWork>& segments,
-                    int64_t ranks, bool dummy_units, const std::vector<PackShape>& packs,
-                    size_t& next) {
+                    int64_t ranks, int64_t locked, bool dummy_units,
+                    const std::vector<PackShape>& packs, size_t& next) {
   const size_t m = static_cast<size_t>(shape.micro_batches);
   PipelineSpec spec = PipelineOf(shape, segments, m);
   int64_t slowest = 0;
-  for (int64_t r = 0; r < ranks; ++r) {
+  for (int64_t r = 0; r < ranks; r += locked) {
+    const size_t together = static_cast<size_t>(std::min(locked, ranks - r));
     for (size_t k = 0; k < m; ++k) {
-      PackShape pack = packs[next++ % packs.size()];
+      PackShape pack;
+      for (size_t rank = 0; rank < together; ++rank) {
+        const PackShape& own = packs[(next + rank * m + k) % packs.size()];
+        pack = {std::max(pack.units, own.units), std::max(pack.tokens, own.tokens),
+                std::max(pack.squared, own.squared)};
+      }
       if (dummy_units && pack.units < 1) pack.units = 1;
       for (size_t s = 0; s < segments.size(); ++s) {
         const size_t at = PlaceOf(shape, s, m) + k;
@@ -82,6 +88,7 @@ int64_t SlowestRank(const PipelineShape& shape, const std::vector<StageWork>& se
         spec.weight_gradient_ns[at] = Nearest(segments[s].weight_gradient.at(pack));
       }
     }
+    next += together * m;
     slowest = std::max(slowest, PipelineEnd(spec));
   }
   return slowest;
@@ -203,6 +210,12 @@ int64_t SimulateMeanPacks(const std::vector<StageWork>& stages, int64_t micro_ba
       {.stages = static_cast<int64_t>(stages.size()), .micro_batches = micro_batches}, stages);
 }
 
+int64_t LockedRanks(const Job& job, const Parallelism& p) {
+  if (job.training.zero_stage == ZeroStage::kWeights) return p.data;
+  const int64_t experts = p.expert > 1 ? p.expert * job.training.execution.expert_tensor : 1;
+  return std::clamp<int64_t>(CeilDivide(experts, p.tensor * p.context), 1, p.data);
+}
+
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events) {
@@ -217,7 +230,8 @@ SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineS
   size_t next = 0;
   int64_t sum = 0;
   for (int64_t i = 0; i < steps; ++i) {
-    sum += SlowestRank(simulated, segments, ranks, !job.model.towers.empty(), packs, next);
+    sum += SlowestRank(simulated, segments, ranks, LockedRanks(job, p), !job.model.towers.empty(),
+                       packs, next);
   }
   const int64_t mean = simulated.micro_batches == shape.micro_batches
                            ? step.pipeline_ns

@@ -59,6 +59,11 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
 // work.
 inline constexpr int64_t kEventsAtMost = 400000;
 
+// Data-parallel ranks that meet in every layer, consecutive ones: those that share a layer's
+// experts, and with ZeRO-3 all, which gather its weights together. For each of their packs they
+// take as long as the slowest; other ranks wait for each other only at the end of the step.
+int64_t LockedRanks(const Job& job, const Parallelism& p);
+
 // Packs are dealt in their order to steps of D ranks x m packs, as many whole steps as `events`
 // forwards allow. A pack without units still costs one dummy unit where the model has an
 // encoder.

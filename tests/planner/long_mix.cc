@@ -23,8 +23,15 @@ LongMix MakeLongMix(const LongMixParameters& parameters) {
   }
   const double range = parameters.long_most - parameters.long_least;
   for (size_t i = 0; i < parameters.long_samples; ++i) {
-    mix.tokens.push_back(parameters.long_least +
-                         static_cast<int32_t>(std::ceil(range * uniform())));
+    const double share = uniform();
+    const double above =
+        parameters.log_uniform
+            ? parameters.long_least *
+                  (std::pow(static_cast<double>(parameters.long_most) / parameters.long_least,
+                            share) -
+                   1)
+            : range * share;
+    mix.tokens.push_back(parameters.long_least + static_cast<int32_t>(std::ceil(above)));
   }
   random.Shuffle(mix.tokens);
   mix.units.resize(mix.tokens.size());
@@ -48,7 +55,8 @@ double TokenShareAbove(const LongMix& mix, int64_t length) {
   return above / all;
 }
 
-Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix) {
+Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix,
+           int64_t packs_per_gpu) {
   Job job = TextJob(language_model, "h100-sxm-80gb", 32);
   job.cluster.inter_node_bytes_per_second = 50e9;
   job.dataset = LongMixDataset(mix);
@@ -56,14 +64,16 @@ Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix)
   training.framework = Framework::kDeepSpeed;
   training.zero_stage = stage;
   const double tokens = std::accumulate(mix.tokens.begin(), mix.tokens.end(), 0.0);
-  training.global_batch_samples =
-      static_cast<int64_t>(std::ceil(32 * 16384 * static_cast<double>(mix.tokens.size()) / tokens));
+  training.global_batch_samples = static_cast<int64_t>(std::ceil(
+      32. * 16384 * static_cast<double>(packs_per_gpu * static_cast<int64_t>(mix.tokens.size())) /
+      tokens));
   training.order_window = 1'000'000'000;
   training.group_selection = GroupSelection::kPublished;
   Execution& execution = training.execution;
   execution.fused_kernels = execution.fused_loss = execution.fused_weight_gradients = false;
   execution.attention = AttentionKernel::kFlash2;
   const bool shards_weights = stage == ZeroStage::kWeights;
+  training.distributed_gradients_fp32 = !shards_weights;
   execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
   execution.overlap_gradient_reduce = execution.overlap_weight_gather = shards_weights;
   job.constraints.recompute = RecomputePolicy::kWholeLayers;

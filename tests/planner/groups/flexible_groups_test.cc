@@ -28,8 +28,11 @@ TEST(FlexibleGroupsTest, ShortSamplesGoToTheGroupThatEndsFirst) {
   EXPECT_EQ(groups[1].work.tokens, 90);
 }
 
-TEST(FlexibleGroupsTest, TooManyLongSamplesDoNotFit) {
+TEST(FlexibleGroupsTest, WhatIsTooMuchAtOnceRunsInWaves) {
   EXPECT_TRUE(AssignFlexibly({Sample(350), Sample(350)}, 4, 100, LinearTimes()).empty());
+  EXPECT_EQ(AssignInWaves({Sample(350), Sample(350)}, 4, 100, LinearTimes()).size(), 2u);
+  EXPECT_EQ(AssignInWaves({Sample(350)}, 4, 100, LinearTimes()).size(), 1u);
+  EXPECT_TRUE(AssignInWaves({Sample(500)}, 4, 100, LinearTimes()).empty());
 }
 
 }  // namespace
