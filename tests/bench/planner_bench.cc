@@ -1,10 +1,13 @@
 // Cold plans: what a request costs that no cache can answer.
 #include <benchmark/benchmark.h>
 
+#include "planner/groups/grouped_search.h"
 #include "planner/make_plan.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/packing/pack_dataset.h"
 #include "planner/search/search.h"
 #include "tests/planner/jobs.h"
+#include "tests/planner/long_mix.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -85,6 +88,50 @@ void BM_SearchAlone70bOn64(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(Search(job, batching, 4, nullptr).proof.gap);
 }
 BENCHMARK(BM_SearchAlone70bOn64)->Unit(benchmark::kMillisecond);
+
+// Long context: which packing groups, of 941,343 samples with 12,650 different lengths, on one
+// split of the GPUs (HBP's: ZeRO and Ulysses alone). Both rules; the classes of lengths included.
+const LongMix& Mix() {
+  static const LongMix mix = MakeLongMix();
+  return mix;
+}
+
+void BM_GroupSelection(benchmark::State& state) {
+  const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, Mix());
+  for (auto _ : state) {
+    const LengthClasses classes(job);
+    const Family family = Families(job).front();
+    GroupSteps alone(job, classes, family, GroupBatch::kOnePackPerRank);
+    GroupSteps steps(job, classes, family, GroupBatch::kGlobal);
+    benchmark::DoNotOptimize(PublishedGroups(alone, steps, classes));
+    benchmark::DoNotOptimize(ExactGroups(steps, classes));
+  }
+}
+BENCHMARK(BM_GroupSelection)->Unit(benchmark::kMillisecond);
+
+// The same over every split that Megatron has on 32 GPUs.
+void BM_GroupSelectionWholeSpace(benchmark::State& state) {
+  Job job = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 32));
+  job.dataset = LongMixDataset(Mix());
+  job.training.group_selection = GroupSelection::kExact;
+  for (auto _ : state) benchmark::DoNotOptimize(SearchGroups(job, LengthClasses(job), {}));
+}
+BENCHMARK(BM_GroupSelectionWholeSpace)->Unit(benchmark::kMillisecond);
+
+void BM_PlanLongContext(benchmark::State& state) {
+  Plan(state, HbpJob("llama3-8b", ZeroStage::kOptimizer, Mix()), true);
+}
+BENCHMARK(BM_PlanLongContext)->Unit(benchmark::kMillisecond);
+
+// 941,343 samples packed to 16K and 128K and dealt.
+void BM_PackGroups(benchmark::State& state) {
+  PackingJob job;
+  job.groups = {{.longest = 16384, .caps = {kNoUnitCap, 16384}, .context = 1, .ranks = 32},
+                {.longest = 131072, .caps = {kNoUnitCap, 131072}, .context = 8, .ranks = 4}};
+  job.deal.window = 0;
+  for (auto _ : state) benchmark::DoNotOptimize(PackAndDeal(Mix().lengths(), job));
+}
+BENCHMARK(BM_PackGroups)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace evenkeel::planner
