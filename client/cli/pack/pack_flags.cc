@@ -93,7 +93,8 @@ void AddDealFlags(CLI::App* command, PackFlags* flags) {
       "With groups: so many first steps of training run the shortest group alone [0]", kSteps)
       ->check(Whole(0, std::numeric_limits<int64_t>::max()));
   Add(command, "--window", &flags->window, "N|all",
-      "Steps that may exchange packs for balance; 1 is a fully random order [16]", kSteps)
+      "Steps that may exchange packs for balance; 1 is a fully random order [16, with groups all]",
+      kSteps)
       ->check(WindowSize());
   Add(command, "--group", &flags->group, "N",
       "Consecutive packs of a rank that are alike, for sequence parallelism [1]", kSteps)
