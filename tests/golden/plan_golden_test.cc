@@ -65,8 +65,8 @@ TEST_P(PlanGolden, IsUnchanged) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, PlanGolden,
-                         testing::Values("internvl-6b-20b", "llama3-8b-text", "misfit",
-                                         "omnibal-t9-5"),
+                         testing::Values("internvl-6b-20b", "llama3-8b-long", "llama3-8b-text",
+                                         "misfit", "omnibal-t9-5"),
                          [](const auto& example) {
                            std::string name = example.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
