@@ -19,6 +19,7 @@ namespace {
 
 // Long samples are few, and decide: more of all are drawn than for a plan.
 constexpr int64_t kSamplesDrawn = 100000;
+constexpr double kBatchesDivided = 32;  // by FlexSP's assignment
 constexpr double kNsPerDay = 86400e9;
 
 double D(int64_t v) { return static_cast<double>(v); }
@@ -114,7 +115,8 @@ class Baselines {
     const size_t batch = static_cast<size_t>(job_.training.global_batch_samples);
     MeanDistRatio tokens, attention;
     double steps = 0, time = 0, shared = 0, all = 0;
-    for (size_t begin = 0; begin + batch <= order.size() || begin == 0; begin += batch) {
+    for (size_t begin = 0; begin == 0 || (begin + batch <= order.size() && steps < kBatchesDivided);
+         begin += batch) {
       std::vector<PackShape> work;
       for (size_t i = begin; i < std::min(order.size(), begin + batch); ++i) {
         const double t = samples.tokens[order[i]];

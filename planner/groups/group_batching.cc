@@ -17,14 +17,18 @@ Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGrou
   return MakeGroupBatching(part, classes.Packs(group.from, group.to).caps);
 }
 
-// What shorter samples, alike in every pack, add to the room that is left.
-void FillUp(const ClassSums& shorter, int64_t cap, Batching& batching) {
+// What shorter samples, alike in every pack, add to a share of the room that is left.
+void FillUp(const ClassSums& shorter, const Caps& caps, double share, Batching& batching) {
   double units = 0, tokens = 0, squared = 0;
   for (PackSums& pack : batching.packs) {
-    const double room = std::max(0.0, D(cap - pack.tokens));
+    double room = std::max(0.0, D(caps.tokens - pack.tokens));
+    if (shorter.units > 0)
+      room = std::min(room,
+                      std::max(0.0, D(caps.units - pack.units)) * shorter.tokens / shorter.units);
+    room *= share;
     if (shorter.tokens > 0) {
       pack.tokens += Nearest(room);
-      pack.units += Nearest(room * shorter.units / shorter.tokens);
+      pack.units += static_cast<int64_t>(room * shorter.units / shorter.tokens);
       pack.squared += Nearest(room * shorter.squared / shorter.tokens);
     }
     units += D(pack.units), tokens += D(pack.tokens), squared += D(pack.squared);
@@ -33,6 +37,28 @@ void FillUp(const ClassSums& shorter, int64_t cap, Batching& batching) {
   batching.mean = {units / n, tokens / n, squared / n};
   batching.rule.mean_units = batching.mean.units;
   batching.rule.mean_tokens = batching.mean.tokens;
+}
+
+// Whole steps of full packs, or all that is shorter where that is not enough. The tokens taken.
+double Fill(const ClassSums& shorter, double left, const ClassSums& own, int64_t step_packs,
+            GroupData& data) {
+  const int64_t cap = data.batching.rule.token_cap;
+  const double own_tokens = left * own.tokens, others = left * shorter.tokens;
+  const int64_t whole = RoundUp(data.packs, step_packs);
+  double share = 1, taken = others;
+  if (others > D(whole * cap) - own_tokens) {
+    data.packs = whole;
+  } else {
+    data.packs =
+        std::max(data.packs, static_cast<int64_t>(std::ceil((own_tokens + others) / D(cap))));
+    const double room = D(data.packs * cap) - own_tokens;
+    share = room > 0 ? std::min(1.0, others / room) : 0;
+  }
+  FillUp(shorter, {data.batching.rule.unit_cap, cap}, share, data.batching);
+  if (share == 1)
+    taken = std::min(others, std::max(0.0, D(data.packs) * data.batching.mean.tokens - own_tokens));
+  if (shorter.tokens > 0) data.fillers = Nearest(taken * shorter.samples / shorter.tokens);
+  return taken;
 }
 
 }  // namespace
@@ -54,21 +80,12 @@ std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classe
     const int64_t step_packs = group.step.micro_batches * group.step.parallelism.data;
     data.packs = static_cast<int64_t>(std::ceil(left * D(rule.packs)));
     if (left * own.samples < 1) data.packs = 0;
-    const bool fillable = shorter.tokens * left >
-                          D(RoundUp(data.packs, step_packs) * rule.token_cap) - left * own.tokens;
-    if (fillable && g > 0) {
-      data.packs = RoundUp(data.packs, step_packs);
-      FillUp(shorter, rule.token_cap, data.batching);
-      const double fill =
-          std::max(0.0, D(data.packs) * data.batching.mean.tokens - left * own.tokens);
-      data.fillers = Nearest(fill * shorter.samples / shorter.tokens);
-      taken += fill;
-    }
+    if (g > 0 && data.packs > 0) taken += Fill(shorter, left, own, step_packs, data);
     taken -= std::min(taken, (1 - left) * own.tokens);
     data.steps = CeilDivide(data.packs, step_packs);
     rule.packs = data.packs;
     if (data.packs > 0)
-      rule.samples_per_pack = (left * own.samples + D(data.fillers)) / D(data.packs);
+      rule.samples_per_pack = std::max(1.0, (left * own.samples + D(data.fillers)) / D(data.packs));
   }
   return all;
 }

@@ -88,6 +88,10 @@ ClassPacks LengthClasses::PacksOf(size_t from, size_t to) const {
     if (shorter.tokens > 0) {
       packs.filler_tokens =
           std::max(0.0, std::min(packs.packs * length - all.tokens, shorter.tokens));
+      const double units = packs.packs * static_cast<double>(packs.caps.units) - all.units;
+      if (shorter.units > 0)
+        packs.filler_tokens =
+            std::min(packs.filler_tokens, std::max(0.0, units) * shorter.tokens / shorter.units);
       const double share = packs.filler_tokens / shorter.tokens;
       all += {share * shorter.samples, share * shorter.units, packs.filler_tokens,
               share * shorter.squared, 0};

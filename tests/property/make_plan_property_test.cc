@@ -120,6 +120,24 @@ Job RandomWholeSpaceJob() {
   return job;
 }
 
+// Some samples much longer than most, and groups for them.
+Job RandomLongJob() {
+  Job job = RandomWholeSpaceJob();
+  job.training.token_cap = 0;
+  job.training.group_selection = OneIn(2) ? GroupSelection::kPublished : GroupSelection::kExact;
+  job.training.order_window = OneIn(2) ? 16 : 1'000'000'000;
+  if (OneIn(2)) job.training.group_lengths = {500, 1000, 4000, 30'000};
+  if (OneIn(4)) job.training.framework = Framework::kDeepSpeed;
+  int64_t tokens = job.dataset.bins.back().llm_tokens;
+  const int64_t bins = *rc::gen::inRange<int64_t>(1, 6);
+  for (int64_t i = 0; i < bins; ++i) {
+    tokens += *rc::gen::inRange<int64_t>(1, 30'000);
+    const int64_t units = job.model.towers.empty() ? 0 : *rc::gen::inRange<int64_t>(0, 20);
+    job.dataset.bins.push_back({units, tokens, *rc::gen::inRange<int64_t>(1, 300)});
+  }
+  return job;
+}
+
 bool Possible(const Job& job) { return !Parallelisms(job, 1e9).empty(); }
 
 void ExpectFaultlessAnswer(const Job& job) {
@@ -136,7 +154,11 @@ void ExpectFaultlessAnswer(const Job& job) {
   RC_ASSERT(plan.proof.lower_bound_ns <= plan.proof.step_ns);
   RC_ASSERT(plan.proof.plan_lower_bound_ns <= plan.proof.step_ns);
   for (const StagePlan& stage : plan.stages) RC_ASSERT(stage.free_bytes() >= 0);
-  RC_ASSERT(plan.ladder.size() == 4u);
+  RC_CLASSIFY(!plan.groups.empty(), "groups");
+  RC_ASSERT(plan.ladder.size() == (plan.groups.empty() ? 4u : 3u));
+  for (const GroupPlan& group : plan.groups) {
+    for (const StagePlan& stage : group.stages) RC_ASSERT(stage.free_bytes() >= 0);
+  }
   RC_ASSERT(plan.goodput.has_value() ==
             (job.reliability.node_mean_time_between_failures_seconds > 0));
 }
@@ -156,6 +178,12 @@ RC_GTEST_PROP(MakePlanPropertyTest, AndEveryJobOfTheWholeSpace, ()) {
 // No constrained plan is below the bound of the free space, as long as the constraints do not force
 // more ranks than a step has packs: such plans train on a larger batch, and the free space leaves
 // them out.
+RC_GTEST_PROP(MakePlanPropertyTest, AndEveryJobWithLongContext, ()) {
+  const Job job = RandomLongJob();
+  RC_PRE(Possible(job));
+  ExpectFaultlessAnswer(job);
+}
+
 RC_GTEST_PROP(MakePlanPropertyTest, AConstraintNeverHelps, ()) {
   Job job = RandomJob();
   job.constraints = {};
