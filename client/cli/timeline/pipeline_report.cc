@@ -44,7 +44,8 @@ class Report {
     if (timeline_.virtual_stages() > 1) {
       text += fmt::format(" with {} virtual stages each", timeline_.virtual_stages());
     }
-    text += fmt::format(", {} packs per rank and step.", timeline_.micro_batches());
+    text += fmt::format(", {} pack{} per rank and step.", timeline_.micro_batches(),
+                        timeline_.micro_batches() == 1 ? "" : "s");
     if (grouped()) {
       text += fmt::format(
           " Of {} packing groups, pictures and stages show one step of the longest: packs of {} "
@@ -75,10 +76,13 @@ class Report {
 
   std::string Tiles() const {
     const v1::Predictions& predictions = plan_.predictions();
+    // Steps of a group differ in their attention, so the mean stands beside the one shown.
+    const std::string packs = timeline_.ranks_size() > 0 ? "with real packs" : "with mean packs";
     std::string tiles =
         Tile("Step", Duration(timeline_.step_seconds()),
-             std::string(grouped() ? "of the longest group,\n" : "") +
-                 (timeline_.ranks_size() > 0 ? "with real packs" : "with mean packs"));
+             grouped() ? fmt::format("of the longest group,\n{};\nits mean is {}", packs,
+                                     Duration(plan_.packing_groups().rbegin()->step_seconds()))
+                       : packs);
     tiles += Tile("Pipeline idle", Percent(Bubble()),
                   "of the time until\nthe last backward,\nmean over the stages");
     if (plan_.has_predictions()) {
