@@ -55,9 +55,9 @@ TEST(GroupFlagsTest, FrameworkAndExchange) {
 
 TEST(GroupFlagsTest, WhatIsNoChoiceIsRefused) {
   const std::vector<std::vector<std::string>> bad = {
-      {"--groups", "best"},          {"--groups", "16384:1"},      {"--group-lengths", "long"},
-           {"--curriculum", "-1"},       {"--curriculum", "some"},
-      {"--framework", "torchtitan"}, {"--context-exchange", "p2p"}};
+      {"--groups", "best"},         {"--groups", "16384:1"},  {"--group-lengths", "long"},
+      {"--curriculum", "-1"},       {"--curriculum", "some"}, {"--framework", "torchtitan"},
+      {"--context-exchange", "p2p"}};
   for (const auto& arguments : bad)
     EXPECT_THROW(TrainingOf(arguments), CLI::ParseError) << arguments[0] << " " << arguments[1];
 }

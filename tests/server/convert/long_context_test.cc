@@ -20,9 +20,11 @@ using Lines = std::vector<std::string>;
 v1::PlanJobRequest Request(const std::string& training, const std::string& bins) {
   return Parse(R"(job {
       model { name: "llama3.1-8b" }
-      dataset { histogram { )" + bins + R"( } }
+      dataset { histogram { )" +
+               bins + R"( } }
       cluster { pools { gpu_type: "h100-sxm-80gb" gpu_count: 32 } }
-      training { )" + training + " } }");
+      training { )" +
+               training + " } }");
 }
 
 const char kLong[] = "llm_tokens: [300, 131072] sample_count: [9000, 10]";
@@ -79,11 +81,11 @@ TEST(LongContextTest, WhatIsWrongIsNamed) {
                    "groups: they have their own lengths, from group_lengths"}));
   EXPECT_EQ(ViolationsOf("group_lengths: [1024, 1024]"),
             Lines({"job.training.group_lengths: must ascend"}));
-  const Lines found = ViolationsOf("group_lengths: [127, 16777217] curriculum_steps: -1");
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[0].rfind("job.training.group_lengths[0]: ", 0), 0u) << found[0];
-  EXPECT_EQ(found[1].rfind("job.training.group_lengths[1]: ", 0), 0u) << found[1];
-  EXPECT_EQ(found[2].rfind("job.training.curriculum_steps: ", 0), 0u) << found[2];
+  const Lines found = ViolationsOf("group_lengths: [16777217, 127] curriculum_steps: -1");
+  ASSERT_EQ(found.size(), 2u);  // of a list the first, with how many there are
+  std::string both = found[0] + found[1];
+  EXPECT_NE(both.find("job.training.group_lengths[0]: "), std::string::npos) << both;
+  EXPECT_NE(both.find("job.training.curriculum_steps: "), std::string::npos) << both;
   std::string many;
   for (int i = 1; i <= 13; ++i) many += "group_lengths: " + std::to_string(1024 * i) + " ";
   EXPECT_EQ(ViolationsOf(many), Lines({"job.training.group_lengths: must have at most 12 lengths, "
@@ -113,10 +115,10 @@ TEST(LongContextTest, DeepSpeedOverlapsWhereItShardsWeights) {
 }
 
 TEST(LongContextTest, WhatIsSaidOfTheTrainerCounts) {
-  const planner::Execution execution =
-      TrainingOf("framework: TRAINING_FRAMEWORK_DEEPSPEED execution { "
-                 "context_exchange: CONTEXT_EXCHANGE_RING }")
-          .execution;
+  const planner::Execution execution = TrainingOf(
+                                           "framework: TRAINING_FRAMEWORK_DEEPSPEED execution { "
+                                           "context_exchange: CONTEXT_EXCHANGE_RING }")
+                                           .execution;
   EXPECT_EQ(execution.context, planner::ContextKind::kRing);
   EXPECT_FALSE(execution.fused_kernels);
 }
