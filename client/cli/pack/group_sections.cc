@@ -78,9 +78,9 @@ std::string GroupPackSection(const ReportData& data, const v1::PackDatasetSummar
     const double most = static_cast<double>(length) * static_cast<double>(length);
     return std::llround(1000 * static_cast<double>(sums.squared) / most);
   };
-  charts += Card("Attention: sum of squared sample lengths, ‰ of the length squared",
-                 PackChart("‰ of one sample's attention that fills the pack,",
-                           PackRows(data, summary, attention), 0));
+  charts +=
+      Card("Attention: sum of squared sample lengths",
+           PackChart("‰ of the square of the length,", PackRows(data, summary, attention), 0));
   return PageSection("What a micro-batch holds",
                      "A step runs packs of one group, and of like attention among them, so that "
                      "there is little to wait for. One group: all samples packed to the longest, "

@@ -85,18 +85,23 @@ class Page {
 
   // Packs, and how full they are.
   std::string PackTiles() const {
-    const std::string units = data_.has_units ? "\nunits " + Percent(summary_.unit_fill()) : "";
+    // Groups need not have unit caps.
+    const bool capped = data_.has_units && (!grouped() || summary_.unit_fill() > 0);
+    const std::string units = capped ? "\nunits " + Percent(summary_.unit_fill()) : "";
     if (grouped()) {
       return Tile("Packs", Integer(rule_.pack_count()),
-                  fmt::format("in {} steps,\n{} samples each", Integer(summary_.step_count()),
+                  fmt::format("in {} step{},\n{} samples each", Integer(summary_.step_count()),
+                              summary_.step_count() == 1 ? "" : "s",
                               Significant(rule_.samples_per_pack()))) +
              Tile("Tokens filled", Percent(summary_.token_fill()),
                   fmt::format("of the lengths{}\none group {}", units,
                               Percent(data_.cases.front().token_fill))) +
              Tile("Shared packs (CR)", Percent(summary_.communication_ratio()),
                   "one group " + Percent(data_.cases.front().communication_ratio)) +
-             Tile("Tokens per rank", Integer(std::llround(summary_.mean_rank_tokens())),
-                  "and step (Ave-T)");
+             (data_.has_units
+                  ? ""  // there are as many tiles as fit into a row
+                  : Tile("Tokens per rank", Integer(std::llround(summary_.mean_rank_tokens())),
+                         "and step (Ave-T)"));
     }
     const int64_t bound = rule_.pack_count_lower_bound();
     return Tile("Packs", Integer(rule_.pack_count()),

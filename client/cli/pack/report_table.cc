@@ -50,8 +50,10 @@ std::vector<ColumnGroup> Columns(const ReportData& data, const v1::BatchRule& ru
                                  const ReportCase& made) {
   const planner::Balance& balance = made.balance;
   ColumnGroup filled = {"filled", {}}, ratios = {"DistRatio", {}};
-  if (data.has_units) {
+  // Groups need not have unit caps.
+  if (data.has_units && (!Grouped(data) || data.cases.back().unit_fill > 0))
     filled.cells.emplace_back("units", Percent(made.unit_fill));
+  if (data.has_units) {
     ratios.cells.emplace_back("units", Ratio(balance.dist_ratio_units));
   }
   filled.cells.emplace_back("tokens", Percent(made.token_fill));
