@@ -27,6 +27,13 @@ std::string Trimmed(std::string line) {
 
 }  // namespace
 
+Table::Table(TextTable text) : rows_(std::move(text.rows)) {
+  for (std::string& heading : text.headings) {
+    const Align align = heading.empty() ? Align::kLeft : Align::kRight;
+    columns_.push_back({std::move(heading), align});
+  }
+}
+
 std::string Table::Render(const Style& style, int indent) const {
   std::vector<int> widths;
   int total = indent - kGap;

@@ -13,6 +13,12 @@ namespace evenkeel::cli {
 
 enum class Align { kLeft, kRight };
 
+// A table as text alone. As many cells in each row as headings.
+struct TextTable {
+  std::vector<std::string> headings;
+  std::vector<std::vector<std::string>> rows;
+};
+
 class Table {
  public:
   struct Column {
@@ -24,6 +30,8 @@ class Table {
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  // Columns without a heading are left-aligned.
+  explicit Table(TextTable text);
 
   // As many cells as columns. A cell may have several lines, unless its column shrinks.
   void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }

@@ -25,6 +25,7 @@ constexpr IntRange kMaxViolations = {0, 1000};
 constexpr int64_t kDefaultMaxViolations = 100;
 constexpr int64_t kMaxLabelBytes = 256;
 constexpr IntRange kMaxAlternatives = {0, 16};
+constexpr IntRange kPacksPerRank = {0, 65536};
 constexpr int64_t kDefaultMaxAlternatives = 3;
 
 void CheckLaunchFrameworks(const v1::Job& job, const FieldPath& path, ViolationSink& sink) {
@@ -83,10 +84,15 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
                               : kDefaultMaxAlternatives;
 }
 
-// Of a plan with packing groups its last group is evaluated.
-void HoldLastGroup(const v1::Plan& plan, planner::Dataset* dataset) {
+// Of a plan with packing groups a step of its last group is evaluated.
+void HoldLastGroup(const v1::Plan& plan, const FieldPath& path, ViolationSink& sink,
+                   EvaluationJob* evaluation) {
   const int groups = plan.packing_groups_size();
   if (groups < 2) return;
+  planner::Dataset* dataset = &evaluation->packs.dataset;
+  evaluation->plan.spec.micro_batches = std::max<int64_t>(
+      1, CheckInt(sink, path.Child("packing_groups", groups - 1).Child("packs_per_rank"),
+                  plan.packing_groups(groups - 1).packs_per_rank(), kPacksPerRank));
   const v1::PackingGroup& before = plan.packing_groups(groups - 2);
   const int64_t above =
       before.longest_sample_tokens() > 0 ? before.longest_sample_tokens() : before.length_tokens();
@@ -155,7 +161,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     evaluation->packs = job;
     OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,
                      &evaluation->packs);
-    HoldLastGroup(request.plan(), &evaluation->packs.dataset);
+    HoldLastGroup(request.plan(), plan_path, sink, evaluation);
   }
   evaluation->include_timeline = request.include_timeline();
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);

@@ -103,7 +103,6 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
              "lengths, from group_lengths");
   }
   const FieldPath lengths = path.Child("group_lengths");
-  const int64_t before = sink.count();
   if (from.group_lengths_size() > kMaxGroupLengths) {
     sink.Add(lengths, "must have at most " + std::to_string(kMaxGroupLengths) +
                           " lengths, but has " + std::to_string(from.group_lengths_size()));
@@ -112,7 +111,7 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
   ListCheck check(sink, path, "group_lengths");
   for (int i = 0; i < from.group_lengths_size(); ++i)
     check.CheckInt(i, from.group_lengths(i), kGroupLengthRange);
-  if (sink.count() == before) {
+  if (!check.failed()) {
     training.group_lengths.assign(from.group_lengths().begin(), from.group_lengths().end());
     if (std::adjacent_find(training.group_lengths.begin(), training.group_lengths.end(),
                            std::greater_equal<>()) != training.group_lengths.end())

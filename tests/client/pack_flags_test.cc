@@ -209,7 +209,11 @@ TEST(PackFlagsTest, GroupsOfAPlanCountUnlessFlagsDivideThemAnew) {
   v1::PackingGroup* group = planned.groups.Add();
   group->set_length_tokens(100);
   group->set_data_parallel(8);
+  planned.curriculum_steps = 7;
   EXPECT_EQ(Start({"f"}, planned).groups_size(), 1);
+  EXPECT_EQ(Start({"f"}, planned).curriculum_steps(), 7);
+  EXPECT_EQ(Start({"f", "--curriculum", "2"}, planned).curriculum_steps(), 2);
+  EXPECT_EQ(Start({"f", "--dp", "4"}, planned).curriculum_steps(), 0);
   EXPECT_EQ(Start({"f", "--dp", "4"}, planned).groups_size(), 0);
   EXPECT_EQ(Start({"f", "--groups", "50:1,90:2", "--dp", "4"}, planned).groups_size(), 2);
 }
@@ -233,8 +237,9 @@ TEST(PackFlagsTest, BadGroupsAreNamed) {
   EXPECT_EQ(fault({"--groups", "16K:1"}),
             "--groups: the length of \"16K:1\" must be a whole number from 1 to 16777216, but is "
             "\"16K\"");
-  EXPECT_EQ(fault({"--groups", "100:1", "--report", "r.html"}),
-            "--report does not go with packing groups: its charts are about packs of one length");
+  EXPECT_EQ(fault({"--groups", "100:1", "--xtuner", "x"}),
+            "--xtuner does not go with packing groups: its preset has one pack_max_length");
+  EXPECT_EQ(fault({"--groups", "100:1", "--report", "r.html", "--compare"}), "");
   EXPECT_EQ(fault({"--curriculum", "5"}),
             "--curriculum is about packing groups: give --groups, or a plan that has them");
 }

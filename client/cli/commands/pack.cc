@@ -161,7 +161,10 @@ class PackCommand {
     origin.oversize_listed = output_ != nullptr;
     const Style style = StyleOf(options_);
     std::string text = RenderPack(style, packed.summary, start, origin);
-    if (flags_.compare) text += RenderComparison(style, packed.summary, samples, start);
+    if (flags_.compare) {
+      text += start.groups().empty() ? RenderComparison(style, packed.summary, samples, start)
+                                     : RenderGroupComparison(style, packed.summary, samples, start);
+    }
     if (written_.empty()) {
       text += "\n" + Paragraph(style,
                                "Nothing was written: --output DIR writes packs and order, "

@@ -36,10 +36,7 @@ class Comparison {
     AddOrder("length-grouped, padded", BaselineOrder::kLengthGrouped);
     AddOrder("device-grouped, padded", BaselineOrder::kDeviceGrouped);
     AddOrder("group-random, padded", BaselineOrder::kGroupRandom);
-    for (const v1::Packer packer :
-         {v1::PACKER_NEXT_FIT, v1::PACKER_GREEDY_KNAPSACK, v1::PACKER_BEST_FIT_DECREASING,
-          v1::PACKER_FIRST_FIT_DECREASING, v1::PACKER_ISF, v1::PACKER_BALANCED})
-      AddPacker(packer);
+    for (const v1::Packer packer : kComparedPackers) AddPacker(packer);
     AddArgumentSearch();
     const v1::BatchRule& rule = summary_.rule();
     Add("this packing", rule.pack_count(), rule.samples_per_pack(), rule.pad_ratio(),

@@ -16,6 +16,19 @@ namespace evenkeel::cli {
 std::string RenderComparison(const Style& style, const v1::PackDatasetSummary& summary,
                              const SampleLengths& samples, const v1::PackDatasetStart& start);
 
+// Likewise with packing groups: one group for all samples (OneGroupJob), every packer with these
+// groups in random order, the windows of the order, and the packing itself.
+std::string RenderGroupComparison(const Style& style, const v1::PackDatasetSummary& summary,
+                                  const SampleLengths& samples, const v1::PackDatasetStart& start);
+
+// All packers, ours last.
+inline constexpr v1::Packer kComparedPackers[] = {v1::PACKER_NEXT_FIT,
+                                                  v1::PACKER_GREEDY_KNAPSACK,
+                                                  v1::PACKER_BEST_FIT_DECREASING,
+                                                  v1::PACKER_FIRST_FIT_DECREASING,
+                                                  v1::PACKER_ISF,
+                                                  v1::PACKER_BALANCED};
+
 }  // namespace evenkeel::cli
 
 #endif  // EVENKEEL_CLIENT_CLI_PACK_COMPARE_H_

@@ -90,7 +90,9 @@ void AddDealFlags(CLI::App* command, PackFlags* flags) {
       "[the plan's]",
       kSteps);
   Add(command, "--curriculum", &flags->curriculum, "N",
-      "With groups: so many first steps of training run the shortest group alone [0]", kSteps)
+      "With groups: so many first steps of training run the shortest group alone [the plan's, or "
+      "0]",
+      kSteps)
       ->check(Whole(0, std::numeric_limits<int64_t>::max()));
   Add(command, "--window", &flags->window, "N|all",
       "Steps that may exchange packs for balance; 1 is a fully random order [16, with groups all]",

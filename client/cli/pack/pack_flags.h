@@ -46,6 +46,7 @@ struct PlannedPacking {
   int32_t data_parallel = 0;  // 0: not said
   int32_t packs_per_rank = 0;
   google::protobuf::RepeatedPtrField<v1::PackingGroup> groups;
+  int64_t curriculum_steps = 0;  // of groups
 };
 PlannedPacking PackingOf(const v1::Plan& plan);
 

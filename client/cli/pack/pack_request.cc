@@ -91,8 +91,6 @@ void CheckGroupFlags(const PackFlags& flags) {
   refuse(flags.unit_cap || flags.token_cap, "--unit-cap or --token-cap", "they have their own");
   refuse(flags.apart, "--apart", "their packs mix samples of all files");
   refuse(flags.group.value_or(1) > 1, "--group", "they have their own sequence parallelism");
-  refuse(flags.compare, "--compare", "it is about packs of one length");
-  refuse(!flags.report.empty(), "--report", "its charts are about packs of one length");
   refuse(!flags.xtuner.empty(), "--xtuner", "its preset has one pack_max_length");
 }
 
@@ -100,6 +98,7 @@ PlannedPacking PackingOf(const v1::Plan& plan) {
   PlannedPacking planned;
   planned.rule = plan.batch_rule();
   planned.groups = plan.packing_groups();
+  planned.curriculum_steps = plan.group_choice().curriculum_steps();
   if (plan.has_misfit()) return planned;
   planned.data_parallel = plan.parallelism().data();
   planned.packs_per_rank = static_cast<int32_t>(plan.predictions().micro_batches());
@@ -154,7 +153,8 @@ v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking
   if (start.groups().empty() && flags.curriculum)
     Fail("--curriculum is about packing groups: give --groups, or a plan that has them");
   if (!start.groups().empty()) CheckGroupFlags(flags);
-  start.set_curriculum_steps(flags.curriculum.value_or(0));
+  start.set_curriculum_steps(
+      flags.curriculum.value_or(planned_groups ? planned.curriculum_steps : 0));
   start.set_sequence_parallel_group(flags.group.value_or(1));
   start.set_epoch(flags.epoch.value_or(0));
   start.set_sample_count(samples.size());

@@ -14,6 +14,9 @@ inline constexpr char kPackStyle[] = R"css(
 svg .random, .key.random { --mark: var(--random); }
 svg .isf, .key.isf { --mark: var(--isf); }
 svg .ours, .key.ours { --mark: var(--ours); }
+.group-0 { --mark: #2f9e77; } .group-1 { --mark: #8f5bc4; } .group-2 { --mark: #d1495b; }
+.group-3 { --mark: #c79a1b; } .group-4 { --mark: #2b9fb5; } .group-5 { --mark: #9a6a3f; }
+.group-6 { --mark: #c768a8; } .group-7 { --mark: #7f9a3a; }
 )css";
 
 }  // namespace evenkeel::cli

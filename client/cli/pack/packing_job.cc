@@ -23,4 +23,12 @@ planner::PackingJob PackingJobOf(const v1::PackDatasetStart& start) {
   return PackingJobOf(start, &none);
 }
 
+planner::PackingJob OneGroupJob(planner::PackingJob job) {
+  job.groups = {job.groups.back()};
+  job.curriculum_steps = 0;
+  job.pack.packer = planner::Packer::kIsf;
+  job.deal.window = 1;
+  return job;
+}
+
 }  // namespace evenkeel::cli

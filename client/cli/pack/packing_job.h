@@ -18,6 +18,10 @@ planner::PackingJob PackingJobOf(v1::PackDatasetStart start,
 // Of a request that was carried out.
 planner::PackingJob PackingJobOf(const v1::PackDatasetStart& start);
 
+// What packing groups are measured by: all samples in one group, run as the longest of `job` is;
+// iterative sampling and filtering, packs in random order.
+planner::PackingJob OneGroupJob(planner::PackingJob job);
+
 }  // namespace evenkeel::cli
 
 #endif  // EVENKEEL_CLIENT_CLI_PACK_PACKING_JOB_H_

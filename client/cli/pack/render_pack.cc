@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/cli/group_tables.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
@@ -125,34 +126,6 @@ Pairs StepPairs(const v1::PackDatasetSummary& summary, const v1::PackDatasetStar
   return pairs;
 }
 
-// One row for each packing group, and what they come to together.
-std::string GroupTable(const Style& style, const v1::PackDatasetSummary& summary) {
-  Table table({{"length"},
-               {"SP"},
-               {"ranks"},
-               {"packs/rank"},
-               {"packs"},
-               {"steps"},
-               {"share"},
-               {"filled"},
-               {"ABR"},
-               {"idle"}});
-  for (const v1::PackingGroup& group : summary.groups()) {
-    const double filled = group.mean_tokens() / static_cast<double>(group.length_tokens());
-    table.Add({Integer(group.length_tokens()), std::to_string(group.sequence_parallel()),
-               std::to_string(group.data_parallel()), std::to_string(group.packs_per_rank()),
-               Integer(group.pack_count()), Integer(group.step_count()), Percent(group.share()),
-               Percent(filled), fmt::format("{:.5f}", group.dist_ratio_attention()),
-               Percent(group.idle_ratio())});
-  }
-  return table.Render(style) +
-         Paragraph(style,
-                   fmt::format("Communication ratio (CR) {}: the share of packs that several GPUs "
-                               "work on. Mean tokens per step and rank (Ave-T) {}.",
-                               Decimal(summary.communication_ratio(), 4),
-                               Integer(static_cast<int64_t>(summary.mean_rank_tokens()))));
-}
-
 std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summary, bool times) {
   const v1::BatchRule& rule = summary.rule();
   std::vector<Table::Column> columns = {{"", Align::kLeft}, {"DistRatio"}};
@@ -213,7 +186,8 @@ std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary
   text += Section(style, "Packs", "by " + origin.packed_by) +
           NameValues(style, PackPairs(style, summary, start));
   if (summary.groups_size() > 0)
-    text += Section(style, "Packing groups") + GroupTable(style, summary);
+    text += Section(style, "Packing groups") + Table(PackedGroups(summary)).Render(style) +
+            Paragraph(style, PackedGroupsText(summary));
   text += Section(style, "Steps") + NameValues(style, StepPairs(summary, start));
   text += Section(style, "Balance over ranks") +
           BalanceTable(style, summary, start.rule().has_pack_times());

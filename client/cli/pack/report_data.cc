@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "client/cli/pack/group_cases.h"
 #include "client/cli/pack/packing_job.h"
 #include "client/cli/pack/render_pack.h"
 #include "client/cli/text.h"
@@ -61,14 +62,7 @@ class Maker {
     packing.offsets = packed_.offsets;
     packing.members = packed_.members;
     ReportCase made = Measured(packing, packed_.order);
-    const v1::BatchRule& rule = packed_.summary.rule();
-    made.name = "This packing";
-    made.order_text = PackerName(rule.packer());
-    const int64_t window = rule.order_window();
-    made.order_text += window <= 1                              ? ", random order"
-                       : window >= packed_.summary.step_count() ? ", window all"
-                                                                : ", window " + Integer(window);
-    made.style = "ours";
+    NameOurs(packed_.summary, &made);
     return made;
   }
 
@@ -99,11 +93,8 @@ class Maker {
     made.balance =
         planner::BalanceOf(made.packs, work, order, job_.deal.ranks, job_.deal.packs_per_rank);
     Fill(packing, &made);
-    made.vision_steps = Steps(order, [&](size_t p) { return static_cast<double>(work[p].vision); });
-    made.language_steps =
-        Steps(order, [&](size_t p) { return static_cast<double>(work[p].language); });
-    made.attention_steps =
-        Steps(order, [&](size_t p) { return static_cast<double>(made.packs[p].squared); });
+    FillStepRatios(order, EqualSteps(order.size(), job_.deal.ranks, job_.deal.packs_per_rank), work,
+                   &made);
     return made;
   }
 
@@ -145,38 +136,32 @@ class Maker {
     return packing.size() == 0 ? 0 : sum / static_cast<double>(packing.size());
   }
 
-  template <typename Value>
-  std::vector<double> Steps(const std::vector<int64_t>& order, Value value) const {
-    const size_t slots = static_cast<size_t>(job_.deal.packs_per_rank);
-    const size_t step = static_cast<size_t>(job_.deal.ranks) * slots;
-    std::vector<double> ratios;
-    for (size_t first = 0; first < order.size(); first += step) {
-      double most = 0, sum = 0;
-      bool holed = false;
-      for (size_t rank = first; rank < first + step; rank += slots) {
-        double total = 0;
-        bool any = false;
-        for (size_t slot = rank; slot < rank + slots; ++slot) {
-          if (order[slot] < 0) continue;
-          any = true;
-          total += value(static_cast<size_t>(order[slot]));
-        }
-        holed = holed || !any;
-        most = std::max(most, total);
-        sum += total;
-      }
-      if (holed && (first > 0 || first + step < order.size())) continue;
-      ratios.push_back(most > 0 ? 1 - sum / (most * static_cast<double>(job_.deal.ranks)) : 0);
-    }
-    return ratios;
-  }
-
   const PackedDataset& packed_;
   const SampleLengths& samples_;
   planner::PackingJob job_;
 };
 
 }  // namespace
+
+void NameOurs(const v1::PackDatasetSummary& summary, ReportCase* made) {
+  const int64_t window = summary.rule().order_window();
+  made->name = "This packing";
+  made->order_text = PackerName(summary.rule().packer());
+  made->order_text += window <= 1                      ? ", random order"
+                      : window >= summary.step_count() ? ", window all"
+                                                       : ", window " + Integer(window);
+  made->style = "ours";
+}
+
+void FillStepRatios(const std::vector<int64_t>& order, const std::vector<StepShape>& steps,
+                    const std::vector<PackWork>& work, ReportCase* made) {
+  made->vision_steps =
+      StepRatios(order, steps, [&](size_t p) { return static_cast<double>(work[p].vision); });
+  made->language_steps =
+      StepRatios(order, steps, [&](size_t p) { return static_cast<double>(work[p].language); });
+  made->attention_steps = StepRatios(
+      order, steps, [&](size_t p) { return static_cast<double>(made->packs[p].squared); });
+}
 
 ReportData MakeReportData(const PackedDataset& packed, const SampleLengths& samples,
                           const v1::PackDatasetStart& start, Progress* progress) {
@@ -186,6 +171,11 @@ ReportData MakeReportData(const PackedDataset& packed, const SampleLengths& samp
   data.has_times = start.rule().has_pack_times();
   data.has_units = std::any_of(samples.units.begin(), samples.units.end(),
                                [](int32_t units) { return units > 0; });
+  data.step_group = packed.step_group;
+  if (!start.groups().empty()) {
+    data.cases = GroupCases(packed, samples, start, progress);
+    return data;
+  }
   const Maker maker(packed, samples, start);
   progress->Say("report: random micro-batches");
   data.cases.push_back(maker.Random());

@@ -3,6 +3,10 @@
 #define EVENKEEL_CLIENT_CLI_REPORT_PAGE_H_
 
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "client/cli/table.h"
 
 namespace evenkeel::cli {
 
@@ -14,6 +18,17 @@ std::string Tile(const std::string& name, const std::string& value, const std::s
 
 // A chart with its title. `content`: HTML.
 std::string Card(const std::string& title, const std::string& content);
+
+// `title` and `lead`: plain text; `content`: HTML.
+std::string PageSection(const std::string& title, const std::string& lead,
+                        const std::string& content);
+
+// Names and texts, all plain.
+std::string FactsTable(const std::vector<std::pair<std::string, std::string>>& facts);
+
+// The first cell of a row is its heading. `keys`: a class for each row whose mark stands before its
+// heading, or empty for none.
+std::string HtmlTable(const TextTable& table, const std::vector<std::string>& keys = {});
 
 }  // namespace evenkeel::cli
 

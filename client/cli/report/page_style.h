@@ -66,7 +66,8 @@ table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
 th, td { padding: 7px 8px; text-align: right; white-space: nowrap; }
 thead th { color: var(--dim); font-weight: 500; font-size: 12.5px; }
 thead .group { text-align: center; border-left: 1px solid var(--rule); padding-bottom: 0; }
-tbody th { text-align: left; font-weight: 600; }
+tbody th, thead th:first-child { text-align: left; }
+tbody th { font-weight: 600; }
 tbody small { display: block; color: var(--dim); font-weight: 400; padding-left: 19px; }
 tbody tr { border-top: 1px solid var(--rule); }
 footer { color: var(--dim); font-size: 13px; margin-top: 24px; }

@@ -11,6 +11,7 @@
 #include "client/cli/report/page.h"
 #include "client/cli/report/svg.h"
 #include "client/cli/text.h"
+#include "client/cli/timeline/group_sections.h"
 #include "client/cli/timeline/operation_names.h"
 #include "client/cli/timeline/pipeline_picture.h"
 #include "client/cli/timeline/stage_charts.h"
@@ -19,11 +20,6 @@
 namespace evenkeel::cli {
 namespace {
 
-std::string Section(const std::string& title, const std::string& lead, const std::string& content) {
-  return fmt::format("<section>\n<h2>{}</h2>\n<p class=\"lead\">{}</p>\n{}</section>\n",
-                     Escaped(title), Escaped(lead), content);
-}
-
 class Report {
  public:
   Report(const v1::Plan& plan, const v1::Timeline& timeline)
@@ -31,8 +27,8 @@ class Report {
 
   std::string Render() const {
     return HtmlPage(Title(), kTimelineStyle,
-                    Header() + Tiles() + PictureSection() + TimeSection() + MemorySection() +
-                        StepSection() + StageTable() + Facts() + Notes());
+                    Header() + Tiles() + GroupsSection(plan_) + PictureSection() + TimeSection() +
+                        MemorySection() + StepSection() + StageTable() + Facts() + Notes());
   }
 
  private:
@@ -48,11 +44,23 @@ class Report {
     if (timeline_.virtual_stages() > 1) {
       text += fmt::format(" with {} virtual stages each", timeline_.virtual_stages());
     }
-    text += fmt::format(", {} packs per rank and step.", timeline_.micro_batches());
+    text += fmt::format(", {} pack{} per rank and step.", timeline_.micro_batches(),
+                        timeline_.micro_batches() == 1 ? "" : "s");
+    if (grouped()) {
+      text += fmt::format(
+          " Of {} packing groups, pictures and stages show one step of the longest: packs of {} "
+          "tokens.",
+          plan_.packing_groups_size(), Integer(plan_.packing_groups().rbegin()->length_tokens()));
+    }
     if (!plan_.plan_id().empty()) text += " " + plan_.plan_id();
     return fmt::format("<header>\n<h1>{}</h1>\n<p>{}</p>\n</header>\n", Escaped(Title()),
                        Escaped(text));
   }
+
+  bool grouped() const { return plan_.packing_groups_size() > 0; }
+
+  // For headings of what one step alone shows.
+  std::string OfLongest() const { return grouped() ? ", a step of the longest group" : ""; }
 
   // Idle share of all stages until the last pass.
   double Bubble() const {
@@ -68,8 +76,13 @@ class Report {
 
   std::string Tiles() const {
     const v1::Predictions& predictions = plan_.predictions();
-    std::string tiles = Tile("Step", Duration(timeline_.step_seconds()),
-                             timeline_.ranks_size() > 0 ? "with real packs" : "with mean packs");
+    // Steps of a group differ in their attention, so the mean stands beside the one shown.
+    const std::string packs = timeline_.ranks_size() > 0 ? "with real packs" : "with mean packs";
+    std::string tiles =
+        Tile("Step", Duration(timeline_.step_seconds()),
+             grouped() ? fmt::format("of the longest group,\n{};\nits mean is {}", packs,
+                                     Duration(plan_.packing_groups().rbegin()->step_seconds()))
+                       : packs);
     tiles += Tile("Pipeline idle", Percent(Bubble()),
                   "of the time until\nthe last backward,\nmean over the stages");
     if (plan_.has_predictions()) {
@@ -139,7 +152,7 @@ class Report {
     if (timeline_.ranks_size() > 0) {
       lead += fmt::format(" Shown is data-parallel rank {}, the slowest.", timeline_.data_index());
     }
-    return Section("The pipeline", lead, charts);
+    return PageSection(std::string("The pipeline") + OfLongest(), lead, charts);
   }
 
   std::string TimeSection() const {
@@ -149,7 +162,8 @@ class Report {
     if (const std::string ranks = RankChart(timeline_); !ranks.empty()) {
       charts += Card("Until its last pass, each data-parallel rank", ranks);
     }
-    return Section("Where the step goes", "Every stage's bar is the whole step.", charts);
+    return PageSection(std::string("Where the step goes") + OfLongest(),
+                       "Every stage's bar is the whole step.", charts);
   }
 
   std::string MemorySection() const {
@@ -160,7 +174,8 @@ class Report {
     if (!curves.empty()) {
       charts += Card("Over the step; the dot is the peak, the broken line the capacity", curves);
     }
-    return Section("Memory of one GPU", "What the stage holds at its fullest moment.", charts);
+    return PageSection(std::string("Memory of one GPU") + OfLongest(),
+                       "What the stage holds at its fullest moment.", charts);
   }
 
   std::string StepSection() const {
@@ -188,11 +203,13 @@ class Report {
                fmt::format("{}, {}", Duration(seconds), Percent(seconds / step.total_seconds())));
       top += kRow;
     }
-    return Section("Step time by part",
-                   fmt::format("As the plan predicts it: {}, mean over the stages, with what the "
-                               "real spread of packs adds.",
-                               Duration(step.total_seconds())),
-                   Card("Parts of the predicted step", svg.Finish()));
+    return PageSection(
+        "Step time by part",
+        fmt::format("As the plan predicts it: {}, mean over {}the stages, with what the "
+                    "real spread of packs adds.",
+                    Duration(step.total_seconds()),
+                    grouped() ? "the steps of an epoch, of all groups, and " : ""),
+        Card("Parts of the predicted step", svg.Finish()));
   }
 
   std::string StageTable() const {
@@ -219,9 +236,10 @@ class Report {
                              "memory", "free"}) {
       head += fmt::format("<th scope=\"col\">{}</th>", name);
     }
-    return Section("Stages", "Times are of one mean pack; parameters and memory of one GPU.",
-                   "<div class=\"scroll\"><table>\n<thead>\n" + head +
-                       "</tr>\n</thead>\n<tbody>\n" + rows + "</tbody>\n</table></div>\n");
+    return PageSection(std::string("Stages") + OfLongest(),
+                       "Times are of one mean pack; parameters and memory of one GPU.",
+                       "<div class=\"scroll\"><table>\n<thead>\n" + head +
+                           "</tr>\n</thead>\n<tbody>\n" + rows + "</tbody>\n</table></div>\n");
   }
 
   std::string Facts() const {
@@ -230,7 +248,8 @@ class Report {
     if (plan_.has_batch_rule()) {
       std::string caps = Integer(rule.token_cap()) + " tokens";
       if (rule.unit_cap() > 0) caps = Integer(rule.unit_cap()) + " units and " + caps;
-      facts.emplace_back("packs", fmt::format("at most {}; {} samples in one on average", caps,
+      facts.emplace_back("packs", fmt::format("at most {}{}; {} samples in one on average", caps,
+                                              grouped() ? " in the longest group" : "",
                                               Significant(rule.samples_per_pack())));
     }
     if (plan_.has_proof()) {
@@ -257,14 +276,7 @@ class Report {
                                                  plan_.provenance().calibration_version()));
     }
     if (facts.empty()) return "";
-    std::string rows;
-    for (const auto& [name, text] : facts) {
-      rows += fmt::format("<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td></tr>\n",
-                          Escaped(name), Escaped(text));
-    }
-    return "<section>\n<h2>The plan</h2>\n<div class=\"scroll facts-card\"><table "
-           "class=\"facts\">\n<tbody>\n" +
-           rows + "</tbody>\n</table></div>\n</section>\n";
+    return "<section>\n<h2>The plan</h2>\n" + FactsTable(facts) + "</section>\n";
   }
 
   std::string Notes() const {

@@ -1,0 +1,30 @@
+// The chart of a report that shows packing groups step by step.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_GROUP_CHARTS_H_
+#define EVENKEEL_CLIENT_CLI_PACK_GROUP_CHARTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace evenkeel::cli {
+
+// Class of the marks of a group, by its index.
+std::string GroupStyle(size_t group);
+
+// Steps of an epoch, each of one group.
+struct GroupedSteps {
+  size_t groups = 0;
+  const std::vector<int32_t>* step_group;  // by step
+  const std::vector<double>*
+      ratios;                    // of attention, 0 to 1; the holed step, the last, may lack its own
+  int64_t curriculum_steps = 0;  // that many at the start
+};
+
+// A dot for each step (of evenly many, where there are many) at its ratio, which has a logarithmic
+// axis, and below it which share of the steps at a place each group has.
+std::string GroupStepChart(const GroupedSteps& steps);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_GROUP_CHARTS_H_

@@ -1,0 +1,20 @@
+// What stands below the charts of the report of `pack`.
+#ifndef EVENKEEL_CLIENT_CLI_PACK_REPORT_TABLE_H_
+#define EVENKEEL_CLIENT_CLI_PACK_REPORT_TABLE_H_
+
+#include <string>
+
+#include "client/cli/pack/report_data.h"
+#include "evenkeel/v1/packing.pb.h"
+
+namespace evenkeel::cli {
+
+// The cases in figures. HTML.
+std::string CaseTable(const ReportData& data, const v1::BatchRule& rule);
+
+// What the figures mean, and what else came of the packing. HTML.
+std::string ReportNotes(const ReportData& data, const v1::PackDatasetSummary& summary);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_PACK_REPORT_TABLE_H_

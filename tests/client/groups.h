@@ -1,0 +1,19 @@
+// A plan with packing groups, and a dataset packed in groups, both made by hand.
+#ifndef EVENKEEL_TESTS_CLIENT_GROUPS_H_
+#define EVENKEEL_TESTS_CLIENT_GROUPS_H_
+
+#include "evenkeel/v1/plan.pb.h"
+#include "tests/client/packs.h"
+
+namespace evenkeel::cli {
+
+// Two groups, packs of 16,384 on one GPU and of 131,072 on eight, with HBP's figures beside them.
+v1::Plan GroupedPlan();
+
+// Groups of 10 tokens on two ranks and of 40 on one rank of two GPUs; steps 0, 1, 0, of which the
+// first is the curriculum's.
+SmallPacking GroupedPacking();
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_TESTS_CLIENT_GROUPS_H_
