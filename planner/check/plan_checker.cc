@@ -113,9 +113,10 @@ class Checker {
                               ranks % split == 0 && p.tensor % execution.expert_tensor == 0),
             "expert parallel does not divide experts and ranks");
     const Framework framework = job_.training.framework;
-    Require((job_.training.zero_stage != ZeroStage::kWeights && framework == Framework::kMegatron) ||
-                p.pipeline == 1,
-            "a pipeline of sharded weights, or of a trainer that has none");
+    Require(
+        (job_.training.zero_stage != ZeroStage::kWeights && framework == Framework::kMegatron) ||
+            p.pipeline == 1,
+        "a pipeline of sharded weights, or of a trainer that has none");
     Require(framework != Framework::kDeepSpeed || p.tensor == 1,
             "tensor parallel of a trainer that has none");
   }

@@ -70,7 +70,7 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
 std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
                                                       double tokens_per_gpu,
                                                       const DegreeTimes& times) {
-  constexpr double kFull = .98, kLess = .8;  // of the room of all GPUs; of the last try
+  constexpr double kFull = .98, kLess = .95;  // of the room of all GPUs; of the last try
   std::stable_sort(samples.begin(), samples.end(),
                    [](const PackShape& a, const PackShape& b) { return a.tokens > b.tokens; });
   std::vector<std::vector<FlexibleGroup>> waves;

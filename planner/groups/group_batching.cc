@@ -39,11 +39,11 @@ void FillUp(const ClassSums& shorter, const Caps& caps, double share, Batching& 
   batching.rule.mean_tokens = batching.mean.tokens;
 }
 
-// Whole steps of full packs, or all that is shorter where that is not enough. The tokens taken.
-double Fill(const ClassSums& shorter, double left, const ClassSums& own, int64_t step_packs,
+// Whole steps of full packs, or all tokens of `others` that are left of what is shorter, where
+// those are not enough. The tokens taken.
+double Fill(const ClassSums& shorter, double others, double own_tokens, int64_t step_packs,
             GroupData& data) {
   const int64_t cap = data.batching.rule.token_cap;
-  const double own_tokens = left * own.tokens, others = left * shorter.tokens;
   const int64_t whole = RoundUp(data.packs, step_packs);
   double share = 1, taken = others;
   if (others > D(whole * cap) - own_tokens) {
@@ -66,22 +66,23 @@ double Fill(const ClassSums& shorter, double left, const ClassSums& own, int64_t
 std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classes,
                                      const GroupSet& set) {
   std::vector<GroupData> all(set.groups.size());
-  double taken = 0;  // tokens of all shorter samples
+  double taken = 0;  // tokens, from the shortest samples up
   for (size_t g = set.groups.size(); g-- > 0;) {
     const ChosenGroup& group = set.groups[g];
     GroupData& data = all[g];
     const ClassSums own = classes.Sums(group.from, group.to);
     const ClassSums shorter = group.from > 0 ? classes.Sums(0, group.from - 1) : ClassSums{};
-    // Fillers come from all that is shorter alike.
-    const double left = std::max(0.0, 1 - taken / (own.tokens + shorter.tokens));
+    // Fillers come from the shortest samples first.
+    const double left = std::max(0.0, 1 - std::max(0.0, taken - shorter.tokens) / own.tokens);
+    taken = std::min(taken, shorter.tokens);
     data.samples = Nearest(own.samples);
     data.batching = OwnPacks(job, classes, group);
     BatchRule& rule = data.batching.rule;
     const int64_t step_packs = group.step.micro_batches * group.step.parallelism.data;
     data.packs = static_cast<int64_t>(std::ceil(left * D(rule.packs)));
     if (left * own.samples < 1) data.packs = 0;
-    if (g > 0 && data.packs > 0) taken += Fill(shorter, left, own, step_packs, data);
-    taken -= std::min(taken, (1 - left) * own.tokens);
+    if (g > 0 && data.packs > 0)
+      taken += Fill(shorter, shorter.tokens - taken, left * own.tokens, step_packs, data);
     data.steps = CeilDivide(data.packs, step_packs);
     rule.packs = data.packs;
     if (data.packs > 0)

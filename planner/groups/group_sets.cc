@@ -9,23 +9,23 @@
 namespace evenkeel::planner {
 namespace {
 
-// Walks the groups that end at `ends` from the longest to the shortest: packs are whole in number
-// and filled up with shorter samples, which those then lack. `visit` gets each group's class and
-// the tokens of its packs; false ends the walk.
+// Walks the groups that end at `ends` from the longest to the shortest: packs are filled up with
+// the shortest samples that are left, which their groups then lack. `visit` gets where each group's
+// class begins and the tokens of its packs; false ends the walk.
 bool WalkDown(const LengthClasses& classes, const std::vector<GroupEnd>& ends,
               const std::function<bool(size_t from, const GroupEnd&, double tokens)>& visit) {
-  double taken = 0;  // of all shorter samples' tokens
+  double taken = 0;  // tokens, from the shortest samples up
   for (size_t g = ends.size(); g-- > 0;) {
-    const size_t from = g == 0 ? 0 : ends[g - 1].to + 1, to = ends[g].to;
-    const ClassPacks& packs = classes.Packs(from, to);
+    const size_t from = g == 0 ? 0 : ends[g - 1].to + 1;
+    const ClassPacks& packs = classes.Packs(from, ends[g].to);
     if (packs.packs == 0) continue;
-    const double shorter = classes.Sums(0, to).tokens;
-    const double left = std::max(0.0, 1 - taken / shorter);
-    if (left == 0) return true;
-    const double tokens = left * packs.packs * packs.mean.tokens;
-    if (!visit(from, ends[g], tokens)) return false;
-    taken += left * packs.filler_tokens;
-    taken -= std::min(taken, (1 - left) * packs.own.tokens);
+    const double below = from == 0 ? 0 : classes.Sums(0, from - 1).tokens;
+    const double left = std::max(0.0, 1 - std::max(0.0, taken - below) / packs.own.tokens);
+    taken = std::min(taken, below);
+    if (left == 0) continue;
+    const double fillers = std::min(left * packs.filler_tokens, below - taken);
+    if (!visit(from, ends[g], left * packs.own.tokens + fillers)) return false;
+    taken += fillers;
   }
   return true;
 }

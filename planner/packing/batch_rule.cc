@@ -60,12 +60,12 @@ PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& larges
 std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_t micro_batches,
                                   int64_t steps_of_epoch) {
   std::vector<PackSums> sorted = batching.packs;
-  const auto time = [](const PackWork& w) { return int64_t{w.vision} + w.language; };
+  const auto work_of = [](const PackWork& w) { return int64_t{w.vision} + w.language; };
   std::vector<PackWork> work = WorkOf(sorted, batching.rule.pack_times);
   std::vector<size_t> order(sorted.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return time(work[a]) < time(work[b]); });
+                   [&](size_t a, size_t b) { return work_of(work[a]) < work_of(work[b]); });
   const int64_t per_step = data * micro_batches;
   const int64_t steps = std::min(steps_of_epoch, kStepsDealt);
   const double last = static_cast<double>(sorted.size() - 1);

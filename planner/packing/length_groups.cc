@@ -1,6 +1,7 @@
 #include "planner/packing/length_groups.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <utility>
 
@@ -25,6 +26,15 @@ struct Part {
   std::vector<uint32_t> index;
   std::vector<int32_t> units, tokens;
   Lengths lengths() const { return {units, tokens}; }
+};
+
+// The samples of a group that others may take. Stays where it is.
+struct Filler {
+  explicit Filler(Part samples)
+      : part(std::move(samples)), sorted(SortByType(part.lengths())), fill(sorted) {}
+  const Part part;
+  const SortedSamples sorted;
+  GreedyFill fill;
 };
 
 class Builder {
@@ -91,30 +101,40 @@ class Builder {
     return FillUp(packing, group, &all->fillers[group]);
   }
 
-  // Room goes to samples of shorter groups, and so do packs that make the last step whole.
+  // Room goes to samples of shorter groups, of the shortest first, and so do packs that make the
+  // last step whole.
   Packing FillUp(const Packing& packing, size_t group, int64_t* fillers) {
     const Caps caps = CapsOf(group);
-    const Part shorter = Among(0, group, caps.units > 0);
-    const SortedSamples sorted = SortByType(shorter.lengths());
-    GreedyFill fill(sorted);
+    const bool units_count = caps.units > 0;
+    std::deque<Filler> shorter;  // which do not move
+    for (size_t k = 0; k < group; ++k) shorter.emplace_back(Among(k, k + 1, units_count));
     Packing filled;
     const auto fill_pack = [&](int64_t units, int64_t tokens) {
-      const size_t begin = filled.members.size();
-      if (units >= 0 && tokens > 0) fill.Fill(units, tokens, filled);
-      for (size_t i = begin; i < filled.members.size(); ++i) {
-        filled.members[i] = shorter.index[filled.members[i]];
-        home_[filled.members[i]] = kPacked;
+      const size_t before = filled.members.size();
+      for (Filler& filler : shorter) {
+        const size_t begin = filled.members.size();
+        if (units >= 0 && tokens > 0) filler.fill.Fill(units, tokens, filled);
+        for (size_t i = begin; i < filled.members.size(); ++i) {
+          const uint32_t sample = filled.members[i] = filler.part.index[filled.members[i]];
+          home_[sample] = kPacked;
+          units -= units_count ? lengths_.units[sample] : 0;
+          tokens -= lengths_.tokens[sample];
+        }
       }
-      *fillers += static_cast<int64_t>(filled.members.size() - begin);
+      *fillers += static_cast<int64_t>(filled.members.size() - before);
       filled.ClosePack();
     };
     const std::vector<PackSums> sums = SumsOf(lengths_, packing);
     for (size_t p = 0; p < packing.size(); ++p) {
       filled.members.insert(filled.members.end(), packing[p].begin(), packing[p].end());
-      fill_pack(caps.units > 0 ? caps.units - sums[p].units : 0, caps.tokens - sums[p].tokens);
+      fill_pack(units_count ? caps.units - sums[p].units : 0, caps.tokens - sums[p].tokens);
     }
     const auto step = static_cast<size_t>(groups_[group].step_packs());
-    while (filled.size() % step != 0 && !fill.empty()) fill_pack(caps.units, caps.tokens);
+    const auto some_left = [&] {
+      return std::any_of(shorter.begin(), shorter.end(),
+                         [](const Filler& filler) { return !filler.fill.empty(); });
+    };
+    while (filled.size() % step != 0 && some_left()) fill_pack(caps.units, caps.tokens);
     return filled;
   }
 

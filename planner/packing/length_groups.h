@@ -45,10 +45,10 @@ Packing PackOwnSamples(const Lengths& lengths, const PackRule& rule);
 
 // From the longest group to the shortest: the group's own samples are packed by rule.packer under
 // its caps; packs are added until they make whole steps; room that is left takes shorter samples,
-// the longest that fits first. So only the shortest group that is left can end with a step in which
-// some rank lacks a pack. Where shorter samples run out before a step is whole, there are no
-// shorter groups left. rule.caps, keep thresholds and `apart` are not read. `rule.oversize` decides
-// on samples that break the caps of the last group alone.
+// those of the shortest group first, of these the longest that fits. So only the shortest group
+// that is left can end with a step in which some rank lacks a pack. Where shorter samples run out
+// before a step is whole, there are no shorter groups left. rule.caps, keep thresholds and `apart`
+// are not read. `rule.oversize` decides on samples that break the caps of the last group alone.
 GroupedPacking PackByGroups(const Lengths& lengths, std::span<const LengthGroup> groups,
                             const PackRule& rule);
 

@@ -76,7 +76,7 @@ class PackGroupsTest(unittest.TestCase):
                 own = [i for i in pack if homes[i] == g]
                 tokens = sum(samples[i][1] for i in pack)
                 self.assertTrue(tokens <= groups[g].length or len(pack) == 1)
-                added = twin.fill(groups[g], samples, own, shorter)
+                added = twin.fill(groups[g], samples, own, shorter, homes)
                 self.assertEqual(sorted(samples[i][1] for i in pack if homes[i] != g),
                                  sorted(samples[i][1] for i in added))
                 # Samples of one length are the same to it: leave out those that really went.

@@ -26,19 +26,20 @@ def home_of(groups, units, tokens):
     return group
 
 
-def fill(group, samples, own, left):
-    """Tokens of what GreedyFill adds to a pack of `own`, longest first; takes them out of `left`, a set of indices.
-    For groups without a unit cap."""
+def fill(group, samples, own, left, home):
+    """What GreedyFill adds to a pack of `own`: of the shortest group first, of these the longest; takes them out of
+    `left`, a set of indices. `home`: group of each sample. For groups without a unit cap."""
     room = group.length - sum(samples[i][1] for i in own)
     added = []
-    while room > 0:
-        fitting = [i for i in left if samples[i][1] <= room]
-        if not fitting:
-            break
-        best = max(fitting, key=lambda i: (samples[i][1], -i))
-        left.remove(best)
-        added.append(best)
-        room -= samples[best][1]
+    for shorter in sorted({home[i] for i in left}):
+        while room > 0:
+            fitting = [i for i in left if home[i] == shorter and samples[i][1] <= room]
+            if not fitting:
+                break
+            best = max(fitting, key=lambda i: (samples[i][1], -i))
+            left.remove(best)
+            added.append(best)
+            room -= samples[best][1]
     return added
 
 

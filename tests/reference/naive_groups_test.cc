@@ -17,11 +17,6 @@
 namespace evenkeel::planner {
 namespace {
 
-struct Share {
-  LengthBin bin;
-  double left = 1;  // of the bin's samples
-};
-
 class NaiveGroups {
  public:
   NaiveGroups(const Job& job, const Family& family) : job_(job), family_(family) {
@@ -34,58 +29,51 @@ class NaiveGroups {
     lengths_.push_back((longest_ + 127) / 128 * 128);
   }
 
-  double Best() const {
-    std::vector<Share> all;
-    for (const LengthBin& bin : job_.dataset.bins) all.push_back({bin, 1});
-    return From(lengths_.size() - 1, all);
-  }
+  double Best() const { return From(lengths_.size() - 1, 0); }
 
  private:
-  // The least epoch of what is left, the longest group ending at `to`.
-  double From(size_t to, const std::vector<Share>& left) const {
+  // The least epoch of what is left, the longest group ending at `to`; `taken` tokens are gone from
+  // the shortest samples up.
+  double From(size_t to, double taken) const {
     double best = std::numeric_limits<double>::infinity();
     for (size_t from = 0; from <= to; ++from) {
       const int64_t above = from == 0 ? 0 : lengths_[from - 1];
-      std::vector<Share> rest = left;
-      const double here = Group(above, lengths_[to], rest);
-      if (from == 0) {
-        best = std::min(best, here);
-      } else {
-        best = std::min(best, here + From(from - 1, rest));
-      }
+      double more = taken;
+      const double here = Group(above, lengths_[to], more);
+      best = std::min(best, from == 0 ? here : here + From(from - 1, more));
     }
     return best;
   }
 
-  // The least time of the samples in (above, length], with what fills them up taken from `shares`.
-  double Group(int64_t above, int64_t length, std::vector<Share>& shares) const {
+  // The least time of the samples in (above, length], with what fills them up added to `taken`.
+  double Group(int64_t above, int64_t length, double& taken) const {
     PackShape own, filler, whole;
     SampleTypes types;
     int64_t longest = 0;
-    double share = 0;
-    for (const Share& s : shares) {
-      if (s.bin.llm_tokens > length) continue;
-      share = s.left;  // the same for all that are left
-      const double t = static_cast<double>(s.bin.llm_tokens), n = static_cast<double>(s.bin.count);
-      PackShape& sum = s.bin.llm_tokens > above ? own : filler;
+    for (const LengthBin& bin : job_.dataset.bins) {
+      if (bin.llm_tokens > length) continue;
+      const double t = static_cast<double>(bin.llm_tokens), n = static_cast<double>(bin.count);
+      PackShape& sum = bin.llm_tokens > above ? own : filler;
       sum.tokens += n * t, sum.squared += n * t * t;
-      if (s.bin.llm_tokens <= above) continue;
-      types.push_back({0, static_cast<int32_t>(s.bin.llm_tokens), s.bin.count});
-      longest = std::max(longest, s.bin.llm_tokens);
+      if (bin.llm_tokens <= above) continue;
+      types.push_back({0, static_cast<int32_t>(bin.llm_tokens), bin.count});
+      longest = std::max(longest, bin.llm_tokens);
     }
-    if (types.empty() || share <= 0) return 0;
+    if (types.empty()) return 0;
+    const double share = std::max(0.0, 1 - std::max(0.0, taken - filler.tokens) / own.tokens);
+    taken = std::min(taken, filler.tokens);
+    if (share == 0) return 0;
     const double packs = static_cast<double>(CheapLowerBound(types, {0, length}).packs);
     const double fill =
         std::min(std::max(0.0, packs * static_cast<double>(length) - own.tokens), filler.tokens);
     const double of_filler = filler.tokens > 0 ? fill / filler.tokens : 0;
     whole.tokens = (own.tokens + fill) / packs;
     whole.squared = (own.squared + of_filler * filler.squared) / packs;
-    for (Share& s : shares) {
-      if (s.bin.llm_tokens <= above) s.left = std::max(0.0, s.left - share * of_filler);
-    }
     double best = std::numeric_limits<double>::infinity();
     for (const Parallelism& p : family_) best = std::min(best, Rate(p, whole, length, longest));
-    return best * share * packs * whole.tokens;
+    const double fillers = std::min(share * fill, filler.tokens - taken);
+    taken += fillers;
+    return best * (share * own.tokens + fillers);
   }
 
   // ns per token.
