@@ -18,14 +18,13 @@ Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGrou
 }
 
 // What shorter samples, alike in every pack, add to a share of the room that is left.
-void FillUp(const ClassSums& shorter, const Caps& caps, double share, Batching& batching) {
+void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   double units = 0, tokens = 0, squared = 0;
   for (PackSums& pack : batching.packs) {
     double room = std::max(0.0, D(caps.tokens - pack.tokens));
     if (shorter.units > 0)
       room = std::min(room,
                       std::max(0.0, D(caps.units - pack.units)) * shorter.tokens / shorter.units);
-    room *= share;
     if (shorter.tokens > 0) {
       pack.tokens += Nearest(room);
       pack.units += static_cast<int64_t>(room * shorter.units / shorter.tokens);
@@ -35,28 +34,35 @@ void FillUp(const ClassSums& shorter, const Caps& caps, double share, Batching& 
   }
   const double n = D(static_cast<int64_t>(batching.packs.size()));
   batching.mean = {units / n, tokens / n, squared / n};
-  batching.rule.mean_units = batching.mean.units;
-  batching.rule.mean_tokens = batching.mean.tokens;
 }
 
-// Whole steps of full packs, or all tokens of `others` that are left of what is shorter, where
-// those are not enough. The tokens taken.
-double Fill(const ClassSums& shorter, double others, double own_tokens, int64_t step_packs,
-            GroupData& data) {
-  const int64_t cap = data.batching.rule.token_cap;
+// Fills whole steps of packs with shorter samples, of which `others` tokens are left; or with all
+// of them, where those are not enough. The tokens taken.
+double Fill(const ClassSums& shorter, double others, const ClassSums& own, double left,
+            int64_t step_packs, GroupData& data) {
+  Batching& batching = data.batching;
+  const Caps caps{batching.rule.unit_cap, batching.rule.token_cap};
+  const double own_tokens = left * own.tokens;
   const int64_t whole = RoundUp(data.packs, step_packs);
-  double share = 1, taken = others;
-  if (others > D(whole * cap) - own_tokens) {
+  double taken = others;
+  if (others > D(whole * caps.tokens) - own_tokens) {
     data.packs = whole;
+    FillUp(shorter, caps, batching);
+    taken = std::clamp(D(whole) * batching.mean.tokens - own_tokens, 0.0, others);
   } else {
+    const double share = shorter.tokens > 0 ? others / shorter.tokens : 0;
+    const PackShape all{left * own.units + share * shorter.units, own_tokens + others,
+                        left * own.squared + share * shorter.squared};
+    const auto packs = [](double sum, int64_t cap) {
+      return cap > 0 ? static_cast<int64_t>(std::ceil(sum / D(cap))) : 0;
+    };
     data.packs =
-        std::max(data.packs, static_cast<int64_t>(std::ceil((own_tokens + others) / D(cap))));
-    const double room = D(data.packs * cap) - own_tokens;
-    share = room > 0 ? std::min(1.0, others / room) : 0;
+        std::max({data.packs, packs(all.tokens, caps.tokens), packs(all.units, caps.units)});
+    const double n = D(data.packs);
+    batching.mean = {all.units / n, all.tokens / n, all.squared / n};
   }
-  FillUp(shorter, {data.batching.rule.unit_cap, cap}, share, data.batching);
-  if (share == 1)
-    taken = std::min(others, std::max(0.0, D(data.packs) * data.batching.mean.tokens - own_tokens));
+  batching.rule.mean_units = batching.mean.units;
+  batching.rule.mean_tokens = batching.mean.tokens;
   if (shorter.tokens > 0) data.fillers = Nearest(taken * shorter.samples / shorter.tokens);
   return taken;
 }
@@ -82,7 +88,7 @@ std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classe
     data.packs = static_cast<int64_t>(std::ceil(left * D(rule.packs)));
     if (left * own.samples < 1) data.packs = 0;
     if (g > 0 && data.packs > 0)
-      taken += Fill(shorter, shorter.tokens - taken, left * own.tokens, step_packs, data);
+      taken += Fill(shorter, shorter.tokens - taken, own, left, step_packs, data);
     data.steps = CeilDivide(data.packs, step_packs);
     rule.packs = data.packs;
     if (data.packs > 0)

@@ -60,6 +60,8 @@ GroupSet SetOf(GroupSteps& steps, const LengthClasses& classes, const std::vecto
     return true;
   };
   if (!WalkDown(classes, ends, visit)) return {};
+  // What is left of classes that fillers are taken from down to nothing is the first group's.
+  if (!set.groups.empty()) set.groups.front().from = 0;
   return set;
 }
 

@@ -9,6 +9,7 @@
 #include "planner/search/bounds.h"
 #include "planner/search/chunked_partition.h"
 #include "planner/search/parallelisms.h"
+#include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {
 
@@ -29,6 +30,22 @@ double StepTokens(const Job& job, const LengthClasses& classes) {
   const ClassSums all = classes.Sums(0, classes.size() - 1);
   return static_cast<double>(job.training.global_batch_samples) * all.tokens / all.samples;
 }
+
+namespace {
+
+// Step of even stages. Many packs repeat what the pipeline does with some.
+std::optional<int64_t> EvenStep(const Job& job, const LayerProfile& profile, const Parallelism& p,
+                                Schedule schedule, int64_t micro_batches) {
+  const int64_t few = 4 * p.pipeline, more = micro_batches - 2 * few;
+  const auto even = EvenChunks(job, profile, p, schedule, std::min(micro_batches, 2 * few));
+  if (!even) return std::nullopt;
+  if (more <= 0) return even->score_ns;
+  const int64_t half = MeanPackStep(job, p, ShapeOf(p, schedule, few), even->stages).total_ns();
+  const double rhythm = static_cast<double>(even->score_ns - half) / static_cast<double>(few);
+  return even->score_ns + Nearest(static_cast<double>(more) * rhythm);
+}
+
+}  // namespace
 
 GroupSteps::GroupSteps(const Job& job, const LengthClasses& classes, const Family& family,
                        GroupBatch batch)
@@ -87,9 +104,9 @@ std::optional<GroupStep> GroupSteps::StepOf(const Parallelism& p, const ClassPac
   if (!job_.constraints.schedule && p.pipeline > 1 && chunks.max != 1)
     bounded(Schedule::kInterleaved, 2);
   if (p.virtual_stages > 1 && step.micro_batches < p.pipeline) return std::nullopt;
-  const auto even = EvenChunks(job_, profile, p, schedule, step.micro_batches);
-  if (!even) return std::nullopt;
-  step.step_ns = even->score_ns;
+  const std::optional<int64_t> time = EvenStep(job_, profile, p, schedule, step.micro_batches);
+  if (!time) return std::nullopt;
+  step.step_ns = *time;
   return step;
 }
 

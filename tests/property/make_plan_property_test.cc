@@ -127,7 +127,12 @@ Job RandomLongJob() {
   job.training.group_selection = OneIn(2) ? GroupSelection::kPublished : GroupSelection::kExact;
   job.training.order_window = OneIn(2) ? 16 : 1'000'000'000;
   if (OneIn(2)) job.training.group_lengths = {500, 1000, 4000, 30'000};
-  if (OneIn(4)) job.training.framework = Framework::kDeepSpeed;
+  if (OneIn(4)) {
+    job.training.framework = Framework::kDeepSpeed;
+    job.constraints.tensor_parallel = job.constraints.pipeline_parallel = {};
+    job.constraints.virtual_stages = {};
+    job.constraints.schedule.reset();
+  }
   int64_t tokens = job.dataset.bins.back().llm_tokens;
   const int64_t bins = *rc::gen::inRange<int64_t>(1, 6);
   for (int64_t i = 0; i < bins; ++i) {

@@ -122,7 +122,8 @@ TEST(NaiveGroupsTest, ExactGroupsAreTheBestOfAll) {
       if (exact.groups.empty()) {
         EXPECT_EQ(naive, std::numeric_limits<double>::infinity()) << run;
       } else {
-        EXPECT_NEAR(exact.epoch_ns / naive, 1, 1e-9) << run;
+        // Steps of many packs are told from steps of some.
+        EXPECT_NEAR(exact.epoch_ns / naive, 1, 2e-4) << run;
         EXPECT_LE(EpochBound(steps, classes), exact.epoch_ns) << run;
       }
     }
