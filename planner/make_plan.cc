@@ -156,7 +156,9 @@ class Planning {
   void FindGroups() {
     Enter(Phase::kSearch);
     const LengthClasses classes(job_);
-    GroupedSearch grouped = SearchGroups(job_, classes, hooks_.stop);
+    std::vector<Parallelism> good;
+    for (const Candidate& c : found_.best) good.push_back(c.parallelism);
+    GroupedSearch grouped = SearchGroups(job_, classes, hooks_.stop, good);
     if (grouped.stopped || grouped.runs.size() < 2) return;
     const bool asked = job_.training.group_selection == GroupSelection::kPublished;
     if (!asked && !found_.best.empty() &&

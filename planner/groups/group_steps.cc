@@ -33,10 +33,13 @@ double StepTokens(const Job& job, const LengthClasses& classes) {
 
 namespace {
 
+constexpr int64_t kRhythm = 2;            // packs per stage after which a pipeline repeats itself
+constexpr int64_t kPassesOfAStage = 200;  // what its recompute takes, and a share of the profile
+
 // Step of even stages. Many packs repeat what the pipeline does with some.
 std::optional<int64_t> EvenStep(const Job& job, const LayerProfile& profile, const Parallelism& p,
                                 Schedule schedule, int64_t micro_batches) {
-  const int64_t few = 4 * p.pipeline, more = micro_batches - 2 * few;
+  const int64_t few = kRhythm * p.pipeline, more = micro_batches - 2 * few;
   const auto even = EvenChunks(job, profile, p, schedule, std::min(micro_batches, 2 * few));
   if (!even) return std::nullopt;
   if (more <= 0) return even->score_ns;
@@ -48,8 +51,16 @@ std::optional<int64_t> EvenStep(const Job& job, const LayerProfile& profile, con
 }  // namespace
 
 GroupSteps::GroupSteps(const Job& job, const LengthClasses& classes, const Family& family,
-                       GroupBatch batch)
-    : job_(job), classes_(classes), family_(family), batch_(batch) {}
+                       GroupBatch batch, GroupWork* work)
+    : job_(job), classes_(classes), family_(family), batch_(batch), work_(work) {}
+
+bool GroupSteps::Spend(const Parallelism& p) {
+  if (work_ == nullptr) return true;
+  const int64_t passes = 4 * kRhythm * p.pipeline * p.pipeline * p.virtual_stages;
+  work_->left -= 3 * passes + kPassesOfAStage * p.pipeline * p.virtual_stages;
+  work_->over = work_->over || work_->left < 0 || (work_->stop && work_->stop());
+  return !work_->over;
+}
 
 const GroupStep* GroupSteps::Best(size_t from, size_t to) {
   const GroupStep* best = nullptr;
@@ -72,6 +83,7 @@ const GroupSteps::Entry& GroupSteps::At(size_t from, size_t to) {
   if (packs.packs == 0) return entry;
   entry.bound = std::numeric_limits<double>::infinity();
   for (const Parallelism& p : family_) {
+    if (!Spend(p)) return entry;
     const std::optional<GroupStep> step = StepOf(p, packs, entry.bound);
     if (step) entry.steps.push_back(*step);
   }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -32,11 +33,19 @@ struct GroupStep {
 // What a step is given: the job's global batch, or one pack per rank as HBP's selection has it.
 enum class GroupBatch { kGlobal, kOnePackPerRank };
 
+// What several GroupSteps may spend together, in passes simulated.
+struct GroupWork {
+  int64_t left = 0;
+  std::function<bool()> stop;  // asked often; true: no more. May be empty
+  bool over = false;           // from now on classes have no steps, and nothing said of them holds
+};
+
 // The steps of every class (from, to) under a family.
 class GroupSteps {
  public:
-  // All must outlive it. `family` has one number of virtual stages.
-  GroupSteps(const Job& job, const LengthClasses& classes, const Family& family, GroupBatch batch);
+  // All must outlive it. `family` has one number of virtual stages. No `work`: no limit.
+  GroupSteps(const Job& job, const LengthClasses& classes, const Family& family, GroupBatch batch,
+             GroupWork* work = nullptr);
 
   // The degree of least time per token that fits; null: none does. Worked out once.
   const GroupStep* Best(size_t from, size_t to);
@@ -51,6 +60,7 @@ class GroupSteps {
     double bound = 0;
   };
   const Entry& At(size_t from, size_t to);
+  bool Spend(const Parallelism& p);  // false: no more
   std::optional<GroupStep> StepOf(const Parallelism& p, const ClassPacks& packs,
                                   double& bound) const;
 
@@ -58,6 +68,7 @@ class GroupSteps {
   const LengthClasses& classes_;
   const Family& family_;
   const GroupBatch batch_;
+  GroupWork* const work_;
   std::map<std::pair<size_t, size_t>, Entry> entries_;
 };
 

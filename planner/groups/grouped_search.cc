@@ -8,14 +8,16 @@
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/segment_table.h"
+#include "planner/search/bounds.h"
 #include "planner/search/chunked_partition.h"
 
 namespace evenkeel::planner {
 namespace {
 
-constexpr size_t kFamiliesAtMost = 64;  // whose classes are all timed; some milliseconds each
-constexpr size_t kSplitsInFull = 3;     // planned with real packs
-constexpr size_t kLeadersAtMost = 3;    // groups whose best partition is tried for all
+constexpr size_t kFamiliesAtMost = 64;       // whose classes are all timed; some milliseconds each
+constexpr int64_t kWorkAtMost = 20'000'000;  // passes simulated for that: about a second
+constexpr size_t kSplitsInFull = 3;          // planned with real packs
+constexpr size_t kLeadersAtMost = 3;         // groups whose best partition is tried for all
 
 double D(int64_t v) { return static_cast<double>(v); }
 
@@ -27,30 +29,28 @@ struct Prospect {
 
 class Searcher {
  public:
-  Searcher(const Job& job, const LengthClasses& classes, const std::function<bool()>& stop)
-      : job_(job), classes_(classes), stop_(stop) {}
+  Searcher(const Job& job, const LengthClasses& classes, const std::function<bool()>& stop,
+           const std::vector<Parallelism>& first)
+      : job_(job), classes_(classes), stop_(stop), first_(first), work_{kWorkAtMost, stop} {}
 
   GroupedSearch Run() {
     std::vector<Family> later;
-    for (Family& family : Families(job_)) {
-      ++result_.parallelisms;
-      // With virtual stages only of the best splits.
-      if (family.front().virtual_stages > LeastVirtualStages(family)) {
-        later.push_back(std::move(family));
-      } else if (looked_at_ >= kFamiliesAtMost) {
+    for (Promising& next : Promise(later)) {
+      if (looked_at_ >= kFamiliesAtMost || work_.over) {
         ++result_.parallelisms_unsearched;
       } else {
-        Consider(std::move(family));
+        Consider(std::move(next.family), /*bounds=*/true);
       }
       if (Stopped()) return std::move(result_);
     }
     Trim();
     const std::vector<Prospect> plain = prospects_;
+    work_ = {kWorkAtMost, stop_};
     for (Family& family : later) {
       const bool wanted = std::any_of(plain.begin(), plain.end(), [&](const Prospect& p) {
         return SameSplit(p.family.front(), family.front());
       });
-      if (wanted) Consider(std::move(family), /*bounds=*/false);
+      if (wanted && !work_.over) Consider(std::move(family), /*bounds=*/false);
       if (Stopped()) return std::move(result_);
     }
     Trim();
@@ -72,29 +72,70 @@ class Searcher {
     return family.front().pipeline == 1 ? 1 : job_.constraints.virtual_stages.min;
   }
 
-  // Weights, gradients and optimizer alone are too much.
-  bool TooLarge(const Family& family) const {
+  struct Promising {
+    Family family;
+    double ns_per_token = 0;  // of all samples in one group, even stages, no recompute
+  };
+
+  // Families that may fit, the best first; those with virtual stages, which are looked at for the
+  // best splits alone, go to `later`.
+  std::vector<Promising> Promise(std::vector<Family>& later) {
+    std::vector<Promising> all;
+    for (Family& family : Families(job_)) {
+      if (stop_ && stop_()) return all;
+      ++result_.parallelisms;
+      if (family.front().virtual_stages > LeastVirtualStages(family)) {
+        later.push_back(std::move(family));
+        continue;
+      }
+      const double estimate = Estimate(family);
+      if (estimate > 0) {
+        all.push_back({std::move(family), estimate});
+      } else {
+        ++result_.parallelisms_unfit;
+      }
+    }
+    const auto asked = [&](const Promising& p) {
+      return std::any_of(first_.begin(), first_.end(),
+                         [&](const Parallelism& q) { return SameSplit(p.family.front(), q); });
+    };
+    std::stable_sort(all.begin(), all.end(), [&](const Promising& a, const Promising& b) {
+      const bool x = asked(a), y = asked(b);
+      return x != y ? x : a.ns_per_token < b.ns_per_token;
+    });
+    return all;
+  }
+
+  // ns per token; 0: weights, gradients and optimizer alone are too much.
+  double Estimate(const Family& family) const {
     const Parallelism& p = family.back();
-    const ClassPacks packs = classes_.Packs(0, classes_.size() - 1);
+    const ClassPacks& packs = classes_.Packs(0, classes_.size() - 1);
     const LayerProfile profile = BuildLayerProfile(job_, p, packs.mean, packs.largest);
     int64_t bytes = 0;
     for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
-    return bytes / p.pipeline > AllocatableBytes(job_.cluster);
+    if (bytes / p.pipeline > AllocatableBytes(job_.cluster)) return 0;
+    const ChainWork work = WorkOf(profile);
+    const int64_t m = MicroBatches(StepTokens(job_, classes_) / packs.mean.tokens, p.data);
+    const int64_t step =
+        PipelineEstimate(work, p, ScheduleOf(job_.constraints, p), m, LeastSend(job_, p, work)) +
+        SyncBound(job_, profile, p);
+    return D(step) / (D(m * p.data) * packs.mean.tokens);
   }
 
-  void Consider(Family family, bool bounds = true) {
-    if (TooLarge(family)) {
-      ++result_.parallelisms_unfit;
-      return;
-    }
+  void Consider(Family family, bool bounds) {
     ++looked_at_;
     Prospect prospect{.family = std::move(family)};
-    GroupSteps steps(job_, classes_, prospect.family, GroupBatch::kGlobal);
-    if (bounds) bound_ = std::min(bound_, EpochBound(steps, classes_));
+    GroupSteps steps(job_, classes_, prospect.family, GroupBatch::kGlobal, &work_);
+    GroupSteps alone(job_, classes_, prospect.family, GroupBatch::kOnePackPerRank, &work_);
     prospect.exact = ExactGroups(steps, classes_);
-    result_.examined_sets += prospect.exact.examined;
-    GroupSteps alone(job_, classes_, prospect.family, GroupBatch::kOnePackPerRank);
     prospect.published = PublishedGroups(alone, steps, classes_);
+    const double bound = bounds ? EpochBound(steps, classes_) : bound_;
+    if (work_.over) {
+      if (bounds) ++result_.parallelisms_unsearched;
+      return;
+    }
+    bound_ = std::min(bound_, bound);
+    result_.examined_sets += prospect.exact.examined;
     prospect.chosen = job_.training.group_selection == GroupSelection::kPublished
                           ? prospect.published
                           : prospect.exact;
@@ -196,6 +237,8 @@ class Searcher {
   const Job& job_;
   const LengthClasses& classes_;
   const std::function<bool()>& stop_;
+  const std::vector<Parallelism>& first_;
+  GroupWork work_;
   std::vector<Prospect> prospects_;
   size_t looked_at_ = 0;
   double bound_ = std::numeric_limits<double>::infinity();
@@ -205,8 +248,9 @@ class Searcher {
 }  // namespace
 
 GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
-                           const std::function<bool()>& stop) {
-  return Searcher(job, classes, stop).Run();
+                           const std::function<bool()>& stop,
+                           const std::vector<Parallelism>& first) {
+  return Searcher(job, classes, stop, first).Run();
 }
 
 }  // namespace evenkeel::planner

@@ -37,8 +37,11 @@ struct GroupedSearch {
 // By job.training.group_selection, kPublished or kExact. Splits are first compared under even
 // stages; the best few get the partition that is best for one of their groups, and real packs
 // decide between them.
+// Splits are looked at from the most promising on, those of `first` before all; when a fixed amount
+// of work is done the rest is left unsearched, and out of the bound.
 GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
-                           const std::function<bool()>& stop);
+                           const std::function<bool()>& stop,
+                           const std::vector<Parallelism>& first = {});
 
 }  // namespace evenkeel::planner
 
