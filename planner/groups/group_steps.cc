@@ -100,26 +100,30 @@ std::optional<GroupStep> GroupSteps::StepOf(const Parallelism& p, const ClassPac
     step.micro_batches = MicroBatches(per_step, p.data);
   }
   const LayerProfile profile = BuildLayerProfile(job_, p, packs.mean, packs.largest);
-  const ChainWork work = WorkOf(profile);
-  step.tokens = static_cast<double>(step.micro_batches * p.data) * packs.mean.tokens;
-  const int64_t send = LeastSend(job_, p, work), sync = SyncBound(job_, profile, p);
-  const auto bounded = [&](Schedule schedule, int64_t virtual_stages) {
-    Parallelism q = p;
-    q.virtual_stages = virtual_stages;
-    const int64_t least = PipelineBound(work, q, schedule, step.micro_batches, send) + sync;
-    bound = std::min(bound, static_cast<double>(least) / step.tokens);
-  };
-  const DegreeRange& chunks = job_.constraints.virtual_stages;
   const Schedule schedule = ScheduleOf(job_.constraints, p);
-  bounded(schedule, p.virtual_stages);
-  // Of interleaved schedules fewest chunks are bounded least.
-  if (!job_.constraints.schedule && p.pipeline > 1 && chunks.max != 1)
-    bounded(Schedule::kInterleaved, 2);
+  step.tokens = static_cast<double>(step.micro_batches * p.data) * packs.mean.tokens;
+  if (p.pipeline > 1) bound = std::min(bound, PipelineRate(profile, step));
   if (p.virtual_stages > 1 && step.micro_batches < p.pipeline) return std::nullopt;
   const std::optional<int64_t> time = EvenStep(job_, profile, p, schedule, step.micro_batches);
   if (!time) return std::nullopt;
   step.step_ns = *time;
+  // One stage has one partition, and its least recompute is exact.
+  if (p.pipeline == 1) bound = std::min(bound, step.ns_per_token());
   return step;
+}
+
+double GroupSteps::PipelineRate(const LayerProfile& profile, const GroupStep& step) const {
+  const ChainWork work = WorkOf(profile);
+  Parallelism p = step.parallelism;
+  const int64_t send = LeastSend(job_, p, work);
+  int64_t least = PipelineBound(work, p, ScheduleOf(job_.constraints, p), step.micro_batches, send);
+  // Of interleaved schedules fewest chunks are bounded least.
+  if (!job_.constraints.schedule && job_.constraints.virtual_stages.max != 1) {
+    p.virtual_stages = 2;
+    least =
+        std::min(least, PipelineBound(work, p, Schedule::kInterleaved, step.micro_batches, send));
+  }
+  return static_cast<double>(least + SyncBound(job_, profile, p)) / step.tokens;
 }
 
 }  // namespace evenkeel::planner

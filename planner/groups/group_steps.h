@@ -51,7 +51,8 @@ class GroupSteps {
   const GroupStep* Best(size_t from, size_t to);
   // That of so many GPUs per pack; null: it does not fit.
   const GroupStep* With(size_t from, size_t to, int64_t context);
-  // No degree, and no number of virtual stages that the job allows, takes less; ns per token.
+  // No degree takes less, with any number of virtual stages that the job allows; ns per token.
+  // Exact without pipeline; infinite where nothing fits.
   double Bound(size_t from, size_t to) { return At(from, to).bound; }
 
  private:
@@ -61,6 +62,8 @@ class GroupSteps {
   };
   const Entry& At(size_t from, size_t to);
   bool Spend(const Parallelism& p);  // false: no more
+  // No partition, recompute and number of virtual stages of a pipeline takes less, ns per token.
+  double PipelineRate(const LayerProfile& profile, const GroupStep& step) const;
   std::optional<GroupStep> StepOf(const Parallelism& p, const ClassPacks& packs,
                                   double& bound) const;
 
