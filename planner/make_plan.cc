@@ -155,10 +155,10 @@ class Planning {
   // Groups that are worth it: fewer GPU-days than the best plan with one, or asked for.
   void FindGroups() {
     Enter(Phase::kSearch);
-    const LengthClasses classes(job_);
+    classes_.emplace(job_);
     std::vector<Parallelism> good;
     for (const Candidate& c : found_.best) good.push_back(c.parallelism);
-    GroupedSearch grouped = SearchGroups(job_, classes, hooks_.stop, good);
+    GroupedSearch grouped = SearchGroups(job_, *classes_, hooks_.stop, good);
     if (grouped.stopped || grouped.runs.size() < 2) return;
     const bool asked = job_.training.group_selection == GroupSelection::kPublished;
     if (!asked && !found_.best.empty() &&
@@ -170,7 +170,7 @@ class Planning {
 
   void FillGroups() {
     Enter(Phase::kSimulate);
-    FillGroupedPlan(job_, LengthClasses(job_), grouped_, hooks_.stop, &plan());
+    FillGroupedPlan(job_, *classes_, grouped_, hooks_.stop, &plan());
     if (Stopped()) return;
     Enter(Phase::kExplain);
     FillPlacement(plan().parallelism);
@@ -227,8 +227,9 @@ class Planning {
   const Job& job_;
   const PlanHooks& hooks_;
   Batching batching_;
-  SearchResult found_;     // with all samples in one group
-  GroupedSearch grouped_;  // no runs: one group it is
+  SearchResult found_;                    // with all samples in one group
+  std::optional<LengthClasses> classes_;  // where groups were looked for
+  GroupedSearch grouped_;                 // no runs: one group it is
   PlanResult result_;
 };
 

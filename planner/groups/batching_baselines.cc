@@ -44,8 +44,7 @@ class Baselines {
     std::vector<PackSums> order = batching.packs;
     Random(job_.training.seed).Shuffle(order);
     std::vector<PackShape> packs;
-    for (const PackSums& pack : order)
-      packs.push_back({D(pack.units), D(pack.tokens), D(pack.squared)});
+    for (const PackSums& pack : order) packs.push_back(ShapeOf(pack));
     return OneGroup(BatchingMethod::kNaivePacking, batching.mean, batching.largest, packs,
                     D(batching.rule.packs));
   }

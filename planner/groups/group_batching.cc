@@ -17,7 +17,7 @@ Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGrou
   return MakeGroupBatching(part, classes.Packs(group.from, group.to).caps);
 }
 
-// What shorter samples, alike in every pack, add to a share of the room that is left.
+// What shorter samples, alike in every pack, add to the room that is left.
 void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   double units = 0, tokens = 0, squared = 0;
   for (PackSums& pack : batching.packs) {

@@ -54,8 +54,7 @@ GroupSet SetOf(GroupSteps& steps, const LengthClasses& classes, const std::vecto
     const GroupStep* step = end.context > 0 ? steps.With(from, end.to, end.context) : nullptr;
     if (step == nullptr) step = steps.Best(from, end.to);
     if (step == nullptr) return false;
-    set.groups.insert(set.groups.begin(),
-                      {from, end.to, *step, tokens / classes.Packs(from, end.to).mean.tokens});
+    set.groups.insert(set.groups.begin(), {from, end.to, *step});
     set.epoch_ns += tokens * step->ns_per_token();
     return true;
   };

@@ -14,7 +14,6 @@ namespace evenkeel::planner {
 struct ChosenGroup {
   size_t from = 0, to = 0;  // as LengthClasses has them
   GroupStep step;
-  double packs = 0;  // of an epoch, what longer groups took as fillers left out
 };
 
 // Groups ascending in length, the last up to the longest sample. Empty: none fits.

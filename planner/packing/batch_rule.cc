@@ -27,11 +27,6 @@ bool HasUnits(const Dataset& dataset) {
                      [](const LengthBin& bin) { return bin.units > 0; });
 }
 
-PackShape ShapeOf(const PackSums& sums) {
-  return {static_cast<double>(sums.units), static_cast<double>(sums.tokens),
-          static_cast<double>(sums.squared)};
-}
-
 PackShape MeanOf(const std::vector<PackShape>& packs) {
   PackShape mean;
   for (const PackShape& p : packs)
@@ -190,6 +185,11 @@ SampleTypes TypesOf(const Dataset& dataset) {
     types.push_back(
         {static_cast<int32_t>(bin.units), static_cast<int32_t>(bin.llm_tokens), bin.count});
   return types;
+}
+
+PackShape ShapeOf(const PackSums& sums) {
+  return {static_cast<double>(sums.units), static_cast<double>(sums.tokens),
+          static_cast<double>(sums.squared)};
 }
 
 bool DerivesCaps(const Job& job) {

@@ -34,6 +34,7 @@ struct Batching {
 };
 
 SampleTypes TypesOf(const Dataset& dataset);
+PackShape ShapeOf(const PackSums& sums);
 
 // The rule by which caps that the job does not give are derived.
 CapsRule CapsRuleOf(const Job& job);
