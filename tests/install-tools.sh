@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Puts the test tools that are no ready Debian packages into FOLDER/bin: grpcurl, buf and promtool, at pinned versions.
+# Puts the test tools that are no ready Debian packages into FOLDER/bin: grpcurl and buf at pinned versions; prometheus and
+# promtool, redis-server of Debian.
 # Does nothing for those that are there.
 #
 #   tests/install-tools.sh FOLDER
@@ -40,17 +41,16 @@ if [ ! -x "$tools/bin/buf-$buf_version" ]; then
 fi
 ln -sf "buf-$buf_version" "$tools/bin/buf"
 
-if [ ! -x "$tools/bin/promtool" ]; then
-  if command -v promtool >/dev/null; then
-    ln -sf "$(command -v promtool)" "$tools/bin/promtool"
-  else
-    # Out of the package by hand: installing it would start a Prometheus server on this machine.
-    echo "promtool"
-    unpacked=$(mktemp -d)
-    trap 'rm -rf "$unpacked"' EXIT
-    cd "$unpacked"
-    apt-get download -q -o APT::Sandbox::User=root prometheus >/dev/null
-    dpkg-deb -x prometheus_*.deb .
-    cp usr/bin/promtool "$tools/bin/promtool"
-  fi
+# Of packages whose installation would start a service on this machine: out of the archive by hand.
+if [ ! -x "$tools/bin/prometheus" ]; then
+  echo "prometheus and promtool"
+  unpacked=$(mktemp -d)
+  trap 'rm -rf "$unpacked"' EXIT
+  (cd "$unpacked" && apt-get download -q -o APT::Sandbox::User=root prometheus >/dev/null &&
+    dpkg-deb -x prometheus_*.deb .)
+  rm -f "$tools/bin/promtool"
+  cp "$unpacked/usr/bin/promtool" "$unpacked/usr/bin/prometheus" "$tools/bin/"
 fi
+
+# The same program under two names; redis-tools holds it without the service.
+ln -sf "$(command -v redis-check-rdb)" "$tools/bin/redis-server"

@@ -46,6 +46,14 @@ std::string RequestIdOf(const grpc::CallbackServerContext& context) {
   return MakeRequestId();
 }
 
+// gRPC says "ipv4:10.0.0.7:1234", "ipv6:%5B::1%5D:1234" or "unix:".
+std::string PrincipalOf(const grpc::CallbackServerContext& context) {
+  const std::string peer = context.peer();
+  const size_t colon = peer.find(':');
+  if (colon == std::string::npos || !peer.starts_with("ip")) return "unix";
+  return "ip:" + peer.substr(colon + 1, peer.rfind(':') - colon - 1);
+}
+
 const char* CodeName(grpc::StatusCode code) {
   static constexpr const char* kNames[] = {"OK",
                                            "CANCELLED",
@@ -75,7 +83,8 @@ RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* 
       method_(method),
       context_(context),
       since_(world.clock.Now()),
-      request_id_(RequestIdOf(*context)) {
+      request_id_(RequestIdOf(*context)),
+      caller_{PrincipalOf(*context), ""} {
   ++world_.in_flight;
   world_.metrics.OnStarted(static_cast<size_t>(method));
   context->AddInitialMetadata(kRequestIdHeader, request_id_);

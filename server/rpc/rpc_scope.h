@@ -11,6 +11,7 @@
 
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
+#include "server/auth/caller.h"
 #include "server/core/clock.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/methods.h"
@@ -44,6 +45,7 @@ class RpcScope {
   void End(const grpc::Status& status);
 
   const std::string& request_id() const { return request_id_; }
+  const Caller& caller() const { return caller_; }
   bool deadline_passed() const;
 
  private:
@@ -54,6 +56,7 @@ class RpcScope {
   grpc::CallbackServerContext* const context_;
   const std::chrono::steady_clock::time_point since_;
   std::string request_id_;
+  Caller caller_;
   std::string plan_id_;
   const char* served_from_ = "";
 };

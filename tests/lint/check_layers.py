@@ -51,18 +51,20 @@ PLANNER_BANNED_CALLS = [
 
 # Libraries: the header's beginning, and where alone it may be included (tests apart).
 LIBRARIES = [
-    ("grpcpp/", ("server/rpc/", "server/server.", "server/main.cc", "client/")),
-    ("grpc/", ("server/rpc/", "server/server.", "server/main.cc", "client/")),
+    ("grpcpp/", ("server/rpc/", "server/listener/", "server/server.", "server/main.cc", "client/")),
+    ("grpc/", ("server/rpc/", "server/listener/", "server/server.", "server/main.cc", "client/")),
     ("prometheus/", ("server/metrics/",)),
     ("spdlog/", ("server/", "client/")),
     ("openssl/", ("server/",)),
-    ("lmdb.h", ("server/calibration/",)),
+    ("lmdb.h", ("server/calibration/", "server/cache/")),
+    ("hiredis/", ("server/redis/",)),
+    ("httplib.h", ("server/admin/",)),
     ("CLI/", ("server/options", "server/main.cc", "client/")),
-    ("nlohmann/", ("client/",)),
+    ("nlohmann/", ("client/", "server/auth/", "server/admin/")),
     ("absl/", ()),
 ]
 # Parts of server/ that stay free of gRPC, metrics and logging, so that the command line can link them.
-CORE = ("server/convert/", "server/core/", "server/calibration/")
+CORE = ("server/convert/", "server/core/", "server/calibration/", "server/cache/", "server/redis/", "server/auth/")
 
 
 def generated(header):
