@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Puts the test tools that are no ready Debian packages into FOLDER/bin: grpcurl and buf at pinned versions; prometheus and
-# promtool, redis-server of Debian.
-# Does nothing for those that are there.
+# Puts the test tools that are no ready Debian packages into FOLDER/bin: grpcurl and buf at pinned versions; prometheus,
+# promtool and redis-server of Debian. Does nothing for those that are there.
 #
 #   tests/install-tools.sh FOLDER
 set -euo pipefail
