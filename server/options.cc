@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <utility>
 
@@ -15,6 +17,7 @@ namespace {
 constexpr int64_t kMiB = 1 << 20;
 constexpr int64_t kGiB = kMiB << 10;
 constexpr int kExitWrongSettings = 2;
+constexpr char kStateFolder[] = "/var/lib/evenkeel";
 
 template <typename Number>
 bool ParseNumber(const std::string& text, Number* value) {
@@ -62,9 +65,10 @@ std::string MetricsAddress(const std::string& text, Options* options) {
   return problem.empty() ? problem : problem + ", or off";
 }
 
-std::string ProfileStorePath(const std::string& text, Options* options) {
-  options->profile_store = text;
-  return text.empty() || text.back() == '/' ? "must be the path of a file, or off" : "";
+template <std::string Options::*kField>
+std::string StorePath(const std::string& text, Options* options) {
+  options->*kField = text;
+  return text.empty() || text.back() == '/' ? "must be the path of a file, auto or off" : "";
 }
 
 std::string Reflection(const std::string& text, Options* options) {
@@ -135,10 +139,18 @@ constexpr Setting kSettings[] = {
      "Memory for the datasets that PackDataset leaves behind for dataset_ref; the least recently "
      "used go first.",
      &Whole<&Options::dataset_bytes, 128 * 1024, 1024 * kGiB>},
-    {"profile-store", "off",
+    {"plan-store", "auto",
+     "File that keeps computed plans over restarts; it belongs to one server. auto: plans.lmdb in "
+     "$STATE_DIRECTORY, or in /var/lib/evenkeel where that is there, else off. off: memory only.",
+     &StorePath<&Options::plan_store>},
+    {"plan-store-bytes", "1073741824",
+     "Disk for those plans; the first made go first. The file may be half as large again.",
+     &Whole<&Options::plan_store_bytes, kMiB, 1024 * kGiB>},
+    {"profile-store", "auto",
      "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "
-     "one server. off: they are kept in memory and lost with the server.",
-     &ProfileStorePath},
+     "one server. auto: profiles.lmdb, as for --plan-store. off: they are kept in memory and lost "
+     "with the server.",
+     &StorePath<&Options::profile_store>},
     {"drain-timeout", "20",
      "Seconds that calls in flight get to finish after SIGTERM or SIGINT; a second signal ends the "
      "server at once.",
@@ -207,6 +219,15 @@ std::string ApplyAll(const std::vector<std::vector<std::string>>& values, Option
 }
 
 }  // namespace
+
+std::string StatePath(const std::string& setting, const std::string& name) {
+  if (setting == "off") return "";
+  if (setting != "auto") return setting;
+  const char* given = std::getenv("STATE_DIRECTORY");
+  std::error_code error;
+  const std::string folder = given != nullptr && *given != '\0' ? given : kStateFolder;
+  return std::filesystem::is_directory(folder, error) ? folder + "/" + name : "";
+}
 
 std::span<const Setting> Settings() { return kSettings; }
 

@@ -29,7 +29,9 @@ struct Options {
   int64_t pack_memory_bytes = 0;          // of all of them together
   double pack_idle_timeout_seconds = 0;   // for the caller to send or take a message
   int64_t dataset_bytes = 0;              // of datasets kept for dataset_ref
-  std::string profile_store;              // path, or "off"
+  std::string plan_store;                 // path, "auto" or "off"
+  int64_t plan_store_bytes = 0;           // of plans on disk
+  std::string profile_store;              // path, "auto" or "off"
   double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
   double keepalive_time_seconds = 0;      // silence before the server pings
   double keepalive_timeout_seconds = 0;   // for the answer to that
@@ -47,6 +49,10 @@ struct Setting {
   // Sets the field; returns what would be accepted if `text` is not. Empty: fine.
   std::string (*apply)(const std::string& text, Options* options);
 };
+
+// The file that `setting` (a path, "auto" or "off") means; "auto": `name` in $STATE_DIRECTORY, or
+// in /var/lib/evenkeel if that folder is there. Empty: none.
+std::string StatePath(const std::string& setting, const std::string& name);
 
 std::span<const Setting> Settings();
 

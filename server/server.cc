@@ -13,10 +13,12 @@
 #include <utility>
 
 #include "planner/catalog/catalog.h"
+#include "server/cache/plan_tiers.h"
 #include "server/calibration/calibrations.h"
 #include "server/calibration/lmdb_profile_store.h"
 #include "server/convert/version.h"
 #include "server/listen.h"
+#include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/metrics_port.h"
 #include "server/rpc/grpc_log.h"
@@ -61,6 +63,34 @@ BuildLabels MakeBuildLabels() {
   return {EVENKEEL_VERSION, PlannerVersion(), std::string(planner::kCatalogVersion)};
 }
 
+void LogStoreFault(const std::string& fault) {
+  LogLine(LogLevel::kWarning, "plan store").Add("fault", fault);
+}
+
+// nullptr: plans are kept in memory alone.
+std::unique_ptr<PlanTiers> OpenTiers(const Options& options) {
+  const std::string path = StatePath(options.plan_store, "plans.lmdb");
+  if (path.empty()) return nullptr;
+  StoreWriter::Settings settings;
+  settings.path = path;
+  settings.budget_bytes = options.plan_store_bytes;
+  return std::make_unique<PlanTiers>(std::make_unique<StoreWriter>(settings, &LogStoreFault),
+                                     nullptr, PlannerVersion(), &LogStoreFault);
+}
+
+TierGauges ToGauges(const char* tier, const TierCounters& counters, bool knows_size) {
+  return {tier,           counters.hits,    counters.misses, counters.errors, counters.evictions,
+          counters.bytes, counters.entries, counters.ok,     knows_size};
+}
+
+std::vector<TierGauges> Tiers(const PlanTiers* tiers) {
+  std::vector<TierGauges> all;
+  if (tiers == nullptr) return all;
+  if (tiers->has_store()) all.push_back(ToGauges("store", tiers->store_counters(), true));
+  if (tiers->has_shared()) all.push_back(ToGauges("shared", tiers->shared_counters(), false));
+  return all;
+}
+
 void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
   // A compressed message is inflated before its size is checked: refuse it instead.
@@ -96,9 +126,10 @@ struct Server::Parts {
       : metrics(MakeBuildLabels(), AllMethodLabels()),
         world{metrics, clock},
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
+        tiers(OpenTiers(options)),
         memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
         core({WorkerCount(options), static_cast<size_t>(options.queue_length)}, std::move(compute),
-             cache, metrics, clock),
+             cache, metrics, clock, tiers.get()),
         datasets(static_cast<size_t>(options.dataset_bytes)),
         quota(options.pack_max_streams, options.pack_memory_bytes),
         sweeper(SweepInterval(options)),
@@ -108,12 +139,14 @@ struct Server::Parts {
         service({world,
                  core,
                  cache,
+                 tiers.get(),
                  memo,
                  {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
                   options.pack_idle_timeout_seconds},
-                 {calibrations, cache, profile_writer}}) {
+                 {calibrations, cache, tiers.get(), profile_writer}}) {
     if (options.reflection) reflection = MakeReflectionServices({kServiceName, kHealthService});
-    metrics.SetSources({[this] { return cache.counters(); }, [this] { return core.queue_depth(); },
+    metrics.SetSources({[this] { return cache.counters(); }, [this] { return Tiers(tiers.get()); },
+                        [this] { return core.queue_depth(); },
                         [this] { return world.in_flight.load(); },
                         [this] {
                           return PackGauges{quota.streams(), quota.bytes(), datasets.counters()};
@@ -133,6 +166,7 @@ struct Server::Parts {
   Metrics metrics;
   RpcWorld world;
   PlanCache cache;
+  std::unique_ptr<PlanTiers> tiers;  // nullptr: none
   RequestMemo memo;
   PlanningCore core;
   DatasetStore datasets;
@@ -150,10 +184,11 @@ struct Server::Parts {
 
 bool Server::Parts::OpenProfiles(const Options& options, std::string* error) {
   std::unique_ptr<ProfileStore> store;
-  if (options.profile_store == "off") {
+  const std::string path = StatePath(options.profile_store, "profiles.lmdb");
+  if (path.empty()) {
     store = std::make_unique<MemoryProfileStore>();
   } else {
-    store = LmdbProfileStore::Open(options.profile_store, error);
+    store = LmdbProfileStore::Open(path, error);
   }
   if (store != nullptr) calibrations = Calibrations::Open(std::move(store), clock, metrics, error);
   return calibrations != nullptr;
@@ -203,6 +238,9 @@ std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction co
   auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
   if (!parts->OpenProfiles(options, error)) return nullptr;
   if (!parts->OpenMetricsPort(options, error) || !parts->Listen(options, error)) return nullptr;
+  if (parts->tiers != nullptr) {
+    parts->tiers->Warm(&parts->cache, static_cast<size_t>(options.cache_bytes));
+  }
   parts->SetServing(true);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }

@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "server/cache/lmdb_util.h"
 #include "server/calibration/profile_store.h"
-
-struct MDB_env;
 
 namespace evenkeel::server {
 
@@ -35,7 +34,6 @@ class LmdbProfileStore : public ProfileStore {
  private:
   LmdbProfileStore(std::string path, size_t capacity_bytes);
 
-  std::string LockOwner();
   std::string OpenEnvironment();
   std::string OpenTables(bool create);
   std::string ReadHistory();
@@ -44,8 +42,7 @@ class LmdbProfileStore : public ProfileStore {
 
   const std::string path_;
   const size_t capacity_bytes_;
-  int owner_ = -1;  // file descriptor, locked
-  bool read_only_ = false;
+  FileOwner owner_;
   MDB_env* environment_ = nullptr;
   unsigned int meta_ = 0, revisions_ = 0;  // tables
   int64_t last_ = 0;                       // newest revision

@@ -25,6 +25,7 @@ constexpr IntRange kMaxViolations = {0, 1000};
 constexpr int64_t kDefaultMaxViolations = 100;
 constexpr int64_t kMaxLabelBytes = 256;
 constexpr IntRange kMaxAlternatives = {0, 16};
+constexpr RealRange kMaxAgeSeconds = {0, 1e10};
 constexpr IntRange kPacksPerRank = {0, 65536};
 constexpr int64_t kDefaultMaxAlternatives = 3;
 
@@ -71,11 +72,8 @@ int64_t Limit(int64_t max_violations) {
 void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, planner::Job* job) {
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
   CheckText(sink, FieldPath("label"), request.label(), kMaxLabelBytes);
-  if (request.no_cache()) {
-    sink.Add(FieldPath("no_cache"), std::string(kNotYet) + "leave it false");
-  }
   if (request.has_max_age_seconds()) {
-    sink.Add(FieldPath("max_age_seconds"), std::string(kNotYet) + "leave it unset");
+    CheckReal(sink, FieldPath("max_age_seconds"), request.max_age_seconds(), kMaxAgeSeconds);
   }
   job->compare_sizes = request.compare_sizes();
   job->max_alternatives = request.has_max_alternatives()

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,10 +50,12 @@ class ByteLru {
     return evicted;
   }
 
-  void Clear() {
-    index_.clear();
-    entries_.clear();
-    bytes_ = 0;
+  // The value, if the entry was here.
+  std::optional<Value> Remove(std::string_view key) {
+    const auto found = index_.find(key);
+    if (found == index_.end()) return std::nullopt;
+    entries_.splice(entries_.end(), entries_, found->second);
+    return RemoveOldest();
   }
 
   size_t bytes() const { return bytes_; }

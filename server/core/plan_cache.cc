@@ -8,7 +8,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr size_t kInstanceDigits = 8;
-constexpr size_t kSequenceDigits = 16;
+constexpr size_t kNumberDigits = 16;
 
 // Exactly all of `text` as lower-case hexadecimal digits.
 std::optional<uint64_t> ParseHex(std::string_view text) {
@@ -23,7 +23,8 @@ size_t BytesOf(const StoredPlan& plan) {
   size_t offers = plan.left_out_bytes.size();
   for (const StoredPlanPtr& offer : plan.offers) offers += BytesOf(*offer);
   return sizeof(StoredPlan) + offers + plan.plan_bytes.size() + plan.timeline_bytes.size() +
-         plan.plan_id.size() + plan.facts.model.size() + plan.facts.gpu_type.size();
+         plan.tenant.size() + plan.plan_id.size() + plan.facts.model.size() +
+         plan.facts.gpu_type.size();
 }
 
 }  // namespace
@@ -31,10 +32,10 @@ size_t BytesOf(const StoredPlan& plan) {
 PlanCache::PlanCache(size_t capacity_bytes, uint32_t instance)
     : instance_(instance), lru_(capacity_bytes) {}
 
-StoredPlanPtr PlanCache::Find(std::string_view plan_id, Count count) {
+StoredPlanPtr PlanCache::Find(std::string_view key, Count count, PlanTime oldest) {
   const std::lock_guard lock(mutex_);
-  const Slot* slot = lru_.Find(plan_id);
-  if (slot == nullptr) {
+  const Slot* slot = lru_.Find(key);
+  if (slot == nullptr || slot->plan->create_time < oldest) {
     misses_ += count == Count::kHitAndMiss ? 1 : 0;
     return nullptr;
   }
@@ -43,35 +44,50 @@ StoredPlanPtr PlanCache::Find(std::string_view plan_id, Count count) {
 }
 
 void PlanCache::Insert(StoredPlanPtr plan) {
-  const std::lock_guard lock(mutex_);
+  std::string key = plan->key();
   const size_t bytes = BytesOf(*plan);
-  if (lru_.Find(plan->plan_id) != nullptr || !lru_.Admits(plan->plan_id, bytes)) return;
-  const uint64_t sequence = next_sequence_++;
-  std::string key = plan->plan_id;
-  for (const Slot& gone : lru_.Insert(std::move(key), Slot{plan, sequence}, bytes)) {
-    by_sequence_.erase(gone.sequence);
+  const int64_t made_ns =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(plan->create_time.time_since_epoch())
+          .count();
+  const std::lock_guard lock(mutex_);
+  const Slot* known = lru_.Find(key);
+  if (known != nullptr && known->plan->create_time >= plan->create_time) return;
+  if (!lru_.Admits(key, bytes)) return;
+  if (const std::optional<Slot> older = lru_.Remove(key)) Forget(*older);
+  const Place place{made_ns, next_sequence_++};
+  for (const Slot& gone : lru_.Insert(std::move(key), Slot{plan, place}, bytes)) {
+    Forget(gone);
     ++evictions_;
   }
-  by_sequence_.emplace(sequence, std::move(plan));
+  by_tenant_[plan->tenant].emplace(place, plan);
 }
 
-std::optional<PlanPage> PlanCache::List(size_t page_size, std::string_view page_token) const {
-  uint64_t before = UINT64_MAX;  // only plans stored earlier than this one
+void PlanCache::Forget(const Slot& slot) {
+  const auto plans = by_tenant_.find(slot.plan->tenant);
+  plans->second.erase(slot.place);
+  if (plans->second.empty()) by_tenant_.erase(plans);
+}
+
+std::optional<PlanPage> PlanCache::List(std::string_view tenant, size_t page_size,
+                                        std::string_view page_token) const {
+  Place before{INT64_MAX, UINT64_MAX};  // only plans of earlier places
   if (!page_token.empty()) {
-    const std::optional<uint64_t> parsed = ParseToken(page_token);
+    const std::optional<Place> parsed = ParseToken(page_token);
     if (!parsed) return std::nullopt;
     before = *parsed;
   }
   const std::lock_guard lock(mutex_);
   PlanPage page;
-  auto next = by_sequence_.lower_bound(before);
-  uint64_t last = before;
-  while (next != by_sequence_.begin() && page.plans.size() < page_size) {
+  const auto plans = by_tenant_.find(tenant);
+  if (plans == by_tenant_.end()) return page;
+  auto next = plans->second.lower_bound(before);
+  Place last = before;
+  while (next != plans->second.begin() && page.plans.size() < page_size) {
     --next;
     last = next->first;
     page.plans.push_back(next->second);
   }
-  if (next != by_sequence_.begin()) page.next_page_token = MakeToken(last);
+  if (next != plans->second.begin()) page.next_page_token = MakeToken(last);
   return page;
 }
 
@@ -80,18 +96,20 @@ CacheCounters PlanCache::counters() const {
   return {hits_, misses_, evictions_, lru_.bytes(), lru_.size()};
 }
 
-std::optional<uint64_t> PlanCache::ParseToken(std::string_view token) const {
-  if (token.size() != kInstanceDigits + kSequenceDigits) return std::nullopt;
+std::optional<PlanCache::Place> PlanCache::ParseToken(std::string_view token) const {
+  if (token.size() != kInstanceDigits + 2 * kNumberDigits) return std::nullopt;
   const std::optional<uint64_t> instance = ParseHex(token.substr(0, kInstanceDigits));
-  const std::optional<uint64_t> sequence = ParseHex(token.substr(kInstanceDigits));
-  if (!instance || !sequence || *instance != instance_) return std::nullopt;
-  return sequence;
+  const std::optional<uint64_t> made = ParseHex(token.substr(kInstanceDigits, kNumberDigits));
+  const std::optional<uint64_t> sequence = ParseHex(token.substr(kInstanceDigits + kNumberDigits));
+  if (!instance || !made || !sequence || *instance != instance_) return std::nullopt;
+  return Place{static_cast<int64_t>(*made), *sequence};
 }
 
-std::string PlanCache::MakeToken(uint64_t sequence) const {
-  char token[kInstanceDigits + kSequenceDigits + 1];
-  std::snprintf(token, sizeof(token), "%08x%016llx", instance_,
-                static_cast<unsigned long long>(sequence));
+std::string PlanCache::MakeToken(const Place& place) const {
+  char token[kInstanceDigits + 2 * kNumberDigits + 1];
+  std::snprintf(token, sizeof(token), "%08x%016llx%016llx", instance_,
+                static_cast<unsigned long long>(place.made_ns),
+                static_cast<unsigned long long>(place.sequence));
   return token;
 }
 

@@ -3,6 +3,7 @@
 #define EVENKEEL_SERVER_CORE_PLAN_CACHE_H_
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,21 +16,27 @@
 
 #include "server/convert/compute_plan.h"
 #include "server/core/byte_lru.h"
+#include "server/core/scoped_id.h"
 
 namespace evenkeel::server {
 
+using PlanTime = std::chrono::system_clock::time_point;
+
 // Immutable once made; shared between the cache and the answers under way.
 struct StoredPlan {
+  std::string tenant;  // whose it is
   std::string plan_id;
   std::string plan_bytes;  // serialised evenkeel.v1.Plan
   PlanFacts facts;
-  std::chrono::system_clock::time_point create_time;
+  PlanTime create_time;
   std::string timeline_bytes;  // of an evaluation, which is not kept: ComputedPlan's
 
   // Of a comparison of offers: the plans of the answer, the first being this one, and what its
   // answer says of others (ComputedPlan::left_out_bytes).
   std::vector<std::shared_ptr<const StoredPlan>> offers;
   std::string left_out_bytes;
+
+  std::string key() const { return ScopedId(tenant, plan_id); }
 };
 using StoredPlanPtr = std::shared_ptr<const StoredPlan>;
 
@@ -52,32 +59,41 @@ class PlanCache {
   // `instance` marks page tokens, so that those of another process are refused.
   PlanCache(size_t capacity_bytes, uint32_t instance);
 
-  // nullptr: never stored, or evicted since.
-  StoredPlanPtr Find(std::string_view plan_id, Count count);
+  // By StoredPlan::key(). nullptr: never stored, evicted since, or made before `oldest`.
+  StoredPlanPtr Find(std::string_view key, Count count, PlanTime oldest = PlanTime::min());
 
-  // Keeps the plan that is already here under the same id, if there is one. A plan larger than the
-  // whole cache is not kept.
+  // Of two plans with the same key the one that was made later stays, else the first. A plan larger
+  // than the whole cache is not kept.
   void Insert(StoredPlanPtr plan);
 
-  // Up to `page_size` (1 or more) plans, newest first. Plans stored between two pages do not shift
-  // the later one; plans evicted between them are left out. nullopt: no token of this process.
-  std::optional<PlanPage> List(size_t page_size, std::string_view page_token) const;
+  // Up to `page_size` (1 or more) plans of a tenant, the last made first. Plans stored between two
+  // pages do not shift the later one; plans evicted between them are left out. nullopt: no token of
+  // this process.
+  std::optional<PlanPage> List(std::string_view tenant, size_t page_size,
+                               std::string_view page_token) const;
 
   CacheCounters counters() const;
 
  private:
+  // In order of making; `sequence` tells apart what was made at the same time.
+  struct Place {
+    int64_t made_ns;
+    uint64_t sequence;
+    auto operator<=>(const Place&) const = default;
+  };
   struct Slot {
     StoredPlanPtr plan;
-    uint64_t sequence;
+    Place place;
   };
 
-  std::optional<uint64_t> ParseToken(std::string_view token) const;
-  std::string MakeToken(uint64_t sequence) const;
+  void Forget(const Slot& slot);
+  std::optional<Place> ParseToken(std::string_view token) const;
+  std::string MakeToken(const Place& place) const;
 
   const uint32_t instance_;
   mutable std::mutex mutex_;
   ByteLru<Slot> lru_;
-  std::map<uint64_t, StoredPlanPtr> by_sequence_;  // in order of insertion
+  std::map<std::string, std::map<Place, StoredPlanPtr>, std::less<>> by_tenant_;
   uint64_t next_sequence_ = 1;
   uint64_t hits_ = 0, misses_ = 0, evictions_ = 0;
 };

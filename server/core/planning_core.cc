@@ -44,12 +44,33 @@ PlanOutcome Ended(OutcomeKind kind) {
   return outcome;
 }
 
-PlanOutcome Found(StoredPlanPtr plan) {
+PlanOutcome Found(StoredPlanPtr plan, PlanTier tier) {
   PlanOutcome outcome;
   outcome.kind = OutcomeKind::kPlan;
   outcome.plan = std::move(plan);
-  outcome.from_memory = true;
+  outcome.tier = tier;
   return outcome;
+}
+
+bool AnewOnly(const PlanWanted& wanted) {
+  return wanted.max_age_seconds && *wanted.max_age_seconds <= 0;
+}
+
+// No plan is older than the epoch, and ages beyond it must not overflow.
+PlanTime OldestOf(const PlanWanted& wanted, const Clock& clock) {
+  if (!wanted.max_age_seconds) return PlanTime::min();
+  if (AnewOnly(wanted)) return PlanTime::max();
+  const PlanTime now = clock.WallNow();
+  const std::chrono::duration<double> age(*wanted.max_age_seconds);
+  if (age >= now.time_since_epoch()) return PlanTime::min();
+  return now - std::chrono::duration_cast<PlanTime::duration>(age);
+}
+
+// Who wants a younger plan must not be given the one that others wait for.
+std::string FlightKey(const PlanWanted& wanted) {
+  std::string key = ScopedId(wanted.tenant, wanted.plan_id);
+  if (AnewOnly(wanted)) return key + "\nanew";
+  return wanted.max_age_seconds ? key + "\n" + std::to_string(*wanted.max_age_seconds) : key;
 }
 
 }  // namespace
@@ -58,7 +79,8 @@ PlanOutcome Found(StoredPlanPtr plan) {
 // mutex. Whoever waits holds the flight, and `work` may hold whoever waits: so it leaves the flight
 // when it begins, or is withdrawn.
 struct PlanningCore::Flight {
-  std::string id;
+  std::string key;
+  PlanWanted wanted;
   bool keep = false;  // in the cache, and in the count of plans
   Work work;
   std::map<uint64_t, OnOutcome> waiters;
@@ -67,44 +89,63 @@ struct PlanningCore::Flight {
 };
 
 PlanningCore::PlanningCore(const PlanningCoreOptions& options, ComputeFunction compute,
-                           PlanCache& cache, PlanObserver& observer, const Clock& clock)
+                           PlanCache& cache, PlanObserver& observer, const Clock& clock,
+                           LowerTiers* tiers)
     : compute_(std::move(compute)),
       cache_(cache),
       observer_(observer),
       clock_(clock),
+      tiers_(tiers),
       mean_plan_seconds_(kFirstGuessPlanSeconds),
       pool_(options.threads, options.queue_length, clock) {}
 
 PlanningCore::~PlanningCore() {
   StopAll();
   pool_.Shutdown();
+  std::unique_lock lock(mutex_);
+  sought_.wait(lock, [this] { return seeking_ == 0; });
 }
 
-PlanningCore::Ticket PlanningCore::Plan(const std::string& plan_id, planner::Job job,
+PlanningCore::Ticket PlanningCore::Plan(const PlanWanted& wanted, planner::Job job,
                                         OnOutcome done) {
-  return PlanWith(plan_id, PlanWork(plan_id, std::move(job)), std::move(done));
+  return PlanWith(wanted, PlanWork(wanted.plan_id, std::move(job)), std::move(done));
 }
 
-PlanningCore::Ticket PlanningCore::PlanWith(const std::string& plan_id, Work work, OnOutcome done) {
+PlanningCore::Ticket PlanningCore::PlanWith(const PlanWanted& wanted, Work work, OnOutcome done) {
+  const PlanTime oldest = OldestOf(wanted, clock_);
   PlanOutcome at_once;
+  Ticket ticket;
   {
     const std::lock_guard lock(mutex_);
+    const std::string key = FlightKey(wanted);
     // Under the lock: a plan enters the cache before its flight is forgotten, so it is seen in one
     // of the two and never computed twice.
-    if (StoredPlanPtr plan = cache_.Find(plan_id, PlanCache::Count::kHitAndMiss)) {
-      at_once = Found(std::move(plan));
-    } else if (const auto flying = flights_.find(plan_id); flying != flights_.end()) {
+    if (StoredPlanPtr plan = cache_.Find(ScopedId(wanted.tenant, wanted.plan_id),
+                                         PlanCache::Count::kHitAndMiss, oldest)) {
+      at_once = Found(std::move(plan), PlanTier::kMemory);
+    } else if (const auto flying = flights_.find(key); flying != flights_.end()) {
       observer_.OnJoined();
       return Join(flying->second, std::move(done));
-    } else if (const FlightPtr flight =
-                   refusing_ ? nullptr : Launch(plan_id, true, std::move(work))) {
-      return Join(flight, std::move(done));
     } else {
-      at_once = Refusal();
+      const FlightPtr flight = Prepare(key, true, std::move(work));
+      flight->wanted = wanted;
+      const bool seek = tiers_ != nullptr && !AnewOnly(wanted);
+      if (!refusing_ && (seek || Submit(flight))) {
+        flights_.emplace(key, flight);
+        ticket = Join(flight, std::move(done));
+        if (!seek) return ticket;
+        ++seeking_;
+      } else {
+        at_once = Refusal();
+      }
     }
   }
-  done(at_once);
-  return {};
+  if (ticket.flight != nullptr) {
+    Seek(ticket.flight, wanted, oldest);
+  } else {
+    done(at_once);
+  }
+  return ticket;
 }
 
 PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnOutcome done) {
@@ -115,12 +156,39 @@ PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnO
       observer_.OnJoined();
       return Join(flying->second, std::move(done));
     }
-    if (const FlightPtr flight = refusing_ ? nullptr : Launch(id, false, std::move(work)))
+    const FlightPtr flight = Prepare(id, false, std::move(work));
+    flight->wanted.plan_id = id;
+    if (!refusing_ && Submit(flight)) {
+      flights_.emplace(id, flight);
       return Join(flight, std::move(done));
+    }
     at_once = Refusal();
   }
   done(at_once);
   return {};
+}
+
+void PlanningCore::Seek(const FlightPtr& flight, const PlanWanted& wanted, PlanTime oldest) {
+  tiers_->Find(wanted.tenant, wanted.plan_id, oldest, [this, flight](const FoundPlan& found) {
+    Sought(flight, found);
+    const std::lock_guard lock(mutex_);
+    --seeking_;
+    sought_.notify_all();
+  });
+}
+
+// On a thread of the tiers, or the caller's.
+void PlanningCore::Sought(const FlightPtr& flight, const FoundPlan& found) {
+  PlanOutcome outcome;
+  if (found.plan != nullptr) {
+    outcome = Found(found.plan, found.tier);
+  } else {
+    const std::lock_guard lock(mutex_);
+    if (flight->waiters.empty()) return;
+    if (!refusing_ && Submit(flight)) return;
+    outcome = Refusal();
+  }
+  Land(flight, outcome, 0);
 }
 
 Work PlanningCore::PlanWork(const std::string& plan_id, planner::Job job) const {
@@ -145,7 +213,7 @@ void PlanningCore::Cancel(const Ticket& ticket) {
     if (flight.waiters.empty()) {
       flight.stop = true;
       Forget(ticket.flight);  // so that nobody joins what has been stopped
-      if (pool_.Withdraw(flight.task)) dropped = std::move(flight.work);
+      if (flight.task == 0 || pool_.Withdraw(flight.task)) dropped = std::move(flight.work);
     }
   }
   done(Ended(OutcomeKind::kCancelled));
@@ -165,7 +233,7 @@ void PlanningCore::StopAll() {
     for (auto next = flights_.begin(); next != flights_.end();) {
       Flight& flight = *next->second;
       flight.stop = true;
-      if (!pool_.Withdraw(flight.task)) {
+      if (flight.task != 0 && !pool_.Withdraw(flight.task)) {
         ++next;
         continue;
       }
@@ -178,16 +246,18 @@ void PlanningCore::StopAll() {
   for (const OnOutcome& done : waiters) done(Ended(OutcomeKind::kShuttingDown));
 }
 
-PlanningCore::FlightPtr PlanningCore::Launch(const std::string& id, bool keep, Work work) {
+PlanningCore::FlightPtr PlanningCore::Prepare(const std::string& key, bool keep, Work work) {
   auto flight = std::make_shared<Flight>();
-  flight->id = id;
+  flight->key = key;
   flight->keep = keep;
   flight->work = std::move(work);
-  const auto task = pool_.Submit([this, flight](double waited) { Run(flight, waited); });
-  if (!task) return nullptr;
-  flight->task = *task;
-  flights_.emplace(id, flight);
   return flight;
+}
+
+bool PlanningCore::Submit(const FlightPtr& flight) {
+  const auto task = pool_.Submit([this, flight](double waited) { Run(flight, waited); });
+  if (task) flight->task = *task;
+  return task.has_value();
 }
 
 PlanningCore::Ticket PlanningCore::Join(const FlightPtr& flight, OnOutcome done) {
@@ -262,12 +332,14 @@ PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
   }
   count(result.computed.facts.fits ? PlanEnding::kFits : PlanEnding::kMisfit);
   PlanOutcome outcome = Ended(OutcomeKind::kPlan);
-  outcome.plan = Store(std::move(result.computed), flight.id);
+  outcome.plan = Store(std::move(result.computed), flight.wanted.tenant, flight.wanted.plan_id);
   return outcome;
 }
 
-StoredPlanPtr PlanningCore::Store(ComputedPlan computed, const std::string& plan_id) const {
-  StoredPlan stored{plan_id,
+StoredPlanPtr PlanningCore::Store(ComputedPlan computed, const std::string& tenant,
+                                  const std::string& plan_id) const {
+  StoredPlan stored{tenant,
+                    plan_id,
                     std::move(computed.plan_bytes),
                     std::move(computed.facts),
                     clock_.WallNow(),
@@ -277,29 +349,41 @@ StoredPlanPtr PlanningCore::Store(ComputedPlan computed, const std::string& plan
   for (ComputedPlan& offer : computed.offers) {
     const std::string id = offer.plan_id;
     const bool in_answer = offer.in_answer;
-    StoredPlanPtr plan = Store(std::move(offer), id);
+    const StoredPlanPtr plan = Store(std::move(offer), tenant, id);
     if (in_answer) stored.offers.push_back(plan);
-    cache_.Insert(std::move(plan));
+    Keep(plan);
   }
   return std::make_shared<const StoredPlan>(std::move(stored));
 }
 
+void PlanningCore::Keep(const StoredPlanPtr& plan) const {
+  cache_.Insert(plan);
+  if (tiers_ != nullptr) tiers_->Put(plan);
+}
+
 void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds) {
   std::map<uint64_t, OnOutcome> waiters;
+  Work dropped;
+  bool computed = false;
   {
     const std::lock_guard lock(mutex_);
     if (flight->keep && outcome.kind == OutcomeKind::kPlan) {
       cache_.Insert(outcome.plan);
-      mean_plan_seconds_ += kNewestWeight * (seconds - mean_plan_seconds_);
+      computed = outcome.tier == PlanTier::kPlanner;
+      if (computed) {
+        mean_plan_seconds_ += kNewestWeight * (seconds - mean_plan_seconds_);
+      }
     }
     Forget(flight);
     waiters.swap(flight->waiters);
+    dropped = std::move(flight->work);
   }
   for (const auto& [id, done] : waiters) done(outcome);
+  if (computed && tiers_ != nullptr) tiers_->Put(outcome.plan);
 }
 
 void PlanningCore::Forget(const FlightPtr& flight) {
-  const auto found = flights_.find(flight->id);
+  const auto found = flights_.find(flight->key);
   if (found != flights_.end() && found->second == flight) flights_.erase(found);
 }
 

@@ -1,14 +1,16 @@
-// From a valid job to its plan: cache, then single flight, then worker pool, then ComputePlan. Free
-// of gRPC. Thread-safe.
+// From a valid job to its plan: memory, then single flight, then the lower tiers, then worker pool,
+// then ComputePlan. Free of gRPC. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 #define EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +20,7 @@
 #include "planner/make_plan.h"
 #include "server/convert/compute_plan.h"
 #include "server/core/clock.h"
+#include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
 #include "server/core/worker_pool.h"
@@ -43,14 +46,22 @@ enum class OutcomeKind { kPlan, kCancelled, kQueueFull, kShuttingDown, kDefect, 
 
 struct PlanOutcome {
   OutcomeKind kind = OutcomeKind::kDefect;
-  StoredPlanPtr plan;                 // of kPlan
-  bool from_memory = false;           // of kPlan: nothing was computed for it
-  double retry_after_seconds = 0;     // of kQueueFull
-  std::vector<std::string> faults;    // of kDefect, for the log
-  std::vector<Violation> violations;  // of kRefused
+  StoredPlanPtr plan;                  // of kPlan
+  PlanTier tier = PlanTier::kPlanner;  // of kPlan: where it came from
+  double retry_after_seconds = 0;      // of kQueueFull
+  std::vector<std::string> faults;     // of kDefect, for the log
+  std::vector<Violation> violations;   // of kRefused
 };
 
 using OnOutcome = std::function<void(const PlanOutcome&)>;
+
+// Which plan is wanted.
+struct PlanWanted {
+  std::string tenant;
+  std::string plan_id;
+  // Plans made longer ago do not count; 0 or less: compute it anew. Unset: any age.
+  std::optional<double> max_age_seconds;
+};
 
 struct PlanningCoreOptions {
   size_t threads = 1;       // 1 or more
@@ -67,18 +78,19 @@ class PlanningCore {
     uint64_t waiter = 0;
   };
 
-  // `cache`, `observer` and `clock` outlive the core.
+  // `cache`, `tiers`, `observer` and `clock` outlive the core. `tiers`: nullptr where there are
+  // none.
   PlanningCore(const PlanningCoreOptions& options, ComputeFunction compute, PlanCache& cache,
-               PlanObserver& observer, const Clock& clock);
+               PlanObserver& observer, const Clock& clock, LowerTiers* tiers = nullptr);
   ~PlanningCore();  // stops everything; every waiter has been answered afterwards
 
   // Calls `done` exactly once: on this thread if the plan is known or the request is refused, else
-  // later on a worker's. Equal ids share one computation. `done` must not throw.
-  Ticket Plan(const std::string& plan_id, planner::Job job, OnOutcome done);
+  // later on a worker's or a tier's. Equal wants share one computation. `done` must not throw.
+  Ticket Plan(const PlanWanted& wanted, planner::Job job, OnOutcome done);
 
   // Likewise for a plan, or a comparison of offers, that `work` computes. The plans of the offers
   // are kept too, under their own ids.
-  Ticket PlanWith(const std::string& plan_id, Work work, OnOutcome done);
+  Ticket PlanWith(const PlanWanted& wanted, Work work, OnOutcome done);
 
   // Likewise for any work whose result is a plan that is not kept: it enters no cache, and does not
   // count as planned. `id` names what it computes, and is no plan's.
@@ -99,14 +111,19 @@ class PlanningCore {
  private:
   using FlightPtr = std::shared_ptr<Flight>;
 
-  FlightPtr Launch(const std::string& id, bool keep, Work work);  // nullptr: the pool refused
+  FlightPtr Prepare(const std::string& key, bool keep, Work work);
+  bool Submit(const FlightPtr& flight);  // false: the pool refused
+  void Seek(const FlightPtr& flight, const PlanWanted& wanted, PlanTime oldest);
+  void Sought(const FlightPtr& flight, const FoundPlan& found);
   Ticket Join(const FlightPtr& flight, OnOutcome done);
   PlanOutcome Refusal();
   void Run(const FlightPtr& flight, double waited_seconds);
   Work PlanWork(const std::string& plan_id, planner::Job job) const;
   WorkResult Perform(const Flight& flight, const Work& work);
   PlanOutcome Judge(const Flight& flight, WorkResult result);
-  StoredPlanPtr Store(ComputedPlan computed, const std::string& plan_id) const;
+  StoredPlanPtr Store(ComputedPlan computed, const std::string& tenant,
+                      const std::string& plan_id) const;
+  void Keep(const StoredPlanPtr& plan) const;
   void Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds);
   void Forget(const FlightPtr& flight);
 
@@ -114,11 +131,14 @@ class PlanningCore {
   PlanCache& cache_;
   PlanObserver& observer_;
   const Clock& clock_;
+  LowerTiers* const tiers_;
 
   std::mutex mutex_;  // guards what follows, and the waiters of every flight
   std::unordered_map<std::string, FlightPtr> flights_;
   uint64_t next_waiter_ = 1;
   bool refusing_ = false;
+  int64_t seeking_ = 0;  // look-ups in the lower tiers
+  std::condition_variable sought_;
   double mean_plan_seconds_;  // recent
 
   WorkerPool pool_;  // last: its threads use all of the above

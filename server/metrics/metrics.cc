@@ -60,6 +60,45 @@ void Append(std::vector<prometheus::MetricFamily> more,
               std::make_move_iterator(more.end()));
 }
 
+// One family for each figure, one sample for each tier that has it.
+void AppendTiers(const CacheCounters& memory, std::vector<TierGauges> tiers,
+                 std::vector<prometheus::MetricFamily>* families) {
+  tiers.insert(tiers.begin(),
+               {"memory", static_cast<int64_t>(memory.hits), static_cast<int64_t>(memory.misses), 0,
+                static_cast<int64_t>(memory.evictions), static_cast<int64_t>(memory.bytes),
+                static_cast<int64_t>(memory.entries)});
+  const auto add = [&](const char* name, const char* help, MetricType type, bool of_size,
+                       auto value) {
+    std::vector<prometheus::MetricFamily> family;
+    for (const TierGauges& tier : tiers) {
+      if (of_size && !tier.knows_size) continue;
+      prometheus::MetricFamily one =
+          SingleMetric(name, help, type, {{"tier", tier.tier}}, static_cast<double>(value(tier)));
+      if (family.empty()) {
+        family.push_back(std::move(one));
+      } else {
+        family[0].metric.push_back(std::move(one.metric[0]));
+      }
+    }
+    Append(std::move(family), families);
+  };
+  add("evenkeel_cache_hits_total", "Look-ups of plans that this tier answered.",
+      MetricType::Counter, false, [](const TierGauges& t) { return t.hits; });
+  add("evenkeel_cache_misses_total", "Look-ups that it did not.", MetricType::Counter, false,
+      [](const TierGauges& t) { return t.misses; });
+  add("evenkeel_cache_errors_total",
+      "Records that could not be read or written, or were of no use.", MetricType::Counter, false,
+      [](const TierGauges& t) { return t.errors; });
+  add("evenkeel_cache_tier_ok", "Whether the tier works.", MetricType::Gauge, false,
+      [](const TierGauges& t) { return t.ok ? 1 : 0; });
+  add("evenkeel_cache_evictions_total", "Plans that gave way to newer ones.", MetricType::Counter,
+      true, [](const TierGauges& t) { return t.evictions; });
+  add("evenkeel_cache_bytes", "What the stored plans take.", MetricType::Gauge, true,
+      [](const TierGauges& t) { return t.bytes; });
+  add("evenkeel_cache_entries", "Plans stored.", MetricType::Gauge, true,
+      [](const TierGauges& t) { return t.entries; });
+}
+
 }  // namespace
 
 // References to children: looking them up by label costs half a microsecond each time.
@@ -84,20 +123,8 @@ class Metrics::StateCollector : public prometheus::Collectable {
 std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
   std::vector<prometheus::MetricFamily> families;
   if (sources.cache) {
-    const CacheCounters cache = sources.cache();
-    const std::vector<prometheus::ClientMetric::Label> tier = {{"tier", "memory"}};
-    const auto add = [&](const char* name, const char* help, MetricType type, uint64_t value) {
-      families.push_back(SingleMetric(name, help, type, tier, static_cast<double>(value)));
-    };
-    add("evenkeel_cache_hits_total", "PlanJob calls that found their plan stored.",
-        MetricType::Counter, cache.hits);
-    add("evenkeel_cache_misses_total", "PlanJob calls that did not.", MetricType::Counter,
-        cache.misses);
-    add("evenkeel_cache_evictions_total", "Plans that gave way to newer ones.", MetricType::Counter,
-        cache.evictions);
-    add("evenkeel_cache_bytes", "Memory that the stored plans take.", MetricType::Gauge,
-        cache.bytes);
-    add("evenkeel_cache_entries", "Plans stored.", MetricType::Gauge, cache.entries);
+    AppendTiers(sources.cache(), sources.tiers ? sources.tiers() : std::vector<TierGauges>(),
+                &families);
   }
   const auto add_gauge = [&families](const char* name, const char* help, auto value) {
     families.push_back(SingleMetric(name, help, MetricType::Gauge, {}, static_cast<double>(value)));

@@ -44,10 +44,19 @@ struct ProfileGauges {
   int64_t active = 0;
 };
 
+// A tier of the plan cache below memory.
+struct TierGauges {
+  const char* tier;  // "store" or "shared"
+  int64_t hits = 0, misses = 0, errors = 0, evictions = 0, bytes = 0, entries = 0;
+  bool ok = true;
+  bool knows_size = true;  // bytes, entries and evictions are known
+};
+
 // State that is read when somebody scrapes. All must be callable until the sources are
 // replaced.
 struct MetricSources {
   std::function<CacheCounters()> cache;
+  std::function<std::vector<TierGauges>()> tiers;  // below memory
   std::function<size_t()> queue_depth;
   std::function<int64_t()> inflight;
   std::function<PackGauges()> packing;

@@ -1,5 +1,6 @@
 #include "server/rpc/evaluate_plan_call.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,7 +32,7 @@ void EvaluatePlanCall::Plan() {
   const std::string plan_id = PlanId(evaluation_.job);
   scope_->SetPlan(plan_id, "");
   Hold(kPlanning,
-       core_.Plan(plan_id, evaluation_.job,
+       core_.Plan({scope_->caller().tenant, plan_id, std::nullopt}, evaluation_.job,
                   [self = shared_from_this()](const PlanOutcome& best) { self->Evaluate(best); }));
 }
 

@@ -4,6 +4,7 @@
 
 #include "evenkeel/v1/packing.pb.h"
 #include "server/convert/keep_dataset.h"
+#include "server/core/scoped_id.h"
 #include "server/log.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/wire.h"
@@ -13,8 +14,10 @@ namespace evenkeel::server {
 using Lock = std::lock_guard<std::recursive_mutex>;
 
 struct PackDatasetStream::Held {
-  Held(StreamQuota& quota, int64_t max_samples, StreamQuota::Lease taken)
-      : lease(std::move(taken)), upload(max_samples, [this, &quota](int64_t bytes) {
+  Held(StreamQuota& quota, int64_t max_samples, StreamQuota::Lease taken, std::string of_tenant)
+      : tenant(std::move(of_tenant)),
+        lease(std::move(taken)),
+        upload(max_samples, [this, &quota](int64_t bytes) {
           never = !quota.CanEverHold(bytes);
           return lease.Resize(bytes);
         }) {}
@@ -27,7 +30,8 @@ struct PackDatasetStream::Held {
     if (stop()) return;
     auto result = parts.pack(upload.lengths(), upload.job(), stop);
     if (result.stopped) return;
-    if (upload.keep_histogram() && !parts.datasets.Insert(dataset.ref, std::move(dataset.bytes))) {
+    if (upload.keep_histogram() &&
+        !parts.datasets.Insert(ScopedId(tenant, dataset.ref), std::move(dataset.bytes))) {
       dataset.ref.clear();
     }
     upload.DropSamples();
@@ -36,7 +40,8 @@ struct PackDatasetStream::Held {
     lease.Resize(PackBytes(0, 0) + answer->held_bytes());
   }
 
-  StreamQuota::Lease lease;  // first: given back last
+  const std::string tenant;
+  StreamQuota::Lease lease;  // before what it stands for: given back last
   bool never = false;        // the lease could not be had even if it were the only one
   PackUpload upload;
   std::unique_ptr<PackAnswer> answer;
@@ -69,7 +74,8 @@ void PackDatasetStream::Open() {
     world_.metrics.OnShed(ShedReason::kPackStreams);
     return End(PackingBusy("streams"));
   }
-  held_ = std::make_shared<Held>(parts_.quota, parts_.max_samples, std::move(lease));
+  held_ = std::make_shared<Held>(parts_.quota, parts_.max_samples, std::move(lease),
+                                 scope_->caller().tenant);
   parts_.sweeper.Add(weak_from_this());
   StartRead(&message_in_);
 }

@@ -17,9 +17,10 @@ PlanJobCall::PlanJobCall(const PlanJobParts& parts, std::unique_ptr<RpcScope> sc
 
 void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
   scope_->SetPlan(plan_id, "");
+  const PlanWanted wanted{scope_->caller().tenant, plan_id, parts_.max_age_seconds};
   const auto answer = [this](const PlanOutcome& outcome) { Answer(outcome); };
   if (!offers.several()) {
-    ticket_ = parts_.core.Plan(plan_id, std::move(offers.offers.front().job), answer);
+    ticket_ = parts_.core.Plan(wanted, std::move(offers.offers.front().job), answer);
     return;
   }
   const Work work = [plan_id, offers = std::move(offers)](const planner::PlanHooks& hooks) {
@@ -27,7 +28,7 @@ void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
     result.end = ComputeOffers(offers, plan_id, hooks, &result.computed, &result.faults);
     return result;
   };
-  ticket_ = parts_.core.PlanWith(plan_id, work, answer);
+  ticket_ = parts_.core.PlanWith(wanted, work, answer);
 }
 
 void PlanJobCall::OnCancel() { parts_.core.Cancel(ticket_); }
@@ -43,10 +44,13 @@ void PlanJobCall::Answer(const PlanOutcome& outcome) {
 
 void PlanJobCall::Fill(const PlanOutcome& outcome) {
   const StoredPlan& plan = *outcome.plan;
-  scope_->SetPlan(plan.plan_id, outcome.from_memory ? "memory" : "planner");
-  parts_.memo.Remember(ViewOf(request_), {plan.plan_id, label_}, parts_.generation);
-  const auto served_from = outcome.from_memory ? v1::SERVED_FROM_MEMORY : v1::SERVED_FROM_PLANNER;
-  *response_ = ToByteBuffer(EncodePlanJobResponse(plan, served_from, label_));
+  scope_->SetPlan(plan.plan_id, TierName(outcome.tier));
+  // What is remembered is answered from memory, whatever its age.
+  if (!parts_.max_age_seconds) {
+    parts_.memo.Remember(ViewOf(request_), {plan.plan_id, label_},
+                         {scope_->caller().tenant, parts_.generation});
+  }
+  *response_ = ToByteBuffer(EncodePlanJobResponse(plan, ServedFromOf(outcome.tier), label_));
 }
 
 }  // namespace evenkeel::server

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "grpcpp/support/byte_buffer.h"
@@ -20,7 +21,8 @@ namespace evenkeel::server {
 struct PlanJobParts {
   PlanningCore& core;
   RequestMemo& memo;
-  uint64_t generation = 0;  // of the calibration that the job has
+  uint64_t generation = 0;                // of the calibration that the job has
+  std::optional<double> max_age_seconds;  // of the request; 0: anew
 };
 
 // gRPC calls OnCancel only after the handler has returned this reactor, and OnDone only after

@@ -1,6 +1,7 @@
 #include "server/rpc/planner_service.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,13 @@ grpc::Status ToStatus(const std::vector<Violation>& violations) {
   return violations.empty() ? grpc::Status::OK : InvalidRequest(violations);
 }
 
+// 0: compute it anew.
+std::optional<double> MaxAge(const v1::PlanJobRequest& request) {
+  if (request.no_cache()) return 0;
+  if (!request.has_max_age_seconds()) return std::nullopt;
+  return request.max_age_seconds();
+}
+
 CalibrationSource CalibrationsOf(const planner::CalibrationBook& book) {
   return [&book](const planner::Job& job) { return book.For(job.model, job.cluster.gpu); };
 }
@@ -52,7 +60,8 @@ grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, RpcScope*
   return reactor;
 }
 
-// A call that is answered on this thread: `answer` maps the message and an output to a status.
+// A call that is answered on this thread: `answer` maps the message, an output and the caller to a
+// status.
 template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* Handle(RpcWorld& world, Method method,
                                  grpc::CallbackServerContext* context,
@@ -62,7 +71,7 @@ grpc::ServerUnaryReactor* Handle(RpcWorld& world, Method method,
   Request message;
   grpc::Status status = Parse(ToSlice(*request), &message);
   Response output;
-  if (status.ok()) status = answer(message, &output);
+  if (status.ok()) status = answer(message, &output, scope.caller());
   if (status.ok()) *response = ToByteBuffer(output.SerializeAsString());
   return Finish(context, &scope, status);
 }
@@ -85,10 +94,11 @@ void Summarize(const StoredPlan& plan, v1::PlanSummary* summary) {
 
 // A dataset that is not here is no fault of the request, unless something else is wrong with it.
 template <typename Convert>
-grpc::Status PlannerServiceImpl::WithDatasets(const v1::Job& job, Convert convert) {
+grpc::Status PlannerServiceImpl::WithDatasets(const std::string& tenant, const v1::Job& job,
+                                              Convert convert) {
   bool missing = false;
   const std::vector<Violation> violations = convert([&](std::string_view ref) {
-    DatasetBytes found = parts_.packing.datasets.Find(ref);
+    DatasetBytes found = parts_.packing.datasets.Find(ScopedId(tenant, ref));
     missing = found == nullptr;
     return found;
   });
@@ -110,9 +120,10 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   OfferJobs offers;
   grpc::Status status = Parse(bytes, &message);
   if (status.ok()) {
-    status = WithDatasets(message.job(), [&](const DatasetSource& datasets) {
-      return OffersFromProto(message, &offers, datasets, CalibrationsOf(calibration->book));
-    });
+    status =
+        WithDatasets(scope->caller().tenant, message.job(), [&](const DatasetSource& datasets) {
+          return OffersFromProto(message, &offers, datasets, CalibrationsOf(calibration->book));
+        });
   }
   if (!status.ok()) return Finish(context, scope.get(), status);
   const std::string plan_id = PlanId(offers);
@@ -122,9 +133,9 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
         EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED, message.label()));
     return Finish(context, scope.get(), grpc::Status::OK);
   }
-  auto* call =
-      new PlanJobCall({parts_.core, parts_.memo, calibration->generation}, std::move(scope),
-                      std::move(bytes), std::move(*message.mutable_label()), response);
+  auto* call = new PlanJobCall({parts_.core, parts_.memo, calibration->generation, MaxAge(message)},
+                               std::move(scope), std::move(bytes),
+                               std::move(*message.mutable_label()), response);
   call->Start(plan_id, std::move(offers));
   return call;
 }
@@ -132,9 +143,11 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
 // The very same bytes asked for a plan before, and the plan is still here.
 bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
                                         uint64_t generation, grpc::ByteBuffer* response) {
-  const auto known = parts_.memo.Find(ViewOf(request), generation);
+  const std::string& tenant = scope->caller().tenant;
+  const auto known = parts_.memo.Find(ViewOf(request), {tenant, generation});
   if (!known) return false;
-  const StoredPlanPtr plan = parts_.cache.Find(known->plan_id, PlanCache::Count::kHitOnly);
+  const StoredPlanPtr plan =
+      parts_.cache.Find(ScopedId(tenant, known->plan_id), PlanCache::Count::kHitOnly);
   if (plan == nullptr) return false;
   scope->SetPlan(plan->plan_id, "memory");
   *response = ToByteBuffer(EncodePlanJobResponse(*plan, v1::SERVED_FROM_MEMORY, known->label));
@@ -144,22 +157,30 @@ bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& requ
 grpc::ServerUnaryReactor* PlannerServiceImpl::GetPlan(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
-  RpcScope scope(parts_.world, Method::kGetPlan, context);
+  auto scope = std::make_shared<RpcScope>(parts_.world, Method::kGetPlan, context);
   v1::GetPlanRequest message;
   const grpc::Status status = Parse(ToSlice(*request), &message);
-  if (!status.ok()) return Finish(context, &scope, status);
+  if (!status.ok()) return Finish(context, scope.get(), status);
   if (!IsPlanId(message.plan_id())) {
-    return Finish(context, &scope,
+    return Finish(context, scope.get(),
                   InvalidRequest({{"plan_id",
                                    "must be \"plan-\" and 32 lower-case hexadecimal "
                                    "digits, as PlanJob returns it"}}));
   }
-  scope.SetPlan(message.plan_id(), "");
-  const StoredPlanPtr plan = parts_.cache.Find(message.plan_id(), PlanCache::Count::kNothing);
-  if (plan == nullptr) return Finish(context, &scope, PlanNotFound(message.plan_id()));
-  scope.SetPlan(message.plan_id(), "memory");
-  *response = ToByteBuffer(EncodeGetPlanResponse(plan->plan_bytes, plan->create_time));
-  return Finish(context, &scope, grpc::Status::OK);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  FindPlan(parts_.cache, parts_.tiers, scope->caller().tenant, message.plan_id(),
+           [scope, reactor, response, id = message.plan_id()](const FoundPlan& found) {
+             const bool here = found.plan != nullptr;
+             scope->SetPlan(id, here ? TierName(found.tier) : "");
+             if (here) {
+               *response =
+                   ToByteBuffer(EncodeGetPlanResponse(*found.plan, ServedFromOf(found.tier)));
+             }
+             const grpc::Status end = here ? grpc::Status::OK : PlanNotFound(id);
+             scope->End(end);
+             reactor->Finish(end);
+           });
+  return reactor;
 }
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::ListPlans(grpc::CallbackServerContext* context,
@@ -167,10 +188,13 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListPlans(grpc::CallbackServerCont
                                                         grpc::ByteBuffer* response) {
   return Handle<v1::ListPlansRequest, v1::ListPlansResponse>(
       parts_.world, Method::kListPlans, context, request, response,
-      [this](const auto& message, auto* output) { return ListPage(message, output); });
+      [this](const auto& message, auto* output, const Caller& caller) {
+        return ListPage(caller.tenant, message, output);
+      });
 }
 
-grpc::Status PlannerServiceImpl::ListPage(const v1::ListPlansRequest& request,
+grpc::Status PlannerServiceImpl::ListPage(const std::string& tenant,
+                                          const v1::ListPlansRequest& request,
                                           v1::ListPlansResponse* response) {
   std::vector<Violation> violations;
   if (request.page_size() < 0 || request.page_size() > kMaxPlansPerPage) {
@@ -180,7 +204,7 @@ grpc::Status PlannerServiceImpl::ListPage(const v1::ListPlansRequest& request,
   const size_t page_size = violations.empty() && request.page_size() > 0
                                ? static_cast<size_t>(request.page_size())
                                : kDefaultPlansPerPage;
-  const auto page = parts_.cache.List(page_size, request.page_token());
+  const auto page = parts_.cache.List(tenant, page_size, request.page_token());
   if (!page) {
     violations.push_back({"page_token", "is no token of this server; start at the first page"});
   }
@@ -195,7 +219,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListModels(grpc::CallbackServerCon
                                                          grpc::ByteBuffer* response) {
   return Handle<v1::ListModelsRequest, v1::ListModelsResponse>(
       parts_.world, Method::kListModels, context, request, response,
-      [](const auto& message, auto* output) {
+      [](const auto& message, auto* output, const Caller&) {
         return ToStatus(server::ListModels(message, output));
       });
 }
@@ -205,7 +229,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListGpuTypes(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response) {
   return Handle<v1::ListGpuTypesRequest, v1::ListGpuTypesResponse>(
       parts_.world, Method::kListGpuTypes, context, request, response,
-      [](const auto& message, auto* output) {
+      [](const auto& message, auto* output, const Caller&) {
         return ToStatus(server::ListGpuTypes(message, output));
       });
 }
@@ -219,9 +243,11 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerC
   const CalibrationStatePtr calibration = parts_.profiles.calibrations->state();
   grpc::Status status = Parse(ToSlice(*request), &message);
   if (status.ok()) {
-    status = WithDatasets(message.job(), [&](const DatasetSource& datasets) {
-      return EvaluationFromProto(message, &evaluation, datasets, CalibrationsOf(calibration->book));
-    });
+    status =
+        WithDatasets(scope->caller().tenant, message.job(), [&](const DatasetSource& datasets) {
+          return EvaluationFromProto(message, &evaluation, datasets,
+                                     CalibrationsOf(calibration->book));
+        });
   }
   if (!status.ok()) return Finish(context, scope.get(), status);
   return EvaluatePlanCall::Begin(parts_.core, std::move(scope), std::move(evaluation), response);
@@ -244,7 +270,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListProfiles(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response) {
   return Handle<v1::ListProfilesRequest, v1::ListProfilesResponse>(
       parts_.world, Method::kListProfiles, context, request, response,
-      [this](const auto& message, auto* output) {
+      [this](const auto& message, auto* output, const Caller&) {
         return ListProfilesPage(parts_.profiles, message, output);
       });
 }

@@ -35,6 +35,7 @@ struct ServiceParts {
   RpcWorld& world;
   PlanningCore& core;
   PlanCache& cache;
+  LowerTiers* tiers;  // nullptr: none
   RequestMemo& memo;
   PackDatasetParts packing;
   ProfileParts profiles;
@@ -78,8 +79,9 @@ class PlannerServiceImpl final : public RawPlannerService {
                       grpc::ByteBuffer* response);
   // `convert` gets a source of datasets and returns violations. `job` is that of the request.
   template <typename Convert>
-  grpc::Status WithDatasets(const v1::Job& job, Convert convert);
-  grpc::Status ListPage(const v1::ListPlansRequest& request, v1::ListPlansResponse* response);
+  grpc::Status WithDatasets(const std::string& tenant, const v1::Job& job, Convert convert);
+  grpc::Status ListPage(const std::string& tenant, const v1::ListPlansRequest& request,
+                        v1::ListPlansResponse* response);
 
   const ServiceParts parts_;
 };

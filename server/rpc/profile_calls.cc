@@ -1,5 +1,6 @@
 #include "server/rpc/profile_calls.h"
 
+#include <future>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ class PendingCall {
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
+  const Caller& caller() const { return scope_->caller(); }  // before Finish
+
   void Finish(const grpc::Status& status) {
     if (scope_ == nullptr) return;
     scope_->End(status);
@@ -36,7 +39,7 @@ class PendingCall {
   grpc::ServerUnaryReactor* const reactor_;
 };
 
-// `answer` maps the message and an output to a status, on the writer's thread.
+// `answer` maps the message, an output and the caller to a status, on the writer's thread.
 template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world, Method method,
                                       grpc::CallbackServerContext* context,
@@ -54,7 +57,7 @@ grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world
   }
   const auto submitted = parts.writer.Submit([call, message, response, answer](double) {
     Response output;
-    const grpc::Status status = answer(*message, &output);
+    const grpc::Status status = answer(*message, &output, call->caller());
     if (status.ok()) *response = ToByteBuffer(output.SerializeAsString());
     call->Finish(status);
   });
@@ -67,9 +70,14 @@ grpc::Status Unavailable(const std::string& why) {
   return StoreUnavailable(why);
 }
 
-PlanSource PlansOf(PlanCache& cache) {
-  return [&cache](std::string_view plan_id) -> std::shared_ptr<const std::string> {
-    const StoredPlanPtr plan = cache.Find(std::string(plan_id), PlanCache::Count::kNothing);
+// On the writer's thread, which may wait a few milliseconds for the tiers.
+PlanSource PlansOf(const ProfileParts& parts, std::string tenant) {
+  return [parts, tenant = std::move(tenant)](
+             std::string_view plan_id) -> std::shared_ptr<const std::string> {
+    std::promise<StoredPlanPtr> found;
+    FindPlan(parts.cache, parts.tiers, tenant, std::string(plan_id),
+             [&found](const FoundPlan& plan) { found.set_value(plan.plan); });
+    const StoredPlanPtr plan = found.get_future().get();
     if (plan == nullptr) return nullptr;
     return {plan, &plan->plan_bytes};
   };
@@ -83,10 +91,10 @@ grpc::ServerUnaryReactor* RecordProfileCall(const ProfileParts& parts, RpcWorld&
                                             grpc::ByteBuffer* response) {
   return HandleLater<v1::RecordProfileRequest, v1::RecordProfileResponse>(
       parts, world, Method::kRecordProfile, context, request, response,
-      [parts](const auto& message, auto* output) {
+      [parts](const auto& message, auto* output, const Caller& caller) {
         ProfileUpload upload;
         const std::vector<Violation> violations =
-            ProfileFromProto(message, PlansOf(parts.cache), &upload);
+            ProfileFromProto(message, PlansOf(parts, caller.tenant), &upload);
         if (!violations.empty()) return InvalidRequest(violations);
         const RecordOutcome outcome = parts.calibrations->Record(upload);
         if (!outcome.store_error.empty()) return Unavailable(outcome.store_error);
@@ -101,7 +109,7 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
                                               grpc::ByteBuffer* response) {
   return HandleLater<v1::RollBackProfileRequest, v1::RollBackProfileResponse>(
       parts, world, Method::kRollBackProfile, context, request, response,
-      [parts](const auto& message, auto* output) {
+      [parts](const auto& message, auto* output, const Caller&) {
         RollBack roll_back;
         const std::vector<Violation> violations = RollBackFromProto(message, &roll_back);
         if (!violations.empty()) return InvalidRequest(violations);

@@ -9,6 +9,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/calibration/calibrations.h"
+#include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 #include "server/core/worker_pool.h"
 #include "server/rpc/rpc_scope.h"
@@ -19,6 +20,7 @@ namespace evenkeel::server {
 struct ProfileParts {
   const std::unique_ptr<Calibrations>& calibrations;
   PlanCache& cache;
+  LowerTiers* tiers;   // nullptr: none
   WorkerPool& writer;  // one thread
 };
 

@@ -6,6 +6,25 @@
 #include <utility>
 
 namespace evenkeel::server {
+namespace {
+
+// The bytes in a space of their own for each tenant: a name has no '/', and no message begins with
+// one (field 5 would have the wire type 7, which there is not). Without a tenant nothing is copied.
+class Key {
+ public:
+  Key(std::string_view tenant, std::string_view bytes) : view_(bytes) {
+    if (tenant.empty()) return;
+    owned_.append("/").append(tenant).append("/").append(bytes);
+    view_ = owned_;
+  }
+  std::string_view view() const { return view_; }
+
+ private:
+  std::string owned_;
+  std::string_view view_;
+};
+
+}  // namespace
 
 RequestMemo::RequestMemo(size_t capacity_bytes, uint64_t seed)
     : lru_(capacity_bytes, SeededHash{seed}) {}
@@ -14,29 +33,25 @@ size_t RequestMemo::SeededHash::operator()(std::string_view bytes) const {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 
-// A thread that still holds an older calibration neither finds nor remembers anything.
-bool RequestMemo::IsCurrent(uint64_t generation) {
-  if (generation > generation_) {
-    lru_.Clear();
-    generation_ = generation;
-  }
-  return generation == generation_;
-}
-
 std::optional<RequestMemo::Entry> RequestMemo::Find(std::string_view request_bytes,
-                                                    uint64_t generation) {
+                                                    const Context& context) {
+  const Key key(context.tenant, request_bytes);
   const std::lock_guard lock(mutex_);
-  if (!IsCurrent(generation)) return std::nullopt;
-  const Entry* entry = lru_.Find(request_bytes);
-  return entry == nullptr ? std::nullopt : std::optional<Entry>(*entry);
+  const Slot* slot = lru_.Find(key.view());
+  if (slot == nullptr || slot->generation != context.generation) return std::nullopt;
+  return slot->entry;
 }
 
-void RequestMemo::Remember(std::string_view request_bytes, Entry entry, uint64_t generation) {
-  const size_t bytes = entry.plan_id.size() + entry.label.size();
+void RequestMemo::Remember(std::string_view request_bytes, Entry entry, const Context& context) {
+  const size_t bytes = sizeof(Slot) + entry.plan_id.size() + entry.label.size();
+  const Key key(context.tenant, request_bytes);
   const std::lock_guard lock(mutex_);
-  if (!IsCurrent(generation)) return;
-  if (!lru_.Admits(request_bytes, bytes) || lru_.Find(request_bytes) != nullptr) return;
-  lru_.Insert(std::string(request_bytes), std::move(entry), bytes);
+  const Slot* known = lru_.Find(key.view());
+  // A slower thread may still hold an older calibration.
+  if (known != nullptr && known->generation >= context.generation) return;
+  if (!lru_.Admits(key.view(), bytes)) return;
+  lru_.Remove(key.view());
+  lru_.Insert(std::string(key.view()), Slot{std::move(entry), context.generation}, bytes);
 }
 
 }  // namespace evenkeel::server

@@ -21,29 +21,34 @@ class RequestMemo {
     std::string label;
   };
 
+  // Whose request, and under which calibration of theirs: the same bytes lead to another plan
+  // under another one.
+  struct Context {
+    std::string_view tenant;
+    uint64_t generation = 0;
+  };
+
   // `seed` is secret, so that nobody can send requests that collide on purpose.
   RequestMemo(size_t capacity_bytes, uint64_t seed);
 
-  // `generation`: of the calibration in force, never lower than before on one thread. The same
-  // bytes lead to another plan under another calibration: what was remembered under an older one is
-  // forgotten.
-  std::optional<Entry> Find(std::string_view request_bytes, uint64_t generation);
+  std::optional<Entry> Find(std::string_view request_bytes, const Context& context);
 
-  // Under which calibration the request was planned. A request larger than the whole memo is not
-  // remembered.
-  void Remember(std::string_view request_bytes, Entry entry, uint64_t generation);
+  // In place of what was remembered of these bytes under another calibration. A request larger than
+  // the whole memo is not remembered.
+  void Remember(std::string_view request_bytes, Entry entry, const Context& context);
 
  private:
   struct SeededHash {
     uint64_t seed;
     size_t operator()(std::string_view bytes) const;
   };
-
-  bool IsCurrent(uint64_t generation);
+  struct Slot {
+    Entry entry;
+    uint64_t generation;
+  };
 
   std::mutex mutex_;
-  uint64_t generation_ = 0;  // of all that is remembered
-  ByteLru<Entry, SeededHash> lru_;
+  ByteLru<Slot, SeededHash> lru_;
 };
 
 }  // namespace evenkeel::server

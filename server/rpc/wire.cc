@@ -41,6 +41,25 @@ grpc::ByteBuffer ToByteBuffer(std::string bytes) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
+v1::ServedFrom ServedFromOf(PlanTier tier) {
+  switch (tier) {
+    case PlanTier::kPlanner:
+      return v1::SERVED_FROM_PLANNER;
+    case PlanTier::kMemory:
+      return v1::SERVED_FROM_MEMORY;
+    case PlanTier::kStore:
+      return v1::SERVED_FROM_STORE;
+    case PlanTier::kShared:
+      return v1::SERVED_FROM_SHARED;
+  }
+  return v1::SERVED_FROM_UNSPECIFIED;
+}
+
+const char* TierName(PlanTier tier) {
+  static constexpr const char* kNames[] = {"planner", "memory", "store", "shared"};
+  return kNames[static_cast<size_t>(tier)];
+}
+
 std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view plan_id,
                                   v1::ServedFrom served_from, std::string_view label) {
   std::string out;
@@ -77,13 +96,14 @@ std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
   return out + rest.SerializeAsString();
 }
 
-std::string EncodeGetPlanResponse(std::string_view plan_bytes,
-                                  std::chrono::system_clock::time_point create_time) {
+std::string EncodeGetPlanResponse(const StoredPlan& plan, v1::ServedFrom served_from) {
   std::string out;
-  out.reserve(plan_bytes.size() + 64);
-  AppendField(v1::GetPlanResponse::kPlanFieldNumber, plan_bytes, &out);
+  out.reserve(plan.plan_bytes.size() + 64);
+  AppendField(v1::GetPlanResponse::kPlanFieldNumber, plan.plan_bytes, &out);
   AppendField(v1::GetPlanResponse::kCreateTimeFieldNumber,
-              ToTimestamp(create_time).SerializeAsString(), &out);
+              ToTimestamp(plan.create_time).SerializeAsString(), &out);
+  AppendVarint(v1::GetPlanResponse::kServedFromFieldNumber << 3, &out);
+  AppendVarint(static_cast<uint64_t>(served_from), &out);
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "evenkeel/v1/planner_service.pb.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
+#include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 
 namespace evenkeel::server {
@@ -23,6 +24,9 @@ std::string_view ViewOf(const grpc::Slice& slice);
 
 // Takes the bytes over without copying them.
 grpc::ByteBuffer ToByteBuffer(std::string bytes);
+
+v1::ServedFrom ServedFromOf(PlanTier tier);
+const char* TierName(PlanTier tier);  // for the log: "planner", "memory", "store" or "shared"
 
 // A serialised v1::PlanJobResponse. Empty parts are left out.
 std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view plan_id,
@@ -38,8 +42,7 @@ std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
                                        std::optional<double> slower_by_ratio);
 
 // A serialised v1::GetPlanResponse.
-std::string EncodeGetPlanResponse(std::string_view plan_bytes,
-                                  std::chrono::system_clock::time_point create_time);
+std::string EncodeGetPlanResponse(const StoredPlan& plan, v1::ServedFrom served_from);
 
 // Seconds and nanoseconds since the epoch.
 google::protobuf::Timestamp ToTimestamp(std::chrono::system_clock::time_point time);

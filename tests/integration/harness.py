@@ -57,6 +57,15 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def libfiu():
+    """What LD_PRELOAD needs to make system calls fail (packages libfiu-dev, fiu-utils)."""
+    libraries = [os.path.join(at, name) for at in ("/usr/lib/fiu", "/usr/lib/x86_64-linux-gnu/fiu")
+                 for name in ("fiu_run_preload.so", "fiu_posix_preload.so")]
+    found = [path for path in libraries if os.path.exists(path)]
+    assert len(found) == 2, "install fiu-utils"
+    return ":".join(found)
+
+
 def run(command, text=None, timeout=TIMEOUT_SECONDS, environment=None):
     """Runs to the end; never raises for an exit status."""
     return subprocess.run(command, input=text, stdin=None if text is not None else subprocess.DEVNULL, text=True,
@@ -119,12 +128,14 @@ def error_details(error):
 class Server:
     """A running evenkeel-server on a unix socket of its own; use it in a with statement."""
 
-    def __init__(self, *arguments, listen=(), max_files=None, wait=True):
+    def __init__(self, *arguments, listen=(), max_files=None, wait=True, environment=None):
         self.folder = tempfile.TemporaryDirectory(prefix="evenkeel-")
         self.address = "unix:" + os.path.join(self.folder.name, "s.sock")
         self.metrics_port = free_port()
         self.log_path = os.path.join(self.folder.name, "log")
-        command = [SERVER, "--metrics-address", f"127.0.0.1:{self.metrics_port}",
+        stores = [text for flag in ("--plan-store", "--profile-store") if flag not in arguments
+                  for text in (flag, "off")]
+        command = [SERVER, *stores, "--metrics-address", f"127.0.0.1:{self.metrics_port}",
                    "--listen", ",".join([self.address, *listen])]
 
         def limit():
@@ -133,7 +144,8 @@ class Server:
         with open(self.log_path, "wb") as log:
             self.started = time.monotonic()
             self.process = subprocess.Popen([*command, *arguments], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=subprocess.STDOUT, preexec_fn=limit, cwd=ROOT)
+                                            stderr=subprocess.STDOUT, preexec_fn=limit, cwd=ROOT,
+                                            env={**os.environ, **(environment or {})})
         self.start_seconds = self.wait_until_serving() if wait else None
 
     def wait_until_serving(self, seconds=20):

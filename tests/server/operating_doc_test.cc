@@ -65,9 +65,12 @@ std::set<std::string> ScrapedFamilies(const std::string& text) {
 
 TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
   Metrics metrics({"1", "2", "3"}, {{"unary", "s.S", "A"}});
-  metrics.SetSources({[] { return CacheCounters{}; }, [] { return size_t{0}; },
-                      [] { return int64_t{0}; }, [] { return PackGauges{}; },
-                      [] { return ProfileGauges{}; }});
+  metrics.SetSources({.cache = [] { return CacheCounters{}; },
+                      .tiers = {},
+                      .queue_depth = [] { return size_t{0}; },
+                      .inflight = [] { return int64_t{0}; },
+                      .packing = [] { return PackGauges{}; },
+                      .profiles = [] { return ProfileGauges{}; }});
   metrics.OnHandled(0, 0, 0.1);
   EXPECT_EQ(Rows({"grpc_server_", "evenkeel_", "process_"}), ScrapedFamilies(metrics.Scrape()));
 }

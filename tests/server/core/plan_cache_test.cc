@@ -13,7 +13,7 @@ using Count = PlanCache::Count;
 
 StoredPlanPtr MakePlan(const std::string& id, size_t bytes = 100) {
   return std::make_shared<const StoredPlan>(
-      StoredPlan{id, std::string(bytes, 'x'), {}, {}, {}, {}, {}});
+      StoredPlan{"", id, std::string(bytes, 'x'), {}, {}, {}, {}, {}});
 }
 
 std::vector<std::string> Ids(const PlanPage& page) {
@@ -58,7 +58,7 @@ TEST(PlanCacheTest, StaysBelowItsBytesAndForgetsTheLeastRecentlyUsed) {
   }
   EXPECT_NE(cache.Find("a", Count::kNothing), nullptr);  // used since
   EXPECT_EQ(cache.Find("b", Count::kNothing), nullptr);
-  EXPECT_EQ(cache.List(100, "")->plans.size(), cache.counters().entries);
+  EXPECT_EQ(cache.List("", 100, "")->plans.size(), cache.counters().entries);
 }
 
 TEST(PlanCacheTest, DoesNotKeepWhatIsLargerThanItself) {
@@ -81,11 +81,11 @@ TEST(PlanCacheTest, KeepsTheFirstOfEqualIds) {
 TEST(PlanCacheTest, ListsNewestFirstInPages) {
   PlanCache cache(1 << 20, 7);
   for (const char* id : {"a", "b", "c", "d", "e"}) cache.Insert(MakePlan(id));
-  const auto first = cache.List(2, "");
+  const auto first = cache.List("", 2, "");
   EXPECT_EQ(Ids(*first), (Strings{"e", "d"}));
-  const auto second = cache.List(2, first->next_page_token);
+  const auto second = cache.List("", 2, first->next_page_token);
   EXPECT_EQ(Ids(*second), (Strings{"c", "b"}));
-  const auto third = cache.List(2, second->next_page_token);
+  const auto third = cache.List("", 2, second->next_page_token);
   EXPECT_EQ(Ids(*third), (Strings{"a"}));
   EXPECT_EQ(third->next_page_token, "");
 }
@@ -93,28 +93,28 @@ TEST(PlanCacheTest, ListsNewestFirstInPages) {
 TEST(PlanCacheTest, AnExactlyFullPageIsTheLast) {
   PlanCache cache(1 << 20, 7);
   for (const char* id : {"a", "b"}) cache.Insert(MakePlan(id));
-  EXPECT_EQ(cache.List(2, "")->next_page_token, "");
-  EXPECT_TRUE(PlanCache(1 << 20, 7).List(2, "")->plans.empty());
+  EXPECT_EQ(cache.List("", 2, "")->next_page_token, "");
+  EXPECT_TRUE(PlanCache(1 << 20, 7).List("", 2, "")->plans.empty());
 }
 
 // What is stored while somebody pages through does not shift the later pages.
 TEST(PlanCacheTest, PagingIsStableUnderInsertion) {
   PlanCache cache(1 << 20, 7);
   for (const char* id : {"a", "b", "c"}) cache.Insert(MakePlan(id));
-  const auto first = cache.List(1, "");
+  const auto first = cache.List("", 1, "");
   cache.Insert(MakePlan("d"));
-  EXPECT_EQ(Ids(*cache.List(5, first->next_page_token)), (Strings{"b", "a"}));
+  EXPECT_EQ(Ids(*cache.List("", 5, first->next_page_token)), (Strings{"b", "a"}));
 }
 
 // The plan that the token was made from may itself be gone by the next page.
 TEST(PlanCacheTest, PagingIsStableUnderEviction) {
   PlanCache cache(6000, 7);
   for (const char* id : {"a", "b", "c"}) cache.Insert(MakePlan(id, 1000));
-  const auto first = cache.List(1, "");
+  const auto first = cache.List("", 1, "");
   cache.Find("a", Count::kNothing);
   cache.Insert(MakePlan("big", 3000));
   ASSERT_EQ(cache.Find("b", Count::kNothing), nullptr);
-  const auto second = cache.List(5, first->next_page_token);
+  const auto second = cache.List("", 5, first->next_page_token);
   for (const std::string& id : Ids(*second)) EXPECT_EQ(id, "a");
 }
 
@@ -125,10 +125,10 @@ TEST(PlanCacheTest, RefusesForeignTokens) {
     cache.Insert(MakePlan(id));
     other.Insert(MakePlan(id));
   }
-  EXPECT_FALSE(cache.List(1, other.List(1, "")->next_page_token).has_value());
-  EXPECT_FALSE(cache.List(1, "x").has_value());
-  EXPECT_FALSE(cache.List(1, std::string(24, 'g')).has_value());
-  EXPECT_FALSE(cache.List(1, std::string(24, '-')).has_value());
+  EXPECT_FALSE(cache.List("", 1, other.List("", 1, "")->next_page_token).has_value());
+  EXPECT_FALSE(cache.List("", 1, "x").has_value());
+  EXPECT_FALSE(cache.List("", 1, std::string(40, 'g')).has_value());
+  EXPECT_FALSE(cache.List("", 1, std::string(40, '-')).has_value());
 }
 
 }  // namespace

@@ -4,108 +4,17 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/server/core/planning_core_fixture.h"
+
 namespace evenkeel::server {
 namespace {
-
-using std::chrono_literals::operator""s;
-
-// Collects outcomes and waits for them.
-class Answers {
- public:
-  OnOutcome Next() {
-    return [this](const PlanOutcome& outcome) {
-      const std::lock_guard lock(mutex_);
-      outcomes_.push_back(outcome);
-      changed_.notify_all();
-    };
-  }
-  std::vector<PlanOutcome> WaitFor(size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, 10s, [&] { return outcomes_.size() >= count; });
-    return outcomes_;
-  }
-  size_t count() {
-    const std::lock_guard lock(mutex_);
-    return outcomes_.size();
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<PlanOutcome> outcomes_;
-};
-
-// A planner whose computations last until they are let go or stopped.
-class FakePlanner {
- public:
-  ComputeFunction function() {
-    return [this](const planner::Job&, const std::string& id, const planner::PlanHooks& hooks,
-                  ComputedPlan* out,
-                  std::vector<std::string>* faults) { return Compute(id, hooks, out, faults); };
-  }
-  void WaitForStarted(int count) const {
-    while (started < count) std::this_thread::yield();
-  }
-
-  std::atomic<bool> hold = false;
-  std::atomic<int> started = 0;
-  std::atomic<int> stopped = 0;
-
- private:
-  ComputeEnd Compute(const std::string& id, const planner::PlanHooks& hooks, ComputedPlan* out,
-                     std::vector<std::string>* faults) {
-    ++started;
-    hooks.enter(planner::Phase::kSearch);
-    while (hold && !hooks.stop()) std::this_thread::yield();
-    if (hooks.stop()) {
-      ++stopped;
-      return ComputeEnd::kStopped;
-    }
-    if (id == "throws") throw std::runtime_error("boom");
-    if (id == "defect") {
-      faults->push_back("stage 1 is wrong");
-      return ComputeEnd::kDefect;
-    }
-    out->plan_bytes = "plan of " + id;
-    out->facts.fits = true;
-    return ComputeEnd::kDone;
-  }
-};
-
-struct CountingObserver : PlanObserver {
-  void OnJoined() override { ++joined; }
-  void OnShed(ShedReason reason) override {
-    ++(reason == ShedReason::kQueueFull ? full : draining);
-  }
-  void OnComputed(PlanEnding ending) override { ++endings[static_cast<int>(ending)]; }
-  void OnPhase(planner::Phase phase, double) override {
-    if (phase == planner::Phase::kSearch) ++searches;
-  }
-  std::atomic<int> joined = 0, full = 0, draining = 0, searches = 0;
-  std::atomic<int> endings[4] = {};
-};
-
-class PlanningCoreTest : public testing::Test {
- protected:
-  ~PlanningCoreTest() override { planner_.hold = false; }
-
-  PlanningCore::Ticket Plan(const std::string& id) { return core_.Plan(id, {}, answers_.Next()); }
-
-  Clock clock_;
-  FakePlanner planner_;
-  CountingObserver observer_;
-  PlanCache cache_{1 << 20, 1};
-  Answers answers_;
-  PlanningCore core_{{1, 1}, planner_.function(), cache_, observer_, clock_};
-};
 
 TEST_F(PlanningCoreTest, ComputesOnceAndThenServesFromMemory) {
   Plan("a");
@@ -113,10 +22,10 @@ TEST_F(PlanningCoreTest, ComputesOnceAndThenServesFromMemory) {
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].kind, OutcomeKind::kPlan);
   EXPECT_EQ(first[0].plan->plan_bytes, "plan of a");
-  EXPECT_FALSE(first[0].from_memory);
+  EXPECT_EQ(first[0].tier, PlanTier::kPlanner);
   Plan("a");
   const auto second = answers_.WaitFor(2);
-  EXPECT_TRUE(second[1].from_memory);
+  EXPECT_EQ(second[1].tier, PlanTier::kMemory);
   EXPECT_EQ(second[1].plan, second[0].plan);
   EXPECT_EQ(planner_.started, 1);
   EXPECT_EQ(observer_.searches, 1);
@@ -275,7 +184,7 @@ TEST_F(PlanningCoreTest, OtherWorkIsNotKeptNorCountedAsAPlan) {
   ASSERT_EQ(outcomes.size(), 2u);
   EXPECT_EQ(outcomes[0].plan->plan_bytes, "one");
   EXPECT_EQ(outcomes[1].plan->plan_bytes, "two");
-  EXPECT_FALSE(outcomes[1].from_memory);
+  EXPECT_EQ(outcomes[1].tier, PlanTier::kPlanner);
   EXPECT_EQ(cache_.counters().entries, 0u);
   for (const auto& ending : observer_.endings) EXPECT_EQ(ending, 0);
 }
@@ -331,7 +240,7 @@ TEST_F(PlanningCoreTest, OffersAreKeptUnderTheirOwnIds) {
     result.computed.offers.back().in_answer = false;
     return result;
   };
-  core_.PlanWith("both", compare, answers_.Next());
+  core_.PlanWith({"", "both", std::nullopt}, compare, answers_.Next());
   const StoredPlanPtr both = answers_.WaitFor(1)[0].plan;
   ASSERT_NE(both, nullptr);
   EXPECT_EQ(both->plan_bytes, "best");
@@ -339,8 +248,8 @@ TEST_F(PlanningCoreTest, OffersAreKeptUnderTheirOwnIds) {
   ASSERT_EQ(both->offers.size(), 1u);
   EXPECT_EQ(both->offers[0], cache_.Find("a", PlanCache::Count::kNothing));
   EXPECT_EQ(cache_.Find("b", PlanCache::Count::kNothing)->plan_bytes, "plan of b");
-  core_.PlanWith("both", compare, answers_.Next());
-  EXPECT_TRUE(answers_.WaitFor(2)[1].from_memory);
+  core_.PlanWith({"", "both", std::nullopt}, compare, answers_.Next());
+  EXPECT_EQ(answers_.WaitFor(2)[1].tier, PlanTier::kMemory);
   EXPECT_EQ(answers_.WaitFor(2)[1].plan, both);
 }
 
@@ -368,7 +277,7 @@ TEST_F(PlanningCoreTest, WorkIsLetGoWhileItsTicketIsHeld) {
 
 // An answer may ask for more work.
 TEST_F(PlanningCoreTest, WorkMayFollowAPlanFromItsAnswer) {
-  core_.Plan("a", {}, [&](const PlanOutcome& outcome) {
+  core_.Plan({"", "a", std::nullopt}, {}, [&](const PlanOutcome& outcome) {
     core_.Compute("after " + outcome.plan->plan_id, Answering("more"), answers_.Next());
   });
   const auto outcomes = answers_.WaitFor(1);

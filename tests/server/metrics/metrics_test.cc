@@ -77,6 +77,11 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
   metrics_.SetSources({[] {
                          return CacheCounters{1, 2, 3, 4, 5};
                        },
+                       [] {
+                         return std::vector<TierGauges>{
+                             {"store", 21, 22, 23, 24, 25, 26, false},
+                             {"shared", 31, 32, 33, 0, 0, 0, true, false}};
+                       },
                        [] { return size_t{6}; }, [] { return int64_t{7}; },
                        [] {
                          return PackGauges{8, 9, {10, 11, 12}};
@@ -87,6 +92,11 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
   const std::string text = metrics_.Scrape();
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_hits_total{tier=\"memory\"} 1")) << text;
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_entries{tier=\"memory\"} 5"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_cache_hits_total{tier=\"store\"} 21"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_cache_errors_total{tier=\"shared\"} 33"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_cache_tier_ok{tier=\"store\"} 0"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_cache_entries{tier=\"store\"} 26"));
+  EXPECT_EQ(text.find("evenkeel_cache_bytes{tier=\"shared\"}"), std::string::npos);
   EXPECT_TRUE(HasLine(text, "evenkeel_queue_depth 6"));
   EXPECT_TRUE(HasLine(text, "evenkeel_inflight 7"));
   EXPECT_TRUE(HasLine(text, "evenkeel_pack_streams 8"));

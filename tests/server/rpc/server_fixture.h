@@ -40,6 +40,7 @@ class ServerFixture : public testing::Test {
     options_.metrics_address = "127.0.0.1:0";
     options_.workers = 1;
     options_.queue_length = 1;
+    options_.plan_store = options_.profile_store = "off";
     Start();
   }
   ~ServerFixture() override {

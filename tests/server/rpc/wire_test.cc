@@ -36,7 +36,11 @@ TEST(WireTest, EncodesGetPlan) {
   expected.mutable_create_time()->set_nanos(5000);
   const std::chrono::system_clock::time_point time(std::chrono::seconds(1'700'000'000) +
                                                    std::chrono::microseconds(5));
-  EXPECT_EQ(EncodeGetPlanResponse(plan.SerializeAsString(), time), expected.SerializeAsString());
+  expected.set_served_from(v1::SERVED_FROM_STORE);
+  StoredPlan stored;
+  stored.plan_bytes = plan.SerializeAsString();
+  stored.create_time = time;
+  EXPECT_EQ(EncodeGetPlanResponse(stored, v1::SERVED_FROM_STORE), expected.SerializeAsString());
 }
 
 TEST(WireTest, JoinsSlices) {
@@ -46,34 +50,33 @@ TEST(WireTest, JoinsSlices) {
   EXPECT_EQ(ViewOf(ToSlice(ToByteBuffer(""))), "");
 }
 
-TEST(RequestMemoTest, FindsExactlyTheSameBytes) {
-  RequestMemo memo(1 << 20, 42);
-  memo.Remember("request", {"plan-1", "label"}, 1);
-  ASSERT_TRUE(memo.Find("request", 1));
-  EXPECT_EQ(memo.Find("request", 1)->plan_id, "plan-1");
-  EXPECT_EQ(memo.Find("request", 1)->label, "label");
-  EXPECT_FALSE(memo.Find("request ", 1));
+TEST(RequestMemoTest, TellsRequestsTenantsAndCalibrationsApart) {
+  RequestMemo memo(10000, 5);
+  memo.Remember("abc", {"plan-1", "label"}, {"", 1});
+  ASSERT_TRUE(memo.Find("abc", {"", 1}).has_value());
+  EXPECT_EQ(memo.Find("abc", {"", 1})->plan_id, "plan-1");
+  EXPECT_EQ(memo.Find("abc", {"", 1})->label, "label");
+  EXPECT_FALSE(memo.Find("abd", {"", 1}).has_value());
+  EXPECT_FALSE(memo.Find("abc", {"", 2}).has_value());
+  EXPECT_FALSE(memo.Find("abc", {"team", 1}).has_value());
+  memo.Remember("abc", {"plan-2", ""}, {"team", 1});
+  EXPECT_EQ(memo.Find("abc", {"team", 1})->plan_id, "plan-2");
+  EXPECT_EQ(memo.Find("abc", {"", 1})->plan_id, "plan-1");
 }
 
-TEST(RequestMemoTest, IsBounded) {
-  RequestMemo memo(1000, 42);
-  memo.Remember(std::string(2000, 'x'), {"plan-1", ""}, 1);
-  EXPECT_FALSE(memo.Find(std::string(2000, 'x'), 1));
-  for (int i = 0; i < 100; ++i) memo.Remember(std::to_string(i), {"plan-1", ""}, 1);
-  EXPECT_FALSE(memo.Find("0", 1));
-  EXPECT_TRUE(memo.Find("99", 1));
+TEST(RequestMemoTest, ANewerCalibrationTakesThePlace) {
+  RequestMemo memo(10000, 5);
+  memo.Remember("abc", {"plan-1", ""}, {"", 1});
+  memo.Remember("abc", {"plan-2", ""}, {"", 2});
+  EXPECT_EQ(memo.Find("abc", {"", 2})->plan_id, "plan-2");
+  memo.Remember("abc", {"plan-1", ""}, {"", 1});  // of a thread that is late
+  EXPECT_EQ(memo.Find("abc", {"", 2})->plan_id, "plan-2");
 }
 
-// The same bytes lead to another plan once the calibration has changed.
-TEST(RequestMemoTest, ForgetsWhatAnOlderCalibrationPlanned) {
-  RequestMemo memo(1 << 20, 42);
-  memo.Remember("request", {"plan-1", ""}, 1);
-  EXPECT_FALSE(memo.Find("request", 2));
-  EXPECT_FALSE(memo.Find("request", 1));        // a call that began before
-  memo.Remember("request", {"plan-1", ""}, 1);  // likewise
-  EXPECT_FALSE(memo.Find("request", 2));
-  memo.Remember("request", {"plan-2", ""}, 2);
-  EXPECT_EQ(memo.Find("request", 2)->plan_id, "plan-2");
+TEST(RequestMemoTest, DoesNotRememberWhatIsLargerThanItself) {
+  RequestMemo memo(1000, 5);
+  memo.Remember(std::string(2000, 'x'), {"plan-1", ""}, {"", 1});
+  EXPECT_FALSE(memo.Find(std::string(2000, 'x'), {"", 1}).has_value());
 }
 
 }  // namespace

@@ -1,0 +1,104 @@
+#include "server/cache/store_writer.h"
+
+#include <utility>
+#include <vector>
+
+namespace evenkeel::server {
+
+StoreWriter::StoreWriter(Settings settings, OnFault on_fault)
+    : settings_(std::move(settings)), on_fault_(std::move(on_fault)) {
+  Open();
+  thread_ = std::thread([this] { Run(); });
+}
+
+StoreWriter::~StoreWriter() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void StoreWriter::Open() {
+  std::string error;
+  std::shared_ptr<LmdbPlanStore> opened =
+      LmdbPlanStore::Open(settings_.path, settings_.budget_bytes, &error);
+  if (opened == nullptr) return Fault(error);
+  const std::lock_guard lock(mutex_);
+  store_ = std::move(opened);
+  ok_ = true;
+}
+
+std::shared_ptr<LmdbPlanStore> StoreWriter::store() const {
+  const std::lock_guard lock(mutex_);
+  return store_;
+}
+
+int StoreWriter::Find(std::string_view key, std::string* record) {
+  const std::shared_ptr<LmdbPlanStore> store = this->store();
+  if (store == nullptr) return MDB_NOTFOUND;
+  const int code = store->Find(key, record);
+  if (code != 0 && code != MDB_NOTFOUND) {
+    Fault("plan store " + settings_.path + ": " +
+          (code == LmdbPlanStore::kLost ? "its pages can not be read; not used until the next start"
+                                        : LmdbText(code)));
+  }
+  return code;
+}
+
+void StoreWriter::Put(PlanEntry entry) {
+  {
+    const std::lock_guard lock(mutex_);
+    const size_t bytes = entry.key.size() + entry.record.size();
+    if (store_ == nullptr || queue_bytes_ + bytes > settings_.queue_bytes) {
+      ++dropped_;
+      return;
+    }
+    queue_bytes_ += bytes;
+    queue_.push_back(std::move(entry));
+  }
+  wake_.notify_one();
+}
+
+void StoreWriter::Run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const auto ready = [this] { return stopping_ || !queue_.empty(); };
+    if (store_ != nullptr) {
+      wake_.wait(lock, ready);
+    } else if (!wake_.wait_for(lock, settings_.retry, ready)) {
+      lock.unlock();
+      Open();
+      lock.lock();
+      continue;
+    }
+    if (queue_.empty()) return;
+    std::deque<PlanEntry> batch = std::exchange(queue_, {});
+    queue_bytes_ = 0;
+    lock.unlock();
+    WriteBatch(std::move(batch));
+    lock.lock();
+  }
+}
+
+void StoreWriter::WriteBatch(std::deque<PlanEntry> batch) {
+  const std::vector<PlanEntry> entries(std::make_move_iterator(batch.begin()),
+                                       std::make_move_iterator(batch.end()));
+  const int code = store()->Write(entries);
+  if (code == 0) {
+    ok_ = true;
+    return;
+  }
+  dropped_ += static_cast<int64_t>(entries.size());
+  Fault("plan store " + settings_.path + ": " +
+        (code == LmdbPlanStore::kLost ? "its pages can not be read" : LmdbText(code)));
+}
+
+// Counts every fault, and speaks of the first of a row.
+void StoreWriter::Fault(const std::string& fault) {
+  ++errors_;
+  if (ok_.exchange(false) || errors_ == 1) on_fault_(fault);
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,74 @@
+// The file of plans behind a thread of its own: nobody waits for the disk, and a file that can not
+// be had or written is tried again later.
+#ifndef EVENKEEL_SERVER_CACHE_STORE_WRITER_H_
+#define EVENKEEL_SERVER_CACHE_STORE_WRITER_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "server/cache/lmdb_plan_store.h"
+
+namespace evenkeel::server {
+
+class StoreWriter {
+ public:
+  using OnFault = std::function<void(const std::string& fault)>;
+
+  struct Settings {
+    std::string path;
+    int64_t budget_bytes = 0;
+    size_t queue_bytes = size_t{64}
+                         << 20;  // of what waits to be written; more is dropped and counted
+    std::chrono::milliseconds retry{30'000};  // after the file could not be opened
+  };
+
+  // Opens the file before it returns. `on_fault` is called when a fault begins, from any thread.
+  StoreWriter(Settings settings, OnFault on_fault);
+  ~StoreWriter();  // writes what waits
+
+  // 0, MDB_NOTFOUND, or another code: then it counts as an error.
+  int Find(std::string_view key, std::string* record);
+
+  // Later.
+  void Put(PlanEntry entry);
+
+  // nullptr while the file can not be had.
+  std::shared_ptr<LmdbPlanStore> store() const;
+
+  bool ok() const { return ok_; }  // open, and the last write went well
+  int64_t errors() const { return errors_; }
+  int64_t dropped() const { return dropped_; }  // that were never written
+
+ private:
+  void Open();
+  void Run();
+  void WriteBatch(std::deque<PlanEntry> batch);
+  void Fault(const std::string& fault);
+
+  const Settings settings_;
+  const OnFault on_fault_;
+  std::atomic<bool> ok_ = false;
+  std::atomic<int64_t> errors_ = 0, dropped_ = 0;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  std::shared_ptr<LmdbPlanStore> store_;
+  std::deque<PlanEntry> queue_;
+  size_t queue_bytes_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;  // last
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CACHE_STORE_WRITER_H_

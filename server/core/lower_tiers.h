@@ -1,0 +1,42 @@
+// Plans that are kept beyond the memory of this process: in a file, or in a store that replicas
+// share.
+#ifndef EVENKEEL_SERVER_CORE_LOWER_TIERS_H_
+#define EVENKEEL_SERVER_CORE_LOWER_TIERS_H_
+
+#include <functional>
+#include <string>
+
+#include "server/core/plan_cache.h"
+
+namespace evenkeel::server {
+
+// Where a plan came from.
+enum class PlanTier { kPlanner, kMemory, kStore, kShared };
+
+struct FoundPlan {
+  StoredPlanPtr plan;  // nullptr: not there
+  PlanTier tier = PlanTier::kStore;
+};
+
+// Thread-safe. A tier that is out of order knows no plan and keeps none: it never fails a call.
+class LowerTiers {
+ public:
+  using OnFound = std::function<void(const FoundPlan&)>;
+  virtual ~LowerTiers() = default;
+
+  // Calls `done` once, on this thread or within milliseconds on another. Plans that were made
+  // before `oldest` do not count. `done` must not throw.
+  virtual void Find(const std::string& tenant, const std::string& plan_id, PlanTime oldest,
+                    OnFound done) = 0;
+
+  // Keeps the plan, later. Never waits.
+  virtual void Put(StoredPlanPtr plan) = 0;
+};
+
+// Looks into memory, then into `tiers` (nullptr: none); calls `done` as LowerTiers::Find does.
+void FindPlan(PlanCache& cache, LowerTiers* tiers, const std::string& tenant,
+              const std::string& plan_id, const LowerTiers::OnFound& done);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CORE_LOWER_TIERS_H_
