@@ -18,6 +18,7 @@
 #include "planner/job.h"
 #include "planner/plan.h"
 #include "server/convert/canonical_writer.h"
+#include "server/convert/version.h"
 
 namespace evenkeel::server {
 namespace {
@@ -271,7 +272,7 @@ std::string CanonicalBytes(const planner::Job& job) {
   CanonicalWriter out;
   out.Reserve(4096 + 12 * job.dataset.bins.size());
   out.Text(1, kLayout);
-  out.Integer(2, planner::kPlannerRevision);
+  out.Integer(2, PlannerRevision());
   out.Text(3, planner::kCatalogVersion);
   JobWriter(out).Put(4, job);
   return out.bytes();

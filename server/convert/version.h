@@ -2,19 +2,20 @@
 #ifndef EVENKEEL_SERVER_CONVERT_VERSION_H_
 #define EVENKEEL_SERVER_CONVERT_VERSION_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "planner/plan.h"
 
 namespace evenkeel::server {
 
 inline constexpr std::string_view kReleaseVersion = "0.1.0";  // CMakeLists.txt reads this line
 
-// "0.1.0+r1": release, and the revision that changes whenever any plan does.
-inline std::string PlannerVersion() {
-  return std::string(kReleaseVersion) + "+r" + std::to_string(planner::kPlannerRevision);
-}
+// The revision that changes whenever any plan does: planner::kPlannerRevision. In a file of its
+// own, so that a test can link a server of the next release.
+int64_t PlannerRevision();
+
+// "0.1.0+r1": release and revision.
+std::string PlannerVersion();
 
 }  // namespace evenkeel::server
 

@@ -128,14 +128,14 @@ def error_details(error):
 class Server:
     """A running evenkeel-server on a unix socket of its own; use it in a with statement."""
 
-    def __init__(self, *arguments, listen=(), max_files=None, wait=True, environment=None):
+    def __init__(self, *arguments, listen=(), max_files=None, wait=True, environment=None, program=None):
         self.folder = tempfile.TemporaryDirectory(prefix="evenkeel-")
         self.address = "unix:" + os.path.join(self.folder.name, "s.sock")
         self.metrics_port = free_port()
         self.log_path = os.path.join(self.folder.name, "log")
         stores = [text for flag in ("--plan-store", "--profile-store") if flag not in arguments
                   for text in (flag, "off")]
-        command = [SERVER, *stores, "--metrics-address", f"127.0.0.1:{self.metrics_port}",
+        command = [program or SERVER, *stores, "--metrics-address", f"127.0.0.1:{self.metrics_port}",
                    "--listen", ",".join([self.address, *listen])]
 
         def limit():
