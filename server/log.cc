@@ -4,7 +4,9 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -68,16 +70,40 @@ void AppendKey(const char* key, std::string* out) {
   *out += "\":";
 }
 
+constexpr const char* kLevelNames[] = {"debug", "info", "warning", "error", "off"};
+
+// As last set; kept here because the library's level says it in its own words.
+std::atomic<LogLevel> level_in_force = LogLevel::kOff;
+
 }  // namespace
+
+const char* LogLevelName(LogLevel level) { return kLevelNames[static_cast<size_t>(level)]; }
+
+std::optional<LogLevel> ParseLogLevel(std::string_view name) {
+  for (size_t i = 0; i < std::size(kLevelNames); ++i) {
+    if (name == kLevelNames[i]) return static_cast<LogLevel>(i);
+  }
+  return std::nullopt;
+}
+
+void SetLogLevel(LogLevel least) {
+  if (Logger() == nullptr) return;
+  Logger()->set_level(ToSpdlog(least));
+  level_in_force = least;
+}
+
+LogLevel GetLogLevel() { return level_in_force; }
+
+uint64_t LogLinesDropped() { return Sink() == nullptr ? 0 : Sink()->dropped_total(); }
 
 void StartLog(LogLevel least) {
   Sink() = std::make_shared<BatchSink>(STDERR_FILENO);
   auto logger = std::make_shared<spdlog::logger>("evenkeel", Sink());
   logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
       R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","level":"%l",%v})", spdlog::pattern_time_type::utc));
-  logger->set_level(ToSpdlog(least));
   logger->flush_on(spdlog::level::warn);
   Logger() = std::move(logger);
+  SetLogLevel(least);
 }
 
 void StopLog() {

@@ -4,6 +4,7 @@
 #define EVENKEEL_SERVER_LOG_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,8 +12,19 @@ namespace evenkeel::server {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
+// "debug", "info", "warning", "error", "off". nullopt: no such level.
+std::optional<LogLevel> ParseLogLevel(std::string_view name);
+const char* LogLevelName(LogLevel level);
+
 // Call once, before any line and before threads are started. Until then nothing is written.
 void StartLog(LogLevel least);
+
+// From now on. Between StartLog and StopLog.
+void SetLogLevel(LogLevel least);
+LogLevel GetLogLevel();  // kOff before StartLog
+
+// Lines that were lost so far, because their reader did not keep up.
+uint64_t LogLinesDropped();
 
 // Writes what is pending. No line may follow.
 void StopLog();

@@ -43,6 +43,7 @@ void BatchSink::Stop() {
 void BatchSink::sink_it_(const spdlog::details::log_msg& message) {
   if (pending_.size() + message.payload.size() > kMaxPendingBytes) {
     ++dropped_;
+    ++dropped_total_;
     return;
   }
   if (message.time < window_ || message.time > window_ + kGatherTime) {

@@ -5,6 +5,7 @@
 
 #include <spdlog/sinks/base_sink.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,9 @@ class BatchSink final : public spdlog::sinks::base_sink<std::mutex> {
   // Writes what is pending and ends the thread; later lines are lost.
   void Stop();
 
+  // Lines that were dropped since the start.
+  uint64_t dropped_total() const { return dropped_total_; }
+
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override;
   void flush_() override;
@@ -38,7 +42,8 @@ class BatchSink final : public spdlog::sinks::base_sink<std::mutex> {
   const int fd_;
   std::condition_variable wake_;
   spdlog::memory_buf_t pending_;
-  uint64_t dropped_ = 0;
+  uint64_t dropped_ = 0;  // not told yet
+  std::atomic<uint64_t> dropped_total_ = 0;
   spdlog::log_clock::time_point window_;  // when the present 20 ms began
   int lines_in_window_ = 0;
   bool urgent_ = false;

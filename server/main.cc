@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
   LogLine(LogLevel::kInfo, "SERVING")
       .Add("listen", addresses)
       .Add("metrics_address", options.metrics_address)
-      .Add("metrics_port", static_cast<int64_t>(server->metrics_port()));
+      .Add("metrics_port", static_cast<int64_t>(server->metrics_port()))
+      .Add("admin_address", options.admin_address);
   RunUntilSignal(*server, options.drain_timeout_seconds);
   StopLog();
   return 0;

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <utility>
 
+#include "server/admin/admin_server.h"
 #include "server/listen.h"
 
 namespace evenkeel::server {
@@ -65,6 +66,12 @@ std::string MetricsAddress(const std::string& text, Options* options) {
   return problem.empty() ? problem : problem + ", or off";
 }
 
+std::string AdminAddress(const std::string& text, Options* options) {
+  options->admin_address = text;
+  const std::string problem = text == "off" ? std::string() : CheckAdminAddress(text);
+  return problem.empty() ? problem : problem + ", or off";
+}
+
 template <std::string Options::*kField>
 std::string StorePath(const std::string& text, Options* options) {
   options->*kField = text;
@@ -77,14 +84,9 @@ std::string Reflection(const std::string& text, Options* options) {
 }
 
 std::string Level(const std::string& text, Options* options) {
-  constexpr std::pair<const char*, LogLevel> kLevels[] = {{"debug", LogLevel::kDebug},
-                                                          {"info", LogLevel::kInfo},
-                                                          {"warning", LogLevel::kWarning},
-                                                          {"error", LogLevel::kError},
-                                                          {"off", LogLevel::kOff}};
-  for (const auto& [name, level] : kLevels) {
-    if (text != name) continue;
-    options->log_level = level;
+  const std::optional<LogLevel> level = ParseLogLevel(text);
+  if (level) {
+    options->log_level = *level;
     return {};
   }
   return "must be debug, info, warning, error or off";
@@ -101,6 +103,10 @@ constexpr Setting kSettings[] = {
      &Listen},
     {"metrics-address", "127.0.0.1:9464",
      "HOST:PORT that serves Prometheus metrics under /metrics, or off.", &MetricsAddress},
+    {"admin-address", "off",
+     "Where the status page (/statusz) and the log level are served over HTTP: unix:/path (mode "
+     "0600), HOST:PORT of loopback, or off.",
+     &AdminAddress},
     {"workers", "0", "Threads that compute plans. 0: one per CPU.",
      &Whole<&Options::workers, 0, 1024>},
     {"queue-length", "64",
@@ -211,6 +217,7 @@ std::string ApplyAll(const std::vector<std::vector<std::string>>& values, Option
     const bool is_given = !values[i].empty();
     const std::string text = is_given ? Join(values[i]) : setting.default_text;
     const std::string problem = setting.apply(text, options);
+    if (text != setting.default_text) options->changed.emplace_back(FlagName(setting), text);
     if (problem.empty()) continue;
     problems += FlagName(setting) + " (" + EnvironmentName(setting) + ") = \"" + text +
                 "\": " + problem + "\n";

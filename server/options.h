@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/log.h"
@@ -16,6 +17,7 @@ namespace evenkeel::server {
 struct Options {
   std::vector<std::string> listen;        // HOST:PORT or unix:/path
   std::string metrics_address;            // HOST:PORT, or "off"
+  std::string admin_address;              // unix:/path, HOST:PORT of loopback, or "off"
   int64_t workers = 0;                    // planning threads; 0: one per CPU
   int64_t queue_length = 0;               // computations that may wait
   int64_t cache_bytes = 0;                // of stored plans
@@ -39,6 +41,10 @@ struct Options {
   double max_connection_age_seconds = 0;  // 0: no limit
   bool reflection = false;
   LogLevel log_level = LogLevel::kInfo;
+
+  // What was given and is not the default, as flag and text: {"--workers", "2"}. For the status
+  // page.
+  std::vector<std::pair<std::string, std::string>> changed;
 };
 
 // One row of the table.

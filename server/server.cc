@@ -7,12 +7,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <random>
 #include <thread>
 #include <utility>
 
 #include "planner/catalog/catalog.h"
+#include "server/admin/admin_server.h"
+#include "server/admin/status_sections.h"
 #include "server/cache/plan_tiers.h"
 #include "server/calibration/calibrations.h"
 #include "server/calibration/lmdb_profile_store.h"
@@ -34,6 +37,7 @@ namespace {
 constexpr char kHealthService[] = "grpc.health.v1.Health";
 // For the last answers to leave through the sockets after their calls have ended.
 constexpr std::chrono::milliseconds kFlushTime{200};
+constexpr size_t kRecentPlans = 50;         // on the status page
 constexpr size_t kProfileCallsAtMost = 64;  // that wait for the disk
 
 uint64_t RandomBits() {
@@ -89,6 +93,24 @@ std::vector<TierGauges> Tiers(const PlanTiers* tiers) {
   if (tiers->has_store()) all.push_back(ToGauges("store", tiers->store_counters(), true));
   if (tiers->has_shared()) all.push_back(ToGauges("shared", tiers->shared_counters(), false));
   return all;
+}
+
+std::string Joined(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
+  return all;
+}
+
+// Of every tenant: who reaches the status page may see them all.
+std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
+  std::vector<RecentPlan> recent;
+  for (const StoredPlanPtr& plan : cache.Newest(kRecentPlans)) {
+    const PlanFacts& facts = plan->facts;
+    const std::chrono::duration<double> made = plan->create_time.time_since_epoch();
+    recent.push_back({plan->tenant, plan->plan_id, facts.model, facts.gpu_type, facts.gpu_count,
+                      facts.fits, facts.step_seconds, now - made.count()});
+  }
+  return recent;
 }
 
 void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
@@ -154,13 +176,19 @@ struct Server::Parts {
                         [this] {
                           const CalibrationStatePtr state = calibrations->state();
                           return ProfileGauges{state->newest(), state->active_profiles()};
-                        }});
+                        },
+                        [this, limit = static_cast<size_t>(options.queue_length)] {
+                          return WorkerGauges{core.workers(), core.busy_workers(), limit};
+                        },
+                        &LogLinesDropped});
   }
 
   bool OpenProfiles(const Options& options, std::string* error);
   bool Listen(const Options& options, std::string* error);
   bool OpenMetricsPort(const Options& options, std::string* error);
-  void SetServing(bool serving);
+  bool OpenAdmin(const Options& options, std::string* error);
+  StatusPage Status(const Options& options) const;
+  void SetServing(bool is_serving);
 
   Clock clock;
   Metrics metrics;
@@ -180,6 +208,9 @@ struct Server::Parts {
   std::vector<int> ports;
   std::unique_ptr<grpc::Server> grpc_server;
   std::unique_ptr<MetricsPort> metrics_port;
+  std::atomic<bool> serving = false;
+  const std::chrono::steady_clock::time_point since = clock.Now();
+  std::unique_ptr<AdminServer> admin;  // last: it shows all of the above
 };
 
 bool Server::Parts::OpenProfiles(const Options& options, std::string* error) {
@@ -226,10 +257,31 @@ bool Server::Parts::OpenMetricsPort(const Options& options, std::string* error) 
   return metrics_port != nullptr;
 }
 
-void Server::Parts::SetServing(bool serving) {
+bool Server::Parts::OpenAdmin(const Options& options, std::string* error) {
+  if (options.admin_address == "off") return true;
+  admin = AdminServer::Open(
+      options.admin_address, [this, options] { return Status(options); }, error);
+  return admin != nullptr;
+}
+
+StatusPage Server::Parts::Status(const Options& options) const {
+  const std::chrono::duration<double> now = clock.WallNow().time_since_epoch();
+  return MakeStatusPage({.metrics = metrics.Snapshot(),
+                         .now = now.count(),
+                         .uptime_seconds = SecondsBetween(since, clock.Now()),
+                         .serving = serving,
+                         .listen = Joined(options.listen),
+                         .log_level = LogLevelName(GetLogLevel()),
+                         .changed_settings = options.changed,
+                         .recent_plans = RecentPlans(cache, now.count()),
+                         .more = {}});
+}
+
+void Server::Parts::SetServing(bool is_serving) {
+  serving = is_serving;
   grpc::HealthCheckServiceInterface* health = grpc_server->GetHealthCheckService();
-  health->SetServingStatus(serving);
-  health->SetServingStatus(kServiceName, serving);
+  health->SetServingStatus(is_serving);
+  health->SetServingStatus(kServiceName, is_serving);
 }
 
 std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction compute,
@@ -242,6 +294,7 @@ std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction co
     parts->tiers->Warm(&parts->cache, static_cast<size_t>(options.cache_bytes));
   }
   parts->SetServing(true);
+  if (!parts->OpenAdmin(options, error)) return nullptr;
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 
@@ -265,6 +318,7 @@ void Server::Shutdown() {
   // An open Health.Watch would hold it for ever without a deadline.
   parts_->grpc_server->Shutdown(std::chrono::system_clock::now() + kFlushTime);
   parts_->grpc_server->Wait();
+  parts_->admin.reset();
   parts_->metrics_port.reset();
   parts_->grpc_server.reset();
 }

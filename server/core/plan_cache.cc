@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <cstdio>
+#include <iterator>
+#include <queue>
 #include <utility>
 
 namespace evenkeel::server {
@@ -89,6 +91,28 @@ std::optional<PlanPage> PlanCache::List(std::string_view tenant, size_t page_siz
   }
   if (next != plans->second.begin()) page.next_page_token = MakeToken(last);
   return page;
+}
+
+std::vector<StoredPlanPtr> PlanCache::Newest(size_t count) const {
+  // One place in each tenant's plans, the latest of them on top.
+  using Plans = std::map<Place, StoredPlanPtr>;
+  using Position = std::pair<Plans::const_iterator, Plans::const_iterator>;  // next, first
+  const auto is_older = [](const Position& a, const Position& b) {
+    return a.first->first < b.first->first;
+  };
+  std::priority_queue<Position, std::vector<Position>, decltype(is_older)> latest(is_older);
+  std::vector<StoredPlanPtr> newest;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [tenant, plans] : by_tenant_) {
+    if (!plans.empty()) latest.emplace(std::prev(plans.end()), plans.begin());
+  }
+  while (!latest.empty() && newest.size() < count) {
+    const auto [next, first] = latest.top();
+    latest.pop();
+    newest.push_back(next->second);
+    if (next != first) latest.emplace(std::prev(next), first);
+  }
+  return newest;
 }
 
 CacheCounters PlanCache::counters() const {

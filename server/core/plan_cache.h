@@ -72,6 +72,9 @@ class PlanCache {
   std::optional<PlanPage> List(std::string_view tenant, size_t page_size,
                                std::string_view page_token) const;
 
+  // The last made plans of all tenants, at most `count`, newest first. For the operator.
+  std::vector<StoredPlanPtr> Newest(size_t count) const;
+
   CacheCounters counters() const;
 
  private:

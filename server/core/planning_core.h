@@ -107,6 +107,8 @@ class PlanningCore {
   void StopAll();
 
   size_t queue_depth() const { return pool_.depth(); }
+  size_t workers() const { return pool_.threads(); }
+  size_t busy_workers() const { return pool_.busy(); }
 
  private:
   using FlightPtr = std::shared_ptr<Flight>;

@@ -54,6 +54,11 @@ size_t WorkerPool::depth() const {
   return queue_.size() > idle_ ? queue_.size() - idle_ : 0;
 }
 
+size_t WorkerPool::busy() const {
+  const std::lock_guard lock(mutex_);
+  return threads_.size() - idle_;
+}
+
 void WorkerPool::Work() {
   std::unique_lock lock(mutex_);
   while (true) {

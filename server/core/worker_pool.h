@@ -40,6 +40,7 @@ class WorkerPool {
   void Shutdown();
 
   size_t depth() const;  // tasks that wait
+  size_t busy() const;   // threads that are in a task
   size_t threads() const { return threads_.size(); }
 
  private:

@@ -8,6 +8,7 @@
 #include "prometheus/text_serializer.h"
 #include "server/metrics/families.h"
 #include "server/metrics/process_collector.h"
+#include "server/metrics/take_snapshot.h"
 
 namespace evenkeel::server {
 namespace {
@@ -29,6 +30,10 @@ constexpr const char* kCodeNames[Metrics::kCodes] = {
 
 constexpr const char* kEndingNames[] = {"fits", "misfit", "stopped", "defect"};
 constexpr const char* kShedNames[] = {"queue_full", "shutting_down", "pack_streams", "pack_memory"};
+constexpr const char* kAnswerSourceNames[Metrics::kAnswerSources] = {"memory", "store", "shared",
+                                                                     "planner", "none"};
+// Codes that are there from the start: an error that is counted for the first time is no rate yet.
+constexpr int kCodesFromStart[] = {0, 8, 13, 14};
 constexpr const char* kPackEndingNames[] = {"packed", "stopped", "defect"};
 // From a few thousand samples to the largest uploads.
 const Histogram::BucketBoundaries kPackSecondsBuckets = {0.001, 0.005, 0.025, 0.1, 0.5,
@@ -153,6 +158,17 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
               profiles.newest_revision);
     add_gauge("evenkeel_profiles_active", "Profiles in force.", profiles.active);
   }
+  if (sources.workers) {
+    const WorkerGauges workers = sources.workers();
+    add_gauge("evenkeel_workers", "Threads that compute plans.", workers.threads);
+    add_gauge("evenkeel_workers_busy", "Those that compute now.", workers.busy);
+    add_gauge("evenkeel_queue_limit", "Most computations that may wait.", workers.queue_limit);
+  }
+  if (sources.log_lines_dropped) {
+    families.push_back(SingleMetric("evenkeel_log_lines_dropped_total",
+                                    "Log lines that nobody took in time.", MetricType::Counter, {},
+                                    static_cast<double>(sources.log_lines_dropped())));
+  }
   return families;
 }
 
@@ -191,11 +207,20 @@ void Metrics::AddMethods(const std::vector<MethodLabels>& methods) {
     metrics->received = &received.Add(labels);
     metrics->sent = &sent.Add(labels);
     metrics->seconds = &seconds.Add(labels, kSecondsBuckets);
+    for (const int code : kCodesFromStart) HandledCounter(*metrics, code);
     methods_.push_back(std::move(metrics));
   }
 }
 
 void Metrics::AddPlanning() {
+  auto& answers = AddHistogram(registry_, "evenkeel_plan_answer_seconds",
+                               "Time of PlanJob and GetPlan calls, by where their plan came from.");
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    answers_[i] = &answers.Add({{"served_from", kAnswerSourceNames[i]}}, kSecondsBuckets);
+  }
+  bad_trace_contexts_ = &AddCounter(registry_, "evenkeel_bad_trace_contexts_total",
+                                    "Calls whose traceparent could not be continued.")
+                             .Add({});
   queue_wait_ = &AddHistogram(registry_, "evenkeel_queue_wait_seconds",
                               "Time that computations waited for a worker.")
                      .Add({}, kSecondsBuckets);
@@ -284,20 +309,30 @@ void Metrics::OnReceived(size_t method) { methods_[method]->received->Increment(
 
 void Metrics::OnSent(size_t method) { methods_[method]->sent->Increment(); }
 
-void Metrics::OnHandled(size_t method, int code, double seconds) {
-  MethodMetrics& metrics = *methods_[method];
-  const int known = code >= 0 && code < kCodes ? code : 2;
-  Counter* handled = metrics.handled[known].load(std::memory_order_acquire);
+prometheus::Counter* Metrics::HandledCounter(MethodMetrics& metrics, int code) {
+  Counter* handled = metrics.handled[code].load(std::memory_order_acquire);
   if (handled == nullptr) {
     handled = &handled_family_->Add({{"grpc_type", metrics.labels.type},
                                      {"grpc_service", metrics.labels.service},
                                      {"grpc_method", metrics.labels.method},
-                                     {"grpc_code", kCodeNames[known]}});
-    metrics.handled[known].store(handled, std::memory_order_release);
+                                     {"grpc_code", kCodeNames[code]}});
+    metrics.handled[code].store(handled, std::memory_order_release);
   }
-  handled->Increment();
+  return handled;
+}
+
+void Metrics::OnHandled(size_t method, int code, double seconds) {
+  MethodMetrics& metrics = *methods_[method];
+  const int known = code >= 0 && code < kCodes ? code : 2;
+  HandledCounter(metrics, known)->Increment();
   if (code == 0 && metrics.is_unary()) metrics.sent->Increment();
   metrics.seconds->Observe(seconds);
+}
+
+void Metrics::OnPlanAnswered(std::string_view served_from, double seconds) {
+  for (size_t i = 0; i < answers_.size(); ++i) {
+    if (served_from == kAnswerSourceNames[i]) return answers_[i]->Observe(seconds);
+  }
 }
 
 void Metrics::OnQueueWait(double seconds) { queue_wait_->Observe(seconds); }
@@ -318,13 +353,19 @@ void Metrics::OnPacked(PackEnding ending, int64_t samples, double seconds) {
   pack_seconds_->Observe(seconds);
 }
 
-std::string Metrics::Scrape() const {
+std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   std::vector<prometheus::MetricFamily> families = registry_.Collect();
   Append(state_->Collect(), &families);
   Append(ProcessCollector().Collect(), &families);
+  return families;
+}
+
+std::string Metrics::Scrape() const {
   std::ostringstream text;
-  prometheus::TextSerializer().Serialize(text, families);
+  prometheus::TextSerializer().Serialize(text, Collect());
   return text.str();
 }
+
+MetricsSnapshot Metrics::Snapshot() const { return TakeSnapshot(Collect()); }
 
 }  // namespace evenkeel::server

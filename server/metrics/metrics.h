@@ -10,17 +10,20 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/make_plan.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/histogram.h"
+#include "prometheus/metric_family.h"
 #include "prometheus/registry.h"
 #include "server/calibration/calibration_observer.h"
 #include "server/core/dataset_store.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
+#include "server/metrics/metrics_snapshot.h"
 
 namespace evenkeel::server {
 
@@ -52,6 +55,13 @@ struct TierGauges {
   bool knows_size = true;  // bytes, entries and evictions are known
 };
 
+// Threads that compute plans, and the queue before them.
+struct WorkerGauges {
+  size_t threads = 0;
+  size_t busy = 0;
+  size_t queue_limit = 0;
+};
+
 // State that is read when somebody scrapes. All must be callable until the sources are
 // replaced.
 struct MetricSources {
@@ -61,6 +71,8 @@ struct MetricSources {
   std::function<int64_t()> inflight;
   std::function<PackGauges()> packing;
   std::function<ProfileGauges()> profiles;
+  std::function<WorkerGauges()> workers;
+  std::function<uint64_t()> log_lines_dropped;
 };
 
 struct BuildLabels {
@@ -72,6 +84,7 @@ struct BuildLabels {
 class Metrics : public PlanObserver, public CalibrationObserver {
  public:
   static constexpr int kCodes = 17;  // gRPC status codes: 0 to 16
+  static constexpr int kAnswerSources = 5;
 
   // `methods` gives each method the number that OnStarted and OnHandled take.
   Metrics(const BuildLabels& build, const std::vector<MethodLabels>& methods);
@@ -88,6 +101,13 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   // It ended with status `code`, 0 for OK; a unary answer is sent only then.
   void OnHandled(size_t method, int code, double seconds);
 
+  // A PlanJob or GetPlan call was answered from there: "memory", "store", "shared" or "planner";
+  // "none": it ended by deadline or cancellation before there was an answer.
+  void OnPlanAnswered(std::string_view served_from, double seconds);
+
+  // A call came with a traceparent that can not be continued.
+  void OnBadTraceContext() { bad_trace_contexts_->Increment(); }
+
   void OnQueueWait(double seconds) override;
   void OnPhase(planner::Phase phase, double seconds) override;
   void OnComputed(PlanEnding ending) override;
@@ -103,10 +123,15 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   // All metrics in Prometheus' text format.
   std::string Scrape() const;
 
+  // The same as plain values.
+  MetricsSnapshot Snapshot() const;
+
  private:
   struct MethodMetrics;
   class StateCollector;
 
+  std::vector<prometheus::MetricFamily> Collect() const;
+  prometheus::Counter* HandledCounter(MethodMetrics& metrics, int code);
   void AddMethods(const std::vector<MethodLabels>& methods);
   void AddPlanning();
   void AddPacking();
@@ -115,6 +140,8 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* handled_family_;
   std::vector<std::unique_ptr<MethodMetrics>> methods_;
+  std::array<prometheus::Histogram*, kAnswerSources> answers_;
+  prometheus::Counter* bad_trace_contexts_;
   prometheus::Histogram* queue_wait_;
   std::array<prometheus::Histogram*, planner::kPhases> phases_;
   std::array<prometheus::Counter*, 4> endings_;

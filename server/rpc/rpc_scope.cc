@@ -1,9 +1,10 @@
 #include "server/rpc/rpc_scope.h"
 
 #include <algorithm>
-#include <random>
+#include <optional>
 
 #include "server/log.h"
+#include "server/rpc/random_id.h"
 
 namespace evenkeel::server {
 namespace {
@@ -21,21 +22,6 @@ bool IsRequestId(std::string_view text) {
          std::all_of(text.begin(), text.end(), IsIdCharacter);
 }
 
-std::string MakeRequestId() {
-  thread_local std::mt19937_64 generator{[] {
-    std::random_device device;
-    return static_cast<uint64_t>(device()) << 32 | device();
-  }()};
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string id(kRequestIdDigits, '0');
-  uint64_t bits = generator();
-  for (char& digit : id) {
-    digit = kHex[bits & 15];
-    bits >>= 4;
-  }
-  return id;
-}
-
 std::string RequestIdOf(const grpc::CallbackServerContext& context) {
   const auto& headers = context.client_metadata();
   const auto given = headers.find(kRequestIdHeader);
@@ -43,7 +29,20 @@ std::string RequestIdOf(const grpc::CallbackServerContext& context) {
     const std::string_view text(given->second.data(), given->second.size());
     if (IsRequestId(text)) return std::string(text);
   }
-  return MakeRequestId();
+  return RandomHexId(kRequestIdDigits);
+}
+
+// The span of this server in the caller's trace. A trace that is named badly, or twice, can not be
+// continued: it is counted, and a new one started, so that there always is one to quote.
+TraceContext SpanOf(const grpc::CallbackServerContext& context, Metrics& metrics) {
+  const auto [first, last] = context.client_metadata().equal_range(kTraceParentHeader);
+  if (first == last) return NewSpan(nullptr);
+  std::optional<TraceContext> parent;
+  if (std::next(first) == last) {
+    parent = ParseTraceParent({first->second.data(), first->second.size()});
+  }
+  if (!parent) metrics.OnBadTraceContext();
+  return NewSpan(parent ? &*parent : nullptr);
 }
 
 // gRPC says "ipv4:10.0.0.7:1234", "ipv6:%5B::1%5D:1234" or "unix:".
@@ -84,10 +83,13 @@ RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* 
       context_(context),
       since_(world.clock.Now()),
       request_id_(RequestIdOf(*context)),
+      span_(SpanOf(*context, world.metrics)),
       caller_{PrincipalOf(*context), ""} {
   ++world_.in_flight;
   world_.metrics.OnStarted(static_cast<size_t>(method));
   context->AddInitialMetadata(kRequestIdHeader, request_id_);
+  context->AddInitialMetadata(kTraceParentHeader, FormatTraceParent(span_));
+  context->AddInitialMetadata(kTraceIdHeader, span_.trace_id);
 }
 
 RpcScope::~RpcScope() { --world_.in_flight; }
@@ -104,12 +106,27 @@ bool RpcScope::deadline_passed() const {
 void RpcScope::End(const grpc::Status& status) {
   const double seconds = SecondsBetween(since_, world_.clock.Now());
   world_.metrics.OnHandled(static_cast<size_t>(method_), status.error_code(), seconds);
+  CountAnswer(status.error_code(), seconds);
   if (LogLine::Wanted(LogLevel::kInfo)) Log(status, seconds);
+}
+
+// A caller that gave up on a plan must not vanish from the latencies of plans.
+void RpcScope::CountAnswer(grpc::StatusCode code, double seconds) {
+  if (method_ != Method::kPlanJob && method_ != Method::kGetPlan) return;
+  const bool gave_up =
+      code == grpc::StatusCode::DEADLINE_EXCEEDED || code == grpc::StatusCode::CANCELLED;
+  if (code == grpc::StatusCode::OK && *served_from_ != '\0') {
+    world_.metrics.OnPlanAnswered(served_from_, seconds);
+  } else if (gave_up) {
+    world_.metrics.OnPlanAnswered("none", seconds);
+  }
 }
 
 void RpcScope::Log(const grpc::Status& status, double seconds) const {
   LogLine line(LogLevel::kInfo, "call");
   line.Add("request_id", request_id_)
+      .Add("trace_id", span_.trace_id)
+      .Add("span_id", span_.span_id)
       .Add("method", MethodName(method_))
       .Add("code", CodeName(status.error_code()))
       .Add("seconds", seconds);

@@ -1,5 +1,5 @@
-// What surrounds every call: its request id, its metrics, its place among the calls in flight, and
-// its one line in the log.
+// What surrounds every call: its request id, its trace, its metrics, its place among the calls in
+// flight, and its one line in the log.
 #ifndef EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
 #define EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
 
@@ -15,10 +15,13 @@
 #include "server/core/clock.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/methods.h"
+#include "server/rpc/trace_context.h"
 
 namespace evenkeel::server {
 
 inline constexpr char kRequestIdHeader[] = "x-request-id";
+inline constexpr char kTraceParentHeader[] = "traceparent";
+inline constexpr char kTraceIdHeader[] = "x-trace-id";
 
 // What all calls share. The referred outlive every call.
 struct RpcWorld {
@@ -31,8 +34,9 @@ struct RpcWorld {
 class RpcScope {
  public:
   // Takes the request id from the header x-request-id if it is 1 to 64 characters of
-  // [A-Za-z0-9._-], else makes one, and answers it in the same header. `context` outlives the
-  // scope.
+  // [A-Za-z0-9._-], else makes one, and answers it in the same header. Continues the trace of the
+  // header traceparent, or begins one, and answers its own span in traceparent and the trace in
+  // x-trace-id. `context` outlives the scope.
   RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* context);
   ~RpcScope();
   RpcScope(const RpcScope&) = delete;
@@ -49,6 +53,7 @@ class RpcScope {
   bool deadline_passed() const;
 
  private:
+  void CountAnswer(grpc::StatusCode code, double seconds);
   void Log(const grpc::Status& status, double seconds) const;
 
   RpcWorld& world_;
@@ -56,6 +61,7 @@ class RpcScope {
   grpc::CallbackServerContext* const context_;
   const std::chrono::steady_clock::time_point since_;
   std::string request_id_;
+  const TraceContext span_;
   Caller caller_;
   std::string plan_id_;
   const char* served_from_ = "";

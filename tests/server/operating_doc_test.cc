@@ -70,7 +70,9 @@ TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
                       .queue_depth = [] { return size_t{0}; },
                       .inflight = [] { return int64_t{0}; },
                       .packing = [] { return PackGauges{}; },
-                      .profiles = [] { return ProfileGauges{}; }});
+                      .profiles = [] { return ProfileGauges{}; },
+                      .workers = [] { return WorkerGauges{}; },
+                      .log_lines_dropped = [] { return uint64_t{0}; }});
   metrics.OnHandled(0, 0, 0.1);
   EXPECT_EQ(Rows({"grpc_server_", "evenkeel_", "process_"}), ScrapedFamilies(metrics.Scrape()));
 }

@@ -36,6 +36,31 @@ TEST_F(MetricsTest, CountsCallsByMethodAndCode) {
   EXPECT_TRUE(HasLine(text, "grpc_server_handling_seconds_count{" + method + "} 2"));
 }
 
+// Otherwise the first error of a kind would raise no rate.
+TEST_F(MetricsTest, FaultsAreSeriesBeforeTheyHappen) {
+  const std::string text = metrics_.Scrape();
+  for (const char* code : {"OK", "ResourceExhausted", "Internal", "Unavailable"}) {
+    EXPECT_TRUE(HasLine(text, std::string("grpc_server_handled_total{grpc_code=\"") + code +
+                                  R"(",grpc_method="A",grpc_service="s.S",grpc_type="unary"} 0)"))
+        << code << "\n"
+        << text;
+  }
+}
+
+TEST_F(MetricsTest, TimesAnswersByWhereTheirPlanCameFrom) {
+  metrics_.OnPlanAnswered("memory", 0.0002);
+  metrics_.OnPlanAnswered("planner", 0.5);
+  metrics_.OnPlanAnswered("none", 3);
+  metrics_.OnBadTraceContext();
+  const std::string text = metrics_.Scrape();
+  const std::string name = "evenkeel_plan_answer_seconds_";
+  EXPECT_TRUE(HasLine(text, name + "bucket{served_from=\"memory\",le=\"0.01\"} 1")) << text;
+  EXPECT_TRUE(HasLine(text, name + "bucket{served_from=\"planner\",le=\"2.5\"} 1"));
+  EXPECT_TRUE(HasLine(text, name + "bucket{served_from=\"none\",le=\"2.5\"} 0"));
+  EXPECT_TRUE(HasLine(text, name + "count{served_from=\"store\"} 0"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_bad_trace_contexts_total 1"));
+}
+
 TEST_F(MetricsTest, CountsTheMessagesOfStreamsOneByOne) {
   metrics_.OnStarted(1);
   metrics_.OnReceived(1);
@@ -88,7 +113,11 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
                        },
                        [] {
                          return ProfileGauges{13, 14};
-                       }});
+                       },
+                       [] {
+                         return WorkerGauges{15, 16, 17};
+                       },
+                       [] { return uint64_t{18}; }});
   const std::string text = metrics_.Scrape();
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_hits_total{tier=\"memory\"} 1")) << text;
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_entries{tier=\"memory\"} 5"));
@@ -106,6 +135,10 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
   EXPECT_TRUE(HasLine(text, "evenkeel_dataset_entries 12"));
   EXPECT_TRUE(HasLine(text, "evenkeel_profile_revision 13"));
   EXPECT_TRUE(HasLine(text, "evenkeel_profiles_active 14"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_workers 15"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_workers_busy 16"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_queue_limit 17"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_log_lines_dropped_total 18"));
 }
 
 TEST_F(MetricsTest, CountsProfiles) {

@@ -1,0 +1,50 @@
+// All metrics at one moment as plain values, for those who show them to people. Free of the metrics
+// library.
+#ifndef EVENKEEL_SERVER_METRICS_METRICS_SNAPSHOT_H_
+#define EVENKEEL_SERVER_METRICS_METRICS_SNAPSHOT_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace evenkeel::server {
+
+struct MetricSample {
+  struct Bucket {
+    double upper_bound = 0;
+    uint64_t cumulative_count = 0;
+  };
+
+  std::string name;
+  std::map<std::string, std::string> labels;
+  double value = 0;             // of counters and gauges; the number of observations of a histogram
+  double sum = 0;               // of a histogram's observations
+  std::vector<Bucket> buckets;  // of a histogram, by rising bound; the last bound is infinite
+};
+
+class MetricsSnapshot {
+ public:
+  using Labels = std::map<std::string, std::string>;
+
+  explicit MetricsSnapshot(std::vector<MetricSample> samples) : samples_(std::move(samples)) {}
+
+  // Samples of that name whose labels include `labels`. Valid as long as the snapshot.
+  std::vector<const MetricSample*> Find(std::string_view name, const Labels& labels = {}) const;
+
+  // Sum of their values; nullopt: there is none.
+  std::optional<double> Sum(std::string_view name, const Labels& labels = {}) const;
+
+ private:
+  std::vector<MetricSample> samples_;
+};
+
+// The `q`-quantile (0 to 1) of a histogram, linear within its bucket; beyond the last finite bound
+// that bound. nullopt: nothing was observed.
+std::optional<double> EstimateQuantile(const MetricSample& histogram, double q);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_METRICS_METRICS_SNAPSHOT_H_
