@@ -61,6 +61,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   AddStoredPlanCommands(&app, &options, &exit_code);
   AddProfileCommands(&app, &options, &exit_code);
   AddCatalogCommands(&app, &options);
+  AddStatusCommand(&app, &options);
   AddVersionCommand(&app, &options);
   try {
     // CLI11 takes them last first, and without the program's name.

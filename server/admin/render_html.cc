@@ -99,8 +99,9 @@ std::string RenderHtml(const StatusPage& page) {
       "\n" + Element("strong", page.health.mark, page.health.value) + "\n" +
       Element("p", StatusMark::kNone, page.summary) + "\n";
   if (!page.health.note.empty()) html += Element("p", StatusMark::kNone, page.health.note) + "\n";
-  html += "</header>\n<main>\n" + Attention(page);
+  html += "</header>\n<main>\n" + Attention(page) + "<div class=\"sections\">\n";
   for (const StatusSection& section : page.sections) html += Section(section);
+  html += "</div>\n";
   for (const StatusTable& table : page.tables) html += Table(table);
   return html + "</main>\n</body>\n</html>\n";
 }

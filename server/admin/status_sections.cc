@@ -93,8 +93,7 @@ std::string BuildLabel(const MetricsSnapshot& metrics, const char* label) {
 
 StatusSection ServerSection(const StatusInputs& inputs) {
   SectionBuilder section("Server", inputs.metrics);
-  section.Text("Release", BuildLabel(inputs.metrics, "version"))
-      .Text("Planner", BuildLabel(inputs.metrics, "planner"))
+  section.Text("Planner", BuildLabel(inputs.metrics, "planner"))
       .Text("Catalogue", BuildLabel(inputs.metrics, "catalog"))
       .Text("Listens on", inputs.listen)
       .Count("Calls in flight", "evenkeel_inflight")

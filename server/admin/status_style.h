@@ -25,17 +25,19 @@ header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .25rem 1rem
 h1 { margin: 0; font-size: 1.4rem; }
 header p, section p { margin: 0; color: var(--dim); }
 header strong { padding: .1rem .6rem; border: 1px solid currentColor; border-radius: 1rem; font-size: .85rem; }
-main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22rem, 100%), 1fr)); gap: 1rem; }
-section { background: var(--card); border: 1px solid var(--rule); border-radius: .5rem; padding: .9rem 1rem; min-width: 0; }
-.wide, .attention { grid-column: 1 / -1; }
+.sections { columns: 3 20rem; column-gap: 1rem; }
+section {
+  background: var(--card); border: 1px solid var(--rule); border-radius: .5rem;
+  padding: .9rem 1rem; margin-bottom: 1rem; break-inside: avoid;
+}
 .attention { border-left: .3rem solid var(--bad); }
 h2 { margin: 0 0 .4rem; font-size: 1rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; unicode-bidi: isolate; }
-tr + tr th, tr + tr td, tbody tr:first-child td { border-top: 1px solid var(--rule); }
+tr + tr th, tr + tr td, thead + tbody tr:first-child td { border-top: 1px solid var(--rule); }
 th { font-weight: 400; color: var(--dim); }
-section:not(.wide):not(.attention) th { width: 50%; }
+section:not(.wide):not(.attention) th { width: 45%; }
 .attention th { width: 40%; }
 td { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 .wide td, .wide th { overflow-wrap: normal; }

@@ -1,6 +1,7 @@
 #include "server/admin/status_tables.h"
 
-#include <set>
+#include <cmath>
+#include <optional>
 
 #include "server/admin/status_text.h"
 
@@ -103,7 +104,7 @@ StatusTable PlansTable(const std::vector<RecentPlan>& plans) {
     table.rows.push_back(
         {plan.plan_id, plan.model, plan.gpu_type, CountText(static_cast<double>(plan.gpu_count)),
          plan.fits ? "fits" : "does not fit", plan.fits ? SecondsText(plan.step_seconds) : "-",
-         SecondsText(plan.age_seconds)});
+         plan.age_seconds < 1 ? "now" : SecondsText(std::floor(plan.age_seconds))});
   }
   return table;
 }

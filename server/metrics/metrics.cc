@@ -17,9 +17,12 @@ using prometheus::Counter;
 using prometheus::Histogram;
 using prometheus::MetricType;
 
-// From a hit (tens of microseconds) to the longest plan.
-const Histogram::BucketBoundaries kSecondsBuckets = {
-    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 2.5, 10};
+// There are many of these, and few series are asked of one process: so one bucket for each power of
+// ten, from a hit (tens of microseconds) to the longest plan, and what objectives need.
+const Histogram::BucketBoundaries kSecondsBuckets = {0.0001, 0.001, 0.01, 0.1, 0.5, 2.5, 10};
+// Finer where callers wait for plans. The objectives are at 0.01 and 2.5.
+const Histogram::BucketBoundaries kAnswerBuckets = {0.0001, 0.00025, 0.001, 0.0025, 0.01,
+                                                    0.1,    0.5,     1,     2.5,    10};
 
 // As grpc-go prints them: dashboards of the gRPC community select by these.
 constexpr const char* kCodeNames[Metrics::kCodes] = {
@@ -33,7 +36,7 @@ constexpr const char* kShedNames[] = {"queue_full", "shutting_down", "pack_strea
 constexpr const char* kAnswerSourceNames[Metrics::kAnswerSources] = {"memory", "store", "shared",
                                                                      "planner", "none"};
 // Codes that are there from the start: an error that is counted for the first time is no rate yet.
-constexpr int kCodesFromStart[] = {0, 8, 13, 14};
+constexpr int kCodesFromStart[] = {0, 13, 14};
 constexpr const char* kPackEndingNames[] = {"packed", "stopped", "defect"};
 // From a few thousand samples to the largest uploads.
 const Histogram::BucketBoundaries kPackSecondsBuckets = {0.001, 0.005, 0.025, 0.1, 0.5,
@@ -46,8 +49,7 @@ constexpr const char* kRefusedNames[kRefusedFor] = {
     "impossible", "out_of_bounds", "outlier", "single_setting", "plan_unknown", "plan_differs"};
 constexpr const char* kWhenNames[] = {"before", "after"};
 // From what is as good as measured to what is refused.
-const Histogram::BucketBoundaries kErrorBuckets = {0.01, 0.02, 0.05, 0.1, 0.15,
-                                                   0.2,  0.3,  0.5,  1,   2};
+const Histogram::BucketBoundaries kErrorBuckets = {0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 2};
 
 prometheus::Family<Counter>& AddCounter(prometheus::Registry& registry, const char* name,
                                         const char* help) {
@@ -216,7 +218,7 @@ void Metrics::AddPlanning() {
   auto& answers = AddHistogram(registry_, "evenkeel_plan_answer_seconds",
                                "Time of PlanJob and GetPlan calls, by where their plan came from.");
   for (size_t i = 0; i < answers_.size(); ++i) {
-    answers_[i] = &answers.Add({{"served_from", kAnswerSourceNames[i]}}, kSecondsBuckets);
+    answers_[i] = &answers.Add({{"served_from", kAnswerSourceNames[i]}}, kAnswerBuckets);
   }
   bad_trace_contexts_ = &AddCounter(registry_, "evenkeel_bad_trace_contexts_total",
                                     "Calls whose traceparent could not be continued.")

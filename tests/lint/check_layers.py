@@ -58,7 +58,7 @@ LIBRARIES = [
     ("openssl/", ("server/",)),
     ("lmdb.h", ("server/calibration/", "server/cache/")),
     ("hiredis/", ("server/redis/",)),
-    ("httplib.h", ("server/admin/",)),
+    ("httplib.h", ("server/admin/", "client/cli/admin_client.cc")),
     ("CLI/", ("server/options", "server/main.cc", "client/")),
     ("nlohmann/", ("client/", "server/auth/", "server/admin/")),
     ("absl/", ()),

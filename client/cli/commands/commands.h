@@ -21,6 +21,7 @@ void AddProfileCommands(CLI::App* app, const GlobalOptions* options,
 void AddCatalogCommands(CLI::App* app, const GlobalOptions* options);  // models, gpus
 void AddStatsCommand(CLI::App* app, const GlobalOptions* options);
 void AddPackCommand(CLI::App* app, const GlobalOptions* options);
+void AddStatusCommand(CLI::App* app, const GlobalOptions* options);
 void AddVersionCommand(CLI::App* app, const GlobalOptions* options);
 
 }  // namespace evenkeel::cli

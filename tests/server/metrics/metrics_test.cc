@@ -39,7 +39,7 @@ TEST_F(MetricsTest, CountsCallsByMethodAndCode) {
 // Otherwise the first error of a kind would raise no rate.
 TEST_F(MetricsTest, FaultsAreSeriesBeforeTheyHappen) {
   const std::string text = metrics_.Scrape();
-  for (const char* code : {"OK", "ResourceExhausted", "Internal", "Unavailable"}) {
+  for (const char* code : {"OK", "Internal", "Unavailable"}) {
     EXPECT_TRUE(HasLine(text, std::string("grpc_server_handled_total{grpc_code=\"") + code +
                                   R"(",grpc_method="A",grpc_service="s.S",grpc_type="unary"} 0)"))
         << code << "\n"

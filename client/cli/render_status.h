@@ -1,0 +1,17 @@
+// A server's status page for the terminal.
+#ifndef EVENKEEL_CLIENT_CLI_RENDER_STATUS_H_
+#define EVENKEEL_CLIENT_CLI_RENDER_STATUS_H_
+
+#include <string>
+
+#include "client/cli/text.h"
+
+namespace evenkeel::cli {
+
+// `json`: what /statusz?format=json answers. Throws CommandError(kError) if it is something else.
+// Control characters in it are shown as '?'.
+std::string RenderStatus(const Style& style, const std::string& json);
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_RENDER_STATUS_H_
