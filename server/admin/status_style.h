@@ -25,7 +25,8 @@ header { display: flex; flex-wrap: wrap; align-items: baseline; gap: .25rem 1rem
 h1 { margin: 0; font-size: 1.4rem; }
 header p, section p { margin: 0; color: var(--dim); }
 header strong { padding: .1rem .6rem; border: 1px solid currentColor; border-radius: 1rem; font-size: .85rem; }
-.sections { columns: 3 20rem; column-gap: 1rem; }
+.sections { columns: 3 20rem; column-gap: 1rem; margin-bottom: 1rem; }
+.sections section:last-child { margin-bottom: 0; }
 section {
   background: var(--card); border: 1px solid var(--rule); border-radius: .5rem;
   padding: .9rem 1rem; margin-bottom: 1rem; break-inside: avoid;
@@ -37,7 +38,7 @@ table { border-collapse: collapse; width: 100%; }
 th, td { padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; unicode-bidi: isolate; }
 tr + tr th, tr + tr td, thead + tbody tr:first-child td { border-top: 1px solid var(--rule); }
 th { font-weight: 400; color: var(--dim); }
-section:not(.wide):not(.attention) th { width: 45%; }
+section:not(.wide):not(.attention) th { width: 55%; }
 .attention th { width: 40%; }
 td { overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 .wide td, .wide th { overflow-wrap: normal; }
