@@ -289,12 +289,12 @@ std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction co
   CaptureGrpcLog();
   auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
   if (!parts->OpenProfiles(options, error)) return nullptr;
-  if (!parts->OpenMetricsPort(options, error) || !parts->Listen(options, error)) return nullptr;
+  if (!parts->OpenMetricsPort(options, error) || !parts->OpenAdmin(options, error)) return nullptr;
+  if (!parts->Listen(options, error)) return nullptr;
   if (parts->tiers != nullptr) {
     parts->tiers->Warm(&parts->cache, static_cast<size_t>(options.cache_bytes));
   }
   parts->SetServing(true);
-  if (!parts->OpenAdmin(options, error)) return nullptr;
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <regex>
+#include <set>
 #include <string>
 
 #include "google/rpc/error_details.pb.h"
@@ -31,6 +32,32 @@ std::string ReadDocument() {
   for (int i = 0; i < 4; ++i) path = path.parent_path();
   std::ifstream file(path / "docs" / "ERRORS.md");
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Names of the details beyond ErrorInfo, by reason, as docs/ERRORS.md lists them.
+std::map<std::string, std::set<std::string>> DocumentedDetails() {
+  std::map<std::string, std::set<std::string>> details;
+  const std::string text = ReadDocument();
+  const std::regex row(R"(\| `([A-Z_]+)` \| `[A-Z_]+` \|([^\n|]*)\|)");
+  const std::regex name(R"(`(\w+)`)");
+  for (std::sregex_iterator match(text.begin(), text.end(), row), end; match != end; ++match) {
+    const std::string cell = (*match)[2];
+    auto& names = details[(*match)[1]];
+    for (std::sregex_iterator one(cell.begin(), cell.end(), name); one != end; ++one) {
+      names.insert((*one)[1]);
+    }
+  }
+  return details;
+}
+
+// google.rpc.RetryInfo -> RetryInfo, of all details; the rules of google.rpc.Status allow each
+// once.
+std::multiset<std::string> DetailNames(const google::rpc::Status& status) {
+  std::multiset<std::string> names;
+  for (const auto& detail : status.details()) {
+    names.insert(detail.type_url().substr(detail.type_url().rfind('.') + 1));
+  }
+  return names;
 }
 
 TEST(ErrorsTest, TheDocumentListsTheSameReasonsAndCodes) {
@@ -61,7 +88,12 @@ TEST(ErrorsTest, EveryStatusCarriesItsReason) {
       {Cancelled(), kCancelled},
       {PlannerDefect("id"), kPlannerDefect}};
   EXPECT_EQ(std::size(all), ErrorReasons().size());
+  const auto documented = DocumentedDetails();
   for (const auto& [status, reason] : all) {
+    std::multiset<std::string> expected{"ErrorInfo"};
+    const auto& further = documented.at(reason.name);
+    expected.insert(further.begin(), further.end());
+    EXPECT_EQ(DetailNames(Decode(status)), expected) << reason.name;
     EXPECT_EQ(status.error_code(), reason.code);
     const google::rpc::Status decoded = Decode(status);
     EXPECT_EQ(decoded.code(), reason.code);
