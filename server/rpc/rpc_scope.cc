@@ -88,8 +88,11 @@ RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* 
   ++world_.in_flight;
   world_.metrics.OnStarted(static_cast<size_t>(method));
   context->AddInitialMetadata(kRequestIdHeader, request_id_);
-  context->AddInitialMetadata(kTraceParentHeader, FormatTraceParent(span_));
   context->AddInitialMetadata(kTraceIdHeader, span_.trace_id);
+  // Headers cost time, and known plans have little.
+  if (context->client_metadata().count(kTraceParentHeader) > 0) {
+    context->AddInitialMetadata(kTraceParentHeader, FormatTraceParent(span_));
+  }
 }
 
 RpcScope::~RpcScope() { --world_.in_flight; }

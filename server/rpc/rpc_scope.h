@@ -35,7 +35,7 @@ class RpcScope {
  public:
   // Takes the request id from the header x-request-id if it is 1 to 64 characters of
   // [A-Za-z0-9._-], else makes one, and answers it in the same header. Continues the trace of the
-  // header traceparent, or begins one, and answers its own span in traceparent and the trace in
+  // header traceparent and answers its own span in the same, or begins a trace; answers its id in
   // x-trace-id. `context` outlives the scope.
   RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* context);
   ~RpcScope();

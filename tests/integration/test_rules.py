@@ -21,7 +21,7 @@ def parse_labels(text):
 
 
 def tested_alerts():
-    """(firing, quiet): alerts that a test file expects at some time, and those that the same test does not at another."""
+    """(firing, quiet): alerts that some test expects at one time, and those that the same test does not at another."""
     firing, quiet = set(), set()
     for path in TESTS:
         with open(path, encoding="utf-8") as file:
