@@ -7,6 +7,7 @@
 #include "prometheus/gauge.h"
 #include "prometheus/text_serializer.h"
 #include "server/metrics/families.h"
+#include "server/metrics/listener_families.h"
 #include "server/metrics/process_collector.h"
 
 namespace evenkeel::server {
@@ -153,6 +154,7 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
               profiles.newest_revision);
     add_gauge("evenkeel_profiles_active", "Profiles in force.", profiles.active);
   }
+  if (sources.listener) Append(ListenerFamilies(sources.listener()), &families);
   return families;
 }
 

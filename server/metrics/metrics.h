@@ -21,6 +21,7 @@
 #include "server/core/dataset_store.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
+#include "server/metrics/listener_gauges.h"
 
 namespace evenkeel::server {
 
@@ -61,6 +62,7 @@ struct MetricSources {
   std::function<int64_t()> inflight;
   std::function<PackGauges()> packing;
   std::function<ProfileGauges()> profiles;
+  std::function<ListenerGauges()> listener;
 };
 
 struct BuildLabels {
