@@ -175,6 +175,7 @@ GrpcServices Server::Parts::MakeServices(const std::string& connection_principal
 
 bool Server::Parts::Listen(const Options& options, ListenerHooks hooks, std::string* error) {
   if (!hooks.on_dead) hooks.on_dead = &ExitUnreachable;
+  hooks.calls_ended = [this] { return metrics.calls_handled(); };
   listener = Listener::Open(
       options, [this](const std::string& principal) { return MakeServices(principal); },
       std::move(hooks), error);

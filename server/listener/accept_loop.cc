@@ -136,7 +136,9 @@ bool AcceptLoop::TakeOne(const ListenSocket& socket) {
     if (errno == ENOBUFS || errno == ENOMEM) std::this_thread::sleep_for(kPause);
     return errno == ECONNABORTED || errno == EINTR;
   }
+  accepted_.fetch_add(1, std::memory_order_relaxed);
   Peer peer;
+  peer.address = address;
   peer.is_unix = socket.is_unix();
   if (peer.is_unix) {
     ucred credentials{};
@@ -183,8 +185,9 @@ bool AcceptLoop::ShedWithReserve(const ListenSocket& socket) {
 }
 
 void AcceptLoop::Shed(int fd, ShedConnection reason) {
-  close(fd);
+  // Counted first: whoever sees the end finds it in the metrics.
   shed_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  close(fd);
 }
 
 // One line for many: a flood must not become a flood of the log.

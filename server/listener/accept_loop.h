@@ -54,6 +54,8 @@ class AcceptLoop {
   // Takes what has connected so far, then closes the sockets. Returns when that is done.
   void Stop();
 
+  // Connections taken, shed ones and probes included.
+  uint64_t accepted() const { return accepted_; }
   uint64_t shed(ShedConnection reason) const { return shed_[static_cast<size_t>(reason)]; }
 
  private:
@@ -72,6 +74,7 @@ class AcceptLoop {
   const ProbeAddresses& probes_;
   const std::function<void()> before_accept_;
   std::array<std::atomic<uint64_t>, kShedConnections> shed_{};
+  std::atomic<uint64_t> accepted_ = 0;
   uint64_t logged_shed_ = 0;
   std::chrono::steady_clock::time_point last_log_;
   std::chrono::steady_clock::time_point last_count_;

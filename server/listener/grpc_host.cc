@@ -11,6 +11,8 @@
 namespace evenkeel::server {
 namespace {
 
+constexpr int kReadBytes = 16 << 10;
+
 int Milliseconds(double seconds) { return static_cast<int>(std::min(seconds, 2e6) * 1000); }
 
 void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
@@ -20,6 +22,11 @@ void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                               static_cast<int>(options.max_concurrent_streams));
+  // All frames of one read are worked off at a stretch: a peer that opens and resets calls gets
+  // this much before the others get their turn.
+  builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBytes);
+  builder->AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadBytes);
+  builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
   // Covers the TLS handshake and HTTP/2's preface and first SETTINGS.
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                               Milliseconds(options.handshake_timeout_seconds));
@@ -44,6 +51,7 @@ void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
 }  // namespace
 
 std::unique_ptr<GrpcHost> GrpcHost::Start(const Options& options, grpc::ResourceQuota* quota,
+                                          ResetGuard* guard,
                                           std::shared_ptr<grpc::ServerCredentials> credentials,
                                           GrpcServices services) {
   grpc::EnableDefaultHealthCheckService(true);
@@ -51,6 +59,9 @@ std::unique_ptr<GrpcHost> GrpcHost::Start(const Options& options, grpc::Resource
   grpc::ServerBuilder builder;
   SetLimits(options, &builder);
   if (quota != nullptr) builder.SetResourceQuota(*quota);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> observers;
+  observers.push_back(guard->MakeObserver());
+  builder.experimental().SetInterceptorCreators(std::move(observers));
   for (const auto& service : host->services_) builder.RegisterService(service.get());
   host->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,

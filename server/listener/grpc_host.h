@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "server/listener/reset_guard.h"
 #include "server/options.h"
 
 namespace evenkeel::server {
@@ -28,8 +29,9 @@ using ServicesFactory = std::function<GrpcServices(const std::string& connection
 class GrpcHost {
  public:
   // Serves grpc.health.v1 besides `services`; says NOT_SERVING until told otherwise. `quota` may be
-  // null. nullptr: gRPC refuses the credentials.
+  // null; `guard` outlives the host. nullptr: gRPC refuses the credentials.
   static std::unique_ptr<GrpcHost> Start(const Options& options, grpc::ResourceQuota* quota,
+                                         ResetGuard* guard,
                                          std::shared_ptr<grpc::ServerCredentials> credentials,
                                          GrpcServices services);
   ~GrpcHost();

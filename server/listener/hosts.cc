@@ -9,7 +9,8 @@ Hosts::Hosts(const Options& options, ServicesFactory services, UnixPrincipal uni
     : options_(options),
       services_(std::move(services)),
       unix_principal_(std::move(unix_principal)),
-      table_(table) {
+      table_(table),
+      reset_guard_(table) {
   if (options.memory_quota_bytes > 0) {
     quota_.emplace("evenkeel");
     quota_->Resize(static_cast<size_t>(options.memory_quota_bytes));
@@ -20,8 +21,9 @@ Hosts::~Hosts() { Shutdown(std::chrono::system_clock::now()); }
 
 std::shared_ptr<GrpcHost> Hosts::Make(std::shared_ptr<grpc::ServerCredentials> credentials,
                                       const std::string& principal) {
-  std::shared_ptr<GrpcHost> host = GrpcHost::Start(options_, quota_ ? &*quota_ : nullptr,
-                                                   std::move(credentials), services_(principal));
+  std::shared_ptr<GrpcHost> host =
+      GrpcHost::Start(options_, quota_ ? &*quota_ : nullptr, &reset_guard_, std::move(credentials),
+                      services_(principal));
   if (host != nullptr && serving_) host->SetServing(true);
   return host;
 }
@@ -45,7 +47,7 @@ bool Hosts::Serve(int fd, const Peer& peer) {
   const std::shared_ptr<GrpcHost> host = Choose(peer);
   if (host == nullptr) return false;
   // Before gRPC has it, and may close it; under the lock, so that no host ends in between.
-  table_.Add(fd, host.get());
+  table_.Add(fd, host.get(), peer.address);
   host->Serve(fd);
   return true;
 }

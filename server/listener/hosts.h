@@ -17,12 +17,14 @@
 #include "server/listener/connection_table.h"
 #include "server/listener/grpc_host.h"
 #include "server/listener/listener_hooks.h"
+#include "server/listener/reset_guard.h"
 #include "server/options.h"
 
 namespace evenkeel::server {
 
 // Who connected, as the kernel says.
 struct Peer {
+  sockaddr_storage address{};
   bool is_unix = false;
   bool is_probe = false;  // this process itself
   uid_t uid = 0;          // of unix sockets only
@@ -52,6 +54,9 @@ class Hosts {
   // left.
   size_t EndRetired();
 
+  // Connections that were cut off; see ResetGuard.
+  uint64_t cut() const { return reset_guard_.cut(); }
+
   // Ends all; see GrpcHost.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
@@ -65,6 +70,7 @@ class Hosts {
   const ServicesFactory services_;
   const UnixPrincipal unix_principal_;
   ConnectionTable& table_;
+  ResetGuard reset_guard_;
   std::optional<grpc::ResourceQuota> quota_;  // one for all hosts
   mutable std::mutex mutex_;                  // of all below
   bool serving_ = false;

@@ -89,7 +89,12 @@ void Listener::StartProbe() {
   if (options_.self_probe_seconds == 0) return;
   const auto interval = std::chrono::duration<double>(options_.self_probe_seconds);
   self_probe_ = std::make_unique<SelfProbe>(
-      targets_, std::chrono::ceil<std::chrono::milliseconds>(interval), probes_, hooks_.on_dead);
+      targets_, std::chrono::ceil<std::chrono::milliseconds>(interval), probes_,
+      [this] {
+        return ProbeProgress{accept_loop_->accepted(),
+                             hooks_.calls_ended ? hooks_.calls_ended() : 0};
+      },
+      hooks_.on_dead);
 }
 
 void Listener::StopAccepting() {
@@ -110,6 +115,7 @@ ListenerGauges Listener::gauges() {
   for (size_t i = 0; i < kShedConnections; ++i) {
     gauges.shed[i] = accept_loop_->shed(static_cast<ShedConnection>(i));
   }
+  gauges.cut = hosts_.cut();
   if (self_probe_ != nullptr) gauges.probe_failures = self_probe_->failures();
   if (tls_ != nullptr) gauges.tls = tls_->gauges();
   return gauges;

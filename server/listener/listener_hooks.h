@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ using UnixPrincipal = std::function<std::optional<std::string>(uid_t, gid_t)>;
 struct ListenerHooks {
   // Where rights depend on who a unix peer is. Empty: all of them are alike.
   UnixPrincipal unix_principal;
+  // Calls that ended so far: a server that ends calls is busy, not dead.
+  std::function<uint64_t()> calls_ended;
   // The server does not answer at that address of its own any more; see SelfProbe.
   std::function<void(const std::string& address)> on_dead;
   // For tests; see AcceptLoop.

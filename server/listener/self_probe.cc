@@ -11,10 +11,12 @@
 namespace evenkeel::server {
 
 SelfProbe::SelfProbe(std::vector<ProbeTarget> targets, std::chrono::milliseconds interval,
-                     ProbeAddresses& probes, std::function<void(const std::string&)> on_dead)
+                     ProbeAddresses& probes, std::function<ProbeProgress()> progress,
+                     std::function<void(const std::string&)> on_dead)
     : targets_(std::move(targets)),
       interval_(interval),
       probes_(probes),
+      progress_(std::move(progress)),
       on_dead_(std::move(on_dead)),
       stop_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   for (const ProbeTarget& target : targets_) {
@@ -47,6 +49,7 @@ void SelfProbe::Run(const ProbeTarget& target) {
   auto next = std::chrono::steady_clock::now();
   while (!SleepOrStop(next)) {
     next = std::chrono::steady_clock::now() + interval_;
+    const ProbeProgress before = progress_();
     const std::string why = ProbeOnce(target, interval_, probes_, stop_fd_);
     if (why.empty()) {
       answered_once = true;
@@ -54,8 +57,10 @@ void SelfProbe::Run(const ProbeTarget& target) {
       continue;
     }
     if (SleepOrStop(std::chrono::steady_clock::now())) return;  // it was the stop
+    const ProbeProgress after = progress_();
+    const bool is_busy = after.accepted > before.accepted && after.calls_ended > before.calls_ended;
     ++failures_;
-    ++misses;
+    misses = is_busy ? 0 : misses + 1;
     LogLine(LogLevel::kError, "self-probe failed")
         .Add("listen", target.name)
         .Add("why", why)

@@ -27,6 +27,13 @@ struct ProbeTarget {
   bool is_tls = false;
 };
 
+// Signs of life. Both must grow while a probe waits for it to count as busy and not as dead: a
+// listener that accepts, and calls that end.
+struct ProbeProgress {
+  uint64_t accepted = 0;
+  uint64_t calls_ended = 0;
+};
+
 // One probe: connects, and waits for the answer to a Health.Check; with TLS for the certificate,
 // since the server may ask for one that this process has not. Empty: answered; else what went
 // wrong. `probes` knows the connection meanwhile. Gives up when `stop_fd` becomes readable.
@@ -38,10 +45,11 @@ class SelfProbe {
   static constexpr int kMissesInARow = 3;
 
   // Probes each target every `interval`, on a thread each, and waits as long for the answer. Calls
-  // `on_dead` with the name of a target that answered once and then missed kMissesInARow times;
-  // that may not return.
+  // `on_dead` with the name of a target that answered once and then missed kMissesInARow times,
+  // without `progress`; that may not return.
   SelfProbe(std::vector<ProbeTarget> targets, std::chrono::milliseconds interval,
-            ProbeAddresses& probes, std::function<void(const std::string&)> on_dead);
+            ProbeAddresses& probes, std::function<ProbeProgress()> progress,
+            std::function<void(const std::string&)> on_dead);
   ~SelfProbe();
   SelfProbe(const SelfProbe&) = delete;
   SelfProbe& operator=(const SelfProbe&) = delete;
@@ -56,6 +64,7 @@ class SelfProbe {
   const std::vector<ProbeTarget> targets_;
   const std::chrono::milliseconds interval_;
   ProbeAddresses& probes_;
+  const std::function<ProbeProgress()> progress_;
   const std::function<void(const std::string&)> on_dead_;
   std::atomic<uint64_t> failures_ = 0;
   std::mutex mutex_;

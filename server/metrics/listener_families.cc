@@ -30,6 +30,8 @@ std::vector<prometheus::MetricFamily> ListenerFamilies(const ListenerGauges& gau
     shed.metric.back().counter.value = static_cast<double>(gauges.shed[i]);
   }
   families.push_back(std::move(shed));
+  add("evenkeel_connections_cut_total", "Connections cut off because they reset their calls.",
+      MetricType::Counter, gauges.cut);
   add("evenkeel_self_probe_failures_total",
       "Times that the server did not answer at an address of its own.", MetricType::Counter,
       gauges.probe_failures);

@@ -25,6 +25,7 @@ struct ListenerGauges {
   size_t connections = 0;
   size_t connections_at_most = 0;
   std::array<uint64_t, kShedConnections> shed{};
+  uint64_t cut = 0;  // connections cut off later: rapid reset
   uint64_t probe_failures = 0;
   TlsGauges tls;
 };

@@ -298,6 +298,7 @@ void Metrics::OnHandled(size_t method, int code, double seconds) {
     metrics.handled[known].store(handled, std::memory_order_release);
   }
   handled->Increment();
+  calls_handled_.fetch_add(1, std::memory_order_relaxed);
   if (code == 0 && metrics.is_unary()) metrics.sent->Increment();
   metrics.seconds->Observe(seconds);
 }

@@ -102,6 +102,9 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void OnPredictionError(MeasuredList list, double before, double after) override;
   void OnStoreError() override;
 
+  // Calls that ended so far, of all methods.
+  uint64_t calls_handled() const { return calls_handled_.load(std::memory_order_relaxed); }
+
   // All metrics in Prometheus' text format.
   std::string Scrape() const;
 
@@ -117,6 +120,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* handled_family_;
   std::vector<std::unique_ptr<MethodMetrics>> methods_;
+  std::atomic<uint64_t> calls_handled_ = 0;
   prometheus::Histogram* queue_wait_;
   std::array<prometheus::Histogram*, planner::kPhases> phases_;
   std::array<prometheus::Counter*, 4> endings_;
