@@ -98,13 +98,13 @@ void Listener::StartProbe() {
 }
 
 void Listener::StopAccepting() {
-  self_probe_.reset();
+  if (self_probe_ != nullptr) self_probe_->Stop();
   if (accept_loop_ != nullptr) accept_loop_->Stop();
 }
 
 void Listener::Shutdown(std::chrono::system_clock::time_point deadline) {
   StopAccepting();
-  tls_.reset();
+  if (tls_ != nullptr) tls_->Stop();
   hosts_.Shutdown(deadline);
 }
 

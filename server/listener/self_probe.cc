@@ -26,6 +26,11 @@ SelfProbe::SelfProbe(std::vector<ProbeTarget> targets, std::chrono::milliseconds
 }
 
 SelfProbe::~SelfProbe() {
+  Stop();
+  close(stop_fd_);
+}
+
+void SelfProbe::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -33,8 +38,9 @@ SelfProbe::~SelfProbe() {
   stop_changed_.notify_all();
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(stop_fd_, &one, sizeof(one));
-  for (std::thread& thread : threads_) thread.join();
-  close(stop_fd_);
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
 }
 
 bool SelfProbe::SleepOrStop(std::chrono::steady_clock::time_point until) {

@@ -54,6 +54,9 @@ class SelfProbe {
   SelfProbe(const SelfProbe&) = delete;
   SelfProbe& operator=(const SelfProbe&) = delete;
 
+  // No probe runs afterwards.
+  void Stop();
+
   // Probes that were not answered.
   uint64_t failures() const { return failures_; }
 

@@ -44,7 +44,9 @@ TlsWatcher::TlsWatcher(const TlsPaths& paths, double interval_seconds, Apply app
       apply_(std::move(apply)),
       tick_(std::move(tick)) {}
 
-TlsWatcher::~TlsWatcher() {
+TlsWatcher::~TlsWatcher() { Stop(); }
+
+void TlsWatcher::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

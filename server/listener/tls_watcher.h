@@ -29,6 +29,9 @@ class TlsWatcher {
   TlsWatcher(const TlsWatcher&) = delete;
   TlsWatcher& operator=(const TlsWatcher&) = delete;
 
+  // Looks at the files no more.
+  void Stop();
+
   TlsGauges gauges() const;
 
  private:

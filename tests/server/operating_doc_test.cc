@@ -70,7 +70,13 @@ TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
                       .queue_depth = [] { return size_t{0}; },
                       .inflight = [] { return int64_t{0}; },
                       .packing = [] { return PackGauges{}; },
-                      .profiles = [] { return ProfileGauges{}; }});
+                      .profiles = [] { return ProfileGauges{}; },
+                      .listener =
+                          [] {
+                            ListenerGauges gauges;
+                            gauges.tls.is_on = true;
+                            return gauges;
+                          }});
   metrics.OnHandled(0, 0, 0.1);
   EXPECT_EQ(Rows({"grpc_server_", "evenkeel_", "process_"}), ScrapedFamilies(metrics.Scrape()));
 }
