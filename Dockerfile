@@ -35,4 +35,5 @@ USER 65532:65532
 EXPOSE 50051 9464
 HEALTHCHECK --interval=30s --timeout=5s CMD ["evenkeelctl", "list", "--server", "127.0.0.1:50051"]
 ENTRYPOINT ["evenkeel-server"]
-CMD ["--listen", "0.0.0.0:50051", "--metrics-address", "0.0.0.0:9464"]
+# Plaintext, because certificates are the cluster's: give --tls-cert and --tls-key where strangers reach the port.
+CMD ["--listen", "0.0.0.0:50051", "--allow-plaintext=true", "--metrics-address", "0.0.0.0:9464"]

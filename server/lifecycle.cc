@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <thread>
 
 #include "server/log.h"
 
@@ -12,6 +13,8 @@ namespace evenkeel::server {
 namespace {
 
 constexpr long kPollNanoseconds = 10'000'000;
+constexpr int kExitUnreachable = 3;
+constexpr std::chrono::milliseconds kTimeToLog{100};
 
 sigset_t EndSignals() {
   sigset_t set;
@@ -38,23 +41,37 @@ void BlockSignals() {
   signal(SIGXFSZ, SIG_IGN);  // a store that may not grow fails its call, not the process
 }
 
-void RunUntilSignal(Server& server, double drain_timeout_seconds) {
+void RunUntilSignal(Server& server, const DrainTimes& times) {
+  using Steady = std::chrono::steady_clock;
+  const auto after = [](double seconds) {
+    return Steady::now() + std::chrono::duration<double>(seconds);
+  };
   const sigset_t signals = EndSignals();
   int first = 0;
   while (sigwait(&signals, &first) != 0) {
   }
+  server.SayNotServing();
+  for (const auto end = after(times.delay_seconds); Steady::now() < end;) PollForSecondSignal();
   server.BeginDrain();
   LogLine(LogLevel::kInfo, "draining")
       .Add("signal", static_cast<int64_t>(first))
       .Add("calls_in_flight", server.calls_in_flight());
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(drain_timeout_seconds);
+  const auto end = after(times.timeout_seconds);
   do {
     PollForSecondSignal();
-  } while (server.calls_in_flight() > 0 && std::chrono::steady_clock::now() < end);
+  } while (server.calls_in_flight() > 0 && Steady::now() < end);
   const int64_t left = server.calls_in_flight();
   server.Shutdown();
   LogLine(left > 0 ? LogLevel::kWarning : LogLevel::kInfo, "stopped").Add("calls_cut_off", left);
+}
+
+// Whatever hangs must not hold the exit: no destructor runs.
+void ExitUnreachable(const std::string& address) {
+  LogLine(LogLevel::kError, "the server does not answer at its own address: exit")
+      .Add("listen", address)
+      .Add("exit_code", static_cast<int64_t>(kExitUnreachable));
+  std::this_thread::sleep_for(kTimeToLog);
+  _exit(kExitUnreachable);
 }
 
 }  // namespace evenkeel::server

@@ -2,6 +2,8 @@
 #ifndef EVENKEEL_SERVER_LIFECYCLE_H_
 #define EVENKEEL_SERVER_LIFECYCLE_H_
 
+#include <string>
+
 #include "server/server.h"
 
 namespace evenkeel::server {
@@ -9,10 +11,17 @@ namespace evenkeel::server {
 // Call before any thread is started: all threads must inherit it.
 void BlockSignals();
 
-// Returns after SIGTERM or SIGINT and the drain: calls in flight have been answered, or
-// `drain_timeout_seconds` have passed. A second signal ends the process at once, with exit code 128
-// + its number.
-void RunUntilSignal(Server& server, double drain_timeout_seconds);
+struct DrainTimes {
+  double delay_seconds = 0;    // NOT_SERVING, but still serving
+  double timeout_seconds = 0;  // then, for the calls in flight
+};
+
+// Returns after SIGTERM or SIGINT and the drain: calls in flight have been answered, or the timeout
+// has passed. A second signal ends the process at once, with exit code 128 + its number.
+void RunUntilSignal(Server& server, const DrainTimes& times);
+
+// Ends the process with exit code 3: the server does not answer at `address`, its own, any more.
+[[noreturn]] void ExitUnreachable(const std::string& address);
 
 }  // namespace evenkeel::server
 

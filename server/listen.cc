@@ -1,5 +1,6 @@
 #include "server/listen.h"
 
+#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -54,6 +55,14 @@ std::string CheckListenAddress(std::string_view address) {
   if (!path.starts_with('/')) return "needs an absolute path: unix:/run/evenkeel/evenkeel.sock";
   if (path.size() > kMaxPathBytes) return "has a path of more than 107 bytes";
   return {};
+}
+
+bool StaysOnThisMachine(std::string_view address) {
+  if (address.starts_with(kUnixPrefix)) return true;
+  const std::string host(address.substr(0, address.rfind(':')));
+  in_addr v4{};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 24 == IN_LOOPBACKNET;
+  return host == "localhost" || host == "[::1]";
 }
 
 std::string ClearStaleSocket(const std::string& address) {

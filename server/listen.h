@@ -11,6 +11,9 @@ namespace evenkeel::server {
 std::string CheckTcpAddress(std::string_view address);     // HOST:PORT
 std::string CheckListenAddress(std::string_view address);  // HOST:PORT or unix:/path
 
+// Whether only this machine reaches a well-formed address: a unix socket, or a loopback address.
+bool StaysOnThisMachine(std::string_view address);
+
 // Removes a socket file that a dead server left behind. Returns why `address` cannot be listened on
 // (somebody answers there, or a file of another kind is in the way); empty: nothing known. TCP:
 // does nothing.

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       .Add("metrics_address", options.metrics_address)
       .Add("metrics_port", static_cast<int64_t>(server->metrics_port()))
       .Add("admin_address", options.admin_address);
-  RunUntilSignal(*server, options.drain_timeout_seconds);
+  RunUntilSignal(*server, {options.drain_delay_seconds, options.drain_timeout_seconds});
   StopLog();
   return 0;
 }

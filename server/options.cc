@@ -78,9 +78,37 @@ std::string StorePath(const std::string& text, Options* options) {
   return text.empty() || text.back() == '/' ? "must be the path of a file, auto or off" : "";
 }
 
-std::string Reflection(const std::string& text, Options* options) {
-  options->reflection = text == "true";
+template <bool Options::*kField>
+std::string Flag(const std::string& text, Options* options) {
+  options->*kField = text == "true";
   return text == "true" || text == "false" ? std::string() : "must be true or false";
+}
+
+// The path of a file or folder, or off.
+template <std::string Options::*kField>
+std::string Path(const std::string& text, Options* options) {
+  options->*kField = text;
+  return text.empty() ? "must be a path, or off" : "";
+}
+
+// What is wrong between settings, one line each.
+std::string CheckTransport(const Options& options) {
+  std::string problems;
+  const auto need = [&problems](bool is_fine, const char* what) {
+    if (!is_fine) problems += std::string(what) + "\n";
+  };
+  const bool is_tls = options.tls_cert != "off";
+  need(is_tls == (options.tls_key != "off"), "--tls-cert and --tls-key belong together");
+  need(is_tls || options.tls_client_ca == "off", "--tls-client-ca needs --tls-cert");
+  need(options.tls_client_ca != "off" || options.tls_crl_dir == "off",
+       "--tls-crl-dir needs --tls-client-ca");
+  for (const std::string& address : options.listen) {
+    if (is_tls || options.allow_plaintext || StaysOnThisMachine(address)) continue;
+    problems += "--listen (EVENKEEL_LISTEN) = \"" + address +
+                "\": others reach this address and there is no TLS; set --tls-cert and --tls-key, "
+                "or --allow-plaintext=true if the network keeps strangers out\n";
+  }
+  return problems;
 }
 
 std::string Level(const std::string& text, Options* options) {
@@ -97,9 +125,8 @@ constexpr int64_t kYearSeconds = 366 * 24 * 3600;
 // The one table of settings.
 constexpr Setting kSettings[] = {
     {"listen", "127.0.0.1:50051",
-     "Addresses to serve gRPC on: HOST:PORT or unix:/path, several separated by commas. There is "
-     "no "
-     "encryption and no authentication yet: keep it inside the cluster.",
+     "Addresses to serve gRPC on: HOST:PORT or unix:/path, several separated by commas. Others "
+     "than loopback and unix sockets need TLS (--tls-cert) or --allow-plaintext=true.",
      &Listen},
     {"metrics-address", "127.0.0.1:9464",
      "HOST:PORT that serves Prometheus metrics under /metrics, or off.", &MetricsAddress},
@@ -168,12 +195,54 @@ constexpr Setting kSettings[] = {
     {"min-ping-interval", "10",
      "Seconds that clients must leave between keepalive pings; quicker ones are disconnected.",
      &Seconds<&Options::min_ping_interval_seconds, 0, 3600>},
-    {"max-connection-age", "0",
+    {"max-connection-age", "1800",
      "Seconds after which a connection is closed in good order, so that clients spread over "
-     "replicas. 0: never.",
+     "replicas and certificates are checked again. 0: never.",
      &Seconds<&Options::max_connection_age_seconds, 0, kYearSeconds>},
+    {"max-connection-age-grace", "300",
+     "Seconds that calls of such a connection get to finish; then they are cut off.",
+     &Seconds<&Options::max_connection_age_grace_seconds, 1, kYearSeconds>},
+    {"max-connection-idle", "600",
+     "Seconds without a call after which a connection is closed in good order. 0: never.",
+     &Seconds<&Options::max_connection_idle_seconds, 0, kYearSeconds>},
+    {"handshake-timeout", "10",
+     "Seconds that a new connection gets for TLS and the first bytes of HTTP/2.",
+     &Seconds<&Options::handshake_timeout_seconds, 1, 3600>},
+    {"max-connections", "0",
+     "Most connections at a time; more are closed as soon as they are accepted. 0: 64 less than "
+     "the process may have open files, at most 10000.",
+     &Whole<&Options::max_connections, 0, 1'000'000>},
+    {"allow-plaintext", "false",
+     "Serve without TLS on addresses that other machines reach: true or false.",
+     &Flag<&Options::allow_plaintext>},
+    {"tls-cert", "off",
+     "PEM file of the server's certificate and its chain, for all TCP addresses; unix sockets stay "
+     "without TLS. off: no TLS.",
+     &Path<&Options::tls_cert>},
+    {"tls-key", "off", "PEM file of its private key, without a pass phrase.",
+     &Path<&Options::tls_key>},
+    {"tls-client-ca", "off",
+     "PEM file of the authorities that sign certificates of clients, which must then present one. "
+     "off: none is asked for.",
+     &Path<&Options::tls_client_ca>},
+    {"tls-crl-dir", "off",
+     "Folder of revocation lists of those authorities, named by openssl rehash.",
+     &Path<&Options::tls_crl_dir>},
+    {"tls-reload-seconds", "10",
+     "Seconds between looks at these files. New ones are used for new connections; files that can "
+     "not be used change nothing. 0: never look again.",
+     &Seconds<&Options::tls_reload_seconds, 0, 86400>},
+    {"self-probe-seconds", "3",
+     "Seconds between calls of the server to its own addresses; after three in a row without an "
+     "answer in as many seconds the process ends with exit code 3. 0: off.",
+     &Seconds<&Options::self_probe_seconds, 0, 3600>},
+    {"drain-delay", "0",
+     "Seconds after SIGTERM or SIGINT during which all is still accepted and answered, while "
+     "health "
+     "says NOT_SERVING: as long as clients take to notice.",
+     &Seconds<&Options::drain_delay_seconds, 0, 3600>},
     {"reflection", "true", "Serve gRPC server reflection, which grpcurl needs: true or false.",
-     &Reflection},
+     &Flag<&Options::reflection>},
     {"log-level", "info",
      "Least level that is logged: debug, info (one line per call), warning, error or off.", &Level},
 };
@@ -190,9 +259,9 @@ std::string HelpText() {
   }
   text << "  --help, -h\n      Print this and exit.\n"
           "  --version\n      Print the version and exit.\n\n"
-          "Exit codes: 0 after a drain, 1 when the server cannot start, 2 for wrong settings, 128 "
-          "+ N when "
-          "a second signal N ends it at once.\n";
+          "Exit codes: 0 after a drain, 1 when the server cannot start, 2 for wrong settings, 3 "
+          "when it does not answer at its own address any more, 128 + N when a second signal N "
+          "ends it at once.\n";
   return text.str();
 }
 
@@ -276,6 +345,7 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   for (const std::string& extra : app.remaining()) problems += "unknown argument " + extra + "\n";
   ParsedOptions parsed;
   problems += ApplyAll(values, &parsed.options);
+  if (problems.empty()) problems += CheckTransport(parsed.options);
   if (!problems.empty()) return Exit(kExitWrongSettings, problems + "See --help.\n");
   parsed.run = true;
   return parsed;

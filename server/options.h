@@ -39,6 +39,21 @@ struct Options {
   double keepalive_timeout_seconds = 0;   // for the answer to that
   double min_ping_interval_seconds = 0;   // between pings of a client
   double max_connection_age_seconds = 0;  // 0: no limit
+
+  // The listener.
+  double max_connection_age_grace_seconds = 0;  // for the calls of such a connection, after that
+  double max_connection_idle_seconds = 0;       // without calls; 0: no limit
+  double handshake_timeout_seconds = 0;         // of a new connection
+  int64_t max_connections = 0;                  // at a time; 0: what descriptors allow
+  bool allow_plaintext = false;                 // on addresses that others reach
+  std::string tls_cert;                         // path, or "off", as those below
+  std::string tls_key;
+  std::string tls_client_ca;
+  std::string tls_crl_dir;
+  double tls_reload_seconds = 0;   // between looks at those
+  double self_probe_seconds = 0;   // 0: off
+  double drain_delay_seconds = 0;  // after SIGTERM, before the sockets close
+
   bool reflection = false;
   LogLevel log_level = LogLevel::kInfo;
 

@@ -1,11 +1,5 @@
 #include "server/server.h"
 
-#include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/resource_quota.h>
-#include <grpcpp/server.h>
-#include <grpcpp/server_builder.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -20,7 +14,8 @@
 #include "server/calibration/calibrations.h"
 #include "server/calibration/lmdb_profile_store.h"
 #include "server/convert/version.h"
-#include "server/listen.h"
+#include "server/lifecycle.h"
+#include "server/listener/listener.h"
 #include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/metrics_port.h"
@@ -113,40 +108,13 @@ std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
   return recent;
 }
 
-void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
-  builder->SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
-  // A compressed message is inflated before its size is checked: refuse it instead.
-  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                              static_cast<int>(options.max_concurrent_streams));
-  // Otherwise a second server on the same port starts without an error and takes half the calls.
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
-                              Milliseconds(options.keepalive_time_seconds));
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                              Milliseconds(options.keepalive_timeout_seconds));
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                              Milliseconds(options.min_ping_interval_seconds));
-  if (options.max_connection_age_seconds > 0) {
-    builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS,
-                                Milliseconds(options.max_connection_age_seconds));
-  }
-  if (options.memory_quota_bytes > 0) {
-    grpc::ResourceQuota quota("evenkeel");
-    quota.Resize(static_cast<size_t>(options.memory_quota_bytes));
-    builder->SetResourceQuota(quota);
-  }
-}
-
 }  // namespace
 
 // In order of construction: each may use those above it.
 struct Server::Parts {
   Parts(const Options& options, ComputeFunction compute, PackFunction pack)
       : metrics(MakeBuildLabels(), AllMethodLabels()),
-        world{metrics, clock},
+        in_flight(0),
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
         tiers(OpenTiers(options)),
         memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
@@ -158,18 +126,17 @@ struct Server::Parts {
         packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
                 clock),
         profile_writer(1, kProfileCallsAtMost, clock),
-        service({world,
-                 core,
-                 cache,
-                 tiers.get(),
-                 memo,
-                 {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
-                  options.pack_idle_timeout_seconds},
-                 {calibrations, cache, tiers.get(), profile_writer}}) {
-    if (options.reflection) reflection = MakeReflectionServices({kServiceName, kHealthService});
+        service_parts{{metrics, clock, in_flight},
+                      core,
+                      cache,
+                      tiers.get(),
+                      memo,
+                      {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
+                       options.pack_idle_timeout_seconds},
+                      {calibrations, cache, tiers.get(), profile_writer}},
+        reflection(options.reflection) {
     metrics.SetSources({[this] { return cache.counters(); }, [this] { return Tiers(tiers.get()); },
-                        [this] { return core.queue_depth(); },
-                        [this] { return world.in_flight.load(); },
+                        [this] { return core.queue_depth(); }, [this] { return in_flight.load(); },
                         [this] {
                           return PackGauges{quota.streams(), quota.bytes(), datasets.counters()};
                         },
@@ -180,19 +147,20 @@ struct Server::Parts {
                         [this, limit = static_cast<size_t>(options.queue_length)] {
                           return WorkerGauges{core.workers(), core.busy_workers(), limit};
                         },
-                        &LogLinesDropped});
+                        &LogLinesDropped,
+                        [this] { return listener ? listener->gauges() : ListenerGauges{}; }});
   }
 
   bool OpenProfiles(const Options& options, std::string* error);
-  bool Listen(const Options& options, std::string* error);
+  GrpcServices MakeServices(const std::string& connection_principal);
+  bool Listen(const Options& options, ListenerHooks hooks, std::string* error);
   bool OpenMetricsPort(const Options& options, std::string* error);
   bool OpenAdmin(const Options& options, std::string* error);
   StatusPage Status(const Options& options) const;
-  void SetServing(bool is_serving);
 
   Clock clock;
   Metrics metrics;
-  RpcWorld world;
+  std::atomic<int64_t> in_flight;
   PlanCache cache;
   std::unique_ptr<PlanTiers> tiers;  // nullptr: none
   RequestMemo memo;
@@ -203,12 +171,10 @@ struct Server::Parts {
   PackingCore packing;
   std::unique_ptr<Calibrations> calibrations;  // from OpenProfiles on
   WorkerPool profile_writer;
-  PlannerServiceImpl service;
-  std::vector<std::unique_ptr<grpc::Service>> reflection;
-  std::vector<int> ports;
-  std::unique_ptr<grpc::Server> grpc_server;
+  ServiceParts service_parts;
+  const bool reflection;
+  std::unique_ptr<Listener> listener;
   std::unique_ptr<MetricsPort> metrics_port;
-  std::atomic<bool> serving = false;
   const std::chrono::steady_clock::time_point since = clock.Now();
   std::unique_ptr<AdminServer> admin;  // last: it shows all of the above
 };
@@ -225,29 +191,24 @@ bool Server::Parts::OpenProfiles(const Options& options, std::string* error) {
   return calibrations != nullptr;
 }
 
-bool Server::Parts::Listen(const Options& options, std::string* error) {
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::ServerBuilder builder;
-  SetLimits(options, &builder);
-  ports.assign(options.listen.size(), -1);
-  std::string all;
-  for (size_t i = 0; i < options.listen.size(); ++i) {
-    *error = ClearStaleSocket(options.listen[i]);
-    if (!error->empty()) return false;
-    builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
-    all += " " + options.listen[i];
+// Services are thin: every host has its own.
+GrpcServices Server::Parts::MakeServices(const std::string& connection_principal) {
+  GrpcServices services;
+  services.push_back(std::make_unique<PlannerServiceImpl>(service_parts, connection_principal));
+  if (!reflection) return services;
+  for (auto& one : MakeReflectionServices({kServiceName, kHealthService})) {
+    services.push_back(std::move(one));
   }
-  builder.RegisterService(&service);
-  for (const auto& one : reflection) builder.RegisterService(one.get());
-  const mode_t before = umask(0117);  // unix sockets: 0660
-  grpc_server = builder.BuildAndStart();
-  umask(before);
-  if (grpc_server != nullptr) return true;
-  *error = "cannot listen on all of" + all;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    if (ports[i] <= 0) *error = "cannot listen on " + options.listen[i] + ": is it in use?";
-  }
-  return false;
+  return services;
+}
+
+bool Server::Parts::Listen(const Options& options, ListenerHooks hooks, std::string* error) {
+  if (!hooks.on_dead) hooks.on_dead = &ExitUnreachable;
+  hooks.calls_ended = [this] { return metrics.calls_handled(); };
+  listener = Listener::Open(
+      options, [this](const std::string& principal) { return MakeServices(principal); },
+      std::move(hooks), error);
+  return listener != nullptr;
 }
 
 bool Server::Parts::OpenMetricsPort(const Options& options, std::string* error) {
@@ -269,7 +230,7 @@ StatusPage Server::Parts::Status(const Options& options) const {
   return MakeStatusPage({.metrics = metrics.Snapshot(),
                          .now = now.count(),
                          .uptime_seconds = SecondsBetween(since, clock.Now()),
-                         .serving = serving,
+                         .serving = listener->serving(),
                          .listen = Joined(options.listen),
                          .log_level = LogLevelName(GetLogLevel()),
                          .changed_settings = options.changed,
@@ -277,24 +238,17 @@ StatusPage Server::Parts::Status(const Options& options) const {
                          .more = {}});
 }
 
-void Server::Parts::SetServing(bool is_serving) {
-  serving = is_serving;
-  grpc::HealthCheckServiceInterface* health = grpc_server->GetHealthCheckService();
-  health->SetServingStatus(is_serving);
-  health->SetServingStatus(kServiceName, is_serving);
-}
-
 std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction compute,
-                                      std::string* error, PackFunction pack) {
+                                      std::string* error, PackFunction pack, ListenerHooks hooks) {
   CaptureGrpcLog();
   auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
   if (!parts->OpenProfiles(options, error)) return nullptr;
+  if (!parts->Listen(options, std::move(hooks), error)) return nullptr;
   if (!parts->OpenMetricsPort(options, error) || !parts->OpenAdmin(options, error)) return nullptr;
-  if (!parts->Listen(options, error)) return nullptr;
   if (parts->tiers != nullptr) {
     parts->tiers->Warm(&parts->cache, static_cast<size_t>(options.cache_bytes));
   }
-  parts->SetServing(true);
+  parts->listener->SetServing(true);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
 }
 
@@ -302,28 +256,30 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Server::~Server() { Shutdown(); }
 
+void Server::SayNotServing() { parts_->listener->SetServing(false); }
+
 void Server::BeginDrain() {
-  parts_->SetServing(false);
+  SayNotServing();
+  parts_->listener->StopAccepting();
   parts_->core.RefuseNewWork();
   parts_->packing.RefuseNewWork();
 }
 
-int64_t Server::calls_in_flight() const { return parts_->world.in_flight; }
+int64_t Server::calls_in_flight() const { return parts_->in_flight; }
 
 void Server::Shutdown() {
-  if (parts_->grpc_server == nullptr) return;
+  if (parts_->listener == nullptr) return;
   parts_->core.StopAll();
   parts_->packing.StopAll();
   parts_->profile_writer.Shutdown();  // what runs is finished: it may be on disk already
   // An open Health.Watch would hold it for ever without a deadline.
-  parts_->grpc_server->Shutdown(std::chrono::system_clock::now() + kFlushTime);
-  parts_->grpc_server->Wait();
-  parts_->admin.reset();
+  parts_->listener->Shutdown(std::chrono::system_clock::now() + kFlushTime);
+  parts_->admin.reset();  // which ask the listener
   parts_->metrics_port.reset();
-  parts_->grpc_server.reset();
+  parts_->listener.reset();
 }
 
-const std::vector<int>& Server::ports() const { return parts_->ports; }
+const std::vector<int>& Server::ports() const { return parts_->listener->ports(); }
 
 int Server::metrics_port() const {
   return parts_->metrics_port == nullptr ? 0 : parts_->metrics_port->port();

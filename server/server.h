@@ -9,6 +9,7 @@
 
 #include "server/convert/pack_request.h"
 #include "server/core/planning_core.h"
+#include "server/listener/listener_hooks.h"
 #include "server/options.h"
 
 namespace evenkeel::server {
@@ -17,19 +18,22 @@ class Server {
  public:
   // Answers calls, and says so by grpc.health.v1, when it returns. `compute` makes the plans:
   // ComputePlan, or a test's own; likewise `pack`. nullptr, with a reason in *error: an address
-  // cannot be had.
+  // cannot be had, or the TLS files cannot be used. Without `hooks.on_dead`: ExitUnreachable.
   static std::unique_ptr<Server> Start(const Options& options, ComputeFunction compute,
                                        std::string* error,
-                                       PackFunction pack = &planner::PackAndDeal);
+                                       PackFunction pack = &planner::PackAndDeal,
+                                       ListenerHooks hooks = {});
 
   // Ends at once: calls in flight are cancelled.
   ~Server();
 
-  // The drain, in this order. Health says NOT_SERVING, and what is not planned yet is refused:
+  // The drain, in this order. Health says NOT_SERVING, and all goes on:
+  void SayNotServing();
+  // the ports are closed to new connections, and what is not planned yet is refused:
   void BeginDrain();
   // calls that are being answered; open Health.Watch and reflection streams do not count:
   int64_t calls_in_flight() const;
-  // stops what still runs, flushes the answers and closes the ports:
+  // stops what still runs, flushes the answers and closes the connections:
   void Shutdown();
 
   // Of each address of the options, in order; of no use for unix sockets. For port 0, which takes a

@@ -39,10 +39,20 @@ class Backend {
   virtual std::string name() const = 0;
 };
 
+// PEM files for a server that speaks TLS.
+struct TlsFiles {
+  std::string ca;           // authorities that may sign the server's certificate; empty: no TLS
+  std::string certificate;  // of this client, where the server asks for one
+  std::string key;
+  std::string server_name;  // that its certificate must carry; empty: the host of the address
+};
+
 // A server at a gRPC address, such as "127.0.0.1:50051" or "unix:/run/evenkeel.sock". Connects with
 // the first call. `timeout_seconds` bounds each call with all its retries: UNAVAILABLE is retried
-// by gRPC, RESOURCE_EXHAUSTED after the time that the server names.
-std::unique_ptr<Backend> MakeGrpcBackend(const std::string& address, double timeout_seconds);
+// by gRPC, RESOURCE_EXHAUSTED after the time that the server names. Throws CommandError(kBadInput)
+// where a file of `tls` cannot be read.
+std::unique_ptr<Backend> MakeGrpcBackend(const std::string& address, double timeout_seconds,
+                                         const TlsFiles& tls = {});
 
 // The same computation in this process. Knows neither stored plans nor profiles.
 std::unique_ptr<Backend> MakeLocalBackend(double timeout_seconds);

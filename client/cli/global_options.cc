@@ -44,6 +44,23 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
       ->envname("EVENKEEL_SERVER")
       ->group(kGroup)
       ->take_last();
+  const auto add_tls = [&](const char* flag, std::string* value, const char* what, const char* type,
+                           const char* environment) {
+    app->add_option(flag, *value, what)
+        ->type_name(type)
+        ->envname(environment)
+        ->group(kGroup)
+        ->take_last();
+  };
+  add_tls("--tls-ca", &options->tls.ca, "Use TLS: PEM file of who signs the server's certificate",
+          "FILE", "EVENKEEL_TLS_CA");
+  add_tls("--tls-cert", &options->tls.certificate, "PEM file of this client's own certificate",
+          "FILE", "EVENKEEL_TLS_CLIENT_CERT");
+  add_tls("--tls-key", &options->tls.key, "PEM file of its private key", "FILE",
+          "EVENKEEL_TLS_CLIENT_KEY");
+  add_tls("--tls-server-name", &options->tls.server_name,
+          "Name that the server's certificate must carry [the host of --server]", "NAME",
+          "EVENKEEL_TLS_SERVER_NAME");
   app->add_flag("--local", options->local, "Compute in this process, without a server")
       ->group(kGroup);
   app->add_option("--output", options->output, "Tables for people, or protobuf JSON [table]")
@@ -81,7 +98,7 @@ Style StyleOf(const GlobalOptions& options) {
 
 std::unique_ptr<Backend> BackendOf(const GlobalOptions& options) {
   return options.local ? MakeLocalBackend(options.timeout_seconds)
-                       : MakeGrpcBackend(options.server, options.timeout_seconds);
+                       : MakeGrpcBackend(options.server, options.timeout_seconds, options.tls);
 }
 
 void Print(const std::string& text) {

@@ -14,6 +14,7 @@ namespace evenkeel::cli {
 
 struct GlobalOptions {
   std::string server = "127.0.0.1:50051";
+  TlsFiles tls;
   bool local = false;
   std::string output = "table";  // or "json"
   double timeout_seconds = 60;

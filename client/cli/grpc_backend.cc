@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "client/cli/backend.h"
+#include "client/cli/channel_credentials.h"
 #include "client/cli/grpc_errors.h"
 #include "client/cli/grpc_pack.h"
 #include "client/cli/progress.h"
@@ -41,7 +42,7 @@ Clock::duration Seconds(double seconds) {
 
 class GrpcBackend : public Backend {
  public:
-  GrpcBackend(const std::string& address, double timeout_seconds)
+  GrpcBackend(const std::string& address, double timeout_seconds, const TlsFiles& tls)
       : address_(address), timeout_seconds_(timeout_seconds) {
     grpc::ChannelArguments arguments;
     arguments.SetServiceConfigJSON(kServiceConfig);
@@ -49,7 +50,8 @@ class GrpcBackend : public Backend {
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 500);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // planners live inside the cluster
-    channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+    if (!tls.server_name.empty()) arguments.SetSslTargetNameOverride(tls.server_name);
+    channel_ = grpc::CreateCustomChannel(address, ChannelCredentials(tls), arguments);
     stub_ = v1::PlannerService::NewStub(channel_);
   }
 
@@ -146,8 +148,9 @@ class GrpcBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeGrpcBackend(const std::string& address, double timeout_seconds) {
-  return std::make_unique<GrpcBackend>(address, timeout_seconds);
+std::unique_ptr<Backend> MakeGrpcBackend(const std::string& address, double timeout_seconds,
+                                         const TlsFiles& tls) {
+  return std::make_unique<GrpcBackend>(address, timeout_seconds, tls);
 }
 
 }  // namespace evenkeel::cli

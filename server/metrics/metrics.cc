@@ -7,6 +7,7 @@
 #include "prometheus/gauge.h"
 #include "prometheus/text_serializer.h"
 #include "server/metrics/families.h"
+#include "server/metrics/listener_families.h"
 #include "server/metrics/process_collector.h"
 #include "server/metrics/take_snapshot.h"
 
@@ -171,6 +172,7 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
                                     "Log lines that nobody took in time.", MetricType::Counter, {},
                                     static_cast<double>(sources.log_lines_dropped())));
   }
+  if (sources.listener) Append(ListenerFamilies(sources.listener()), &families);
   return families;
 }
 
@@ -327,6 +329,7 @@ void Metrics::OnHandled(size_t method, int code, double seconds) {
   MethodMetrics& metrics = *methods_[method];
   const int known = code >= 0 && code < kCodes ? code : 2;
   HandledCounter(metrics, known)->Increment();
+  calls_handled_.fetch_add(1, std::memory_order_relaxed);
   if (code == 0 && metrics.is_unary()) metrics.sent->Increment();
   metrics.seconds->Observe(seconds);
 }

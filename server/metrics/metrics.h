@@ -23,6 +23,7 @@
 #include "server/core/dataset_store.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
+#include "server/metrics/listener_gauges.h"
 #include "server/metrics/metrics_snapshot.h"
 
 namespace evenkeel::server {
@@ -73,6 +74,7 @@ struct MetricSources {
   std::function<ProfileGauges()> profiles;
   std::function<WorkerGauges()> workers;
   std::function<uint64_t()> log_lines_dropped;
+  std::function<ListenerGauges()> listener;
 };
 
 struct BuildLabels {
@@ -120,6 +122,9 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void OnPredictionError(MeasuredList list, double before, double after) override;
   void OnStoreError() override;
 
+  // Calls that ended so far, of all methods.
+  uint64_t calls_handled() const { return calls_handled_.load(std::memory_order_relaxed); }
+
   // All metrics in Prometheus' text format.
   std::string Scrape() const;
 
@@ -142,6 +147,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   std::vector<std::unique_ptr<MethodMetrics>> methods_;
   std::array<prometheus::Histogram*, kAnswerSources> answers_;
   prometheus::Counter* bad_trace_contexts_;
+  std::atomic<uint64_t> calls_handled_ = 0;
   prometheus::Histogram* queue_wait_;
   std::array<prometheus::Histogram*, planner::kPhases> phases_;
   std::array<prometheus::Counter*, 4> endings_;

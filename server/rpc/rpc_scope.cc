@@ -84,7 +84,9 @@ RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* 
       since_(world.clock.Now()),
       request_id_(RequestIdOf(*context)),
       span_(SpanOf(*context, world.metrics)),
-      caller_{PrincipalOf(*context), ""} {
+      caller_{
+          world.connection_principal.empty() ? PrincipalOf(*context) : world.connection_principal,
+          ""} {
   ++world_.in_flight;
   world_.metrics.OnStarted(static_cast<size_t>(method));
   context->AddInitialMetadata(kRequestIdHeader, request_id_);

@@ -23,11 +23,13 @@ inline constexpr char kRequestIdHeader[] = "x-request-id";
 inline constexpr char kTraceParentHeader[] = "traceparent";
 inline constexpr char kTraceIdHeader[] = "x-trace-id";
 
-// What all calls share. The referred outlive every call.
+// What all calls of one host share. The referred outlive every call.
 struct RpcWorld {
   Metrics& metrics;
   const Clock& clock;
-  std::atomic<int64_t> in_flight = 0;  // calls whose scope lives
+  std::atomic<int64_t>& in_flight;  // calls whose scope lives, of all hosts
+  // Proven of every caller of this host, such as "uid:1000"; empty: ask the call.
+  std::string connection_principal = {};
 };
 
 // Lives from a call's arrival until its answer has been handed to gRPC.

@@ -72,7 +72,13 @@ TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
                       .packing = [] { return PackGauges{}; },
                       .profiles = [] { return ProfileGauges{}; },
                       .workers = [] { return WorkerGauges{}; },
-                      .log_lines_dropped = [] { return uint64_t{0}; }});
+                      .log_lines_dropped = [] { return uint64_t{0}; },
+                      .listener =
+                          [] {
+                            ListenerGauges gauges;
+                            gauges.tls.is_on = true;
+                            return gauges;
+                          }});
   metrics.OnHandled(0, 0, 0.1);
   EXPECT_EQ(Rows({"grpc_server_", "evenkeel_", "process_"}), ScrapedFamilies(metrics.Scrape()));
 }

@@ -76,6 +76,31 @@ TEST(OptionsTest, HelpExplainsEverySetting) {
   EXPECT_EQ(Parse({"--version"}).exit_code, 0);
 }
 
+TEST(OptionsTest, PlaintextBeyondThisMachineMustBeAskedFor) {
+  for (const char* own : {"127.0.0.1:1", "127.9.9.9:1", "localhost:1", "[::1]:1", "unix:/a"}) {
+    EXPECT_TRUE(Parse({"--listen", own}).run) << own;
+  }
+  for (const char* open : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1", "planner:1", "127.example:1"}) {
+    const ParsedOptions refused = Parse({"--listen", open});
+    EXPECT_EQ(refused.exit_code, 2) << open;
+    EXPECT_NE(refused.text.find("--allow-plaintext"), std::string::npos) << refused.text;
+    EXPECT_TRUE(Parse({"--listen", open, "--allow-plaintext=true"}).run) << open;
+    EXPECT_TRUE(Parse({"--listen", open, "--tls-cert=/c", "--tls-key=/k"}).run) << open;
+  }
+}
+
+TEST(OptionsTest, TlsSettingsBelongTogether) {
+  for (const std::vector<const char*>& wrong : std::vector<std::vector<const char*>>{
+           {"--tls-cert=/c"},
+           {"--tls-key=/k"},
+           {"--tls-client-ca=/a"},
+           {"--tls-cert=/c", "--tls-key=/k", "--tls-crl-dir=/l"}}) {
+    EXPECT_EQ(Parse(wrong).exit_code, 2);
+  }
+  EXPECT_TRUE(
+      Parse({"--tls-cert=/c", "--tls-key=/k", "--tls-client-ca=/a", "--tls-crl-dir=/l"}).run);
+}
+
 TEST(ListenTest, ChecksAddresses) {
   for (const char* good : {"localhost:1", "0.0.0.0:50051", "[::]:0", "unix:/run/x.sock"}) {
     EXPECT_EQ(CheckListenAddress(good), "") << good;

@@ -1,0 +1,88 @@
+// Accepts connections, and keeps accepting whatever happens: gRPC's own listener never accepts
+// again once the process has run out of descriptors.
+#ifndef EVENKEEL_SERVER_LISTENER_ACCEPT_LOOP_H_
+#define EVENKEEL_SERVER_LISTENER_ACCEPT_LOOP_H_
+
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/listener/connection_table.h"
+#include "server/listener/hosts.h"
+#include "server/listener/listen_socket.h"
+#include "server/metrics/listener_gauges.h"
+
+namespace evenkeel::server {
+
+// Local addresses of the server's own probes, by which the accept loop knows them. Thread-safe.
+class ProbeAddresses {
+ public:
+  void Add(const sockaddr_storage& address);
+  void Remove(const sockaddr_storage& address);
+  bool Contains(const sockaddr_storage& address) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> known_;
+};
+
+struct AcceptLimits {
+  size_t connections = 0;               // that live at a time; probes come on top
+  double tcp_user_timeout_seconds = 0;  // for what was sent to be acknowledged; 0: the system's
+};
+
+class AcceptLoop {
+ public:
+  // Takes `sockets` and starts. `hosts`, `table` and `probes` outlive the loop. `before_accept`,
+  // for tests that need it to hang, is called before each round.
+  AcceptLoop(std::vector<ListenSocket> sockets, AcceptLimits limits, Hosts& hosts,
+             ConnectionTable& table, const ProbeAddresses& probes,
+             std::function<void()> before_accept = {});
+  ~AcceptLoop();
+  AcceptLoop(const AcceptLoop&) = delete;
+  AcceptLoop& operator=(const AcceptLoop&) = delete;
+
+  // Takes what has connected so far, then closes the sockets. Returns when that is done.
+  void Stop();
+
+  // Connections taken, shed ones and probes included.
+  uint64_t accepted() const { return accepted_; }
+  uint64_t shed(ShedConnection reason) const { return shed_[static_cast<size_t>(reason)]; }
+
+ private:
+  void Run();
+  void Accept(const ListenSocket& socket, int at_most);
+  bool TakeOne(const ListenSocket& socket);
+  bool ShedWithReserve(const ListenSocket& socket);
+  void Shed(int fd, ShedConnection reason);
+  bool IsFull();
+  void LogShed(bool at_once);
+
+  std::vector<ListenSocket> sockets_;  // the thread's, from its start on
+  const AcceptLimits limits_;
+  Hosts& hosts_;
+  ConnectionTable& table_;
+  const ProbeAddresses& probes_;
+  const std::function<void()> before_accept_;
+  std::array<std::atomic<uint64_t>, kShedConnections> shed_{};
+  std::atomic<uint64_t> accepted_ = 0;
+  uint64_t logged_shed_ = 0;
+  std::chrono::steady_clock::time_point last_log_;
+  std::chrono::steady_clock::time_point last_count_;
+  int reserve_;  // given up for a moment to take, and close, what there is no descriptor for
+  int wake_;
+  std::thread thread_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_LISTENER_ACCEPT_LOOP_H_

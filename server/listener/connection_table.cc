@@ -1,0 +1,109 @@
+#include "server/listener/connection_table.h"
+
+#include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace evenkeel::server {
+namespace {
+
+// As gRPC spells addresses of peers; empty for unix sockets.
+std::string PeerName(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text, sizeof(text));
+    return std::string("ipv4:") + text + ":" + std::to_string(ntohs(v4.sin_port));
+  }
+  if (address.ss_family != AF_INET6) return {};
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  const std::string port = std::to_string(ntohs(v6.sin6_port));
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {  // IPv4 on a socket for both
+    inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof(text));
+    return std::string("ipv4:") + text + ":" + port;
+  }
+  inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
+  return std::string("ipv6:%5B") + text + "%5D:" + port;
+}
+
+}  // namespace
+
+void ConnectionTable::Add(int fd, const GrpcHost* host, const sockaddr_storage& peer) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return;
+  Connection connection{info.st_dev, info.st_ino, host, PeerName(peer)};
+  const std::lock_guard lock(mutex_);
+  Forget(fd);  // whoever had the number is gone
+  if (!connection.peer.empty()) by_peer_[connection.peer] = fd;
+  connections_[fd] = std::move(connection);
+}
+
+void ConnectionTable::Forget(int fd) {
+  const auto found = connections_.find(fd);
+  if (found == connections_.end()) return;
+  const auto named = by_peer_.find(found->second.peer);
+  if (named != by_peer_.end() && named->second == fd) by_peer_.erase(named);
+  connections_.erase(found);
+}
+
+bool ConnectionTable::Lives(int fd, const Connection& connection) {
+  struct stat info {};
+  return fstat(fd, &info) == 0 && info.st_dev == connection.device &&
+         info.st_ino == connection.inode;
+}
+
+int ConnectionTable::Find(const std::string& peer) const {
+  const auto found = by_peer_.find(peer);
+  if (found == by_peer_.end()) return -1;
+  return Lives(found->second, connections_.at(found->second)) ? found->second : -1;
+}
+
+std::optional<uint64_t> ConnectionTable::BytesSentTo(const std::string& peer) const {
+  const std::lock_guard lock(mutex_);
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  const int fd = Find(peer);
+  if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return std::nullopt;
+  return info.tcpi_bytes_sent;
+}
+
+bool ConnectionTable::Cut(const std::string& peer) {
+  const std::lock_guard lock(mutex_);
+  const int fd = Find(peer);
+  by_peer_.erase(peer);  // once is enough: what it asked before is still worked off
+  return fd >= 0 && shutdown(fd, SHUT_RDWR) == 0;
+}
+
+void ConnectionTable::DropDead() {
+  std::vector<int> dead;
+  for (const auto& [fd, connection] : connections_) {
+    if (!Lives(fd, connection)) dead.push_back(fd);
+  }
+  for (const int fd : dead) Forget(fd);
+}
+
+size_t ConnectionTable::Count() {
+  const std::lock_guard lock(mutex_);
+  DropDead();
+  return connections_.size();
+}
+
+size_t ConnectionTable::CountOf(const GrpcHost* host) {
+  const std::lock_guard lock(mutex_);
+  DropDead();
+  return static_cast<size_t>(
+      std::count_if(connections_.begin(), connections_.end(),
+                    [host](const auto& entry) { return entry.second.host == host; }));
+}
+
+size_t ConnectionTable::upper_bound() const {
+  const std::lock_guard lock(mutex_);
+  return connections_.size();
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,61 @@
+// One gRPC server without a port of its own: connections are handed to it. There is one per kind of
+// connection: its credentials, and what is proven about its peer, hold for all of them.
+#ifndef EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_
+#define EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "server/listener/reset_guard.h"
+#include "server/options.h"
+
+namespace evenkeel::server {
+
+using GrpcServices = std::vector<std::unique_ptr<grpc::Service>>;
+
+// The services of one host. `connection_principal` is what all its callers are proven to be, such
+// as "uid:1000"; empty: nothing is known but by the call itself. Thread-safe.
+using ServicesFactory = std::function<GrpcServices(const std::string& connection_principal)>;
+
+class GrpcHost {
+ public:
+  // Serves grpc.health.v1 besides `services`; says NOT_SERVING until told otherwise. `quota` may be
+  // null; `guard` outlives the host. nullptr: gRPC refuses the credentials.
+  static std::unique_ptr<GrpcHost> Start(const Options& options, grpc::ResourceQuota* quota,
+                                         ResetGuard* guard,
+                                         std::shared_ptr<grpc::ServerCredentials> credentials,
+                                         GrpcServices services);
+  ~GrpcHost();
+  GrpcHost(const GrpcHost&) = delete;
+  GrpcHost& operator=(const GrpcHost&) = delete;
+
+  // Takes the connection `fd`, which must be non-blocking. After Shutdown: closes it.
+  void Serve(int fd);
+
+  void SetServing(bool serving);
+
+  // Calls that are still under way at `deadline` are cancelled. Returns when none is left.
+  void Shutdown(std::chrono::system_clock::time_point deadline);
+
+ private:
+  explicit GrpcHost(GrpcServices services) : services_(std::move(services)) {}
+
+  const GrpcServices services_;  // outlive the server
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::mutex mutex_;
+  bool is_shut_down_ = false;  // guarded by mutex_, as are calls of acceptor_
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_

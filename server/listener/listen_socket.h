@@ -1,0 +1,46 @@
+// Sockets that listen: bound here and not by gRPC, so that connections are accepted here.
+#ifndef EVENKEEL_SERVER_LISTENER_LISTEN_SOCKET_H_
+#define EVENKEEL_SERVER_LISTENER_LISTEN_SOCKET_H_
+
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+namespace evenkeel::server {
+
+// A listening socket; closes itself, and removes the file of a unix socket.
+class ListenSocket {
+ public:
+  // `fd` listens, non-blocking. `name` is for logs, `unix_path` empty for TCP.
+  ListenSocket(int fd, std::string name, std::string unix_path);
+  ~ListenSocket();
+  ListenSocket(ListenSocket&& other) noexcept;
+  ListenSocket(const ListenSocket&) = delete;
+  ListenSocket& operator=(const ListenSocket&) = delete;
+  ListenSocket& operator=(ListenSocket&&) = delete;
+
+  int fd() const { return fd_; }
+  bool is_unix() const { return !unix_path_.empty(); }
+  const std::string& name() const { return name_; }
+  int port() const;  // 0: a unix socket
+
+  // Where this process itself reaches the socket: the loopback address for a wildcard. Returns its
+  // length.
+  socklen_t OwnAddress(sockaddr_storage* address) const;
+
+ private:
+  int fd_;
+  std::string name_;
+  std::string unix_path_;
+};
+
+// Binds HOST:PORT, on every address that HOST means, or unix:/path with mode 0660, replacing a
+// socket file that nobody answers on. Port 0 takes a free one. Appends to *sockets; false, with a
+// reason that names the address in *error: it cannot be had.
+bool OpenListenSockets(const std::string& address, std::vector<ListenSocket>* sockets,
+                       std::string* error);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_LISTENER_LISTEN_SOCKET_H_

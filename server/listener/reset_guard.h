@@ -1,0 +1,59 @@
+// Cuts off connections that open calls and reset them at once, thousands a second ("rapid reset",
+// CVE-2023-44487): gRPC 1.51 works them all off, and nobody else is answered meanwhile.
+#ifndef EVENKEEL_SERVER_LISTENER_RESET_GUARD_H_
+#define EVENKEEL_SERVER_LISTENER_RESET_GUARD_H_
+
+#include <grpcpp/support/server_interceptor.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "server/listener/connection_table.h"
+
+namespace evenkeel::server {
+
+// Thread-safe. Knows such a connection by what is sent on it: an answer takes more bytes than a
+// call that was reset, which takes none. Looks at few calls, so that it costs the others nothing.
+class ResetGuard {
+ public:
+  // `table` outlives the guard.
+  explicit ResetGuard(ConnectionTable& table) : table_(table) {}
+
+  // For a ServerBuilder; the guard outlives the server. Intercepts nothing: is only told of calls.
+  std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeObserver();
+
+  // A call began on the connection of this peer, as gRPC names it. Called for one call in kSample.
+  void OnSampledCall(const std::string& peer);
+
+  bool IsSampled() { return calls_.fetch_add(1, std::memory_order_relaxed) % kSample == 0; }
+
+  // Connections that were cut off.
+  uint64_t cut() const { return cut_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static constexpr uint64_t kSample = 64;
+
+  // Of one connection, for a short while.
+  struct Window {
+    Clock::time_point since;
+    uint64_t calls = 0;
+    uint64_t bytes_sent_before = 0;
+  };
+
+  ConnectionTable& table_;
+  std::atomic<uint64_t> calls_ = 0;
+  std::atomic<uint64_t> cut_ = 0;
+  std::mutex mutex_;
+  std::map<std::string, Window> windows_;  // by peer
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_LISTENER_RESET_GUARD_H_

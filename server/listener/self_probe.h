@@ -1,0 +1,82 @@
+// Asks the server through its own ports whether it still answers. No probe from outside can tell a
+// listener that hangs from one that is far away, and a probe of another port tells nothing.
+#ifndef EVENKEEL_SERVER_LISTENER_SELF_PROBE_H_
+#define EVENKEEL_SERVER_LISTENER_SELF_PROBE_H_
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "server/listener/accept_loop.h"
+
+namespace evenkeel::server {
+
+struct ProbeTarget {
+  std::string name;  // for the log
+  sockaddr_storage address{};
+  socklen_t length = 0;
+  bool is_tls = false;
+};
+
+// Signs of life. Both must grow while a probe waits for it to count as busy and not as dead: a
+// listener that accepts, and calls that end.
+struct ProbeProgress {
+  uint64_t accepted = 0;
+  uint64_t calls_ended = 0;
+};
+
+// One probe: connects, and waits for the answer to a Health.Check; with TLS for the certificate,
+// since the server may ask for one that this process has not. Empty: answered; else what went
+// wrong. `probes` knows the connection meanwhile. Gives up when `stop_fd` becomes readable.
+std::string ProbeOnce(const ProbeTarget& target, std::chrono::milliseconds timeout,
+                      ProbeAddresses& probes, int stop_fd);
+
+class SelfProbe {
+ public:
+  static constexpr int kMissesInARow = 3;
+
+  // Probes each target every `interval`, on a thread each, and waits as long for the answer. Calls
+  // `on_dead` with the name of a target that answered once and then missed kMissesInARow times,
+  // without `progress`; that may not return.
+  SelfProbe(std::vector<ProbeTarget> targets, std::chrono::milliseconds interval,
+            ProbeAddresses& probes, std::function<ProbeProgress()> progress,
+            std::function<void(const std::string&)> on_dead);
+  ~SelfProbe();
+  SelfProbe(const SelfProbe&) = delete;
+  SelfProbe& operator=(const SelfProbe&) = delete;
+
+  // No probe runs afterwards.
+  void Stop();
+
+  // Probes that were not answered.
+  uint64_t failures() const { return failures_; }
+
+ private:
+  void Run(const ProbeTarget& target);
+  bool SleepOrStop(std::chrono::steady_clock::time_point until);
+
+  const std::vector<ProbeTarget> targets_;
+  const std::chrono::milliseconds interval_;
+  ProbeAddresses& probes_;
+  const std::function<ProbeProgress()> progress_;
+  const std::function<void(const std::string&)> on_dead_;
+  std::atomic<uint64_t> failures_ = 0;
+  std::mutex mutex_;
+  std::condition_variable stop_changed_;
+  bool stop_ = false;  // guarded by mutex_
+  int stop_fd_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_LISTENER_SELF_PROBE_H_

@@ -1,0 +1,113 @@
+#include "server/listener/tls_watcher.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "server/log.h"
+
+namespace evenkeel::server {
+namespace {
+
+// Files that are being replaced one by one do not fit together for a moment.
+constexpr int kTries = 3;
+constexpr double kBetweenTriesSeconds = 0.05;
+constexpr double kLeastIntervalSeconds = 0.05;
+
+}  // namespace
+
+std::unique_ptr<TlsWatcher> TlsWatcher::Start(const TlsPaths& paths, double interval_seconds,
+                                              Apply apply, std::function<void()> tick,
+                                              std::string* error) {
+  std::unique_ptr<TlsWatcher> watcher(
+      new TlsWatcher(paths, interval_seconds, std::move(apply), std::move(tick)));
+  std::optional<TlsMaterial> material = LoadTls(paths, error);
+  if (!material) return nullptr;
+  if (!watcher->apply_(*material)) {
+    *error = paths.certificate + " cannot be used for TLS";
+    return nullptr;
+  }
+  watcher->gauges_ = {true, true, 0, 0, static_cast<double>(material->expiry_unix_seconds)};
+  watcher->served_ = std::move(*material);
+  if (interval_seconds == 0) return watcher;
+  watcher->thread_ = std::thread([self = watcher.get()] { self->Run(); });
+  pthread_setname_np(watcher->thread_.native_handle(), "tls-watcher");
+  return watcher;
+}
+
+TlsWatcher::TlsWatcher(const TlsPaths& paths, double interval_seconds, Apply apply,
+                       std::function<void()> tick)
+    : paths_(paths),
+      interval_seconds_(std::max(interval_seconds, kLeastIntervalSeconds)),
+      apply_(std::move(apply)),
+      tick_(std::move(tick)) {}
+
+TlsWatcher::~TlsWatcher() { Stop(); }
+
+void TlsWatcher::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  stop_changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+TlsGauges TlsWatcher::gauges() const {
+  const std::lock_guard lock(mutex_);
+  return gauges_;
+}
+
+void TlsWatcher::Run() {
+  while (!SleepOrStop(interval_seconds_)) {
+    Look();
+    tick_();
+  }
+}
+
+bool TlsWatcher::SleepOrStop(double seconds) {
+  std::unique_lock lock(mutex_);
+  return stop_changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                                [this] { return stop_; });
+}
+
+std::optional<TlsMaterial> TlsWatcher::LoadPatiently(std::string* error) {
+  for (int i = 1; i < kTries; ++i) {
+    if (auto material = LoadTls(paths_, error)) return material;
+    if (SleepOrStop(kBetweenTriesSeconds)) break;
+  }
+  return LoadTls(paths_, error);
+}
+
+void TlsWatcher::Look() {
+  std::string error;
+  std::optional<TlsMaterial> material = LoadPatiently(&error);
+  if (!material) return Fail(error);
+  const bool is_new = *material != served_;
+  if (is_new && !apply_(*material)) return Fail(paths_.certificate + " cannot be used for TLS");
+  last_error_.clear();
+  const std::lock_guard lock(mutex_);
+  gauges_.files_ok = true;
+  if (!is_new) return;
+  ++gauges_.reloads;
+  gauges_.expiry_unix_seconds = static_cast<double>(material->expiry_unix_seconds);
+  LogLine(LogLevel::kInfo, "TLS files reloaded")
+      .Add("certificate", paths_.certificate)
+      .Add("expiry_unix_seconds", material->expiry_unix_seconds);
+  served_ = std::move(*material);
+}
+
+void TlsWatcher::Fail(const std::string& error) {
+  if (error != last_error_) {
+    LogLine(LogLevel::kError, "TLS files cannot be used; those of before stay in use")
+        .Add("why", error);
+  }
+  last_error_ = error;
+  const std::lock_guard lock(mutex_);
+  gauges_.files_ok = false;
+  ++gauges_.reload_failures;
+}
+
+}  // namespace evenkeel::server
