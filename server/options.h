@@ -38,6 +38,7 @@ struct Options {
   double min_ping_interval_seconds = 0;   // between pings of a client
   double max_connection_age_seconds = 0;  // 0: no limit
   bool reflection = false;
+  std::string auth_policy;  // path, or "off"
   LogLevel log_level = LogLevel::kInfo;
 };
 

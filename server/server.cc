@@ -7,20 +7,23 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
 
 #include "planner/catalog/catalog.h"
 #include "server/cache/plan_tiers.h"
-#include "server/calibration/calibrations.h"
+#include "server/calibration/calibration_registry.h"
 #include "server/calibration/lmdb_profile_store.h"
 #include "server/convert/version.h"
 #include "server/listen.h"
 #include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/metrics_port.h"
+#include "server/policy_watch.h"
 #include "server/rpc/grpc_log.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/planner_service.h"
@@ -35,6 +38,8 @@ constexpr char kHealthService[] = "grpc.health.v1.Health";
 // For the last answers to leave through the sockets after their calls have ended.
 constexpr std::chrono::milliseconds kFlushTime{200};
 constexpr size_t kProfileCallsAtMost = 64;  // that wait for the disk
+
+constexpr std::chrono::seconds kPolicyInterval{1};  // between looks at its file
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -57,6 +62,19 @@ size_t PackWorkerCount(const Options& options) {
 std::chrono::milliseconds SweepInterval(const Options& options) {
   const int timeout = Milliseconds(options.pack_idle_timeout_seconds);
   return std::chrono::milliseconds(std::clamp(timeout / 8, 10, 1000));
+}
+
+ProofsOffered ProofsOf(const Options& options) {
+  const bool has_unix = std::any_of(options.listen.begin(), options.listen.end(),
+                                    [](const auto& a) { return a.starts_with("unix:"); });
+  return {.client_certificates = false, .unix_peers = has_unix};
+}
+
+CalibrationRegistry::OpenStore ProfileStores(const std::string& path) {
+  return [path](const std::string& tenant, std::string* error) -> std::unique_ptr<ProfileStore> {
+    if (path.empty()) return std::make_unique<MemoryProfileStore>();
+    return LmdbProfileStore::Open(TenantStorePath(path, tenant), error);
+  };
 }
 
 BuildLabels MakeBuildLabels() {
@@ -124,7 +142,7 @@ void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
 struct Server::Parts {
   Parts(const Options& options, ComputeFunction compute, PackFunction pack)
       : metrics(MakeBuildLabels(), AllMethodLabels()),
-        world{metrics, clock},
+        in_flight(0),
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
         tiers(OpenTiers(options)),
         memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
@@ -135,36 +153,37 @@ struct Server::Parts {
         sweeper(SweepInterval(options)),
         packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
                 clock),
+        calibrations(ProfileStores(StatePath(options.profile_store, "profiles.lmdb")), clock,
+                     metrics),
         profile_writer(1, kProfileCallsAtMost, clock),
-        service({world,
-                 core,
-                 cache,
-                 tiers.get(),
-                 memo,
-                 {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
-                  options.pack_idle_timeout_seconds},
-                 {calibrations, cache, tiers.get(), profile_writer}}) {
+        service_parts{{metrics, clock, in_flight},
+                      core,
+                      cache,
+                      tiers.get(),
+                      memo,
+                      {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
+                       options.pack_idle_timeout_seconds},
+                      {calibrations, cache, tiers.get(), profile_writer}} {
     if (options.reflection) reflection = MakeReflectionServices({kServiceName, kHealthService});
     metrics.SetSources({[this] { return cache.counters(); }, [this] { return Tiers(tiers.get()); },
-                        [this] { return core.queue_depth(); },
-                        [this] { return world.in_flight.load(); },
+                        [this] { return core.queue_depth(); }, [this] { return in_flight.load(); },
                         [this] {
                           return PackGauges{quota.streams(), quota.bytes(), datasets.counters()};
                         },
                         [this] {
-                          const CalibrationStatePtr state = calibrations->state();
-                          return ProfileGauges{state->newest(), state->active_profiles()};
+                          const CalibrationRegistry::Totals totals = calibrations.totals();
+                          return ProfileGauges{totals.revisions, totals.active_profiles};
                         }});
   }
 
-  bool OpenProfiles(const Options& options, std::string* error);
+  bool OpenPolicy(const Options& options, std::string* error);
   bool Listen(const Options& options, std::string* error);
   bool OpenMetricsPort(const Options& options, std::string* error);
   void SetServing(bool serving);
 
   Clock clock;
   Metrics metrics;
-  RpcWorld world;
+  std::atomic<int64_t> in_flight;
   PlanCache cache;
   std::unique_ptr<PlanTiers> tiers;  // nullptr: none
   RequestMemo memo;
@@ -173,25 +192,26 @@ struct Server::Parts {
   StreamQuota quota;
   Sweeper sweeper;
   PackingCore packing;
-  std::unique_ptr<Calibrations> calibrations;  // from OpenProfiles on
+  CalibrationRegistry calibrations;
   WorkerPool profile_writer;
-  PlannerServiceImpl service;
+  ServiceParts service_parts;
+  std::shared_ptr<PolicyWatch> policy;  // nullptr: there is none
+  std::optional<Sweeper> policy_sweeper;
+  std::optional<PlannerServiceImpl> service;
   std::vector<std::unique_ptr<grpc::Service>> reflection;
   std::vector<int> ports;
   std::unique_ptr<grpc::Server> grpc_server;
   std::unique_ptr<MetricsPort> metrics_port;
 };
 
-bool Server::Parts::OpenProfiles(const Options& options, std::string* error) {
-  std::unique_ptr<ProfileStore> store;
-  const std::string path = StatePath(options.profile_store, "profiles.lmdb");
-  if (path.empty()) {
-    store = std::make_unique<MemoryProfileStore>();
-  } else {
-    store = LmdbProfileStore::Open(path, error);
-  }
-  if (store != nullptr) calibrations = Calibrations::Open(std::move(store), clock, metrics, error);
-  return calibrations != nullptr;
+bool Server::Parts::OpenPolicy(const Options& options, std::string* error) {
+  if (options.auth_policy == "off") return true;
+  policy = PolicyWatch::Open(options.auth_policy, ProofsOf(options), calibrations, metrics, error);
+  if (policy == nullptr) return false;
+  service_parts.world.policy = &policy->file();
+  policy_sweeper.emplace(kPolicyInterval);
+  policy_sweeper->Add(policy);
+  return true;
 }
 
 bool Server::Parts::Listen(const Options& options, std::string* error) {
@@ -206,7 +226,8 @@ bool Server::Parts::Listen(const Options& options, std::string* error) {
     builder.AddListeningPort(options.listen[i], grpc::InsecureServerCredentials(), &ports[i]);
     all += " " + options.listen[i];
   }
-  builder.RegisterService(&service);
+  service.emplace(service_parts);
+  builder.RegisterService(&*service);
   for (const auto& one : reflection) builder.RegisterService(one.get());
   const mode_t before = umask(0117);  // unix sockets: 0660
   grpc_server = builder.BuildAndStart();
@@ -236,7 +257,8 @@ std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction co
                                       std::string* error, PackFunction pack) {
   CaptureGrpcLog();
   auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
-  if (!parts->OpenProfiles(options, error)) return nullptr;
+  if (parts->calibrations.Open("", error) == nullptr) return nullptr;
+  if (!parts->OpenPolicy(options, error)) return nullptr;
   if (!parts->OpenMetricsPort(options, error) || !parts->Listen(options, error)) return nullptr;
   if (parts->tiers != nullptr) {
     parts->tiers->Warm(&parts->cache, static_cast<size_t>(options.cache_bytes));
@@ -255,7 +277,7 @@ void Server::BeginDrain() {
   parts_->packing.RefuseNewWork();
 }
 
-int64_t Server::calls_in_flight() const { return parts_->world.in_flight; }
+int64_t Server::calls_in_flight() const { return parts_->in_flight; }
 
 void Server::Shutdown() {
   if (parts_->grpc_server == nullptr) return;

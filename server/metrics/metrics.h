@@ -17,6 +17,7 @@
 #include "prometheus/family.h"
 #include "prometheus/histogram.h"
 #include "prometheus/registry.h"
+#include "server/auth/policy.h"
 #include "server/calibration/calibration_observer.h"
 #include "server/core/dataset_store.h"
 #include "server/core/plan_cache.h"
@@ -88,6 +89,11 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   // It ended with status `code`, 0 for OK; a unary answer is sent only then.
   void OnHandled(size_t method, int code, double seconds);
 
+  // A call that the policy does not allow; `access` is not kAllowed.
+  void OnDenied(Access access);
+  // The policy's file is not taken, and the policy before stays.
+  void OnPolicyReloadFailure();
+
   void OnQueueWait(double seconds) override;
   void OnPhase(planner::Phase phase, double seconds) override;
   void OnComputed(PlanEnding ending) override;
@@ -111,6 +117,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void AddPlanning();
   void AddPacking();
   void AddProfiles();
+  void AddPolicy();
 
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* handled_family_;
@@ -128,6 +135,8 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   std::array<prometheus::Counter*, kRefusedFor> measurements_refused_;
   std::array<std::array<prometheus::Histogram*, 2>, kMeasuredLists> prediction_errors_;
   prometheus::Counter* store_errors_;
+  std::array<prometheus::Counter*, 2> denied_;
+  prometheus::Counter* policy_reload_failures_;
   std::unique_ptr<StateCollector> state_;
 };
 

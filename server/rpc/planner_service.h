@@ -4,6 +4,7 @@
 #define EVENKEEL_SERVER_RPC_PLANNER_SERVICE_H_
 
 #include <memory>
+#include <string>
 
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "server/core/plan_cache.h"
@@ -30,9 +31,9 @@ using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
                                     v1::PlannerService::WithRawCallbackMethod_ListGpuTypes<
                                         v1::PlannerService::Service>>>>>>>>>>;
 
-// Outlive the service.
+// The referred outlive the service. Each host has a world of its own.
 struct ServiceParts {
-  RpcWorld& world;
+  RpcWorld world;
   PlanningCore& core;
   PlanCache& cache;
   LowerTiers* tiers;  // nullptr: none
@@ -43,7 +44,12 @@ struct ServiceParts {
 
 class PlannerServiceImpl final : public RawPlannerService {
  public:
-  explicit PlannerServiceImpl(const ServiceParts& parts) : parts_(parts) {}
+  // `connection_principal`: see RpcWorld.
+  explicit PlannerServiceImpl(const ServiceParts& parts,
+                              const std::string& connection_principal = {})
+      : parts_(parts) {
+    parts_.world.connection_principal = connection_principal;
+  }
 
   grpc::ServerUnaryReactor* PlanJob(grpc::CallbackServerContext* context,
                                     const grpc::ByteBuffer* request,
@@ -80,10 +86,12 @@ class PlannerServiceImpl final : public RawPlannerService {
   // `convert` gets a source of datasets and returns violations. `job` is that of the request.
   template <typename Convert>
   grpc::Status WithDatasets(const std::string& tenant, const v1::Job& job, Convert convert);
+  // nullptr, with *status saying why: the caller's profiles are not at hand.
+  CalibrationStatePtr CalibrationFor(const Caller& caller, grpc::Status* status) const;
   grpc::Status ListPage(const std::string& tenant, const v1::ListPlansRequest& request,
                         v1::ListPlansResponse* response);
 
-  const ServiceParts parts_;
+  ServiceParts parts_;  // never changes
 };
 
 }  // namespace evenkeel::server
