@@ -120,6 +120,11 @@ std::string Level(const std::string& text, Options* options) {
   return "must be debug, info, warning, error or off";
 }
 
+std::string AuthPolicyPath(const std::string& text, Options* options) {
+  options->auth_policy = text;
+  return text.empty() || text.back() == '/' ? "must be the path of a file, or off" : "";
+}
+
 constexpr int64_t kYearSeconds = 366 * 24 * 3600;
 
 // The one table of settings.
@@ -184,6 +189,10 @@ constexpr Setting kSettings[] = {
      "one server. auto: profiles.lmdb, as for --plan-store. off: they are kept in memory and lost "
      "with the server.",
      &StorePath<&Options::profile_store>},
+    {"auth-policy", "off",
+     "File that says who may call what, and as which tenant (docs/SECURITY.md); a change is taken "
+     "while the server runs. off: everybody may call everything.",
+     &AuthPolicyPath},
     {"drain-timeout", "20",
      "Seconds that calls in flight get to finish after SIGTERM or SIGINT; a second signal ends the "
      "server at once.",

@@ -55,6 +55,7 @@ struct Options {
   double drain_delay_seconds = 0;  // after SIGTERM, before the sockets close
 
   bool reflection = false;
+  std::string auth_policy;  // path, or "off"
   LogLevel log_level = LogLevel::kInfo;
 
   // What was given and is not the default, as flag and text: {"--workers", "2"}. For the status

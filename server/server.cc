@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -11,7 +12,7 @@
 #include "server/admin/admin_server.h"
 #include "server/admin/status_sections.h"
 #include "server/cache/plan_tiers.h"
-#include "server/calibration/calibrations.h"
+#include "server/calibration/calibration_registry.h"
 #include "server/calibration/lmdb_profile_store.h"
 #include "server/convert/version.h"
 #include "server/lifecycle.h"
@@ -19,6 +20,7 @@
 #include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/metrics_port.h"
+#include "server/policy_watch.h"
 #include "server/rpc/grpc_log.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/planner_service.h"
@@ -34,6 +36,8 @@ constexpr char kHealthService[] = "grpc.health.v1.Health";
 constexpr std::chrono::milliseconds kFlushTime{200};
 constexpr size_t kRecentPlans = 50;         // on the status page
 constexpr size_t kProfileCallsAtMost = 64;  // that wait for the disk
+
+constexpr std::chrono::seconds kPolicyInterval{1};  // between looks at its file
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -56,6 +60,19 @@ size_t PackWorkerCount(const Options& options) {
 std::chrono::milliseconds SweepInterval(const Options& options) {
   const int timeout = Milliseconds(options.pack_idle_timeout_seconds);
   return std::chrono::milliseconds(std::clamp(timeout / 8, 10, 1000));
+}
+
+ProofsOffered ProofsOf(const Options& options) {
+  const bool has_unix = std::any_of(options.listen.begin(), options.listen.end(),
+                                    [](const auto& a) { return a.starts_with("unix:"); });
+  return {.client_certificates = !options.tls_client_ca.empty(), .unix_peers = has_unix};
+}
+
+CalibrationRegistry::OpenStore ProfileStores(const std::string& path) {
+  return [path](const std::string& tenant, std::string* error) -> std::unique_ptr<ProfileStore> {
+    if (path.empty()) return std::make_unique<MemoryProfileStore>();
+    return LmdbProfileStore::Open(TenantStorePath(path, tenant), error);
+  };
 }
 
 BuildLabels MakeBuildLabels() {
@@ -125,6 +142,8 @@ struct Server::Parts {
         sweeper(SweepInterval(options)),
         packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
                 clock),
+        calibrations(ProfileStores(StatePath(options.profile_store, "profiles.lmdb")), clock,
+                     metrics),
         profile_writer(1, kProfileCallsAtMost, clock),
         service_parts{{metrics, clock, in_flight},
                       core,
@@ -141,8 +160,8 @@ struct Server::Parts {
                           return PackGauges{quota.streams(), quota.bytes(), datasets.counters()};
                         },
                         [this] {
-                          const CalibrationStatePtr state = calibrations->state();
-                          return ProfileGauges{state->newest(), state->active_profiles()};
+                          const CalibrationRegistry::Totals totals = calibrations.totals();
+                          return ProfileGauges{totals.revisions, totals.active_profiles};
                         },
                         [this, limit = static_cast<size_t>(options.queue_length)] {
                           return WorkerGauges{core.workers(), core.busy_workers(), limit};
@@ -151,7 +170,7 @@ struct Server::Parts {
                         [this] { return listener ? listener->gauges() : ListenerGauges{}; }});
   }
 
-  bool OpenProfiles(const Options& options, std::string* error);
+  bool OpenPolicy(const Options& options, std::string* error);
   GrpcServices MakeServices(const std::string& connection_principal);
   bool Listen(const Options& options, ListenerHooks hooks, std::string* error);
   bool OpenMetricsPort(const Options& options, std::string* error);
@@ -169,26 +188,26 @@ struct Server::Parts {
   StreamQuota quota;
   Sweeper sweeper;
   PackingCore packing;
-  std::unique_ptr<Calibrations> calibrations;  // from OpenProfiles on
+  CalibrationRegistry calibrations;
   WorkerPool profile_writer;
   ServiceParts service_parts;
   const bool reflection;
+  std::shared_ptr<PolicyWatch> policy;  // nullptr: there is none
+  std::optional<Sweeper> policy_sweeper;
   std::unique_ptr<Listener> listener;
   std::unique_ptr<MetricsPort> metrics_port;
   const std::chrono::steady_clock::time_point since = clock.Now();
   std::unique_ptr<AdminServer> admin;  // last: it shows all of the above
 };
 
-bool Server::Parts::OpenProfiles(const Options& options, std::string* error) {
-  std::unique_ptr<ProfileStore> store;
-  const std::string path = StatePath(options.profile_store, "profiles.lmdb");
-  if (path.empty()) {
-    store = std::make_unique<MemoryProfileStore>();
-  } else {
-    store = LmdbProfileStore::Open(path, error);
-  }
-  if (store != nullptr) calibrations = Calibrations::Open(std::move(store), clock, metrics, error);
-  return calibrations != nullptr;
+bool Server::Parts::OpenPolicy(const Options& options, std::string* error) {
+  if (options.auth_policy == "off") return true;
+  policy = PolicyWatch::Open(options.auth_policy, ProofsOf(options), calibrations, metrics, error);
+  if (policy == nullptr) return false;
+  service_parts.world.policy = &policy->file();
+  policy_sweeper.emplace(kPolicyInterval);
+  policy_sweeper->Add(policy);
+  return true;
 }
 
 // Services are thin: every host has its own.
@@ -204,6 +223,11 @@ GrpcServices Server::Parts::MakeServices(const std::string& connection_principal
 
 bool Server::Parts::Listen(const Options& options, ListenerHooks hooks, std::string* error) {
   if (!hooks.on_dead) hooks.on_dead = &ExitUnreachable;
+  if (policy != nullptr) {
+    hooks.unix_principal = [this](uid_t uid, gid_t gid) {
+      return policy->file().current()->PrincipalOfUnixPeer(uid, gid);
+    };
+  }
   hooks.calls_ended = [this] { return metrics.calls_handled(); };
   listener = Listener::Open(
       options, [this](const std::string& principal) { return MakeServices(principal); },
@@ -242,7 +266,8 @@ std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction co
                                       std::string* error, PackFunction pack, ListenerHooks hooks) {
   CaptureGrpcLog();
   auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
-  if (!parts->OpenProfiles(options, error)) return nullptr;
+  if (parts->calibrations.Open("", error) == nullptr) return nullptr;
+  if (!parts->OpenPolicy(options, error)) return nullptr;
   if (!parts->Listen(options, std::move(hooks), error)) return nullptr;
   if (!parts->OpenMetricsPort(options, error) || !parts->OpenAdmin(options, error)) return nullptr;
   if (parts->tiers != nullptr) {

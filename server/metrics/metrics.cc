@@ -48,6 +48,7 @@ constexpr const char* kProfileEndingNames[kProfileEndings] = {"recorded", "known
 constexpr const char* kMeasuredNames[kMeasuredLists] = {"layer_time", "memory", "step"};
 constexpr const char* kRefusedNames[kRefusedFor] = {
     "impossible", "out_of_bounds", "outlier", "single_setting", "plan_unknown", "plan_differs"};
+constexpr const char* kDeniedNames[] = {"unauthenticated", "method_not_allowed"};
 constexpr const char* kWhenNames[] = {"before", "after"};
 // From what is as good as measured to what is refused.
 const Histogram::BucketBoundaries kErrorBuckets = {0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 2};
@@ -182,6 +183,7 @@ Metrics::Metrics(const BuildLabels& build, const std::vector<MethodLabels>& meth
   AddPlanning();
   AddPacking();
   AddProfiles();
+  AddPolicy();
   prometheus::BuildGauge()
       .Name("evenkeel_build_info")
       .Help("Always 1; the labels say what runs.")
@@ -283,6 +285,22 @@ void Metrics::AddProfiles() {
                               "Writes to the profile store that failed.")
                        .Add({});
 }
+
+void Metrics::AddPolicy() {
+  auto& denied =
+      AddCounter(registry_, "evenkeel_denied_total", "Calls that the policy did not allow.");
+  for (size_t i = 0; i < denied_.size(); ++i)
+    denied_[i] = &denied.Add({{"reason", kDeniedNames[i]}});
+  policy_reload_failures_ = &AddCounter(registry_, "evenkeel_policy_reload_failures_total",
+                                        "Times that the policy's file was not taken.")
+                                 .Add({});
+}
+
+void Metrics::OnDenied(Access access) {
+  denied_[access == Access::kUnauthenticated ? 0 : 1]->Increment();
+}
+
+void Metrics::OnPolicyReloadFailure() { policy_reload_failures_->Increment(); }
 
 void Metrics::OnProfile(ProfileEnding ending) {
   profiles_[static_cast<size_t>(ending)]->Increment();

@@ -19,6 +19,7 @@
 #include "prometheus/histogram.h"
 #include "prometheus/metric_family.h"
 #include "prometheus/registry.h"
+#include "server/auth/policy.h"
 #include "server/calibration/calibration_observer.h"
 #include "server/core/dataset_store.h"
 #include "server/core/plan_cache.h"
@@ -109,6 +110,10 @@ class Metrics : public PlanObserver, public CalibrationObserver {
 
   // A call came with a traceparent that can not be continued.
   void OnBadTraceContext() { bad_trace_contexts_->Increment(); }
+  // A call that the policy does not allow; `access` is not kAllowed.
+  void OnDenied(Access access);
+  // The policy's file is not taken, and the policy before stays.
+  void OnPolicyReloadFailure();
 
   void OnQueueWait(double seconds) override;
   void OnPhase(planner::Phase phase, double seconds) override;
@@ -141,6 +146,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void AddPlanning();
   void AddPacking();
   void AddProfiles();
+  void AddPolicy();
 
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* handled_family_;
@@ -161,6 +167,8 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   std::array<prometheus::Counter*, kRefusedFor> measurements_refused_;
   std::array<std::array<prometheus::Histogram*, 2>, kMeasuredLists> prediction_errors_;
   prometheus::Counter* store_errors_;
+  std::array<prometheus::Counter*, 2> denied_;
+  prometheus::Counter* policy_reload_failures_;
   std::unique_ptr<StateCollector> state_;
 };
 

@@ -11,9 +11,10 @@ namespace evenkeel::server {
 namespace {
 
 constexpr ErrorReason kReasons[] = {
-    kMalformedRequest, kInvalidRequest,   kPlanNotFound, kDatasetNotFound, kProfileNotFound,
-    kStoreUnavailable, kQueueFull,        kPackingBusy,  kUploadTooLarge,  kStreamStalled,
-    kShuttingDown,     kDeadlineExceeded, kCancelled,    kPlannerDefect};
+    kMalformedRequest, kInvalidRequest,   kUnauthenticated, kMethodNotAllowed,
+    kPlanNotFound,     kDatasetNotFound,  kProfileNotFound, kStoreUnavailable,
+    kQueueFull,        kPackingBusy,      kUploadTooLarge,  kStreamStalled,
+    kShuttingDown,     kDeadlineExceeded, kCancelled,       kPlannerDefect};
 
 using Metadata = std::pair<const char*, std::string>;
 
@@ -93,6 +94,22 @@ grpc::Status MalformedRequest(std::string_view message_name) {
   return MakeStatus(kMalformedRequest, "the request is no valid " + name, {{"message", name}});
 }
 
+grpc::Status Unauthenticated(std::string_view method) {
+  const std::string name(method);
+  return MakeStatus(kUnauthenticated,
+                    "nothing proves who calls, and this server lets nobody call " + name +
+                        " without proof: connect with a client certificate, or over its unix "
+                        "socket as a user that its policy names",
+                    {{"method", name}});
+}
+
+grpc::Status MethodNotAllowed(std::string_view principal, std::string_view method) {
+  const std::string who(principal), name(method);
+  return MakeStatus(kMethodNotAllowed,
+                    "the policy of this server does not let you call " + name + ", as " + who,
+                    {{"principal", who}, {"method", name}});
+}
+
 grpc::Status PlanNotFound(std::string_view plan_id) {
   google::rpc::ResourceInfo resource;
   resource.set_resource_type("evenkeel.v1.Plan");
@@ -132,6 +149,12 @@ grpc::Status ProfileNotFound(int64_t revision, int64_t newest) {
 grpc::Status StoreUnavailable(std::string_view why) {
   return MakeStatus(kStoreUnavailable,
                     std::string(why) + "; nothing was changed, and plans are made as before",
+                    {{"why", std::string(why)}});
+}
+
+grpc::Status ProfilesUnreadable(std::string_view why) {
+  return MakeStatus(kStoreUnavailable,
+                    std::string(why) + "; without its profiles nothing can be planned or recorded",
                     {{"why", std::string(why)}});
 }
 

@@ -26,6 +26,10 @@ inline constexpr ErrorReason kMalformedRequest = {"MALFORMED_REQUEST",
                                                   grpc::StatusCode::INVALID_ARGUMENT};
 inline constexpr ErrorReason kInvalidRequest = {"INVALID_REQUEST",
                                                 grpc::StatusCode::INVALID_ARGUMENT};
+inline constexpr ErrorReason kUnauthenticated = {"UNAUTHENTICATED",
+                                                 grpc::StatusCode::UNAUTHENTICATED};
+inline constexpr ErrorReason kMethodNotAllowed = {"METHOD_NOT_ALLOWED",
+                                                  grpc::StatusCode::PERMISSION_DENIED};
 inline constexpr ErrorReason kPlanNotFound = {"PLAN_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
 inline constexpr ErrorReason kDatasetNotFound = {"DATASET_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
 inline constexpr ErrorReason kProfileNotFound = {"PROFILE_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
@@ -60,13 +64,16 @@ inline constexpr size_t kMaxDetailBytes = 5000;
 // REQUIRES: at least one violation.
 grpc::Status InvalidRequest(const std::vector<Violation>& violations);
 
-grpc::Status MalformedRequest(std::string_view message_name);    // no such message in these bytes
+grpc::Status MalformedRequest(std::string_view message_name);  // no such message in these bytes
+grpc::Status Unauthenticated(std::string_view method);         // nothing proves who calls
+grpc::Status MethodNotAllowed(std::string_view principal, std::string_view method);
 grpc::Status PlanNotFound(std::string_view plan_id);             // with ResourceInfo
 grpc::Status DatasetNotFound(std::string_view dataset_ref);      // with ResourceInfo
 grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with ResourceInfo
-grpc::Status StoreUnavailable(std::string_view why);
-grpc::Status QueueFull(double retry_after_seconds);  // with RetryInfo
-grpc::Status PackingBusy(std::string_view limit);    // "streams", "memory"; RetryInfo
+grpc::Status StoreUnavailable(std::string_view why);             // for writing
+grpc::Status ProfilesUnreadable(std::string_view why);           // likewise STORE_UNAVAILABLE
+grpc::Status QueueFull(double retry_after_seconds);              // with RetryInfo
+grpc::Status PackingBusy(std::string_view limit);                // "streams", "memory"; RetryInfo
 grpc::Status UploadTooLarge(const UploadLimit& limit);
 grpc::Status StreamStalled(double idle_timeout_seconds);
 grpc::Status ShuttingDown();

@@ -47,20 +47,35 @@ struct PackDatasetStream::Held {
   std::unique_ptr<PackAnswer> answer;
 };
 
+namespace {
+
+// Ends at once.
+class RefusedStream final : public PackDatasetStream::Reactor {
+ public:
+  explicit RefusedStream(const grpc::Status& refusal) { Finish(refusal); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
 PackDatasetStream::Reactor* PackDatasetStream::Begin(const PackDatasetParts& parts, RpcWorld& world,
                                                      grpc::CallbackServerContext* context) {
-  const auto stream = std::make_shared<PackDatasetStream>(parts, world, context);
+  grpc::Status refusal;
+  auto scope = RpcScope::Admit(world, Method::kPackDataset, context, &refusal);
+  if (scope == nullptr) return new RefusedStream(refusal);
+  const auto stream = std::make_shared<PackDatasetStream>(parts, world, std::move(scope), context);
   stream->self_ = stream;
   stream->Open();
   return stream.get();
 }
 
 PackDatasetStream::PackDatasetStream(const PackDatasetParts& parts, RpcWorld& world,
+                                     std::unique_ptr<RpcScope> scope,
                                      grpc::CallbackServerContext* context)
     : parts_(parts),
       world_(world),
       context_(context),
-      scope_(std::make_unique<RpcScope>(world, Method::kPackDataset, context)),
+      scope_(std::move(scope)),
       waiting_since_(world.clock.Now()) {}
 
 void PackDatasetStream::Open() {

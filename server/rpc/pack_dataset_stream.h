@@ -47,7 +47,7 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
   static Reactor* Begin(const PackDatasetParts& parts, RpcWorld& world,
                         grpc::CallbackServerContext* context);
 
-  PackDatasetStream(const PackDatasetParts& parts, RpcWorld& world,
+  PackDatasetStream(const PackDatasetParts& parts, RpcWorld& world, std::unique_ptr<RpcScope> scope,
                     grpc::CallbackServerContext* context);
 
   void OnReadDone(bool ok) override;

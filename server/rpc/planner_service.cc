@@ -60,6 +60,14 @@ grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, RpcScope*
   return reactor;
 }
 
+// Of a call that RpcScope::Admit did not let in.
+grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,
+                                 const grpc::Status& refusal) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(refusal);
+  return reactor;
+}
+
 // A call that is answered on this thread: `answer` maps the message, an output and the caller to a
 // status.
 template <typename Request, typename Response, typename Answer>
@@ -67,13 +75,15 @@ grpc::ServerUnaryReactor* Handle(RpcWorld& world, Method method,
                                  grpc::CallbackServerContext* context,
                                  const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
                                  Answer answer) {
-  RpcScope scope(world, method, context);
+  grpc::Status status;
+  const auto scope = RpcScope::Admit(world, method, context, &status);
+  if (scope == nullptr) return Refuse(context, status);
   Request message;
-  grpc::Status status = Parse(ToSlice(*request), &message);
+  status = Parse(ToSlice(*request), &message);
   Response output;
-  if (status.ok()) status = answer(message, &output, scope.caller());
+  if (status.ok()) status = answer(message, &output, scope->caller());
   if (status.ok()) *response = ToByteBuffer(output.SerializeAsString());
-  return Finish(context, &scope, status);
+  return Finish(context, scope.get(), status);
 }
 
 void Summarize(const StoredPlan& plan, v1::PlanSummary* summary) {
@@ -106,19 +116,31 @@ grpc::Status PlannerServiceImpl::WithDatasets(const std::string& tenant, const v
   return ToStatus(violations);
 }
 
+CalibrationStatePtr PlannerServiceImpl::CalibrationFor(const Caller& caller,
+                                                       grpc::Status* status) const {
+  std::string why;
+  const Calibrations* calibrations = parts_.profiles.calibrations.Find(caller.tenant, &why);
+  if (calibrations != nullptr) return calibrations->state();
+  *status = ProfilesUnreadable(why);
+  return nullptr;
+}
+
 grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
-  auto scope = std::make_unique<RpcScope>(parts_.world, Method::kPlanJob, context);
+  grpc::Status status;
+  auto scope = RpcScope::Admit(parts_.world, Method::kPlanJob, context, &status);
+  if (scope == nullptr) return Refuse(context, status);
   grpc::Slice bytes = ToSlice(*request);
   // One calibration for the whole call, whatever is recorded meanwhile.
-  const CalibrationStatePtr calibration = parts_.profiles.calibrations->state();
+  const CalibrationStatePtr calibration = CalibrationFor(scope->caller(), &status);
+  if (calibration == nullptr) return Finish(context, scope.get(), status);
   if (AnswerRepeated(scope.get(), bytes, calibration->generation, response)) {
     return Finish(context, scope.get(), grpc::Status::OK);
   }
   v1::PlanJobRequest message;
   OfferJobs offers;
-  grpc::Status status = Parse(bytes, &message);
+  status = Parse(bytes, &message);
   if (status.ok()) {
     status =
         WithDatasets(scope->caller().tenant, message.job(), [&](const DatasetSource& datasets) {
@@ -157,9 +179,12 @@ bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& requ
 grpc::ServerUnaryReactor* PlannerServiceImpl::GetPlan(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
-  auto scope = std::make_shared<RpcScope>(parts_.world, Method::kGetPlan, context);
+  grpc::Status status;
+  std::shared_ptr<RpcScope> scope =
+      RpcScope::Admit(parts_.world, Method::kGetPlan, context, &status);
+  if (scope == nullptr) return Refuse(context, status);
   v1::GetPlanRequest message;
-  const grpc::Status status = Parse(ToSlice(*request), &message);
+  status = Parse(ToSlice(*request), &message);
   if (!status.ok()) return Finish(context, scope.get(), status);
   if (!IsPlanId(message.plan_id())) {
     return Finish(context, scope.get(),
@@ -237,11 +262,14 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListGpuTypes(grpc::CallbackServerC
 grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
                                                            grpc::ByteBuffer* response) {
-  auto scope = std::make_unique<RpcScope>(parts_.world, Method::kEvaluatePlan, context);
+  grpc::Status status;
+  auto scope = RpcScope::Admit(parts_.world, Method::kEvaluatePlan, context, &status);
+  if (scope == nullptr) return Refuse(context, status);
   v1::EvaluatePlanRequest message;
   EvaluationJob evaluation;
-  const CalibrationStatePtr calibration = parts_.profiles.calibrations->state();
-  grpc::Status status = Parse(ToSlice(*request), &message);
+  const CalibrationStatePtr calibration = CalibrationFor(scope->caller(), &status);
+  if (calibration == nullptr) return Finish(context, scope.get(), status);
+  status = Parse(ToSlice(*request), &message);
   if (status.ok()) {
     status =
         WithDatasets(scope->caller().tenant, message.job(), [&](const DatasetSource& datasets) {
@@ -270,8 +298,8 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListProfiles(grpc::CallbackServerC
                                                            grpc::ByteBuffer* response) {
   return Handle<v1::ListProfilesRequest, v1::ListProfilesResponse>(
       parts_.world, Method::kListProfiles, context, request, response,
-      [this](const auto& message, auto* output, const Caller&) {
-        return ListProfilesPage(parts_.profiles, message, output);
+      [this](const auto& message, auto* output, const Caller& caller) {
+        return ListProfilesPage(parts_.profiles, caller, message, output);
       });
 }
 

@@ -86,6 +86,8 @@ class PlannerServiceImpl final : public RawPlannerService {
   // `convert` gets a source of datasets and returns violations. `job` is that of the request.
   template <typename Convert>
   grpc::Status WithDatasets(const std::string& tenant, const v1::Job& job, Convert convert);
+  // nullptr, with *status saying why: the caller's profiles are not at hand.
+  CalibrationStatePtr CalibrationFor(const Caller& caller, grpc::Status* status) const;
   grpc::Status ListPage(const std::string& tenant, const v1::ListPlansRequest& request,
                         v1::ListPlansResponse* response);
 

@@ -2,6 +2,7 @@
 
 #include <future>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,8 +47,13 @@ grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world
                                       const grpc::ByteBuffer* request, grpc::ByteBuffer* response,
                                       Answer answer) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  auto call =
-      std::make_shared<PendingCall>(std::make_unique<RpcScope>(world, method, context), reactor);
+  grpc::Status refusal;
+  auto scope = RpcScope::Admit(world, method, context, &refusal);
+  if (scope == nullptr) {
+    reactor->Finish(refusal);
+    return reactor;
+  }
+  auto call = std::make_shared<PendingCall>(std::move(scope), reactor);
   auto message = std::make_shared<Request>();
   const grpc::Slice bytes = ToSlice(*request);
   const std::string_view view = ViewOf(bytes);
@@ -96,7 +102,10 @@ grpc::ServerUnaryReactor* RecordProfileCall(const ProfileParts& parts, RpcWorld&
         const std::vector<Violation> violations =
             ProfileFromProto(message, PlansOf(parts, caller.tenant), &upload);
         if (!violations.empty()) return InvalidRequest(violations);
-        const RecordOutcome outcome = parts.calibrations->Record(upload);
+        std::string why;
+        Calibrations* calibrations = parts.calibrations.Open(caller.tenant, &why);
+        if (calibrations == nullptr) return Unavailable(why);
+        const RecordOutcome outcome = calibrations->Record(upload);
         if (!outcome.store_error.empty()) return Unavailable(outcome.store_error);
         RecordOutcomeToProto(upload, outcome, output);
         return grpc::Status::OK;
@@ -109,11 +118,14 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
                                               grpc::ByteBuffer* response) {
   return HandleLater<v1::RollBackProfileRequest, v1::RollBackProfileResponse>(
       parts, world, Method::kRollBackProfile, context, request, response,
-      [parts](const auto& message, auto* output, const Caller&) {
+      [parts](const auto& message, auto* output, const Caller& caller) {
         RollBack roll_back;
         const std::vector<Violation> violations = RollBackFromProto(message, &roll_back);
         if (!violations.empty()) return InvalidRequest(violations);
-        const RollBackOutcome outcome = parts.calibrations->TakeBack(roll_back);
+        std::string why;
+        Calibrations* calibrations = parts.calibrations.Open(caller.tenant, &why);
+        if (calibrations == nullptr) return Unavailable(why);
+        const RollBackOutcome outcome = calibrations->TakeBack(roll_back);
         if (outcome.not_found) return ProfileNotFound(roll_back.target, outcome.newest);
         if (!outcome.store_error.empty()) return Unavailable(outcome.store_error);
         RollBackOutcomeToProto(outcome, output);
@@ -121,13 +133,17 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
       });
 }
 
-grpc::Status ListProfilesPage(const ProfileParts& parts, const v1::ListProfilesRequest& request,
+grpc::Status ListProfilesPage(const ProfileParts& parts, const Caller& caller,
+                              const v1::ListProfilesRequest& request,
                               v1::ListProfilesResponse* response) {
-  const CalibrationStatePtr state = parts.calibrations->state();
+  std::string why;
+  const Calibrations* calibrations = parts.calibrations.Find(caller.tenant, &why);
+  if (calibrations == nullptr) return ProfilesUnreadable(why);
+  const CalibrationStatePtr state = calibrations->state();
   std::vector<const HistoryEntry*> history;
   for (const auto& entry : state->history) history.push_back(entry.get());
   const std::vector<Violation> violations =
-      HistoryPageToProto(request, history, parts.calibrations->durable(), response);
+      HistoryPageToProto(request, history, calibrations->durable(), response);
   return violations.empty() ? grpc::Status::OK : InvalidRequest(violations);
 }
 

@@ -3,12 +3,11 @@
 #ifndef EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
 #define EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
 
-#include <memory>
-
 #include "evenkeel/v1/profile.pb.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
-#include "server/calibration/calibrations.h"
+#include "server/auth/caller.h"
+#include "server/calibration/calibration_registry.h"
 #include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 #include "server/core/worker_pool.h"
@@ -18,7 +17,7 @@ namespace evenkeel::server {
 
 // What the calls need; outlives them.
 struct ProfileParts {
-  const std::unique_ptr<Calibrations>& calibrations;
+  CalibrationRegistry& calibrations;
   PlanCache& cache;
   LowerTiers* tiers;   // nullptr: none
   WorkerPool& writer;  // one thread
@@ -34,7 +33,8 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
                                               grpc::ByteBuffer* response);
 
 // Answered at once.
-grpc::Status ListProfilesPage(const ProfileParts& parts, const v1::ListProfilesRequest& request,
+grpc::Status ListProfilesPage(const ProfileParts& parts, const Caller& caller,
+                              const v1::ListProfilesRequest& request,
                               v1::ListProfilesResponse* response);
 
 }  // namespace evenkeel::server

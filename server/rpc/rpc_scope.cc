@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "server/log.h"
+#include "server/rpc/errors.h"
+#include "server/rpc/peer_identity.h"
 #include "server/rpc/random_id.h"
 
 namespace evenkeel::server {
@@ -45,14 +47,6 @@ TraceContext SpanOf(const grpc::CallbackServerContext& context, Metrics& metrics
   return NewSpan(parent ? &*parent : nullptr);
 }
 
-// gRPC says "ipv4:10.0.0.7:1234", "ipv6:%5B::1%5D:1234" or "unix:".
-std::string PrincipalOf(const grpc::CallbackServerContext& context) {
-  const std::string peer = context.peer();
-  const size_t colon = peer.find(':');
-  if (colon == std::string::npos || !peer.starts_with("ip")) return "unix";
-  return "ip:" + peer.substr(colon + 1, peer.rfind(':') - colon - 1);
-}
-
 const char* CodeName(grpc::StatusCode code) {
   static constexpr const char* kNames[] = {"OK",
                                            "CANCELLED",
@@ -77,16 +71,23 @@ const char* CodeName(grpc::StatusCode code) {
 
 }  // namespace
 
+std::unique_ptr<RpcScope> RpcScope::Admit(RpcWorld& world, Method method,
+                                          grpc::CallbackServerContext* context,
+                                          grpc::Status* refusal) {
+  std::unique_ptr<RpcScope> scope(new RpcScope(world, method, context));
+  *refusal = scope->Authorize();
+  if (refusal->ok()) return scope;
+  scope->End(*refusal);
+  return nullptr;
+}
+
 RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* context)
     : world_(world),
       method_(method),
       context_(context),
       since_(world.clock.Now()),
       request_id_(RequestIdOf(*context)),
-      span_(SpanOf(*context, world.metrics)),
-      caller_{
-          world.connection_principal.empty() ? PrincipalOf(*context) : world.connection_principal,
-          ""} {
+      span_(SpanOf(*context, world.metrics)) {
   ++world_.in_flight;
   world_.metrics.OnStarted(static_cast<size_t>(method));
   context->AddInitialMetadata(kRequestIdHeader, request_id_);
@@ -98,6 +99,25 @@ RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* 
 }
 
 RpcScope::~RpcScope() { --world_.in_flight; }
+
+grpc::Status RpcScope::Authorize() {
+  const PeerIdentity peer = PeerOf(*context_, world_.connection_principal);
+  const char* const method = MethodName(method_);
+  Decision decision = world_.policy == nullptr ? AllowWithoutPolicy(peer)
+                                               : world_.policy->current()->Decide(peer, method);
+  caller_ = std::move(decision.caller);
+  if (decision.access == Access::kAllowed) return grpc::Status::OK;
+  world_.metrics.OnDenied(decision.access);
+  const grpc::Status refusal = decision.access == Access::kUnauthenticated
+                                   ? Unauthenticated(method)
+                                   : MethodNotAllowed(caller_.principal, method);
+  LogLine(LogLevel::kWarning, "denied")
+      .Add("request_id", request_id_)
+      .Add("method", method)
+      .Add("principal", caller_.principal)
+      .Add("code", CodeName(refusal.error_code()));
+  return refusal;
+}
 
 void RpcScope::SetPlan(std::string_view plan_id, const char* served_from) {
   plan_id_ = plan_id;
@@ -137,7 +157,8 @@ void RpcScope::Log(const grpc::Status& status, double seconds) const {
       .Add("seconds", seconds);
   if (!plan_id_.empty()) line.Add("plan_id", plan_id_);
   if (*served_from_ != '\0') line.Add("served_from", served_from_);
-  line.Add("peer", context_->peer());
+  line.Add("peer", context_->peer()).Add("principal", caller_.principal);
+  if (!caller_.tenant.empty()) line.Add("tenant", caller_.tenant);
 }
 
 }  // namespace evenkeel::server

@@ -6,12 +6,14 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/status.h"
 #include "server/auth/caller.h"
+#include "server/auth/policy_file.h"
 #include "server/core/clock.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/methods.h"
@@ -30,16 +32,21 @@ struct RpcWorld {
   std::atomic<int64_t>& in_flight;  // calls whose scope lives, of all hosts
   // Proven of every caller of this host, such as "uid:1000"; empty: ask the call.
   std::string connection_principal = {};
+  const PolicyFile* policy = nullptr;  // nullptr: everybody may do everything
 };
 
-// Lives from a call's arrival until its answer has been handed to gRPC.
+// Lives from a call's arrival until its answer has been handed to gRPC. There is none of a call
+// that the policy does not allow.
 class RpcScope {
  public:
-  // Takes the request id from the header x-request-id if it is 1 to 64 characters of
-  // [A-Za-z0-9._-], else makes one, and answers it in the same header. Continues the trace of the
-  // header traceparent and answers its own span in the same, or begins a trace; answers its id in
-  // x-trace-id. `context` outlives the scope.
-  RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* context);
+  // The way into every handler. nullptr if the caller may not do this: the end of the call has been
+  // counted and logged, and *refusal is what to answer. Takes the request id from the header
+  // x-request-id if it is 1 to 64 characters of [A-Za-z0-9._-], else makes one, and answers it in
+  // the same header. Continues the trace of the header traceparent and answers its own span in the
+  // same, or begins a trace; answers its id in x-trace-id. `world` and `context` outlive the scope.
+  static std::unique_ptr<RpcScope> Admit(RpcWorld& world, Method method,
+                                         grpc::CallbackServerContext* context,
+                                         grpc::Status* refusal);
   ~RpcScope();
   RpcScope(const RpcScope&) = delete;
   RpcScope& operator=(const RpcScope&) = delete;
@@ -56,6 +63,8 @@ class RpcScope {
 
  private:
   void CountAnswer(grpc::StatusCode code, double seconds);
+  RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* context);
+  grpc::Status Authorize();
   void Log(const grpc::Status& status, double seconds) const;
 
   RpcWorld& world_;

@@ -18,7 +18,8 @@ namespace {
 constexpr const char* kCodeNames[] = {
     "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
     "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE"};
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
 
 google::rpc::Status Decode(const grpc::Status& status) {
   google::rpc::Status decoded;
@@ -75,6 +76,8 @@ TEST(ErrorsTest, EveryStatusCarriesItsReason) {
   const std::pair<grpc::Status, ErrorReason> all[] = {
       {InvalidRequest({{"a", "b"}}), kInvalidRequest},
       {MalformedRequest("evenkeel.v1.X"), kMalformedRequest},
+      {Unauthenticated("GetPlan"), kUnauthenticated},
+      {MethodNotAllowed("uid:7", "GetPlan"), kMethodNotAllowed},
       {PlanNotFound("plan-0"), kPlanNotFound},
       {DatasetNotFound("ds-0"), kDatasetNotFound},
       {ProfileNotFound(4, 3), kProfileNotFound},

@@ -1,0 +1,28 @@
+// What a policy may grant: the methods of evenkeel.v1.PlannerService, and roles, which are sets of
+// them.
+#ifndef EVENKEEL_SERVER_AUTH_ROLES_H_
+#define EVENKEEL_SERVER_AUTH_ROLES_H_
+
+#include <span>
+#include <string_view>
+
+namespace evenkeel::server {
+
+// Has every method, also those that later releases add.
+inline constexpr std::string_view kAdminRole = "admin";
+
+struct RoleOfMethod {
+  std::string_view method;
+  std::string_view role;  // the one besides kAdminRole that has it
+};
+
+// Every method once.
+std::span<const RoleOfMethod> RolesOfMethods();
+
+bool IsRole(std::string_view name);
+bool IsMethod(std::string_view name);
+bool RoleHas(std::string_view role, std::string_view method);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_AUTH_ROLES_H_

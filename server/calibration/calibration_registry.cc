@@ -1,0 +1,55 @@
+#include "server/calibration/calibration_registry.h"
+
+#include <utility>
+
+namespace evenkeel::server {
+
+// Tenants' names have no '.', and the files beside a store add "-lock" or "-owner" to its name: so
+// tenant "a-lock" does not get the lock of tenant "a".
+std::string TenantStorePath(const std::string& path, const std::string& tenant) {
+  return tenant.empty() ? path : path + "." + tenant + ".lmdb";
+}
+
+CalibrationRegistry::CalibrationRegistry(OpenStore open_store, const Clock& clock,
+                                         CalibrationObserver& observer)
+    : open_store_(std::move(open_store)), clock_(clock), observer_(observer) {}
+
+Calibrations* CalibrationRegistry::Open(const std::string& tenant, std::string* error) {
+  const std::lock_guard opening(open_mutex_);
+  if (Calibrations* opened = Find(tenant, error)) return opened;
+  error->clear();
+  std::unique_ptr<Calibrations> fresh;
+  std::unique_ptr<ProfileStore> store = open_store_(tenant, error);
+  if (store != nullptr) fresh = Calibrations::Open(std::move(store), clock_, observer_, error);
+  const std::lock_guard lock(mutex_);
+  if (fresh == nullptr) {
+    observer_.OnStoreError();
+    errors_[tenant] = *error;
+    return nullptr;
+  }
+  errors_.erase(tenant);
+  return by_tenant_.emplace(tenant, std::move(fresh)).first->second.get();
+}
+
+Calibrations* CalibrationRegistry::Find(std::string_view tenant, std::string* error) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_tenant_.find(tenant);
+  if (found != by_tenant_.end()) return found->second.get();
+  const auto failed = errors_.find(tenant);
+  *error = failed != errors_.end() ? failed->second
+                                   : "the profile store of this tenant has not been opened yet";
+  return nullptr;
+}
+
+CalibrationRegistry::Totals CalibrationRegistry::totals() const {
+  const std::lock_guard lock(mutex_);
+  Totals totals;
+  for (const auto& [tenant, calibrations] : by_tenant_) {
+    const CalibrationStatePtr state = calibrations->state();
+    totals.revisions += state->newest();
+    totals.active_profiles += state->active_profiles();
+  }
+  return totals;
+}
+
+}  // namespace evenkeel::server

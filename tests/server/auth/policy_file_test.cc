@@ -1,0 +1,125 @@
+#include "server/auth/policy_file.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace evenkeel::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kReaders[] =
+    R"({"version": 1, "rules": [{"principals": ["uid:1"], "roles": ["planner.read"]}]})";
+constexpr char kPlanners[] =
+    R"({"version": 1, "rules": [{"principals": ["uid:1"], "roles": ["planner.plan"]}]})";
+
+class PolicyFileTest : public testing::Test {
+ protected:
+  PolicyFileTest() {
+    char folder[] = "/tmp/evenkeel-policy-XXXXXX";
+    folder_ = mkdtemp(folder);
+    path_ = folder_ + "/policy.json";
+    Write(kReaders);
+  }
+  ~PolicyFileTest() override { std::filesystem::remove_all(folder_); }
+
+  void Write(const std::string& text) const { std::ofstream(path_) << text; }
+
+  std::unique_ptr<PolicyFile> Open(std::string* error) {
+    return PolicyFile::Open(
+        path_, [this](const Policy&) { return prepared_++, objection_; }, error);
+  }
+
+  static bool MayPlan(const PolicyFile& file) {
+    return file.current()->Decide({{"uid:1"}, ""}, "PlanJob").access == Access::kAllowed;
+  }
+
+  std::string folder_, path_, objection_;
+  int prepared_ = 0;
+};
+
+TEST_F(PolicyFileTest, TakesChangesAndOnlyThose) {
+  std::string error;
+  const auto file = Open(&error);
+  ASSERT_NE(file, nullptr) << error;
+  EXPECT_FALSE(MayPlan(*file));
+  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kUnchanged);
+  EXPECT_EQ(prepared_, 1);
+  Write(kPlanners);  // as long as before, and perhaps in the same tick of the file system's clock
+  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kTaken);
+  EXPECT_TRUE(MayPlan(*file));
+}
+
+TEST_F(PolicyFileTest, ABadFileKeepsThePolicyUntilItIsRight) {
+  std::string error;
+  const auto file = Open(&error);
+  ASSERT_NE(file, nullptr) << error;
+  const auto fails = [&](const char* why) {
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kFailed);
+      EXPECT_THAT(error, HasSubstr("policy " + path_ + ": "));
+      EXPECT_THAT(error, HasSubstr(why));
+    }
+    EXPECT_NE(file->current(), nullptr);
+    EXPECT_FALSE(MayPlan(*file));
+  };
+  Write("");
+  fails("is no JSON");
+  Write(std::string(kPlanners).substr(0, 40));
+  fails("is no JSON");
+  Write(R"({"version": 1, "rules": []})");
+  fails("rules: must be a list");
+  Write(std::string(size_t{2} << 20, ' '));
+  fails("is larger than");
+  std::filesystem::remove(path_);
+  fails("No such file");
+  std::filesystem::create_directory(path_);
+  fails("is no regular file");
+  std::filesystem::remove(path_);
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  fails("is no regular file");
+  std::filesystem::remove(path_);
+  Write(kPlanners);
+  objection_ = "the server objects";
+  fails("the server objects");
+  objection_.clear();
+  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kTaken);
+  EXPECT_TRUE(MayPlan(*file));
+  Write("");
+  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kFailed);
+  Write(kPlanners);
+  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kUnchanged);
+  EXPECT_EQ(error, "");
+}
+
+TEST_F(PolicyFileTest, FollowsASwappedLink) {
+  std::filesystem::rename(path_, folder_ + "/one");
+  std::ofstream(folder_ + "/two") << kPlanners;
+  std::filesystem::create_symlink("one", path_);
+  std::string error;
+  const auto file = Open(&error);
+  ASSERT_NE(file, nullptr) << error;
+  std::filesystem::create_symlink("two", folder_ + "/next");
+  std::filesystem::rename(folder_ + "/next", path_);
+  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kTaken);
+  EXPECT_TRUE(MayPlan(*file));
+}
+
+TEST_F(PolicyFileTest, DoesNotOpenWithoutAPolicy) {
+  std::string error;
+  objection_ = "no";
+  EXPECT_EQ(Open(&error), nullptr);
+  EXPECT_THAT(error, HasSubstr(": no"));
+  std::filesystem::remove(path_);
+  EXPECT_EQ(Open(&error), nullptr);
+  EXPECT_THAT(error, HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace evenkeel::server
