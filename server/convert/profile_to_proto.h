@@ -25,8 +25,9 @@ class RollBackProfileResponse;
 namespace evenkeel::server {
 
 struct RecordOutcome {
-  std::string store_error;  // not empty: nothing was recorded, and nothing else is set
-  int64_t revision = 0;     // 0: a dry run, or everything was refused
+  std::string store_error;     // not empty: nothing was recorded, and nothing else is set
+  bool store_unknown = false;  // with store_error: unless it was recorded after all
+  int64_t revision = 0;        // 0: a dry run, or everything was refused
   bool already_recorded = false;
   bool durable = false;
   planner::Judgement judgement;
@@ -36,6 +37,7 @@ struct RecordOutcome {
 
 struct RollBackOutcome {
   std::string store_error;  // as above
+  bool store_unknown = false;
   bool not_found = false;   // no such revision
   int64_t newest = 0;       // revision of the history before
   int64_t revision = 0;     // 0: it would have changed nothing
