@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/listen.h"
+#include "server/redis/redis_address.h"
 
 namespace evenkeel::server {
 namespace {
@@ -64,11 +65,35 @@ std::string MetricsAddress(const std::string& text, Options* options) {
 
 std::string ProfileStorePath(const std::string& text, Options* options) {
   options->profile_store = text;
+  RedisAddress address;
+  if (text.starts_with("redis://")) return ParseRedisAddress(text, &address);
+  return text.empty() || text.back() == '/'
+             ? "must be the path of a file, redis, redis://HOST[:PORT], or off"
+             : "";
+}
+
+std::string Redis(const std::string& text, Options* options) {
+  options->redis = text;
+  RedisAddress address;
+  const std::string problem = text == "off" ? std::string() : ParseRedisAddress(text, &address);
+  return problem.empty() ? problem : problem + ", or off";
+}
+
+std::string RedisTimeout(const std::string& text, Options* options) {
+  double& seconds = options->redis_timeout_seconds;
+  const bool is_good = ParseNumber(text, &seconds) && seconds >= 0.001 && seconds <= 1;
+  return is_good ? "" : "must be seconds from 0.001 to 1";
+}
+
+template <std::string Options::*kField>
+std::string FileName(const std::string& text, Options* options) {
+  options->*kField = text;
   return text.empty() || text.back() == '/' ? "must be the path of a file, or off" : "";
 }
 
-std::string Reflection(const std::string& text, Options* options) {
-  options->reflection = text == "true";
+template <bool Options::*kField>
+std::string Switch(const std::string& text, Options* options) {
+  options->*kField = text == "true";
   return text == "true" || text == "false" ? std::string() : "must be true or false";
 }
 
@@ -137,8 +162,25 @@ constexpr Setting kSettings[] = {
      &Whole<&Options::dataset_bytes, 128 * 1024, 1024 * kGiB>},
     {"profile-store", "off",
      "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "
-     "one server. off: they are kept in memory and lost with the server.",
+     "one server. redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or redis for that of --redis: a "
+     "Redis that replicas share. off: they are kept in memory and lost with the server.",
      &ProfileStorePath},
+    {"profile-redis-password-file", "off",
+     "File whose first line is the password of the Redis that --profile-store names.",
+     &FileName<&Options::profile_redis_password>},
+    {"profile-redis-trust", "false",
+     "true: the operator vouches that this Redis keeps what it acknowledges, where it does not "
+     "show it.",
+     &Switch<&Options::profile_redis_trust>},
+    {"redis", "off",
+     "Redis that replicas share plans by: HOST:PORT, unix:/path or "
+     "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]. off: each replica has its own only.",
+     &Redis},
+    {"redis-password-file", "off", "File whose first line is the password for --redis.",
+     &FileName<&Options::redis_password>},
+    {"redis-timeout", "0.005",
+     "Seconds that a look-up in that Redis may take, its wait included; then the plan is computed.",
+     &RedisTimeout},
     {"drain-timeout", "20",
      "Seconds that calls in flight get to finish after SIGTERM or SIGINT; a second signal ends the "
      "server at once.",
@@ -155,7 +197,7 @@ constexpr Setting kSettings[] = {
      "replicas. 0: never.",
      &Seconds<&Options::max_connection_age_seconds, 0, kYearSeconds>},
     {"reflection", "true", "Serve gRPC server reflection, which grpcurl needs: true or false.",
-     &Reflection},
+     &Switch<&Options::reflection>},
     {"log-level", "info",
      "Least level that is logged: debug, info (one line per call), warning, error or off.", &Level},
 };
@@ -200,8 +242,8 @@ std::string ApplyAll(const std::vector<std::vector<std::string>>& values, Option
     const std::string text = is_given ? Join(values[i]) : setting.default_text;
     const std::string problem = setting.apply(text, options);
     if (problem.empty()) continue;
-    problems += FlagName(setting) + " (" + EnvironmentName(setting) + ") = \"" + text +
-                "\": " + problem + "\n";
+    problems += FlagName(setting) + " (" + EnvironmentName(setting) + ") = \"" +
+                WithoutPassword(text) + "\": " + problem + "\n";
   }
   return problems;
 }

@@ -14,11 +14,12 @@
 
 #include "planner/catalog/catalog.h"
 #include "server/calibration/calibrations.h"
-#include "server/calibration/lmdb_profile_store.h"
 #include "server/convert/version.h"
 #include "server/listen.h"
+#include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/metrics_port.h"
+#include "server/open_stores.h"
 #include "server/rpc/grpc_log.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/planner_service.h"
@@ -105,14 +106,18 @@ struct Server::Parts {
         packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
                 clock),
         profile_writer(1, kProfileCallsAtMost, clock),
+        profile_reader(1, kProfileCallsAtMost, clock),
         service({world,
                  core,
                  cache,
                  memo,
                  {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
                   options.pack_idle_timeout_seconds},
-                 {calibrations, cache, profile_writer}}) {
+                 {calibrations, cache, profile_writer, profile_reader}}) {
     if (options.reflection) reflection = MakeReflectionServices({kServiceName, kHealthService});
+  }
+
+  void SetSources() {
     metrics.SetSources({[this] { return cache.counters(); }, [this] { return core.queue_depth(); },
                         [this] { return world.in_flight.load(); },
                         [this] {
@@ -120,11 +125,15 @@ struct Server::Parts {
                         },
                         [this] {
                           const CalibrationStatePtr state = calibrations->state();
-                          return ProfileGauges{state->newest(), state->active_profiles()};
-                        }});
+                          return ProfileGauges{
+                              state->newest(), state->active_profiles(),
+                              state->lease.UnconfirmedSeconds(clock.Now()).value_or(0)};
+                        },
+                        plan_tier == nullptr ? std::function<RedisTierCounters()>()
+                                             : [this] { return plan_tier->counters(); }});
   }
 
-  bool OpenProfiles(const Options& options, std::string* error);
+  bool OpenStores(const Options& options, std::string* error);
   bool Listen(const Options& options, std::string* error);
   bool OpenMetricsPort(const Options& options, std::string* error);
   void SetServing(bool serving);
@@ -134,13 +143,15 @@ struct Server::Parts {
   RpcWorld world;
   PlanCache cache;
   RequestMemo memo;
+  std::unique_ptr<RedisPlanTier> plan_tier;  // nullptr: off; from OpenStores on
   PlanningCore core;
   DatasetStore datasets;
   StreamQuota quota;
   Sweeper sweeper;
   PackingCore packing;
-  std::unique_ptr<Calibrations> calibrations;  // from OpenProfiles on
+  std::unique_ptr<Calibrations> calibrations;  // from OpenStores on
   WorkerPool profile_writer;
+  WorkerPool profile_reader;
   PlannerServiceImpl service;
   std::vector<std::unique_ptr<grpc::Service>> reflection;
   std::vector<int> ports;
@@ -148,15 +159,19 @@ struct Server::Parts {
   std::unique_ptr<MetricsPort> metrics_port;
 };
 
-bool Server::Parts::OpenProfiles(const Options& options, std::string* error) {
-  std::unique_ptr<ProfileStore> store;
-  if (options.profile_store == "off") {
-    store = std::make_unique<MemoryProfileStore>();
-  } else {
-    store = LmdbProfileStore::Open(options.profile_store, error);
-  }
+bool Server::Parts::OpenStores(const Options& options, std::string* error) {
+  plan_tier = OpenPlanTier(options, clock, RandomBits(), error);
+  if (!error->empty()) return false;
+  std::unique_ptr<ProfileStore> store = OpenProfileStore(options, "", error);
   if (store != nullptr) calibrations = Calibrations::Open(std::move(store), clock, metrics, error);
-  return calibrations != nullptr;
+  if (calibrations == nullptr) return false;
+  calibrations->Follow(kPollInterval, [](const std::string& fault) {
+    const bool is_well = fault.empty();
+    LogLine(is_well ? LogLevel::kInfo : LogLevel::kError, "profile store")
+        .Add("fault", is_well ? "none: the calibration is confirmed again" : fault);
+  });
+  SetSources();
+  return true;
 }
 
 bool Server::Parts::Listen(const Options& options, std::string* error) {
@@ -201,7 +216,7 @@ std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction co
                                       std::string* error, PackFunction pack) {
   CaptureGrpcLog();
   auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
-  if (!parts->OpenProfiles(options, error)) return nullptr;
+  if (!parts->OpenStores(options, error)) return nullptr;
   if (!parts->OpenMetricsPort(options, error) || !parts->Listen(options, error)) return nullptr;
   parts->SetServing(true);
   return std::unique_ptr<Server>(new Server(std::move(parts)));
@@ -224,6 +239,8 @@ void Server::Shutdown() {
   parts_->core.StopAll();
   parts_->packing.StopAll();
   parts_->profile_writer.Shutdown();  // what runs is finished: it may be on disk already
+  parts_->profile_reader.Shutdown();
+  parts_->calibrations->StopFollowing();
   // An open Health.Watch would hold it for ever without a deadline.
   parts_->grpc_server->Shutdown(std::chrono::system_clock::now() + kFlushTime);
   parts_->grpc_server->Wait();

@@ -51,6 +51,9 @@ class Calibrations {
   // new reason why it can not, and "" when it can again. Once.
   void Follow(std::chrono::milliseconds interval, std::function<void(const std::string&)> report);
 
+  // Ends that thread. Nothing is reported any more when it returns.
+  void StopFollowing() { ticker_.reset(); }
+
   bool durable() const { return store_->durable(); }
 
  private:

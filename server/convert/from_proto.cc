@@ -25,6 +25,7 @@ constexpr IntRange kMaxViolations = {0, 1000};
 constexpr int64_t kDefaultMaxViolations = 100;
 constexpr int64_t kMaxLabelBytes = 256;
 constexpr IntRange kMaxAlternatives = {0, 16};
+constexpr IntRange kRevisions = {0, INT64_MAX};
 constexpr IntRange kPacksPerRank = {0, 65536};
 constexpr int64_t kDefaultMaxAlternatives = 3;
 
@@ -77,6 +78,8 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
   if (request.has_max_age_seconds()) {
     sink.Add(FieldPath("max_age_seconds"), std::string(kNotYet) + "leave it unset");
   }
+  CheckInt(sink, FieldPath("min_calibration_revision"), request.min_calibration_revision(),
+           kRevisions);
   job->compare_sizes = request.compare_sizes();
   job->max_alternatives = request.has_max_alternatives()
                               ? CheckInt(sink, FieldPath("max_alternatives"),

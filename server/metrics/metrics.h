@@ -21,6 +21,7 @@
 #include "server/core/dataset_store.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
+#include "server/redis/redis_plan_tier.h"
 
 namespace evenkeel::server {
 
@@ -42,6 +43,7 @@ struct PackGauges {
 struct ProfileGauges {
   int64_t newest_revision = 0;
   int64_t active = 0;
+  double unconfirmed_seconds = 0;  // 0: confirmed
 };
 
 // State that is read when somebody scrapes. All must be callable until the sources are
@@ -52,6 +54,7 @@ struct MetricSources {
   std::function<int64_t()> inflight;
   std::function<PackGauges()> packing;
   std::function<ProfileGauges()> profiles;
+  std::function<RedisTierCounters()> redis;  // where there is one
 };
 
 struct BuildLabels {
@@ -90,6 +93,8 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void OnRefused(RefusedFor reason) override;
   void OnPredictionError(MeasuredList list, double before, double after) override;
   void OnStoreError() override;
+  void OnFollow(FollowEnding ending) override;
+  void OnConflict() override;
 
   // All metrics in Prometheus' text format.
   std::string Scrape() const;
@@ -119,6 +124,8 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   std::array<prometheus::Counter*, kRefusedFor> measurements_refused_;
   std::array<std::array<prometheus::Histogram*, 2>, kMeasuredLists> prediction_errors_;
   prometheus::Counter* store_errors_;
+  std::array<prometheus::Counter*, kFollowEndings> follows_;
+  prometheus::Counter* conflicts_;
   std::unique_ptr<StateCollector> state_;
 };
 

@@ -31,6 +31,8 @@ inline constexpr ErrorReason kDatasetNotFound = {"DATASET_NOT_FOUND", grpc::Stat
 inline constexpr ErrorReason kProfileNotFound = {"PROFILE_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
 inline constexpr ErrorReason kStoreUnavailable = {"STORE_UNAVAILABLE",
                                                   grpc::StatusCode::UNAVAILABLE};
+inline constexpr ErrorReason kCalibrationBehind = {"CALIBRATION_BEHIND",
+                                                   grpc::StatusCode::FAILED_PRECONDITION};
 inline constexpr ErrorReason kQueueFull = {"QUEUE_FULL", grpc::StatusCode::RESOURCE_EXHAUSTED};
 inline constexpr ErrorReason kPackingBusy = {"PACKING_BUSY", grpc::StatusCode::RESOURCE_EXHAUSTED};
 inline constexpr ErrorReason kUploadTooLarge = {"UPLOAD_TOO_LARGE",
@@ -64,7 +66,10 @@ grpc::Status MalformedRequest(std::string_view message_name);    // no such mess
 grpc::Status PlanNotFound(std::string_view plan_id);             // with ResourceInfo
 grpc::Status DatasetNotFound(std::string_view dataset_ref);      // with ResourceInfo
 grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with ResourceInfo
-grpc::Status StoreUnavailable(std::string_view why);
+// `unknown`: the store fell silent, and what was asked may have been done all the same.
+grpc::Status StoreUnavailable(std::string_view why, bool unknown = false);
+// With PreconditionFailure. `revision`: the newest that this replica knows.
+grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision);
 grpc::Status QueueFull(double retry_after_seconds);  // with RetryInfo
 grpc::Status PackingBusy(std::string_view limit);    // "streams", "memory"; RetryInfo
 grpc::Status UploadTooLarge(const UploadLimit& limit);

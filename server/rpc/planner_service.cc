@@ -21,6 +21,7 @@ constexpr int kDefaultPlansPerPage = 50;
 constexpr int kMaxPlansPerPage = 1000;
 constexpr std::string_view kPlanIdPrefix = "plan-";
 constexpr size_t kPlanIdDigits = 32;
+constexpr double kCatchUpRetrySeconds = 1;
 
 bool IsPlanId(std::string_view id) {
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -96,6 +97,13 @@ grpc::Status PlannerServiceImpl::WithDatasets(const v1::Job& job, Convert conver
   return ToStatus(violations);
 }
 
+grpc::Status PlannerServiceImpl::Offers(const v1::PlanJobRequest& request,
+                                        const CalibrationState& calibration, OfferJobs* offers) {
+  return WithDatasets(request.job(), [&](const DatasetSource& datasets) {
+    return OffersFromProto(request, offers, datasets, CalibrationsOf(calibration.book));
+  });
+}
+
 grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
@@ -103,41 +111,83 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   grpc::Slice bytes = ToSlice(*request);
   // One calibration for the whole call, whatever is recorded meanwhile.
   const CalibrationStatePtr calibration = parts_.profiles.calibrations->state();
-  if (AnswerRepeated(scope.get(), bytes, calibration->generation, response)) {
+  if (AnswerRepeated(scope.get(), bytes, *calibration, response)) {
     return Finish(context, scope.get(), grpc::Status::OK);
   }
   v1::PlanJobRequest message;
   OfferJobs offers;
   grpc::Status status = Parse(bytes, &message);
-  if (status.ok()) {
-    status = WithDatasets(message.job(), [&](const DatasetSource& datasets) {
-      return OffersFromProto(message, &offers, datasets, CalibrationsOf(calibration->book));
-    });
-  }
+  if (status.ok()) status = Offers(message, *calibration, &offers);
   if (!status.ok()) return Finish(context, scope.get(), status);
+  if (message.min_calibration_revision() > calibration->newest()) {
+    return PlanWhenCaughtUp(std::move(scope), std::move(bytes), std::move(message), response);
+  }
+  const CalibrationFacts facts = FactsOf(*calibration, parts_.world.clock.Now());
   const std::string plan_id = PlanId(offers);
   if (message.validate_only()) {
     scope->SetPlan(plan_id, "");
     *response = ToByteBuffer(
-        EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED, message.label()));
+        EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED, message.label(), facts));
     return Finish(context, scope.get(), grpc::Status::OK);
   }
   auto* call =
-      new PlanJobCall({parts_.core, parts_.memo, calibration->generation}, std::move(scope),
+      new PlanJobCall({parts_.core, parts_.memo, calibration->generation, facts}, std::move(scope),
                       std::move(bytes), std::move(*message.mutable_label()), response);
   call->Start(plan_id, std::move(offers));
   return call;
 }
 
-// The very same bytes asked for a plan before, and the plan is still here.
+grpc::ServerUnaryReactor* PlannerServiceImpl::PlanWhenCaughtUp(std::unique_ptr<RpcScope> scope,
+                                                               grpc::Slice bytes,
+                                                               v1::PlanJobRequest message,
+                                                               grpc::ByteBuffer* response) {
+  auto* call = new PlanJobCall({parts_.core, parts_.memo}, std::move(scope), std::move(bytes),
+                               message.label(), response);
+  const std::shared_ptr<DeferredPlanJob> deferred = call->Defer();
+  const auto since = parts_.world.clock.Now();
+  const auto submitted =
+      parts_.profiles.reader.Submit([this, deferred, since, message = std::move(message)](double) {
+        PlanCaughtUp(message, since, *deferred);
+      });
+  if (!submitted) deferred->End(QueueFull(kCatchUpRetrySeconds));
+  return call;
+}
+
+// As PlanJob, on the reader's thread.
+void PlannerServiceImpl::PlanCaughtUp(const v1::PlanJobRequest& message,
+                                      std::chrono::steady_clock::time_point since,
+                                      DeferredPlanJob& call) {
+  Calibrations& calibrations = *parts_.profiles.calibrations;
+  const int64_t wanted = message.min_calibration_revision();
+  (void)calibrations.CatchUpTo(wanted, since);
+  const CalibrationStatePtr calibration = calibrations.state();
+  if (calibration->newest() < wanted) {
+    return call.End(CalibrationBehind(wanted, calibration->newest()));
+  }
+  const CalibrationFacts facts = FactsOf(*calibration, parts_.world.clock.Now());
+  OfferJobs offers;
+  const grpc::Status status = Offers(message, *calibration, &offers);
+  if (!status.ok()) return call.End(status);
+  const std::string plan_id = PlanId(offers);
+  if (message.validate_only()) {
+    return call.Answer(plan_id, EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED,
+                                                      message.label(), facts));
+  }
+  call.Start(plan_id, std::move(offers), calibration->generation, facts);
+}
+
+// The very same bytes asked for a plan before, and the plan is still here. Whoever asks for a
+// revision at least has it: what is known only grows.
 bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
-                                        uint64_t generation, grpc::ByteBuffer* response) {
-  const auto known = parts_.memo.Find(ViewOf(request), generation);
+                                        const CalibrationState& calibration,
+                                        grpc::ByteBuffer* response) {
+  const auto known = parts_.memo.Find(ViewOf(request), calibration.generation);
   if (!known) return false;
   const StoredPlanPtr plan = parts_.cache.Find(known->plan_id, PlanCache::Count::kHitOnly);
   if (plan == nullptr) return false;
   scope->SetPlan(plan->plan_id, "memory");
-  *response = ToByteBuffer(EncodePlanJobResponse(*plan, v1::SERVED_FROM_MEMORY, known->label));
+  *response = ToByteBuffer(EncodePlanJobResponse(*plan, v1::SERVED_FROM_MEMORY, known->label,
+                                                 FactsOf(calibration, parts_.world.clock.Now())));
   return true;
 }
 
@@ -224,7 +274,8 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerC
     });
   }
   if (!status.ok()) return Finish(context, scope.get(), status);
-  return EvaluatePlanCall::Begin(parts_.core, std::move(scope), std::move(evaluation), response);
+  return EvaluatePlanCall::Begin(parts_.core, std::move(scope), std::move(evaluation),
+                                 FactsOf(*calibration, parts_.world.clock.Now()), response);
 }
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::RecordProfile(grpc::CallbackServerContext* context,
@@ -245,7 +296,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListProfiles(grpc::CallbackServerC
   return Handle<v1::ListProfilesRequest, v1::ListProfilesResponse>(
       parts_.world, Method::kListProfiles, context, request, response,
       [this](const auto& message, auto* output) {
-        return ListProfilesPage(parts_.profiles, message, output);
+        return ListProfilesPage(parts_.profiles, message, parts_.world.clock.Now(), output);
       });
 }
 

@@ -3,12 +3,14 @@
 #ifndef EVENKEEL_SERVER_RPC_PLANNER_SERVICE_H_
 #define EVENKEEL_SERVER_RPC_PLANNER_SERVICE_H_
 
+#include <chrono>
 #include <memory>
 
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
 #include "server/rpc/pack_dataset_stream.h"
+#include "server/rpc/plan_job_call.h"
 #include "server/rpc/profile_calls.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
@@ -74,8 +76,16 @@ class PlannerServiceImpl final : public RawPlannerService {
                                          grpc::ByteBuffer* response) override;
 
  private:
-  bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request, uint64_t generation,
-                      grpc::ByteBuffer* response);
+  bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
+                      const CalibrationState& calibration, grpc::ByteBuffer* response);
+  grpc::Status Offers(const v1::PlanJobRequest& request, const CalibrationState& calibration,
+                      OfferJobs* offers);
+  // A call whose revision of the calibration is not known yet.
+  grpc::ServerUnaryReactor* PlanWhenCaughtUp(std::unique_ptr<RpcScope> scope, grpc::Slice bytes,
+                                             v1::PlanJobRequest message,
+                                             grpc::ByteBuffer* response);
+  void PlanCaughtUp(const v1::PlanJobRequest& message, std::chrono::steady_clock::time_point since,
+                    DeferredPlanJob& call);
   // `convert` gets a source of datasets and returns violations. `job` is that of the request.
   template <typename Convert>
   grpc::Status WithDatasets(const v1::Job& job, Convert convert);

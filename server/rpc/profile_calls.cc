@@ -62,9 +62,9 @@ grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world
   return reactor;
 }
 
-grpc::Status Unavailable(const std::string& why) {
+grpc::Status Unavailable(const std::string& why, bool unknown) {
   LogLine(LogLevel::kError, "profile store").Add("fault", why);
-  return StoreUnavailable(why);
+  return StoreUnavailable(why, unknown);
 }
 
 PlanSource PlansOf(PlanCache& cache) {
@@ -89,7 +89,8 @@ grpc::ServerUnaryReactor* RecordProfileCall(const ProfileParts& parts, RpcWorld&
             ProfileFromProto(message, PlansOf(parts.cache), &upload);
         if (!violations.empty()) return InvalidRequest(violations);
         const RecordOutcome outcome = parts.calibrations->Record(upload);
-        if (!outcome.store_error.empty()) return Unavailable(outcome.store_error);
+        if (!outcome.store_error.empty())
+          return Unavailable(outcome.store_error, outcome.store_unknown);
         RecordOutcomeToProto(upload, outcome, output);
         return grpc::Status::OK;
       });
@@ -107,20 +108,30 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
         if (!violations.empty()) return InvalidRequest(violations);
         const RollBackOutcome outcome = parts.calibrations->TakeBack(roll_back);
         if (outcome.not_found) return ProfileNotFound(roll_back.target, outcome.newest);
-        if (!outcome.store_error.empty()) return Unavailable(outcome.store_error);
+        if (!outcome.store_error.empty())
+          return Unavailable(outcome.store_error, outcome.store_unknown);
         RollBackOutcomeToProto(outcome, output);
         return grpc::Status::OK;
       });
 }
 
 grpc::Status ListProfilesPage(const ProfileParts& parts, const v1::ListProfilesRequest& request,
+                              std::chrono::steady_clock::time_point now,
                               v1::ListProfilesResponse* response) {
   const CalibrationStatePtr state = parts.calibrations->state();
   std::vector<const HistoryEntry*> history;
   for (const auto& entry : state->history) history.push_back(entry.get());
   const std::vector<Violation> violations =
       HistoryPageToProto(request, history, parts.calibrations->durable(), response);
-  return violations.empty() ? grpc::Status::OK : InvalidRequest(violations);
+  if (!violations.empty()) return InvalidRequest(violations);
+  if (const auto seconds = state->lease.UnconfirmedSeconds(now)) {
+    response->set_calibration_unconfirmed_seconds(*seconds);
+  }
+  return grpc::Status::OK;
+}
+
+CalibrationFacts FactsOf(const CalibrationState& state, std::chrono::steady_clock::time_point now) {
+  return {state.newest(), state.lease.UnconfirmedSeconds(now)};
 }
 
 }  // namespace evenkeel::server
