@@ -25,7 +25,7 @@ std::unique_ptr<ProfileStore> OpenProfileStore(const Options& options, const std
   const std::string& store = options.profile_store;
   if (store == kOff) return std::make_unique<MemoryProfileStore>();
   const bool is_same = store == "redis";
-  if (!is_same && !store.starts_with("redis://")) {
+  if (!is_same && !IsRedisName(store)) {
     return LmdbProfileStore::Open(tenant.empty() ? store : store + "." + tenant, error);
   }
   if (is_same && options.redis == kOff) {

@@ -66,9 +66,9 @@ std::string MetricsAddress(const std::string& text, Options* options) {
 std::string ProfileStorePath(const std::string& text, Options* options) {
   options->profile_store = text;
   RedisAddress address;
-  if (text.starts_with("redis://")) return ParseRedisAddress(text, &address);
+  if (IsRedisName(text)) return ParseRedisAddress(text, &address);
   return text.empty() || text.back() == '/'
-             ? "must be the path of a file, redis, redis://HOST[:PORT], or off"
+             ? "must be the path of a file, redis, redis://HOST[:PORT], unix:/path, or off"
              : "";
 }
 
@@ -162,8 +162,8 @@ constexpr Setting kSettings[] = {
      &Whole<&Options::dataset_bytes, 128 * 1024, 1024 * kGiB>},
     {"profile-store", "off",
      "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "
-     "one server. redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or redis for that of --redis: a "
-     "Redis that replicas share. off: they are kept in memory and lost with the server.",
+     "one server. redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], unix:/path, or redis for that of "
+     "--redis: a Redis that replicas share. off: they are kept in memory and lost with the server.",
      &ProfileStorePath},
     {"profile-redis-password-file", "off",
      "File whose first line is the password of the Redis that --profile-store names.",

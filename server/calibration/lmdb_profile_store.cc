@@ -97,14 +97,18 @@ std::string Text(int code) {
 
 // A file that was cut short would end the process where LMDB reads what is not there: filled up
 // with zeros, it is found to be damaged instead.
-void FillUp(const std::string& path, MDB_env* environment) {
+// Where it may not be written, what is wrong is returned.
+std::string FillUp(const std::string& path, MDB_env* environment, bool read_only) {
   MDB_envinfo info{};
   MDB_stat page{};
   struct stat file {};
-  if (mdb_env_info(environment, &info) != 0 || mdb_env_stat(environment, &page) != 0) return;
-  if (stat(path.c_str(), &file) != 0) return;
+  if (mdb_env_info(environment, &info) != 0 || mdb_env_stat(environment, &page) != 0) return "";
+  if (stat(path.c_str(), &file) != 0) return "";
   const auto needed = static_cast<off_t>((info.me_last_pgno + 1) * page.ms_psize);
-  if (file.st_size < needed) (void)!truncate(path.c_str(), needed);
+  if (file.st_size >= needed) return "";
+  if (read_only) return "is cut short";
+  (void)!truncate(path.c_str(), needed);
+  return "";
 }
 
 }  // namespace
@@ -123,6 +127,17 @@ std::unique_ptr<LmdbProfileStore> LmdbProfileStore::Open(const std::string& path
   std::unique_ptr<LmdbProfileStore> store(new LmdbProfileStore(path, capacity_bytes));
   *error = store->LockOwner();
   if (error->empty()) *error = store->OpenEnvironment();
+  if (error->empty()) *error = store->ReadHistory();
+  if (error->empty()) return store;
+  *error = "profile store " + path + ": " + *error;
+  return nullptr;
+}
+
+std::unique_ptr<LmdbProfileStore> LmdbProfileStore::OpenToRead(const std::string& path,
+                                                               std::string* error) {
+  std::unique_ptr<LmdbProfileStore> store(new LmdbProfileStore(path, kCapacityBytes));
+  store->read_only_ = true;
+  *error = store->OpenEnvironment();
   if (error->empty()) *error = store->ReadHistory();
   if (error->empty()) return store;
   *error = "profile store " + path + ": " + *error;
@@ -149,8 +164,8 @@ std::string LmdbProfileStore::OpenEnvironment() {
   if (code == 0) code = mdb_env_set_maxdbs(environment_, kTables);
   if (code == 0) code = mdb_env_open(environment_, path_.c_str(), flags, kMode);
   if (code != 0) return Text(code);
-  if (!read_only_) FillUp(path_, environment_);
-  std::string error = OpenTables(/*create=*/false);
+  std::string error = FillUp(path_, environment_, read_only_);
+  if (error.empty()) error = OpenTables(/*create=*/false);
   if (error.empty() && meta_ == 0) error = OpenTables(/*create=*/!read_only_);
   return error;
 }

@@ -26,6 +26,8 @@ class LmdbProfileStore : public ProfileStore {
   // missing. Where the file system is read-only, it opens for reading and every Append fails.
   static std::unique_ptr<LmdbProfileStore> Open(const std::string& path, std::string* error,
                                                 size_t capacity_bytes = kCapacityBytes);
+  // Likewise, only to read, and also while a server has it: it must be there, and Append fails.
+  static std::unique_ptr<LmdbProfileStore> OpenToRead(const std::string& path, std::string* error);
   ~LmdbProfileStore() override;
 
   std::vector<ProfileRecord> TakeHistory() override;

@@ -112,6 +112,10 @@ std::string ParseRedisAddress(std::string_view text, RedisAddress* address) {
   return is_fine ? "" : kAccepted;
 }
 
+bool IsRedisName(std::string_view text) {
+  return text.starts_with(kScheme) || text.starts_with(kTlsScheme) || text.starts_with("unix:/");
+}
+
 std::string NameOf(const RedisAddress& address) {
   if (!address.unix_path.empty()) return std::string(kUnix) + address.unix_path;
   const bool is_v6 = address.host.find(':') != std::string::npos;

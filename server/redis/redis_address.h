@@ -20,6 +20,9 @@ struct RedisAddress {
 // may have %XX. Returns what would be accepted if `text` is not. Empty: fine.
 std::string ParseRedisAddress(std::string_view text, RedisAddress* address);
 
+// Whether `text` begins as only a Redis does, and no path of a file: redis://, rediss:// or unix:/.
+bool IsRedisName(std::string_view text);
+
 // For messages: never has the password.
 std::string NameOf(const RedisAddress& address);
 

@@ -27,12 +27,11 @@ class RedisPlanTier::Lookup : public Timed {
       : found_(std::move(found)), counts_(std::move(counts)) {}
   ~Lookup() override { Answer(counts_->refused, std::nullopt); }
 
-  bool Answer(std::atomic<uint64_t>& count, std::optional<std::string> bytes) {
-    if (answered_.exchange(true)) return false;
+  void Answer(std::atomic<uint64_t>& count, std::optional<std::string> bytes) {
+    if (answered_.exchange(true)) return;
     ++count;
     const Found found = std::move(found_);
     found(std::move(bytes));
-    return true;
   }
   void OnTimeout() override { Answer(counts_->timeouts, std::nullopt); }
   bool is_done() const override { return answered_; }
@@ -99,15 +98,14 @@ void RedisPlanTier::Get(const std::string& key, Lookup& lookup) {
     return;
   }
   RedisReply reply = Loan(*this)->Command({"GET", key}, CommandDeadline());
-  const bool is_failure = IsFailure(reply);
-  bool in_time = false;
-  if (reply.kind == RedisReply::Kind::kText) {
-    in_time = lookup.Answer(counts_->hits, std::move(reply.text));
-  } else {
-    in_time = lookup.Answer(reply.ok() ? counts_->misses : counts_->errors, std::nullopt);
-  }
   // Who answers too late is of no use either.
-  breaker_.Report(*permit, is_failure || !in_time ? Outcome::kFailure : Outcome::kSuccess);
+  const bool is_failure = IsFailure(reply) || lookup.is_done();
+  breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
+  if (reply.kind == RedisReply::Kind::kText) {
+    lookup.Answer(counts_->hits, std::move(reply.text));
+  } else {
+    lookup.Answer(reply.ok() ? counts_->misses : counts_->errors, std::nullopt);
+  }
 }
 
 void RedisPlanTier::Put(std::string key, std::string bytes, std::chrono::milliseconds ttl) {
@@ -132,10 +130,10 @@ void RedisPlanTier::Set(const std::string& key, const std::string& bytes,
   const std::string milliseconds = std::to_string(ttl.count());
   const RedisReply reply =
       Loan(*this)->Command({"SET", key, bytes, "PX", milliseconds}, CommandDeadline());
-  ++(reply.ok() ? counts_->writes : counts_->write_errors);
   // A Redis that is full or takes no writes is still good for look-ups.
   const bool is_failure = !reply.ok() && reply.fault != RedisFault::kServer;
   breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
+  ++(reply.ok() ? counts_->writes : counts_->write_errors);
 }
 
 RedisTierCounters RedisPlanTier::counters() const {

@@ -15,10 +15,11 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 class Redis:
     """On a port of the loopback; use it in a with statement."""
 
-    def __init__(self, *settings):
+    def __init__(self, *settings, config=None):
         self.folder = tempfile.TemporaryDirectory(prefix="evenkeel-redis-")
         self.port = harness.free_port()
         self.settings = settings
+        self.config = [config] if config else []
         self.process = None
         self.start()
 
@@ -32,7 +33,7 @@ class Redis:
 
     def start(self, seconds=20):
         with open(os.path.join(self.folder.name, "log"), "ab") as log:
-            self.process = subprocess.Popen([SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+            self.process = subprocess.Popen([SERVER, *self.config, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
                                              "--dir", self.folder.name, *self.settings], stdout=log, stderr=log,
                                             stdin=subprocess.DEVNULL)
         end = time.monotonic() + seconds

@@ -240,6 +240,28 @@ class RefusalTest(unittest.TestCase):
                 self.assertNotIn("s3cret-word", server.log())
         self.assertIn("is off", self.start("--profile-store", "redis").stderr)
 
+    def test_the_shipped_configuration_is_enough(self):
+        config = os.path.join(harness.ROOT, "deploy", "redis", "profiles.conf")
+        with Redis(config=config) as redis, Redis(config=config.replace("profiles", "plans")) as plans:
+            shared = f"redis://evenkeel:replace-me@{redis.address}"
+            with Server("--profile-store", shared, "--redis", f"redis://evenkeel:replace-me@{plans.address}") as server:
+                client = server.client()
+                self.assertTrue(client.call("RecordProfile", profile(1)).durable)
+                self.assertFalse(is_unconfirmed(plan(client)))
+            backup = os.path.join(redis.folder.name, "backup")
+            store = os.path.join(harness.BUILD, "bin", "evenkeel-store")
+            dumped = harness.run([store, "dump", shared, backup])
+            self.assertEqual((dumped.returncode, dumped.stdout), (0, "1 revisions\n"), dumped.stderr)
+            path = os.path.join(redis.folder.name, "profiles")
+            self.assertEqual(harness.run([store, "load", backup, path]).returncode, 0)
+            self.assertEqual(harness.run([store, "check", backup]).stdout, "1 revisions\n")
+            refused = harness.run([store, "load", backup, path])
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn("has a history already", refused.stderr)
+            with Server("--profile-store", path) as server:
+                self.assertEqual(notes(server.client()), {1: "number 1"})
+        self.assertEqual(harness.run([store, "dump"]).returncode, 2)
+
 
 if __name__ == "__main__":
     unittest.main()

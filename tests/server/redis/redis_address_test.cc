@@ -39,6 +39,15 @@ TEST(RedisAddressTest, RefusesWhatItCanNotUse) {
   EXPECT_NE(ParseRedisAddress("rediss://host:6379", &a).find("TLS"), std::string::npos);
 }
 
+TEST(RedisAddressTest, IsToldFromAFile) {
+  for (const char* text : {"redis://host", "rediss://host", "unix:/run/redis"}) {
+    EXPECT_TRUE(IsRedisName(text)) << text;
+  }
+  for (const char* text : {"profiles", "/var/lib/redis", "unix", "redis"}) {
+    EXPECT_FALSE(IsRedisName(text)) << text;
+  }
+}
+
 TEST(RedisAddressTest, NamesHaveNoPassword) {
   RedisAddress a;
   ASSERT_EQ(ParseRedisAddress("redis://me:secret@host:7000", &a), "");
