@@ -13,8 +13,8 @@ COPY planner planner
 COPY server server
 COPY client client
 RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DEVENKEEL_BUILD_TESTS=OFF \
-    && cmake --build build --target evenkeel-server evenkeelctl \
-    && strip build/bin/evenkeel-server build/bin/evenkeelctl
+    && cmake --build build --target evenkeel-server evenkeelctl evenkeel-store \
+    && strip build/bin/evenkeel-server build/bin/evenkeelctl build/bin/evenkeel-store
 
 FROM build AS test
 COPY . .
@@ -28,7 +28,7 @@ LABEL org.opencontainers.image.title="evenkeel" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY deploy/install-packages.sh deploy/packages-runtime.txt /deploy/
 RUN /deploy/install-packages.sh runtime && rm -rf /var/lib/apt/lists/* /deploy
-COPY --from=build /src/build/bin/evenkeel-server /src/build/bin/evenkeelctl /usr/local/bin/
+COPY --from=build /src/build/bin/evenkeel-server /src/build/bin/evenkeelctl /src/build/bin/evenkeel-store /usr/local/bin/
 COPY LICENSE /usr/share/doc/evenkeel/LICENSE
 # A user without name, home or rights; the server writes nothing, so the root file system may be read-only.
 USER 65532:65532

@@ -11,6 +11,7 @@
 
 #include "server/admin/admin_server.h"
 #include "server/listen.h"
+#include "server/redis/redis_address.h"
 
 namespace evenkeel::server {
 namespace {
@@ -76,6 +77,28 @@ template <std::string Options::*kField>
 std::string StorePath(const std::string& text, Options* options) {
   options->*kField = text;
   return text.empty() || text.back() == '/' ? "must be the path of a file, auto or off" : "";
+}
+
+std::string ProfileStorePath(const std::string& text, Options* options) {
+  options->profile_store = text;
+  RedisAddress address;
+  if (IsRedisName(text)) return ParseRedisAddress(text, &address);
+  return text.empty() || text.back() == '/'
+             ? "must be the path of a file, auto, redis, redis://HOST[:PORT], unix:/path, or off"
+             : "";
+}
+
+std::string Redis(const std::string& text, Options* options) {
+  options->redis = text;
+  RedisAddress address;
+  const std::string problem = text == "off" ? std::string() : ParseRedisAddress(text, &address);
+  return problem.empty() ? problem : problem + ", or off";
+}
+
+std::string RedisTimeout(const std::string& text, Options* options) {
+  double& seconds = options->redis_timeout_seconds;
+  const bool is_good = ParseNumber(text, &seconds) && seconds >= 0.001 && seconds <= 1;
+  return is_good ? "" : "must be seconds from 0.001 to 1";
 }
 
 template <bool Options::*kField>
@@ -186,9 +209,26 @@ constexpr Setting kSettings[] = {
      &Whole<&Options::plan_store_bytes, kMiB, 1024 * kGiB>},
     {"profile-store", "auto",
      "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "
-     "one server. auto: profiles.lmdb, as for --plan-store. off: they are kept in memory and lost "
-     "with the server.",
-     &StorePath<&Options::profile_store>},
+     "one server. redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], unix:/path, or redis for that of "
+     "--redis: a Redis that replicas share. auto: profiles.lmdb, as for --plan-store. off: they "
+     "are kept in memory and lost with the server.",
+     &ProfileStorePath},
+    {"profile-redis-password-file", "off",
+     "File whose first line is the password of the Redis that --profile-store names.",
+     &Path<&Options::profile_redis_password>},
+    {"profile-redis-trust", "false",
+     "true: the operator vouches that this Redis keeps what it acknowledges, where it does not "
+     "show it.",
+     &Flag<&Options::profile_redis_trust>},
+    {"redis", "off",
+     "Redis that replicas share plans by: HOST:PORT, unix:/path or "
+     "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]. off: each replica has its own only.",
+     &Redis},
+    {"redis-password-file", "off", "File whose first line is the password for --redis.",
+     &Path<&Options::redis_password>},
+    {"redis-timeout", "0.005",
+     "Seconds that a look-up in that Redis may take, its wait included; then the plan is computed.",
+     &RedisTimeout},
     {"auth-policy", "off",
      "File that says who may call what, and as which tenant (docs/SECURITY.md); a change is taken "
      "while the server runs. off: everybody may call everything.",
@@ -297,8 +337,8 @@ std::string ApplyAll(const std::vector<std::vector<std::string>>& values, Option
     const std::string problem = setting.apply(text, options);
     if (text != setting.default_text) options->changed.emplace_back(FlagName(setting), text);
     if (problem.empty()) continue;
-    problems += FlagName(setting) + " (" + EnvironmentName(setting) + ") = \"" + text +
-                "\": " + problem + "\n";
+    problems += FlagName(setting) + " (" + EnvironmentName(setting) + ") = \"" +
+                WithoutPassword(text) + "\": " + problem + "\n";
   }
   return problems;
 }

@@ -33,7 +33,12 @@ struct Options {
   int64_t dataset_bytes = 0;              // of datasets kept for dataset_ref
   std::string plan_store;                 // path, "auto" or "off"
   int64_t plan_store_bytes = 0;           // of plans on disk
-  std::string profile_store;              // path, "auto" or "off"
+  std::string profile_store;              // path, "auto", "off", "redis" or redis://...
+  bool profile_redis_trust = false;       // the operator vouches for that Redis
+  std::string profile_redis_password;     // file, or "off"
+  std::string redis;                      // address of the shared plan tier, or "off"
+  std::string redis_password;             // file, or "off"
+  double redis_timeout_seconds = 0;       // of a look-up in it
   double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
   double keepalive_time_seconds = 0;      // silence before the server pings
   double keepalive_timeout_seconds = 0;   // for the answer to that

@@ -11,15 +11,14 @@
 #include "planner/catalog/catalog.h"
 #include "server/admin/admin_server.h"
 #include "server/admin/status_sections.h"
-#include "server/cache/plan_tiers.h"
 #include "server/calibration/calibration_registry.h"
-#include "server/calibration/lmdb_profile_store.h"
 #include "server/convert/version.h"
 #include "server/lifecycle.h"
 #include "server/listener/listener.h"
 #include "server/log.h"
 #include "server/metrics/metrics.h"
 #include "server/metrics/metrics_port.h"
+#include "server/open_stores.h"
 #include "server/policy_watch.h"
 #include "server/rpc/grpc_log.h"
 #include "server/rpc/methods.h"
@@ -37,7 +36,8 @@ constexpr std::chrono::milliseconds kFlushTime{200};
 constexpr size_t kRecentPlans = 50;         // on the status page
 constexpr size_t kProfileCallsAtMost = 64;  // that wait for the disk
 
-constexpr std::chrono::seconds kPolicyInterval{1};  // between looks at its file
+constexpr std::chrono::milliseconds kPollInterval{100};  // of a shared profile store
+constexpr std::chrono::seconds kPolicyInterval{1};       // between looks at its file
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -65,33 +65,27 @@ std::chrono::milliseconds SweepInterval(const Options& options) {
 ProofsOffered ProofsOf(const Options& options) {
   const bool has_unix = std::any_of(options.listen.begin(), options.listen.end(),
                                     [](const auto& a) { return a.starts_with("unix:"); });
-  return {.client_certificates = !options.tls_client_ca.empty(), .unix_peers = has_unix};
+  return {.client_certificates = options.tls_client_ca != "off", .unix_peers = has_unix};
 }
 
-CalibrationRegistry::OpenStore ProfileStores(const std::string& path) {
-  return [path](const std::string& tenant, std::string* error) -> std::unique_ptr<ProfileStore> {
-    if (path.empty()) return std::make_unique<MemoryProfileStore>();
-    return LmdbProfileStore::Open(TenantStorePath(path, tenant), error);
+CalibrationRegistry::OpenStore ProfileStores(const Options& options) {
+  return [options](const std::string& tenant, std::string* error) {
+    return OpenProfileStore(options, tenant, error);
   };
+}
+
+// Where the store is shared: replicas catch up with each other.
+void Follow(const std::string& tenant, Calibrations& calibrations) {
+  calibrations.Follow(kPollInterval, [tenant](const std::string& fault) {
+    const bool is_well = fault.empty();
+    LogLine(is_well ? LogLevel::kInfo : LogLevel::kError, "profile store")
+        .Add("tenant", tenant)
+        .Add("fault", is_well ? "none: the calibration is confirmed again" : fault);
+  });
 }
 
 BuildLabels MakeBuildLabels() {
   return {EVENKEEL_VERSION, PlannerVersion(), std::string(planner::kCatalogVersion)};
-}
-
-void LogStoreFault(const std::string& fault) {
-  LogLine(LogLevel::kWarning, "plan store").Add("fault", fault);
-}
-
-// nullptr: plans are kept in memory alone.
-std::unique_ptr<PlanTiers> OpenTiers(const Options& options) {
-  const std::string path = StatePath(options.plan_store, "plans.lmdb");
-  if (path.empty()) return nullptr;
-  StoreWriter::Settings settings;
-  settings.path = path;
-  settings.budget_bytes = options.plan_store_bytes;
-  return std::make_unique<PlanTiers>(std::make_unique<StoreWriter>(settings, &LogStoreFault),
-                                     nullptr, PlannerVersion(), &LogStoreFault);
 }
 
 TierGauges ToGauges(const char* tier, const TierCounters& counters, bool knows_size) {
@@ -129,11 +123,11 @@ std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
 
 // In order of construction: each may use those above it.
 struct Server::Parts {
-  Parts(const Options& options, ComputeFunction compute, PackFunction pack)
+  Parts(const Options& options, PlanStores stores, ComputeFunction compute, PackFunction pack)
       : metrics(MakeBuildLabels(), AllMethodLabels()),
         in_flight(0),
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
-        tiers(OpenTiers(options)),
+        tiers(std::move(stores.tiers)),
         memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
         core({WorkerCount(options), static_cast<size_t>(options.queue_length)}, std::move(compute),
              cache, metrics, clock, tiers.get()),
@@ -142,9 +136,9 @@ struct Server::Parts {
         sweeper(SweepInterval(options)),
         packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
                 clock),
-        calibrations(ProfileStores(StatePath(options.profile_store, "profiles.lmdb")), clock,
-                     metrics),
+        calibrations(ProfileStores(options), clock, metrics, &Follow),
         profile_writer(1, kProfileCallsAtMost, clock),
+        profile_reader(1, kProfileCallsAtMost, clock),
         service_parts{{metrics, clock, in_flight},
                       core,
                       cache,
@@ -152,7 +146,7 @@ struct Server::Parts {
                       memo,
                       {packing, quota, sweeper, datasets, std::move(pack), options.pack_max_samples,
                        options.pack_idle_timeout_seconds},
-                      {calibrations, cache, tiers.get(), profile_writer}},
+                      {calibrations, cache, tiers.get(), profile_writer, profile_reader}},
         reflection(options.reflection) {
     metrics.SetSources({[this] { return cache.counters(); }, [this] { return Tiers(tiers.get()); },
                         [this] { return core.queue_depth(); }, [this] { return in_flight.load(); },
@@ -161,13 +155,15 @@ struct Server::Parts {
                         },
                         [this] {
                           const CalibrationRegistry::Totals totals = calibrations.totals();
-                          return ProfileGauges{totals.revisions, totals.active_profiles};
+                          return ProfileGauges{totals.revisions, totals.active_profiles,
+                                               totals.unconfirmed_seconds};
                         },
                         [this, limit = static_cast<size_t>(options.queue_length)] {
                           return WorkerGauges{core.workers(), core.busy_workers(), limit};
                         },
                         &LogLinesDropped,
-                        [this] { return listener ? listener->gauges() : ListenerGauges{}; }});
+                        [this] { return listener ? listener->gauges() : ListenerGauges{}; },
+                        stores.redis});
   }
 
   bool OpenPolicy(const Options& options, std::string* error);
@@ -190,6 +186,7 @@ struct Server::Parts {
   PackingCore packing;
   CalibrationRegistry calibrations;
   WorkerPool profile_writer;
+  WorkerPool profile_reader;
   ServiceParts service_parts;
   const bool reflection;
   std::shared_ptr<PolicyWatch> policy;  // nullptr: there is none
@@ -265,7 +262,10 @@ StatusPage Server::Parts::Status(const Options& options) const {
 std::unique_ptr<Server> Server::Start(const Options& options, ComputeFunction compute,
                                       std::string* error, PackFunction pack, ListenerHooks hooks) {
   CaptureGrpcLog();
-  auto parts = std::make_unique<Parts>(options, std::move(compute), std::move(pack));
+  PlanStores stores;
+  if (!OpenPlanStores(options, RandomBits(), &stores, error)) return nullptr;
+  auto parts =
+      std::make_unique<Parts>(options, std::move(stores), std::move(compute), std::move(pack));
   if (parts->calibrations.Open("", error) == nullptr) return nullptr;
   if (!parts->OpenPolicy(options, error)) return nullptr;
   if (!parts->Listen(options, std::move(hooks), error)) return nullptr;
@@ -297,6 +297,8 @@ void Server::Shutdown() {
   parts_->core.StopAll();
   parts_->packing.StopAll();
   parts_->profile_writer.Shutdown();  // what runs is finished: it may be on disk already
+  parts_->profile_reader.Shutdown();
+  parts_->calibrations->StopFollowing();
   // An open Health.Watch would hold it for ever without a deadline.
   parts_->listener->Shutdown(std::chrono::system_clock::now() + kFlushTime);
   parts_->admin.reset();  // which ask the listener

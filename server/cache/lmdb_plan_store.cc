@@ -121,7 +121,7 @@ std::string LmdbPlanStore::OpenEnvironment() {
   if (code == 0) code = mdb_env_set_maxreaders(environment_, kReaders);
   if (code == 0) code = mdb_env_open(environment_, path_.c_str(), kFlags, kMode);
   if (code != 0) return LmdbText(code);
-  LmdbFillUp(path_, environment_);
+  (void)LmdbFillUp(path_, environment_);
   int dead = 0;
   (void)mdb_reader_check(environment_, &dead);
   std::string error;

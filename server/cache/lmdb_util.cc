@@ -75,14 +75,17 @@ LmdbTransaction::~LmdbTransaction() {
 
 int LmdbTransaction::Commit() { return mdb_txn_commit(std::exchange(transaction_, nullptr)); }
 
-void LmdbFillUp(const std::string& path, MDB_env* environment) {
+std::string LmdbFillUp(const std::string& path, MDB_env* environment, bool read_only) {
   MDB_envinfo info{};
   MDB_stat page{};
   struct stat file {};
-  if (mdb_env_info(environment, &info) != 0 || mdb_env_stat(environment, &page) != 0) return;
-  if (stat(path.c_str(), &file) != 0) return;
+  if (mdb_env_info(environment, &info) != 0 || mdb_env_stat(environment, &page) != 0) return "";
+  if (stat(path.c_str(), &file) != 0) return "";
   const auto needed = static_cast<off_t>((info.me_last_pgno + 1) * page.ms_psize);
-  if (file.st_size < needed) (void)!truncate(path.c_str(), needed);
+  if (file.st_size >= needed) return "";
+  if (read_only) return "is cut short";
+  (void)!truncate(path.c_str(), needed);
+  return "";
 }
 
 FileOwner::~FileOwner() {

@@ -49,8 +49,10 @@ class LmdbTransaction {
   const int code_;
 };
 
-// A file that was cut short is filled up with zeros: read, it is then found to be damaged.
-void LmdbFillUp(const std::string& path, MDB_env* environment);
+// A file that was cut short would end the process where LMDB reads what is not there: filled up
+// with zeros, it is found to be damaged instead. Where it may not be written, what is wrong is
+// returned.
+std::string LmdbFillUp(const std::string& path, MDB_env* environment, bool read_only = false);
 
 // Marks a file as in use by this process, as long as it lives, in PATH-owner: a second process
 // would not see what this one keeps in memory.

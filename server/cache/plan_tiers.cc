@@ -105,7 +105,9 @@ TierCounters PlanTiers::store_counters() const {
 }
 
 TierCounters PlanTiers::shared_counters() const {
-  return {shared_uses_.hits, shared_uses_.misses, shared_uses_.errors};
+  TierCounters counters{shared_uses_.hits, shared_uses_.misses, shared_uses_.errors};
+  counters.ok = shared_->ok();
+  return counters;
 }
 
 }  // namespace evenkeel::server

@@ -17,6 +17,8 @@ class SharedBytes {
   virtual void Find(const std::string& key, OnBytes done) = 0;
   // Later, or not at all. Never waits.
   virtual void Put(const std::string& key, std::string bytes) = 0;
+  // Whether it is used at present.
+  virtual bool ok() const { return true; }
 };
 
 }  // namespace evenkeel::server

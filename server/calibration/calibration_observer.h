@@ -24,6 +24,10 @@ inline constexpr int kRefusedFor = 6;
 enum class ProfileEnding { kRecorded, kKnown, kRefused, kDryRun, kStoreError };
 inline constexpr int kProfileEndings = 5;
 
+// How an attempt to catch up with a shared store ended.
+enum class FollowEnding { kConfirmed, kUnreachable, kDamaged };
+inline constexpr int kFollowEndings = 3;
+
 // Thread-safe.
 class CalibrationObserver {
  public:
@@ -35,6 +39,9 @@ class CalibrationObserver {
   // Mean error of the predictions of what was measured, before and with the profile.
   virtual void OnPredictionError(MeasuredList /*list*/, double /*before*/, double /*after*/) {}
   virtual void OnStoreError() {}
+  virtual void OnFollow(FollowEnding /*ending*/) {}
+  // Another replica was quicker, and the change is judged again.
+  virtual void OnConflict() {}
 };
 
 }  // namespace evenkeel::server

@@ -1,5 +1,6 @@
 #include "server/calibration/calibration_registry.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace evenkeel::server {
@@ -11,8 +12,11 @@ std::string TenantStorePath(const std::string& path, const std::string& tenant) 
 }
 
 CalibrationRegistry::CalibrationRegistry(OpenStore open_store, const Clock& clock,
-                                         CalibrationObserver& observer)
-    : open_store_(std::move(open_store)), clock_(clock), observer_(observer) {}
+                                         CalibrationObserver& observer, OnOpened on_opened)
+    : open_store_(std::move(open_store)),
+      on_opened_(std::move(on_opened)),
+      clock_(clock),
+      observer_(observer) {}
 
 Calibrations* CalibrationRegistry::Open(const std::string& tenant, std::string* error) {
   const std::lock_guard opening(open_mutex_);
@@ -21,6 +25,7 @@ Calibrations* CalibrationRegistry::Open(const std::string& tenant, std::string* 
   std::unique_ptr<Calibrations> fresh;
   std::unique_ptr<ProfileStore> store = open_store_(tenant, error);
   if (store != nullptr) fresh = Calibrations::Open(std::move(store), clock_, observer_, error);
+  if (fresh != nullptr && on_opened_) on_opened_(tenant, *fresh);
   const std::lock_guard lock(mutex_);
   if (fresh == nullptr) {
     observer_.OnStoreError();
@@ -48,6 +53,8 @@ CalibrationRegistry::Totals CalibrationRegistry::totals() const {
     const CalibrationStatePtr state = calibrations->state();
     totals.revisions += state->newest();
     totals.active_profiles += state->active_profiles();
+    totals.unconfirmed_seconds = std::max(
+        totals.unconfirmed_seconds, state->lease.UnconfirmedSeconds(clock_.Now()).value_or(0));
   }
   return totals;
 }

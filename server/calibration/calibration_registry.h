@@ -29,10 +29,15 @@ class CalibrationRegistry {
   struct Totals {
     int64_t revisions = 0;
     int64_t active_profiles = 0;
+    double unconfirmed_seconds = 0;  // the longest; see Lease
   };
 
+  // A history that has been opened, for instance to follow it where its store is shared.
+  using OnOpened = std::function<void(const std::string& tenant, Calibrations& calibrations)>;
+
   // Opens nothing yet. `clock` and `observer` outlive the registry.
-  CalibrationRegistry(OpenStore open_store, const Clock& clock, CalibrationObserver& observer);
+  CalibrationRegistry(OpenStore open_store, const Clock& clock, CalibrationObserver& observer,
+                      OnOpened on_opened = {});
 
   // Opens the tenant's history unless it is open, and may wait for the disk. nullptr, with the
   // reason in *error: it can not be read; the next call tries again. What it returns lives as long
@@ -46,6 +51,7 @@ class CalibrationRegistry {
 
  private:
   const OpenStore open_store_;
+  const OnOpened on_opened_;
   const Clock& clock_;
   CalibrationObserver& observer_;
   std::mutex open_mutex_;     // one opening at a time

@@ -2,61 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <utility>
-
-#include "server/calibration/profile_history.h"
 
 namespace evenkeel::server {
 namespace {
 
-using EntryPtr = std::shared_ptr<const HistoryEntry>;
-
-EntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts) {
-  auto entry = std::make_shared<HistoryEntry>();
-  if (record.action == ProfileAction::kRecord && facts.known) {
-    entry->rated = std::make_shared<const planner::RatedProfile>(
-        planner::RatedProfile{record.revision, facts.profile, planner::RatingsOf(facts.profile)});
-  }
-  record.profile.clear();
-  entry->record = std::move(record);
-  entry->facts = std::move(facts);
-  return entry;
-}
-
-EntryPtr With(const EntryPtr& entry, bool active) {
-  if (entry->active == active) return entry;
-  auto changed = std::make_shared<HistoryEntry>(*entry);
-  changed->active = active;
-  return changed;
-}
-
-// `history` with every entry active or not, as its roll-backs say.
-CalibrationStatePtr MakeState(std::vector<EntryPtr> history, uint64_t generation) {
-  std::vector<ProfileRecord> records;
-  for (const EntryPtr& entry : history) records.push_back(entry->record);
-  const std::vector<bool> active = ActiveRevisions(records);
-  std::vector<planner::RatedProfilePtr> rated;
-  for (size_t i = 0; i < history.size(); ++i) {
-    history[i] = With(history[i], active[i]);
-    if (active[i] && history[i]->rated != nullptr) rated.push_back(history[i]->rated);
-  }
-  auto state = std::make_shared<CalibrationState>();
-  state->book = planner::CalibrationBook(rated, ModelVersion());
-  state->generation = generation;
-  state->history = std::move(history);
-  return state;
-}
-
-CalibrationStatePtr Extended(const CalibrationState& before, EntryPtr entry) {
-  std::vector<EntryPtr> history = before.history;
-  history.push_back(std::move(entry));
-  return MakeState(std::move(history), before.generation + 1);
-}
+constexpr int kAttempts = 8;  // against other replicas that write
 
 bool IsProfile(const HistoryEntry& entry) { return entry.record.action == ProfileAction::kRecord; }
 
 const HistoryEntry* FindSame(const CalibrationState& state, const std::string& digest) {
-  for (const EntryPtr& entry : state.history) {
+  for (const HistoryEntryPtr& entry : state.history) {
     if (entry->active && IsProfile(*entry) && entry->facts.digest == digest) return entry.get();
   }
   return nullptr;
@@ -76,37 +33,44 @@ RefusedFor ReasonOf(planner::RefusalReason reason) {
   return RefusedFor::kSingleSetting;
 }
 
+std::string Unreadable(int64_t revision) {
+  return "profile store: revision " + std::to_string(revision) +
+         " holds no profile that this release can read";
+}
+
 bool IsEmpty(const planner::Profile& profile) {
   return profile.layer_times.empty() && profile.memory.empty() && profile.steps.empty();
 }
 
 }  // namespace
 
-int64_t CalibrationState::active_profiles() const {
-  return std::count_if(history.begin(), history.end(),
-                       [](const EntryPtr& e) { return e->active && IsProfile(*e); });
-}
-
 Calibrations::Calibrations(std::unique_ptr<ProfileStore> store, const Clock& clock,
-                           CalibrationObserver& observer)
-    : store_(std::move(store)), clock_(clock), observer_(observer) {}
+                           CalibrationObserver& observer, SleepUntil sleep_until)
+    : store_(std::move(store)),
+      clock_(clock),
+      observer_(observer),
+      sleep_until_(std::move(sleep_until)),
+      last_asked_(clock.Now()) {}
 
 std::unique_ptr<Calibrations> Calibrations::Open(std::unique_ptr<ProfileStore> store,
                                                  const Clock& clock, CalibrationObserver& observer,
-                                                 std::string* error) {
-  std::vector<EntryPtr> history;
+                                                 std::string* error, SleepUntil sleep_until) {
+  if (!sleep_until) sleep_until = [](Time time) { std::this_thread::sleep_until(time); };
+  std::vector<HistoryEntryPtr> history;
   for (ProfileRecord& record : store->TakeHistory()) {
-    ProfileFacts facts;
-    if (record.action == ProfileAction::kRecord && !ParseProfile(record.profile, &facts)) {
-      *error = "profile store: revision " + std::to_string(record.revision) +
-               " holds no profile that this release can read";
+    const int64_t revision = record.revision;
+    history.push_back(ReadEntry(std::move(record)));
+    if (history.back() == nullptr) {
+      *error = Unreadable(revision);
       return nullptr;
     }
-    history.push_back(MakeEntry(std::move(record), std::move(facts)));
   }
-  std::unique_ptr<Calibrations> opened(new Calibrations(std::move(store), clock, observer));
-  opened->Publish(MakeState(std::move(history), 1));
-  return opened;
+  std::unique_ptr<Calibrations> opened(
+      new Calibrations(std::move(store), clock, observer, std::move(sleep_until)));
+  const Time now = clock.Now();
+  opened->Publish(MakeState(std::move(history), 1, now), now - kLease);
+  *error = opened->CatchUp();  // a shared store may have got more meanwhile
+  return error->empty() ? std::move(opened) : nullptr;
 }
 
 CalibrationStatePtr Calibrations::state() const {
@@ -114,9 +78,77 @@ CalibrationStatePtr Calibrations::state() const {
   return state_;
 }
 
-void Calibrations::Publish(CalibrationStatePtr state) {
+// `asked`: when the store had nothing newer than `state`.
+void Calibrations::Publish(CalibrationStatePtr state, Time asked) {
+  if (store_->shared()) {
+    state->lease.Renew(asked);
+  } else {
+    state->lease.Own();
+  }
   const std::lock_guard lock(state_mutex_);
   state_ = std::move(state);
+}
+
+std::string Calibrations::CatchUp() {
+  const std::lock_guard lock(write_mutex_);
+  return ReadNew();
+}
+
+bool Calibrations::CatchUpTo(int64_t revision, Time arrived) {
+  if (state()->newest() >= revision) return true;
+  const std::lock_guard lock(write_mutex_);
+  if (state()->newest() < revision && last_asked_ < arrived) (void)ReadNew();
+  return state()->newest() >= revision;
+}
+
+void Calibrations::Follow(std::chrono::milliseconds interval,
+                          std::function<void(const std::string&)> report) {
+  if (!store_->shared()) return;
+  auto last = std::make_shared<std::string>();
+  ticker_ = std::make_unique<Ticker>(interval, [this, report = std::move(report), last] {
+    std::string fault = CatchUp();
+    if (fault != *last) report(fault);
+    *last = std::move(fault);
+  });
+}
+
+std::string Calibrations::ReadNew() {
+  if (!store_->shared()) return "";
+  while (true) {
+    last_asked_ = clock_.Now();
+    NewRecords found = store_->ReadAfter(state()->newest());
+    const bool complete = found.complete, damaged = found.damaged;
+    const std::string error = Adopt(std::move(found), last_asked_);
+    if (error.empty() && !complete) continue;
+    observer_.OnFollow(error.empty()
+                           ? FollowEnding::kConfirmed
+                           : (damaged ? FollowEnding::kDamaged : FollowEnding::kUnreachable));
+    return error;
+  }
+}
+
+// What can be trusted comes into force; the lease is renewed only if that is all there is.
+std::string Calibrations::Adopt(NewRecords found, Time asked) {
+  std::string error = std::move(found.error);
+  std::vector<HistoryEntryPtr> entries;
+  for (ProfileRecord& record : found.records) {
+    const int64_t revision = record.revision;
+    HistoryEntryPtr entry = ReadEntry(std::move(record));
+    if (entry == nullptr) {
+      error = Unreadable(revision);
+      break;
+    }
+    entries.push_back(std::move(entry));
+  }
+  const CalibrationStatePtr before = state();
+  const bool is_all = error.empty() && found.complete;
+  if (!entries.empty()) {
+    const Time now = clock_.Now();
+    Publish(Extended(*before, std::move(entries), now), is_all ? asked : now - kLease);
+  } else if (is_all) {
+    before->lease.Renew(asked);
+  }
+  return error;
 }
 
 AppendResult Calibrations::Append(ProfileRecord* record) {
@@ -125,12 +157,52 @@ AppendResult Calibrations::Append(ProfileRecord* record) {
           .count();
   AppendResult appended = store_->Append(*record);
   record->revision = appended.revision;
-  if (appended.revision == 0) observer_.OnStoreError();
+  if (appended.revision == 0 && !appended.conflict) observer_.OnStoreError();
   return appended;
 }
 
+// Until no replica vouches for a state without what this one knows.
+void Calibrations::AwaitOthers() {
+  if (!store_->shared()) return;
+  const Time due = state()->since + kLease + kLeaseMargin;
+  if (clock_.Now() < due) sleep_until_(due);
+}
+
+// Catches up, tries, and does so again where another replica was quicker.
+template <typename Outcome, typename Try>
+Outcome Calibrations::Persist(Try attempt) {
+  Outcome outcome;
+  {
+    const std::lock_guard lock(write_mutex_);
+    for (int i = 0; i < kAttempts; ++i) {
+      outcome = Outcome{.store_error = ReadNew()};
+      if (!outcome.store_error.empty()) {
+        observer_.OnStoreError();
+        break;
+      }
+      bool conflict = false;
+      outcome = attempt(&conflict);
+      if (!conflict) break;
+      observer_.OnConflict();
+      outcome = Outcome{.store_error = "profile store: other replicas write all the time"};
+    }
+  }
+  if (outcome.store_error.empty()) AwaitOthers();
+  return outcome;
+}
+
 RecordOutcome Calibrations::Record(const ProfileUpload& upload) {
-  const std::lock_guard lock(write_mutex_);
+  RecordOutcome outcome =
+      Persist<RecordOutcome>([&](bool* conflict) { return TryRecord(upload, conflict); });
+  if (!outcome.store_error.empty()) observer_.OnProfile(ProfileEnding::kStoreError);
+  return outcome;
+}
+
+RollBackOutcome Calibrations::TakeBack(const RollBack& roll_back) {
+  return Persist<RollBackOutcome>([&](bool* conflict) { return TryTakeBack(roll_back, conflict); });
+}
+
+RecordOutcome Calibrations::TryRecord(const ProfileUpload& upload, bool* conflict) {
   const CalibrationStatePtr before = state();
   if (const HistoryEntry* same = FindSame(*before, upload.facts.digest)) {
     RecordOutcome outcome;
@@ -143,7 +215,8 @@ RecordOutcome Calibrations::Record(const ProfileUpload& upload) {
     return outcome;
   }
   RecordOutcome outcome = Judged(*before, upload);
-  Observe(upload, outcome, Keep(before, upload, &outcome));
+  const ProfileEnding ending = Keep(before, upload, &outcome, conflict);
+  if (ending != ProfileEnding::kStoreError) Observe(upload, outcome, ending);
   return outcome;
 }
 
@@ -162,7 +235,7 @@ RecordOutcome Calibrations::Judged(const CalibrationState& before,
 }
 
 ProfileEnding Calibrations::Keep(const CalibrationStatePtr& before, const ProfileUpload& upload,
-                                 RecordOutcome* outcome) {
+                                 RecordOutcome* outcome, bool* conflict) {
   const planner::Profile& accepted = outcome->judgement.accepted;
   if (IsEmpty(accepted)) return ProfileEnding::kRefused;
   ProfileFacts facts = upload.facts;
@@ -171,17 +244,20 @@ ProfileEnding Calibrations::Keep(const CalibrationStatePtr& before, const Profil
   record.author = upload.author;
   record.profile = SerializeProfile(facts);
   record.revision = before->newest() + 1;
+  Time asked;
   if (!upload.dry_run) {
+    asked = clock_.Now();
     const AppendResult appended = Append(&record);
     if (appended.revision == 0) {
-      *outcome = RecordOutcome{.store_error = appended.error};
+      *conflict = appended.conflict;
+      *outcome = RecordOutcome{.store_error = appended.error, .store_unknown = appended.unknown};
       return ProfileEnding::kStoreError;
     }
     outcome->revision = appended.revision;
   }
   const CalibrationStatePtr after =
-      Extended(*before, MakeEntry(std::move(record), std::move(facts)));
-  if (!upload.dry_run) Publish(after);
+      Extended(*before, {MakeEntry(std::move(record), std::move(facts))}, clock_.Now());
+  if (!upload.dry_run) Publish(after, asked);
   outcome->calibration = after->book.For(accepted);
   outcome->after = planner::ErrorsOf(accepted, outcome->judgement.ratings, outcome->calibration);
   return upload.dry_run ? ProfileEnding::kDryRun : ProfileEnding::kRecorded;
@@ -211,8 +287,7 @@ void Calibrations::Observe(const ProfileUpload& upload, const RecordOutcome& out
   error(MeasuredList::kSteps, outcome.before.steps, outcome.after.steps);
 }
 
-RollBackOutcome Calibrations::TakeBack(const RollBack& roll_back) {
-  const std::lock_guard lock(write_mutex_);
+RollBackOutcome Calibrations::TryTakeBack(const RollBack& roll_back, bool* conflict) {
   const CalibrationStatePtr before = state();
   RollBackOutcome outcome;
   outcome.durable = durable();
@@ -222,9 +297,10 @@ RollBackOutcome Calibrations::TakeBack(const RollBack& roll_back) {
   ProfileRecord record;
   record.action = roll_back.is_remove ? ProfileAction::kRemove : ProfileAction::kRollBackTo;
   record.target = roll_back.target;
+  record.revision = outcome.newest + 1;
   record.author = roll_back.author;
   // What it would change is found out first: nothing is added to the history for nothing.
-  const CalibrationStatePtr trial = Extended(*before, MakeEntry(record, {}));
+  const CalibrationStatePtr trial = Extended(*before, {MakeEntry(record, {})}, clock_.Now());
   for (size_t i = 0; i < before->history.size(); ++i) {
     const HistoryEntry& was = *before->history[i];
     const bool is = trial->history[i]->active;
@@ -232,10 +308,14 @@ RollBackOutcome Calibrations::TakeBack(const RollBack& roll_back) {
     (is ? outcome.reactivated : outcome.deactivated).push_back(was.record.revision);
   }
   if (outcome.deactivated.empty() && outcome.reactivated.empty()) return outcome;
+  const Time asked = clock_.Now();
   const AppendResult appended = Append(&record);
-  if (appended.revision == 0) return RollBackOutcome{.store_error = appended.error};
+  if (appended.revision == 0) {
+    *conflict = appended.conflict;
+    return RollBackOutcome{.store_error = appended.error, .store_unknown = appended.unknown};
+  }
   outcome.revision = appended.revision;
-  Publish(Extended(*before, MakeEntry(std::move(record), {})));
+  Publish(Extended(*before, {MakeEntry(std::move(record), {})}, clock_.Now()), asked);
   return outcome;
 }
 

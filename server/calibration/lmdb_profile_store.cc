@@ -30,6 +30,7 @@ std::unique_ptr<LmdbProfileStore> LmdbProfileStore::Open(const std::string& path
                                                          size_t capacity_bytes) {
   std::unique_ptr<LmdbProfileStore> store(new LmdbProfileStore(path, capacity_bytes));
   *error = store->owner_.Lock(path);
+  store->read_only_ = store->owner_.read_only();
   if (error->empty()) *error = store->OpenEnvironment();
   if (error->empty()) *error = store->ReadHistory();
   if (error->empty()) return store;
@@ -37,16 +38,27 @@ std::unique_ptr<LmdbProfileStore> LmdbProfileStore::Open(const std::string& path
   return nullptr;
 }
 
+std::unique_ptr<LmdbProfileStore> LmdbProfileStore::OpenToRead(const std::string& path,
+                                                               std::string* error) {
+  std::unique_ptr<LmdbProfileStore> store(new LmdbProfileStore(path, kCapacityBytes));
+  store->read_only_ = true;
+  *error = store->OpenEnvironment();
+  if (error->empty()) *error = store->ReadHistory();
+  if (error->empty()) return store;
+  *error = "profile store " + path + ": " + *error;
+  return nullptr;
+}
+
 std::string LmdbProfileStore::OpenEnvironment() {
-  const unsigned int flags = MDB_NOSUBDIR | (owner_.read_only() ? MDB_RDONLY : 0);
+  const unsigned int flags = MDB_NOSUBDIR | (read_only_ ? MDB_RDONLY : 0);
   int code = mdb_env_create(&environment_);
   if (code == 0) code = mdb_env_set_mapsize(environment_, capacity_bytes_);
   if (code == 0) code = mdb_env_set_maxdbs(environment_, kTables);
   if (code == 0) code = mdb_env_open(environment_, path_.c_str(), flags, kMode);
   if (code != 0) return LmdbText(code);
-  if (!owner_.read_only()) LmdbFillUp(path_, environment_);
-  std::string error = OpenTables(/*create=*/false);
-  if (error.empty() && meta_ == 0) error = OpenTables(/*create=*/!owner_.read_only());
+  std::string error = LmdbFillUp(path_, environment_, read_only_);
+  if (error.empty()) error = OpenTables(/*create=*/false);
+  if (error.empty() && meta_ == 0) error = OpenTables(/*create=*/!read_only_);
   return error;
 }
 
@@ -120,7 +132,7 @@ std::string LmdbProfileStore::ReadHistory() {
 std::vector<ProfileRecord> LmdbProfileStore::TakeHistory() { return std::exchange(history_, {}); }
 
 AppendResult LmdbProfileStore::Append(const ProfileRecord& record) {
-  if (owner_.read_only()) return {0, "profile store " + path_ + ": " + LmdbText(EROFS)};
+  if (read_only_) return {0, "profile store " + path_ + ": " + LmdbText(EROFS)};
   ProfileRecord next = record;
   next.revision = last_ + 1;
   int code = TryAppend(next);

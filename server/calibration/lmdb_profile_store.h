@@ -25,6 +25,8 @@ class LmdbProfileStore : public ProfileStore {
   // missing. Where the file system is read-only, it opens for reading and every Append fails.
   static std::unique_ptr<LmdbProfileStore> Open(const std::string& path, std::string* error,
                                                 size_t capacity_bytes = kCapacityBytes);
+  // Likewise, only to read, and also while a server has it: it must be there, and Append fails.
+  static std::unique_ptr<LmdbProfileStore> OpenToRead(const std::string& path, std::string* error);
   ~LmdbProfileStore() override;
 
   std::vector<ProfileRecord> TakeHistory() override;
@@ -43,6 +45,7 @@ class LmdbProfileStore : public ProfileStore {
   const std::string path_;
   const size_t capacity_bytes_;
   FileOwner owner_;
+  bool read_only_ = false;
   MDB_env* environment_ = nullptr;
   unsigned int meta_ = 0, revisions_ = 0;  // tables
   int64_t last_ = 0;                       // newest revision

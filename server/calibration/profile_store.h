@@ -28,6 +28,18 @@ struct ProfileRecord {
 struct AppendResult {
   int64_t revision = 0;  // 0: nothing was appended
   std::string error;     // then why: for the caller and the log
+  // Of shared stores, with revision 0. Another process was quicker: read what is new, judge again.
+  bool conflict = false;
+  // The store fell silent: the record may be there all the same, or come later.
+  bool unknown = false;
+};
+
+// What a shared store has got from other processes.
+struct NewRecords {
+  std::vector<ProfileRecord> records;  // the next revisions, in order
+  bool complete = false;               // when it was asked there was nothing after them
+  std::string error;                   // else why, unless there are merely more of them
+  bool damaged = false;                // it was reached, but does not hold what it should
 };
 
 // Not thread-safe: one writer at a time, who also reads.
@@ -41,10 +53,16 @@ class ProfileStore {
   // What was there when it was opened, by revision. Once.
   virtual std::vector<ProfileRecord> TakeHistory() = 0;
 
-  // Appends with the next revision; `record.revision` is ignored. When it returns one and durable()
-  // is true, the record survives a crash of process and machine; when it does not, the store is as
-  // before.
+  // Appends with the next revision, which shared stores take from `record.revision` and others
+  // ignore. When it returns one and durable() is true, the record survives a crash of process and
+  // machine; when it does not, the store is as before, unless the result says `unknown`.
   virtual AppendResult Append(const ProfileRecord& record) = 0;
+
+  // Whether other processes append too.
+  virtual bool shared() const { return false; }
+
+  // Of a shared store: what comes after `revision`, up to which all was read or appended here.
+  virtual NewRecords ReadAfter(int64_t /*revision*/) { return {.complete = true}; }
 
   // Whether anything survives the process.
   virtual bool durable() const = 0;

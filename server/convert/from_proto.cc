@@ -26,6 +26,7 @@ constexpr int64_t kDefaultMaxViolations = 100;
 constexpr int64_t kMaxLabelBytes = 256;
 constexpr IntRange kMaxAlternatives = {0, 16};
 constexpr RealRange kMaxAgeSeconds = {0, 1e10};
+constexpr IntRange kRevisions = {0, INT64_MAX};
 constexpr IntRange kPacksPerRank = {0, 65536};
 constexpr int64_t kDefaultMaxAlternatives = 3;
 
@@ -75,6 +76,8 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
   if (request.has_max_age_seconds()) {
     CheckReal(sink, FieldPath("max_age_seconds"), request.max_age_seconds(), kMaxAgeSeconds);
   }
+  CheckInt(sink, FieldPath("min_calibration_revision"), request.min_calibration_revision(),
+           kRevisions);
   job->compare_sizes = request.compare_sizes();
   job->max_alternatives = request.has_max_alternatives()
                               ? CheckInt(sink, FieldPath("max_alternatives"),

@@ -3,6 +3,7 @@
 #define EVENKEEL_SERVER_CONVERT_PROFILE_TO_PROTO_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,16 @@ class RollBackProfileResponse;
 
 namespace evenkeel::server {
 
+// Which calibration an answer was made with.
+struct CalibrationFacts {
+  int64_t revision = 0;                       // newest that it takes into account
+  std::optional<double> unconfirmed_seconds;  // nullopt: there was none newer when the call came
+};
+
 struct RecordOutcome {
-  std::string store_error;  // not empty: nothing was recorded, and nothing else is set
-  int64_t revision = 0;     // 0: a dry run, or everything was refused
+  std::string store_error;     // not empty: nothing was recorded, and nothing else is set
+  bool store_unknown = false;  // with store_error: unless it was recorded after all
+  int64_t revision = 0;        // 0: a dry run, or everything was refused
   bool already_recorded = false;
   bool durable = false;
   planner::Judgement judgement;
@@ -36,9 +44,10 @@ struct RecordOutcome {
 
 struct RollBackOutcome {
   std::string store_error;  // as above
-  bool not_found = false;   // no such revision
-  int64_t newest = 0;       // revision of the history before
-  int64_t revision = 0;     // 0: it would have changed nothing
+  bool store_unknown = false;
+  bool not_found = false;  // no such revision
+  int64_t newest = 0;      // revision of the history before
+  int64_t revision = 0;    // 0: it would have changed nothing
   bool durable = false;
   std::vector<int64_t> deactivated, reactivated;
 };

@@ -9,6 +9,7 @@
 #include "server/metrics/families.h"
 #include "server/metrics/listener_families.h"
 #include "server/metrics/process_collector.h"
+#include "server/metrics/redis_families.h"
 #include "server/metrics/take_snapshot.h"
 
 namespace evenkeel::server {
@@ -49,6 +50,7 @@ constexpr const char* kMeasuredNames[kMeasuredLists] = {"layer_time", "memory", 
 constexpr const char* kRefusedNames[kRefusedFor] = {
     "impossible", "out_of_bounds", "outlier", "single_setting", "plan_unknown", "plan_differs"};
 constexpr const char* kDeniedNames[] = {"unauthenticated", "method_not_allowed"};
+constexpr const char* kFollowNames[kFollowEndings] = {"confirmed", "unreachable", "damaged"};
 constexpr const char* kWhenNames[] = {"before", "after"};
 // From what is as good as measured to what is refused.
 const Histogram::BucketBoundaries kErrorBuckets = {0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 2};
@@ -161,6 +163,9 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
     add_gauge("evenkeel_profile_revision", "Newest revision of the history of profiles.",
               profiles.newest_revision);
     add_gauge("evenkeel_profiles_active", "Profiles in force.", profiles.active);
+    add_gauge("evenkeel_profile_unconfirmed_seconds",
+              "For how long the calibration may have been older than the shared store's.",
+              profiles.unconfirmed_seconds);
   }
   if (sources.workers) {
     const WorkerGauges workers = sources.workers();
@@ -174,6 +179,7 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
                                     static_cast<double>(sources.log_lines_dropped())));
   }
   if (sources.listener) Append(ListenerFamilies(sources.listener()), &families);
+  if (sources.redis) Append(RedisFamilies(sources.redis()), &families);
   return families;
 }
 
@@ -284,6 +290,14 @@ void Metrics::AddProfiles() {
   store_errors_ = &AddCounter(registry_, "evenkeel_profile_store_errors_total",
                               "Writes to the profile store that failed.")
                        .Add({});
+  auto& follows = AddCounter(registry_, "evenkeel_profile_polls_total",
+                             "Attempts to catch up with a shared profile store.");
+  for (size_t i = 0; i < follows_.size(); ++i) {
+    follows_[i] = &follows.Add({{"outcome", kFollowNames[i]}});
+  }
+  conflicts_ = &AddCounter(registry_, "evenkeel_profile_conflicts_total",
+                           "Writes that were judged again, because another replica was quicker.")
+                    .Add({});
 }
 
 void Metrics::AddPolicy() {
@@ -321,6 +335,10 @@ void Metrics::OnPredictionError(MeasuredList list, double before, double after) 
 }
 
 void Metrics::OnStoreError() { store_errors_->Increment(); }
+
+void Metrics::OnFollow(FollowEnding ending) { follows_[static_cast<size_t>(ending)]->Increment(); }
+
+void Metrics::OnConflict() { conflicts_->Increment(); }
 
 void Metrics::OnStarted(size_t method) {
   methods_[method]->started->Increment();

@@ -26,6 +26,7 @@
 #include "server/core/plan_observer.h"
 #include "server/metrics/listener_gauges.h"
 #include "server/metrics/metrics_snapshot.h"
+#include "server/redis/redis_plan_tier.h"
 
 namespace evenkeel::server {
 
@@ -47,6 +48,7 @@ struct PackGauges {
 struct ProfileGauges {
   int64_t newest_revision = 0;
   int64_t active = 0;
+  double unconfirmed_seconds = 0;  // 0: confirmed
 };
 
 // A tier of the plan cache below memory.
@@ -76,6 +78,7 @@ struct MetricSources {
   std::function<WorkerGauges()> workers;
   std::function<uint64_t()> log_lines_dropped;
   std::function<ListenerGauges()> listener;
+  std::function<RedisTierCounters()> redis;  // where there is one
 };
 
 struct BuildLabels {
@@ -126,6 +129,8 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void OnRefused(RefusedFor reason) override;
   void OnPredictionError(MeasuredList list, double before, double after) override;
   void OnStoreError() override;
+  void OnFollow(FollowEnding ending) override;
+  void OnConflict() override;
 
   // Calls that ended so far, of all methods.
   uint64_t calls_handled() const { return calls_handled_.load(std::memory_order_relaxed); }
@@ -169,6 +174,8 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   prometheus::Counter* store_errors_;
   std::array<prometheus::Counter*, 2> denied_;
   prometheus::Counter* policy_reload_failures_;
+  std::array<prometheus::Counter*, kFollowEndings> follows_;
+  prometheus::Counter* conflicts_;
   std::unique_ptr<StateCollector> state_;
 };
 

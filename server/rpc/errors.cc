@@ -11,10 +11,10 @@ namespace evenkeel::server {
 namespace {
 
 constexpr ErrorReason kReasons[] = {
-    kMalformedRequest, kInvalidRequest,   kUnauthenticated, kMethodNotAllowed,
-    kPlanNotFound,     kDatasetNotFound,  kProfileNotFound, kStoreUnavailable,
-    kQueueFull,        kPackingBusy,      kUploadTooLarge,  kStreamStalled,
-    kShuttingDown,     kDeadlineExceeded, kCancelled,       kPlannerDefect};
+    kMalformedRequest, kInvalidRequest,  kUnauthenticated,  kMethodNotAllowed,  kPlanNotFound,
+    kDatasetNotFound,  kProfileNotFound, kStoreUnavailable, kCalibrationBehind, kQueueFull,
+    kPackingBusy,      kUploadTooLarge,  kStreamStalled,    kShuttingDown,      kDeadlineExceeded,
+    kCancelled,        kPlannerDefect};
 
 using Metadata = std::pair<const char*, std::string>;
 
@@ -146,10 +146,26 @@ grpc::Status ProfileNotFound(int64_t revision, int64_t newest) {
                     {{"revision", name}, {"newest", std::to_string(newest)}}, &resource);
 }
 
-grpc::Status StoreUnavailable(std::string_view why) {
-  return MakeStatus(kStoreUnavailable,
-                    std::string(why) + "; nothing was changed, and plans are made as before",
-                    {{"why", std::string(why)}});
+grpc::Status StoreUnavailable(std::string_view why, bool unknown) {
+  const char* outcome = unknown
+                            ? "; whether it was recorded is not known: ask again, which records "
+                              "nothing twice"
+                            : "; nothing was changed, and plans are made as before";
+  return MakeStatus(kStoreUnavailable, std::string(why) + outcome,
+                    {{"why", std::string(why)}, {"outcome", unknown ? "unknown" : "unchanged"}});
+}
+
+grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision) {
+  const std::string wanted = std::to_string(min_revision), known = std::to_string(revision);
+  google::rpc::PreconditionFailure detail;
+  google::rpc::PreconditionFailure::Violation* violation = detail.add_violations();
+  violation->set_type("CALIBRATION");
+  violation->set_subject("min_calibration_revision");
+  violation->set_description("this replica knows the history of profiles up to revision " + known +
+                             ", and revision " + wanted + " is asked for");
+  return MakeStatus(kCalibrationBehind,
+                    violation->description() + "; ask again, or another replica",
+                    {{"revision", known}, {"min_revision", wanted}}, &detail);
 }
 
 grpc::Status ProfilesUnreadable(std::string_view why) {

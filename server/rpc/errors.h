@@ -35,6 +35,8 @@ inline constexpr ErrorReason kDatasetNotFound = {"DATASET_NOT_FOUND", grpc::Stat
 inline constexpr ErrorReason kProfileNotFound = {"PROFILE_NOT_FOUND", grpc::StatusCode::NOT_FOUND};
 inline constexpr ErrorReason kStoreUnavailable = {"STORE_UNAVAILABLE",
                                                   grpc::StatusCode::UNAVAILABLE};
+inline constexpr ErrorReason kCalibrationBehind = {"CALIBRATION_BEHIND",
+                                                   grpc::StatusCode::FAILED_PRECONDITION};
 inline constexpr ErrorReason kQueueFull = {"QUEUE_FULL", grpc::StatusCode::RESOURCE_EXHAUSTED};
 inline constexpr ErrorReason kPackingBusy = {"PACKING_BUSY", grpc::StatusCode::RESOURCE_EXHAUSTED};
 inline constexpr ErrorReason kUploadTooLarge = {"UPLOAD_TOO_LARGE",
@@ -70,10 +72,13 @@ grpc::Status MethodNotAllowed(std::string_view principal, std::string_view metho
 grpc::Status PlanNotFound(std::string_view plan_id);             // with ResourceInfo
 grpc::Status DatasetNotFound(std::string_view dataset_ref);      // with ResourceInfo
 grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with ResourceInfo
-grpc::Status StoreUnavailable(std::string_view why);             // for writing
-grpc::Status ProfilesUnreadable(std::string_view why);           // likewise STORE_UNAVAILABLE
-grpc::Status QueueFull(double retry_after_seconds);              // with RetryInfo
-grpc::Status PackingBusy(std::string_view limit);                // "streams", "memory"; RetryInfo
+// `unknown`: the store fell silent, and what was asked may have been done all the same.
+grpc::Status StoreUnavailable(std::string_view why, bool unknown = false);
+// With PreconditionFailure. `revision`: the newest that this replica knows.
+grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision);
+grpc::Status ProfilesUnreadable(std::string_view why);  // likewise STORE_UNAVAILABLE
+grpc::Status QueueFull(double retry_after_seconds);     // with RetryInfo
+grpc::Status PackingBusy(std::string_view limit);       // "streams", "memory"; RetryInfo
 grpc::Status UploadTooLarge(const UploadLimit& limit);
 grpc::Status StreamStalled(double idle_timeout_seconds);
 grpc::Status ShuttingDown();

@@ -13,16 +13,20 @@
 namespace evenkeel::server {
 
 EvaluatePlanCall::EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope,
-                                   EvaluationJob evaluation, grpc::ByteBuffer* response)
+                                   EvaluationJob evaluation, const CalibrationFacts& calibration,
+                                   grpc::ByteBuffer* response)
     : core_(core),
       scope_(std::move(scope)),
       evaluation_(std::move(evaluation)),
+      calibration_(calibration),
       response_(response) {}
 
 EvaluatePlanCall* EvaluatePlanCall::Begin(PlanningCore& core, std::unique_ptr<RpcScope> scope,
-                                          EvaluationJob evaluation, grpc::ByteBuffer* response) {
+                                          EvaluationJob evaluation,
+                                          const CalibrationFacts& calibration,
+                                          grpc::ByteBuffer* response) {
   const std::shared_ptr<EvaluatePlanCall> call(
-      new EvaluatePlanCall(core, std::move(scope), std::move(evaluation), response));
+      new EvaluatePlanCall(core, std::move(scope), std::move(evaluation), calibration, response));
   call->self_ = call;
   call->Plan();
   return call.get();
@@ -58,7 +62,7 @@ void EvaluatePlanCall::Answer(const PlanOutcome& evaluated) {
   if (status.ok()) {
     *response_ = ToByteBuffer(EncodeEvaluatePlanResponse(
         evaluated.plan->plan_bytes, best_->plan_bytes, evaluated.plan->timeline_bytes,
-        SlowerBy(evaluated.plan->facts, best_->facts)));
+        SlowerBy(evaluated.plan->facts, best_->facts), calibration_));
   }
   End(status);
 }

@@ -8,6 +8,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "server/convert/from_proto.h"
+#include "server/convert/profile_to_proto.h"
 #include "server/core/planning_core.h"
 #include "server/rpc/rpc_scope.h"
 
@@ -20,7 +21,8 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
  public:
   // `core` outlives the call; `response` is filled before Finish.
   static EvaluatePlanCall* Begin(PlanningCore& core, std::unique_ptr<RpcScope> scope,
-                                 EvaluationJob evaluation, grpc::ByteBuffer* response);
+                                 EvaluationJob evaluation, const CalibrationFacts& calibration,
+                                 grpc::ByteBuffer* response);
 
   void OnCancel() override;  // also when the deadline passes
   void OnDone() override;
@@ -29,7 +31,7 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
   enum Phase { kPlanning, kEvaluating };
 
   EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope, EvaluationJob evaluation,
-                   grpc::ByteBuffer* response);
+                   const CalibrationFacts& calibration, grpc::ByteBuffer* response);
 
   void Plan();
   void Evaluate(const PlanOutcome& best);
@@ -40,6 +42,7 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
   PlanningCore& core_;
   const std::unique_ptr<RpcScope> scope_;
   const EvaluationJob evaluation_;
+  const CalibrationFacts calibration_;
   grpc::ByteBuffer* const response_;
   StoredPlanPtr best_;
   std::shared_ptr<EvaluatePlanCall> self_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/rpc/errors.h"
 #include "server/rpc/outcome_status.h"
 #include "server/rpc/wire.h"
 
@@ -19,27 +20,80 @@ void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
   scope_->SetPlan(plan_id, "");
   const PlanWanted wanted{scope_->caller().tenant, plan_id, parts_.max_age_seconds};
   const auto answer = [this](const PlanOutcome& outcome) { Answer(outcome); };
+  PlanningCore::Ticket ticket;
   if (!offers.several()) {
-    ticket_ = parts_.core.Plan(wanted, std::move(offers.offers.front().job), answer);
-    return;
+    ticket = parts_.core.Plan(wanted, std::move(offers.offers.front().job), answer);
+  } else {
+    const Work work = [plan_id, offers = std::move(offers)](const planner::PlanHooks& hooks) {
+      WorkResult result;
+      result.end = ComputeOffers(offers, plan_id, hooks, &result.computed, &result.faults);
+      return result;
+    };
+    ticket = parts_.core.PlanWith(wanted, work, answer);
   }
-  const Work work = [plan_id, offers = std::move(offers)](const planner::PlanHooks& hooks) {
-    WorkResult result;
-    result.end = ComputeOffers(offers, plan_id, hooks, &result.computed, &result.faults);
-    return result;
-  };
-  ticket_ = parts_.core.PlanWith(wanted, work, answer);
+  bool cancelled = false;
+  {
+    const std::lock_guard lock(mutex_);
+    ticket_ = ticket;
+    cancelled = cancelled_;
+  }
+  if (cancelled) parts_.core.Cancel(ticket);
 }
 
-void PlanJobCall::OnCancel() { parts_.core.Cancel(ticket_); }
+std::unique_ptr<DeferredPlanJob> PlanJobCall::Defer() {
+  ++holders_;
+  return std::make_unique<DeferredPlanJob>(this);
+}
 
-void PlanJobCall::OnDone() { delete this; }
+void PlanJobCall::OnCancel() {
+  PlanningCore::Ticket ticket;
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    ticket = ticket_;
+  }
+  parts_.core.Cancel(ticket);
+}
+
+void PlanJobCall::OnDone() { Release(); }
+
+void PlanJobCall::Release() {
+  if (--holders_ == 0) delete this;
+}
+
+void PlanJobCall::End(const grpc::Status& status) {
+  scope_->End(status);
+  Finish(status);
+}
+
+DeferredPlanJob::~DeferredPlanJob() {
+  if (!ended_) call_->End(ShuttingDown());
+  call_->Release();
+}
+
+void DeferredPlanJob::Start(const std::string& plan_id, OfferJobs offers, uint64_t generation,
+                            const CalibrationFacts& calibration) {
+  ended_ = true;
+  call_->parts_.generation = generation;
+  call_->parts_.calibration = calibration;
+  call_->Start(plan_id, std::move(offers));
+}
+
+void DeferredPlanJob::Answer(const std::string& plan_id, std::string response) {
+  call_->scope_->SetPlan(plan_id, "");
+  *call_->response_ = ToByteBuffer(std::move(response));
+  End(grpc::Status::OK);
+}
+
+void DeferredPlanJob::End(const grpc::Status& status) {
+  ended_ = true;
+  call_->End(status);
+}
 
 void PlanJobCall::Answer(const PlanOutcome& outcome) {
   const grpc::Status status = ToStatus(outcome, *scope_);
   if (status.ok()) Fill(outcome);
-  scope_->End(status);
-  Finish(status);
+  End(status);
 }
 
 void PlanJobCall::Fill(const PlanOutcome& outcome) {
@@ -50,7 +104,8 @@ void PlanJobCall::Fill(const PlanOutcome& outcome) {
     parts_.memo.Remember(ViewOf(request_), {plan.plan_id, label_},
                          {scope_->caller().tenant, parts_.generation});
   }
-  *response_ = ToByteBuffer(EncodePlanJobResponse(plan, ServedFromOf(outcome.tier), label_));
+  *response_ = ToByteBuffer(
+      EncodePlanJobResponse(plan, ServedFromOf(outcome.tier), label_, parts_.calibration));
 }
 
 }  // namespace evenkeel::server

@@ -22,6 +22,7 @@ constexpr int kDefaultPlansPerPage = 50;
 constexpr int kMaxPlansPerPage = 1000;
 constexpr std::string_view kPlanIdPrefix = "plan-";
 constexpr size_t kPlanIdDigits = 32;
+constexpr double kCatchUpRetrySeconds = 1;
 
 bool IsPlanId(std::string_view id) {
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -125,6 +126,14 @@ CalibrationStatePtr PlannerServiceImpl::CalibrationFor(const Caller& caller,
   return nullptr;
 }
 
+grpc::Status PlannerServiceImpl::Offers(const std::string& tenant,
+                                        const v1::PlanJobRequest& request,
+                                        const CalibrationState& calibration, OfferJobs* offers) {
+  return WithDatasets(tenant, request.job(), [&](const DatasetSource& datasets) {
+    return OffersFromProto(request, offers, datasets, CalibrationsOf(calibration.book));
+  });
+}
+
 grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContext* context,
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
@@ -135,44 +144,88 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   // One calibration for the whole call, whatever is recorded meanwhile.
   const CalibrationStatePtr calibration = CalibrationFor(scope->caller(), &status);
   if (calibration == nullptr) return Finish(context, scope.get(), status);
-  if (AnswerRepeated(scope.get(), bytes, calibration->generation, response)) {
+  if (AnswerRepeated(scope.get(), bytes, *calibration, response)) {
     return Finish(context, scope.get(), grpc::Status::OK);
   }
   v1::PlanJobRequest message;
   OfferJobs offers;
   status = Parse(bytes, &message);
-  if (status.ok()) {
-    status =
-        WithDatasets(scope->caller().tenant, message.job(), [&](const DatasetSource& datasets) {
-          return OffersFromProto(message, &offers, datasets, CalibrationsOf(calibration->book));
-        });
-  }
+  if (status.ok()) status = Offers(scope->caller().tenant, message, *calibration, &offers);
   if (!status.ok()) return Finish(context, scope.get(), status);
+  if (message.min_calibration_revision() > calibration->newest()) {
+    return PlanWhenCaughtUp(std::move(scope), std::move(bytes), std::move(message), response);
+  }
+  const CalibrationFacts facts = FactsOf(*calibration, parts_.world.clock.Now());
   const std::string plan_id = PlanId(offers);
   if (message.validate_only()) {
     scope->SetPlan(plan_id, "");
     *response = ToByteBuffer(
-        EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED, message.label()));
+        EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED, message.label(), facts));
     return Finish(context, scope.get(), grpc::Status::OK);
   }
-  auto* call = new PlanJobCall({parts_.core, parts_.memo, calibration->generation, MaxAge(message)},
-                               std::move(scope), std::move(bytes),
-                               std::move(*message.mutable_label()), response);
+  auto* call = new PlanJobCall(
+      {parts_.core, parts_.memo, calibration->generation, MaxAge(message), facts}, std::move(scope),
+      std::move(bytes), std::move(*message.mutable_label()), response);
   call->Start(plan_id, std::move(offers));
   return call;
 }
 
-// The very same bytes asked for a plan before, and the plan is still here.
+grpc::ServerUnaryReactor* PlannerServiceImpl::PlanWhenCaughtUp(std::unique_ptr<RpcScope> scope,
+                                                               grpc::Slice bytes,
+                                                               v1::PlanJobRequest message,
+                                                               grpc::ByteBuffer* response) {
+  const std::string tenant = scope->caller().tenant;
+  std::string why;
+  Calibrations* const calibrations = parts_.profiles.calibrations.Find(tenant, &why);
+  auto* call = new PlanJobCall({parts_.core, parts_.memo, 0, MaxAge(message)}, std::move(scope),
+                               std::move(bytes), message.label(), response);
+  const std::shared_ptr<DeferredPlanJob> deferred = call->Defer();
+  const auto since = parts_.world.clock.Now();
+  const auto submitted =
+      parts_.profiles.reader.Submit([=, this, message = std::move(message)](double) {
+        PlanCaughtUp(tenant, message, *calibrations, since, *deferred);
+      });
+  if (!submitted) deferred->End(QueueFull(kCatchUpRetrySeconds));
+  return call;
+}
+
+// As PlanJob, on the reader's thread.
+void PlannerServiceImpl::PlanCaughtUp(const std::string& tenant, const v1::PlanJobRequest& message,
+                                      Calibrations& calibrations,
+                                      std::chrono::steady_clock::time_point since,
+                                      DeferredPlanJob& call) {
+  const int64_t wanted = message.min_calibration_revision();
+  (void)calibrations.CatchUpTo(wanted, since);
+  const CalibrationStatePtr calibration = calibrations.state();
+  if (calibration->newest() < wanted) {
+    return call.End(CalibrationBehind(wanted, calibration->newest()));
+  }
+  const CalibrationFacts facts = FactsOf(*calibration, parts_.world.clock.Now());
+  OfferJobs offers;
+  const grpc::Status status = Offers(tenant, message, *calibration, &offers);
+  if (!status.ok()) return call.End(status);
+  const std::string plan_id = PlanId(offers);
+  if (message.validate_only()) {
+    return call.Answer(plan_id, EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED,
+                                                      message.label(), facts));
+  }
+  call.Start(plan_id, std::move(offers), calibration->generation, facts);
+}
+
+// The very same bytes asked for a plan before, and the plan is still here. Whoever asks for a
+// revision at least has it: what is known only grows.
 bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
-                                        uint64_t generation, grpc::ByteBuffer* response) {
+                                        const CalibrationState& calibration,
+                                        grpc::ByteBuffer* response) {
   const std::string& tenant = scope->caller().tenant;
-  const auto known = parts_.memo.Find(ViewOf(request), {tenant, generation});
+  const auto known = parts_.memo.Find(ViewOf(request), {tenant, calibration.generation});
   if (!known) return false;
   const StoredPlanPtr plan =
       parts_.cache.Find(ScopedId(tenant, known->plan_id), PlanCache::Count::kHitOnly);
   if (plan == nullptr) return false;
   scope->SetPlan(plan->plan_id, "memory");
-  *response = ToByteBuffer(EncodePlanJobResponse(*plan, v1::SERVED_FROM_MEMORY, known->label));
+  *response = ToByteBuffer(EncodePlanJobResponse(*plan, v1::SERVED_FROM_MEMORY, known->label,
+                                                 FactsOf(calibration, parts_.world.clock.Now())));
   return true;
 }
 
@@ -278,7 +331,8 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerC
         });
   }
   if (!status.ok()) return Finish(context, scope.get(), status);
-  return EvaluatePlanCall::Begin(parts_.core, std::move(scope), std::move(evaluation), response);
+  return EvaluatePlanCall::Begin(parts_.core, std::move(scope), std::move(evaluation),
+                                 FactsOf(*calibration, parts_.world.clock.Now()), response);
 }
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::RecordProfile(grpc::CallbackServerContext* context,
@@ -299,7 +353,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListProfiles(grpc::CallbackServerC
   return Handle<v1::ListProfilesRequest, v1::ListProfilesResponse>(
       parts_.world, Method::kListProfiles, context, request, response,
       [this](const auto& message, auto* output, const Caller& caller) {
-        return ListProfilesPage(parts_.profiles, caller, message, output);
+        return ListProfilesPage(parts_.profiles, caller, message, parts_.world.clock.Now(), output);
       });
 }
 

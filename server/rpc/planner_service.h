@@ -3,6 +3,7 @@
 #ifndef EVENKEEL_SERVER_RPC_PLANNER_SERVICE_H_
 #define EVENKEEL_SERVER_RPC_PLANNER_SERVICE_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
 #include "server/rpc/pack_dataset_stream.h"
+#include "server/rpc/plan_job_call.h"
 #include "server/rpc/profile_calls.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
@@ -81,8 +83,17 @@ class PlannerServiceImpl final : public RawPlannerService {
                                          grpc::ByteBuffer* response) override;
 
  private:
-  bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request, uint64_t generation,
-                      grpc::ByteBuffer* response);
+  bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
+                      const CalibrationState& calibration, grpc::ByteBuffer* response);
+  grpc::Status Offers(const std::string& tenant, const v1::PlanJobRequest& request,
+                      const CalibrationState& calibration, OfferJobs* offers);
+  // A call whose revision of the calibration is not known yet.
+  grpc::ServerUnaryReactor* PlanWhenCaughtUp(std::unique_ptr<RpcScope> scope, grpc::Slice bytes,
+                                             v1::PlanJobRequest message,
+                                             grpc::ByteBuffer* response);
+  void PlanCaughtUp(const std::string& tenant, const v1::PlanJobRequest& message,
+                    Calibrations& calibrations, std::chrono::steady_clock::time_point since,
+                    DeferredPlanJob& call);
   // `convert` gets a source of datasets and returns violations. `job` is that of the request.
   template <typename Convert>
   grpc::Status WithDatasets(const std::string& tenant, const v1::Job& job, Convert convert);

@@ -71,9 +71,9 @@ grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world
   return reactor;
 }
 
-grpc::Status Unavailable(const std::string& why) {
+grpc::Status Unavailable(const std::string& why, bool unknown) {
   LogLine(LogLevel::kError, "profile store").Add("fault", why);
-  return StoreUnavailable(why);
+  return StoreUnavailable(why, unknown);
 }
 
 // On the writer's thread, which may wait a few milliseconds for the tiers.
@@ -104,9 +104,11 @@ grpc::ServerUnaryReactor* RecordProfileCall(const ProfileParts& parts, RpcWorld&
         if (!violations.empty()) return InvalidRequest(violations);
         std::string why;
         Calibrations* calibrations = parts.calibrations.Open(caller.tenant, &why);
-        if (calibrations == nullptr) return Unavailable(why);
+        if (calibrations == nullptr) return Unavailable(why, false);
         const RecordOutcome outcome = calibrations->Record(upload);
-        if (!outcome.store_error.empty()) return Unavailable(outcome.store_error);
+        if (!outcome.store_error.empty()) {
+          return Unavailable(outcome.store_error, outcome.store_unknown);
+        }
         RecordOutcomeToProto(upload, outcome, output);
         return grpc::Status::OK;
       });
@@ -124,10 +126,11 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
         if (!violations.empty()) return InvalidRequest(violations);
         std::string why;
         Calibrations* calibrations = parts.calibrations.Open(caller.tenant, &why);
-        if (calibrations == nullptr) return Unavailable(why);
+        if (calibrations == nullptr) return Unavailable(why, false);
         const RollBackOutcome outcome = calibrations->TakeBack(roll_back);
         if (outcome.not_found) return ProfileNotFound(roll_back.target, outcome.newest);
-        if (!outcome.store_error.empty()) return Unavailable(outcome.store_error);
+        if (!outcome.store_error.empty())
+          return Unavailable(outcome.store_error, outcome.store_unknown);
         RollBackOutcomeToProto(outcome, output);
         return grpc::Status::OK;
       });
@@ -135,6 +138,7 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
 
 grpc::Status ListProfilesPage(const ProfileParts& parts, const Caller& caller,
                               const v1::ListProfilesRequest& request,
+                              std::chrono::steady_clock::time_point now,
                               v1::ListProfilesResponse* response) {
   std::string why;
   const Calibrations* calibrations = parts.calibrations.Find(caller.tenant, &why);
@@ -144,7 +148,15 @@ grpc::Status ListProfilesPage(const ProfileParts& parts, const Caller& caller,
   for (const auto& entry : state->history) history.push_back(entry.get());
   const std::vector<Violation> violations =
       HistoryPageToProto(request, history, calibrations->durable(), response);
-  return violations.empty() ? grpc::Status::OK : InvalidRequest(violations);
+  if (!violations.empty()) return InvalidRequest(violations);
+  if (const auto seconds = state->lease.UnconfirmedSeconds(now)) {
+    response->set_calibration_unconfirmed_seconds(*seconds);
+  }
+  return grpc::Status::OK;
+}
+
+CalibrationFacts FactsOf(const CalibrationState& state, std::chrono::steady_clock::time_point now) {
+  return {state.newest(), state.lease.UnconfirmedSeconds(now)};
 }
 
 }  // namespace evenkeel::server

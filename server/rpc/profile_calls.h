@@ -3,6 +3,8 @@
 #ifndef EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
 #define EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
 
+#include <chrono>
+
 #include "evenkeel/v1/profile.pb.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
@@ -21,6 +23,7 @@ struct ProfileParts {
   PlanCache& cache;
   LowerTiers* tiers;   // nullptr: none
   WorkerPool& writer;  // one thread
+  WorkerPool& reader;  // one thread, for calls that wait until a shared store was read
 };
 
 grpc::ServerUnaryReactor* RecordProfileCall(const ProfileParts& parts, RpcWorld& world,
@@ -32,10 +35,14 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
                                               const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* response);
 
-// Answered at once.
+// Answered at once, from what was known `now`.
 grpc::Status ListProfilesPage(const ProfileParts& parts, const Caller& caller,
                               const v1::ListProfilesRequest& request,
+                              std::chrono::steady_clock::time_point now,
                               v1::ListProfilesResponse* response);
+
+// Of an answer that is made with `state` for a call that came `now`.
+CalibrationFacts FactsOf(const CalibrationState& state, std::chrono::steady_clock::time_point now);
 
 }  // namespace evenkeel::server
 

@@ -1,5 +1,6 @@
 #include "server/rpc/wire.h"
 
+#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -19,6 +20,25 @@ void AppendField(int number, std::string_view bytes, std::string* out) {
   AppendVarint(static_cast<uint64_t>(number) << 3 | 2, out);
   AppendVarint(bytes.size(), out);
   *out += bytes;
+}
+
+// Little-endian, as the contract's doubles are, also the zero that `optional` sets.
+void AppendDouble(int number, double value, std::string* out) {
+  AppendVarint(static_cast<uint64_t>(number) << 3 | 1, out);
+  const auto bits = std::bit_cast<uint64_t>(value);
+  for (int shift = 0; shift < 64; shift += 8) *out += static_cast<char>(bits >> shift & 0xff);
+}
+
+// Only what is set.
+void AppendCalibration(const CalibrationFacts& calibration, std::string* out) {
+  if (calibration.revision > 0) {
+    AppendVarint(v1::PlanJobResponse::kCalibrationRevisionFieldNumber << 3, out);
+    AppendVarint(static_cast<uint64_t>(calibration.revision), out);
+  }
+  if (calibration.unconfirmed_seconds) {
+    AppendDouble(v1::PlanJobResponse::kCalibrationUnconfirmedSecondsFieldNumber,
+                 *calibration.unconfirmed_seconds, out);
+  }
 }
 
 }  // namespace
@@ -61,9 +81,10 @@ const char* TierName(PlanTier tier) {
 }
 
 std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view plan_id,
-                                  v1::ServedFrom served_from, std::string_view label) {
+                                  v1::ServedFrom served_from, std::string_view label,
+                                  const CalibrationFacts& calibration) {
   std::string out;
-  out.reserve(plan_bytes.size() + plan_id.size() + label.size() + 4 * kFieldOverhead);
+  out.reserve(plan_bytes.size() + plan_id.size() + label.size() + 6 * kFieldOverhead);
   AppendField(v1::PlanJobResponse::kPlanFieldNumber, plan_bytes, &out);
   AppendField(v1::PlanJobResponse::kPlanIdFieldNumber, plan_id, &out);
   if (served_from != v1::SERVED_FROM_UNSPECIFIED) {
@@ -71,12 +92,14 @@ std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view 
     AppendVarint(static_cast<uint64_t>(served_from), &out);
   }
   AppendField(v1::PlanJobResponse::kLabelFieldNumber, label, &out);
+  AppendCalibration(calibration, &out);
   return out;
 }
 
 std::string EncodePlanJobResponse(const StoredPlan& plan, v1::ServedFrom served_from,
-                                  std::string_view label) {
-  std::string out = EncodePlanJobResponse(plan.plan_bytes, plan.plan_id, served_from, label);
+                                  std::string_view label, const CalibrationFacts& calibration) {
+  std::string out =
+      EncodePlanJobResponse(plan.plan_bytes, plan.plan_id, served_from, label, calibration);
   for (const StoredPlanPtr& offer : plan.offers)
     AppendField(v1::PlanJobResponse::kOffersFieldNumber, offer->plan_bytes, &out);
   return out + plan.left_out_bytes;
@@ -84,8 +107,13 @@ std::string EncodePlanJobResponse(const StoredPlan& plan, v1::ServedFrom served_
 
 std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
                                        std::string_view best_bytes, std::string_view timeline_bytes,
-                                       std::optional<double> slower_by_ratio) {
+                                       std::optional<double> slower_by_ratio,
+                                       const CalibrationFacts& calibration) {
   v1::EvaluatePlanResponse rest;
+  rest.set_calibration_revision(calibration.revision);
+  if (calibration.unconfirmed_seconds) {
+    rest.set_calibration_unconfirmed_seconds(*calibration.unconfirmed_seconds);
+  }
   if (slower_by_ratio) rest.set_slower_by_ratio(*slower_by_ratio);
   std::string out;
   out.reserve(evaluated_bytes.size() + best_bytes.size() + timeline_bytes.size() +

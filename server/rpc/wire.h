@@ -11,6 +11,7 @@
 #include "evenkeel/v1/planner_service.pb.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
+#include "server/convert/profile_to_proto.h"
 #include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 
@@ -30,16 +31,18 @@ const char* TierName(PlanTier tier);  // for the log: "planner", "memory", "stor
 
 // A serialised v1::PlanJobResponse. Empty parts are left out.
 std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view plan_id,
-                                  v1::ServedFrom served_from, std::string_view label);
+                                  v1::ServedFrom served_from, std::string_view label,
+                                  const CalibrationFacts& calibration);
 
 // Of a plan at hand, with its offers.
 std::string EncodePlanJobResponse(const StoredPlan& plan, v1::ServedFrom served_from,
-                                  std::string_view label);
+                                  std::string_view label, const CalibrationFacts& calibration);
 
 // A serialised v1::EvaluatePlanResponse. `slower_by_ratio`: nullopt leaves it unset.
 std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
                                        std::string_view best_bytes, std::string_view timeline_bytes,
-                                       std::optional<double> slower_by_ratio);
+                                       std::optional<double> slower_by_ratio,
+                                       const CalibrationFacts& calibration);
 
 // A serialised v1::GetPlanResponse.
 std::string EncodeGetPlanResponse(const StoredPlan& plan, v1::ServedFrom served_from);

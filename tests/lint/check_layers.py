@@ -59,12 +59,13 @@ LIBRARIES = [
     ("lmdb.h", ("server/calibration/", "server/cache/")),
     ("hiredis/", ("server/redis/",)),
     ("httplib.h", ("server/admin/", "client/cli/admin_client.cc")),
-    ("CLI/", ("server/options", "server/main.cc", "client/")),
+    ("CLI/", ("server/options", "server/main.cc", "server/store/main.cc", "client/")),
     ("nlohmann/", ("client/", "server/auth/", "server/admin/")),
     ("absl/", ()),
 ]
 # Parts of server/ that stay free of gRPC, metrics and logging, so that the command line can link them.
-CORE = ("server/convert/", "server/core/", "server/calibration/", "server/cache/", "server/redis/", "server/auth/")
+CORE = ("server/convert/", "server/core/", "server/calibration/", "server/cache/", "server/redis/", "server/auth/",
+        "server/store/")
 
 
 def generated(header):

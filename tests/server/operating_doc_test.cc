@@ -78,7 +78,8 @@ TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
                             ListenerGauges gauges;
                             gauges.tls.is_on = true;
                             return gauges;
-                          }});
+                          },
+                      .redis = [] { return RedisTierCounters{}; }});
   metrics.OnHandled(0, 0, 0.1);
   EXPECT_EQ(Rows({"grpc_server_", "evenkeel_", "process_"}), ScrapedFamilies(metrics.Scrape()));
 }

@@ -82,6 +82,7 @@ TEST(ErrorsTest, EveryStatusCarriesItsReason) {
       {DatasetNotFound("ds-0"), kDatasetNotFound},
       {ProfileNotFound(4, 3), kProfileNotFound},
       {StoreUnavailable("the disk is full"), kStoreUnavailable},
+      {CalibrationBehind(9, 7), kCalibrationBehind},
       {QueueFull(1.5), kQueueFull},
       {PackingBusy("memory"), kPackingBusy},
       {UploadTooLarge({"--pack-max-samples", 7, "samples"}), kUploadTooLarge},
@@ -113,6 +114,23 @@ TEST(ErrorsTest, ARetryDelayIsSecondsAndNanoseconds) {
   ASSERT_TRUE(Decode(QueueFull(1.5)).details(1).UnpackTo(&retry));
   EXPECT_EQ(retry.retry_delay().seconds(), 1);
   EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
+}
+
+TEST(ErrorsTest, ABehindReplicaNamesBothRevisions) {
+  google::rpc::PreconditionFailure failure;
+  ASSERT_TRUE(Decode(CalibrationBehind(9, 7)).details(1).UnpackTo(&failure));
+  ASSERT_EQ(failure.violations_size(), 1);
+  EXPECT_EQ(failure.violations(0).type(), "CALIBRATION");
+  EXPECT_NE(failure.violations(0).description().find("revision 7"), std::string::npos);
+  EXPECT_NE(failure.violations(0).description().find("revision 9"), std::string::npos);
+}
+
+TEST(ErrorsTest, AnUnknownOutcomeIsNotCalledUnchanged) {
+  for (const bool unknown : {false, true}) {
+    google::rpc::ErrorInfo info;
+    ASSERT_TRUE(Decode(StoreUnavailable("down", unknown)).details(0).UnpackTo(&info));
+    EXPECT_EQ(info.metadata().at("outcome"), unknown ? "unknown" : "unchanged");
+  }
 }
 
 // Clients refuse more than 8 KiB of trailers, so details must stay small whatever the violations

@@ -205,6 +205,48 @@ TEST_F(ProfilesTest, ErrorsNameTheirReason) {
   EXPECT_EQ(resource.resource_name(), "4");
 }
 
+TEST_F(ProfilesTest, AnswersNameTheirRevision) {
+  EXPECT_EQ(Plan().calibration_revision(), 0);
+  Record(Profile(0.007));
+  EXPECT_EQ(Plan().calibration_revision(), 1);  // planned
+  EXPECT_EQ(Plan().calibration_revision(), 1);  // remembered
+  v1::RecordProfileRequest other = Profile(0.003);
+  other.set_gpu_type("h100-sxm-80gb");
+  Record(other);
+  const v1::PlanJobResponse after = Plan();
+  EXPECT_EQ(after.calibration_revision(), 2);  // the same plan, and still good
+  EXPECT_EQ(after.served_from(), v1::SERVED_FROM_MEMORY);
+  EXPECT_FALSE(after.has_calibration_unconfirmed_seconds());
+  v1::EvaluatePlanRequest evaluate;
+  *evaluate.mutable_job() = Request().job();
+  evaluate.mutable_job()->mutable_training()->set_global_batch_samples(64);
+  *evaluate.mutable_plan() = after.plan();
+  v1::EvaluatePlanResponse evaluated;
+  const grpc::Status status = Call(&v1::PlannerService::Stub::EvaluatePlan, evaluate, &evaluated);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(evaluated.calibration_revision(), 2);
+}
+
+TEST_F(ProfilesTest, ARevisionMayBeAskedFor) {
+  v1::PlanJobRequest request = Request();
+  request.mutable_job()->mutable_training()->set_global_batch_samples(64);
+  request.set_min_calibration_revision(1);
+  v1::PlanJobResponse response;
+  grpc::Status status = Call(&v1::PlannerService::Stub::PlanJob, request, &response);
+  EXPECT_EQ(status.error_code(), StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Reason(status), "CALIBRATION_BEHIND");
+  const std::string without = Plan().plan_id();
+  v1::RecordProfileRequest other = Profile(0.003);
+  other.set_gpu_type("h100-sxm-80gb");
+  Record(other);
+  status = Call(&v1::PlannerService::Stub::PlanJob, request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.plan_id(), without);  // no part of the identity
+  request.set_min_calibration_revision(-1);
+  EXPECT_EQ(Reason(Call(&v1::PlannerService::Stub::PlanJob, request, &response)),
+            "INVALID_REQUEST");
+}
+
 TEST_F(ProfilesTest, WithoutAStoreItSaysSo) {
   Restart("off");
   EXPECT_FALSE(Record(Profile(0.007)).durable());

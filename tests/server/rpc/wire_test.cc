@@ -22,8 +22,25 @@ TEST(WireTest, EncodesAsProtobufDoes) {
     expected.set_label("l");
     if (length == 0) expected.clear_plan();  // an empty plan counts as none
     EXPECT_EQ(
-        EncodePlanJobResponse(plan.SerializeAsString(), "plan-1", v1::SERVED_FROM_MEMORY, "l"),
+        EncodePlanJobResponse(plan.SerializeAsString(), "plan-1", v1::SERVED_FROM_MEMORY, "l", {}),
         expected.SerializeAsString());
+  }
+}
+
+TEST(WireTest, EncodesTheCalibration) {
+  for (const int64_t revision : {int64_t{0}, int64_t{1}, int64_t{300}, INT64_MAX}) {
+    for (const double seconds : {-1.0, 0.0, 0.25, 86400.5}) {
+      v1::PlanJobResponse expected;
+      expected.set_plan_id("plan-1");
+      CalibrationFacts facts{.revision = revision};
+      expected.set_calibration_revision(revision);
+      if (seconds >= 0) {
+        facts.unconfirmed_seconds = seconds;
+        expected.set_calibration_unconfirmed_seconds(seconds);
+      }
+      EXPECT_EQ(EncodePlanJobResponse("", "plan-1", v1::SERVED_FROM_UNSPECIFIED, "", facts),
+                expected.SerializeAsString());
+    }
   }
 }
 

@@ -1,0 +1,53 @@
+// What plans are made by at one moment.
+#ifndef EVENKEEL_SERVER_CALIBRATION_CALIBRATION_STATE_H_
+#define EVENKEEL_SERVER_CALIBRATION_CALIBRATION_STATE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "planner/cost/calibration_book.h"
+#include "server/calibration/lease.h"
+#include "server/calibration/profile_store.h"
+#include "server/convert/profile_to_proto.h"
+
+namespace evenkeel::server {
+
+using HistoryEntryPtr = std::shared_ptr<const HistoryEntry>;
+
+// Immutable but for its lease. A state that is replaced keeps its own: it is never confirmed again.
+struct CalibrationState {
+  explicit CalibrationState(std::chrono::steady_clock::time_point now) : since(now), lease(now) {}
+
+  planner::CalibrationBook book;
+  uint64_t generation = 0;                      // grows with every change
+  std::vector<HistoryEntryPtr> history;         // oldest first
+  std::chrono::steady_clock::time_point since;  // when this process had it
+  Lease lease;
+
+  int64_t newest() const { return static_cast<int64_t>(history.size()); }
+  int64_t active_profiles() const;
+  bool confirmed(std::chrono::steady_clock::time_point now) const {
+    return !lease.UnconfirmedSeconds(now);
+  }
+};
+using CalibrationStatePtr = std::shared_ptr<const CalibrationState>;
+
+HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts);
+
+// nullptr: a profile that this release can not read.
+HistoryEntryPtr ReadEntry(ProfileRecord record);
+
+// `history` with every entry active or not, as its roll-backs say.
+CalibrationStatePtr MakeState(std::vector<HistoryEntryPtr> history, uint64_t generation,
+                              std::chrono::steady_clock::time_point now);
+
+// The next state, with `entries` more.
+CalibrationStatePtr Extended(const CalibrationState& before, std::vector<HistoryEntryPtr> entries,
+                             std::chrono::steady_clock::time_point now);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CALIBRATION_CALIBRATION_STATE_H_

@@ -1,0 +1,107 @@
+#include "server/open_stores.h"
+
+#include <chrono>
+#include <utility>
+
+#include "server/calibration/calibration_registry.h"
+#include "server/calibration/lmdb_profile_store.h"
+#include "server/convert/version.h"
+#include "server/core/clock.h"
+#include "server/log.h"
+#include "server/redis/redis_profile_store.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr char kOff[] = "off";
+constexpr char kPlanKeys[] = "evenkeel:plan:1:";  // before StoredPlan::key(); 1: of the records
+constexpr std::chrono::hours kPlanLife{7 * 24};
+
+const Clock& SystemClock() {
+  static const Clock clock;
+  return clock;
+}
+
+// The Redis that replicas share, as a tier of plans.
+class RedisPlans : public SharedBytes {
+ public:
+  RedisPlans(const RedisTierSettings& settings, uint64_t seed)
+      : tier_(settings, SystemClock(), seed) {}
+
+  void Find(const std::string& key, OnBytes done) override {
+    tier_.Find(kPlanKeys + key, std::move(done));
+  }
+  void Put(const std::string& key, std::string bytes) override {
+    tier_.Put(kPlanKeys + key, std::move(bytes), kPlanLife);
+  }
+  bool ok() const override { return tier_.counters().breaker == CircuitBreaker::State::kClosed; }
+  RedisTierCounters counters() const { return tier_.counters(); }
+
+ private:
+  RedisPlanTier tier_;
+};
+
+void LogStoreFault(const std::string& fault) {
+  LogLine(LogLevel::kWarning, "plan store").Add("fault", fault);
+}
+
+// Returns what is wrong. Empty: fine.
+std::string ReadAddress(const std::string& text, const std::string& password_file,
+                        RedisAddress* address) {
+  const std::string problem = ParseRedisAddress(text, address);
+  if (!problem.empty() || password_file == kOff) return problem;
+  return ReadRedisPassword(password_file, address);
+}
+
+}  // namespace
+
+std::unique_ptr<ProfileStore> OpenProfileStore(const Options& options, const std::string& tenant,
+                                               std::string* error) {
+  const std::string& store = options.profile_store;
+  const bool is_same = store == "redis";
+  if (!is_same && !IsRedisName(store)) {
+    const std::string path = StatePath(store, "profiles.lmdb");
+    if (path.empty()) return std::make_unique<MemoryProfileStore>();
+    return LmdbProfileStore::Open(TenantStorePath(path, tenant), error);
+  }
+  if (is_same && options.redis == kOff) {
+    *error = "--profile-store=redis is that of --redis, which is off";
+    return nullptr;
+  }
+  const bool has_own = options.profile_redis_password != kOff;
+  RedisStoreSettings settings;
+  settings.tenant = tenant;
+  settings.trust = options.profile_redis_trust;
+  *error =
+      ReadAddress(is_same ? options.redis : store,
+                  is_same && !has_own ? options.redis_password : options.profile_redis_password,
+                  &settings.address);
+  return error->empty() ? RedisProfileStore::Open(settings, error) : nullptr;
+}
+
+bool OpenPlanStores(const Options& options, uint64_t seed, PlanStores* stores, std::string* error) {
+  std::unique_ptr<StoreWriter> file;
+  std::unique_ptr<RedisPlans> shared;
+  if (options.redis != kOff) {
+    RedisTierSettings settings;
+    *error = ReadAddress(options.redis, options.redis_password, &settings.address);
+    if (!error->empty()) return false;
+    settings.budget = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::duration<double>(options.redis_timeout_seconds));
+    shared = std::make_unique<RedisPlans>(settings, seed);
+    stores->redis = [plans = shared.get()] { return plans->counters(); };
+  }
+  const std::string path = StatePath(options.plan_store, "plans.lmdb");
+  if (!path.empty()) {
+    StoreWriter::Settings settings;
+    settings.path = path;
+    settings.budget_bytes = options.plan_store_bytes;
+    file = std::make_unique<StoreWriter>(settings, &LogStoreFault);
+  }
+  if (file == nullptr && shared == nullptr) return true;
+  stores->tiers = std::make_unique<PlanTiers>(std::move(file), std::move(shared), PlannerVersion(),
+                                              &LogStoreFault);
+  return true;
+}
+
+}  // namespace evenkeel::server

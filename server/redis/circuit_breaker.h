@@ -1,0 +1,67 @@
+// Keeps off a service that fails: after some failures in a row nothing is tried for a while, then
+// one attempt at a time finds out whether it is back. Thread-safe.
+#ifndef EVENKEEL_SERVER_REDIS_CIRCUIT_BREAKER_H_
+#define EVENKEEL_SERVER_REDIS_CIRCUIT_BREAKER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <random>
+
+#include "server/core/clock.h"
+
+namespace evenkeel::server {
+
+class CircuitBreaker {
+ public:
+  enum class State { kClosed, kOpen, kHalfOpen };
+  enum class Outcome { kSuccess, kFailure, kUnknown };  // kUnknown: it was never tried
+
+  struct Settings {
+    int failures = 3;  // in a row that open it
+    std::chrono::milliseconds first_pause{500};
+    std::chrono::milliseconds longest_pause{30'000};  // each pause doubles the one before
+    double jitter = 0.2;  // a pause is drawn from 1 - jitter to 1 of its length
+  };
+
+  // Proof that an attempt was allowed; goes back with its outcome.
+  struct Permit {
+    uint64_t epoch = 0;
+  };
+
+  // `clock` outlives it. `on_change` is called under its lock, after each change of state.
+  CircuitBreaker(const Settings& settings, const Clock& clock, uint64_t seed,
+                 std::function<void(State)> on_change = {});
+
+  // nullopt: do not try. Every permit must be reported, or no attempt is allowed in half-open.
+  std::optional<Permit> Ask();
+
+  // What was allowed before the last change of state counts no more.
+  void Report(Permit permit, Outcome outcome);
+
+  State state() const;
+  // Whether Ask would say no until a pause is over. Changes nothing.
+  bool is_resting() const;
+
+ private:
+  void Become(State state);
+  std::chrono::nanoseconds NextPause();
+
+  const Settings settings_;
+  const Clock& clock_;
+  const std::function<void(State)> on_change_;
+  mutable std::mutex mutex_;
+  std::mt19937_64 random_;
+  State state_ = State::kClosed;
+  uint64_t epoch_ = 0;  // changes of state
+  int failures_ = 0;    // in a row, while closed
+  int pauses_ = 0;      // since it was closed
+  bool probing_ = false;
+  std::chrono::steady_clock::time_point open_until_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_REDIS_CIRCUIT_BREAKER_H_

@@ -1,0 +1,50 @@
+#include "server/redis/lookup_timer.h"
+
+#include <utility>
+
+namespace evenkeel::server {
+
+LookupTimer::LookupTimer(std::chrono::nanoseconds budget)
+    : budget_(budget), thread_([this] { Run(); }) {}
+
+LookupTimer::~LookupTimer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void LookupTimer::Add(std::shared_ptr<Timed> timed) {
+  bool was_empty = false;
+  {
+    const std::lock_guard lock(mutex_);
+    was_empty = entries_.empty();
+    entries_.push_back({std::chrono::steady_clock::now() + budget_, std::move(timed)});
+  }
+  if (was_empty) wake_.notify_all();
+}
+
+void LookupTimer::Run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (entries_.empty()) {
+      wake_.wait(lock);
+      continue;
+    }
+    // What is done needs no wait.
+    if (!entries_.front().timed->is_done() &&
+        std::chrono::steady_clock::now() < entries_.front().due) {
+      wake_.wait_until(lock, entries_.front().due);
+      continue;
+    }
+    const std::shared_ptr<Timed> due = std::move(entries_.front().timed);
+    entries_.pop_front();
+    lock.unlock();
+    due->OnTimeout();  // nothing where it is done
+    lock.lock();
+  }
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,48 @@
+// Ends look-ups whose budget is over: one thread, and a budget that is the same for all, so that
+// they end in the order in which they came. Thread-safe.
+#ifndef EVENKEEL_SERVER_REDIS_LOOKUP_TIMER_H_
+#define EVENKEEL_SERVER_REDIS_LOOKUP_TIMER_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace evenkeel::server {
+
+class Timed {
+ public:
+  virtual ~Timed() = default;
+  virtual void OnTimeout() = 0;  // on the timer's thread
+  virtual bool is_done() const = 0;
+};
+
+class LookupTimer {
+ public:
+  explicit LookupTimer(std::chrono::nanoseconds budget);
+  ~LookupTimer();  // what still waits is dropped
+
+  // Calls OnTimeout when the budget is over, unless it is done by then.
+  void Add(std::shared_ptr<Timed> timed);
+
+ private:
+  struct Entry {
+    std::chrono::steady_clock::time_point due;
+    std::shared_ptr<Timed> timed;
+  };
+
+  void Run();
+
+  const std::chrono::nanoseconds budget_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Entry> entries_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_REDIS_LOOKUP_TIMER_H_

@@ -1,0 +1,205 @@
+#include "server/redis/redis_client.h"
+
+#include <hiredis/hiredis.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace evenkeel::server {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr size_t kReadBytes = size_t{64} << 10;
+constexpr size_t kMaxErrorBytes = 200;
+
+// Waits for `events`. False: the deadline passed.
+bool WaitFor(int fd, short events, RedisClient::Deadline deadline) {
+  while (true) {
+    const auto left = deadline - steady_clock::now();
+    if (left <= steady_clock::duration::zero()) return false;
+    // ppoll, because budgets of a few milliseconds are too short for whole ones.
+    const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
+    const timespec timeout{nanos / 1'000'000'000, nanos % 1'000'000'000};
+    pollfd waited{fd, events, 0};
+    const int ready = ppoll(&waited, 1, &timeout, nullptr);
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+bool IsReadable(int fd) {
+  pollfd asked{fd, POLLIN, 0};
+  return poll(&asked, 1, 0) > 0;
+}
+
+// An error of the server, for messages: printable, and not long.
+std::string Readable(std::string text) {
+  text.resize(std::min(text.size(), kMaxErrorBytes));
+  for (char& c : text) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return text;
+}
+
+RedisReply Converted(const redisReply& from) {
+  RedisReply reply;
+  switch (from.type) {
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+      reply.kind = RedisReply::Kind::kText;
+      reply.text.assign(from.str, from.len);
+      break;
+    case REDIS_REPLY_INTEGER:
+      reply.kind = RedisReply::Kind::kInteger;
+      reply.integer = from.integer;
+      break;
+    case REDIS_REPLY_ARRAY:
+      reply.kind = RedisReply::Kind::kArray;
+      for (size_t i = 0; i < from.elements; ++i) {
+        reply.elements.push_back(Converted(*from.element[i]));
+      }
+      break;
+    case REDIS_REPLY_ERROR:
+      return RedisReply::Failed(RedisFault::kServer, Readable({from.str, from.len}));
+    default:
+      break;
+  }
+  return reply;
+}
+
+}  // namespace
+
+RedisReply RedisReply::Failed(RedisFault fault, std::string why) {
+  RedisReply reply;
+  reply.kind = Kind::kFault;
+  reply.fault = fault;
+  reply.text = std::move(why);
+  return reply;
+}
+
+struct RedisClient::Connection {
+  ~Connection() {
+    if (context != nullptr) redisFree(context);
+  }
+
+  redisContext* context = nullptr;
+};
+
+RedisClient::RedisClient(RedisAddress address, std::chrono::milliseconds connect_timeout)
+    : address_(std::move(address)), connect_timeout_(connect_timeout) {}
+
+RedisClient::~RedisClient() = default;
+
+void RedisClient::Disconnect() { connection_.reset(); }
+
+RedisReply RedisClient::Drop(RedisFault fault, const std::string& why) {
+  Disconnect();
+  return RedisReply::Failed(fault, "redis " + NameOf(address_) + ": " + why);
+}
+
+RedisReply RedisClient::Connect(Deadline deadline) {
+  if (connected()) return {};
+  deadline = std::min(deadline, steady_clock::now() + connect_timeout_);
+  RedisReply opened = Open(deadline);
+  return opened.ok() ? Login(deadline) : opened;
+}
+
+RedisReply RedisClient::Open(Deadline deadline) {
+  connection_ = std::make_unique<Connection>();
+  redisContext*& context = connection_->context;
+  context = address_.unix_path.empty() ? redisConnectNonBlock(address_.host.c_str(), address_.port)
+                                       : redisConnectUnixNonBlock(address_.unix_path.c_str());
+  if (context == nullptr) return Drop(RedisFault::kUnreachable, "out of memory");
+  if (context->err != 0) return Drop(RedisFault::kUnreachable, Readable(context->errstr));
+  if (!WaitFor(context->fd, POLLOUT, deadline)) {
+    return Drop(RedisFault::kTimeout, "does not accept the connection");
+  }
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (getsockopt(context->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+  if (error != 0) return Drop(RedisFault::kUnreachable, std::strerror(error));
+  ++connections_;
+  return {};
+}
+
+RedisReply RedisClient::Login(Deadline deadline) {
+  const auto must_succeed = [&](const std::vector<std::string_view>& words, const char* what) {
+    const RedisReply reply = Exchange(words, deadline);
+    if (reply.fault != RedisFault::kServer) return reply;
+    return Drop(RedisFault::kUnreachable, what + (": " + reply.text));
+  };
+  RedisReply reply;
+  if (!address_.user.empty()) {
+    reply = must_succeed({"AUTH", address_.user, address_.password}, "the login failed");
+  } else if (!address_.password.empty()) {
+    reply = must_succeed({"AUTH", address_.password}, "the login failed");
+  }
+  if (!reply.ok() || address_.database == 0) return reply;
+  const std::string database = std::to_string(address_.database);
+  return must_succeed({"SELECT", database}, "the database can not be selected");
+}
+
+RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Deadline deadline) {
+  was_sent_ = false;
+  // Bytes that nobody asked for, or its end: such a connection is of no more use.
+  if (connected() && IsReadable(connection_->context->fd)) Disconnect();
+  RedisReply reply = Connect(deadline);
+  was_sent_ = false;  // the login does not count
+  return reply.ok() ? Exchange(words, deadline) : reply;
+}
+
+RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Deadline deadline) {
+  std::vector<const char*> texts;
+  std::vector<size_t> lengths;
+  for (const std::string_view word : words) {
+    texts.push_back(word.data());
+    lengths.push_back(word.size());
+  }
+  char* command = nullptr;
+  const int formatted = redisFormatCommandArgv(&command, static_cast<int>(words.size()),
+                                               texts.data(), lengths.data());
+  if (formatted < 0) return Drop(RedisFault::kUnreachable, "out of memory");
+  const std::string bytes(command, static_cast<size_t>(formatted));
+  redisFreeCommand(command);
+  const int fd = connection_->context->fd;
+  // Not hiredis's own write, which would let SIGPIPE end the process.
+  for (std::string_view rest = bytes; !rest.empty();) {
+    if (!WaitFor(fd, POLLOUT, deadline)) return Drop(RedisFault::kTimeout, "takes no command");
+    const ssize_t sent = send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (sent < 0) return Drop(RedisFault::kUnreachable, std::strerror(errno));
+    was_sent_ = true;
+    rest.remove_prefix(static_cast<size_t>(sent));
+  }
+  redisReader* const reader = connection_->context->reader;
+  size_t received = 0;
+  std::array<char, kReadBytes> buffer;
+  while (true) {
+    void* found = nullptr;
+    if (redisReaderGetReply(reader, &found) != REDIS_OK) {
+      return Drop(RedisFault::kProtocol, "speaks no RESP: " + Readable(reader->errstr));
+    }
+    if (found != nullptr) {
+      const std::unique_ptr<redisReply, decltype(&freeReplyObject)> owned(
+          static_cast<redisReply*>(found), &freeReplyObject);
+      if (reader->pos < reader->len) return Drop(RedisFault::kProtocol, "sends more than a reply");
+      return Converted(*owned);
+    }
+    if (!WaitFor(fd, POLLIN, deadline)) return Drop(RedisFault::kTimeout, "did not reply in time");
+    const ssize_t count = recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (count < 0) return Drop(RedisFault::kUnreachable, std::strerror(errno));
+    if (count == 0) return Drop(RedisFault::kUnreachable, "closed the connection");
+    received += static_cast<size_t>(count);
+    if (received > kMaxReplyBytes) return Drop(RedisFault::kProtocol, "sends a reply without end");
+    redisReaderFeed(reader, buffer.data(), static_cast<size_t>(count));
+  }
+}
+
+}  // namespace evenkeel::server

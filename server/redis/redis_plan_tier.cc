@@ -1,0 +1,145 @@
+#include "server/redis/redis_plan_tier.h"
+
+#include <string_view>
+#include <utility>
+
+namespace evenkeel::server {
+namespace {
+
+// A command may outlast the budget of its look-up: dropping the connection for each late reply
+// would make a slow Redis slower.
+constexpr int kPatience = 4;
+
+using Outcome = CircuitBreaker::Outcome;
+
+// Whether Redis is of no use for look-ups now. A value of another type is a stranger's key.
+bool IsFailure(const RedisReply& reply) {
+  return !reply.ok() &&
+         !(reply.fault == RedisFault::kServer && reply.text.starts_with("WRONGTYPE"));
+}
+
+}  // namespace
+
+// Answers exactly once: with the value, at the end of the budget, or when it is dropped.
+class RedisPlanTier::Lookup : public Timed {
+ public:
+  Lookup(Found found, std::shared_ptr<Counts> counts)
+      : found_(std::move(found)), counts_(std::move(counts)) {}
+  ~Lookup() override { Answer(counts_->refused, std::nullopt); }
+
+  void Answer(std::atomic<uint64_t>& count, std::optional<std::string> bytes) {
+    if (answered_.exchange(true)) return;
+    ++count;
+    const Found found = std::move(found_);
+    found(std::move(bytes));
+  }
+  void OnTimeout() override { Answer(counts_->timeouts, std::nullopt); }
+  bool is_done() const override { return answered_; }
+
+ private:
+  Found found_;
+  const std::shared_ptr<Counts> counts_;
+  std::atomic<bool> answered_ = false;
+};
+
+// A connection for the time of a command.
+class RedisPlanTier::Loan {
+ public:
+  explicit Loan(RedisPlanTier& tier) : tier_(tier) {
+    const std::lock_guard lock(tier_.clients_mutex_);
+    client_ = std::move(tier_.clients_.back());
+    tier_.clients_.pop_back();
+  }
+  ~Loan() {
+    const std::lock_guard lock(tier_.clients_mutex_);
+    tier_.clients_.push_back(std::move(client_));
+  }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+  RedisClient* operator->() { return client_.get(); }
+
+ private:
+  RedisPlanTier& tier_;
+  std::unique_ptr<RedisClient> client_;
+};
+
+RedisPlanTier::RedisPlanTier(const RedisTierSettings& settings, const Clock& clock, uint64_t seed)
+    : settings_(settings),
+      breaker_(settings.breaker, clock, seed),
+      timer_(settings.budget),
+      pool_(settings.threads, settings.queue_length, clock) {
+  const auto connect = std::chrono::ceil<std::chrono::milliseconds>(kPatience * settings.budget);
+  const std::lock_guard lock(clients_mutex_);
+  for (size_t i = 0; i < settings.threads; ++i) {
+    clients_.push_back(std::make_unique<RedisClient>(settings.address, connect));
+  }
+}
+
+RedisPlanTier::~RedisPlanTier() { pool_.Shutdown(); }
+
+RedisClient::Deadline RedisPlanTier::CommandDeadline() const {
+  return std::chrono::steady_clock::now() + kPatience * settings_.budget;
+}
+
+void RedisPlanTier::Find(std::string key, Found found) {
+  const auto lookup = std::make_shared<Lookup>(std::move(found), counts_);
+  // Asked on the thread that will try it, too: this only keeps the queue empty while it is open.
+  if (breaker_.is_resting()) return;  // the look-up answers as it goes
+  const auto submitted =
+      pool_.Submit([this, lookup, key = std::move(key)](double) { Get(key, *lookup); });
+  if (submitted) timer_.Add(lookup);
+}
+
+void RedisPlanTier::Get(const std::string& key, Lookup& lookup) {
+  if (lookup.is_done()) return;  // it waited too long: nobody wants it
+  const auto permit = breaker_.Ask();
+  if (!permit) {
+    lookup.Answer(counts_->refused, std::nullopt);
+    return;
+  }
+  RedisReply reply = Loan(*this)->Command({"GET", key}, CommandDeadline());
+  // Who answers too late is of no use either.
+  const bool is_failure = IsFailure(reply) || lookup.is_done();
+  breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
+  if (reply.kind == RedisReply::Kind::kText) {
+    lookup.Answer(counts_->hits, std::move(reply.text));
+  } else {
+    lookup.Answer(reply.ok() ? counts_->misses : counts_->errors, std::nullopt);
+  }
+}
+
+void RedisPlanTier::Put(std::string key, std::string bytes, std::chrono::milliseconds ttl) {
+  // Look-ups come first: half of the queue is theirs alone.
+  const bool is_full = pool_.depth() > settings_.queue_length / 2;
+  if (is_full || bytes.size() > settings_.max_value_bytes || breaker_.is_resting()) {
+    ++counts_->dropped_writes;
+    return;
+  }
+  const auto submitted = pool_.Submit([this, key = std::move(key), bytes = std::move(bytes),
+                                       ttl](double) { Set(key, bytes, ttl); });
+  if (!submitted) ++counts_->dropped_writes;
+}
+
+void RedisPlanTier::Set(const std::string& key, const std::string& bytes,
+                        std::chrono::milliseconds ttl) {
+  const auto permit = breaker_.Ask();
+  if (!permit) {
+    ++counts_->dropped_writes;
+    return;
+  }
+  const std::string milliseconds = std::to_string(ttl.count());
+  const RedisReply reply =
+      Loan(*this)->Command({"SET", key, bytes, "PX", milliseconds}, CommandDeadline());
+  // A Redis that is full or takes no writes is still good for look-ups.
+  const bool is_failure = !reply.ok() && reply.fault != RedisFault::kServer;
+  breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
+  ++(reply.ok() ? counts_->writes : counts_->write_errors);
+}
+
+RedisTierCounters RedisPlanTier::counters() const {
+  const Counts& c = *counts_;
+  return {c.hits,   c.misses,       c.errors,         c.timeouts,      c.refused,
+          c.writes, c.write_errors, c.dropped_writes, breaker_.state()};
+}
+
+}  // namespace evenkeel::server

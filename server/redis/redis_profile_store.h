@@ -1,0 +1,69 @@
+// Profiles in a Redis that replicas share: a list of records, which is only ever appended to.
+#ifndef EVENKEEL_SERVER_REDIS_REDIS_PROFILE_STORE_H_
+#define EVENKEEL_SERVER_REDIS_REDIS_PROFILE_STORE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/calibration/profile_store.h"
+#include "server/redis/redis_client.h"
+
+namespace evenkeel::server {
+
+struct RedisStoreSettings {
+  RedisAddress address;
+  std::string tenant;  // without '/'; empty: the only one
+  // Where Redis does not let us see how it is set up, the operator vouches for it. Where it shows
+  // that it may lose what it acknowledged, the store is opened all the same, but is not durable.
+  bool trust = false;
+  std::chrono::milliseconds read_timeout{250};
+  std::chrono::milliseconds append_timeout{1000};  // of each of some tries
+  std::chrono::milliseconds load_timeout{10'000};  // of each part of the history
+};
+
+// Redis's key of a tenant's history. The braces keep what belongs to it in one slot of a cluster.
+std::string ProfilesKey(std::string_view tenant);
+
+class RedisProfileStore : public ProfileStore {
+ public:
+  // Reads the whole history. nullptr, with the reason in *error: it can not be reached, is not set
+  // up to keep what it acknowledges (see docs/OPERATING.md), or holds a record that is damaged or
+  // none of ours.
+  static std::unique_ptr<RedisProfileStore> Open(const RedisStoreSettings& settings,
+                                                 std::string* error);
+
+  std::vector<ProfileRecord> TakeHistory() override;
+  AppendResult Append(const ProfileRecord& record) override;
+  bool durable() const override { return durable_; }
+  bool shared() const override { return true; }
+  NewRecords ReadAfter(int64_t revision) override;
+
+  // Stores a whole history, with the revisions, times and authors that it has, in one step. Returns
+  // why it could not: there is one already. Empty: done.
+  std::string Load(const std::vector<ProfileRecord>& history);
+
+ private:
+  explicit RedisProfileStore(const RedisStoreSettings& settings);
+
+  NewRecords Read(int64_t revision, RedisClient::Deadline deadline);
+  std::string Take(const RedisReply& reply, int64_t revision, NewRecords* found);
+  std::string CheckDurable(RedisClient::Deadline deadline);
+  AppendResult Interpret(const RedisReply& reply, bool* again);
+  std::string Named(const std::string& what) const;
+
+  const RedisStoreSettings settings_;
+  const std::string key_;
+  RedisClient client_;
+  bool durable_ = false;
+  std::vector<ProfileRecord> history_;
+  // Ends of the records read or appended so far, which tell this history from another.
+  std::vector<std::string> ends_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_REDIS_REDIS_PROFILE_STORE_H_

@@ -1,0 +1,48 @@
+// evenkeel-store: backs up and restores histories of profiles.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "server/store/move_history.h"
+
+int main(int argc, char** argv) {
+  using namespace evenkeel::server;
+  CLI::App app(
+      "Backs up and restores the history of profiles. STORE is the file of --profile-store, or "
+      "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or unix:/path of a Redis.");
+  app.require_subcommand(1);
+  StoreName store;
+  std::string file;
+  const auto add = [&](const char* name, const char* help, bool store_first) {
+    CLI::App* command = app.add_subcommand(name, help);
+    if (store_first) command->add_option("STORE", store.store)->required();
+    command->add_option("FILE", file)->required();
+    if (!store_first) command->add_option("STORE", store.store)->required();
+    command->add_option("--password-file", store.password_file,
+                        "File whose first line is the password of that Redis");
+    command->add_option("--tenant", store.tenant, "Whose history, in Redis");
+    return command;
+  };
+  const CLI::App* dump = add("dump", "STORE into FILE, also while servers run", true);
+  const CLI::App* load = add("load", "FILE into STORE, which must have no history", false);
+  CLI::App* check = app.add_subcommand("check", "Reads FILE and says what it holds");
+  check->add_option("FILE", file)->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  std::vector<ProfileRecord> history;
+  std::string error =
+      dump->parsed() ? ReadHistory(store, &history) : ReadHistoryFile(file, &history);
+  if (error.empty() && dump->parsed()) error = WriteHistoryFile(file, history);
+  if (error.empty() && load->parsed()) error = WriteHistory(store, history);
+  if (!error.empty()) {
+    std::fprintf(stderr, "evenkeel-store: %s\n", error.c_str());
+    return 1;
+  }
+  std::printf("%zu revisions\n", history.size());
+  return 0;
+}

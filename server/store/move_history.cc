@@ -1,0 +1,113 @@
+#include "server/store/move_history.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "server/calibration/history_file.h"
+#include "server/calibration/lmdb_profile_store.h"
+#include "server/redis/redis_profile_store.h"
+
+namespace evenkeel::server {
+namespace {
+
+bool IsRedis(const StoreName& name) { return IsRedisName(name.store); }
+
+std::unique_ptr<RedisProfileStore> OpenRedis(const StoreName& name, bool trust,
+                                             std::string* error) {
+  RedisStoreSettings settings;
+  settings.tenant = name.tenant;
+  settings.trust = trust;
+  *error = ParseRedisAddress(name.store, &settings.address);
+  if (error->empty() && !name.password_file.empty()) {
+    *error = ReadRedisPassword(name.password_file, &settings.address);
+  }
+  return error->empty() ? RedisProfileStore::Open(settings, error) : nullptr;
+}
+
+std::string FileProblem(const std::string& path) { return path + ": " + std::strerror(errno); }
+
+bool SyncPath(const std::string& path, int flags) {
+  const int fd = open(path.c_str(), flags | O_CLOEXEC);
+  const bool synced = fd >= 0 && fsync(fd) == 0;
+  if (fd >= 0) close(fd);
+  return synced;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// Into a file beside it first, so that a half-written one never counts.
+std::string WriteLmdb(const std::string& path, const std::vector<ProfileRecord>& history) {
+  const std::string part = path + ".loading";
+  const auto clear = [&] {
+    for (const char* end : {"", "-lock", "-owner"}) unlink((part + end).c_str());
+  };
+  clear();
+  std::string error;
+  auto store = LmdbProfileStore::Open(part, &error);
+  for (size_t i = 0; store != nullptr && i < history.size() && error.empty(); ++i) {
+    error = store->Append(history[i]).error;
+  }
+  store.reset();
+  // A link, unlike a renaming, never replaces a file.
+  if (error.empty() && link(part.c_str(), path.c_str()) != 0) {
+    error =
+        errno == EEXIST ? "profile store " + path + ": has a history already" : FileProblem(path);
+  }
+  clear();
+  if (error.empty() && !SyncPath(FolderOf(path), O_RDONLY | O_DIRECTORY)) error = FileProblem(path);
+  return error;
+}
+
+}  // namespace
+
+std::string ReadHistory(const StoreName& name, std::vector<ProfileRecord>* history) {
+  std::string error;
+  std::unique_ptr<ProfileStore> store;
+  if (IsRedis(name)) {
+    store = OpenRedis(name, /*trust=*/true, &error);
+  } else {
+    store = LmdbProfileStore::OpenToRead(name.store, &error);
+  }
+  if (store != nullptr) *history = store->TakeHistory();
+  return error;
+}
+
+std::string WriteHistory(const StoreName& name, const std::vector<ProfileRecord>& history) {
+  if (!IsRedis(name)) return WriteLmdb(name.store, history);
+  std::string error;
+  const auto store = OpenRedis(name, /*trust=*/false, &error);
+  return store == nullptr ? error : store->Load(history);
+}
+
+std::string WriteHistoryFile(const std::string& path, const std::vector<ProfileRecord>& history) {
+  const std::string part = path + ".part";
+  {
+    std::ofstream file(part, std::ios::binary | std::ios::trunc);
+    file << EncodeHistory(history);
+    file.close();
+    if (!file) return FileProblem(part);
+  }
+  if (!SyncPath(part, O_WRONLY)) return FileProblem(part);
+  if (std::rename(part.c_str(), path.c_str()) != 0) return FileProblem(path);
+  return SyncPath(FolderOf(path), O_RDONLY | O_DIRECTORY) ? "" : FileProblem(path);
+}
+
+std::string ReadHistoryFile(const std::string& path, std::vector<ProfileRecord>* history) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return FileProblem(path);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string problem = DecodeHistory(bytes, history);
+  return problem.empty() ? "" : path + " " + problem;
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,71 @@
+#include "server/redis/redis_address.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+namespace evenkeel::server {
+namespace {
+
+TEST(RedisAddressTest, TakesAllForms) {
+  RedisAddress a;
+  EXPECT_EQ(ParseRedisAddress("redis.example.org:6380", &a), "");
+  EXPECT_EQ(a.host, "redis.example.org");
+  EXPECT_EQ(a.port, 6380);
+  EXPECT_EQ(ParseRedisAddress("[::1]:6379", &a), "");
+  EXPECT_EQ(a.host, "::1");
+  EXPECT_EQ(NameOf(a), "[::1]:6379");
+  EXPECT_EQ(ParseRedisAddress("unix:/run/redis.sock", &a), "");
+  EXPECT_EQ(a.unix_path, "/run/redis.sock");
+  EXPECT_EQ(ParseRedisAddress("redis://host", &a), "");
+  EXPECT_EQ(a.port, 6379);
+  EXPECT_EQ(ParseRedisAddress("redis://me:p%40ss%3A@host:7000/3", &a), "");
+  EXPECT_EQ(a.user, "me");
+  EXPECT_EQ(a.password, "p@ss:");
+  EXPECT_EQ(a.host, "host");
+  EXPECT_EQ(a.port, 7000);
+  EXPECT_EQ(a.database, 3);
+}
+
+TEST(RedisAddressTest, RefusesWhatItCanNotUse) {
+  RedisAddress a;
+  for (const char* text :
+       {"", "host", "host:", "host:0", "host:65536", "host:x", ":6379", "unix:relative", "a:b:1",
+        "[::1:6379", "redis://", "redis://password@host", "redis://a:%4@host", "redis://a:%zz@host",
+        "redis://host/x", "redis://host:1:2"}) {
+    EXPECT_NE(ParseRedisAddress(text, &a), "") << text;
+  }
+  EXPECT_NE(ParseRedisAddress("rediss://host:6379", &a).find("TLS"), std::string::npos);
+}
+
+TEST(RedisAddressTest, IsToldFromAFile) {
+  for (const char* text : {"redis://host", "rediss://host", "unix:/run/redis"}) {
+    EXPECT_TRUE(IsRedisName(text)) << text;
+  }
+  for (const char* text : {"profiles", "/var/lib/redis", "unix", "redis"}) {
+    EXPECT_FALSE(IsRedisName(text)) << text;
+  }
+}
+
+TEST(RedisAddressTest, NamesHaveNoPassword) {
+  RedisAddress a;
+  ASSERT_EQ(ParseRedisAddress("redis://me:secret@host:7000", &a), "");
+  EXPECT_EQ(NameOf(a), "host:7000");
+  EXPECT_EQ(WithoutPassword("redis://me:sec@ret@host:x"), "redis://***@host:x");
+  EXPECT_EQ(WithoutPassword("host:7000"), "host:7000");
+}
+
+TEST(RedisAddressTest, ReadsThePasswordFromAFile) {
+  const std::string path = testing::TempDir() + "/redis-password";
+  RedisAddress a;
+  std::ofstream(path) << "secret\r\nmore\n";
+  EXPECT_EQ(ReadRedisPassword(path, &a), "");
+  EXPECT_EQ(a.password, "secret");
+  std::ofstream(path) << "\n";
+  EXPECT_NE(ReadRedisPassword(path, &a), "");
+  EXPECT_NE(ReadRedisPassword(path + "-none", &a).find("cannot read"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace evenkeel::server

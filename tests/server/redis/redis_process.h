@@ -1,0 +1,89 @@
+// Real and fake Redis servers for tests.
+#ifndef EVENKEEL_TESTS_SERVER_REDIS_REDIS_PROCESS_H_
+#define EVENKEEL_TESTS_SERVER_REDIS_REDIS_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "server/redis/redis_client.h"
+
+namespace evenkeel::server {
+
+inline RedisClient::Deadline In(std::chrono::milliseconds time) {
+  return std::chrono::steady_clock::now() + time;
+}
+
+// A guard for what should take no time at all.
+inline constexpr std::chrono::seconds kPatient{20};
+
+// A redis-server with a folder and a unix socket of its own.
+class RedisProcess {
+ public:
+  // Whether there is one to run. Tests without it must say so.
+  static bool Exists();
+
+  // `settings`: more words of its command line.
+  explicit RedisProcess(std::vector<std::string> settings = {});
+  ~RedisProcess();
+
+  // What a store of profiles asks for.
+  static std::vector<std::string> Durable();
+
+  RedisAddress address() const;
+  std::string socket_path() const { return folder_ + "/redis"; }
+
+  void Start();  // until it answers
+  void Kill();   // kill -9
+  void Signal(int number) const;
+  void Pause() const;   // hangs: connections are accepted, nothing is answered
+  void Resume() const;  // until it answers
+
+  // On a connection of its own; the reply is a failure where it can not be had.
+  RedisReply Do(const std::vector<std::string_view>& words) const;
+
+ private:
+  std::string folder_;
+  const std::vector<std::string> settings_;
+  pid_t process_ = -1;
+};
+
+// Listens on a port of the loopback, and gives each connection to `serve` on a thread of its own.
+class FakeServer {
+ public:
+  using Serve = std::function<void(int fd, const std::atomic<bool>& stop)>;
+
+  explicit FakeServer(Serve serve);
+  ~FakeServer();
+
+  RedisAddress address() const;
+  int accepted() const { return accepted_; }
+
+ private:
+  void Accept();
+
+  const Serve serve_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> accepted_ = 0;
+  std::vector<std::thread> connections_;
+  std::thread thread_;
+};
+
+// Copies between the connection and the unix socket at `path`, each way late by `delay`.
+FakeServer::Serve SlowProxy(std::string path, std::chrono::milliseconds delay);
+
+// Answers whatever comes with `text`, over and over.
+FakeServer::Serve Says(std::string text);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_TESTS_SERVER_REDIS_REDIS_PROCESS_H_
