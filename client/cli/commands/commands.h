@@ -21,6 +21,8 @@ void AddProfileCommands(CLI::App* app, const GlobalOptions* options,
 void AddCatalogCommands(CLI::App* app, const GlobalOptions* options);  // models, gpus
 void AddStatsCommand(CLI::App* app, const GlobalOptions* options);
 void AddPackCommand(CLI::App* app, const GlobalOptions* options);
+void AddHealthCheckCommand(CLI::App* app, const GlobalOptions* options,
+                           ExitCode* exit_code);  // healthcheck
 void AddVersionCommand(CLI::App* app, const GlobalOptions* options);
 
 }  // namespace evenkeel::cli
