@@ -28,22 +28,22 @@ bool IsGoodLine(const std::string& text) {
          text.find('\n') == std::string::npos;
 }
 
-void RequireFinite(double value, const google::protobuf::FieldDescriptor& field) {
+void RequireFiniteValue(double value, const google::protobuf::FieldDescriptor& field) {
   Require(std::isfinite(value), field.full_name() + " is not finite");
 }
 
-void RequireFinite(const google::protobuf::Message& message,
-                   const google::protobuf::FieldDescriptor* field, int index) {
+void RequireFiniteField(const google::protobuf::Message& message,
+                        const google::protobuf::FieldDescriptor* field, int index) {
   using Field = google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   const bool repeated = field->is_repeated();
   if (field->cpp_type() == Field::CPPTYPE_DOUBLE) {
-    RequireFinite(repeated ? reflection.GetRepeatedDouble(message, field, index)
-                           : reflection.GetDouble(message, field),
-                  *field);
+    RequireFiniteValue(repeated ? reflection.GetRepeatedDouble(message, field, index)
+                                : reflection.GetDouble(message, field),
+                       *field);
   } else if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
-    RequireFinite(repeated ? reflection.GetRepeatedMessage(message, field, index)
-                           : reflection.GetMessage(message, field));
+    fuzz::RequireFinite(repeated ? reflection.GetRepeatedMessage(message, field, index)
+                                 : reflection.GetMessage(message, field));
   }
 }
 
@@ -68,7 +68,7 @@ void RequireFinite(const google::protobuf::Message& message) {
   reflection.ListFields(message, &fields);
   for (const auto* field : fields) {
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) RequireFinite(message, field, i);
+    for (int i = 0; i < count; ++i) RequireFiniteField(message, field, i);
   }
 }
 

@@ -18,7 +18,7 @@ seconds=600
 keep=0
 search=1
 targets=()
-build=build-fuzz
+build="build-fuzz"
 corpus=tests/fuzz/corpus
 while [ $# -gt 0 ]; do
   case $1 in
