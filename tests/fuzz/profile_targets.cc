@@ -44,12 +44,15 @@ class KeepingStore : public server::ProfileStore {
   Records& records_;
 };
 
-std::unique_ptr<Calibrations> Open(Records* records) {
+std::unique_ptr<Calibrations> OpenOrSay(Records* records, std::string* error) {
   static const server::Clock clock;
   static server::CalibrationObserver observer;
+  return Calibrations::Open(std::make_unique<KeepingStore>(records), clock, observer, error);
+}
+
+std::unique_ptr<Calibrations> Open(Records* records) {
   std::string error;
-  auto calibrations =
-      Calibrations::Open(std::make_unique<KeepingStore>(records), clock, observer, &error);
+  auto calibrations = OpenOrSay(records, &error);
   Require(calibrations != nullptr, "a history that was written can not be read: " + error);
   return calibrations;
 }
@@ -129,6 +132,16 @@ void ProfileRecords(std::string_view input) {
   const std::string serialised = SerializeProfile(facts);
   Require(ParseProfile(serialised, &facts) && SerializeProfile(facts) == serialised,
           "a profile changes when it is read and written");
+  // The whole way of a restart: what is there may be refused, or else be listed.
+  record.revision = 1;
+  record.action = server::ProfileAction::kRecord;
+  Records records = {record};
+  std::string error;
+  const Budget budget("opening a store");
+  const auto calibrations = OpenOrSay(&records, &error);
+  if (calibrations != nullptr) List({}, *calibrations);
+  budget.RequireKept();
+  Require((calibrations == nullptr) == !error.empty(), "a store is refused without a reason");
 }
 
 }  // namespace evenkeel::fuzz

@@ -50,7 +50,7 @@ for target in "${targets[@]}"; do
   grown=$build/corpus/$target
   findings=$build/findings/$target
   mkdir -p "$grown" "$findings"
-  options=(-timeout=30 -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=16384 -artifact_prefix="$findings/")
+  options=(-timeout=300 -rss_limit_mb=4096 -malloc_limit_mb=2048 -max_len=16384 -artifact_prefix="$findings/")
   [ ! -e "tests/fuzz/dictionaries/$target.dict" ] || options+=(-dict="tests/fuzz/dictionaries/$target.dict")
   echo "== $target, $seconds s"
   if "$build/fuzz/fuzz_$target" -max_total_time="$seconds" -print_final_stats=1 "${options[@]}" \
