@@ -24,6 +24,8 @@ FILES = {
     # Without it the C library asks DNS before /etc/hosts.
     "etc/nsswitch.conf": "hosts: files dns\n",
 }
+# Where container runtimes mount: on a read-only root they could not make these.
+MOUNTED = ("dev", "proc", "run", "sys")
 # Tables in UTF-8; a locale without these is ASCII.
 LOCALE = "/usr/lib/locale/C.utf8"
 
@@ -48,9 +50,9 @@ def put_library(root, path):
 
 
 def make(build, root):
-    for folder, mode in (("", 0o755), ("tmp", 0o1777), ("usr/lib64", 0o755), ("usr/lib", 0o755)):
+    for folder in ("usr/lib", "usr/lib64", "tmp", *MOUNTED):
         os.makedirs(os.path.join(root, folder), exist_ok=True)
-        os.chmod(os.path.join(root, folder), mode)
+    os.chmod(os.path.join(root, "tmp"), 0o1777)
     for name in ("lib", "lib64"):
         os.symlink(f"usr/{name}", os.path.join(root, name))
     programs = [os.path.join(build, "bin", name) for name in PROGRAMS]
