@@ -52,7 +52,7 @@ std::vector<const char*> Names() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fuzz, CorpusTest, testing::ValuesIn(Names()),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& test) { return std::string(test.param); });
 
 // Every folder belongs to a target.
 TEST(CorpusFoldersTest, HaveTargets) {
