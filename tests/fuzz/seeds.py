@@ -109,6 +109,12 @@ def profiles():
           layer_times { layer_kind: LAYER_KIND_DENSE tokens: 4096 forward_seconds: 1e-9 backward_seconds: 0.024 } } }
         calls { list {} }""", calls)
     yield "record", calls
+    encoder = inputs_pb2.Calls()
+    text_format.Parse("""calls { record { model: "internvit-6b-448px-v1.5" gpu_type: "a100-sxm-80gb" tensor_parallel: 2
+          layer_times { layer_kind: LAYER_KIND_ENCODER units: 9 tokens: 9225 forward_seconds: 0.02 backward_seconds: 0.06
+            backward_recomputes: true includes_communication: true } } }
+        calls { record { model: "no-such-model" gpu_type: "h100" } } calls { roll_back { remove_revision: 1 } }""", encoder)
+    yield "encoder", encoder
     rolled = inputs_pb2.Calls()
     rolled.CopyFrom(calls)
     rolled.calls.add().roll_back.to_revision = 0
