@@ -13,7 +13,7 @@
 # Suites, in order:
 #   lint           layers, lengths, comments of the contract, clang-format, buf, shellcheck; each linter's own test
 #   build          gcc, every warning an error; tests and benchmarks too
-#   unit           ctest: unit, property and golden tests, and brute-force twins of every search
+#   unit           ctest: unit, property and golden tests, brute-force twins of every search, and the fuzzers' corpora
 #   integration    real server, real evenkeelctl, real grpcurl
 #   footprint      idle memory (at most 40 MiB) and start-up time of the server
 #   clang          the same sources with clang, every warning an error

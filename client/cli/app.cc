@@ -18,7 +18,8 @@ namespace {
 constexpr const char* kFooter =
     "Returns:\n"
     "  0  done\n"
-    "  1  the job does not fit; the answer says why and what would help\n"
+    "  1  the job does not fit; the answer says why and what would help (healthcheck: not "
+    "serving)\n"
     "  2  bad usage, bad file, or a job that is refused (every fault on a line of its own)\n"
     "  3  no server, or one that takes no work at present\n"
     "  4  anything else: timeout, unknown plan, internal error\n"
@@ -62,6 +63,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   AddProfileCommands(&app, &options, &exit_code);
   AddCatalogCommands(&app, &options);
   AddStatusCommand(&app, &options);
+  AddHealthCheckCommand(&app, &options, &exit_code);
   AddVersionCommand(&app, &options);
   try {
     // CLI11 takes them last first, and without the program's name.

@@ -107,7 +107,7 @@ void Compare(Candidate& c, const Profile& profile, LayerKind kind, const Compari
   const double ratio = c.ratings.back().ratio;
   if (ratio > kRatioAtMost || ratio < 1 / kRatioAtMost) {
     Refuse(c, RefusalReason::kOutOfBounds,
-           measured + ": a factor of " + RatioText(ratio) + ", accepted: 1/3 to 3");
+           measured + ": a factor of " + RatioText(std::max(0.0, ratio)) + ", accepted: 1/3 to 3");
   }
 }
 

@@ -81,6 +81,7 @@ class Stages {
 
   void Convert() {
     const planner::Parallelism& p = to_.spec.parallelism;
+    if (p.pipeline < 1 || p.virtual_stages < 1) return;  // refused before
     const int64_t pieces = p.pipeline * p.virtual_stages;
     const FieldPath stages = path_.Child("stages");
     if (pieces > kMaxPieces) {

@@ -17,7 +17,8 @@ namespace evenkeel::server {
 namespace {
 
 int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
-int64_t Nanoseconds(double seconds) { return planner::Nearest(seconds * 1e9); }
+// Of what is no time, 0: a record may hold anything.
+int64_t Nanoseconds(double seconds) { return seconds > 0 ? planner::Nearest(seconds * 1e9) : 0; }
 
 void FillLayerTime(const planner::LayerTimeMeasurement& from, v1::LayerTime* out) {
   out->set_layer_kind(ToProto(kLayerKinds, from.kind));

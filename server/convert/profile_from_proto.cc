@@ -34,7 +34,8 @@ constexpr RealRange kStepSeconds = {1e-3, 1e6};
 constexpr int kSuggestions = 3;
 constexpr size_t kPlanIdBytes = 37;  // "plan-" and 32 digits
 
-int64_t Nanoseconds(double seconds) { return planner::Nearest(seconds * 1e9); }
+// Of what is no time, and was refused, 0.
+int64_t Nanoseconds(double seconds) { return seconds > 0 ? planner::Nearest(seconds * 1e9) : 0; }
 
 bool IsTransformer(planner::LayerKind kind) { return planner::IsTransformerLayer(kind); }
 

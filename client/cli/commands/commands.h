@@ -22,6 +22,8 @@ void AddCatalogCommands(CLI::App* app, const GlobalOptions* options);  // models
 void AddStatsCommand(CLI::App* app, const GlobalOptions* options);
 void AddPackCommand(CLI::App* app, const GlobalOptions* options);
 void AddStatusCommand(CLI::App* app, const GlobalOptions* options);
+void AddHealthCheckCommand(CLI::App* app, const GlobalOptions* options,
+                           ExitCode* exit_code);  // healthcheck
 void AddVersionCommand(CLI::App* app, const GlobalOptions* options);
 
 }  // namespace evenkeel::cli

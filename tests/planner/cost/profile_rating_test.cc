@@ -68,6 +68,17 @@ TEST(ProfileRatingTest, RefusesWhatNoGpuCanDo) {
   EXPECT_THAT(judgement.refused[0].text, HasSubstr("peak of a100-sxm-80gb"));
 }
 
+// What is left of a measured time without its communication may be less than nothing.
+TEST(ProfileRatingTest, RefusesTimesBelowTheirCommunication) {
+  Profile profile = QuickstartProfile();
+  AddLayerTime(profile, LayerKind::kDense, kText, 1);
+  profile.layer_times[0].forward_ns = profile.layer_times[0].backward_ns = 1000;
+  profile.layer_times[0].with_communication = true;
+  const Judgement judgement = Judge(profile, {}, {});
+  ASSERT_EQ(judgement.refused.size(), 1u);
+  EXPECT_EQ(judgement.refused[0].reason, RefusalReason::kImpossible);
+}
+
 TEST(ProfileRatingTest, RefusesOutliersOfMany) {
   Profile profile = QuickstartProfile();
   for (const double ratio : {1.00, 1.02, 1.04, 1.20, 1.06, 1.45}) {

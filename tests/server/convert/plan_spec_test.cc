@@ -133,6 +133,12 @@ TEST(PlanSpec, DegreesThatCanNotBe) {
             Strings{"plan.schedule"});
 }
 
+TEST(PlanSpec, DegreesBelowZero) {
+  const auto fields = Fields("parallelism { tensor: 1 pipeline: -1 data: 1 virtual_stages: -3 }");
+  EXPECT_EQ(fields, (std::vector<std::string>{"plan.parallelism.pipeline",
+                                              "plan.parallelism.virtual_stages"}));
+}
+
 TEST(PlanSpec, AllFaultsOfTheStagesAtOnce) {
   EXPECT_EQ(Fields(R"(
     parallelism { tensor: 4 pipeline: 2 data: 4 }

@@ -1,0 +1,63 @@
+// `healthcheck`.
+#include <fmt/format.h>
+#include <grpcpp/grpcpp.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "client/cli/commands/commands.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+
+namespace evenkeel::cli {
+namespace {
+
+namespace health = grpc::health::v1;
+
+constexpr char kService[] = "evenkeel.v1.PlannerService";
+
+// What the server says of `service`, or why it says nothing.
+std::string StatusOf(const GlobalOptions& options, const std::string& service) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  const auto channel =
+      grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                           std::chrono::duration<double>(options.timeout_seconds)));
+  health::HealthCheckRequest request;
+  request.set_service(service);
+  health::HealthCheckResponse response;
+  const grpc::Status status = health::Health::NewStub(channel)->Check(&context, request, &response);
+  if (!status.ok()) return status.error_message();
+  return health::HealthCheckResponse::ServingStatus_Name(response.status());
+}
+
+}  // namespace
+
+void AddHealthCheckCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exit_code) {
+  CLI::App* check = app->add_subcommand(
+      "healthcheck", "Ask whether the server serves: returns 0 if so, else 1. For probes");
+  const auto service = std::make_shared<std::string>(kService);
+  check
+      ->add_option("--service", *service,
+                   fmt::format("The service asked about; \"\" is the whole server [{}]", kService))
+      ->type_name("NAME");
+  check->callback([=] {
+    if (options->local) {
+      throw CommandError(ExitCode::kBadInput, "healthcheck asks a server: --local has none");
+    }
+    const std::string status = StatusOf(*options, *service);
+    if (status != "SERVING") {
+      fmt::print(stderr, "evenkeelctl: {}: {}\n", options->server, status);
+      *exit_code = ExitCode::kNotServing;
+      return;
+    }
+    Print(status + "\n");
+  });
+}
+
+}  // namespace evenkeel::cli

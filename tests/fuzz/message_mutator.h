@@ -1,0 +1,47 @@
+// Changes messages field by field, so that fuzzers get past the parser.
+#ifndef EVENKEEL_TESTS_FUZZ_MESSAGE_MUTATOR_H_
+#define EVENKEEL_TESTS_FUZZ_MESSAGE_MUTATOR_H_
+
+#include <google/protobuf/message.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace evenkeel::fuzz {
+
+class MessageMutator {
+ public:
+  using BytesMutator = std::function<std::string(const std::string&)>;
+
+  // The same seed changes the same message in the same way. `bytes` changes texts now and then.
+  MessageMutator(uint32_t seed, BytesMutator bytes) : random_(seed), bytes_(std::move(bytes)) {}
+
+  // One to four changes.
+  void Mutate(google::protobuf::Message* message);
+
+  // A part of `message` becomes a part of `donor` of the same type, if both have one.
+  void Cross(const google::protobuf::Message& donor, google::protobuf::Message* message);
+
+ private:
+  using Field = google::protobuf::FieldDescriptor;
+
+  void ChangeOne(google::protobuf::Message* message);
+  void ChangeField(google::protobuf::Message* message, const Field* field);
+  void ChangeList(google::protobuf::Message* message, const Field* field);
+  void SetScalar(google::protobuf::Message* message, const Field* field, int index);
+  int64_t Integer(int64_t old);
+  double Real(double old);
+  std::string Text(const std::string& old);
+  size_t Below(size_t bound) { return random_() % bound; }
+
+  std::minstd_rand random_;
+  const BytesMutator bytes_;
+};
+
+}  // namespace evenkeel::fuzz
+
+#endif  // EVENKEEL_TESTS_FUZZ_MESSAGE_MUTATOR_H_

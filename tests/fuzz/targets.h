@@ -1,0 +1,36 @@
+// What hostile bytes reach, one function each. Fuzzers try to break them; the replay test runs what
+// they found.
+#ifndef EVENKEEL_TESTS_FUZZ_TARGETS_H_
+#define EVENKEEL_TESTS_FUZZ_TARGETS_H_
+
+#include <google/protobuf/message.h>
+
+#include <span>
+#include <string_view>
+
+namespace evenkeel::fuzz {
+
+struct Target {
+  const char* name;                     // of its folder under corpus/ too
+  void (*run)(std::string_view input);  // throws Broken (checks.h) where a promise is broken
+  // What input is a serialised message of; nullptr: plain bytes.
+  const google::protobuf::Message* (*prototype)();
+};
+
+std::span<const Target> Targets();
+
+// nullptr: none has that name.
+const Target* FindTarget(std::string_view name);
+
+void EvaluateRequest(std::string_view input);  // EvaluatePlanRequest: checked, then predicted
+void JobFile(std::string_view input);          // a job in JSON, as evenkeelctl reads it
+void LengthFile(std::string_view input);       // sample lengths, all formats
+void PackUploads(std::string_view input);      // PackDatasetRequests: an upload, packed
+void PlanRequest(std::string_view input);      // PlanJobRequest: checked, then planned for a while
+void ProfileCalls(std::string_view input);     // profiles recorded, listed, rolled back, read again
+void ProfileRecords(std::string_view input);   // a record of the profile store
+void SettingsText(std::string_view input);     // arguments and environment of the server
+
+}  // namespace evenkeel::fuzz
+
+#endif  // EVENKEEL_TESTS_FUZZ_TARGETS_H_
