@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import sbom  # noqa: E402  pylint: disable=wrong-import-position
 
 USER = 65532
-PROGRAMS = ("evenkeel-server", "evenkeelctl")
+PROGRAMS = ("evenkeel-server", "evenkeelctl", "evenkeel-store")
 FILES = {
     "etc/passwd": f"evenkeel:x:{USER}:{USER}:evenkeel:/nonexistent:/usr/sbin/nologin\n",
     "etc/group": f"evenkeel:x:{USER}:\n",
