@@ -103,6 +103,10 @@ constexpr Setting kSettings[] = {
      "Plans that may wait for a worker; more are refused with RESOURCE_EXHAUSTED and a retry "
      "delay.",
      &Whole<&Options::queue_length, 1, 1'000'000>},
+    {"max-plan-seconds", "60",
+     "Most seconds for one computation, whatever the caller's deadline; then it fails with "
+     "DEADLINE_EXCEEDED.",
+     &Seconds<&Options::max_plan_seconds, 1, 3600>},
     {"cache-bytes", "67108864", "Memory for computed plans; the least recently used go first.",
      &Whole<&Options::cache_bytes, 0, 1024 * kGiB>},
     {"memo-bytes", "16777216",

@@ -97,8 +97,9 @@ struct Server::Parts {
         world{metrics, clock},
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
         memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
-        core({WorkerCount(options), static_cast<size_t>(options.queue_length)}, std::move(compute),
-             cache, metrics, clock),
+        core({WorkerCount(options), static_cast<size_t>(options.queue_length),
+              options.max_plan_seconds},
+             std::move(compute), cache, metrics, clock),
         datasets(static_cast<size_t>(options.dataset_bytes)),
         quota(options.pack_max_streams, options.pack_memory_bytes),
         sweeper(SweepInterval(options)),
@@ -121,7 +122,8 @@ struct Server::Parts {
                         [this] {
                           const CalibrationStatePtr state = calibrations->state();
                           return ProfileGauges{state->newest(), state->active_profiles()};
-                        }});
+                        },
+                        [this](Lane lane) { return core.queue_depth(lane); }});
   }
 
   bool OpenProfiles(const Options& options, std::string* error);

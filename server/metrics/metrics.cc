@@ -27,8 +27,12 @@ constexpr const char* kCodeNames[Metrics::kCodes] = {
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-constexpr const char* kEndingNames[] = {"fits", "misfit", "stopped", "defect"};
-constexpr const char* kShedNames[] = {"queue_full", "shutting_down", "pack_streams", "pack_memory"};
+constexpr const char* kEndingNames[kPlanEndings] = {"fits", "misfit", "stopped", "defect",
+                                                    "time_limit"};
+constexpr const char* kShedNames[kShedReasons] = {
+    "queue_full", "shutting_down",      "pack_streams", "pack_memory",
+    "displaced",  "deadline_too_short", "expired"};
+constexpr const char* kLaneNames[kLanes] = {"short", "heavy"};
 constexpr const char* kPackEndingNames[] = {"packed", "stopped", "defect"};
 // From a few thousand samples to the largest uploads.
 const Histogram::BucketBoundaries kPackSecondsBuckets = {0.001, 0.005, 0.025, 0.1, 0.5,
@@ -106,6 +110,20 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
     add_gauge("evenkeel_queue_depth", "Computations that wait for a worker.",
               sources.queue_depth());
   }
+  if (sources.lane_depth) {
+    prometheus::MetricFamily lanes;
+    for (const Lane lane : {Lane::kShort, Lane::kHeavy}) {
+      auto one = SingleMetric("evenkeel_lane_depth", "Computations in the queue, by lane.",
+                              MetricType::Gauge, {{"lane", kLaneNames[static_cast<size_t>(lane)]}},
+                              static_cast<double>(sources.lane_depth(lane)));
+      if (lanes.metric.empty()) {
+        lanes = std::move(one);
+      } else {
+        lanes.metric.push_back(std::move(one.metric.front()));
+      }
+    }
+    families.push_back(std::move(lanes));
+  }
   if (sources.inflight) {
     add_gauge("evenkeel_inflight", "Calls being handled.", sources.inflight());
   }
@@ -169,9 +187,10 @@ void Metrics::AddMethods(const std::vector<MethodLabels>& methods) {
 }
 
 void Metrics::AddPlanning() {
-  queue_wait_ = &AddHistogram(registry_, "evenkeel_queue_wait_seconds",
-                              "Time that computations waited for a worker.")
-                     .Add({}, kSecondsBuckets);
+  auto& waits = AddHistogram(registry_, "evenkeel_queue_wait_seconds",
+                             "Time that computations waited for a worker.");
+  for (size_t i = 0; i < kLanes; ++i)
+    queue_wait_[i] = &waits.Add({{"lane", kLaneNames[i]}}, kSecondsBuckets);
   auto& phases = AddHistogram(registry_, "evenkeel_plan_seconds",
                               "Time that computations spent in each phase.");
   for (int i = 0; i < planner::kPhases; ++i) {
@@ -273,7 +292,9 @@ void Metrics::OnHandled(size_t method, int code, double seconds) {
   metrics.seconds->Observe(seconds);
 }
 
-void Metrics::OnQueueWait(double seconds) { queue_wait_->Observe(seconds); }
+void Metrics::OnQueueWait(Lane lane, double seconds) {
+  queue_wait_[static_cast<size_t>(lane)]->Observe(seconds);
+}
 
 void Metrics::OnPhase(planner::Phase phase, double seconds) {
   phases_[static_cast<size_t>(phase)]->Observe(seconds);

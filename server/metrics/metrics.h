@@ -52,6 +52,7 @@ struct MetricSources {
   std::function<int64_t()> inflight;
   std::function<PackGauges()> packing;
   std::function<ProfileGauges()> profiles;
+  std::function<size_t(Lane)> lane_depth;
 };
 
 struct BuildLabels {
@@ -79,7 +80,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   // It ended with status `code`, 0 for OK; a unary answer is sent only then.
   void OnHandled(size_t method, int code, double seconds);
 
-  void OnQueueWait(double seconds) override;
+  void OnQueueWait(Lane lane, double seconds) override;
   void OnPhase(planner::Phase phase, double seconds) override;
   void OnComputed(PlanEnding ending) override;
   void OnShed(ShedReason reason) override;
@@ -106,10 +107,10 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>* handled_family_;
   std::vector<std::unique_ptr<MethodMetrics>> methods_;
-  prometheus::Histogram* queue_wait_;
+  std::array<prometheus::Histogram*, kLanes> queue_wait_;
   std::array<prometheus::Histogram*, planner::kPhases> phases_;
-  std::array<prometheus::Counter*, 4> endings_;
-  std::array<prometheus::Counter*, 4> sheds_;
+  std::array<prometheus::Counter*, kPlanEndings> endings_;
+  std::array<prometheus::Counter*, kShedReasons> sheds_;
   prometheus::Counter* joined_;
   std::array<prometheus::Counter*, 3> packings_;
   prometheus::Counter* packed_samples_;

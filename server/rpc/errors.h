@@ -32,6 +32,10 @@ inline constexpr ErrorReason kProfileNotFound = {"PROFILE_NOT_FOUND", grpc::Stat
 inline constexpr ErrorReason kStoreUnavailable = {"STORE_UNAVAILABLE",
                                                   grpc::StatusCode::UNAVAILABLE};
 inline constexpr ErrorReason kQueueFull = {"QUEUE_FULL", grpc::StatusCode::RESOURCE_EXHAUSTED};
+inline constexpr ErrorReason kDeadlineTooShort = {"DEADLINE_TOO_SHORT",
+                                                  grpc::StatusCode::RESOURCE_EXHAUSTED};
+inline constexpr ErrorReason kPlanTimeLimit = {"PLAN_TIME_LIMIT",
+                                               grpc::StatusCode::DEADLINE_EXCEEDED};
 inline constexpr ErrorReason kPackingBusy = {"PACKING_BUSY", grpc::StatusCode::RESOURCE_EXHAUSTED};
 inline constexpr ErrorReason kUploadTooLarge = {"UPLOAD_TOO_LARGE",
                                                 grpc::StatusCode::RESOURCE_EXHAUSTED};
@@ -65,8 +69,10 @@ grpc::Status PlanNotFound(std::string_view plan_id);             // with Resourc
 grpc::Status DatasetNotFound(std::string_view dataset_ref);      // with ResourceInfo
 grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with ResourceInfo
 grpc::Status StoreUnavailable(std::string_view why);
-grpc::Status QueueFull(double retry_after_seconds);  // with RetryInfo
-grpc::Status PackingBusy(std::string_view limit);    // "streams", "memory"; RetryInfo
+grpc::Status QueueFull(double retry_after_seconds);         // with RetryInfo
+grpc::Status DeadlineTooShort(double retry_after_seconds);  // with RetryInfo
+grpc::Status PlanTimeLimit(double limit_seconds);
+grpc::Status PackingBusy(std::string_view limit);  // "streams", "memory"; RetryInfo
 grpc::Status UploadTooLarge(const UploadLimit& limit);
 grpc::Status StreamStalled(double idle_timeout_seconds);
 grpc::Status ShuttingDown();

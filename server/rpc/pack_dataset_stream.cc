@@ -4,6 +4,7 @@
 
 #include "evenkeel/v1/packing.pb.h"
 #include "server/convert/keep_dataset.h"
+#include "server/convert/plan_cost.h"
 #include "server/log.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/wire.h"
@@ -106,7 +107,8 @@ void PackDatasetStream::EndUpload() {
       [held = held_, &parts = parts_](const PackingCore::Stop& stop) { held->Pack(parts, stop); },
       [self = shared_from_this()](PackingEnd ending, const std::string& fault) {
         self->OnPackingEnd(ending, fault);
-      });
+      },
+      scope_->terms(PackingCost(held_->upload.sample_count())));
 }
 
 void PackDatasetStream::OnPackingEnd(PackingEnd end, const std::string& fault) {
@@ -123,6 +125,8 @@ void PackDatasetStream::OnPackingEnd(PackingEnd end, const std::string& fault) {
       return End(ShuttingDown());
     case PackingEnd::kQueueFull:
       return End(PackingBusy("streams"));
+    case PackingEnd::kExpired:
+      return End(DeadlineExceeded());
     case PackingEnd::kDefect:
       LogLine(LogLevel::kError, "planner defect")
           .Add("request_id", scope_->request_id())

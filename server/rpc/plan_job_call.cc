@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/convert/plan_cost.h"
 #include "server/rpc/outcome_status.h"
 #include "server/rpc/wire.h"
 
@@ -18,8 +19,9 @@ PlanJobCall::PlanJobCall(const PlanJobParts& parts, std::unique_ptr<RpcScope> sc
 void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
   scope_->SetPlan(plan_id, "");
   const auto answer = [this](const PlanOutcome& outcome) { Answer(outcome); };
+  const WorkTerms terms = scope_->terms(PlanCost(offers));
   if (!offers.several()) {
-    ticket_ = parts_.core.Plan(plan_id, std::move(offers.offers.front().job), answer);
+    ticket_ = parts_.core.Plan(plan_id, std::move(offers.offers.front().job), answer, terms);
     return;
   }
   const Work work = [plan_id, offers = std::move(offers)](const planner::PlanHooks& hooks) {
@@ -27,7 +29,7 @@ void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
     result.end = ComputeOffers(offers, plan_id, hooks, &result.computed, &result.faults);
     return result;
   };
-  ticket_ = parts_.core.PlanWith(plan_id, work, answer);
+  ticket_ = parts_.core.PlanWith(plan_id, work, answer, terms);
 }
 
 void PlanJobCall::OnCancel() { parts_.core.Cancel(ticket_); }

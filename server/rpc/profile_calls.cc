@@ -52,7 +52,7 @@ grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world
     call->Finish(MalformedRequest(Request::descriptor()->full_name()));
     return reactor;
   }
-  const auto submitted = parts.writer.Submit([call, message, response, answer](double) {
+  const auto submitted = parts.writer.Submit([call, message, response, answer](const QueueWait&) {
     Response output;
     const grpc::Status status = answer(*message, &output);
     if (status.ok()) *response = ToByteBuffer(output.SerializeAsString());

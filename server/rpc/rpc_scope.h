@@ -13,6 +13,7 @@
 #include "grpcpp/support/status.h"
 #include "server/auth/caller.h"
 #include "server/core/clock.h"
+#include "server/core/work_terms.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/methods.h"
 
@@ -47,6 +48,8 @@ class RpcScope {
   const std::string& request_id() const { return request_id_; }
   const Caller& caller() const { return caller_; }
   bool deadline_passed() const;
+  // For the queue: the caller's account, and the deadline by the clock of the server.
+  WorkTerms terms(double cost_seconds) const;
 
  private:
   void Log(const grpc::Status& status, double seconds) const;

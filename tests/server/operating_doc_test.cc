@@ -67,7 +67,7 @@ TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
   Metrics metrics({"1", "2", "3"}, {{"unary", "s.S", "A"}});
   metrics.SetSources({[] { return CacheCounters{}; }, [] { return size_t{0}; },
                       [] { return int64_t{0}; }, [] { return PackGauges{}; },
-                      [] { return ProfileGauges{}; }});
+                      [] { return ProfileGauges{}; }, [](Lane) { return size_t{0}; }});
   metrics.OnHandled(0, 0, 0.1);
   EXPECT_EQ(Rows({"grpc_server_", "evenkeel_", "process_"}), ScrapedFamilies(metrics.Scrape()));
 }

@@ -55,7 +55,7 @@ TEST_F(MetricsTest, ShowsWhatThePlannerDoes) {
   metrics_.OnJoined();
   metrics_.OnComputed(PlanEnding::kMisfit);
   metrics_.OnShed(ShedReason::kQueueFull);
-  metrics_.OnQueueWait(0.5);
+  metrics_.OnQueueWait(Lane::kHeavy, 0.5);
   metrics_.OnPhase(planner::Phase::kSearch, 0.5);
   metrics_.OnPacked(PackEnding::kPacked, 1000, 0.5);
   metrics_.OnPacked(PackEnding::kStopped, 500, 0.5);
@@ -69,7 +69,7 @@ TEST_F(MetricsTest, ShowsWhatThePlannerDoes) {
   EXPECT_TRUE(HasLine(text, "evenkeel_packed_samples_total 1000"));
   EXPECT_TRUE(HasLine(text, "evenkeel_pack_seconds_count 2"));
   EXPECT_TRUE(HasLine(text, "evenkeel_shed_total{reason=\"pack_memory\"} 1"));
-  EXPECT_TRUE(HasLine(text, "evenkeel_queue_wait_seconds_count 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_queue_wait_seconds_count{lane=\"heavy\"} 1"));
   EXPECT_TRUE(HasLine(text, "evenkeel_plan_seconds_count{phase=\"search\"} 1"));
 }
 
@@ -83,12 +83,15 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
                        },
                        [] {
                          return ProfileGauges{13, 14};
-                       }});
+                       },
+                       [](Lane lane) { return lane == Lane::kHeavy ? size_t{15} : size_t{16}; }});
   const std::string text = metrics_.Scrape();
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_hits_total{tier=\"memory\"} 1")) << text;
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_entries{tier=\"memory\"} 5"));
   EXPECT_TRUE(HasLine(text, "evenkeel_queue_depth 6"));
   EXPECT_TRUE(HasLine(text, "evenkeel_inflight 7"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_lane_depth{lane=\"heavy\"} 15"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_lane_depth{lane=\"short\"} 16"));
   EXPECT_TRUE(HasLine(text, "evenkeel_pack_streams 8"));
   EXPECT_TRUE(HasLine(text, "evenkeel_pack_reserved_bytes 9"));
   EXPECT_TRUE(HasLine(text, "evenkeel_dataset_evictions_total 10"));
