@@ -7,6 +7,7 @@
 #include "server/convert/plan_cost.h"
 #include "server/log.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/parse_request.h"
 #include "server/rpc/wire.h"
 
 namespace evenkeel::server {
@@ -86,8 +87,8 @@ void PackDatasetStream::OnReadDone(bool ok) {
     v1::PackDatasetRequest message;  // gone before the next one comes
     const grpc::Slice bytes = ToSlice(message_in_);
     message_in_.Clear();
-    if (!message.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
-      return End(MalformedRequest(message.GetTypeName()));
+    if (const grpc::Status parsed = ParseRequest(ViewOf(bytes), &message); !parsed.ok()) {
+      return End(parsed);
     }
     end = held_->upload.Take(message, &violations);
   }

@@ -8,6 +8,7 @@
 #include "server/convert/profile_to_proto.h"
 #include "server/log.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/parse_request.h"
 #include "server/rpc/wire.h"
 
 namespace evenkeel::server {
@@ -47,9 +48,8 @@ grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world
       std::make_shared<PendingCall>(std::make_unique<RpcScope>(world, method, context), reactor);
   auto message = std::make_shared<Request>();
   const grpc::Slice bytes = ToSlice(*request);
-  const std::string_view view = ViewOf(bytes);
-  if (!message->ParseFromArray(view.data(), static_cast<int>(view.size()))) {
-    call->Finish(MalformedRequest(Request::descriptor()->full_name()));
+  if (const grpc::Status parsed = ParseRequest(ViewOf(bytes), message.get()); !parsed.ok()) {
+    call->Finish(parsed);
     return reactor;
   }
   const auto submitted = parts.writer.Submit([call, message, response, answer](const QueueWait&) {

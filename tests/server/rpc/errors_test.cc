@@ -59,7 +59,9 @@ TEST(ErrorsTest, EveryStatusCarriesItsReason) {
       {ShuttingDown(), kShuttingDown},
       {DeadlineExceeded(), kDeadlineExceeded},
       {Cancelled(), kCancelled},
-      {PlannerDefect("id"), kPlannerDefect}};
+      {PlannerDefect("id"), kPlannerDefect},
+      {DeadlineTooShort(1.5), kDeadlineTooShort},
+      {PlanTimeLimit(60), kPlanTimeLimit}};
   EXPECT_EQ(std::size(all), ErrorReasons().size());
   for (const auto& [status, reason] : all) {
     EXPECT_EQ(status.error_code(), reason.code);
