@@ -116,7 +116,7 @@ constexpr Setting kSettings[] = {
      &Whole<&Options::max_request_bytes, 1024, kGiB>},
     {"max-concurrent-streams", "100", "Most calls in flight on one connection; more wait.",
      &Whole<&Options::max_concurrent_streams, 1, 1'000'000>},
-    {"memory-quota-bytes", "0", "Bound on gRPC's own buffers, over all connections. 0: none.",
+    {"memory-quota-bytes", "268435456", "Bound on gRPC's own buffers, over all connections. 0: none.",
      &Whole<&Options::memory_quota_bytes, 0, 1024 * kGiB>},
     {"pack-workers", "0", "Threads that pack uploads (PackDataset). 0: half of --workers.",
      &Whole<&Options::pack_workers, 0, 1024>},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
@@ -56,6 +57,18 @@ SearchSize SearchSizeOf(const planner::Job& job) {
   }
   size.layers = layers;
   return size;
+}
+
+void CheckSearchSize(const planner::Job& job, const FieldPath& job_path, ViolationSink& sink) {
+  const int64_t chunked = SearchSizeOf(job).chunked;
+  if (chunked <= kMaxChunked) return;
+  const FieldPath cluster = job_path.Child("cluster");
+  const FieldPath pool = cluster.Child("pools", 0);
+  sink.Add(pool.Child("gpu_count"),
+           "leaves " + std::to_string(chunked) +
+               " combinations of degrees and virtual stages to search; accepted: at most " +
+               std::to_string(kMaxChunked) +
+               ", by narrower job.constraints, such as virtual_stages and expert_parallel");
 }
 
 // Bounds, limits and pruning make the time grow as the root of what there is to search: fitted on

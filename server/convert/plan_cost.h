@@ -21,6 +21,10 @@ struct SearchSize {
 };
 SearchSize SearchSizeOf(const planner::Job& job);
 
+// What a search lists takes memory, some 200 bytes each: a violation where there is more.
+inline constexpr int64_t kMaxChunked = 500'000;
+void CheckSearchSize(const planner::Job& job, const FieldPath& job_path, ViolationSink& sink);
+
 double PlanCost(const planner::Job& job);
 double PlanCost(const OfferJobs& offers);
 double EvaluationCost(const EvaluationJob& evaluation);

@@ -30,25 +30,25 @@ inline v1::PlanJobRequest TextRequest(const std::string& model, int gpus, int pe
   return request;
 }
 
-// As many bins as 64 KiB hold. Most of their lengths are one byte apart, in two to three bytes.
+// As many bins as 64 KiB hold.
 inline void FillHistogram(v1::Histogram* histogram, bool units, int64_t first, int64_t step) {
-  constexpr size_t kBytes = 65500;
-  const size_t each = (units ? 1 : 0) + 1 + (first > 16000 ? 3 : 2);
-  for (size_t i = 0; i < kBytes / each - 20; ++i) {
-    const auto at = static_cast<int64_t>(i);
-    if (units) histogram->add_units(at % 40);
-    histogram->add_llm_tokens(first + (units ? (at / 40) * step + 40 * 256 : at * step));
-    histogram->add_sample_count(1 + at * 7919 % 127);
-  }
-  while (histogram->ByteSizeLong() > 65536) {
-    if (units) histogram->mutable_units()->RemoveLast();
-    histogram->mutable_llm_tokens()->RemoveLast();
-    histogram->mutable_sample_count()->RemoveLast();
+  const auto bytes = [](int64_t value) {
+    return value < 128 ? 1 : value < 16384 ? 2 : value < 2097152 ? 3 : 4;
+  };
+  int64_t left = 65500;
+  for (int64_t i = 0;; ++i) {
+    const int64_t tokens = units ? first + (i / 40) * step + 40 * 256 : first + i * step;
+    const int64_t count = 1 + i * 7919 % 127;
+    left -= bytes(tokens) + bytes(count) + (units ? 1 : 0);
+    if (left < 0) return;
+    if (units) histogram->add_units(i % 40);
+    histogram->add_llm_tokens(tokens);
+    histogram->add_sample_count(count);
   }
 }
 
 // The deepest model, with the most heads, and so with the most tensor and context degrees.
-inline void DescribeDeepest(v1::Model* model, bool encoder, bool experts) {
+inline void DescribeDeepest(v1::Model* model, bool encoder, int experts) {
   auto* language = model->mutable_language_model();
   language->set_layers(512);
   language->set_hidden_size(16384);
@@ -60,9 +60,9 @@ inline void DescribeDeepest(v1::Model* model, bool encoder, bool experts) {
   language->set_norm(v1::NORM_RMS);
   language->set_vocabulary_size(128256);
   language->set_tied_embeddings(false);
-  if (experts) {
+  if (experts > 0) {
     auto* moe = language->mutable_mixture_of_experts();
-    moe->set_experts(3840);
+    moe->set_experts(experts);
     moe->set_experts_per_token(8);
     moe->set_expert_ffn_size(2048);
     moe->set_first_dense_layers(3);
@@ -81,7 +81,7 @@ inline void DescribeDeepest(v1::Model* model, bool encoder, bool experts) {
   tower->set_modality(v1::MODALITY_IMAGE);
 }
 
-inline v1::PlanJobRequest DeepestRequest(bool encoder, bool experts, int gpus, int per_node) {
+inline v1::PlanJobRequest DeepestRequest(bool encoder, int experts, int gpus, int per_node) {
   v1::PlanJobRequest request = TextRequest("", gpus, per_node);
   DescribeDeepest(request.mutable_job()->mutable_model(), encoder, experts);
   return request;
@@ -108,49 +108,49 @@ inline std::vector<CostBomb> CostBombs() {
   request = TextRequest("llama3.1-405b", kManyDivisors, 720);
   AskForAll(&request);
   add("most_divisors", request);
-  request = DeepestRequest(false, false, kManyDivisors, 720);
+  request = DeepestRequest(false, 0, kManyDivisors, 720);
   AskForAll(&request);
   add("most_layers", request);
-  request = DeepestRequest(true, false, kManyDivisors, 720);
+  request = DeepestRequest(true, 0, kManyDivisors, 720);
   AskForAll(&request);
   add("most_layers_with_encoder", request);
-  request = DeepestRequest(false, true, kManySmallDivisors, 960);
+  request = DeepestRequest(false, 128, kManySmallDivisors, 960);
   AskForAll(&request, 100'000);
   add("most_experts", request);
-  request = DeepestRequest(false, true, kManySmallDivisors, 960);
+  request = DeepestRequest(false, 128, kManySmallDivisors, 960);
   request.mutable_job()->mutable_training()->mutable_execution()->set_context_exchange(
       v1::CONTEXT_EXCHANGE_RING);
   AskForAll(&request, 100'000);
   add("most_experts_ring", request);
-  request = DeepestRequest(false, false, 512, 8);
+  request = DeepestRequest(false, 0, 512, 8);
   request.mutable_job()->mutable_constraints()->mutable_pipeline_parallel()->set_min(2);
   request.mutable_job()->mutable_training()->set_global_batch_samples(1'000'000);
   add("deep_pipelines_of_few_gpus", request);
   for (const auto schedule : {v1::PIPELINE_SCHEDULE_INTERLEAVED, v1::PIPELINE_SCHEDULE_GPIPE,
                               v1::PIPELINE_SCHEDULE_ZERO_BUBBLE, v1::PIPELINE_SCHEDULE_1F1B}) {
-    request = DeepestRequest(true, false, kManyDivisors, 720);
+    request = DeepestRequest(true, 0, kManyDivisors, 720);
     request.mutable_job()->mutable_constraints()->set_schedule(schedule);
     AskForAll(&request);
     add(v1::PipelineSchedule_Name(schedule).c_str(), request);
   }
   for (const auto method :
        {v1::PARTITION_METHOD_BMP, v1::PARTITION_METHOD_PARAMETERS, v1::PARTITION_METHOD_PROFILE}) {
-    request = DeepestRequest(true, false, kManyDivisors, 720);
+    request = DeepestRequest(true, 0, kManyDivisors, 720);
     request.mutable_job()->mutable_constraints()->set_partition_method(method);
     AskForAll(&request);
     add(v1::PartitionMethod_Name(method).c_str(), request);
   }
   for (const auto recompute : {v1::RECOMPUTE_POLICY_ADAPTIVE, v1::RECOMPUTE_POLICY_FORBIDDEN}) {
-    request = DeepestRequest(true, false, kManyDivisors, 720);
+    request = DeepestRequest(true, 0, kManyDivisors, 720);
     request.mutable_job()->mutable_constraints()->set_recompute(recompute);
     AskForAll(&request);
     add(v1::RecomputePolicy_Name(recompute).c_str(), request);
   }
   // One GPU for the deepest model: nothing fits, and every remedy is tried.
-  request = DeepestRequest(true, true, 1, 1);
+  request = DeepestRequest(true, 3840, 1, 1);
   AskForAll(&request, 100'000);
   add("misfit_of_one_gpu", request);
-  request = DeepestRequest(true, true, 960, 960);
+  request = DeepestRequest(true, 128, 960, 960);
   AskForAll(&request, 100'000);
   add("misfit_of_a_node", request);
   return bombs;
@@ -191,7 +191,7 @@ inline std::vector<CostBomb> DataBombs() {
   request.mutable_job()->mutable_cluster()->mutable_pools(0)->set_gpus_per_node(720);
   add("most_groups", request);
   request.mutable_job()->mutable_model()->clear_name();
-  DescribeDeepest(request.mutable_job()->mutable_model(), false, false);
+  DescribeDeepest(request.mutable_job()->mutable_model(), false, 0);
   request.mutable_job()->mutable_training()->set_global_batch_samples(100);
   add("most_groups_most_layers", request);
   request = TextRequest("llama3.1-8b", 64);
@@ -223,7 +223,7 @@ inline std::vector<CostBomb> DataBombs() {
 
 inline std::vector<CostBomb> OfferBombs() {
   std::vector<CostBomb> bombs;
-  auto request = DeepestRequest(true, false, 0, 720);
+  auto request = DeepestRequest(true, 0, 0, 720);
   request.mutable_job()->mutable_cluster()->clear_pools();
   for (int i = 0; i < 16; ++i) {
     auto* pool = request.mutable_job()->mutable_cluster()->add_pools();
@@ -240,8 +240,10 @@ inline std::vector<CostBomb> OfferBombs() {
     part->set_name("p" + std::to_string(i));
     FillHistogram(part->mutable_histogram(), false, 128 + i, 1 + i % 5);
   }
-  bombs.push_back({"most_offers_most_parts", request});
-  request = DeepestRequest(false, false, kManyDivisors, 720);
+  while (request.job().cluster().pools_size() > 1)
+    request.mutable_job()->mutable_cluster()->mutable_pools()->RemoveLast();
+  bombs.push_back({"most_bins_of_four_offers", request});
+  request = DeepestRequest(false, 0, kManyDivisors, 720);
   request.mutable_job()->mutable_objective()->set_kind(v1::OBJECTIVE_KIND_FEWEST_GPUS);
   request.mutable_job()->mutable_objective()->set_deadline_seconds(1e10);
   AskForAll(&request);
