@@ -168,6 +168,10 @@ constexpr Setting kSettings[] = {
      "Plans that may wait for a worker; more are refused with RESOURCE_EXHAUSTED and a retry "
      "delay.",
      &Whole<&Options::queue_length, 1, 1'000'000>},
+    {"max-plan-seconds", "60",
+     "Most seconds for one computation, whatever the caller's deadline; then it fails with "
+     "DEADLINE_EXCEEDED.",
+     &Seconds<&Options::max_plan_seconds, 1, 3600>},
     {"cache-bytes", "67108864", "Memory for computed plans; the least recently used go first.",
      &Whole<&Options::cache_bytes, 0, 1024 * kGiB>},
     {"memo-bytes", "16777216",
@@ -177,7 +181,8 @@ constexpr Setting kSettings[] = {
      &Whole<&Options::max_request_bytes, 1024, kGiB>},
     {"max-concurrent-streams", "100", "Most calls in flight on one connection; more wait.",
      &Whole<&Options::max_concurrent_streams, 1, 1'000'000>},
-    {"memory-quota-bytes", "0", "Bound on gRPC's own buffers, over all connections. 0: none.",
+    {"memory-quota-bytes", "268435456",
+     "Bound on gRPC's own buffers, over all connections. 0: none.",
      &Whole<&Options::memory_quota_bytes, 0, 1024 * kGiB>},
     {"pack-workers", "0", "Threads that pack uploads (PackDataset). 0: half of --workers.",
      &Whole<&Options::pack_workers, 0, 1024>},

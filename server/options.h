@@ -20,6 +20,7 @@ struct Options {
   std::string admin_address;              // unix:/path, HOST:PORT of loopback, or "off"
   int64_t workers = 0;                    // planning threads; 0: one per CPU
   int64_t queue_length = 0;               // computations that may wait
+  double max_plan_seconds = 0;            // of one computation
   int64_t cache_bytes = 0;                // of stored plans
   int64_t memo_bytes = 0;                 // of remembered requests
   int64_t max_request_bytes = 0;          // of one message

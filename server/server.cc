@@ -129,8 +129,9 @@ struct Server::Parts {
         cache(static_cast<size_t>(options.cache_bytes), static_cast<uint32_t>(RandomBits())),
         tiers(std::move(stores.tiers)),
         memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
-        core({WorkerCount(options), static_cast<size_t>(options.queue_length)}, std::move(compute),
-             cache, metrics, clock, tiers.get()),
+        core({WorkerCount(options), static_cast<size_t>(options.queue_length),
+              options.max_plan_seconds},
+             std::move(compute), cache, metrics, clock, tiers.get()),
         datasets(static_cast<size_t>(options.dataset_bytes)),
         quota(options.pack_max_streams, options.pack_memory_bytes),
         sweeper(SweepInterval(options)),
@@ -163,7 +164,7 @@ struct Server::Parts {
                         },
                         &LogLinesDropped,
                         [this] { return listener ? listener->gauges() : ListenerGauges{}; },
-                        stores.redis});
+                        stores.redis, [this](Lane lane) { return core.queue_depth(lane); }});
   }
 
   bool OpenPolicy(const Options& options, std::string* error);

@@ -61,11 +61,17 @@ class Certifying {
   int64_t Limit() const { return std::min(found_.step_ns, limits_.step_ns); }
 
   void Prove() {
-    SegmentPool pool(table_, costs_, Limit());
+    SegmentPool pool(table_, costs_, Limit(), stop_);
+    if (pool.stopped()) {
+      stopped_ = true;
+      return;
+    }
     found_.events += pool.segments();
     if (pool.LowerBound() < Limit()) {
       Improve(pool.Promising());
       pool.Tighten(Limit());
+      stopped_ = stopped_ || pool.stopped();
+      if (stopped_) return;
     }
     root_bound_ = std::min(pool.LowerBound(), Limit());
     if (root_bound_ < Limit()) {

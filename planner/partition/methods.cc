@@ -110,7 +110,7 @@ class Jitter {
 };
 
 // Least of the slowest stage or send, by dynamic programming; of equal ones the cut in front.
-std::vector<int64_t> LeastBottleneck(const SegmentTable& table) {
+std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const std::function<bool()>& stop) {
   const size_t width = static_cast<size_t>(table.size()) + 1;
   const size_t stages = static_cast<size_t>(table.stages());
   std::vector<int64_t> value(width, kNoPlan);
@@ -118,6 +118,7 @@ std::vector<int64_t> LeastBottleneck(const SegmentTable& table) {
   value[0] = 0;
   for (int64_t s = 0; s < table.stages(); ++s) {
     std::vector<int64_t> next(width, kNoPlan);
+    if (stop && stop()) return {};
     for (int64_t j = s + 1; j <= table.size(); ++j) {
       const size_t end = static_cast<size_t>(j);
       for (int64_t i = j - 1; i >= s; --i) {
@@ -158,7 +159,7 @@ std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& tab
     case PartitionMethod::kLayers:
       return SplitByLayers(table.profile(), table.stages());
     case PartitionMethod::kProfile:
-      return LeastBottleneck(table);
+      return LeastBottleneck(table, stop);
   }
   return {};
 }

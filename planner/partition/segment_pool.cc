@@ -12,10 +12,12 @@ constexpr int64_t kNoPath = -kNoPlan;
 
 }  // namespace
 
-SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit)
+SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit,
+                         const std::function<bool()>& stop)
     : stages_(table.stages()),
       positions_(table.size() + 1),
       micro_batches_(table.micro_batches()),
+      stop_(stop),
       segments_(static_cast<size_t>(stages_)),
       fronts_(static_cast<size_t>((stages_ + 1) * positions_)),
       backs_(static_cast<size_t>((stages_ + 1) * positions_)) {
@@ -26,6 +28,7 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
     return ns <= CappedProduct(stage_limit, std::max<int64_t>(1, stages)) * (stages > 0 ? 1 : 0);
   };
   for (int64_t s = 0; s < stages_ && table.window() >= 1; ++s) {
+    if (Stopped()) return;
     for (int64_t j = s + 1; j <= s + table.window(); ++j) {
       for (int64_t i = s; i < j; ++i) {
         if (!reached(table.WorkBefore(i), s) ||
@@ -46,6 +49,7 @@ bool SegmentPool::Tighten(int64_t limit) {
   for (bool changed = true; changed;) {
     changed = false;
     FillBacks();
+    if (Stopped()) return false;
     FillFronts();
     if (BackAt(0, 0).sum >= kNoPlan) {
       lower_bound_ = kNoPlan;
@@ -53,6 +57,7 @@ bool SegmentPool::Tighten(int64_t limit) {
     }
     lower_bound_ = 0;
     for (int64_t s = 0; s < stages_; ++s) {
+      if (Stopped()) return false;
       std::vector<StageSegment>& segments = segments_[static_cast<size_t>(s)];
       int64_t least = kNoPlan;
       const size_t gone = std::erase_if(segments, [&](const StageSegment& segment) {

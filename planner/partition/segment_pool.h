@@ -36,7 +36,11 @@ class SegmentPool {
   };
 
   // All segments whose step could be below `limit`. The table and costs must outlive it.
-  SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit);
+  // Where `stop` says so, stopped() is true from then on and nothing else means anything.
+  SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit,
+              const std::function<bool()>& stop = {});
+
+  bool stopped() const { return stopped_; }
 
   // Dismisses segments that no partition of a step below `limit` has, until none is dismissed any
   // more. False: no partition is left, so none is below the limit.
@@ -87,7 +91,11 @@ class SegmentPool {
   }
   Front& FrontAt(int64_t s, int64_t i) { return fronts_[static_cast<size_t>(s * positions_ + i)]; }
 
+  bool Stopped() { return stopped_ = stopped_ || (stop_ && stop_()); }
+
   const int64_t stages_, positions_, micro_batches_;
+  const std::function<bool()> stop_;
+  bool stopped_ = false;
   std::vector<std::vector<StageSegment>> segments_;  // by stage; by end, then begin
   std::vector<std::vector<size_t>> first_;           // by stage and end, into segments_
   std::vector<Front> fronts_;

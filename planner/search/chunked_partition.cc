@@ -151,21 +151,22 @@ std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
 }
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
-                                    const Parallelism& p, Schedule schedule,
-                                    int64_t micro_batches) {
+                                    const Parallelism& p, Schedule schedule, int64_t micro_batches,
+                                    const std::function<bool()>& stop) {
   const Chunks chunks(job, profile, p, schedule, micro_batches);
   std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers()};
   if (p.pipeline > 1) cuts.push_back(chunks.ByTime());
   if (!job.constraints.stage_layers.empty()) cuts = {chunks.Given()};
   std::optional<Candidate> best;
   for (std::vector<int64_t>& cut : cuts) {
+    if (stop && stop()) return std::nullopt;
     Candidate c = chunks.Cut(std::move(cut));
     if (chunks.Complete(c) && (!best || c.score_ns < best->score_ns)) best = std::move(c);
   }
   if (best || p.virtual_stages > 1) return best;
   // With one chunk per stage it is known which cut holds least.
   const Shard shard{p, ShapeOf(p, schedule, micro_batches), profile};
-  LeastFull least = LeastFullest(job, shard, nullptr);
+  LeastFull least = LeastFullest(job, shard, stop);
   if (!least.found) return std::nullopt;
   Candidate c = chunks.Cut(std::move(least.boundaries));
   if (chunks.Complete(c)) best = std::move(c);

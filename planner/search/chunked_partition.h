@@ -17,9 +17,10 @@ namespace evenkeel::planner {
 // of chunks, and even in time; each stage with the least recompute of all its chunks that fits. The
 // quicker of the two by the simulated step of mean packs, data sync and optimizer included, goes to
 // `score_ns` (not scaled). Where neither fits and each stage is one chunk, the cut that holds
-// least. nullopt: none of them fits, or the job gives a partition that does not.
+// least. nullopt: none of them fits, the job gives a partition that does not, or `stop` says so.
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
-                                    const Parallelism& p, Schedule schedule, int64_t micro_batches);
+                                    const Parallelism& p, Schedule schedule, int64_t micro_batches,
+                                    const std::function<bool()>& stop = {});
 
 // Fills in recompute, segments and the unscaled score of the candidate's boundaries. False: they do
 // not fit.

@@ -192,8 +192,9 @@ class Searcher {
     const Parallelism& p = prospect.parallelism;
     work_ += 4 * prospect.micro_batches * p.pipeline * p.virtual_stages;
     if (work_ > kWorkAtMost && !result_.best.empty()) return LeaveUnsearched(prospect);
-    std::optional<Candidate> found =
-        EvenChunks(job_, profiles_.Of(p).profile, p, prospect.schedule, prospect.micro_batches);
+    std::optional<Candidate> found = EvenChunks(job_, profiles_.Of(p).profile, p, prospect.schedule,
+                                                prospect.micro_batches, stop_);
+    if (Stopped()) return;
     // That two partitions do not fit says nothing of others.
     if (!found) return LeaveUnsearched(prospect);
     found->score_ns = Scale(prospect, found->score_ns);

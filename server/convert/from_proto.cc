@@ -14,6 +14,7 @@
 #include "server/convert/dataset_from_proto.h"
 #include "server/convert/model_from_proto.h"
 #include "server/convert/objective_from_proto.h"
+#include "server/convert/plan_cost.h"
 #include "server/convert/training_from_proto.h"
 #include "server/convert/unknown_fields.h"
 #include "server/convert/violations.h"
@@ -44,6 +45,7 @@ bool SeveralOffers(const v1::Job& job) {
 
 void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                 const DatasetSource& datasets, planner::Job* job) {
+  const int64_t before = sink.count();
   const FieldPath model_path = path.Child("model");
   bool model_valid = false;
   if (from.has_model()) {
@@ -59,6 +61,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
                        cluster_valid && !SeveralOffers(from) ? &job->cluster : nullptr, job);
+  if (sink.count() == before && !SeveralOffers(from)) CheckSearchSize(*job, path, sink);
   ObjectiveFromProto(from, path, sink, job);
   CheckLaunchFrameworks(from, path, sink);
 }

@@ -36,6 +36,19 @@ bool OnlyConstraints(const std::vector<Violation>& violations) {
   });
 }
 
+// Each offer has the whole histogram: reading 64 of the largest took a second.
+std::vector<Violation> CheckBins(const v1::Cluster& cluster, size_t bins) {
+  constexpr size_t kMaxBins = 524'288;
+  size_t offers = 0;
+  for (const v1::GpuPool& pool : cluster.pools())
+    offers += static_cast<size_t>(std::max(1, pool.gpu_counts_size()));
+  if (offers * bins <= kMaxBins) return {};
+  return {{"job.cluster.pools", std::to_string(offers) + " offers x " + std::to_string(bins) +
+                                    " bins of the dataset must be at most " +
+                                    std::to_string(kMaxBins) +
+                                    ": compare fewer, or merge neighbouring bins"}};
+}
+
 // In terms of the whole request.
 void NamePool(int pool, std::vector<Violation>* violations) {
   for (Violation& violation : *violations) {
@@ -109,6 +122,8 @@ std::vector<Violation> OffersFromProto(const v1::PlanJobRequest& request, OfferJ
     return {};
   }
   std::vector<Violation> impossible;  // of the first such offer
+  violations = CheckBins(cluster, all.dataset.bins.size());
+  if (!violations.empty()) return violations;
   bool any = false;
   for (int i = 0; i < cluster.pools_size(); ++i) {
     const int counts = cluster.pools(i).gpu_counts_size();

@@ -11,6 +11,7 @@ struct PackingCore::Task {
   Work work;
   OnEnd done;  // empty: it has been called
   WorkerPool::TaskId pool_task = 0;
+  std::chrono::steady_clock::time_point deadline;
   std::atomic<bool> stop = false;
 };
 
@@ -23,25 +24,35 @@ PackingCore::~PackingCore() {
   pool_.Shutdown();
 }
 
-PackingCore::Ticket PackingCore::Run(int64_t samples, Work work, OnEnd done) {
+PackingCore::Ticket PackingCore::Run(int64_t samples, Work work, OnEnd done,
+                                     const WorkTerms& terms) {
   auto task = std::make_shared<Task>();
+  task->deadline = terms.deadline;
   task->samples = samples;
   task->work = std::move(work);
   task->done = std::move(done);
+  Ticket refused = task;
   PackingEnd refusal = PackingEnd::kShuttingDown;
   {
     const std::lock_guard lock(mutex_);
     if (!stopped_) {
-      const auto id = pool_.Submit([this, task](double) { Perform(task); });
-      if (id) {
-        task->pool_task = *id;
-        tasks_.insert(task);
-        return task;
-      }
+      const auto admission =
+          pool_.Submit({.task = [this, task](const QueueWait&) { Perform(task); },
+                        .client = terms.client,
+                        .cost_seconds = terms.cost_seconds,
+                        .owner = task});
       refusal = PackingEnd::kQueueFull;
+      if (admission.id) {
+        task->pool_task = *admission.id;
+        tasks_.insert(task);
+        refused = std::static_pointer_cast<Task>(admission.displaced);  // none, mostly
+      }
     }
   }
-  End(task, refusal);
+  if (refused != nullptr) {
+    refused->work = nullptr;  // gives back what it holds
+    End(refused, refusal);
+  }
   return task;
 }
 
@@ -84,6 +95,11 @@ void PackingCore::Perform(const Ticket& task) {
     return;
   }
   const auto since = clock_.Now();
+  if (since >= task->deadline) {
+    task->work = nullptr;
+    observer_.OnShed(ShedReason::kExpired);
+    return End(task, PackingEnd::kExpired);
+  }
   PackingEnd end = PackingEnd::kDone;
   std::string fault;
   try {

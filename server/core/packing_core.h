@@ -14,11 +14,12 @@
 
 #include "server/core/clock.h"
 #include "server/core/plan_observer.h"
+#include "server/core/work_terms.h"
 #include "server/core/worker_pool.h"
 
 namespace evenkeel::server {
 
-enum class PackingEnd { kDone, kCancelled, kShuttingDown, kQueueFull, kDefect };
+enum class PackingEnd { kDone, kCancelled, kShuttingDown, kQueueFull, kExpired, kDefect };
 
 class PackingCore {
   struct Task;
@@ -36,7 +37,7 @@ class PackingCore {
 
   // Calls `done` exactly once: on this thread if the work is refused, on the thread of Cancel or
   // StopAll, or on a worker's. `done` must not throw. `samples`: for the observer.
-  Ticket Run(int64_t samples, Work work, OnEnd done);
+  Ticket Run(int64_t samples, Work work, OnEnd done, const WorkTerms& terms = {});
 
   // Ends it with kCancelled on this thread, unless it has ended. Work under way is stopped; what it
   // holds lives until it returns.

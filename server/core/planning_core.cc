@@ -9,8 +9,9 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr double kFirstGuessPlanSeconds = 0.1;  // until a plan has been timed
-constexpr double kNewestWeight = 0.2;           // of the newest plan in the recent mean
+constexpr double kUnknownCostSeconds = 0.1;
+// Estimates may be wrong by as much: only a wait that is so many times too long refuses a request.
+constexpr double kFarTooLong = 3;
 constexpr double kMinRetrySeconds = 0.1;
 constexpr double kMaxRetrySeconds = 10;
 
@@ -81,11 +82,36 @@ std::string FlightKey(const PlanWanted& wanted) {
 struct PlanningCore::Flight {
   std::string key;
   PlanWanted wanted;
+  WorkTerms terms;    // of who asked first
   bool keep = false;  // in the cache, and in the count of plans
+  double cost_seconds = 0;
   Work work;
   std::map<uint64_t, OnOutcome> waiters;
   WorkerPool::TaskId task = 0;
   std::atomic<bool> stop = false;
+
+  // Latest of all who wait or waited.
+  std::atomic<std::chrono::steady_clock::time_point> deadline =
+      std::chrono::steady_clock::time_point::min();
+  std::chrono::steady_clock::time_point limit;  // from the start on; of one thread
+  bool over_limit = false, expired = false;     // likewise
+};
+
+// Answers those who had to give way, when the lock has been released: destroyed after it.
+class PlanningCore::DisplacedAnswers {
+ public:
+  explicit DisplacedAnswers(PlanningCore& core) : core_(core) {}
+  ~DisplacedAnswers() {
+    std::vector<std::pair<OnOutcome, PlanOutcome>> all;
+    {
+      const std::lock_guard lock(core_.mutex_);
+      all.swap(core_.displaced_);
+    }
+    for (const auto& [done, outcome] : all) done(outcome);
+  }
+
+ private:
+  PlanningCore& core_;
 };
 
 PlanningCore::PlanningCore(const PlanningCoreOptions& options, ComputeFunction compute,
@@ -96,7 +122,7 @@ PlanningCore::PlanningCore(const PlanningCoreOptions& options, ComputeFunction c
       observer_(observer),
       clock_(clock),
       tiers_(tiers),
-      mean_plan_seconds_(kFirstGuessPlanSeconds),
+      max_plan_seconds_(options.max_plan_seconds),
       pool_(options.threads, options.queue_length, clock) {}
 
 PlanningCore::~PlanningCore() {
@@ -106,13 +132,15 @@ PlanningCore::~PlanningCore() {
   sought_.wait(lock, [this] { return seeking_ == 0; });
 }
 
-PlanningCore::Ticket PlanningCore::Plan(const PlanWanted& wanted, planner::Job job,
-                                        OnOutcome done) {
-  return PlanWith(wanted, PlanWork(wanted.plan_id, std::move(job)), std::move(done));
+PlanningCore::Ticket PlanningCore::Plan(const PlanWanted& wanted, planner::Job job, OnOutcome done,
+                                        const WorkTerms& terms) {
+  return PlanWith(wanted, PlanWork(wanted.plan_id, std::move(job)), std::move(done), terms);
 }
 
-PlanningCore::Ticket PlanningCore::PlanWith(const PlanWanted& wanted, Work work, OnOutcome done) {
+PlanningCore::Ticket PlanningCore::PlanWith(const PlanWanted& wanted, Work work, OnOutcome done,
+                                            const WorkTerms& terms) {
   const PlanTime oldest = OldestOf(wanted, clock_);
+  const DisplacedAnswers displaced(*this);
   PlanOutcome at_once;
   Ticket ticket;
   {
@@ -125,50 +153,53 @@ PlanningCore::Ticket PlanningCore::PlanWith(const PlanWanted& wanted, Work work,
       at_once = Found(std::move(plan), PlanTier::kMemory);
     } else if (const auto flying = flights_.find(key); flying != flights_.end()) {
       observer_.OnJoined();
-      return Join(flying->second, std::move(done));
+      return Join(flying->second, std::move(done), terms);
     } else {
-      const FlightPtr flight = Prepare(key, true, std::move(work));
+      const FlightPtr flight = Prepare(key, true, std::move(work), terms);
       flight->wanted = wanted;
       const bool seek = tiers_ != nullptr && !AnewOnly(wanted);
       if (!refusing_ && (seek || Submit(flight))) {
         flights_.emplace(key, flight);
-        ticket = Join(flight, std::move(done));
+        ticket = Join(flight, std::move(done), terms);
         if (!seek) return ticket;
         ++seeking_;
       } else {
-        at_once = Refusal();
+        at_once = Refusal(terms);
       }
     }
   }
   if (ticket.flight != nullptr) {
-    Seek(ticket.flight, wanted, oldest);
+    Seek(ticket.flight, oldest);
   } else {
     done(at_once);
   }
   return ticket;
 }
 
-PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnOutcome done) {
+PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnOutcome done,
+                                           const WorkTerms& terms) {
+  const DisplacedAnswers displaced(*this);
   PlanOutcome at_once;
   {
     const std::lock_guard lock(mutex_);
     if (const auto flying = flights_.find(id); flying != flights_.end()) {
       observer_.OnJoined();
-      return Join(flying->second, std::move(done));
+      return Join(flying->second, std::move(done), terms);
     }
-    const FlightPtr flight = Prepare(id, false, std::move(work));
+    const FlightPtr flight = Prepare(id, false, std::move(work), terms);
     flight->wanted.plan_id = id;
     if (!refusing_ && Submit(flight)) {
       flights_.emplace(id, flight);
-      return Join(flight, std::move(done));
+      return Join(flight, std::move(done), terms);
     }
-    at_once = Refusal();
+    at_once = Refusal(terms);
   }
   done(at_once);
   return {};
 }
 
-void PlanningCore::Seek(const FlightPtr& flight, const PlanWanted& wanted, PlanTime oldest) {
+void PlanningCore::Seek(const FlightPtr& flight, PlanTime oldest) {
+  const PlanWanted& wanted = flight->wanted;
   tiers_->Find(wanted.tenant, wanted.plan_id, oldest, [this, flight](const FoundPlan& found) {
     Sought(flight, found);
     const std::lock_guard lock(mutex_);
@@ -179,6 +210,7 @@ void PlanningCore::Seek(const FlightPtr& flight, const PlanWanted& wanted, PlanT
 
 // On a thread of the tiers, or the caller's.
 void PlanningCore::Sought(const FlightPtr& flight, const FoundPlan& found) {
+  const DisplacedAnswers displaced(*this);
   PlanOutcome outcome;
   if (found.plan != nullptr) {
     outcome = Found(found.plan, found.tier);
@@ -186,7 +218,7 @@ void PlanningCore::Sought(const FlightPtr& flight, const FoundPlan& found) {
     const std::lock_guard lock(mutex_);
     if (flight->waiters.empty()) return;
     if (!refusing_ && Submit(flight)) return;
-    outcome = Refusal();
+    outcome = Refusal(flight->terms);
   }
   Land(flight, outcome, 0);
 }
@@ -246,57 +278,116 @@ void PlanningCore::StopAll() {
   for (const OnOutcome& done : waiters) done(Ended(OutcomeKind::kShuttingDown));
 }
 
-PlanningCore::FlightPtr PlanningCore::Prepare(const std::string& key, bool keep, Work work) {
+PlanningCore::FlightPtr PlanningCore::Prepare(const std::string& key, bool keep, Work work,
+                                              const WorkTerms& terms) const {
   auto flight = std::make_shared<Flight>();
   flight->key = key;
+  flight->terms = terms;
   flight->keep = keep;
+  flight->cost_seconds = terms.cost_seconds > 0 ? terms.cost_seconds : kUnknownCostSeconds;
   flight->work = std::move(work);
   return flight;
 }
 
 bool PlanningCore::Submit(const FlightPtr& flight) {
-  const auto task = pool_.Submit([this, flight](double waited) { Run(flight, waited); });
-  if (task) flight->task = *task;
-  return task.has_value();
+  if (TooLate(flight->terms)) return false;
+  const WorkerPool::Admission admission =
+      pool_.Submit({.task = [this, flight](const QueueWait& waited) { Run(flight, waited); },
+                    .client = flight->terms.client,
+                    .cost_seconds = flight->cost_seconds,
+                    .owner = flight});
+  if (!admission.id) return false;
+  flight->task = *admission.id;
+  if (admission.displaced) Displace(std::static_pointer_cast<Flight>(admission.displaced));
+  return true;
 }
 
-PlanningCore::Ticket PlanningCore::Join(const FlightPtr& flight, OnOutcome done) {
+PlanningCore::Ticket PlanningCore::Join(const FlightPtr& flight, OnOutcome done,
+                                        const WorkTerms& terms) {
   const uint64_t waiter = next_waiter_++;
   flight->waiters.emplace(waiter, std::move(done));
+  flight->deadline = std::max(flight->deadline.load(), terms.deadline);
   return {flight, waiter};
 }
 
-PlanOutcome PlanningCore::Refusal() {
+// Its waiters are told by DisplacedAnswers.
+void PlanningCore::Displace(const FlightPtr& flight) {
+  observer_.OnShed(ShedReason::kDisplaced);
+  for (auto& [id, done] : flight->waiters) {
+    displaced_.emplace_back(std::move(done),
+                            QueueFull(OutcomeKind::kQueueFull, flight->cost_seconds));
+  }
+  flight->waiters.clear();
+  flight->work = nullptr;
+  Forget(flight);
+}
+
+bool PlanningCore::TooLate(const WorkTerms& terms) const {
+  const double left = SecondsBetween(clock_.Now(), terms.deadline);
+  const double wait = pool_.least_wait_seconds(terms.client, terms.cost_seconds);
+  return speed_.known() && wait * speed_.factor() > kFarTooLong * std::max(left, 0.0);
+}
+
+PlanOutcome PlanningCore::Refusal(const WorkTerms& terms) {
   if (refusing_) {
     observer_.OnShed(ShedReason::kShuttingDown);
     return Ended(OutcomeKind::kShuttingDown);
   }
-  observer_.OnShed(ShedReason::kQueueFull);
-  PlanOutcome outcome = Ended(OutcomeKind::kQueueFull);
-  const auto ahead = static_cast<double>(pool_.depth() + 1);
-  outcome.retry_after_seconds =
-      std::clamp(ahead * mean_plan_seconds_ / static_cast<double>(pool_.threads()),
-                 kMinRetrySeconds, kMaxRetrySeconds);
+  const bool too_late = TooLate(terms);
+  observer_.OnShed(too_late ? ShedReason::kDeadlineTooShort : ShedReason::kQueueFull);
+  return QueueFull(too_late ? OutcomeKind::kDeadlineTooShort : OutcomeKind::kQueueFull,
+                   terms.cost_seconds);
+}
+
+PlanOutcome PlanningCore::QueueFull(OutcomeKind kind, double cost_seconds) const {
+  PlanOutcome outcome = Ended(kind);
+  const double own =
+      std::max(cost_seconds, kUnknownCostSeconds) / static_cast<double>(pool_.threads());
+  outcome.retry_after_seconds = std::clamp((pool_.backlog_seconds() + own) * speed_.factor(),
+                                           kMinRetrySeconds, kMaxRetrySeconds);
   return outcome;
 }
 
-void PlanningCore::Run(const FlightPtr& flight, double waited_seconds) {
-  observer_.OnQueueWait(waited_seconds);
+void PlanningCore::Run(const FlightPtr& flight, const QueueWait& waited) {
+  observer_.OnQueueWait(waited.lane, waited.seconds);
+  const auto since = clock_.Now();
+  flight->limit = since + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                              std::chrono::duration<double>(max_plan_seconds_));
   Work work;
   {
     const std::lock_guard lock(mutex_);
     work = std::move(flight->work);
     if (flight->waiters.empty()) return;
   }
-  const auto since = clock_.Now();
-  const PlanOutcome outcome = Judge(*flight, Perform(*flight, work));
+  if (since >= flight->deadline.load() && Expire(flight)) {
+    observer_.OnShed(ShedReason::kExpired);
+    return Land(flight, Ended(OutcomeKind::kExpired), 0);
+  }
+  const PlanOutcome outcome = Judge(*flight, Perform(flight, work));
   Land(flight, outcome, SecondsBetween(since, clock_.Now()));
 }
 
-WorkResult PlanningCore::Perform(const Flight& flight, const Work& work) {
+bool PlanningCore::ShouldStop(const FlightPtr& flight) {
+  if (flight->stop.load(std::memory_order_relaxed)) return true;
+  const auto now = clock_.Now();
+  flight->over_limit = flight->over_limit || now >= flight->limit;
+  return flight->over_limit || (now >= flight->deadline.load() && Expire(flight));
+}
+
+// Whether everybody's deadline has passed; then nobody may join any more.
+bool PlanningCore::Expire(const FlightPtr& flight) {
+  const std::lock_guard lock(mutex_);
+  if (clock_.Now() < flight->deadline.load()) return false;  // another has joined
+  flight->expired = true;
+  flight->stop = true;
+  Forget(flight);
+  return true;
+}
+
+WorkResult PlanningCore::Perform(const FlightPtr& flight, const Work& work) {
   PhaseTimer timer(observer_, clock_);
   planner::PlanHooks hooks;
-  hooks.stop = [&flight] { return flight.stop.load(std::memory_order_relaxed); };
+  hooks.stop = [this, &flight] { return ShouldStop(flight); };
   hooks.enter = [&timer](planner::Phase phase) { timer.Enter(phase); };
   WorkResult result;
   try {
@@ -313,9 +404,16 @@ PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
   const auto count = [&](PlanEnding ending) {
     if (flight.keep) observer_.OnComputed(ending);
   };
+  if (result.end == ComputeEnd::kStopped && flight.over_limit) {
+    count(PlanEnding::kTimeLimit);
+    PlanOutcome outcome = Ended(OutcomeKind::kTimeLimit);
+    outcome.limit_seconds = max_plan_seconds_;
+    return outcome;
+  }
   if (result.end == ComputeEnd::kStopped && flight.stop) {
     count(PlanEnding::kStopped);
-    return Ended(OutcomeKind::kShuttingDown);  // whoever cancelled has been answered already
+    // Whoever cancelled has been answered already.
+    return Ended(flight.expired ? OutcomeKind::kExpired : OutcomeKind::kShuttingDown);
   }
   if (result.end == ComputeEnd::kRefused && !result.violations.empty()) {
     PlanOutcome outcome = Ended(OutcomeKind::kRefused);
@@ -364,22 +462,18 @@ void PlanningCore::Keep(const StoredPlanPtr& plan) const {
 void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds) {
   std::map<uint64_t, OnOutcome> waiters;
   Work dropped;
-  bool computed = false;
+  const bool has_plan = outcome.kind == OutcomeKind::kPlan;
+  const bool computed = has_plan && outcome.tier == PlanTier::kPlanner;
   {
     const std::lock_guard lock(mutex_);
-    if (flight->keep && outcome.kind == OutcomeKind::kPlan) {
-      cache_.Insert(outcome.plan);
-      computed = outcome.tier == PlanTier::kPlanner;
-      if (computed) {
-        mean_plan_seconds_ += kNewestWeight * (seconds - mean_plan_seconds_);
-      }
-    }
+    if (computed) speed_.Note(flight->cost_seconds, seconds);
+    if (flight->keep && has_plan) cache_.Insert(outcome.plan);
     Forget(flight);
     waiters.swap(flight->waiters);
     dropped = std::move(flight->work);
   }
   for (const auto& [id, done] : waiters) done(outcome);
-  if (computed && tiers_ != nullptr) tiers_->Put(outcome.plan);
+  if (flight->keep && computed && tiers_ != nullptr) tiers_->Put(outcome.plan);
 }
 
 void PlanningCore::Forget(const FlightPtr& flight) {

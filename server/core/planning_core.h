@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "planner/job.h"
@@ -23,6 +24,8 @@
 #include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
+#include "server/core/work_speed.h"
+#include "server/core/work_terms.h"
 #include "server/core/worker_pool.h"
 
 namespace evenkeel::server {
@@ -42,13 +45,24 @@ struct WorkResult {
 };
 using Work = std::function<WorkResult(const planner::PlanHooks&)>;
 
-enum class OutcomeKind { kPlan, kCancelled, kQueueFull, kShuttingDown, kDefect, kRefused };
+enum class OutcomeKind {
+  kPlan,
+  kCancelled,
+  kQueueFull,
+  kShuttingDown,
+  kDefect,
+  kRefused,
+  kDeadlineTooShort,  // what waits before it alone takes far longer
+  kExpired,           // the deadline passed
+  kTimeLimit,         // longer than any plan may take
+};
 
 struct PlanOutcome {
   OutcomeKind kind = OutcomeKind::kDefect;
   StoredPlanPtr plan;                  // of kPlan
   PlanTier tier = PlanTier::kPlanner;  // of kPlan: where it came from
-  double retry_after_seconds = 0;      // of kQueueFull
+  double retry_after_seconds = 0;      // of kQueueFull and kDeadlineTooShort
+  double limit_seconds = 0;            // of kTimeLimit
   std::vector<std::string> faults;     // of kDefect, for the log
   std::vector<Violation> violations;   // of kRefused
 };
@@ -64,8 +78,9 @@ struct PlanWanted {
 };
 
 struct PlanningCoreOptions {
-  size_t threads = 1;       // 1 or more
-  size_t queue_length = 1;  // computations that may wait; 1 or more
+  size_t threads = 1;            // 1 or more
+  size_t queue_length = 1;       // computations that may wait; 1 or more
+  double max_plan_seconds = 60;  // of one computation, above 0; then it is ended
 };
 
 class PlanningCore {
@@ -86,15 +101,16 @@ class PlanningCore {
 
   // Calls `done` exactly once: on this thread if the plan is known or the request is refused, else
   // later on a worker's or a tier's. Equal wants share one computation. `done` must not throw.
-  Ticket Plan(const PlanWanted& wanted, planner::Job job, OnOutcome done);
+  Ticket Plan(const PlanWanted& wanted, planner::Job job, OnOutcome done,
+              const WorkTerms& terms = {});
 
   // Likewise for a plan, or a comparison of offers, that `work` computes. The plans of the offers
   // are kept too, under their own ids.
-  Ticket PlanWith(const PlanWanted& wanted, Work work, OnOutcome done);
+  Ticket PlanWith(const PlanWanted& wanted, Work work, OnOutcome done, const WorkTerms& terms = {});
 
   // Likewise for any work whose result is a plan that is not kept: it enters no cache, and does not
   // count as planned. `id` names what it computes, and is no plan's.
-  Ticket Compute(const std::string& id, Work work, OnOutcome done);
+  Ticket Compute(const std::string& id, Work work, OnOutcome done, const WorkTerms& terms = {});
 
   // Answers this waiter with kCancelled on this thread, unless it was answered already. A
   // computation that nobody waits for any more is stopped, or never begins.
@@ -106,22 +122,30 @@ class PlanningCore {
   // RefuseNewWork, and stops what is being computed: its waiters get kShuttingDown.
   void StopAll();
 
-  size_t queue_depth() const { return pool_.depth(); }
   size_t workers() const { return pool_.threads(); }
   size_t busy_workers() const { return pool_.busy(); }
+  size_t queue_depth() const { return pool_.depth(); }
+  size_t queue_depth(Lane lane) const { return pool_.depth(lane); }
 
  private:
   using FlightPtr = std::shared_ptr<Flight>;
 
-  FlightPtr Prepare(const std::string& key, bool keep, Work work);
-  bool Submit(const FlightPtr& flight);  // false: the pool refused
-  void Seek(const FlightPtr& flight, const PlanWanted& wanted, PlanTime oldest);
+  class DisplacedAnswers;
+
+  FlightPtr Prepare(const std::string& key, bool keep, Work work, const WorkTerms& terms) const;
+  bool Submit(const FlightPtr& flight);  // false: refused
+  void Seek(const FlightPtr& flight, PlanTime oldest);
   void Sought(const FlightPtr& flight, const FoundPlan& found);
-  Ticket Join(const FlightPtr& flight, OnOutcome done);
-  PlanOutcome Refusal();
-  void Run(const FlightPtr& flight, double waited_seconds);
+  Ticket Join(const FlightPtr& flight, OnOutcome done, const WorkTerms& terms);
+  bool TooLate(const WorkTerms& terms) const;
+  PlanOutcome Refusal(const WorkTerms& terms);
+  PlanOutcome QueueFull(OutcomeKind kind, double cost_seconds) const;
+  void Displace(const FlightPtr& flight);
+  void Run(const FlightPtr& flight, const QueueWait& waited);
+  bool ShouldStop(const FlightPtr& flight);
+  bool Expire(const FlightPtr& flight);
   Work PlanWork(const std::string& plan_id, planner::Job job) const;
-  WorkResult Perform(const Flight& flight, const Work& work);
+  WorkResult Perform(const FlightPtr& flight, const Work& work);
   PlanOutcome Judge(const Flight& flight, WorkResult result);
   StoredPlanPtr Store(ComputedPlan computed, const std::string& tenant,
                       const std::string& plan_id) const;
@@ -134,6 +158,7 @@ class PlanningCore {
   PlanObserver& observer_;
   const Clock& clock_;
   LowerTiers* const tiers_;
+  const double max_plan_seconds_;
 
   std::mutex mutex_;  // guards what follows, and the waiters of every flight
   std::unordered_map<std::string, FlightPtr> flights_;
@@ -141,7 +166,8 @@ class PlanningCore {
   bool refusing_ = false;
   int64_t seeking_ = 0;  // look-ups in the lower tiers
   std::condition_variable sought_;
-  double mean_plan_seconds_;  // recent
+  WorkSpeed speed_;
+  std::vector<std::pair<OnOutcome, PlanOutcome>> displaced_;  // not answered yet
 
   WorkerPool pool_;  // last: its threads use all of the above
 };

@@ -6,42 +6,59 @@
 namespace evenkeel::server {
 
 WorkerPool::WorkerPool(size_t threads, size_t queue_length, const Clock& clock)
-    : queue_length_(queue_length), clock_(clock), idle_(threads) {
+    : queue_length_(queue_length), threads_count_(threads), clock_(clock), idle_(threads) {
   threads_.reserve(threads);
   for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
 WorkerPool::~WorkerPool() { Shutdown(); }
 
-std::optional<WorkerPool::TaskId> WorkerPool::Submit(Task task) {
-  TaskId id = 0;
+WorkerPool::Admission WorkerPool::Submit(Submission submission) {
+  Admission admission;
+  Queued displaced;  // declared before the lock: destroyed after it is released
   {
     const std::lock_guard lock(mutex_);
+    if (stopping_) return admission;
+    const TaskId id = next_id_++;
     // A task that an idle thread is about to take does not count as waiting.
-    if (stopping_ || queue_.size() >= queue_length_ + idle_) return std::nullopt;
-    id = next_id_++;
-    queue_.push_back(Queued{id, std::move(task), clock_.Now()});
+    const FairQueue::Push push =
+        queue_.Add({id, std::move(submission.client), submission.cost_seconds, clock_.Now()},
+                   queue_length_ + idle_);
+    if (!push.accepted) return admission;
+    if (push.displaced) {
+      const auto found = tasks_.find(*push.displaced);
+      displaced = std::move(found->second);
+      tasks_.erase(found);
+      admission.displaced = std::move(displaced.owner);
+    }
+    tasks_.emplace(id, Queued{std::move(submission.task), std::move(submission.owner)});
+    admission.id = id;
   }
   wake_.notify_one();
-  return id;
+  return admission;
+}
+
+std::optional<WorkerPool::TaskId> WorkerPool::Submit(Task task) {
+  return Submit(Submission{.task = std::move(task)}).id;
 }
 
 bool WorkerPool::Withdraw(TaskId id) {
-  std::list<Queued> gone;  // declared before the lock: destroyed after it is released
+  Queued gone;  // declared before the lock: destroyed after it is released
   const std::lock_guard lock(mutex_);
-  const auto found =
-      std::find_if(queue_.begin(), queue_.end(), [id](const Queued& q) { return q.id == id; });
-  if (found == queue_.end()) return false;
-  gone.splice(gone.begin(), queue_, found);
+  if (!queue_.Remove(id)) return false;
+  const auto found = tasks_.find(id);
+  gone = std::move(found->second);
+  tasks_.erase(found);
   return true;
 }
 
 void WorkerPool::Shutdown() {
-  std::list<Queued> dropped;
+  std::unordered_map<TaskId, Queued> dropped;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    dropped.swap(queue_);
+    dropped.swap(tasks_);
+    queue_ = FairQueue();
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) {
@@ -51,7 +68,30 @@ void WorkerPool::Shutdown() {
 
 size_t WorkerPool::depth() const {
   const std::lock_guard lock(mutex_);
-  return queue_.size() > idle_ ? queue_.size() - idle_ : 0;
+  const size_t startable =
+      queue_.size(Lane::kShort) + std::min(queue_.size(Lane::kHeavy), HeavyAllowed());
+  return queue_.size() - std::min(idle_, startable);
+}
+
+size_t WorkerPool::HeavyAllowed() const {
+  const size_t most = threads_count_ == 1 ? 1 : threads_count_ - 1;
+  return most - heavy_running_;
+}
+
+size_t WorkerPool::depth(Lane lane) const {
+  const std::lock_guard lock(mutex_);
+  return queue_.size(lane);
+}
+
+double WorkerPool::backlog_seconds() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.cost_seconds() / static_cast<double>(threads_count_);
+}
+
+double WorkerPool::least_wait_seconds(const std::string& client, double cost_seconds) const {
+  const std::lock_guard lock(mutex_);
+  if (idle_ > 0) return 0;
+  return queue_.CostBefore(client, LaneOf(cost_seconds)) / static_cast<double>(threads_count_);
 }
 
 size_t WorkerPool::busy() const {
@@ -62,16 +102,25 @@ size_t WorkerPool::busy() const {
 void WorkerPool::Work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    if (stopping_) return;
-    Queued next = std::move(queue_.front());
-    queue_.pop_front();
+    std::optional<FairQueue::Entry> next;
+    wake_.wait(lock, [&] {
+      return stopping_ || (next = queue_.Next(clock_.Now(), HeavyAllowed() > 0)).has_value();
+    });
+    if (!next) return;
+    const auto found = tasks_.find(next->id);
+    Queued queued = std::move(found->second);
+    tasks_.erase(found);
+    const bool heavy = next->lane() == Lane::kHeavy;
     --idle_;
+    heavy_running_ += heavy ? 1 : 0;
     lock.unlock();
-    next.task(SecondsBetween(next.since, clock_.Now()));
-    next.task = nullptr;
+    queued.task({SecondsBetween(next->since, clock_.Now()), next->lane()});
+    queued = {};
     lock.lock();
     ++idle_;
+    if (!heavy) continue;
+    --heavy_running_;
+    wake_.notify_one();  // one who waits may be allowed to take heavy work now
   }
 }
 

@@ -33,8 +33,12 @@ constexpr const char* kCodeNames[Metrics::kCodes] = {
     "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
     "DataLoss", "Unauthenticated"};
 
-constexpr const char* kEndingNames[] = {"fits", "misfit", "stopped", "defect"};
-constexpr const char* kShedNames[] = {"queue_full", "shutting_down", "pack_streams", "pack_memory"};
+constexpr const char* kEndingNames[kPlanEndings] = {"fits", "misfit", "stopped", "defect",
+                                                    "time_limit"};
+constexpr const char* kShedNames[kShedReasons] = {
+    "queue_full", "shutting_down",      "pack_streams", "pack_memory",
+    "displaced",  "deadline_too_short", "expired"};
+constexpr const char* kLaneNames[kLanes] = {"short", "heavy"};
 constexpr const char* kAnswerSourceNames[Metrics::kAnswerSources] = {"memory", "store", "shared",
                                                                      "planner", "none"};
 // Codes that are there from the start: an error that is counted for the first time is no rate yet.
@@ -144,6 +148,20 @@ std::vector<prometheus::MetricFamily> Metrics::StateCollector::Collect() const {
     add_gauge("evenkeel_queue_depth", "Computations that wait for a worker.",
               sources.queue_depth());
   }
+  if (sources.lane_depth) {
+    prometheus::MetricFamily lanes;
+    for (const Lane lane : {Lane::kShort, Lane::kHeavy}) {
+      auto one = SingleMetric("evenkeel_lane_depth", "Computations in the queue, by lane.",
+                              MetricType::Gauge, {{"lane", kLaneNames[static_cast<size_t>(lane)]}},
+                              static_cast<double>(sources.lane_depth(lane)));
+      if (lanes.metric.empty()) {
+        lanes = std::move(one);
+      } else {
+        lanes.metric.push_back(std::move(one.metric.front()));
+      }
+    }
+    families.push_back(std::move(lanes));
+  }
   if (sources.inflight) {
     add_gauge("evenkeel_inflight", "Calls being handled.", sources.inflight());
   }
@@ -233,9 +251,10 @@ void Metrics::AddPlanning() {
   bad_trace_contexts_ = &AddCounter(registry_, "evenkeel_bad_trace_contexts_total",
                                     "Calls whose traceparent could not be continued.")
                              .Add({});
-  queue_wait_ = &AddHistogram(registry_, "evenkeel_queue_wait_seconds",
-                              "Time that computations waited for a worker.")
-                     .Add({}, kSecondsBuckets);
+  auto& waits = AddHistogram(registry_, "evenkeel_queue_wait_seconds",
+                             "Time that computations waited for a worker.");
+  for (size_t i = 0; i < kLanes; ++i)
+    queue_wait_[i] = &waits.Add({{"lane", kLaneNames[i]}}, kSecondsBuckets);
   auto& phases = AddHistogram(registry_, "evenkeel_plan_seconds",
                               "Time that computations spent in each phase.");
   for (int i = 0; i < planner::kPhases; ++i) {
@@ -376,7 +395,9 @@ void Metrics::OnPlanAnswered(std::string_view served_from, double seconds) {
   }
 }
 
-void Metrics::OnQueueWait(double seconds) { queue_wait_->Observe(seconds); }
+void Metrics::OnQueueWait(Lane lane, double seconds) {
+  queue_wait_[static_cast<size_t>(lane)]->Observe(seconds);
+}
 
 void Metrics::OnPhase(planner::Phase phase, double seconds) {
   phases_[static_cast<size_t>(phase)]->Observe(seconds);

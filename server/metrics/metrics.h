@@ -79,6 +79,7 @@ struct MetricSources {
   std::function<uint64_t()> log_lines_dropped;
   std::function<ListenerGauges()> listener;
   std::function<RedisTierCounters()> redis;  // where there is one
+  std::function<size_t(Lane)> lane_depth;
 };
 
 struct BuildLabels {
@@ -118,7 +119,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   // The policy's file is not taken, and the policy before stays.
   void OnPolicyReloadFailure();
 
-  void OnQueueWait(double seconds) override;
+  void OnQueueWait(Lane lane, double seconds) override;
   void OnPhase(planner::Phase phase, double seconds) override;
   void OnComputed(PlanEnding ending) override;
   void OnShed(ShedReason reason) override;
@@ -159,10 +160,10 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   std::array<prometheus::Histogram*, kAnswerSources> answers_;
   prometheus::Counter* bad_trace_contexts_;
   std::atomic<uint64_t> calls_handled_ = 0;
-  prometheus::Histogram* queue_wait_;
+  std::array<prometheus::Histogram*, kLanes> queue_wait_;
   std::array<prometheus::Histogram*, planner::kPhases> phases_;
-  std::array<prometheus::Counter*, 4> endings_;
-  std::array<prometheus::Counter*, 4> sheds_;
+  std::array<prometheus::Counter*, kPlanEndings> endings_;
+  std::array<prometheus::Counter*, kShedReasons> sheds_;
   prometheus::Counter* joined_;
   std::array<prometheus::Counter*, 3> packings_;
   prometheus::Counter* packed_samples_;

@@ -1,6 +1,7 @@
 #include "server/rpc/errors.h"
 
 #include <cmath>
+#include <cstdio>
 #include <initializer_list>
 #include <utility>
 
@@ -14,7 +15,7 @@ constexpr ErrorReason kReasons[] = {
     kMalformedRequest, kInvalidRequest,  kUnauthenticated,  kMethodNotAllowed,  kPlanNotFound,
     kDatasetNotFound,  kProfileNotFound, kStoreUnavailable, kCalibrationBehind, kQueueFull,
     kPackingBusy,      kUploadTooLarge,  kStreamStalled,    kShuttingDown,      kDeadlineExceeded,
-    kCancelled,        kPlannerDefect};
+    kCancelled,        kPlannerDefect,   kDeadlineTooShort, kPlanTimeLimit};
 
 using Metadata = std::pair<const char*, std::string>;
 
@@ -177,6 +178,24 @@ grpc::Status ProfilesUnreadable(std::string_view why) {
 grpc::Status QueueFull(double retry_after_seconds) {
   const google::rpc::RetryInfo retry = RetryAfter(retry_after_seconds);
   return MakeStatus(kQueueFull, "the queue is full; try again after the retry delay", {}, &retry);
+}
+
+grpc::Status DeadlineTooShort(double retry_after_seconds) {
+  const google::rpc::RetryInfo retry = RetryAfter(retry_after_seconds);
+  return MakeStatus(kDeadlineTooShort,
+                    "what this caller has waiting already takes far longer than the deadline "
+                    "allows; try again after the retry delay, or with a later deadline",
+                    {}, &retry);
+}
+
+grpc::Status PlanTimeLimit(double limit_seconds) {
+  char seconds[32];
+  std::snprintf(seconds, sizeof seconds, "%g", limit_seconds);
+  return MakeStatus(kPlanTimeLimit,
+                    std::string("the computation took longer than this server allows: "
+                                "--max-plan-seconds is ") +
+                        seconds + "; narrow job.constraints, or offer fewer GPU counts",
+                    {{"limit_seconds", seconds}});
 }
 
 grpc::Status PackingBusy(std::string_view limit) {

@@ -38,6 +38,10 @@ inline constexpr ErrorReason kStoreUnavailable = {"STORE_UNAVAILABLE",
 inline constexpr ErrorReason kCalibrationBehind = {"CALIBRATION_BEHIND",
                                                    grpc::StatusCode::FAILED_PRECONDITION};
 inline constexpr ErrorReason kQueueFull = {"QUEUE_FULL", grpc::StatusCode::RESOURCE_EXHAUSTED};
+inline constexpr ErrorReason kDeadlineTooShort = {"DEADLINE_TOO_SHORT",
+                                                  grpc::StatusCode::RESOURCE_EXHAUSTED};
+inline constexpr ErrorReason kPlanTimeLimit = {"PLAN_TIME_LIMIT",
+                                               grpc::StatusCode::DEADLINE_EXCEEDED};
 inline constexpr ErrorReason kPackingBusy = {"PACKING_BUSY", grpc::StatusCode::RESOURCE_EXHAUSTED};
 inline constexpr ErrorReason kUploadTooLarge = {"UPLOAD_TOO_LARGE",
                                                 grpc::StatusCode::RESOURCE_EXHAUSTED};
@@ -76,9 +80,11 @@ grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with Resourc
 grpc::Status StoreUnavailable(std::string_view why, bool unknown = false);
 // With PreconditionFailure. `revision`: the newest that this replica knows.
 grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision);
-grpc::Status ProfilesUnreadable(std::string_view why);  // likewise STORE_UNAVAILABLE
-grpc::Status QueueFull(double retry_after_seconds);     // with RetryInfo
-grpc::Status PackingBusy(std::string_view limit);       // "streams", "memory"; RetryInfo
+grpc::Status ProfilesUnreadable(std::string_view why);      // likewise STORE_UNAVAILABLE
+grpc::Status QueueFull(double retry_after_seconds);         // with RetryInfo
+grpc::Status PackingBusy(std::string_view limit);           // "streams", "memory"; RetryInfo
+grpc::Status DeadlineTooShort(double retry_after_seconds);  // with RetryInfo
+grpc::Status PlanTimeLimit(double limit_seconds);
 grpc::Status UploadTooLarge(const UploadLimit& limit);
 grpc::Status StreamStalled(double idle_timeout_seconds);
 grpc::Status ShuttingDown();

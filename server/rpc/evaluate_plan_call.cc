@@ -6,6 +6,7 @@
 
 #include "server/convert/compute_plan.h"
 #include "server/convert/fingerprint.h"
+#include "server/convert/plan_cost.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/outcome_status.h"
 #include "server/rpc/wire.h"
@@ -36,8 +37,10 @@ void EvaluatePlanCall::Plan() {
   const std::string plan_id = PlanId(evaluation_.job);
   scope_->SetPlan(plan_id, "");
   Hold(kPlanning,
-       core_.Plan({scope_->caller().tenant, plan_id, std::nullopt}, evaluation_.job,
-                  [self = shared_from_this()](const PlanOutcome& best) { self->Evaluate(best); }));
+       core_.Plan(
+           plan_id, evaluation_.job,
+           [self = shared_from_this()](const PlanOutcome& best) { self->Evaluate(best); },
+           scope_->terms(PlanCost(evaluation_.job))));
 }
 
 void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
@@ -51,10 +54,11 @@ void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
                       .faults = {},
                       .violations = std::move(found.violations)};
   };
-  Hold(kEvaluating, core_.Compute(EvaluationId(evaluation_, unit_cap, token_cap), work,
-                                  [self = shared_from_this()](const PlanOutcome& evaluated) {
-                                    self->Answer(evaluated);
-                                  }));
+  Hold(kEvaluating,
+       core_.Compute(
+           EvaluationId(evaluation_, unit_cap, token_cap), work,
+           [self = shared_from_this()](const PlanOutcome& evaluated) { self->Answer(evaluated); },
+           scope_->terms(EvaluationCost(evaluation_))));
 }
 
 void EvaluatePlanCall::Answer(const PlanOutcome& evaluated) {

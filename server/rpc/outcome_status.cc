@@ -22,6 +22,12 @@ grpc::Status ToStatus(const PlanOutcome& outcome, const RpcScope& scope) {
       return QueueFull(outcome.retry_after_seconds);
     case OutcomeKind::kShuttingDown:
       return ShuttingDown();
+    case OutcomeKind::kDeadlineTooShort:
+      return DeadlineTooShort(outcome.retry_after_seconds);
+    case OutcomeKind::kExpired:
+      return DeadlineExceeded();
+    case OutcomeKind::kTimeLimit:
+      return PlanTimeLimit(outcome.limit_seconds);
     case OutcomeKind::kRefused:
       return InvalidRequest(outcome.violations);
     case OutcomeKind::kDefect:

@@ -4,9 +4,11 @@
 
 #include "evenkeel/v1/packing.pb.h"
 #include "server/convert/keep_dataset.h"
+#include "server/convert/plan_cost.h"
 #include "server/core/scoped_id.h"
 #include "server/log.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/parse_request.h"
 #include "server/rpc/wire.h"
 
 namespace evenkeel::server {
@@ -106,8 +108,8 @@ void PackDatasetStream::OnReadDone(bool ok) {
     v1::PackDatasetRequest message;  // gone before the next one comes
     const grpc::Slice bytes = ToSlice(message_in_);
     message_in_.Clear();
-    if (!message.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
-      return End(MalformedRequest(message.GetTypeName()));
+    if (const grpc::Status parsed = ParseRequest(ViewOf(bytes), &message); !parsed.ok()) {
+      return End(parsed);
     }
     end = held_->upload.Take(message, &violations);
   }
@@ -127,7 +129,8 @@ void PackDatasetStream::EndUpload() {
       [held = held_, &parts = parts_](const PackingCore::Stop& stop) { held->Pack(parts, stop); },
       [self = shared_from_this()](PackingEnd ending, const std::string& fault) {
         self->OnPackingEnd(ending, fault);
-      });
+      },
+      scope_->terms(PackingCost(held_->upload.sample_count())));
 }
 
 void PackDatasetStream::OnPackingEnd(PackingEnd end, const std::string& fault) {
@@ -144,6 +147,8 @@ void PackDatasetStream::OnPackingEnd(PackingEnd end, const std::string& fault) {
       return End(ShuttingDown());
     case PackingEnd::kQueueFull:
       return End(PackingBusy("streams"));
+    case PackingEnd::kExpired:
+      return End(DeadlineExceeded());
     case PackingEnd::kDefect:
       LogLine(LogLevel::kError, "planner defect")
           .Add("request_id", scope_->request_id())

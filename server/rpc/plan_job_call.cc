@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/convert/plan_cost.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/outcome_status.h"
 #include "server/rpc/wire.h"
@@ -20,16 +21,17 @@ void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
   scope_->SetPlan(plan_id, "");
   const PlanWanted wanted{scope_->caller().tenant, plan_id, parts_.max_age_seconds};
   const auto answer = [this](const PlanOutcome& outcome) { Answer(outcome); };
+  const WorkTerms terms = scope_->terms(PlanCost(offers));
   PlanningCore::Ticket ticket;
   if (!offers.several()) {
-    ticket = parts_.core.Plan(wanted, std::move(offers.offers.front().job), answer);
+    ticket = parts_.core.Plan(wanted, std::move(offers.offers.front().job), answer, terms);
   } else {
     const Work work = [plan_id, offers = std::move(offers)](const planner::PlanHooks& hooks) {
       WorkResult result;
       result.end = ComputeOffers(offers, plan_id, hooks, &result.computed, &result.faults);
       return result;
     };
-    ticket = parts_.core.PlanWith(wanted, work, answer);
+    ticket = parts_.core.PlanWith(wanted, work, answer, terms);
   }
   bool cancelled = false;
   {

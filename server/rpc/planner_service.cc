@@ -12,6 +12,7 @@
 #include "server/convert/offers.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/evaluate_plan_call.h"
+#include "server/rpc/parse_request.h"
 #include "server/rpc/plan_job_call.h"
 #include "server/rpc/wire.h"
 
@@ -32,9 +33,7 @@ bool IsPlanId(std::string_view id) {
 
 template <typename Message>
 grpc::Status Parse(const grpc::Slice& bytes, Message* message) {
-  const std::string_view view = ViewOf(bytes);
-  if (message->ParseFromArray(view.data(), static_cast<int>(view.size()))) return grpc::Status::OK;
-  return MalformedRequest(Message::descriptor()->full_name());
+  return ParseRequest(ViewOf(bytes), message);
 }
 
 grpc::Status ToStatus(const std::vector<Violation>& violations) {

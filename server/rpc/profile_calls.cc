@@ -10,6 +10,7 @@
 #include "server/convert/profile_to_proto.h"
 #include "server/log.h"
 #include "server/rpc/errors.h"
+#include "server/rpc/parse_request.h"
 #include "server/rpc/wire.h"
 
 namespace evenkeel::server {
@@ -56,12 +57,11 @@ grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world
   auto call = std::make_shared<PendingCall>(std::move(scope), reactor);
   auto message = std::make_shared<Request>();
   const grpc::Slice bytes = ToSlice(*request);
-  const std::string_view view = ViewOf(bytes);
-  if (!message->ParseFromArray(view.data(), static_cast<int>(view.size()))) {
-    call->Finish(MalformedRequest(Request::descriptor()->full_name()));
+  if (const grpc::Status parsed = ParseRequest(ViewOf(bytes), message.get()); !parsed.ok()) {
+    call->Finish(parsed);
     return reactor;
   }
-  const auto submitted = parts.writer.Submit([call, message, response, answer](double) {
+  const auto submitted = parts.writer.Submit([call, message, response, answer](const QueueWait&) {
     Response output;
     const grpc::Status status = answer(*message, &output, call->caller());
     if (status.ok()) *response = ToByteBuffer(output.SerializeAsString());

@@ -128,6 +128,18 @@ bool RpcScope::deadline_passed() const {
   return context_->deadline() <= std::chrono::system_clock::now();
 }
 
+WorkTerms RpcScope::terms(double cost_seconds) const {
+  constexpr std::chrono::hours kFarAway{24 * 365};  // the least that no deadline means
+  WorkTerms terms{.client = caller_.principal, .cost_seconds = cost_seconds};
+  const auto now = std::chrono::system_clock::now();
+  if (context_->deadline() < now + kFarAway) {
+    terms.deadline =
+        world_.clock.Now() +
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(context_->deadline() - now);
+  }
+  return terms;
+}
+
 void RpcScope::End(const grpc::Status& status) {
   const double seconds = SecondsBetween(since_, world_.clock.Now());
   world_.metrics.OnHandled(static_cast<size_t>(method_), status.error_code(), seconds);

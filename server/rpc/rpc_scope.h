@@ -15,6 +15,7 @@
 #include "server/auth/caller.h"
 #include "server/auth/policy_file.h"
 #include "server/core/clock.h"
+#include "server/core/work_terms.h"
 #include "server/metrics/metrics.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/trace_context.h"
@@ -60,6 +61,8 @@ class RpcScope {
   const std::string& request_id() const { return request_id_; }
   const Caller& caller() const { return caller_; }
   bool deadline_passed() const;
+  // For the queue: the caller's account, and the deadline by the clock of the server.
+  WorkTerms terms(double cost_seconds) const;
 
  private:
   void CountAnswer(grpc::StatusCode code, double seconds);

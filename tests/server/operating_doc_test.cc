@@ -79,7 +79,8 @@ TEST(OperatingDocTest, ListsEveryMetricAndNoOther) {
                             gauges.tls.is_on = true;
                             return gauges;
                           },
-                      .redis = [] { return RedisTierCounters{}; }});
+                      .redis = [] { return RedisTierCounters{}; },
+                      .lane_depth = [](Lane) { return size_t{0}; }});
   metrics.OnHandled(0, 0, 0.1);
   EXPECT_EQ(Rows({"grpc_server_", "evenkeel_", "process_"}), ScrapedFamilies(metrics.Scrape()));
 }

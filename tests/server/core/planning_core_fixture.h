@@ -84,14 +84,30 @@ class FakePlanner {
 struct CountingObserver : PlanObserver {
   void OnJoined() override { ++joined; }
   void OnShed(ShedReason reason) override {
-    ++(reason == ShedReason::kQueueFull ? full : draining);
+    switch (reason) {
+      case ShedReason::kQueueFull:
+        ++full;
+        break;
+      case ShedReason::kDisplaced:
+        ++displaced;
+        break;
+      case ShedReason::kDeadlineTooShort:
+        ++too_short;
+        break;
+      case ShedReason::kExpired:
+        ++expired;
+        break;
+      default:
+        ++draining;
+    }
   }
   void OnComputed(PlanEnding ending) override { ++endings[static_cast<int>(ending)]; }
   void OnPhase(planner::Phase phase, double) override {
     if (phase == planner::Phase::kSearch) ++searches;
   }
   std::atomic<int> joined = 0, full = 0, draining = 0, searches = 0;
-  std::atomic<int> endings[4] = {};
+  std::atomic<int> displaced = 0, too_short = 0, expired = 0;
+  std::atomic<int> endings[kPlanEndings] = {};
 };
 
 class PlanningCoreTest : public testing::Test {

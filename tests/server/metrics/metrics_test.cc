@@ -80,7 +80,7 @@ TEST_F(MetricsTest, ShowsWhatThePlannerDoes) {
   metrics_.OnJoined();
   metrics_.OnComputed(PlanEnding::kMisfit);
   metrics_.OnShed(ShedReason::kQueueFull);
-  metrics_.OnQueueWait(0.5);
+  metrics_.OnQueueWait(Lane::kHeavy, 0.5);
   metrics_.OnPhase(planner::Phase::kSearch, 0.5);
   metrics_.OnPacked(PackEnding::kPacked, 1000, 0.5);
   metrics_.OnPacked(PackEnding::kStopped, 500, 0.5);
@@ -94,7 +94,7 @@ TEST_F(MetricsTest, ShowsWhatThePlannerDoes) {
   EXPECT_TRUE(HasLine(text, "evenkeel_packed_samples_total 1000"));
   EXPECT_TRUE(HasLine(text, "evenkeel_pack_seconds_count 2"));
   EXPECT_TRUE(HasLine(text, "evenkeel_shed_total{reason=\"pack_memory\"} 1"));
-  EXPECT_TRUE(HasLine(text, "evenkeel_queue_wait_seconds_count 1"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_queue_wait_seconds_count{lane=\"heavy\"} 1"));
   EXPECT_TRUE(HasLine(text, "evenkeel_plan_seconds_count{phase=\"search\"} 1"));
 }
 
@@ -107,7 +107,8 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
                              {"store", 21, 22, 23, 24, 25, 26, false},
                              {"shared", 31, 32, 33, 0, 0, 0, true, false}};
                        },
-                       [] { return size_t{6}; }, [] { return int64_t{7}; },
+                       [] { return size_t{6}; },
+                       [] { return int64_t{7}; },
                        [] {
                          return PackGauges{8, 9, {10, 11, 12}};
                        },
@@ -117,7 +118,11 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
                        [] {
                          return WorkerGauges{15, 16, 17};
                        },
-                       [] { return uint64_t{18}; }});
+                       [] { return uint64_t{18}; },
+                       {},
+                       {},
+                       [](Lane lane) { return lane == Lane::kHeavy ? size_t{15} : size_t{16}; }});
+
   const std::string text = metrics_.Scrape();
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_hits_total{tier=\"memory\"} 1")) << text;
   EXPECT_TRUE(HasLine(text, "evenkeel_cache_entries{tier=\"memory\"} 5"));
@@ -128,6 +133,8 @@ TEST_F(MetricsTest, ReadsItsSourcesWhenScraped) {
   EXPECT_EQ(text.find("evenkeel_cache_bytes{tier=\"shared\"}"), std::string::npos);
   EXPECT_TRUE(HasLine(text, "evenkeel_queue_depth 6"));
   EXPECT_TRUE(HasLine(text, "evenkeel_inflight 7"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_lane_depth{lane=\"heavy\"} 15"));
+  EXPECT_TRUE(HasLine(text, "evenkeel_lane_depth{lane=\"short\"} 16"));
   EXPECT_TRUE(HasLine(text, "evenkeel_pack_streams 8"));
   EXPECT_TRUE(HasLine(text, "evenkeel_pack_reserved_bytes 9"));
   EXPECT_TRUE(HasLine(text, "evenkeel_dataset_evictions_total 10"));

@@ -90,7 +90,9 @@ TEST(ErrorsTest, EveryStatusCarriesItsReason) {
       {ShuttingDown(), kShuttingDown},
       {DeadlineExceeded(), kDeadlineExceeded},
       {Cancelled(), kCancelled},
-      {PlannerDefect("id"), kPlannerDefect}};
+      {PlannerDefect("id"), kPlannerDefect},
+      {DeadlineTooShort(1.5), kDeadlineTooShort},
+      {PlanTimeLimit(60), kPlanTimeLimit}};
   EXPECT_EQ(std::size(all), ErrorReasons().size());
   const auto documented = DocumentedDetails();
   for (const auto& [status, reason] : all) {

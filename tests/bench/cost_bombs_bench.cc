@@ -1,0 +1,134 @@
+// What the dearest accepted requests cost: conversion, planning, the longest time between two
+// questions whether to stop (all of CPU time), and the peak of the heap.
+#include <malloc.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <execinfo.h>
+#include "server/convert/compute_plan.h"
+#include "server/convert/from_proto.h"
+#include "server/convert/offers.h"
+#include "server/convert/plan_cost.h"
+#include "tests/server/convert/cost_bombs.h"
+
+namespace {
+
+std::atomic<int64_t> heap_bytes = 0, heap_peak = 0;
+
+void* Count(void* block) {
+  if (block == nullptr) std::abort();
+  const int64_t now = heap_bytes += static_cast<int64_t>(malloc_usable_size(block));
+  if (now > heap_peak) heap_peak = now;
+  return block;
+}
+
+void Release(void* block) {
+  if (block != nullptr) heap_bytes -= static_cast<int64_t>(malloc_usable_size(block));
+  std::free(block);
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return Count(std::malloc(size)); }
+void operator delete(void* block) noexcept { Release(block); }
+void operator delete(void* block, size_t) noexcept { Release(block); }
+
+namespace evenkeel::server {
+namespace {
+
+double CpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+void Measure(const CostBomb& bomb, double limit_seconds) {
+  const int64_t heap_before = heap_bytes;
+  heap_peak = heap_before;
+  const double start = CpuSeconds();
+  OfferJobs offers;
+  const auto violations = OffersFromProto(bomb.request, &offers, {}, {});
+  const double converted = CpuSeconds();
+  if (!violations.empty()) {
+    std::printf("%-40s REFUSED %s: %s\n", bomb.name.c_str(), violations[0].field.c_str(),
+                violations[0].description.substr(0, 100).c_str());
+    return;
+  }
+  std::printf("est %.3f\n", PlanCost(offers));
+  static void* before[40];
+  static int nb = 0;
+  static int traces = 0;
+  traces = 0;
+  nb = 0;
+  double gap = 0, last = converted;
+  int64_t asked = 0;
+  planner::Phase phase = planner::Phase::kBatchRule, worst = phase;
+  planner::PlanHooks hooks;
+  const auto see = [&] {
+    const double now = CpuSeconds();
+    ++asked;
+    if (std::getenv("TRACE")) {
+      void* here[40];
+      int n = backtrace(here, 40);
+      if (now - last > 0.04 && now - last > gap * 1.02 && traces < 3) {
+        ++traces;
+        std::printf("GAP %.1f ms\nFROM", 1e3 * (now - last));
+        for (int i = 1; i < nb; i++) std::printf(" %p", before[i]);
+        std::printf("\nTO");
+        for (int i = 1; i < n; i++) std::printf(" %p", here[i]);
+        std::printf("\n");
+      }
+      nb = n;
+      std::copy(here, here + n, before);
+    }
+    if (now - last > gap) {
+      gap = now - last;
+      worst = phase;
+    }
+    last = now;
+  };
+  hooks.stop = [&] {
+    see();
+    return last - converted > limit_seconds;
+  };
+  hooks.enter = [&](planner::Phase next) { phase = next; };
+  ComputedPlan computed;
+  std::vector<std::string> faults;
+  const ComputeEnd end = offers.several()
+                             ? ComputeOffers(offers, "plan", hooks, &computed, &faults)
+                             : ComputePlan(offers.first(), "plan", hooks, &computed, &faults);
+  see();
+  const char* const kEnds[] = {"done", "STOPPED", "DEFECT", "refused"};
+  std::printf(
+      "%-40s %-8s fits=%d convert %7.1f ms, plan %8.2f s, gap %7.1f ms (%s), heap %6.1f MiB, "
+      "answer %zu KiB asked %ld\n",
+      bomb.name.c_str(), kEnds[static_cast<int>(end)], computed.facts.fits,
+      (converted - start) * 1e3, last - converted, gap * 1e3, planner::PhaseName(worst),
+      static_cast<double>(heap_peak - heap_before) / (1 << 20), computed.plan_bytes.size() / 1024,
+      asked);
+  for (const std::string& fault : faults) std::printf("    fault: %s\n", fault.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace evenkeel::server
+
+// Usage: cost_bombs_bench [SECONDS [NAME]]: stops each after so many, 60 unless given.
+int main(int argc, char** argv) {
+  using evenkeel::server::CostBomb;
+  const double limit = argc > 1 ? std::atof(argv[1]) : 60;
+  const std::string only = argc > 2 ? argv[2] : "";
+  for (const auto& bombs : {evenkeel::server::CostBombs(), evenkeel::server::DataBombs(),
+                            evenkeel::server::OfferBombs(), evenkeel::server::OrdinaryJobs()}) {
+    for (const CostBomb& bomb : bombs) {
+      if (bomb.name.find(only) != std::string::npos) evenkeel::server::Measure(bomb, limit);
+    }
+  }
+}
