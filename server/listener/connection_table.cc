@@ -12,8 +12,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr size_t kMostDiscarded = size_t{1} << 30;
-
 // As gRPC spells addresses of peers; empty for unix sockets.
 std::string PeerName(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -78,11 +76,10 @@ bool ConnectionTable::Cut(const std::string& peer) {
   const std::lock_guard lock(mutex_);
   const int fd = Find(peer);
   by_peer_.erase(peer);  // once is enough: what it asked before is still worked off
-  if (fd < 0 || shutdown(fd, SHUT_RDWR) != 0) return false;
-  // What was received already would still be read: megabytes. Discarded, without being copied.
-  while (recv(fd, nullptr, kMostDiscarded, MSG_TRUNC | MSG_DONTWAIT) > 0) {
-  }
-  return true;
+  // Not shutdown(): that leaves megabytes to be read that have been received, and takes more. This
+  // resets the connection and drops them; gRPC sees an error, and closes the descriptor.
+  const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
+  return fd >= 0 && connect(fd, &nobody, sizeof(nobody)) == 0;
 }
 
 void ConnectionTable::DropDead() {

@@ -213,6 +213,10 @@ class HostileStreamsTest(unittest.TestCase):
         self.assertGreaterEqual(self.server.metric("evenkeel_connections_cut_total"), 1)
         self.assertLess(grown, 512 * MIB)
         self.assertTrue(is_serving(self.port))
+        deadline = time.monotonic() + 10
+        while self.server.metric("evenkeel_connections") > 3:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
 
     def test_a_flood_of_pings_ends_with_goaway(self):
         peer = self.peer()
