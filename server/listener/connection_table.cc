@@ -33,13 +33,15 @@ std::string PeerName(const sockaddr_storage& address) {
 
 }  // namespace
 
-void ConnectionTable::Add(int fd, const GrpcHost* host, const sockaddr_storage& peer) {
+void ConnectionTable::Add(int fd, const GrpcHost* host, const sockaddr_storage& peer,
+                          bool is_probe) {
   struct stat info {};
   if (fstat(fd, &info) != 0) return;
-  Connection connection{info.st_dev, info.st_ino, host, PeerName(peer)};
+  Connection connection{info.st_dev, info.st_ino, host, PeerName(peer), is_probe};
   const std::lock_guard lock(mutex_);
   Forget(fd);  // whoever had the number is gone
   if (!connection.peer.empty()) by_peer_[connection.peer] = fd;
+  probes_ += is_probe ? 1 : 0;
   connections_[fd] = std::move(connection);
 }
 
@@ -48,6 +50,7 @@ void ConnectionTable::Forget(int fd) {
   if (found == connections_.end()) return;
   const auto named = by_peer_.find(found->second.peer);
   if (named != by_peer_.end() && named->second == fd) by_peer_.erase(named);
+  probes_ -= found->second.is_probe ? 1 : 0;
   connections_.erase(found);
 }
 
@@ -76,7 +79,10 @@ bool ConnectionTable::Cut(const std::string& peer) {
   const std::lock_guard lock(mutex_);
   const int fd = Find(peer);
   by_peer_.erase(peer);  // once is enough: what it asked before is still worked off
-  return fd >= 0 && shutdown(fd, SHUT_RDWR) == 0;
+  // Not shutdown(): that leaves megabytes to be read that have been received, and takes more. This
+  // resets the connection and drops them; gRPC sees an error, and closes the descriptor.
+  const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
+  return fd >= 0 && connect(fd, &nobody, sizeof(nobody)) == 0;
 }
 
 void ConnectionTable::DropDead() {
@@ -90,7 +96,7 @@ void ConnectionTable::DropDead() {
 size_t ConnectionTable::Count() {
   const std::lock_guard lock(mutex_);
   DropDead();
-  return connections_.size();
+  return connections_.size() - probes_;
 }
 
 size_t ConnectionTable::CountOf(const GrpcHost* host) {
@@ -103,7 +109,7 @@ size_t ConnectionTable::CountOf(const GrpcHost* host) {
 
 size_t ConnectionTable::upper_bound() const {
   const std::lock_guard lock(mutex_);
-  return connections_.size();
+  return connections_.size() - probes_;
 }
 
 }  // namespace evenkeel::server

@@ -22,8 +22,8 @@ class GrpcHost;
 class ConnectionTable {
  public:
   // `fd` is open, and about to be handed to `host`, which is only compared. `peer` is its address;
-  // unix: none that matters.
-  void Add(int fd, const GrpcHost* host, const sockaddr_storage& peer);
+  // unix: none that matters. Probes of our own do not count.
+  void Add(int fd, const GrpcHost* host, const sockaddr_storage& peer, bool is_probe);
 
   // Connections that live; looks at each of them (about 0.3 us).
   size_t Count();
@@ -44,6 +44,7 @@ class ConnectionTable {
     ino_t inode;
     const GrpcHost* host;
     std::string peer;
+    bool is_probe;
   };
 
   static bool Lives(int fd, const Connection& connection);
@@ -55,6 +56,7 @@ class ConnectionTable {
   mutable std::mutex mutex_;
   std::unordered_map<int, Connection> connections_;  // by descriptor
   std::unordered_map<std::string, int> by_peer_;
+  size_t probes_ = 0;  // among connections_
 };
 
 }  // namespace evenkeel::server

@@ -47,7 +47,7 @@ bool Hosts::Serve(int fd, const Peer& peer) {
   const std::shared_ptr<GrpcHost> host = Choose(peer);
   if (host == nullptr) return false;
   // Before gRPC has it, and may close it; under the lock, so that no host ends in between.
-  table_.Add(fd, host.get(), peer.address);
+  table_.Add(fd, host.get(), peer.address, peer.is_probe);
   host->Serve(fd);
   return true;
 }
