@@ -128,6 +128,7 @@ class AuthorizationTest : public testing::Test {
       [](const std::string&, std::string*) { return std::make_unique<MemoryProfileStore>(); },
       clock_, metrics_};
   WorkerPool writer_{1, 8, clock_};
+  WorkerPool reader_{1, 8, clock_};
 
  private:
   struct Host {
@@ -149,7 +150,7 @@ class AuthorizationTest : public testing::Test {
                      nullptr,
                      memo_,
                      packing,
-                     {calibrations_, cache_, nullptr, writer_}},
+                     {calibrations_, cache_, nullptr, writer_, reader_}},
         principal);
     const std::string address = "unix:" + folder_ + "/" + std::to_string(hosts_.size());
     grpc::ServerBuilder builder;
