@@ -128,6 +128,7 @@ class AuthorizationTest : public testing::Test {
       [](const std::string&, std::string*) { return std::make_unique<MemoryProfileStore>(); },
       clock_, metrics_};
   WorkerPool writer_{1, 8, clock_};
+  WorkerPool reader_{1, 8, clock_};
 
  private:
   struct Host {
@@ -143,7 +144,13 @@ class AuthorizationTest : public testing::Test {
     const PackDatasetParts packing{packing_, quota_, sweeper_, datasets_, &planner::PackAndDeal,
                                    1000,     30};
     host.service = std::make_unique<PlannerServiceImpl>(
-        ServiceParts{world_, core_, cache_, memo_, packing, {calibrations_, cache_, writer_}},
+        ServiceParts{world_,
+                     core_,
+                     cache_,
+                     nullptr,
+                     memo_,
+                     packing,
+                     {calibrations_, cache_, nullptr, writer_, reader_}},
         principal);
     const std::string address = "unix:" + folder_ + "/" + std::to_string(hosts_.size());
     grpc::ServerBuilder builder;
@@ -269,8 +276,7 @@ TEST_F(AuthorizationTest, ProfilesAreThoseOfTheTenant) {
   EXPECT_NE(plan_id("uid:4"), before);
 }
 
-// Disabled until the plan cache, the request memo and the datasets are kept by tenant.
-TEST_F(AuthorizationTest, DISABLED_PlansAndDatasetsAreThoseOfTheTenant) {
+TEST_F(AuthorizationTest, PlansAndDatasetsAreThoseOfTheTenant) {
   v1::PlanJobRequest request;
   request.mutable_job()->mutable_model()->set_name("internvl-chat-v1.5");
   auto* pool = request.mutable_job()->mutable_cluster()->add_pools();
