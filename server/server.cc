@@ -299,7 +299,7 @@ void Server::Shutdown() {
   parts_->packing.StopAll();
   parts_->profile_writer.Shutdown();  // what runs is finished: it may be on disk already
   parts_->profile_reader.Shutdown();
-  parts_->calibrations->StopFollowing();
+  parts_->calibrations.StopFollowing();
   // An open Health.Watch would hold it for ever without a deadline.
   parts_->listener->Shutdown(std::chrono::system_clock::now() + kFlushTime);
   parts_->admin.reset();  // which ask the listener

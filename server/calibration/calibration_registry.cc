@@ -46,6 +46,12 @@ Calibrations* CalibrationRegistry::Find(std::string_view tenant, std::string* er
   return nullptr;
 }
 
+void CalibrationRegistry::StopFollowing() {
+  const std::lock_guard opening(open_mutex_);
+  on_opened_ = nullptr;
+  for (const auto& [tenant, calibrations] : by_tenant_) calibrations->StopFollowing();
+}
+
 CalibrationRegistry::Totals CalibrationRegistry::totals() const {
   const std::lock_guard lock(mutex_);
   Totals totals;

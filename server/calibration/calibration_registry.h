@@ -47,11 +47,14 @@ class CalibrationRegistry {
   // Never waits for the disk. nullptr, with the reason in *error: it is not open.
   Calibrations* Find(std::string_view tenant, std::string* error) const;
 
+  // Ends what Calibrations::Follow began, for all tenants; those opened later are not followed.
+  void StopFollowing();
+
   Totals totals() const;
 
  private:
   const OpenStore open_store_;
-  const OnOpened on_opened_;
+  OnOpened on_opened_;
   const Clock& clock_;
   CalibrationObserver& observer_;
   std::mutex open_mutex_;     // one opening at a time

@@ -33,9 +33,9 @@ class Redis:
 
     def start(self, seconds=20):
         with open(os.path.join(self.folder.name, "log"), "ab") as log:
-            self.process = subprocess.Popen([SERVER, *self.config, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
-                                             "--dir", self.folder.name, *self.settings], stdout=log, stderr=log,
-                                            stdin=subprocess.DEVNULL)
+            command = [SERVER, *self.config, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+                       "--dir", self.folder.name, *self.settings]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         end = time.monotonic() + seconds
         while self.do("PING") not in ("PONG", "NOAUTH Authentication required."):
             if time.monotonic() > end or self.process.poll() is not None:

@@ -4,6 +4,7 @@ EVENKEEL_REDIS_KILLS: how often Redis is killed (default 10).
 """
 import os
 import random
+import tempfile
 import threading
 import time
 import unittest
@@ -241,8 +242,18 @@ class RefusalTest(unittest.TestCase):
         self.assertIn("is off", self.start("--profile-store", "redis").stderr)
 
     def test_the_shipped_configuration_is_enough(self):
-        config = os.path.join(harness.ROOT, "deploy", "redis", "profiles.conf")
-        with Redis(config=config) as redis, Redis(config=config.replace("profiles", "plans")) as plans:
+        folder = tempfile.TemporaryDirectory(prefix="evenkeel-redis-")
+        self.addCleanup(folder.cleanup)
+
+        def shipped(name):
+            """The file, but for its folder, which is not here."""
+            with open(os.path.join(harness.ROOT, "deploy", "redis", name), encoding="utf-8") as file:
+                lines = [line for line in file if not line.startswith("dir ")]
+            with open(os.path.join(folder.name, name), "w", encoding="utf-8") as file:
+                file.writelines(lines)
+            return file.name
+
+        with Redis(config=shipped("profiles.conf")) as redis, Redis(config=shipped("plans.conf")) as plans:
             shared = f"redis://evenkeel:replace-me@{redis.address}"
             with Server("--profile-store", shared, "--redis", f"redis://evenkeel:replace-me@{plans.address}") as server:
                 client = server.client()
