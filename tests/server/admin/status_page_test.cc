@@ -67,16 +67,17 @@ std::vector<MetricSample> Healthy() {
 }
 
 StatusInputs Inputs(std::vector<MetricSample> samples) {
-  return {.metrics = MetricsSnapshot(std::move(samples)),
-          .now = kNow,
-          .uptime_seconds = 93784,
-          .serving = true,
-          .listen = "127.0.0.1:50051, unix:/run/evenkeel.sock",
-          .log_level = "info",
-          .changed_settings = {{"--workers", "4"}, {"--redis", "redis://u:p@cache.local:6379/0"}},
-          .recent_plans = {{"plan-1", "internvl-chat-v1.5", "a100-sxm-80gb", 32, true, 1.234, 12},
-                           {"plan-2", "<script>alert(1)</script>", "h100", 8, false, 0, 7200}},
-          .more = {{"Other part", {{"Row", "value", "note"}}}}};
+  return {
+      .metrics = MetricsSnapshot(std::move(samples)),
+      .now = kNow,
+      .uptime_seconds = 93784,
+      .serving = true,
+      .listen = "127.0.0.1:50051, unix:/run/evenkeel.sock",
+      .log_level = "info",
+      .changed_settings = {{"--workers", "4"}, {"--redis", "redis://u:p@cache.local:6379/0"}},
+      .recent_plans = {{"", "plan-1", "internvl-chat-v1.5", "a100-sxm-80gb", 32, true, 1.234, 12},
+                       {"", "plan-2", "<script>alert(1)</script>", "h100", 8, false, 0, 7200}},
+      .more = {{"Other part", {{"Row", "value", "note"}}}}};
 }
 
 void ExpectGolden(const std::string& name, const std::string& text) {
@@ -143,6 +144,15 @@ TEST(StatusPageTest, HostileTextStaysText) {
   StatusPage page;
   page.title = "\xff";
   EXPECT_EQ(nlohmann::json::parse(RenderJson(page))["title"], "\xef\xbf\xbd");
+}
+
+TEST(StatusPageTest, TenantsAreAColumnWhereThereAreAny) {
+  StatusInputs inputs = Inputs(Healthy());
+  EXPECT_THAT(RenderHtml(MakeStatusPage(inputs)), Not(HasSubstr("<th>tenant</th>")));
+  inputs.recent_plans[1].tenant = "vision";
+  const std::string html = RenderHtml(MakeStatusPage(inputs));
+  EXPECT_THAT(html, HasSubstr("<th>tenant</th>"));
+  EXPECT_THAT(html, HasSubstr("<td>vision</td></tr>"));
 }
 
 TEST(StatusPageTest, SecretsAreHidden) {
