@@ -10,6 +10,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr double kNearlyFull = 0.8;
+constexpr double kUnconfirmedSeconds = 5;
 constexpr double kCertificateWarningSeconds = 7 * 86400;
 
 // Builds the rows of one section from metrics.
@@ -111,15 +112,15 @@ StatusSection PlanningSection(const MetricsSnapshot& metrics) {
   if (workers && busy) section.Text("Workers busy", OfText(*busy, *workers));
   section.Filled("Queue", "evenkeel_queue_depth", "evenkeel_queue_limit",
                  "new plans are refused when it is full: more workers or replicas");
-  const auto waits = metrics.Find("evenkeel_queue_wait_seconds");
-  if (!waits.empty()) {
-    if (const auto wait = EstimateQuantile(*waits.front(), 0.99)) {
-      section.Text("Wait for a worker, 99% within", SecondsText(*wait));
+  for (const MetricSample* lane : metrics.Find("evenkeel_queue_wait_seconds")) {
+    if (const auto wait = EstimateQuantile(*lane, 0.99)) {
+      section.Text("Wait, 99% within" + SectionBuilder::LabelSuffix(*lane), SecondsText(*wait));
     }
   }
   section.Count("Plans that fit", "evenkeel_plans_total", {{"outcome", "fits"}})
       .Count("Jobs that do not fit", "evenkeel_plans_total", {{"outcome", "misfit"}})
       .Count("Stopped, nobody waited", "evenkeel_plans_total", {{"outcome", "stopped"}})
+      .Count("Stopped, took too long", "evenkeel_plans_total", {{"outcome", "time_limit"}})
       .Count("Planner defects", "evenkeel_plans_total", {{"outcome", "defect"}},
              "report each with its request id, from the log", StatusMark::kBad)
       .Count("Shared a computation", "evenkeel_single_flight_joined_total")
@@ -136,9 +137,10 @@ StatusSection ConnectionSection(const StatusInputs& inputs) {
   const MetricsSnapshot& metrics = inputs.metrics;
   SectionBuilder section("Connections and certificates", metrics);
   section
-      .Filled("Connections", "evenkeel_connections", "evenkeel_max_connections",
+      .Filled("Connections", "evenkeel_connections", "evenkeel_connections_limit",
               "more are turned away at the limit")
       .ByReason("Connections turned away", "evenkeel_connections_shed_total")
+      .Count("Connections cut off", "evenkeel_connections_cut_total")
       .Count("Self-probe failures", "evenkeel_self_probe_failures_total", {},
              "the server did not answer itself through its own port", StatusMark::kBad);
   for (const MetricSample* sample : metrics.Find("evenkeel_cert_expiry_timestamp_seconds")) {
@@ -161,12 +163,23 @@ StatusSection CalibrationSection(const MetricsSnapshot& metrics) {
   SectionBuilder section("Calibration", metrics);
   section.Count("Revision", "evenkeel_profile_revision")
       .Count("Profiles in force", "evenkeel_profiles_active")
-      .Flag("Confirmed by the shared store", "evenkeel_calibration_confirmed", true, "yes", "no",
-            "this replica may be behind; plans say so")
       .Count("Failed writes", "evenkeel_profile_store_errors_total", {},
-             "profiles were refused, plans were not", StatusMark::kWarning)
-      .Flag("Redis", "evenkeel_redis_breaker_open", false, "in use", "cut off",
-            "it failed or was too slow, and is tried again by and by");
+             "profiles were refused, plans were not", StatusMark::kWarning);
+  if (const auto seconds = metrics.Sum("evenkeel_profile_unconfirmed_seconds")) {
+    const bool is_late = *seconds > kUnconfirmedSeconds;
+    section.Text("Behind the shared store for at most", SecondsText(*seconds),
+                 is_late ? "this replica may be behind; plans say so" : "",
+                 is_late ? StatusMark::kBad : StatusMark::kGood);
+  }
+  if (const auto state = metrics.Sum("evenkeel_redis_breaker_state")) {
+    const bool is_open = *state >= 2;
+    section.Text("Redis",
+                 is_open       ? "left alone"
+                 : *state >= 1 ? "tried again"
+                               : "in use",
+                 is_open ? "it failed or was too slow" : "",
+                 is_open ? StatusMark::kBad : StatusMark::kGood);
+  }
   return section.Build();
 }
 

@@ -16,7 +16,7 @@
 namespace evenkeel::server {
 
 struct RecentPlan {
-  std::string plan_id, model, gpu_type;
+  std::string tenant, plan_id, model, gpu_type;
   int64_t gpu_count = 0;
   bool fits = false;
   double step_seconds = 0;  // where it fits

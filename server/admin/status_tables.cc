@@ -1,5 +1,6 @@
 #include "server/admin/status_tables.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -100,11 +101,15 @@ StatusTable PlansTable(const std::vector<RecentPlan>& plans) {
   table.note = plans.empty() ? "None is kept." : "Newest first.";
   table.columns = {{"plan"},    {"model"},           {"GPU"},      {"GPUs", true},
                    {"outcome"}, {"step time", true}, {"age", true}};
+  const bool has_tenants = std::any_of(plans.begin(), plans.end(),
+                                       [](const RecentPlan& plan) { return !plan.tenant.empty(); });
+  if (has_tenants) table.columns.push_back({"tenant"});
   for (const RecentPlan& plan : plans) {
     table.rows.push_back(
         {plan.plan_id, plan.model, plan.gpu_type, CountText(static_cast<double>(plan.gpu_count)),
          plan.fits ? "fits" : "does not fit", plan.fits ? SecondsText(plan.step_seconds) : "-",
          plan.age_seconds < 1 ? "now" : SecondsText(std::floor(plan.age_seconds))});
+    if (has_tenants) table.rows.back().push_back(plan.tenant);
   }
   return table;
 }

@@ -149,7 +149,7 @@ class PrometheusTest(unittest.TestCase):
                               .replace("$instance", ".+"))
                 with self.subTest(panel["title"], query=expression):
                     missing = observability.metric_names(expression) - has
-                    self.assertLessEqual(missing, observability.OPTIONAL | observability.PENDING)
+                    self.assertLessEqual(missing, observability.OPTIONAL)
                     found = self.prometheus.query(expression)
                     self.assertTrue(found or missing)
                     if found and panel["title"] not in WITHOUT_VALUE:

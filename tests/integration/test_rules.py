@@ -73,9 +73,8 @@ class RulesTest(unittest.TestCase):
                        for kind in ("record", "alert") for rule in observability.rules(path, kind)]
         expressions += [target["expr"] for panel in observability.panels() for target in panel["targets"]]
         used = set().union(*map(observability.metric_names, expressions))
-        self.assertLessEqual(used, documented | observability.PENDING)
-        self.assertLessEqual(set().union(*map(observability.recorded_names, expressions)), recorded)
-        self.assertFalse(observability.PENDING & documented, "these are here now: take them out of PENDING")
+        self.assertEqual(used - documented, set())
+        self.assertEqual(set().union(*map(observability.recorded_names, expressions)) - recorded, set())
 
     def test_the_dashboard_is_complete_and_no_panel_hides_another(self):
         taken = {}

@@ -38,17 +38,17 @@ std::vector<MetricSample> Healthy() {
       {"evenkeel_workers_busy", {}, 2},
       {"evenkeel_queue_depth", {}, 1},
       {"evenkeel_queue_limit", {}, 64},
-      Histogram("evenkeel_queue_wait_seconds", {}),
+      Histogram("evenkeel_queue_wait_seconds", {{"lane", "short"}}),
       {"evenkeel_plans_total", {{"outcome", "fits"}}, 1234567},
       {"evenkeel_plans_total", {{"outcome", "defect"}}, 0},
       {"evenkeel_shed_total", {{"reason", "queue_full"}}, 7},
       {"evenkeel_shed_total", {{"reason", "shutting_down"}}, 0},
       {"evenkeel_connections", {}, 12},
-      {"evenkeel_max_connections", {}, 100},
+      {"evenkeel_connections_limit", {}, 100},
       {"evenkeel_cert_expiry_timestamp_seconds", {{"certificate", "server"}}, kNow + 30 * 86400},
       {"evenkeel_tls_files_ok", {}, 1},
       {"evenkeel_profile_revision", {}, 5},
-      {"evenkeel_redis_breaker_open", {}, 0},
+      {"evenkeel_redis_breaker_state", {}, 0},
       {"process_resident_memory_bytes", {}, 22020096},
       {"process_open_fds", {}, 20},
       {"process_max_fds", {}, 65536},
@@ -67,16 +67,17 @@ std::vector<MetricSample> Healthy() {
 }
 
 StatusInputs Inputs(std::vector<MetricSample> samples) {
-  return {.metrics = MetricsSnapshot(std::move(samples)),
-          .now = kNow,
-          .uptime_seconds = 93784,
-          .serving = true,
-          .listen = "127.0.0.1:50051, unix:/run/evenkeel.sock",
-          .log_level = "info",
-          .changed_settings = {{"--workers", "4"}, {"--redis", "redis://u:p@cache.local:6379/0"}},
-          .recent_plans = {{"plan-1", "internvl-chat-v1.5", "a100-sxm-80gb", 32, true, 1.234, 12},
-                           {"plan-2", "<script>alert(1)</script>", "h100", 8, false, 0, 7200}},
-          .more = {{"Other part", {{"Row", "value", "note"}}}}};
+  return {
+      .metrics = MetricsSnapshot(std::move(samples)),
+      .now = kNow,
+      .uptime_seconds = 93784,
+      .serving = true,
+      .listen = "127.0.0.1:50051, unix:/run/evenkeel.sock",
+      .log_level = "info",
+      .changed_settings = {{"--workers", "4"}, {"--redis", "redis://u:p@cache.local:6379/0"}},
+      .recent_plans = {{"", "plan-1", "internvl-chat-v1.5", "a100-sxm-80gb", 32, true, 1.234, 12},
+                       {"", "plan-2", "<script>alert(1)</script>", "h100", 8, false, 0, 7200}},
+      .more = {{"Other part", {{"Row", "value", "note"}}}}};
 }
 
 void ExpectGolden(const std::string& name, const std::string& text) {
@@ -119,8 +120,8 @@ TEST(StatusPageTest, FaultsComeFirst) {
        StatusMark::kWarning},
       {{"evenkeel_cert_expiry_timestamp_seconds", {}, kNow - 1}, "Certificate", StatusMark::kBad},
       {{"evenkeel_tls_files_ok", {{"what", "x"}}, 0}, "Certificate files", StatusMark::kBad},
-      {{"evenkeel_redis_breaker_open", {{"what", "x"}}, 1}, "Redis", StatusMark::kBad},
-      {{"evenkeel_calibration_confirmed", {}, 0}, "Confirmed", StatusMark::kBad},
+      {{"evenkeel_redis_breaker_state", {}, 2}, "Redis", StatusMark::kBad},
+      {{"evenkeel_profile_unconfirmed_seconds", {}, 6}, "Behind", StatusMark::kBad},
       {{"evenkeel_self_probe_failures_total", {}, 1}, "Self-probe failures", StatusMark::kBad},
       {{"evenkeel_log_lines_dropped_total", {}, 9}, "Log lines dropped", StatusMark::kWarning},
       {{"evenkeel_cache_tier_ok", {{"tier", "memory"}}, 0}, "memory", StatusMark::kBad}};
@@ -143,6 +144,15 @@ TEST(StatusPageTest, HostileTextStaysText) {
   StatusPage page;
   page.title = "\xff";
   EXPECT_EQ(nlohmann::json::parse(RenderJson(page))["title"], "\xef\xbf\xbd");
+}
+
+TEST(StatusPageTest, TenantsAreAColumnWhereThereAreAny) {
+  StatusInputs inputs = Inputs(Healthy());
+  EXPECT_THAT(RenderHtml(MakeStatusPage(inputs)), Not(HasSubstr("<th>tenant</th>")));
+  inputs.recent_plans[1].tenant = "vision";
+  const std::string html = RenderHtml(MakeStatusPage(inputs));
+  EXPECT_THAT(html, HasSubstr("<th>tenant</th>"));
+  EXPECT_THAT(html, HasSubstr("<td>vision</td></tr>"));
 }
 
 TEST(StatusPageTest, SecretsAreHidden) {

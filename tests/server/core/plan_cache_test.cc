@@ -131,5 +131,31 @@ TEST(PlanCacheTest, RefusesForeignTokens) {
   EXPECT_FALSE(cache.List("", 1, std::string(40, '-')).has_value());
 }
 
+TEST(PlanCacheTest, TheNewestOfAllTenants) {
+  PlanCache cache(1 << 20, 1);
+  const auto insert = [&cache](const std::string& tenant, const std::string& id, int second) {
+    auto plan = std::make_shared<StoredPlan>();
+    plan->tenant = tenant;
+    plan->plan_id = id;
+    plan->create_time = PlanTime(std::chrono::seconds(second));
+    cache.Insert(std::move(plan));
+  };
+  EXPECT_TRUE(cache.Newest(3).empty());
+  insert("x", "a", 1);
+  insert("y", "b", 2);
+  insert("x", "c", 3);
+  insert("x", "d", 4);
+  insert("", "e", 5);
+  insert("y", "f", 6);
+  const auto ids = [&cache](size_t count) {
+    std::string all;
+    for (const StoredPlanPtr& plan : cache.Newest(count)) all += plan->plan_id;
+    return all;
+  };
+  EXPECT_EQ(ids(4), "fedc");
+  EXPECT_EQ(ids(0), "");
+  EXPECT_EQ(ids(100), "fedcba");
+}
+
 }  // namespace
 }  // namespace evenkeel::server
