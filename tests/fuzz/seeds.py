@@ -21,7 +21,7 @@ subprocess.run(["protoc", "-I", HERE, "-I", os.path.join(harness.ROOT, "proto"),
 import inputs_pb2  # noqa: E402  pylint: disable=wrong-import-position
 
 EXAMPLES = [path for path in sorted(glob.glob(os.path.join(harness.EXAMPLES, "*.json")))
-            if not path.endswith(".histogram.json")]
+            if not path.endswith((".histogram.json", "policy.json"))]
 
 JOBS = {
     "offers": """job { model { name: "llama3-8b" } cluster { pools { gpu_type: "a100-sxm-80gb" gpu_counts: [8, 16] }
@@ -133,7 +133,42 @@ def record_bytes(action, target, author, profile):
             number(len(author)) + author + number(len(profile)) + profile + bytes(8))
 
 
+def plan_record():
+    """As server/cache/plan_record.cc, but for the checksum, which the target makes right."""
+    number = struct.Struct("<q").pack
+
+    def text(value):
+        return number(len(value)) + value
+
+    def plan(name):
+        real = struct.Struct("<d").pack
+        return (text(b"t") + text(name) + number(1_700_000_000_000_000_000) + text(b"llama3-8b") + text(b"h100-sxm-80gb") +
+                number(8) + number(1) + real(1.5) + real(0.25) + number(0) + number(4096) + text(b"\x0a\x01p") + text(b""))
+    whole = plan(b"plan-0123456789abcdef0123456789abcdef")
+    offer = plan(b"plan-fedcba9876543210fedcba9876543210")
+    yield "one", b"EVKC" + number(1) + text(b"1") + whole + number(0) + bytes(8)
+    yield "offers", b"EVKC" + number(1) + text(b"1") + whole + number(2) + whole + offer + bytes(8)
+    yield "many-offers", b"EVKC" + number(1) + text(b"1") + whole + number(4096) + bytes(8)
+    yield "newer", b"EVKC" + number(9) + bytes(16)
+    yield "short", b"EVKC"
+
+
+def policies():
+    with open(os.path.join(harness.EXAMPLES, "policy.json"), "rb") as file:
+        yield "example", file.read()
+    yield "one", b'{"version": 1, "rules": [{"principals": ["uid:1"], "roles": ["planner.read"]}]}'
+    yield "any", b'{"version":1,"rules":[{"principals":["any"],"tenant":"a","methods":["GetPlan"]}]}'
+    yield "wrong", b'{"version":2,"version":1,"rule":[],"rules":[{"principals":["dns:A","gid:-1"],"roles":["x"]}, 1]}'
+    yield "deep", b'{"rules":' + b"[" * 200
+    yield "spiffe", (b'{"version":1,"rules":[{"principals":["spiffe://example.org/ns/*","dns:a.example"],'
+                     b'"roles":["admin"]},{"principals":["spiffe://example.org/ns/b"],"roles":["planner.write"]}]}')
+
+
 def seeds():
+    for name, data in plan_record():
+        yield "plan_record", name, data
+    for name, data in policies():
+        yield "policy", name, data
     for path in EXAMPLES:
         name = os.path.basename(path)[:-5]
         yield "plan_job", name, harness.job_request(path).SerializeToString(deterministic=True)
