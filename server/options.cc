@@ -9,7 +9,7 @@
 #include <sstream>
 #include <utility>
 
-#include "server/admin/admin_server.h"
+#include "server/admin/admin_address.h"
 #include "server/listen.h"
 #include "server/redis/redis_address.h"
 

@@ -1,6 +1,5 @@
 #include "server/admin/admin_server.h"
 
-#include <arpa/inet.h>
 #include <httplib.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -8,6 +7,7 @@
 
 #include <utility>
 
+#include "server/admin/admin_address.h"
 #include "server/admin/render_html.h"
 #include "server/admin/render_json.h"
 #include "server/listen.h"
@@ -21,20 +21,6 @@ constexpr size_t kThreads = 2;  // so that one slow reader does not hold up the 
 constexpr int kTimeoutSeconds = 5;
 constexpr size_t kMaxBodyBytes = 1024;
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
-
-std::string_view WithoutBrackets(std::string_view host) {
-  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
-    return host.substr(1, host.size() - 2);
-  }
-  return host;
-}
-
-bool IsLoopback(std::string_view host) {
-  const std::string name(WithoutBrackets(host));
-  in_addr address{};
-  const bool is_v4 = inet_pton(AF_INET, name.c_str(), &address) == 1;
-  return name == "localhost" || name == "::1" || (is_v4 && ntohl(address.s_addr) >> 24 == 127);
-}
 
 // "127.0.0.1:9465", "[::1]", "localhost": what a Host header says without its port.
 std::string_view HostName(std::string_view header) {
@@ -74,15 +60,6 @@ void SetLevel(const httplib::Request& request, httplib::Response& response) {
 }
 
 }  // namespace
-
-std::string CheckAdminAddress(std::string_view address) {
-  if (address.starts_with(kUnixPrefix)) return CheckListenAddress(address);
-  const std::string problem = CheckTcpAddress(address);
-  if (!problem.empty()) return problem;
-  if (IsLoopback(address.substr(0, address.rfind(':')))) return {};
-  return "must be a unix socket or a loopback address (127.0.0.1, [::1]), because there is no "
-         "authentication";
-}
 
 AdminServer::AdminServer(std::function<StatusPage()> status, bool is_unix)
     : status_(std::move(status)), http_(std::make_unique<httplib::Server>()) {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "server/admin/status_page.h"
@@ -18,16 +17,13 @@ class Server;
 
 namespace evenkeel::server {
 
-// What is wrong with `address`; empty: nothing. unix:/path, or HOST:PORT of loopback.
-std::string CheckAdminAddress(std::string_view address);
-
 // GET /statusz (HTML; ?format=json), GET and POST /log-level. Requests over TCP must name a
 // loopback host, and none may come from another site's page: a browser on this machine is no way
 // in.
 class AdminServer {
  public:
-  // `status` is called from its threads until it is destroyed. nullptr, with a reason in *error:
-  // the address cannot be had.
+  // `address` passes CheckAdminAddress. `status` is called from its threads until it is destroyed.
+  // nullptr, with a reason in *error: the address cannot be had.
   static std::unique_ptr<AdminServer> Open(const std::string& address,
                                            std::function<StatusPage()> status, std::string* error);
   ~AdminServer();

@@ -3,8 +3,8 @@
 
     tests/fuzz/keep.py FUZZER FOUND_FOLDER CORPUS_FOLDER [MOST_FILES]
 
-A greedy cover over the features that libFuzzer's merge lists for each file; smaller files first where two reach as much.
-What is in the corpus already stays.
+A greedy cover over the features that libFuzzer's merge lists for each file; smaller files first where two reach as
+much. What is in the corpus already stays.
 """
 import hashlib
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes: builds tests/fuzz with clang, AddressSanitizer and UndefinedBehaviorSanitizer, and lets libFuzzer search each
-# target for so many seconds, one after the other. A new finding is kept in build-fuzz/findings/TARGET/ and fails the run.
+# target for so many seconds, one after the other. A finding is kept in build-fuzz/findings/TARGET/ and fails the run.
 #
 #   tests/fuzz/run.sh [--seconds N] [--keep] [--build-only] [TARGET ...]
 #

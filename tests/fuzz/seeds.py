@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What searches begin with: writes tests/fuzz/corpus/TARGET/seed-* from deploy/examples and from a few lines of its own.
+"""What searches begin with: writes tests/fuzz/corpus/TARGET/seed-* from deploy/examples and a few lines of its own.
 
     tests/fuzz/seeds.py
 """
@@ -21,7 +21,7 @@ subprocess.run(["protoc", "-I", HERE, "-I", os.path.join(harness.ROOT, "proto"),
 import inputs_pb2  # noqa: E402  pylint: disable=wrong-import-position
 
 EXAMPLES = [path for path in sorted(glob.glob(os.path.join(harness.EXAMPLES, "*.json")))
-            if not path.endswith(".histogram.json")]
+            if not path.endswith((".histogram.json", "policy.json"))]
 
 JOBS = {
     "offers": """job { model { name: "llama3-8b" } cluster { pools { gpu_type: "a100-sxm-80gb" gpu_counts: [8, 16] }
@@ -36,7 +36,8 @@ JOBS = {
 }
 
 SETTINGS = {
-    "all": "--listen=127.0.0.1:0,unix:/tmp/s\n--metrics-address=off\n--workers=2\n--queue-length=9\n--log-level=debug",
+    "all": "--listen=127.0.0.1:0,unix:/run/s\n--metrics-address=off\n--workers=2\n"
+           "--queue-length=9\n--log-level=debug",
     "environment": "EVENKEEL_WORKERS=3\nEVENKEEL_LISTEN=[::1]:50051\nEVENKEEL_REFLECTION=false\n--drain-timeout\n1.5",
     "wrong": "--workers=-1\n--no-such-flag\n--keepalive-time=1e400\nEVENKEEL_QUEUE_LENGTH=many\nextra",
     "help": "--help",
@@ -46,7 +47,8 @@ SETTINGS = {
 
 LENGTHS = {
     "array": b'[{"vit_num": 5, "token_num": 1341, "image_flags": 5},\n {"vit_num": 0, "token_num": 12}]',
-    "lines": b'{"units": 2, "llm_tokens": 900, "loss_tokens": 10}\n\n{"length": 7, "loss_tokens": 0, "x": {"y": [1.5]}}\n',
+    "lines": b'{"units": 2, "llm_tokens": 900, "loss_tokens": 10}\n\n'
+             b'{"length": 7, "loss_tokens": 0, "x": {"y": [1.5]}}\n',
     "histogram": b'{"units": [0, 3], "llm_tokens": [10, "800"], "sample_count": [5, 1]}',
     "histogram-camel": b'{"encoderCount": 1, "units": [1], "llmTokens": [300], "sampleCount": ["7"]}',
     "gzip": b"\x1f\x8b\x08\x00",
@@ -75,7 +77,8 @@ def uploads():
     tokens = [(i * 7919) % 4000 + 1 for i in range(300)]
     units = [min(value // 300, 9) for value in tokens]
     yield "caps", upload("rule { unit_cap: 9 token_cap: 4096 } data_parallel: 2", (tokens, units))
-    yield "derived", upload("rule {} data_parallel: 4 packs_per_rank: 2 keep_histogram: true", (tokens[:40], units[:40]))
+    yield "derived", upload("rule {} data_parallel: 4 packs_per_rank: 2 keep_histogram: true",
+                            (tokens[:40], units[:40]))
     yield "text", upload("rule { token_cap: 4096 } data_parallel: 1 result: PACK_DATASET_RESULT_SUMMARY", (tokens, []))
     yield "parts", upload("rule {} data_parallel: 3 sample_count: 60 apart_sample_count: [20, 40]",
                           (tokens[:30], units[:30]), (tokens[30:60], units[30:60]))
@@ -111,9 +114,10 @@ def profiles():
     yield "record", calls
     encoder = inputs_pb2.Calls()
     text_format.Parse("""calls { record { model: "internvit-6b-448px-v1.5" gpu_type: "a100-sxm-80gb" tensor_parallel: 2
-          layer_times { layer_kind: LAYER_KIND_ENCODER units: 9 tokens: 9225 forward_seconds: 0.02 backward_seconds: 0.06
-            backward_recomputes: true includes_communication: true } } }
-        calls { record { model: "no-such-model" gpu_type: "h100" } } calls { roll_back { remove_revision: 1 } }""", encoder)
+          layer_times { layer_kind: LAYER_KIND_ENCODER units: 9 tokens: 9225 forward_seconds: 0.02
+            backward_seconds: 0.06 backward_recomputes: true includes_communication: true } } }
+        calls { record { model: "no-such-model" gpu_type: "h100" } }
+        calls { roll_back { remove_revision: 1 } }""", encoder)
     yield "encoder", encoder
     rolled = inputs_pb2.Calls()
     rolled.CopyFrom(calls)
@@ -129,7 +133,42 @@ def record_bytes(action, target, author, profile):
             number(len(author)) + author + number(len(profile)) + profile + bytes(8))
 
 
+def plan_record():
+    """As server/cache/plan_record.cc, but for the checksum, which the target makes right."""
+    number = struct.Struct("<q").pack
+
+    def text(value):
+        return number(len(value)) + value
+
+    def plan(name):
+        real = struct.Struct("<d").pack
+        return (text(b"t") + text(name) + number(1_700_000_000_000_000_000) + text(b"llama3-8b") + text(b"h100-sxm-80gb") +
+                number(8) + number(1) + real(1.5) + real(0.25) + number(0) + number(4096) + text(b"\x0a\x01p") + text(b""))
+    whole = plan(b"plan-0123456789abcdef0123456789abcdef")
+    offer = plan(b"plan-fedcba9876543210fedcba9876543210")
+    yield "one", b"EVKC" + number(1) + text(b"1") + whole + number(0) + bytes(8)
+    yield "offers", b"EVKC" + number(1) + text(b"1") + whole + number(2) + whole + offer + bytes(8)
+    yield "many-offers", b"EVKC" + number(1) + text(b"1") + whole + number(4096) + bytes(8)
+    yield "newer", b"EVKC" + number(9) + bytes(16)
+    yield "short", b"EVKC"
+
+
+def policies():
+    with open(os.path.join(harness.EXAMPLES, "policy.json"), "rb") as file:
+        yield "example", file.read()
+    yield "one", b'{"version": 1, "rules": [{"principals": ["uid:1"], "roles": ["planner.read"]}]}'
+    yield "any", b'{"version":1,"rules":[{"principals":["any"],"tenant":"a","methods":["GetPlan"]}]}'
+    yield "wrong", b'{"version":2,"version":1,"rule":[],"rules":[{"principals":["dns:A","gid:-1"],"roles":["x"]}, 1]}'
+    yield "deep", b'{"rules":' + b"[" * 200
+    yield "spiffe", (b'{"version":1,"rules":[{"principals":["spiffe://example.org/ns/*","dns:a.example"],'
+                     b'"roles":["admin"]},{"principals":["spiffe://example.org/ns/b"],"roles":["planner.write"]}]}')
+
+
 def seeds():
+    for name, data in plan_record():
+        yield "plan_record", name, data
+    for name, data in policies():
+        yield "policy", name, data
     for path in EXAMPLES:
         name = os.path.basename(path)[:-5]
         yield "plan_job", name, harness.job_request(path).SerializeToString(deterministic=True)

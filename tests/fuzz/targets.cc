@@ -18,6 +18,8 @@ constexpr Target kTargets[] = {
     {"length_file", &LengthFile, nullptr},
     {"pack_dataset", &PackUploads, &Of<Upload>},
     {"plan_job", &PlanRequest, &Of<v1::PlanJobRequest>},
+    {"plan_record", &PlanRecords, nullptr},
+    {"policy", &PolicyText, nullptr},
     {"profile_calls", &ProfileCalls, &Of<Calls>},
     {"profile_record", &ProfileRecords, nullptr},
     {"settings", &SettingsText, nullptr},

@@ -26,7 +26,9 @@ void EvaluateRequest(std::string_view input);  // EvaluatePlanRequest: checked, 
 void JobFile(std::string_view input);          // a job in JSON, as evenkeelctl reads it
 void LengthFile(std::string_view input);       // sample lengths, all formats
 void PackUploads(std::string_view input);      // PackDatasetRequests: an upload, packed
+void PlanRecords(std::string_view input);      // a record of the plan store
 void PlanRequest(std::string_view input);      // PlanJobRequest: checked, then planned for a while
+void PolicyText(std::string_view input);       // who may call what
 void ProfileCalls(std::string_view input);     // profiles recorded, listed, rolled back, read again
 void ProfileRecords(std::string_view input);   // a record of the profile store
 void SettingsText(std::string_view input);     // arguments and environment of the server

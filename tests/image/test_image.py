@@ -65,7 +65,8 @@ class Container:
                   {"destination": "/run/evenkeel", "type": "bind", "source": self.folder, "options": ["bind", "rw"]}]
         return {"ociVersion": "1.0.2", "process": self.process_part(command), "root": {"path": ROOT, "readonly": True},
                 "mounts": mounts, "linux": {"namespaces": [{"type": kind} for kind in ("mount", "pid", "ipc", "uts")],
-                                            "maskedPaths": ["/proc/kcore", "/proc/keys"], "readonlyPaths": ["/proc/sys"]}}
+                                            "maskedPaths": ["/proc/kcore", "/proc/keys"],
+                                            "readonlyPaths": ["/proc/sys"]}}
 
     def run(self, *command):
         """A command inside, as the same user."""
@@ -180,17 +181,17 @@ class RunTest(unittest.TestCase):
         self.assertEqual(status["NoNewPrivs"], "1")
 
     def test_the_root_is_read_only(self):
-        for path in ("/plan.json", "/tmp/plan.json", "/usr/local/bin/evenkeelctl"):
-            done = self.container.run("evenkeelctl", "plan", "--local", "--model", "llama3-8b", "--gpu", "h100-sxm-80gb",
-                                      "--gpus", "8", "--save", path)
+        plan = "evenkeelctl plan --local --model llama3-8b --gpu h100-sxm-80gb --gpus 8 --save".split()
+        for path in ("/plan.json", "/run/plan.json", "/usr/local/bin/evenkeelctl"):
+            done = self.container.run(*plan, path)
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertRegex(done.stderr, "Read-only file system|Permission denied")
+        # Even for those who may write there.
         with open(f"/proc/{self.container.state()['pid']}/mountinfo", encoding="utf-8") as file:
             root = next(line.split() for line in file if line.split()[4] == "/")
         self.assertIn("ro", root[5].split(","))
         # The same write where writing is allowed works: it is the file system that refuses.
-        done = self.container.run("evenkeelctl", "plan", "--local", "--model", "llama3-8b", "--gpu", "h100-sxm-80gb",
-                                  "--gpus", "8", "--save", "/run/evenkeel/plan.json")
+        done = self.container.run(*plan, "/run/evenkeel/plan.json")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_has_no_shell(self):

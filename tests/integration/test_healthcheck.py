@@ -18,7 +18,8 @@ class HealthcheckTest(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (0, "SERVING\n"), done.stderr)
 
     def test_says_no_without_a_server_and_of_another_service(self):
-        done = harness.run([harness.CTL, "healthcheck", "--server", f"127.0.0.1:{harness.free_port()}", "--timeout", "2"])
+        nobody = f"127.0.0.1:{harness.free_port()}"
+        done = harness.run([harness.CTL, "healthcheck", "--server", nobody, "--timeout", "2"])
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("evenkeelctl: 127.0.0.1:", done.stderr)
         with Server() as server:

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "client/cli/channel_credentials.h"
 #include "client/cli/commands/commands.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 
@@ -22,8 +23,11 @@ constexpr char kService[] = "evenkeel.v1.PlannerService";
 std::string StatusOf(const GlobalOptions& options, const std::string& service) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (!options.tls.server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options.tls.server_name);
+  }
   const auto channel =
-      grpc::CreateCustomChannel(options.server, grpc::InsecureChannelCredentials(), arguments);
+      grpc::CreateCustomChannel(options.server, ChannelCredentials(options.tls), arguments);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::duration_cast<std::chrono::system_clock::duration>(

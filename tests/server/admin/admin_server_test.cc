@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "server/admin/admin_address.h"
 #include "server/log.h"
 #include "server/options.h"
 

@@ -1,0 +1,38 @@
+// The policy file.
+#include <memory>
+#include <string>
+
+#include "server/auth/policy.h"
+#include "server/auth/policy_json.h"
+#include "tests/fuzz/checks.h"
+#include "tests/fuzz/targets.h"
+
+namespace evenkeel::fuzz {
+
+void PolicyText(std::string_view input) {
+  const Budget budget("reading a policy");
+  std::string error;
+  const std::shared_ptr<const server::Policy> policy = server::ParsePolicy(input, &error);
+  Require((policy == nullptr) == !error.empty(), "a policy is refused without a reason");
+  if (policy == nullptr) {
+    RequireGood({{"", error}});
+    return budget.RequireKept();
+  }
+  // Whom it lets in, it lets in as one of its tenants.
+  const server::PeerIdentity peers[] = {{{}, "ip:10.0.0.7"},
+                                        {{"uid:1", "gid:1"}, "unix"},
+                                        {{"spiffe://example.org/ns/a", "dns:a.example"}, "ip:::1"}};
+  for (const server::PeerIdentity& peer : peers) {
+    for (const char* method : {"PlanJob", "RecordProfile", "GetPlan", "no such method"}) {
+      const server::Decision decision = policy->Decide(peer, method);
+      const bool allowed = decision.access == server::Access::kAllowed;
+      Require(allowed ? policy->tenants().contains(decision.caller.tenant)
+                      : decision.caller.tenant.empty(),
+              "a tenant that no rule names");
+    }
+  }
+  policy->CheckProvable({});
+  budget.RequireKept();
+}
+
+}  // namespace evenkeel::fuzz
