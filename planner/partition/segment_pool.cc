@@ -28,8 +28,8 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
     return ns <= CappedProduct(stage_limit, std::max<int64_t>(1, stages)) * (stages > 0 ? 1 : 0);
   };
   for (int64_t s = 0; s < stages_ && table.window() >= 1; ++s) {
-    if (Stopped()) return;
     for (int64_t j = s + 1; j <= s + table.window(); ++j) {
+      if (Stopped()) return;
       for (int64_t i = s; i < j; ++i) {
         if (!reached(table.WorkBefore(i), s) ||
             !reached(work - table.WorkBefore(j), stages_ - 1 - s))

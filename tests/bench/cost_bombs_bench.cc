@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include <execinfo.h>
 #include "server/convert/compute_plan.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/offers.h"
@@ -61,33 +60,12 @@ void Measure(const CostBomb& bomb, double limit_seconds) {
                 violations[0].description.substr(0, 100).c_str());
     return;
   }
-  std::printf("est %.3f\n", PlanCost(offers));
-  static void* before[40];
-  static int nb = 0;
-  static int traces = 0;
-  traces = 0;
-  nb = 0;
+  const double estimate = PlanCost(offers);
   double gap = 0, last = converted;
-  int64_t asked = 0;
   planner::Phase phase = planner::Phase::kBatchRule, worst = phase;
   planner::PlanHooks hooks;
   const auto see = [&] {
     const double now = CpuSeconds();
-    ++asked;
-    if (std::getenv("TRACE")) {
-      void* here[40];
-      int n = backtrace(here, 40);
-      if (now - last > 0.04 && now - last > gap * 1.02 && traces < 3) {
-        ++traces;
-        std::printf("GAP %.1f ms\nFROM", 1e3 * (now - last));
-        for (int i = 1; i < nb; i++) std::printf(" %p", before[i]);
-        std::printf("\nTO");
-        for (int i = 1; i < n; i++) std::printf(" %p", here[i]);
-        std::printf("\n");
-      }
-      nb = n;
-      std::copy(here, here + n, before);
-    }
     if (now - last > gap) {
       gap = now - last;
       worst = phase;
@@ -108,11 +86,11 @@ void Measure(const CostBomb& bomb, double limit_seconds) {
   const char* const kEnds[] = {"done", "STOPPED", "DEFECT", "refused"};
   std::printf(
       "%-40s %-8s fits=%d convert %7.1f ms, plan %8.2f s, gap %7.1f ms (%s), heap %6.1f MiB, "
-      "answer %zu KiB asked %ld\n",
+      "answer %zu KiB, estimate %.2f s\n",
       bomb.name.c_str(), kEnds[static_cast<int>(end)], computed.facts.fits,
       (converted - start) * 1e3, last - converted, gap * 1e3, planner::PhaseName(worst),
       static_cast<double>(heap_peak - heap_before) / (1 << 20), computed.plan_bytes.size() / 1024,
-      asked);
+      estimate);
   for (const std::string& fault : faults) std::printf("    fault: %s\n", fault.c_str());
   std::fflush(stdout);
 }
@@ -120,10 +98,11 @@ void Measure(const CostBomb& bomb, double limit_seconds) {
 }  // namespace
 }  // namespace evenkeel::server
 
-// Usage: cost_bombs_bench [SECONDS [NAME]]: stops each after so many, 60 unless given.
+// Usage: cost_bombs_bench [SECONDS [NAME]]: stops each after so many, 10 unless given; those whose
+// name contains NAME.
 int main(int argc, char** argv) {
   using evenkeel::server::CostBomb;
-  const double limit = argc > 1 ? std::atof(argv[1]) : 60;
+  const double limit = argc > 1 ? std::atof(argv[1]) : 10;
   const std::string only = argc > 2 ? argv[2] : "";
   for (const auto& bombs : {evenkeel::server::CostBombs(), evenkeel::server::DataBombs(),
                             evenkeel::server::OfferBombs(), evenkeel::server::OrdinaryJobs()}) {

@@ -29,6 +29,7 @@ class Crowd:
 
     def __init__(self, address, clients, seconds, pause):
         self.accepted, self.rejected, self.wrong = [], [], []
+        self.ended = []  # when, of the accepted
         self.end = time.monotonic() + seconds
         self.threads = [threading.Thread(target=self.work, args=(address, pause)) for _ in range(clients)]
         for thread in self.threads:
@@ -42,7 +43,8 @@ class Crowd:
             began = time.monotonic()
             try:
                 client.call("PlanJob", request)
-                self.accepted.append(time.monotonic() - began)
+                self.ended.append(time.monotonic())
+                self.accepted.append(self.ended[-1] - began)
             except grpc.RpcError as error:
                 self.rejected.append(time.monotonic() - began)
                 details = error_details(error)
@@ -98,10 +100,15 @@ class FairnessTest(unittest.TestCase):
         port = harness.free_port()
         with Server("--workers", "1", "--queue-length", "8", "--log-level", "off",
                     listen=[f"127.0.0.1:{port}"]) as server:
-            flood = Crowd(server.address, 30, SECONDS, 0.005)
-            other = Crowd(f"127.0.0.1:{port}", 3, SECONDS, 0.005)
+            flood = Crowd(server.address, 30, 120, 0.005)
+            wait_for(lambda: flood.rejected)
+            other = Crowd(f"127.0.0.1:{port}", 3, 120, 0.005)
+            end = time.monotonic() + SECONDS
+            wait_for(lambda: len(other.accepted) >= 15 and time.monotonic() >= end, 120)
+            flood.end = other.end = 0
             flood.join(), other.join()
-            plans = len(flood.accepted) + len(other.accepted)
+            first, last = min(other.ended), max(other.ended)  # while both wanted more than there was
+            plans = sum(first <= at <= last for at in flood.ended + other.ended)
             print(f"\n  {len(other.accepted)} of {plans} plans for one with a tenth of the flood's calls; "
                   f"flood refused {len(flood.rejected)} times, the other {len(other.rejected)}")
             self.assertEqual(flood.wrong + other.wrong, [])

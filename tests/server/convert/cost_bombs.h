@@ -63,7 +63,7 @@ inline void DescribeDeepest(v1::Model* model, bool encoder, int experts) {
   if (experts > 0) {
     auto* moe = language->mutable_mixture_of_experts();
     moe->set_experts(experts);
-    moe->set_experts_per_token(8);
+    moe->set_experts_per_token(std::min(experts, 8));
     moe->set_expert_ffn_size(2048);
     moe->set_first_dense_layers(3);
   }
@@ -114,10 +114,10 @@ inline std::vector<CostBomb> CostBombs() {
   request = DeepestRequest(true, 0, kManyDivisors, 720);
   AskForAll(&request);
   add("most_layers_with_encoder", request);
-  request = DeepestRequest(false, 128, kManySmallDivisors, 960);
+  request = DeepestRequest(false, 16, kManySmallDivisors, 960);
   AskForAll(&request, 100'000);
   add("most_experts", request);
-  request = DeepestRequest(false, 128, kManySmallDivisors, 960);
+  request = DeepestRequest(false, 2, kManySmallDivisors, 960);
   request.mutable_job()->mutable_training()->mutable_execution()->set_context_exchange(
       v1::CONTEXT_EXCHANGE_RING);
   AskForAll(&request, 100'000);
@@ -150,7 +150,7 @@ inline std::vector<CostBomb> CostBombs() {
   request = DeepestRequest(true, 3840, 1, 1);
   AskForAll(&request, 100'000);
   add("misfit_of_one_gpu", request);
-  request = DeepestRequest(true, 128, 960, 960);
+  request = DeepestRequest(true, 16, 960, 960);
   AskForAll(&request, 100'000);
   add("misfit_of_a_node", request);
   return bombs;
