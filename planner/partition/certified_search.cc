@@ -107,6 +107,7 @@ class Certifying {
     for (bool improved = true; improved && simulation_.events() < limits_.events / 4;) {
       improved = false;
       for (size_t b = 1; b + 1 < boundaries.size(); ++b) {
+        if (Stopped()) return;
         for (const int64_t move : kMoves) {
           boundaries[b] += move;
           const bool inside =
