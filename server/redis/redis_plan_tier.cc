@@ -86,7 +86,7 @@ void RedisPlanTier::Find(std::string key, Found found) {
   // Asked on the thread that will try it, too: this only keeps the queue empty while it is open.
   if (breaker_.is_resting()) return;  // the look-up answers as it goes
   const auto submitted =
-      pool_.Submit([this, lookup, key = std::move(key)](double) { Get(key, *lookup); });
+      pool_.Submit([this, lookup, key = std::move(key)](const QueueWait&) { Get(key, *lookup); });
   if (submitted) timer_.Add(lookup);
 }
 
@@ -116,7 +116,7 @@ void RedisPlanTier::Put(std::string key, std::string bytes, std::chrono::millise
     return;
   }
   const auto submitted = pool_.Submit([this, key = std::move(key), bytes = std::move(bytes),
-                                       ttl](double) { Set(key, bytes, ttl); });
+                                       ttl](const QueueWait&) { Set(key, bytes, ttl); });
   if (!submitted) ++counts_->dropped_writes;
 }
 

@@ -38,7 +38,7 @@ void EvaluatePlanCall::Plan() {
   scope_->SetPlan(plan_id, "");
   Hold(kPlanning,
        core_.Plan(
-           plan_id, evaluation_.job,
+           {scope_->caller().tenant, plan_id, std::nullopt}, evaluation_.job,
            [self = shared_from_this()](const PlanOutcome& best) { self->Evaluate(best); },
            scope_->terms(PlanCost(evaluation_.job))));
 }

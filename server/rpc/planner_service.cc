@@ -181,7 +181,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanWhenCaughtUp(std::unique_ptr<R
   const std::shared_ptr<DeferredPlanJob> deferred = call->Defer();
   const auto since = parts_.world.clock.Now();
   const auto submitted =
-      parts_.profiles.reader.Submit([=, this, message = std::move(message)](double) {
+      parts_.profiles.reader.Submit([=, this, message = std::move(message)](const QueueWait&) {
         PlanCaughtUp(tenant, message, *calibrations, since, *deferred);
       });
   if (!submitted) deferred->End(QueueFull(kCatchUpRetrySeconds));
