@@ -5,16 +5,12 @@
 #include "server/listen.h"
 
 namespace evenkeel::server {
-namespace {
-
 std::string_view WithoutBrackets(std::string_view host) {
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     return host.substr(1, host.size() - 2);
   }
   return host;
 }
-
-}  // namespace
 
 std::string CheckAdminAddress(std::string_view address) {
   if (address.starts_with("unix:")) return CheckListenAddress(address);
