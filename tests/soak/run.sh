@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The long forms of the reliability tests, each into a log under build/soak-logs/, and a table of their results. Needs what
+# tests/run.sh builds and installs (tests/run.sh --only build). About 75 minutes on two idle cores; timings want idle ones.
+#
+#   tests/soak/run.sh [SCENARIO]...      without one: all of them
+#
+# Scenarios (docs/RELIABILITY.md says what each has to reach):
+#   kills        the server killed 200 times while it writes its file of plans
+#   redis        the shared profile store killed 50 times during writes
+#   replicas     10,000 calls during a rolling restart, and during an upgrade and back
+#   rotation     20 certificates in 30 s under load, and bad files for 5 s each
+#   floods       more connections than files, 60,000 resets, 400 slow peers, hostile messages
+#   overload     60 s at four times saturation, heavy jobs beside known plans, deadlines, fairness, histories
+#   steady       30 minutes at half load: memory, descriptors, threads, latency
+#   known        known plans against an echo: 1, 8 and 64 callers
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+python=/usr/bin/python3
+logs=build/soak-logs
+mkdir -p $logs
+scenarios=("$@")
+[ ${#scenarios[@]} -gt 0 ] || scenarios=(kills redis replicas rotation floods overload known steady)
+bad=0
+rows=()
+
+integration() { "$python" tests/integration/run.py "$@"; }
+
+scenario() {
+  case $1 in
+    kills) EVENKEEL_KILLS=200 integration test_kills_while_it_writes ;;
+    redis) EVENKEEL_REDIS_KILLS=50 integration test_shared_profiles ;;
+    replicas) EVENKEEL_REPLICA_CALLS=10000 integration RollingTest ;;
+    rotation) EVENKEEL_ROTATIONS=20 EVENKEEL_BAD_FILE_SECONDS=5 integration test_tls ;;
+    floods) EVENKEEL_RESETS=60000 EVENKEEL_SLOW_PEERS=200 integration test_flood ;;
+    overload) EVENKEEL_SOAK_SECONDS=60 integration test_overload ;;
+    known) build/bin/known_plan_bench ;;
+    steady) "$python" tests/soak/steady.py --minutes "${EVENKEEL_STEADY_MINUTES:-30}" ;;
+    *) echo "run.sh: no scenario $1" >&2; return 2 ;;
+  esac
+}
+
+for name in "${scenarios[@]}"; do
+  started=$SECONDS
+  echo "== $name"
+  if scenario "$name" >"$logs/$name.log" 2>&1 </dev/null; then word=ok; else word=FAILED; bad=$((bad + 1)); fi
+  tail -n 12 "$logs/$name.log" | sed 's/^/    /'
+  rows+=("$(printf '%-10s %-6s %5d s' "$name" "$word" $((SECONDS - started)))")
+done
+echo
+printf '%s\n' "${rows[@]}"
+[ $bad = 0 ]
