@@ -41,7 +41,8 @@ ENV PATH=/usr/local/bin LANG=C.UTF-8
 # A user without home or rights; the server writes nothing, so the root file system may be read-only.
 USER 65532:65532
 EXPOSE 50051 9464
-HEALTHCHECK --interval=30s --timeout=5s CMD ["evenkeelctl", "healthcheck", "--server", "127.0.0.1:50051", "--timeout", "4"]
+HEALTHCHECK --interval=30s --timeout=5s \
+    CMD ["evenkeelctl", "healthcheck", "--server", "127.0.0.1:50051", "--timeout", "4"]
 ENTRYPOINT ["evenkeel-server"]
 # Plaintext, because certificates are the cluster's: give --tls-cert and --tls-key where strangers reach the port.
 CMD ["--listen", "0.0.0.0:50051", "--allow-plaintext=true", "--metrics-address", "0.0.0.0:9464"]

@@ -6,7 +6,7 @@ version, licences and purl, and every one of which only headers (or .proto files
 
     --build FOLDER   where they were built with Ninja; tells the headers [build]
     --output FILE    [standard output]
-    PROGRAM          [FOLDER/bin/evenkeel-server FOLDER/bin/evenkeelctl]
+    PROGRAM          [those of the image, in FOLDER/bin]
 
 Debian only: asks ldd, dpkg-query and /usr/share/doc/*/copyright. The same programs on the same packages give the same
 bytes: there is no time in it, and its serial number comes from its content.
@@ -22,6 +22,7 @@ import sys
 import urllib.parse
 import uuid
 
+PROGRAMS = ("evenkeel-server", "evenkeel-store", "evenkeelctl")  # of the image
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # Debian's short names of licences that SPDX calls otherwise. "+" becomes "-or-later", without it "-only".
@@ -201,8 +202,7 @@ def main():
     parser.add_argument("--output")
     parser.add_argument("program", nargs="*")
     options = parser.parse_args()
-    programs = options.program or [os.path.join(options.build, "bin", name)
-                                   for name in ("evenkeel-server", "evenkeelctl")]
+    programs = options.program or [os.path.join(options.build, "bin", name) for name in PROGRAMS]
     text = json.dumps(bill(options.build, [os.path.abspath(program) for program in programs]), indent=1) + "\n"
     if not options.output:
         sys.stdout.write(text)

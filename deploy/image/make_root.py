@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lays out the root file system of the runtime image: the two programs, what they load, and their papers. No shell, no
+"""Lays out the root file system of the runtime image: the programs, what they load, and their papers. No shell, no
 package manager, nothing else.
 
     deploy/image/make_root.py --build FOLDER --output FOLDER
@@ -17,7 +17,6 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import sbom  # noqa: E402  pylint: disable=wrong-import-position
 
 USER = 65532
-PROGRAMS = ("evenkeel-server", "evenkeelctl", "evenkeel-store")
 FILES = {
     "etc/passwd": f"evenkeel:x:{USER}:{USER}:evenkeel:/nonexistent:/usr/sbin/nologin\n",
     "etc/group": f"evenkeel:x:{USER}:\n",
@@ -55,7 +54,7 @@ def make(build, root):
     os.chmod(os.path.join(root, "tmp"), 0o1777)
     for name in ("lib", "lib64"):
         os.symlink(f"usr/{name}", os.path.join(root, name))
-    programs = [os.path.join(build, "bin", name) for name in PROGRAMS]
+    programs = [os.path.join(build, "bin", name) for name in sbom.PROGRAMS]
     paths = sorted({path for program in programs for path in sbom.libraries(program)})
     for path in paths:
         put_library(root, path)

@@ -142,8 +142,9 @@ def plan_record():
 
     def plan(name):
         real = struct.Struct("<d").pack
-        return (text(b"t") + text(name) + number(1_700_000_000_000_000_000) + text(b"llama3-8b") + text(b"h100-sxm-80gb") +
-                number(8) + number(1) + real(1.5) + real(0.25) + number(0) + number(4096) + text(b"\x0a\x01p") + text(b""))
+        return (text(b"t") + text(name) + number(1_700_000_000_000_000_000) + text(b"llama3-8b") +
+                text(b"h100-sxm-80gb") + number(8) + number(1) + real(1.5) + real(0.25) + number(0) + number(4096) +
+                text(b"\x0a\x01p") + text(b""))
     whole = plan(b"plan-0123456789abcdef0123456789abcdef")
     offer = plan(b"plan-fedcba9876543210fedcba9876543210")
     yield "one", b"EVKC" + number(1) + text(b"1") + whole + number(0) + bytes(8)

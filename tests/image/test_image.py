@@ -98,7 +98,7 @@ class ContentTest(unittest.TestCase):
         size = sum(os.path.getsize(path) for path in regular_files())
         self.assertLessEqual(size, MOST_BYTES)
 
-    def test_holds_two_programs_and_no_shell(self):
+    def test_holds_the_programs_and_no_shell(self):
         found = []
         for path in regular_files():
             with open(path, "rb") as file:
@@ -108,7 +108,7 @@ class ContentTest(unittest.TestCase):
             if start == b"\x7fELF" and ".so" not in os.path.basename(path):
                 found.append(path)
         self.assertEqual(sorted(os.path.relpath(path, ROOT) for path in found),
-                         ["usr/local/bin/evenkeel-server", "usr/local/bin/evenkeelctl"])
+                         [f"usr/local/bin/{name}" for name in ("evenkeel-server", "evenkeel-store", "evenkeelctl")])
 
     def test_nothing_is_set_uid_or_writable_by_others(self):
         for path in regular_files():

@@ -11,7 +11,7 @@ import harness
 sys.path.insert(0, os.path.join(harness.ROOT, "deploy"))
 import sbom  # noqa: E402  pylint: disable=wrong-import-position
 
-PROGRAMS = [harness.SERVER, harness.CTL]
+PROGRAMS = [os.path.join(harness.BUILD, "bin", name) for name in sbom.PROGRAMS]
 PURL = re.compile(r"^pkg:deb/debian/[a-z0-9.%2B+-]+@[A-Za-z0-9.%~+-]+\?arch=[a-z0-9]+&distro=debian-12$")
 LINKAGES = {"shared", "header-only", "generated"}
 
