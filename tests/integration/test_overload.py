@@ -1,5 +1,5 @@
-"""More work than there is capacity for: who is served, who is refused and how, and what stays quick. Judged by counts and
-by ratios to a probe of the same run. EVENKEEL_SOAK_SECONDS: how long the load lasts; unset: a few seconds."""
+"""More work than there is capacity for: who is served, who is refused and how, and what stays quick. Judged by counts
+and by ratios to a probe of the same run. EVENKEEL_SOAK_SECONDS: how long the load lasts; unset: a few seconds."""
 import os
 import random
 import statistics
@@ -76,7 +76,8 @@ class GoodputTest(unittest.TestCase):
             over = Crowd(server.address, 32, SECONDS, 4 * service).join()
             after = idle()
             bound = (8 + 2) * service
-            print(f"\n  goodput {len(over.accepted) / len(full.accepted):.2f} of saturation, {len(over.rejected)} refused "
+            goodput = len(over.accepted) / len(full.accepted)
+            print(f"\n  goodput {goodput:.2f} of saturation, {len(over.rejected)} refused "
                   f"(p99 {percentile(over.rejected, 99) * 1e3:.1f} ms), accepted p99 "
                   f"{percentile(over.accepted, 99) / bound:.2f} of queue + service, idle again {after / before:.2f}x")
             self.assertEqual(over.wrong, [])
@@ -144,10 +145,11 @@ class HeavyWorkTest(unittest.TestCase):
             for call in heavy:
                 call.cancel()
             for name in calls:
-                print(f"\n  {name}: p50 {statistics.median(idle[name]) * 1e6:.0f} -> {statistics.median(busy[name]) * 1e6:.0f} us,"
+                before, after = statistics.median(idle[name]), statistics.median(busy[name])
+                print(f"\n  {name}: p50 {before * 1e6:.0f} -> {after * 1e6:.0f} us,"
                       f" p99 {percentile(busy[name], 99) * 1e3:.1f} ms with 16 heavy jobs", end="")
                 self.assertGreater(len(busy[name]), 30)
-                self.assertLess(statistics.median(busy[name]), 10 * statistics.median(idle[name]))
+                self.assertLess(after, 10 * before)
             print()
             self.assertGreater(left, 0)
 
@@ -183,7 +185,8 @@ class DeadlineTest(unittest.TestCase):
             free = time.monotonic() - began
             started = server.metric("evenkeel_plans_total")
             self.assertEqual(server.metric("evenkeel_queue_depth"), 0)
-            print(f"\n  of 1000 calls {started - 2:.0f} began; then a short plan took {free:.3f} s (a slow one {whole:.3f} s)")
+            print(f"\n  of 1000 calls {started - 2:.0f} began; then a short plan took {free:.3f} s "
+                  f"(a slow one {whole:.3f} s)")
             self.assertLess(started, 300)
             self.assertEqual(server.metric("evenkeel_plans_total", outcome="fits"), 2)
 
@@ -266,8 +269,8 @@ class AmplificationTest(unittest.TestCase):
 
 
 class HistoryTest(unittest.TestCase):
-    """Random calls of eight clients, written down, and then checked against a sequential model: every answer must be one
-    that some order of the calls, each between its begin and its end, explains."""
+    """Random calls of eight clients, written down, and then checked against a sequential model: every answer must be
+    one that some order of the calls, each between its begin and its end, explains."""
 
     CALLS = 10_000 if SOAK else 1200
 
@@ -383,11 +386,14 @@ class HistoryTest(unittest.TestCase):
 
     def test_the_checker_finds_what_is_wrong(self):
         plan, record = (0, 1, "plan", 1, "plan-a", 0, b"x"), (0, 1, "record", 2, False)
-        self.assertEqual(self.explain([plan, record, (2, 3, "record", 3, False), (2, 3, "get", "plan-a", True, b"x"), (2, 3, "list", ["plan-a"])]), [])
+        right = [plan, record, (2, 3, "record", 3, False), (2, 3, "get", "plan-a", True, b"x"),
+                 (2, 3, "list", ["plan-a"])]
+        self.assertEqual(self.explain(right), [])
         for wrong in ((2, 3, "get", "plan-a", False, b""), (2, 3, "get", "plan-a", True, b"y"), (2, 3, "list", []),
                       (2, 3, "list", ["plan-a", "plan-a"]), (2, 3, "plan", 1, "plan-b", 0, b"x"),
                       (2, 3, "plan", 1, "plan-a", 0, b"y"), (2, 3, "plan", 2, "plan-a", 0, b"x"),
-                      (2, 3, "record", 1, False), (2, 3, "get", "plan-b", True, b"x"), (2, 3, "fault", "plan", "INTERNAL")):
+                      (2, 3, "record", 1, False), (2, 3, "get", "plan-b", True, b"x"),
+                      (2, 3, "fault", "plan", "INTERNAL")):
             self.assertNotEqual(self.explain([plan, record, wrong]), [], wrong)
 
 
