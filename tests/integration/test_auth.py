@@ -6,6 +6,7 @@ import tempfile
 import time
 import unittest
 
+import certificates
 import grpc
 import harness
 from evenkeel.v1 import catalog_pb2, profile_pb2
@@ -14,8 +15,6 @@ from harness import Server, error_details, health_pb2, planner_service_pb2
 ROLES = {"planner.read": ["GetPlan", "ListPlans", "ListModels", "ListGpuTypes", "ListProfiles"],
          "planner.plan": ["PlanJob", "EvaluatePlan"],
          "planner.calibrate": ["RecordProfile", "RollBackProfile"]}
-# Only an accept loop of its own can ask the kernel who is at the other end of a unix socket.
-KNOWS_PEERS = "--tls-client-ca" in harness.run([harness.SERVER, "--help"]).stdout
 
 
 def rule(principals, tenant="", **grants):
@@ -188,7 +187,6 @@ class PolicyTest(PolicyCase):
         self.eventually(lambda: len(client.call("ListProfiles", listing).revisions) == 1, "the first tenant's are gone")
 
 
-@unittest.skipUnless(KNOWS_PEERS, "this server does not ask who is at the other end of a unix socket")
 @unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
 class UnixPeersTest(PolicyCase):
     """Clients that run as users of their own."""
@@ -247,6 +245,66 @@ class UnixPeersTest(PolicyCase):
         self.write(rule(["uid:0"], roles=["admin"]), rule(["uid:61001"], "a", roles=["planner.plan"]))
         self.eventually(lambda: self.ctl(61001, 61001, "models").returncode != 0, "the right was not taken away")
         self.assertEqual(self.ctl(0, 0, "models").returncode, 0)
+
+
+class CertificatesTest(PolicyCase):
+    """Clients with certificates of one authority and different names."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.authority = certificates.Authority()
+        cls.own = cls.authority.issue("server")
+        names = {"benchmark": "URI:spiffe://example.org/ns/vision/sa/benchmark",
+                 "train": "URI:spiffe://example.org/ns/vision/sa/train,DNS:scheduler.example.org",
+                 "scheduler": "DNS:other.example.org,DNS:Scheduler.example.org",
+                 "two": "URI:spiffe://example.org/ns/vision/sa/benchmark,URI:spiffe://example.org/ns/x",
+                 "below": "URI:spiffe://example.org/ns/visionary",
+                 "foreign": "URI:spiffe://example.com/ns/vision/sa/benchmark",
+                 "address": "IP:127.0.0.1"}
+        cls.issued = {name: cls.authority.issue(name, san) for name, san in names.items()}
+
+    def setUp(self):
+        super().setUp()
+        self.write(rule(["uid:0"], roles=["admin"]),  # the harness
+                   rule(["spiffe://example.org/ns/vision/sa/benchmark"], "vision", roles=["planner.calibrate"]),
+                   rule(["spiffe://example.org/ns/vision/*"], "vision", roles=["planner.read"]),
+                   rule(["dns:scheduler.example.org"], roles=["planner.plan"]),
+                   rule(["any"], methods=["ListGpuTypes"]))
+        self.port = harness.free_port()
+        self.server = Server("--auth-policy", self.path, "--tls-cert", self.own[0], "--tls-key", self.own[1],
+                             "--tls-client-ca", self.authority.ca, listen=[f"127.0.0.1:{self.port}"])
+        self.addCleanup(self.server.__exit__)
+
+    def codes(self, name):
+        """Of one method of each role, called with an empty message."""
+        certificate, key = self.issued[name]
+        credentials = grpc.ssl_channel_credentials(certificates.read(self.authority.ca), certificates.read(key),
+                                                   certificates.read(certificate))
+        with grpc.secure_channel(f"localhost:{self.port}", credentials) as channel:
+            found = []
+            for method in ("ListModels", "PlanJob", "RecordProfile", "ListGpuTypes"):
+                try:
+                    channel.unary_unary(f"/{harness.SERVICE}/{method}")(b"", timeout=60)
+                    found.append("OK")
+                except grpc.RpcError as error:
+                    found.append(error.code().name)
+            return found
+
+    def test_names_of_certificates_decide(self):
+        denied, bad, unknown = "PERMISSION_DENIED", "INVALID_ARGUMENT", "UNAUTHENTICATED"
+        expected = {"benchmark": [denied, denied, bad, denied],
+                    "train": ["OK", denied, denied, "OK"],  # the id's rule comes before the name's
+                    "scheduler": [denied, bad, denied, denied],
+                    "two": [unknown, unknown, unknown, "OK"],  # two URIs are no SPIFFE id
+                    "below": [denied, denied, denied, "OK"],
+                    "foreign": [denied, denied, denied, "OK"],
+                    "address": [unknown, unknown, unknown, "OK"]}
+        for name, codes in expected.items():
+            self.assertEqual(self.codes(name), codes, name)
+        lines = [json.loads(line) for line in self.server.log().splitlines() if '"msg":"call"' in line]
+        principals = {(line["principal"], line.get("tenant", "")) for line in lines if line["code"] == "OK"}
+        self.assertIn(("spiffe://example.org/ns/vision/sa/train", "vision"), principals)
+        self.assertIn(("spiffe://example.org/ns/visionary", ""), principals)
 
 
 if __name__ == "__main__":
