@@ -31,6 +31,14 @@ std::string Quoted(std::string_view text) {
   return shown.dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
 }
 
+// In ASCII: what the library says quotes the file's bytes as they are.
+std::string Printable(std::string_view text) {
+  std::string shown(text);
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return shown;
+}
+
 std::string At(const std::string& path, size_t index) {
   return path + "[" + std::to_string(index) + "]";
 }
@@ -264,7 +272,7 @@ std::shared_ptr<const Policy> ParsePolicy(std::string_view text, std::string* er
   } catch (const json::exception& fault) {
     const std::string_view what = fault.what();
     const size_t end = what.find("] ");  // of the library's own number
-    *error = "is no JSON: " + std::string(what.substr(end == what.npos ? 0 : end + 2, 300));
+    *error = "is no JSON: " + Printable(what.substr(end == what.npos ? 0 : end + 2, 300));
     return nullptr;
   } catch (const TooDeep&) {
     *error = "has too many lists or objects in each other";

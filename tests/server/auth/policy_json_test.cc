@@ -70,6 +70,7 @@ TEST(PolicyJsonTest, EveryFaultIsNamedByPathAndWithWhatWouldDo) {
       {"{} {}", "is no JSON"},
       {"// comment\n{}", "is no JSON"},
       {"\"\xff\"", "is no JSON"},
+      {"{\"version\":\xb1", "last read: '\"version\":?'"},
       {"[]", "must be an object {\"version\": 1, \"rules\": [...]}"},
       {"{}", "version: must be 1"},
       {R"({"version": 2, "rules": []})", "version: must be 1"},
