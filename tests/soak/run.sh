@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The long forms of the reliability tests, each into a log under build/soak-logs/, and a table of their results. Needs what
-# tests/run.sh builds and installs (tests/run.sh --only build). About 75 minutes on two idle cores; timings want idle ones.
+# The long forms of the reliability tests, each into a log under build/soak-logs/, and a table of their results. Needs
+# what tests/run.sh builds and installs (tests/run.sh --only build). Timings want idle cores.
 #
 #   tests/soak/run.sh [SCENARIO]...      without one: all of them
 #
@@ -13,13 +13,14 @@
 #   overload     60 s at four times saturation, heavy jobs beside known plans, deadlines, fairness, histories
 #   steady       30 minutes at half load: memory, descriptors, threads, latency
 #   known        known plans against an echo: 1, 8 and 64 callers
+#   series       100,000 different jobs, and how many series of metrics they leave
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 python=/usr/bin/python3
 logs=build/soak-logs
 mkdir -p $logs
 scenarios=("$@")
-[ ${#scenarios[@]} -gt 0 ] || scenarios=(kills redis replicas rotation floods overload known steady)
+[ ${#scenarios[@]} -gt 0 ] || scenarios=(kills redis replicas rotation floods overload known series steady)
 bad=0
 rows=()
 
@@ -34,6 +35,7 @@ scenario() {
     floods) EVENKEEL_RESETS=60000 EVENKEEL_SLOW_PEERS=200 integration test_flood ;;
     overload) EVENKEEL_SOAK_SECONDS=60 integration test_overload ;;
     known) build/bin/known_plan_bench ;;
+    series) EVENKEEL_SERIES_JOBS=100000 build/tests/server_tests --gtest_filter='Bounded*Many*' ;;
     steady) "$python" tests/soak/steady.py --minutes "${EVENKEEL_STEADY_MINUTES:-30}" ;;
     *) echo "run.sh: no scenario $1" >&2; return 2 ;;
   esac
