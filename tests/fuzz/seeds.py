@@ -21,7 +21,7 @@ subprocess.run(["protoc", "-I", HERE, "-I", os.path.join(harness.ROOT, "proto"),
 import inputs_pb2  # noqa: E402  pylint: disable=wrong-import-position
 
 EXAMPLES = [path for path in sorted(glob.glob(os.path.join(harness.EXAMPLES, "*.json")))
-            if not path.endswith((".histogram.json", "policy.json"))]
+            if not path.endswith(".histogram.json")]
 
 JOBS = {
     "offers": """job { model { name: "llama3-8b" } cluster { pools { gpu_type: "a100-sxm-80gb" gpu_counts: [8, 16] }
@@ -155,7 +155,7 @@ def plan_record():
 
 
 def policies():
-    with open(os.path.join(harness.EXAMPLES, "policy.json"), "rb") as file:
+    with open(os.path.join(harness.ROOT, "deploy", "auth", "policy.json"), "rb") as file:
         yield "example", file.read()
     yield "one", b'{"version": 1, "rules": [{"principals": ["uid:1"], "roles": ["planner.read"]}]}'
     yield "any", b'{"version":1,"rules":[{"principals":["any"],"tenant":"a","methods":["GetPlan"]}]}'

@@ -137,8 +137,10 @@ class LogPrivacyTest(unittest.TestCase):
         self.call(client, "PlanJob", b"\xff\xff" + MARK.encode())  # no message
         self.call(client, "PlanJob", MARK.encode() * 100000)  # too large
         self.call(client, "GetPlan", planner_service_pb2.GetPlanRequest(plan_id="plan-" + "0" * 32))
-        busy = []
-        for seed in range(8):  # the queue is full, some run into their deadline
+        late = harness.job_request(seed=999)
+        late.label = MARK
+        busy = [client.method("PlanJob").future(late, timeout=0.01)]
+        for seed in range(8):  # the queue is full
             request = harness.job_request(seed=1000 + seed)
             request.label = MARK
             busy.append(client.method("PlanJob").future(request, timeout=0.2, metadata=[("x-custom", MARK)]))

@@ -25,7 +25,7 @@ std::string WithRule(const std::string& rule) {
 }
 
 TEST(PolicyJsonTest, TheExampleIsAPolicy) {
-  std::ifstream file(EVENKEEL_SOURCE_DIR "/deploy/examples/policy.json");
+  std::ifstream file(EVENKEEL_SOURCE_DIR "/deploy/auth/policy.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   std::string error;
   const auto policy = ParsePolicy(text, &error);
