@@ -93,9 +93,10 @@ void Refuse(Candidate& c, RefusalReason reason, std::string text) {
 
 void Compare(Candidate& c, const Profile& profile, LayerKind kind, const Comparison& compared) {
   c.comparisons.push_back(compared);
-  c.ratings.push_back(
-      {kind, profile.tensor, compared.what,
-       compared.predicted > 0 ? compared.measured / compared.predicted : kRatioAtMost + 1});
+  // What is left of a time without its communication may be less than nothing.
+  const double left = std::max(0.0, compared.measured);
+  c.ratings.push_back({kind, profile.tensor, compared.what,
+                       compared.predicted > 0 ? left / compared.predicted : kRatioAtMost + 1});
   const std::string measured = WhatText(compared.what) + " " +
                                ValueText(compared.what, compared.measured) + " measured, " +
                                ValueText(compared.what, compared.predicted) + " predicted";
@@ -107,7 +108,7 @@ void Compare(Candidate& c, const Profile& profile, LayerKind kind, const Compari
   const double ratio = c.ratings.back().ratio;
   if (ratio > kRatioAtMost || ratio < 1 / kRatioAtMost) {
     Refuse(c, RefusalReason::kOutOfBounds,
-           measured + ": a factor of " + RatioText(std::max(0.0, ratio)) + ", accepted: 1/3 to 3");
+           measured + ": a factor of " + RatioText(ratio) + ", accepted: 1/3 to 3");
   }
 }
 

@@ -74,6 +74,9 @@ TEST(ProfileRatingTest, RefusesTimesBelowTheirCommunication) {
   AddLayerTime(profile, LayerKind::kDense, kText, 1);
   profile.layer_times[0].forward_ns = profile.layer_times[0].backward_ns = 1000;
   profile.layer_times[0].with_communication = true;
+  EXPECT_EQ(Judge(profile, {}, {}).refused.size(), 1u);
+  // Nor may it upset the comparison with many others.
+  for (int i = 0; i < 8; ++i) AddLayerTime(profile, LayerKind::kDense, kText, 1);
   const Judgement judgement = Judge(profile, {}, {});
   ASSERT_EQ(judgement.refused.size(), 1u);
   EXPECT_EQ(judgement.refused[0].reason, RefusalReason::kImpossible);
