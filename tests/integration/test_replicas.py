@@ -59,7 +59,9 @@ class Replicas(unittest.TestCase):
         self.addCleanup(lambda: [server.__exit__() for server in self.servers])
 
     def replica(self, port, program=None):
-        return Server("--redis", self.redis.address, listen=[f"127.0.0.1:{port}"], program=program)
+        # The delay gives clients time to see NOT_SERVING, as in the example for Kubernetes of docs/OPERATING.md.
+        return Server("--redis", self.redis.address, "--drain-delay", "1", listen=[f"127.0.0.1:{port}"],
+                      program=program)
 
     def fleet(self):
         """A client of all replicas, as a scheduler would be one."""
