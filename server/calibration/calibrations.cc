@@ -91,13 +91,13 @@ void Calibrations::Publish(CalibrationStatePtr state, Time asked) {
 
 std::string Calibrations::CatchUp() {
   const std::lock_guard lock(write_mutex_);
-  return ReadNew();
+  return ReadNew(/*patient=*/false);
 }
 
 bool Calibrations::CatchUpTo(int64_t revision, Time arrived) {
   if (state()->newest() >= revision) return true;
   const std::lock_guard lock(write_mutex_);
-  if (state()->newest() < revision && last_asked_ < arrived) (void)ReadNew();
+  if (state()->newest() < revision && last_asked_ < arrived) (void)ReadNew(/*patient=*/false);
   return state()->newest() >= revision;
 }
 
@@ -112,11 +112,11 @@ void Calibrations::Follow(std::chrono::milliseconds interval,
   });
 }
 
-std::string Calibrations::ReadNew() {
+std::string Calibrations::ReadNew(bool patient) {
   if (!store_->shared()) return "";
   while (true) {
     last_asked_ = clock_.Now();
-    NewRecords found = store_->ReadAfter(state()->newest());
+    NewRecords found = store_->ReadAfter(state()->newest(), patient);
     const bool complete = found.complete, damaged = found.damaged;
     const std::string error = Adopt(std::move(found), last_asked_);
     if (error.empty() && !complete) continue;
@@ -175,7 +175,7 @@ Outcome Calibrations::Persist(Try attempt) {
   {
     const std::lock_guard lock(write_mutex_);
     for (int i = 0; i < kAttempts; ++i) {
-      outcome = Outcome{.store_error = ReadNew()};
+      outcome = Outcome{.store_error = ReadNew(/*patient=*/true)};
       if (!outcome.store_error.empty()) {
         observer_.OnStoreError();
         break;

@@ -61,7 +61,7 @@ class Calibrations {
                CalibrationObserver& observer, SleepUntil sleep_until);
 
   // With write_mutex_ held.
-  std::string ReadNew();
+  std::string ReadNew(bool patient);
   std::string Adopt(NewRecords found, Time asked);
   RecordOutcome TryRecord(const ProfileUpload& upload, bool* conflict);
   RollBackOutcome TryTakeBack(const RollBack& roll_back, bool* conflict);

@@ -62,7 +62,10 @@ class ProfileStore {
   virtual bool shared() const { return false; }
 
   // Of a shared store: what comes after `revision`, up to which all was read or appended here.
-  virtual NewRecords ReadAfter(int64_t /*revision*/) { return {.complete = true}; }
+  // `patient`: as long as a write may take, for whoever can not go on without.
+  virtual NewRecords ReadAfter(int64_t /*revision*/, bool /*patient*/) {
+    return {.complete = true};
+  }
 
   // Whether anything survives the process.
   virtual bool durable() const = 0;

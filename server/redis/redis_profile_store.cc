@@ -92,8 +92,9 @@ std::string RedisProfileStore::CheckDurable(RedisClient::Deadline deadline) {
   return Named(found.problem);
 }
 
-NewRecords RedisProfileStore::ReadAfter(int64_t revision) {
-  return Read(revision, steady_clock::now() + settings_.read_timeout);
+NewRecords RedisProfileStore::ReadAfter(int64_t revision, bool patient) {
+  const auto timeout = patient ? settings_.append_timeout : settings_.read_timeout;
+  return Read(revision, steady_clock::now() + timeout);
 }
 
 NewRecords RedisProfileStore::Read(int64_t revision, RedisClient::Deadline deadline) {

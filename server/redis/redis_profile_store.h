@@ -21,7 +21,8 @@ struct RedisStoreSettings {
   // that it may lose what it acknowledged, the store is opened all the same, but is not durable.
   bool trust = false;
   std::chrono::milliseconds read_timeout{250};
-  std::chrono::milliseconds append_timeout{1000};  // of each of some tries
+  // Of each of some tries: a sync may take long on a busy disk.
+  std::chrono::milliseconds append_timeout{3000};
   std::chrono::milliseconds load_timeout{10'000};  // of each part of the history
 };
 
@@ -40,7 +41,7 @@ class RedisProfileStore : public ProfileStore {
   AppendResult Append(const ProfileRecord& record) override;
   bool durable() const override { return durable_; }
   bool shared() const override { return true; }
-  NewRecords ReadAfter(int64_t revision) override;
+  NewRecords ReadAfter(int64_t revision, bool patient) override;
 
   // Stores a whole history, with the revisions, times and authors that it has, in one step. Returns
   // why it could not: there is one already. Empty: done.

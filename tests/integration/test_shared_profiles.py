@@ -33,6 +33,28 @@ def plan(client, min_revision=0):
     return client.call("PlanJob", request)
 
 
+def record(client, request, method="RecordProfile"):
+    """Until it is acknowledged: a retry is safe, and a busy disk may keep Redis from answering in time."""
+    end = time.monotonic() + PATIENT_SECONDS
+    while True:
+        try:
+            return client.call(method, request)
+        except grpc.RpcError as error:
+            if error_details(error)["ErrorInfo"].reason != "STORE_UNAVAILABLE" or time.monotonic() > end:
+                raise
+
+
+def plan_at(client, revision):
+    """Until the replica knows the revision."""
+    end = time.monotonic() + PATIENT_SECONDS
+    while True:
+        try:
+            return plan(client, min_revision=revision)
+        except grpc.RpcError as error:
+            if error_details(error)["ErrorInfo"].reason != "CALIBRATION_BEHIND" or time.monotonic() > end:
+                raise
+
+
 def is_unconfirmed(answer):
     return answer.HasField("calibration_unconfirmed_seconds")
 
@@ -96,30 +118,30 @@ class SharedProfilesTest(unittest.TestCase):
         thread = threading.Thread(target=ask)
         thread.start()
         for number in range(8):
-            answer = a.call("RecordProfile", profile(number, 0.0062 + 0.00001 * number))
+            answer = record(a, profile(number, 0.0062 + 0.00001 * number))
             self.assertTrue(answer.durable)
             acknowledged[0] = answer.revision
         stop.set()
         thread.join()
         self.assertEqual(silent, [])
         self.assertGreater(asked[0], 8)
-        after = plan(b, min_revision=8)
+        after = plan_at(b, 8)
         self.assertEqual(after.calibration_revision, 8)
         self.assertNotEqual(after.plan_id, before.plan_id)
         self.assertEqual(plan(a).plan_id, after.plan_id)
-        b.call("RollBackProfile", profile_pb2.RollBackProfileRequest(to_revision=0))
-        self.assertEqual(plan(a, min_revision=9).plan_id, before.plan_id)
-        self.assertEqual(notes(a), notes(b))
+        record(b, profile_pb2.RollBackProfileRequest(to_revision=0), "RollBackProfile")
+        self.assertEqual(plan_at(a, 9).plan_id, before.plan_id)
+        self.assertTrue(eventually(lambda: notes(a) == notes(b)))
 
     def test_both_write_at_once(self):
         clients = [self.server().client(), self.server().client()]
         found = [[], []]
 
-        def record(who):
+        def write(who):
             for number in range(5):
-                found[who].append(clients[who].call("RecordProfile", profile(10 * who + number)).revision)
+                found[who].append(record(clients[who], profile(10 * who + number)).revision)
 
-        threads = [threading.Thread(target=record, args=(who,)) for who in (0, 1)]
+        threads = [threading.Thread(target=write, args=(who,)) for who in (0, 1)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -130,7 +152,7 @@ class SharedProfilesTest(unittest.TestCase):
     def test_without_redis_plans_go_on_and_say_so(self):
         server = self.server()
         client = server.client()
-        self.assertEqual(client.call("RecordProfile", profile(1)).revision, 1)
+        self.assertEqual(record(client, profile(1)).revision, 1)
         before = plan(client)
         self.redis.kill()
         self.assertTrue(eventually(lambda: is_unconfirmed(plan(client))))
@@ -149,8 +171,9 @@ class SharedProfilesTest(unittest.TestCase):
                         .HasField("calibration_unconfirmed_seconds"))
         self.redis.start()
         self.assertTrue(eventually(lambda: not is_unconfirmed(plan(client))))
-        self.assertEqual(client.call("RecordProfile", profile(2)).revision, 2)
-        self.assertEqual(server.log().count("Connection refused"), server.log().count('"fault"') - 1)
+        self.assertEqual(record(client, profile(2)).revision, 2)
+        polls = server.metric("evenkeel_profile_polls_total", outcome="unreachable")
+        self.assertLess(server.log().count("Connection refused"), max(5, polls / 2))  # not with each
 
     def test_a_hung_redis_holds_no_plan(self):
         server = self.server()
@@ -163,13 +186,13 @@ class SharedProfilesTest(unittest.TestCase):
         plan(client)
         self.redis.resume()
         self.assertTrue(eventually(lambda: not is_unconfirmed(plan(client))))
-        self.assertTrue(client.call("RecordProfile", profile(1)).durable)  # written once, whatever came of the first
+        self.assertTrue(record(client, profile(1)).durable)  # written once, whatever came of the first
         self.assertEqual(self.redis.do("LLEN", "evenkeel:profiles:1:{}"), "1")
 
     def test_a_damaged_history_is_never_used(self):
         server = self.server()
         client = server.client()
-        self.assertEqual(client.call("RecordProfile", profile(1)).revision, 1)
+        self.assertEqual(record(client, profile(1)).revision, 1)
         before = plan(client)
         self.redis.do("RPUSH", "evenkeel:profiles:1:{}", "hello")
         self.assertTrue(eventually(lambda: is_unconfirmed(plan(client))))
@@ -237,7 +260,7 @@ class RefusalTest(unittest.TestCase):
             with open(path, "w", encoding="ascii") as file:
                 file.write("s3cret-word\n")
             with Server("--redis", redis.address, "--redis-password-file", path, "--profile-store", "redis") as server:
-                self.assertTrue(server.client().call("RecordProfile", profile(1)).durable)
+                self.assertTrue(record(server.client(), profile(1)).durable)
                 self.assertNotIn("s3cret-word", server.log())
         self.assertIn("is off", self.start("--profile-store", "redis").stderr)
 
@@ -257,8 +280,8 @@ class RefusalTest(unittest.TestCase):
             shared = f"redis://evenkeel:replace-me@{redis.address}"
             with Server("--profile-store", shared, "--redis", f"redis://evenkeel:replace-me@{plans.address}") as server:
                 client = server.client()
-                self.assertTrue(client.call("RecordProfile", profile(1)).durable)
-                self.assertFalse(is_unconfirmed(plan(client)))
+                self.assertTrue(record(client, profile(1)).durable)
+                self.assertTrue(eventually(lambda: not is_unconfirmed(plan(client))))
             backup = os.path.join(redis.folder.name, "backup")
             store = os.path.join(harness.BUILD, "bin", "evenkeel-store")
             dumped = harness.run([store, "dump", shared, backup])

@@ -54,7 +54,7 @@ class SharedStore : public ProfileStore {
   bool durable() const override { return true; }
   bool shared() const override { return true; }
 
-  NewRecords ReadAfter(int64_t revision) override {
+  NewRecords ReadAfter(int64_t revision, bool /*patient*/) override {
     meanwhile_();
     NewRecords found{.complete = log_.fault.empty(), .error = log_.fault, .damaged = log_.damaged};
     if (found.complete) {

@@ -84,7 +84,7 @@ TEST_F(RedisProfileStoreTest, ReplicasSeeEachOther) {
   EXPECT_TRUE(b->Append(Record(1, "other")).conflict);
   int64_t read = 0;
   for (bool complete = false; !complete;) {
-    const NewRecords found = b->ReadAfter(read);
+    const NewRecords found = b->ReadAfter(read, false);
     ASSERT_EQ(found.error, "");
     for (const ProfileRecord& record : found.records) EXPECT_EQ(record.revision, ++read);
     complete = found.complete;
@@ -92,7 +92,7 @@ TEST_F(RedisProfileStoreTest, ReplicasSeeEachOther) {
   EXPECT_EQ(read, 150);
   EXPECT_EQ(b->Append(Record(151)).revision, 151);
   EXPECT_TRUE(a->Append(Record(151, "other")).conflict);
-  EXPECT_EQ(a->ReadAfter(150).records.size(), 1u);
+  EXPECT_EQ(a->ReadAfter(150, false).records.size(), 1u);
 }
 
 // The reply was lost: the same append again does not append twice.
@@ -158,7 +158,7 @@ TEST_F(RedisProfileStoreTest, DamagedAndForeignRecordsAreRefused) {
   std::string damaged = EncodeRecord(Record(3));
   damaged[damaged.size() / 2] ^= 1;
   ASSERT_TRUE(redis.Do({"RPUSH", ProfilesKey(""), damaged}).ok());
-  const NewRecords found = store->ReadAfter(1);
+  const NewRecords found = store->ReadAfter(1, false);
   EXPECT_TRUE(found.damaged);
   EXPECT_FALSE(found.complete);
   EXPECT_EQ(found.records.size(), 1u);  // what comes before it is good
@@ -170,7 +170,7 @@ TEST_F(RedisProfileStoreTest, DamagedAndForeignRecordsAreRefused) {
   EXPECT_THAT(Refusal(redis), HasSubstr("is no record of evenkeel"));
   ASSERT_TRUE(redis.Do({"SET", ProfilesKey(""), "hello"}).ok());
   EXPECT_THAT(Refusal(redis), HasSubstr("WRONGTYPE"));
-  EXPECT_TRUE(store->ReadAfter(2).damaged);
+  EXPECT_TRUE(store->ReadAfter(2, false).damaged);
 }
 
 TEST_F(RedisProfileStoreTest, AnotherHistoryIsNoticed) {
@@ -179,11 +179,11 @@ TEST_F(RedisProfileStoreTest, AnotherHistoryIsNoticed) {
   ASSERT_EQ(store->Append(Record(1)).revision, 1);
   ASSERT_EQ(store->Append(Record(2)).revision, 2);
   ASSERT_TRUE(redis.Do({"RPOP", ProfilesKey("")}).ok());
-  EXPECT_TRUE(store->ReadAfter(2).damaged);
-  EXPECT_THAT(store->ReadAfter(2).error, HasSubstr("has 1 revisions, and had 2"));
+  EXPECT_TRUE(store->ReadAfter(2, false).damaged);
+  EXPECT_THAT(store->ReadAfter(2, false).error, HasSubstr("has 1 revisions, and had 2"));
   EXPECT_TRUE(store->Append(Record(3)).conflict);
   Push(redis, Record(2, "other"));
-  EXPECT_THAT(store->ReadAfter(2).error, HasSubstr("another history"));
+  EXPECT_THAT(store->ReadAfter(2, false).error, HasSubstr("another history"));
   EXPECT_EQ(store->Append(Record(3)).revision, 0);
   EXPECT_EQ(redis.Do({"LLEN", ProfilesKey("")}).integer, 2);
 }
@@ -201,8 +201,8 @@ TEST_F(RedisProfileStoreTest, WithoutAReplyTheOutcomeIsUnknown) {
   EXPECT_EQ(down.revision, 0);
   EXPECT_FALSE(down.unknown);  // it was never sent
   EXPECT_NE(down.error, "");
-  EXPECT_NE(store->ReadAfter(0).error, "");
-  EXPECT_FALSE(store->ReadAfter(0).damaged);
+  EXPECT_NE(store->ReadAfter(0, false).error, "");
+  EXPECT_FALSE(store->ReadAfter(0, false).damaged);
   redis.Start();
   EXPECT_EQ(store->Append(Record(1)).revision, 1);
   // Hung for less than all tries: found out.
