@@ -19,10 +19,10 @@ int64_t MadeNs(const StoredPlan& plan) {
 
 PlanTiers::PlanTiers(std::unique_ptr<StoreWriter> store, std::unique_ptr<SharedBytes> shared,
                      std::string planner_version, StoreWriter::OnFault on_fault)
-    : store_(std::move(store)),
-      shared_(std::move(shared)),
-      planner_version_(std::move(planner_version)),
-      on_fault_(std::move(on_fault)) {}
+    : planner_version_(std::move(planner_version)),
+      on_fault_(std::move(on_fault)),
+      store_(std::move(store)),
+      shared_(std::move(shared)) {}
 
 StoredPlanPtr PlanTiers::Read(const std::string& key, const std::string& record, PlanTime oldest,
                               Uses* uses) const {

@@ -49,11 +49,11 @@ class PlanTiers : public LowerTiers {
   StoredPlanPtr Read(const std::string& key, const std::string& record, PlanTime oldest,
                      Uses* uses) const;
 
-  const std::unique_ptr<StoreWriter> store_;
-  const std::unique_ptr<SharedBytes> shared_;
   const std::string planner_version_;
   const StoreWriter::OnFault on_fault_;
   mutable Uses store_uses_, shared_uses_;
+  const std::unique_ptr<StoreWriter> store_;
+  const std::unique_ptr<SharedBytes> shared_;  // last: look-ups that it drops use the above
 };
 
 }  // namespace evenkeel::server
