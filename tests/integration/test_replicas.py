@@ -80,7 +80,7 @@ class Replicas(unittest.TestCase):
             self.assertEqual(self.servers[i].wait(), 0)
             self.servers[i].__exit__()
             self.servers[i] = self.replica(port, program)
-            time.sleep(1)
+            time.sleep(2)  # for clients to connect again, as minReadySeconds of a Deployment gives
 
 
 class SharedTierTest(Replicas):
