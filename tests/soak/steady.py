@@ -128,10 +128,10 @@ def main():
     options = parser.parse_args()
     seconds = options.minutes * 60
     warm = min(300, seconds / 4)
-    # Small stores, so that they are full long before the end.
+    # Small stores, so that they are full long before the end: the pages of the file count as resident memory too.
     store = os.path.join("/tmp", f"evenkeel-steady-{os.getpid()}")
-    with Server("--cache-bytes", "8000000", "--memo-bytes", "4000000", "--plan-store", store, "--plan-store-bytes",
-                "20000000", "--log-level", "warning") as server:
+    with Server("--cache-bytes", "2000000", "--memo-bytes", "1000000", "--plan-store", store, "--plan-store-bytes",
+                "2000000", "--log-level", "warning") as server:
         made, _, errors = drive(server.address, options.callers, 0, min(10, seconds / 6))
         saturation = made / min(10, seconds / 6)
         print(f"saturation: {saturation:.0f} calls/s, {len(errors)} errors", flush=True)
