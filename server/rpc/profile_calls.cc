@@ -80,10 +80,11 @@ grpc::Status Unavailable(const std::string& why, bool unknown) {
 PlanSource PlansOf(const ProfileParts& parts, std::string tenant) {
   return [parts, tenant = std::move(tenant)](
              std::string_view plan_id) -> std::shared_ptr<const std::string> {
-    std::promise<StoredPlanPtr> found;
+    // Shared with who sets it: it may still be at it when the value is here.
+    const auto found = std::make_shared<std::promise<StoredPlanPtr>>();
     FindPlan(parts.cache, parts.tiers, tenant, std::string(plan_id),
-             [&found](const FoundPlan& plan) { found.set_value(plan.plan); });
-    const StoredPlanPtr plan = found.get_future().get();
+             [found](const FoundPlan& plan) { found->set_value(plan.plan); });
+    const StoredPlanPtr plan = found->get_future().get();
     if (plan == nullptr) return nullptr;
     return {plan, &plan->plan_bytes};
   };

@@ -70,9 +70,10 @@ class PlanTiersTest : public testing::Test {
 
   static FoundPlan Find(PlanTiers& tiers, const std::string& id, const std::string& tenant = "",
                         PlanTime oldest = PlanTime::min()) {
-    std::promise<FoundPlan> found;
-    tiers.Find(tenant, id, oldest, [&](const FoundPlan& plan) { found.set_value(plan); });
-    return found.get_future().get();
+    const auto found =
+        std::make_shared<std::promise<FoundPlan>>();  // whoever sets it may still be at it
+    tiers.Find(tenant, id, oldest, [found](const FoundPlan& plan) { found->set_value(plan); });
+    return found->get_future().get();
   }
 
   StoreFolder folder_;
