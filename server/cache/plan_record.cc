@@ -12,10 +12,6 @@ namespace {
 constexpr std::string_view kMagic = "EVKC";
 constexpr int64_t kMaxOffers = 4096;  // more than any request can have
 
-int64_t ToNanos(PlanTime time) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-}
-
 PlanTime ToTime(int64_t nanos) {
   return PlanTime(std::chrono::duration_cast<PlanTime::duration>(std::chrono::nanoseconds(nanos)));
 }
@@ -27,7 +23,7 @@ double TakeReal(RecordReader* in) { return std::bit_cast<double>(in->Number()); 
 void PutPlan(const StoredPlan& plan, std::string* out) {
   PutText(plan.tenant, out);
   PutText(plan.plan_id, out);
-  PutNumber(ToNanos(plan.create_time), out);
+  PutNumber(plan.made_ns(), out);
   PutText(plan.facts.model, out);
   PutText(plan.facts.gpu_type, out);
   PutNumber(plan.facts.gpu_count, out);

@@ -1,6 +1,5 @@
 #include "server/cache/plan_tiers.h"
 
-#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -8,14 +7,6 @@
 #include "server/core/scoped_id.h"
 
 namespace evenkeel::server {
-namespace {
-
-int64_t MadeNs(const StoredPlan& plan) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(plan.create_time.time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 PlanTiers::PlanTiers(std::unique_ptr<StoreWriter> store, std::unique_ptr<SharedBytes> shared,
                      std::string planner_version, StoreWriter::OnFault on_fault)
@@ -30,7 +21,7 @@ StoredPlanPtr PlanTiers::Read(const std::string& key, const std::string& record,
   const std::string fault = DecodePlanRecord(key, record, &read);
   if (!fault.empty()) {
     ++uses->errors;
-    on_fault_("stored plan " + read.plan.plan_id + " " + fault);
+    on_fault_("stored plan " + key + " " + fault);
     return nullptr;
   }
   if (read.plan.create_time < oldest) return nullptr;
@@ -57,7 +48,7 @@ void PlanTiers::Find(const std::string& tenant, const std::string& plan_id, Plan
                   if (plan == nullptr) {
                     ++shared_uses_.misses;
                   } else if (store_ != nullptr) {
-                    store_->Put({key, MadeNs(*plan), std::move(*record)});
+                    store_->Put({key, plan->made_ns(), std::move(*record)});
                   }
                   done({std::move(plan), PlanTier::kShared});
                 });
@@ -66,7 +57,7 @@ void PlanTiers::Find(const std::string& tenant, const std::string& plan_id, Plan
 void PlanTiers::Put(StoredPlanPtr plan) {
   const std::string record = EncodePlanRecord(*plan, planner_version_);
   if (shared_ != nullptr) shared_->Put(plan->key(), record);
-  if (store_ != nullptr) store_->Put({plan->key(), MadeNs(*plan), record});
+  if (store_ != nullptr) store_->Put({plan->key(), plan->made_ns(), record});
 }
 
 void PlanTiers::Warm(PlanCache* cache, size_t bytes) const {

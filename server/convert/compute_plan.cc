@@ -1,9 +1,5 @@
 #include "server/convert/compute_plan.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/message.h>
-
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,21 +12,12 @@
 #include "planner/make_plan.h"
 #include "planner/plan.h"
 #include "planner/plan_timeline.h"
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/timeline_to_proto.h"
 #include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
 namespace {
-
-std::string SerializeDeterministically(const google::protobuf::Message& message) {
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
 
 PlanFacts FactsOf(const planner::Job& job, const planner::Plan& plan) {
   PlanFacts facts = {.model = job.model.name,
@@ -64,7 +51,7 @@ std::string TimelineBytes(const planner::Job& job, const planner::Evaluation& fo
   }
   v1::Timeline timeline;
   Fill(planner::TimelineOf(job, found), &timeline);
-  return SerializeDeterministically(timeline);
+  return DeterministicBytes(timeline);
 }
 
 }  // namespace
@@ -92,7 +79,7 @@ ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
   PlanToProto(job, plan, plan_id, &message);
   ComputedPlan computed;
   computed.plan_id = plan_id;
-  computed.plan_bytes = SerializeDeterministically(message);
+  computed.plan_bytes = DeterministicBytes(message);
   computed.facts = FactsOf(job, plan);
   return computed;
 }
@@ -121,7 +108,7 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
   v1::Plan plan;
   EvaluationToProto(job, found.plan, &plan);
   computed.end = ComputeEnd::kDone;
-  computed.plan.plan_bytes = SerializeDeterministically(plan);
+  computed.plan.plan_bytes = DeterministicBytes(plan);
   computed.plan.facts = FactsOf(job, found.plan);
   computed.plan.timeline_bytes = std::move(timeline);
   return computed;

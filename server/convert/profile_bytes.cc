@@ -1,14 +1,12 @@
 #include "server/convert/profile_bytes.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <cstdint>
 
 #include "evenkeel/v1/profile.pb.h"
 #include "planner/base/integers.h"
 #include "planner/catalog/catalog.h"
 #include "server/convert/choices.h"
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/model_name.h"
 #include "server/convert/to_proto.h"
 #include "server/convert/version.h"
@@ -143,13 +141,7 @@ void ProfileToProto(const ProfileFacts& facts, v1::Profile* out) {
 std::string SerializeProfile(const ProfileFacts& facts) {
   v1::Profile message;
   ProfileToProto(facts, &message);
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
+  return DeterministicBytes(message);
 }
 
 bool ParseProfile(std::string_view bytes, ProfileFacts* facts) {

@@ -1,8 +1,5 @@
 #include "server/convert/profile_from_proto.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include <utility>
 
 #include "evenkeel/v1/plan.pb.h"
@@ -13,6 +10,7 @@
 #include "planner/cost/profile_rating.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/fingerprint.h"
 #include "server/convert/measured_step.h"
 #include "server/convert/unknown_fields.h"
@@ -247,13 +245,7 @@ class ProfileReader {
 std::string DigestOf(v1::RecordProfileRequest request) {
   request.clear_dry_run();
   request.clear_max_violations();
-  std::string bytes;
-  google::protobuf::io::StringOutputStream stream(&bytes);
-  google::protobuf::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  request.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return ProfileDigest(bytes);
+  return ProfileDigest(DeterministicBytes(request));
 }
 
 }  // namespace

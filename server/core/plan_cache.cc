@@ -48,15 +48,12 @@ StoredPlanPtr PlanCache::Find(std::string_view key, Count count, PlanTime oldest
 void PlanCache::Insert(StoredPlanPtr plan) {
   std::string key = plan->key();
   const size_t bytes = BytesOf(*plan);
-  const int64_t made_ns =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(plan->create_time.time_since_epoch())
-          .count();
   const std::lock_guard lock(mutex_);
   const Slot* known = lru_.Find(key);
   if (known != nullptr && known->plan->create_time >= plan->create_time) return;
   if (!lru_.Admits(key, bytes)) return;
   if (const std::optional<Slot> older = lru_.Remove(key)) Forget(*older);
-  const Place place{made_ns, next_sequence_++};
+  const Place place{plan->made_ns(), next_sequence_++};
   for (const Slot& gone : lru_.Insert(std::move(key), Slot{plan, place}, bytes)) {
     Forget(gone);
     ++evictions_;

@@ -37,6 +37,10 @@ struct StoredPlan {
   std::string left_out_bytes;
 
   std::string key() const { return ScopedId(tenant, plan_id); }
+  int64_t made_ns() const {  // create_time since the epoch
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(create_time.time_since_epoch())
+        .count();
+  }
 };
 using StoredPlanPtr = std::shared_ptr<const StoredPlan>;
 

@@ -26,8 +26,6 @@ void RequireGood(const std::vector<server::Violation>& violations);
 // No NaN and no infinity anywhere.
 void RequireFinite(const google::protobuf::Message& message);
 
-std::string Deterministic(const google::protobuf::Message& message);
-
 // Time of this thread, so that other load does not count: bounds work by asking it to stop, and
 // finds work that cannot be bounded.
 class Budget {

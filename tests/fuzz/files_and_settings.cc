@@ -11,6 +11,7 @@
 #include "client/cli/length_files.h"
 #include "client/cli/proto_json.h"
 #include "evenkeel/v1/planner_service.pb.h"
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/offers.h"
 #include "server/options.h"
 #include "tests/fuzz/checks.h"
@@ -81,7 +82,8 @@ void JobFile(std::string_view input) {
   if (!Accepted([&] { cli::FromJson(std::string(input), "job.json", &request); })) return;
   Require(Accepted([&] { cli::FromJson(cli::ToJson(request), "again.json", &again); }),
           "a job that was written can not be read");
-  Require(Deterministic(again) == Deterministic(request), "a job changes by being written");
+  Require(server::DeterministicBytes(again) == server::DeterministicBytes(request),
+          "a job changes by being written");
   server::OfferJobs offers;
   RequireGood(OffersFromProto(request, &offers));
   budget.RequireKept();

@@ -10,6 +10,7 @@
 #include "inputs.pb.h"
 #include "server/calibration/calibrations.h"
 #include "server/calibration/record_bytes.h"
+#include "server/convert/deterministic_bytes.h"
 #include "server/convert/profile_bytes.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
@@ -85,7 +86,7 @@ std::string List(const v1::ListProfilesRequest& request, const Calibrations& cal
   v1::ListProfilesResponse response;
   RequireGood(HistoryPageToProto(request, history, calibrations.durable(), &response));
   RequireFinite(response);
-  return Deterministic(response);
+  return server::DeterministicBytes(response);
 }
 
 }  // namespace

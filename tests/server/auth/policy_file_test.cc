@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "tests/server/temporary_folder.h"
+
 namespace evenkeel::server {
 namespace {
 
@@ -21,13 +23,7 @@ constexpr char kPlanners[] =
 
 class PolicyFileTest : public testing::Test {
  protected:
-  PolicyFileTest() {
-    char folder[] = "/tmp/evenkeel-policy-XXXXXX";
-    folder_ = mkdtemp(folder);
-    path_ = folder_ + "/policy.json";
-    Write(kReaders);
-  }
-  ~PolicyFileTest() override { std::filesystem::remove_all(folder_); }
+  PolicyFileTest() { Write(kReaders); }
 
   void Write(const std::string& text) const { std::ofstream(path_) << text; }
 
@@ -40,7 +36,9 @@ class PolicyFileTest : public testing::Test {
     return file.current()->Decide({{"uid:1"}, ""}, "PlanJob").access == Access::kAllowed;
   }
 
-  std::string folder_, path_, objection_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.File("policy.json");
+  std::string objection_;
   int prepared_ = 0;
 };
 
@@ -99,14 +97,14 @@ TEST_F(PolicyFileTest, ABadFileKeepsThePolicyUntilItIsRight) {
 }
 
 TEST_F(PolicyFileTest, FollowsASwappedLink) {
-  std::filesystem::rename(path_, folder_ + "/one");
-  std::ofstream(folder_ + "/two") << kPlanners;
+  std::filesystem::rename(path_, folder_.File("one"));
+  std::ofstream(folder_.File("two")) << kPlanners;
   std::filesystem::create_symlink("one", path_);
   std::string error;
   const auto file = Open(&error);
   ASSERT_NE(file, nullptr) << error;
-  std::filesystem::create_symlink("two", folder_ + "/next");
-  std::filesystem::rename(folder_ + "/next", path_);
+  std::filesystem::create_symlink("two", folder_.File("next"));
+  std::filesystem::rename(folder_.File("next"), path_);
   EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kTaken);
   EXPECT_TRUE(MayPlan(*file));
 }

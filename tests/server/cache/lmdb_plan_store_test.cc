@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/server/cache/store_folder.h"
+#include "tests/server/temporary_folder.h"
 
 namespace evenkeel::server {
 namespace {
@@ -35,7 +35,7 @@ class LmdbPlanStoreTest : public testing::Test {
     return store.Write({&entry, 1});
   }
 
-  StoreFolder folder_;
+  TemporaryFolder folder_;
   const std::string path_ = folder_.File("plans");
   std::string error_;
 };

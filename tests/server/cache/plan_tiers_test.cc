@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "server/cache/plan_record.h"
-#include "tests/server/cache/store_folder.h"
+#include "tests/server/temporary_folder.h"
 
 namespace evenkeel::server {
 namespace {
@@ -76,7 +76,7 @@ class PlanTiersTest : public testing::Test {
     return found->get_future().get();
   }
 
-  StoreFolder folder_;
+  TemporaryFolder folder_;
   const std::string path_ = folder_.File("plans");
   std::map<std::string, std::string> values_;
   std::mutex mutex_;

@@ -11,6 +11,7 @@
 
 #include "server/calibration/lmdb_profile_store.h"
 #include "tests/planner/profiles.h"
+#include "tests/server/temporary_folder.h"
 
 namespace evenkeel::server {
 namespace {
@@ -19,13 +20,6 @@ using testing::HasSubstr;
 
 class CalibrationRegistryTest : public testing::Test {
  protected:
-  CalibrationRegistryTest() {
-    char folder[] = "/tmp/evenkeel-registry-XXXXXX";
-    folder_ = mkdtemp(folder);
-    path_ = folder_ + "/profiles";
-  }
-  ~CalibrationRegistryTest() override { std::filesystem::remove_all(folder_); }
-
   CalibrationRegistry::OpenStore OnDisk() const {
     return [path = path_](const std::string& tenant, std::string* error) {
       return LmdbProfileStore::Open(TenantStorePath(path, tenant), error, size_t{1} << 20);
@@ -45,7 +39,8 @@ class CalibrationRegistryTest : public testing::Test {
     int errors = 0;
   };
 
-  std::string folder_, path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.File("profiles");
   Clock clock_;
   CountingObserver observer_;
 };

@@ -15,6 +15,8 @@
 #include <functional>
 #include <string>
 
+#include "tests/server/temporary_folder.h"
+
 namespace evenkeel::server {
 namespace {
 
@@ -22,13 +24,6 @@ using testing::HasSubstr;
 
 class LmdbProfileStoreTest : public testing::Test {
  protected:
-  LmdbProfileStoreTest() {
-    char folder[] = "/tmp/evenkeel-store-XXXXXX";
-    folder_ = mkdtemp(folder);
-    path_ = folder_ + "/profiles";
-  }
-  ~LmdbProfileStoreTest() override { std::filesystem::remove_all(folder_); }
-
   std::unique_ptr<LmdbProfileStore> Open(size_t capacity = size_t{1} << 26) {
     error_.clear();
     return LmdbProfileStore::Open(path_, &error_, capacity);
@@ -74,7 +69,9 @@ class LmdbProfileStoreTest : public testing::Test {
 
   static std::string KeyOf(char revision) { return std::string(7, '\0') + revision; }
 
-  std::string folder_, path_, error_;
+  const TemporaryFolder folder_;
+  std::string path_ = folder_.File("profiles");
+  std::string error_;
 };
 
 TEST_F(LmdbProfileStoreTest, KeepsTheHistory) {
@@ -167,7 +164,7 @@ TEST_F(LmdbProfileStoreTest, RefusesAFileThatWasCutShort) {
 }
 
 TEST_F(LmdbProfileStoreTest, NeedsItsFolder) {
-  path_ = folder_ + "/none/profiles";
+  path_ = folder_.File("none/profiles");
   EXPECT_EQ(Open(), nullptr);
   EXPECT_THAT(error_, HasSubstr("No such file or directory"));
 }

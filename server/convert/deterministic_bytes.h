@@ -1,0 +1,17 @@
+// Messages as bytes: equal messages give equal bytes, maps included.
+#ifndef EVENKEEL_SERVER_CONVERT_DETERMINISTIC_BYTES_H_
+#define EVENKEEL_SERVER_CONVERT_DETERMINISTIC_BYTES_H_
+
+#include <string>
+
+namespace google::protobuf {
+class Message;
+}
+
+namespace evenkeel::server {
+
+std::string DeterministicBytes(const google::protobuf::Message& message);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_DETERMINISTIC_BYTES_H_
