@@ -166,9 +166,15 @@ class Server:
             time.sleep(0.002)
         raise AssertionError(f"server not SERVING after {seconds} s: {self.log()}")
 
-    def log(self):
-        with open(self.log_path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+    def log(self, *parts):
+        """The log so far. Lines are written in batches: waits some seconds until each of `parts` is there."""
+        deadline = time.monotonic() + (10 if parts else 0)
+        while True:
+            with open(self.log_path, encoding="utf-8", errors="replace") as file:
+                text = file.read()
+            if all(part in text for part in parts) or time.monotonic() > deadline:
+                return text
+            time.sleep(0.02)
 
     def client(self, **options):
         return Client(self.address, **options)

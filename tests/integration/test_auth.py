@@ -121,7 +121,8 @@ class PolicyTest(PolicyCase):
         self.assertEqual(client.health(), health_pb2.HealthCheckResponse.SERVING)
         described = harness.run([os.path.join(harness.TOOLS, "grpcurl"), "-plaintext", address, "list"])
         self.assertIn(harness.SERVICE, described.stdout)
-        lines = [json.loads(line) for line in server.log().splitlines() if "denied-one" in line]
+        lines = [json.loads(line) for line in server.log('"code":"UNAUTHENTICATED"').splitlines()
+                 if "denied-one" in line]
         self.assertEqual([(line["msg"], line["level"]) for line in lines], [("denied", "warning"), ("call", "info")])
         self.assertEqual((lines[0]["method"], lines[0]["principal"], lines[0]["code"]),
                          ("GetPlan", "ip:127.0.0.1", "UNAUTHENTICATED"))
@@ -145,7 +146,8 @@ class PolicyTest(PolicyCase):
             # Twice: the second look must not forget what the first one found.
             self.eventually(lambda b=before: failures() >= b + 2, f"fault {number} was not counted")
             self.assertTrue(may["ListGpuTypes"]() and not may["ListModels"]())
-        faults = [line for line in server.log().splitlines() if "policy not taken" in line]
+        faults = [line for line in server.log("rules[0].principals[0]").splitlines()
+                  if "policy not taken" in line]
         self.assertEqual(len(faults), 3, faults)
         self.assertIn("rules[0].principals[0]", faults[2])
         self.write(rule(["any"], methods=["ListModels"]))
@@ -301,7 +303,8 @@ class CertificatesTest(PolicyCase):
                     "address": [unknown, unknown, unknown, "OK"]}
         for name, codes in expected.items():
             self.assertEqual(self.codes(name), codes, name)
-        lines = [json.loads(line) for line in self.server.log().splitlines() if '"msg":"call"' in line]
+        lines = [json.loads(line) for line in self.server.log("ns/visionary").splitlines()
+                 if '"msg":"call"' in line]
         principals = {(line["principal"], line.get("tenant", "")) for line in lines if line["code"] == "OK"}
         self.assertIn(("spiffe://example.org/ns/vision/sa/train", "vision"), principals)
         self.assertIn(("spiffe://example.org/ns/visionary", ""), principals)

@@ -124,7 +124,7 @@ class ObservabilityTest(unittest.TestCase):
                                   metadata=(("x-request-id", request_id),))
         self.assertEqual(self.http("/log-level", "-d", "loud")[0], 400)
         self.assertEqual(self.http("/log-level", "-d", "info"), (200, "info\n"))
-        log = self.server.log()
+        log = self.server.log('"to":"info"')
         self.assertNotIn(request_id, log)
         self.assertEqual(re.findall(r'"msg":"log level","from":"(\w+)","to":"(\w+)"', log),
                          [("info", "error"), ("error", "info")])

@@ -101,7 +101,7 @@ class StoreTest(Folder):
             self.assertEqual(second.metric("evenkeel_cache_tier_ok", tier="store"), 0)
             self.assertEqual(server.metric("evenkeel_cache_tier_ok", tier="store"), 1)
             self.assertEqual(plan(second.client(), harness.job_request()).served_from, FROM("SERVED_FROM_PLANNER"))
-            self.assertIn("another process has it open", second.log())
+            self.assertIn("another process has it open", second.log("has it open"))
 
     def test_a_file_that_is_none_and_a_folder_that_is_not_there(self):
         with open(self.path, "wb") as file:
