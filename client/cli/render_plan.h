@@ -19,6 +19,14 @@ struct PlanOrigin {
       command;  // for "Next questions"; unset: derived from the plan's subject
 };
 
+// ", with the profiles of 12 s ago": of an answer that may lack newer ones; else nothing.
+template <typename Response>
+std::string UnconfirmedText(const Response& response) {
+  if (!response.has_calibration_unconfirmed_seconds()) return "";
+  return ", with the profiles of " + Duration(response.calibration_unconfirmed_seconds()) +
+         " ago: newer ones could not be looked for";
+}
+
 std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);
 
 // Parts of it, in order of appearance. Each begins with an empty line, or is empty where the plan

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "client/cli/render_plan.h"
 #include "tests/client/timelines.h"
 
 namespace evenkeel::cli {
@@ -57,6 +58,14 @@ TEST(RenderEvaluationTest, MisfitsOfEitherAreNamed) {
 TEST(RenderEvaluationTest, LinesAreNoWiderThanTheTerminal) {
   std::istringstream lines(Text(Response(1.2)));
   for (std::string line; std::getline(lines, line);) EXPECT_LE(DisplayWidth(line), 100) << line;
+}
+
+TEST(UnconfirmedText, SaysHowOldTheProfilesMayBe) {
+  v1::EvaluatePlanResponse response;
+  EXPECT_EQ(UnconfirmedText(response), "");
+  response.set_calibration_unconfirmed_seconds(192);
+  EXPECT_EQ(UnconfirmedText(response),
+            ", with the profiles of 3 min 12 s ago: newer ones could not be looked for");
 }
 
 }  // namespace

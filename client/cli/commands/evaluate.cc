@@ -10,6 +10,7 @@
 #include "client/cli/length_files.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_evaluation.h"
+#include "client/cli/render_plan.h"
 #include "client/cli/timeline/timeline_files.h"
 
 namespace evenkeel::cli {
@@ -63,7 +64,8 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
     Print(ToJson(response));
   } else {
     const Style style = StyleOf(options);
-    Print(RenderEvaluation(style, response, "computed by " + backend->name()) +
+    Print(RenderEvaluation(style, response,
+                           "computed by " + backend->name() + UnconfirmedText(response)) +
           RenderWritten(style, written));
   }
   return response.evaluated().has_misfit() ? ExitCode::kDoesNotFit : ExitCode::kOk;

@@ -92,6 +92,7 @@ ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
     PlanOrigin origin;
     origin.served_from = ServedFrom(response, *backend);
     if (!response.label().empty()) origin.served_from += ", label \"" + response.label() + "\"";
+    origin.served_from += UnconfirmedText(response);
     CommandLine command(options.arguments);
     if (response.offers_size() > 0) {  // the next questions are about the best offer
       const v1::PlanSubject& subject = response.plan().subject();
