@@ -15,30 +15,33 @@ namespace {
 
 constexpr char kOff[] = "off";
 constexpr char kPlanKeys[] = "evenkeel:plan:1:";  // before StoredPlan::key(); 1: of the records
+constexpr char kDatasetKeys[] = "evenkeel:dataset:1:";  // before the tenant and the reference
 constexpr std::chrono::hours kPlanLife{7 * 24};
+constexpr std::chrono::hours kDatasetLife{30 * 24};  // nobody but the caller can make it again
 
 const Clock& SystemClock() {
   static const Clock clock;
   return clock;
 }
 
-// The Redis that replicas share, as a tier of plans.
-class RedisPlans : public SharedBytes {
+// Values of one kind in the Redis that replicas share.
+class RedisBytes : public SharedBytes {
  public:
-  RedisPlans(const RedisTierSettings& settings, uint64_t seed)
-      : tier_(settings, SystemClock(), seed) {}
+  RedisBytes(std::shared_ptr<RedisTier> tier, std::string prefix, std::chrono::hours life)
+      : prefix_(std::move(prefix)), life_(life), tier_(std::move(tier)) {}
 
   void Find(const std::string& key, OnBytes done) override {
-    tier_.Find(kPlanKeys + key, std::move(done));
+    tier_->Find(prefix_ + key, std::move(done));
   }
-  void Put(const std::string& key, std::string bytes) override {
-    tier_.Put(kPlanKeys + key, std::move(bytes), kPlanLife);
+  void Put(const std::string& key, std::string bytes, OnKept done) override {
+    tier_->Put(prefix_ + key, std::move(bytes), life_, done);
   }
-  bool ok() const override { return tier_.counters().breaker == CircuitBreaker::State::kClosed; }
-  RedisTierCounters counters() const { return tier_.counters(); }
+  bool ok() const override { return tier_->counters().breaker == CircuitBreaker::State::kClosed; }
 
  private:
-  RedisPlanTier tier_;
+  const std::string prefix_;
+  const std::chrono::hours life_;
+  const std::shared_ptr<RedisTier> tier_;
 };
 
 void LogStoreFault(const std::string& fault) {
@@ -81,15 +84,17 @@ std::unique_ptr<ProfileStore> OpenProfileStore(const Options& options, const std
 
 bool OpenPlanStores(const Options& options, uint64_t seed, PlanStores* stores, std::string* error) {
   std::unique_ptr<StoreWriter> file;
-  std::unique_ptr<RedisPlans> shared;
+  std::unique_ptr<SharedBytes> shared;
   if (options.redis != kOff) {
     RedisTierSettings settings;
     *error = ReadAddress(options.redis, options.redis_password, &settings.address);
     if (!error->empty()) return false;
     settings.budget = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::duration<double>(options.redis_timeout_seconds));
-    shared = std::make_unique<RedisPlans>(settings, seed);
-    stores->redis = [plans = shared.get()] { return plans->counters(); };
+    const auto redis = std::make_shared<RedisTier>(settings, SystemClock(), seed);
+    shared = std::make_unique<RedisBytes>(redis, kPlanKeys, kPlanLife);
+    stores->datasets = std::make_unique<RedisBytes>(redis, kDatasetKeys, kDatasetLife);
+    stores->redis = [tier = redis.get()] { return tier->counters(); };
   }
   const std::string path = StatePath(options.plan_store, "plans.lmdb");
   if (!path.empty()) {

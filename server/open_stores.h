@@ -10,7 +10,7 @@
 #include "server/cache/plan_tiers.h"
 #include "server/calibration/profile_store.h"
 #include "server/options.h"
-#include "server/redis/redis_plan_tier.h"
+#include "server/redis/redis_tier.h"
 
 namespace evenkeel::server {
 
@@ -19,8 +19,10 @@ namespace evenkeel::server {
 std::unique_ptr<ProfileStore> OpenProfileStore(const Options& options, const std::string& tenant,
                                                std::string* error);
 
+// The first to be destroyed last: a Redis that ends answers look-ups of `tiers`.
 struct PlanStores {
   std::unique_ptr<PlanTiers> tiers;          // nullptr: plans are kept in memory alone
+  std::unique_ptr<SharedBytes> datasets;     // nullptr: replicas share none
   std::function<RedisTierCounters()> redis;  // empty: --redis is off; lives as long as `tiers`
 };
 

@@ -132,7 +132,8 @@ struct Server::Parts {
         core({WorkerCount(options), static_cast<size_t>(options.queue_length),
               options.max_plan_seconds},
              std::move(compute), cache, metrics, clock, tiers.get()),
-        datasets(static_cast<size_t>(options.dataset_bytes)),
+        dataset_store(static_cast<size_t>(options.dataset_bytes)),
+        datasets(dataset_store, std::move(stores.datasets)),
         quota(options.pack_max_streams, options.pack_memory_bytes),
         sweeper(SweepInterval(options)),
         packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
@@ -149,22 +150,22 @@ struct Server::Parts {
                        options.pack_idle_timeout_seconds},
                       {calibrations, cache, tiers.get(), profile_writer, profile_reader}},
         reflection(options.reflection) {
-    metrics.SetSources({[this] { return cache.counters(); }, [this] { return Tiers(tiers.get()); },
-                        [this] { return core.queue_depth(); }, [this] { return in_flight.load(); },
-                        [this] {
-                          return PackGauges{quota.streams(), quota.bytes(), datasets.counters()};
-                        },
-                        [this] {
-                          const CalibrationRegistry::Totals totals = calibrations.totals();
-                          return ProfileGauges{totals.revisions, totals.active_profiles,
-                                               totals.unconfirmed_seconds};
-                        },
-                        [this, limit = static_cast<size_t>(options.queue_length)] {
-                          return WorkerGauges{core.workers(), core.busy_workers(), limit};
-                        },
-                        &LogLinesDropped,
-                        [this] { return listener ? listener->gauges() : ListenerGauges{}; },
-                        stores.redis, [this](Lane lane) { return core.queue_depth(lane); }});
+    metrics.SetSources(
+        {[this] { return cache.counters(); }, [this] { return Tiers(tiers.get()); },
+         [this] { return core.queue_depth(); }, [this] { return in_flight.load(); },
+         [this] {
+           return PackGauges{quota.streams(), quota.bytes(), dataset_store.counters()};
+         },
+         [this] {
+           const CalibrationRegistry::Totals totals = calibrations.totals();
+           return ProfileGauges{totals.revisions, totals.active_profiles,
+                                totals.unconfirmed_seconds};
+         },
+         [this, limit = static_cast<size_t>(options.queue_length)] {
+           return WorkerGauges{core.workers(), core.busy_workers(), limit};
+         },
+         &LogLinesDropped, [this] { return listener ? listener->gauges() : ListenerGauges{}; },
+         stores.redis, [this](Lane lane) { return core.queue_depth(lane); }});
   }
 
   bool OpenPolicy(const Options& options, std::string* error);
@@ -181,7 +182,8 @@ struct Server::Parts {
   std::unique_ptr<PlanTiers> tiers;  // nullptr: none
   RequestMemo memo;
   PlanningCore core;
-  DatasetStore datasets;
+  DatasetStore dataset_store;
+  DatasetTiers datasets;
   StreamQuota quota;
   Sweeper sweeper;
   PackingCore packing;

@@ -42,16 +42,16 @@ void PlanTiers::Find(const std::string& tenant, const std::string& plan_id, Plan
     ++store_uses_.misses;
   }
   if (shared_ == nullptr) return done({});
-  shared_->Find(key,
-                [this, key, oldest, done = std::move(done)](std::optional<std::string> record) {
-                  StoredPlanPtr plan = record ? Read(key, *record, oldest, &shared_uses_) : nullptr;
-                  if (plan == nullptr) {
-                    ++shared_uses_.misses;
-                  } else if (store_ != nullptr) {
-                    store_->Put({key, plan->made_ns(), std::move(*record)});
-                  }
-                  done({std::move(plan), PlanTier::kShared});
-                });
+  shared_->Find(key, [this, key, oldest, done = std::move(done)](std::optional<std::string> record,
+                                                                 bool known) {
+    StoredPlanPtr plan = record ? Read(key, *record, oldest, &shared_uses_) : nullptr;
+    if (plan == nullptr) {
+      ++shared_uses_.misses;
+    } else if (store_ != nullptr) {
+      store_->Put({key, plan->made_ns(), std::move(*record)});
+    }
+    done({std::move(plan), PlanTier::kShared, known});
+  });
 }
 
 void PlanTiers::Put(StoredPlanPtr plan) {

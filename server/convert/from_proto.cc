@@ -169,6 +169,8 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
   }
   evaluation->include_timeline = request.include_timeline();
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
+  CheckInt(sink, FieldPath("min_calibration_revision"), request.min_calibration_revision(),
+           kRevisions);
   CheckNoUnknownFields(request, sink);
   if (sink.count() == 0) CheckSize(job, job_path, sink);
   return sink.Take();

@@ -3,6 +3,7 @@
 #define EVENKEEL_SERVER_CONVERT_KEEP_DATASET_H_
 
 #include <string>
+#include <string_view>
 
 #include "planner/packing/packing.h"
 
@@ -15,6 +16,9 @@ struct KeptDataset {
 
 // Of at least one sample. Does not depend on their order.
 KeptDataset KeepDataset(const planner::Lengths& lengths);
+
+// Whether `bytes` are what KeepDataset made under that reference, and nothing else.
+bool IsKeptDataset(std::string_view ref, const std::string& bytes);
 
 }  // namespace evenkeel::server
 

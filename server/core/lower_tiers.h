@@ -16,9 +16,10 @@ enum class PlanTier { kPlanner, kMemory, kStore, kShared };
 struct FoundPlan {
   StoredPlanPtr plan;  // nullptr: not there
   PlanTier tier = PlanTier::kStore;
+  bool known = true;  // false: a tier could not be asked, and may have it
 };
 
-// Thread-safe. A tier that is out of order knows no plan and keeps none: it never fails a call.
+// Thread-safe. A tier that is out of order finds no plan and keeps none.
 class LowerTiers {
  public:
   using OnFound = std::function<void(const FoundPlan&)>;

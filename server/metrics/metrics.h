@@ -26,7 +26,7 @@
 #include "server/core/plan_observer.h"
 #include "server/metrics/listener_gauges.h"
 #include "server/metrics/metrics_snapshot.h"
-#include "server/redis/redis_plan_tier.h"
+#include "server/redis/redis_tier.h"
 
 namespace evenkeel::server {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "prometheus/metric_family.h"
-#include "server/redis/redis_plan_tier.h"
+#include "server/redis/redis_tier.h"
 
 namespace evenkeel::server {
 

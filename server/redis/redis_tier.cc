@@ -1,4 +1,4 @@
-#include "server/redis/redis_plan_tier.h"
+#include "server/redis/redis_tier.h"
 
 #include <string_view>
 #include <utility>
@@ -21,19 +21,19 @@ bool IsFailure(const RedisReply& reply) {
 }  // namespace
 
 // Answers exactly once: with the value, at the end of the budget, or when it is dropped.
-class RedisPlanTier::Lookup : public Timed {
+class RedisTier::Lookup : public Timed {
  public:
   Lookup(Found found, std::shared_ptr<Counts> counts)
       : found_(std::move(found)), counts_(std::move(counts)) {}
-  ~Lookup() override { Answer(counts_->refused, std::nullopt); }
+  ~Lookup() override { Answer(counts_->refused, std::nullopt, false); }
 
-  void Answer(std::atomic<uint64_t>& count, std::optional<std::string> bytes) {
+  void Answer(std::atomic<uint64_t>& count, std::optional<std::string> bytes, bool known) {
     if (answered_.exchange(true)) return;
     ++count;
     const Found found = std::move(found_);
-    found(std::move(bytes));
+    found(std::move(bytes), known);
   }
-  void OnTimeout() override { Answer(counts_->timeouts, std::nullopt); }
+  void OnTimeout() override { Answer(counts_->timeouts, std::nullopt, false); }
   bool is_done() const override { return answered_; }
 
  private:
@@ -43,9 +43,9 @@ class RedisPlanTier::Lookup : public Timed {
 };
 
 // A connection for the time of a command.
-class RedisPlanTier::Loan {
+class RedisTier::Loan {
  public:
-  explicit Loan(RedisPlanTier& tier) : tier_(tier) {
+  explicit Loan(RedisTier& tier) : tier_(tier) {
     const std::lock_guard lock(tier_.clients_mutex_);
     client_ = std::move(tier_.clients_.back());
     tier_.clients_.pop_back();
@@ -59,11 +59,11 @@ class RedisPlanTier::Loan {
   RedisClient* operator->() { return client_.get(); }
 
  private:
-  RedisPlanTier& tier_;
+  RedisTier& tier_;
   std::unique_ptr<RedisClient> client_;
 };
 
-RedisPlanTier::RedisPlanTier(const RedisTierSettings& settings, const Clock& clock, uint64_t seed)
+RedisTier::RedisTier(const RedisTierSettings& settings, const Clock& clock, uint64_t seed)
     : settings_(settings),
       breaker_(settings.breaker, clock, seed),
       timer_(settings.budget),
@@ -75,13 +75,13 @@ RedisPlanTier::RedisPlanTier(const RedisTierSettings& settings, const Clock& clo
   }
 }
 
-RedisPlanTier::~RedisPlanTier() { pool_.Shutdown(); }
+RedisTier::~RedisTier() { pool_.Shutdown(); }
 
-RedisClient::Deadline RedisPlanTier::CommandDeadline() const {
+RedisClient::Deadline RedisTier::CommandDeadline() const {
   return std::chrono::steady_clock::now() + kPatience * settings_.budget;
 }
 
-void RedisPlanTier::Find(std::string key, Found found) {
+void RedisTier::Find(std::string key, Found found) {
   const auto lookup = std::make_shared<Lookup>(std::move(found), counts_);
   // Asked on the thread that will try it, too: this only keeps the queue empty while it is open.
   if (breaker_.is_resting()) return;  // the look-up answers as it goes
@@ -90,11 +90,11 @@ void RedisPlanTier::Find(std::string key, Found found) {
   if (submitted) timer_.Add(lookup);
 }
 
-void RedisPlanTier::Get(const std::string& key, Lookup& lookup) {
+void RedisTier::Get(const std::string& key, Lookup& lookup) {
   if (lookup.is_done()) return;  // it waited too long: nobody wants it
   const auto permit = breaker_.Ask();
   if (!permit) {
-    lookup.Answer(counts_->refused, std::nullopt);
+    lookup.Answer(counts_->refused, std::nullopt, false);
     return;
   }
   RedisReply reply = Loan(*this)->Command({"GET", key}, CommandDeadline());
@@ -102,30 +102,37 @@ void RedisPlanTier::Get(const std::string& key, Lookup& lookup) {
   const bool is_failure = IsFailure(reply) || lookup.is_done();
   breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
   if (reply.kind == RedisReply::Kind::kText) {
-    lookup.Answer(counts_->hits, std::move(reply.text));
+    lookup.Answer(counts_->hits, std::move(reply.text), true);
   } else {
-    lookup.Answer(reply.ok() ? counts_->misses : counts_->errors, std::nullopt);
+    lookup.Answer(reply.ok() ? counts_->misses : counts_->errors, std::nullopt, reply.ok());
   }
 }
 
-void RedisPlanTier::Put(std::string key, std::string bytes, std::chrono::milliseconds ttl) {
+void RedisTier::Put(std::string key, std::string bytes, std::chrono::milliseconds ttl,
+                    const Kept& kept) {
+  const auto report = [](const Kept& to, bool done) {
+    if (to) to(done);
+  };
   // Look-ups come first: half of the queue is theirs alone.
   const bool is_full = pool_.depth() > settings_.queue_length / 2;
   if (is_full || bytes.size() > settings_.max_value_bytes || breaker_.is_resting()) {
     ++counts_->dropped_writes;
-    return;
+    return report(kept, false);
   }
-  const auto submitted = pool_.Submit([this, key = std::move(key), bytes = std::move(bytes),
-                                       ttl](const QueueWait&) { Set(key, bytes, ttl); });
-  if (!submitted) ++counts_->dropped_writes;
+  const auto submitted =
+      pool_.Submit([this, report, kept, key = std::move(key), bytes = std::move(bytes),
+                    ttl](const QueueWait&) { report(kept, Set(key, bytes, ttl)); });
+  if (submitted) return;
+  ++counts_->dropped_writes;
+  report(kept, false);
 }
 
-void RedisPlanTier::Set(const std::string& key, const std::string& bytes,
-                        std::chrono::milliseconds ttl) {
+bool RedisTier::Set(const std::string& key, const std::string& bytes,
+                    std::chrono::milliseconds ttl) {
   const auto permit = breaker_.Ask();
   if (!permit) {
     ++counts_->dropped_writes;
-    return;
+    return false;
   }
   const std::string milliseconds = std::to_string(ttl.count());
   const RedisReply reply =
@@ -134,9 +141,10 @@ void RedisPlanTier::Set(const std::string& key, const std::string& bytes,
   const bool is_failure = !reply.ok() && reply.fault != RedisFault::kServer;
   breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
   ++(reply.ok() ? counts_->writes : counts_->write_errors);
+  return reply.ok();
 }
 
-RedisTierCounters RedisPlanTier::counters() const {
+RedisTierCounters RedisTier::counters() const {
   const Counts& c = *counts_;
   return {c.hits,   c.misses,       c.errors,         c.timeouts,      c.refused,
           c.writes, c.write_errors, c.dropped_writes, breaker_.state()};

@@ -1,8 +1,8 @@
 // A Redis that replicas share, as a key-value tier of a cache: what it holds may be gone at any
 // time, and it may be slow, hung or down without anybody waiting for it. Values are opaque bytes;
 // who reads them must check them. Thread-safe.
-#ifndef EVENKEEL_SERVER_REDIS_REDIS_PLAN_TIER_H_
-#define EVENKEEL_SERVER_REDIS_REDIS_PLAN_TIER_H_
+#ifndef EVENKEEL_SERVER_REDIS_REDIS_TIER_H_
+#define EVENKEEL_SERVER_REDIS_REDIS_TIER_H_
 
 #include <atomic>
 #include <chrono>
@@ -46,23 +46,26 @@ struct RedisTierCounters {
   CircuitBreaker::State breaker = CircuitBreaker::State::kClosed;
 };
 
-class RedisPlanTier {
+class RedisTier {
  public:
-  using Found = std::function<void(std::optional<std::string> bytes)>;
+  // `known`: Redis said so. Else the value may be there, or not.
+  using Found = std::function<void(std::optional<std::string> bytes, bool known)>;
+  using Kept = std::function<void(bool kept)>;
 
   // `clock` outlives it. Does not connect yet.
-  RedisPlanTier(const RedisTierSettings& settings, const Clock& clock, uint64_t seed);
+  RedisTier(const RedisTierSettings& settings, const Clock& clock, uint64_t seed);
 
-  // Answers every look-up that is still open with nullopt.
-  ~RedisPlanTier();
+  // Answers every look-up that is still open: not known.
+  ~RedisTier();
 
-  // Calls `found` once, soon after the budget at the latest: nullopt says that the value is not
-  // there, or not to be had in time. On a thread of the tier, or on the caller's before it returns;
-  // it must not block.
+  // Calls `found` once, soon after the budget at the latest. On a thread of the tier, or on the
+  // caller's before it returns; it must not block.
   void Find(std::string key, Found found);
 
-  // Keeps `bytes` for `ttl` (1 ms or more), some time later, if it can.
-  void Put(std::string key, std::string bytes, std::chrono::milliseconds ttl);
+  // Keeps `bytes` for `ttl` (1 ms or more), some time later, if it can. Calls `kept` when that is
+  // decided, as Find does; drops it uncalled where the tier ends before.
+  void Put(std::string key, std::string bytes, std::chrono::milliseconds ttl,
+           const Kept& kept = {});
 
   RedisTierCounters counters() const;
 
@@ -71,7 +74,7 @@ class RedisPlanTier {
   class Loan;
 
   void Get(const std::string& key, Lookup& lookup);
-  void Set(const std::string& key, const std::string& bytes, std::chrono::milliseconds ttl);
+  bool Set(const std::string& key, const std::string& bytes, std::chrono::milliseconds ttl);
   RedisClient::Deadline CommandDeadline() const;
 
   const RedisTierSettings settings_;
@@ -89,4 +92,4 @@ class RedisPlanTier {
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_REDIS_REDIS_PLAN_TIER_H_
+#endif  // EVENKEEL_SERVER_REDIS_REDIS_TIER_H_

@@ -156,6 +156,14 @@ grpc::Status StoreUnavailable(std::string_view why, bool unknown) {
                     {{"why", std::string(why)}, {"outcome", unknown ? "unknown" : "unchanged"}});
 }
 
+grpc::Status SharedStoreSilent(const std::string& what) {
+  return MakeStatus(kStoreUnavailable,
+                    what +
+                        " is not here, and the store that replicas share did not say whether "
+                        "it has it; ask again",
+                    {{"why", "the store that replicas share does not answer"}});
+}
+
 grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision) {
   const std::string wanted = std::to_string(min_revision), known = std::to_string(revision);
   google::rpc::PreconditionFailure detail;

@@ -78,6 +78,8 @@ grpc::Status DatasetNotFound(std::string_view dataset_ref);      // with Resourc
 grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with ResourceInfo
 // `unknown`: the store fell silent, and what was asked may have been done all the same.
 grpc::Status StoreUnavailable(std::string_view why, bool unknown = false);
+// `what` was not found here, and the store that replicas share could not be asked.
+grpc::Status SharedStoreSilent(const std::string& what);
 // With PreconditionFailure. `revision`: the newest that this replica knows.
 grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision);
 grpc::Status ProfilesUnreadable(std::string_view why);      // likewise STORE_UNAVAILABLE

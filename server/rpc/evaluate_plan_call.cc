@@ -14,26 +14,21 @@
 namespace evenkeel::server {
 
 EvaluatePlanCall::EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope,
-                                   EvaluationJob evaluation, const CalibrationFacts& calibration,
                                    grpc::ByteBuffer* response)
-    : core_(core),
-      scope_(std::move(scope)),
-      evaluation_(std::move(evaluation)),
-      calibration_(calibration),
-      response_(response) {}
+    : core_(core), scope_(std::move(scope)), response_(response) {}
 
-EvaluatePlanCall* EvaluatePlanCall::Begin(PlanningCore& core, std::unique_ptr<RpcScope> scope,
-                                          EvaluationJob evaluation,
-                                          const CalibrationFacts& calibration,
-                                          grpc::ByteBuffer* response) {
+std::shared_ptr<EvaluatePlanCall> EvaluatePlanCall::Make(PlanningCore& core,
+                                                         std::unique_ptr<RpcScope> scope,
+                                                         grpc::ByteBuffer* response) {
   const std::shared_ptr<EvaluatePlanCall> call(
-      new EvaluatePlanCall(core, std::move(scope), std::move(evaluation), calibration, response));
+      new EvaluatePlanCall(core, std::move(scope), response));
   call->self_ = call;
-  call->Plan();
-  return call.get();
+  return call;
 }
 
-void EvaluatePlanCall::Plan() {
+void EvaluatePlanCall::Start(EvaluationJob evaluation, const CalibrationFacts& calibration) {
+  evaluation_ = std::move(evaluation);
+  calibration_ = calibration;
   const std::string plan_id = PlanId(evaluation_.job);
   scope_->SetPlan(plan_id, "");
   Hold(kPlanning,

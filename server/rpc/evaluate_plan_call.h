@@ -20,9 +20,14 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
                          public std::enable_shared_from_this<EvaluatePlanCall> {
  public:
   // `core` outlives the call; `response` is filled before Finish.
-  static EvaluatePlanCall* Begin(PlanningCore& core, std::unique_ptr<RpcScope> scope,
-                                 EvaluationJob evaluation, const CalibrationFacts& calibration,
-                                 grpc::ByteBuffer* response);
+  static std::shared_ptr<EvaluatePlanCall> Make(PlanningCore& core, std::unique_ptr<RpcScope> scope,
+                                                grpc::ByteBuffer* response);
+
+  const Caller& caller() const { return scope_->caller(); }
+
+  // One of these, once.
+  void Start(EvaluationJob evaluation, const CalibrationFacts& calibration);
+  void End(const grpc::Status& status);
 
   void OnCancel() override;  // also when the deadline passes
   void OnDone() override;
@@ -30,20 +35,17 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
  private:
   enum Phase { kPlanning, kEvaluating };
 
-  EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope, EvaluationJob evaluation,
-                   const CalibrationFacts& calibration, grpc::ByteBuffer* response);
+  EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope, grpc::ByteBuffer* response);
 
-  void Plan();
   void Evaluate(const PlanOutcome& best);
   void Answer(const PlanOutcome& evaluated);
-  void End(const grpc::Status& status);
   void Hold(Phase phase, PlanningCore::Ticket ticket);
 
   PlanningCore& core_;
   const std::unique_ptr<RpcScope> scope_;
-  const EvaluationJob evaluation_;
-  const CalibrationFacts calibration_;
   grpc::ByteBuffer* const response_;
+  EvaluationJob evaluation_;      // since Start
+  CalibrationFacts calibration_;  // likewise
   StoredPlanPtr best_;
   std::shared_ptr<EvaluatePlanCall> self_;
 

@@ -5,7 +5,6 @@
 #include "evenkeel/v1/packing.pb.h"
 #include "server/convert/keep_dataset.h"
 #include "server/convert/plan_cost.h"
-#include "server/core/scoped_id.h"
 #include "server/log.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/parse_request.h"
@@ -32,8 +31,7 @@ struct PackDatasetStream::Held {
     if (stop()) return;
     auto result = parts.pack(upload.lengths(), upload.job(), stop);
     if (result.stopped) return;
-    if (upload.keep_histogram() &&
-        !parts.datasets.Insert(ScopedId(tenant, dataset.ref), std::move(dataset.bytes))) {
+    if (upload.keep_histogram() && !parts.datasets.Insert(tenant, dataset.ref, dataset.bytes)) {
       dataset.ref.clear();
     }
     upload.DropSamples();

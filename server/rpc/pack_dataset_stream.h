@@ -11,9 +11,9 @@
 
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/cache/dataset_tiers.h"
 #include "server/convert/pack_answer.h"
 #include "server/convert/pack_request.h"
-#include "server/core/dataset_store.h"
 #include "server/core/packing_core.h"
 #include "server/core/stream_quota.h"
 #include "server/core/sweeper.h"
@@ -26,7 +26,7 @@ struct PackDatasetParts {
   PackingCore& core;
   StreamQuota& quota;
   Sweeper& sweeper;
-  DatasetStore& datasets;
+  DatasetTiers& datasets;
   PackFunction pack;
   int64_t max_samples = 0;          // of one upload
   double idle_timeout_seconds = 0;  // for the client to send or take a message; 0: none

@@ -3,24 +3,34 @@
 #include <utility>
 
 #include "server/convert/plan_cost.h"
-#include "server/rpc/errors.h"
 #include "server/rpc/outcome_status.h"
 #include "server/rpc/wire.h"
 
 namespace evenkeel::server {
 
-PlanJobCall::PlanJobCall(const PlanJobParts& parts, std::unique_ptr<RpcScope> scope,
-                         grpc::Slice request, std::string label, grpc::ByteBuffer* response)
-    : parts_(parts),
+PlanJobCall::PlanJobCall(PlanJobParts parts, std::unique_ptr<RpcScope> scope, grpc::Slice request,
+                         grpc::ByteBuffer* response)
+    : parts_(std::move(parts)),
       scope_(std::move(scope)),
       request_(std::move(request)),
-      label_(std::move(label)),
       response_(response) {}
 
-void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
+std::shared_ptr<PlanJobCall> PlanJobCall::Make(PlanJobParts parts, std::unique_ptr<RpcScope> scope,
+                                               grpc::Slice request, grpc::ByteBuffer* response) {
+  const std::shared_ptr<PlanJobCall> call(
+      new PlanJobCall(std::move(parts), std::move(scope), std::move(request), response));
+  call->self_ = call;
+  return call;
+}
+
+void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers,
+                        const UsedCalibration& calibration) {
+  calibration_ = calibration;
   scope_->SetPlan(plan_id, "");
   const PlanWanted wanted{scope_->caller().tenant, plan_id, parts_.max_age_seconds};
-  const auto answer = [this](const PlanOutcome& outcome) { Answer(outcome); };
+  const auto answer = [self = shared_from_this()](const PlanOutcome& outcome) {
+    self->OnOutcome(outcome);
+  };
   const WorkTerms terms = scope_->terms(PlanCost(offers));
   PlanningCore::Ticket ticket;
   if (!offers.several()) {
@@ -42,9 +52,15 @@ void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers) {
   if (cancelled) parts_.core.Cancel(ticket);
 }
 
-std::unique_ptr<DeferredPlanJob> PlanJobCall::Defer() {
-  ++holders_;
-  return std::make_unique<DeferredPlanJob>(this);
+void PlanJobCall::Answer(const std::string& plan_id, std::string response) {
+  scope_->SetPlan(plan_id, "");
+  *response_ = ToByteBuffer(std::move(response));
+  End(grpc::Status::OK);
+}
+
+void PlanJobCall::End(const grpc::Status& status) {
+  scope_->End(status);
+  Finish(status);
 }
 
 void PlanJobCall::OnCancel() {
@@ -57,42 +73,9 @@ void PlanJobCall::OnCancel() {
   parts_.core.Cancel(ticket);
 }
 
-void PlanJobCall::OnDone() { Release(); }
+void PlanJobCall::OnDone() { const auto last = std::move(self_); }
 
-void PlanJobCall::Release() {
-  if (--holders_ == 0) delete this;
-}
-
-void PlanJobCall::End(const grpc::Status& status) {
-  scope_->End(status);
-  Finish(status);
-}
-
-DeferredPlanJob::~DeferredPlanJob() {
-  if (!ended_) call_->End(ShuttingDown());
-  call_->Release();
-}
-
-void DeferredPlanJob::Start(const std::string& plan_id, OfferJobs offers, uint64_t generation,
-                            const CalibrationFacts& calibration) {
-  ended_ = true;
-  call_->parts_.generation = generation;
-  call_->parts_.calibration = calibration;
-  call_->Start(plan_id, std::move(offers));
-}
-
-void DeferredPlanJob::Answer(const std::string& plan_id, std::string response) {
-  call_->scope_->SetPlan(plan_id, "");
-  *call_->response_ = ToByteBuffer(std::move(response));
-  End(grpc::Status::OK);
-}
-
-void DeferredPlanJob::End(const grpc::Status& status) {
-  ended_ = true;
-  call_->End(status);
-}
-
-void PlanJobCall::Answer(const PlanOutcome& outcome) {
+void PlanJobCall::OnOutcome(const PlanOutcome& outcome) {
   const grpc::Status status = ToStatus(outcome, *scope_);
   if (status.ok()) Fill(outcome);
   End(status);
@@ -103,11 +86,11 @@ void PlanJobCall::Fill(const PlanOutcome& outcome) {
   scope_->SetPlan(plan.plan_id, TierName(outcome.tier));
   // What is remembered is answered from memory, whatever its age.
   if (!parts_.max_age_seconds) {
-    parts_.memo.Remember(ViewOf(request_), {plan.plan_id, label_},
-                         {scope_->caller().tenant, parts_.generation});
+    parts_.memo.Remember(ViewOf(request_), {plan.plan_id, parts_.label},
+                         {scope_->caller().tenant, calibration_.generation});
   }
   *response_ = ToByteBuffer(
-      EncodePlanJobResponse(plan, ServedFromOf(outcome.tier), label_, parts_.calibration));
+      EncodePlanJobResponse(plan, ServedFromOf(outcome.tier), parts_.label, calibration_.facts));
 }
 
 }  // namespace evenkeel::server

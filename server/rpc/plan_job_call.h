@@ -2,7 +2,6 @@
 #ifndef EVENKEEL_SERVER_RPC_PLAN_JOB_CALL_H_
 #define EVENKEEL_SERVER_RPC_PLAN_JOB_CALL_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,72 +19,56 @@
 
 namespace evenkeel::server {
 
-// What the call needs of the service; outlives it.
+// What the call needs of the service (outlives it), and of the request.
 struct PlanJobParts {
   PlanningCore& core;
   RequestMemo& memo;
-  uint64_t generation = 0;                // of the calibration that the job has
-  std::optional<double> max_age_seconds;  // of the request; 0: anew
-  CalibrationFacts calibration = {};
+  std::optional<double> max_age_seconds;  // 0: anew
+  std::string label;
 };
 
-class DeferredPlanJob;
+// What the job was calibrated with.
+struct UsedCalibration {
+  uint64_t generation = 0;
+  CalibrationFacts facts;
+};
 
-// gRPC calls OnCancel only after the handler has returned this reactor, and OnDone only after
-// Finish and after OnCancel: so, where Start is called by the handler, the ticket is set before it
-// is used, and nothing is used after OnDone. A call that is deferred is held by who will start it.
-class PlanJobCall : public grpc::ServerUnaryReactor {
+// Owns itself until OnDone; who begins it later holds it too. gRPC calls OnDone only after Finish.
+class PlanJobCall : public grpc::ServerUnaryReactor,
+                    public std::enable_shared_from_this<PlanJobCall> {
  public:
-  // `request` and `label` are remembered with the plan; `response` is filled before Finish.
-  PlanJobCall(const PlanJobParts& parts, std::unique_ptr<RpcScope> scope, grpc::Slice request,
-              std::string label, grpc::ByteBuffer* response);
+  // `request` is remembered with the plan; `response` is filled before Finish.
+  static std::shared_ptr<PlanJobCall> Make(PlanJobParts parts, std::unique_ptr<RpcScope> scope,
+                                           grpc::Slice request, grpc::ByteBuffer* response);
 
-  // Once, right after construction; or Defer.
-  void Start(const std::string& plan_id, OfferJobs offers);
+  const std::string& label() const { return parts_.label; }
+  const Caller& caller() const { return scope_->caller(); }
 
-  // The call begins later, on another thread. If the result is dropped without, it ends with
-  // SHUTTING_DOWN.
-  std::unique_ptr<DeferredPlanJob> Defer();
+  // One of these, once.
+  void Start(const std::string& plan_id, OfferJobs offers, const UsedCalibration& calibration);
+  void Answer(const std::string& plan_id, std::string response);
+  void End(const grpc::Status& status);
 
   void OnCancel() override;  // also when the deadline passes
   void OnDone() override;
 
  private:
-  friend class DeferredPlanJob;
+  PlanJobCall(PlanJobParts parts, std::unique_ptr<RpcScope> scope, grpc::Slice request,
+              grpc::ByteBuffer* response);
 
-  void End(const grpc::Status& status);
-  void Release();
-  void Answer(const PlanOutcome& outcome);
+  void OnOutcome(const PlanOutcome& outcome);
   void Fill(const PlanOutcome& outcome);
 
-  PlanJobParts parts_;
+  const PlanJobParts parts_;
   const std::unique_ptr<RpcScope> scope_;
   const grpc::Slice request_;
-  const std::string label_;
   grpc::ByteBuffer* const response_;
-  std::atomic<int> holders_ = 1;  // gRPC, until OnDone, and who defers it
+  UsedCalibration calibration_;
+  std::shared_ptr<PlanJobCall> self_;
 
   std::mutex mutex_;  // guards what follows
   PlanningCore::Ticket ticket_;
   bool cancelled_ = false;
-};
-
-// A call that has not begun. One of Start, Answer and End, once.
-class DeferredPlanJob {
- public:
-  explicit DeferredPlanJob(PlanJobCall* call) : call_(call) {}
-  ~DeferredPlanJob();
-  DeferredPlanJob(const DeferredPlanJob&) = delete;
-  DeferredPlanJob& operator=(const DeferredPlanJob&) = delete;
-
-  void Start(const std::string& plan_id, OfferJobs offers, uint64_t generation,
-             const CalibrationFacts& calibration);
-  void Answer(const std::string& plan_id, std::string response);
-  void End(const grpc::Status& status);
-
- private:
-  PlanJobCall* const call_;
-  bool ended_ = false;
 };
 
 }  // namespace evenkeel::server

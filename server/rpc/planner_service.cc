@@ -10,6 +10,7 @@
 #include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/offers.h"
+#include "server/rpc/deferred_call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/evaluate_plan_call.h"
 #include "server/rpc/parse_request.h"
@@ -23,7 +24,7 @@ constexpr int kDefaultPlansPerPage = 50;
 constexpr int kMaxPlansPerPage = 1000;
 constexpr std::string_view kPlanIdPrefix = "plan-";
 constexpr size_t kPlanIdDigits = 32;
-constexpr double kCatchUpRetrySeconds = 1;
+constexpr double kProvideRetrySeconds = 1;
 
 bool IsPlanId(std::string_view id) {
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -105,15 +106,17 @@ void Summarize(const StoredPlan& plan, v1::PlanSummary* summary) {
 // A dataset that is not here is no fault of the request, unless something else is wrong with it.
 template <typename Convert>
 grpc::Status PlannerServiceImpl::WithDatasets(const std::string& tenant, const v1::Job& job,
-                                              Convert convert) {
+                                              Lacking* lacking, Convert convert) {
   bool missing = false;
   const std::vector<Violation> violations = convert([&](std::string_view ref) {
-    DatasetBytes found = parts_.packing.datasets.Find(ScopedId(tenant, ref));
+    DatasetBytes found = parts_.packing.datasets.Find(tenant, ref);
     missing = found == nullptr;
     return found;
   });
-  if (missing && violations.size() == 1) return DatasetNotFound(job.dataset().dataset_ref());
-  return ToStatus(violations);
+  if (!missing || violations.size() != 1) return ToStatus(violations);
+  const std::string& ref = job.dataset().dataset_ref();
+  if (lacking != nullptr && parts_.packing.datasets.has_shared()) lacking->dataset_ref = ref;
+  return DatasetNotFound(ref);
 }
 
 CalibrationStatePtr PlannerServiceImpl::CalibrationFor(const Caller& caller,
@@ -125,12 +128,89 @@ CalibrationStatePtr PlannerServiceImpl::CalibrationFor(const Caller& caller,
   return nullptr;
 }
 
-grpc::Status PlannerServiceImpl::Offers(const std::string& tenant,
-                                        const v1::PlanJobRequest& request,
-                                        const CalibrationState& calibration, OfferJobs* offers) {
-  return WithDatasets(tenant, request.job(), [&](const DatasetSource& datasets) {
-    return OffersFromProto(request, offers, datasets, CalibrationsOf(calibration.book));
-  });
+UsedCalibration PlannerServiceImpl::Used(const CalibrationState& calibration) const {
+  return {calibration.generation, FactsOf(calibration, parts_.world.clock.Now())};
+}
+
+grpc::Status PlannerServiceImpl::TryBegin(const v1::PlanJobRequest& message,
+                                          const CalibrationState& calibration, Lacking* lacking,
+                                          PlanJobCall& call) {
+  OfferJobs offers;
+  grpc::Status status = WithDatasets(
+      call.caller().tenant, message.job(), lacking, [&](const DatasetSource& datasets) {
+        return OffersFromProto(message, &offers, datasets, CalibrationsOf(calibration.book));
+      });
+  status = CheckRevision(message.min_calibration_revision(), calibration, status, lacking);
+  if (!status.ok()) return status;
+  const std::string plan_id = PlanId(offers);
+  const UsedCalibration used = Used(calibration);
+  if (message.validate_only()) {
+    call.Answer(plan_id, EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED,
+                                               call.label(), used.facts));
+  } else {
+    call.Start(plan_id, std::move(offers), used);
+  }
+  return grpc::Status::OK;
+}
+
+grpc::Status PlannerServiceImpl::TryBegin(const v1::EvaluatePlanRequest& message,
+                                          const CalibrationState& calibration, Lacking* lacking,
+                                          EvaluatePlanCall& call) {
+  EvaluationJob evaluation;
+  grpc::Status status = WithDatasets(call.caller().tenant, message.job(), lacking,
+                                     [&](const DatasetSource& datasets) {
+                                       return EvaluationFromProto(message, &evaluation, datasets,
+                                                                  CalibrationsOf(calibration.book));
+                                     });
+  status = CheckRevision(message.min_calibration_revision(), calibration, status, lacking);
+  if (status.ok()) call.Start(std::move(evaluation), Used(calibration).facts);
+  return status;
+}
+
+// Of a request that is good but for what it lacks.
+grpc::Status PlannerServiceImpl::CheckRevision(int64_t wanted, const CalibrationState& calibration,
+                                               const grpc::Status& status, Lacking* lacking) {
+  const bool is_good = status.ok() || (lacking != nullptr && !lacking->dataset_ref.empty());
+  if (!is_good || wanted <= calibration.newest()) return status;
+  if (lacking != nullptr) lacking->revision = wanted;
+  return CalibrationBehind(wanted, calibration.newest());
+}
+
+template <typename Call, typename Request>
+void PlannerServiceImpl::Begin(const std::shared_ptr<Call>& call, Request message,
+                               const CalibrationState& calibration) {
+  Lacking lacking;
+  const grpc::Status status = TryBegin(message, calibration, &lacking, *call);
+  if (status.ok()) return;
+  if (!lacking.any()) return call->End(status);
+  const auto deferred = std::make_shared<DeferredCall<Call>>(call);
+  const auto since = parts_.world.clock.Now();
+  const auto submitted = parts_.profiles.reader.Submit(
+      [this, deferred, lacking, since, message = std::move(message)](const QueueWait&) {
+        const std::shared_ptr<Call> begun = deferred->Take();
+        CalibrationStatePtr newer;
+        grpc::Status end = Provide(begun->caller(), lacking, since, &newer);
+        if (end.ok()) end = TryBegin(message, *newer, nullptr, *begun);
+        if (!end.ok()) begun->End(end);
+      });
+  if (!submitted) deferred->Take()->End(QueueFull(kProvideRetrySeconds));
+}
+
+// On the reader's thread.
+grpc::Status PlannerServiceImpl::Provide(const Caller& caller, const Lacking& lacking,
+                                         std::chrono::steady_clock::time_point since,
+                                         CalibrationStatePtr* calibration) {
+  if (!lacking.dataset_ref.empty() &&
+      parts_.packing.datasets.Fetch(caller.tenant, lacking.dataset_ref) ==
+          DatasetTiers::Fetched::kUnknown) {
+    return SharedStoreSilent("dataset " + lacking.dataset_ref);
+  }
+  std::string why;
+  Calibrations* const calibrations = parts_.profiles.calibrations.Find(caller.tenant, &why);
+  if (calibrations == nullptr) return ProfilesUnreadable(why);
+  if (lacking.revision > 0) (void)calibrations->CatchUpTo(lacking.revision, since);
+  *calibration = calibrations->state();
+  return grpc::Status::OK;
 }
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContext* context,
@@ -147,68 +227,12 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
     return Finish(context, scope.get(), grpc::Status::OK);
   }
   v1::PlanJobRequest message;
-  OfferJobs offers;
   status = Parse(bytes, &message);
-  if (status.ok()) status = Offers(scope->caller().tenant, message, *calibration, &offers);
   if (!status.ok()) return Finish(context, scope.get(), status);
-  if (message.min_calibration_revision() > calibration->newest()) {
-    return PlanWhenCaughtUp(std::move(scope), std::move(bytes), std::move(message), response);
-  }
-  const CalibrationFacts facts = FactsOf(*calibration, parts_.world.clock.Now());
-  const std::string plan_id = PlanId(offers);
-  if (message.validate_only()) {
-    scope->SetPlan(plan_id, "");
-    *response = ToByteBuffer(
-        EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED, message.label(), facts));
-    return Finish(context, scope.get(), grpc::Status::OK);
-  }
-  auto* call = new PlanJobCall(
-      {parts_.core, parts_.memo, calibration->generation, MaxAge(message), facts}, std::move(scope),
-      std::move(bytes), std::move(*message.mutable_label()), response);
-  call->Start(plan_id, std::move(offers));
-  return call;
-}
-
-grpc::ServerUnaryReactor* PlannerServiceImpl::PlanWhenCaughtUp(std::unique_ptr<RpcScope> scope,
-                                                               grpc::Slice bytes,
-                                                               v1::PlanJobRequest message,
-                                                               grpc::ByteBuffer* response) {
-  const std::string tenant = scope->caller().tenant;
-  std::string why;
-  Calibrations* const calibrations = parts_.profiles.calibrations.Find(tenant, &why);
-  auto* call = new PlanJobCall({parts_.core, parts_.memo, 0, MaxAge(message)}, std::move(scope),
-                               std::move(bytes), message.label(), response);
-  const std::shared_ptr<DeferredPlanJob> deferred = call->Defer();
-  const auto since = parts_.world.clock.Now();
-  const auto submitted =
-      parts_.profiles.reader.Submit([=, this, message = std::move(message)](const QueueWait&) {
-        PlanCaughtUp(tenant, message, *calibrations, since, *deferred);
-      });
-  if (!submitted) deferred->End(QueueFull(kCatchUpRetrySeconds));
-  return call;
-}
-
-// As PlanJob, on the reader's thread.
-void PlannerServiceImpl::PlanCaughtUp(const std::string& tenant, const v1::PlanJobRequest& message,
-                                      Calibrations& calibrations,
-                                      std::chrono::steady_clock::time_point since,
-                                      DeferredPlanJob& call) {
-  const int64_t wanted = message.min_calibration_revision();
-  (void)calibrations.CatchUpTo(wanted, since);
-  const CalibrationStatePtr calibration = calibrations.state();
-  if (calibration->newest() < wanted) {
-    return call.End(CalibrationBehind(wanted, calibration->newest()));
-  }
-  const CalibrationFacts facts = FactsOf(*calibration, parts_.world.clock.Now());
-  OfferJobs offers;
-  const grpc::Status status = Offers(tenant, message, *calibration, &offers);
-  if (!status.ok()) return call.End(status);
-  const std::string plan_id = PlanId(offers);
-  if (message.validate_only()) {
-    return call.Answer(plan_id, EncodePlanJobResponse({}, plan_id, v1::SERVED_FROM_UNSPECIFIED,
-                                                      message.label(), facts));
-  }
-  call.Start(plan_id, std::move(offers), calibration->generation, facts);
+  const auto call = PlanJobCall::Make({parts_.core, parts_.memo, MaxAge(message), message.label()},
+                                      std::move(scope), std::move(bytes), response);
+  Begin(call, std::move(message), *calibration);
+  return call.get();
 }
 
 // The very same bytes asked for a plan before, and the plan is still here. Whoever asks for a
@@ -253,7 +277,9 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::GetPlan(grpc::CallbackServerContex
                *response =
                    ToByteBuffer(EncodeGetPlanResponse(*found.plan, ServedFromOf(found.tier)));
              }
-             const grpc::Status end = here ? grpc::Status::OK : PlanNotFound(id);
+             const grpc::Status end = here          ? grpc::Status::OK
+                                      : found.known ? PlanNotFound(id)
+                                                    : SharedStoreSilent("plan " + id);
              scope->End(end);
              reactor->Finish(end);
            });
@@ -318,20 +344,13 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerC
   auto scope = RpcScope::Admit(parts_.world, Method::kEvaluatePlan, context, &status);
   if (scope == nullptr) return Refuse(context, status);
   v1::EvaluatePlanRequest message;
-  EvaluationJob evaluation;
   const CalibrationStatePtr calibration = CalibrationFor(scope->caller(), &status);
   if (calibration == nullptr) return Finish(context, scope.get(), status);
   status = Parse(ToSlice(*request), &message);
-  if (status.ok()) {
-    status =
-        WithDatasets(scope->caller().tenant, message.job(), [&](const DatasetSource& datasets) {
-          return EvaluationFromProto(message, &evaluation, datasets,
-                                     CalibrationsOf(calibration->book));
-        });
-  }
   if (!status.ok()) return Finish(context, scope.get(), status);
-  return EvaluatePlanCall::Begin(parts_.core, std::move(scope), std::move(evaluation),
-                                 FactsOf(*calibration, parts_.world.clock.Now()), response);
+  const auto call = EvaluatePlanCall::Make(parts_.core, std::move(scope), response);
+  Begin(call, std::move(message), *calibration);
+  return call.get();
 }
 
 grpc::ServerUnaryReactor* PlannerServiceImpl::RecordProfile(grpc::CallbackServerContext* context,

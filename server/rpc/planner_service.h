@@ -10,6 +10,7 @@
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
+#include "server/rpc/evaluate_plan_call.h"
 #include "server/rpc/pack_dataset_stream.h"
 #include "server/rpc/plan_job_call.h"
 #include "server/rpc/profile_calls.h"
@@ -85,18 +86,35 @@ class PlannerServiceImpl final : public RawPlannerService {
  private:
   bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
                       const CalibrationState& calibration, grpc::ByteBuffer* response);
-  grpc::Status Offers(const std::string& tenant, const v1::PlanJobRequest& request,
-                      const CalibrationState& calibration, OfferJobs* offers);
-  // A call whose revision of the calibration is not known yet.
-  grpc::ServerUnaryReactor* PlanWhenCaughtUp(std::unique_ptr<RpcScope> scope, grpc::Slice bytes,
-                                             v1::PlanJobRequest message,
-                                             grpc::ByteBuffer* response);
-  void PlanCaughtUp(const std::string& tenant, const v1::PlanJobRequest& message,
-                    Calibrations& calibrations, std::chrono::steady_clock::time_point since,
-                    DeferredPlanJob& call);
+
+  // What a request needs that is not here, and may be had from what replicas share.
+  struct Lacking {
+    std::string dataset_ref;  // of its job; empty: nothing
+    int64_t revision = 0;     // of the history of profiles; 0: nothing
+    bool any() const { return !dataset_ref.empty() || revision > 0; }
+  };
+
+  // At once, or when what the request lacks is here.
+  template <typename Call, typename Request>
+  void Begin(const std::shared_ptr<Call>& call, Request message,
+             const CalibrationState& calibration);
+  // Begins the call; or says why not, and what would help. `lacking`: nullptr where that has been
+  // tried.
+  grpc::Status TryBegin(const v1::PlanJobRequest& message, const CalibrationState& calibration,
+                        Lacking* lacking, PlanJobCall& call);
+  grpc::Status TryBegin(const v1::EvaluatePlanRequest& message, const CalibrationState& calibration,
+                        Lacking* lacking, EvaluatePlanCall& call);
+  static grpc::Status CheckRevision(int64_t wanted, const CalibrationState& calibration,
+                                    const grpc::Status& status, Lacking* lacking);
+  // Waits for stores, as long as they take.
+  grpc::Status Provide(const Caller& caller, const Lacking& lacking,
+                       std::chrono::steady_clock::time_point since,
+                       CalibrationStatePtr* calibration);
   // `convert` gets a source of datasets and returns violations. `job` is that of the request.
   template <typename Convert>
-  grpc::Status WithDatasets(const std::string& tenant, const v1::Job& job, Convert convert);
+  grpc::Status WithDatasets(const std::string& tenant, const v1::Job& job, Lacking* lacking,
+                            Convert convert);
+  UsedCalibration Used(const CalibrationState& calibration) const;
   // nullptr, with *status saying why: the caller's profiles are not at hand.
   CalibrationStatePtr CalibrationFor(const Caller& caller, grpc::Status* status) const;
   grpc::Status ListPage(const std::string& tenant, const v1::ListPlansRequest& request,

@@ -77,16 +77,18 @@ grpc::Status Unavailable(const std::string& why, bool unknown) {
 }
 
 // On the writer's thread, which may wait a few milliseconds for the tiers.
-PlanSource PlansOf(const ProfileParts& parts, std::string tenant) {
-  return [parts, tenant = std::move(tenant)](
+// *known: false where a plan was not found and may be there all the same.
+PlanSource PlansOf(const ProfileParts& parts, std::string tenant, bool* known) {
+  return [parts, known, tenant = std::move(tenant)](
              std::string_view plan_id) -> std::shared_ptr<const std::string> {
     // Shared with who sets it: it may still be at it when the value is here.
-    const auto found = std::make_shared<std::promise<StoredPlanPtr>>();
+    const auto answer = std::make_shared<std::promise<FoundPlan>>();
     FindPlan(parts.cache, parts.tiers, tenant, std::string(plan_id),
-             [found](const FoundPlan& plan) { found->set_value(plan.plan); });
-    const StoredPlanPtr plan = found->get_future().get();
-    if (plan == nullptr) return nullptr;
-    return {plan, &plan->plan_bytes};
+             [answer](const FoundPlan& found) { answer->set_value(found); });
+    const FoundPlan found = answer->get_future().get();
+    *known = found.known;
+    if (found.plan == nullptr) return nullptr;
+    return {found.plan, &found.plan->plan_bytes};
   };
 }
 
@@ -100,8 +102,10 @@ grpc::ServerUnaryReactor* RecordProfileCall(const ProfileParts& parts, RpcWorld&
       parts, world, Method::kRecordProfile, context, request, response,
       [parts](const auto& message, auto* output, const Caller& caller) {
         ProfileUpload upload;
+        bool known = true;
         const std::vector<Violation> violations =
-            ProfileFromProto(message, PlansOf(parts, caller.tenant), &upload);
+            ProfileFromProto(message, PlansOf(parts, caller.tenant, &known), &upload);
+        if (!known) return SharedStoreSilent("the plan of the profile");
         if (!violations.empty()) return InvalidRequest(violations);
         std::string why;
         Calibrations* calibrations = parts.calibrations.Open(caller.tenant, &why);

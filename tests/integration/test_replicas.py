@@ -5,6 +5,7 @@ EVENKEEL_REPLICA_CALLS: calls during a rolling restart or upgrade (1500; tests/s
 import os
 import random
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -13,7 +14,9 @@ import unittest
 
 import grpc
 import harness
-from harness import Client, Server, planner_service_pb2
+from harness import Client, Server, error_details, planner_service_pb2
+from evenkeel.v1 import job_pb2, packing_pb2
+from test_pack import dataset, pack
 from test_plan_store import FROM, plan, small_job
 
 CALLS = int(os.environ.get("EVENKEEL_REPLICA_CALLS", "1500"))
@@ -82,29 +85,36 @@ class Replicas(unittest.TestCase):
             self.servers[i] = self.replica(port, program)
             time.sleep(2)  # for clients to connect again, as minReadySeconds of a Deployment gives
 
+    def wait_for_key(self, part):
+        deadline = time.monotonic() + 10
+        while not (keys := [key for key in self.redis.cli("keys", "*").split() if part in key]):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        return keys[0]
 
     @staticmethod
-    def find(server, plan_id):
-        """A look-up in Redis that takes longer than its budget says NOT_FOUND too: on a busy machine, ask again."""
-        client = server.client()
+    def patient(call):
+        """On a busy machine a look-up in Redis may take longer than its budget: UNAVAILABLE, so ask again."""
         deadline = time.monotonic() + 10
         while True:
             try:
-                return client.call("GetPlan", planner_service_pb2.GetPlanRequest(plan_id=plan_id)).plan
-            except grpc.RpcError:
-                if time.monotonic() > deadline:
+                return call()
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > deadline:
                     raise
                 time.sleep(0.1)
+
+    def find(self, server, plan_id):
+        client = server.client()
+        return self.patient(
+            lambda: client.call("GetPlan", planner_service_pb2.GetPlanRequest(plan_id=plan_id)).plan)
 
 
 class SharedTierTest(Replicas):
     def test_a_plan_of_one_replica_is_found_by_the_other(self):
         one, two = (server.client() for server in self.servers)
         first = plan(one, harness.job_request())
-        deadline = time.monotonic() + 10
-        while "plan-" not in self.redis.cli("keys", "*"):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
+        self.wait_for_key("plan-")
         again = plan(two, harness.job_request())
         self.assertEqual(again.served_from, FROM("SERVED_FROM_SHARED"))
         self.assertEqual(again.plan, first.plan)
@@ -115,15 +125,53 @@ class SharedTierTest(Replicas):
     def test_spoiled_values_are_never_served(self):
         one, two = (server.client() for server in self.servers)
         first = plan(one, small_job(1))
-        deadline = time.monotonic() + 10
-        while not (keys := [k for k in self.redis.cli("keys", "*").split() if "plan-" in k]):
-            self.assertLess(time.monotonic(), deadline)
-            time.sleep(0.01)
-        self.redis.cli("setrange", keys[0], "100", "spoiled")
+        self.redis.cli("setrange", self.wait_for_key("plan-"), "100", "spoiled")
         answer = plan(two, small_job(1))
         self.assertEqual(answer.served_from, FROM("SERVED_FROM_PLANNER"))
         self.assertEqual(answer.plan, first.plan)
         self.assertEqual(self.servers[1].metric("evenkeel_cache_errors_total", tier="shared"), 1)
+
+    @staticmethod
+    def job_of(dataset_ref):
+        request = harness.job_request()
+        request.job.dataset.CopyFrom(job_pb2.Dataset(dataset_ref=dataset_ref))
+        return request
+
+    def test_an_upload_to_one_replica_is_found_by_the_other(self):
+        one, two = (server.client() for server in self.servers)
+        units, tokens = dataset(3000)
+        summary = pack(one, units, tokens, keep_histogram=True,
+                       result=packing_pb2.PACK_DATASET_RESULT_SUMMARY).summary
+        request = self.job_of(summary.dataset_ref)
+        answer = self.patient(lambda: plan(two, request))
+        self.assertEqual(answer.plan.subject.sample_count, 3000)
+        self.assertEqual(plan(one, request).plan_id, answer.plan_id)
+        # The same for a plan of the caller's; at a replica that has forgotten it.
+        self.servers[1].terminate()
+        self.assertEqual(self.servers[1].wait(), 0)
+        self.servers[1].__exit__()
+        self.servers[1] = self.replica(self.ports[1])
+        evaluate = planner_service_pb2.EvaluatePlanRequest(job=request.job, plan=answer.plan)
+        evaluated = self.patient(lambda: self.servers[1].client().call("EvaluatePlan", evaluate, timeout=30))
+        self.assertAlmostEqual(evaluated.slower_by_ratio, 0)
+
+    def test_what_a_silent_redis_may_have_is_not_called_missing(self):
+        _, two = (server.client() for server in self.servers)
+        unknown = planner_service_pb2.GetPlanRequest(plan_id="plan-" + "0" * 32)
+        lost = self.job_of("ds-" + "0" * 32)
+        for call, reason in ((lambda: two.call("GetPlan", unknown), "PLAN_NOT_FOUND"),
+                             (lambda: plan(two, lost), "DATASET_NOT_FOUND")):
+            with self.assertRaises(grpc.RpcError) as caught:
+                self.patient(call)
+            self.assertEqual(error_details(caught.exception)["ErrorInfo"].reason, reason)
+            self.redis.process.send_signal(signal.SIGSTOP)
+            try:
+                with self.assertRaises(grpc.RpcError) as caught:
+                    call()
+            finally:
+                self.redis.process.send_signal(signal.SIGCONT)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            self.assertEqual(error_details(caught.exception)["ErrorInfo"].reason, "STORE_UNAVAILABLE")
 
 
 class RollingTest(Replicas):

@@ -31,9 +31,12 @@ class FakeShared : public SharedBytes {
     const auto found = values_.find(key);
     std::optional<std::string> value;
     if (found != values_.end()) value = found->second;
-    threads_.emplace_back([done = std::move(done), value = std::move(value)] { done(value); });
+    threads_.emplace_back(
+        [done = std::move(done), value = std::move(value)] { done(value, true); });
   }
-  void Put(const std::string& key, std::string bytes) override { values_[key] = std::move(bytes); }
+  void Put(const std::string& key, std::string bytes, OnKept) override {
+    values_[key] = std::move(bytes);
+  }
 
  private:
   std::map<std::string, std::string>& values_;

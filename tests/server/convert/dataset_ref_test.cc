@@ -64,6 +64,22 @@ TEST(KeepDataset, DoesNotDependOnTheOrder) {
   EXPECT_NE(KeepDataset(turned.lengths()).ref, kept.ref);
 }
 
+TEST(KeepDataset, KnowsItsOwnBytes) {
+  const KeptDataset few = KeepDataset(FewSamples().lengths());
+  const KeptDataset many = KeepDataset(ManySamples(200000).lengths());
+  EXPECT_TRUE(IsKeptDataset(few.ref, few.bytes));
+  EXPECT_TRUE(IsKeptDataset(many.ref, many.bytes));
+  EXPECT_FALSE(IsKeptDataset(few.ref, many.bytes));
+  EXPECT_FALSE(IsKeptDataset(few.ref, ""));
+  EXPECT_FALSE(IsKeptDataset(few.ref, few.bytes + few.bytes));
+  for (size_t i = 0; i < few.bytes.size(); ++i) {
+    std::string damaged = few.bytes;
+    damaged[i] ^= 1;
+    EXPECT_FALSE(IsKeptDataset(few.ref, damaged)) << i;
+    EXPECT_FALSE(IsKeptDataset(few.ref, few.bytes.substr(0, i))) << i;
+  }
+}
+
 TEST(KeepDataset, ManyLengthsAreBinnedAndTotalsKept) {
   const Samples samples = ManySamples(200000);
   const KeptDataset kept = KeepDataset(samples.lengths());

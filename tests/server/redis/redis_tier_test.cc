@@ -1,8 +1,9 @@
-#include "server/redis/redis_plan_tier.h"
+#include "server/redis/redis_tier.h"
 
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <future>
 #include <string>
 
 #include "tests/server/redis/redis_process.h"
@@ -21,7 +22,7 @@ class TurnedClock : public Clock {
   std::atomic<std::chrono::nanoseconds> later{0ns};
 };
 
-class RedisPlanTierTest : public testing::Test {
+class RedisTierTest : public testing::Test {
  protected:
   void SetUp() override {
     if (!RedisProcess::Exists()) GTEST_SKIP() << "there is no redis-server to test with";
@@ -34,7 +35,7 @@ class RedisPlanTierTest : public testing::Test {
     settings.address = address;
     settings.budget = budget;
     settings.queue_length = queue_length;
-    tier_ = std::make_unique<RedisPlanTier>(settings, clock_, 1);
+    tier_ = std::make_unique<RedisTier>(settings, clock_, 1);
   }
 
   // Waits for the answer.
@@ -43,10 +44,11 @@ class RedisPlanTierTest : public testing::Test {
     std::condition_variable wake;
     int answers = 0;
     std::optional<std::string> answer;
-    tier_->Find(key, [&](std::optional<std::string> bytes) {
+    tier_->Find(key, [&](std::optional<std::string> bytes, bool known) {
       const std::lock_guard lock(mutex);
       ++answers;
       answer = std::move(bytes);
+      known_ = known;
       wake.notify_all();
     });
     std::unique_lock lock(mutex);
@@ -66,16 +68,20 @@ class RedisPlanTierTest : public testing::Test {
   }
 
   TurnedClock clock_;
-  std::unique_ptr<RedisPlanTier> tier_;
+  std::unique_ptr<RedisTier> tier_;
+  bool known_ = false;  // of the last Find
 };
 
-TEST_F(RedisPlanTierTest, FindsWhatWasPut) {
+TEST_F(RedisTierTest, FindsWhatWasPut) {
   RedisProcess redis;
   Open(redis.address());
   EXPECT_EQ(Find("plan"), std::nullopt);
+  EXPECT_TRUE(known_);
   const std::string bytes("a\0b", 3);
-  tier_->Put("plan", bytes, 1h);
-  ASSERT_TRUE(Eventually([&] { return tier_->counters().writes == 1; }));
+  std::promise<bool> kept;
+  tier_->Put("plan", bytes, 1h, [&](bool done) { kept.set_value(done); });
+  ASSERT_TRUE(kept.get_future().get());
+  EXPECT_EQ(tier_->counters().writes, 1u);
   EXPECT_EQ(Find("plan"), bytes);
   EXPECT_GT(redis.Do({"PTTL", "plan"}).integer, 0);
   Open(redis.address());  // another replica
@@ -85,13 +91,13 @@ TEST_F(RedisPlanTierTest, FindsWhatWasPut) {
   EXPECT_EQ(counters.misses, 0u);
 }
 
-TEST_F(RedisPlanTierTest, AHungRedisCostsTheBudgetAndThenNothing) {
+TEST_F(RedisTierTest, AHungRedisCostsTheBudgetAndThenNothing) {
   RedisProcess redis;
   Open(redis.address(), 5ms);
   redis.Pause();
   constexpr int kLookups = 200;
   int nothing = 0;
-  for (int i = 0; i < kLookups; ++i) nothing += Find("plan") == std::nullopt ? 1 : 0;
+  for (int i = 0; i < kLookups; ++i) nothing += Find("plan") == std::nullopt && !known_ ? 1 : 0;
   EXPECT_EQ(nothing, kLookups);
   EXPECT_EQ(tier_->counters().breaker, State::kOpen);
   const RedisTierCounters counters = tier_->counters();
@@ -107,7 +113,7 @@ TEST_F(RedisPlanTierTest, AHungRedisCostsTheBudgetAndThenNothing) {
 }
 
 // Whatever happens to the commands, each look-up is answered once.
-TEST_F(RedisPlanTierTest, ASlowRedisAnswersTooLate) {
+TEST_F(RedisTierTest, ASlowRedisAnswersTooLate) {
   RedisProcess redis;
   ASSERT_TRUE(redis.Do({"SET", "plan", "bytes"}).ok());
   FakeServer proxy(SlowProxy(redis.socket_path(), 100ms));
@@ -121,7 +127,7 @@ TEST_F(RedisPlanTierTest, ASlowRedisAnswersTooLate) {
   EXPECT_EQ(Find("plan"), "bytes");
 }
 
-TEST_F(RedisPlanTierTest, ARedisThatDiesAndComesBack) {
+TEST_F(RedisTierTest, ARedisThatDiesAndComesBack) {
   RedisProcess redis;
   Open(redis.address());
   EXPECT_EQ(Find("plan"), std::nullopt);
@@ -138,7 +144,7 @@ TEST_F(RedisPlanTierTest, ARedisThatDiesAndComesBack) {
   EXPECT_EQ(tier_->counters().breaker, State::kClosed);
 }
 
-TEST_F(RedisPlanTierTest, GarbageAndForeignKeysAreNoValues) {
+TEST_F(RedisTierTest, GarbageAndForeignKeysAreNoValues) {
   FakeServer fake(Says("HTTP/1.1 400 Bad Request\r\n\r\n"));
   Open(fake.address());
   EXPECT_EQ(Find("plan"), std::nullopt);
@@ -150,14 +156,14 @@ TEST_F(RedisPlanTierTest, GarbageAndForeignKeysAreNoValues) {
   EXPECT_EQ(tier_->counters().breaker, State::kClosed);  // a stranger's key is no fault of Redis
 }
 
-TEST_F(RedisPlanTierTest, AWrongPasswordIsAFault) {
+TEST_F(RedisTierTest, AWrongPasswordIsAFault) {
   RedisProcess redis({"--requirepass", "s3cret"});
   Open(redis.address());
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Find("plan"), std::nullopt);
   EXPECT_EQ(tier_->counters().breaker, State::kOpen);
 }
 
-TEST_F(RedisPlanTierTest, AFullRedisIsStillRead) {
+TEST_F(RedisTierTest, AFullRedisIsStillRead) {
   RedisProcess redis;
   ASSERT_TRUE(redis.Do({"SET", "old", "bytes"}).ok());
   ASSERT_TRUE(redis.Do({"CONFIG", "SET", "maxmemory", "1"}).ok());
@@ -167,12 +173,12 @@ TEST_F(RedisPlanTierTest, AFullRedisIsStillRead) {
   EXPECT_EQ(Find("old"), "bytes");
 }
 
-TEST_F(RedisPlanTierTest, AFullQueueRefusesAtOnce) {
+TEST_F(RedisTierTest, AFullQueueRefusesAtOnce) {
   RedisProcess redis;
   Open(redis.address(), 200ms, 4);
   redis.Pause();
   std::atomic<int> answers = 0;
-  for (int i = 0; i < 20; ++i) tier_->Find("plan", [&](const auto&) { ++answers; });
+  for (int i = 0; i < 20; ++i) tier_->Find("plan", [&](const auto&, bool) { ++answers; });
   for (int i = 0; i < 20; ++i) tier_->Put("plan", "bytes", 1h);
   EXPECT_GE(answers, 14);  // two run, four wait
   EXPECT_EQ(tier_->counters().dropped_writes, 20u);

@@ -120,7 +120,8 @@ class AuthorizationTest : public testing::Test {
   PlanCache cache_{size_t{1} << 20, 1};
   RequestMemo memo_{size_t{1} << 20, 1};
   PlanningCore core_{{1, 8}, &ComputePlan, cache_, metrics_, clock_};
-  DatasetStore datasets_{size_t{1} << 20};
+  DatasetStore dataset_store_{size_t{1} << 20};
+  DatasetTiers datasets_{dataset_store_, nullptr};
   StreamQuota quota_{4, int64_t{1} << 30};
   Sweeper sweeper_{std::chrono::milliseconds(1000)};
   PackingCore packing_{1, 4, metrics_, clock_};

@@ -1,0 +1,43 @@
+// Uploaded datasets: those in memory, over those that replicas share.
+#ifndef EVENKEEL_SERVER_CACHE_DATASET_TIERS_H_
+#define EVENKEEL_SERVER_CACHE_DATASET_TIERS_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "server/cache/shared_bytes.h"
+#include "server/convert/dataset_source.h"
+#include "server/core/dataset_store.h"
+
+namespace evenkeel::server {
+
+// Thread-safe.
+class DatasetTiers {
+ public:
+  // `shared` may be nullptr. `memory` outlives it.
+  DatasetTiers(DatasetStore& memory, std::unique_ptr<SharedBytes> shared)
+      : memory_(memory), shared_(std::move(shared)) {}
+
+  // In memory. nullptr: not there.
+  DatasetBytes Find(std::string_view tenant, std::string_view ref);
+
+  bool has_shared() const { return shared_ != nullptr; }
+
+  enum class Fetched { kHere, kNowhere, kUnknown };
+  // Brings the dataset from the shared store into memory; waits for that some milliseconds.
+  // kUnknown: the store could not be asked.
+  Fetched Fetch(std::string_view tenant, std::string_view ref);
+
+  // Waits some milliseconds until other replicas can find it too; that they can is not promised.
+  // False: larger than the whole memory.
+  bool Insert(std::string_view tenant, const std::string& ref, const std::string& bytes);
+
+ private:
+  DatasetStore& memory_;
+  const std::unique_ptr<SharedBytes> shared_;
+};
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CACHE_DATASET_TIERS_H_
