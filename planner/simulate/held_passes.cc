@@ -5,17 +5,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// What follows the first groups of micro-batches repeats them: fewer of them, in groups of the same
-// size.
-int64_t FewerAlike(const PipelineShape& shape) {
-  const int64_t m = shape.micro_batches;
-  const bool grouped = shape.schedule == Schedule::kInterleaved;
-  const int64_t group = grouped ? MicroBatchGroup(shape.stages, m) : shape.stages;
-  for (int64_t fewer = 7 * group + m % group; fewer < m; fewer += group) {
-    if (!grouped || MicroBatchGroup(shape.stages, fewer) == group) return fewer;
-  }
-  return m;
-}
+constexpr int64_t kGroupsLike = 7;
 
 // Calls `seen(held)` after each forward, with the micro-batches of each chunk held then.
 template <typename Seen>
@@ -25,7 +15,10 @@ void GoThrough(PipelineShape shape, int64_t stage, Seen seen) {
     held.assign(held.size(), shape.micro_batches);
     return seen(held);
   }
-  shape.micro_batches = FewerAlike(shape);
+  // What follows the first groups repeats them.
+  const int64_t group = shape.chunks > 1 ? shape.group() : shape.stages;
+  shape = shape.WithFewer(
+      std::min(shape.micro_batches, kGroupsLike * group + shape.micro_batches % group));
   const PassKind release =
       shape.schedule == Schedule::kZeroBubble ? PassKind::kWeightGradient : PassKind::kBackward;
   for (const Pass& pass : StageOrder(shape, stage)) {

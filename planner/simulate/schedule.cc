@@ -12,7 +12,7 @@ Pass MakePass(PassKind kind, int64_t stage, int64_t chunk, int64_t micro_batch) 
 
 // Forwards of a stage in order.
 std::vector<Pass> Forwards(const PipelineShape& shape, int64_t stage) {
-  const int64_t group = MicroBatchGroup(shape.stages, shape.micro_batches);
+  const int64_t group = shape.group();
   std::vector<Pass> passes;
   passes.reserve(static_cast<size_t>(shape.chunks * shape.micro_batches));
   for (int64_t first = 0; first < shape.micro_batches; first += group) {
@@ -34,8 +34,7 @@ int64_t WarmUp(const PipelineShape& shape, int64_t stage) {
     case Schedule::kZeroBubble:
       return std::min(passes, behind);
     case Schedule::kInterleaved:
-      return std::min(passes, 2 * behind + (shape.chunks - 1) *
-                                               MicroBatchGroup(shape.stages, shape.micro_batches));
+      return std::min(passes, 2 * behind + (shape.chunks - 1) * shape.group());
     case Schedule::kGPipe:
       break;
   }
@@ -93,6 +92,17 @@ class Merge {
 };
 
 }  // namespace
+
+int64_t PipelineShape::group() const {
+  return given_group > 0 ? given_group : MicroBatchGroup(stages, micro_batches);
+}
+
+PipelineShape PipelineShape::WithFewer(int64_t fewer) const {
+  PipelineShape shape = *this;
+  shape.given_group = group();
+  shape.micro_batches = fewer;
+  return shape;
+}
 
 int64_t MicroBatchGroup(int64_t stages, int64_t micro_batches) {
   if (micro_batches <= stages) return micro_batches;

@@ -16,6 +16,13 @@ struct PipelineShape {
   int64_t stages = 1;         // P
   int64_t chunks = 1;         // v, of each stage; always 1 for kOneFOneB and kZeroBubble
   int64_t micro_batches = 1;  // m
+  int64_t given_group = 0;    // see WithFewer
+
+  // Micro-batches that go through one chunk before the next one's turn. Of no meaning with one
+  // chunk.
+  int64_t group() const;
+  // The beginning of this step: fewer micro-batches, in groups of the same size.
+  PipelineShape WithFewer(int64_t fewer) const;
 
   int64_t virtual_stages() const { return stages * chunks; }
   int64_t virtual_stage(int64_t stage, int64_t chunk) const { return chunk * stages + stage; }

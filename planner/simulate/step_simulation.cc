@@ -115,18 +115,15 @@ void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>&
 }
 
 // The pipeline finds its rhythm: what follows the first packs, in whole groups, repeats it.
-// `simulate` takes a number of packs; gives the pipeline's end, and what else it gives as with
-// fewer packs.
+// `simulate` takes a shape; gives the pipeline's end, and what else it gives as with fewer packs.
 template <typename Simulate>
 StepEnds InRhythm(const PipelineShape& shape, Simulate simulate) {
-  const int64_t group = shape.schedule == Schedule::kInterleaved
-                            ? MicroBatchGroup(shape.stages, shape.micro_batches)
-                            : 1;
+  const int64_t group = shape.chunks > 1 ? shape.group() : 1;
   const int64_t most = PacksAtMost(shape, kEventsAtMost), half = most / 2 / group * group;
   const int64_t rest = shape.micro_batches % group, more = shape.micro_batches - rest - 2 * half;
-  if (shape.micro_batches <= most || half == 0) return simulate(shape.micro_batches);
-  StepEnds whole = simulate(half * 2 + rest);
-  const int64_t rhythm = whole.pipeline_ns - simulate(half + rest).pipeline_ns;
+  if (shape.micro_batches <= most || half == 0) return simulate(shape);
+  StepEnds whole = simulate(shape.WithFewer(half * 2 + rest));
+  const int64_t rhythm = whole.pipeline_ns - simulate(shape.WithFewer(half + rest)).pipeline_ns;
   __extension__ using Wide = __int128;
   const int64_t later =
       more / half * rhythm + static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
@@ -172,8 +169,8 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
 int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
   return InRhythm(shape,
-                  [&](int64_t packs) {
-                    spec.shape.micro_batches = packs;
+                  [&](const PipelineShape& like) {
+                    spec.shape = like;
                     return StepEnds{PipelineEnd(spec), 0};
                   })
       .pipeline_ns;
@@ -183,8 +180,8 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
                            const std::vector<StageWork>& segments) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
   AddSync(job, p, segments, spec);
-  const StepEnds ends = InRhythm(shape, [&](int64_t packs) {
-    spec.shape.micro_batches = packs;
+  const StepEnds ends = InRhythm(shape, [&](const PipelineShape& like) {
+    spec.shape = like;
     return PipelineEnds(spec);
   });
   const StageWork& first = segments.front();
@@ -220,8 +217,8 @@ SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineS
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events) {
   SimulatedStep step = MeanPackStep(job, p, shape, segments);
-  PipelineShape simulated = shape;
-  simulated.micro_batches = std::min(shape.micro_batches, PacksAtMost(shape, most_events));
+  const PipelineShape simulated =
+      shape.WithFewer(std::min(shape.micro_batches, PacksAtMost(shape, most_events)));
   const int64_t events = simulated.micro_batches * p.data * shape.virtual_stages();
   const int64_t steps = std::clamp<int64_t>(most_events / events, 1, kStepsAtMost);
   // Where one step alone is more than the budget, fewer ranks stand for all; the slowest of many is

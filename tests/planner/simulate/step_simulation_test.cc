@@ -71,5 +71,23 @@ TEST(SimulateStepTest, MillionsOfPacksPerRankContinueTheRhythm) {
   EXPECT_GE(many.pipeline_ns, 10'000'000 * slowest);
 }
 
+// Megatron-LM's group depends on the number of micro-batches: fewer, which stand for more, keep it.
+TEST(SimulateStepTest, TheRhythmIsThatOfTheSameGroups) {
+  constexpr int64_t kStages = 42, kChunks = 2;
+  std::vector<StageWork> segments(kStages * kChunks);
+  for (size_t i = 0; i < segments.size(); ++i) {
+    segments[i].forward_ns = 60'000'000 + static_cast<int64_t>(i % 5) * 100'000;
+    segments[i].backward_ns = 2 * segments[i].forward_ns;
+    segments[i].send_ns = 3'000'000;
+  }
+  for (const int64_t micro_batches : {4800, 5000, 7576, 7577, 9999}) {
+    const PipelineShape shape{Schedule::kInterleaved, kStages, kChunks, micro_batches};
+    ASSERT_GT(micro_batches * shape.virtual_stages(), kEventsAtMost);
+    const double whole = static_cast<double>(PipelineEnd(MeanPackPipeline(shape, segments)));
+    const double in_rhythm = static_cast<double>(SimulateMeanPacks(shape, segments));
+    EXPECT_NEAR(in_rhythm / whole, 1, 1e-3) << micro_batches << " in groups of " << shape.group();
+  }
+}
+
 }  // namespace
 }  // namespace evenkeel::planner
