@@ -77,7 +77,7 @@ TEST_F(WorkerPoolTest, ShutdownWaitsForWhatRunsAndDropsWhatWaits) {
 
 constexpr double kHeavy = 5, kBrief = 0.1;
 
-// Waits until it is let go; counts those that run.
+// Tasks that wait until they are let go, and are counted while they run. Outlives their pool.
 class Gate {
  public:
   WorkerPool::Submission Task(const std::string& client, double cost) {
@@ -103,8 +103,8 @@ class Gate {
 
 TEST(WorkerPoolLanes, OneThreadOfSeveralIsKeptFreeOfHeavyTasks) {
   const Clock clock;
-  WorkerPool pool(3, 8, clock);
   Gate heavy, brief;
+  WorkerPool pool(3, 8, clock);
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(pool.Submit(heavy.Task("a", kHeavy)).id);
   heavy.WaitForRunning(2);
   EXPECT_EQ(pool.depth(), 3u);
@@ -119,8 +119,8 @@ TEST(WorkerPoolLanes, OneThreadOfSeveralIsKeptFreeOfHeavyTasks) {
 
 TEST(WorkerPoolLanes, HeavyTasksRunWhereThereIsOneThread) {
   const Clock clock;
-  WorkerPool pool(1, 8, clock);
   Gate heavy;
+  WorkerPool pool(1, 8, clock);
   ASSERT_TRUE(pool.Submit(heavy.Task("a", kHeavy)).id);
   heavy.WaitForRunning(1);
   heavy.Release();
@@ -128,8 +128,8 @@ TEST(WorkerPoolLanes, HeavyTasksRunWhereThereIsOneThread) {
 
 TEST(WorkerPoolLanes, ATaskThatGivesWayIsHandedBackAndNeverRuns) {
   const Clock clock;
-  WorkerPool pool(1, 2, clock);
   Gate first;
+  WorkerPool pool(1, 2, clock);
   ASSERT_TRUE(pool.Submit(first.Task("a", kBrief)).id);
   first.WaitForRunning(1);
   std::atomic<int> ran = 0;
