@@ -21,15 +21,20 @@ ENTRYPOINTS = {"evenkeel": ["evenkeel-server"]}  # of the Dockerfile
 PATH = "/usr/local/bin:/opt/bin:/usr/bin:/bin"
 _CLONE_NEWNET = 0x40000000
 _SIOCSIFFLAGS = 0x8914
+_SIOCSIFADDR = 0x8916
 _IFF_UP = 1
+# Of every pod in its network: no loopback address, since programs are kinder to those (Redis' protected mode).
+ADDRESS = "10.0.0.1"
 
 
 def _loopback_only():
-    """Before exec: a new network, its loopback up."""
+    """Before exec: a new network with nothing but lo, which has ADDRESS too."""
     if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "unshare")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP))
+        address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(ADDRESS))
+        fcntl.ioctl(control, _SIOCSIFADDR, struct.pack("16s16s8x", b"lo:1", address))
 
 
 class Container:
@@ -44,7 +49,7 @@ class Container:
         self.log_path = os.path.join(pod.folder, spec["name"] + ".log")
         image = spec["image"].split(":")[0].rsplit("/", 1)[-1]
         command = [*(spec.get("command") or ENTRYPOINTS[image]), *spec.get("args", [])]
-        script = self._script(os.path.join(pod.folder, spec["name"] + ".root"))
+        script = self._script(tempfile.mkdtemp(prefix="root-", dir=pod.folder))
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(
                 ["nsenter", f"--net=/proc/{pod.holder.pid}/ns/net", "unshare", "--mount", "--propagation", "private",
@@ -61,7 +66,6 @@ class Container:
 
     def _script(self, root):
         """A root file system of this machine's /usr and the pod's volumes; then the command in it."""
-        os.mkdir(root)
         lines = ["root=" + shlex.quote(root), "mount -t tmpfs tmpfs $root",
                  "for at in usr proc dev etc opt/bin; do mkdir -p $root/$at; done",
                  "for at in bin lib lib64 sbin; do ln -s usr/$at $root/$at; done",
@@ -83,7 +87,7 @@ class Container:
 
     def run(self, *command, user=None, group=None):
         """A command inside, as this container's user unless another is given; its groups are the pod's."""
-        return harness.run(["nsenter", "--target", str(self.process.pid), "--mount", "--net", "--root",
+        return harness.run(["nsenter", "--target", str(self.process.pid), "--mount", "--net", "--root", "--wd",
                             *self._unprivileged(user, group), *command])
 
     def probe(self, name):
@@ -95,7 +99,7 @@ class Container:
             return self.run("evenkeelctl", "healthcheck", "--server", f"127.0.0.1:{probe['grpc']['port']}",
                             "--service", probe["grpc"].get("service", ""), "--timeout", "2")
         port = next(port["containerPort"] for port in self.spec["ports"] if port["name"] == probe["tcpSocket"]["port"])
-        return self.run("sh", "-c", f"redis-cli -p {port} ping")  # any answer will do
+        return self.run("/usr/bin/python3", "-c", "import socket; socket.create_connection(('127.0.0.1', %d), 2)" % port)
 
     def wait_until(self, name, seconds=20):
         """Until that probe succeeds."""
@@ -122,9 +126,10 @@ class Container:
 
 class Pod:
     """`template` is a pod template; `objects` has the ConfigMaps and Secrets that it names: {(kind, name): {key: text}};
-    `hosts` are names that resolve to addresses of the loopback. Use it in a with statement."""
+    `hosts` are names of ADDRESS. `network` is a pod whose network this one shares, as if each reached the other.
+    Use it in a with statement."""
 
-    def __init__(self, template, objects=None, hosts=None):
+    def __init__(self, template, objects=None, hosts=(), network=None):
         self.spec = template["spec"]
         self.context = self.spec.get("securityContext", {})
         self.objects = objects or {}
@@ -135,9 +140,9 @@ class Pod:
         self.containers = {}
         self.hosts = os.path.join(self.folder, "hosts")
         with open(self.hosts, "w", encoding="ascii") as file:
-            for name, address in {"localhost": "127.0.0.1", **(hosts or {})}.items():
-                file.write(f"{address} {name}\n")
-        self.holder = subprocess.Popen(["sleep", "3600"], preexec_fn=_loopback_only)
+            file.write("127.0.0.1 localhost\n" + "".join(f"{ADDRESS} {name}\n" for name in hosts))
+        self.own_network = network is None
+        self.holder = network.holder if network else subprocess.Popen(["sleep", "3600"], preexec_fn=_loopback_only)
 
     def container(self, name):
         """Its specification."""
@@ -189,9 +194,11 @@ class Pod:
 
     def __exit__(self, *_):
         for container in reversed(list(self.containers.values())):
-            container.stop()
-        self.holder.kill()
-        self.holder.wait()
+            container.process.kill()  # whoever cares how they end has called stop()
+            container.process.wait()
+        if self.own_network:
+            self.holder.kill()
+            self.holder.wait()
         self._owner.cleanup()
 
 

@@ -1,0 +1,120 @@
+"""Objects of an overlay fit together: names, labels, ports, volumes; and pods keep to the restricted profile."""
+import unittest
+
+import manifests
+
+# Made outside of the overlays, as docs/KUBERNETES.md says.
+BY_HAND = {("Secret", "evenkeel-redis"), ("PersistentVolumeClaim", "dataset")}
+VOLUMES = {"configMap", "secret", "emptyDir", "persistentVolumeClaim"}  # of those that `restricted` allows
+
+
+def provided(found):
+    """(kind, name) of what there is, secrets of certificates included."""
+    names = {(item["kind"], item["metadata"]["name"]) for item in found} | BY_HAND
+    return names | {("Secret", item["spec"]["secretName"]) for item in found if item["kind"] == "Certificate"}
+
+
+def wanted(template):
+    """(kind, name) of what a pod needs to start."""
+    spec = template["spec"]
+    for volume in spec.get("volumes", []):
+        for kind, key in (("configMap", "name"), ("secret", "secretName"), ("persistentVolumeClaim", "claimName")):
+            if kind in volume:
+                yield kind[0].upper() + kind[1:], volume[kind][key]
+    for container in manifests.containers(template):
+        for source in container.get("envFrom", []):
+            yield "ConfigMap", source["configMapRef"]["name"]
+    if "serviceAccountName" in spec:
+        yield "ServiceAccount", spec["serviceAccountName"]
+
+
+def selected(found, labels):
+    """Pod templates that have all the labels."""
+    return [template for _, template in manifests.templates(found)
+            if labels.items() <= template["metadata"]["labels"].items()]
+
+
+def restricted_faults(template):
+    """What the Pod Security Standard `restricted` would refuse."""
+    pod = template["spec"].get("securityContext", {})
+    for container in manifests.containers(template):
+        context = {**pod, **container.get("securityContext", {})}
+        want = {"runAsNonRoot": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+                "seccompProfile": {"type": "RuntimeDefault"}}
+        yield from (f"{container['name']}: {key}" for key, value in want.items() if context.get(key) != value)
+        if context.get("runAsUser") == 0:
+            yield f"{container['name']}: runAsUser"
+    for volume in template["spec"].get("volumes", []):
+        yield from (f"{volume['name']}: {kind}" for kind in set(volume) - VOLUMES - {"name"})
+    for key in ("hostNetwork", "hostPID", "hostIPC"):
+        if template["spec"].get(key):
+            yield key
+
+
+class ObjectsTest(unittest.TestCase):
+    def each(self):
+        for overlay in manifests.OVERLAYS:
+            with self.subTest(overlay=overlay):
+                yield manifests.objects(overlay)
+
+    def test_what_pods_need_is_there(self):
+        for found in self.each():
+            for item, template in manifests.templates(found):
+                self.assertEqual(sorted(set(wanted(template)) - provided(found)), [], item["metadata"]["name"])
+
+    def test_mounts_name_volumes(self):
+        for found in self.each():
+            for item, template in manifests.templates(found):
+                volumes = {volume["name"] for volume in template["spec"].get("volumes", [])}
+                volumes |= {claim["metadata"]["name"] for claim in item["spec"].get("volumeClaimTemplates", [])}
+                mounts = {mount["name"] for container in manifests.containers(template)
+                          for mount in container.get("volumeMounts", [])}
+                self.assertEqual(mounts - volumes, set())
+                self.assertEqual(volumes - mounts, set())
+
+    def test_selectors_find_pods_and_their_ports(self):
+        for found in self.each():
+            for item in found:
+                spec, name = item.get("spec", {}), item["metadata"]["name"]
+                selector = {"Service": spec.get("selector"), "NetworkPolicy": spec.get("podSelector"),
+                            "PodDisruptionBudget": spec.get("selector"),
+                            "PodMonitor": spec.get("selector")}.get(item["kind"])
+                if not selector:
+                    continue
+                pods = selected(found, selector.get("matchLabels", selector))
+                self.assertTrue(pods, name)
+                ports = {port["name"] for pod in pods for container in manifests.containers(pod)
+                         for port in container.get("ports", [])}
+                used = [port["targetPort"] for port in spec.get("ports", [])]
+                used += [port["port"] for rule in spec.get("ingress", []) for port in rule["ports"]]
+                used += [endpoint["port"] for endpoint in spec.get("podMetricsEndpoints", [])]
+                self.assertLessEqual(set(used), ports, name)
+
+    def test_pods_are_restricted_and_have_no_token(self):
+        for found in self.each():
+            for item, template in manifests.templates(found):
+                self.assertEqual(list(restricted_faults(template)), [], item["metadata"]["name"])
+                self.assertIs(template["spec"]["automountServiceAccountToken"], False)
+        template["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+        self.assertTrue(list(restricted_faults(template)))
+
+    def test_the_standalone_service_survives_a_node(self):
+        found = manifests.objects("standalone")
+        scaler = manifests.named(found, "HorizontalPodAutoscaler", "evenkeel")["spec"]
+        budget = manifests.named(found, "PodDisruptionBudget", "evenkeel")["spec"]
+        self.assertGreater(scaler["minReplicas"], budget["minAvailable"])
+        deployment = manifests.named(found, "Deployment", "evenkeel")["spec"]
+        self.assertNotIn("replicas", deployment)
+        self.assertEqual([constraint["topologyKey"] for constraint in
+                          deployment["template"]["spec"]["topologySpreadConstraints"]],
+                         ["topology.kubernetes.io/zone", "kubernetes.io/hostname"])
+        self.assertEqual(manifests.named(found, "NetworkPolicy", "evenkeel")["spec"]["egress"], [])
+
+    def test_a_sidecar_goes_only_where_it_is_wanted(self):
+        (job,) = manifests.objects("training-job")
+        first = job["spec"]["template"]["spec"]["initContainers"][0]
+        self.assertEqual((first["name"], first["restartPolicy"]), ("evenkeel", "Always"))
+
+
+if __name__ == "__main__":
+    unittest.main()
