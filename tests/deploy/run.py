@@ -16,7 +16,7 @@ def main():
         loader.testNamePatterns = [f"*{sys.argv[2]}*"]
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(loader.discover(HERE, pattern="test_*.py"))
     bad = {str(getattr(test, "test_case", test)) for test, _ in [*result.failures, *result.errors]}
-    print(f"{result.testsRun - len(bad) - len(result.skipped)} passed, {len(bad)} failed")
+    print(f"{max(result.testsRun - len(bad) - len(result.skipped), 0)} passed, {len(bad)} failed")
     sys.exit(0 if not bad and result.testsRun else 1)
 
 

@@ -1,7 +1,28 @@
 """Objects of an overlay fit together: names, labels, ports, volumes; and pods keep to the restricted profile."""
+import os
+import tempfile
 import unittest
 
+import harness
 import manifests
+import yaml
+
+OWN = """
+namespace: planning
+images: [{name: evenkeel, newName: registry.example.com/evenkeel, newTag: "1.2"}]
+configMapGenerator:
+  - {name: evenkeel-settings, behavior: merge, literals: [EVENKEEL_LOG_LEVEL=warning]}
+"""
+WORKLOAD = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %s, labels: {%s}}
+spec:
+  selector: {matchLabels: {app: a}}
+  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: main, image: a}]}}
+"""
+SIDECARS = {"kustomization.yaml": "resources: [a.yaml, b.yaml]\n",
+            "a.yaml": WORKLOAD % ("with", "evenkeel.dev/sidecar: 'true'"), "b.yaml": WORKLOAD % ("without", "")}
 
 # Made outside of the overlays, as docs/KUBERNETES.md says.
 BY_HAND = {("Secret", "evenkeel-redis"), ("PersistentVolumeClaim", "dataset")}
@@ -114,6 +135,32 @@ class ObjectsTest(unittest.TestCase):
         (job,) = manifests.objects("training-job")
         first = job["spec"]["template"]["spec"]["initContainers"][0]
         self.assertEqual((first["name"], first["restartPolicy"]), ("evenkeel", "Always"))
+        pods = {item["metadata"]["name"]: [container["name"] for container in manifests.containers(template)]
+                for item, template in manifests.templates(self.own(SIDECARS, "components", "sidecar"))}
+        self.assertEqual(pods, {"with": ["evenkeel", "main"], "without": ["main"]})
+
+    def own(self, files, field, at):
+        """What is rendered of a user's own overlay that names ours."""
+        with tempfile.TemporaryDirectory(dir=manifests.TOOLS) as folder:
+            for name, text in files.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            ours = os.path.relpath(os.path.join(manifests.KUBERNETES, field, at), folder)
+            with open(os.path.join(folder, "kustomization.yaml"), "a", encoding="utf-8") as file:
+                file.write(f"{'components' if field == 'components' else 'resources'}: [{ours}]\n")
+            done = harness.run([os.path.join(manifests.TOOLS, "kustomize"), "build", folder])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [item for item in yaml.safe_load_all(done.stdout) if item]
+
+    def test_a_users_own_image_and_namespace(self):
+        found = self.own({"kustomization.yaml": OWN}, "overlays", "production")
+        images = {container["image"] for _, template in manifests.templates(found)
+                  for container in manifests.containers(template)}
+        self.assertEqual(images, {"registry.example.com/evenkeel:1.2", "redis:7.2-bookworm"})
+        self.assertEqual({item["metadata"].get("namespace", item["metadata"]["name"]) for item in found}, {"planning"})
+        settings = next(item for item in found if item["metadata"]["name"].startswith("evenkeel-settings"))["data"]
+        self.assertEqual(settings["EVENKEEL_LOG_LEVEL"], "warning")
+        self.assertEqual(settings["EVENKEEL_DRAIN_DELAY"], "8")
 
 
 if __name__ == "__main__":

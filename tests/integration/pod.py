@@ -27,14 +27,18 @@ _IFF_UP = 1
 ADDRESS = "10.0.0.1"
 
 
-def _loopback_only():
-    """Before exec: a new network with nothing but lo, which has ADDRESS too."""
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "unshare")
+def loopback_up():
+    """In a new network, which has nothing but lo: gives it ADDRESS too."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP))
         address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(ADDRESS))
         fcntl.ioctl(control, _SIOCSIFADDR, struct.pack("16s16s8x", b"lo:1", address))
+
+
+def _loopback_only():
+    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "unshare")
+    loopback_up()
 
 
 class Container:

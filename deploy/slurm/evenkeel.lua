@@ -1,0 +1,152 @@
+-- What cli_filter.lua and job_submit.lua share. For Lua 5.1 to 5.4.
+-- A job describes itself in its comment, or in EVENKEEL_REQUEST where that is for something else:
+--
+--   #SBATCH --comment=evenkeel:model=llama3-8b,global-batch=128
+local M = {}
+
+local FOLDER = debug.getinfo(1, "S").source:match("^@(.*)/") or "/etc/slurm"
+local request = dofile(FOLDER .. "/evenkeel_request.lua")
+local json = dofile(FOLDER .. "/evenkeel_json.lua")
+local PLAN_ID = "^plan%-" .. string.rep("%x", 32) .. "$"
+
+local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+
+-- The command line that asks for the plan.
+local function command(job, settings)
+  local words = {}
+  if settings.environment_file then
+    words[#words + 1] = "set -a; . " .. quoted(settings.environment_file) .. "; set +a;"
+  end
+  words[#words + 1] = "timeout -k 1 " .. math.ceil(settings.timeout_seconds + 1)
+  words[#words + 1] = quoted(settings.command) .. " plan --output json --color never"
+  words[#words + 1] = "--server " .. quoted(settings.server) .. " --timeout " .. settings.timeout_seconds
+  local keys = {}
+  for key in pairs(job) do keys[#keys + 1] = key end
+  table.sort(keys)
+  for _, key in ipairs(keys) do words[#words + 1] = "--" .. key .. "=" .. quoted(job[key]) end
+  return "{ " .. table.concat(words, " ") .. "; } 2>&1; printf '\\n%d' $?"
+end
+
+-- Runs it: exit status and output. By the last line, because Lua 5.1 does not tell the status.
+local function run(line)
+  local pipe = io.popen(line, "r")
+  if not pipe then return 127, "no shell" end
+  local output, status = pipe:read("*a"):match("^(.*)\n(%d+)$")
+  pipe:close()
+  return tonumber(status) or 127, output or ""
+end
+
+local function say(kind, text)
+  for line in (text .. "\n"):gmatch("(.-)\n") do
+    if line ~= "" then slurm["log_" .. kind]("%s", "evenkeel: " .. line:gsub("^evenkeelctl: ", "")) end
+  end
+end
+
+local function refuse(text)
+  say("error", text)
+  return slurm.ERROR
+end
+
+-- Without an answer: by configuration.
+local function without(settings, why)
+  if settings.unavailable == "refuse" then return refuse("not submitted, because there is no plan: " .. why) end
+  say("info", "submitted without a plan: " .. why)
+  return slurm.SUCCESS
+end
+
+local VARIABLES = { tensor = "TENSOR_PARALLEL", pipeline = "PIPELINE_PARALLEL", data = "DATA_PARALLEL",
+                    context = "CONTEXT_PARALLEL", expert = "EXPERT_PARALLEL", virtual_stages = "VIRTUAL_STAGES" }
+
+-- What the job gets in its environment, as --export takes it.
+local function exports(answered, all)
+  local found = { "EVENKEEL_PLAN_ID=" .. answered.plan_id }
+  if all then found[#found + 1] = "EVENKEEL_GPUS=" .. all end
+  for key, name in pairs(VARIABLES) do
+    local value = (answered.parallelism or {})[key]
+    if value then found[#found + 1] = "EVENKEEL_" .. name .. "=" .. math.floor(value) end
+  end
+  table.sort(found)
+  return table.concat(found, ",")
+end
+
+-- The plan in evenkeelctl's output; nil where there is none.
+local function answer(output)
+  local ok, found = pcall(json.decode, output)
+  local got = ok and type(found) == "table" and found.plan
+  return type(got) == "table" and type(got.plan_id) == "string" and got.plan_id:match(PLAN_ID) and got or nil
+end
+
+local function plan(options, job, settings)
+  local least, most = (options["nodes"] or ""):match("^(%d+)%-?(%d*)$") -- "2", "1-2"; "1-0": not given
+  if most == "" then most = least end
+  local all, each, kind = request.resources(options["gpus"], options["gpus-per-node"], options["gres"], least, most,
+                                            options["ntasks"])
+  local fault = request.complete(job, settings, all, each, kind)
+  if fault then return refuse(fault) end
+  local status, output = run(command(job, settings))
+  if status == 2 then return refuse(output) end
+  local got = (status == 0 or status == 1) and answer(output)
+  if status == 1 and got and got.misfit then return refuse("this job does not fit. " .. got.misfit.text) end
+  if status ~= 0 or not got then
+    local why = ({ [124] = "no answer in time", [127] = "no program " .. settings.command })[status]
+    return without(settings, why or output:gsub("^evenkeelctl: ", ""):match("[^\n]+") or "exit status " .. status)
+  end
+  if options["type"] == "salloc" then
+    say("info", got.plan_id .. ": salloc passes on no variables; export EVENKEEL_PLAN_ID=" .. got.plan_id)
+    return slurm.SUCCESS
+  end
+  local given = options["export"]
+  local exported = (not given or given == "ALL") and "ALL" or (given ~= "NONE" and given ~= "NIL" and given) or nil
+  options["export"] = (exported and exported .. "," or "") .. exports(got, all or job.gpus)
+  say("info", got.plan_id)
+  return slurm.SUCCESS
+end
+
+-- cli_filter's slurm_cli_pre_submit.
+function M.pre_submit(options)
+  local text = options["comment"]
+  if not text or text:sub(1, #request.PREFIX) ~= request.PREFIX then
+    text = os.getenv("EVENKEEL_REQUEST")
+    text = text and request.PREFIX .. text
+  end
+  local job, fault = request.parse(text)
+  if fault then return refuse("--comment: " .. fault) end
+  -- A step inside a job has its job's plan.
+  if not job or (options["type"] == "srun" and os.getenv("SLURM_JOB_ID")) then return slurm.SUCCESS end
+  local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
+  if not settings then return refuse(wrong) end
+  return plan(options, job, settings)
+end
+
+local function refused(text)
+  slurm.log_user("%s", "evenkeel: " .. text)
+  return slurm.ERROR
+end
+
+-- job_submit's slurm_job_submit: form and consistency only, in microseconds; slurmctld waits for nothing. Jobs without
+-- a script (srun, salloc) bring no environment to look at.
+function M.job_submit(job)
+  local wanted, fault = request.parse(job.comment)
+  if fault then return refused("--comment: " .. fault) end
+  if not wanted or not job.script then return slurm.SUCCESS end
+  local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
+  if not settings then return refused(wrong) end
+  local id = job.environment["EVENKEEL_PLAN_ID"]
+  if not id or id == "" then
+    if settings.unavailable == "refuse" then
+      return refused("this job asks for a plan but has none: submit it where cli_filter.lua is in force")
+    end
+    job.admin_comment = "evenkeel: no plan"
+    return slurm.SUCCESS
+  end
+  if not id:match(PLAN_ID) then return refused("EVENKEEL_PLAN_ID is '" .. id .. "', which is no plan id") end
+  local all = request.resources(job.tres_per_job, nil, job.tres_per_node, job.min_nodes, job.max_nodes, job.num_tasks)
+  local planned = tonumber(job.environment["EVENKEEL_GPUS"])
+  if not wanted.job and all and planned and all ~= planned then
+    return refused("the plan is for " .. planned .. " GPUs, but the job asks for " .. all)
+  end
+  job.admin_comment = "evenkeel: " .. id
+  return slurm.SUCCESS
+end
+
+return M

@@ -1,0 +1,111 @@
+-- What a job says of itself, what it asks Slurm for, and the settings of evenkeel.conf. Used by evenkeel.lua.
+local M = {}
+
+M.PREFIX = "evenkeel:"
+-- Options of `evenkeelctl plan` that a description may give.
+local KEYS = {}
+for key in ([[model job dataset label gpu gpus gpus-per-node inter-node-gbps intra-node-gbytes reserve-gib global-batch
+  unit-cap token-cap epochs zero precision framework seed groups tp pp dp cp ep virtual-stages schedule recompute
+  save]]):gmatch("%S+") do
+  KEYS[key] = true
+end
+local DEFAULTS = { server = "127.0.0.1:50051", command = "evenkeelctl", timeout_seconds = "5", unavailable = "submit" }
+
+-- Settings, or nil and what is wrong with them.
+function M.settings(path)
+  local found = { gpu_type = {} }
+  for key, value in pairs(DEFAULTS) do found[key] = value end
+  local file = io.open(path)
+  if not file then return found end
+  for line in file:lines() do
+    local key, value = line:match("^%s*([%w_.]+)%s*=%s*(.-)%s*$")
+    local gpu = key and key:match("^gpu_type%.(.+)$")
+    if gpu then
+      found.gpu_type[gpu:lower()] = value
+    elseif key and (DEFAULTS[key] or key == "environment_file") then
+      found[key] = value
+    elseif line:match("^%s*[^#%s]") then
+      file:close()
+      return nil, "evenkeel.conf: unknown line '" .. line .. "'"
+    end
+  end
+  file:close()
+  found.timeout_seconds = tonumber(found.timeout_seconds)
+  if not found.timeout_seconds or found.timeout_seconds <= 0 then
+    return nil, "evenkeel.conf: timeout_seconds must be a number above 0"
+  end
+  if found.unavailable ~= "submit" and found.unavailable ~= "refuse" then
+    return nil, "evenkeel.conf: unavailable must be submit or refuse, not '" .. found.unavailable .. "'"
+  end
+  return found
+end
+
+-- {key = value} of a description; nil where there is none; nil and what is wrong with it.
+function M.parse(text)
+  if not text or text:sub(1, #M.PREFIX) ~= M.PREFIX then return nil end
+  local found = {}
+  for part in (text:sub(#M.PREFIX + 1):match("^%S*") .. ","):gmatch("(.-),") do
+    local key, value = part:match("^([%w-]+)=(.+)$")
+    if not key then return nil, "'" .. part .. "' is not KEY=VALUE, as in evenkeel:model=llama3-8b,global-batch=128" end
+    if not KEYS[key] then return nil, "unknown key '" .. key .. "': docs/SLURM.md lists them" end
+    if found[key] then return nil, "'" .. key .. "' is given twice" end
+    found[key] = value
+  end
+  if not found.model and not found.job then return nil, "give model=NAME (evenkeelctl models) or job=FILE" end
+  return found
+end
+
+-- Type (or nil) and number of GPUs of a list such as "gpu:h100:8,tmpdisk:10" or "gres:gpu:8"; with `alone` such as
+-- "h100:8" or "8", as --gpus has it. nil where there are none.
+local function gpus_of(text, alone)
+  for part in ((text or "") .. ","):gmatch("(.-),") do
+    local rest = part:gsub("^gres[:/]", ""):match("^gpu[:=]?(.*)$") or (alone and part)
+    if rest == "" and not alone then return nil, 1 end
+    if rest then
+      local kind, count = rest:match("^(%a[^:=]*)[:=](%d+)$")
+      count = count or rest:match("^(%d+)$")
+      if count then return kind, tonumber(count) end
+      if not alone then return rest, 1 end
+    end
+  end
+end
+
+local NO_VALUE = 4294967294 -- slurm.NO_VAL, and above it INFINITE
+
+-- A positive number that says something, else nil.
+local function count_of(value)
+  local count = tonumber(value)
+  return count and count >= 1 and count < NO_VALUE and count or nil
+end
+
+-- GPUs in all, per node and their type, of what the job asks Slurm for; each nil where it does not say. Nodes that are
+-- a range, or several tasks on no number of nodes, leave open how many GPUs "per node" come to.
+function M.resources(total, per_node, gres, least, most, tasks)
+  local kind, all = gpus_of(total, true)
+  local node_kind, each = gpus_of(per_node, true)
+  if not each then node_kind, each = gpus_of(gres) end
+  least, most = count_of(least), count_of(most)
+  local nodes = most and least == most and most or nil
+  if not nodes and not most and (count_of(tasks) or 1) == 1 then nodes = 1 end
+  if not all and each and nodes then all = each * nodes end
+  if not each and all and most and nodes and all % nodes == 0 then each = all / nodes end
+  return all and math.floor(all), each and math.floor(each), kind or node_kind
+end
+
+-- Puts what Slurm is asked for into the request; what is wrong where the two differ.
+function M.complete(request, settings, all, each, kind)
+  if request.job then return end
+  if kind and not request.gpu then
+    request.gpu = settings.gpu_type[kind:lower()]
+    if not request.gpu then return "no gpu_type." .. kind .. " in evenkeel.conf: give gpu=NAME (evenkeelctl gpus)" end
+  end
+  if request.gpus and all and tonumber(request.gpus) ~= all then
+    return "gpus=" .. request.gpus .. ", but the job asks Slurm for " .. all .. " GPUs"
+  end
+  request.gpus = request.gpus or (all and tostring(all))
+  request["gpus-per-node"] = request["gpus-per-node"] or (each and tostring(each))
+  if not request.gpus then return "how many GPUs? Use --gpus, or --nodes with --gpus-per-node or --gres, or give gpus=N" end
+  if not request.gpu then return "which GPUs? Use --gpus=TYPE:N, or give gpu=NAME (evenkeelctl gpus)" end
+end
+
+return M

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""deploy/slurm on a real Slurm; run.sh gives it a network of its own. Usage: test_slurm.py [PATTERN]"""
+import os
+import re
+import signal
+import statistics
+import sys
+import time
+import unittest
+
+from cluster import Slurm, harness
+from pod import loopback_up
+
+MODEL = "--comment=evenkeel:model=llama3-8b,global-batch=128"
+GPUS = "--gpus-per-node=h100:8"
+PLAN = re.compile(r"plan-[0-9a-f]{32}")
+MOST_ADDED_SECONDS = 0.25
+
+
+def variables(text):
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+class SlurmTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = harness.Server(listen=["127.0.0.1:50051"])
+        cls.addClassCleanup(cls.server.__exit__)
+        cls.slurm = Slurm()
+        cls.addClassCleanup(cls.slurm.__exit__)
+        cls.configure()
+        cls.slurm.start()
+
+    @classmethod
+    def configure(cls, **settings):
+        cls.slurm.configure(command=harness.CTL, **settings)
+
+    def setUp(self):
+        self.configure()
+
+    def refused(self, done, *words):
+        self.assertNotEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, "")
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def test_a_job_gets_its_plan(self):
+        done = self.slurm.submit(MODEL, GPUS)
+        found = variables(self.slurm.output(done))
+        plan = self.server.ctl("plan", "--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "8",
+                               "--global-batch", "128", "--output", "json").stdout
+        self.assertEqual(found["EVENKEEL_PLAN_ID"], PLAN.search(plan).group())
+        self.assertIn(found["EVENKEEL_PLAN_ID"], done.stderr)
+        self.assertIn("AdminComment=evenkeel: " + found["EVENKEEL_PLAN_ID"], self.slurm.job(done.stdout))
+        self.assertEqual(found["EVENKEEL_GPUS"], "8")
+        degrees = {name: int(found[f"EVENKEEL_{name}_PARALLEL"])
+                   for name in ("TENSOR", "PIPELINE", "DATA", "CONTEXT", "EXPERT")}
+        self.assertEqual(degrees["TENSOR"] * degrees["PIPELINE"] * degrees["DATA"] * degrees["CONTEXT"], 8)
+        self.assertGreaterEqual(int(found["EVENKEEL_VIRTUAL_STAGES"]), 1)
+
+    def test_the_job_can_fetch_its_plan(self):
+        done = self.slurm.submit(MODEL, GPUS, script=f'{harness.CTL} get "$EVENKEEL_PLAN_ID"')
+        self.assertIn("llama3-8b", self.slurm.output(done))
+
+    def test_other_ways_to_ask(self):
+        by_environment = self.slurm.submit("--gres=gpu:h100:8", "--comment=mine",
+                                           environment={"EVENKEEL_REQUEST": "model=llama3-8b,global-batch=128"})
+        by_comment = self.slurm.submit("--gpus=h100:8", "--comment='evenkeel:model=llama3-8b,global-batch=128 of ours'")
+        ids = {variables(self.slurm.output(done))["EVENKEEL_PLAN_ID"] for done in (by_environment, by_comment)}
+        self.assertEqual(len(ids), 1)
+        with open(os.path.join(harness.EXAMPLES, "llama3-8b-text.json"), encoding="utf-8") as file:
+            job = self.slurm.write("home/job.json", file.read())
+        done = self.slurm.submit(f"--comment=evenkeel:job={job},save=plan.json")
+        self.assertIn("EVENKEEL_PLAN_ID", self.slurm.output(done))
+        self.assertTrue(os.path.exists(os.path.join(self.slurm.home, "plan.json")))
+
+    def test_jobs_that_do_not_ask_are_left_alone(self):
+        done = self.slurm.submit("--comment='nothing of ours'")
+        self.assertEqual((self.slurm.output(done), done.stderr), ("", ""))
+
+    def test_an_impossible_job_is_refused_with_the_reason(self):
+        self.refused(self.slurm.submit("--comment=evenkeel:model=llama3-70b", "--gpus=h100:1"),
+                     "does not fit", "short", "Nearest change: 24 GPUs instead of 1")
+
+    def test_bad_input_is_refused_with_what_would_do(self):
+        for comment, words in (("evenkeel:model", "is not KEY=VALUE"), ("evenkeel:", "is not KEY=VALUE"),
+                               ("evenkeel:modell=a", "unknown key 'modell'"), ("evenkeel:tp=2", "give model=NAME"),
+                               ("evenkeel:model=a,model=b", "given twice"),
+                               ("evenkeel:model=nosuch", "job.model.name: unknown model"),
+                               ("evenkeel:model=llama3-8b,gpus=16", "asks Slurm for 8 GPUs"),
+                               ("evenkeel:model=llama3-8b,tp=0", "tp"),
+                               ("evenkeel:model='$(touch pwned)'", "unknown model")):
+            with self.subTest(comment=comment):
+                self.refused(self.slurm.submit(f'"--comment={comment}"', GPUS), words)
+        self.assertFalse(os.path.exists(os.path.join(self.slurm.home, "pwned")))
+        self.refused(self.slurm.submit(MODEL), "how many GPUs?")
+        self.refused(self.slurm.submit(MODEL, GPUS, "--nodes=1-2"), "how many GPUs?")
+        self.refused(self.slurm.submit(MODEL, GPUS, "--ntasks=2"), "how many GPUs?")
+        self.refused(self.slurm.submit(MODEL, "--gpus=8"), "which GPUs?")
+        self.refused(self.slurm.submit(MODEL, "--gpus=b9000:8"), "no gpu_type.b9000")
+
+    def test_without_a_planner_by_configuration(self):
+        nobody = f"127.0.0.1:{harness.free_port()}"
+        self.configure(server=nobody)
+        done = self.slurm.submit(MODEL, GPUS)
+        self.assertEqual(self.slurm.output(done), "")
+        self.assertIn("submitted without a plan: no server at", done.stderr)
+        self.assertIn("AdminComment=evenkeel: no plan", self.slurm.job(done.stdout))
+        self.configure(server=nobody, unavailable="refuse")
+        self.refused(self.slurm.submit(MODEL, GPUS), "there is no plan: no server at")
+
+    def test_a_planner_that_hangs_costs_the_timeout(self):
+        self.configure(timeout_seconds="1")
+        self.server.terminate(signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            done = self.slurm.submit(MODEL + ",seed=7", GPUS)
+            self.assertLess(time.monotonic() - began, 4)
+        finally:
+            self.server.terminate(signal.SIGCONT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("submitted without a plan", done.stderr)
+
+    def test_wrong_settings_are_said(self):
+        for settings, words in (({"unavailable": "ask"}, "must be submit or refuse"),
+                                ({"timeout_seconds": "no"}, "must be a number above 0"),
+                                ({"sever": "a"}, "unknown line 'sever = a'")):
+            self.configure(**settings)
+            self.refused(self.slurm.submit(MODEL, GPUS), words)
+        self.slurm.configure(command="/no/such/evenkeelctl")
+        self.assertIn("no program /no/such", self.slurm.submit(MODEL, GPUS).stderr)
+
+    def test_environments(self):
+        stale = {"EVENKEEL_PLAN_ID": "plan-" + "0" * 32, "KEPT": "yes"}
+        script = "echo kept=$KEPT; env | grep ^EVENKEEL"
+        for options, kept in (((), "yes"), (("--export=KEPT",), "yes"), (("--export=NONE",), "")):
+            with self.subTest(options=options):
+                found = variables(self.slurm.output(self.slurm.submit(MODEL, GPUS, *options, script=script,
+                                                                      environment=stale)))
+                self.assertEqual(found["kept"], kept)
+                self.assertNotEqual(found["EVENKEEL_PLAN_ID"], stale["EVENKEEL_PLAN_ID"])
+
+    def test_srun(self):
+        done = self.slurm.run("srun", MODEL, "--gpus=h100:8", "printenv", "EVENKEEL_PLAN_ID")
+        self.assertRegex(done.stdout, PLAN)
+        self.assertRegex(self.slurm.run("salloc", MODEL, "--gpus=h100:8", "true").stderr, "export EVENKEEL_PLAN_ID=plan-")
+        inside = self.slurm.submit(MODEL, GPUS, script="printenv EVENKEEL_PLAN_ID; srun printenv EVENKEEL_PLAN_ID")
+        first, second = self.slurm.output(inside).split()
+        self.assertEqual(first, second)
+
+    def test_a_job_that_submits_the_next_one(self):
+        """The plan of the first is not taken for that of the second."""
+        chain = (f"EVENKEEL_REQUEST=model=llama3-8b,seed=5 sbatch --parsable --gpus=h100:8 --wrap "
+                 "'printenv EVENKEEL_PLAN_ID' >next; printenv EVENKEEL_PLAN_ID")
+        first = self.slurm.output(self.slurm.submit(MODEL, GPUS, script=chain)).split()[-1]
+        with open(os.path.join(self.slurm.home, "next"), encoding="utf-8") as file:
+            number = file.read().strip()
+        self.slurm.wait_for(lambda: "COMPLETED" in self.slurm.job(number), f"job {number}")
+        with open(os.path.join(self.slurm.home, f"slurm-{number}.out"), encoding="utf-8") as file:
+            self.assertNotEqual(file.read().strip(), first)
+
+    def test_slurmctld_checks_what_goes_past_the_filter(self):
+        bypass = self.slurm.write("bypass.conf", "")
+        with open(os.path.join(self.slurm.folder, "slurm.conf"), encoding="utf-8") as file:
+            self.slurm.write("bypass.conf", file.read().replace("CliFilterPlugins=cli_filter/lua\n", ""))
+        plan = {"SLURM_CONF": bypass, "EVENKEEL_PLAN_ID": "plan-" + "1" * 32, "EVENKEEL_GPUS": "8"}
+        self.assertEqual(self.slurm.submit(MODEL, GPUS, environment=plan).returncode, 0)
+        self.refused(self.slurm.submit(MODEL, GPUS, environment={**plan, "EVENKEEL_PLAN_ID": "plan-1"}), "no plan id")
+        self.refused(self.slurm.submit(MODEL, "--gpus-per-node=h100:4", environment=plan), "the plan is for 8 GPUs")
+        self.configure(unavailable="refuse")
+        self.refused(self.slurm.submit(MODEL, GPUS, environment={"SLURM_CONF": bypass}), "has none")
+
+    def test_what_sbatch_takes_longer(self):
+        def seconds(*options):
+            began = time.monotonic()
+            done = self.slurm.submit("--hold", *options)
+            assert done.returncode == 0, done.stderr
+            return time.monotonic() - began
+        seconds(MODEL, GPUS)  # from now on the plan is known
+        plain, planned = [], []
+        for _ in range(15):
+            plain.append(seconds(GPUS))
+            planned.append(seconds(MODEL, GPUS))
+        self.slurm.run("scancel", "--me")
+        plain, planned = statistics.median(plain), statistics.median(planned)
+        print(f"sbatch: {plain * 1000:.0f} ms without, {planned * 1000:.0f} ms with a known plan (medians of 15)")
+        self.assertLess(planned - plain, MOST_ADDED_SECONDS)
+
+
+def main():
+    loopback_up()  # with an address that is none of the loopback's: without one, Slurm finds no address to listen on
+    loader = unittest.TestLoader()
+    if len(sys.argv) > 1:
+        loader.testNamePatterns = [f"*{sys.argv[1]}*"]
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(loader.loadTestsFromTestCase(SlurmTest))
+    bad = {str(getattr(test, "test_case", test)) for test, _ in [*result.failures, *result.errors]}
+    print(f"{max(result.testsRun - len(bad), 0)} passed, {len(bad)} failed")
+    sys.exit(0 if not bad and result.testsRun else 1)
+
+
+if __name__ == "__main__":
+    main()
