@@ -25,15 +25,19 @@ def read(path):
 
 
 class Deployed:
-    """The pods of an overlay, in one network; `planner` is a replica's container."""
+    """The pods of an overlay, in one network; `planner` is a replica's container. `settings` override the overlay's."""
 
-    def __init__(self, test, overlay, secrets=None):
+    def __init__(self, test, overlay, secrets=None, **settings):
         found = manifests.objects(overlay)
         self.pods = {}
         kinds = {item["metadata"]["name"]: template for item, template in manifests.templates(found)}
         for name in sorted(kinds, key=lambda name: name == "evenkeel"):  # the planner last: it needs Redis to start
             network = next(iter(self.pods.values()), None)
-            self.pods[name] = Pod(kinds[name], data(found, secrets), REDIS, network)
+            objects = data(found, secrets)
+            for (kind, at), content in objects.items():
+                if kind == "ConfigMap" and at.startswith("evenkeel-settings"):
+                    content.update(settings)
+            self.pods[name] = Pod(kinds[name], objects, REDIS, network)
             test.addCleanup(self.pods[name].__exit__)
             container = kinds[name]["spec"]["containers"][0]["name"]
             probe = "startupProbe" if name == "evenkeel" else "readinessProbe"
@@ -63,7 +67,8 @@ class OverlayTest(unittest.TestCase):
                                     f"'http://{ADDRESS}:9464/metrics').read().decode())").stdout
 
     def test_redis_shares_plans(self):
-        deployed = Deployed(self, "redis")
+        # However slow the machine is now: what is asked here is whether they find each other.
+        deployed = Deployed(self, "redis", EVENKEEL_REDIS_TIMEOUT="1")
         self.check_server(deployed)
         found = plan(deployed.planner)
         end = time.monotonic() + 20
