@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Makes PrometheusRule objects of recording-rules.yaml and alerts.yaml, for the Prometheus operator.
 
-    deploy/prometheus/make_rules.py          writes deploy/kubernetes/components/monitoring/{recording-rules,alerts}.yaml
+    deploy/prometheus/make_rules.py      writes recording-rules.yaml and alerts.yaml of components/monitoring
 
-kustomize can not put a file of its own form into a field of an object, so these are generated; a test holds them to
-their sources.
+kustomize can not put a file into a field of an object, so these are generated; a test holds them to their sources.
 """
 import os
 
@@ -22,10 +21,10 @@ NAMES = ("recording-rules", "alerts")
 
 
 def made(name):
-    """The text of the object: the rules as they are, two columns to the right."""
+    """The text of the object: the rules as they are, two columns to the right; comments stay in the source."""
     with open(os.path.join(HERE, name + ".yaml"), encoding="utf-8") as file:
         lines = file.read().splitlines()
-    return HEAD.format(name=name) + "".join(f"  {line}\n" if line else "\n" for line in lines)
+    return HEAD.format(name=name) + "".join(f"  {line}\n" for line in lines if not line.lstrip().startswith("#"))
 
 
 def path(name):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Renders deploy/kubernetes, checks every object strictly against the Kubernetes schemas and those of its CRDs, and runs
-# what each overlay would run: real servers, real Redis, with the rendered settings. As root on Debian 12, after a build.
+# Renders deploy/kubernetes, checks every object strictly against the schemas of Kubernetes and of its CRDs, and runs
+# what each overlay would run: real servers, real Redis, the rendered settings. As root on Debian 12, after a build.
 #
 #   tests/deploy/run.sh [--no-install] [PATTERN]     PATTERN: only tests whose name contains it
 #

@@ -90,8 +90,9 @@ class OverlayTest(unittest.TestCase):
         deployed = Deployed(self, "redis")
         for which in ("plans", "profiles"):
             self.assertIn("NOAUTH", self.redis(deployed, which, "ping"))
-            self.assertIn("WRONGPASS", self.redis(deployed, which, "--user", "evenkeel", "--pass", "replace-me", "ping"))
-            self.assertEqual(self.redis(deployed, which, "--user", "evenkeel", "--pass", PASSWORD, "ping"), "PONG\n")
+            user = ("--user", "evenkeel", "--pass")
+            self.assertIn("WRONGPASS", self.redis(deployed, which, *user, "replace-me", "ping"))
+            self.assertEqual(self.redis(deployed, which, *user, PASSWORD, "ping"), "PONG\n")
         self.assertIn("appendonlydir", os.listdir(deployed.pods["evenkeel-redis-profiles"].volume("data")))
 
     def tls(self, overlay):

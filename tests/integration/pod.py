@@ -103,7 +103,7 @@ class Container:
             return self.run("evenkeelctl", "healthcheck", "--server", f"127.0.0.1:{probe['grpc']['port']}",
                             "--service", probe["grpc"].get("service", ""), "--timeout", "2")
         port = next(port["containerPort"] for port in self.spec["ports"] if port["name"] == probe["tcpSocket"]["port"])
-        return self.run("/usr/bin/python3", "-c", "import socket; socket.create_connection(('127.0.0.1', %d), 2)" % port)
+        return self.run("/usr/bin/python3", "-c", f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)")
 
     def wait_until(self, name, seconds=20):
         """Until that probe succeeds."""
@@ -129,7 +129,7 @@ class Container:
 
 
 class Pod:
-    """`template` is a pod template; `objects` has the ConfigMaps and Secrets that it names: {(kind, name): {key: text}};
+    """`template` is a pod template; `objects` the ConfigMaps and Secrets that it names, {(kind, name): {key: text}};
     `hosts` are names of ADDRESS. `network` is a pod whose network this one shares, as if each reached the other.
     Use it in a with statement."""
 

@@ -127,6 +127,8 @@ class SlurmTest(unittest.TestCase):
                                 ({"sever": "a"}, "unknown line 'sever = a'")):
             self.configure(**settings)
             self.refused(self.slurm.submit(MODEL, GPUS), words)
+        self.configure(environment_file=self.slurm.write("client.env", "EVENKEEL_TLS_CA=/no/such/ca\n"))
+        self.refused(self.slurm.submit(MODEL, GPUS), "/no/such/ca")
         self.slurm.configure(command="/no/such/evenkeelctl")
         self.assertIn("no program /no/such", self.slurm.submit(MODEL, GPUS).stderr)
 
@@ -143,7 +145,8 @@ class SlurmTest(unittest.TestCase):
     def test_srun(self):
         done = self.slurm.run("srun", MODEL, "--gpus=h100:8", "printenv", "EVENKEEL_PLAN_ID")
         self.assertRegex(done.stdout, PLAN)
-        self.assertRegex(self.slurm.run("salloc", MODEL, "--gpus=h100:8", "true").stderr, "export EVENKEEL_PLAN_ID=plan-")
+        told = self.slurm.run("salloc", MODEL, "--gpus=h100:8", "true").stderr
+        self.assertRegex(told, "export EVENKEEL_PLAN_ID=plan-")
         inside = self.slurm.submit(MODEL, GPUS, script="printenv EVENKEEL_PLAN_ID; srun printenv EVENKEEL_PLAN_ID")
         first, second = self.slurm.output(inside).split()
         self.assertEqual(first, second)
