@@ -61,7 +61,8 @@ class Container:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
     def _unprivileged(self, user=None, group=None):
-        groups = [str(self.pod.context["fsGroup"])] if "fsGroup" in self.pod.context else []
+        groups = [str(group) for group in self.pod.context.get("supplementalGroups", [])]
+        groups += [str(self.pod.context["fsGroup"])] if "fsGroup" in self.pod.context else []
         return ["setpriv", "--reuid", str(self.user if user is None else user),
                 "--regid", str(self.group if group is None else group),
                 *(["--groups", ",".join(groups)] if groups else ["--clear-groups"]),

@@ -147,6 +147,15 @@ class SidecarTest(unittest.TestCase):
             self.assertEqual(done.returncode, returncode, done.stderr)
         self.assertIn("PermissionError", done.stderr)
 
+    def test_a_group_of_the_pods_own_for_its_volumes(self):
+        """The socket is then of that group, as all its containers are."""
+        template = example_pod()
+        template["spec"]["securityContext"]["fsGroup"] = 2000
+        with Pod(template) as pod:
+            sidecar = pod.start("evenkeel").wait_until("startupProbe")
+            self.assertEqual(os.stat(os.path.join(pod.volume("evenkeel"), "evenkeel.sock")).st_gid, 2000)
+            self.assertIn("plan_id", plan(sidecar, user=1000, group=1000))
+
     def test_the_examples_packs_are_made(self):
         with open(os.path.join(self.pod.volume("data"), "lengths.jsonl"), "w", encoding="utf-8") as file:
             for at in range(5000):
