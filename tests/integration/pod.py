@@ -27,6 +27,11 @@ _IFF_UP = 1
 ADDRESS = "10.0.0.1"
 
 
+def possible():
+    """Whether namespaces and mounts can be made: not in a container without rights, nor as an ordinary user."""
+    return harness.run(["unshare", "--net", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).returncode == 0
+
+
 def loopback_up():
     """In a new network, which has nothing but lo: gives it ADDRESS too."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:

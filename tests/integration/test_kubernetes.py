@@ -10,7 +10,7 @@ import unittest
 
 import harness
 import yaml
-from pod import Pod, plan
+from pod import Pod, plan, possible
 
 DEPLOY = os.path.join(harness.ROOT, "deploy")
 KUBERNETES = os.path.join(DEPLOY, "kubernetes")
@@ -112,7 +112,7 @@ class FilesTest(unittest.TestCase):
             self.assertEqual(rule["spec"], source)
 
 
-@unittest.skipUnless(os.geteuid() == 0, "needs root for namespaces and other users")
+@unittest.skipUnless(possible(), "needs root, and the right to make namespaces")
 class SidecarTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
 import harness  # noqa: E402  pylint: disable=wrong-import-position
+from pod import ADDRESS  # noqa: E402  pylint: disable=wrong-import-position
 
 SOURCE = os.path.join(harness.ROOT, "deploy", "slurm")
 USER = 65534
@@ -36,7 +37,7 @@ SelectTypeParameters=CR_Core
 GresTypes=gpu
 CliFilterPlugins=cli_filter/lua
 JobSubmitPlugins=job_submit/lua
-NodeName={host} NodeAddr=127.0.0.1 CPUs=2 Gres=gpu:h100:8 State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} Gres=gpu:h100:8 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -48,11 +49,15 @@ class Slurm:
         self._owner = tempfile.TemporaryDirectory(prefix="evenkeel-slurm-")
         self.folder = self._owner.name
         os.chmod(self.folder, 0o755)
+        self.host = socket.gethostname().split(".")[0]
+        # For this process and what it starts: run.sh gave it mounts of its own. Slurm resolves the host's name.
+        hosts = self.write("hosts", f"127.0.0.1 localhost\n{ADDRESS} {socket.gethostname()} {self.host}\n")
+        subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
         self.home = os.path.join(self.folder, "home")
         for name, owner in (("state", 0), ("spool", 0), ("home", USER), ("munge", 0)):
             os.mkdir(os.path.join(self.folder, name))
             os.chown(os.path.join(self.folder, name), owner, owner)
-        self.write("slurm.conf", CONF.format(host=socket.gethostname(), folder=self.folder))
+        self.write("slurm.conf", CONF.format(host=self.host, folder=self.folder, cpus=os.cpu_count()))
         self.write("gres.conf", f"Name=gpu Type=h100 File={self.folder}/gpu[0-7]\n")
         for at in range(8):
             self.write(f"gpu{at}", "")
