@@ -47,26 +47,33 @@ local function refuse(text)
   return slurm.ERROR
 end
 
--- Without an answer: by configuration.
-local function without(settings, why)
-  if settings.unavailable == "refuse" then return refuse("not submitted, because there is no plan: " .. why) end
-  say("info", "submitted without a plan: " .. why)
-  return slurm.SUCCESS
-end
-
 local VARIABLES = { tensor = "TENSOR_PARALLEL", pipeline = "PIPELINE_PARALLEL", data = "DATA_PARALLEL",
                     context = "CONTEXT_PARALLEL", expert = "EXPERT_PARALLEL", virtual_stages = "VIRTUAL_STAGES" }
 
--- What the job gets in its environment, as --export takes it.
-local function exports(answered, all)
-  local found = { "EVENKEEL_PLAN_ID=" .. answered.plan_id }
-  if all then found[#found + 1] = "EVENKEEL_GPUS=" .. all end
+-- Adds the plan's settings to what the job gets in its environment. Without a plan they are there but empty: the
+-- submitter may itself be a job, with a plan that is not this one's.
+local function export(options, got)
+  local found = { "EVENKEEL_PLAN_ID=" .. (got and got.plan_id or ""),
+                  "EVENKEEL_GPUS=" .. (got and math.floor(got.subject.gpu_count) or "") }
   for key, name in pairs(VARIABLES) do
-    local value = (answered.parallelism or {})[key]
-    if value then found[#found + 1] = "EVENKEEL_" .. name .. "=" .. math.floor(value) end
+    found[#found + 1] = "EVENKEEL_" .. name .. "=" .. (got and math.floor(got.parallelism[key]) or "")
   end
   table.sort(found)
-  return table.concat(found, ",")
+  local given = options["export"]
+  if not given or given == "ALL" then
+    table.insert(found, 1, "ALL")
+  elseif given ~= "NONE" and given ~= "NIL" then
+    table.insert(found, 1, given)
+  end
+  options["export"] = table.concat(found, ",")
+end
+
+-- Without an answer: by configuration.
+local function without(options, settings, why)
+  if settings.unavailable == "refuse" then return refuse("not submitted, because there is no plan: " .. why) end
+  if options["type"] ~= "salloc" then export(options, nil) end
+  say("info", "submitted without a plan: " .. why)
+  return slurm.SUCCESS
 end
 
 -- The plan in evenkeelctl's output; nil where there is none.
@@ -89,27 +96,21 @@ local function plan(options, job, settings)
   if status == 1 and got and got.misfit then return refuse("this job does not fit. " .. got.misfit.text) end
   if status ~= 0 or not got then
     local why = ({ [124] = "no answer in time", [127] = "no program " .. settings.command })[status]
-    return without(settings, why or output:gsub("^evenkeelctl: ", ""):match("[^\n]+") or "exit status " .. status)
+    why = why or output:gsub("^evenkeelctl: ", ""):match("[^\n]+") or "exit status " .. status
+    return without(options, settings, why)
   end
   if options["type"] == "salloc" then
     say("info", got.plan_id .. ": salloc passes on no variables; export EVENKEEL_PLAN_ID=" .. got.plan_id)
     return slurm.SUCCESS
   end
-  local given = options["export"]
-  local exported = (not given or given == "ALL") and "ALL" or (given ~= "NONE" and given ~= "NIL" and given) or nil
-  options["export"] = (exported and exported .. "," or "") .. exports(got, all or job.gpus)
+  export(options, got)
   say("info", got.plan_id)
   return slurm.SUCCESS
 end
 
 -- cli_filter's slurm_cli_pre_submit.
 function M.pre_submit(options)
-  local text = options["comment"]
-  if not text or text:sub(1, #request.PREFIX) ~= request.PREFIX then
-    text = os.getenv("EVENKEEL_REQUEST")
-    text = text and request.PREFIX .. text
-  end
-  local job, fault = request.parse(text)
+  local job, fault = request.parse(request.text(options["comment"], os.getenv("EVENKEEL_REQUEST")))
   if fault then return refuse("--comment: " .. fault) end
   -- A step inside a job has its job's plan.
   if not job or (options["type"] == "srun" and os.getenv("SLURM_JOB_ID")) then return slurm.SUCCESS end
@@ -126,9 +127,10 @@ end
 -- job_submit's slurm_job_submit: form and consistency only, in microseconds; slurmctld waits for nothing. Jobs without
 -- a script (srun, salloc) bring no environment to look at.
 function M.job_submit(job)
-  local wanted, fault = request.parse(job.comment)
+  if not job.script then return slurm.SUCCESS end
+  local wanted, fault = request.parse(request.text(job.comment, job.environment["EVENKEEL_REQUEST"]))
   if fault then return refused("--comment: " .. fault) end
-  if not wanted or not job.script then return slurm.SUCCESS end
+  if not wanted then return slurm.SUCCESS end
   local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
   if not settings then return refused(wrong) end
   local id = job.environment["EVENKEEL_PLAN_ID"]

@@ -40,6 +40,12 @@ function M.settings(path)
   return found
 end
 
+-- The description: of the comment, else of the variable.
+function M.text(comment, variable)
+  if comment and comment:sub(1, #M.PREFIX) == M.PREFIX then return comment end
+  return variable and variable ~= "" and M.PREFIX .. variable or nil
+end
+
 -- {key = value} of a description; nil where there is none; nil and what is wrong with it.
 function M.parse(text)
   if not text or text:sub(1, #M.PREFIX) ~= M.PREFIX then return nil end

@@ -103,8 +103,12 @@ class SlurmTest(unittest.TestCase):
         nobody = f"127.0.0.1:{harness.free_port()}"
         self.configure(server=nobody)
         done = self.slurm.submit(MODEL, GPUS)
-        self.assertEqual(self.slurm.output(done), "")
+        self.assertEqual(set(variables(self.slurm.output(done)).values()), {""})
         self.assertIn("submitted without a plan: no server at", done.stderr)
+        self.assertIn("AdminComment=evenkeel: no plan", self.slurm.job(done.stdout))
+        stale = {"EVENKEEL_PLAN_ID": "plan-" + "0" * 32, "EVENKEEL_REQUEST": "model=llama3-8b"}
+        done = self.slurm.submit("--gpus=h100:8", environment=stale)
+        self.assertEqual(variables(self.slurm.output(done))["EVENKEEL_PLAN_ID"], "")
         self.assertIn("AdminComment=evenkeel: no plan", self.slurm.job(done.stdout))
         self.configure(server=nobody, unavailable="refuse")
         self.refused(self.slurm.submit(MODEL, GPUS), "there is no plan: no server at")
