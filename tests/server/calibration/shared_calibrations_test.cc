@@ -92,9 +92,14 @@ ProfileUpload Upload(int number) {
 
 class SharedCalibrationsTest : public testing::Test {
  protected:
+  // A copy: what is called may put something else in its place.
+  void Meanwhile() const {
+    const std::function<void()> now = meanwhile_;
+    now();
+  }
   std::unique_ptr<Calibrations> Open() {
     std::string error;
-    auto opened = Calibrations::Open(std::make_unique<SharedStore>(log_, [this] { meanwhile_(); }),
+    auto opened = Calibrations::Open(std::make_unique<SharedStore>(log_, [this] { Meanwhile(); }),
                                      clock_, seen_, &error,
                                      [this](auto due) { clock_.now = std::max(clock_.now, due); });
     EXPECT_NE(opened, nullptr) << error;
