@@ -1,0 +1,40 @@
+"""Build steps that pyproject.toml can not say: the generated files, and what a source distribution takes along."""
+import os
+import shutil
+import sys
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import generate  # noqa: E402
+
+
+class BuildPy(build_py):
+    """Generates into the build folder, or, for an editable installation, into the sources (where git ignores it)."""
+
+    def run(self):
+        super().run()
+        if getattr(self, "editable_mode", False):
+            generate.generate(os.path.join(HERE, "src", "evenkeel"))
+            return
+        generate.generate(os.path.join(self.build_lib, "evenkeel"))
+        # A script that also runs alone on a GPU machine without the package, so it stands outside of src/.
+        self.copy_file(os.path.join(HERE, "evenkeel_profile.py"), self.build_lib)
+
+
+class Sdist(sdist):
+    """Takes along what generate.py reads."""
+
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        for name in generate.inputs():
+            to = os.path.join(base_dir, "repository", name)
+            os.makedirs(os.path.dirname(to), exist_ok=True)
+            shutil.copy(generate.source(name), to)
+
+
+setup(version=generate.version(), cmdclass={"build_py": BuildPy, "sdist": Sdist})

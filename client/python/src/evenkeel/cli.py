@@ -1,0 +1,102 @@
+"""`python -m evenkeel stats FILE...`"""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import stats
+from .lengths import LengthFileError, read_lengths
+
+
+def _table(counts: stats.LengthCounts) -> str:
+    rows = [["", "mean", "min", *(f"p{p}" for p in stats.PERCENTILES), "max"]]
+    quantities = [("tokens", counts.tokens)] + ([("units", counts.units)] if counts.units.any() else [])
+    for name, values in quantities:
+        summary = stats.summarize(values, counts.count)
+        rows.append([name, f"{summary.mean:,.2f}", f"{summary.min:,}", *(f"{v:,}" for v in summary.percentiles),
+                     f"{summary.max:,}"])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(w) if i == 0 else cell.rjust(w)
+                               for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows)
+
+
+def _describe(binned: stats.Histogram) -> str:
+    size = f"{binned.size_bytes:,} bytes"
+    if binned.exact:
+        return f"exact: {binned.distinct:,} distinct lengths, {size}"
+    units = f" and {binned.unit_width:,} units wide" if binned.unit_width > 1 else ""
+    return (f"{binned.distinct:,} distinct lengths in {binned.sample_count.size:,} bins {binned.token_width:,} tokens "
+            f"wide{units} (each stands for its mean length), {size}")
+
+
+def _write_job(path: str, out: str, binned: stats.Histogram) -> None:
+    """The job of `path` with this dataset."""
+    with open(path, encoding="utf-8") as file:
+        request = json.load(file)
+    if not isinstance(request, dict):
+        raise ValueError(f"{path} holds no JSON object")
+    job = request.get("job", request) if "job" in request else request
+    job["dataset"] = {"histogram": binned.to_json()}
+    with open(out, "w", encoding="utf-8") as file:
+        json.dump(request, file, indent=1)
+        file.write("\n")
+
+
+def _stats(options: argparse.Namespace) -> int:
+    samples = read_lengths(options.files, column=options.column, units_column=options.units_column,
+                           image_units=options.image_units)
+    counts = stats.LengthCounts.of(samples)
+    binned = stats.histogram(counts)
+    if options.histogram_out:
+        with open(options.histogram_out, "w", encoding="utf-8") as file:
+            file.write(stats.dump(binned))
+    if options.job:
+        _write_job(options.job, options.job_out, binned)
+    if options.npy_out:
+        np.save(options.npy_out, np.stack([samples.units, samples.tokens], axis=1))
+    if options.output == "json":
+        sys.stdout.write(stats.dump(binned))
+        return 0
+    files = len(options.files)
+    print(f"{counts.samples:,} samples in {files} file{'' if files == 1 else 's'}\n\n{_table(counts)}\n\n"
+          f"histogram  {_describe(binned)}")
+    if options.histogram_out:
+        print(f"Written to {options.histogram_out}: evenkeelctl plan --dataset {options.histogram_out}")
+    if options.job:
+        print(f"Written to {options.job_out}: evenkeelctl plan --job {options.job_out}")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    parse = argparse.ArgumentParser(prog="evenkeel", description="Tools of the Evenkeel Python package")
+    commands = parse.add_subparsers(dest="command", required=True)
+    command = commands.add_parser(
+        "stats", help="turn sample lengths into a histogram", description=read_lengths.__globals__["__doc__"],
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.add_argument("files", nargs="+", metavar="FILE", help="length files, joined")
+    command.add_argument("--column", help="column or key of tokens [token_num, llm_tokens or length]")
+    command.add_argument("--units-column", help="column or key of units [vit_num or units]")
+    command.add_argument("--image-units", type=int, metavar="N",
+                         help="units of samples with an image, where LLaVA's sign alone says which have one")
+    command.add_argument("--output", choices=("table", "json"), default="table", help="json: the histogram [table]")
+    command.add_argument("--histogram-out", metavar="FILE", help="write the histogram (evenkeelctl plan --dataset)")
+    command.add_argument("--npy-out", metavar="FILE", help="write units and tokens, N x 2 (evenkeelctl pack)")
+    command.add_argument("--job", metavar="FILE", help="a job in JSON, to be given this dataset")
+    command.add_argument("--job-out", metavar="FILE", help="where to write that (evenkeelctl plan --job)")
+    return parse
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parse = parser()
+    options = parse.parse_args(arguments)
+    if bool(options.job) != bool(options.job_out):
+        parse.error("--job and --job-out belong together")
+    try:
+        return _stats(options)
+    except (LengthFileError, OSError, ValueError) as error:
+        print(f"evenkeel: {error}", file=sys.stderr)
+        return 2

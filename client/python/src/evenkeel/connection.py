@@ -1,0 +1,102 @@
+"""Channels: credentials, options, and the service config that the project ships."""
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.resources
+import json
+import os
+from typing import Any
+
+import grpc
+
+from .retry import RetryPolicy
+
+SERVICE = "evenkeel.v1.PlannerService"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tls:
+    """PEM files, read when the client is made. `cert` and `key` prove who calls (mTLS)."""
+    ca: str | os.PathLike[str] | None = None  # None: the roots that gRPC ships
+    cert: str | os.PathLike[str] | None = None
+    key: str | os.PathLike[str] | None = None
+    server_name: str | None = None  # name in the server's certificate, where the target is another
+
+    def __post_init__(self) -> None:
+        if (self.cert is None) != (self.key is None):
+            raise ValueError("tls: cert and key belong together")
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        return grpc.ssl_channel_credentials(_read("ca", self.ca), _read("key", self.key), _read("cert", self.cert))
+
+
+def _read(name: str, path: str | os.PathLike[str] | None) -> bytes | None:
+    if path is None:
+        return None
+    with open(path, "rb") as file:
+        data = file.read()
+    if b"-----BEGIN" not in data:
+        raise ValueError(f"tls: {name} {os.fspath(path)!r} is no PEM file")
+    return data
+
+
+@functools.cache
+def shipped_service_config() -> Any:
+    text = importlib.resources.files(__package__).joinpath("service_config.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def service_config(retry: RetryPolicy) -> str:
+    """The shipped one (round robin, health checking, retry tokens) as this client uses it.
+
+    Its timeout is left out, since gRPC takes the lesser of two and every call here has a deadline of its own. Uploads
+    are retried by the client, because gRPC can not once they outgrow its buffer; roll-backs are not retried.
+    """
+    config = json.loads(json.dumps(shipped_service_config()))
+    for method in config["methodConfig"]:
+        method.pop("timeout", None)
+        if retry.max_attempts == 1:
+            method.pop("retryPolicy", None)
+        elif "retryPolicy" in method:
+            method["retryPolicy"].update({
+                "maxAttempts": min(5, retry.max_attempts),  # gRPC's own limit
+                "initialBackoff": f"{retry.initial_backoff:.3f}s", "maxBackoff": f"{retry.max_backoff:.3f}s",
+                "backoffMultiplier": retry.multiplier})
+    config["methodConfig"].append({"name": [{"service": SERVICE, "method": "PackDataset"},
+                                            {"service": SERVICE, "method": "RollBackProfile"}]})
+    return json.dumps(config)
+
+
+def channel_options(tls: Tls | grpc.ChannelCredentials | None, retry: RetryPolicy) -> list[tuple[str, Any]]:
+    options: list[tuple[str, Any]] = [
+        ("grpc.service_config", service_config(retry)),
+        ("grpc.enable_retries", 1),
+        # A sidecar that comes back is found again soon; gRPC's own first wait is 1 s.
+        ("grpc.initial_reconnect_backoff_ms", 100),
+        ("grpc.max_reconnect_backoff_ms", 2000),
+        # The server refuses pings closer than 10 s.
+        ("grpc.keepalive_time_ms", 30000),
+        ("grpc.keepalive_timeout_ms", 10000),
+        # A plan of many stages, or a page of profiles, may be larger than gRPC's 4 MiB.
+        ("grpc.max_receive_message_length", 64 << 20),
+    ]
+    if isinstance(tls, Tls) and tls.server_name:
+        options.append(("grpc.ssl_target_name_override", tls.server_name))
+    return options
+
+
+def credentials(tls: Tls | grpc.ChannelCredentials | None) -> grpc.ChannelCredentials | None:
+    """None: plaintext."""
+    if isinstance(tls, Tls):
+        return tls.credentials()
+    if tls is not None and not isinstance(tls, grpc.ChannelCredentials):
+        raise TypeError(f"tls is a {type(tls).__name__}: must be evenkeel.Tls, grpc.ChannelCredentials or None")
+    return tls
+
+
+def check_target(target: str) -> str:
+    """`HOST:PORT`, `dns:///NAME:PORT`, `unix:PATH` and what else gRPC takes."""
+    if not isinstance(target, str) or not target or target != target.strip():
+        raise ValueError(f"target {target!r}: must be an address such as 127.0.0.1:50051 or unix:/run/evenkeel/s.sock")
+    return target

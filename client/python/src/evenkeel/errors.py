@@ -1,0 +1,152 @@
+"""What calls raise: the google.rpc details of a failed call, decoded. Reasons: docs/ERRORS.md."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+DOMAIN = "evenkeel.dev"
+
+
+@dataclasses.dataclass(frozen=True)
+class FieldViolation:
+    """One field of a request that is wrong."""
+    field: str  # path, such as "job.cluster.pools[0].gpu_count"
+    description: str  # what would be accepted
+
+
+@dataclasses.dataclass(frozen=True)
+class ResourceInfo:
+    """What was not found."""
+    type: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PreconditionViolation:
+    """What a call needed and did not find."""
+    type: str
+    subject: str
+    description: str
+
+
+class EvenkeelError(Exception):
+    """A call failed. Decide by class, `code` and `reason`, never by the message."""
+
+    def __init__(self, method: str, code: grpc.StatusCode, message: str, request_id: str = "") -> None:
+        self.method = method  # such as "PlanJob"
+        self.code = code
+        self.message = message  # of the server, or of gRPC itself
+        self.request_id = request_id  # as the server's log has it
+        self.reason = ""  # of docs/ERRORS.md; empty where gRPC itself, not the service, made the error
+        self.metadata: dict[str, str] = {}  # the variable parts of the message
+        self.retry_after: float | None = None  # seconds after which another try may succeed
+        self.violations: list[FieldViolation] = []
+        self.preconditions: list[PreconditionViolation] = []
+        self.resource: ResourceInfo | None = None
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        name = f"{self.code.name}, {self.reason}" if self.reason else self.code.name
+        lines = [f"{self.method}: {self.message or 'no message'} ({name})"]
+        lines += [f"  {v.field}: {v.description}" if v.field else f"  {v.description}" for v in self.violations]
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.method, self.code, self.message, self.request_id), self.__dict__
+
+
+class InvalidRequestError(EvenkeelError):
+    """INVALID_ARGUMENT: `violations` names every wrong field. A retry is useless."""
+
+
+class NotFoundError(EvenkeelError):
+    """NOT_FOUND: no such plan, dataset or revision (`resource`); evicted, or of another tenant."""
+
+
+class BusyError(EvenkeelError):
+    """RESOURCE_EXHAUSTED: the queue or a limit is full. With `retry_after` try again then, else a retry is useless."""
+
+
+class UnavailableError(EvenkeelError):
+    """UNAVAILABLE: no server, a broken connection, a server that drains, or a store that can not be written."""
+
+
+class DeadlineExceededError(EvenkeelError):
+    """DEADLINE_EXCEEDED: `timeout` passed first, or the server's own limit of a computation (PLAN_TIME_LIMIT)."""
+
+
+class UnauthenticatedError(EvenkeelError):
+    """UNAUTHENTICATED: the policy wants to know who calls."""
+
+
+class PermissionDeniedError(EvenkeelError):
+    """PERMISSION_DENIED: the policy does not let this caller call this method."""
+
+
+class PreconditionError(EvenkeelError):
+    """FAILED_PRECONDITION: see `preconditions`. CALIBRATION_BEHIND: ask again, or another replica."""
+
+
+class CallCancelledError(EvenkeelError):
+    """CANCELLED: the caller cancelled, or its channel was closed."""
+
+
+class ServerError(EvenkeelError):
+    """Any other code: INTERNAL, UNIMPLEMENTED, ABORTED and the like."""
+
+
+_CLASSES: dict[grpc.StatusCode, type[EvenkeelError]] = {
+    grpc.StatusCode.INVALID_ARGUMENT: InvalidRequestError,
+    grpc.StatusCode.NOT_FOUND: NotFoundError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: BusyError,
+    grpc.StatusCode.UNAVAILABLE: UnavailableError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineExceededError,
+    grpc.StatusCode.UNAUTHENTICATED: UnauthenticatedError,
+    grpc.StatusCode.PERMISSION_DENIED: PermissionDeniedError,
+    grpc.StatusCode.FAILED_PRECONDITION: PreconditionError,
+    grpc.StatusCode.CANCELLED: CallCancelledError,
+}
+
+
+def _add_detail(error: EvenkeelError, detail: Any) -> None:
+    """Unknown details are left alone: a newer server may send more."""
+    if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
+        info = error_details_pb2.ErrorInfo()
+        detail.Unpack(info)
+        if info.domain == DOMAIN:
+            error.reason, error.metadata = info.reason, dict(info.metadata)
+    elif detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
+        retry = error_details_pb2.RetryInfo()
+        detail.Unpack(retry)
+        error.retry_after = retry.retry_delay.seconds + retry.retry_delay.nanos * 1e-9
+    elif detail.Is(error_details_pb2.BadRequest.DESCRIPTOR):
+        bad = error_details_pb2.BadRequest()
+        detail.Unpack(bad)
+        error.violations += [FieldViolation(v.field, v.description) for v in bad.field_violations]
+    elif detail.Is(error_details_pb2.PreconditionFailure.DESCRIPTOR):
+        failure = error_details_pb2.PreconditionFailure()
+        detail.Unpack(failure)
+        error.preconditions += [PreconditionViolation(v.type, v.subject, v.description) for v in failure.violations]
+    elif detail.Is(error_details_pb2.ResourceInfo.DESCRIPTOR):
+        resource = error_details_pb2.ResourceInfo()
+        detail.Unpack(resource)
+        error.resource = ResourceInfo(resource.resource_type, resource.resource_name)
+
+
+def from_rpc_error(rpc_error: Any, method: str, request_id: str = "") -> EvenkeelError:
+    """The error of a failed call, of the sync or the asyncio API."""
+    code = rpc_error.code()
+    error = _CLASSES.get(code, ServerError)(method, code, rpc_error.details() or "", request_id)
+    for key, value in rpc_error.trailing_metadata() or ():
+        if key != "grpc-status-details-bin":
+            continue
+        try:
+            details = status_pb2.Status.FromString(value).details
+            for detail in details:
+                _add_detail(error, detail)
+        except Exception:  # noqa: BLE001  Details that can not be read (DecodeError differs by runtime) hide no error.
+            continue
+    return error

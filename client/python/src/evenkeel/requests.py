@@ -1,0 +1,80 @@
+"""From what callers have at hand to requests."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, TypeVar, Union
+
+from google.protobuf import json_format
+from google.protobuf.message import Message
+
+from .v1 import job_pb2, plan_pb2, planner_service_pb2, profile_pb2
+
+M = TypeVar("M", bound=Message)
+
+# A Job or a whole request; or either as a mapping in protobuf JSON, such as deploy/examples has them.
+JobLike = Union[job_pb2.Job, planner_service_pb2.PlanJobRequest, Mapping[str, Any]]
+PlanLike = Union[plan_pb2.Plan, planner_service_pb2.PlanJobResponse, planner_service_pb2.GetPlanResponse,
+                 Mapping[str, Any]]
+ProfileLike = Union[profile_pb2.RecordProfileRequest, Mapping[str, Any]]
+
+
+def parse(values: Mapping[str, Any], message: M, name: str) -> M:
+    """Protobuf JSON into `message`; a key that it does not have is an error."""
+    try:
+        json_format.ParseDict(dict(values), message)
+    except json_format.ParseError as error:
+        raise ValueError(f"{name} is no {message.DESCRIPTOR.name} in protobuf JSON: {error}") from error
+    return message
+
+
+def plan_job_request(job: JobLike) -> planner_service_pb2.PlanJobRequest:
+    """A copy, so that the caller's message stays as it is."""
+    request = planner_service_pb2.PlanJobRequest()
+    if isinstance(job, planner_service_pb2.PlanJobRequest):
+        request.CopyFrom(job)
+    elif isinstance(job, job_pb2.Job):
+        request.job.CopyFrom(job)
+    elif isinstance(job, Mapping):
+        if "job" in job:
+            parse(job, request, "job")
+        else:
+            parse(job, request.job, "job")
+    else:
+        raise TypeError(f"job is a {type(job).__name__}: must be a Job, a PlanJobRequest or a mapping")
+    return request
+
+
+def load_job(path: str | os.PathLike[str]) -> planner_service_pb2.PlanJobRequest:
+    """A request from a file in protobuf JSON: a PlanJobRequest such as deploy/examples has, or a Job."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            values = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)} is no JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{os.fspath(path)} holds no JSON object")
+    return plan_job_request(values)
+
+
+def plan_of(plan: PlanLike, name: str = "plan") -> plan_pb2.Plan:
+    if isinstance(plan, plan_pb2.Plan):
+        return plan
+    if isinstance(plan, (planner_service_pb2.PlanJobResponse, planner_service_pb2.GetPlanResponse)):
+        if not plan.HasField("plan"):
+            raise ValueError(f"{name}: the answer has no plan (validate_only?)")
+        return plan.plan
+    if isinstance(plan, Mapping):
+        if "plan" in plan:  # an answer, as `evenkeelctl plan --save` writes it
+            return parse(plan["plan"], plan_pb2.Plan(), name)
+        return parse(plan, plan_pb2.Plan(), name)
+    raise TypeError(f"{name} is a {type(plan).__name__}: must be a Plan, an answer that has one, or a mapping")
+
+
+def profile_request(profile: ProfileLike) -> profile_pb2.RecordProfileRequest:
+    if isinstance(profile, profile_pb2.RecordProfileRequest):
+        return profile
+    if isinstance(profile, Mapping):
+        return parse(profile, profile_pb2.RecordProfileRequest(), "profile")
+    raise TypeError(f"profile is a {type(profile).__name__}: must be a RecordProfileRequest or a mapping")

@@ -1,0 +1,68 @@
+"""When a failed call is tried again."""
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+
+import grpc
+
+from .errors import EvenkeelError
+
+
+@dataclasses.dataclass(frozen=True)
+class RetryPolicy:
+    """Tries within the deadline of a call.
+
+    RESOURCE_EXHAUSTED with a retry delay waits for that delay and tries again while the deadline lasts. UNAVAILABLE is
+    tried `max_attempts` times: unary calls by gRPC itself (service config), uploads by this policy. Other errors are
+    not tried again, nor is RollBackProfile, which another caller's record may come between.
+    """
+    max_attempts: int = 4
+    initial_backoff: float = 0.1  # seconds
+    max_backoff: float = 1.0  # seconds
+    multiplier: float = 2.0
+    jitter: float = 0.2  # a delay grows by up to this share, so that callers do not return all at once
+    honour_retry_info: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_attempts < 1:
+            raise ValueError(f"max_attempts is {self.max_attempts}: must be 1 or more")
+        if self.initial_backoff <= 0 or self.max_backoff < self.initial_backoff or self.multiplier < 1:
+            raise ValueError("initial_backoff must be above 0, max_backoff no less, multiplier 1 or more")
+
+
+NO_RETRIES = RetryPolicy(max_attempts=1, honour_retry_info=False)
+
+
+class Attempts:
+    """The tries of one call."""
+
+    def __init__(self, policy: RetryPolicy, timeout: float, retry_unavailable: bool) -> None:
+        if not timeout > 0:
+            raise ValueError(f"timeout is {timeout}: must be above 0 seconds")
+        self._policy = policy
+        self._deadline = time.monotonic() + timeout
+        self._retry_unavailable = retry_unavailable
+        self._backoffs = 0
+
+    def remaining(self) -> float:
+        """Seconds that the next try may take."""
+        return max(0.001, self._deadline - time.monotonic())
+
+    def delay(self, error: EvenkeelError) -> float | None:
+        """Seconds to wait before the next try; None: there is none."""
+        policy = self._policy
+        if error.code == grpc.StatusCode.RESOURCE_EXHAUSTED and error.retry_after is not None:
+            if not policy.honour_retry_info:
+                return None
+            delay = error.retry_after
+        elif error.code == grpc.StatusCode.UNAVAILABLE and self._retry_unavailable:
+            if self._backoffs + 1 >= policy.max_attempts:
+                return None
+            delay = min(policy.max_backoff, policy.initial_backoff * policy.multiplier ** self._backoffs)
+            self._backoffs += 1
+        else:
+            return None
+        delay *= 1 + random.random() * policy.jitter
+        return delay if delay < self._deadline - time.monotonic() else None

@@ -1,0 +1,137 @@
+"""Statistics of sample lengths: the histogram that a Job's dataset takes, the same that `evenkeelctl stats` makes."""
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .lengths import SampleLengths
+
+Int64s = npt.NDArray[np.int64]
+
+MAX_HISTOGRAM_BYTES = 65536  # a serialised histogram is smaller
+_MAX_UNITS = 10 ** 6
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Histogram:
+    """Samples counted by length, ascending by units and then tokens. `units` is empty where no sample has any."""
+    units: Int64s
+    llm_tokens: Int64s
+    sample_count: Int64s
+    distinct: int  # distinct lengths that went in
+    token_width: int = 1  # samples whose tokens / width agree share a bin, which stands for their mean; 1: exact
+    unit_width: int = 1
+
+    @property
+    def exact(self) -> bool:
+        return self.token_width == self.unit_width == 1
+
+    @property
+    def size_bytes(self) -> int:
+        """As a serialised message."""
+        return sum(_packed_bytes(column) for column in (self.units, self.llm_tokens, self.sample_count))
+
+    def to_json(self) -> dict[str, Any]:
+        """The Histogram message in protobuf JSON, all fields spelled out."""
+        def texts(column: Int64s) -> list[str]:
+            return [str(value) for value in column.tolist()]
+        return {"units": texts(self.units), "llm_tokens": texts(self.llm_tokens),
+                "sample_count": texts(self.sample_count), "encoder_count": 0}
+
+
+def _packed_bytes(column: Int64s) -> int:
+    """Of a packed repeated field with a tag of one byte: tag, length, varints."""
+    if column.size == 0:
+        return 0
+    body = int(_varint_bytes(column).sum())
+    return 1 + int(_varint_bytes(np.array([body]))[0]) + body
+
+
+def _varint_bytes(values: Int64s) -> Int64s:
+    return 1 + np.sum([values >= 1 << shift for shift in range(7, 63, 7)], axis=0, dtype=np.int64)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LengthCounts:
+    """Distinct lengths, ascending by units and then tokens."""
+    units: Int64s
+    tokens: Int64s
+    count: Int64s
+
+    @staticmethod
+    def of(samples: SampleLengths) -> LengthCounts:
+        keys, count = np.unique(samples.units << 32 | samples.tokens, return_counts=True)
+        return LengthCounts(keys >> 32, keys & 0xffffffff, count.astype(np.int64))
+
+    @property
+    def samples(self) -> int:
+        return int(self.count.sum())
+
+
+def histogram(samples: SampleLengths | LengthCounts, max_bytes: int = MAX_HISTOGRAM_BYTES) -> Histogram:
+    """The finest binning that stays below `max_bytes`: exact if that does, else bins of tokens (and, where these do not
+    do, units) of widths 2^k and 3 x 2^k (docs/ALGORITHMS.md)."""
+    counts = samples if isinstance(samples, LengthCounts) else LengthCounts.of(samples)
+    unit_width = 1
+    while unit_width <= 2 * _MAX_UNITS:
+        token_width = 1
+        while token_width <= 4096:
+            for width in (token_width, token_width // 2 * 3) if token_width > 1 else (1,):
+                binned = _bin(counts, unit_width, width)
+                if binned.size_bytes < max_bytes:
+                    return binned
+            token_width *= 2
+        unit_width *= 2
+    raise ValueError(f"no binning stays below {max_bytes} bytes")
+
+
+def _bin(counts: LengthCounts, unit_width: int, token_width: int) -> Histogram:
+    key = (counts.units // unit_width) << 32 | counts.tokens // token_width
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) > 0]))
+
+    def summed(values: Int64s) -> npt.NDArray[np.uint64]:  # 10^12 samples of 2^24 tokens are just below 2^64
+        sums: npt.NDArray[np.uint64] = np.add.reduceat(values[order].astype(np.uint64), first)
+        return sums
+    count = summed(counts.count)
+    weight = counts.count.astype(np.uint64)
+    units = summed((counts.units.astype(np.uint64) * weight).view(np.int64))
+    tokens = summed((counts.tokens.astype(np.uint64) * weight).view(np.int64))
+    one, two = np.uint64(1), np.uint64(2)
+    up = count - one if unit_width > 1 else count // two
+    has_units = bool((units > 0).any())
+    return Histogram((units // count).astype(np.int64) if has_units else np.empty(0, np.int64),
+                     ((tokens + up) // count).astype(np.int64), count.astype(np.int64), counts.tokens.size, token_width,
+                     unit_width)
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """Of one quantity over all samples."""
+    mean: float
+    min: int
+    percentiles: tuple[int, ...]  # PERCENTILES: the value at rank ceil(p% of the samples)
+    max: int
+
+
+PERCENTILES = (1, 10, 25, 50, 75, 90, 99)
+
+
+def summarize(values: Int64s, count: Int64s) -> Summary:
+    """`count[i]` samples have `values[i]`."""
+    order = np.argsort(values, kind="stable")
+    values, count = values[order], count[order]
+    total = int(count.sum())
+    reached = np.cumsum(count)
+    ranks = [min(max(1, -(-percent * total // 100)), total) for percent in PERCENTILES]
+    return Summary(float((values * count.astype(np.float64)).sum() / total), int(values[0]),
+                   tuple(int(values[np.searchsorted(reached, rank)]) for rank in ranks), int(values[-1]))
+
+
+def dump(binned: Histogram) -> str:
+    """The very text that `evenkeelctl stats --output json` prints."""
+    return json.dumps(binned.to_json(), separators=(",", ":")) + "\n"
