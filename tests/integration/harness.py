@@ -4,6 +4,7 @@ The programs come from build/bin (EVENKEEL_BUILD names another build folder), th
 """
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -24,10 +25,14 @@ TIMEOUT_SECONDS = 60
 
 
 def generate_protos():
-    """Python messages of the contract, in a folder of their own on sys.path. Returns its TemporaryDirectory."""
+    """The Python package with the messages of the contract, and messages of google.rpc and health, in a folder of their
+    own on sys.path. Returns its TemporaryDirectory."""
     folder = tempfile.TemporaryDirectory(prefix="evenkeel-protos-")
+    package = os.path.join(folder.name, "evenkeel")
+    shutil.copytree(os.path.join(ROOT, "client", "python", "src", "evenkeel"), package)
+    subprocess.run([sys.executable, os.path.join(ROOT, "client", "python", "generate.py"), package], check=True)
     protos = []
-    for at, _, names in os.walk(os.path.join(ROOT, "proto")):
+    for at, _, names in os.walk(os.path.join(ROOT, "proto", "google")):
         protos += [os.path.join(at, name) for name in names if name.endswith(".proto")]
     health = "/usr/share/grpc-proto"
     subprocess.run(["protoc", "-I", os.path.join(ROOT, "proto"), "-I", health, "--python_out", folder.name,

@@ -96,8 +96,8 @@ def _refuse(name: str, bad: npt.NDArray[np.bool_], values: Int64s, what: str) ->
 def read_lengths(paths: Path | Sequence[Path], *, column: str | None = None, units_column: str | None = None,
                  image_units: int | None = None) -> SampleLengths:
     """Reads files, one after the other. column, units_column: names of columns (or keys) other than the usual."""
-    single = isinstance(paths, (str, os.PathLike))
-    names = [os.fspath(p) for p in ([paths] if single else paths)]  # type: ignore[list-item,union-attr]
+    given: Sequence[Path] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    names = [os.fspath(path) for path in given]
     if not names:
         raise LengthFileError("no files")
     parts = [_read_one(name, column, units_column, image_units) for name in names]

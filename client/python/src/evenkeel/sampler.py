@@ -146,6 +146,8 @@ class EvenkeelBatchSampler:
 
     def __iter__(self) -> Iterator[list[int]]:
         """From where a state was loaded, else the whole epoch."""
+        # A generator on purpose: DataLoader calls iter() twice and forks its workers before the first batch, so nothing
+        # may be used up, and no call be under way, before that.
         current = self._load()
         begin, self._resume_at = self._resume_at, 0
         self._yielded = begin
