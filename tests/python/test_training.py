@@ -1,0 +1,128 @@
+"""Training by real DataLoaders in several processes (gloo), with packs of a real server."""
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import torch
+
+import server
+import toy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RULE = {"token_cap": 256}
+
+# Two-sided 95% and 90% points of Student's t for SEEDS - 1 degrees of freedom.
+SEEDS = 10
+FIRST_SEED = int(os.environ.get("EVENKEEL_FIRST_SEED", "0"))
+T_95, T_90 = 2.262, 1.833
+
+
+class TrainingCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = server.Server()
+        cls.addClassCleanup(cls.server.stop)
+
+    def results(self, runs, world):
+        """What `runs` gave in `world` processes."""
+        with tempfile.TemporaryDirectory(prefix="evenkeel-train-") as folder:
+            path, output = os.path.join(folder, "runs.json"), os.path.join(folder, "out.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump([{"server": self.server.address, "rule": RULE, **run} for run in runs], file)
+            address = "file://" + os.path.join(folder, "store")
+            processes = [subprocess.Popen([sys.executable, os.path.join(HERE, "train_worker.py"), path, str(rank),
+                                           str(world), address, output]) for rank in range(world)]
+            try:
+                for process in processes:
+                    self.assertEqual(process.wait(600), 0)
+            finally:
+                for process in processes:
+                    process.kill()
+            with open(output, encoding="utf-8") as file:
+                return json.load(file)
+
+
+class ExactTest(TrainingCase):
+    WORLD = 3
+
+    def test_samples_and_gradients_are_those_of_one_process(self):
+        """Every sample once per epoch, and each step's gradient that of the mean over all its tokens in one process."""
+        run = {"order": "balanced", "samples": 500, "seed": 4, "epochs": 2, "packs_per_rank": 2, "rate": .5,
+               "exact": True, "workers": 2}
+        result, = self.results([run], self.WORLD)
+        ranks = result["steps"]
+        self.assertEqual(len({len(steps) for steps in ranks}), 1)
+        count = len(ranks[0])
+        dataset = toy.Sequences(toy.lengths(500, 0), 0)
+        model = toy.Model(4, torch.float64)
+        optimizer = torch.optim.SGD(model.parameters(), lr=.5)
+        seen = []
+        for step in range(count):
+            packs = [pack for steps in ranks for pack in steps[step] if pack]
+            numbers = [n for pack in packs for n in pack]
+            seen += numbers
+            _, inputs, targets = toy.collate([dataset[n] for n in numbers])
+            optimizer.zero_grad()
+            (model(inputs, targets) / len(targets)).backward()
+            theirs = torch.tensor(result["gradients"][step], dtype=torch.float64)
+            self.assertLess(float((toy.gradient(model) - theirs).abs().max()), 1e-12, f"step {step}")
+            optimizer.step()
+        half = len(seen) // 2
+        self.assertEqual(sorted(seen[:half]), list(range(500)))
+        self.assertEqual(sorted(seen[half:]), list(range(500)))
+        self.assertNotEqual(seen[:half], seen[half:])
+        packs = [len([p for p in steps[s] if p]) for s in (count // 2 - 1, count - 1) for steps in ranks]
+        self.assertIn(1, [p < 2 for p in packs])  # a last step that lacks packs: else weight 0 was not tried
+
+    def test_resumes_while_workers_read_ahead(self):
+        run = {"samples": 500, "seed": 4, "packs_per_rank": 2, "workers": 2, "stop": 7}
+        for share in ("auto", "each"):
+            result, = self.results([{**run, "share": share}], self.WORLD)
+            for rank in result["ranks"]:
+                self.assertEqual(len(rank["head"]), 16)
+                self.assertEqual(rank["head"] + rank["tail"], rank["whole"])
+                self.assertEqual(rank["state"], result["ranks"][0]["state"])
+
+
+class LossCurveTest(TrainingCase):
+    """Balanced order against random order, with an order that is known to be bad as the control.
+
+    Held-out loss at the end of each epoch, for each of SEEDS seeds (weights, order) under three orders with the same
+    weights to begin with. Balanced order must be equivalent to random order: the 90% interval of the mean paired
+    difference (two one-sided t tests at 5%) lies within +-MARGIN of the mean loss of random order, after each epoch.
+    Samples in order of length, the control, must be told apart: its 95% interval lies above MARGIN after the last
+    epoch; so a test that could not tell would fail.
+    """
+    EPOCHS, MARGIN = 3, .015
+
+    def test_balanced_order_trains_like_random_order(self):
+        runs = [{"order": order, "samples": 1500, "seed": seed, "epochs": self.EPOCHS, "packs_per_rank": 1, "rate": .5}
+                for order in ("balanced", "random", "sorted") for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)]
+        curves = [result["losses"] for result in self.results(runs, 2)]
+        balanced, plain, control = (curves[i * SEEDS:(i + 1) * SEEDS] for i in range(3))
+
+        def interval(order, epoch, t):
+            """Of the mean difference, as a share of the loss in random order."""
+            reference = statistics.mean(curve[epoch] for curve in plain)
+            differences = [(a[epoch] - b[epoch]) / reference for a, b in zip(order, plain)]
+            mean, spread = statistics.mean(differences), statistics.stdev(differences) / math.sqrt(SEEDS)
+            return mean - t * spread, mean + t * spread
+        for epoch in range(self.EPOCHS):
+            low, high = interval(balanced, epoch, T_90)
+            print(f"epoch {epoch}: loss in random order {statistics.mean(c[epoch] for c in plain):.4f}; "
+                  f"balanced {low:+.2%} to {high:+.2%} of it")
+            self.assertGreater(low, -self.MARGIN)
+            self.assertLess(high, self.MARGIN)
+        low, high = interval(control, self.EPOCHS - 1, T_95)
+        print(f"control, sorted by length: {low:+.2%} to {high:+.2%}")
+        self.assertGreater(low, self.MARGIN)
+        self.assertLess(statistics.mean(c[-1] for c in plain), .8 * math.log(toy.VOCABULARY))  # it learns at all
+
+
+if __name__ == "__main__":
+    unittest.main()
