@@ -1,9 +1,12 @@
 """Build steps that pyproject.toml can not say: the generated files, and what a source distribution takes along."""
+import atexit
 import os
 import shutil
 import sys
+import tempfile
 
 from setuptools import setup
+from setuptools.command.build import build
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
@@ -26,6 +29,15 @@ class BuildPy(build_py):
         self.copy_file(os.path.join(HERE, "evenkeel_profile.py"), self.build_lib)
 
 
+class Build(build):
+    """Leaves no folder in the sources: what stands there would go into the next wheel, and be linted."""
+
+    def initialize_options(self):
+        super().initialize_options()
+        self.build_base = tempfile.mkdtemp(prefix="evenkeel-build-")
+        atexit.register(shutil.rmtree, self.build_base, ignore_errors=True)
+
+
 class Sdist(sdist):
     """Takes along what generate.py reads."""
 
@@ -37,4 +49,4 @@ class Sdist(sdist):
             shutil.copy(generate.source(name), to)
 
 
-setup(version=generate.version(), cmdclass={"build_py": BuildPy, "sdist": Sdist})
+setup(version=generate.version(), cmdclass={"build": Build, "build_py": BuildPy, "sdist": Sdist})

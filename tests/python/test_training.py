@@ -92,16 +92,16 @@ class ExactTest(TrainingCase):
 class LossCurveTest(TrainingCase):
     """Balanced order against random order, with an order that is known to be bad as the control.
 
-    Held-out loss at the end of each epoch, for each of SEEDS seeds (weights, order) under three orders with the same
-    weights to begin with. Balanced order must be equivalent to random order: the 90% interval of the mean paired
+    Held-out loss at the end of each epoch, for each of SEEDS seeds (weights, order) under three orders of the same packs
+    and with the same weights to begin with. Balanced order must be equivalent to random order: the 90% interval of the mean paired
     difference (two one-sided t tests at 5%) lies within +-MARGIN of the mean loss of random order, after each epoch.
-    Samples in order of length, the control, must be told apart: its 95% interval lies above MARGIN after the last
+    Packs in order of length, the control, must be told apart: its 95% interval lies above MARGIN after the last
     epoch; so a test that could not tell would fail.
     """
-    EPOCHS, MARGIN = 3, .015
+    EPOCHS, MARGIN = 3, .01
 
     def test_balanced_order_trains_like_random_order(self):
-        runs = [{"order": order, "samples": 1500, "seed": seed, "epochs": self.EPOCHS, "packs_per_rank": 1, "rate": .5}
+        runs = [{"order": order, "samples": 1500, "seed": seed, "epochs": self.EPOCHS, "packs_per_rank": 1, "rate": .3}
                 for order in ("balanced", "random", "sorted") for seed in range(FIRST_SEED, FIRST_SEED + SEEDS)]
         curves = [result["losses"] for result in self.results(runs, 2)]
         balanced, plain, control = (curves[i * SEEDS:(i + 1) * SEEDS] for i in range(3))
@@ -116,8 +116,9 @@ class LossCurveTest(TrainingCase):
             low, high = interval(balanced, epoch, T_90)
             print(f"epoch {epoch}: loss in random order {statistics.mean(c[epoch] for c in plain):.4f}; "
                   f"balanced {low:+.2%} to {high:+.2%} of it")
-            self.assertGreater(low, -self.MARGIN)
-            self.assertLess(high, self.MARGIN)
+            with self.subTest(epoch=epoch):
+                self.assertGreater(low, -self.MARGIN)
+                self.assertLess(high, self.MARGIN)
         low, high = interval(control, self.EPOCHS - 1, T_95)
         print(f"control, sorted by length: {low:+.2%} to {high:+.2%}")
         self.assertGreater(low, self.MARGIN)

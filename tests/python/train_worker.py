@@ -35,18 +35,16 @@ def balanced_batches(run, sizes, dataset, rank, world):
 
 
 def plain_batches(run, sizes, dataset, rank, world):
-    """The same from an order of its own: `random` samples in packs as they come, or `sorted` by length."""
+    """The same packs in an order that is not ours: `random`, or `sorted` by the mean length of their samples."""
     chance = np.random.RandomState(run["seed"])
-    cap, slots = run["rule"]["token_cap"], world * run["packs_per_rank"]
+    slots = world * run["packs_per_rank"]
+    with evenkeel.Client(run["server"]) as client:
+        packing = client.pack_dataset(run["rule"], sizes, data_parallel=world)
+    made = [packing.pack(p).tolist() for p in range(packing.pack_count)]
     for _ in range(run["epochs"]):
-        order = chance.permutation(len(sizes)) if run["order"] == "random" else np.argsort(sizes, kind="stable")
-        packs, batches, room = [], [], 0
-        for sample in order.tolist():
-            if sizes[sample] > room:
-                packs.append([])
-                room = cap
-            packs[-1].append(sample)
-            room -= sizes[sample]
+        order = (chance.permutation(len(made)) if run["order"] == "random"
+                 else np.argsort([sizes[pack].mean() for pack in made], kind="stable"))
+        packs, batches = [made[p] for p in order], []
         for at in range(0, len(packs), slots):
             step = packs[at:at + slots]
             step += [[]] * (slots - len(step))  # the last step may lack packs, as it may in balanced order

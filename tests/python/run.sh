@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Tests the Python package as it is installed: pip from client/python, mypy --strict, every block of docs/PYTHON.md, and
+# training by real DataLoaders in several processes. On a fresh Debian 12 it installs what it needs, as root. The last
+# line counts: "N passed, N failed".
+#
+#   tests/python/run.sh [--no-install] [--keep FOLDER] [--help]
+#
+#   --no-install   the Debian packages are there (deploy/packages-test.txt, python3-torch, python3-venv)
+#   --keep FOLDER  keep the virtual environments in FOLDER, for the next run
+#
+# Two environments: `debian` has Debian 12's PyTorch, gRPC, protobuf and NumPy, `current` the newest releases of the
+# package index and pyarrow. The package is a wheel made from a source distribution. The server is build/bin's
+# (tests/run.sh --only build). What needs no PyTorch is tested by tests/run.sh too: tests/integration/test_python_*.py.
+# shellcheck disable=SC2317  # check runs functions by name
+set -uo pipefail
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+here=$root/tests/python
+python=/usr/bin/python3
+install=1
+folder=
+passed=0
+failed=0
+
+while [ $# -gt 0 ]; do
+  case $1 in
+    --no-install) install=0 ;;
+    --keep) folder=$(realpath -m "${2:?--keep names a folder}"); shift ;;
+    -h | --help) sed -n '2,/^[^#]/{/shellcheck/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *) echo "run.sh: unknown option $1" >&2; exit 2 ;;
+  esac
+  shift
+done
+if [ -z "$folder" ]; then
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+fi
+
+finish() {
+  echo "$passed passed, $failed failed"
+  [ "$failed" = 0 ]
+  exit
+}
+
+# check NAME COMMAND [ARGUMENT ...]: counts as one.
+check() {
+  local name=$1 started=$SECONDS
+  shift
+  if "$@" >"$folder/log" 2>&1 </dev/null; then
+    passed=$((passed + 1))
+    echo "ok      $name ($((SECONDS - started)) s)"
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $name"
+    tail -n 40 "$folder/log" | sed 's/^/        /'
+    return 1
+  fi
+}
+
+# tests ENVIRONMENT MODULE: unittest, each test counted.
+tests() {
+  local output=$folder/$1-$2.log ran bad skipped
+  echo "== $2 ($1)"
+  (cd "$here" && "$folder/$1/bin/python" -m unittest -v "$2") >"$output" 2>&1 </dev/null
+  grep -E '\.\.\. |% to |^(FAIL|ERROR)' "$output"
+  ran=$(sed -n 's/^Ran \([0-9]*\) test.*/\1/p' "$output")
+  bad=$(sed -n 's/^FAILED.*failures=\([0-9]*\).*/\1/p' "$output")
+  bad=$((${bad:-0} + $(sed -n 's/^FAILED.*errors=\([0-9]*\).*/\1/p' "$output" | head -n 1 | grep . || echo 0)))
+  skipped=$(sed -n 's/.*skipped=\([0-9]*\).*/\1/p' "$output")
+  [ -n "$ran" ] && [ "$ran" != 0 ] || bad=1
+  [ "$bad" = 0 ] || grep -vE '\.\.\. ok' "$output" | tail -n 60
+  failed=$((failed + bad))
+  passed=$((passed + ${ran:-0} - bad - ${skipped:-0}))
+}
+
+source_distribution() {
+  rm -rf "$folder/dist" && mkdir "$folder/dist" &&
+    "$folder/current/bin/python" -m build --sdist --outdir "$folder/dist" "$root/client/python" &&
+    # From the archive alone: nothing of the repository is beside it.
+    "$folder/current/bin/pip" wheel --no-deps --wheel-dir "$folder/dist" "$folder/dist"/evenkeel-*.tar.gz
+}
+
+environment() { # NAME [OPTION ...]
+  local name=$1
+  shift
+  [ -x "$folder/$name/bin/pip" ] || "$python" -m venv "$@" "$folder/$name"
+}
+
+wheel() { # ENVIRONMENT [EXTRA]
+  local wheels=("$folder/dist"/evenkeel-*.whl)
+  "$folder/$1/bin/pip" install --force-reinstall --no-deps "${wheels[0]}" && "$folder/$1/bin/pip" install "${wheels[0]}${2:-}"
+}
+
+# Debian's own protobuf stays, and with it the newest common messages that still go with it.
+debian_wheel() {
+  "$folder/debian/bin/pip" install "protobuf==$("$python" -c 'import google.protobuf as p; print(p.__version__)')" \
+    "googleapis-common-protos>=1.56" && wheel debian &&
+    "$folder/debian/bin/python" -c 'import google.protobuf as p, grpc; print(p.__version__, grpc.__version__)
+assert p.__version__.startswith("4."), "the package replaced the protobuf of Debian"'
+}
+
+no_build_isolation() { # Without a package index: Debian's setuptools, protoc and protobuf.
+  "$python" -m venv --system-site-packages "$folder/offline" &&
+    "$folder/offline/bin/pip" install --no-index --no-deps --no-build-isolation "$root/client/python" &&
+    "$folder/offline/bin/python" -c 'import evenkeel.v1.job_pb2 as job; assert job.Job(), job' 2>&1 |
+    grep -q 'AssertionError: *$'
+}
+
+[ -x "$root/build/bin/evenkeel-server" ] || { echo "build/bin/evenkeel-server is missing: tests/run.sh --only build"; failed=1; finish; }
+if [ $install = 1 ]; then
+  check "Debian packages" apt-get install -y --no-install-recommends python3 python3-venv python3-torch python3-numpy \
+    python3-grpcio python3-protobuf python3-setuptools python3-wheel protobuf-compiler ca-certificates || finish
+fi
+check "environment current" environment current || finish
+check "environment debian" environment debian --system-site-packages || finish
+check "tools" "$folder/current/bin/pip" install --upgrade build mypy types-protobuf types-grpcio || finish
+check "source distribution and wheel" source_distribution || finish
+check "wheel in current" wheel current "[parquet]" || finish
+check "wheel in debian" debian_wheel || finish
+check "installs without a package index" no_build_isolation
+check "mypy --strict" bash -c "cd '$root/client/python' && '$folder/current/bin/python' -m mypy --python-version 3.10"
+check "mypy finds a fault" bash -c "! '$folder/current/bin/python' -m mypy --strict -c 'import evenkeel; evenkeel.Client(7)'"
+tests current test_package
+tests debian test_package
+tests debian test_docs
+tests debian test_training
+finish

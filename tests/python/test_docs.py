@@ -1,0 +1,56 @@
+"""Every block of docs/PYTHON.md, in order, as a reader would run them: in a folder that looks like the repository."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import server
+
+ADDRESS = "127.0.0.1:50051"
+
+
+def blocks():
+    with open(os.path.join(server.ROOT, "docs", "PYTHON.md"), encoding="utf-8") as file:
+        return re.findall(r"^```(\w*)\n(.*?)^```$", file.read(), re.S | re.M)
+
+
+class DocsTest(unittest.TestCase):
+    def test_every_block_runs(self):
+        running = server.Server()
+        self.addCleanup(running.stop)
+        folder = tempfile.TemporaryDirectory(prefix="evenkeel-docs-")
+        self.addCleanup(folder.cleanup)
+        for name in ("client", "deploy", "proto", "server", "LICENSE"):
+            os.symlink(os.path.join(server.ROOT, name), os.path.join(folder.name, name))
+        environment = {**os.environ, "PATH": os.pathsep.join([os.path.dirname(sys.executable), server.PROGRAMS,
+                                                              os.environ["PATH"]])}
+        program, ran = [], {"python": 0, "sh": 0}
+
+        def run(*command):
+            done = subprocess.run(command, cwd=folder.name, env=environment, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=400, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            return done.stdout
+        said = ""
+        for language, text in blocks():
+            self.assertIn(language, ran)
+            ran[language] += 1
+            text = text.replace(ADDRESS, running.address)
+            named = re.match(r"# (\w+\.py)\n", text)
+            if named:
+                with open(os.path.join(folder.name, named[1]), "w", encoding="utf-8") as file:
+                    file.write(text)
+            elif language == "sh":
+                said += run("bash", "-euo", "pipefail", "-c", text)
+            else:  # they build on each other
+                program.append(text)
+        said += run(sys.executable, "-c", "\n".join(program))
+        for wanted in ("job.model.name -> unknown model", "steps 0 to 5 of", "steps 5 to 10 of", "4 ranks x 1 packs"):
+            self.assertIn(wanted, said)
+        self.assertGreater(min(ran.values()), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
