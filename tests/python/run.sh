@@ -37,6 +37,8 @@ if [ -z "$folder" ]; then
   trap 'rm -rf "$folder"' EXIT
 fi
 
+mkdir -p "$folder"
+
 finish() {
   echo "$passed passed, $failed failed"
   [ "$failed" = 0 ]
@@ -103,8 +105,8 @@ assert p.__version__.startswith("4."), "the package replaced the protobuf of Deb
 no_build_isolation() { # Without a package index: Debian's setuptools, protoc and protobuf.
   "$python" -m venv --system-site-packages "$folder/offline" &&
     "$folder/offline/bin/pip" install --no-index --no-deps --no-build-isolation "$root/client/python" &&
-    "$folder/offline/bin/python" -c 'import evenkeel.v1.job_pb2 as job; assert job.Job(), job' 2>&1 |
-    grep -q 'AssertionError: *$'
+    "$folder/offline/bin/python" -c 'from evenkeel.v1 import job_pb2
+assert job_pb2.Job(model={"name": "x"}).model.name == "x"'
 }
 
 [ -x "$root/build/bin/evenkeel-server" ] || { echo "build/bin/evenkeel-server is missing: tests/run.sh --only build"; failed=1; finish; }
