@@ -1,4 +1,4 @@
-"""evenkeel.lengths and `python -m evenkeel stats`: the same as evenkeelctl makes of the same files, and clear refusals."""
+"""evenkeel.lengths and `python -m evenkeel stats`: as evenkeelctl makes it of the same files, and clear refusals."""
 import io
 import json
 import os
@@ -75,7 +75,8 @@ class StatsTest(FilesCase):
         for paths in ((self.omnibal("a", samples),), (self.json_lines("b", samples),), (self.npy("c.npy", samples),),
                       (self.npy("d.npy", [t for _, t in samples], "<i8"),),
                       (self.write("e", "\n".join(json.dumps({"length": t}) for _, t in text)),),
-                      (self.omnibal("f", samples[:9]), self.json_lines("g", samples[9:50]), self.npy("h.npy", samples))):
+                      (self.omnibal("f", samples[:9]), self.json_lines("g", samples[9:50]),
+                       self.npy("h.npy", samples))):
             with self.subTest(paths=[os.path.basename(p) for p in paths]):
                 self.compare(*paths)
 

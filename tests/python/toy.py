@@ -1,5 +1,6 @@
-"""A tiny task for the training tests: sequences of two Markov chains, the short ones of one, the long ones of the other,
-and a model that sees one token and guesses the next. Which chain a batch is of matters, so an order by length is bad."""
+"""A tiny task for the training tests: sequences of two Markov chains, the short ones of one, the long ones of the
+other, and a model that sees one token and guesses the next. Which chain a batch is of matters, so an order by length is
+bad."""
 import numpy as np
 import torch
 from torch import nn
