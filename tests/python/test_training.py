@@ -94,11 +94,13 @@ class LossCurveTest(TrainingCase):
 
     Held-out loss, mean over the second half of each epoch, for each of SEEDS seeds (weights, order) under three orders
     of the same packs and with the same weights to begin with. Balanced order must be equivalent to random order: the
-    90% interval of the mean paired difference (two one-sided t tests at 5%) lies within +-MARGIN of the mean loss of
-    random order, in each epoch. Packs in order of length, the control, must be told apart: its 95% interval lies above
-    MARGIN in the last epoch; so a test that could not tell would fail.
+    90% interval of the mean paired difference (two one-sided t tests at 5%) lies within +-MARGINS of the mean loss of
+    random order, in each epoch. They narrow because early, at the full rate, it may be a little above: a window groups
+    like packs into a step, and here length says which chain, so gradients of steps differ more. Packs in order of
+    length, the control, must be told apart: its 95% interval lies above the last margin; so a test that could not tell
+    would fail.
     """
-    EPOCHS, MARGIN = 3, .01
+    EPOCHS, MARGINS = 3, (.02, .01, .005)
 
     def test_balanced_order_trains_like_random_order(self):
         runs = [{"order": order, "samples": 1500, "seed": seed, "epochs": self.EPOCHS, "packs_per_rank": 1, "rate": .3}
@@ -117,11 +119,11 @@ class LossCurveTest(TrainingCase):
             print(f"epoch {epoch}: loss in random order {statistics.mean(c[epoch] for c in plain):.4f}; "
                   f"balanced {low:+.2%} to {high:+.2%} of it")
             with self.subTest(epoch=epoch):
-                self.assertGreater(low, -self.MARGIN)
-                self.assertLess(high, self.MARGIN)
+                self.assertGreater(low, -self.MARGINS[epoch])
+                self.assertLess(high, self.MARGINS[epoch])
         low, high = interval(control, self.EPOCHS - 1, T_95)
         print(f"control, sorted by length: {low:+.2%} to {high:+.2%}")
-        self.assertGreater(low, self.MARGIN)
+        self.assertGreater(low, self.MARGINS[-1])
         self.assertLess(statistics.mean(c[-1] for c in plain), .8 * math.log(toy.VOCABULARY))  # it learns at all
 
 
