@@ -105,7 +105,10 @@ assert p.__version__.startswith("4."), "the package replaced the protobuf of Deb
 
 # mypy_finds PROGRAM: the package's types show that it is wrong.
 mypy_finds() {
-  "$folder/current/bin/python" -m mypy --strict -c "$1" | grep -q 'incompatible type "int"; expected "str"'
+  local said
+  said=$("$folder/current/bin/python" -m mypy --strict -c "$1")
+  echo "$said"
+  [[ $said == *'incompatible type "int"; expected "str"'* ]]
 }
 
 no_build_isolation() { # Without a package index: Debian's setuptools, protoc and protobuf.
