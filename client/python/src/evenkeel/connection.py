@@ -12,7 +12,6 @@ import grpc
 
 from .retry import RetryPolicy
 
-SERVICE = "evenkeel.v1.PlannerService"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +49,7 @@ def shipped_service_config() -> Any:
 def service_config(retry: RetryPolicy) -> str:
     """The shipped one (round robin, health checking, retry tokens) as this client uses it.
 
-    Its timeout is left out, since gRPC takes the lesser of two and every call here has a deadline of its own. Uploads
-    are retried by the client, because gRPC can not once they outgrow its buffer; roll-backs are not retried.
+    Its timeout is left out, since gRPC takes the lesser of two and every call here has a deadline of its own.
     """
     config = json.loads(json.dumps(shipped_service_config()))
     for method in config["methodConfig"]:
@@ -63,8 +61,6 @@ def service_config(retry: RetryPolicy) -> str:
                 "maxAttempts": min(5, retry.max_attempts),  # gRPC's own limit
                 "initialBackoff": f"{retry.initial_backoff:.3f}s", "maxBackoff": f"{retry.max_backoff:.3f}s",
                 "backoffMultiplier": retry.multiplier})
-    config["methodConfig"].append({"name": [{"service": SERVICE, "method": "PackDataset"},
-                                            {"service": SERVICE, "method": "RollBackProfile"}]})
     return json.dumps(config)
 
 
