@@ -14,7 +14,8 @@ from .v1 import catalog_pb2, packing_pb2, planner_service_pb2, profile_pb2
 
 M = TypeVar("M", bound=Message)
 
-PACK_METHOD = f"/{connection.SERVICE}/PackDataset"
+SERVICE = "evenkeel.v1.PlannerService"
+PACK_METHOD = f"/{SERVICE}/PackDataset"
 
 # Answers of the methods that take and return one message: METHOD + "Response".
 RESPONSES: tuple[type[Message], ...] = (
@@ -54,7 +55,7 @@ def new_request_id() -> str:
 def stubs(channel: grpc.Channel | grpc.aio.Channel) -> dict[str, Any]:
     """A callable for each method, of either kind of channel."""
     return {method_of(response): channel.unary_unary(
-        f"/{connection.SERVICE}/{method_of(response)}", request_serializer=serialize,
+        f"/{SERVICE}/{method_of(response)}", request_serializer=serialize,
         response_deserializer=response.FromString) for response in RESPONSES}
 
 
