@@ -13,6 +13,7 @@
 #include "planner/calibration.h"
 #include "planner/catalog/specs.h"
 #include "planner/cost/cost_constants.h"
+#include "planner/launch.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -175,6 +176,7 @@ struct Job {
   std::vector<FigureBasis>
       figures;              // of the inputs: which were assumed, which the catalogue published
   Calibration calibration;  // what was measured of this model on this GPU type
+  LaunchRequest launch;     // settings for trainers
 };
 
 }  // namespace evenkeel::planner

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planner/job.h"
+#include "planner/launch.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -336,6 +337,25 @@ struct Placement {
   int64_t shared_memory_bytes = 0;
 };
 
+// Settings for one trainer, and what runs by them.
+struct Launch {
+  LaunchFramework framework = LaunchFramework::kMegatron;
+  LaunchMatch match = LaunchMatch::kNone;
+  std::string program;                      // that takes the arguments, for a person
+  std::vector<std::string> arguments;       // words of a command line
+  std::vector<LaunchVariable> environment;  // of every process
+  std::vector<LaunchFile> files;
+  std::vector<LaunchNote> notes;
+  // Of kNearest: what runs, predicted on the plan's packs.
+  Parallelism parallelism;
+  Schedule schedule = Schedule::kOneFOneB;
+  std::vector<StagePlan> stages;
+  int64_t step_ns = 0;   // of one step, as Prediction's; 0: kNone
+  double slower_by = 0;  // step_ns over the plan's, less 1
+  int64_t tried = 0;     // recompute settings that the trainer has and that were predicted
+  int64_t fitting = 0;   // of those: fit in memory
+};
+
 struct Plan {
   bool fits = false;
   std::vector<FigureBasis> figures;  // the job's, and those of the cost model
@@ -357,6 +377,8 @@ struct Plan {
   // prediction sum them up; parallelism and stages are those of the last.
   std::vector<GroupPlan> groups;
   GroupChoice group_choice;
+
+  std::vector<Launch> launch;  // in the order of LaunchRequest::frameworks; none where !fits
 };
 
 }  // namespace evenkeel::planner
