@@ -16,6 +16,7 @@
 #include "planner/cost/uncertainty.h"
 #include "planner/groups/grouped_plan.h"
 #include "planner/groups/grouped_search.h"
+#include "planner/launch/make_launch.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/ladder.h"
@@ -102,6 +103,8 @@ class Planning {
     result_.faults = grouped_.runs.empty() ? CheckPlan(job_, batching_, plan())
                                            : CheckGroupedPlan(job_, GroupBatchings(), plan());
     result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
+    if (plan().fits && result_.end == PlanEnd::kComplete && !FillLaunch())
+      result_.end = PlanEnd::kStopped;
     return std::move(result_);
   }
 
@@ -184,6 +187,14 @@ class Planning {
       plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
     }
     FillAlternatives(0);
+  }
+
+  // False: stopped.
+  bool FillLaunch() {
+    const Batching& batching =
+        grouped_.runs.empty() ? batching_ : grouped_.runs.back().data.batching;
+    plan().launch = MakeLaunch(job_, batching, plan(), hooks_.stop);
+    return !Stopped() && plan().launch.size() == job_.launch.frameworks.size();
   }
 
   std::vector<const Batching*> GroupBatchings() const {

@@ -79,6 +79,19 @@ inline constexpr Choice<planner::ObjectiveKind, v1::ObjectiveKind> kObjectives[]
     {planner::ObjectiveKind::kFewestGpus, v1::OBJECTIVE_KIND_FEWEST_GPUS},
     {planner::ObjectiveKind::kCost, v1::OBJECTIVE_KIND_COST}};
 
+inline constexpr Choice<planner::LaunchFramework, v1::LaunchFramework> kLaunchFrameworks[] = {
+    {planner::LaunchFramework::kMegatron, v1::LAUNCH_FRAMEWORK_MEGATRON},
+    {planner::LaunchFramework::kDeepSpeed, v1::LAUNCH_FRAMEWORK_DEEPSPEED},
+    {planner::LaunchFramework::kTorchtitan, v1::LAUNCH_FRAMEWORK_TORCHTITAN},
+    {planner::LaunchFramework::kFlagScale, v1::LAUNCH_FRAMEWORK_FLAGSCALE},
+    {planner::LaunchFramework::kXTuner, v1::LAUNCH_FRAMEWORK_XTUNER},
+    {planner::LaunchFramework::kFsdp, v1::LAUNCH_FRAMEWORK_FSDP}};
+
+inline constexpr Choice<planner::LaunchMatch, v1::LaunchMatch> kLaunchMatches[] = {
+    {planner::LaunchMatch::kExact, v1::LAUNCH_MATCH_EXACT},
+    {planner::LaunchMatch::kNearest, v1::LAUNCH_MATCH_NEAREST},
+    {planner::LaunchMatch::kNone, v1::LAUNCH_MATCH_NONE}};
+
 inline constexpr Choice<planner::LoraTarget, v1::LoraTarget> kLoraTargets[] = {
     {planner::kLoraQkv, v1::LORA_TARGET_QKV},
     {planner::kLoraAttentionOut, v1::LORA_TARGET_ATTENTION_OUT},

@@ -9,6 +9,7 @@
 #include "evenkeel/v1/timeline.pb.h"
 #include "planner/evaluate_plan.h"
 #include "planner/job.h"
+#include "planner/launch/make_launch.h"
 #include "planner/make_plan.h"
 #include "planner/plan.h"
 #include "planner/plan_timeline.h"
@@ -94,7 +95,7 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
   planner::Job job = evaluation.packs;
   if (job.training.unit_cap == 0) job.training.unit_cap = unit_cap;
   if (job.training.token_cap == 0) job.training.token_cap = token_cap;
-  const planner::Evaluation found = planner::EvaluatePlan(job, evaluation.plan.spec);
+  planner::Evaluation found = planner::EvaluatePlan(job, evaluation.plan.spec);
   ComputedEvaluation computed;
   for (const planner::SpecFault& fault : found.faults)
     computed.violations.push_back(ViolationOf(evaluation.plan, fault, FieldPath("plan")));
@@ -105,6 +106,7 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
     computed.end = ComputeEnd::kRefused;
     return computed;
   }
+  if (found.plan.fits) found.plan.launch = planner::MakeLaunch(job, found.batching, found.plan, {});
   v1::Plan plan;
   EvaluationToProto(job, found.plan, &plan);
   computed.end = ComputeEnd::kDone;

@@ -35,6 +35,7 @@ constexpr size_t kDigestBytes = 16;
 class JobWriter {
  public:
   static constexpr int kCalibrationTag = 64;
+  static constexpr int kLaunchTag = 65;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -225,14 +226,22 @@ class JobWriter {
     Fields(parallelism, schedule, chunks, micro_batches);
   }
 
+  void Put(int tag, const planner::LaunchRequest& launch) {
+    const auto& [frameworks, float16] = launch;
+    out_.Count(tag, 1);
+    Fields(frameworks, float16);
+  }
+
   void Put(int /*tag*/, const planner::Job& job) {
     // The cost model's constants are those of kPlannerRevision: no request can set them.
     const auto& [model, dataset, cluster, training, constraints, constants, objective, reliability,
-                 compare_sizes, max_alternatives, figures, calibration] = job;
+                 compare_sizes, max_alternatives, figures, calibration, launch] = job;
     Fields(model, dataset, cluster, training, constraints, objective, reliability, compare_sizes,
            max_alternatives, figures);
     // Left out where nothing was measured, so that what was measured elsewhere changes no id.
     if (!calibration.empty()) Put(kCalibrationTag, calibration);
+    // Likewise where no launch settings are asked for: they are part of the answer's bytes.
+    if (!launch.frameworks.empty()) Put(kLaunchTag, launch);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include "server/convert/cluster_from_proto.h"
 #include "server/convert/constraints_from_proto.h"
 #include "server/convert/dataset_from_proto.h"
+#include "server/convert/launch_from_proto.h"
 #include "server/convert/model_from_proto.h"
 #include "server/convert/objective_from_proto.h"
 #include "server/convert/plan_cost.h"
@@ -30,12 +31,6 @@ constexpr RealRange kMaxAgeSeconds = {0, 1e10};
 constexpr IntRange kRevisions = {0, INT64_MAX};
 constexpr IntRange kPacksPerRank = {0, 65536};
 constexpr int64_t kDefaultMaxAlternatives = 3;
-
-void CheckLaunchFrameworks(const v1::Job& job, const FieldPath& path, ViolationSink& sink) {
-  if (job.launch_frameworks().empty()) return;
-  sink.Add(path.Child("launch_frameworks"),
-           std::string(kNotYet) + "launch settings; leave it empty");
-}
 
 bool SeveralOffers(const v1::Job& job) {
   const v1::Cluster& cluster = job.cluster();
@@ -63,7 +58,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                        cluster_valid && !SeveralOffers(from) ? &job->cluster : nullptr, job);
   if (sink.count() == before && !SeveralOffers(from)) CheckSearchSize(*job, path, sink);
   ObjectiveFromProto(from, path, sink, job);
-  CheckLaunchFrameworks(from, path, sink);
+  LaunchFromProto(from, path, sink, job);
 }
 
 // How many violations to keep. A bad number is reported among them.

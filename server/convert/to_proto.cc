@@ -11,6 +11,7 @@
 #include "server/convert/choices.h"
 #include "server/convert/execution_from_proto.h"
 #include "server/convert/groups_to_proto.h"
+#include "server/convert/launch_from_proto.h"
 #include "server/convert/misfit_text.h"
 #include "server/convert/objective_from_proto.h"
 #include "server/convert/prediction_to_proto.h"
@@ -191,6 +192,7 @@ void FillRun(const planner::Plan& plan, v1::Plan* out) {
   }
   Fill(plan.prediction, out->mutable_predictions());
   if (plan.goodput) Fill(*plan.goodput, out->mutable_predictions()->mutable_goodput());
+  for (const planner::Launch& launch : plan.launch) Fill(launch, out->add_launch());
 }
 
 void FillProvenance(const planner::Calibration& calibration,

@@ -1,0 +1,117 @@
+#include "planner/launch/emitters.h"
+
+#include <utility>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::planner {
+
+void Settle(const Trials& trials, const Trial& runs, Launch* out) {
+  const Trial& base = trials.base();
+  out->step_ns = runs.step_ns;
+  out->parallelism = runs.spec.parallelism;
+  out->schedule = runs.spec.schedule;
+  if (SameRun(runs.spec, base.spec)) {
+    out->match = LaunchMatch::kExact;
+    return;
+  }
+  out->match = LaunchMatch::kNearest;
+  out->slower_by = SlowerBy(runs, base);
+  out->stages = runs.stages;
+}
+
+std::string MegatronLayout(const ModelSpec& model, const PlanSpec& spec) {
+  std::string text = "E";
+  for (size_t i = 0; i < spec.chunks.size(); ++i) {
+    if (i > 0) text += "|";
+    const int64_t layers = LanguageLayers(spec.chunks[i]);
+    if (layers > 2) {
+      text += "t*" + std::to_string(layers);
+    } else {
+      text.append(static_cast<size_t>(layers), 't');
+    }
+  }
+  text.append(static_cast<size_t>(model.language_model.predicted_tokens), 'm');
+  return text + "L";
+}
+
+std::string PythonList(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "\"" : ", \"") + name + "\"";
+  return "[" + text + "]";
+}
+
+std::string PythonList(const std::vector<int64_t>& values) {
+  return "[" + Joined(values, ", ") + "]";
+}
+
+std::string BatchText(const Trials& trials, const PlanSpec& spec) {
+  const BatchRule& rule = trials.batching().rule;
+  std::string text = "A step is " + std::to_string(spec.micro_batches) + " packs on each of " +
+                     std::to_string(spec.parallelism.data) +
+                     " data-parallel ranks, each of at most ";
+  if (rule.unit_cap > 0) text += std::to_string(rule.unit_cap) + " units and ";
+  return text + std::to_string(rule.token_cap) + " tokens (mean " +
+         std::to_string(Nearest(rule.mean_tokens)) +
+         "); the data loader gives one pack per micro-batch (PackDataset, evenkeelctl pack).";
+}
+
+std::string HeadLine(const Trials& trials) {
+  const Job& job = trials.job();
+  return "Written by Evenkeel for " + job.model.name + " on " +
+         std::to_string(job.cluster.gpu_count) + " x " + job.cluster.gpu.name + ".";
+}
+
+std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer, bool experts,
+                                std::vector<LaunchNote>* notes) {
+  const Parallelism& p = trials.base().spec.parallelism;
+  const Training& training = trials.job().training;
+  const bool shards = training.zero_stage == ZeroStage::kWeights;
+  if (shards && p.pipeline == 1 && p.tensor == 1 && (experts || p.expert == 1) &&
+      RecomputesWholeLayers(trials.base().spec))
+    return trials.base();
+  Job job = trials.AsPlanned();
+  job.training.framework = Framework::kFsdp;
+  job.training.zero_stage = ZeroStage::kWeights;
+  Constraints& c = job.constraints;
+  c.tensor_parallel = c.pipeline_parallel = c.virtual_stages = {1, 1};
+  c.data_parallel = {1, 0};
+  if (!experts) c.expert_parallel = {1, 1};
+  c.stage_layers.clear();
+  c.schedule = Schedule::kOneFOneB;
+  if (c.recompute == RecomputePolicy::kAuto) c.recompute = RecomputePolicy::kWholeLayers;
+  std::optional<Trial> found = trials.Best(job);
+  const std::string text =
+      trainer +
+      " shards weights over all ranks, without pipeline or tensor parallelism, and recomputes "
+      "whole layers: the split is another than the plan's.";
+  if (!found) {
+    notes->push_back({"stages", text + " Nothing of that fits in memory."});
+    return std::nullopt;
+  }
+  const double slower = SlowerBy(*found, trials.base());
+  notes->push_back({"stages",
+                    text + " Predicted time per sample: " + PercentText(slower) +
+                        " longer. A job planned with TRAINING_FRAMEWORK_FSDP chooses its packs for "
+                        "that split.",
+                    slower});
+  return found;
+}
+
+RecomputedIndices RecomputedOf(const PlanSpec& spec) {
+  RecomputedIndices indices;
+  int64_t encoder = 0, language = 0;
+  for (const ChunkSpec& chunk : spec.chunks) {
+    for (const LayerGroup& group : chunk.layers) {
+      if (!IsTransformerLayer(group.kind)) continue;
+      const bool tower = group.kind == LayerKind::kEncoder;
+      int64_t& first = tower ? encoder : language;
+      std::vector<int64_t>& list = tower ? indices.encoder : indices.language;
+      for (int64_t i = 0; i < group.recomputed_count(); ++i) list.push_back(first + i);
+      first += group.count;
+    }
+  }
+  return indices;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,65 @@
+#include "planner/launch/make_launch.h"
+
+#include <utility>
+
+#include "planner/launch/emitters.h"
+#include "planner/launch/trials.h"
+
+namespace evenkeel::planner {
+namespace {
+
+void Emit(const Trials& trials, Launch* launch) {
+  switch (launch->framework) {
+    case LaunchFramework::kMegatron:
+      return EmitMegatron(trials, launch);
+    case LaunchFramework::kDeepSpeed:
+      return EmitDeepSpeed(trials, launch);
+    case LaunchFramework::kTorchtitan:
+      return EmitTorchtitan(trials, launch);
+    case LaunchFramework::kFlagScale:
+      return EmitFlagScale(trials, launch);
+    case LaunchFramework::kXTuner:
+      return EmitXTuner(trials, launch);
+    case LaunchFramework::kFsdp:
+      return EmitFsdp(trials, launch);
+  }
+}
+
+// What one batch per step costs where the trainer can not change lengths from step to step.
+void NoteGroups(const Plan& plan, Launch* launch) {
+  if (plan.groups.empty()) return;
+  LaunchNote note{
+      "groups",
+      "The plan has " + std::to_string(plan.groups.size()) +
+          " packing groups, which need a trainer that changes the sequence-parallel degree from "
+          "step to step; these settings are those of the longest group alone, and times are of "
+          "its steps. The other groups: Plan.group_runs."};
+  for (const BatchingBaseline& baseline : plan.group_choice.baselines) {
+    if (baseline.method != BatchingMethod::kNaivePacking || !baseline.fits ||
+        plan.prediction.gpu_days <= 0)
+      continue;
+    note.slower_by = baseline.gpu_days / plan.prediction.gpu_days - 1;
+    note.text += " Training on packs of the longest group alone costs " +
+                 PercentText(note.slower_by) + " more GPU-days.";
+  }
+  launch->notes.push_back(std::move(note));
+}
+
+}  // namespace
+
+std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const Plan& plan,
+                               const std::function<bool()>& stop) {
+  std::vector<Launch> launches;
+  if (job.launch.frameworks.empty()) return launches;
+  const Trials trials(job, batching, plan, stop);
+  for (const LaunchFramework framework : job.launch.frameworks) {
+    if (trials.stopped()) break;
+    Launch launch{.framework = framework};
+    Emit(trials, &launch);
+    NoteGroups(plan, &launch);
+    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+}  // namespace evenkeel::planner

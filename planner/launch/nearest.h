@@ -1,0 +1,31 @@
+// The nearest to a plan that a trainer can run: one restriction after the other, each with what it
+// costs.
+#ifndef EVENKEEL_PLANNER_LAUNCH_NEAREST_H_
+#define EVENKEEL_PLANNER_LAUNCH_NEAREST_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/launch.h"
+#include "planner/launch/trials.h"
+
+namespace evenkeel::planner {
+
+// What a trainer can express of a pipeline.
+struct Abilities {
+  std::string name;         // of the trainer, for notes
+  bool interleaved = true;  // virtual stages
+  bool gpipe = false;
+  bool tower_anywhere = false;     // else all of the encoder is on the first stage
+  bool layers_one_by_one = false;  // each layer recomputes all of itself or nothing
+};
+
+// What of the plan the trainer runs, still with what each layer recomputes chosen freely unless
+// `layers_one_by_one`. nullopt: nothing that fits; a note says why.
+std::optional<Trial> NearestRun(const Trials& trials, const Abilities& abilities,
+                                std::vector<LaunchNote>* notes);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_LAUNCH_NEAREST_H_

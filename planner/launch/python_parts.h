@@ -1,0 +1,20 @@
+// Python text that several trainers' files share.
+#ifndef EVENKEEL_PLANNER_LAUNCH_PYTHON_PARTS_H_
+#define EVENKEEL_PLANNER_LAUNCH_PYTHON_PARTS_H_
+
+#include <string>
+
+#include "planner/launch/emitters.h"
+
+namespace evenkeel::planner {
+
+// LANGUAGE_RECOMPUTED, ENCODER_RECOMPUTED and recompute(language_layers, encoder_layers), which
+// wraps those layers of two module lists. Needs nothing above it.
+std::string PythonRecompute(const RecomputedIndices& indices);
+
+// A comment and a docstring for the head of a file; `does` ends its first sentence.
+std::string PythonHead(const Trials& trials, const std::string& does);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_LAUNCH_PYTHON_PARTS_H_

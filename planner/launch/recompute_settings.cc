@@ -1,0 +1,196 @@
+#include "planner/launch/recompute_settings.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace evenkeel::planner {
+namespace {
+
+struct Module {
+  const char* name;
+  RecomputeParts dense, moe;  // what a dense layer recomputes of itself, and one with experts
+};
+
+// "shared_experts" alone is not a part of the cost model; "moe" includes it.
+constexpr std::array<Module, 6> kModules = {{{"core_attn", kCoreAttention, kCoreAttention},
+                                             {"layernorm", kNorms, kNorms},
+                                             {"mla_up_proj", kLatentProjection, kLatentProjection},
+                                             {"mlp", kMlp, 0},
+                                             {"moe", 0, kMlp},
+                                             {"moe_act", 0, kActivation}}};
+
+bool Has(const RecomputeSetting& setting, const char* module) {
+  return std::count(setting.modules.begin(), setting.modules.end(), module) > 0;
+}
+
+RecomputeParts PartsOf(const RecomputeSetting& setting, LayerKind kind) {
+  RecomputeParts parts = 0;
+  for (const Module& module : kModules) {
+    if (Has(setting, module.name)) parts |= kind == LayerKind::kMoe ? module.moe : module.dense;
+  }
+  return parts;
+}
+
+// Sets of modules that mean something for the model.
+std::vector<RecomputeSetting> ModuleSets(const Job& job) {
+  const LanguageModel& model = job.model.language_model;
+  const bool moe = model.moe.has_value();
+  const bool dense = !moe || model.moe->first_dense_layers > 0;
+  std::vector<std::string> names = {"layernorm"};
+  // Flash attention keeps no scores: there is nothing to save.
+  if (job.training.execution.attention == AttentionKernel::kUnfused)
+    names.insert(names.begin(), "core_attn");
+  if (model.mla) names.push_back("mla_up_proj");
+  if (dense) names.push_back("mlp");
+  if (moe) names.push_back("moe");
+  if (moe && job.training.execution.grouped_experts) names.push_back("moe_act");
+  std::vector<RecomputeSetting> sets;
+  for (size_t bits = 1; bits < size_t{1} << names.size(); ++bits) {
+    RecomputeSetting setting;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if ((bits >> i) & 1) setting.modules.push_back(names[i]);
+    }
+    if (Has(setting, "moe") && Has(setting, "moe_act")) continue;  // the first has the second
+    sets.push_back(std::move(setting));
+  }
+  return sets;
+}
+
+int64_t MostLanguageLayers(const PlanSpec& spec) {
+  int64_t most = 0;
+  for (const ChunkSpec& chunk : spec.chunks) most = std::max(most, LanguageLayers(chunk));
+  return most;
+}
+
+class Choosing {
+ public:
+  Choosing(const Trials& trials, const PlanSpec& spec) : trials_(trials), spec_(spec) {}
+
+  std::optional<SettingChoice> Run(bool per_stage) {
+    const RecomputePolicy policy = trials_.job().constraints.recompute;
+    const bool full = policy == RecomputePolicy::kFull;
+    if (!full) Try({});
+    if (policy != RecomputePolicy::kForbidden) {
+      if (!full && policy != RecomputePolicy::kWholeLayers) {
+        for (RecomputeSetting& setting : ModuleSets(trials_.job())) Try(std::move(setting));
+      }
+      TryBlocks(full, per_stage, /*encoder=*/false);
+      if (!trials_.job().model.towers.empty()) TryBlocks(full, per_stage, /*encoder=*/true);
+    }
+    if (!best_) return std::nullopt;
+    best_->tried = tried_;
+    best_->fitting = fitting_;
+    return std::move(best_);
+  }
+
+ private:
+  Trial Predict(const RecomputeSetting& setting) {
+    ++tried_;
+    Trial trial = trials_.Predict(Apply(setting, spec_));
+    if (trial.fits) ++fitting_;
+    return trial;
+  }
+
+  bool Try(RecomputeSetting setting) {
+    if (trials_.stopped()) return false;
+    Trial trial = Predict(setting);
+    if (!trial.fits) return false;
+    if (!best_ || trial.sample_ns < best_->trial.sample_ns)
+      best_ = SettingChoice{.setting = std::move(setting), .trial = std::move(trial)};
+    return true;
+  }
+
+  // More recomputed layers hold less and take longer, so that the fewest which fit are the best.
+  void TryBlocks(bool full, bool per_stage, bool encoder) {
+    const int64_t most = MostLanguageLayers(spec_);
+    if (most == 0) return;
+    if (!full) {
+      const std::vector<int64_t> least = LeastBlocks(most, encoder);
+      if (per_stage) Try({.block = least, .encoder = encoder});
+      const int64_t from = *std::max_element(least.begin(), least.end());
+      for (int64_t n = std::max<int64_t>(1, from); n < most; ++n) {
+        if (Try({.block = {n}, .encoder = encoder}) || trials_.stopped()) return;
+      }
+    }
+    Try({.block = {most}, .encoder = encoder, .all = true});
+  }
+
+  // For each stage the fewest layers of a chunk, 0 to `most`, with which it fits, or `most`. A
+  // stage's memory does not depend on what the others recompute: all are bisected at once.
+  std::vector<int64_t> LeastBlocks(int64_t most, bool encoder) {
+    std::vector<int64_t> low(static_cast<size_t>(spec_.parallelism.pipeline), 0);
+    std::vector<int64_t> high(low.size(), most);
+    while (low != high && !trials_.stopped()) {
+      std::vector<int64_t> middle = low;
+      for (size_t s = 0; s < low.size(); ++s) middle[s] = (low[s] + high[s]) / 2;
+      const Trial trial = Predict({.block = middle, .encoder = encoder});
+      for (size_t s = 0; s < low.size(); ++s) {
+        if (low[s] == high[s]) continue;
+        if (trial.stages[s].free_bytes() >= 0) {
+          high[s] = middle[s];
+        } else {
+          low[s] = middle[s] + 1;
+        }
+      }
+    }
+    return low;
+  }
+
+  const Trials& trials_;
+  const PlanSpec& spec_;
+  std::optional<SettingChoice> best_;
+  int64_t tried_ = 0, fitting_ = 0;
+};
+
+}  // namespace
+
+std::optional<SettingChoice> BestSetting(const Trials& trials, const PlanSpec& spec,
+                                         bool per_stage) {
+  return Choosing(trials, spec).Run(per_stage);
+}
+
+PlanSpec Apply(const RecomputeSetting& setting, PlanSpec spec) {
+  const size_t stages = static_cast<size_t>(spec.parallelism.pipeline);
+  for (size_t i = 0; i < spec.chunks.size(); ++i) {
+    int64_t left = 0;
+    if (!setting.block.empty())
+      left = setting.block.size() == 1 ? setting.block.front() : setting.block[i % stages];
+    for (LayerGroup& group : spec.chunks[i].layers) {
+      group.recomputed.clear();
+      if (!IsTransformerLayer(group.kind)) continue;
+      RecomputedLayers recomputed{.parts = kWholeLayer, .count = group.count};
+      if (group.kind == LayerKind::kEncoder) {
+        if (!setting.encoder) recomputed.count = 0;
+      } else if (setting.modules.empty()) {
+        recomputed.count = std::min(left, group.count);
+        left -= recomputed.count;
+      } else {
+        recomputed.parts = PartsOf(setting, group.kind);
+      }
+      if (recomputed.count > 0 && recomputed.parts != 0) group.recomputed = {recomputed};
+    }
+  }
+  return spec;
+}
+
+std::string TextOf(const RecomputeSetting& setting) {
+  std::string text;
+  if (!setting.modules.empty()) {
+    for (const std::string& module : setting.modules) text += (text.empty() ? "" : ", ") + module;
+    return "the modules " + text + " of every language layer";
+  }
+  if (setting.block.empty()) return "nothing";
+  if (setting.all) {
+    text = "every language layer";
+  } else if (setting.block.size() == 1) {
+    text = "the first " + std::to_string(setting.block.front()) +
+           " language layers of every pipeline chunk";
+  } else {
+    text = "the first " + Joined(setting.block, ", ") +
+           " language layers of each chunk of stage 0, 1, ...";
+  }
+  return text + (setting.encoder ? ", and every encoder layer" : "");
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,180 @@
+// torchtitan: a module with a configuration function, for --module and --config. Rules:
+// torchtitan/config/configs.py, distributed/{pipeline_parallel,activation_checkpoint}.py (0.3.0).
+#include <string>
+#include <utility>
+
+#include "planner/launch/emitters.h"
+#include "planner/launch/nearest.h"
+#include "planner/launch/python_parts.h"
+
+namespace evenkeel::planner {
+namespace {
+
+const char* ScheduleName(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::kInterleaved:
+      return "Interleaved1F1B";
+    case Schedule::kGPipe:
+      return "GPipe";
+    default:
+      return "1F1B";
+  }
+}
+
+// Modules of each chunk, in the order of the model's forward pass.
+std::vector<std::vector<std::string>> ModuleNames(const PlanSpec& spec, bool vision) {
+  std::vector<std::vector<std::string>> parts(spec.chunks.size());
+  if (vision) parts.front().push_back("vision_encoder");
+  parts.front().push_back("tok_embeddings");
+  int64_t layer = 0;
+  for (size_t i = 0; i < spec.chunks.size(); ++i) {
+    for (int64_t n = LanguageLayers(spec.chunks[i]); n > 0; --n)
+      parts[i].push_back("layers." + std::to_string(layer++));
+  }
+  parts.back().push_back("norm");
+  parts.back().push_back("lm_head");
+  return parts;
+}
+
+std::string ModulesText(const PlanSpec& spec, bool vision) {
+  std::string text = "[\n";
+  for (const std::vector<std::string>& part : ModuleNames(spec, vision))
+    text += "    " + PythonList(part) + ",\n";
+  return text + "]";
+}
+
+std::string Degrees(const Job& job, const PlanSpec& spec) {
+  const Parallelism& p = spec.parallelism;
+  const ZeroStage zero = job.training.zero_stage;
+  const bool shards = zero != ZeroStage::kNone;
+  std::string text = "    p = config.parallelism\n";
+  const auto set = [&](const std::string& field, const std::string& value) {
+    text += "    p." + field + " = " + value + "\n";
+  };
+  set("data_parallel_shard_degree", std::to_string(shards ? p.data : 1));
+  set("data_parallel_replicate_degree", std::to_string(shards ? 1 : p.data));
+  set("fsdp_reshard_after_forward", zero == ZeroStage::kWeights ? "\"always\"" : "\"never\"");
+  set("tensor_parallel_degree", std::to_string(p.tensor));
+  set("enable_sequence_parallel", job.training.execution.sequence_parallel ? "True" : "False");
+  set("context_parallel_degree", std::to_string(p.context));
+  set("expert_parallel_degree", std::to_string(p.expert));
+  set("pipeline_parallel_degree", std::to_string(p.pipeline));
+  if (p.pipeline > 1) {
+    set("pipeline_parallel_schedule", std::string("\"") + ScheduleName(spec.schedule) + "\"");
+    set("pipeline_parallel_microbatch_size", "1");
+    set("module_fqns_per_model_part", "MODULES");
+  }
+  return text;
+}
+
+std::string Training(const Trials& trials, const PlanSpec& spec) {
+  const Parallelism& p = spec.parallelism;
+  // A pipeline makes its micro-batches from the local batch; without one it is what a pass takes.
+  const int64_t local = p.pipeline > 1 ? spec.micro_batches : 1;
+  return "    t = config.training\n    t.local_batch_size = " + std::to_string(local) +
+         "\n    t.global_batch_size = " + std::to_string(spec.micro_batches * p.data) +
+         "\n    t.seq_len = " + std::to_string(trials.batching().rule.token_cap) +
+         "\n    t.mixed_precision_param = \"bfloat16\"\n    t.mixed_precision_reduce = "
+         "\"float32\"\n";
+}
+
+constexpr const char* kPlannedCheckpointing = R"(
+
+class PlannedAC(FullAC):
+    """Recomputes the layers of LANGUAGE_RECOMPUTED and no others."""
+
+    @dataclass(kw_only=True, slots=True)
+    class Config(FullAC.Config):
+        pass
+
+    def _wrap_block(self, module, *, base_fqn=None):
+        if base_fqn is None or int(base_fqn.rsplit(".", 1)[1]) not in LANGUAGE_RECOMPUTED:
+            return module
+        return super()._wrap_block(module, base_fqn=base_fqn)
+)";
+
+constexpr const char* kConfigFunction = R"(
+
+def planned():
+    """The base configuration under the plan: --module evenkeel_torchtitan --config planned.
+
+    EVENKEEL_BASE names the base as MODULE:FUNCTION, such as
+    torchtitan.models.llama3.config_registry:llama3_8b.
+    """
+    module, _, function = os.environ["EVENKEEL_BASE"].partition(":")
+    return apply(getattr(importlib.import_module(module), function)())
+)";
+
+std::string File(const Trials& trials, const PlanSpec& spec) {
+  const Job& job = trials.job();
+  const RecomputedIndices indices = RecomputedOf(spec);
+  const bool some = !indices.language.empty();
+  const bool all = static_cast<int64_t>(indices.language.size()) == job.model.language_model.layers;
+  std::string text =
+      PythonHead(trials, "The plan for torchtitan: apply() sets it on a Trainer.Config.");
+  text += std::string("import importlib\nimport os\n") +
+          (some && !all ? "from dataclasses import dataclass\n" : "");
+  if (some) text += "\nfrom torchtitan.distributed.activation_checkpoint import FullAC\n";
+  text +=
+      "\n# Modules of each chunk of the pipeline; stage s runs chunks s, s + P, ... of P "
+      "stages.\nMODULES = " +
+      ModulesText(spec, !job.model.towers.empty()) +
+      "\n# Layers that run forward again in the backward pass.\nLANGUAGE_RECOMPUTED = " +
+      PythonList(indices.language) + "\nENCODER_RECOMPUTED = " + PythonList(indices.encoder) + "\n";
+  if (some && !all) text += kPlannedCheckpointing;
+  text +=
+      "\n\ndef apply(config):\n    \"\"\"Sets degrees, pipeline, batch and recompute; returns "
+      "config.\"\"\"\n" +
+      Degrees(job, spec) + Training(trials, spec) + "    config.activation_checkpoint = " +
+      (!some ? "None"
+       : all ? "FullAC.Config()"
+             : "PlannedAC.Config()") +
+      "\n    return config\n";
+  return text + kConfigFunction;
+}
+
+void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
+  const Job& job = trials.job();
+  const ZeroStage zero = job.training.zero_stage;
+  const Parallelism& p = spec.parallelism;
+  if (job.launch.float16)
+    out->notes.push_back({"precision", "torchtitan trains in bfloat16, not in float16."});
+  if (!job.training.distributed_gradients_fp32)
+    out->notes.push_back({"precision", "torchtitan reduces gradients in fp32, not in 16 bits."});
+  if (zero == ZeroStage::kOptimizer && p.data > 1) {
+    out->notes.push_back(
+        {"memory",
+         "ZeRO-1 is set as fully_shard that keeps gathered weights from forward to "
+         "backward (fsdp_reshard_after_forward \"never\"): gradients are reduced with "
+         "every micro-batch, and each GPU holds a shard of them."});
+  }
+  if (p.context > 1 && job.training.execution.context == ContextKind::kUlysses)
+    out->notes.push_back({"stages",
+                          "torchtitan's context parallelism is a ring, not Ulysses: "
+                          "the plan's exchange of heads is not what runs."});
+  if (!RecomputedOf(spec).encoder.empty())
+    out->notes.push_back({"recompute",
+                          "Recompute of encoder layers (ENCODER_RECOMPUTED) is the "
+                          "model's own parallelize function to apply."});
+}
+
+}  // namespace
+
+void EmitTorchtitan(const Trials& trials, Launch* out) {
+  const Abilities abilities{.name = "torchtitan", .gpipe = true, .layers_one_by_one = true};
+  const std::optional<Trial> runs = NearestRun(trials, abilities, &out->notes);
+  if (!runs) {
+    out->match = LaunchMatch::kNone;
+    return;
+  }
+  Settle(trials, *runs, out);
+  out->program = "-m torchtitan.train";
+  Arguments arguments(&out->arguments);
+  arguments.Add("--module", "evenkeel_torchtitan");
+  arguments.Add("--config", "planned");
+  out->files.push_back({"evenkeel_torchtitan.py", File(trials, runs->spec)});
+  NoteRest(trials, runs->spec, out);
+  out->notes.push_back({"batches", BatchText(trials, runs->spec)});
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,186 @@
+#include "planner/launch/trials.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/base/integers.h"
+#include "planner/search/search.h"
+#include "planner/search/stage_plans.h"
+
+namespace evenkeel::planner {
+namespace {
+
+DegreeRange Exactly(int64_t degree) { return {degree, degree}; }
+
+// What a layer group runs, without empty entries.
+std::vector<RecomputedLayers> Recomputed(const LayerGroup& group) {
+  std::vector<RecomputedLayers> recomputed;
+  for (const RecomputedLayers& r : group.recomputed) {
+    if (r.count > 0 && r.parts != 0) recomputed.push_back(r);
+  }
+  return recomputed;
+}
+
+std::vector<LayerGroup> Groups(const ChunkSpec& chunk) {
+  std::vector<LayerGroup> groups;
+  for (const LayerGroup& group : chunk.layers) {
+    if (IsTransformerLayer(group.kind)) groups.push_back(group);
+  }
+  return groups;
+}
+
+template <typename Wanted>
+int64_t Layers(const ChunkSpec& chunk, Wanted wanted) {
+  int64_t layers = 0;
+  for (const LayerGroup& group : chunk.layers) layers += wanted(group.kind) ? group.count : 0;
+  return layers;
+}
+
+}  // namespace
+
+Trials::Trials(const Job& job, const Batching& batching, const Plan& plan,
+               const std::function<bool()>& stop)
+    : job_(job), batching_(batching), plan_(plan), stop_(stop) {
+  PlanSpec spec = SpecOf(plan);
+  // The stages of a plan with packing groups are those of its last.
+  if (!plan.groups.empty()) spec.micro_batches = plan.groups.back().micro_batches;
+  base_ = Predict(spec);
+}
+
+Trial Trials::Predict(const Job& job, const PlanSpec& spec) const {
+  Evaluation found = EvaluatePlan(job, batching_, spec);
+  Trial trial{.spec = spec};
+  if (!found.faults.empty()) {  // never of a spec that follows the model
+    trial.misfit.remedies.push_back(
+        {.kind = RemedyKind::kFreeDegrees,
+         .text = found.faults.front().field + " " + found.faults.front().message});
+    return trial;
+  }
+  trial.fits = found.plan.fits;
+  trial.step_ns = found.plan.prediction.step.total_ns;
+  const Parallelism& p = spec.parallelism;
+  const double samples =
+      static_cast<double>(found.candidate.micro_batches * p.data) * batching_.rule.samples_per_pack;
+  trial.sample_ns = samples > 0 ? static_cast<double>(trial.step_ns) / samples : 0;
+  trial.stages = std::move(found.plan.stages);
+  trial.misfit = std::move(found.plan.misfit);
+  return trial;
+}
+
+Job Trials::AsPlanned() const {
+  const PlanSpec& spec = base_.spec;
+  const Parallelism& p = spec.parallelism;
+  Job job = job_;
+  Constraints& c = job.constraints;
+  c.tensor_parallel = Exactly(p.tensor);
+  c.pipeline_parallel = Exactly(p.pipeline);
+  c.data_parallel = Exactly(p.data);
+  c.context_parallel = Exactly(p.context);
+  c.expert_parallel = Exactly(p.expert);
+  c.virtual_stages = Exactly(p.virtual_stages);
+  c.schedule = spec.schedule;
+  c.partition_method = PartitionMethod::kExact;
+  if (c.recompute == RecomputePolicy::kAdaptive) c.recompute = RecomputePolicy::kAuto;
+  return job;
+}
+
+std::optional<Trial> Trials::Best(const Job& job) const {
+  const SearchResult found = Search(job, batching_, 1, stop_);
+  if (found.best.empty()) return std::nullopt;
+  const Candidate& best = found.best.front();
+  Plan plan;
+  plan.parallelism = best.parallelism;
+  plan.schedule = best.schedule;
+  plan.prediction.micro_batches = best.micro_batches;
+  const LayerProfile profile =
+      BuildLayerProfile(job, best.parallelism, batching_.mean, batching_.largest);
+  plan.stages = StagePlans(job, profile, best);
+  PlanSpec spec = SpecOf(plan);
+  // The packs of a group are not those that the global batch asks for.
+  if (!plan_.groups.empty() && spec.parallelism.data == base_.spec.parallelism.data)
+    spec.micro_batches = base_.spec.micro_batches;
+  Trial trial = Predict(job, spec);
+  if (!trial.fits) return std::nullopt;
+  return trial;
+}
+
+double SlowerBy(const Trial& trial, const Trial& other) {
+  return other.sample_ns > 0 ? trial.sample_ns / other.sample_ns - 1 : 0;
+}
+
+bool SameRun(const PlanSpec& a, const PlanSpec& b) {
+  if (!(a.parallelism == b.parallelism) || a.schedule != b.schedule ||
+      a.chunks.size() != b.chunks.size())
+    return false;
+  for (size_t i = 0; i < a.chunks.size(); ++i) {
+    const std::vector<LayerGroup> ours = Groups(a.chunks[i]), theirs = Groups(b.chunks[i]);
+    const bool same = std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end(),
+                                 [](const LayerGroup& x, const LayerGroup& y) {
+                                   return x.kind == y.kind && x.count == y.count &&
+                                          Recomputed(x) == Recomputed(y);
+                                 });
+    if (!same) return false;
+  }
+  return true;
+}
+
+bool RecomputesWholeLayers(const PlanSpec& spec) {
+  for (const RecomputeParts parts : PartsIn(spec)) {
+    if (parts != 0 && parts != kWholeLayer) return false;
+  }
+  return true;
+}
+
+bool RecomputesAnything(const PlanSpec& spec) {
+  for (const ChunkSpec& chunk : spec.chunks) {
+    for (const LayerGroup& group : chunk.layers) {
+      if (!Recomputed(group).empty()) return true;
+    }
+  }
+  return false;
+}
+
+int64_t EncoderLayers(const ChunkSpec& chunk) {
+  return Layers(chunk, [](LayerKind kind) { return kind == LayerKind::kEncoder; });
+}
+
+int64_t LanguageLayers(const ChunkSpec& chunk) {
+  return Layers(chunk, [](LayerKind kind) {
+    return IsTransformerLayer(kind) && kind != LayerKind::kEncoder;
+  });
+}
+
+bool TowerIsFirst(const PlanSpec& spec) {
+  for (size_t i = 1; i < spec.chunks.size(); ++i) {
+    for (const LayerGroup& group : spec.chunks[i].layers) {
+      if (group.count > 0 &&
+          (group.kind == LayerKind::kEncoder || group.kind == LayerKind::kPatchEmbedding ||
+           group.kind == LayerKind::kProjector))
+        return false;
+    }
+  }
+  return true;
+}
+
+std::string PercentText(double share) {
+  const int64_t tenths = Nearest(1000 * share);
+  const int64_t size = tenths < 0 ? -tenths : tenths;
+  return (tenths < 0 ? "-" : "") + std::to_string(size / 10) + "." + std::to_string(size % 10) +
+         "%";
+}
+
+std::string GibibytesText(int64_t bytes) {
+  const int64_t tenths = Nearest(10.0 * static_cast<double>(bytes) / static_cast<double>(1 << 30));
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+std::string Joined(const std::vector<int64_t>& values, const char* separator) {
+  std::string text;
+  for (const int64_t value : values) {
+    if (!text.empty()) text += separator;
+    text += std::to_string(value);
+  }
+  return text;
+}
+
+}  // namespace evenkeel::planner

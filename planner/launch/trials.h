@@ -1,0 +1,84 @@
+// Ways to run a job under what a trainer can express, predicted by the planner's own cost model on
+// the packs of its plan.
+#ifndef EVENKEEL_PLANNER_LAUNCH_TRIALS_H_
+#define EVENKEEL_PLANNER_LAUNCH_TRIALS_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/evaluate_plan.h"
+#include "planner/job.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/plan.h"
+
+namespace evenkeel::planner {
+
+struct Trial {
+  PlanSpec spec;
+  bool fits = false;
+  int64_t step_ns = 0;   // as Prediction's
+  double sample_ns = 0;  // step_ns over the samples that a step trains on
+  std::vector<StagePlan> stages;
+  Misfit misfit;  // only where !fits: the stage that lacks most
+};
+
+// Of a plan that fits. All references must outlive it.
+class Trials {
+ public:
+  Trials(const Job& job, const Batching& batching, const Plan& plan,
+         const std::function<bool()>& stop);
+
+  const Job& job() const { return job_; }
+  const Plan& plan() const { return plan_; }
+  const Batching& batching() const { return batching_; }
+  const Trial& base() const { return base_; }  // the plan itself
+  bool stopped() const { return stop_ && stop_(); }
+
+  // Degrees that differ from the plan's need a `job` that trains so.
+  Trial Predict(const PlanSpec& spec) const { return Predict(job_, spec); }
+  Trial Predict(const Job& job, const PlanSpec& spec) const;
+
+  // The job with the plan's degrees and schedule for constraints; recompute as the job has it.
+  Job AsPlanned() const;
+
+  // The best plan of a job that differs in constraints and training alone. nullopt: nothing fits.
+  std::optional<Trial> Best(const Job& job) const;
+
+ private:
+  const Job& job_;
+  const Batching& batching_;
+  const Plan& plan_;
+  const std::function<bool()>& stop_;
+  Trial base_;
+};
+
+// Time per sample of `trial` over that of `other`, less 1.
+double SlowerBy(const Trial& trial, const Trial& other);
+
+// Whether both run the same layers with the same recompute in the same order.
+bool SameRun(const PlanSpec& a, const PlanSpec& b);
+
+// Whether every layer recomputes all of itself or nothing.
+bool RecomputesWholeLayers(const PlanSpec& spec);
+bool RecomputesAnything(const PlanSpec& spec);
+
+// Transformer layers of a chunk: of the encoder, and of the language model.
+int64_t EncoderLayers(const ChunkSpec& chunk);
+int64_t LanguageLayers(const ChunkSpec& chunk);
+
+// Whether all of the encoder runs in the first chunk.
+bool TowerIsFirst(const PlanSpec& spec);
+
+// For notes: "1.3%", "12.4 GiB".
+std::string PercentText(double share);
+std::string GibibytesText(int64_t bytes);
+
+// Numbers with commas between them.
+std::string Joined(const std::vector<int64_t>& values, const char* separator = ",");
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_LAUNCH_TRIALS_H_

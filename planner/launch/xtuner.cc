@@ -1,0 +1,113 @@
+// XTuner v1: keyword arguments of its configurations, for a trainer that reads preset packs. Rules:
+// xtuner/v1/config/fsdp.py, datasets/{config,preset_pack,preset_sampler}.py, train/trainer.py.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "planner/launch/emitters.h"
+#include "planner/launch/python_parts.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// XTuner recomputes int(layers x ratio) layers from the front.
+struct Counts {
+  int64_t encoder = 0, language = 0;
+};
+
+PlanSpec FromTheFront(PlanSpec spec, Counts counts) {
+  for (ChunkSpec& chunk : spec.chunks) {
+    for (LayerGroup& group : chunk.layers) {
+      group.recomputed.clear();
+      if (!IsTransformerLayer(group.kind)) continue;
+      int64_t& left = group.kind == LayerKind::kEncoder ? counts.encoder : counts.language;
+      const int64_t here = std::min(left, group.count);
+      left -= here;
+      if (here > 0) group.recomputed = {{.parts = kWholeLayer, .count = here}};
+    }
+  }
+  return spec;
+}
+
+// A ratio that int(layers x ratio) turns into `count` again: half a layer above.
+std::string Ratio(int64_t count, int64_t layers) {
+  if (count == layers) return "1.0";
+  if (count == 0) return "0.0";
+  return "(" + std::to_string(count) + " + 0.5) / " + std::to_string(layers);
+}
+
+std::string File(const Trials& trials, const PlanSpec& spec, const Counts& counts) {
+  const Parallelism& p = spec.parallelism;
+  const ModelSpec& model = trials.job().model;
+  std::string text =
+      PythonHead(trials, "The plan for XTuner v1: keyword arguments of its configurations.") +
+      "\n# Folder that `evenkeelctl pack --xtuner FOLDER --dp " + std::to_string(p.data) +
+      "` writes by the plan's rule.\nPACKS = \"packs\"\n\n"
+      "# xtuner.v1.config.FSDPConfig(**FSDP)\nFSDP = dict(\n    tp_size=1,\n    ep_size=" +
+      std::to_string(p.expert) + ",\n    reshard_after_forward=True,\n    recompute_ratio=" +
+      Ratio(counts.language, model.language_model.layers) + ",\n";
+  if (!model.towers.empty())
+    text +=
+        "    vision_recompute_ratio=" + Ratio(counts.encoder, model.towers.front().encoder.layers) +
+        ",\n";
+  return text +
+         ")\n\n# xtuner.v1.datasets.config.DataloaderConfig(dataset_config_list=..., "
+         "**DATALOADER)\nDATALOADER = dict(\n    pack_level=\"preset\",\n    "
+         "pack_config_path=PACKS,\n    sampler_config_path=f\"{PACKS}/order.npy\",\n    "
+         "pack_max_length=" +
+         std::to_string(trials.batching().rule.token_cap) +
+         ",\n)\n\n# xtuner.v1.train.TrainerConfig(model_cfg=..., fsdp_cfg=FSDPConfig(**FSDP), "
+         "dataloader_cfg=..., **TRAINER)\nTRAINER = dict(\n    global_batch_size=" +
+         std::to_string(spec.micro_batches * p.data) +
+         ",\n    sp_size=" + std::to_string(p.context) + ",\n    intra_layer_micro_batch=1,\n)\n";
+}
+
+}  // namespace
+
+void EmitXTuner(const Trials& trials, Launch* out) {
+  std::optional<Trial> runs = ShardedRun(trials, "XTuner", /*experts=*/true, &out->notes);
+  if (!runs) {
+    out->match = LaunchMatch::kNone;
+    return;
+  }
+  const RecomputedIndices indices = RecomputedOf(runs->spec);
+  Counts counts{.encoder = static_cast<int64_t>(indices.encoder.size()),
+                .language = static_cast<int64_t>(indices.language.size())};
+  // Kinds of layers keep different amounts: as many from the front may not be enough.
+  Trial front = *runs;
+  const int64_t layers = trials.job().model.language_model.layers;
+  for (;; ++counts.language) {
+    front.spec = FromTheFront(runs->spec, counts);
+    if (SameRun(front.spec, runs->spec)) break;
+    Job sharded = trials.job();
+    sharded.training.zero_stage = ZeroStage::kWeights;
+    sharded.training.framework = Framework::kFsdp;
+    front = trials.Predict(sharded, front.spec);
+    if (front.fits || counts.language == layers) break;
+  }
+  if (!SameRun(front.spec, runs->spec)) {
+    const double slower = SlowerBy(front, *runs);
+    out->notes.push_back({"recompute",
+                          "XTuner recomputes layers from the front: the first " +
+                              std::to_string(counts.language) +
+                              " of the language model. Predicted "
+                              "step: " +
+                              PercentText(slower) + " longer.",
+                          slower});
+    runs = std::move(front);
+  }
+  Settle(trials, *runs, out);
+  out->program = "xtuner/v1/train/cli/sft.py";
+  out->files.push_back({"evenkeel_xtuner.py", File(trials, runs->spec, counts)});
+  if (trials.job().launch.float16)
+    out->notes.push_back({"precision", "XTuner v1 trains in bfloat16, not in float16."});
+  if (runs->spec.parallelism.context > 1 &&
+      trials.job().training.execution.context == ContextKind::kRing)
+    out->notes.push_back({"stages", "XTuner's sequence parallelism is Ulysses, not a ring."});
+  out->notes.push_back(
+      {"batches", BatchText(trials, runs->spec) +
+                      " XTuner reads packs and their order from the preset folder and takes whole "
+                      "steps: the last, incomplete one is left out."});
+}
+
+}  // namespace evenkeel::planner
