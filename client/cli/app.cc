@@ -56,6 +56,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   Configure(&app);
   AddGlobalOptions(&app, &options);
   AddPlanCommands(&app, &options, &exit_code);
+  AddLaunchCommand(&app, &options, &exit_code);
   AddEvaluateCommand(&app, &options, &exit_code);
   AddStatsCommand(&app, &options);
   AddPackCommand(&app, &options);

@@ -85,7 +85,7 @@ void AddClusterFlags(CLI::App* command, JobFlags* flags) {
       ->check(Real(0, 1000000));
 }
 
-void AddTrainingFlags(CLI::App* command, JobFlags* flags) {
+void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& framework_flag) {
   const char* const kTraining = "Training";
   Add(command, "--global-batch", &flags->global_batch, "N", "Mean samples per optimizer step [512]",
       kTraining)
@@ -109,7 +109,7 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags) {
       ->take_all()
       ->check(CLI::IsMember({"encoder", "llm"}).description(""));
   command
-      ->add_option("--framework", flags->framework,
+      ->add_option(framework_flag, flags->framework,
                    "Trainer: deepspeed is ZeRO with Ulysses around Hugging Face modules [megatron]")
       ->type_name("megatron|fsdp|deepspeed")
       ->group(kTraining)
@@ -219,10 +219,10 @@ void AddObjectiveFlags(CLI::App* command, JobFlags* flags) {
 
 }  // namespace
 
-void AddJobFlags(CLI::App* command, JobFlags* flags) {
+void AddJobFlags(CLI::App* command, JobFlags* flags, const std::string& framework_flag) {
   AddModelFlags(command, flags);
   AddClusterFlags(command, flags);
-  AddTrainingFlags(command, flags);
+  AddTrainingFlags(command, flags, framework_flag);
   AddGroupFlags(command, flags);
   AddConstraintFlags(command, flags);
   AddObjectiveFlags(command, flags);

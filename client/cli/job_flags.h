@@ -1,4 +1,4 @@
-// The flags of `plan` and `validate`, and the request that they make.
+// The flags of `plan`, `validate` and `launch`, and the request that they make.
 #ifndef EVENKEEL_CLIENT_CLI_JOB_FLAGS_H_
 #define EVENKEEL_CLIENT_CLI_JOB_FLAGS_H_
 
@@ -42,8 +42,9 @@ struct JobFlags {
 };
 
 // Declares the flags on `command`; they are written to *flags, which must outlive the parsing. A
-// number out of its range is a CLI::ParseError.
-void AddJobFlags(CLI::App* command, JobFlags* flags);
+// number out of its range is a CLI::ParseError. `framework_flag`: what sets Training.framework.
+void AddJobFlags(CLI::App* command, JobFlags* flags,
+                 const std::string& framework_flag = "--framework");
 
 // Reads job file and datasets and lays the flags over them. Throws CommandError(kBadInput). What
 // the server can judge (names, how values go together) is left to it.

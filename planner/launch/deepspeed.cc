@@ -187,7 +187,6 @@ void EmitDeepSpeed(const Trials& trials, Launch* out) {
     out->slower_by = SlowerBy(*runs, trials.base());
   }
   const Parallelism& p = runs->spec.parallelism;
-  out->program = "the program that calls deepspeed.initialize";
   Arguments(&out->arguments).Add("--deepspeed_config", "ds_config.json");
   out->files.push_back({"ds_config.json", Config(job, zero, runs->spec)});
   if (p.pipeline > 1) {

@@ -67,7 +67,6 @@ void EmitFsdp(const Trials& trials, Launch* out) {
     return;
   }
   Settle(trials, *runs, out);
-  out->program = "the program that imports evenkeel_fsdp";
   out->files.push_back({"evenkeel_fsdp.py", File(trials, runs->spec)});
   if (runs->spec.parallelism.context > 1) {
     out->notes.push_back({"batches", "Each pack is shared by " +

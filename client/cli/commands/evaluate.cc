@@ -2,12 +2,11 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/job_flags.h"
-#include "client/cli/length_files.h"
+#include "client/cli/plan_file.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_evaluation.h"
 #include "client/cli/render_plan.h"
@@ -15,9 +14,6 @@
 
 namespace evenkeel::cli {
 namespace {
-
-// A plan of 1024 stages as JSON is some megabytes.
-constexpr size_t kMaxPlanFile = size_t{16} << 20;
 
 constexpr const char* kFooter =
     "The plan is a Plan in protobuf JSON, or an answer that has one (`plan --save`, `plan "
@@ -36,16 +32,6 @@ struct EvaluateFlags {
   TimelineFlags timeline;
 };
 
-v1::Plan ReadPlan(const std::string& path) {
-  const std::string text = ReadWholeFile(path, kMaxPlanFile);
-  const std::string name = path == "-" ? "standard input" : path;
-  v1::Plan plan;
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const bool answer = json.is_object() && json.contains("plan");
-  FromJson(answer ? json["plan"].dump() : text, name, &plan);
-  return plan;
-}
-
 ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
   if (flags.job.compare_sizes || flags.job.alternatives || !flags.job.label.empty()) {
     throw CommandError(ExitCode::kBadInput,
@@ -54,7 +40,7 @@ ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
   CheckTimelineFlags(flags.timeline);
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = RequestFromFlags(flags.job).job();
-  *request.mutable_plan() = TimelineRequest({}, ReadPlan(flags.plan_file)).plan();
+  *request.mutable_plan() = TimelineRequest({}, ReadPlanFile(flags.plan_file)).plan();
   request.set_include_timeline(flags.timeline.any());
   const auto backend = BackendOf(options);
   const v1::EvaluatePlanResponse response = backend->EvaluatePlan(request);

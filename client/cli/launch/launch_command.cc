@@ -1,0 +1,143 @@
+#include "client/cli/launch/launch_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include "client/cli/text.h"
+
+namespace evenkeel::cli {
+namespace {
+
+constexpr int kCommentWidth = 110;
+
+std::string Comment(const std::string& text) {
+  std::string lines;
+  for (const std::string& line : Wrap(text, kCommentWidth)) lines += "# " + line + "\n";
+  return lines;
+}
+
+std::string DegreesText(const v1::Parallelism& p) {
+  std::string text =
+      fmt::format("tensor {} x pipeline {} x data {}", p.tensor(), p.pipeline(), p.data());
+  if (p.context() > 1) text += fmt::format(" x context {}", p.context());
+  if (p.expert() > 1) text += fmt::format(", expert {}", p.expert());
+  if (p.virtual_stages() > 1) text += fmt::format(", {} virtual stages", p.virtual_stages());
+  return text;
+}
+
+std::string MatchText(const v1::Plan& plan, const v1::Launch& launch) {
+  const std::string name = NameOf(launch.framework());
+  switch (launch.match()) {
+    case v1::LAUNCH_MATCH_EXACT:
+      return fmt::format("{} runs all of {}: {}, {} per step predicted.", name, plan.plan_id(),
+                         DegreesText(plan.parallelism()), Duration(launch.step_seconds()));
+    case v1::LAUNCH_MATCH_NEAREST:
+      return fmt::format(
+          "{} runs the nearest to {} that it can: {}, {} per step predicted, {} longer per sample "
+          "than the plan.",
+          name, plan.plan_id(), DegreesText(launch.parallelism()), Duration(launch.step_seconds()),
+          Percent(launch.slower_by()));
+    default:
+      return fmt::format("{} can not run {}.", name, plan.plan_id());
+  }
+}
+
+// A mark that no line of the text is.
+std::string EndMark(const std::string& text) {
+  std::string mark = "END_OF_FILE";
+  while (("\n" + text).find("\n" + mark + "\n") != std::string::npos) mark += "_";
+  return mark;
+}
+
+// One option with its values per line.
+std::string CommandText(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += words[i].rfind("--", 0) == 0 ? " \\\n    " : " ";
+    text += words[i];
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+const std::vector<std::pair<const char*, v1::LaunchFramework>>& LaunchFrameworks() {
+  static const auto* const kNames = new std::vector<std::pair<const char*, v1::LaunchFramework>>{
+      {"megatron", v1::LAUNCH_FRAMEWORK_MEGATRON},
+      {"deepspeed", v1::LAUNCH_FRAMEWORK_DEEPSPEED},
+      {"torchtitan", v1::LAUNCH_FRAMEWORK_TORCHTITAN},
+      {"flagscale", v1::LAUNCH_FRAMEWORK_FLAGSCALE},
+      {"fsdp", v1::LAUNCH_FRAMEWORK_FSDP},
+      {"xtuner", v1::LAUNCH_FRAMEWORK_XTUNER}};
+  return *kNames;
+}
+
+std::string NameOf(v1::LaunchFramework framework) {
+  for (const auto& [name, value] : LaunchFrameworks()) {
+    if (value == framework) return name;
+  }
+  return v1::LaunchFramework_Name(framework);
+}
+
+std::string ShellWord(const std::string& text) {
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) ||
+           std::string("-_./=:,+@%").find(c) != std::string::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::vector<std::string> ProgramWords(const v1::Launch& launch, const std::string& program) {
+  std::string text = program;
+  if (text.empty()) text = launch.program().empty() ? "train.py" : launch.program();
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; in >> word;) words.push_back(word);
+  words.insert(words.end(), launch.arguments().begin(), launch.arguments().end());
+  return words;
+}
+
+std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const std::string& program,
+                         bool files_written) {
+  std::string text = Comment(MatchText(plan, launch));
+  for (const v1::LaunchNote& note : launch.notes()) {
+    text += Comment(fmt::format("{}: {}", note.topic(), note.text()));
+  }
+  if (launch.match() == v1::LAUNCH_MATCH_NONE) return text;
+  if (!files_written) {
+    for (const v1::LaunchFile& file : launch.files()) {
+      const std::string mark = EndMark(file.content());
+      text += fmt::format("cat > {} <<'{}'\n{}{}\n", ShellWord(file.name()), mark, file.content(),
+                          mark);
+    }
+  }
+  std::vector<std::string> words;
+  for (const v1::LaunchVariable& variable : launch.environment())
+    words.push_back(variable.name() + "=" + ShellWord(variable.value()));
+  words.push_back("torchrun");
+  const v1::Placement& placement = plan.placement();
+  const auto add = [&](const std::string& option, const std::string& value) {
+    words.push_back(option);
+    words.push_back(value);
+  };
+  if (placement.node_count() > 1) {
+    add("--nnodes", std::to_string(placement.node_count()));
+    add("--nproc-per-node", std::to_string(placement.gpus_per_node()));
+    add("--node-rank", "\"$NODE_RANK\"");
+    add("--master-addr", "\"$MASTER_ADDR\"");
+    add("--master-port", "\"${MASTER_PORT:-29500}\"");
+  } else {
+    words.push_back("--standalone");
+    add("--nproc-per-node", std::to_string(placement.gpus_per_node()));
+  }
+  for (const std::string& word : ProgramWords(launch, program)) words.push_back(ShellWord(word));
+  return text + CommandText(words);
+}
+
+}  // namespace evenkeel::cli
