@@ -36,7 +36,7 @@ struct LaunchVariable {
 struct LaunchNote {
   std::string topic;     // such as "recompute" or "stages": see the contract
   std::string text;      // for a person
-  double slower_by = 0;  // of a step; 0: nothing is lost, or what is lost is said by another note
+  double slower_by = 0;  // of a sample; 0: nothing is lost
 };
 
 }  // namespace evenkeel::planner

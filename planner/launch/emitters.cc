@@ -91,8 +91,8 @@ std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer
   }
   const double slower = SlowerBy(*found, trials.base());
   notes->push_back({"stages",
-                    text + " Predicted time per sample: " + PercentText(slower) +
-                        " longer. A job planned with TRAINING_FRAMEWORK_FSDP chooses its packs for "
+                    text + " Predicted time per sample: " + LongerText(slower) +
+                        ". A job planned with TRAINING_FRAMEWORK_FSDP chooses its packs for "
                         "that split.",
                     slower});
   return found;

@@ -27,7 +27,11 @@ void Emit(const Trials& trials, Launch* launch) {
 
 // What one batch per step costs where the trainer can not change lengths from step to step.
 void NoteGroups(const Plan& plan, Launch* launch) {
-  if (plan.groups.empty()) return;
+  if (plan.groups.empty() || launch->match == LaunchMatch::kNone) return;
+  if (launch->match == LaunchMatch::kExact) {
+    launch->match = LaunchMatch::kNearest;
+    launch->stages = plan.stages;
+  }
   LaunchNote note{
       "groups",
       "The plan has " + std::to_string(plan.groups.size()) +
@@ -39,6 +43,7 @@ void NoteGroups(const Plan& plan, Launch* launch) {
         plan.prediction.gpu_days <= 0)
       continue;
     note.slower_by = baseline.gpu_days / plan.prediction.gpu_days - 1;
+    launch->slower_by = (1 + launch->slower_by) * (1 + note.slower_by) - 1;
     note.text += " Training on packs of the longest group alone costs " +
                  PercentText(note.slower_by) + " more GPU-days.";
   }

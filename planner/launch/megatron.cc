@@ -129,7 +129,9 @@ void AddRecompute(const RecomputeSetting& setting, const std::vector<int64_t>& p
 }
 
 void NoteShortage(const Trials& trials, const PlanSpec& spec, Launch* out) {
-  PlanSpec all = Apply({.block = {1 << 20}, .encoder = true, .all = true}, spec);
+  const std::vector<EncoderTower>& towers = trials.job().model.towers;
+  const bool encoder = !towers.empty() && towers.front().encoder.train != TrainMode::kFrozen;
+  const PlanSpec all = Apply({.block = {1 << 20}, .encoder = encoder, .all = true}, spec);
   const Trial trial = trials.Predict(all);
   out->match = LaunchMatch::kNone;
   out->notes.push_back(
@@ -149,8 +151,8 @@ void NoteRecompute(const SettingChoice& choice, const Trial& free, Launch* out) 
        std::string(per_stage ? "Each stage recomputes whole layers from its front"
                              : "One recompute setting holds for all stages and language layers") +
            ", where the plan chooses for each. The best of " + std::to_string(choice.tried) +
-           " that were predicted, of which " + std::to_string(choice.fitting) + " fit: " +
-           TextOf(choice.setting) + ". Predicted step: " + PercentText(slower) + " longer.",
+           " that were predicted, of which " + std::to_string(choice.fitting) +
+           " fit: " + TextOf(choice.setting) + ". Predicted step: " + LongerText(slower) + ".",
        slower});
 }
 
@@ -188,7 +190,13 @@ void NoteModel(const Job& job, const BatchRule& rule, Launch* out) {
 void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch* out) {
   const Job& job = trials.job();
   const bool vision = !job.model.towers.empty();
-  const std::optional<Trial> runs = NearestRun(trials, {.name = name}, &out->notes);
+  Abilities abilities{.name = name};
+  abilities.judge = [&](const Trial& trial) -> std::optional<double> {
+    const std::optional<SettingChoice> choice = BestSetting(trials, trial.spec, per_stage);
+    if (!choice) return std::nullopt;
+    return choice->trial.sample_ns;
+  };
+  const std::optional<Trial> runs = NearestRun(trials, abilities, &out->notes);
   if (!runs) {
     out->match = LaunchMatch::kNone;
     return;

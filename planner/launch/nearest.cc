@@ -32,6 +32,11 @@ class Restriction {
   }
 
  private:
+  struct Cut {
+    Trial trial;
+    Job job;  // with the constraints that it follows
+  };
+
   bool Take(std::optional<Trial> found, const char* topic, const std::string& text) {
     if (!found) {
       notes_->push_back({topic, text + " Nothing of that fits in memory."});
@@ -39,7 +44,7 @@ class Restriction {
     }
     const double slower = SlowerBy(*found, trial_);
     notes_->push_back(
-        {topic, text + " Predicted step: " + PercentText(slower) + " longer.", slower});
+        {topic, text + " Predicted time per sample: " + LongerText(slower) + ".", slower});
     trial_ = std::move(*found);
     return true;
   }
@@ -63,15 +68,14 @@ class Restriction {
 
   // Cuts with the whole encoder on the first stage: it takes `first` language layers too, the last
   // stage as many as `last`, those between share the rest evenly.
-  std::vector<std::vector<int64_t>> TowerCuts() const {
-    const int64_t stages = trial_.spec.parallelism.pipeline;
+  std::vector<std::vector<int64_t>> TowerCuts(int64_t stages) const {
     const int64_t tower = trials_.job().model.towers.front().encoder.layers;
     const int64_t layers = trials_.job().model.language_model.layers;
-    const int64_t even = layers / (stages - 1);
+    const int64_t even = layers / (stages - 1), between = stages - 2;
     std::vector<std::vector<int64_t>> cuts;
-    for (int64_t first = 0; first <= std::min<int64_t>(layers / stages, 4); ++first) {
-      for (int64_t last = std::max<int64_t>(1, even - 3); last <= even + 1; ++last) {
-        const int64_t between = stages - 2, rest = layers - first - last;
+    for (int64_t first = 0; first <= std::min<int64_t>(layers / stages, 2); ++first) {
+      for (int64_t last = std::max<int64_t>(1, even - 2); last <= even; ++last) {
+        const int64_t rest = layers - first - last;
         if (rest < between || (between == 0 && rest != 0)) continue;
         std::vector<int64_t> cut = {tower + first};
         for (int64_t s = 0; s < between; ++s)
@@ -80,29 +84,87 @@ class Restriction {
         cuts.push_back(std::move(cut));
       }
     }
+    if (between > 0) return cuts;
+    cuts.clear();
+    for (int64_t first = 0; first <= layers / 4; ++first)
+      cuts.push_back({tower + first, layers - first});
     return cuts;
   }
 
+  // The tower on the first stage of so many, other degrees as the job leaves them free.
+  void TryTower(int64_t stages) {
+    const Constraints& asked = trials_.job().constraints;
+    const DegreeRange& range = asked.pipeline_parallel;
+    const bool allowed = stages >= range.min && (range.max == 0 || stages <= range.max);
+    Job job = job_;
+    if (stages != trials_.base().spec.parallelism.pipeline) {
+      if (!allowed || !asked.stage_layers.empty()) return;
+      job.constraints = asked;
+      job.constraints.recompute = job_.constraints.recompute;
+      job.constraints.partition_method = PartitionMethod::kExact;
+      job.constraints.schedule = Schedule::kOneFOneB;
+      job.constraints.virtual_stages = {1, 1};
+      job.constraints.pipeline_parallel = {stages, stages};
+    }
+    std::vector<std::vector<int64_t>> cuts = {{}};
+    if (stages > 1) cuts = TowerCuts(stages);
+    for (std::vector<int64_t>& cut : cuts) {
+      if (trials_.stopped()) return;
+      job.constraints.stage_layers = cut;
+      std::optional<Trial> found = trials_.Best(job);
+      if (found) cuts_.push_back({std::move(*found), job});
+    }
+  }
+
+  // The best of cuts_ by what the trainer makes of them; nullptr: none fits. A trial's own time
+  // bounds that from below.
+  const Cut* BestCut(double* sample_ns) const {
+    std::vector<const Cut*> order;
+    for (const Cut& cut : cuts_) order.push_back(&cut);
+    std::stable_sort(order.begin(), order.end(), [](const Cut* a, const Cut* b) {
+      return a->trial.sample_ns < b->trial.sample_ns;
+    });
+    const Cut* best = nullptr;
+    for (const Cut* cut : order) {
+      if (best && cut->trial.sample_ns >= *sample_ns) break;
+      const std::optional<double> ns =
+          abilities_.judge ? abilities_.judge(cut->trial) : cut->trial.sample_ns;
+      if (!ns || (best && *ns >= *sample_ns)) continue;
+      best = cut;
+      *sample_ns = *ns;
+    }
+    return best;
+  }
+
   bool HoldTower() {
-    if (abilities_.tower_anywhere || trials_.job().model.towers.empty() ||
-        trial_.spec.parallelism.pipeline == 1 || TowerIsFirst(trial_.spec))
+    const int64_t stages = trial_.spec.parallelism.pipeline;
+    if (abilities_.tower_anywhere || trials_.job().model.towers.empty() || stages == 1 ||
+        TowerIsFirst(trial_.spec))
       return true;
     OneChunk();
-    std::optional<Trial> best;
-    for (std::vector<int64_t>& cut : TowerCuts()) {
-      job_.constraints.stage_layers = cut;
-      std::optional<Trial> found = trials_.Best(job_);
-      if (found && (!best || found->sample_ns < best->sample_ns)) {
-        best = std::move(found);
-        cut_ = cut;
+    TryTower(stages);
+    double kept = 0, least = 0;
+    BestCut(&kept);
+    if (trials_.plan().groups.empty()) {
+      for (const int64_t other : {1, 2, 4, 8, 16}) {
+        if (other < stages) TryTower(other);
       }
     }
-    job_.constraints.stage_layers = cut_;
-    return Take(std::move(best), "stages",
-                abilities_.name +
-                    " keeps all of the encoder on the first stage, without virtual stages here; "
-                    "language layers per stage chosen anew, best of " +
-                    std::to_string(TowerCuts().size()) + " cuts.");
+    const Cut* const best = BestCut(&least);
+    std::string text = abilities_.name +
+                       " keeps all of the encoder on the first stage, without virtual stages here: "
+                       "the best of " +
+                       std::to_string(cuts_.size()) + " cuts that fit.";
+    if (best && best->trial.spec.parallelism.pipeline != stages) {
+      text += " Fewer stages are better then, and other degrees change with them";
+      if (kept > 0) {
+        text += "; with the plan's " + std::to_string(stages) + " stages a step would be " +
+                PercentText(kept / least - 1) + " longer";
+      }
+      text += ".";
+    }
+    if (best) job_ = best->job;
+    return Take(best ? std::optional(best->trial) : std::nullopt, "stages", text);
   }
 
   bool HoldRecompute() {
@@ -119,7 +181,7 @@ class Restriction {
   std::vector<LaunchNote>* notes_;
   Job job_;  // with the restrictions so far
   Trial trial_;
-  std::vector<int64_t> cut_;
+  std::vector<Cut> cuts_;  // that fit
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #ifndef EVENKEEL_PLANNER_LAUNCH_NEAREST_H_
 #define EVENKEEL_PLANNER_LAUNCH_NEAREST_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct Abilities {
   bool gpipe = false;
   bool tower_anywhere = false;     // else all of the encoder is on the first stage
   bool layers_one_by_one = false;  // each layer recomputes all of itself or nothing
+  // Time per sample of a trial when the trainer's further rules hold; not less than the trial's
+  // own. Empty: there are none. nullopt: it does not fit then.
+  std::function<std::optional<double>(const Trial&)> judge;
 };
 
 // What of the plan the trainer runs, still with what each layer recomputes chosen freely unless

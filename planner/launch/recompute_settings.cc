@@ -76,7 +76,10 @@ class Choosing {
         for (RecomputeSetting& setting : ModuleSets(trials_.job())) Try(std::move(setting));
       }
       TryBlocks(full, per_stage, /*encoder=*/false);
-      if (!trials_.job().model.towers.empty()) TryBlocks(full, per_stage, /*encoder=*/true);
+      const std::vector<EncoderTower>& towers = trials_.job().model.towers;
+      // Nothing before a frozen encoder trains: it runs no backward pass, and keeps nothing for it.
+      if (!towers.empty() && towers.front().encoder.train != TrainMode::kFrozen)
+        TryBlocks(full, per_stage, /*encoder=*/true);
     }
     if (!best_) return std::nullopt;
     best_->tried = tried_;
@@ -127,7 +130,7 @@ class Choosing {
       const Trial trial = Predict({.block = middle, .encoder = encoder});
       for (size_t s = 0; s < low.size(); ++s) {
         if (low[s] == high[s]) continue;
-        if (trial.stages[s].free_bytes() >= 0) {
+        if (!trial.stages.empty() && trial.stages[s].free_bytes() >= 0) {
           high[s] = middle[s];
         } else {
           low[s] = middle[s] + 1;
@@ -188,7 +191,8 @@ std::string TextOf(const RecomputeSetting& setting) {
            " language layers of every pipeline chunk";
   } else {
     text = "the first " + Joined(setting.block, ", ") +
-           " language layers of each chunk of stage 0, 1, ...";
+           " language layers of each chunk of stages 0 to " +
+           std::to_string(setting.block.size() - 1);
   }
   return text + (setting.encoder ? ", and every encoder layer" : "");
 }

@@ -169,6 +169,12 @@ std::string PercentText(double share) {
          "%";
 }
 
+std::string LongerText(double slower_by) {
+  const int64_t tenths = Nearest(1000 * slower_by);
+  if (tenths == 0) return "as long";
+  return PercentText(tenths < 0 ? -slower_by : slower_by) + (tenths < 0 ? " shorter" : " longer");
+}
+
 std::string GibibytesText(int64_t bytes) {
   const int64_t tenths = Nearest(10.0 * static_cast<double>(bytes) / static_cast<double>(1 << 30));
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";

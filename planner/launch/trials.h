@@ -74,6 +74,7 @@ bool TowerIsFirst(const PlanSpec& spec);
 
 // For notes: "1.3%", "12.4 GiB".
 std::string PercentText(double share);
+std::string LongerText(double slower_by);  // "1.3% longer", "0.2% shorter", "as long"
 std::string GibibytesText(int64_t bytes);
 
 // Numbers with commas between them.

@@ -92,7 +92,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
                               std::to_string(counts.language) +
                               " of the language model. Predicted "
                               "step: " +
-                              PercentText(slower) + " longer.",
+                              LongerText(slower) + ".",
                           slower});
     runs = std::move(front);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <sstream>
 
 #include "client/cli/text.h"
@@ -36,10 +37,10 @@ std::string MatchText(const v1::Plan& plan, const v1::Launch& launch) {
                          DegreesText(plan.parallelism()), Duration(launch.step_seconds()));
     case v1::LAUNCH_MATCH_NEAREST:
       return fmt::format(
-          "{} runs the nearest to {} that it can: {}, {} per step predicted, {} longer per sample "
+          "{} runs the nearest to {} that it can: {}, {} per step predicted, {} {} per sample "
           "than the plan.",
           name, plan.plan_id(), DegreesText(launch.parallelism()), Duration(launch.step_seconds()),
-          Percent(launch.slower_by()));
+          Percent(std::fabs(launch.slower_by())), launch.slower_by() < 0 ? "less" : "more");
     default:
       return fmt::format("{} can not run {}.", name, plan.plan_id());
   }
@@ -52,11 +53,12 @@ std::string EndMark(const std::string& text) {
   return mark;
 }
 
-// One option with its values per line.
-std::string CommandText(const std::vector<std::string>& words) {
+// One option with its values per line, and the program, which is word `program`.
+std::string CommandText(const std::vector<std::string>& words, size_t program) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += words[i].rfind("--", 0) == 0 ? " \\\n    " : " ";
+    const bool starts = words[i].rfind("--", 0) == 0 || i == program;
+    if (i > 0) text += starts ? " \\\n    " : " ";
     text += words[i];
   }
   return text + "\n";
@@ -136,8 +138,9 @@ std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const s
     words.push_back("--standalone");
     add("--nproc-per-node", std::to_string(placement.gpus_per_node()));
   }
+  const size_t at = words.size();
   for (const std::string& word : ProgramWords(launch, program)) words.push_back(ShellWord(word));
-  return text + CommandText(words);
+  return text + CommandText(words, at);
 }
 
 }  // namespace evenkeel::cli

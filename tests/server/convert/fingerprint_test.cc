@@ -197,6 +197,32 @@ TEST(PlanId, CoversTheCalibration) {
   }
 }
 
+// Launch settings are part of the answer's bytes, and so of the id; a job without any keeps its id.
+TEST(PlanId, CoversTheLaunchSettings) {
+  planner::Job job = FullJob();
+  const std::string without = PlanId(job);
+  job.launch.float16 = true;
+  EXPECT_EQ(PlanId(job), without);  // read only for settings
+  job.launch.frameworks = {planner::LaunchFramework::kMegatron};
+  const std::string half = PlanId(job);
+  EXPECT_NE(half, without);
+  job.launch.float16 = false;
+  const std::string megatron = PlanId(job);
+  EXPECT_NE(megatron, half);
+  job.launch.frameworks.push_back(planner::LaunchFramework::kFsdp);
+  EXPECT_NE(PlanId(job), megatron);
+}
+
+TEST(PlanId, DoesNotDependOnTheOrderOfTrainers) {
+  v1::PlanJobRequest request = Parse(MinimalText());
+  request.mutable_job()->add_launch_frameworks(v1::LAUNCH_FRAMEWORK_FSDP);
+  request.mutable_job()->add_launch_frameworks(v1::LAUNCH_FRAMEWORK_MEGATRON);
+  const std::string id = PlanId(JobOf(request));
+  request.mutable_job()->set_launch_frameworks(0, v1::LAUNCH_FRAMEWORK_MEGATRON);
+  request.mutable_job()->set_launch_frameworks(1, v1::LAUNCH_FRAMEWORK_FSDP);
+  EXPECT_EQ(PlanId(JobOf(request)), id);
+}
+
 TEST(PlanId, TellsWhereOneTextEndsAndTheNextBegins) {
   planner::Job a = FullJob();
   planner::Job b = FullJob();

@@ -1,0 +1,244 @@
+"""Launch settings: what `evenkeelctl launch` prints means what the plan says, and runs as it is pasted."""
+import glob
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+import harness
+from harness import Server
+
+sys.path.insert(0, os.path.join(harness.ROOT, "tests", "frameworks"))
+import cases  # noqa: E402  pylint: disable=wrong-import-position
+import layout_twin  # noqa: E402  pylint: disable=wrong-import-position
+
+GOLDEN = os.path.join(harness.ROOT, "tests", "golden", "launch")
+TEXT_JOB = os.path.join(harness.EXAMPLES, "llama3-8b-text.json")
+FLAGS = ["--model", "llama3-8b", "--gpu", "a100-sxm-80gb", "--gpus", "8", "--pp", "4"]
+# Quick ones; tests/frameworks/run.sh has them all.
+NAMES = {"dense-pp1", "dense-pp2", "dense-pp8-virtual", "dense-pp16", "dense-uneven", "dense-zero-bubble", "experts",
+         "latent-experts", "predicted-tokens", "vision-pp1", "vision-frozen", "zero2", "llama3-8b-long"}
+
+
+def launch(*arguments, backend=("--local",)):
+    return harness.run([harness.CTL, "launch", *backend, *arguments])
+
+
+class LayoutTwin(unittest.TestCase):
+    """The twin itself: what Megatron documents, and what it refuses."""
+
+    def test_it_reads_the_documented_examples(self):
+        self.assertEqual(layout_twin.expand("Ettt|(tt|)*29,m|L"), "Ettt|" + "tt|" * 29 + "m|L")
+        self.assertEqual(layout_twin.expand("xy(ab|cd|ef)*2,pq"), "xyab|cd|efab|cd|efpq")
+        self.assertEqual(layout_twin.parse("Et*5|t*3|t|t*2L", 2, 11), [[5, 1], [3, 2]])
+
+    def test_it_refuses_what_megatron_refuses(self):
+        for text, pipeline, layers in (("t*4L", 1, 4), ("Et*4", 1, 4), ("Et*4L", 1, 5), ("Et|t|tL", 2, 3),
+                                       ("Ex|tL", 2, 2), ("Et*|tL", 2, 2), ("E(t|tL", 2, 2), ("EtE|tL", 2, 2)):
+            with self.subTest(text), self.assertRaises(layout_twin.LayoutError):
+                layout_twin.parse(text, pipeline, layers)
+        with self.assertRaises(layout_twin.LayoutError):
+            layout_twin.parse("Etm|tL", 2, 2, predicted=1)
+
+
+class Settings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.plans = [(name, plan) for name, plan in cases.all_plans(NAMES) if plan is not None]
+
+    def each(self, framework):
+        for name, plan in self.plans:
+            settings = cases.launch_of(plan, framework)
+            if settings["match"] != "LAUNCH_MATCH_NONE":
+                with self.subTest(f"{framework} {name}"):
+                    yield plan, settings, *cases.run_of(plan, settings)
+
+    def test_layouts_mean_the_stages(self):
+        seen = 0
+        for framework in ("megatron", "flagscale"):
+            for _, settings, parallelism, stages in self.each(framework):
+                words = settings["arguments"]
+                layout = cases.option(words, "--pipeline-model-parallel-layout")
+                if layout is None:
+                    self.assertEqual(parallelism["pipeline"], 1)
+                    continue
+                predicted = cases.option(words, "--mtp-num-layers")
+                counts = layout_twin.parse(layout[0], parallelism["pipeline"],
+                                           int(cases.option(words, "--num-layers")[0]), int((predicted or [0])[0]))
+                self.assertEqual(counts, cases.layers_of(stages, parallelism["virtual_stages"]))
+                seen += 1
+        self.assertGreaterEqual(seen, 14)
+
+    def test_degrees_and_batch_are_those_that_run(self):
+        options = {"--tensor-model-parallel-size": "tensor", "--pipeline-model-parallel-size": "pipeline",
+                   "--context-parallel-size": "context"}
+        for plan, settings, parallelism, _ in self.each("megatron"):
+            for name, key in options.items():
+                self.assertEqual(cases.option(settings["arguments"], name), [str(parallelism[key])])
+            self.assertEqual(int(cases.option(settings["arguments"], "--global-batch-size")[0]) % parallelism["data"], 0)
+            self.assertEqual(cases.option(settings["arguments"], "--seq-length"), [plan["batch_rule"]["token_cap"]])
+
+    def test_everything_that_runs_fits_and_says_what_it_costs(self):
+        for framework in cases.FRAMEWORKS:
+            for plan, settings, _, stages in self.each(framework):
+                self.assertTrue(all(int(stage["free_bytes"]) >= 0 for stage in stages))
+                if settings["match"] == "LAUNCH_MATCH_EXACT":
+                    self.assertEqual(settings["slower_by"], 0)
+                elif not plan["packing_groups"]:
+                    self.assertTrue(any(note["topic"] in ("stages", "schedule", "recompute", "memory")
+                                        for note in settings["notes"]), settings["notes"])
+
+    def test_one_recompute_setting_is_what_its_stages_run(self):
+        for _, settings, parallelism, stages in self.each("megatron"):
+            words = settings["arguments"]
+            method = cases.option(words, "--recompute-method")
+            if method is None:
+                continue
+            limit = int(cases.option(words, "--recompute-num-layers")[0]) if method == ["block"] else 1 << 30
+            wanted, at = [], 0
+            for chunk in cases.chunks_of(stages, parallelism["virtual_stages"]):
+                layers = sum(g["layer_count"] for g in chunk if g["kind"] in cases.LANGUAGE)
+                wanted += range(at, at + min(limit, layers))
+                at += layers
+            self.assertEqual(cases.recomputed_of(stages, parallelism["virtual_stages"]), wanted)
+
+    def test_python_files_compile_and_hold_the_plan(self):
+        for framework in ("deepspeed", "torchtitan", "fsdp", "xtuner"):
+            for _, settings, parallelism, stages in self.each(framework):
+                for file in settings["files"]:
+                    if file["name"].endswith(".py"):
+                        compile(file["content"], file["name"], "exec")
+                    elif file["name"].endswith(".json"):
+                        config = json.loads(file["content"])
+                        self.assertEqual(config["train_batch_size"],
+                                         config["gradient_accumulation_steps"] * parallelism["data"])
+                if framework == "deepspeed" and parallelism["pipeline"] > 1:
+                    text = next(f["content"] for f in settings["files"] if f["name"] == "evenkeel_pipeline.py")
+                    parts = json.loads(text.split("PARTS = ")[1].split("\n")[0])
+                    sizes = [sum(g["layer_count"] for g in stage["layers"]) for stage in stages]
+                    self.assertEqual([b - a for a, b in zip(parts, parts[1:])], sizes)
+
+    def test_flagscale_has_a_value_for_every_chunk(self):
+        for _, settings, parallelism, _ in self.each("flagscale"):
+            values = cases.option(settings["arguments"], "--recompute-num-layers-per-stage-micro-batch")
+            if values is None:
+                continue
+            self.assertEqual(len(values), parallelism["pipeline"] * parallelism["virtual_stages"])
+            config = yaml.safe_load(settings["files"][0]["content"])["system"]
+            self.assertEqual(config["recompute_num_layers_per_stage_micro_batch"], values)
+
+
+class Command(unittest.TestCase):
+    def test_the_output_runs_as_it_is_pasted(self):
+        for framework in cases.FRAMEWORKS:
+            with self.subTest(framework), tempfile.TemporaryDirectory() as folder:
+                done = launch("--framework", framework, *FLAGS, "--output", "table")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                stand_in = os.path.join(folder, "torchrun")
+                with open(stand_in, "w", encoding="utf-8") as file:
+                    file.write("#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done\n")
+                os.chmod(stand_in, stat.S_IRWXU)
+                ran = subprocess.run(["sh", "-eu"], input=done.stdout, text=True, cwd=folder, stdout=subprocess.PIPE,
+                                     env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]}, check=True)
+                settings = json.loads(launch("--framework", framework, *FLAGS, "--output", "json").stdout)
+                words = ran.stdout.splitlines()
+                self.assertEqual(words[len(words) - len(settings["arguments"]):], settings["arguments"])
+                for file in settings["files"]:
+                    with open(os.path.join(folder, file["name"]), encoding="utf-8") as written:
+                        self.assertEqual(written.read(), file["content"])
+
+    def test_a_folder_gets_all_files_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ("--framework", "deepspeed", *FLAGS, "--output-dir", os.path.join(folder, "run"),
+                         "--manifest", "jobset", "--image", "x")
+            self.assertEqual(launch(*arguments).returncode, 0)
+            names = sorted(os.path.basename(path) for path in glob.glob(os.path.join(folder, "run", "*")))
+            self.assertEqual(names, ["ds_config.json", "evenkeel_pipeline.py", "jobset.yaml", "launch.sh"])
+            again = launch(*arguments)
+            self.assertEqual(again.returncode, 2)
+            self.assertIn("--force", again.stderr)
+            self.assertEqual(launch(*arguments, "--force").returncode, 0)
+
+    def test_what_can_not_be_is_refused_by_name(self):
+        for arguments, message in ((("--framework", "keras", *FLAGS), "keras"),
+                                   (FLAGS, "--framework"),
+                                   (("--framework", "megatron"), "--model"),
+                                   (("--framework", "megatron", *FLAGS, "--manifest", "jobset"), "--image"),
+                                   (("--framework", "megatron", *FLAGS, "--manifest", "pod", "--image", "x"), "pod"),
+                                   (("--framework", "megatron", *FLAGS, "--manifest", "jobset", "--image", "x", "--name",
+                                     "Bad_Name"), "Bad_Name"),
+                                   (("--framework", "megatron", "--plan-id", "plan-1", *FLAGS), "--plan-id")):
+            done = launch(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(message, done.stderr)
+
+    def test_a_job_that_does_not_fit_has_no_settings(self):
+        done = launch("--framework", "megatron", "--job", os.path.join(harness.EXAMPLES, "misfit.json"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("does not fit", done.stdout)
+
+    def test_the_output_is_the_known_one(self):
+        update = os.environ.get("EVENKEEL_UPDATE_GOLDEN")
+        for job in ("llama3-8b-text", "internvl-6b-20b"):
+            for framework in cases.FRAMEWORKS:
+                with self.subTest(f"{job} {framework}"):
+                    done = launch("--framework", framework, "--job", os.path.join(harness.EXAMPLES, job + ".json"))
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    path = os.path.join(GOLDEN, f"{job}.{framework}.txt")
+                    if update:
+                        with open(path, "w", encoding="utf-8") as file:
+                            file.write(done.stdout)
+                    with open(path, encoding="utf-8") as file:
+                        self.assertEqual(done.stdout, file.read())
+
+
+class OnAServer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.__exit__)
+
+    def test_settings_are_part_of_a_plan_and_of_its_id(self):
+        client = self.server.client()
+        plain = client.call("PlanJob", harness.job_request(TEXT_JOB))
+        request = harness.job_request(TEXT_JOB)
+        request.job.launch_frameworks.extend([2, 1])
+        asked = client.call("PlanJob", request)
+        self.assertNotEqual(asked.plan_id, plain.plan_id)
+        self.assertEqual([x.framework for x in asked.plan.launch], [1, 2])
+        request.job.launch_frameworks[:] = [1, 2]
+        self.assertEqual(client.call("PlanJob", request).plan, asked.plan)
+        other = type(asked.plan)()
+        other.CopyFrom(asked.plan)
+        other.ClearField("launch")
+        other.plan_id = plain.plan_id
+        self.assertEqual(other, plain.plan)
+
+    def test_a_kept_plan_gives_the_same_settings(self):
+        first = self.server.ctl("launch", "--framework", "megatron", "--job", TEXT_JOB)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        plan_id = first.stdout.split("plan-")[1][:32]
+        kept = self.server.ctl("launch", "--framework", "megatron", "--plan-id", "plan-" + plan_id)
+        self.assertEqual(kept.stdout, first.stdout, kept.stderr)
+        other = self.server.ctl("launch", "--framework", "torchtitan", "--plan-id", "plan-" + plan_id)
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("it has: megatron", other.stderr)
+        self.assertEqual(self.server.ctl("launch", "--framework", "fsdp", "--plan-id", "plan-" + "0" * 32).returncode, 4)
+
+    def test_an_evaluated_plan_has_settings_too(self):
+        client = self.server.client()
+        request = harness.job_request(TEXT_JOB)
+        request.job.launch_frameworks.append(1)
+        plan = client.call("PlanJob", request).plan
+        evaluate = harness.planner_service_pb2.EvaluatePlanRequest(job=request.job, plan=plan)
+        evaluated = client.call("EvaluatePlan", evaluate).evaluated
+        self.assertEqual(evaluated.launch[0].arguments, plan.launch[0].arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()
