@@ -55,7 +55,7 @@ void Fill(const planner::Launch& launch, v1::Launch* out) {
     v1::LaunchNote* to = out->add_notes();
     to->set_topic(note.topic);
     to->set_text(note.text);
-    to->set_slower_by(note.slower_by);
+    to->set_slower_by_ratio(note.slower_by);
   }
   out->set_step_seconds(Seconds(launch.step_ns));
   out->set_tried_settings(static_cast<int32_t>(launch.tried));
@@ -67,7 +67,7 @@ void Fill(const planner::Launch& launch, v1::Launch* out) {
     const int index = out->stages_size();
     Fill(stage, index, out->add_stages());
   }
-  out->set_slower_by(launch.slower_by);
+  out->set_slower_by_ratio(launch.slower_by);
 }
 
 }  // namespace evenkeel::server

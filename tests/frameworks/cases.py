@@ -15,7 +15,7 @@ FLAGS = {
     "dense-pp1": "--model llama3-8b --gpu h100-sxm-80gb --gpus 8 --pp 1",
     "dense-pp2": "--model llama3-8b --gpu a100-sxm-80gb --gpus 16 --pp 2",
     "dense-pp4": "--model llama3-70b --gpu h100-sxm-80gb --gpus 64 --pp 4",
-    "dense-pp8-virtual": "--model llama3-70b --gpu a100-sxm-80gb --gpus 64 --tp 4 --pp 8 --virtual-stages 2 --schedule interleaved",
+    "dense-pp8-virtual": "--model llama3-70b --gpu a100-sxm-80gb --gpus 64 --tp 4 --pp 8 --virtual-stages 2",
     "dense-pp16": "--model llama3-70b --gpu a100-sxm-80gb --gpus 128 --tp 4 --pp 16 --virtual-stages 1",
     "dense-uneven": "--model llama3-8b --gpu a100-sxm-80gb --gpus 8 --stage-layers 5,9,9,9",
     "dense-free": "--model llama3-70b --gpu a100-sxm-80gb --gpus 32",

@@ -23,8 +23,8 @@ def schema(kind):
 
 
 def documents(kind, framework, flags):
-    run = subprocess.run([cases.CTL, "launch", "--local", "--framework", framework, *flags, "--manifest", KINDS[kind][0],
-                          "--image", "registry.example/train:1", "--name", "demo", "--namespace", "ml"],
+    run = subprocess.run([cases.CTL, "launch", "--local", "--framework", framework, *flags,
+                          "--manifest", KINDS[kind][0], "--image", "registry.example/train:1", "--name", "demo", "--namespace", "ml"],
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          check=False, timeout=120)
     if run.returncode:
@@ -44,7 +44,8 @@ def pods_of(job):
                 for r in spec["pytorchReplicaSpecs"].values()]
     if job["kind"] == "JobSet":
         template = spec["replicatedJobs"][0]["template"]["spec"]
-        return [(template["parallelism"], template["template"]["spec"], template["template"]["metadata"]["annotations"])]
+        pod = template["template"]
+        return [(template["parallelism"], pod["spec"], pod["metadata"]["annotations"])]
     override = spec["podSpecOverrides"][0]
     container = {**override["containers"][0], "resources": spec["trainer"]["resourcesPerNode"],
                  "env": spec["trainer"]["env"]}

@@ -1,8 +1,8 @@
 """Megatron's --pipeline-model-parallel-layout read by its documented grammar, written apart from Megatron and from the
 planner: what runs on each stage, or a LayoutError.
 
-Grammar (megatron/core/transformer/pipeline_parallel_layer_layout.py): letters E (embedding), t (transformer layer), m (predicted
-token), L (loss); `|` between chunks; `x*n` repeats a letter, `(...)*n` a group without inner parentheses; commas are
+Grammar (megatron/core/transformer/pipeline_parallel_layer_layout.py): letters E (embedding), t (transformer layer), m
+(predicted token), L (loss); `|` between chunks; `x*n` repeats a letter, `(...)*n` a group without inner parentheses; commas are
 decoration. Chunk c of stage s is entry c * P + s of P stages.
 """
 

@@ -3,15 +3,15 @@
 #
 #   tests/frameworks/run.sh              needs build/bin/evenkeelctl (EVENKEELCTL: another); about 3 minutes
 #
-# Installs, as root on Debian 12: python3-torch (apt), three trainers without their dependencies (pip, into build/frameworks),
-# and takes CustomResourceDefinitions from Go modules. Last line: "frameworks: N passed, N failed".
+# Installs, as root on Debian 12: python3-torch (apt), three trainers without their dependencies (pip, into
+# build/frameworks), and takes CustomResourceDefinitions from Go modules. Last line: "frameworks: N passed, N failed".
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=${EVENKEEL_FRAMEWORKS:-$root/build/frameworks}
 python=/usr/bin/python3
-[ "${1:-}" = "" ] || { sed -n '2,8p' "$0" | sed 's/^# \{0,1\}//'; [ "$1" = --help ]; exit; }
+[ "${1:-}" = "" ] || { sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//'; [ "$1" = --help ]; exit; }
 
 # Versions that the settings were written for; docs/LAUNCH.md names them too.
 trainers=(megatron-core==0.16.1 deepspeed==0.19.8 torchtitan==0.3.0)
@@ -29,7 +29,8 @@ install_packages() {
   "$python" -c 'import yaml' 2>/dev/null || missing+=(python3-yaml)
   "$python" -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
   command -v go >/dev/null || missing+=(golang-go)
-  [ ${#missing[@]} = 0 ] || DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
+  [ ${#missing[@]} = 0 ] && return
+  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 install_trainers() {

@@ -22,7 +22,9 @@ PLANNER = {
     "groups": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", ""},
     # The checker shares nothing with the search: only the cost equations, and the values that it judges.
     "check": {"base", "catalog", "cost", "packing", "simulate", ""},
-    "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", "check"},
+    "launch": {"base", "catalog", "cost", "packing", "search", ""},
+    "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", "check",
+         "launch"},
 }
 
 # What callers enter by; every other planner/*.h is a plain value.

@@ -40,7 +40,8 @@ std::string MatchText(const v1::Plan& plan, const v1::Launch& launch) {
           "{} runs the nearest to {} that it can: {}, {} per step predicted, {} {} per sample "
           "than the plan.",
           name, plan.plan_id(), DegreesText(launch.parallelism()), Duration(launch.step_seconds()),
-          Percent(std::fabs(launch.slower_by())), launch.slower_by() < 0 ? "less" : "more");
+          Percent(std::fabs(launch.slower_by_ratio())),
+          launch.slower_by_ratio() < 0 ? "less" : "more");
     default:
       return fmt::format("{} can not run {}.", name, plan.plan_id());
   }
