@@ -218,7 +218,16 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
   const bool split = setting.block.size() > 1;
   AddRecompute(setting, split ? setting.block : std::vector<int64_t>(),
                spec.parallelism.virtual_stages, spec.micro_batches, arguments);
-  out->environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", "1"});
+  // Before Blackwell, tensor and context parallelism order their communication by it; Megatron-FSDP
+  // refuses it.
+  const bool fsdp = job.training.zero_stage == ZeroStage::kGradients ||
+                    job.training.zero_stage == ZeroStage::kWeights;
+  if (!fsdp && (spec.parallelism.tensor > 1 || spec.parallelism.context > 1))
+    out->environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", "1"});
+  if (fsdp && spec.parallelism.pipeline > 1)
+    out->notes.push_back({"memory",
+                          "Gradients are sharded by Megatron-FSDP: whether it goes with a "
+                          "pipeline depends on the version of Megatron-LM."});
   NoteModel(job, trials.batching().rule, out);
   out->notes.push_back({"batches", BatchText(trials, spec)});
 }

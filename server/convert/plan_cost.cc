@@ -22,6 +22,13 @@ std::vector<int64_t> Divisors(int64_t number) {
   return divisors;
 }
 
+// Of launch settings: some tens of evaluated plans for each trainer, and where an encoder may have
+// to move to the first stage, a small search for each of some tens of cuts.
+double LaunchCost(const planner::Job& job) {
+  const double each = job.model.towers.empty() ? 0.05 : 1;
+  return each * static_cast<double>(job.launch.frameworks.size());
+}
+
 }  // namespace
 
 SearchSize SearchSizeOf(const planner::Job& job) {
@@ -78,7 +85,7 @@ double PlanCost(const planner::Job& job) {
   const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
   double search = kAtLeast + kPerRoot * std::sqrt(segments);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
-  return (job.compare_sizes ? 3 : 1) * search +
+  return (job.compare_sizes ? 3 : 1) * search + LaunchCost(job) +
          kPerBin * static_cast<double>(job.dataset.bins.size());
 }
 
@@ -92,7 +99,8 @@ double PlanCost(const OfferJobs& offers) {
 
 double EvaluationCost(const EvaluationJob& evaluation) {
   constexpr double kAtLeast = 0.02, kPerBin = 2e-6;
-  return kAtLeast + kPerBin * static_cast<double>(evaluation.packs.dataset.bins.size());
+  return kAtLeast + LaunchCost(evaluation.job) +
+         kPerBin * static_cast<double>(evaluation.packs.dataset.bins.size());
 }
 
 // 1.2 million samples take about 0.15 s.

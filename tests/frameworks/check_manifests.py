@@ -24,7 +24,8 @@ def schema(kind):
 
 def documents(kind, framework, flags):
     run = subprocess.run([cases.CTL, "launch", "--local", "--framework", framework, *flags,
-                          "--manifest", KINDS[kind][0], "--image", "registry.example/train:1", "--name", "demo", "--namespace", "ml"],
+                          "--manifest", KINDS[kind][0], "--image", "registry.example/train:1",
+                          "--name", "demo", "--namespace", "ml"],
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                          check=False, timeout=120)
     if run.returncode:

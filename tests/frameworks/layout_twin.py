@@ -2,8 +2,8 @@
 planner: what runs on each stage, or a LayoutError.
 
 Grammar (megatron/core/transformer/pipeline_parallel_layer_layout.py): letters E (embedding), t (transformer layer), m
-(predicted token), L (loss); `|` between chunks; `x*n` repeats a letter, `(...)*n` a group without inner parentheses; commas are
-decoration. Chunk c of stage s is entry c * P + s of P stages.
+(predicted token), L (loss); `|` between chunks; `x*n` repeats a letter, `(...)*n` a group without inner parentheses;
+commas are decoration. Chunk c of stage s is entry c * P + s of P stages.
 """
 
 

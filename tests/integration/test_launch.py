@@ -171,8 +171,8 @@ class Command(unittest.TestCase):
                                    (("--framework", "megatron"), "--model"),
                                    (("--framework", "megatron", *FLAGS, "--manifest", "jobset"), "--image"),
                                    (("--framework", "megatron", *FLAGS, "--manifest", "pod", "--image", "x"), "pod"),
-                                   (("--framework", "megatron", *FLAGS, "--manifest", "jobset", "--image", "x", "--name",
-                                     "Bad_Name"), "Bad_Name"),
+                                   (("--framework", "megatron", *FLAGS, "--manifest", "jobset", "--image", "x",
+                                     "--name", "Bad_Name"), "Bad_Name"),
                                    (("--framework", "megatron", "--plan-id", "plan-1", *FLAGS), "--plan-id")):
             done = launch(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
