@@ -11,6 +11,7 @@
 #include "planner/job.h"
 #include "planner/launch/make_launch.h"
 #include "planner/make_plan.h"
+#include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
 #include "planner/plan_timeline.h"
 #include "server/convert/deterministic_bytes.h"
@@ -91,12 +92,16 @@ std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best) {
 }
 
 ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t unit_cap,
-                                     int64_t token_cap) {
+                                     int64_t token_cap, const std::function<bool()>& stop) {
+  const auto stopped = [&stop] { return stop && stop(); };
   planner::Job job = evaluation.packs;
   if (job.training.unit_cap == 0) job.training.unit_cap = unit_cap;
   if (job.training.token_cap == 0) job.training.token_cap = token_cap;
-  planner::Evaluation found = planner::EvaluatePlan(job, evaluation.plan.spec);
   ComputedEvaluation computed;
+  computed.end = ComputeEnd::kStopped;
+  const planner::Batching batching = planner::MakeBatching(job);
+  if (stopped()) return computed;
+  planner::Evaluation found = planner::EvaluatePlan(job, batching, evaluation.plan.spec);
   for (const planner::SpecFault& fault : found.faults)
     computed.violations.push_back(ViolationOf(evaluation.plan, fault, FieldPath("plan")));
   std::string timeline;
@@ -106,7 +111,8 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
     computed.end = ComputeEnd::kRefused;
     return computed;
   }
-  if (found.plan.fits) found.plan.launch = planner::MakeLaunch(job, found.batching, found.plan, {});
+  if (found.plan.fits) found.plan.launch = planner::MakeLaunch(job, batching, found.plan, stop);
+  if (stopped()) return computed;
   v1::Plan plan;
   EvaluationToProto(job, found.plan, &plan);
   computed.end = ComputeEnd::kDone;

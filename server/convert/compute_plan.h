@@ -4,6 +4,7 @@
 #define EVENKEEL_SERVER_CONVERT_COMPUTE_PLAN_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,8 +70,9 @@ struct ComputedEvaluation {
   ComputedPlan plan;                  // of kDone
   std::vector<Violation> violations;  // of kRefused
 };
+// `stop` is asked between its parts.
 ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t unit_cap,
-                                     int64_t token_cap);
+                                     int64_t token_cap, const std::function<bool()>& stop = {});
 
 }  // namespace evenkeel::server
 

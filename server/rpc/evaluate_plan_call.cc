@@ -42,8 +42,10 @@ void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
   if (best.kind != OutcomeKind::kPlan) return End(ToStatus(best, *scope_));
   best_ = best.plan;
   const int64_t unit_cap = best_->facts.unit_cap, token_cap = best_->facts.token_cap;
-  const auto work = [self = shared_from_this(), unit_cap, token_cap](const planner::PlanHooks&) {
-    ComputedEvaluation found = ComputeEvaluation(self->evaluation_, unit_cap, token_cap);
+  const auto work = [self = shared_from_this(), unit_cap,
+                     token_cap](const planner::PlanHooks& hooks) {
+    ComputedEvaluation found =
+        ComputeEvaluation(self->evaluation_, unit_cap, token_cap, hooks.stop);
     return WorkResult{.end = found.end,
                       .computed = std::move(found.plan),
                       .faults = {},
