@@ -105,8 +105,10 @@ TEST(MakeLaunchTest, MegatronGetsTheBestSettingOfAll) {
 }
 
 TEST(MakeLaunchTest, WhatIsLostIsSaid) {
-  const Plan plan = PlanOf(TightJob());
-  const Launch& launch = Of(plan, LaunchFramework::kMegatron);
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
+  job.constraints.stage_layers = {5, 9, 9, 9};
+  const Plan plan = PlanOf(job, {LaunchFramework::kMegatron});
+  const Launch& launch = plan.launch.front();
   ASSERT_EQ(launch.match, LaunchMatch::kNearest);
   EXPECT_GT(launch.slower_by, 0);
   EXPECT_TRUE(Has(launch, "recompute"));
@@ -150,7 +152,8 @@ TEST(MakeLaunchTest, AForbiddenRecomputeStaysForbidden) {
 TEST(MakeLaunchTest, TheEncoderStaysOnTheFirstStageWhereItMust) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);
-  const Plan plan = PlanOf(job);
+  const Plan plan = PlanOf(
+      job, {LaunchFramework::kMegatron, LaunchFramework::kDeepSpeed, LaunchFramework::kTorchtitan});
   for (const LaunchFramework framework :
        {LaunchFramework::kMegatron, LaunchFramework::kTorchtitan}) {
     const Launch& launch = Of(plan, framework);
@@ -162,7 +165,9 @@ TEST(MakeLaunchTest, TheEncoderStaysOnTheFirstStageWhereItMust) {
         EXPECT_NE(group.kind, LayerKind::kEncoder);
     }
   }
-  EXPECT_EQ(Of(plan, LaunchFramework::kDeepSpeed).stages.size() % 4, 0U);
+  // DeepSpeed takes the encoder on any stage, and so loses less.
+  EXPECT_LT(Of(plan, LaunchFramework::kDeepSpeed).slower_by,
+            Of(plan, LaunchFramework::kTorchtitan).slower_by);
 }
 
 TEST(MakeLaunchTest, FreeDegreesMayChangeForTheEncoder) {
