@@ -1,0 +1,113 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// bindSeen: whether this profile calls Bind of this plugin, so that annotations travel with the binding.
+type bindSeen struct{ atomic.Bool }
+
+// Reserve takes the pod's place: from here on the gang goes by this plan.
+func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	found := read(state)
+	if found == nil {
+		return nil
+	}
+	var err error
+	p.gangs.with(found.job.group, func(g *gang) {
+		if err = g.add(pod.UID, found.place, nodeName, found.chosen); err == nil && g.home == nil {
+			g.home = found.home
+		}
+	})
+	if err != nil {
+		return fwk.NewStatus(fwk.Unschedulable, err.Error())
+	}
+	return nil
+}
+
+// Unreserve gives the place back.
+func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) {
+	if found := read(state); found != nil {
+		p.gangs.with(found.job.group, func(g *gang) { g.remove(pod.UID) })
+	}
+}
+
+// annotations are what the pod learns of its plan.
+func (c *cycle) annotations() map[string]string {
+	rank := c.place * int(c.job.podGPUs)
+	return map[string]string{
+		PlanKey:  c.chosen.planID,
+		StageKey: c.chosen.stage(rank, int(c.job.podGPUs)),
+		RankKey:  strconv.Itoa(rank),
+	}
+}
+
+// PreBindPreFlight: there is nothing to do before binding where Bind writes the annotations.
+func (p *Plugin) PreBindPreFlight(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) (
+	*fwk.PreBindPreFlightResult, *fwk.Status) {
+	if found := read(state); found == nil || found.chosen == nil || p.bindSeen.Load() {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	return &fwk.PreBindPreFlightResult{AllowParallel: true}, nil
+}
+
+// PreBind patches the annotations, for profiles in which another plugin binds.
+func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	found := read(state)
+	if found == nil || found.chosen == nil {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": found.annotations(),
+		"uid": pod.UID}})
+	if err != nil {
+		return fwk.AsStatus(err)
+	}
+	_, err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{})
+	if err != nil {
+		return fwk.AsStatus(fmt.Errorf("writing the plan's annotations: %w", err))
+	}
+	return nil
+}
+
+// Bind binds pods with a plan: the API server copies a binding's annotations to its pod, so that node and rank arrive in
+// one write, and never one without the other. Other pods are left to the next binder.
+func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	p.bindSeen.Store(true)
+	found := read(state)
+	if found == nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	if found.chosen == nil {
+		metricPods.WithLabelValues("unplanned").Inc()
+		return fwk.NewStatus(fwk.Skip)
+	}
+	binding := &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+			Annotations: found.annotations()},
+		Target: v1.ObjectReference{Kind: "Node", Name: nodeName},
+	}
+	var err error
+	if cacher := p.handle.APICacher(); cacher != nil {
+		var finished <-chan error
+		if finished, err = cacher.BindPod(binding); err == nil {
+			err = cacher.WaitOnFinish(ctx, finished)
+		}
+	} else {
+		err = p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return fwk.AsStatus(fmt.Errorf("binding: %w", err))
+	}
+	metricPods.WithLabelValues("planned").Inc()
+	return nil
+}

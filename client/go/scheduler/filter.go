@@ -1,0 +1,204 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"evenkeel.dev/client/go/evenkeelv1"
+)
+
+const stateKey fwk.StateKey = Name
+
+// cycle is what PreFilter found out, for the later steps of the same attempt. Never changed once written.
+type cycle struct {
+	job    *podJob
+	chosen *layout // nil: the pod is scheduled without a plan
+	place  int
+	home   domain
+
+	node    string // the pod must go there: ranks that share a node began there
+	needs   int64  // free GPUs that a node must have: the rest of such ranks
+	beside  string // the pod should go there: the planner put its ranks on that node
+	byRank  []topology
+	byStage []topology
+}
+
+// Clone returns the same: no later step changes it.
+func (c *cycle) Clone() fwk.StateData { return c }
+
+func read(state fwk.CycleState) *cycle {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil
+	}
+	return data.(*cycle)
+}
+
+// PreFilter finds the pod's plan and place. Without a plan the pod waits, is refused with the planner's reason, or is
+// scheduled as if this plugin were not there.
+func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (
+	*fwk.PreFilterResult, *fwk.Status) {
+	if !wantsPlan(pod) {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	size, err := p.gangSize(pod)
+	if err != nil {
+		return nil, fwk.AsStatus(err)
+	}
+	job, err := parsePod(pod, p.args.GPUResources, size)
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	found, status := p.place(ctx, pod, job)
+	if status != nil {
+		return nil, status
+	}
+	state.Write(stateKey, found)
+	if found.chosen == nil {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	if found.node != "" {
+		return &fwk.PreFilterResult{NodeNames: sets.New(found.node)}, nil
+	}
+	if names, all := p.inventory.nodesOf(found.chosen.gpuType); !all {
+		return &fwk.PreFilterResult{NodeNames: names}, nil
+	}
+	return nil, nil
+}
+
+// gangSize is what the pod's PodGroup says; 0: it has none.
+func (p *Plugin) gangSize(pod *v1.Pod) (int, error) {
+	if p.podGroups == nil || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+		return 0, nil
+	}
+	group, err := p.podGroups.PodGroups(pod.Namespace).Get(*pod.Spec.SchedulingGroup.PodGroupName)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("PodGroup %s: %w", *pod.Spec.SchedulingGroup.PodGroupName, err)
+	}
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		return int(gang.MinCount), nil
+	}
+	return 0, nil
+}
+
+// place decides by what plan and at which place of the gang the pod runs.
+func (p *Plugin) place(ctx context.Context, pod *v1.Pod, job *podJob) (*cycle, *fwk.Status) {
+	var pinned *layout
+	var planID string
+	var planless bool
+	var home domain
+	p.gangs.with(job.group, func(g *gang) { pinned, planID, planless, home = g.pinned, g.planID, g.planless, g.home })
+	if planless {
+		return &cycle{job: job}, nil
+	}
+	if pinned == nil {
+		known, status := p.plans(pod, job, planID)
+		if status != nil {
+			return nil, status
+		}
+		if known.unavailable != nil {
+			return &cycle{job: job}, nil
+		}
+		if pinned, home, status = p.choose(ctx, pod, job, known.plans); status != nil {
+			return nil, status
+		}
+	}
+	if err := pinned.check(job); err != nil {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+	}
+	found := &cycle{job: job, chosen: pinned, home: home}
+	var err error
+	p.gangs.with(job.group, func(g *gang) { err = p.neighbours(g, found, pod) })
+	if err != nil {
+		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
+	}
+	return found, nil
+}
+
+// plans are those known for the job; an answer without plans comes back only where the job goes ahead without one.
+func (p *Plugin) plans(pod *v1.Pod, job *podJob, planID string) (*answer, *fwk.Status) {
+	var offers offersFor
+	if !job.ownPools {
+		if offers = p.inventory.offersFor(job); len(offers.offers) == 0 {
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, offers.why)
+		}
+	}
+	build := func() (*evenkeelv1.PlanJobRequest, error) {
+		return buildRequest(pod, job, offers.offers, p.args.InterNodeBytesPerSecond)
+	}
+	key, ask := job.identity+"\x00"+fmt.Sprint(job.pods, " ", job.podGPUs)+"\x00"+offers.key, planned(build, job)
+	if planID != "" {
+		key, ask = planID+"\x00"+job.group, stored(planID, ask)
+	}
+	known := p.lookup.get(key, pod, ask)
+	switch {
+	case known == nil:
+		return nil, fwk.NewStatus(fwk.Pending, "waiting for the planner's answer")
+	case known.misfit != "":
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the job does not fit: "+known.misfit)
+	case known.refused != nil:
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the planner refuses the job: "+text(known.refused))
+	case known.unavailable != nil && (p.args.OnPlannerFailure == FailClosed || planID != ""):
+		return nil, fwk.NewStatus(fwk.Pending, "no plan, and the planner can not be asked: "+text(known.unavailable))
+	}
+	return known, nil
+}
+
+func text(err error) string { return strings.TrimPrefix(err.Error(), "evenkeel: ") }
+
+// neighbours fills in the pod's place and where the pods around it are.
+func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) error {
+	job, chosen := found.job, found.chosen
+	var err error
+	if found.place, err = g.next(pod, job); err != nil {
+		return err
+	}
+	block := chosen.podsPerBlock(job.podGPUs)
+	node, left := g.blockNode(found.place, block)
+	found.node, found.needs = node, int64(left)*job.podGPUs
+	found.beside, _ = g.blockNode(found.place, chosen.podsPerNode(job.podGPUs))
+	byRank, byStage := g.nearest(found.place, job.pods/chosen.stages, job.pods)
+	found.byRank, found.byStage = p.topologies(byRank), p.topologies(byStage)
+	return nil
+}
+
+// PreFilterExtensions: there are none, Filter looks at the node as it is given.
+func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// Filter: the plan's GPU type, the node that ranks of one group share, and room for the rest of them.
+func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	found := read(state)
+	if found == nil || found.chosen == nil {
+		return nil
+	}
+	node := info.Node()
+	gpuType, product := p.types.nodeGPUs(node, p.args.GPUTypeLabels)
+	if gpuType != found.chosen.gpuType {
+		if product == "" {
+			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) had no label of a GPU type")
+		}
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "node(s) had other GPUs than the plan's "+found.chosen.gpuType)
+	}
+	if found.node != "" && node.Name != found.node {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
+			"node(s) were not the one that ranks of the same tensor-parallel group are on")
+	}
+	if found.needs > found.job.podGPUs && free(info, found.job.resource) < found.needs {
+		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node(s) had no %d free GPUs for ranks that share a node",
+			found.needs))
+	}
+	return nil
+}
+
+func free(info fwk.NodeInfo, resource v1.ResourceName) int64 {
+	return info.GetAllocatable().GetScalarResources()[resource] - info.GetRequested().GetScalarResources()[resource]
+}

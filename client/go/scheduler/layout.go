@@ -1,0 +1,57 @@
+package scheduler
+
+import (
+	"fmt"
+	"strconv"
+
+	"evenkeel.dev/client/go/evenkeelv1"
+)
+
+// layout is what placing pods needs of a plan; plans themselves are hundreds of times larger.
+type layout struct {
+	planID      string
+	gpuType     string
+	ranks       int // GPUs
+	stages      int
+	colocated   int // so many consecutive ranks share a node (a tensor-parallel group)
+	ranksOfNode int // so many the planner put on one node
+}
+
+func newLayout(plan *evenkeelv1.Plan) layout {
+	return layout{
+		planID:      plan.GetPlanId(),
+		gpuType:     plan.GetSubject().GetGpuType(),
+		ranks:       int(plan.GetSubject().GetGpuCount()),
+		stages:      max(int(plan.GetParallelism().GetPipeline()), 1),
+		colocated:   max(int(plan.GetPlacement().GetColocatedRanks()), 1),
+		ranksOfNode: max(int(plan.GetPlacement().GetGpusPerNode()), 1),
+	}
+}
+
+// check says why pods of so many GPUs can not carry the plan.
+func (l layout) check(job *podJob) error {
+	pod := int(job.podGPUs)
+	if int64(l.ranks) != job.gpus() {
+		return fmt.Errorf("plan %s is for %d GPUs, but %d pods of %d GPUs are %d", l.planID, l.ranks, job.pods, pod, job.gpus())
+	}
+	if l.colocated%pod != 0 && pod%l.colocated != 0 {
+		return fmt.Errorf("plan %s needs %d ranks on one node, but pods of %d GPUs split such groups; use pods of %d GPUs",
+			l.planID, l.colocated, pod, l.colocated)
+	}
+	return nil
+}
+
+// stage is the annotation of a pod with so many ranks from `rank` on: the pipeline is the slowest dimension of
+// "tp-cp-dp-pp" (Placement.rank_order).
+func (l layout) stage(rank, count int) string {
+	perStage := max(l.ranks/l.stages, 1)
+	first, last := rank/perStage, (rank+count-1)/perStage
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
+}
+
+// podsPerBlock pods of consecutive index must share a node; podsPerNode should.
+func (l layout) podsPerBlock(podGPUs int64) int { return max(l.colocated/int(podGPUs), 1) }
+func (l layout) podsPerNode(podGPUs int64) int  { return max(l.ranksOfNode/int(podGPUs), 1) }
