@@ -73,7 +73,7 @@ func (s *Server) Start(t *testing.T) {
 	}
 	s.process = exec.Command(Program(), append([]string{"--listen=" + s.Address}, s.arguments...)...)
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if testing.Verbose() {
+	if os.Getenv("EVENKEEL_SERVER_LOG") != "" {
 		s.process.Stderr = os.Stderr
 	}
 	if err := s.process.Start(); err != nil {

@@ -5,16 +5,33 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
 
-// bindSeen: whether this profile calls Bind of this plugin, so that annotations travel with the binding.
-type bindSeen struct{ atomic.Bool }
+// bindsItself says whether this profile asks this plugin first to bind, so that annotations travel with the binding. The
+// handle knows once the profile is complete, which it is not when the plugin is made.
+func (p *Plugin) bindsItself() bool {
+	p.bindsOnce.Do(func() {
+		profile, ok := p.handle.(interface{ ListPlugins() *config.Plugins })
+		if !ok {
+			return
+		}
+		enabled := profile.ListPlugins().Bind.Enabled
+		p.binds = len(enabled) > 0 && enabled[0].Name == Name
+		if !p.binds {
+			klog.Background().Info("Another plugin binds before Evenkeel: plans are written to pods by a patch of its own, which "+
+				"costs a second write per pod and needs the right to patch pods; enable Evenkeel under bind to spare both",
+				"profile", p.handle.ProfileName())
+		}
+	})
+	return p.binds
+}
 
 // Reserve takes the pod's place: from here on the gang goes by this plan.
 func (p *Plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
@@ -54,7 +71,7 @@ func (c *cycle) annotations() map[string]string {
 // PreBindPreFlight: there is nothing to do before binding where Bind writes the annotations.
 func (p *Plugin) PreBindPreFlight(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) (
 	*fwk.PreBindPreFlightResult, *fwk.Status) {
-	if found := read(state); found == nil || found.chosen == nil || p.bindSeen.Load() {
+	if found := read(state); found == nil || found.chosen == nil || p.bindsItself() {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return &fwk.PreBindPreFlightResult{AllowParallel: true}, nil
@@ -82,13 +99,8 @@ func (p *Plugin) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // Bind binds pods with a plan: the API server copies a binding's annotations to its pod, so that node and rank arrive in
 // one write, and never one without the other. Other pods are left to the next binder.
 func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
-	p.bindSeen.Store(true)
 	found := read(state)
-	if found == nil {
-		return fwk.NewStatus(fwk.Skip)
-	}
-	if found.chosen == nil {
-		metricPods.WithLabelValues("unplanned").Inc()
+	if found == nil || found.chosen == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	binding := &v1.Binding{
@@ -108,6 +120,16 @@ func (p *Plugin) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, no
 	if err != nil {
 		return fwk.AsStatus(fmt.Errorf("binding: %w", err))
 	}
-	metricPods.WithLabelValues("planned").Inc()
 	return nil
+}
+
+// PostBind counts.
+func (p *Plugin) PostBind(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) {
+	switch found := read(state); {
+	case found == nil:
+	case found.chosen == nil:
+		metricPods.WithLabelValues("unplanned").Inc()
+	default:
+		metricPods.WithLabelValues("planned").Inc()
+	}
 }

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,7 +29,8 @@ type Plugin struct {
 	lookup    *lookup
 	gangs     gangs
 	podGroups listers.PodGroupLister // nil where the cluster has no PodGroups of its own
-	bindSeen  bindSeen
+	bindsOnce sync.Once
+	binds     bool
 }
 
 var (
@@ -39,6 +41,7 @@ var (
 	_ fwk.ReservePlugin     = &Plugin{}
 	_ fwk.PreBindPlugin     = &Plugin{}
 	_ fwk.BindPlugin        = &Plugin{}
+	_ fwk.PostBindPlugin    = &Plugin{}
 	_ fwk.EnqueueExtensions = &Plugin{}
 	_ fwk.SignPlugin        = &Plugin{}
 )
