@@ -27,6 +27,7 @@ type cycle struct {
 	beside  string // the pod should go there: the planner put its ranks on that node
 	byRank  []topology
 	byStage []topology
+	all     map[string]topology // of every node
 }
 
 // Clone returns the same: no later step changes it.
@@ -66,8 +67,12 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if found.node != "" {
 		return &fwk.PreFilterResult{NodeNames: sets.New(found.node)}, nil
 	}
-	if names, all := p.inventory.nodesOf(found.chosen.gpuType); !all {
+	names, all := p.inventory.nodesOf(found.chosen.gpuType)
+	if !all {
 		return &fwk.PreFilterResult{NodeNames: names}, nil
+	}
+	if found.needs <= job.podGPUs {
+		return nil, fwk.NewStatus(fwk.Skip) // Filter would let every node pass: it need not be called for each
 	}
 	return nil, nil
 }
@@ -168,6 +173,7 @@ func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) error {
 	found.beside, _ = g.blockNode(found.place, chosen.podsPerNode(job.podGPUs))
 	byRank, byStage := g.nearest(found.place, job.pods/chosen.stages, job.pods)
 	found.byRank, found.byStage = p.topologies(byRank), p.topologies(byStage)
+	found.all = p.inventory.topologyOf()
 	return nil
 }
 

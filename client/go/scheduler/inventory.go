@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -19,15 +20,18 @@ import (
 var catalogueJSON []byte
 
 // gpuTypes maps label values to GPU types of the planner.
-type gpuTypes map[string]string
+type gpuTypes struct {
+	byName map[string]string
+	seen   sync.Map // label value as it stands -> GPU type; spares the hot path the lower case
+}
 
-func newGPUTypes(additional map[string]string) (gpuTypes, error) {
-	types := gpuTypes{}
-	if err := json.Unmarshal(catalogueJSON, &types); err != nil {
+func newGPUTypes(additional map[string]string) (*gpuTypes, error) {
+	types := &gpuTypes{}
+	if err := json.Unmarshal(catalogueJSON, &types.byName); err != nil {
 		return nil, fmt.Errorf("gpu_types.json: %w", err)
 	}
 	for product, gpuType := range additional {
-		types[normalise(product)] = gpuType
+		types.byName[normalise(product)] = gpuType
 	}
 	return types, nil
 }
@@ -38,14 +42,17 @@ func normalise(product string) string {
 
 // nodeGPUs is the GPU type of a node, "" where no label names one, and what the label says. Parts of GPUs ("-MIG-",
 // "-SHARED") are no GPU type of the catalogue, so such nodes are left alone.
-func (t gpuTypes) nodeGPUs(node *v1.Node, labels []string) (gpuType, product string) {
+func (t *gpuTypes) nodeGPUs(node *v1.Node, labels []string) (gpuType, product string) {
 	for _, key := range labels {
-		if product = node.Labels[key]; product != "" {
-			if gpuType, ok := t[product]; ok { // spares the lower case on the hot path
-				return gpuType, product
-			}
-			return t[normalise(product)], product
+		if product = node.Labels[key]; product == "" {
+			continue
 		}
+		known, ok := t.seen.Load(product)
+		if !ok {
+			known = t.byName[normalise(product)]
+			t.seen.Store(product, known)
+		}
+		return known.(string), product
 	}
 	return "", ""
 }
@@ -58,20 +65,28 @@ type offer struct {
 
 // inventory counts the cluster's GPUs by type, kept current by node events.
 type inventory struct {
-	types     gpuTypes
-	labels    []string
-	resources []string
+	types *gpuTypes
+	args  *Args
 
-	mu    sync.Mutex
-	nodes map[string]nodeGPUs
-	memo  map[string]offersFor        // by what they are for; emptied by every change
-	names map[string]sets.Set[string] // nodes by type, likewise; never changed once made
+	mu      sync.Mutex
+	nodes   map[string]nodeGPUs
+	domains map[string]int32            // numbers of topology domains, from 1
+	memo    map[string]offersFor        // by what they are for; emptied by every change
+	names   map[string]sets.Set[string] // nodes by type, likewise; never changed once made
+
+	topologies atomic.Pointer[map[string]topology] // by node; nil: to be made anew
 }
 
 type nodeGPUs struct {
 	gpuType  string
 	resource v1.ResourceName
 	count    int64
+	at       topology
+}
+
+func (n nodeGPUs) equal(other nodeGPUs) bool {
+	return n.gpuType == other.gpuType && n.resource == other.resource && n.count == other.count &&
+		slices.Equal(n.at, other.at)
 }
 
 type offersFor struct {
@@ -80,17 +95,19 @@ type offersFor struct {
 	why    string // there are no offers
 }
 
-func newInventory(types gpuTypes, args *Args) *inventory {
-	return &inventory{types: types, labels: args.GPUTypeLabels, resources: args.GPUResources, nodes: map[string]nodeGPUs{},
+func newInventory(types *gpuTypes, args *Args) *inventory {
+	made := &inventory{types: types, args: args, nodes: map[string]nodeGPUs{}, domains: map[string]int32{},
 		memo: map[string]offersFor{}, names: map[string]sets.Set[string]{}}
+	made.topologies.Store(&map[string]topology{})
+	return made
 }
 
 // update takes a node in; `gone` takes it out.
 func (i *inventory) update(node *v1.Node, gone bool) {
 	entry := nodeGPUs{}
 	if !gone {
-		entry.gpuType, _ = i.types.nodeGPUs(node, i.labels)
-		for _, name := range i.resources {
+		entry.gpuType, _ = i.types.nodeGPUs(node, i.args.GPUTypeLabels)
+		for _, name := range i.args.GPUResources {
 			if quantity, ok := node.Status.Allocatable[v1.ResourceName(name)]; ok {
 				entry.resource, entry.count = v1.ResourceName(name), quantity.Value()
 				break
@@ -99,7 +116,10 @@ func (i *inventory) update(node *v1.Node, gone bool) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if before, known := i.nodes[node.Name]; known == !gone && before == entry {
+	if !gone {
+		entry.at = i.topology(node)
+	}
+	if before, known := i.nodes[node.Name]; known == !gone && before.equal(entry) {
 		return // most updates of a node change its heartbeat only
 	}
 	if gone {
@@ -109,6 +129,39 @@ func (i *inventory) update(node *v1.Node, gone bool) {
 	}
 	clear(i.memo)
 	clear(i.names)
+	i.topologies.Store(nil)
+}
+
+// topology numbers a node's domains, so that comparing nodes compares numbers. Needs mu.
+func (i *inventory) topology(node *v1.Node) topology {
+	made := make(topology, len(i.args.TopologyLabels))
+	around := int32(0) // the same name in two zones is two domains
+	for at, key := range i.args.TopologyLabels {
+		if value := node.Labels[key]; value != "" {
+			name := fmt.Sprint(at, " ", around, " ", value)
+			if i.domains[name] == 0 {
+				i.domains[name] = int32(len(i.domains) + 1)
+			}
+			around = i.domains[name]
+			made[at] = around
+		}
+	}
+	return made
+}
+
+// topologyOf are the domains of all nodes by name. Not to be changed.
+func (i *inventory) topologyOf() map[string]topology {
+	if known := i.topologies.Load(); known != nil {
+		return *known
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	made := make(map[string]topology, len(i.nodes))
+	for name, node := range i.nodes {
+		made[name] = node.at
+	}
+	i.topologies.Store(&made)
+	return made
 }
 
 // offersFor are the GPU types with enough GPUs in all, free or not, in nodes that can hold such a pod.
@@ -164,8 +217,8 @@ func noPlace(job *podJob, short []string) string {
 }
 
 // named is the catalogue's name of a GPU type that a person wrote.
-func (t gpuTypes) named(text string) string {
-	if gpuType, ok := t[normalise(text)]; ok {
+func (t *gpuTypes) named(text string) string {
+	if gpuType, ok := t.byName[normalise(text)]; ok {
 		return gpuType
 	}
 	return text

@@ -24,7 +24,7 @@ const Name = "Evenkeel"
 type Plugin struct {
 	args      *Args
 	handle    fwk.Handle
-	types     gpuTypes
+	types     *gpuTypes
 	inventory *inventory
 	lookup    *lookup
 	gangs     gangs

@@ -10,25 +10,18 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// topology is a node's domains, widest first; "" where it has no such label.
-type topology []string
+// topology is a node's domains by number, widest first; 0 where it has no such label.
+type topology []int32
 
-// domain is one topology domain: the values of the first len labels. nil: none.
-type domain topology
-
-func (p *Plugin) topology(node *v1.Node) topology {
-	made := make(topology, len(p.args.TopologyLabels))
-	for at, key := range p.args.TopologyLabels {
-		made[at] = node.Labels[key]
-	}
-	return made
-}
+// domain is one topology domain: the numbers of it and of those around it. nil: none.
+type domain = topology
 
 func (p *Plugin) topologies(nodes []string) []topology {
+	all := p.inventory.topologyOf()
 	var made []topology
 	for _, name := range nodes {
-		if info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name); err == nil && info.Node() != nil {
-			made = append(made, p.topology(info.Node()))
+		if at, ok := all[name]; ok {
+			made = append(made, at)
 		}
 	}
 	return made
@@ -36,9 +29,12 @@ func (p *Plugin) topologies(nodes []string) []topology {
 
 // shared is the share of levels, of those that either has, at which two nodes are in the same domain.
 func shared(a, b topology) float64 {
+	if len(a) != len(b) {
+		return 0 // a node that is not known yet
+	}
 	levels, same := 0, 0
 	for at := range a {
-		if a[at] == "" && b[at] == "" {
+		if a[at] == 0 && b[at] == 0 {
 			continue
 		}
 		levels++
@@ -63,7 +59,10 @@ func nearness(node topology, others []topology) float64 {
 	return sum / float64(len(others))
 }
 
-func (d domain) holds(node topology) bool {
+func holds(d domain, node topology) bool {
+	if len(node) < len(d) {
+		return false
+	}
 	for at, value := range d {
 		if value != node[at] {
 			return false
@@ -74,11 +73,23 @@ func (d domain) holds(node topology) bool {
 
 // PreScore: pods without a plan are none of this plugin's business.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if found := read(state); found == nil || found.chosen == nil {
+	found := read(state)
+	if found == nil || found.chosen == nil {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	if !found.scores() {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil
 }
+
+// scores says whether anything tells the nodes apart.
+func (c *cycle) scores() bool {
+	return len(c.home) > 0 || len(c.byRank) > 0 || len(c.byStage) > 0 || c.shares()
+}
+
+// shares says whether the planner put several pods on one node.
+func (c *cycle) shares() bool { return c.chosen.podsPerNode(c.job.podGPUs) > 1 }
 
 // Score: the node where the planner has the pod's ranks first, then nodes near the neighbours by rank and by stage, then
 // the domain that holds the whole job.
@@ -90,14 +101,14 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	if found.beside == info.Node().Name {
 		return fwk.MaxScore, nil
 	}
-	node := p.topology(info.Node())
+	node := found.all[info.Node().Name]
 	score := 35*nearness(node, found.byRank) + 25*nearness(node, found.byStage)
-	if found.home.holds(node) {
+	if holds(found.home, node) {
 		score += 20
 	}
 	// Ranks that will share a node want an empty one, the last of them a full one: fewer nodes are broken into.
-	if wanted := int64(found.chosen.podsPerNode(found.job.podGPUs)) * found.job.podGPUs; wanted > found.job.podGPUs &&
-		found.beside == "" && free(info, found.job.resource) >= wanted {
+	if found.shares() && found.beside == "" &&
+		free(info, found.job.resource) >= int64(found.chosen.podsPerNode(found.job.podGPUs))*found.job.podGPUs {
 		score += 15
 	}
 	return int64(score), nil
@@ -132,7 +143,7 @@ func (p *Plugin) choose(ctx context.Context, pod *v1.Pod, job *podJob, plans []l
 func (p *Plugin) room(ctx context.Context, pod *v1.Pod, job *podJob, plan *layout,
 	affinity nodeaffinity.RequiredNodeAffinity) (places int, room []nodeRoom, nodes int) {
 	names, _ := p.inventory.nodesOf(plan.gpuType)
-	lister := p.handle.SnapshotSharedLister().NodeInfos()
+	lister, all := p.handle.SnapshotSharedLister().NodeInfos(), p.inventory.topologyOf()
 	block := int64(plan.podsPerBlock(job.podGPUs))
 	logger := klog.FromContext(ctx)
 	for name := range names {
@@ -155,7 +166,7 @@ func (p *Plugin) room(ctx context.Context, pod *v1.Pod, job *podJob, plan *layou
 		nodes++
 		if count := int(free(info, job.resource) / job.podGPUs / block * block); count > 0 {
 			places += count
-			room = append(room, nodeRoom{p.topology(info.Node()), count})
+			room = append(room, nodeRoom{all[name], count})
 		}
 	}
 	return places, room, nodes
@@ -170,33 +181,22 @@ type nodeRoom struct {
 // whole. nil: no labelled domain has them.
 func (p *Plugin) narrowest(room []nodeRoom, wanted int) domain {
 	for depth := len(p.args.TopologyLabels); depth > 0; depth-- {
-		sums, paths := map[string]int{}, map[string]domain{}
+		sums, paths := map[int32]int{}, map[int32]domain{}
 		for _, node := range room {
-			if node.at[depth-1] == "" {
-				continue
-			}
-			path := domain(node.at[:depth])
-			key := joined(path)
-			sums[key] += node.places
-			paths[key] = path
-		}
-		best := ""
-		for key, sum := range sums {
-			if sum >= wanted && (best == "" || sum < sums[best] || sum == sums[best] && key < best) {
-				best = key
+			if len(node.at) >= depth && node.at[depth-1] != 0 {
+				sums[node.at[depth-1]] += node.places
+				paths[node.at[depth-1]] = node.at[:depth]
 			}
 		}
-		if best != "" {
+		best := int32(0)
+		for number, sum := range sums {
+			if sum >= wanted && (best == 0 || sum < sums[best] || sum == sums[best] && number < best) {
+				best = number
+			}
+		}
+		if best != 0 {
 			return paths[best]
 		}
 	}
 	return nil
-}
-
-func joined(path domain) string {
-	key := ""
-	for _, value := range path {
-		key += value + "\x00"
-	}
-	return key
 }
