@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# The Go client, the kube-scheduler plugin and the Kueue controller: unit tests with the race detector, and end to end
+# with a real etcd, kube-apiserver and kube-scheduler, built here from Go modules, and a real evenkeel-server.
+#
+#   tests/kubernetes/run.sh [--only unit|e2e|throughput]... [--no-install]
+#
+# Needs build/bin/evenkeel-server (deploy/quickstart.sh or tests/run.sh --only build), root for missing packages, the Go
+# module proxy, 6 GB of disk, and 10 to 20 minutes on two cores the first time; a minute or two afterwards. Everything listens on
+# 127.0.0.1 and ends by itself. Throughput is only believed on a machine with nothing else to do:
+# EVENKEEL_THROUGHPUT_REPEATS sets its rounds. Last line: "N passed, N failed".
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+root=$PWD
+suites=()
+install=1
+while [ $# -gt 0 ]; do
+  case $1 in
+    --only)
+      [[ " unit e2e throughput " == *" ${2:-none} "* ]] || { echo "run.sh: --only takes unit, e2e or throughput" >&2; exit 2; }
+      suites+=("$2")
+      shift
+      ;;
+    --no-install) install=0 ;;
+    *) sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  esac
+  shift
+done
+[ ${#suites[@]} -gt 0 ] || suites=(unit e2e throughput)
+
+export EVENKEEL_SERVER_REQUIRED=1 EVENKEEL_SERVER_PROGRAM=${EVENKEEL_SERVER_PROGRAM:-$root/build/bin/evenkeel-server}
+[ -x "$EVENKEEL_SERVER_PROGRAM" ] || { echo "run.sh: no $EVENKEEL_SERVER_PROGRAM: tests/run.sh --only build" >&2; exit 1; }
+[ $install = 0 ] || deploy/install-packages.sh test || exit 1
+go=$(client/go/toolchain.sh build/tools) || exit 1
+# The toolchain of this machine, whatever the modules would like; and its own folder first, for what it calls itself.
+PATH=$(dirname "$go"):$PATH
+export PATH GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+# count NAME LOG STATUS: adds the tests of a `go test -v` log. A program that failed without naming a test counts as one.
+count() {
+  local good bad
+  good=$(grep -cE '^--- PASS' "$2")
+  bad=$(grep -cE '^--- FAIL' "$2")
+  [ "$3" = 0 ] || [ "$bad" -gt 0 ] || bad=1
+  passed=$((passed + good))
+  failed=$((failed + bad))
+  echo "$1: $good passed, $bad failed"
+  if [ "$3" != 0 ] || [ "$bad" -gt 0 ]; then
+    grep -vE '^(=== |--- PASS|PASS|ok )' "$2" | head -n 120
+  fi
+}
+
+# check NAME COMMAND [ARGUMENT ...]: a test that is no Go test.
+check() {
+  local name=$1
+  shift
+  if "$@" >"$work/log" 2>&1; then
+    passed=$((passed + 1))
+    echo "$name: ok"
+  else
+    failed=$((failed + 1))
+    echo "$name: FAILED"
+    head -n 40 "$work/log"
+  fi
+}
+
+formatted() {
+  local wrong
+  wrong=$(gofmt -l client/go tests/kubernetes)
+  echo "$wrong"
+  [ -z "$wrong" ]
+}
+
+unit() {
+  local module
+  check "generated code is current" client/go/generate.sh --check
+  check "gofmt" formatted
+  for module in client/go client/go/scheduler client/go/kueue; do
+    [ -f $module/go.mod ] || continue
+    check "vet $module" go -C $module vet -p 2 ./...
+    go -C $module test -p 2 -race -v ./... >"$work/unit.log" 2>&1
+    count "$module" "$work/unit.log" $?
+  done
+}
+
+programs() {
+  [ ! -x "$work/etcd" ] || return 0
+  echo "building etcd, kube-apiserver, the scheduler and the controller"
+  go -C tests/kubernetes build -p 2 -ldflags "-s -w" -o "$work/" ./cmd/... &&
+    go -C client/go/scheduler build -p 2 -ldflags "-s -w" -o "$work/" ./cmd/... || return 1
+  if [ -f client/go/kueue/go.mod ]; then
+    go -C client/go/kueue build -p 2 -ldflags "-s -w" -o "$work/" ./cmd/... || return 1
+  fi
+  go -C tests/kubernetes test -c -p 2 -o "$work/e2e.test" ./e2e
+}
+
+e2e() {
+  local status
+  if ! programs >"$work/build.log" 2>&1; then
+    tail -n 40 "$work/build.log"
+    failed=$((failed + 1))
+    return
+  fi
+  (cd tests/kubernetes/e2e && EVENKEEL_K8S_PROGRAMS=$work timeout 1500 "$work/e2e.test" -test.v -test.timeout 25m "$@") \
+    >"$work/e2e.log" 2>&1
+  status=$?
+  count "end to end" "$work/e2e.log" $status
+  grep -E 'pods: |throughput lost|after the planner came back' "$work/e2e.log" | sed 's/^ *//'
+}
+
+for suite in "${suites[@]}"; do
+  case $suite in
+    unit) unit ;;
+    e2e) e2e -test.skip '^TestThroughput$' ;;
+    throughput) e2e -test.run '^TestThroughput$' ;;
+  esac
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
