@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"evenkeel.dev/client/go/annotations"
 	"evenkeel.dev/client/go/evenkeel"
 )
 
@@ -80,7 +81,7 @@ func (a *Args) setDefaults() {
 		a.GPUResources = []string{"nvidia.com/gpu", "amd.com/gpu"}
 	}
 	if a.GPUTypeLabels == nil {
-		a.GPUTypeLabels = []string{GPUTypeKey, "nvidia.com/gpu.product", "amd.com/gpu.product-name"}
+		a.GPUTypeLabels = []string{annotations.GPUType, "nvidia.com/gpu.product", "amd.com/gpu.product-name"}
 	}
 	if a.TopologyLabels == nil {
 		a.TopologyLabels = []string{"topology.kubernetes.io/zone", "network.topology.nvidia.com/core",

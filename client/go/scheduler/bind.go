@@ -12,6 +12,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+
+	"evenkeel.dev/client/go/annotations"
 )
 
 // bindsItself says whether this profile asks this plugin first to bind, so that annotations travel with the binding. The
@@ -62,9 +64,9 @@ func (p *Plugin) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 func (c *cycle) annotations() map[string]string {
 	rank := c.place * int(c.job.podGPUs)
 	return map[string]string{
-		PlanKey:  c.chosen.planID,
-		StageKey: c.chosen.stage(rank, int(c.job.podGPUs)),
-		RankKey:  strconv.Itoa(rank),
+		annotations.Plan:  c.chosen.planID,
+		annotations.Stage: c.chosen.stage(rank, int(c.job.podGPUs)),
+		annotations.Rank:  strconv.Itoa(rank),
 	}
 }
 

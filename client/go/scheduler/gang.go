@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"evenkeel.dev/client/go/annotations"
 )
 
 // gang is a group of pods that share a plan: which of them has which place. A place is so many consecutive ranks as a pod
@@ -106,8 +108,8 @@ func (g *gang) restore(pod *v1.Pod, podGPUs int64) {
 	if _, known := g.members[pod.UID]; known {
 		return
 	}
-	rank, err := strconv.Atoi(pod.Annotations[RankKey])
-	if id := pod.Annotations[PlanKey]; id != "" && err == nil && rank >= 0 && podGPUs > 0 {
+	rank, err := strconv.Atoi(pod.Annotations[annotations.Rank])
+	if id := pod.Annotations[annotations.Plan]; id != "" && err == nil && rank >= 0 && podGPUs > 0 {
 		at := rank / int(podGPUs)
 		g.members[pod.UID] = member{place: at, node: pod.Spec.NodeName}
 		g.places[at] = place{pod.UID, pod.Spec.NodeName}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
+	"evenkeel.dev/client/go/annotations"
 	"evenkeel.dev/client/go/evenkeelv1"
 )
 
@@ -180,7 +181,7 @@ func gangPod(gang string, at, size, gpus int) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: types.UID("uid-" + name),
 			Labels:      map[string]string{podGroupLabel: gang},
-			Annotations: map[string]string{ModelKey: "llama3-8b", PodsKey: fmt.Sprint(size)}},
+			Annotations: map[string]string{annotations.Model: "llama3-8b", annotations.Pods: fmt.Sprint(size)}},
 		Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
 			"nvidia.com/gpu": resource.MustParse(fmt.Sprint(gpus))}}}}},
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 
+	"evenkeel.dev/client/go/annotations"
 	"evenkeel.dev/client/go/evenkeel"
 	"evenkeel.dev/client/go/evenkeelv1"
 )
@@ -274,7 +275,7 @@ func layoutsOf(response *evenkeelv1.PlanJobResponse, job *podJob) ([]layout, err
 	for _, plan := range offers {
 		if plan.GetMisfit() != nil {
 			if unfit == nil {
-				unfit = misfit{misfitText(plan)}
+				unfit = misfit{annotations.MisfitText(plan)}
 			}
 			continue
 		}
@@ -294,17 +295,4 @@ func layoutsOf(response *evenkeelv1.PlanJobResponse, job *podJob) ([]layout, err
 		return nil, unfit
 	}
 	return nil, errors.New("the planner answered without a plan")
-}
-
-func misfitText(plan *evenkeelv1.Plan) string {
-	text := plan.GetMisfit().GetText()
-	for at, remedy := range plan.GetMisfit().GetRemedies() {
-		if at == 0 {
-			text += " It would fit with: "
-		} else {
-			text += "; "
-		}
-		text += remedy.GetText()
-	}
-	return text
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"evenkeel.dev/client/go/annotations"
 	"evenkeel.dev/client/go/evenkeel"
 )
 
@@ -131,7 +132,7 @@ func last(object any) any {
 }
 
 func saysOther(before, after *v1.Pod) bool {
-	for _, key := range []string{ModelKey, DatasetRefKey, JobKey, SpecHashKey, GroupKey, PodsKey, GPUTypeKey} {
+	for _, key := range []string{annotations.Model, annotations.DatasetRef, annotations.Job, annotations.SpecHash, annotations.Group, annotations.Pods, annotations.GPUType} {
 		if value(before, key) != value(after, key) {
 			return true
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"evenkeel.dev/client/go/annotations"
 	"evenkeel.dev/client/go/evenkeel"
 	"evenkeel.dev/client/go/evenkeelv1"
 )
@@ -74,7 +75,7 @@ func TestEqualJobsShareAPlanAndHashesStayInTheirGang(t *testing.T) {
 		}
 		for _, gang := range []string{"c", "d"} {
 			pod := gangPod(gang, 0, 1, 8)
-			pod.Annotations[SpecHashKey] = "same"
+			pod.Annotations[annotations.SpecHash] = "same"
 			_, _, status := r.schedule(pod)
 			r.wantCode(status, fwk.Pending, "")
 		}
@@ -246,7 +247,7 @@ func TestOffersAndFreeGPUsChooseTheType(t *testing.T) {
 		_, _, status = r.schedule(gangPod("big", 0, 3, 8))
 		r.wantCode(status, fwk.UnschedulableAndUnresolvable, "room for fewer: a100-sxm-80gb for 2, h100-sxm-80gb for 2")
 		pod := gangPod("typed", 0, 2, 8)
-		pod.Annotations[GPUTypeKey] = "H100"
+		pod.Annotations[annotations.GPUType] = "H100"
 		_, _, status = r.schedule(pod)
 		r.wantCode(status, fwk.UnschedulableAndUnresolvable, "of type H100")
 	})
@@ -342,7 +343,7 @@ func TestRestartReadsRanksFromPods(t *testing.T) {
 		}
 		bound := gangPod("g", 7, 4, 8)
 		bound.Spec.NodeName = "h-2"
-		bound.Annotations[PlanKey], bound.Annotations[RankKey] = "plan-old", "0"
+		bound.Annotations[annotations.Plan], bound.Annotations[annotations.Rank] = "plan-old", "0"
 		r.plugin.observe(bound, false)
 		r.schedule(gangPod("g", 1, 4, 8))
 		synctest.Wait()
@@ -369,7 +370,7 @@ func TestLostPlanIsNotReplacedByAnother(t *testing.T) {
 			return nil, &evenkeel.Error{Code: codes.NotFound, Reason: evenkeel.ReasonPlanNotFound}
 		}
 		bound := gangPod("g", 0, 4, 8)
-		bound.Spec.NodeName, bound.Annotations[PlanKey], bound.Annotations[RankKey] = "h-2", "plan-old", "0"
+		bound.Spec.NodeName, bound.Annotations[annotations.Plan], bound.Annotations[annotations.Rank] = "h-2", "plan-old", "0"
 		r.plugin.observe(bound, false)
 		r.schedule(gangPod("g", 1, 4, 8))
 		synctest.Wait()
@@ -406,7 +407,7 @@ func TestAnnotationsTravelWithTheBindingOrByPatch(t *testing.T) {
 			if len(actions) != 1 || actions[0].GetVerb() != action {
 				t.Errorf("%s: actions %v", binder, actions)
 			}
-			want := map[string]string{PlanKey: "plan-h100-sxm-80gb", StageKey: "0", RankKey: "0"}
+			want := map[string]string{annotations.Plan: "plan-h100-sxm-80gb", annotations.Stage: "0", annotations.Rank: "0"}
 			if got := read(state).annotations(); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("annotations %v", got)
 			}

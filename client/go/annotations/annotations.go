@@ -1,0 +1,136 @@
+// Package annotations reads a training job from the annotations of Kubernetes objects, for all who ask for plans there.
+package annotations
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"evenkeel.dev/client/go/evenkeelv1"
+)
+
+// Annotations that describe a job. Model, DatasetRef and SpecHash may also be labels.
+const (
+	// Model: catalogue name of the model.
+	Model = "evenkeel.dev/model"
+	// DatasetRef: dataset that PackDataset left with the planner.
+	DatasetRef = "evenkeel.dev/dataset-ref"
+	// Job: the whole evenkeel.v1.Job (or PlanJobRequest) as JSON.
+	Job = "evenkeel.dev/job"
+	// SpecHash: identity of the job's description, by whoever wrote it. A new one asks for a new plan.
+	SpecHash = "evenkeel.dev/spec-hash"
+	// Group: name of the group of pods, where nothing else says it.
+	Group = "evenkeel.dev/group"
+	// Pods: how many pods the group has.
+	Pods = "evenkeel.dev/pods"
+	// GPUType: GPU type that the job must have. On a node: the node's GPU type.
+	GPUType = "evenkeel.dev/gpu-type"
+)
+
+// Annotations that tell a pod of its plan.
+const (
+	// Plan: id of the plan.
+	Plan = "evenkeel.dev/plan"
+	// Stage: pipeline stage of the pod's ranks, "2", or "2-3" where the pod has several.
+	Stage = "evenkeel.dev/stage"
+	// Rank: the first of the pod's ranks; it has one per GPU, consecutively.
+	Rank = "evenkeel.dev/rank"
+)
+
+// Value reads a key that may be an annotation or a label.
+func Value(annotations, labels map[string]string, key string) string {
+	if text, ok := annotations[key]; ok {
+		return text
+	}
+	return labels[key]
+}
+
+// WantsPlan says whether an object describes a job at all.
+func WantsPlan(annotations, labels map[string]string) bool {
+	return Value(annotations, labels, Model) != "" || annotations[Job] != ""
+}
+
+// Request is what the annotations ask the planner for. The GPUs may be missing: SetGPUs adds them.
+func Request(annotations, labels map[string]string) (*evenkeelv1.PlanJobRequest, error) {
+	request, err := decode(annotations[Job])
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", Job, err)
+	}
+	job := request.GetJob()
+	if name := Value(annotations, labels, Model); name != "" {
+		if given := job.GetModel().GetName(); given != "" && given != name {
+			return nil, fmt.Errorf("%s is %q, but model.name in %s is %q; give one", Model, name, Job, given)
+		}
+		if job.Model == nil {
+			job.Model = &evenkeelv1.Model{}
+		}
+		job.Model.Name = name
+	}
+	if ref := Value(annotations, labels, DatasetRef); ref != "" {
+		if job.Dataset != nil && job.Dataset.GetDatasetRef() != ref {
+			return nil, fmt.Errorf("%s is given, but %s has a dataset too; give one", DatasetRef, Job)
+		}
+		job.Dataset = &evenkeelv1.Dataset{DatasetRef: ref}
+	}
+	return request, nil
+}
+
+// SetGPUs puts the job on `gpus` GPUs of the pools, unless it names pools itself; their counts must then agree.
+// `interNode` bytes per second is the bandwidth of pools that do not say; 0: the planner's default.
+func SetGPUs(job *evenkeelv1.Job, gpus int64, pools []*evenkeelv1.GpuPool, interNode float64) error {
+	if job.Cluster == nil {
+		job.Cluster = &evenkeelv1.Cluster{}
+	}
+	if len(job.Cluster.Pools) == 0 {
+		job.Cluster.Pools = pools
+	}
+	for at, pool := range job.Cluster.Pools {
+		if len(pool.GpuCounts) > 0 || pool.GpuCount != 0 && int64(pool.GpuCount) != gpus {
+			return fmt.Errorf("annotation %s: cluster.pools[%d] says how many GPUs, but the pods have %d; leave the count out",
+				Job, at, gpus)
+		}
+		pool.GpuCount = int32(gpus)
+		if pool.InterNodeBytesPerSecond == 0 {
+			pool.InterNodeBytesPerSecond = interNode
+		}
+	}
+	return nil
+}
+
+// NamesGPUs says whether the job names pools of GPUs itself. It looks, but does not parse.
+func NamesGPUs(annotations map[string]string) bool { return strings.Contains(annotations[Job], `"pools"`) }
+
+// decode takes a PlanJobRequest, as deploy/examples has them, or the Job alone. "" is an empty job.
+func decode(text string) (*evenkeelv1.PlanJobRequest, error) {
+	if text == "" {
+		return &evenkeelv1.PlanJobRequest{Job: &evenkeelv1.Job{}}, nil
+	}
+	request := &evenkeelv1.PlanJobRequest{}
+	whole := protojson.Unmarshal([]byte(text), request)
+	if whole == nil && request.Job != nil {
+		return request, nil
+	}
+	job := &evenkeelv1.Job{}
+	if err := protojson.Unmarshal([]byte(text), job); err != nil {
+		if whole != nil && strings.Contains(text, `"job"`) {
+			err = whole
+		}
+		return nil, fmt.Errorf("neither evenkeel.v1.Job nor PlanJobRequest: %w", err)
+	}
+	return &evenkeelv1.PlanJobRequest{Job: job}, nil
+}
+
+// MisfitText is why a job does not fit and what would make it fit, for a person.
+func MisfitText(plan *evenkeelv1.Plan) string {
+	text := plan.GetMisfit().GetText()
+	for at, remedy := range plan.GetMisfit().GetRemedies() {
+		if at == 0 {
+			text += " It would fit with: "
+		} else {
+			text += "; "
+		}
+		text += remedy.GetText()
+	}
+	return text
+}
