@@ -99,7 +99,9 @@ func SetGPUs(job *evenkeelv1.Job, gpus int64, pools []*evenkeelv1.GpuPool, inter
 }
 
 // NamesGPUs says whether the job names pools of GPUs itself. It looks, but does not parse.
-func NamesGPUs(annotations map[string]string) bool { return strings.Contains(annotations[Job], `"pools"`) }
+func NamesGPUs(annotations map[string]string) bool {
+	return strings.Contains(annotations[Job], `"pools"`)
+}
 
 // decode takes a PlanJobRequest, as deploy/examples has them, or the Job alone. "" is an empty job.
 func decode(text string) (*evenkeelv1.PlanJobRequest, error) {

@@ -17,13 +17,13 @@ import (
 const (
 	podGroupLabel = "scheduling.x-k8s.io/pod-group"
 	jobSetLabel   = "jobset.sigs.k8s.io/jobset-name"
+	replicasLabel = "jobset.sigs.k8s.io/replicatedjob-replicas" // Jobs of the JobSet, each with indices of its own
 )
 
 var indexKeys = []string{
 	"batch.kubernetes.io/job-completion-index",
 	"apps.kubernetes.io/pod-index",
 	"leaderworkerset.sigs.k8s.io/worker-index",
-	"training.kubeflow.org/replica-index",
 }
 
 // podJob is what a pod says about its job.
@@ -79,6 +79,9 @@ func parsePod(pod *v1.Pod, resources []string, gangSize int) (*podJob, error) {
 		return nil, fmt.Errorf("%d pods of %d GPUs; accepted: 65536 GPUs at most", job.pods, job.podGPUs)
 	}
 	for _, key := range indexKeys {
+		if replicas := pod.Labels[replicasLabel]; replicas != "" && replicas != "1" {
+			break
+		}
 		if index, err := strconv.Atoi(value(pod, key)); err == nil && index >= 0 {
 			job.index = index
 			break

@@ -1,0 +1,215 @@
+package kueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"evenkeel.dev/client/go/annotations"
+	"evenkeel.dev/client/go/evenkeel"
+	"evenkeel.dev/client/go/evenkeelv1"
+)
+
+const maxMessage = 32768 // of AdmissionCheckState.message
+
+// Planner is what the controller calls; *evenkeel.Client is one.
+type Planner interface {
+	PlanJob(context.Context, *evenkeelv1.PlanJobRequest, ...grpc.CallOption) (*evenkeelv1.PlanJobResponse, error)
+}
+
+// workloadReconciler answers our check on workloads that have quota.
+type workloadReconciler struct {
+	client  client.Client
+	planner Planner
+}
+
+// Reconcile plans a workload whose check of ours is pending.
+func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	workload := &kueue.Workload{}
+	if err := r.client.Get(ctx, request.NamespacedName, workload); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !waits(workload) {
+		return ctrl.Result{}, nil
+	}
+	before := workload.DeepCopy()
+	for at := range workload.Status.AdmissionChecks {
+		state := &workload.Status.AdmissionChecks[at]
+		if state.State != kueue.CheckStatePending {
+			continue
+		}
+		check := &kueue.AdmissionCheck{}
+		if err := r.client.Get(ctx, client.ObjectKey{Name: string(state.Name)}, check); err != nil {
+			if client.IgnoreNotFound(err) != nil {
+				return ctrl.Result{}, err
+			}
+			continue // Kueue itself tells that the check is gone
+		}
+		if check.Spec.ControllerName != ControllerName {
+			continue
+		}
+		if parameters, err := parametersOf(ctx, r.client, check); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "parameters", "check", check.Name) // the check is inactive and says why
+		} else {
+			r.answer(ctx, workload, state, parameters)
+		}
+	}
+	// Another controller may have answered its check meanwhile: the whole list is written, so only if nobody has.
+	if !changed(before, workload) {
+		return ctrl.Result{}, nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, workload, patch); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	return ctrl.Result{}, nil
+}
+
+// waits says whether a workload has quota and is still wanted.
+func waits(workload *kueue.Workload) bool {
+	conditions := workload.Status.Conditions
+	return workload.DeletionTimestamp == nil && (workload.Spec.Active == nil || *workload.Spec.Active) &&
+		meta.IsStatusConditionTrue(conditions, kueue.WorkloadQuotaReserved) &&
+		!meta.IsStatusConditionTrue(conditions, kueue.WorkloadFinished) &&
+		!meta.IsStatusConditionTrue(conditions, kueue.WorkloadEvicted)
+}
+
+func changed(before, after *kueue.Workload) bool {
+	for at := range after.Status.AdmissionChecks {
+		if after.Status.AdmissionChecks[at].State != before.Status.AdmissionChecks[at].State {
+			return true
+		}
+	}
+	return false
+}
+
+// answer asks the planner and fills in the state.
+func (r *workloadReconciler) answer(ctx context.Context, workload *kueue.Workload, state *kueue.AdmissionCheckState,
+	parameters *Parameters) {
+	job, err := jobOf(ctx, r.client, workload, parameters)
+	if err == nil && len(job.podSets) == 0 {
+		set(state, kueue.CheckStateReady, "no pod set asks for a plan: none has the annotation "+annotations.Model+" or "+
+			annotations.Job)
+		return
+	}
+	var response *evenkeelv1.PlanJobResponse
+	if err == nil {
+		response, err = r.planner.PlanJob(ctx, job.request)
+	}
+	switch {
+	case err != nil:
+		decide(state, err, parameters)
+	case response.GetPlan().GetMisfit() != nil:
+		set(state, kueue.CheckStateRejected, "the job does not fit: "+annotations.MisfitText(response.GetPlan()))
+	default:
+		plan := response.GetPlan()
+		if clash := update(state, workload, job.podSets, plan.GetPlanId()); clash != "" {
+			set(state, kueue.CheckStateRejected, clash)
+			return
+		}
+		set(state, kueue.CheckStateReady, fmt.Sprintf("%s: %d GPUs of type %s, %.3g s per step", plan.GetPlanId(),
+			plan.GetSubject().GetGpuCount(), plan.GetSubject().GetGpuType(),
+			plan.GetPredictions().GetStep().GetTotalSeconds()))
+	}
+}
+
+// decide: what the workload's author has to mend is rejected; what may pass is tried again, or let through.
+func decide(state *kueue.AdmissionCheckState, err error, parameters *Parameters) {
+	var failed *evenkeel.Error
+	var bad badWorkload
+	wait := parameters.retryAfter()
+	switch {
+	case errors.As(err, &bad):
+		set(state, kueue.CheckStateRejected, err.Error())
+	case errors.As(err, &failed) && (failed.Code == codes.InvalidArgument || failed.Reason == evenkeel.ReasonPlanTimeLimit):
+		set(state, kueue.CheckStateRejected, "the planner refuses the job: "+err.Error())
+	case errors.As(err, &failed) && failed.Code == codes.NotFound: // a dataset that may be uploaded yet
+		again(state, "the planner refuses the job for now: "+err.Error(), wait)
+	case !errors.As(err, &failed):
+		again(state, err.Error(), wait)
+	case parameters.OnPlannerFailure == FailureReady:
+		set(state, kueue.CheckStateReady, "admitted without a plan, since the planner can not be asked: "+err.Error())
+	default:
+		again(state, "the planner can not be asked: "+err.Error(), max(wait, failed.RetryDelay))
+	}
+}
+
+func again(state *kueue.AdmissionCheckState, message string, wait time.Duration) {
+	set(state, kueue.CheckStateRetry, message)
+	seconds := int32(wait.Seconds() + 0.999)
+	state.RequeueAfterSeconds = &seconds
+}
+
+func set(state *kueue.AdmissionCheckState, to kueue.CheckState, message string) {
+	state.State, state.Message, state.RequeueAfterSeconds = to, shorten(message), nil
+	state.LastTransitionTime = metav1.Now()
+	if to != kueue.CheckStateReady {
+		state.PodSetUpdates = nil
+	}
+}
+
+// shorten cuts at the API's limit, between characters.
+func shorten(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	cut := maxMessage - len("...")
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}
+
+// update gives the pods the plan's id, as annotation and as label. Kueue only adds: a template that has another id
+// already would fail to be admitted, so it is told so here.
+func update(state *kueue.AdmissionCheckState, workload *kueue.Workload, names []kueue.PodSetReference, plan string) string {
+	wanted := map[kueue.PodSetReference]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	state.PodSetUpdates = nil
+	for _, podSet := range workload.Spec.PodSets {
+		if !wanted[podSet.Name] {
+			continue
+		}
+		change := kueue.PodSetUpdate{Name: podSet.Name}
+		for _, place := range []struct {
+			has map[string]string
+			add *map[string]string
+		}{{podSet.Template.Annotations, &change.Annotations}, {podSet.Template.Labels, &change.Labels}} {
+			switch has, ok := place.has[annotations.Plan]; {
+			case !ok:
+				*place.add = map[string]string{annotations.Plan: plan}
+			case has != plan:
+				return fmt.Sprintf("pod set %s has %s %q already, but the plan is %s: remove it from the template", podSet.Name,
+					annotations.Plan, has, plan)
+			}
+		}
+		state.PodSetUpdates = append(state.PodSetUpdates, change)
+	}
+	return ""
+}
+
+func (r *workloadReconciler) setup(manager ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(manager).For(&kueue.Workload{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 8}).Complete(r)
+}
+
+// Setup adds both controllers to a manager whose scheme has kueue.x-k8s.io/v1beta2.
+func Setup(manager ctrl.Manager, planner Planner) error {
+	if err := (&checkReconciler{manager.GetClient()}).setup(manager); err != nil {
+		return err
+	}
+	return (&workloadReconciler{manager.GetClient(), planner}).setup(manager)
+}
