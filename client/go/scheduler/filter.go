@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,12 +23,12 @@ type cycle struct {
 	place  int
 	home   domain
 
-	node    string // the pod must go there: ranks that share a node began there
-	needs   int64  // free GPUs that a node must have: the rest of such ranks
-	beside  string // the pod should go there: the planner put its ranks on that node
-	byRank  []topology
-	byStage []topology
-	all     map[string]topology // of every node
+	node   string // the pod must go there: ranks that share a node began there
+	needs  int64  // free GPUs that a node must have: the rest of such ranks
+	beside string // the pod should go there: the planner put its ranks on that node
+	near   bool   // whether nodes differ in how near they are to the pod's neighbours, or to its job
+	nodes  *topologies
+	scores []int64 // of each of the distinct topologies
 }
 
 // Clone returns the same: no later step changes it.
@@ -172,8 +173,11 @@ func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) error {
 	found.node, found.needs = node, int64(left)*job.podGPUs
 	found.beside, _ = g.blockNode(found.place, chosen.podsPerNode(job.podGPUs))
 	byRank, byStage := g.nearest(found.place, job.pods/chosen.stages, job.pods)
-	found.byRank, found.byStage = p.topologies(byRank), p.topologies(byStage)
-	found.all = p.inventory.topologyOf()
+	found.nodes = p.inventory.topologies()
+	if found.node == "" && len(found.nodes.distinct) > 1 {
+		found.scores = found.nodes.scores(byRank, byStage, found.home)
+		found.near = slices.Min(found.scores) != slices.Max(found.scores)
+	}
 	return nil
 }
 

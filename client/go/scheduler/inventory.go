@@ -74,7 +74,7 @@ type inventory struct {
 	memo    map[string]offersFor        // by what they are for; emptied by every change
 	names   map[string]sets.Set[string] // nodes by type, likewise; never changed once made
 
-	topologies atomic.Pointer[map[string]topology] // by node; nil: to be made anew
+	known atomic.Pointer[topologies] // nil: to be made anew
 }
 
 type nodeGPUs struct {
@@ -96,10 +96,8 @@ type offersFor struct {
 }
 
 func newInventory(types *gpuTypes, args *Args) *inventory {
-	made := &inventory{types: types, args: args, nodes: map[string]nodeGPUs{}, domains: map[string]int32{},
+	return &inventory{types: types, args: args, nodes: map[string]nodeGPUs{}, domains: map[string]int32{},
 		memo: map[string]offersFor{}, names: map[string]sets.Set[string]{}}
-	made.topologies.Store(&map[string]topology{})
-	return made
 }
 
 // update takes a node in; `gone` takes it out.
@@ -129,7 +127,7 @@ func (i *inventory) update(node *v1.Node, gone bool) {
 	}
 	clear(i.memo)
 	clear(i.names)
-	i.topologies.Store(nil)
+	i.known.Store(nil)
 }
 
 // topology numbers a node's domains, so that comparing nodes compares numbers. Needs mu.
@@ -149,19 +147,39 @@ func (i *inventory) topology(node *v1.Node) topology {
 	return made
 }
 
-// topologyOf are the domains of all nodes by name. Not to be changed.
-func (i *inventory) topologyOf() map[string]topology {
-	if known := i.topologies.Load(); known != nil {
-		return *known
+// topologies are the nodes' domains: many nodes share few combinations. Never changed once made.
+type topologies struct {
+	of       map[string]int // by node, into distinct
+	distinct []topology
+}
+
+// topologies of all nodes.
+func (i *inventory) topologies() *topologies {
+	if known := i.known.Load(); known != nil {
+		return known
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	made := make(map[string]topology, len(i.nodes))
+	made := &topologies{of: make(map[string]int, len(i.nodes))}
+	numbers := map[string]int{}
 	for name, node := range i.nodes {
-		made[name] = node.at
+		key := fmt.Sprint(node.at)
+		if _, ok := numbers[key]; !ok {
+			numbers[key] = len(made.distinct)
+			made.distinct = append(made.distinct, node.at)
+		}
+		made.of[name] = numbers[key]
 	}
-	i.topologies.Store(&made)
+	i.known.Store(made)
 	return made
+}
+
+// at is a node's domains; nil where the node is not known yet.
+func (t *topologies) at(node string) topology {
+	if number, ok := t.of[node]; ok {
+		return t.distinct[number]
+	}
+	return nil
 }
 
 // offersFor are the GPU types with enough GPUs in all, free or not, in nodes that can hold such a pod.

@@ -16,13 +16,16 @@ type topology []int32
 // domain is one topology domain: the numbers of it and of those around it. nil: none.
 type domain = topology
 
-func (p *Plugin) topologies(nodes []string) []topology {
-	all := p.inventory.topologyOf()
-	var made []topology
-	for _, name := range nodes {
-		if at, ok := all[name]; ok {
-			made = append(made, at)
+// scores are 0 to 80 for each of the distinct topologies: near the nodes of the neighbours by rank and by stage, and in the
+// domain that holds the whole job.
+func (t *topologies) scores(byRank, byStage []string, home domain) []int64 {
+	made := make([]int64, len(t.distinct))
+	for at, node := range t.distinct {
+		score := 35*t.nearness(node, byRank) + 25*t.nearness(node, byStage)
+		if holds(home, node) {
+			score += 20
 		}
+		made[at] = int64(score)
 	}
 	return made
 }
@@ -48,15 +51,13 @@ func shared(a, b topology) float64 {
 	return float64(same) / float64(levels)
 }
 
-func nearness(node topology, others []topology) float64 {
-	if len(others) == 0 {
-		return 0
-	}
+// nearness is the mean over the other nodes.
+func (t *topologies) nearness(node topology, others []string) float64 {
 	sum := 0.0
 	for _, other := range others {
-		sum += shared(node, other)
+		sum += shared(node, t.at(other))
 	}
-	return sum / float64(len(others))
+	return sum / float64(max(len(others), 1))
 }
 
 func holds(d domain, node topology) bool {
@@ -77,15 +78,10 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ 
 	if found == nil || found.chosen == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	if !found.scores() {
+	if !found.near && !found.shares() { // nothing tells the nodes apart
 		return fwk.NewStatus(fwk.Skip)
 	}
 	return nil
-}
-
-// scores says whether anything tells the nodes apart.
-func (c *cycle) scores() bool {
-	return len(c.home) > 0 || len(c.byRank) > 0 || len(c.byStage) > 0 || c.shares()
 }
 
 // shares says whether the planner put several pods on one node.
@@ -101,17 +97,16 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	if found.beside == info.Node().Name {
 		return fwk.MaxScore, nil
 	}
-	node := found.all[info.Node().Name]
-	score := 35*nearness(node, found.byRank) + 25*nearness(node, found.byStage)
-	if holds(found.home, node) {
-		score += 20
+	score := int64(0)
+	if number, ok := found.nodes.of[info.Node().Name]; ok && found.near {
+		score = found.scores[number]
 	}
 	// Ranks that will share a node want an empty one, the last of them a full one: fewer nodes are broken into.
 	if found.shares() && found.beside == "" &&
 		free(info, found.job.resource) >= int64(found.chosen.podsPerNode(found.job.podGPUs))*found.job.podGPUs {
 		score += 15
 	}
-	return int64(score), nil
+	return score, nil
 }
 
 // ScoreExtensions: scores are in range as they are.
@@ -143,7 +138,7 @@ func (p *Plugin) choose(ctx context.Context, pod *v1.Pod, job *podJob, plans []l
 func (p *Plugin) room(ctx context.Context, pod *v1.Pod, job *podJob, plan *layout,
 	affinity nodeaffinity.RequiredNodeAffinity) (places int, room []nodeRoom, nodes int) {
 	names, _ := p.inventory.nodesOf(plan.gpuType)
-	lister, all := p.handle.SnapshotSharedLister().NodeInfos(), p.inventory.topologyOf()
+	lister, all := p.handle.SnapshotSharedLister().NodeInfos(), p.inventory.topologies()
 	block := int64(plan.podsPerBlock(job.podGPUs))
 	logger := klog.FromContext(ctx)
 	for name := range names {
@@ -166,7 +161,7 @@ func (p *Plugin) room(ctx context.Context, pod *v1.Pod, job *podJob, plan *layou
 		nodes++
 		if count := int(free(info, job.resource) / job.podGPUs / block * block); count > 0 {
 			places += count
-			room = append(room, nodeRoom{all[name], count})
+			room = append(room, nodeRoom{all.at(name), count})
 		}
 	}
 	return places, room, nodes

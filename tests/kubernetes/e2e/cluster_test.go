@@ -153,8 +153,9 @@ func (c *control) writeFiles(api string) error {
 	}
 	accounts := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	files := map[string]string{
-		"accounts.key":   string(accounts),
-		"tokens.csv":     "admin-token,admin,admin,system:masters\nscheduler-token,system:kube-scheduler,scheduler\n",
+		"accounts.key": string(accounts),
+		"tokens.csv": "admin-token,admin,admin,system:masters\nscheduler-token,system:kube-scheduler,scheduler\n" +
+			"kueue-token,evenkeel-kueue,kueue\n",
 		"scheduler.yaml": fmt.Sprintf(schedulerConfig, c.folder, c.planner),
 	}
 	for name, text := range files {
@@ -162,12 +163,17 @@ func (c *control) writeFiles(api string) error {
 			return err
 		}
 	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters["test"] = &clientcmdapi.Cluster{Server: api, InsecureSkipTLSVerify: true}
-	config.AuthInfos["scheduler"] = &clientcmdapi.AuthInfo{Token: "scheduler-token"}
-	config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "scheduler"}
-	config.CurrentContext = "test"
-	return clientcmd.WriteToFile(*config, filepath.Join(c.folder, "scheduler.kubeconfig"))
+	for user, token := range map[string]string{"scheduler": "scheduler-token", "kueue": "kueue-token"} {
+		config := clientcmdapi.NewConfig()
+		config.Clusters["test"] = &clientcmdapi.Cluster{Server: api, InsecureSkipTLSVerify: true}
+		config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
+		config.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: user}
+		config.CurrentContext = "test"
+		if err := clientcmd.WriteToFile(*config, filepath.Join(c.folder, user+".kubeconfig")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run starts a program that ends with this process; its output goes to NAME.log.
