@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes client/go/evenkeelv1 from proto/ with the generators that go.mod pins. Needs protoc (Debian: protobuf-compiler).
+# Writes client/go/evenkeelv1 from proto/ with the generators that go.mod pins. Needs protoc (package protobuf-compiler).
 #
 #   client/go/generate.sh [--check]      --check: writes nothing, fails if the committed code is not what comes out
 set -euo pipefail
@@ -9,7 +9,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 mkdir -p "$folder/bin" "$folder/out"
-GOBIN=$folder/bin go install -p 2 google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
+GOBIN=$folder/bin go install -p 2 google.golang.org/protobuf/cmd/protoc-gen-go \
+  google.golang.org/grpc/cmd/protoc-gen-go-grpc
 # The contract names no Go package: it belongs to no language. Here it gets one.
 package=evenkeel.dev/client/go/evenkeelv1
 mapfile -t protos < <(cd "$root/proto" && find evenkeel -name '*.proto' | sort)

@@ -29,7 +29,8 @@ if [ ! -x "$folder/bin/go" ]; then
   trap 'chmod -R u+w "$cache" && rm -rf "$cache"' EXIT
   echo "fetching Go $version" >&2
   GOMODCACHE=$cache GOFLAGS=-modcacherw "$installed" mod download -json \
-    "golang.org/toolchain@v0.0.1-go$version.linux-amd64" >"$cache/report.json" || { cat "$cache/report.json" >&2; exit 1; }
+    "golang.org/toolchain@v0.0.1-go$version.linux-amd64" >"$cache/report.json" ||
+    { cat "$cache/report.json" >&2; exit 1; }
   grep -qF "\"$sum\"" "$cache/report.json" || { echo "toolchain.sh: the toolchain has another checksum" >&2; exit 1; }
   # A module keeps no rights to execute.
   cp -r "$cache/golang.org/toolchain@v0.0.1-go$version.linux-amd64" "$folder.new"

@@ -5,7 +5,7 @@
 #   tests/kubernetes/run.sh [--only unit|e2e|throughput]... [--no-install]
 #
 # Needs build/bin/evenkeel-server (deploy/quickstart.sh or tests/run.sh --only build), root for missing packages, the Go
-# module proxy, 6 GB of disk, and 10 to 20 minutes on two cores the first time; a minute or two afterwards. Everything listens on
+# module proxy, 6 GB of disk, and half an hour on two cores the first time, for compilers mostly. Everything listens on
 # 127.0.0.1 and ends by itself. Throughput is only believed on a machine with nothing else to do:
 # EVENKEEL_THROUGHPUT_REPEATS sets its rounds. Last line: "N passed, N failed".
 set -uo pipefail
@@ -16,7 +16,8 @@ install=1
 while [ $# -gt 0 ]; do
   case $1 in
     --only)
-      [[ " unit e2e throughput " == *" ${2:-none} "* ]] || { echo "run.sh: --only takes unit, e2e or throughput" >&2; exit 2; }
+      [[ " unit e2e throughput " == *" ${2:-none} "* ]] ||
+        { echo "run.sh: --only takes unit, e2e or throughput" >&2; exit 2; }
       suites+=("$2")
       shift
       ;;
@@ -28,7 +29,8 @@ done
 [ ${#suites[@]} -gt 0 ] || suites=(unit e2e throughput)
 
 export EVENKEEL_SERVER_REQUIRED=1 EVENKEEL_SERVER_PROGRAM=${EVENKEEL_SERVER_PROGRAM:-$root/build/bin/evenkeel-server}
-[ -x "$EVENKEEL_SERVER_PROGRAM" ] || { echo "run.sh: no $EVENKEEL_SERVER_PROGRAM: tests/run.sh --only build" >&2; exit 1; }
+[ -x "$EVENKEEL_SERVER_PROGRAM" ] ||
+  { echo "run.sh: no $EVENKEEL_SERVER_PROGRAM: tests/run.sh --only build" >&2; exit 1; }
 [ $install = 0 ] || deploy/install-packages.sh test || exit 1
 go=$(client/go/toolchain.sh build/tools) || exit 1
 # The toolchain of this machine, whatever the modules would like; and its own folder first, for what it calls itself.
@@ -39,7 +41,7 @@ trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
 
-# count NAME LOG STATUS: adds the tests of a `go test -v` log. A program that failed without naming a test counts as one.
+# count NAME LOG STATUS: adds the tests of a `go test -v` log. A program that failed without naming a test is one.
 count() {
   local good bad
   good=$(grep -cE '^--- PASS' "$2")
@@ -103,8 +105,8 @@ e2e() {
   fi
   EVENKEEL_KUEUE_CRDS=$(go -C client/go/kueue list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components/crd/bases
   export EVENKEEL_KUEUE_CRDS
-  (cd tests/kubernetes/e2e && EVENKEEL_K8S_PROGRAMS=$work timeout 1500 "$work/e2e.test" -test.v -test.timeout 25m "$@") \
-    >"$work/e2e.log" 2>&1
+  export EVENKEEL_K8S_PROGRAMS=$work
+  (cd tests/kubernetes/e2e && timeout 1500 "$work/e2e.test" -test.v -test.timeout 25m "$@") >"$work/e2e.log" 2>&1
   status=$?
   count "end to end" "$work/e2e.log" $status
   grep -E 'pods: |throughput lost|after the planner came back' "$work/e2e.log" | sed 's/^ *//'

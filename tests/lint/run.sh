@@ -48,7 +48,7 @@ clang_format() {
 
 mapfile -t sources < <(find planner server client tests -path '*/fixtures/*' -prune -o \
   -type f \( -name '*.h' -o -name '*.cc' \) -print | sort)
-mapfile -t scripts < <(find deploy tests .ci -path '*/fixtures/*' -prune -o -type f -print | sort |
+mapfile -t scripts < <(find client deploy tests .ci -path '*/fixtures/*' -prune -o -type f -print | sort |
   while read -r file; do head -c 64 "$file" | grep -aqE '^#!.*\b(ba)?sh\b' && echo "$file"; done)
 
 lint_buf() { (cd "$1" && "$tools/buf" lint); }

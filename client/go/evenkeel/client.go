@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path"
 	"time"
 
 	"google.golang.org/grpc"
@@ -30,9 +31,6 @@ func New(options Options) (*Client, error) {
 	if err := options.Validate(); err != nil {
 		return nil, fmt.Errorf("evenkeel: %w", err)
 	}
-	if options.Timeout == 0 {
-		options.Timeout = DefaultTimeout
-	}
 	if options.MaxAttempts == 0 {
 		options.MaxAttempts = DefaultMaxAttempts
 	}
@@ -44,7 +42,7 @@ func New(options Options) (*Client, error) {
 		}
 		transport = credentials.NewTLS(config)
 	}
-	config, err := serviceConfig(options.MaxAttempts)
+	config, limits, err := serviceConfig(options.MaxAttempts)
 	if err != nil {
 		return nil, fmt.Errorf("evenkeel: %w", err)
 	}
@@ -57,7 +55,7 @@ func New(options Options) (*Client, error) {
 		grpc.WithDefaultServiceConfig(config),
 		grpc.WithConnectParams(reconnect),
 		grpc.WithUserAgent(options.UserAgent),
-		grpc.WithChainUnaryInterceptor(options.unary),
+		grpc.WithChainUnaryInterceptor(calls{options, limits}.unary),
 	}, options.DialOptions...)
 	connection, err := grpc.NewClient(options.Address, dial...)
 	if err != nil {
@@ -69,11 +67,26 @@ func New(options Options) (*Client, error) {
 // Close ends the connections; calls in flight fail.
 func (c *Client) Close() error { return c.connection.Close() }
 
+// calls is what every unary call goes through.
+type calls struct {
+	Options
+	limits timeouts
+}
+
 // unary sets the deadline, waits out what the server asks to wait for, and decodes errors.
-func (o Options) unary(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn,
+func (o calls) unary(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
+	if _, limited := ctx.Deadline(); !limited {
+		limit := o.Timeout
+		if limit == 0 {
+			limit = o.limits.of(path.Base(method))
+		}
+		if limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, limit)
+			defer cancel()
+		}
+	}
 	for attempt := 1; ; attempt++ {
 		var header metadata.MD
 		failure := FromError(invoke(ctx, method, request, reply, connection, append(options, grpc.Header(&header))...))
@@ -92,7 +105,7 @@ func (o Options) unary(ctx context.Context, method string, request, reply any, c
 			return decoded
 		}
 		delay += time.Duration(rand.Int64N(int64(delay)/5 + 1)) // up to 20% more, or all who were refused come at once
-		if deadline, _ := ctx.Deadline(); time.Until(deadline) < delay {
+		if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) < delay {
 			return decoded // says more than "deadline exceeded" would
 		}
 		select {

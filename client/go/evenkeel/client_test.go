@@ -45,6 +45,12 @@ func (f *fakeServer) PlanJob(ctx context.Context, _ *evenkeelv1.PlanJobRequest) 
 	return &evenkeelv1.PlanJobResponse{PlanId: "plan-1"}, nil
 }
 
+func (f *fakeServer) RollBackProfile(context.Context, *evenkeelv1.RollBackProfileRequest) (
+	*evenkeelv1.RollBackProfileResponse, error) {
+	f.calls.Add(1)
+	return nil, f.failure
+}
+
 func connect(t *testing.T, fake *fakeServer, options evenkeel.Options) *evenkeel.Client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -123,6 +129,29 @@ func TestDefaultDeadline(t *testing.T) {
 		&evenkeelv1.PlanJobRequest{})
 	if status.Code(err) != codes.DeadlineExceeded || time.Since(started) > 5*time.Second {
 		t.Fatalf("error %v after %v", err, time.Since(started))
+	}
+}
+
+func TestDeadlinesOfTheServiceConfig(t *testing.T) {
+	fake := &fakeServer{hang: 6 * time.Second}
+	client := connect(t, fake, evenkeel.Options{})
+	started := time.Now()
+	_, err := client.PlanJob(t.Context(), &evenkeelv1.PlanJobRequest{})
+	if took := time.Since(started); status.Code(err) != codes.DeadlineExceeded || took < 4900*time.Millisecond {
+		t.Errorf("without a deadline: %v after %v", err, took)
+	}
+	patient, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := client.PlanJob(patient, &evenkeelv1.PlanJobRequest{}); err != nil {
+		t.Errorf("the caller's own deadline of a minute was cut: %v", err)
+	}
+}
+
+func TestRollBacksAreNotRepeated(t *testing.T) {
+	fake := &fakeServer{failures: 9, failure: status.Error(codes.Unavailable, "away")}
+	_, err := connect(t, fake, evenkeel.Options{}).RollBackProfile(t.Context(), &evenkeelv1.RollBackProfileRequest{})
+	if status.Code(err) != codes.Unavailable || fake.calls.Load() != 1 {
+		t.Errorf("%v after %d calls, want 1", err, fake.calls.Load())
 	}
 }
 

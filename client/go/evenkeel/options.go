@@ -12,11 +12,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Defaults of Options.
-const (
-	DefaultTimeout     = 5 * time.Second
-	DefaultMaxAttempts = 4
-)
+// DefaultMaxAttempts of Options.
+const DefaultMaxAttempts = 4
 
 // Options says where the server is and how to call it.
 type Options struct {
@@ -27,12 +24,12 @@ type Options struct {
 	// TLS; nil: plaintext, for loopback and unix sockets. Must be nil for unix sockets, which the server serves without.
 	TLS *TLS
 
-	// Timeout of a unary call whose context has no earlier deadline. 0: DefaultTimeout. Streams have the deadline of
-	// their context alone.
+	// Timeout of a unary call whose context has no deadline. 0: that of the service config, 5 s for most methods.
+	// Streams have the deadline of their context alone.
 	Timeout time.Duration
 
 	// MaxAttempts of a unary call, the first included: 1 to 5. 0: DefaultMaxAttempts. What may be tried again:
-	// UNAVAILABLE, by gRPC itself, and what the server refuses with a retry delay (RetryInfo), after that delay.
+	// UNAVAILABLE, by gRPC itself, where that repeats nothing that was done, and what the server refuses with a retry delay (RetryInfo), after that delay.
 	MaxAttempts int
 
 	// UserAgent goes before gRPC's own.

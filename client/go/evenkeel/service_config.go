@@ -4,30 +4,54 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"time"
 )
 
 // The service config that the project ships for every client (deploy/grpc/service-config.json; a test keeps the copy
-// equal): balancing over all addresses, health checking, retries of UNAVAILABLE, and their throttling.
+// equal): balancing over all addresses, health checking, deadlines, retries of UNAVAILABLE, and their throttling.
 //
 //go:embed service-config.json
 var shippedServiceConfig []byte
 
-// serviceConfig is the shipped one with this client's attempts. Its timeout is left out: it would cut uploads of
-// PackDataset off too; unary calls get theirs from Options.Timeout.
-func serviceConfig(maxAttempts int) (string, error) {
-	var config map[string]any
-	if err := json.Unmarshal(shippedServiceConfig, &config); err != nil {
-		return "", fmt.Errorf("service-config.json: %w", err)
+// timeouts are the shipped ones, by method of the service; "" for those that are not named.
+type timeouts map[string]time.Duration
+
+func (t timeouts) of(method string) time.Duration {
+	if named, ok := t[method]; ok {
+		return named
 	}
-	for _, entry := range config["methodConfig"].([]any) {
+	return t[""]
+}
+
+// serviceConfig is the shipped one with this client's attempts, and its timeouts apart: in gRPC's hands they would also
+// shorten deadlines that the caller sets.
+func serviceConfig(maxAttempts int) (config string, limits timeouts, err error) {
+	var whole map[string]any
+	if err := json.Unmarshal(shippedServiceConfig, &whole); err != nil {
+		return "", nil, fmt.Errorf("service-config.json: %w", err)
+	}
+	limits = timeouts{}
+	methods, _ := whole["methodConfig"].([]any)
+	for _, entry := range methods {
 		method := entry.(map[string]any)
-		delete(method, "timeout")
-		if maxAttempts == 1 {
-			delete(method, "retryPolicy") // gRPC takes 2 at least
-			continue
+		limit := time.Duration(0)
+		if text, ok := method["timeout"].(string); ok {
+			if limit, err = time.ParseDuration(text); err != nil {
+				return "", nil, fmt.Errorf("service-config.json: %w", err)
+			}
 		}
-		method["retryPolicy"].(map[string]any)["maxAttempts"] = maxAttempts
+		delete(method, "timeout")
+		names, _ := method["name"].([]any)
+		for _, name := range names {
+			named, _ := name.(map[string]any)["method"].(string)
+			limits[named] = limit
+		}
+		if retries, ok := method["retryPolicy"].(map[string]any); ok && maxAttempts > 1 {
+			retries["maxAttempts"] = maxAttempts
+		} else {
+			delete(method, "retryPolicy") // gRPC takes 2 attempts at least
+		}
 	}
-	text, err := json.Marshal(config)
-	return string(text), err
+	text, err := json.Marshal(whole)
+	return string(text), limits, err
 }

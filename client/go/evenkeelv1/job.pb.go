@@ -1949,7 +1949,8 @@ type Dataset struct {
 	// Several named datasets, at most 64, trained as one mix.
 	Parts []*DatasetPart `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
 	// A dataset that PackDataset left behind: `PackDatasetSummary.dataset_ref`. The plan is that of the same histogram
-	// given inline, under the same id. NOT_FOUND: never uploaded to this server, or evicted since.
+	// given inline, under the same id. NOT_FOUND: never uploaded to this server (or to the replicas
+	// that share its Redis), or evicted since.
 	DatasetRef    string `protobuf:"bytes,3,opt,name=dataset_ref,json=datasetRef,proto3" json:"dataset_ref,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

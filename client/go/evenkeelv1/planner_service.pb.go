@@ -478,8 +478,10 @@ type EvaluatePlanRequest struct {
 	IncludeTimeline bool `protobuf:"varint,3,opt,name=include_timeline,json=includeTimeline,proto3" json:"include_timeline,omitempty"`
 	// Most field violations to report at once, as PlanJobRequest.max_violations. Range: 0 to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,4,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// As PlanJobRequest.min_calibration_revision.
+	MinCalibrationRevision int64 `protobuf:"varint,5,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *EvaluatePlanRequest) Reset() {
@@ -536,6 +538,13 @@ func (x *EvaluatePlanRequest) GetIncludeTimeline() bool {
 func (x *EvaluatePlanRequest) GetMaxViolations() int32 {
 	if x != nil {
 		return x.MaxViolations
+	}
+	return 0
+}
+
+func (x *EvaluatePlanRequest) GetMinCalibrationRevision() int64 {
+	if x != nil {
+		return x.MinCalibrationRevision
 	}
 	return 0
 }
@@ -1003,12 +1012,13 @@ const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\x1b\n" +
 	"\tgpu_count\x18\x02 \x01(\x05R\bgpuCount\x122\n" +
 	"\x06reason\x18\x03 \x01(\x0e2\x1a.evenkeel.v1.LeftOutReasonR\x06reason\x12\x17\n" +
-	"\aplan_id\x18\x04 \x01(\tR\x06planId\"\xb2\x01\n" +
+	"\aplan_id\x18\x04 \x01(\tR\x06planId\"\xec\x01\n" +
 	"\x13EvaluatePlanRequest\x12\"\n" +
 	"\x03job\x18\x01 \x01(\v2\x10.evenkeel.v1.JobR\x03job\x12%\n" +
 	"\x04plan\x18\x02 \x01(\v2\x11.evenkeel.v1.PlanR\x04plan\x12)\n" +
 	"\x10include_timeline\x18\x03 \x01(\bR\x0fincludeTimeline\x12%\n" +
-	"\x0emax_violations\x18\x04 \x01(\x05R\rmaxViolations\"\x86\x03\n" +
+	"\x0emax_violations\x18\x04 \x01(\x05R\rmaxViolations\x128\n" +
+	"\x18min_calibration_revision\x18\x05 \x01(\x03R\x16minCalibrationRevision\"\x86\x03\n" +
 	"\x14EvaluatePlanResponse\x12/\n" +
 	"\tevaluated\x18\x01 \x01(\v2\x11.evenkeel.v1.PlanR\tevaluated\x12%\n" +
 	"\x04best\x18\x02 \x01(\v2\x11.evenkeel.v1.PlanR\x04best\x12+\n" +
