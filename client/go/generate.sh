@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes client/go/evenkeelv1 from proto/ with the generators that go.mod pins. Needs protoc (package protobuf-compiler).
+# Writes client/go/evenkeelv1 from proto/ with the generators that go.mod pins. Needs protoc (protobuf-compiler).
 #
 #   client/go/generate.sh [--check]      --check: writes nothing, fails if the committed code is not what comes out
 set -euo pipefail

@@ -37,6 +37,7 @@ go=$(client/go/toolchain.sh build/tools) || exit 1
 PATH=$(dirname "$go"):$PATH
 export PATH GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
 work=$(mktemp -d)
+export TMPDIR=$work # what an interrupted test leaves goes with it
 trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
