@@ -483,16 +483,18 @@ type LaunchFramework int32
 const (
 	// None.
 	LaunchFramework_LAUNCH_FRAMEWORK_UNSPECIFIED LaunchFramework = 0
-	// Megatron-LM.
+	// Megatron-LM: arguments of its training scripts.
 	LaunchFramework_LAUNCH_FRAMEWORK_MEGATRON LaunchFramework = 1
-	// DeepSpeed.
+	// DeepSpeed: a ds_config, and a PipelineModule where there is a pipeline.
 	LaunchFramework_LAUNCH_FRAMEWORK_DEEPSPEED LaunchFramework = 2
-	// torchtitan.
+	// torchtitan: arguments, and modules by stage.
 	LaunchFramework_LAUNCH_FRAMEWORK_TORCHTITAN LaunchFramework = 3
-	// FlagScale.
+	// FlagScale: a training configuration, with what each stage recomputes.
 	LaunchFramework_LAUNCH_FRAMEWORK_FLAGSCALE LaunchFramework = 4
-	// XTuner.
+	// XTuner v1: a training configuration that reads preset packs.
 	LaunchFramework_LAUNCH_FRAMEWORK_XTUNER LaunchFramework = 5
+	// PyTorch FSDP2 (fully_shard): settings and a function that applies them.
+	LaunchFramework_LAUNCH_FRAMEWORK_FSDP LaunchFramework = 6
 )
 
 // Enum value maps for LaunchFramework.
@@ -504,6 +506,7 @@ var (
 		3: "LAUNCH_FRAMEWORK_TORCHTITAN",
 		4: "LAUNCH_FRAMEWORK_FLAGSCALE",
 		5: "LAUNCH_FRAMEWORK_XTUNER",
+		6: "LAUNCH_FRAMEWORK_FSDP",
 	}
 	LaunchFramework_value = map[string]int32{
 		"LAUNCH_FRAMEWORK_UNSPECIFIED": 0,
@@ -512,6 +515,7 @@ var (
 		"LAUNCH_FRAMEWORK_TORCHTITAN":  3,
 		"LAUNCH_FRAMEWORK_FLAGSCALE":   4,
 		"LAUNCH_FRAMEWORK_XTUNER":      5,
+		"LAUNCH_FRAMEWORK_FSDP":        6,
 	}
 )
 
@@ -1033,7 +1037,8 @@ type Job struct {
 	Constraints *Constraints `protobuf:"bytes,5,opt,name=constraints,proto3" json:"constraints,omitempty"`
 	// What to optimise. Unset: OBJECTIVE_KIND_STEP_TIME.
 	Objective *Objective `protobuf:"bytes,6,opt,name=objective,proto3" json:"objective,omitempty"`
-	// Trainers to write launch settings for. Refused with "not yet" in this version.
+	// Trainers to write launch settings for (`Plan.launch`), each at most once, in any order. They are part of the answer
+	// and so of the plan id: a job that asks for other settings has another id, and the same plan otherwise. Unset: none.
 	LaunchFrameworks []LaunchFramework `protobuf:"varint,7,rep,packed,name=launch_frameworks,json=launchFrameworks,proto3,enum=evenkeel.v1.LaunchFramework" json:"launch_frameworks,omitempty"`
 	// How often nodes fail. Unset: never, and the plan has no goodput.
 	Reliability   *Reliability `protobuf:"bytes,8,opt,name=reliability,proto3" json:"reliability,omitempty"`
@@ -3368,14 +3373,15 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x1eTRAINING_FRAMEWORK_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bTRAINING_FRAMEWORK_MEGATRON\x10\x01\x12\x1b\n" +
 	"\x17TRAINING_FRAMEWORK_FSDP\x10\x02\x12 \n" +
-	"\x1cTRAINING_FRAMEWORK_DEEPSPEED\x10\x03*\xd0\x01\n" +
+	"\x1cTRAINING_FRAMEWORK_DEEPSPEED\x10\x03*\xeb\x01\n" +
 	"\x0fLaunchFramework\x12 \n" +
 	"\x1cLAUNCH_FRAMEWORK_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19LAUNCH_FRAMEWORK_MEGATRON\x10\x01\x12\x1e\n" +
 	"\x1aLAUNCH_FRAMEWORK_DEEPSPEED\x10\x02\x12\x1f\n" +
 	"\x1bLAUNCH_FRAMEWORK_TORCHTITAN\x10\x03\x12\x1e\n" +
 	"\x1aLAUNCH_FRAMEWORK_FLAGSCALE\x10\x04\x12\x1b\n" +
-	"\x17LAUNCH_FRAMEWORK_XTUNER\x10\x05*a\n" +
+	"\x17LAUNCH_FRAMEWORK_XTUNER\x10\x05\x12\x19\n" +
+	"\x15LAUNCH_FRAMEWORK_FSDP\x10\x06*a\n" +
 	"\tPrecision\x12\x19\n" +
 	"\x15PRECISION_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0ePRECISION_BF16\x10\x01\x12\x12\n" +

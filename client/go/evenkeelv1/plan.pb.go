@@ -509,7 +509,8 @@ type Plan struct {
 	Alternatives []*Alternative `protobuf:"bytes,11,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
 	// Where ranks sit.
 	Placement *Placement `protobuf:"bytes,12,opt,name=placement,proto3" json:"placement,omitempty"`
-	// Settings for trainers. Always empty in this version.
+	// Settings for the trainers of `Job.launch_frameworks`, in the order of that enum's numbers. Empty: none were asked
+	// for, or nothing fits. `EvaluatePlanResponse.evaluated` has those of the caller's plan.
 	Launch []*Launch `protobuf:"bytes,13,rep,name=launch,proto3" json:"launch,omitempty"`
 	// What the figures rest on.
 	Provenance *Provenance `protobuf:"bytes,14,opt,name=provenance,proto3" json:"provenance,omitempty"`
@@ -2872,15 +2873,46 @@ func (x *RankPlacement) GetContextIndex() int32 {
 	return 0
 }
 
-// Settings for one trainer. Not computed in this version.
+// Settings for one trainer, ready to use, and what comes of the plan by them. Rules of the trainers, their versions and
+// sources: docs/LAUNCH.md.
 type Launch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The trainer.
-	Framework string `protobuf:"bytes,1,opt,name=framework,proto3" json:"framework,omitempty"`
-	// Command-line arguments.
-	Arguments     []string `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Framework LaunchFramework `protobuf:"varint,3,opt,name=framework,proto3,enum=evenkeel.v1.LaunchFramework" json:"framework,omitempty"`
+	// How much of the plan runs by these settings.
+	Match LaunchMatch `protobuf:"varint,4,opt,name=match,proto3,enum=evenkeel.v1.LaunchMatch" json:"match,omitempty"`
+	// The program that takes `arguments`, as words after `torchrun`'s own, such as "pretrain_gpt.py". Unset: the user's
+	// own, which imports the files.
+	Program string `protobuf:"bytes,5,opt,name=program,proto3" json:"program,omitempty"`
+	// Words of its command line that follow from the plan, in order. Data, tokenizer, learning rate and checkpoints are
+	// the user's.
+	Arguments []string `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`
+	// Environment variables of every process.
+	Environment []*LaunchVariable `protobuf:"bytes,6,rep,name=environment,proto3" json:"environment,omitempty"`
+	// Files to put where the program runs.
+	Files []*LaunchFile `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
+	// What the trainer can not express, and what its user must know.
+	Notes []*LaunchNote `protobuf:"bytes,8,rep,name=notes,proto3" json:"notes,omitempty"`
+	// Degrees that run. Unset: as the plan's.
+	Parallelism *Parallelism `protobuf:"bytes,9,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
+	// Schedule that runs. Unset: as the plan's.
+	Schedule PipelineSchedule `protobuf:"varint,10,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
+	// The stages that run, with their times and memory. Empty: as the plan's.
+	Stages []*Stage `protobuf:"bytes,11,rep,name=stages,proto3" json:"stages,omitempty"`
+	// Time of one optimizer step by these settings, predicted as `Predictions.step` is. 0 for LAUNCH_MATCH_NONE. Of a
+	// plan with packing groups: of a step of the longest.
+	StepSeconds float64 `protobuf:"fixed64,12,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
+	// Time per sample by these settings over that of the plan, predicted alike, less 1. 0 for LAUNCH_MATCH_EXACT.
+	// Negative where what runs lies outside of what the plan could choose from, or betters a schedule without a proven
+	// optimum.
+	SlowerByRatio float64 `protobuf:"fixed64,13,opt,name=slower_by_ratio,json=slowerByRatio,proto3" json:"slower_by_ratio,omitempty"`
+	// Recompute settings of the trainer that were predicted for these stages. The best of those that fit was taken: no
+	// other of them is quicker. 0: the plan's own needed no other.
+	TriedSettings int32 `protobuf:"varint,14,opt,name=tried_settings,json=triedSettings,proto3" json:"tried_settings,omitempty"`
+	// Of those: fit in memory.
+	FittingSettings int32 `protobuf:"varint,15,opt,name=fitting_settings,json=fittingSettings,proto3" json:"fitting_settings,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Launch) Reset() {
@@ -2913,9 +2945,23 @@ func (*Launch) Descriptor() ([]byte, []int) {
 	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{20}
 }
 
-func (x *Launch) GetFramework() string {
+func (x *Launch) GetFramework() LaunchFramework {
 	if x != nil {
 		return x.Framework
+	}
+	return LaunchFramework_LAUNCH_FRAMEWORK_UNSPECIFIED
+}
+
+func (x *Launch) GetMatch() LaunchMatch {
+	if x != nil {
+		return x.Match
+	}
+	return LaunchMatch_LAUNCH_MATCH_UNSPECIFIED
+}
+
+func (x *Launch) GetProgram() string {
+	if x != nil {
+		return x.Program
 	}
 	return ""
 }
@@ -2925,6 +2971,76 @@ func (x *Launch) GetArguments() []string {
 		return x.Arguments
 	}
 	return nil
+}
+
+func (x *Launch) GetEnvironment() []*LaunchVariable {
+	if x != nil {
+		return x.Environment
+	}
+	return nil
+}
+
+func (x *Launch) GetFiles() []*LaunchFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Launch) GetNotes() []*LaunchNote {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
+func (x *Launch) GetParallelism() *Parallelism {
+	if x != nil {
+		return x.Parallelism
+	}
+	return nil
+}
+
+func (x *Launch) GetSchedule() PipelineSchedule {
+	if x != nil {
+		return x.Schedule
+	}
+	return PipelineSchedule_PIPELINE_SCHEDULE_UNSPECIFIED
+}
+
+func (x *Launch) GetStages() []*Stage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *Launch) GetStepSeconds() float64 {
+	if x != nil {
+		return x.StepSeconds
+	}
+	return 0
+}
+
+func (x *Launch) GetSlowerByRatio() float64 {
+	if x != nil {
+		return x.SlowerByRatio
+	}
+	return 0
+}
+
+func (x *Launch) GetTriedSettings() int32 {
+	if x != nil {
+		return x.TriedSettings
+	}
+	return 0
+}
+
+func (x *Launch) GetFittingSettings() int32 {
+	if x != nil {
+		return x.FittingSettings
+	}
+	return 0
 }
 
 // What one figure rests on.
@@ -3095,7 +3211,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\"\xb9\a\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\"\xb9\a\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -3328,10 +3444,23 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\ftensor_index\x18\x05 \x01(\x05R\vtensorIndex\x12\x1d\n" +
 	"\n" +
 	"data_index\x18\x06 \x01(\x05R\tdataIndex\x12#\n" +
-	"\rcontext_index\x18\a \x01(\x05R\fcontextIndex\"D\n" +
-	"\x06Launch\x12\x1c\n" +
-	"\tframework\x18\x01 \x01(\tR\tframework\x12\x1c\n" +
-	"\targuments\x18\x02 \x03(\tR\targuments\"g\n" +
+	"\rcontext_index\x18\a \x01(\x05R\fcontextIndex\"\x8f\x05\n" +
+	"\x06Launch\x12:\n" +
+	"\tframework\x18\x03 \x01(\x0e2\x1c.evenkeel.v1.LaunchFrameworkR\tframework\x12.\n" +
+	"\x05match\x18\x04 \x01(\x0e2\x18.evenkeel.v1.LaunchMatchR\x05match\x12\x18\n" +
+	"\aprogram\x18\x05 \x01(\tR\aprogram\x12\x1c\n" +
+	"\targuments\x18\x02 \x03(\tR\targuments\x12=\n" +
+	"\venvironment\x18\x06 \x03(\v2\x1b.evenkeel.v1.LaunchVariableR\venvironment\x12-\n" +
+	"\x05files\x18\a \x03(\v2\x17.evenkeel.v1.LaunchFileR\x05files\x12-\n" +
+	"\x05notes\x18\b \x03(\v2\x17.evenkeel.v1.LaunchNoteR\x05notes\x12:\n" +
+	"\vparallelism\x18\t \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x129\n" +
+	"\bschedule\x18\n" +
+	" \x01(\x0e2\x1d.evenkeel.v1.PipelineScheduleR\bschedule\x12*\n" +
+	"\x06stages\x18\v \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x12!\n" +
+	"\fstep_seconds\x18\f \x01(\x01R\vstepSeconds\x12&\n" +
+	"\x0fslower_by_ratio\x18\r \x01(\x01R\rslowerByRatio\x12%\n" +
+	"\x0etried_settings\x18\x0e \x01(\x05R\rtriedSettings\x12)\n" +
+	"\x10fitting_settings\x18\x0f \x01(\x05R\x0ffittingSettingsJ\x04\b\x01\x10\x02\"g\n" +
 	"\vFigureBasis\x12\x16\n" +
 	"\x06figure\x18\x01 \x01(\tR\x06figure\x12(\n" +
 	"\x05basis\x18\x02 \x01(\x0e2\x12.evenkeel.v1.BasisR\x05basis\x12\x16\n" +
@@ -3454,6 +3583,11 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(*Execution)(nil),        // 39: evenkeel.v1.Execution
 	(*Objective)(nil),        // 40: evenkeel.v1.Objective
 	(*Reliability)(nil),      // 41: evenkeel.v1.Reliability
+	(LaunchFramework)(0),     // 42: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),         // 43: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil),   // 44: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),       // 45: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),       // 46: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	8,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
@@ -3504,13 +3638,21 @@ var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	14, // 45: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
 	23, // 46: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
 	26, // 47: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
-	6,  // 48: evenkeel.v1.FigureBasis.basis:type_name -> evenkeel.v1.Basis
-	28, // 49: evenkeel.v1.Provenance.figures:type_name -> evenkeel.v1.FigureBasis
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	42, // 48: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	43, // 49: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	44, // 50: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	45, // 51: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	46, // 52: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	10, // 53: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	32, // 54: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	13, // 55: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	6,  // 56: evenkeel.v1.FigureBasis.basis:type_name -> evenkeel.v1.Basis
+	28, // 57: evenkeel.v1.Provenance.figures:type_name -> evenkeel.v1.FigureBasis
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -3521,6 +3663,7 @@ func file_evenkeel_v1_plan_proto_init() {
 	file_evenkeel_v1_batching_proto_init()
 	file_evenkeel_v1_grouping_proto_init()
 	file_evenkeel_v1_job_proto_init()
+	file_evenkeel_v1_launch_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
