@@ -341,8 +341,8 @@ struct Placement {
 struct Launch {
   LaunchFramework framework = LaunchFramework::kMegatron;
   LaunchMatch match = LaunchMatch::kNone;
-  std::string program;  // that takes the arguments, as words; empty: the user's own
-  std::vector<std::string> arguments;       // words of a command line
+  std::string program;                 // that takes the arguments, as words; empty: the user's own
+  std::vector<std::string> arguments;  // words of a command line
   std::vector<LaunchVariable> environment;  // of every process
   std::vector<LaunchFile> files;
   std::vector<LaunchNote> notes;
