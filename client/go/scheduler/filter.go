@@ -16,6 +16,10 @@ import (
 
 const stateKey fwk.StateKey = Name
 
+// A pod that waits is unschedulable and not "pending": kube-scheduler takes that for an error in PreFilter, tries the pod
+// over and over, and would not wait for the answer to activate it.
+const waitingForAnswer = "waiting for the planner's answer"
+
 // cycle is what PreFilter found out, for the later steps of the same attempt. Never changed once written.
 type cycle struct {
 	job    *podJob
@@ -148,13 +152,13 @@ func (p *Plugin) plans(pod *v1.Pod, job *podJob, planID string) (*answer, *fwk.S
 	known := p.lookup.get(key, pod, ask)
 	switch {
 	case known == nil:
-		return nil, fwk.NewStatus(fwk.Pending, "waiting for the planner's answer")
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waitingForAnswer)
 	case known.misfit != "":
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the job does not fit: "+known.misfit)
 	case known.refused != nil:
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the planner refuses the job: "+text(known.refused))
 	case known.unavailable != nil && (p.args.OnPlannerFailure == FailClosed || planID != ""):
-		return nil, fwk.NewStatus(fwk.Pending, "no plan, and the planner can not be asked: "+text(known.unavailable))
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no plan, and the planner can not be asked: "+text(known.unavailable))
 	}
 	return known, nil
 }

@@ -39,7 +39,7 @@ func TestOneCallForAGangAndNoneWaits(t *testing.T) {
 		for at := range 4 {
 			started := time.Now()
 			_, _, status := r.schedule(gangPod("g", at, 4, 8))
-			r.wantCode(status, fwk.Pending, "waiting for the planner's answer")
+			r.wantCode(status, fwk.UnschedulableAndUnresolvable, "waiting for the planner's answer")
 			if waited := time.Since(started); waited != 0 {
 				t.Errorf("a cycle waited %v", waited)
 			}
@@ -77,7 +77,7 @@ func TestEqualJobsShareAPlanAndHashesStayInTheirGang(t *testing.T) {
 			pod := gangPod(gang, 0, 1, 8)
 			pod.Annotations[annotations.SpecHash] = "same"
 			_, _, status := r.schedule(pod)
-			r.wantCode(status, fwk.Pending, "")
+			r.wantCode(status, fwk.UnschedulableAndUnresolvable, waitingForAnswer)
 		}
 		synctest.Wait()
 		if r.planner.calls() != 3 {
@@ -119,7 +119,7 @@ func TestFailClosedWaitsAndAsksAgain(t *testing.T) {
 		r.schedule(pod)
 		synctest.Wait()
 		_, _, status := r.schedule(pod)
-		r.wantCode(status, fwk.Pending, "the planner can not be asked: Unavailable: no server")
+		r.wantCode(status, fwk.UnschedulableAndUnresolvable, "the planner can not be asked: Unavailable: no server")
 		r.handle.takeActivated()
 		time.Sleep(5100 * time.Millisecond) // failureTTL
 		if r.handle.takeActivated() != 1 {
@@ -147,7 +147,7 @@ func TestBreakerSparesADeadPlanner(t *testing.T) {
 			t.Errorf("%d calls to a dead planner, want 5", r.planner.calls())
 		}
 		_, _, status := r.schedule(gangPod("g11", 0, 12, 8))
-		r.wantCode(status, fwk.Pending, "failed 5 times in a row")
+		r.wantCode(status, fwk.UnschedulableAndUnresolvable, "failed 5 times in a row")
 		r.planner.set(planAll)
 		time.Sleep(16 * time.Second) // breakerCooldown and failureTTL
 		r.schedule(gangPod("g11", 0, 12, 8))
@@ -167,7 +167,7 @@ func TestExpiredPlanServesWhileThePlannerIsAway(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		r.planner.set(unavailable)
 		_, _, status := r.schedule(gangPod("b", 0, 1, 8))
-		r.wantCode(status, fwk.Pending, "waiting")
+		r.wantCode(status, fwk.UnschedulableAndUnresolvable, "waiting")
 		synctest.Wait()
 		if node, _, status := r.schedule(gangPod("b", 0, 1, 8)); node == "" || r.planner.calls() != 2 {
 			t.Errorf("%v; %d calls", status, r.planner.calls())
@@ -202,7 +202,7 @@ func TestRefusedJobIsAskedForEverMoreSeldom(t *testing.T) {
 		})
 		pod := gangPod("g", 0, 1, 8)
 		for end := time.Now().Add(30 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
-			if _, _, status := r.schedule(pod); status.Code() != fwk.Pending {
+			if _, _, status := r.schedule(pod); status.Message() != waitingForAnswer {
 				r.wantCode(status, fwk.UnschedulableAndUnresolvable, "job.model.name: unknown")
 			}
 			synctest.Wait()

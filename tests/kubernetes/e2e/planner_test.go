@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +69,13 @@ func TestPlannerIsAwayFailClosed(t *testing.T) {
 	server.Start(t)
 	started := time.Now()
 	checkGang(t, waitBound(t, "patient", 8), 8)
+	log, err := os.ReadFile(filepath.Join(plane.folder, "evenkeel-scheduler.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(log), "Error selecting node") {
+		t.Error("to kube-scheduler a pod that waits for its plan is an error")
+	}
 	t.Logf("all pods placed %.1f s after the planner came back", time.Since(started).Seconds())
 }
 
