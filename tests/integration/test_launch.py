@@ -138,7 +138,9 @@ class Command(unittest.TestCase):
     def test_the_output_runs_as_it_is_pasted(self):
         for framework in cases.FRAMEWORKS:
             with self.subTest(framework), tempfile.TemporaryDirectory() as folder:
-                done = launch("--framework", framework, *FLAGS, "--output", "table")
+                # Flags alone make a job of FSDP for these, which has no pipeline.
+                flags = FLAGS[:-2] if framework in ("fsdp", "xtuner") else FLAGS
+                done = launch("--framework", framework, *flags, "--output", "table")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 stand_in = os.path.join(folder, "torchrun")
                 with open(stand_in, "w", encoding="utf-8") as file:
@@ -146,7 +148,7 @@ class Command(unittest.TestCase):
                 os.chmod(stand_in, stat.S_IRWXU)
                 ran = subprocess.run(["sh", "-eu"], input=done.stdout, text=True, cwd=folder, stdout=subprocess.PIPE,
                                      env={**os.environ, "PATH": folder + ":" + os.environ["PATH"]}, check=True)
-                settings = json.loads(launch("--framework", framework, *FLAGS, "--output", "json").stdout)
+                settings = json.loads(launch("--framework", framework, *flags, "--output", "json").stdout)
                 words = ran.stdout.splitlines()
                 self.assertEqual(words[len(words) - len(settings["arguments"]):], settings["arguments"])
                 for file in settings["files"]:

@@ -9,6 +9,7 @@ import unittest
 import grpc
 import harness
 from harness import Client, Server, health_pb2
+from evenkeel.v1 import catalog_pb2
 
 
 class StartTest(unittest.TestCase):
@@ -87,7 +88,7 @@ class StopTest(unittest.TestCase):
     def test_calls_in_flight_at_sigterm_all_succeed(self):
         with Server() as server:
             client = server.client()
-            client.call("ListModels", harness.planner_service_pb2.evenkeel_dot_v1_dot_catalog__pb2.ListModelsRequest())
+            client.call("ListModels", catalog_pb2.ListModelsRequest())
             # As many as the smallest queue takes, and all of them under way when the signal comes.
             calls = [client.method("PlanJob").future(harness.job_request(seed=2000 + s), timeout=60) for s in range(8)]
             while server.metric("grpc_server_started_total", grpc_method="PlanJob") < len(calls):
