@@ -33,6 +33,9 @@ type cycle struct {
 	near   bool   // whether nodes differ in how near they are to the pod's neighbours, or to its job
 	nodes  *topologies
 	scores []int64 // of each of the distinct topologies
+
+	only     sets.Set[string] // nodes to look at; nil: all of the GPU type
+	narrowed bool
 }
 
 // Clone returns the same: no later step changes it.
@@ -61,9 +64,13 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
-	found, status := p.place(ctx, pod, job)
+	found, neighbour, status := p.place(ctx, pod, job)
 	if status != nil {
 		return nil, status
+	}
+	if found.chosen != nil && neighbour != "" {
+		found.only = p.narrow(ctx, pod, found, neighbour)
+		found.narrowed = found.only != nil
 	}
 	state.Write(stateKey, found)
 	if found.chosen == nil {
@@ -71,6 +78,9 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	}
 	if found.node != "" {
 		return &fwk.PreFilterResult{NodeNames: sets.New(found.node)}, nil
+	}
+	if found.narrowed {
+		return &fwk.PreFilterResult{NodeNames: found.only}, nil
 	}
 	names, all := p.inventory.nodesOf(found.chosen.gpuType)
 	if !all {
@@ -100,38 +110,40 @@ func (p *Plugin) gangSize(pod *v1.Pod) (int, error) {
 	return 0, nil
 }
 
-// place decides by what plan and at which place of the gang the pod runs.
-func (p *Plugin) place(ctx context.Context, pod *v1.Pod, job *podJob) (*cycle, *fwk.Status) {
+// place decides by what plan and at which place of the gang the pod runs. It also returns the node of a pod next to it by
+// rank, if there is one.
+func (p *Plugin) place(ctx context.Context, pod *v1.Pod, job *podJob) (*cycle, string, *fwk.Status) {
 	var pinned *layout
 	var planID string
 	var planless bool
 	var home domain
 	p.gangs.with(job.group, func(g *gang) { pinned, planID, planless, home = g.pinned, g.planID, g.planless, g.home })
 	if planless {
-		return &cycle{job: job}, nil
+		return &cycle{job: job}, "", nil
 	}
 	if pinned == nil {
 		known, status := p.plans(pod, job, planID)
 		if status != nil {
-			return nil, status
+			return nil, "", status
 		}
 		if known.unavailable != nil {
-			return &cycle{job: job}, nil
+			return &cycle{job: job}, "", nil
 		}
 		if pinned, home, status = p.choose(ctx, pod, job, known.plans); status != nil {
-			return nil, status
+			return nil, "", status
 		}
 	}
 	if err := pinned.check(job); err != nil {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
+		return nil, "", fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
 	found := &cycle{job: job, chosen: pinned, home: home}
+	var neighbour string
 	var err error
-	p.gangs.with(job.group, func(g *gang) { err = p.neighbours(g, found, pod) })
+	p.gangs.with(job.group, func(g *gang) { neighbour, err = p.neighbours(g, found, pod) })
 	if err != nil {
-		return nil, fwk.NewStatus(fwk.Unschedulable, err.Error())
+		return nil, "", fwk.NewStatus(fwk.Unschedulable, err.Error())
 	}
-	return found, nil
+	return found, neighbour, nil
 }
 
 // plans are those known for the job; an answer without plans comes back only where the job goes ahead without one.
@@ -166,11 +178,10 @@ func (p *Plugin) plans(pod *v1.Pod, job *podJob, planID string) (*answer, *fwk.S
 func text(err error) string { return strings.TrimPrefix(err.Error(), "evenkeel: ") }
 
 // neighbours fills in the pod's place and where the pods around it are.
-func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) error {
+func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) (nearest string, err error) {
 	job, chosen := found.job, found.chosen
-	var err error
 	if found.place, err = g.next(pod, job); err != nil {
-		return err
+		return "", err
 	}
 	block := chosen.podsPerBlock(job.podGPUs)
 	node, left := g.blockNode(found.place, block)
@@ -182,7 +193,10 @@ func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) error {
 		found.scores = found.nodes.scores(byRank, byStage, found.home)
 		found.near = slices.Min(found.scores) != slices.Max(found.scores)
 	}
-	return nil
+	if len(byRank) > 0 {
+		nearest = byRank[0]
+	}
+	return nearest, nil
 }
 
 // PreFilterExtensions: there are none, Filter looks at the node as it is given.

@@ -151,6 +151,7 @@ func (i *inventory) topology(node *v1.Node) topology {
 type topologies struct {
 	of       map[string]int // by node, into distinct
 	distinct []topology
+	members  [][]string // nodes of each of them
 }
 
 // topologies of all nodes.
@@ -167,7 +168,9 @@ func (i *inventory) topologies() *topologies {
 		if _, ok := numbers[key]; !ok {
 			numbers[key] = len(made.distinct)
 			made.distinct = append(made.distinct, node.at)
+			made.members = append(made.members, nil)
 		}
+		made.members[numbers[key]] = append(made.members[numbers[key]], name)
 		made.of[name] = numbers[key]
 	}
 	i.known.Store(made)

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	listers "k8s.io/client-go/listers/scheduling/v1alpha2"
 	"k8s.io/client-go/tools/cache"
@@ -29,7 +30,8 @@ type Plugin struct {
 	inventory *inventory
 	lookup    *lookup
 	gangs     gangs
-	podGroups listers.PodGroupLister // nil where the cluster has no PodGroups of its own
+	wide      *utilcache.LRUExpireCache // pods whose narrow choice of nodes failed
+	podGroups listers.PodGroupLister    // nil where the cluster has no PodGroups of its own
 	bindsOnce sync.Once
 	binds     bool
 }
@@ -37,6 +39,7 @@ type Plugin struct {
 var (
 	_ fwk.PreFilterPlugin   = &Plugin{}
 	_ fwk.FilterPlugin      = &Plugin{}
+	_ fwk.PostFilterPlugin  = &Plugin{}
 	_ fwk.PreScorePlugin    = &Plugin{}
 	_ fwk.ScorePlugin       = &Plugin{}
 	_ fwk.ReservePlugin     = &Plugin{}
@@ -69,7 +72,7 @@ func newPlugin(ctx context.Context, args *Args, handle fwk.Handle, planner plann
 	}
 	logger := klog.FromContext(ctx).WithName(Name)
 	made := &Plugin{args: args, handle: handle, types: gpuTypes, inventory: newInventory(gpuTypes, args),
-		gangs: gangs{known: map[string]*gang{}}}
+		gangs: gangs{known: map[string]*gang{}}, wide: utilcache.NewLRUExpireCache(4096)}
 	made.lookup = newLookup(ctx, args, planner, func(pods map[string]*v1.Pod) { handle.Activate(logger, pods) })
 	if gate := featuregate.Feature("GenericWorkload"); enabled(gate) {
 		made.podGroups = handle.SharedInformerFactory().Scheduling().V1alpha2().PodGroups().Lister()

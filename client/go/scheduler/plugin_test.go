@@ -10,8 +10,10 @@ import (
 
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 
 	"evenkeel.dev/client/go/annotations"
 	"evenkeel.dev/client/go/evenkeel"
@@ -308,6 +310,43 @@ func TestGangStaysUnderOneLeaf(t *testing.T) {
 			if node < "h-4" || node > "h-7" {
 				t.Errorf("pod %d is on %s, outside of the only leaf with room for all: %v", at, node, status)
 			}
+		}
+	})
+}
+
+func TestNarrowChoiceThatFailsIsWidened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Args{})
+		r.addNodes("h", h100Product, 64, 16)
+		r.schedule(gangPod("g", 0, 16, 8))
+		synctest.Wait()
+		r.schedule(gangPod("g", 0, 16, 8))
+		pod := gangPod("g", 1, 16, 8)
+		state, result, status := r.preFilter(pod)
+		if result == nil || len(result.NodeNames) != enoughNodes {
+			t.Fatalf("nodes %v, %v", result, status)
+		}
+		if _, status := r.plugin.PostFilter(t.Context(), state, pod, nil); !status.IsSuccess() {
+			t.Errorf("preemption is not kept from the few nodes: %v", status)
+		}
+		if r.handle.takeActivated() == 0 {
+			t.Error("the pod is not tried again")
+		}
+		if state, result, _ := r.preFilter(pod); result != nil || read(state).narrowed {
+			t.Errorf("nodes %v after the narrow choice failed", result)
+		}
+		if _, status := r.plugin.PostFilter(t.Context(), framework.NewCycleState(), pod, nil); status.IsSuccess() {
+			t.Error("preemption of other pods is stopped")
+		}
+		spread := gangPod("g", 2, 16, 8)
+		spread.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1}}
+		if _, result, _ := r.preFilter(spread); result != nil {
+			t.Error("narrow choice for a pod whose place depends on other pods")
+		}
+		heavy := gangPod("g", 3, 16, 8)
+		heavy.Spec.Containers[0].Resources.Requests[v1.ResourceMemory] = resource.MustParse("1Ti")
+		if _, result, _ := r.preFilter(heavy); result != nil {
+			t.Errorf("narrow choice of nodes without memory: %v", result.NodeNames)
 		}
 	})
 }

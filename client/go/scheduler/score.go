@@ -4,7 +4,6 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	corehelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -143,20 +142,8 @@ func (p *Plugin) room(ctx context.Context, pod *v1.Pod, job *podJob, plan *layou
 	logger := klog.FromContext(ctx)
 	for name := range names {
 		info, err := lister.Get(name)
-		if err != nil || info.Node() == nil || info.Node().Spec.Unschedulable {
+		if err != nil || info.Node() == nil || !letsIn(logger, info.Node(), pod, affinity) {
 			continue
-		}
-		if matches, err := affinity.Match(info.Node()); err != nil || !matches {
-			continue
-		}
-		if len(info.Node().Spec.Taints) > 0 {
-			hard := func(taint *v1.Taint) bool {
-				return taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
-			}
-			if _, untolerated := corehelpers.FindMatchingUntoleratedTaint(logger, info.Node().Spec.Taints,
-				pod.Spec.Tolerations, hard, false); untolerated {
-				continue
-			}
 		}
 		nodes++
 		if count := int(free(info, job.resource) / job.podGPUs / block * block); count > 0 {

@@ -32,6 +32,7 @@ profiles:
 - schedulerName: evenkeel
   plugins: &plugins
     multiPoint: {enabled: [{name: Evenkeel}]}
+    postFilter: {enabled: [{name: Evenkeel}]}
     bind: {enabled: [{name: Evenkeel}]}
   pluginConfig:
   - name: Evenkeel

@@ -1,0 +1,153 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	resourcehelper "k8s.io/component-helpers/resource"
+	corehelpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+const (
+	enoughNodes = 8 // candidates that a pod with a near neighbour is given
+	wideFor     = 10 * time.Minute
+)
+
+// narrow returns the nodes that Score would put first, where they are easily told: the one that the plan puts the pod on
+// beside others of its job, or free ones in the narrowest domain of its neighbour by rank. kube-scheduler then looks at
+// these alone, instead of at hundreds. nil: all nodes have to be looked at.
+func (p *Plugin) narrow(ctx context.Context, pod *v1.Pod, found *cycle, neighbour string) sets.Set[string] {
+	if found.node != "" || !simple(pod) {
+		return nil
+	}
+	if _, failed := p.wide.Get(pod.UID); failed {
+		return nil
+	}
+	fits := p.fits(ctx, pod, found)
+	if found.beside != "" && fits(found.beside) {
+		return sets.New(found.beside)
+	}
+	number, ok := found.nodes.of[neighbour]
+	if !ok || !labelled(found.nodes.distinct[number]) {
+		return nil
+	}
+	names := sets.New[string]()
+	for _, name := range found.nodes.members[number] {
+		if fits(name) {
+			if names.Insert(name); len(names) == enoughNodes {
+				break
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return names
+}
+
+// simple says whether a look at a node alone tells whether the pod fits there.
+func simple(pod *v1.Pod) bool {
+	spec := &pod.Spec
+	if len(spec.TopologySpreadConstraints) > 0 || len(spec.ResourceClaims) > 0 ||
+		spec.Affinity != nil && (spec.Affinity.PodAffinity != nil || spec.Affinity.PodAntiAffinity != nil) {
+		return false
+	}
+	for at := range spec.Volumes {
+		if spec.Volumes[at].PersistentVolumeClaim != nil || spec.Volumes[at].Ephemeral != nil {
+			return false
+		}
+	}
+	for at := range spec.Containers {
+		for _, port := range spec.Containers[at].Ports {
+			if port.HostPort != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func labelled(at topology) bool {
+	for _, number := range at {
+		if number != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// fits tells whether a node has the plan's GPUs and room for the pod, and lets it in.
+func (p *Plugin) fits(ctx context.Context, pod *v1.Pod, found *cycle) func(string) bool {
+	lister := p.handle.SnapshotSharedLister().NodeInfos()
+	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
+	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+	logger := klog.FromContext(ctx)
+	return func(name string) bool {
+		info, err := lister.Get(name)
+		if err != nil || info.Node() == nil {
+			return false
+		}
+		gpuType, _ := p.types.nodeGPUs(info.Node(), p.args.GPUTypeLabels)
+		return gpuType == found.chosen.gpuType && free(info, found.job.resource) >= found.needs &&
+			letsIn(logger, info.Node(), pod, affinity) && hasRoom(info, requests)
+	}
+}
+
+// letsIn: node selector, required node affinity, cordons and taints.
+func letsIn(logger klog.Logger, node *v1.Node, pod *v1.Pod, affinity nodeaffinity.RequiredNodeAffinity) bool {
+	if node.Spec.Unschedulable {
+		return false
+	}
+	if matches, err := affinity.Match(node); err != nil || !matches {
+		return false
+	}
+	if len(node.Spec.Taints) == 0 {
+		return true
+	}
+	hard := func(taint *v1.Taint) bool {
+		return taint.Effect == v1.TaintEffectNoSchedule || taint.Effect == v1.TaintEffectNoExecute
+	}
+	_, untolerated := corehelpers.FindMatchingUntoleratedTaint(logger, node.Spec.Taints, pod.Spec.Tolerations, hard, false)
+	return !untolerated
+}
+
+func hasRoom(info fwk.NodeInfo, requests v1.ResourceList) bool {
+	has, used := info.GetAllocatable(), info.GetRequested()
+	if len(info.GetPods()) >= has.GetAllowedPodNumber() {
+		return false
+	}
+	for name, quantity := range requests {
+		left := has.GetScalarResources()[name] - used.GetScalarResources()[name]
+		wanted := quantity.Value()
+		switch name {
+		case v1.ResourceCPU:
+			left, wanted = has.GetMilliCPU()-used.GetMilliCPU(), quantity.MilliValue()
+		case v1.ResourceMemory:
+			left = has.GetMemory() - used.GetMemory()
+		case v1.ResourceEphemeralStorage:
+			left = has.GetEphemeralStorage() - used.GetEphemeralStorage()
+		}
+		if wanted > left {
+			return false
+		}
+	}
+	return true
+}
+
+// PostFilter looks after pods that no node of a narrow choice took, for a reason that only another plugin knows: they are
+// tried again at once, with all nodes. Success keeps preemption from making room on the few.
+func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (
+	*fwk.PostFilterResult, *fwk.Status) {
+	found := read(state)
+	if found == nil || !found.narrowed {
+		return nil, fwk.NewStatus(fwk.Unschedulable)
+	}
+	p.wide.Add(pod.UID, struct{}{}, wideFor)
+	p.handle.Activate(klog.FromContext(ctx), map[string]*v1.Pod{pod.Namespace + "/" + pod.Name: pod})
+	return nil, nil
+}
