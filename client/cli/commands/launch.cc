@@ -52,11 +52,15 @@ const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
       v1::LaunchFramework_Name(FrameworkOf(name))));
 }
 
-// A job of flags alone is planned for a trainer of sharded weights where that is what it runs on.
+// A job of flags alone is planned for a trainer of sharded weights where that is what it runs on,
+// unless a flag speaks of a pipeline, which such a trainer has none of.
 void SetTrainer(const LaunchFlags& flags, v1::Job* job) {
+  const JobFlags& given = flags.job;
   const bool shards = flags.framework == "fsdp" || flags.framework == "xtuner";
-  if (shards && flags.job.framework.empty() && flags.job.job_file.empty())
-    job->mutable_training()->set_framework(v1::TRAINING_FRAMEWORK_FSDP);
+  const bool free = given.framework.empty() && given.job_file.empty() && given.pipeline.empty() &&
+                    given.virtual_stages.empty() && given.schedule.empty() && !given.zero &&
+                    given.stage_layers.empty() && given.partition.empty();
+  if (shards && free) job->mutable_training()->set_framework(v1::TRAINING_FRAMEWORK_FSDP);
 }
 
 v1::Plan PlanOf(const GlobalOptions& options, const LaunchFlags& flags) {
