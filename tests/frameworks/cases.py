@@ -42,8 +42,8 @@ FLAGS = {
 
 def plan_of(command):
     """The plan of `evenkeelctl plan --local ...`, or None where the job does not fit."""
-    run = subprocess.run([CTL, "plan", "--local", "--output", "json", *command], stdin=subprocess.DEVNULL,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=600)
+    run = subprocess.run([CTL, "plan", "--local", "--timeout", "900", "--output", "json", *command], check=False,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if run.returncode not in (0, 1):
         raise AssertionError(f"{command}: {run.stderr}")
     plan = json.loads(run.stdout)["plan"]

@@ -23,11 +23,11 @@ def schema(kind):
 
 
 def documents(kind, framework, flags):
-    run = subprocess.run([cases.CTL, "launch", "--local", "--framework", framework, *flags,
+    run = subprocess.run([cases.CTL, "launch", "--local", "--timeout", "900", "--framework", framework, *flags,
                           "--manifest", KINDS[kind][0], "--image", "registry.example/train:1",
                           "--name", "demo", "--namespace", "ml"],
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                         check=False, timeout=120)
+                         check=False)
     if run.returncode:
         raise AssertionError(run.stderr)
     return list(yaml.safe_load_all(run.stdout))
