@@ -62,9 +62,14 @@ func simple(pod *v1.Pod) bool {
 			return false
 		}
 	}
-	for at := range spec.Containers {
-		for _, port := range spec.Containers[at].Ports {
-			if port.HostPort != 0 {
+	return true
+}
+
+// portsFree: trainers on the host's network take its ports.
+func portsFree(info fwk.NodeInfo, pod *v1.Pod) bool {
+	for at := range pod.Spec.Containers {
+		for _, port := range pod.Spec.Containers[at].Ports {
+			if port.HostPort != 0 && info.GetUsedPorts().CheckConflict(port.HostIP, string(port.Protocol), port.HostPort) {
 				return false
 			}
 		}
@@ -94,7 +99,7 @@ func (p *Plugin) fits(ctx context.Context, pod *v1.Pod, found *cycle) func(strin
 		}
 		gpuType, _ := p.types.nodeGPUs(info.Node(), p.args.GPUTypeLabels)
 		return gpuType == found.chosen.gpuType && free(info, found.job.resource) >= found.needs &&
-			letsIn(logger, info.Node(), pod, affinity) && hasRoom(info, requests)
+			letsIn(logger, info.Node(), pod, affinity) && hasRoom(info, requests) && portsFree(info, pod)
 	}
 }
 

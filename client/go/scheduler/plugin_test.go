@@ -338,6 +338,21 @@ func TestNarrowChoiceThatFailsIsWidened(t *testing.T) {
 		if _, status := r.plugin.PostFilter(t.Context(), framework.NewCycleState(), pod, nil); status.IsSuccess() {
 			t.Error("preemption of other pods is stopped")
 		}
+		hosted := gangPod("g", 2, 16, 8)
+		hosted.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 29500, Protocol: v1.ProtocolTCP}}
+		if _, result, _ := r.preFilter(hosted); result == nil || len(result.NodeNames) != enoughNodes {
+			t.Error("free host ports need a look at all nodes")
+		}
+		for at := range r.nodes { // somebody without GPUs has the port everywhere
+			taken := hosted.DeepCopy()
+			taken.Name, taken.Spec.NodeName = "taken", r.nodes[at].Name
+			taken.Spec.Containers[0].Resources = v1.ResourceRequirements{}
+			r.pods = append(r.pods, taken)
+		}
+		r.refresh()
+		if _, result, _ := r.preFilter(hosted); result != nil {
+			t.Errorf("narrow choice of nodes without the port: %v", result.NodeNames)
+		}
 		spread := gangPod("g", 2, 16, 8)
 		spread.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1}}
 		if _, result, _ := r.preFilter(spread); result != nil {

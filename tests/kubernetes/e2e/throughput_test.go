@@ -26,6 +26,14 @@ const (
 // made, so that it has them all to do at once. EVENKEEL_THROUGHPUT_REPEATS (default 5) rounds; the loss is the median of
 // the rounds'. Where other programs disturb the clock the scheduler's processor time decides, if the clock agrees roughly.
 func TestThroughput(t *testing.T) {
+	throughput(t, func(pod *v1.Pod) { // the host's network, as trainers have it
+		pod.Spec.HostNetwork = true
+		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 29500, HostPort: 29500}}
+	})
+}
+
+func throughput(t *testing.T, edit func(*v1.Pod)) {
+	t.Helper()
 	repeats := 5
 	if text := os.Getenv("EVENKEEL_THROUGHPUT_REPEATS"); text != "" {
 		var err error
@@ -43,7 +51,7 @@ func TestThroughput(t *testing.T) {
 		}
 		walls, processors := map[string]time.Duration{}, map[string]time.Duration{}
 		for _, profile := range order {
-			walls[profile], processors[profile] = scheduleGangs(t, profile, round)
+			walls[profile], processors[profile] = scheduleGangs(t, profile, round, edit)
 		}
 		if round == 0 { // fills the plugin's memory, and everybody's
 			continue
@@ -71,7 +79,7 @@ func median(values []float64) float64 {
 }
 
 // scheduleGangs returns how long the scheduler took for all gangs, by the clock and on the processors.
-func scheduleGangs(t *testing.T, profile string, round int) (wall, processor time.Duration) {
+func scheduleGangs(t *testing.T, profile string, round int, edit func(*v1.Pod)) (wall, processor time.Duration) {
 	t.Helper()
 	wanted := gangPods * gangCount
 	if err := plane.scheduler.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -81,7 +89,7 @@ func scheduleGangs(t *testing.T, profile string, round int) (wall, processor tim
 	defer resume()
 	for number := range gangCount {
 		create(t, gangSpec{name: fmt.Sprintf("g%d-%d", round, number), profile: profile, model: "llama3-70b",
-			pods: gangPods, gpus: 8, annotations: batch(400)})
+			pods: gangPods, gpus: 8, annotations: batch(400), edit: edit})
 	}
 	events, err := plane.client.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
