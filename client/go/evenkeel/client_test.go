@@ -36,6 +36,7 @@ func (f *fakeServer) PlanJob(ctx context.Context, _ *evenkeelv1.PlanJobRequest) 
 	if f.hang > 0 {
 		select {
 		case <-ctx.Done():
+			return nil, ctx.Err()
 		case <-time.After(f.hang):
 		}
 	}
