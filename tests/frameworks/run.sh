@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Launch settings against the trainers' own code and the Kubernetes operators' own schemas.
 #
-#   tests/frameworks/run.sh              needs build/bin/evenkeelctl (EVENKEELCTL: another); about 3 minutes
+#   tests/frameworks/run.sh              needs build/bin/evenkeelctl (EVENKEELCTL: another); about a minute
 #
 # Installs, as root on Debian 12: python3-torch (apt), three trainers without their dependencies (pip, into
 # build/frameworks), and takes CustomResourceDefinitions from Go modules. Last line: "frameworks: N passed, N failed".
@@ -17,7 +17,7 @@ python=/usr/bin/python3
 trainers=(megatron-core==0.16.1 deepspeed==0.19.8 torchtitan==0.3.0)
 # What these import; their own torch would be gigabytes.
 needed=(hjson einops msgpack py-cpuinfo pydantic==2.14.3 pydantic-core==2.50.4 annotated-types typing-inspection
-  typing-extensions tqdm psutil packaging ninja tyro docstring-parser shtab typeguard)
+  'typing-extensions>=4.15' tqdm psutil packaging ninja tyro docstring-parser shtab typeguard)
 modules=(github.com/kubeflow/training-operator@v1.8.1 github.com/kubeflow/trainer/v2@v2.0.0 sigs.k8s.io/jobset@v0.10.1)
 crds=(manifests/base/crds/kubeflow.org_pytorchjobs.yaml manifests/base/crds/trainer.kubeflow.org_trainjobs.yaml
   config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml)

@@ -7,13 +7,22 @@ import types
 from unittest import mock
 
 
+class _Class(type):
+    """A class whose unknown attributes are classes too: they stand in annotations."""
+
+    def __getattr__(cls, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Class(name, (), {})
+
+
 class _Module(types.ModuleType):
     __path__ = []
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        value = type(name, (), {}) if name[:1].isupper() else mock.MagicMock(name=name)
+        value = _Class(name, (), {}) if name[:1].isupper() else mock.MagicMock(name=name)
         setattr(self, name, value)
         return value
 
