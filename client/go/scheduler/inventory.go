@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -163,7 +164,8 @@ func (i *inventory) topologies() *topologies {
 	defer i.mu.Unlock()
 	made := &topologies{of: make(map[string]int, len(i.nodes))}
 	numbers := map[string]int{}
-	for name, node := range i.nodes {
+	for _, name := range slices.Sorted(maps.Keys(i.nodes)) {
+		node := i.nodes[name]
 		key := fmt.Sprint(node.at)
 		if _, ok := numbers[key]; !ok {
 			numbers[key] = len(made.distinct)

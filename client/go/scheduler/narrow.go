@@ -14,40 +14,74 @@ import (
 )
 
 const (
-	enoughNodes = 8 // candidates that a pod with a near neighbour is given
+	enoughNodes = 8   // candidates that a pod with a near neighbour is given
+	sampleNodes = 100 // and one whose place other pods have a say in; kube-scheduler itself never looks for fewer
 	wideFor     = 10 * time.Minute
 )
 
-// narrow returns the nodes that Score would put first, where they are easily told: the one that the plan puts the pod on
-// beside others of its job, or free ones in the narrowest domain of its neighbour by rank. kube-scheduler then looks at
-// these alone, instead of at hundreds. nil: all nodes have to be looked at.
+// narrow returns the nodes that kube-scheduler shall look at, instead of at hundreds. nil: all of them.
+//
+// Where a look at a node alone tells whether the pod fits, these are the ones that Score would put first: the node that the
+// plan puts the pod on beside others of its job, or free ones in the narrowest domain of its neighbour by rank. Where it
+// does not, they are a sample of free ones of all domains, the neighbour's above all, from which other plugins choose. If
+// these accept none of them, PostFilter sees to it that the job's pods are shown all nodes from then on.
 func (p *Plugin) narrow(ctx context.Context, pod *v1.Pod, found *cycle, neighbour string) sets.Set[string] {
-	if found.node != "" || !simple(pod) {
+	if found.node != "" {
 		return nil
 	}
-	if _, failed := p.wide.Get(pod.UID); failed {
+	if _, failed := p.wide.Get(found.job.group); failed {
 		return nil
 	}
-	fits := p.fits(ctx, pod, found)
+	fits, alone := p.fits(ctx, pod, found), simple(pod)
+	names := sets.New[string]()
 	if found.beside != "" && fits(found.beside) {
-		return sets.New(found.beside)
+		if names.Insert(found.beside); alone {
+			return names
+		}
 	}
 	number, ok := found.nodes.of[neighbour]
 	if !ok || !labelled(found.nodes.distinct[number]) {
 		return nil
 	}
-	names := sets.New[string]()
-	for _, name := range found.nodes.members[number] {
-		if fits(name) {
-			if names.Insert(name); len(names) == enoughNodes {
-				break
-			}
-		}
+	take(names, found.nodes.members[number], len(names)+enoughNodes, fits)
+	if !alone {
+		found.nodes.sample(names, found.place, fits)
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	return names
+}
+
+// take adds those of `from` that fit, until there are so many, and returns what of `from` it did not look at.
+func take(names sets.Set[string], from []string, many int, fits func(string) bool) []string {
+	for len(from) > 0 && len(names) < many {
+		if !names.Has(from[0]) && fits(from[0]) {
+			names.Insert(from[0])
+		}
+		from = from[1:]
+	}
+	return from
+}
+
+// sample adds fitting nodes, one of each domain by turns, beginning with another domain for each pod.
+func (t *topologies) sample(names sets.Set[string], begin int, fits func(string) bool) {
+	left := make([][]string, len(t.members))
+	for at := range left {
+		left[at] = t.members[(begin+at)%len(t.members)]
+	}
+	for len(left) > 0 && len(names) < sampleNodes {
+		some := left[:0]
+		for _, members := range left {
+			if len(names) == sampleNodes {
+				return
+			}
+			if members = take(names, members, len(names)+1, fits); len(members) > 0 {
+				some = append(some, members)
+			}
+		}
+		left = some
+	}
 }
 
 // simple says whether a look at a node alone tells whether the pod fits there.
@@ -145,14 +179,15 @@ func hasRoom(info fwk.NodeInfo, requests v1.ResourceList) bool {
 }
 
 // PostFilter looks after pods that no node of a narrow choice took, for a reason that only another plugin knows: they are
-// tried again at once, with all nodes. Success keeps preemption from making room on the few.
+// tried again at once, with all nodes, as are the others of the job, which would find the same. Success keeps preemption
+// from making room on the few.
 func (p *Plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (
 	*fwk.PostFilterResult, *fwk.Status) {
 	found := read(state)
 	if found == nil || !found.narrowed {
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
-	p.wide.Add(pod.UID, struct{}{}, wideFor)
+	p.wide.Add(found.job.group, struct{}{}, wideFor)
 	p.handle.Activate(klog.FromContext(ctx), map[string]*v1.Pod{pod.Namespace + "/" + pod.Name: pod})
 	return nil, nil
 }

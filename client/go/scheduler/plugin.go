@@ -30,7 +30,7 @@ type Plugin struct {
 	inventory *inventory
 	lookup    *lookup
 	gangs     gangs
-	wide      *utilcache.LRUExpireCache // pods whose narrow choice of nodes failed
+	wide      *utilcache.LRUExpireCache // jobs whose narrow choice of nodes failed
 	podGroups listers.PodGroupLister    // nil where the cluster has no PodGroups of its own
 	bindsOnce sync.Once
 	binds     bool

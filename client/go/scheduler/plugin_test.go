@@ -314,13 +314,21 @@ func TestGangStaysUnderOneLeaf(t *testing.T) {
 	})
 }
 
+// begun makes a rig with 128 nodes, 16 under each leaf, and the first pods of gangs of 16 pods.
+func begun(t *testing.T, gangs ...string) *rig {
+	r := newRig(t, Args{})
+	r.addNodes("h", h100Product, 128, 16)
+	for _, name := range gangs {
+		r.schedule(gangPod(name, 0, 16, 8))
+		synctest.Wait()
+		r.schedule(gangPod(name, 0, 16, 8))
+	}
+	return r
+}
+
 func TestNarrowChoiceThatFailsIsWidened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Args{})
-		r.addNodes("h", h100Product, 64, 16)
-		r.schedule(gangPod("g", 0, 16, 8))
-		synctest.Wait()
-		r.schedule(gangPod("g", 0, 16, 8))
+		r := begun(t, "g")
 		pod := gangPod("g", 1, 16, 8)
 		state, result, status := r.preFilter(pod)
 		if result == nil || len(result.NodeNames) != enoughNodes {
@@ -332,12 +340,20 @@ func TestNarrowChoiceThatFailsIsWidened(t *testing.T) {
 		if r.handle.takeActivated() == 0 {
 			t.Error("the pod is not tried again")
 		}
-		if state, result, _ := r.preFilter(pod); result != nil || read(state).narrowed {
-			t.Errorf("nodes %v after the narrow choice failed", result)
+		for _, at := range []int{1, 2} {
+			if state, result, _ := r.preFilter(gangPod("g", at, 16, 8)); result != nil || read(state).narrowed {
+				t.Errorf("pod %d: nodes %v after the narrow choice failed", at, result)
+			}
 		}
 		if _, status := r.plugin.PostFilter(t.Context(), framework.NewCycleState(), pod, nil); status.IsSuccess() {
 			t.Error("preemption of other pods is stopped")
 		}
+	})
+}
+
+func TestNarrowChoiceHasRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := begun(t, "g")
 		hosted := gangPod("g", 2, 16, 8)
 		hosted.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 29500, Protocol: v1.ProtocolTCP}}
 		if _, result, _ := r.preFilter(hosted); result == nil || len(result.NodeNames) != enoughNodes {
@@ -353,15 +369,38 @@ func TestNarrowChoiceThatFailsIsWidened(t *testing.T) {
 		if _, result, _ := r.preFilter(hosted); result != nil {
 			t.Errorf("narrow choice of nodes without the port: %v", result.NodeNames)
 		}
-		spread := gangPod("g", 2, 16, 8)
-		spread.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1}}
-		if _, result, _ := r.preFilter(spread); result != nil {
-			t.Error("narrow choice for a pod whose place depends on other pods")
-		}
 		heavy := gangPod("g", 3, 16, 8)
 		heavy.Spec.Containers[0].Resources.Requests[v1.ResourceMemory] = resource.MustParse("1Ti")
 		if _, result, _ := r.preFilter(heavy); result != nil {
 			t.Errorf("narrow choice of nodes without memory: %v", result.NodeNames)
+		}
+	})
+}
+
+func TestPodsThatDependOnOthersChooseFromAllDomains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := begun(t, "spread", "apart")
+		spread := gangPod("spread", 1, 16, 8)
+		spread.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1}}
+		apart := gangPod("apart", 1, 16, 8)
+		apart.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{}}
+		for _, pod := range []*v1.Pod{spread, apart} {
+			state, result, _ := r.preFilter(pod)
+			if result == nil || len(result.NodeNames) != sampleNodes {
+				t.Fatalf("%s: nodes %v", pod.Name, result)
+			}
+			leaves := map[int]int{}
+			for name := range result.NodeNames {
+				leaves[read(state).nodes.of[name]]++
+			}
+			for leaf, count := range leaves {
+				if count < 10 {
+					t.Errorf("%s: %d nodes of leaf %d", pod.Name, count, leaf)
+				}
+			}
+			if len(leaves) != 8 {
+				t.Errorf("%s: %d leaves", pod.Name, len(leaves))
+			}
 		}
 	})
 }

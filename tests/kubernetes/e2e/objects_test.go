@@ -43,7 +43,8 @@ func plannerClient(t *testing.T) *evenkeel.Client {
 	return client
 }
 
-// addNodes makes nodes of 8 GPUs, `perLeaf` to a leaf switch, and removes them with everything else when the test ends.
+// addNodes makes nodes of 8 GPUs, `perLeaf` to a leaf switch (0: nothing is said of where they are), and removes them with
+// everything else when the test ends.
 func addNodes(t *testing.T, prefix, product string, count, perLeaf int) {
 	t.Helper()
 	nodes := plane.client.CoreV1().Nodes()
@@ -51,10 +52,13 @@ func addNodes(t *testing.T, prefix, product string, count, perLeaf int) {
 		name := fmt.Sprintf("%s-%03d", prefix, at)
 		capacity := v1.ResourceList{v1.ResourceCPU: resource.MustParse("128"), v1.ResourceMemory: resource.MustParse("2Ti"),
 			v1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("8")}
+		labels := map[string]string{"nvidia.com/gpu.product": product, v1.LabelHostname: name}
+		if perLeaf > 0 {
+			labels[v1.LabelTopologyZone] = "zone-a"
+			labels["network.topology.nvidia.com/leaf"] = fmt.Sprintf("%s-leaf-%d", prefix, at/perLeaf)
+		}
 		node := &v1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-				"nvidia.com/gpu.product": product, "kubernetes.io/hostname": name, "topology.kubernetes.io/zone": "zone-a",
-				"network.topology.nvidia.com/leaf": fmt.Sprintf("%s-leaf-%d", prefix, at/perLeaf)}},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 			Status: v1.NodeStatus{Capacity: capacity, Allocatable: capacity,
 				Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
 		}

@@ -19,20 +19,52 @@ import (
 const (
 	gangPods  = 200
 	gangCount = 5
+	leafNodes = 25 // as many pods of each gang under each leaf are just possible
 	maxLoss   = 0.05
 )
 
-// TestThroughput schedules the same gangs with and without the plugin, by turns. The scheduler is stopped while pods are
-// made, so that it has them all to do at once. EVENKEEL_THROUGHPUT_REPEATS (default 5) rounds; the loss is the median of
-// the rounds'. Where other programs disturb the clock the scheduler's processor time decides, if the clock agrees roughly.
+// TestThroughput schedules the same gangs with and without the plugin, by turns, for every kind of pod that kube-scheduler
+// or the plugin treats in a way of its own. The scheduler is stopped while pods are made, so that it has them all to do at
+// once. EVENKEEL_THROUGHPUT_REPEATS (default 5) rounds; the loss is the median of the rounds'. Where other programs disturb
+// the clock the scheduler's processor time decides, if the clock agrees roughly.
 func TestThroughput(t *testing.T) {
-	throughput(t, func(pod *v1.Pod) { // the host's network, as trainers have it
-		pod.Spec.HostNetwork = true
-		pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 29500, HostPort: 29500}}
+	startPlanner(t)
+	t.Run("nodes with topology labels", func(t *testing.T) {
+		addNodes(t, "h100", h100, gangPods*gangCount, leafNodes)
+		throughput(t, "pods with GPUs alone", nil)
+		throughput(t, "on the host's network", func(pod *v1.Pod) {
+			pod.Spec.HostNetwork = true
+			pod.Spec.Containers[0].Ports = []v1.ContainerPort{{ContainerPort: 29500, HostPort: 29500}}
+		})
+		throughput(t, "kept apart by anti-affinity", func(pod *v1.Pod) {
+			pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+					LabelSelector: gangSelector(pod), TopologyKey: v1.LabelHostname}}}}
+		})
+		throughput(t, "spread over leaves, if it can be", func(pod *v1.Pod) {
+			pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, LabelSelector: gangSelector(pod),
+				TopologyKey: "network.topology.nvidia.com/leaf", WhenUnsatisfiable: v1.ScheduleAnyway}}
+		})
+		throughput(t, "spread over leaves by force", func(pod *v1.Pod) {
+			pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1, LabelSelector: gangSelector(pod),
+				TopologyKey: "network.topology.nvidia.com/leaf", WhenUnsatisfiable: v1.DoNotSchedule}}
+		})
+	})
+	t.Run("nodes without topology labels", func(t *testing.T) {
+		addNodes(t, "bare", h100, gangPods*gangCount, 0)
+		throughput(t, "pods with GPUs alone", nil)
 	})
 }
 
-func throughput(t *testing.T, edit func(*v1.Pod)) {
+func gangSelector(pod *v1.Pod) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"gang": pod.Labels["gang"]}}
+}
+
+func throughput(t *testing.T, kind string, edit func(*v1.Pod)) {
+	t.Run(kind, func(t *testing.T) { compare(t, edit) })
+}
+
+func compare(t *testing.T, edit func(*v1.Pod)) {
 	t.Helper()
 	repeats := 5
 	if text := os.Getenv("EVENKEEL_THROUGHPUT_REPEATS"); text != "" {
@@ -41,8 +73,6 @@ func throughput(t *testing.T, edit func(*v1.Pod)) {
 			t.Fatalf("EVENKEEL_THROUGHPUT_REPEATS: %q; accepted: 1 and up", text)
 		}
 	}
-	startPlanner(t)
-	addNodes(t, "h100", h100, gangPods*gangCount, 32)
 	var clock, processor []float64 // with the plugin over without
 	for round := range repeats + 1 {
 		order := []string{"plain", "evenkeel"}
