@@ -167,8 +167,11 @@ func (r *rig) refresh() {
 func (r *rig) addNodes(prefix, product string, count, perLeaf int) {
 	for at := range count {
 		resources := v1.ResourceList{"nvidia.com/gpu": resource.MustParse("8"), v1.ResourcePods: resource.MustParse("110")}
-		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, at), Labels: map[string]string{
-			"nvidia.com/gpu.product": product, "network.topology.nvidia.com/leaf": fmt.Sprint(prefix, at/perLeaf)}},
+		labels := map[string]string{"nvidia.com/gpu.product": product}
+		if perLeaf > 0 {
+			labels["network.topology.nvidia.com/leaf"] = fmt.Sprint(prefix, at/perLeaf)
+		}
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", prefix, at), Labels: labels},
 			Status: v1.NodeStatus{Capacity: resources, Allocatable: resources}}
 		r.nodes = append(r.nodes, node)
 		r.plugin.inventory.update(node, false)

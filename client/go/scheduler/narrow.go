@@ -15,7 +15,7 @@ import (
 
 const (
 	enoughNodes = 8   // candidates that a pod with a near neighbour is given
-	sampleNodes = 100 // and one whose place other pods have a say in; kube-scheduler itself never looks for fewer
+	sampleNodes = 100 // and any other; kube-scheduler itself never looks for fewer
 	wideFor     = 10 * time.Minute
 )
 
@@ -23,8 +23,9 @@ const (
 //
 // Where a look at a node alone tells whether the pod fits, these are the ones that Score would put first: the node that the
 // plan puts the pod on beside others of its job, or free ones in the narrowest domain of its neighbour by rank. Where it
-// does not, they are a sample of free ones of all domains, the neighbour's above all, from which other plugins choose. If
-// these accept none of them, PostFilter sees to it that the job's pods are shown all nodes from then on.
+// does not, or no label tells domains apart, they are a sample of free ones of all domains, the neighbour's above all, from
+// which other plugins choose. If these accept none of them, PostFilter sees to it that the job's pods are shown all nodes
+// from then on.
 func (p *Plugin) narrow(ctx context.Context, pod *v1.Pod, found *cycle, neighbour string) sets.Set[string] {
 	if found.node != "" {
 		return nil
@@ -40,11 +41,14 @@ func (p *Plugin) narrow(ctx context.Context, pod *v1.Pod, found *cycle, neighbou
 		}
 	}
 	number, ok := found.nodes.of[neighbour]
-	if !ok || !labelled(found.nodes.distinct[number]) {
+	if !ok {
 		return nil
 	}
-	take(names, found.nodes.members[number], len(names)+enoughNodes, fits)
-	if !alone {
+	near := labelled(found.nodes.distinct[number])
+	if near {
+		take(names, found.nodes.members[number], len(names)+enoughNodes, fits)
+	}
+	if !near || !alone {
 		found.nodes.sample(names, found.place, fits)
 	}
 	if len(names) == 0 {

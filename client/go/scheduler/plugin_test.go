@@ -377,6 +377,19 @@ func TestNarrowChoiceHasRoom(t *testing.T) {
 	})
 }
 
+func TestNodesWithoutLabelsAreSampled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Args{})
+		r.addNodes("h", h100Product, 128, 0)
+		r.schedule(gangPod("g", 0, 16, 8))
+		synctest.Wait()
+		r.schedule(gangPod("g", 0, 16, 8))
+		if _, result, _ := r.preFilter(gangPod("g", 1, 16, 8)); result == nil || len(result.NodeNames) != sampleNodes {
+			t.Errorf("nodes %v", result)
+		}
+	})
+}
+
 func TestPodsThatDependOnOthersChooseFromAllDomains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := begun(t, "spread", "apart")
