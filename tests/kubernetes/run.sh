@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # The Go client, the kube-scheduler plugin and the Kueue controller: unit tests with the race detector, and end to end
-# with a real etcd, kube-apiserver and kube-scheduler, built here from Go modules, and a real evenkeel-server.
+# with a real etcd, kube-apiserver, kube-scheduler and Kueue, built here from Go modules, and a real evenkeel-server.
 #
 #   tests/kubernetes/run.sh [--only unit|e2e|throughput]... [--no-install]
 #
 # Needs build/bin/evenkeel-server (deploy/quickstart.sh or tests/run.sh --only build), root for missing packages, the Go
-# module proxy, 6 GB of disk, and half an hour on two cores the first time, for compilers mostly. Everything listens on
+# module proxy, 8 GB of disk, and half an hour on two cores the first time, for compilers mostly. Everything listens on
 # 127.0.0.1 and ends by itself. Throughput is only believed on a machine with nothing else to do:
 # EVENKEEL_THROUGHPUT_REPEATS sets its rounds. Last line: "N passed, N failed".
 set -uo pipefail
@@ -90,8 +90,12 @@ unit() {
 
 programs() {
   [ ! -x "$work/etcd" ] || return 0
-  echo "building etcd, kube-apiserver, the scheduler and the controller"
-  go -C tests/kubernetes build -p 2 -ldflags "-s -w" -o "$work/" ./cmd/... &&
+  echo "building etcd, kube-apiserver, Kueue, the scheduler and the controller"
+  local version
+  version=$(go -C tests/kubernetes list -m -f '{{.Version}}' k8s.io/kubernetes) || return 1 # Kueue asks for it
+  go -C tests/kubernetes build -p 2 -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version" \
+    -o "$work/" ./cmd/... &&
+    go -C tests/kubernetes/kueue build -p 2 -ldflags "-s -w" -o "$work/" sigs.k8s.io/kueue/cmd/kueue &&
     go -C client/go/scheduler build -p 2 -ldflags "-s -w" -o "$work/" ./cmd/... &&
     go -C client/go/kueue build -p 2 -ldflags "-s -w" -o "$work/" ./cmd/... || return 1
   go -C tests/kubernetes test -c -p 2 -o "$work/e2e.test" ./e2e

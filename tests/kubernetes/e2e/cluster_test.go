@@ -157,7 +157,8 @@ func (c *control) writeFiles(api string) error {
 	files := map[string]string{
 		"accounts.key": string(accounts),
 		"tokens.csv": "admin-token,admin,admin,system:masters\nscheduler-token,system:kube-scheduler,scheduler\n" +
-			"kueue-token,evenkeel-kueue,kueue\n",
+			"second-token,system:serviceaccount:kube-system:evenkeel-scheduler,second\n" +
+			"kueue-token,system:serviceaccount:kueue-system:evenkeel-kueue,kueue\n",
 		"scheduler.yaml": fmt.Sprintf(schedulerConfig, c.folder, c.planner),
 	}
 	for name, text := range files {
@@ -165,7 +166,8 @@ func (c *control) writeFiles(api string) error {
 			return err
 		}
 	}
-	for user, token := range map[string]string{"scheduler": "scheduler-token", "kueue": "kueue-token"} {
+	for user, token := range map[string]string{"admin": "admin-token", "scheduler": "scheduler-token", "second": "second-token",
+		"kueue": "kueue-token"} {
 		config := clientcmdapi.NewConfig()
 		config.Clusters["test"] = &clientcmdapi.Cluster{Server: api, InsecureSkipTLSVerify: true}
 		config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
@@ -178,14 +180,19 @@ func (c *control) writeFiles(api string) error {
 	return nil
 }
 
-// run starts a program that ends with this process; its output goes to NAME.log.
+// run starts a program of the folder of programs.
 func (c *control) run(name string, arguments ...string) (*exec.Cmd, error) {
+	return c.launch(name, filepath.Join(c.programs, name), arguments...)
+}
+
+// launch starts a program that ends with this process; its output goes to NAME.log.
+func (c *control) launch(name, program string, arguments ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(c.folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	process := exec.Command(filepath.Join(c.programs, name), arguments...)
+	process := exec.Command(program, arguments...)
 	process.Stdout, process.Stderr = log, log
 	process.Dir = c.folder
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
