@@ -15,8 +15,8 @@ namespace {
 struct Samples {
   std::vector<int32_t> units, tokens;
   void Add(int32_t u, int32_t t, size_t count = 1) {
-    units.insert(units.end(), count, u);
-    tokens.insert(tokens.end(), count, t);
+    units.resize(units.size() + count, u);
+    tokens.resize(tokens.size() + count, t);
   }
   Lengths lengths() const { return {units, tokens}; }
 };
