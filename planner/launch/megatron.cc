@@ -1,5 +1,6 @@
 // Megatron-LM: arguments of pretrain_gpt.py, or of examples/multimodal/train.py for models with an
 // encoder. Rules: megatron/core/transformer/{pipeline_parallel_layer_layout,transformer_config}.py.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -63,19 +64,25 @@ void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
     if (e.grouped_experts) out.Add("--moe-grouped-gemm");
   }
   if (p.tensor > 1 && e.sequence_parallel) out.Add("--sequence-parallel");
-  if (p.tensor > 1 && e.overlap_tensor) out.Add("--tp-comm-overlap");
+  if (p.tensor > 1 && e.sequence_parallel && e.overlap_tensor) out.Add("--tp-comm-overlap");
   if (p.pipeline > 1) out.Add("--pipeline-model-parallel-layout", MegatronLayout(job.model, spec));
 }
 
-void AddBatch(const Job& job, const BatchRule& rule, const PlanSpec& spec, Arguments& out) {
+// --seq-length of examples/multimodal is the encoder's, replaced there by what its encoder gives.
+void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
+  const ModelSpec& model = trials.job().model;
+  const int64_t tokens = EvenLength(trials, spec, trials.batching().rule.token_cap);
   out.Add("--micro-batch-size", 1);
   out.Add("--global-batch-size", spec.micro_batches * spec.parallelism.data);
-  out.Add("--seq-length", rule.token_cap);
-  if (job.model.towers.empty()) {
-    out.Add("--max-position-embeddings", job.model.language_model.learned_positions > 0
-                                             ? job.model.language_model.learned_positions
-                                             : rule.token_cap);
+  if (model.towers.empty()) {
+    out.Add("--seq-length", tokens);
+  } else {
+    const int64_t unit = std::max<int64_t>(1, model.towers.front().encoder.llm_tokens_per_unit);
+    out.Add("--seq-length", std::min(tokens, EvenLength(trials, spec, unit)));
+    out.Add("--decoder-seq-length", tokens);
   }
+  const int64_t learned = model.language_model.learned_positions;
+  out.Add("--max-position-embeddings", learned > 0 ? learned : tokens);
   out.Add("--calculate-per-token-loss");
 }
 
@@ -90,6 +97,7 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
     out.Add("--use-megatron-fsdp");
     out.Add("--data-parallel-sharding-strategy",
             t.zero_stage == ZeroStage::kWeights ? "optim_grads_params" : "optim_grads");
+    out.Add("--ckpt-format", "fsdp_dtensor");  // it refuses every other
   }
   if (e.overlap_gradient_reduce && sharded) out.Add("--overlap-grad-reduce");
   if (e.overlap_weight_gather && sharded && t.zero_stage != ZeroStage::kNone)
@@ -105,8 +113,26 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   out.Add("--hidden-dropout", e.dropout ? "0.1" : "0.0");
 }
 
-void AddRecompute(const RecomputeSetting& setting, const std::vector<int64_t>& per_stage,
-                  int64_t virtual_stages, int64_t micro_batches, Arguments& out) {
+// FlagScale reads values per stage only beside a process mesh. One of them, without
+// --enable-hetero, changes nothing else; its runner puts the type that a host file names in place
+// of the GPU's.
+void AddPerStage(const Job& job, const PlanSpec& spec, const std::vector<int64_t>& per_stage,
+                 Arguments& out) {
+  const Parallelism& p = spec.parallelism;
+  out.Add("--recompute-num-layers-per-stage-micro-batch");
+  for (int64_t chunk = 0; chunk < p.virtual_stages; ++chunk) {
+    for (const int64_t layers : per_stage)
+      out.Add("[1, " + std::to_string(spec.micro_batches) + ", " + std::to_string(layers) + "]");
+  }
+  out.Add("--hetero-process-meshes");
+  for (const int64_t degree : {p.tensor, p.context, p.expert, p.data, p.pipeline})
+    out.Add(std::to_string(degree));
+  out.Add("--hetero-device-types", job.cluster.gpu.name);
+  out.Add("--hetero-current-device-type", job.cluster.gpu.name);
+}
+
+void AddRecompute(const Job& job, const RecomputeSetting& setting, const PlanSpec& spec,
+                  const std::vector<int64_t>& per_stage, Arguments& out) {
   if (!setting.modules.empty()) {
     out.Add("--recompute-granularity", "selective");
     out.Add("--recompute-modules");
@@ -120,12 +146,7 @@ void AddRecompute(const RecomputeSetting& setting, const std::vector<int64_t>& p
   // Where each stage has its own value, this one is only checked to be there.
   out.Add("--recompute-num-layers", uniform || !per_stage.empty() ? 1 : setting.block.front());
   if (setting.encoder) out.Add("--recompute-vision");
-  if (per_stage.empty()) return;
-  out.Add("--recompute-num-layers-per-stage-micro-batch");
-  for (int64_t chunk = 0; chunk < virtual_stages; ++chunk) {
-    for (const int64_t layers : per_stage)
-      out.Add("[1, " + std::to_string(micro_batches) + ", " + std::to_string(layers) + "]");
-  }
+  if (!per_stage.empty()) AddPerStage(job, spec, per_stage, out);
 }
 
 void NoteShortage(const Trials& trials, const PlanSpec& spec, Launch* out) {
@@ -156,17 +177,29 @@ void NoteRecompute(const SettingChoice& choice, const Trial& free, Launch* out) 
        slower});
 }
 
-void NoteModel(const Job& job, const BatchRule& rule, Launch* out) {
+void NoteEncoder(const Encoder& encoder, bool pipeline, Launch* out) {
+  std::string text =
+      "Encoder and projector are configured in examples/multimodal (" + encoder.name + ", " +
+      std::to_string(encoder.layers) +
+      " layers): the arguments here describe the language model. It asks for "
+      "--language-model-type, --vision-model-type, --tokenizer-prompt-format and image sizes too.";
+  if (pipeline)
+    text +=
+        " The layout counts language layers alone; the encoder runs with its first entry. model.py "
+        "there copies the layout to the encoder: set vision_config.pipeline_model_parallel_layout "
+        "= None beside its pipeline_model_parallel_size.";
+  out->notes.push_back({"model", std::move(text)});
+}
+
+void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Launch* out) {
   const ModelSpec& model = job.model;
-  if (!model.towers.empty()) {
+  if (!model.towers.empty()) NoteEncoder(model.towers.front().encoder, p.pipeline > 1, out);
+  out->notes.push_back({"model",
+                        "Rotary base, norm epsilon and vocabulary are not in a plan: add them as "
+                        "the model has them, with data, tokenizer and learning rate."});
+  if (model.language_model.moe && job.launch.float16)
     out->notes.push_back(
-        {"model",
-         "Encoder and projector are configured in examples/multimodal (" +
-             model.towers.front().encoder.name + ", " +
-             std::to_string(model.towers.front().encoder.layers) +
-             " layers): the arguments here describe the language model. The layout counts language "
-             "layers alone; the encoder runs with its first entry."});
-  }
+        {"precision", "Megatron-LM trains experts in parallel in bfloat16, not in float16."});
   const bool adapters =
       model.language_model.train != TrainMode::kFull ||
       (!model.towers.empty() && model.towers.front().encoder.train != TrainMode::kFull);
@@ -180,9 +213,9 @@ void NoteModel(const Job& job, const BatchRule& rule, Launch* out) {
     out->notes.push_back(
         {"batches", "A mean pack has " +
                         PercentText(rule.mean_tokens / static_cast<double>(rule.token_cap)) +
-                        " of --seq-length. The plan's times are of packs at their own length, laid "
+                        " of the longest. The plan's times are of packs at their own length, laid "
                         "end to end (variable_seq_lengths of the model's config); a data set that "
-                        "pads each to --seq-length takes longer."});
+                        "pads each to the longest takes longer."});
   }
 }
 
@@ -212,12 +245,11 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
   Arguments arguments(&out->arguments);
   AddModel(job.model, arguments);
   AddDegrees(job, spec, arguments);
-  AddBatch(job, trials.batching().rule, spec, arguments);
+  AddBatch(trials, spec, arguments);
   AddExecution(job, spec.parallelism, arguments);
   const RecomputeSetting& setting = choice->setting;
   const bool split = setting.block.size() > 1;
-  AddRecompute(setting, split ? setting.block : std::vector<int64_t>(),
-               spec.parallelism.virtual_stages, spec.micro_batches, arguments);
+  AddRecompute(job, setting, spec, split ? setting.block : std::vector<int64_t>(), arguments);
   // Before Blackwell, tensor and context parallelism order their communication by it; Megatron-FSDP
   // refuses it.
   const bool fsdp = job.training.zero_stage == ZeroStage::kGradients ||
@@ -228,7 +260,7 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
     out->notes.push_back({"memory",
                           "Gradients are sharded by Megatron-FSDP: whether it goes with a "
                           "pipeline depends on the version of Megatron-LM."});
-  NoteModel(job, trials.batching().rule, out);
+  NoteModel(job, trials.batching().rule, spec.parallelism, out);
   out->notes.push_back({"batches", BatchText(trials, spec)});
 }
 
@@ -239,12 +271,13 @@ void EmitMegatron(const Trials& trials, Launch* out) {
 }
 
 // FlagScale takes the same settings as keys of train.system and train.model in a configuration; the
-// arguments stand for both. What it adds: recompute per stage
-// (flagscale/train/megatron/training/arguments_fs.py).
+// arguments stand for both. What it adds: recompute per stage (flagscale/train/arguments.py).
 void EmitFlagScale(const Trials& trials, Launch* out) {
   Emit(trials, "FlagScale", /*per_stage=*/true, out);
   if (out->match == LaunchMatch::kNone) return;
-  out->program = "flagscale/train/train_gpt.py";
+  const bool vision = !trials.job().model.towers.empty();
+  out->program = vision ? "third_party/Megatron-LM/examples/multimodal/train.py"
+                        : "flagscale/train/train_gpt.py";
   std::string system;
   for (size_t i = 0; i < out->arguments.size();) {
     std::string key = out->arguments[i].substr(2);
@@ -253,7 +286,8 @@ void EmitFlagScale(const Trials& trials, Launch* out) {
     for (++i; i < out->arguments.size() && out->arguments[i].rfind("--", 0) != 0; ++i)
       values.push_back(out->arguments[i]);
     const bool list = key == "recompute_modules" || values.size() > 1 ||
-                      key == "recompute_num_layers_per_stage_micro_batch";
+                      key == "recompute_num_layers_per_stage_micro_batch" ||
+                      key == "hetero_device_types";
     const bool text = key == "pipeline_model_parallel_layout" || key == "moe_layer_freq";
     system += "  " + key + ": ";
     if (values.empty()) {

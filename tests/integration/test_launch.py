@@ -82,7 +82,11 @@ class Settings(unittest.TestCase):
                 self.assertEqual(cases.option(settings["arguments"], name), [str(parallelism[key])])
             words = settings["arguments"]
             self.assertEqual(int(cases.option(words, "--global-batch-size")[0]) % parallelism["data"], 0)
-            self.assertEqual(cases.option(words, "--seq-length"), [plan["batch_rule"]["token_cap"]])
+            vision = any(g["kind"] == "LAYER_KIND_ENCODER" for stage in plan["stages"] for g in stage["layers"])
+            length = int(cases.option(words, "--decoder-seq-length" if vision else "--seq-length")[0])
+            step = parallelism["tensor"] * 2 * parallelism["context"]
+            self.assertTrue(int(plan["batch_rule"]["token_cap"]) <= length < int(plan["batch_rule"]["token_cap"]) + step)
+            self.assertGreaterEqual(int(cases.option(words, "--max-position-embeddings")[0]), length)
 
     def test_everything_that_runs_fits_and_says_what_it_costs(self):
         for framework in cases.FRAMEWORKS:
@@ -154,6 +158,22 @@ class Command(unittest.TestCase):
                 for file in settings["files"]:
                     with open(os.path.join(folder, file["name"]), encoding="utf-8") as written:
                         self.assertEqual(written.read(), file["content"])
+
+    def test_variables_reach_the_command_and_the_pods(self):
+        flags = ("--framework", "torchtitan", *FLAGS, "--env", "EVENKEEL_BASE=my.module:base", "--env", "X=a b")
+        self.assertIn("EVENKEEL_BASE=my.module:base X='a b' torchrun", launch(*flags).stdout)
+        done = launch(*flags, "--manifest", "jobset", "--image", "x")
+        job = list(yaml.safe_load_all(done.stdout))[-1]
+        pod = job["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+        variables = {e["name"]: e.get("value") for e in pod["containers"][0]["env"]}
+        self.assertEqual((variables["EVENKEEL_BASE"], variables["X"]), ("my.module:base", "a b"))
+        for wrong in ("X", "=1", "1X=2", "A-B=c"):
+            self.assertEqual(launch("--framework", "fsdp", *FLAGS[:-2], "--env", wrong).returncode, 2)
+
+    def test_an_images_python_path_is_kept_where_there_is_nothing_to_import(self):
+        for framework, wanted in (("flagscale", False), ("deepspeed", True)):
+            done = launch("--framework", framework, *FLAGS, "--manifest", "pytorchjob", "--image", "x")
+            self.assertEqual("PYTHONPATH" in done.stdout, wanted, done.stderr)
 
     def test_a_folder_gets_all_files_once(self):
         with tempfile.TemporaryDirectory() as folder:
