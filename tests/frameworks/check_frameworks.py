@@ -155,7 +155,7 @@ class Megatron(unittest.TestCase):
                            "world": plan["placement"]["node_count"] * plan["placement"]["gpus_per_node"],
                            "environment": {v["name"]: v["value"] for v in launch["environment"]}})
         refused = {**inputs[0], "words": inputs[0]["words"] + ["--no-such-flag"]}
-        unchecked = {**inputs[0], "words": [w for w in inputs[0]["words"] if w != "--bf16"] + ["--max-position-embeddings", "1"]}
+        unchecked = {**inputs[0], "words": inputs[0]["words"] + ["--max-position-embeddings", "1"]}
         run = subprocess.run([sys.executable, os.path.join(HERE, "megatron_command.py"),
                               os.path.join(installed("flag_scale"), "flag_scale")], check=True, stdout=subprocess.PIPE,
                              input=json.dumps(inputs + [refused, unchecked]), text=True, stderr=subprocess.DEVNULL)

@@ -4,7 +4,8 @@ Megatron-LM, whose modules are not those of the megatron-core beside it.
 
     megatron_command.py FLAGSCALE_FOLDER < [{"words": [...], "world": 8, "environment": {...}, "vision": false}]
 
-writes a list of {"fault": text or null, "per_stage": values of recompute as read, "layout": chunks on each stage}.
+writes a list of {"fault": text or null, and as read: "per_stage": values of recompute, "virtual" and "data" degrees,
+"hetero": whether stages are run as unlike}.
 """
 import contextlib
 import enum
@@ -31,8 +32,8 @@ def load(root):
         stubs.package(name, os.path.join(root, *name.split(".")))
     stubs.stand_in("megatron.core.dist_checkpointing", "megatron.core.models", "megatron.core.rerun_state_machine",
                    "megatron.core.parallel_state", "megatron.core.fusions", "megatron.core.quantization",
-                   "megatron.core.utils", "megatron.core.fp8_utils", "megatron.core.activations", "megatron.training.utils",
-                   "megatron.core.msc_utils", "megatron.core.jit", "flagscale.train.hetero")
+                   "megatron.core.utils", "megatron.core.fp8_utils", "megatron.core.activations",
+                   "megatron.training.utils", "megatron.core.msc_utils", "megatron.core.jit", "flagscale.train.hetero")
     core = importlib.import_module("megatron.core.utils")
     core.is_torch_min_version = core.is_te_min_version = lambda *_, **__: True
     utils = importlib.import_module("megatron.training.utils")
@@ -42,7 +43,8 @@ def load(root):
         enum.Enum("StrictHandling", {"ASSUME_OK_UNEXPECTED": "assume_ok_unexpected"})
     config = importlib.import_module("megatron.core.transformer.transformer_config")
     transformer = sys.modules["megatron.core.transformer"]
-    transformer.TransformerConfig, transformer.MLATransformerConfig = config.TransformerConfig, config.MLATransformerConfig
+    transformer.TransformerConfig = config.TransformerConfig
+    transformer.MLATransformerConfig = config.MLATransformerConfig
     import torch
     torch.cuda.get_device_capability = lambda *_: (9, 0)
     torch.distributed.get_rank = lambda *_: 0

@@ -183,8 +183,7 @@ void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exi
       ->type_name("TEXT")
       ->take_last();
   launch
-      ->add_option("--env", flags->variables,
-                   "A variable for the trainer's processes; repeatable")
+      ->add_option("--env", flags->variables, "A variable for the trainer's processes; repeatable")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
       ->take_all();
