@@ -368,6 +368,19 @@ class Torchtitan(unittest.TestCase):
                     rounds = max(1, t.local_batch_size // p.pipeline_parallel_degree)
                     self.assertEqual(t.local_batch_size % rounds, 0)  # torch's ScheduleInterleaved1F1B
 
+    def test_bases_are_configurations_of_its_own(self):
+        names = set()
+        for _, plan in PLANS:
+            launch = plan and cases.launch_of(plan, "torchtitan")
+            if launch and launch["match"] != "LAUNCH_MATCH_NONE":
+                names.add(self.apply(launch)[0].BASE)
+        for name in names - {""}:
+            module, _, function = name.partition(":")
+            path = os.path.join(installed("torchtitan"), *module.split(".")) + ".py"
+            with open(path, encoding="utf-8") as file:
+                self.assertIn(f"\ndef {function}() -> Trainer.Config:", file.read())
+        self.assertGreaterEqual(len(names), 3)
+
     def test_the_command_line_keeps_the_policy(self):
         """The configuration goes through tyro, as ConfigManager.parse_args sends it."""
         import tyro

@@ -6,7 +6,9 @@ import stat
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import yaml
 
@@ -129,6 +131,23 @@ class Settings(unittest.TestCase):
                     sizes = [sum(g["layer_count"] for g in stage["layers"]) for stage in stages]
                     self.assertEqual([b - a for a, b in zip(parts, parts[1:])], sizes)
 
+    def test_xtuner_is_told_to_pad_short_packs(self):
+        """By a stand-in with the defaults of xtuner/v1/datasets/preset_pack.py: v1 is on no package registry."""
+        class PresetPackDataset:
+            def __init__(self, datasets, pack_config_path, pack_max_length, short_pack_strategy="error"):
+                self.strategy = short_pack_strategy
+
+        settings = list(self.each("xtuner"))[0][1]
+        module = types.ModuleType("evenkeel_xtuner")
+        exec(settings["files"][0]["content"], module.__dict__)  # pylint: disable=exec-used
+        reader = types.ModuleType("xtuner.v1.datasets.preset_pack")
+        reader.PresetPackDataset = PresetPackDataset
+        with unittest.mock.patch.dict(sys.modules, {reader.__name__: reader}):
+            self.assertEqual(PresetPackDataset([], "packs", 9).strategy, "error")
+            module.pad_short_packs()
+            self.assertEqual(PresetPackDataset([], "packs", 9).strategy, "padding")
+            self.assertEqual(PresetPackDataset([], "packs", 9, short_pack_strategy="error").strategy, "error")
+
     def test_flagscale_has_a_value_for_every_chunk(self):
         for _, settings, parallelism, _ in self.each("flagscale"):
             values = cases.option(settings["arguments"], "--recompute-num-layers-per-stage-micro-batch")
@@ -137,6 +156,8 @@ class Settings(unittest.TestCase):
             self.assertEqual(len(values), parallelism["pipeline"] * parallelism["virtual_stages"])
             config = yaml.safe_load(settings["files"][0]["content"])["system"]
             self.assertEqual(config["recompute_num_layers_per_stage_micro_batch"], values)
+            for name in ("hetero-process-meshes", "hetero-device-types"):  # without them the values are not read
+                self.assertEqual(config[name.replace("-", "_")], cases.option(settings["arguments"], "--" + name))
 
 
 class Command(unittest.TestCase):
