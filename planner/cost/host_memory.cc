@@ -8,6 +8,8 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kProcessBytes = 6 * kGiB;
+// NVIDIA asks for 1 GiB of /dev/shm for NCCL where eight GPUs share a container.
+constexpr int64_t kNcclSharedBytes = kGiB / 8;
 constexpr double kWorkers = 4;      // of one rank's loader
 constexpr double kPacksAhead = 2;   // that each worker has ready
 constexpr double kTokenBytes = 32;  // ids, labels, loss mask and positions of 8 bytes
@@ -35,7 +37,7 @@ HostMemory HostMemoryOf(const Job& job, int64_t ranks, int64_t state_bytes,
   HostMemory memory;
   memory.processes = ranks * kProcessBytes;
   memory.checkpoint = CappedProduct(state_bytes, ranks);
-  memory.shared_memory = Nearest(std::min(ahead, 1e15));
+  memory.shared_memory = Nearest(std::min(ahead, 1e15)) + ranks * kNcclSharedBytes;
   memory.data_loading = Nearest(std::min(kCopies * ahead, 1e15));
   return memory;
 }

@@ -15,7 +15,7 @@ struct HostMemory {
   int64_t processes = 0;      // interpreter, libraries and pinned buffers of the ranks
   int64_t checkpoint = 0;     // weights and optimizer state, staged while they are written
   int64_t data_loading = 0;   // packs that the loaders' workers hold
-  int64_t shared_memory = 0;  // of these, what passes through /dev/shm
+  int64_t shared_memory = 0;  // of these, what passes through /dev/shm: packs, NCCL's buffers
   int64_t total() const { return processes + checkpoint + data_loading; }
 };
 

@@ -25,12 +25,11 @@ std::string Config(const Job& job, ZeroStage zero, const PlanSpec& spec) {
   add("train_batch_size", std::to_string(spec.micro_batches * p.data));
   add("train_micro_batch_size_per_gpu", "1");
   add("gradient_accumulation_steps", std::to_string(spec.micro_batches));
-  add(job.launch.float16 ? "fp16" : "bf16", "{\"enabled\": true}");
-  add("data_types", std::string("{\"grad_accum_dtype\": \"") +
-                        (t.distributed_gradients_fp32 ? "fp32"
-                         : job.launch.float16         ? "fp16"
-                                                      : "bf16") +
-                        "\"}");
+  const char* half = job.launch.float16 ? "fp16" : "bf16";
+  add(half, "{\"enabled\": true}");
+  // Without ZeRO, gradients of another type than the weights' are refused.
+  const bool wide = t.distributed_gradients_fp32 && zero != ZeroStage::kNone;
+  add("data_types", std::string("{\"grad_accum_dtype\": \"") + (wide ? "fp32" : half) + "\"}");
   std::string sharding = "{\n    \"stage\": " + std::to_string(StageNumber(zero));
   if (zero != ZeroStage::kNone) {
     sharding += std::string(",\n    \"overlap_comm\": ") +
@@ -109,6 +108,7 @@ class PlannedPipeline(PipelineModule):
         if kwargs.setdefault("num_stages", len(PARTS) - 1) != len(PARTS) - 1 and kwargs.get("topology") is None:
             raise ValueError(f"the plan has {len(PARTS) - 1} stages, not {kwargs['num_stages']}")
         kwargs.setdefault("activation_checkpoint_interval", 1 if RECOMPUTED else 0)
+        kwargs.setdefault("dynamic_shape", True)  # packs differ in length
         super().__init__(layers=layers, **kwargs)
 
     def _partition_layers(self, method="uniform"):
@@ -153,6 +153,28 @@ void NoteTopology(const Parallelism& p, Launch* out) {
   }
 }
 
+// The pipeline engine shards no more than the optimizer state: where the plan shards more, `runs`
+// becomes what that holds, empty where it does not fit.
+ZeroStage HoldZero(const Trials& trials, std::optional<Trial>* runs, Launch* out) {
+  const ZeroStage asked = trials.job().training.zero_stage;
+  const bool less = asked == ZeroStage::kGradients || asked == ZeroStage::kWeights;
+  if ((*runs)->spec.parallelism.pipeline == 1 || !less) return asked;
+  Job job = trials.job();
+  job.training.zero_stage = ZeroStage::kOptimizer;
+  Trial trial = trials.Predict(job, (*runs)->spec);
+  out->notes.push_back({"memory",
+                        "DeepSpeed's pipeline engine shards no more than the optimizer state "
+                        "(ZeRO-1): gradients stay whole on each GPU" +
+                            std::string(trial.fits ? "." : ", which does not fit."),
+                        SlowerBy(trial, **runs)});
+  if (trial.fits) {
+    *runs = std::move(trial);
+  } else {
+    runs->reset();
+  }
+  return ZeroStage::kOptimizer;
+}
+
 }  // namespace
 
 void EmitDeepSpeed(const Trials& trials, Launch* out) {
@@ -161,21 +183,7 @@ void EmitDeepSpeed(const Trials& trials, Launch* out) {
   std::optional<Trial> runs = NearestRun(trials, abilities, &out->notes);
   const Job& job = trials.job();
   ZeroStage zero = job.training.zero_stage;
-  if (runs && runs->spec.parallelism.pipeline > 1 &&
-      (zero == ZeroStage::kGradients || zero == ZeroStage::kWeights)) {
-    zero = ZeroStage::kOptimizer;  // the pipeline engine refuses more
-    Job less = job;
-    less.training.zero_stage = zero;
-    Trial trial = trials.Predict(less, runs->spec);
-    const double slower = SlowerBy(trial, *runs);
-    out->notes.push_back({"memory",
-                          "DeepSpeed's pipeline engine shards no more than the optimizer state "
-                          "(ZeRO-1): gradients stay whole on each GPU" +
-                              std::string(trial.fits ? "." : ", which does not fit."),
-                          slower});
-    if (!trial.fits) runs.reset();
-    if (runs) runs = std::move(trial);
-  }
+  if (runs) zero = HoldZero(trials, &runs, out);
   if (!runs) {
     out->match = LaunchMatch::kNone;
     return;
@@ -186,6 +194,9 @@ void EmitDeepSpeed(const Trials& trials, Launch* out) {
     out->stages = runs->stages;
     out->slower_by = SlowerBy(*runs, trials.base());
   }
+  if (zero == ZeroStage::kNone && job.training.distributed_gradients_fp32)
+    out->notes.push_back(
+        {"precision", "DeepSpeed without ZeRO accumulates gradients in 16 bits, not in fp32."});
   const Parallelism& p = runs->spec.parallelism;
   Arguments(&out->arguments).Add("--deepspeed_config", "ds_config.json");
   out->files.push_back({"ds_config.json", Config(job, zero, runs->spec)});

@@ -45,6 +45,12 @@ std::string PythonList(const std::vector<int64_t>& values) {
   return "[" + Joined(values, ", ") + "]";
 }
 
+int64_t EvenLength(const Trials& trials, const PlanSpec& spec, int64_t tokens) {
+  const Parallelism& p = spec.parallelism;
+  const int64_t rows = trials.job().training.execution.sequence_parallel ? p.tensor : 1;
+  return RoundUp(tokens, rows * (p.context > 1 ? 2 * p.context : 1));
+}
+
 std::string BatchText(const Trials& trials, const PlanSpec& spec) {
   const BatchRule& rule = trials.batching().rule;
   std::string text = "A step is " + std::to_string(spec.micro_batches) + " packs on each of " +

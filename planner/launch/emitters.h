@@ -46,6 +46,10 @@ class Arguments {
 std::string PythonList(const std::vector<std::string>& names);
 std::string PythonList(const std::vector<int64_t>& values);
 
+// The longest pack in tokens, rounded up to what tensor (with sequence) and context parallelism
+// split evenly: trainers refuse other lengths.
+int64_t EvenLength(const Trials& trials, const PlanSpec& spec, int64_t tokens);
+
 // The packs of a step, for notes and comments of files.
 std::string BatchText(const Trials& trials, const PlanSpec& spec);
 

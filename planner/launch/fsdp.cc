@@ -30,7 +30,10 @@ def shard(model, language_layers, encoder_layers=()):
 
 
 def run_step(model, packs, loss_of):
-    """Forward and backward of this rank's MICRO_BATCHES packs of a step; loss_of(model, pack) sums token losses."""
+    """Forward and backward of this rank's MICRO_BATCHES packs of a step.
+
+    FSDP averages over ranks: loss_of(model, pack) is the sum of token losses, over the step's tokens per rank.
+    """
     packs = list(packs)
     for i, pack in enumerate(packs):
         model.set_is_last_backward(i + 1 == len(packs))

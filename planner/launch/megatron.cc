@@ -1,132 +1,14 @@
-// Megatron-LM: arguments of pretrain_gpt.py, or of examples/multimodal/train.py for models with an
-// encoder. Rules: megatron/core/transformer/{pipeline_parallel_layer_layout,transformer_config}.py.
+// Megatron-LM, and FlagScale, which takes its arguments and adds recompute per stage.
 #include <string>
 #include <utility>
 
 #include "planner/launch/emitters.h"
+#include "planner/launch/megatron_arguments.h"
 #include "planner/launch/nearest.h"
 #include "planner/launch/recompute_settings.h"
 
 namespace evenkeel::planner {
 namespace {
-
-void AddModel(const ModelSpec& model, Arguments& out) {
-  const LanguageModel& m = model.language_model;
-  out.Add("--num-layers", m.layers);
-  out.Add("--hidden-size", m.hidden);
-  out.Add("--ffn-hidden-size", m.ffn);
-  out.Add("--num-attention-heads", m.heads);
-  if (m.mla) {
-    out.Add("--multi-latent-attention");
-    if (m.mla->q_lora_rank > 0) out.Add("--q-lora-rank", m.mla->q_lora_rank);
-    out.Add("--kv-lora-rank", m.mla->kv_lora_rank);
-    out.Add("--qk-head-dim", m.mla->qk_nope_dim);
-    out.Add("--qk-pos-emb-head-dim", m.mla->qk_rope_dim);
-    out.Add("--v-head-dim", m.mla->v_dim);
-  } else {
-    if (m.kv_heads != m.heads) {
-      out.Add("--group-query-attention");
-      out.Add("--num-query-groups", m.kv_heads);
-    }
-    out.Add("--kv-channels", m.head_dim);
-  }
-  if (m.gated_mlp) out.Add("--swiglu");
-  out.Add("--normalization", m.norm == Norm::kRmsNorm ? "RMSNorm" : "LayerNorm");
-  if (!m.linear_bias) out.Add("--disable-bias-linear");
-  if (m.qkv_bias && !m.linear_bias) out.Add("--add-qkv-bias");
-  if (m.qk_norm) out.Add("--qk-layernorm");
-  if (!m.tied_embeddings) out.Add("--untie-embeddings-and-output-weights");
-  if (m.learned_positions == 0) out.Add("--position-embedding-type", "rope");
-  if (m.predicted_tokens > 0) out.Add("--mtp-num-layers", m.predicted_tokens);
-  if (!m.moe) return;
-  out.Add("--num-experts", m.moe->experts);
-  out.Add("--moe-router-topk", m.moe->top_k);
-  out.Add("--moe-ffn-hidden-size", m.moe->expert_ffn);
-  if (m.moe->shared_ffn > 0) out.Add("--moe-shared-expert-intermediate-size", m.moe->shared_ffn);
-  if (m.moe->first_dense_layers > 0) {
-    out.Add("--moe-layer-freq", "([0]*" + std::to_string(m.moe->first_dense_layers) + "+[1]*" +
-                                    std::to_string(m.layers - m.moe->first_dense_layers) + ")");
-  }
-}
-
-void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
-  const Parallelism& p = spec.parallelism;
-  const Execution& e = job.training.execution;
-  out.Add("--tensor-model-parallel-size", p.tensor);
-  out.Add("--pipeline-model-parallel-size", p.pipeline);
-  out.Add("--context-parallel-size", p.context);
-  if (p.context > 1) out.Add("--cp-comm-type", e.context == ContextKind::kRing ? "p2p" : "a2a");
-  if (job.model.language_model.moe) {
-    out.Add("--expert-model-parallel-size", p.expert);
-    out.Add("--expert-tensor-parallel-size", p.expert > 1 ? e.expert_tensor : p.tensor);
-    out.Add("--moe-token-dispatcher-type", "alltoall");
-    if (e.grouped_experts) out.Add("--moe-grouped-gemm");
-  }
-  if (p.tensor > 1 && e.sequence_parallel) out.Add("--sequence-parallel");
-  if (p.tensor > 1 && e.overlap_tensor) out.Add("--tp-comm-overlap");
-  if (p.pipeline > 1) out.Add("--pipeline-model-parallel-layout", MegatronLayout(job.model, spec));
-}
-
-void AddBatch(const Job& job, const BatchRule& rule, const PlanSpec& spec, Arguments& out) {
-  out.Add("--micro-batch-size", 1);
-  out.Add("--global-batch-size", spec.micro_batches * spec.parallelism.data);
-  out.Add("--seq-length", rule.token_cap);
-  if (job.model.towers.empty()) {
-    out.Add("--max-position-embeddings", job.model.language_model.learned_positions > 0
-                                             ? job.model.language_model.learned_positions
-                                             : rule.token_cap);
-  }
-  out.Add("--calculate-per-token-loss");
-}
-
-void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
-  const Training& t = job.training;
-  const Execution& e = t.execution;
-  const bool sharded = p.data * p.context > 1;
-  out.Add(job.launch.float16 ? "--fp16" : "--bf16");
-  if (!t.distributed_gradients_fp32) out.Add("--grad-reduce-in-bf16");
-  if (t.zero_stage != ZeroStage::kNone && sharded) out.Add("--use-distributed-optimizer");
-  if (t.zero_stage == ZeroStage::kGradients || t.zero_stage == ZeroStage::kWeights) {
-    out.Add("--use-megatron-fsdp");
-    out.Add("--data-parallel-sharding-strategy",
-            t.zero_stage == ZeroStage::kWeights ? "optim_grads_params" : "optim_grads");
-  }
-  if (e.overlap_gradient_reduce && sharded) out.Add("--overlap-grad-reduce");
-  if (e.overlap_weight_gather && sharded && t.zero_stage != ZeroStage::kNone)
-    out.Add("--overlap-param-gather");
-  out.Add("--transformer-impl", e.fused_kernels ? "transformer_engine" : "local");
-  out.Add("--attention-backend", e.attention == AttentionKernel::kUnfused ? "unfused" : "flash");
-  if (e.fused_loss || e.compiled_loss) {
-    out.Add("--cross-entropy-loss-fusion");
-    out.Add("--cross-entropy-fusion-impl", e.fused_loss ? "te" : "native");
-  }
-  if (!e.fused_weight_gradients) out.Add("--no-gradient-accumulation-fusion");
-  out.Add("--attention-dropout", e.dropout ? "0.1" : "0.0");
-  out.Add("--hidden-dropout", e.dropout ? "0.1" : "0.0");
-}
-
-void AddRecompute(const RecomputeSetting& setting, const std::vector<int64_t>& per_stage,
-                  int64_t virtual_stages, int64_t micro_batches, Arguments& out) {
-  if (!setting.modules.empty()) {
-    out.Add("--recompute-granularity", "selective");
-    out.Add("--recompute-modules");
-    for (const std::string& module : setting.modules) out.Add(module);
-    return;
-  }
-  if (setting.block.empty()) return;
-  out.Add("--recompute-granularity", "full");
-  const bool uniform = setting.all && !setting.encoder;
-  out.Add("--recompute-method", uniform ? "uniform" : "block");
-  // Where each stage has its own value, this one is only checked to be there.
-  out.Add("--recompute-num-layers", uniform || !per_stage.empty() ? 1 : setting.block.front());
-  if (setting.encoder) out.Add("--recompute-vision");
-  if (per_stage.empty()) return;
-  out.Add("--recompute-num-layers-per-stage-micro-batch");
-  for (int64_t chunk = 0; chunk < virtual_stages; ++chunk) {
-    for (const int64_t layers : per_stage)
-      out.Add("[1, " + std::to_string(micro_batches) + ", " + std::to_string(layers) + "]");
-  }
-}
 
 void NoteShortage(const Trials& trials, const PlanSpec& spec, Launch* out) {
   const std::vector<EncoderTower>& towers = trials.job().model.towers;
@@ -156,17 +38,29 @@ void NoteRecompute(const SettingChoice& choice, const Trial& free, Launch* out) 
        slower});
 }
 
-void NoteModel(const Job& job, const BatchRule& rule, Launch* out) {
+void NoteEncoder(const Encoder& encoder, bool pipeline, Launch* out) {
+  std::string text =
+      "Encoder and projector are configured in examples/multimodal (" + encoder.name + ", " +
+      std::to_string(encoder.layers) +
+      " layers): the arguments here describe the language model. It asks for "
+      "--language-model-type, --vision-model-type, --tokenizer-prompt-format and image sizes too.";
+  if (pipeline)
+    text +=
+        " The layout counts language layers alone; the encoder runs with its first entry. model.py "
+        "there copies the layout to the encoder: set vision_config.pipeline_model_parallel_layout "
+        "= None beside its pipeline_model_parallel_size.";
+  out->notes.push_back({"model", std::move(text)});
+}
+
+void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Launch* out) {
   const ModelSpec& model = job.model;
-  if (!model.towers.empty()) {
+  if (!model.towers.empty()) NoteEncoder(model.towers.front().encoder, p.pipeline > 1, out);
+  out->notes.push_back({"model",
+                        "Rotary base, norm epsilon and vocabulary are not in a plan: add them as "
+                        "the model has them, with data, tokenizer and learning rate."});
+  if (model.language_model.moe && job.launch.float16)
     out->notes.push_back(
-        {"model",
-         "Encoder and projector are configured in examples/multimodal (" +
-             model.towers.front().encoder.name + ", " +
-             std::to_string(model.towers.front().encoder.layers) +
-             " layers): the arguments here describe the language model. The layout counts language "
-             "layers alone; the encoder runs with its first entry."});
-  }
+        {"precision", "Megatron-LM trains experts in parallel in bfloat16, not in float16."});
   const bool adapters =
       model.language_model.train != TrainMode::kFull ||
       (!model.towers.empty() && model.towers.front().encoder.train != TrainMode::kFull);
@@ -180,9 +74,9 @@ void NoteModel(const Job& job, const BatchRule& rule, Launch* out) {
     out->notes.push_back(
         {"batches", "A mean pack has " +
                         PercentText(rule.mean_tokens / static_cast<double>(rule.token_cap)) +
-                        " of --seq-length. The plan's times are of packs at their own length, laid "
+                        " of the longest. The plan's times are of packs at their own length, laid "
                         "end to end (variable_seq_lengths of the model's config); a data set that "
-                        "pads each to --seq-length takes longer."});
+                        "pads each to the longest takes longer."});
   }
 }
 
@@ -209,15 +103,7 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
   out->fitting = choice->fitting;
   const PlanSpec& spec = choice->trial.spec;
   out->program = vision ? "examples/multimodal/train.py" : "pretrain_gpt.py";
-  Arguments arguments(&out->arguments);
-  AddModel(job.model, arguments);
-  AddDegrees(job, spec, arguments);
-  AddBatch(job, trials.batching().rule, spec, arguments);
-  AddExecution(job, spec.parallelism, arguments);
-  const RecomputeSetting& setting = choice->setting;
-  const bool split = setting.block.size() > 1;
-  AddRecompute(setting, split ? setting.block : std::vector<int64_t>(),
-               spec.parallelism.virtual_stages, spec.micro_batches, arguments);
+  out->arguments = MegatronArguments(trials, spec, choice->setting);
   // Before Blackwell, tensor and context parallelism order their communication by it; Megatron-FSDP
   // refuses it.
   const bool fsdp = job.training.zero_stage == ZeroStage::kGradients ||
@@ -228,7 +114,7 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
     out->notes.push_back({"memory",
                           "Gradients are sharded by Megatron-FSDP: whether it goes with a "
                           "pipeline depends on the version of Megatron-LM."});
-  NoteModel(job, trials.batching().rule, out);
+  NoteModel(job, trials.batching().rule, spec.parallelism, out);
   out->notes.push_back({"batches", BatchText(trials, spec)});
 }
 
@@ -239,12 +125,13 @@ void EmitMegatron(const Trials& trials, Launch* out) {
 }
 
 // FlagScale takes the same settings as keys of train.system and train.model in a configuration; the
-// arguments stand for both. What it adds: recompute per stage
-// (flagscale/train/megatron/training/arguments_fs.py).
+// arguments stand for both. What it adds: recompute per stage (flagscale/train/arguments.py).
 void EmitFlagScale(const Trials& trials, Launch* out) {
   Emit(trials, "FlagScale", /*per_stage=*/true, out);
   if (out->match == LaunchMatch::kNone) return;
-  out->program = "flagscale/train/train_gpt.py";
+  const bool vision = !trials.job().model.towers.empty();
+  out->program = vision ? "third_party/Megatron-LM/examples/multimodal/train.py"
+                        : "flagscale/train/train_gpt.py";
   std::string system;
   for (size_t i = 0; i < out->arguments.size();) {
     std::string key = out->arguments[i].substr(2);
@@ -253,7 +140,8 @@ void EmitFlagScale(const Trials& trials, Launch* out) {
     for (++i; i < out->arguments.size() && out->arguments[i].rfind("--", 0) != 0; ++i)
       values.push_back(out->arguments[i]);
     const bool list = key == "recompute_modules" || values.size() > 1 ||
-                      key == "recompute_num_layers_per_stage_micro_batch";
+                      key == "recompute_num_layers_per_stage_micro_batch" ||
+                      key == "hetero_device_types";
     const bool text = key == "pipeline_model_parallel_layout" || key == "moe_layer_freq";
     system += "  " + key + ": ";
     if (values.empty()) {

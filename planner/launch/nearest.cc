@@ -50,14 +50,22 @@ class Restriction {
   }
 
   bool HoldSchedule() {
-    const Schedule schedule = trial_.spec.schedule;
-    const bool runs = trial_.spec.parallelism.pipeline == 1 || schedule == Schedule::kOneFOneB ||
-                      (schedule == Schedule::kInterleaved && abilities_.interleaved) ||
-                      (schedule == Schedule::kGPipe && abilities_.gpipe);
-    if (runs) return true;
+    const PlanSpec& spec = trial_.spec;
+    const Schedule schedule = spec.schedule;
+    const int64_t stages = spec.parallelism.pipeline;
+    const bool loops = schedule == Schedule::kInterleaved && abilities_.interleaved;
+    const bool even = !abilities_.even_rounds ||
+                      spec.micro_batches % std::max<int64_t>(1, spec.micro_batches / stages) == 0;
+    if (stages == 1 || schedule == Schedule::kOneFOneB || (loops && even) ||
+        (schedule == Schedule::kGPipe && abilities_.gpipe))
+      return true;
+    std::string less;
+    if (loops)
+      less = " for " + std::to_string(spec.micro_batches) + " micro-batches over " +
+             std::to_string(stages) + " stages";
     OneChunk();
     return Take(trials_.Best(job_), "schedule",
-                abilities_.name + " has no " + NameOf(schedule) +
+                abilities_.name + " has no " + NameOf(schedule) + less +
                     "; 1F1B with one chunk per stage, cut anew for it.");
   }
 

@@ -17,6 +17,8 @@ namespace evenkeel::planner {
 struct Abilities {
   std::string name;         // of the trainer, for notes
   bool interleaved = true;  // virtual stages
+  // Interleaved passes go in micro_batches / stages rounds of as many micro-batches each.
+  bool even_rounds = false;
   bool gpipe = false;
   bool tower_anywhere = false;     // else all of the encoder is on the first stage
   bool layers_one_by_one = false;  // each layer recomputes all of itself or nothing

@@ -1,5 +1,6 @@
 // torchtitan: a module with a configuration function, for --module and --config. Rules:
 // torchtitan/config/configs.py, distributed/{pipeline_parallel,activation_checkpoint}.py (0.3.0).
+#include <array>
 #include <string>
 #include <utility>
 
@@ -43,10 +44,15 @@ std::string ModulesText(const PlanSpec& spec, bool vision) {
   return text + "]";
 }
 
+// Experts are spread over the ranks of one shard group: they shard without ZeRO too.
+bool Shards(const Job& job, const Parallelism& p) {
+  return job.training.zero_stage != ZeroStage::kNone || p.expert > p.tensor * p.context;
+}
+
 std::string Degrees(const Job& job, const PlanSpec& spec) {
   const Parallelism& p = spec.parallelism;
   const ZeroStage zero = job.training.zero_stage;
-  const bool shards = zero != ZeroStage::kNone;
+  const bool shards = Shards(job, p);
   std::string text = "    p = config.parallelism\n";
   const auto set = [&](const std::string& field, const std::string& value) {
     text += "    p." + field + " = " + value + "\n";
@@ -71,11 +77,14 @@ std::string Training(const Trials& trials, const PlanSpec& spec) {
   const Parallelism& p = spec.parallelism;
   // A pipeline makes its micro-batches from the local batch; without one it is what a pass takes.
   const int64_t local = p.pipeline > 1 ? spec.micro_batches : 1;
+  const bool graphs = p.pipeline == 1 && p.expert == 1;
   return "    t = config.training\n    t.local_batch_size = " + std::to_string(local) +
          "\n    t.global_batch_size = " + std::to_string(spec.micro_batches * p.data) +
-         "\n    t.seq_len = " + std::to_string(trials.batching().rule.token_cap) +
+         "\n    t.seq_len = " +
+         std::to_string(EvenLength(trials, spec, trials.batching().rule.token_cap)) +
          "\n    t.mixed_precision_param = \"bfloat16\"\n    t.mixed_precision_reduce = "
-         "\"float32\"\n";
+         "\"float32\"\n" +
+         (graphs ? "" : "    t.disable_cuda_graphs = True  # refused with pipelines and experts\n");
 }
 
 constexpr const char* kPlannedCheckpointing = R"(
@@ -101,9 +110,27 @@ def planned():
     EVENKEEL_BASE names the base as MODULE:FUNCTION, such as
     torchtitan.models.llama3.config_registry:llama3_8b.
     """
-    module, _, function = os.environ["EVENKEEL_BASE"].partition(":")
+    base = os.environ.get("EVENKEEL_BASE", BASE)
+    if ":" not in base:
+        raise SystemExit("set EVENKEEL_BASE to MODULE:FUNCTION, torchtitan's configuration of the model")
+    module, _, function = base.partition(":")
     return apply(getattr(importlib.import_module(module), function)())
 )";
+
+// torchtitan's own configurations of models of the catalogue.
+std::string BaseOf(const std::string& model) {
+  constexpr std::array<std::array<const char*, 3>, 5> kBases = {
+      {{"llama3-8b", "llama3", "llama3_8b"},
+       {"llama3-70b", "llama3", "llama3_70b"},
+       {"llama3.1-405b", "llama3", "llama3_405b"},
+       {"qwen3-30b-a3b", "qwen3", "qwen3_30b_a3b"},
+       {"deepseek-v3-671b", "deepseek_v3", "deepseek_v3_671b"}}};
+  for (const auto& [name, module, function] : kBases) {
+    if (model == name)
+      return std::string("torchtitan.models.") + module + ".config_registry:" + function;
+  }
+  return "";
+}
 
 std::string File(const Trials& trials, const PlanSpec& spec) {
   const Job& job = trials.job();
@@ -115,8 +142,10 @@ std::string File(const Trials& trials, const PlanSpec& spec) {
   text += std::string("import importlib\nimport os\n") +
           (some && !all ? "from dataclasses import dataclass\n" : "");
   if (some) text += "\nfrom torchtitan.distributed.activation_checkpoint import FullAC\n";
+  text += "\n# Where EVENKEEL_BASE names no other: the model's own configuration.\nBASE = \"" +
+          BaseOf(job.model.name) + "\"\n";
   text +=
-      "\n# Modules of each chunk of the pipeline; stage s runs chunks s, s + P, ... of P "
+      "# Modules of each chunk of the pipeline; stage s runs chunks s, s + P, ... of P "
       "stages.\nMODULES = " +
       ModulesText(spec, !job.model.towers.empty()) +
       "\n# Layers that run forward again in the backward pass.\nLANGUAGE_RECOMPUTED = " +
@@ -141,12 +170,19 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
     out->notes.push_back({"precision", "torchtitan trains in bfloat16, not in float16."});
   if (!job.training.distributed_gradients_fp32)
     out->notes.push_back({"precision", "torchtitan reduces gradients in fp32, not in 16 bits."});
-  if (zero == ZeroStage::kOptimizer && p.data > 1) {
+  if (BaseOf(job.model.name).empty())
+    out->notes.push_back({"model",
+                          "torchtitan has no configuration of this model by name: set the variable "
+                          "EVENKEEL_BASE to MODULE:FUNCTION of yours."});
+  if (zero != ZeroStage::kWeights && Shards(job, p) && p.data > 1) {
     out->notes.push_back(
         {"memory",
-         "ZeRO-1 is set as fully_shard that keeps gathered weights from forward to "
-         "backward (fsdp_reshard_after_forward \"never\"): gradients are reduced with "
-         "every micro-batch, and each GPU holds a shard of them."});
+         (zero == ZeroStage::kNone        ? "Experts are sharded"
+          : zero == ZeroStage::kGradients ? "ZeRO-2 is set"
+                                          : "ZeRO-1 is set") +
+             std::string(" as fully_shard that keeps gathered weights from forward to "
+                         "backward (fsdp_reshard_after_forward \"never\"): gradients are reduced "
+                         "with every micro-batch, and each GPU holds a shard of them.")});
   }
   if (p.context > 1 && job.training.execution.context == ContextKind::kUlysses)
     out->notes.push_back({"stages",
@@ -161,7 +197,8 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
 }  // namespace
 
 void EmitTorchtitan(const Trials& trials, Launch* out) {
-  const Abilities abilities{.name = "torchtitan", .gpipe = true, .layers_one_by_one = true};
+  const Abilities abilities{
+      .name = "torchtitan", .even_rounds = true, .gpipe = true, .layers_one_by_one = true};
   const std::optional<Trial> runs = NearestRun(trials, abilities, &out->notes);
   if (!runs) {
     out->match = LaunchMatch::kNone;

@@ -36,6 +36,21 @@ std::string Ratio(int64_t count, int64_t layers) {
   return "(" + std::to_string(count) + " + 0.5) / " + std::to_string(layers);
 }
 
+constexpr const char* kShortPacks = R"(
+
+def pad_short_packs():
+    """XTuner refuses packs shorter than pack_max_length unless it pads them; call it before the trainer is made."""
+    from xtuner.v1.datasets.preset_pack import PresetPackDataset
+
+    made = PresetPackDataset.__init__
+
+    def padded(self, *args, **kwargs):
+        kwargs.setdefault("short_pack_strategy", "padding")
+        made(self, *args, **kwargs)
+
+    PresetPackDataset.__init__ = padded
+)";
+
 std::string File(const Trials& trials, const PlanSpec& spec, const Counts& counts) {
   const Parallelism& p = spec.parallelism;
   const ModelSpec& model = trials.job().model;
@@ -52,14 +67,35 @@ std::string File(const Trials& trials, const PlanSpec& spec, const Counts& count
         ",\n";
   return text +
          ")\n\n# xtuner.v1.datasets.config.DataloaderConfig(dataset_config_list=..., "
-         "**DATALOADER)\nDATALOADER = dict(\n    pack_level=\"preset\",\n    "
+         "**DATALOADER); rows of PACKS are those\n# of the data files where each "
+         "DatasetConfig has sample_ratio=1.0 and disable_filter=True.\nDATALOADER = dict(\n    "
+         "pack_level=\"preset\",\n    sampler_type=\"preset\",\n    group_by_length=False,\n    "
          "pack_config_path=PACKS,\n    sampler_config_path=f\"{PACKS}/order.npy\",\n    "
          "pack_max_length=" +
          std::to_string(trials.batching().rule.token_cap) +
          ",\n)\n\n# xtuner.v1.train.TrainerConfig(model_cfg=..., fsdp_cfg=FSDPConfig(**FSDP), "
          "dataloader_cfg=..., **TRAINER)\nTRAINER = dict(\n    global_batch_size=" +
          std::to_string(spec.micro_batches * p.data) +
-         ",\n    sp_size=" + std::to_string(p.context) + ",\n    intra_layer_micro_batch=1,\n)\n";
+         ",\n    sp_size=" + std::to_string(p.context) + ",\n    intra_layer_micro_batch=1,\n)\n" +
+         kShortPacks;
+}
+
+// What its command line and its reader of preset packs ask for.
+void NoteReader(const Trials& trials, Launch* out) {
+  out->notes.push_back({"model",
+                        "train_config.py is yours: it imports evenkeel_xtuner and sets trainer = "
+                        "TrainerConfig(...) of model, data, optimizer and these settings."});
+  if (!trials.job().model.towers.empty())
+    out->notes.push_back({"batches",
+                          "XTuner's preset reader hands on tokens and labels, no images: for this "
+                          "model PresetPackDataset.__getitem__ must keep them."});
+  const BatchRule& rule = trials.batching().rule;
+  if (rule.mean_tokens >= 0.99 * static_cast<double>(rule.token_cap)) return;
+  out->notes.push_back(
+      {"batches", "XTuner pads packs to pack_max_length, of which a mean pack has " +
+                      PercentText(rule.mean_tokens / static_cast<double>(rule.token_cap)) +
+                      "; the plan's times are of packs at their own length. Shorter ones are "
+                      "refused until pad_short_packs() was called."});
 }
 
 }  // namespace
@@ -83,7 +119,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
     sharded.training.zero_stage = ZeroStage::kWeights;
     sharded.training.framework = Framework::kFsdp;
     front = trials.Predict(sharded, front.spec);
-    if (front.fits || counts.language == layers) break;
+    if (front.fits || counts.language == layers || trials.stopped()) break;
   }
   if (!SameRun(front.spec, runs->spec)) {
     const double slower = SlowerBy(front, *runs);
@@ -97,8 +133,12 @@ void EmitXTuner(const Trials& trials, Launch* out) {
     runs = std::move(front);
   }
   Settle(trials, *runs, out);
-  out->program = "xtuner/v1/train/cli/sft.py";
+  out->program = "-m xtuner.v1.train.cli.sft";
+  Arguments(&out->arguments).Add("--config", "train_config.py");
   out->files.push_back({"evenkeel_xtuner.py", File(trials, runs->spec, counts)});
+  NoteReader(trials, out);
+  if (trials.job().training.distributed_gradients_fp32)
+    out->notes.push_back({"precision", "XTuner v1 reduces gradients in bfloat16, not in fp32."});
   if (trials.job().launch.float16)
     out->notes.push_back({"precision", "XTuner v1 trains in bfloat16, not in float16."});
   if (runs->spec.parallelism.context > 1 &&

@@ -25,6 +25,7 @@ FLAGS = {
     "dense-tight": "--model llama3-70b --gpu a100-sxm-80gb --gpus 32 --tp 4 --pp 8 --token-cap 16384 --global-batch 64",
     "dense-gqa-bias": "--model qwen2-72b --gpu h100-sxm-80gb --gpus 64",
     "dense-context": "--model llama3-8b --gpu h100-sxm-80gb --gpus 16 --cp 2 --pp 2",
+    "dense-odd": "--model llama3-8b --gpu h100-sxm-80gb --gpus 16 --tp 2 --cp 2 --token-cap 5001",
     "experts": "--model mixtral-8x7b --gpu h100-sxm-80gb --gpus 32 --ep 4",
     "experts-pp4": "--model mixtral-8x22b --gpu h100-sxm-80gb --gpus 64 --pp 4",
     "latent-experts": "--model deepseek-v2-236b --gpu h100-sxm-80gb --gpus 128 --ep 8",
@@ -35,6 +36,7 @@ FLAGS = {
     "vision-frozen": "--model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32 --freeze encoder",
     "vision-fp16": "--model internvit-300m-448px+llama3-8b --gpu v100-sxm2-32gb --gpus 32 --precision fp16",
     "fsdp": "--model llama3-8b --gpu h100-sxm-80gb --gpus 16 --framework fsdp",
+    "zero-none": "--model llama3-8b --gpu h200-sxm-141gb --gpus 16 --tp 4 --pp 2 --zero 0",
     "zero2": "--model llama3-8b --gpu h100-sxm-80gb --gpus 16 --zero 2 --pp 2",
     "deepspeed": "--model llama3-8b --gpu h100-sxm-80gb --gpus 16 --framework deepspeed",
 }

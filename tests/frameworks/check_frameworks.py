@@ -17,15 +17,6 @@ import cases
 import stubs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Arguments of pretrain_gpt.py that are no field of a configuration class: megatron/training/arguments.py.
-SCRIPT_ARGUMENTS = {
-    "micro-batch-size", "global-batch-size", "seq-length", "max-position-embeddings", "bf16", "fp16", "swiglu",
-    "group-query-attention", "untie-embeddings-and-output-weights", "position-embedding-type", "disable-bias-linear",
-    "use-distributed-optimizer", "use-megatron-fsdp", "data-parallel-sharding-strategy", "overlap-grad-reduce",
-    "overlap-param-gather", "transformer-impl", "attention-backend", "cross-entropy-loss-fusion",
-    "cross-entropy-fusion-impl", "no-gradient-accumulation-fusion", "calculate-per-token-loss", "grad-reduce-in-bf16",
-    "recompute-vision", "multi-latent-attention", "qk-layernorm", "num-experts", "norm-epsilon", "normalization",
-    "tp-comm-overlap", "add-qkv-bias", "sequence-parallel"}
 
 
 def installed(package):
@@ -48,7 +39,10 @@ def torchtitan_config():
         stubs.package(name, os.path.join(os.path.dirname(root), *name.split(".")))
     stubs.stand_in("torch.distributed.pipelining", "torch.distributed._mesh_layout", "torch.distributed.device_mesh",
                    "torchtitan.components", "torchtitan.observability", "torchtitan.protocols", "torchtitan.tools",
-                   "torch._functorch", "torch._higher_order_ops", "torch.distributed.tensor")
+                   "torch._functorch", "torch._higher_order_ops", "torch.distributed.tensor", "spmd_types",
+                   "torch.distributed.checkpoint", "torchtitan.config.override", "torchtitan.models",
+                   *("torchtitan.distributed." + name for name in ("full_dtensor", "utils", "context_parallel",
+                                                                   "cudagraph", "spmd_types")))
     configs = importlib.import_module("torchtitan.config.configs")
     configurable = importlib.import_module("torchtitan.config.configurable")
     sys.modules["torchtitan.distributed"].ParallelDims = object
@@ -59,7 +53,7 @@ def torchtitan_config():
     config = sys.modules["torchtitan.config"]
     for name in ("ParallelismConfig", "TrainingConfig", "CompileConfig"):
         setattr(config, name, getattr(configs, name))
-    config.Configurable = configurable.Configurable
+    config.Configurable, config.TORCH_DTYPE_MAP = configurable.Configurable, {}
     return configs
 
 
@@ -151,16 +145,43 @@ class Megatron(unittest.TestCase):
             self.configs.TransformerConfig(num_layers=2, hidden_size=64, num_attention_heads=2,
                                            recompute_granularity="selective", recompute_modules=["activation"])
 
-    def test_every_argument_is_known(self):
-        known = set(SCRIPT_ARGUMENTS)
-        for config in (self.configs.TransformerConfig, self.configs.MLATransformerConfig):
-            known |= {field.name.replace("_", "-") for field in dataclasses.fields(config)}
-        known |= {"num-query-groups", "kv-channels", "mtp-num-layers"}
-        for name, _, launch in self.settings():
-            own = {"recompute-num-layers-per-stage-micro-batch"} if name.startswith("flagscale") else set()
-            for word in launch["arguments"]:
-                if word.startswith("--"):
-                    self.assertIn(word[2:], known | own, name)
+    def test_the_parser_and_the_checks_of_arguments_take_every_command(self):
+        """Megatron-LM as FlagScale carries it, and FlagScale's own part: megatron_command.py."""
+        given, inputs = [], []
+        for name, plan, launch in self.settings():
+            vision = any(g["kind"] == "LAYER_KIND_ENCODER" for stage in plan["stages"] for g in stage["layers"])
+            given.append((name, plan, launch))
+            inputs.append({"words": launch["arguments"], "vision": vision,
+                           "world": plan["placement"]["node_count"] * plan["placement"]["gpus_per_node"],
+                           "environment": {v["name"]: v["value"] for v in launch["environment"]}})
+        refused = {**inputs[0], "words": inputs[0]["words"] + ["--no-such-flag"]}
+        unchecked = {**inputs[0], "words": inputs[0]["words"] + ["--max-position-embeddings", "1"]}
+        run = subprocess.run([sys.executable, os.path.join(HERE, "megatron_command.py"),
+                              os.path.join(installed("flag_scale"), "flag_scale")], check=True, stdout=subprocess.PIPE,
+                             input=json.dumps(inputs + [refused, unchecked]), text=True, stderr=subprocess.DEVNULL)
+        *results, no_flag, too_short = json.loads(run.stdout)
+        self.assertTrue(no_flag["fault"])
+        self.assertIn("max_position_embeddings", too_short["fault"])
+        per_stage = 0
+        for (name, plan, launch), result in zip(given, results):
+            with self.subTest(name):
+                self.assertIsNone(result["fault"], result["fault"])
+                parallelism, stages = cases.run_of(plan, launch)
+                self.assertEqual((result["data"], result["virtual"] or 1),
+                                 (parallelism["data"], parallelism["virtual_stages"]))
+                if "--recompute-num-layers-per-stage-micro-batch" not in launch["arguments"]:
+                    continue
+                # As FlagScale's transformer block looks them up: by chunk and stage, then by micro-batch.
+                self.assertFalse(result["hetero"])
+                chunks = cases.chunks_of(stages, parallelism["virtual_stages"])
+                self.assertEqual(len(result["per_stage"]), len(chunks))
+                for chunk, values in zip(chunks, result["per_stage"]):
+                    groups = [g for g in chunk if g["kind"] in cases.LANGUAGE]
+                    self.assertEqual(sum(g["recomputed_count"] for g in groups),
+                                     min(values[0], sum(g["layer_count"] for g in groups)))
+                    self.assertEqual(len(set(values)), 1)
+                per_stage += 1
+        self.assertGreaterEqual(per_stage, 1)
 
 
 class DeepSpeed(unittest.TestCase):
@@ -179,7 +200,8 @@ wrapped = [made._local_start + i for i, yes in enumerate(made.is_checkpointable_
 out = made(torch.zeros(1, 2))
 with open(f"{sys.argv[1]}/rank{os.environ['RANK']}.json", "w") as file:
     json.dump({"stage": made._topo.get_coord(made.global_rank).pipe, "start": made._local_start,
-               "stop": made._local_stop, "parts": made.parts, "recomputed": wrapped}, file)
+               "stop": made._local_stop, "parts": made.parts, "recomputed": wrapped,
+               "dynamic_shape": made.dynamic_shape}, file)
 """
 
     def start(self, folder, stages):
@@ -219,6 +241,7 @@ with open(f"{sys.argv[1]}/rank{os.environ['RANK']}.json", "w") as file:
                 ranks = self.start(folder, parallelism["pipeline"])
                 sizes = [sum(g["layer_count"] for g in stage["layers"]) for stage in stages]
                 self.assertEqual([r["stop"] - r["start"] for r in ranks], sizes)
+                self.assertTrue(all(r["dynamic_shape"] for r in ranks))  # packs differ in length
                 wanted, at = [], 0
                 for group in (g for chunk in cases.chunks_of(stages, 1) for g in chunk):
                     wanted += range(at, at + group.get("recomputed_count", 0))
@@ -226,6 +249,17 @@ with open(f"{sys.argv[1]}/rank{os.environ['RANK']}.json", "w") as file:
                 self.assertEqual(sorted(i for r in ranks for i in r["recomputed"]), wanted)
                 built += 1
         self.assertEqual(built, 3)
+
+    @staticmethod
+    def optimizer_of(config, pipeline):
+        """Which optimizer the engine takes for these types of weights and gradients; it raises where it has none."""
+        import deepspeed.runtime.engine as engine
+        patch = unittest.mock.patch.object(engine, "is_zero_supported_optimizer", lambda _: True)
+        with patch:
+            made = object.__new__(engine.DeepSpeedEngine)
+            made.__dict__.update(_config=config, pipeline_parallelism=pipeline, _modules={}, module=None)
+            chosen = made._do_optimizer_sanity_check(None)
+        return next(name for name in dir(engine) if name.isupper() and getattr(engine, name) is chosen)
 
     def test_the_configuration_is_accepted(self):
         import deepspeed.runtime.config
@@ -245,6 +279,8 @@ with open(f"{sys.argv[1]}/rank{os.environ['RANK']}.json", "w") as file:
                 config = DeepSpeedConfig(text, mpu=types.SimpleNamespace(
                     get_data_parallel_world_size=lambda p=parallelism: p["data"]))
                 self.assertEqual(config.train_batch_size, parallelism["data"] * config.gradient_accumulation_steps)
+                self.assertIn(self.optimizer_of(config, parallelism["pipeline"] > 1),
+                              ("BFLOAT16", "ZERO_OPTIMIZATION", "DDP_BFLOAT16", "FP16"))
                 if parallelism["pipeline"] > 1:
                     self.assertLessEqual(text["zero_optimization"]["stage"], 1)
 
@@ -292,6 +328,80 @@ class Torchtitan(unittest.TestCase):
                 virtual += parallelism["virtual_stages"] > 1
         self.assertGreaterEqual(seen, 20)
         self.assertGreaterEqual(virtual, 1)
+
+    def apply(self, launch):
+        config = types.SimpleNamespace(parallelism=self.configs.ParallelismConfig(),
+                                       training=self.configs.TrainingConfig(), activation_checkpoint="default")
+        module = load_text("evenkeel_torchtitan", launch["files"][0]["content"])
+        return module, module.apply(config)
+
+    def test_the_trainer_takes_every_configuration(self):
+        """Trainer.Config checks itself when the command line is parsed, and again after."""
+        trainer = importlib.import_module("torchtitan.trainer").Trainer
+        checks = trainer.Config.__post_init__
+        refused = types.SimpleNamespace(parallelism=self.configs.ParallelismConfig(pipeline_parallel_degree=2),
+                                        training=self.configs.TrainingConfig())
+        refused._validate_cuda_graphs = lambda: trainer.Config._validate_cuda_graphs(refused)
+        refused.debug = types.SimpleNamespace(batch_invariant=False, spmd_typechecking=False)
+        with self.assertRaises(ValueError):
+            checks(refused)
+        for name, plan in PLANS:
+            launch = plan and cases.launch_of(plan, "torchtitan")
+            if not launch or launch["match"] == "LAUNCH_MATCH_NONE":
+                continue
+            with self.subTest(name):
+                _, config = self.apply(launch)
+                config.debug = refused.debug
+                config.model_spec, config.compile = None, None
+                config._validate_cuda_graphs = lambda config=config: trainer.Config._validate_cuda_graphs(config)
+                checks(config)
+                p, t = config.parallelism, config.training
+                # Trainer.__init__: what divides a sequence, and a batch.
+                split = (p.tensor_parallel_degree if p.enable_sequence_parallel else 1) * (
+                    2 * p.context_parallel_degree if p.context_parallel_degree > 1 else 1)
+                self.assertEqual(t.seq_len % split, 0)
+                degree = p.data_parallel_shard_degree * p.data_parallel_replicate_degree
+                self.assertEqual(t.global_batch_size % (t.local_batch_size * degree), 0)
+                self.assertEqual(p.data_parallel_shard_degree * p.context_parallel_degree * p.tensor_parallel_degree
+                                 % p.expert_parallel_degree, 0)
+                if p.pipeline_parallel_schedule == "Interleaved1F1B" and p.pipeline_parallel_degree > 1:
+                    rounds = max(1, t.local_batch_size // p.pipeline_parallel_degree)
+                    self.assertEqual(t.local_batch_size % rounds, 0)  # torch's ScheduleInterleaved1F1B
+
+    def test_bases_are_configurations_of_its_own(self):
+        names = set()
+        for _, plan in PLANS:
+            launch = plan and cases.launch_of(plan, "torchtitan")
+            if launch and launch["match"] != "LAUNCH_MATCH_NONE":
+                names.add(self.apply(launch)[0].BASE)
+        for name in names - {""}:
+            module, _, function = name.partition(":")
+            path = os.path.join(installed("torchtitan"), *module.split(".")) + ".py"
+            with open(path, encoding="utf-8") as file:
+                self.assertIn(f"\ndef {function}() -> Trainer.Config:", file.read())
+        self.assertGreaterEqual(len(names), 3)
+
+    def test_the_command_line_keeps_the_policy(self):
+        """The configuration goes through tyro, as ConfigManager.parse_args sends it."""
+        import tyro
+        checkpoint = importlib.import_module("torchtitan.distributed.activation_checkpoint")
+        trainer_config = dataclasses.make_dataclass("Config", [
+            ("parallelism", self.configs.ParallelismConfig), ("training", self.configs.TrainingConfig),
+            ("activation_checkpoint", checkpoint.ActivationCheckpointingConfig)], kw_only=True)
+        seen = set()
+        for _, plan in PLANS:
+            launch = plan and cases.launch_of(plan, "torchtitan")
+            if not launch or launch["match"] == "LAUNCH_MATCH_NONE":
+                continue
+            _, config = self.apply(launch)
+            made = tyro.cli(trainer_config, args=["--training.steps", "7"], default=trainer_config(
+                parallelism=config.parallelism, training=config.training,
+                activation_checkpoint=config.activation_checkpoint))
+            self.assertEqual(made.training.steps, 7)
+            self.assertEqual(made.parallelism, config.parallelism)
+            self.assertIs(type(made.activation_checkpoint), type(config.activation_checkpoint))
+            seen.add(type(config.activation_checkpoint).__qualname__)
+        self.assertEqual(seen, {"PlannedAC.Config", "FullAC.Config", "NoneType"})
 
     def test_an_unknown_field_is_refused(self):
         with self.assertRaises(AttributeError):

@@ -3,7 +3,7 @@
 #
 #   tests/frameworks/run.sh              needs build/bin/evenkeelctl (EVENKEELCTL: another); about a minute
 #
-# Installs, as root on Debian 12: python3-torch (apt), three trainers without their dependencies (pip, into
+# Installs, as root on Debian 12: python3-torch (apt), four trainers without their dependencies (pip, into
 # build/frameworks), and takes CustomResourceDefinitions from Go modules. Last line: "frameworks: N passed, N failed".
 set -euo pipefail
 
@@ -14,7 +14,7 @@ python=/usr/bin/python3
 [ "${1:-}" = "" ] || { sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//'; [ "$1" = --help ]; exit; }
 
 # Versions that the settings were written for; docs/LAUNCH.md names them too.
-trainers=(megatron-core==0.16.1 deepspeed==0.19.8 torchtitan==0.3.0)
+trainers=(megatron-core==0.16.1 flag-scale==0.8.0 deepspeed==0.19.8 torchtitan==0.3.0)
 # What these import; their own torch would be gigabytes.
 needed=(hjson einops msgpack py-cpuinfo pydantic==2.14.3 pydantic-core==2.50.4 annotated-types typing-inspection
   'typing-extensions>=4.15' tqdm psutil packaging ninja tyro docstring-parser shtab typeguard)

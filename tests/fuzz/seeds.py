@@ -28,6 +28,10 @@ JOBS = {
         pools { gpu_type: "h100-sxm-80gb" gpu_count: 8 } } training { global_batch_samples: 64 } }""",
     "tiny": """job { model { name: "mpt-125m" } cluster { pools { gpu_type: "l40s-48gb" gpu_count: 2 } }
         training { global_batch_samples: 8 } }""",
+    "launch": """job { model { name: "internvit-300m-448px+llama3-8b" }
+        cluster { pools { gpu_type: "a100-sxm-80gb" gpu_count: 8 } } training { global_batch_samples: 64 }
+        launch_frameworks: [LAUNCH_FRAMEWORK_MEGATRON, LAUNCH_FRAMEWORK_DEEPSPEED, LAUNCH_FRAMEWORK_TORCHTITAN,
+            LAUNCH_FRAMEWORK_FLAGSCALE, LAUNCH_FRAMEWORK_XTUNER, LAUNCH_FRAMEWORK_FSDP] }""",
     "moe": """job { model { name: "mixtral-8x7b" } cluster { pools { gpu_type: "h100-sxm-80gb" gpu_count: 16 } }
         training { global_batch_samples: 32 } }""",
     "dataset-ref": """job { model { name: "llava-1.5-7b" }

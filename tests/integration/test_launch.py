@@ -6,7 +6,9 @@ import stat
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import yaml
 
@@ -82,7 +84,12 @@ class Settings(unittest.TestCase):
                 self.assertEqual(cases.option(settings["arguments"], name), [str(parallelism[key])])
             words = settings["arguments"]
             self.assertEqual(int(cases.option(words, "--global-batch-size")[0]) % parallelism["data"], 0)
-            self.assertEqual(cases.option(words, "--seq-length"), [plan["batch_rule"]["token_cap"]])
+            vision = any(g["kind"] == "LAYER_KIND_ENCODER" for stage in plan["stages"] for g in stage["layers"])
+            length = int(cases.option(words, "--decoder-seq-length" if vision else "--seq-length")[0])
+            step = parallelism["tensor"] * 2 * parallelism["context"]
+            longest = int(plan["batch_rule"]["token_cap"])
+            self.assertTrue(longest <= length < longest + step)
+            self.assertGreaterEqual(int(cases.option(words, "--max-position-embeddings")[0]), length)
 
     def test_everything_that_runs_fits_and_says_what_it_costs(self):
         for framework in cases.FRAMEWORKS:
@@ -124,6 +131,23 @@ class Settings(unittest.TestCase):
                     sizes = [sum(g["layer_count"] for g in stage["layers"]) for stage in stages]
                     self.assertEqual([b - a for a, b in zip(parts, parts[1:])], sizes)
 
+    def test_xtuner_is_told_to_pad_short_packs(self):
+        """By a stand-in with the defaults of xtuner/v1/datasets/preset_pack.py: v1 is on no package registry."""
+        class PresetPackDataset:
+            def __init__(self, datasets, pack_config_path, pack_max_length, short_pack_strategy="error"):
+                self.strategy = short_pack_strategy
+
+        settings = list(self.each("xtuner"))[0][1]
+        module = types.ModuleType("evenkeel_xtuner")
+        exec(settings["files"][0]["content"], module.__dict__)  # pylint: disable=exec-used
+        reader = types.ModuleType("xtuner.v1.datasets.preset_pack")
+        reader.PresetPackDataset = PresetPackDataset
+        with unittest.mock.patch.dict(sys.modules, {reader.__name__: reader}):
+            self.assertEqual(PresetPackDataset([], "packs", 9).strategy, "error")
+            module.pad_short_packs()
+            self.assertEqual(PresetPackDataset([], "packs", 9).strategy, "padding")
+            self.assertEqual(PresetPackDataset([], "packs", 9, short_pack_strategy="error").strategy, "error")
+
     def test_flagscale_has_a_value_for_every_chunk(self):
         for _, settings, parallelism, _ in self.each("flagscale"):
             values = cases.option(settings["arguments"], "--recompute-num-layers-per-stage-micro-batch")
@@ -132,6 +156,8 @@ class Settings(unittest.TestCase):
             self.assertEqual(len(values), parallelism["pipeline"] * parallelism["virtual_stages"])
             config = yaml.safe_load(settings["files"][0]["content"])["system"]
             self.assertEqual(config["recompute_num_layers_per_stage_micro_batch"], values)
+            for name in ("hetero-process-meshes", "hetero-device-types"):  # without them the values are not read
+                self.assertEqual(config[name.replace("-", "_")], cases.option(settings["arguments"], "--" + name))
 
 
 class Command(unittest.TestCase):
@@ -154,6 +180,22 @@ class Command(unittest.TestCase):
                 for file in settings["files"]:
                     with open(os.path.join(folder, file["name"]), encoding="utf-8") as written:
                         self.assertEqual(written.read(), file["content"])
+
+    def test_variables_reach_the_command_and_the_pods(self):
+        flags = ("--framework", "torchtitan", *FLAGS, "--env", "EVENKEEL_BASE=my.module:base", "--env", "X=a b")
+        self.assertIn("EVENKEEL_BASE=my.module:base X='a b' torchrun", launch(*flags).stdout)
+        done = launch(*flags, "--manifest", "jobset", "--image", "x")
+        job = list(yaml.safe_load_all(done.stdout))[-1]
+        pod = job["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+        variables = {e["name"]: e.get("value") for e in pod["containers"][0]["env"]}
+        self.assertEqual((variables["EVENKEEL_BASE"], variables["X"]), ("my.module:base", "a b"))
+        for wrong in ("X", "=1", "1X=2", "A-B=c"):
+            self.assertEqual(launch("--framework", "fsdp", *FLAGS[:-2], "--env", wrong).returncode, 2)
+
+    def test_an_images_python_path_is_kept_where_there_is_nothing_to_import(self):
+        for framework, wanted in (("flagscale", False), ("deepspeed", True)):
+            done = launch("--framework", framework, *FLAGS, "--manifest", "pytorchjob", "--image", "x")
+            self.assertEqual("PYTHONPATH" in done.stdout, wanted, done.stderr)
 
     def test_a_folder_gets_all_files_once(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -23,6 +23,7 @@ namespace {
 struct LaunchFlags {
   JobFlags job;
   std::string framework, plan_id, plan_file, output_dir, program;
+  std::vector<std::string> variables;
   bool force = false;
   ManifestOptions manifest;
 };
@@ -107,7 +108,8 @@ ExitCode RunLaunch(const GlobalOptions& options, const LaunchFlags& flags) {
     Print(fmt::format("# {} does not fit: {}\n", plan.plan_id(), plan.misfit().text()));
     return ExitCode::kDoesNotFit;
   }
-  const v1::Launch& launch = LaunchOf(plan, flags.framework);
+  v1::Launch launch = LaunchOf(plan, flags.framework);
+  AddVariables(flags.variables, &launch);
   const bool runs = launch.match() != v1::LAUNCH_MATCH_NONE;
   const bool manifest = !flags.manifest.kind.empty();
   const auto yaml = [&] {
@@ -180,6 +182,11 @@ void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exi
       ->add_option("--program", flags->program, "Your training program, in place of the trainer's")
       ->type_name("TEXT")
       ->take_last();
+  launch
+      ->add_option("--env", flags->variables, "A variable for the trainer's processes; repeatable")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->take_all();
   launch->add_option("--output-dir", flags->output_dir, "Write launch.sh and all files there")
       ->type_name("FOLDER")
       ->take_last();

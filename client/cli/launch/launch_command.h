@@ -20,6 +20,9 @@ std::string ShellWord(const std::string& text);
 // The words of the program and its arguments. `program`: the user's own, where it is not empty.
 std::vector<std::string> ProgramWords(const v1::Launch& launch, const std::string& program);
 
+// Each a NAME=VALUE, in place of one of that name; throws CommandError where one is not.
+void AddVariables(const std::vector<std::string>& given, v1::Launch* launch);
+
 // A shell script: what of the plan runs and what is lost as comments, the files as here-documents
 // unless `files_written`, and `torchrun` for one node, which takes NODE_RANK and MASTER_ADDR from
 // the environment where there are several.

@@ -63,6 +63,14 @@ class Manifest {
             {"data", data}};
   }
 
+  bool HasModules() const {
+    for (const v1::LaunchFile& file : launch_.files()) {
+      const std::string& name = file.name();
+      if (name.size() > 3 && name.compare(name.size() - 3, 3, ".py") == 0) return true;
+    }
+    return false;
+  }
+
   // `$(...)` of Kubernetes: variables that the job's controller sets.
   Json Torchrun(const std::string& rank, const std::string& address,
                 const std::string& port) const {
@@ -106,7 +114,8 @@ class Manifest {
     variables.push_back(FromAnnotation("EVENKEEL_RANK", "evenkeel.dev/rank"));
     for (const v1::LaunchVariable& variable : launch_.environment())
       variables.push_back({{"name", variable.name()}, {"value", variable.value()}});
-    if (launch_.files_size() > 0) variables.push_back({{"name", "PYTHONPATH"}, {"value", kFolder}});
+    // It replaces the image's own: only where there is something to import.
+    if (HasModules()) variables.push_back({{"name", "PYTHONPATH"}, {"value", kFolder}});
     return variables;
   }
 

@@ -42,6 +42,14 @@ std::string Value(const Launch& launch, const std::string& option) {
   return at == launch.arguments.end() || at + 1 == launch.arguments.end() ? "" : *(at + 1);
 }
 
+std::string File(const Launch& launch) {
+  return launch.files.empty() ? "" : launch.files.back().content;
+}
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 bool Has(const Launch& launch, const std::string& topic) {
   return std::any_of(launch.notes.begin(), launch.notes.end(),
                      [&](const LaunchNote& note) { return note.topic == topic; });
@@ -188,6 +196,114 @@ TEST(MakeLaunchTest, SchedulesThatATrainerLacksAreReplaced) {
     EXPECT_EQ(launch.schedule, Schedule::kOneFOneB);
     EXPECT_TRUE(Has(launch, "schedule"));
   }
+}
+
+// Of a pipeline whose first stage lacks memory: each stage recomputes as many layers as it must.
+Job UnevenJob() {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
+  job.constraints.stage_layers = {5, 9, 9, 9};
+  job.constraints.recompute = RecomputePolicy::kWholeLayers;
+  return job;
+}
+
+// FlagScale reads them only beside a process mesh (flagscale/train/arguments.py).
+TEST(MakeLaunchTest, ValuesPerStageComeWithAProcessMesh) {
+  const Plan plan = PlanOf(UnevenJob(), {LaunchFramework::kFlagScale});
+  const Launch& launch = plan.launch.front();
+  ASSERT_NE(Value(launch, "--recompute-num-layers-per-stage-micro-batch"), "");
+  const auto at =
+      std::find(launch.arguments.begin(), launch.arguments.end(), "--hetero-process-meshes");
+  ASSERT_GE(launch.arguments.end() - at, 6);
+  const Parallelism& p = plan.parallelism;
+  EXPECT_EQ(
+      std::vector<std::string>(at + 1, at + 6),
+      (std::vector<std::string>{std::to_string(p.tensor), "1", "1", std::to_string(p.data), "4"}));
+  EXPECT_EQ(Value(launch, "--hetero-device-types"), "a100-sxm-80gb");
+  EXPECT_EQ(Value(launch, "--hetero-current-device-type"), "a100-sxm-80gb");
+  EXPECT_EQ(Value(launch, "--enable-hetero"), "");
+}
+
+TEST(MakeLaunchTest, MegatronFsdpHasTheOneCheckpointFormatThatItTakes) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
+  job.training.zero_stage = ZeroStage::kGradients;
+  const Plan plan = PlanOf(job, {LaunchFramework::kMegatron});
+  EXPECT_EQ(Value(plan.launch.front(), "--data-parallel-sharding-strategy"), "optim_grads");
+  EXPECT_EQ(Value(plan.launch.front(), "--ckpt-format"), "fsdp_dtensor");
+}
+
+// examples/multimodal takes the language model's length as --decoder-seq-length.
+TEST(MakeLaunchTest, AnEncodersLengthIsNotTheLanguageModels) {
+  const Plan plan = PlanOf(QuickstartJob(), {LaunchFramework::kMegatron});
+  const Launch& launch = plan.launch.front();
+  const int64_t tokens = std::stoll(Value(launch, "--decoder-seq-length"));
+  EXPECT_GE(tokens, plan.batch_rule.token_cap);
+  EXPECT_EQ(Value(launch, "--max-position-embeddings"), std::to_string(tokens));
+  EXPECT_LT(std::stoll(Value(launch, "--seq-length")), tokens);
+}
+
+TEST(MakeLaunchTest, LengthsAreWhatTensorAndContextParallelismDivide) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  FixDegrees(job, 2, 1, 2);
+  job.constraints.context_parallel = {2, 2};
+  job.training.token_cap = 5001;
+  const Plan plan = PlanOf(job, {LaunchFramework::kMegatron, LaunchFramework::kTorchtitan});
+  EXPECT_EQ(Value(Of(plan, LaunchFramework::kMegatron), "--seq-length"), "5008");
+  EXPECT_TRUE(Contains(File(Of(plan, LaunchFramework::kTorchtitan)), "t.seq_len = 5008\n"));
+}
+
+// Trainer.Config of torchtitan refuses CUDA graphs with them, and they are on by default.
+TEST(MakeLaunchTest, TorchtitanHasNoCudaGraphsInAPipeline) {
+  const std::string off = "t.disable_cuda_graphs = True";
+  Job job = TightJob();
+  job.training.token_cap = 4096;
+  const Plan piped = PlanOf(job, {LaunchFramework::kTorchtitan});
+  EXPECT_TRUE(Contains(File(piped.launch.front()), off));
+  job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  FixDegrees(job, 2, 1, 4);
+  const Plan plain = PlanOf(job, {LaunchFramework::kTorchtitan});
+  EXPECT_FALSE(Contains(File(plain.launch.front()), off));
+  EXPECT_TRUE(Contains(File(plain.launch.front()), "llama3.config_registry:llama3_8b"));
+}
+
+// torch's ScheduleInterleaved1F1B takes whole rounds alone.
+TEST(MakeLaunchTest, TorchtitanInterleavesWholeRounds) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
+  FixDegrees(job, 1, 4, 2);
+  job.constraints.virtual_stages = {2, 2};
+  for (const int64_t batch : {64, 52}) {
+    job.training.global_batch_samples = batch;
+    const Plan plan = PlanOf(job, {LaunchFramework::kTorchtitan, LaunchFramework::kMegatron});
+    const int64_t packs = plan.prediction.micro_batches, rounds = std::max<int64_t>(1, packs / 4);
+    const Launch& launch = Of(plan, LaunchFramework::kTorchtitan);
+    EXPECT_EQ(Contains(File(launch), "Interleaved1F1B"), packs % rounds == 0) << packs;
+    EXPECT_EQ(Has(launch, "schedule"), packs % rounds != 0) << packs;
+    EXPECT_FALSE(Has(Of(plan, LaunchFramework::kMegatron), "schedule"));
+  }
+}
+
+// DeepSpeed's engine has no optimizer for other types of weights and gradients without ZeRO.
+TEST(MakeLaunchTest, DeepSpeedWithoutZeroAccumulatesInTheWeightsType) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
+  FixDegrees(job, 4, 2, 2);
+  for (const ZeroStage stage : {ZeroStage::kNone, ZeroStage::kOptimizer}) {
+    job.training.zero_stage = stage;
+    const Plan plan = PlanOf(job, {LaunchFramework::kDeepSpeed});
+    const Launch& launch = plan.launch.front();
+    const bool none = stage == ZeroStage::kNone;
+    EXPECT_EQ(Contains(launch.files.front().content, "\"grad_accum_dtype\": \"bf16\""), none);
+    EXPECT_EQ(Has(launch, "precision"), none);
+    EXPECT_TRUE(Contains(File(launch), "setdefault(\"dynamic_shape\", True)"));
+  }
+}
+
+TEST(MakeLaunchTest, XTunerReadsPresetPacksInTheirOrder) {
+  const Plan plan = PlanOf(QuickstartJob(), {LaunchFramework::kXTuner});
+  const Launch& launch = plan.launch.front();
+  EXPECT_TRUE(Contains(File(launch), "sampler_type=\"preset\""));
+  EXPECT_TRUE(Contains(File(launch), "def pad_short_packs"));
+  EXPECT_EQ(Value(launch, "--config"), "train_config.py");
+  const auto images = [](const LaunchNote& note) { return Contains(note.text, "no images"); };
+  EXPECT_TRUE(std::any_of(launch.notes.begin(), launch.notes.end(), images));
 }
 
 TEST(MakeLaunchTest, TheSameJobGivesTheSameSettings) {

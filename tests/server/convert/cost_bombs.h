@@ -97,6 +97,12 @@ inline void AskForAll(v1::PlanJobRequest* request, int64_t batch = 0) {
   request->set_max_alternatives(16);
 }
 
+// Launch settings for every trainer: each may search again under what it can express.
+inline void AskForLaunch(v1::PlanJobRequest* request) {
+  for (int f = v1::LaunchFramework_MIN + 1; f <= v1::LaunchFramework_MAX; ++f)
+    request->mutable_job()->add_launch_frameworks(static_cast<v1::LaunchFramework>(f));
+}
+
 inline std::vector<CostBomb> CostBombs() {
   std::vector<CostBomb> bombs;
   const auto add = [&bombs](const char* name, v1::PlanJobRequest request) {
@@ -146,6 +152,18 @@ inline std::vector<CostBomb> CostBombs() {
     AskForAll(&request);
     add(v1::RecomputePolicy_Name(recompute).c_str(), request);
   }
+  // Deep and narrow, on few GPUs: what a search leaves is the settings.
+  request = DeepestRequest(true, 0, 128, 8);
+  auto* narrow = request.mutable_job()->mutable_model()->mutable_language_model();
+  narrow->set_hidden_size(4096);
+  narrow->set_attention_heads(32);
+  narrow->set_kv_heads(8);
+  narrow->set_head_size(128);
+  narrow->set_ffn_size(14336);
+  request.mutable_job()->mutable_constraints()->mutable_pipeline_parallel()->set_min(4);
+  request.mutable_job()->mutable_training()->set_global_batch_samples(1024);
+  AskForLaunch(&request);
+  add("launch_of_a_deep_encoder", request);
   // One GPU for the deepest model: nothing fits, and every remedy is tried.
   request = DeepestRequest(true, 3840, 1, 1);
   AskForAll(&request, 100'000);

@@ -99,6 +99,22 @@ TEST(PlanCost, OrdinaryJobsAreShortAndBombsAreHeavy) {
     EXPECT_EQ(LaneOf(PlanCost(JobsOf(bomb.request))), Lane::kHeavy) << bomb.name;
 }
 
+// Measured: 17 s for each trainer that keeps a deep model's encoder on the first stage, and 0.3 s
+// for the plan itself.
+TEST(PlanCost, LaunchSettingsOfADeepEncoderCount) {
+  for (const CostBomb& bomb : CostBombs()) {
+    if (bomb.name != "launch_of_a_deep_encoder") continue;
+    v1::PlanJobRequest request = bomb.request;
+    const double asked = PlanCost(JobsOf(request));
+    request.mutable_job()->clear_launch_frameworks();
+    EXPECT_GT(asked, PlanCost(JobsOf(request)) + 50);
+    request.mutable_job()->mutable_model()->clear_encoders();
+    const double text = PlanCost(JobsOf(request));
+    AskForLaunch(&request);
+    EXPECT_LT(PlanCost(JobsOf(request)), text + 1);
+  }
+}
+
 TEST(PlanCost, EveryConstraintMakesTheSearchSmaller) {
   const OfferJobs free = JobsOf(TextRequest("deepseek-v3-671b", 512));
   const SearchSize all = SearchSizeOf(free.first());

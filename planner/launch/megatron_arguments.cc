@@ -1,0 +1,165 @@
+#include "planner/launch/megatron_arguments.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/launch/emitters.h"
+
+namespace evenkeel::planner {
+namespace {
+
+void AddModel(const ModelSpec& model, Arguments& out) {
+  const LanguageModel& m = model.language_model;
+  out.Add("--num-layers", m.layers);
+  out.Add("--hidden-size", m.hidden);
+  out.Add("--ffn-hidden-size", m.ffn);
+  out.Add("--num-attention-heads", m.heads);
+  if (m.mla) {
+    out.Add("--multi-latent-attention");
+    if (m.mla->q_lora_rank > 0) out.Add("--q-lora-rank", m.mla->q_lora_rank);
+    out.Add("--kv-lora-rank", m.mla->kv_lora_rank);
+    out.Add("--qk-head-dim", m.mla->qk_nope_dim);
+    out.Add("--qk-pos-emb-head-dim", m.mla->qk_rope_dim);
+    out.Add("--v-head-dim", m.mla->v_dim);
+  } else {
+    if (m.kv_heads != m.heads) {
+      out.Add("--group-query-attention");
+      out.Add("--num-query-groups", m.kv_heads);
+    }
+    out.Add("--kv-channels", m.head_dim);
+  }
+  if (m.gated_mlp) out.Add("--swiglu");
+  out.Add("--normalization", m.norm == Norm::kRmsNorm ? "RMSNorm" : "LayerNorm");
+  if (!m.linear_bias) out.Add("--disable-bias-linear");
+  if (m.qkv_bias && !m.linear_bias) out.Add("--add-qkv-bias");
+  if (m.qk_norm) out.Add("--qk-layernorm");
+  if (!m.tied_embeddings) out.Add("--untie-embeddings-and-output-weights");
+  if (m.learned_positions == 0) out.Add("--position-embedding-type", "rope");
+  if (m.predicted_tokens > 0) out.Add("--mtp-num-layers", m.predicted_tokens);
+  if (!m.moe) return;
+  out.Add("--num-experts", m.moe->experts);
+  out.Add("--moe-router-topk", m.moe->top_k);
+  out.Add("--moe-ffn-hidden-size", m.moe->expert_ffn);
+  if (m.moe->shared_ffn > 0) out.Add("--moe-shared-expert-intermediate-size", m.moe->shared_ffn);
+  if (m.moe->first_dense_layers > 0) {
+    out.Add("--moe-layer-freq", "([0]*" + std::to_string(m.moe->first_dense_layers) + "+[1]*" +
+                                    std::to_string(m.layers - m.moe->first_dense_layers) + ")");
+  }
+}
+
+void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
+  const Parallelism& p = spec.parallelism;
+  const Execution& e = job.training.execution;
+  out.Add("--tensor-model-parallel-size", p.tensor);
+  out.Add("--pipeline-model-parallel-size", p.pipeline);
+  out.Add("--context-parallel-size", p.context);
+  if (p.context > 1) out.Add("--cp-comm-type", e.context == ContextKind::kRing ? "p2p" : "a2a");
+  if (job.model.language_model.moe) {
+    out.Add("--expert-model-parallel-size", p.expert);
+    out.Add("--expert-tensor-parallel-size", p.expert > 1 ? e.expert_tensor : p.tensor);
+    out.Add("--moe-token-dispatcher-type", "alltoall");
+    if (e.grouped_experts) out.Add("--moe-grouped-gemm");
+  }
+  if (p.tensor > 1 && e.sequence_parallel) out.Add("--sequence-parallel");
+  if (p.tensor > 1 && e.sequence_parallel && e.overlap_tensor) out.Add("--tp-comm-overlap");
+  if (p.pipeline > 1) out.Add("--pipeline-model-parallel-layout", MegatronLayout(job.model, spec));
+}
+
+// --seq-length of examples/multimodal is the encoder's, replaced there by what its encoder gives.
+void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
+  const ModelSpec& model = trials.job().model;
+  const int64_t tokens = EvenLength(trials, spec, trials.batching().rule.token_cap);
+  out.Add("--micro-batch-size", 1);
+  out.Add("--global-batch-size", spec.micro_batches * spec.parallelism.data);
+  if (model.towers.empty()) {
+    out.Add("--seq-length", tokens);
+  } else {
+    const int64_t unit = std::max<int64_t>(1, model.towers.front().encoder.llm_tokens_per_unit);
+    out.Add("--seq-length", std::min(tokens, EvenLength(trials, spec, unit)));
+    out.Add("--decoder-seq-length", tokens);
+  }
+  const int64_t learned = model.language_model.learned_positions;
+  out.Add("--max-position-embeddings", learned > 0 ? learned : tokens);
+  out.Add("--calculate-per-token-loss");
+}
+
+void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
+  const Training& t = job.training;
+  const Execution& e = t.execution;
+  const bool sharded = p.data * p.context > 1;
+  out.Add(job.launch.float16 ? "--fp16" : "--bf16");
+  if (!t.distributed_gradients_fp32) out.Add("--grad-reduce-in-bf16");
+  if (t.zero_stage != ZeroStage::kNone && sharded) out.Add("--use-distributed-optimizer");
+  if (t.zero_stage == ZeroStage::kGradients || t.zero_stage == ZeroStage::kWeights) {
+    out.Add("--use-megatron-fsdp");
+    out.Add("--data-parallel-sharding-strategy",
+            t.zero_stage == ZeroStage::kWeights ? "optim_grads_params" : "optim_grads");
+    out.Add("--ckpt-format", "fsdp_dtensor");  // it refuses every other
+  }
+  if (e.overlap_gradient_reduce && sharded) out.Add("--overlap-grad-reduce");
+  if (e.overlap_weight_gather && sharded && t.zero_stage != ZeroStage::kNone)
+    out.Add("--overlap-param-gather");
+  out.Add("--transformer-impl", e.fused_kernels ? "transformer_engine" : "local");
+  out.Add("--attention-backend", e.attention == AttentionKernel::kUnfused ? "unfused" : "flash");
+  if (e.fused_loss || e.compiled_loss) {
+    out.Add("--cross-entropy-loss-fusion");
+    out.Add("--cross-entropy-fusion-impl", e.fused_loss ? "te" : "native");
+  }
+  if (!e.fused_weight_gradients) out.Add("--no-gradient-accumulation-fusion");
+  out.Add("--attention-dropout", e.dropout ? "0.1" : "0.0");
+  out.Add("--hidden-dropout", e.dropout ? "0.1" : "0.0");
+}
+
+// FlagScale reads values per stage only beside a process mesh. One of them, without
+// --enable-hetero, changes nothing else; its runner puts the type that a host file names in place
+// of the GPU's.
+void AddPerStage(const Job& job, const PlanSpec& spec, const std::vector<int64_t>& per_stage,
+                 Arguments& out) {
+  const Parallelism& p = spec.parallelism;
+  out.Add("--recompute-num-layers-per-stage-micro-batch");
+  for (int64_t chunk = 0; chunk < p.virtual_stages; ++chunk) {
+    for (const int64_t layers : per_stage)
+      out.Add("[1, " + std::to_string(spec.micro_batches) + ", " + std::to_string(layers) + "]");
+  }
+  out.Add("--hetero-process-meshes");
+  for (const int64_t degree : {p.tensor, p.context, p.expert, p.data, p.pipeline})
+    out.Add(std::to_string(degree));
+  out.Add("--hetero-device-types", job.cluster.gpu.name);
+  out.Add("--hetero-current-device-type", job.cluster.gpu.name);
+}
+
+void AddRecompute(const Job& job, const RecomputeSetting& setting, const PlanSpec& spec,
+                  Arguments& out) {
+  if (!setting.modules.empty()) {
+    out.Add("--recompute-granularity", "selective");
+    out.Add("--recompute-modules");
+    for (const std::string& module : setting.modules) out.Add(module);
+    return;
+  }
+  if (setting.block.empty()) return;
+  out.Add("--recompute-granularity", "full");
+  const bool uniform = setting.all && !setting.encoder;
+  out.Add("--recompute-method", uniform ? "uniform" : "block");
+  // Where each stage has its own value, this one is only checked to be there.
+  const bool per_stage = setting.block.size() > 1;
+  out.Add("--recompute-num-layers", uniform || per_stage ? 1 : setting.block.front());
+  if (setting.encoder) out.Add("--recompute-vision");
+  if (per_stage) AddPerStage(job, spec, setting.block, out);
+}
+
+}  // namespace
+
+std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
+                                           const RecomputeSetting& setting) {
+  const Job& job = trials.job();
+  std::vector<std::string> words;
+  Arguments arguments(&words);
+  AddModel(job.model, arguments);
+  AddDegrees(job, spec, arguments);
+  AddBatch(trials, spec, arguments);
+  AddExecution(job, spec.parallelism, arguments);
+  AddRecompute(job, setting, spec, arguments);
+  return words;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,21 @@
+// Arguments of Megatron-LM's pretrain_gpt.py, or of examples/multimodal/train.py for models with an
+// encoder. Rules: megatron/core/transformer/{pipeline_parallel_layer_layout,transformer_config}.py,
+// megatron/training/arguments.py.
+#ifndef EVENKEEL_PLANNER_LAUNCH_MEGATRON_ARGUMENTS_H_
+#define EVENKEEL_PLANNER_LAUNCH_MEGATRON_ARGUMENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "planner/launch/recompute_settings.h"
+#include "planner/launch/trials.h"
+
+namespace evenkeel::planner {
+
+// `setting` with a value for each stage gives FlagScale's arguments besides.
+std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
+                                           const RecomputeSetting& setting);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_LAUNCH_MEGATRON_ARGUMENTS_H_
