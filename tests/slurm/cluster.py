@@ -54,7 +54,8 @@ class Slurm:
         # For this process and what it starts: run.sh gave it mounts of its own. Slurm resolves the host's name, and the
         # job script of docs/SLURM.md that of the planner. With both of its
         # addresses, so that nobody waits for a name server to tell the other.
-        hosts = self.write("hosts", f"127.0.0.1 localhost planner\n::1 planner\n{ADDRESS} {socket.gethostname()} {self.host}\n")
+        hosts = self.write("hosts", "127.0.0.1 localhost planner\n::1 planner\n"
+                           f"{ADDRESS} {socket.gethostname()} {self.host}\n")
         subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
         self.home = os.path.join(self.folder, "home")
         for name, owner in (("state", 0), ("spool", 0), ("home", USER), ("munge", 0), ("bin", 0)):

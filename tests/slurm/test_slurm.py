@@ -129,7 +129,7 @@ class SlurmTest(unittest.TestCase):
                 self.assertEqual(file.read().split(), [task, PLAN.search(done.stderr).group()])
 
     def test_heterogeneous_jobs(self):
-        """Only the first part is planned, though the others inherit its comment. They wait: parts never share a node."""
+        """Only the first part is planned, though the others inherit its comment. They wait: no two share a node."""
         self.addCleanup(self.slurm.run, "scancel", "--me")
         request = {"EVENKEEL_REQUEST": MODEL.partition(":")[2]}
         for unavailable in ("submit", "refuse"):
