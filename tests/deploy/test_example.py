@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import socket
+import time
 import unittest
 
 import harness
@@ -26,6 +27,11 @@ def small(job):
     job["cluster"]["pools"][0].update(gpu_count=RANKS, gpus_per_node=RANKS)
     job["training"].update(global_batch_samples=24, token_cap=512)
     return job
+
+
+def command_line(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read()
 
 
 class ExampleTest(unittest.TestCase):
@@ -73,7 +79,13 @@ class ExampleTest(unittest.TestCase):
             plan = json.load(file)["plan"]
         self.assertEqual(plan["subject"]["gpu_count"], RANKS)
         self.assertEqual(int(plan["batch_rule"]["token_cap"]), 512)
-        said = self.run_to_the_end("trainer", 300)
+        trainer = self.pod.start("trainer")
+        # torchrun itself is what a kubelet signals.
+        while b"torch.distributed.run" not in command_line(trainer.process.pid):
+            self.assertIsNone(trainer.process.poll(), trainer.log())
+            time.sleep(0.05)
+        self.assertEqual(trainer.process.wait(300), 0, trainer.log())
+        said = trainer.log()
         seen = {int(rank): int(count) for rank, count in re.findall(rf"rank (\d+) saw (\d+) of {SAMPLES}", said)}
         self.assertEqual(len(seen), RANKS, said)
         self.assertEqual(sum(seen.values()), SAMPLES)  # each once
