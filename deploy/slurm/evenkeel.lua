@@ -119,7 +119,7 @@ end
 function M.pre_submit(options, offset)
   if (offset or 0) > 0 then return slurm.SUCCESS end
   local job, fault = request.parse(request.text(options["comment"], os.getenv("EVENKEEL_REQUEST")))
-  if fault then return refuse("--comment: " .. fault) end
+  if fault then return refuse(fault) end
   -- A step inside a job has its job's plan.
   if not job or (options["type"] == "srun" and os.getenv("SLURM_JOB_ID")) then return slurm.SUCCESS end
   local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
@@ -140,7 +140,7 @@ end
 function M.job_submit(job)
   if not job.script then return slurm.SUCCESS end
   local wanted, fault = request.parse(request.text(job.comment, job.environment["EVENKEEL_REQUEST"]))
-  if fault then return refused("--comment: " .. fault) end
+  if fault then return refused(fault) end
   if not wanted then return slurm.SUCCESS end
   local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
   if not settings then return refused(wrong) end

@@ -42,33 +42,14 @@ function M.settings(path)
   return found
 end
 
--- The description: of the comment, else of the variable.
+-- The description: of the comment, else of the variable; and where it is.
 function M.text(comment, variable)
-  if comment and comment:sub(1, #M.PREFIX) == M.PREFIX then return comment end
-  return variable and variable ~= "" and M.PREFIX .. variable or nil
-end
-
--- {key = value} of a description; nil where there is none; nil and what is wrong with it.
-function M.parse(text)
-  if not text or text:sub(1, #M.PREFIX) ~= M.PREFIX then return nil end
-  local found = {}
-  for part in (text:sub(#M.PREFIX + 1):match("^%S*") .. ","):gmatch("(.-),") do
-    local key, value = part:match("^([%w-]+)=(.+)$")
-    if not key then return nil, "'" .. part .. "' is not KEY=VALUE, as in evenkeel:model=llama3-8b,global-batch=128" end
-    if not KEYS[key] then return nil, "unknown key '" .. key .. "': docs/SLURM.md lists them" end
-    if found[key] then return nil, "'" .. key .. "' is given twice" end
-    found[key] = value
-  end
-  if not found.model and not found.job then return nil, "give model=NAME (evenkeelctl models) or job=FILE" end
-  if found.launch then
-    local fault = M.launch(found)
-    if fault then return nil, fault end
-  end
-  return found
+  if comment and comment:sub(1, #M.PREFIX) == M.PREFIX then return comment, "--comment" end
+  return variable and variable ~= "" and M.PREFIX .. variable or nil, "EVENKEEL_REQUEST"
 end
 
 -- The trainer of `launch=`; what is wrong with it.
-function M.launch(found)
+local function trainer_fault(found)
   if not TRAINERS[found.launch] then
     return "launch=" .. found.launch .. ": must be megatron, flagscale, deepspeed, torchtitan, fsdp or xtuner"
   end
@@ -78,6 +59,30 @@ function M.launch(found)
   if (found.launch == "fsdp" or found.launch == "xtuner") and not pipeline then
     found.framework = found.framework or "fsdp"
   end
+end
+
+local function pairs_of(text)
+  local found = {}
+  for part in (text:sub(#M.PREFIX + 1):match("^%S*") .. ","):gmatch("(.-),") do
+    local key, value = part:match("^([%w-]+)=(.+)$")
+    if not key then return nil, "'" .. part .. "' is not KEY=VALUE, as in evenkeel:model=llama3-8b,global-batch=128" end
+    if not KEYS[key] then return nil, "unknown key '" .. key .. "': docs/SLURM.md lists them" end
+    if found[key] then return nil, "'" .. key .. "' is given twice" end
+    found[key] = value
+  end
+  if not found.model and not found.job then return nil, "give model=NAME (evenkeelctl models) or job=FILE" end
+  local fault = found.launch and trainer_fault(found)
+  if fault then return nil, fault end
+  return found
+end
+
+-- {key = value} of what M.text gave; nil where there is none; nil and what is wrong with it.
+function M.parse(text, where)
+  if not text then return nil end
+  -- What follows in a comment is somebody else's; the variable has nothing else in it.
+  if where == "EVENKEEL_REQUEST" and text:find("%s") then return nil, where .. ": has a space in it" end
+  local found, fault = pairs_of(text)
+  return found, fault and where .. ": " .. fault
 end
 
 -- Type (or nil) and number of GPUs of a list such as "gpu:h100:8,tmpdisk:10" or "gres:gpu:8"; with `alone` such as

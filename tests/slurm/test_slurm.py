@@ -180,6 +180,9 @@ class SlurmTest(unittest.TestCase):
             with self.subTest(comment=comment):
                 self.refused(self.slurm.submit(f'"--comment={comment}"', GPUS), words)
         self.assertFalse(os.path.exists(os.path.join(self.slurm.home, "pwned")))
+        for request, words in (("model=llama3-8b, tp=2", "EVENKEEL_REQUEST: has a space in it"),
+                               ("modell=a", "EVENKEEL_REQUEST: unknown key 'modell'")):
+            self.refused(self.slurm.submit(GPUS, environment={"EVENKEEL_REQUEST": request}), words)
         self.refused(self.slurm.submit(MODEL), "how many GPUs?")
         self.refused(self.slurm.submit(MODEL, GPUS, "--nodes=1-2"), "how many GPUs?")
         self.refused(self.slurm.submit(MODEL, GPUS, "--ntasks=2"), "how many GPUs?")
