@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs lists of Debian packages; a list is deploy/packages-NAME.txt. Does nothing where all of them are there.
 #
-#   deploy/install-packages.sh NAME [NAME ...]        NAME: build, runtime, test or slurm
+#   deploy/install-packages.sh NAME [NAME ...]        NAME: build, runtime, test, deploy or slurm
 #
 # A line is a package, or "PACKAGE unless COMMAND": not wanted where that command is there from elsewhere (Node.js of
 # another origin, say, whose npm conflicts with Debian's).

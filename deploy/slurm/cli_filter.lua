@@ -8,7 +8,7 @@ function slurm_cli_setup_defaults(options, early)
 end
 
 function slurm_cli_pre_submit(options, offset)
-  return evenkeel.pre_submit(options)
+  return evenkeel.pre_submit(options, offset)
 end
 
 function slurm_cli_post_submit(offset, job_id, step_id)

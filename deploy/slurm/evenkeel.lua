@@ -11,29 +11,35 @@ local PLAN_ID = "^plan%-" .. string.rep("%x", 32) .. "$"
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
--- The command line that asks for the plan.
+-- The command line that asks for the plan. What it says of faults is kept apart from the plan: programs warn there, too.
 local function command(job, settings)
   local words = {}
   if settings.environment_file then
     words[#words + 1] = "set -a; . " .. quoted(settings.environment_file) .. "; set +a;"
   end
+  if job.launch then -- a part of the job that `plan` has no option for
+    words[#words + 1] = "printf '{\"launch_frameworks\":[\"LAUNCH_FRAMEWORK_" .. job.launch:upper() .. "\"]}' |"
+  end
   words[#words + 1] = "timeout -k 1 " .. math.ceil(settings.timeout_seconds + 1)
   words[#words + 1] = quoted(settings.command) .. " plan --output json --color never"
   words[#words + 1] = "--server " .. quoted(settings.server) .. " --timeout " .. settings.timeout_seconds
+  if job.launch then words[#words + 1] = "--job -" end
   local keys = {}
-  for key in pairs(job) do keys[#keys + 1] = key end
+  for key in pairs(job) do
+    if key ~= "launch" then keys[#keys + 1] = key end
+  end
   table.sort(keys)
   for _, key in ipairs(keys) do words[#words + 1] = "--" .. key .. "=" .. quoted(job[key]) end
-  return "{ " .. table.concat(words, " ") .. "; } 2>&1; printf '\\n%d' $?"
+  return "exec 3>&1; faults=$({ " .. table.concat(words, " ") .. "; } 2>&1 >&3); printf '\\036%d %s' $? \"$faults\""
 end
 
--- Runs it: exit status and output. By the last line, because Lua 5.1 does not tell the status.
+-- Runs it: exit status, output, and what it said of faults. Behind a mark, because Lua 5.1 does not tell the status.
 local function run(line)
   local pipe = io.popen(line, "r")
-  if not pipe then return 127, "no shell" end
-  local output, status = pipe:read("*a"):match("^(.*)\n(%d+)$")
+  if not pipe then return 127, "", "no shell" end
+  local output, status, faults = pipe:read("*a"):match("^(.*)\30(%d+) (.*)$")
   pipe:close()
-  return tonumber(status) or 127, output or ""
+  return tonumber(status) or 127, output or "", faults or "no shell"
 end
 
 local function say(kind, text)
@@ -90,14 +96,14 @@ local function plan(options, job, settings)
                                             options["ntasks"])
   local fault = request.complete(job, settings, all, each, kind)
   if fault then return refuse(fault) end
-  local status, output = run(command(job, settings))
-  if status == 2 then return refuse(output) end
+  local status, output, faults = run(command(job, settings))
+  if status == 2 then return refuse(faults ~= "" and faults or "exit status 2") end
   local got = (status == 0 or status == 1) and answer(output)
   if status == 1 and got and got.misfit then return refuse("this job does not fit. " .. got.misfit.text) end
   if status ~= 0 or not got then
     local why = ({ [124] = "no answer in time", [127] = "no program " .. settings.command })[status]
-    why = why or output:gsub("^evenkeelctl: ", ""):match("[^\n]+") or "exit status " .. status
-    return without(options, settings, why)
+    why = why or status == 0 and "no plan in the answer" or faults:gsub("^evenkeelctl: ", ""):match("[^\n]+")
+    return without(options, settings, why or "exit status " .. status)
   end
   if options["type"] == "salloc" then
     say("info", got.plan_id .. ": salloc passes on no variables; export EVENKEEL_PLAN_ID=" .. got.plan_id)
@@ -108,15 +114,20 @@ local function plan(options, job, settings)
   return slurm.SUCCESS
 end
 
--- cli_filter's slurm_cli_pre_submit.
-function M.pre_submit(options)
+-- cli_filter's slurm_cli_pre_submit. Of a heterogeneous job the first part (`offset` 0) is planned, where the script runs:
+-- the others inherit its comment, and the environment of their steps is the script's.
+function M.pre_submit(options, offset)
+  if (offset or 0) > 0 then return slurm.SUCCESS end
   local job, fault = request.parse(request.text(options["comment"], os.getenv("EVENKEEL_REQUEST")))
-  if fault then return refuse("--comment: " .. fault) end
+  if fault then return refuse(fault) end
   -- A step inside a job has its job's plan.
   if not job or (options["type"] == "srun" and os.getenv("SLURM_JOB_ID")) then return slurm.SUCCESS end
   local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
   if not settings then return refuse(wrong) end
-  return plan(options, job, settings)
+  -- An answer that is none of evenkeelctl's shall not look like a defect of Slurm.
+  local ran, result = pcall(plan, options, job, settings)
+  if not ran then return without(options, settings, "no plan in the answer: " .. tostring(result)) end
+  return result
 end
 
 local function refused(text)
@@ -125,11 +136,11 @@ local function refused(text)
 end
 
 -- job_submit's slurm_job_submit: form and consistency only, in microseconds; slurmctld waits for nothing. Jobs without
--- a script (srun, salloc) bring no environment to look at.
+-- a script (srun, salloc, later parts of heterogeneous jobs) bring no environment to look at.
 function M.job_submit(job)
   if not job.script then return slurm.SUCCESS end
   local wanted, fault = request.parse(request.text(job.comment, job.environment["EVENKEEL_REQUEST"]))
-  if fault then return refused("--comment: " .. fault) end
+  if fault then return refused(fault) end
   if not wanted then return slurm.SUCCESS end
   local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
   if not settings then return refused(wrong) end

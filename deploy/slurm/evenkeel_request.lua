@@ -5,10 +5,12 @@ M.PREFIX = "evenkeel:"
 -- Options of `evenkeelctl plan` that a description may give.
 local KEYS = {}
 for key in ([[model job dataset label gpu gpus gpus-per-node inter-node-gbps intra-node-gbytes reserve-gib global-batch
-  unit-cap token-cap epochs zero precision framework seed groups tp pp dp cp ep virtual-stages schedule recompute
-  save]]):gmatch("%S+") do
+  unit-cap token-cap epochs zero precision framework freeze seed groups curriculum context-exchange tp pp dp cp ep
+  virtual-stages schedule partition recompute save]]):gmatch("%S+") do
   KEYS[key] = true
 end
+KEYS.launch = true -- not an option of `plan`: the trainer whose settings the plan shall have
+local TRAINERS = { megatron = true, flagscale = true, deepspeed = true, torchtitan = true, fsdp = true, xtuner = true }
 local DEFAULTS = { server = "127.0.0.1:50051", command = "evenkeelctl", timeout_seconds = "5", unavailable = "submit" }
 
 -- Settings, or nil and what is wrong with them.
@@ -40,15 +42,26 @@ function M.settings(path)
   return found
 end
 
--- The description: of the comment, else of the variable.
+-- The description: of the comment, else of the variable; and where it is.
 function M.text(comment, variable)
-  if comment and comment:sub(1, #M.PREFIX) == M.PREFIX then return comment end
-  return variable and variable ~= "" and M.PREFIX .. variable or nil
+  if comment and comment:sub(1, #M.PREFIX) == M.PREFIX then return comment, "--comment" end
+  return variable and variable ~= "" and M.PREFIX .. variable or nil, "EVENKEEL_REQUEST"
 end
 
--- {key = value} of a description; nil where there is none; nil and what is wrong with it.
-function M.parse(text)
-  if not text or text:sub(1, #M.PREFIX) ~= M.PREFIX then return nil end
+-- The trainer of `launch=`; what is wrong with it.
+local function trainer_fault(found)
+  if not TRAINERS[found.launch] then
+    return "launch=" .. found.launch .. ": must be megatron, flagscale, deepspeed, torchtitan, fsdp or xtuner"
+  end
+  if found.job then return "launch= does not go with job=FILE: write launch_frameworks into the file" end
+  -- As `evenkeelctl launch` has it: these shard and have no pipeline.
+  local pipeline = found.pp or found["virtual-stages"] or found.schedule or found.zero or found.partition
+  if (found.launch == "fsdp" or found.launch == "xtuner") and not pipeline then
+    found.framework = found.framework or "fsdp"
+  end
+end
+
+local function pairs_of(text)
   local found = {}
   for part in (text:sub(#M.PREFIX + 1):match("^%S*") .. ","):gmatch("(.-),") do
     local key, value = part:match("^([%w-]+)=(.+)$")
@@ -58,7 +71,18 @@ function M.parse(text)
     found[key] = value
   end
   if not found.model and not found.job then return nil, "give model=NAME (evenkeelctl models) or job=FILE" end
+  local fault = found.launch and trainer_fault(found)
+  if fault then return nil, fault end
   return found
+end
+
+-- {key = value} of what M.text gave; nil where there is none; nil and what is wrong with it.
+function M.parse(text, where)
+  if not text then return nil end
+  -- What follows in a comment is somebody else's; the variable has nothing else in it.
+  if where == "EVENKEEL_REQUEST" and text:find("%s") then return nil, where .. ": has a space in it" end
+  local found, fault = pairs_of(text)
+  return found, fault and where .. ": " .. fault
 end
 
 -- Type (or nil) and number of GPUs of a list such as "gpu:h100:8,tmpdisk:10" or "gres:gpu:8"; with `alone` such as

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Renders deploy/kubernetes, checks every object strictly against the schemas of Kubernetes and of its CRDs, and runs
-# what each overlay would run: real servers, real Redis, the rendered settings. As root on Debian 12, after a build.
+# what each overlay would run: real servers, real Redis, the rendered settings, the example's training. As root on
+# Debian 12, after a build.
 #
 #   tests/deploy/run.sh [--no-install] [PATTERN]     PATTERN: only tests whose name contains it
 #
@@ -8,12 +9,11 @@
 # there is a kubectl, its kustomize must render the same. The last line counts: "N passed, N failed".
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-kustomize_version=v5.0.3 # the last that Debian 12's Go 1.19 builds without being told another toolchain
 validate_version=1.37.0
 prometheus_operator_models=6.0.0
 cert_manager_models=6.0.0
 
-if [ "${1:-}" = --no-install ]; then shift; else deploy/install-packages.sh build test; fi
+if [ "${1:-}" = --no-install ]; then shift; else deploy/install-packages.sh build test deploy; fi
 for program in evenkeel-server evenkeelctl; do
   [ -x build/bin/$program ] || { echo "run.sh: no build/bin/$program: run deploy/quickstart.sh first" >&2; exit 1; }
 done
@@ -21,16 +21,7 @@ done
 
 tools=$PWD/build/deploy-tools
 mkdir -p "$tools"
-if [ ! -x "$tools/kustomize-$kustomize_version" ]; then
-  echo "kustomize $kustomize_version"
-  go=/usr/lib/go-1.19/bin/go
-  [ -x $go ] || go=$(command -v go)
-  GOBIN=$tools GOPATH=$tools/go GOCACHE=$tools/go-cache GOTOOLCHAIN=local \
-    "$go" install -p 2 -ldflags=-s "sigs.k8s.io/kustomize/kustomize/v5@$kustomize_version"
-  mv "$tools/kustomize" "$tools/kustomize-$kustomize_version"
-  chmod -R u+w "$tools/go" && rm -rf "$tools/go" "$tools/go-cache"
-fi
-ln -sf "kustomize-$kustomize_version" "$tools/kustomize"
+tests/deploy/kustomize.sh "$tools" >/dev/null
 if [ ! -e "$tools/python/validate-$validate_version" ]; then
   echo "kubernetes-validate $validate_version"
   /usr/bin/python3 -m venv --clear "$tools/python"

@@ -135,7 +135,7 @@ class OverlayTest(unittest.TestCase):
         self.assertEqual(deployed.planner.stop(), 0)
 
     def test_a_sidecar_ends_well(self):
-        (job,) = manifests.objects("training-job")
+        job = manifests.named(manifests.objects("training-job"), "Job", "train")
         with Pod(job["spec"]["template"]) as pod:
             sidecar = pod.start("evenkeel").wait_until("startupProbe")
             self.assertIn("plan_id", plan(sidecar, user=1000, group=1000))

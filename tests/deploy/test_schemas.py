@@ -12,7 +12,7 @@ PLANTED = {
     "replicas": ("standalone", "Deployment", "evenkeel", lambda spec: spec.update(replicas="two")),
     "topologySpread": ("standalone", "Deployment", "evenkeel",
                        lambda spec: spec["template"]["spec"].update(topologySpread=[])),
-    "minAvailabel": ("standalone", "PodDisruptionBudget", "evenkeel", lambda spec: spec.update(minAvailabel=1)),
+    "maxUnavailabel": ("standalone", "PodDisruptionBudget", "evenkeel", lambda spec: spec.update(maxUnavailabel=1)),
     "averageUtilisation": ("standalone", "HorizontalPodAutoscaler", "evenkeel",
                            lambda spec: spec["metrics"][0]["resource"]["target"].update(averageUtilisation=70)),
     "ingres": ("standalone", "NetworkPolicy", "evenkeel", lambda spec: spec.update(ingres=[])),

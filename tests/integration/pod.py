@@ -81,7 +81,7 @@ class Container:
                  "for at in bin lib lib64 sbin; do ln -s usr/$at $root/$at; done",
                  "mount --bind /usr $root/usr", "mount -o remount,bind,ro $root/usr", "mount --bind /proc $root/proc",
                  "for at in null urandom random; do : >$root/dev/$at; mount --bind /dev/$at $root/dev/$at; done",
-                 "cp /etc/ld.so.cache $root/etc/", "mkdir -p $root/etc/alternatives",
+                 "cp -a /etc/ld.so.cache /etc/alternatives $root/etc/",
                  f"cp {shlex.quote(self.pod.hosts)} $root/etc/hosts", "echo 'hosts: files' >$root/etc/nsswitch.conf",
                  f"mount --bind {shlex.quote(os.path.join(harness.BUILD, 'bin'))} $root/usr/local/bin",
                  f"ln -s {shlex.quote(os.path.realpath(os.path.join(harness.TOOLS, 'redis-server')))} "

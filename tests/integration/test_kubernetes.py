@@ -9,13 +9,16 @@ import sys
 import unittest
 
 import harness
+import numpy as np
 import yaml
 from pod import Pod, plan, possible
+
+import evenkeel
 
 DEPLOY = os.path.join(harness.ROOT, "deploy")
 KUBERNETES = os.path.join(DEPLOY, "kubernetes")
 SIDECAR = os.path.join(KUBERNETES, "components", "sidecar", "pod.yaml")
-JOB = os.path.join(KUBERNETES, "overlays", "training-job", "job.yaml")
+EXAMPLE = os.path.join(KUBERNETES, "overlays", "training-job")
 
 
 def documents(path):
@@ -50,13 +53,22 @@ def environment_file(path):
 
 def example_pod():
     """The pod template of the training job with its sidecar, as kustomize merges them."""
-    (patch,), (job,) = documents(SIDECAR), documents(JOB)
+    (patch,), (job,) = documents(SIDECAR), documents(os.path.join(EXAMPLE, "job.yaml"))
     template, sidecar = job["spec"]["template"], patch["spec"]["template"]["spec"]
     spec = template["spec"]
     spec["initContainers"] = sidecar["initContainers"] + spec["initContainers"]
     spec["volumes"] = sidecar["volumes"] + spec["volumes"]
     spec["securityContext"].update(sidecar["securityContext"])
     return template
+
+
+def example_files():
+    """Its ConfigMap."""
+    found = {}
+    for name in ("job.json", "train.py"):
+        with open(os.path.join(EXAMPLE, name), encoding="utf-8") as file:
+            found[name] = file.read()
+    return {("ConfigMap", "train"): found}
 
 
 class FilesTest(unittest.TestCase):
@@ -116,7 +128,7 @@ class FilesTest(unittest.TestCase):
 class SidecarTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.pod = Pod(example_pod())
+        cls.pod = Pod(example_pod(), example_files())
         cls.addClassCleanup(cls.pod.__exit__)
         cls.sidecar = cls.pod.start("evenkeel").wait_until("startupProbe")
 
@@ -156,13 +168,32 @@ class SidecarTest(unittest.TestCase):
             self.assertEqual(os.stat(os.path.join(pod.volume("evenkeel"), "evenkeel.sock")).st_gid, 2000)
             self.assertIn("plan_id", plan(sidecar, user=1000, group=1000))
 
-    def test_the_examples_packs_are_made(self):
-        with open(os.path.join(self.pod.volume("data"), "lengths.jsonl"), "w", encoding="utf-8") as file:
-            for at in range(5000):
-                file.write(json.dumps({"vit_num": at % 7, "token_num": 100 + at % 901}) + "\n")
-        packs = self.pod.start("packs")
-        self.assertEqual(packs.process.wait(60), 0, packs.log())
-        self.assertIn("step_order.npy", os.listdir(os.path.join(self.pod.volume("packs"), "epoch")))
+    def test_the_example_is_planned_and_fed(self):
+        """As far as it goes without PyTorch; tests/deploy/run.sh trains."""
+        lengths = np.arange(20000) % 2000 + 2
+        np.save(os.path.join(self.pod.volume("data"), "lengths.npy"), lengths)
+        for name in ("plan", "launch"):
+            done = self.pod.start(name)
+            self.assertEqual(done.process.wait(60), 0, done.log())
+        folder = self.pod.volume("plan")
+        self.assertEqual(sorted(os.listdir(folder)), ["evenkeel_fsdp.py", "launch.sh", "plan.json"])
+        with open(os.path.join(folder, "launch.sh"), encoding="utf-8") as file:
+            self.assertIn("--nproc-per-node 8 \\\n    /train/train.py\n", file.read())
+        with open(os.path.join(folder, "plan.json"), encoding="utf-8") as file:
+            made = json.load(file)
+        address = "unix:" + os.path.join(self.pod.volume("evenkeel"), "evenkeel.sock")
+        seen = []
+        for rank in range(8):
+            sampler = evenkeel.EvenkeelBatchSampler(address, made, lengths, rank=rank, prefetch=False)
+            for micro in sampler.micro_batches(iter(sampler)):
+                seen += [] if micro.is_dummy else micro.batch
+        self.assertEqual(sorted(seen), list(range(len(lengths))))
+        (gpus,) = {text for container in self.pod.spec["containers"]
+                   for text in [container["resources"]["limits"].get("nvidia.com/gpu")] if text}
+        self.assertEqual(made["plan"]["subject"]["gpu_count"], int(gpus))
+
+    def test_the_examples_program_compiles(self):
+        compile(example_files()["ConfigMap", "train"]["train.py"], "train.py", "exec")
 
 
 if __name__ == "__main__":

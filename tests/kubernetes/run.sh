@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Go client, the kube-scheduler plugin and the Kueue controller: unit tests with the race detector, and end to end
 # with a real etcd, kube-apiserver, kube-scheduler and Kueue, built here from Go modules, and a real evenkeel-server.
+# That API server is also given every object of deploy/kubernetes.
 #
 #   tests/kubernetes/run.sh [--only unit|e2e|throughput]... [--no-install]
 #
@@ -41,6 +42,9 @@ export TMPDIR=$work # what an interrupted test leaves goes with it
 trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
+# Of what deploy/kubernetes uses beside Kubernetes itself: MODULE@VERSION:FOLDER
+crd_modules=(github.com/prometheus-operator/prometheus-operator@v0.83.0:example/prometheus-operator-crd
+  github.com/cert-manager/cert-manager@v1.18.2:deploy/crds)
 
 # count NAME LOG STATUS: adds the tests of a `go test -v` log. A program that failed without naming a test is one.
 count() {
@@ -101,6 +105,23 @@ programs() {
   go -C tests/kubernetes test -c -p 2 -o "$work/e2e.test" ./e2e
 }
 
+# What kustomize makes of deploy/kubernetes, and the CRDs of what is not Kubernetes' own in it. Without a CRD the
+# objects of its kind are left out, and the test says so.
+manifests() {
+  local kustomize path module folder
+  export EVENKEEL_MANIFESTS=$work/manifests EVENKEEL_MANIFEST_CRDS=$work/crds
+  [ ! -d "$work/manifests" ] || return 0
+  mkdir "$work/manifests" "$work/crds"
+  kustomize=$(tests/deploy/kustomize.sh build/deploy-tools) || return 1
+  for path in deploy/kubernetes/base deploy/kubernetes/overlays/*; do
+    "$kustomize" build "$path" >"$work/manifests/$(basename "$path").yaml" || return 1
+  done
+  for module in "${crd_modules[@]}"; do
+    folder=$(cd "$work" && go mod download -json "${module%%:*}" | sed -n 's/^.*"Dir": "\(.*\)".*$/\1/p')
+    [ -z "$folder" ] || install -m 644 -t "$work/crds" "$folder/${module#*:}"/*.yaml
+  done
+}
+
 e2e() {
   local status
   if ! programs >"$work/build.log" 2>&1; then
@@ -111,6 +132,7 @@ e2e() {
   EVENKEEL_KUEUE_CRDS=$(go -C client/go/kueue list -m -f '{{.Dir}}' sigs.k8s.io/kueue)/config/components/crd/bases
   export EVENKEEL_KUEUE_CRDS
   export EVENKEEL_K8S_PROGRAMS=$work
+  manifests || failed=$((failed + 1))
   (cd tests/kubernetes/e2e && timeout 1500 "$work/e2e.test" -test.v -test.timeout 25m "$@") >"$work/e2e.log" 2>&1
   status=$?
   count "end to end" "$work/e2e.log" $status

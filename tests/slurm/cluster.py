@@ -1,5 +1,6 @@
 """A one-node Slurm of this machine's packages, with deploy/slurm installed as docs/SLURM.md says, and a user on it."""
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -50,11 +51,14 @@ class Slurm:
         self.folder = self._owner.name
         os.chmod(self.folder, 0o755)
         self.host = socket.gethostname().split(".")[0]
-        # For this process and what it starts: run.sh gave it mounts of its own. Slurm resolves the host's name.
-        hosts = self.write("hosts", f"127.0.0.1 localhost\n{ADDRESS} {socket.gethostname()} {self.host}\n")
+        # For this process and what it starts: run.sh gave it mounts of its own. Slurm resolves the host's name, and the
+        # job script of docs/SLURM.md that of the planner. With both of its
+        # addresses, so that nobody waits for a name server to tell the other.
+        hosts = self.write("hosts", "127.0.0.1 localhost planner\n::1 planner\n"
+                           f"{ADDRESS} {socket.gethostname()} {self.host}\n")
         subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
         self.home = os.path.join(self.folder, "home")
-        for name, owner in (("state", 0), ("spool", 0), ("home", USER), ("munge", 0)):
+        for name, owner in (("state", 0), ("spool", 0), ("home", USER), ("munge", 0), ("bin", 0)):
             os.mkdir(os.path.join(self.folder, name))
             os.chown(os.path.join(self.folder, name), owner, owner)
         self.write("slurm.conf", CONF.format(host=self.host, folder=self.folder, cpus=os.cpu_count()))
@@ -68,10 +72,11 @@ class Slurm:
                             "HOME": self.home, "LC_ALL": "C.UTF-8"}
         self.daemons = []
 
-    def write(self, name, text):
+    def write(self, name, text, mode=0o644):
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
+        os.chmod(path, mode)
         return path
 
     def configure(self, **settings):
@@ -132,9 +137,11 @@ class Slurm:
         """What the job wrote, once it has ended."""
         assert submitted.returncode == 0, submitted.stderr
         number = submitted.stdout.strip()
-        self.wait_for(lambda: "COMPLETED" in self.job(number), f"job {number}")
+        self.wait_for(lambda: re.search("JobState=(COMPLETED|FAILED)", self.job(number)), f"job {number}")
         with open(os.path.join(self.home, f"slurm-{number}.out"), encoding="utf-8") as file:
-            return file.read()
+            text = file.read()
+        assert "JobState=COMPLETED" in self.job(number), text
+        return text
 
     def job(self, number):
         return self.run("scontrol", "show", "job", number.strip()).stdout

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """deploy/slurm on a real Slurm; run.sh gives it a network of its own. Usage: test_slurm.py [PATTERN]"""
+import json
 import os
 import re
 import signal
@@ -14,6 +15,8 @@ from pod import loopback_up
 MODEL = "--comment=evenkeel:model=llama3-8b,global-batch=128"
 GPUS = "--gpus-per-node=h100:8"
 PLAN = re.compile(r"plan-[0-9a-f]{32}")
+DOCS = os.path.join(harness.ROOT, "docs", "SLURM.md")
+TORCHRUN = '#!/bin/sh\nfor word; do printf "%s\\n" "$word"; done\n'
 MOST_ADDED_SECONDS = 0.25
 
 
@@ -62,6 +65,88 @@ class SlurmTest(unittest.TestCase):
         done = self.slurm.submit(MODEL, GPUS, script=f'{harness.CTL} get "$EVENKEEL_PLAN_ID"')
         self.assertIn("llama3-8b", self.slurm.output(done))
 
+    def documented_script(self):
+        with open(DOCS, encoding="utf-8") as file:
+            (script,) = re.findall(r"^```sh\n(#!/bin/sh\n#SBATCH.*?)^```$", file.read(), re.S | re.M)
+        return self.slurm.write("home/job.sh", script)
+
+    def run_documented(self, comment, *options):
+        """What torchrun was called with by the script of docs/SLURM.md, as it stands there but for these options."""
+        self.slurm.write("bin/torchrun", TORCHRUN, 0o755)
+        path = os.pathsep.join([os.path.join(self.slurm.folder, "bin"), os.path.dirname(harness.CTL),
+                                os.environ["PATH"]])
+        done = self.slurm.run("sbatch", "--parsable", "--nodes=1", f"--comment={comment}", *options,
+                              self.documented_script(), environment={"PATH": path})
+        return self.slurm.output(done).splitlines(), PLAN.search(done.stderr).group()
+
+    def test_the_documented_script_trains_by_the_plan(self):
+        words, plan = self.run_documented("evenkeel:model=llama3-8b,global-batch=128,launch=megatron,gpus-per-node=4")
+        settings = self.server.ctl("launch", "--plan-id", plan, "--framework", "megatron", "--output", "json")
+        arguments = json.loads(settings.stdout)["arguments"]
+        self.assertIn("--tensor-model-parallel-size", arguments)
+        self.assertEqual(words[-len(arguments):], arguments)
+        at = words.index("--nnodes")  # of 4 GPUs each, as the description says
+        self.assertEqual(words[at:at + 8], ["--nnodes", "2", "--nproc-per-node", "4", "--node-rank", "0",
+                                            "--master-addr", self.slurm.host])
+        self.assertIn("/opt/megatron/pretrain_gpt.py", words)
+        # What the job names again by flags is the same plan, settings and all.
+        again = self.server.ctl("launch", "--framework", "megatron", "--model", "llama3-8b", "--global-batch", "128",
+                                "--gpu", "h100-sxm-80gb", "--gpus", "8", "--gpus-per-node", "4")
+        self.assertIn(plan, again.stdout)
+
+    def test_trainers_that_shard_get_their_files(self):
+        _, plan = self.run_documented("evenkeel:model=llama3-8b,launch=megatron")
+        for trainer in ("fsdp", "torchtitan"):
+            done = self.slurm.submit(f"--comment=evenkeel:model=llama3-8b,launch={trainer}", GPUS, "--hold")
+            other = PLAN.search(done.stderr).group()
+            self.assertNotEqual(other, plan)
+            found = self.server.ctl("launch", "--plan-id", other, "--framework", trainer)
+            self.assertEqual(found.returncode, 0, found.stderr)
+            again = self.server.ctl("launch", "--framework", trainer, "--model", "llama3-8b", "--gpu", "h100-sxm-80gb",
+                                    "--gpus", "8", "--gpus-per-node", "8")
+            self.assertIn(other, again.stdout)
+        self.slurm.run("scancel", "--me")
+
+    def test_keys_are_options_of_plan(self):
+        """A misspelt one would be refused by evenkeelctl, not here."""
+        with open(os.path.join(harness.ROOT, "deploy", "slurm", "evenkeel_request.lua"), encoding="utf-8") as file:
+            keys = re.search(r"in \(\[\[(.*?)\]\]\)", file.read(), re.S)[1].split()
+        options = re.findall(r"--([a-z-]+)", harness.run([harness.CTL, "plan", "--help"]).stdout)
+        self.assertGreater(len(keys), 25)
+        self.assertEqual(sorted(set(keys) - set(options)), [])
+        with open(DOCS, encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual([key for key in [*keys, "launch"] if f"`{key}`" not in text and f"`{key}=" not in text], [])
+
+    def test_arrays(self):
+        done = self.slurm.submit(MODEL, GPUS, "--array=1-2", script='echo "$SLURM_ARRAY_TASK_ID $EVENKEEL_PLAN_ID"')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        number = done.stdout.strip()
+        for task in ("1", "2"):
+            path = os.path.join(self.slurm.home, f"slurm-{number}_{task}.out")
+            self.slurm.wait_for(lambda path=path: os.path.exists(path) and os.path.getsize(path), path)
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read().split(), [task, PLAN.search(done.stderr).group()])
+
+    def test_heterogeneous_jobs(self):
+        """Only the first part is planned, though the others inherit its comment. They wait: no two share a node."""
+        self.addCleanup(self.slurm.run, "scancel", "--me")
+        request = {"EVENKEEL_REQUEST": MODEL.partition(":")[2]}
+        for unavailable in ("submit", "refuse"):
+            self.configure(unavailable=unavailable)
+            for options, environment, planned in (
+                    (["--gpus=h100:8", ":", "--ntasks=1"], request, [True, False]),
+                    ([MODEL, "--gpus=h100:8", ":", "--ntasks=1"], {}, [True, False]),
+                    (["--comment=others", ":", MODEL, "--gpus=h100:8"], {}, [False, False])):
+                with self.subTest(options=options, unavailable=unavailable):
+                    done = self.slurm.run("sbatch", "--parsable", "--hold", *options, "--wrap", "true",
+                                          environment=environment)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    plans = PLAN.findall(done.stderr)
+                    self.assertEqual(len(plans), sum(planned), done.stderr)
+                    parts = re.split(r"(?m)^(?=JobId=)", self.slurm.job(done.stdout))[1:]
+                    self.assertEqual(["AdminComment=evenkeel: plan-" in part for part in parts], planned)
+
     def test_other_ways_to_ask(self):
         by_environment = self.slurm.submit("--gres=gpu:h100:8", "--comment=mine",
                                            environment={"EVENKEEL_REQUEST": "model=llama3-8b,global-batch=128"})
@@ -89,10 +174,15 @@ class SlurmTest(unittest.TestCase):
                                ("evenkeel:model=nosuch", "job.model.name: unknown model"),
                                ("evenkeel:model=llama3-8b,gpus=16", "asks Slurm for 8 GPUs"),
                                ("evenkeel:model=llama3-8b,tp=0", "tp"),
+                               ("evenkeel:model=llama3-8b,launch=nemo", "launch=nemo: must be megatron"),
+                               ("evenkeel:job=a.json,launch=megatron", "write launch_frameworks into the file"),
                                ("evenkeel:model='$(touch pwned)'", "unknown model")):
             with self.subTest(comment=comment):
                 self.refused(self.slurm.submit(f'"--comment={comment}"', GPUS), words)
         self.assertFalse(os.path.exists(os.path.join(self.slurm.home, "pwned")))
+        for request, words in (("model=llama3-8b, tp=2", "EVENKEEL_REQUEST: has a space in it"),
+                               ("modell=a", "EVENKEEL_REQUEST: unknown key 'modell'")):
+            self.refused(self.slurm.submit(GPUS, environment={"EVENKEEL_REQUEST": request}), words)
         self.refused(self.slurm.submit(MODEL), "how many GPUs?")
         self.refused(self.slurm.submit(MODEL, GPUS, "--nodes=1-2"), "how many GPUs?")
         self.refused(self.slurm.submit(MODEL, GPUS, "--ntasks=2"), "how many GPUs?")
@@ -133,8 +223,34 @@ class SlurmTest(unittest.TestCase):
             self.refused(self.slurm.submit(MODEL, GPUS), words)
         self.configure(environment_file=self.slurm.write("client.env", "EVENKEEL_TLS_CA=/no/such/ca\n"))
         self.refused(self.slurm.submit(MODEL, GPUS), "/no/such/ca")
+        self.configure(environment_file="/no/such/file")
+        self.refused(self.slurm.submit(MODEL, GPUS), "/no/such/file")
         self.slurm.configure(command="/no/such/evenkeelctl")
         self.assertIn("no program /no/such", self.slurm.submit(MODEL, GPUS).stderr)
+
+    def command(self, script):
+        """`script` in place of evenkeelctl."""
+        self.slurm.configure(command=self.slurm.write("ctl", "#!/bin/sh\n" + script + "\n", 0o755))
+
+    def test_warnings_are_no_part_of_the_answer(self):
+        self.command(f"echo 'E0101 ssl_utils.cc: all is well' >&2\nexec {harness.CTL} \"$@\"")
+        self.assertRegex(self.slurm.output(self.slurm.submit(MODEL, GPUS)), "EVENKEEL_PLAN_ID=plan-")
+
+    def test_answers_that_are_no_plan(self):
+        identity = '"plan_id":"plan-' + "0" * 32 + '"'
+        for answer, status in (("", 0), ("not JSON", 0), ("{}", 0), ('{"plan":7}', 0), ('{"plan":{"plan_id":"x"}}', 0),
+                               ('{"plan":{%s}}' % identity, 0), ('{"plan":{%s,"misfit":7}}' % identity, 1),
+                               ('{"plan":{%s,"subject":{"gpu_count":8},"parallelism":{}}}' % identity, 0)):
+            with self.subTest(answer=answer):
+                self.command(f"printf %s '{answer}'; exit {status}")
+                done = self.slurm.submit(MODEL, GPUS, "--hold")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("submitted without a plan: ", done.stderr)
+        self.command("echo of no use >&2; exit 4")
+        self.assertIn("submitted without a plan: of no use", self.slurm.submit(MODEL, GPUS, "--hold").stderr)
+        self.command("exit 2")
+        self.refused(self.slurm.submit(MODEL, GPUS), "exit status 2")
+        self.slurm.run("scancel", "--me")
 
     def test_environments(self):
         stale = {"EVENKEEL_PLAN_ID": "plan-" + "0" * 32, "KEPT": "yes"}
