@@ -15,7 +15,7 @@
 namespace evenkeel::planner {
 
 // One number for what MakePlan computes: bump it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 6;
+inline constexpr int64_t kPlannerRevision = 7;
 
 // What a pipeline is cut into. Encoder, dense and MoE layers are transformer layers and can be
 // recomputed.

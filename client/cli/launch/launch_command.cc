@@ -143,6 +143,8 @@ std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const s
     }
   }
   std::vector<std::string> words;
+  // A script makes way for torchrun, so that signals to it, in a pod for example, reach torchrun.
+  if (files_written) words.push_back(launch.environment().empty() ? "exec" : "exec env");
   for (const v1::LaunchVariable& variable : launch.environment())
     words.push_back(variable.name() + "=" + ShellWord(variable.value()));
   words.push_back("torchrun");
