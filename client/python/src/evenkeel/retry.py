@@ -39,7 +39,7 @@ NO_RETRIES = RetryPolicy(max_attempts=1, honour_retry_info=False)
 
 def check_timeout(name: str, timeout: Any) -> None:
     """gRPC takes infinity for a deadline that has passed."""
-    if not isinstance(timeout, numbers.Real) or not 0 < timeout < float("inf"):
+    if not isinstance(timeout, numbers.Real) or not 0 < float(timeout) < float("inf"):
         raise ValueError(f"{name} is {timeout}: must be a number of seconds, above 0 and finite")
 
 
