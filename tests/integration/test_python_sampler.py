@@ -197,7 +197,6 @@ class StreamTest(SamplerCase):
         self.assertFalse(sampler._ahead._thread.is_alive())  # pylint: disable=protected-access
 
     def test_nothing_is_under_way_when_the_program_ends(self):
-        """It may abort in gRPC then."""
         code = ("import atexit, sys, threading, numpy\n"
                 "atexit.register(lambda: print([thread.name for thread in threading.enumerate()]))\n"
                 "import evenkeel\n"

@@ -114,6 +114,8 @@ def main():
     if error or dist.get_rank() == 0:
         with open(OUTPUT, "w", encoding="utf-8") as file:
             json.dump({"error": error, "ranks": gathered}, file)
+    if dist.is_initialized():  # gloo's threads may abort a process that ends with them
+        dist.destroy_process_group()
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def _before_fork() -> None:
 
 
 def _at_exit() -> None:
-    """A thread within gRPC when the interpreter goes makes it abort."""
+    """Threads of this kind end wherever they are when the interpreter goes; better not within gRPC."""
     for each in list(_ALL):
         each.settle(0)
 
