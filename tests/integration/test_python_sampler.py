@@ -201,7 +201,8 @@ class StreamTest(SamplerCase):
                 "atexit.register(lambda: print([thread.name for thread in threading.enumerate()]))\n"
                 "import evenkeel\n"
                 "tokens = numpy.arange(300_000) % 999 + 1\n"
-                "sampler = evenkeel.EvenkeelBatchSampler(sys.argv[1], {'token_cap': 4096}, tokens, rank=0, world_size=4)\n"
+                "sampler = evenkeel.EvenkeelBatchSampler(sys.argv[1], {'token_cap': 4096}, tokens, rank=0,\n"
+                "                                        world_size=4)\n"
                 "next(iter(sampler))\n"
                 "print(threading.active_count() > 1)\n")
         done = harness.run([sys.executable, "-c", code, self.server.address],

@@ -1,4 +1,4 @@
-"""Loops that are a framework's own, on two ranks: every sample once per epoch, and another order each epoch; and what is
+"""Loops that are a framework's own, on two ranks: every sample once per epoch, another order in each epoch, and what is
 said where the framework would split batches between the ranks once more."""
 import json
 import os
