@@ -25,6 +25,7 @@ class BuildPy(build_py):
             generate.generate(os.path.join(HERE, "src", "evenkeel"))
             return
         generate.generate(os.path.join(self.build_lib, "evenkeel"))
+        self.copy_file(generate.source("LICENSE"), os.path.join(self.build_lib, "evenkeel"))
         # A script that also runs alone on a GPU machine without the package, so it stands outside of src/.
         self.copy_file(os.path.join(HERE, "evenkeel_profile.py"), self.build_lib)
 

@@ -2,6 +2,7 @@
 import asyncio
 import os
 import pickle
+import socket
 import threading
 import time
 import unittest
@@ -108,6 +109,36 @@ class ClientTest(unittest.TestCase):
         self.assertIn(caught.exception.code, (grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED))
         self.assertLess(time.monotonic() - began, 5)
 
+    def test_deadlines_hold_where_nobody_answers(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            target = "127.0.0.1:%d" % silent.getsockname()[1]
+
+            async def several():
+                async with evenkeel.aio.Client(target, timeout=.5, pack_timeout=.5) as client:
+                    return await asyncio.gather(client.list_models(), client.pack_dataset(RULE, [5], data_parallel=1),
+                                                return_exceptions=True)
+            with evenkeel.Client(target, timeout=.5, pack_timeout=.5, wait_for_ready=True) as client:
+                for call in (client.list_models, lambda: client.pack_dataset(RULE, [5], data_parallel=1)):
+                    began = time.monotonic()
+                    with self.assertRaisesRegex(evenkeel.DeadlineExceededError, f" at {target}: "):
+                        call()
+                    self.assertLess(time.monotonic() - began, 3)
+            began = time.monotonic()
+            for error in asyncio.run(several()):
+                self.assertIsInstance(error, evenkeel.DeadlineExceededError)
+                self.assertIn(target, str(pickle.loads(pickle.dumps(error))))
+            self.assertLess(time.monotonic() - began, 3)
+
+    def test_fields_override_the_request(self):
+        request = job()
+        request.compare_sizes, request.label = True, "from the file"
+        self.assertEqual(self.client.plan_job(request).label, "from the file")
+        answer = self.client.plan_job(request, label="", compare_sizes=False)
+        self.assertEqual((answer.label, answer.plan), ("", self.client.plan_job(job()).plan))
+        self.assertEqual((request.label, request.compare_sizes), ("from the file", True))
+        with self.assertRaisesRegex(ValueError, "compare_size"):
+            self.client.plan_job(request, compare_size=True)
+
     def test_what_is_wrong_on_this_side_needs_no_server(self):
         client = self.client
         for name, call, text in (
@@ -117,7 +148,11 @@ class ClientTest(unittest.TestCase):
                 ("range", lambda: client.pack_dataset(RULE, [5, 0, 0], data_parallel=1), r"tokens\[1\] is 0"),
                 ("units", lambda: client.pack_dataset(RULE, [5, 5], [1], data_parallel=1), "1 values for 2"),
                 ("ranks", lambda: client.pack_dataset(RULE, [5]), "data_parallel is needed"),
+                ("path", lambda: client.plan_job("job.json"), "load_job reads a file"),
                 ("timeout", lambda: client.get_plan("x", timeout=0), "above 0"),
+                ("no end", lambda: client.get_plan("x", timeout=float("inf")), "timeout is inf.*finite"),
+                ("none", lambda: evenkeel.Client(pack_timeout=None), "pack_timeout is None"),
+                ("server", lambda: evenkeel.EvenkeelBatchSampler(None, RULE, [5], rank=0, world_size=1), "NoneType"),
                 ("target", lambda: evenkeel.Client(""), "target"),
                 ("tls", lambda: evenkeel.Tls(cert="x"), "belong together")):
             with self.subTest(name), self.assertRaisesRegex((ValueError, TypeError), text):
@@ -155,6 +190,42 @@ class AsyncTest(unittest.TestCase):
                 self.assertNotEqual(packings[0].order.tolist(), packings[2].order.tolist())
         with Server() as server:
             asyncio.run(main(server.address))
+
+    def test_a_cancelled_task_ends_its_call(self):
+        async def main(server):
+            async with evenkeel.aio.Client(server.address) as client:
+                tokens = [1 + i % 999 for i in range(400_000)]
+                task = asyncio.create_task(client.pack_dataset(RULE, tokens, data_parallel=2))
+                await self.until(lambda: server.metric("evenkeel_pack_streams") == 1)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                await self.until(lambda: server.metric("evenkeel_pack_streams") == 0)
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(client.pack_dataset(RULE, tokens, data_parallel=2), .05)
+                self.assertEqual((await client.pack_dataset(RULE, [5] * 9, data_parallel=1)).pack_count, 1)
+        with Server() as server:
+            asyncio.run(main(server))
+
+    def test_closing_is_no_cancellation_of_the_tasks(self):
+        async def main(target):
+            client = evenkeel.aio.Client(target, wait_for_ready=True)
+            waiting = [asyncio.create_task(call) for call in (
+                client.list_models(), client.pack_dataset(RULE, [5], data_parallel=1))]
+            await asyncio.sleep(.2)
+            await client.close()
+            for task in waiting:
+                with self.assertRaises(evenkeel.CallCancelledError) as caught:
+                    await task
+                self.assertIn("closed", str(caught.exception))
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            asyncio.run(main("127.0.0.1:%d" % silent.getsockname()[1]))
+
+    async def until(self, condition):
+        end = time.monotonic() + 20
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            await asyncio.sleep(.01)
 
     def test_both_clients_have_the_same_methods(self):
         def methods(kind):

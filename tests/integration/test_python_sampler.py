@@ -3,7 +3,11 @@ import json
 import os
 import random
 import sys
+import threading
+import time
 import unittest
+import warnings
+from unittest import mock
 
 import harness
 from harness import Server
@@ -73,9 +77,10 @@ class StreamTest(SamplerCase):
         steps = {}
         dummies = 0
         for sampler in samplers:
-            for micro in sampler.micro_batches(iter(sampler)):
+            for number, micro in enumerate(sampler.micro_batches(iter(sampler))):
                 steps[micro.step] = steps.get(micro.step, 0) + micro.loss_scale * sum(loss[i] for i in micro.batch)
                 dummies += micro.is_dummy
+                self.assertEqual(sampler.loss_scale(number), micro.loss_scale)
         self.assertGreater(dummies, 0)  # else the last step proves nothing
         for total in steps.values():
             self.assertAlmostEqual(total, 4)
@@ -119,6 +124,104 @@ class StreamTest(SamplerCase):
         sampler.set_epoch(1)
         self.assertEqual(list(sampler), list(self.sampler(epoch=1)))
 
+    def test_set_epoch_asks_and_shows_errors(self):
+        server = Server()
+        sampler = evenkeel.EvenkeelBatchSampler(server.address, RULE, TOKENS, UNITS, rank=0, world_size=2,
+                                                prefetch=False, timeout=1)
+        first = list(sampler)
+        server.__exit__()
+        with self.assertRaises(evenkeel.EvenkeelError):
+            sampler.set_epoch(1)
+        self.assertEqual((sampler.epoch, len(sampler), list(sampler)), (0, len(first), first))
+
+    def test_a_server_may_be_a_function_that_makes_a_client(self):
+        made = []
+
+        def connect():
+            made.append(evenkeel.Client(self.server.address))
+            return made[-1]
+        sampler = evenkeel.EvenkeelBatchSampler(connect, RULE, TOKENS, UNITS, rank=1, world_size=4, prefetch=False)
+        self.assertEqual(list(sampler), list(self.sampler(rank=1)))
+        sampler.set_epoch(1)
+        self.assertEqual(len(made), 2)
+        for client in made:  # nothing stays connected where workers fork
+            with self.assertRaisesRegex(ValueError, "closed"):
+                client.list_models()
+
+    def test_a_closed_client_shows_where_it_is_needed(self):
+        with evenkeel.Client(self.server.address) as client:
+            sampler = evenkeel.EvenkeelBatchSampler(client, RULE, TOKENS, UNITS, rank=1, world_size=4)
+        errors = []
+        previous, threading.excepthook = threading.excepthook, errors.append
+        try:
+            self.assertEqual(list(sampler), list(self.sampler(rank=1)))  # asks ahead, in vain
+            with self.assertRaisesRegex(ValueError, "closed"):
+                sampler.set_epoch(1)
+        finally:
+            threading.excepthook = previous
+        self.assertEqual(errors, [])
+
+    @staticmethod
+    def forked():
+        """How a child ended that was forked now, and after how many seconds."""
+        began = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            os._exit(7)
+        seconds = time.monotonic() - began
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seconds
+
+    def test_a_fork_waits_for_the_next_epoch(self):
+        """A child that is forked amidst a call may crash."""
+        tokens, units = dataset(200_000)
+        sampler = self.sampler(tokens=tokens, units=units, prefetch=True)
+        next(iter(sampler))
+        thread = sampler._ahead._thread  # pylint: disable=protected-access
+        self.assertTrue(thread.is_alive())
+        self.assertEqual(self.forked()[0], 7)
+        self.assertFalse(thread.is_alive())
+        self.assertEqual([t.name for t in threading.enumerate() if t is not threading.main_thread()], [])
+        asked = self.server.metric("grpc_server_handled_total", grpc_method="PackDataset")
+        sampler.set_epoch(1)
+        self.assertEqual(self.server.metric("grpc_server_handled_total", grpc_method="PackDataset"), asked)
+
+    def test_a_fork_does_not_wait_for_a_server_that_is_gone(self):
+        server = Server()
+        sampler = evenkeel.EvenkeelBatchSampler(server.address, RULE, TOKENS, UNITS, rank=0, world_size=2)
+        server.__exit__()
+        next(iter(sampler))
+        with mock.patch("evenkeel.ahead.FORK_WAIT_SECONDS", .5):
+            status, seconds = self.forked()
+        self.assertEqual(status, 7)
+        self.assertLess(seconds, 10)
+        self.assertFalse(sampler._ahead._thread.is_alive())  # pylint: disable=protected-access
+
+    def test_nothing_is_under_way_when_the_program_ends(self):
+        code = ("import atexit, sys, threading, numpy\n"
+                "atexit.register(lambda: print([thread.name for thread in threading.enumerate()]))\n"
+                "import evenkeel\n"
+                "tokens = numpy.arange(300_000) % 999 + 1\n"
+                "sampler = evenkeel.EvenkeelBatchSampler(sys.argv[1], {'token_cap': 4096}, tokens, rank=0,\n"
+                "                                        world_size=4)\n"
+                "next(iter(sampler))\n"
+                "print(threading.active_count() > 1)\n")
+        done = harness.run([sys.executable, "-c", code, self.server.address],
+                           environment={"PYTHONPATH": harness.PROTOS.name})
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "True\n['MainThread']\n", ""))
+
+    def test_an_epoch_run_twice_is_told(self):
+        sampler = self.sampler()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            next(iter(sampler))
+            list(sampler)
+            sampler.set_epoch(0)  # on purpose
+            list(sampler)
+            with self.assertRaisesRegex(RuntimeWarning, "epoch 0 is run again.*call set_epoch"):
+                list(sampler)
+            sampler.set_epoch(1)
+            list(sampler)
+
     def test_a_plan_with_packing_groups(self):
         tokens = [min(30000, int(random.Random(i).lognormvariate(5.5, 1.3)) + 1) for i in range(6000)]
         groups = [{"length_tokens": 4096, "sequence_parallel": 1, "data_parallel": 8, "packs_per_rank": 2},
@@ -158,6 +261,30 @@ class StreamTest(SamplerCase):
             evenkeel.EvenkeelBatchSampler(self.server.address, plan, [], rank=0)
 
 
+class Loader(list):
+    """As far as micro_batches looks at one."""
+
+    def __init__(self, batches, **attributes):
+        super().__init__(batches)
+        self.__dict__.update(attributes)
+
+
+class LoaderTest(SamplerCase):
+    def test_loaders_of_other_batches_are_refused(self):
+        sampler, other = self.sampler(), self.sampler()
+        for text, attributes in (("is a EvenkeelBatchSampler, not this", {"batch_sampler": other}),
+                                 ("is a Loader, not this", {"batch_sampler": Loader([])}),
+                                 ("is a NoneType", {"batch_sampler": None}),
+                                 ("in_order", {"batch_sampler": sampler, "in_order": False}),
+                                 ("snapshot_every", {"batch_sampler": sampler, "snapshot_every_n_steps": 7}),
+                                 ("dataset has 2999 samples, tokens has 3000", {"dataset": TOKENS[1:]}),
+                                 ("dataset has 3001", {"dataset": [0, *TOKENS]})):
+            with self.subTest(text), self.assertRaisesRegex(ValueError, text):
+                next(sampler.micro_batches(Loader(list(sampler), **attributes)))
+        good = Loader(list(sampler), batch_sampler=sampler, dataset=TOKENS, in_order=True, snapshot_every_n_steps=1)
+        self.assertEqual(next(sampler.micro_batches(good)).batch, good[0])
+
+
 class ResumeTest(SamplerCase):
     def test_to_the_identical_stream(self):
         for place in (0, 1, 37, None):
@@ -190,6 +317,64 @@ class ResumeTest(SamplerCase):
         resumed.load_state_dict(state)
         self.assertEqual(list(resumed), whole[9:])
 
+    def test_a_pass_has_a_state_of_its_own(self):
+        """What torchdata's StatefulDataLoader keeps, while the sampler's own says what the loop has done; in the order
+        of its calls, which tests/python tries on the real one."""
+        sampler = self.sampler(packs_per_rank=3)
+        whole = list(sampler)
+        sampler.set_epoch(0)
+        batches = iter(sampler)
+        self.assertEqual(batches.state_dict()["batch"], 0)
+        loop = sampler.micro_batches(batches)
+        for _ in range(4):
+            next(loop)
+        ahead = [next(batches) for _ in range(3)]
+        self.assertEqual((sampler.state_dict()["batch"], batches.state_dict()["batch"]), (3, 7))
+        resumed = self.sampler(packs_per_rank=3)
+        resumed.load_state_dict(sampler.state_dict())
+        again = iter(resumed)
+        again.load_state_dict(batches.state_dict())
+        rest = list(resumed.micro_batches(again))
+        self.assertEqual(ahead, whole[4:7])
+        self.assertEqual([micro.batch for micro in rest], whole[7:])
+        self.assertEqual((rest[0].step, rest[1].ends_step), (2, True))
+
+    def test_the_end_of_an_epoch_as_torchdata_restores_it(self):
+        before = self.sampler()
+        batches = iter(before)
+        whole = list(batches)
+        state = batches.state_dict()
+        self.assertEqual(state["batch"], len(whole))
+        after = self.sampler()
+        for epoch in (0, 1):
+            after.set_epoch(epoch)
+            after.load_state_dict(state)
+            first = iter(after)
+            first.load_state_dict(state)
+            ahead = [next(first, None) for _ in range(4)]  # workers ask at once; then it makes another pass
+            self.assertEqual(ahead[0] is None, epoch == 0)
+            self.assertEqual(list(iter(after)), [] if epoch == 0 else list(self.sampler(epoch=1)))
+        self.assertEqual(after.epoch, 1)
+
+    def test_other_packs_than_the_servers_are_refused(self):
+        sampler = self.sampler(packs_per_rank=2)
+        next(iter(sampler))
+        state = sampler.state_dict()
+        for options, elastic in (({"packs_per_rank": 2}, False), ({}, True)):
+            resumed = self.sampler(**options)
+            with self.assertRaisesRegex(evenkeel.ResumeError, "other packs of epoch 0"):
+                resumed.load_state_dict({**state, "packing": "0" * 32}, elastic=elastic)
+            self.assertEqual((resumed.epoch, resumed.state_dict()["batch"]), (0, 0))
+            resumed.load_state_dict(state, elastic=elastic)
+
+    def test_a_refused_state_changes_nothing(self):
+        sampler = self.sampler()
+        whole = list(sampler)
+        state = self.sampler(epoch=3).state_dict()
+        with self.assertRaises(evenkeel.ResumeError):
+            sampler.load_state_dict({**state, "batch": 10 ** 6})
+        self.assertEqual((sampler.epoch, list(sampler)), (0, whole))
+
     def test_the_state_of_one_rank_is_that_of_all(self):
         states = []
         for sampler in self.ranks():
@@ -212,7 +397,7 @@ class ResumeTest(SamplerCase):
                               ("another batch rule", {"rule": {**plan, "batch_rule": {**RULE, "token_cap": 4000}}})):
             with self.subTest(text), self.assertRaisesRegex(evenkeel.ResumeError, text):
                 self.sampler(**options).load_state_dict(state)
-        for broken in ({}, {**state, "format": 99}, {**state, "batch": 10 ** 6}):
+        for broken in ({}, {**state, "format": 99}, {**state, "batch": 10 ** 6}, {**state, "segments": [[1, 2]]}):
             with self.assertRaises(evenkeel.ResumeError):
                 self.sampler(rule=plan).load_state_dict(broken)
 

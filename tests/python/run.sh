@@ -3,9 +3,11 @@
 # training by real DataLoaders in several processes. On a fresh Debian 12 it installs what it needs, as root. The last
 # line counts: "N passed, N failed".
 #
-#   tests/python/run.sh [--no-install] [--keep FOLDER] [--help]
+#   tests/python/run.sh [--no-install] [--torch2] [--keep FOLDER] [--help]
 #
 #   --no-install   the Debian packages are there (deploy/packages-test.txt, python3-torch, python3-venv)
+#   --torch2       a third environment (6 GB, of which 3 GB are fetched): the newest PyTorch, torchdata's
+#                  StatefulDataLoader, Lightning, Accelerate, Transformers and Datasets
 #   --keep FOLDER  keep the virtual environments in FOLDER, for the next run
 #
 # Two environments: `debian` has Debian 12's PyTorch, gRPC, protobuf and NumPy, `current` the newest releases of the
@@ -19,6 +21,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/python
 python=/usr/bin/python3
 install=1
+torch2=0
 folder=
 passed=0
 failed=0
@@ -26,6 +29,7 @@ failed=0
 while [ $# -gt 0 ]; do
   case $1 in
     --no-install) install=0 ;;
+    --torch2) torch2=1 ;;
     --keep) folder=$(realpath -m "${2:?--keep names a folder}"); shift ;;
     -h | --help) sed -n '2,/^[^#]/{/shellcheck/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) echo "run.sh: unknown option $1" >&2; exit 2 ;;
@@ -65,13 +69,13 @@ tests() {
   local output=$folder/$1-$2.log ran bad skipped
   echo "== $2 ($1)"
   (cd "$here" && "$folder/$1/bin/python" -m unittest -v "$2") >"$output" 2>&1 </dev/null
-  grep -E '\.\.\. |% to |^(FAIL|ERROR)' "$output"
+  grep -aE '\.\.\. |% to |^(FAIL|ERROR)' "$output"
   ran=$(sed -n 's/^Ran \([0-9]*\) test.*/\1/p' "$output")
   bad=$(sed -n 's/^FAILED.*failures=\([0-9]*\).*/\1/p' "$output")
   bad=$((${bad:-0} + $(sed -n 's/^FAILED.*errors=\([0-9]*\).*/\1/p' "$output" | head -n 1 | grep . || echo 0)))
   skipped=$(sed -n 's/.*skipped=\([0-9]*\).*/\1/p' "$output")
   [ -n "$ran" ] && [ "$ran" != 0 ] || bad=1
-  [ "$bad" = 0 ] || grep -vE '\.\.\. ok' "$output" | tail -n 60
+  [ "$bad" = 0 ] || grep -avE '\.\.\. ok' "$output" | tail -n 60
   failed=$((failed + bad))
   passed=$((passed + ${ran:-0} - bad - ${skipped:-0}))
 }
@@ -103,12 +107,12 @@ debian_wheel() {
 assert p.__version__.startswith("4."), "the package replaced the protobuf of Debian"'
 }
 
-# mypy_finds PROGRAM: the package's types show that it is wrong.
+# mypy_finds MESSAGE PROGRAM: the package's types show that it is wrong.
 mypy_finds() {
   local said
-  said=$("$folder/current/bin/python" -m mypy --strict -c "$1")
+  said=$("$folder/current/bin/python" -m mypy --strict -c "$2")
   echo "$said"
-  [[ $said == *'incompatible type "int"; expected "str"'* ]]
+  [[ $said == *"$1"* ]]
 }
 
 no_build_isolation() { # Without a package index: Debian's setuptools, protoc and protobuf.
@@ -135,9 +139,23 @@ check "wheel in current" wheel current "[parquet]" || finish
 check "wheel in debian" debian_wheel || finish
 check "installs without a package index" no_build_isolation
 check "mypy --strict" bash -c "cd '$root/client/python' && '$folder/current/bin/python' -m mypy --python-version 3.10"
-check "mypy finds a fault" mypy_finds "import evenkeel; evenkeel.Client(7)"
+wrong='incompatible type "int"; expected "str"'
+check "mypy finds a wrong type" mypy_finds "$wrong" "import evenkeel; evenkeel.Client(7)"
+check "mypy finds it in a module" mypy_finds "$wrong" "import evenkeel; evenkeel.aio.Client(7)"
+check "mypy finds a wrong name" mypy_finds 'no attribute "Clinet"' "import evenkeel; evenkeel.Clinet()"
 tests current test_package
 tests debian test_package
 tests debian test_docs
 tests debian test_training
+if [ $torch2 = 1 ]; then
+  check "environment torch2" environment torch2 || finish
+  check "frameworks in torch2" "$folder/torch2/bin/pip" install torch torchdata lightning accelerate transformers \
+    datasets || finish
+  check "wheel in torch2" wheel torch2 "[parquet]" || finish
+  tests torch2 test_package
+  tests torch2 test_docs
+  tests torch2 test_training
+  tests torch2 test_stateful
+  tests torch2 test_frameworks
+fi
 finish

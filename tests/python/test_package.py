@@ -1,4 +1,5 @@
 """The package as it is installed: what is in it, versions, columns of Parquet, Arrow and Hugging Face."""
+import collections.abc
 import importlib.metadata
 import importlib.util
 import json
@@ -28,7 +29,8 @@ class InstalledTest(unittest.TestCase):
     def test_types_and_generated_files_are_there(self):
         names = {str(path) for path in importlib.metadata.files("evenkeel")}
         for name in ("evenkeel/py.typed", "evenkeel/service_config.json", "evenkeel/v1/planner_service_pb2.py",
-                     "evenkeel/v1/planner_service_pb2.pyi", "evenkeel/_version.py", "evenkeel_profile.py"):
+                     "evenkeel/v1/planner_service_pb2.pyi", "evenkeel/_version.py", "evenkeel/LICENSE",
+                     "evenkeel_profile.py"):
             self.assertIn(name, names)
         self.assertFalse([name for name in names if name.startswith(("repository", "tests", "generate"))])
 
@@ -46,6 +48,7 @@ class InstalledTest(unittest.TestCase):
     def test_console_scripts(self):
         folder = os.path.dirname(sys.executable)
         for command, wanted in ((["evenkeel", "stats", "--help"], "--histogram-out"),
+                                (["evenkeel", "--version"], f"evenkeel {evenkeel.__version__}\n"),
                                 (["evenkeel-profile", "--list"], "llama3-8b")):
             done = subprocess.run([os.path.join(folder, command[0]), *command[1:]], stdout=subprocess.PIPE, text=True,
                                   check=False)
@@ -101,6 +104,56 @@ class ColumnsTest(unittest.TestCase):
         self.check(self.path("saved"))
         with self.assertRaisesRegex(evenkeel.LengthFileError, "save_to_disk"):
             evenkeel.read_lengths(self.folder)
+        with open(self.path("dataset_dict.json"), "w", encoding="utf-8") as file:
+            file.write('{"splits": ["train"]}')
+        with self.assertRaisesRegex(evenkeel.LengthFileError, "several splits"):
+            evenkeel.read_lengths(self.folder)
+
+    def test_other_columns_are_not_read(self):
+        """48 MB of text beside 12 bytes of lengths."""
+        big = self.table.set_column(0, "text", [["x" * (16 << 20)] * 3])
+        code = ("import sys, evenkeel, pyarrow; print(evenkeel.read_lengths(sys.argv[1]).tokens.tolist(), "
+                "pyarrow.default_memory_pool().max_memory() < 4 << 20)")
+        for path in (self.parquet(big), self.stream(big, "b")):
+            done = subprocess.run([sys.executable, "-c", code, path], stdout=subprocess.PIPE, text=True, check=True)
+            self.assertEqual(done.stdout, "[5, 7, 9] True\n")
+
+    def test_damaged_files_are_named(self):
+        for path in (self.parquet(self.table), self.stream(self.table, "b")):
+            os.truncate(path, os.path.getsize(path) * 2 // 3)
+            with self.assertRaisesRegex(evenkeel.LengthFileError, re.escape(path)):
+                evenkeel.read_lengths(path)
+
+    def test_a_column_that_reads_item_by_item_is_read_at_once(self):
+        """As columns of the package `datasets` do since its release 4."""
+        class Column(collections.abc.Sequence):
+            def __len__(self):
+                return 3
+
+            def __getitem__(self, key):
+                if not isinstance(key, slice):
+                    raise AssertionError("asked for an item")
+                return [5, 7, 9][key]
+        self.assertEqual(evenkeel.lengths.from_columns(Column(), Column()).units.tolist(), [5, 7, 9])
+        from evenkeel import packing
+        self.assertEqual(packing.Samples.of(Column()).tokens.tolist(), [5, 7, 9])
+
+    @unittest.skipUnless(importlib.util.find_spec("datasets"), "no datasets here")
+    def test_the_package_datasets(self):
+        import datasets
+        datasets.disable_progress_bars()
+        data = datasets.Dataset(self.table)
+        read = evenkeel.lengths.from_columns(data["length"], data["units"])
+        self.assertEqual((read.tokens.tolist(), read.units.tolist()), ([5, 7, 9], [1, 0, 2]))
+        data.save_to_disk(self.path("saved"))
+        data.to_parquet(self.path("p.parquet"))
+        datasets.DatasetDict(train=data).save_to_disk(self.path("splits"))
+        for name in ("saved", "p.parquet", "splits/train"):
+            self.check(self.path(name))
+        data.select([2, 0]).save_to_disk(self.path("selected"))
+        self.assertEqual(evenkeel.read_lengths(self.path("selected")).tokens.tolist(), [9, 5])
+        with self.assertRaisesRegex(evenkeel.LengthFileError, "several splits"):
+            evenkeel.read_lengths(self.path("splits"))
 
     def test_llava_lengths(self):
         table = self.table.set_column(1, "length", [[5, -7, 9]]).drop(["units"])

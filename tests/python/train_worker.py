@@ -17,10 +17,12 @@ import toy
 
 
 def balanced(run, sizes, dataset, rank, world, epoch=None):
+    server = evenkeel.Client(run["server"]) if run.get("client") else run["server"]
     sampler = evenkeel.EvenkeelBatchSampler(
-        run["server"], run["rule"], sizes, loss_tokens=sizes - 1, rank=rank, world_size=world,
+        server, run["rule"], sizes, loss_tokens=sizes - 1, rank=rank, world_size=world,
         packs_per_rank=run["packs_per_rank"], seed=run["seed"], share=run.get("share", "auto"))
-    loader = DataLoader(dataset, batch_sampler=sampler, collate_fn=toy.collate, num_workers=run.get("workers", 0))
+    loader = DataLoader(dataset, batch_sampler=sampler, collate_fn=toy.collate, num_workers=run.get("workers", 0),
+                        persistent_workers=run.get("persistent", False))
     assert epoch is None or len(loader) == len(sampler)
     return sampler, loader
 
@@ -99,6 +101,8 @@ def resume(run, rank, world):
     dataset = toy.Sequences(sizes, 0)
     sampler, loader = balanced(run, sizes, dataset, rank, world, epoch=0)
     whole = [micro.batch[0] for micro in sampler.micro_batches(loader)]
+    sampler.set_epoch(1)
+    second = [micro.batch[0] for micro in sampler.micro_batches(loader)]
     sampler, loader = balanced(run, sizes, dataset, rank, world, epoch=0)
     head, state = [], None
     for micro in sampler.micro_batches(loader):
@@ -109,9 +113,30 @@ def resume(run, rank, world):
     again, loader = balanced(run, sizes, dataset, rank, world, epoch=0)
     again.load_state_dict(state)
     tail = [micro.batch[0] for micro in again.micro_batches(loader)]
+    again.set_epoch(1)
+    after = [micro.batch[0] for micro in again.micro_batches(loader)]
     gathered = [None] * world
-    dist.all_gather_object(gathered, {"whole": whole, "head": head, "tail": tail, "state": state})
+    dist.all_gather_object(gathered, {"whole": whole, "head": head, "tail": tail, "state": state, "second": second,
+                                      "after": after})
     return {"ranks": gathered}
+
+
+def disagree(run, rank, world):
+    """The last rank has other lengths, then another seed."""
+    sizes, said = toy.lengths(run["samples"], 0), []
+    for other in ({"tokens": sizes[::-1].copy()}, {"seed": 9}):
+        options = {"tokens": sizes, "seed": 4, **(other if rank == world - 1 else {})}
+        try:
+            evenkeel.EvenkeelBatchSampler(run["server"], run["rule"], rank=rank, world_size=world, **options)
+            said.append("")
+        except ValueError as error:
+            said.append(str(error))
+    gathered = [None] * world
+    dist.all_gather_object(gathered, said)
+    return gathered
+
+
+KINDS = {"resume": resume, "disagree": disagree}
 
 
 def main():
@@ -119,7 +144,7 @@ def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=address, rank=rank, world_size=world)
     with open(runs, encoding="utf-8") as file:
-        results = [resume(run, rank, world) if "stop" in run else train(run, rank, world) for run in json.load(file)]
+        results = [KINDS.get(run.get("kind"), train)(run, rank, world) for run in json.load(file)]
     if rank == 0:
         with open(output, "w", encoding="utf-8") as file:
             json.dump(results, file)

@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import aio, cli, client, connection, errors, lengths, packing, retry, sampler, stats, v1, xtuner
     from ._version import __version__
     from .client import Client, load_job
     from .connection import Tls
@@ -44,12 +45,13 @@ __all__ = [  # the names of _HOME, spelled out for type checkers
     "ServerError", "Tls", "UnauthenticatedError", "UnavailableError", "__version__", "load_job", "read_lengths"]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # for a type checker any name would be there
+    def __getattr__(name: str) -> Any:
+        if name in _HOME:
+            return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        if name in _MODULES:
+            return importlib.import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

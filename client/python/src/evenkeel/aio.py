@@ -37,6 +37,7 @@ class Client:
         self._channel: grpc.aio.Channel = (
             grpc.aio.insecure_channel(target, options=channel_options) if given is None
             else grpc.aio.secure_channel(target, given, options=channel_options))
+        self._closed = False
         self._stubs = calls.stubs(self._channel)
         self._pack = calls.pack_stub(self._channel)
 
@@ -46,6 +47,7 @@ class Client:
 
     async def close(self) -> None:
         """Calls under way end with CallCancelledError."""
+        self._closed = True
         await self._channel.close()
 
     async def __aenter__(self) -> Client:
@@ -58,8 +60,7 @@ class Client:
                        **fields: Any) -> planner_service_pb2.PlanJobResponse:
         """Plans a job. `fields`: others of PlanJobRequest, such as compare_sizes=True or label="run 7". A job that does
         not fit is no error: `response.plan.HasField("misfit")`."""
-        request = requests.plan_job_request(job)
-        request.MergeFrom(planner_service_pb2.PlanJobRequest(**fields))
+        request = requests.with_fields(requests.plan_job_request(job), fields)
         return await self._call(planner_service_pb2.PlanJobResponse, request, timeout)
 
     async def evaluate_plan(self, job: JobLike, plan: PlanLike, *, include_timeline: bool = False,
@@ -158,8 +159,11 @@ class Client:
                                                 metadata=(("x-request-id", request_id),)):
                     answer.add(message)
                 return answer.result()
+            except asyncio.CancelledError:
+                self._raise_if_closed("PackDataset", request_id)
+                raise
             except grpc.RpcError as rpc_error:
-                error = errors.from_rpc_error(rpc_error, "PackDataset", request_id)
+                error = errors.from_rpc_error(rpc_error, "PackDataset", request_id, settings.target)
                 delay = attempts.delay(error)
                 if delay is None:
                     raise error from rpc_error
@@ -175,9 +179,21 @@ class Client:
                     request, timeout=attempts.remaining(), wait_for_ready=settings.wait_for_ready,
                     metadata=(("x-request-id", request_id),))
                 return answer
+            except asyncio.CancelledError:
+                self._raise_if_closed(method, request_id)
+                raise
             except grpc.RpcError as rpc_error:
-                error = errors.from_rpc_error(rpc_error, method, request_id)
+                error = errors.from_rpc_error(rpc_error, method, request_id, settings.target)
                 delay = attempts.delay(error)
                 if delay is None:
                     raise error from rpc_error
             await asyncio.sleep(delay)
+
+    def _raise_if_closed(self, method: str, request_id: str) -> None:
+        """gRPC ends the calls of a closed channel like those of a cancelled task; whoever awaits one was not
+        cancelled."""
+        task = asyncio.current_task()
+        cancelling = getattr(task, "cancelling", None)  # Python 3.11
+        if self._closed and not (cancelling is not None and cancelling()):
+            raise errors.CallCancelledError(method, grpc.StatusCode.CANCELLED, "the client was closed", request_id,
+                                            self.target)

@@ -9,7 +9,7 @@ import grpc
 from google.protobuf.message import Message
 
 from . import connection
-from .retry import RetryPolicy
+from .retry import RetryPolicy, check_timeout
 from .v1 import catalog_pb2, packing_pb2, planner_service_pb2, profile_pb2
 
 M = TypeVar("M", bound=Message)
@@ -40,8 +40,7 @@ class Settings:
     def __post_init__(self) -> None:
         connection.check_target(self.target)
         for name in ("timeout", "pack_timeout"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} is {getattr(self, name)}: must be above 0 seconds")
+            check_timeout(name, getattr(self, name))
 
 
 def serialize(message: Message) -> bytes:

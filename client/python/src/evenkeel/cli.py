@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import stats
+from ._version import __version__
 from .lengths import LengthFileError, read_lengths
 
 
@@ -73,6 +74,7 @@ def _stats(options: argparse.Namespace) -> int:
 
 def parser() -> argparse.ArgumentParser:
     parse = argparse.ArgumentParser(prog="evenkeel", description="Tools of the Evenkeel Python package")
+    parse.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parse.add_subparsers(dest="command", required=True)
     command = commands.add_parser(
         "stats", help="turn sample lengths into a histogram", description=read_lengths.__globals__["__doc__"],

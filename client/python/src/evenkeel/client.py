@@ -58,8 +58,7 @@ class Client:
                  **fields: Any) -> planner_service_pb2.PlanJobResponse:
         """Plans a job. `fields`: others of PlanJobRequest, such as compare_sizes=True or label="run 7". A job that does
         not fit is no error: `response.plan.HasField("misfit")`."""
-        request = requests.plan_job_request(job)
-        request.MergeFrom(planner_service_pb2.PlanJobRequest(**fields))
+        request = requests.with_fields(requests.plan_job_request(job), fields)
         return self._call(planner_service_pb2.PlanJobResponse, request, timeout)
 
     def evaluate_plan(self, job: JobLike, plan: PlanLike, *, include_timeline: bool = False,
@@ -156,7 +155,7 @@ class Client:
                     answer.add(message)
                 return answer.result()
             except grpc.RpcError as rpc_error:
-                error = errors.from_rpc_error(rpc_error, "PackDataset", request_id)
+                error = errors.from_rpc_error(rpc_error, "PackDataset", request_id, settings.target)
                 delay = attempts.delay(error)
                 if delay is None:
                     raise error from rpc_error
@@ -173,7 +172,7 @@ class Client:
                     metadata=(("x-request-id", request_id),))
                 return answer
             except grpc.RpcError as rpc_error:
-                error = errors.from_rpc_error(rpc_error, method, request_id)
+                error = errors.from_rpc_error(rpc_error, method, request_id, settings.target)
                 delay = attempts.delay(error)
                 if delay is None:
                     raise error from rpc_error

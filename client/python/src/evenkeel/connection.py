@@ -13,7 +13,6 @@ import grpc
 from .retry import RetryPolicy
 
 
-
 @dataclasses.dataclass(frozen=True)
 class Tls:
     """PEM files, read when the client is made. `cert` and `key` prove who calls (mTLS)."""

@@ -35,11 +35,13 @@ class PreconditionViolation:
 class EvenkeelError(Exception):
     """A call failed. Decide by class, `code` and `reason`, never by the message."""
 
-    def __init__(self, method: str, code: grpc.StatusCode, message: str, request_id: str = "") -> None:
+    def __init__(self, method: str, code: grpc.StatusCode, message: str, request_id: str = "",
+                 target: str = "") -> None:
         self.method = method  # such as "PlanJob"
         self.code = code
         self.message = message  # of the server, or of gRPC itself
         self.request_id = request_id  # as the server's log has it
+        self.target = target  # the client's
         self.reason = ""  # of docs/ERRORS.md; empty where gRPC itself, not the service, made the error
         self.metadata: dict[str, str] = {}  # the variable parts of the message
         self.retry_after: float | None = None  # seconds after which another try may succeed
@@ -50,12 +52,13 @@ class EvenkeelError(Exception):
 
     def __str__(self) -> str:
         name = f"{self.code.name}, {self.reason}" if self.reason else self.code.name
-        lines = [f"{self.method}: {self.message or 'no message'} ({name})"]
+        where = f" at {self.target}" if self.target and not self.reason else ""  # perhaps nobody is there
+        lines = [f"{self.method}{where}: {self.message or 'no message'} ({name})"]
         lines += [f"  {v.field}: {v.description}" if v.field else f"  {v.description}" for v in self.violations]
         return "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.method, self.code, self.message, self.request_id), self.__dict__
+        return type(self), (self.method, self.code, self.message, self.request_id, self.target), self.__dict__
 
 
 class InvalidRequestError(EvenkeelError):
@@ -136,10 +139,10 @@ def _add_detail(error: EvenkeelError, detail: Any) -> None:
         error.resource = ResourceInfo(resource.resource_type, resource.resource_name)
 
 
-def from_rpc_error(rpc_error: Any, method: str, request_id: str = "") -> EvenkeelError:
+def from_rpc_error(rpc_error: Any, method: str, request_id: str = "", target: str = "") -> EvenkeelError:
     """The error of a failed call, of the sync or the asyncio API."""
     code = rpc_error.code()
-    error = _CLASSES.get(code, ServerError)(method, code, rpc_error.details() or "", request_id)
+    error = _CLASSES.get(code, ServerError)(method, code, rpc_error.details() or "", request_id, target)
     for key, value in rpc_error.trailing_metadata() or ():
         if key != "grpc-status-details-bin":
             continue

@@ -76,9 +76,16 @@ def from_columns(tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, loss
     return SampleLengths(token_values, unit_values, loss_values)
 
 
+def whole_column(values: Any) -> Any:
+    """At once what reads its items from storage one by one, such as a column of a Hugging Face dataset."""
+    if isinstance(values, Sequence) and not isinstance(values, (list, tuple, range, str)):
+        return values[:]
+    return values
+
+
 def _column(name: str, what: str, values: npt.ArrayLike) -> Int64s:
     try:
-        array = np.asarray(values)
+        array = np.asarray(whole_column(values))
     except (TypeError, ValueError) as error:
         raise LengthFileError(f"{name}: {what} are no integers: {error}") from error
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
@@ -135,11 +142,11 @@ def _read_file(name: str, head: bytes, file: IO[bytes], column: str | None, unit
     if head[:6] == b"\x93NUMPY":
         return _npy(name, file)
     if head[:4] == b"PAR1":
-        return _table_columns(name, _arrow("parquet").read_table(name), column, units_column)
+        return _parquet(name, column, units_column)
     if head[:6] == b"ARROW1":
-        return _table_columns(name, _arrow("ipc").open_file(name).read_all(), column, units_column)
+        return _arrow_table(name, "open_file", column, units_column)
     if head[:4] == b"\xff\xff\xff\xff":
-        return _table_columns(name, _arrow("ipc").open_stream(name).read_all(), column, units_column)
+        return _arrow_table(name, "open_stream", column, units_column)
     first = head.lstrip()[:1]
     if first == b"[":
         return _records(name, _json_array(name, file), column, units_column)
@@ -235,16 +242,45 @@ def _hugging_face_folder(name: str, column: str | None, units_column: str | None
             state = json.load(file)
         files = [os.path.join(name, entry["filename"]) for entry in state["_data_files"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
+        if os.path.exists(os.path.join(name, "dataset_dict.json")):
+            raise LengthFileError(f"{name} holds several splits: name one, such as {os.path.join(name, 'train')}"
+                                  ) from error
         raise LengthFileError(f"{name} is no folder of Hugging Face's save_to_disk: {error}") from error
     if state.get("_indices_files"):
         raise LengthFileError(f"{name} has an order of its own: save dataset.flatten_indices()")
-    ipc = _arrow("ipc")
-    tables = [_table_columns(path, ipc.open_stream(path).read_all(), column, units_column) for path in files]
+    tables = [_arrow_table(path, "open_stream", column, units_column) for path in files]
     return tuple(None if any(t[i] is None for t in tables) else  # type: ignore[return-value]
                  np.concatenate([t[i] for t in tables]) for i in range(3))
 
 
-def _table_columns(name: str, table: Any, column: str | None, units_column: str | None) -> _Columns:
+def _parquet(name: str, column: str | None, units_column: str | None) -> _Columns:
+    """Reads the columns of lengths alone: beside them may stand terabytes."""
+    parquet = _arrow("parquet")
+    try:
+        file = parquet.ParquetFile(name)
+        wanted = {column, units_column, *TOKEN_KEYS, "lengths", *UNIT_KEYS, LOSS_KEY}
+        columns = [at for at in file.schema_arrow.names if at in wanted]
+        table = file.read(columns=columns)
+    except (ValueError, OSError) as error:  # pyarrow's errors are of these classes
+        raise LengthFileError(f"{name}: {error}") from error
+    return _table_columns(name, table, column, units_column, file.schema_arrow.names)
+
+
+def _arrow_table(name: str, opener: str, column: str | None, units_column: str | None) -> _Columns:
+    """Mapped, so that of the other columns nothing is read."""
+    ipc = _arrow("ipc")
+    try:
+        with _arrow("lib").memory_map(name) as source:
+            table = getattr(ipc, opener)(source).read_all()
+            return _table_columns(name, table, column, units_column, table.column_names)
+    except LengthFileError:
+        raise
+    except (ValueError, OSError) as error:
+        raise LengthFileError(f"{name}: {error}") from error
+
+
+def _table_columns(name: str, table: Any, column: str | None, units_column: str | None,
+                   all_names: Sequence[str]) -> _Columns:
     def values(keys: Sequence[str], needed: bool) -> Any:
         found = [key for key in keys if key in table.column_names]
         if len(found) > 1:
@@ -252,7 +288,7 @@ def _table_columns(name: str, table: Any, column: str | None, units_column: str 
         if not found:
             if needed:
                 raise LengthFileError(f"{name} has no column of lengths ({', '.join(keys)}); its columns: "
-                                      f"{', '.join(table.column_names)}")
+                                      f"{', '.join(all_names)}")
             return None
         data = table.column(found[0])
         if data.null_count:

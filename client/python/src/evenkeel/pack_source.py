@@ -2,30 +2,35 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Union
 
 import numpy as np
 
+from . import ahead
 from .client import Client
-from .errors import EvenkeelError
 from .packing import Int64s, Packing, PackSettings, Samples, start_message
+from .sampler_state import Segment, check_packing
 from .v1 import packing_pb2
 
-Share = Literal["auto", "each", "broadcast"]
+# An address; or a function that makes a Client, such as one with TLS; or a Client, which then stays connected.
+Server = Union[str, Callable[[], Client], Client]
 
-# Leading part of an epoch that ran on other ranks: (world_size, packs_per_rank, steps).
-Segment = tuple[int, int, int]
+Share = Literal["auto", "each", "broadcast"]
 
 
 class PackSource:
     """Packings of one dataset by one rule."""
 
-    def __init__(self, server: Client | str, settings: PackSettings, samples: Samples, timeout: float,
+    def __init__(self, server: Server, settings: PackSettings, samples: Samples, timeout: float | None,
                  sequence_parallel_group: int = 1) -> None:
+        if not isinstance(server, (str, Client)) and not callable(server):
+            raise TypeError(f"server is a {type(server).__name__}: must be an address, a Client or a function that "
+                            "makes one")
         self._server, self._settings, self._samples = server, settings, samples
         self._timeout = timeout
         self._sequence_parallel_group = sequence_parallel_group
+        self._open: Client | None = None
 
     def fetch(self, epoch: int, world_size: int, packs_per_rank: int,
               segments: tuple[Segment, ...] = ()) -> Packing:
@@ -33,14 +38,28 @@ class PackSource:
         if isinstance(self._server, Client):
             return self._fetch(self._server, epoch, world_size, packs_per_rank, segments)
         # A connection is only held while it is used: processes that fork afterwards inherit nothing.
-        with Client(self._server, wait_for_ready=True) as client:
-            return self._fetch(client, epoch, world_size, packs_per_rank, segments)
+        before = set(threading.enumerate())
+        made = Client(self._server, wait_for_ready=True) if isinstance(self._server, str) else self._server()
+        self._open = made
+        try:
+            with made as client:
+                return self._fetch(client, epoch, world_size, packs_per_rank, segments)
+        finally:
+            self._open = None
+            ahead.wait_for_grpc(before)
+
+    def cancel(self) -> None:
+        """Ends what `fetch` waits for in another thread. A Client that was given stays open, and is waited for."""
+        client = self._open
+        if client is not None:
+            client.close()
 
     def _fetch(self, client: Client, epoch: int, world_size: int, packs_per_rank: int,
                segments: tuple[Segment, ...]) -> Packing:
         settings, left = self._settings, np.arange(self._samples.tokens.size)
-        for ranks, packs, steps in segments:
+        for ranks, packs, steps, digest in segments:
             packing = self._ask(client, settings, epoch, ranks, packs, left)
+            check_packing(digest, packing.digest, epoch)
             # Caps that were derived from the whole stay what they are.
             settings = PackSettings(packing.summary.rule, settings.plan_id)
             used = packing.order[:packing.step_offsets[steps]]
@@ -68,36 +87,6 @@ class PackSource:
                              sequence_parallel_group=self._sequence_parallel_group)
 
 
-class Ahead:
-    """One computation in a thread of its own, by key: for the next epoch, while this one trains."""
-
-    def __init__(self) -> None:
-        self._key: Any = None
-        self._thread: threading.Thread | None = None
-        self._result: Packing | None = None
-
-    def begin(self, key: Any, work: Callable[[], Packing]) -> None:
-        if self._thread is not None:
-            return
-
-        def run() -> None:
-            try:
-                self._result = work()
-            except (EvenkeelError, RuntimeError):
-                self._result = None  # asked for again when it is needed, and the error raised there
-        self._key, self._result = key, None
-        self._thread = threading.Thread(target=run, name="evenkeel-next-epoch", daemon=True)
-        self._thread.start()
-
-    def take(self, key: Any) -> Packing | None:
-        """The result, if this was begun and succeeded."""
-        if self._thread is None:
-            return None
-        self._thread.join()
-        self._thread = None
-        return self._result if self._key == key else None
-
-
 def distributed() -> Any:
     """torch.distributed where it is initialised, else None; never imports PyTorch by itself."""
     import sys
@@ -105,17 +94,22 @@ def distributed() -> Any:
     return module if module is not None and module.is_available() and module.is_initialized() else None
 
 
-def broadcast(work: Callable[[], Packing], group: Any) -> Packing:
-    """`work` on rank 0 of the group, its result or its error on all."""
+def broadcast(work: Callable[[], Packing], group: Any, question: Mapping[str, Any]) -> Packing:
+    """`work` on rank 0 of the group, its result or its error on all. `question`: what it answers; a rank that asks
+    another raises."""
     dist = distributed()
     source = dist.get_global_rank(group, 0) if group is not None else 0
-    box: list[Any] = [None]
+    box: list[Any] = [dict(question), None]
     if dist.get_rank() == source:
         try:
-            box[0] = work()
+            box[1] = work()
         except Exception as error:  # noqa: BLE001  The others wait: they must hear of whatever went wrong.
-            box[0] = error
+            box[1] = error
     dist.broadcast_object_list(box, src=source, group=group)
-    if isinstance(box[0], Packing):
-        return box[0]
-    raise box[0]
+    differing = [f"{name} {value!r}, rank 0 has {box[0].get(name)!r}" for name, value in question.items()
+                 if box[0].get(name) != value]
+    if differing:
+        raise ValueError(f"rank {dist.get_rank(group)} asks for other packs than rank 0: {'; '.join(differing)}")
+    if isinstance(box[1], Packing):
+        return box[1]
+    raise box[1]

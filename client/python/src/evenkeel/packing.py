@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Union
 
@@ -9,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import requests
+from .lengths import whole_column
 from .v1 import batching_pb2, packing_pb2, plan_pb2
 
 Int64s = npt.NDArray[np.int64]
@@ -46,7 +49,7 @@ def settings_of(rule: RuleLike) -> PackSettings:
 
 
 def _integers(name: str, values: npt.ArrayLike, least: int, most: int) -> Int64s:
-    array = np.asarray(values)
+    array = np.asarray(whole_column(values))
     if array.ndim != 1:
         raise ValueError(f"{name} has shape {array.shape}: one value per sample is needed")
     if array.size and not np.issubdtype(array.dtype, np.integer):
@@ -139,6 +142,14 @@ class Packing:
     loss_normalizer: npt.NDArray[np.float64]  # T_ave of each step; empty without packing groups
     summary: packing_pb2.PackDatasetSummary
     start: packing_pb2.PackDatasetStart
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Of packs and order: equal where every rank gets the same batches."""
+        digest = hashlib.sha256()
+        for array in (self.pack_offsets, self.sample_index, self.order, self.step_offsets):
+            digest.update(array.astype("<i8").tobytes())
+        return digest.hexdigest()[:32]
 
     @property
     def pack_count(self) -> int:

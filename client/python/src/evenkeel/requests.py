@@ -42,7 +42,17 @@ def plan_job_request(job: JobLike) -> planner_service_pb2.PlanJobRequest:
         else:
             parse(job, request.job, "job")
     else:
-        raise TypeError(f"job is a {type(job).__name__}: must be a Job, a PlanJobRequest or a mapping")
+        raise TypeError(f"job is a {type(job).__name__}: must be a Job, a PlanJobRequest or a mapping; "
+                        "evenkeel.load_job reads a file")
+    return request
+
+
+def with_fields(request: M, fields: Mapping[str, Any]) -> M:
+    """Sets them, a False or 0 that stands against the request's own value too."""
+    made = type(request)(**fields)
+    for name in fields:
+        request.ClearField(name)
+    request.MergeFrom(made)
     return request
 
 

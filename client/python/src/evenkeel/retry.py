@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import random
 import time
+from typing import Any
 
 import grpc
 
@@ -35,12 +37,17 @@ class RetryPolicy:
 NO_RETRIES = RetryPolicy(max_attempts=1, honour_retry_info=False)
 
 
+def check_timeout(name: str, timeout: Any) -> None:
+    """gRPC takes infinity for a deadline that has passed."""
+    if not isinstance(timeout, numbers.Real) or not 0 < float(timeout) < float("inf"):
+        raise ValueError(f"{name} is {timeout}: must be a number of seconds, above 0 and finite")
+
+
 class Attempts:
     """The tries of one call."""
 
     def __init__(self, policy: RetryPolicy, timeout: float, retry_unavailable: bool) -> None:
-        if not timeout > 0:
-            raise ValueError(f"timeout is {timeout}: must be above 0 seconds")
+        check_timeout("timeout", timeout)
         self._policy = policy
         self._deadline = time.monotonic() + timeout
         self._retry_unavailable = retry_unavailable

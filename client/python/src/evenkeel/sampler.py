@@ -2,39 +2,22 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy.typing as npt
 
 from . import sampler_state
-from .client import Client
-from .pack_source import Ahead, PackSource, Segment, Share, broadcast, distributed
+from .ahead import Ahead
+from .batches import B, Batches, MicroBatch, check_loader
+from .pack_source import PackSource, Server, Share, broadcast, distributed
 from .packing import Packing, PackSettings, RuleLike, Samples, settings_of
 from .rank_epoch import RankEpoch, rank_epoch, world_size_of
-from .sampler_state import Identity, ResumeError, SamplerState
+from .sampler_state import Identity, ResumeError, SamplerState, Segment
 from .v1 import batching_pb2
 
-B = TypeVar("B")
-
-
-@dataclasses.dataclass(frozen=True)
-class MicroBatch(Generic[B]):
-    """One batch of the loader, and what the loop has to know about it.
-
-    `loss_scale` makes every token of a step weigh the same on every rank: backward() on the *sum* of the token losses
-    times it, gradients averaged over the ranks (DistributedDataParallel, FSDP), is the gradient of the mean loss over
-    all tokens of the step. It is 0 for a batch that only keeps ranks in step. Where ranks share a pack (sequence
-    parallel), each sums over its own part of the tokens.
-    """
-    batch: B
-    epoch: int
-    step: int  # of the epoch
-    ends_step: bool  # call optimizer.step() after this one
-    loss_scale: float
-    is_dummy: bool
-    sequence_parallel: int  # ranks that share this pack
-    sequence_rank: int  # which of them this is
+__all__ = ["EvenkeelBatchSampler", "MicroBatch"]
 
 
 def _ranks(rank: int | None, world_size: int | None, planned: int) -> tuple[int, int]:
@@ -74,19 +57,21 @@ class EvenkeelBatchSampler:
     has no pack in the last step gets the smallest pack once more, with `loss_scale` 0 (`micro_batches`).
     """
 
-    def __init__(self, server: Client | str, rule: RuleLike, tokens: npt.ArrayLike, units: npt.ArrayLike | None = None,
+    def __init__(self, server: Server, rule: RuleLike, tokens: npt.ArrayLike, units: npt.ArrayLike | None = None,
                  *, loss_tokens: npt.ArrayLike | None = None, rank: int | None = None, world_size: int | None = None,
                  packs_per_rank: int | None = None, seed: int | None = None, epoch: int = 0,
                  sequence_parallel_group: int = 1, share: Share = "auto", process_group: Any = None,
-                 prefetch: bool = True, timeout: float = 300.0) -> None:
+                 prefetch: bool = True, timeout: float | None = None) -> None:
         """Asks the server for the first epoch.
 
-        server: address, such as "unix:/run/evenkeel/s.sock", or a Client. rule: a plan, or a BatchRule (or either in
-        protobuf JSON). tokens, units, loss_tokens: one value per sample of the dataset, in its order. rank, world_size:
+        server: address, such as "unix:/run/evenkeel/s.sock"; or a function that makes a Client, such as one with TLS:
+        either is connected only while it asks; or a Client. rule: a plan, or a BatchRule (or either in protobuf JSON).
+        tokens, units, loss_tokens: one value per sample of the dataset, in its order. rank, world_size:
         among the *data-parallel* ranks; default: torch.distributed. packs_per_rank: micro-batches of a step; default:
         the plan's, else 1. seed: instead of the rule's. share: "each" rank asks, rank 0 asks and "broadcast"s by
         torch.distributed (over process_group, default all), or "auto": broadcast where it is initialised for exactly
-        these ranks. prefetch: ask for the next epoch while one trains. timeout: seconds of each upload.
+        these ranks. prefetch: ask for the next epoch while one trains. timeout: seconds of each upload; default: the
+        client's pack_timeout.
         """
         settings = _with_seed(settings_of(rule), seed)
         self._samples = Samples.of(tokens, units, loss_tokens)
@@ -108,11 +93,13 @@ class EvenkeelBatchSampler:
             raise ValueError(f'share is {share!r}: must be "auto", "each" or "broadcast"')
         if share == "broadcast" and distributed() is None:
             raise ValueError('share is "broadcast", but torch.distributed is not initialised')
-        self._epoch, self._segments = self._checked_epoch(epoch), ()  # type: tuple[int, tuple[Segment, ...]]
-        self._resume_at = self._yielded = 0
+        self._epoch = self._checked_epoch(epoch)
+        self._segments: tuple[Segment, ...] = ()
+        self._resume_at = self._yielded = self._begun = 0
         self._tracked: int | None = None
-        self._current: tuple[Any, RankEpoch] | None = None
-        self._load()
+        self._set_epoch: int | None = None  # as set_epoch was called last
+        self._ran_to_end = False
+        self._current = self._fetch(self._epoch, ())
 
     @staticmethod
     def _checked_epoch(epoch: int) -> int:
@@ -123,11 +110,11 @@ class EvenkeelBatchSampler:
     @property
     def packing(self) -> Packing:
         """Packs and order of the epoch, for all ranks."""
-        return self._load().packing
+        return self._current.packing
 
     @property
     def steps_per_epoch(self) -> int:
-        return self._load().packing.step_count
+        return self._current.packing.step_count
 
     @property
     def epoch(self) -> int:
@@ -135,35 +122,56 @@ class EvenkeelBatchSampler:
 
     def __len__(self) -> int:
         """Batches of the whole epoch (after an elastic resume: of what was left of it), equal on all ranks."""
-        return self._load().batch_count
+        return self._current.batch_count
 
     def set_epoch(self, epoch: int) -> None:
-        """To be called before each epoch, on all ranks. That of a resumed state keeps its place."""
-        if self._checked_epoch(epoch) != self._epoch:
-            self._epoch, self._segments = int(epoch), ()
-            self._resume_at = self._yielded = 0
+        """To be called before each epoch, on all ranks. That of a resumed state keeps its place.
+
+        Packs are asked for here, not when batches are: a server that is not there shows here, and only here (and where
+        a state is loaded) do ranks talk to each other.
+        """
+        self._set_epoch, self._ran_to_end = self._checked_epoch(epoch), False
+        if self._set_epoch != self._epoch:
+            self._current = self._fetch(self._set_epoch, ())
+            self._epoch, self._segments = self._set_epoch, ()
+            self._resume_at = self._yielded = self._begun = 0
             self._tracked = None
 
     def __iter__(self) -> Iterator[list[int]]:
         """From where a state was loaded, else the whole epoch."""
-        # A generator on purpose: DataLoader calls iter() twice and forks its workers before the first batch, so nothing
-        # may be used up, and no call be under way, before that.
-        current = self._load()
-        begin, self._resume_at = self._resume_at, 0
-        self._yielded = begin
-        for batch in range(begin, current.batch_count):
-            if batch == begin and self._prefetch:
+        return Batches(self)
+
+    def begin(self, restored: bool) -> tuple[RankEpoch, int]:
+        """For Batches: a pass begins, with this batch of this epoch. `restored`: by torchdata, which makes another pass
+        at once where this one has nothing left."""
+        begin = self._begun = self._resume_at
+        left = begin < self._current.batch_count
+        if left or not restored:
+            self._resume_at = 0
+        self._tracked = None
+        if left:
+            if self._ran_to_end:
+                self._ran_to_end = False
+                warnings.warn(f"epoch {self._epoch} is run again, in the same order: call set_epoch before each epoch",
+                              RuntimeWarning, stacklevel=3)
+            if self._prefetch:
                 self._prefetch_next()
-            self._yielded = batch + 1
-            yield current.samples(batch)
+        return self._current, begin
+
+    def reached(self, batch: int, done: bool) -> None:
+        """For Batches: so many batches were asked for."""
+        self._yielded = batch
+        self._ran_to_end = done and batch > self._begun
 
     def micro_batches(self, loader: Iterable[B]) -> Iterator[MicroBatch[B]]:
         """Goes through a DataLoader that has this batch sampler. `state_dict` then says which steps the *loop* has
         done, however far workers have read ahead."""
-        current = self._load()
-        batch = self._resume_at
-        self._tracked = batch
+        check_loader(loader, self, self._samples.tokens.size)
+        batch: int | None = None
         for loaded in loader:
+            if batch is None:  # not before the first batch: StatefulDataLoader loads its state when it begins
+                current = self._current
+                batch = self._tracked = self._begun
             step = int(current.batch_step[batch])
             ends = batch + 1 == int(current.step_batches[step + 1])
             if ends:
@@ -172,22 +180,29 @@ class EvenkeelBatchSampler:
                              int(current.sequence_parallel[step]), int(current.sequence_rank[step]))
             batch += 1
 
+    def loss_scale(self, batch: int) -> float:
+        """MicroBatch.loss_scale of a batch by its number in the epoch, for loops that are a framework's own."""
+        return self._current.loss_scale(batch)
+
     def state_dict(self) -> dict[str, Any]:
         """The place in the stream, the same on every rank. With `micro_batches`: after the last whole step of the loop.
-        Without: after the last batch that was asked for (as torchdata's StatefulDataLoader expects); a plain DataLoader
-        with workers asks ahead."""
-        current = self._load()
-        batch = self._yielded if self._tracked is None else self._tracked
+        Without: after the last batch that was asked for; a plain DataLoader with workers asks ahead."""
+        return self.state_at(self._yielded if self._tracked is None else self._tracked)
+
+    def state_at(self, batch: int | None) -> dict[str, Any]:
+        """After so many batches. None: where the next pass begins."""
+        current = self._current
+        batch = self._resume_at if batch is None else batch
         step = int(current.batch_step[batch]) if batch < current.batch_count else current.packing.step_count
         return SamplerState(self._identity, self._world_size, self._packs_per_rank, self._epoch, batch, step,
-                            self._segments).to_dict()
+                            self._segments, current.packing.digest).to_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, elastic: bool = False) -> None:
         """The next iteration goes on where the state was taken, to the identical batches. ResumeError: the state is of
         another plan, rule, seed or other samples; or, unless `elastic`, of another number of ranks or packs per rank.
 
         elastic: what the epoch has left is packed and dealt anew to the ranks there are now, so that every sample still
-        comes once per epoch. A step that was not complete is run again.
+        comes once per epoch. A step that was not complete is run again. To be called on all ranks.
         """
         state = SamplerState.from_dict(state_dict)
         sampler_state.check(state, self._identity)
@@ -199,30 +214,37 @@ class EvenkeelBatchSampler:
                     f"{self._world_size} x {self._packs_per_rank}: "
                     + ("packing groups can not be dealt anew within an epoch" if self._groups else
                        "load_state_dict(state, elastic=True) deals the rest of the epoch to these"))
-            batch, segments = 0, (*segments, (state.world_size, state.packs_per_rank, state.step))
-        self._epoch, self._segments, self._tracked = self._checked_epoch(state.epoch), segments, None
-        current = self._load()
+            batch = 0
+            segments = (*segments, (state.world_size, state.packs_per_rank, state.step, state.packing))
+        epoch = self._checked_epoch(state.epoch)
+        current = self._at(epoch, segments)
+        if segments == state.segments:  # else packs that went before were compared, those of the rest are new
+            sampler_state.check_packing(state.packing, current.packing.digest, epoch)
         if not 0 <= batch <= current.batch_count:
             raise ResumeError(f"the state is {batch} batches into an epoch of {current.batch_count}")
-        self._resume_at = self._yielded = batch
+        if batch == current.batch_count and self._set_epoch == epoch + 1:
+            # StatefulDataLoader loads late: after set_epoch. The end of an epoch is the beginning of the next.
+            epoch, segments, batch = epoch + 1, (), 0
+            current = self._at(epoch, segments)
+        self._epoch, self._segments, self._current = epoch, segments, current
+        self._resume_at = self._yielded = self._begun = batch
+        self._tracked, self._ran_to_end = None, False
 
-    def _load(self) -> RankEpoch:
-        """The current epoch, asked for once."""
-        key = (self._epoch, self._segments)
-        if self._current is None or self._current[0] != key:
-            packing = self._fetch(*key)
-            if world_size_of(packing) != self._world_size:
-                raise RuntimeError(f"packs for {world_size_of(packing)} ranks came, {self._world_size} were asked for")
-            self._current = (key, rank_epoch(packing, self._samples, self._rank))
-        return self._current[1]
+    def _at(self, epoch: int, segments: tuple[Segment, ...]) -> RankEpoch:
+        return self._current if (epoch, segments) == (self._epoch, self._segments) else self._fetch(epoch, segments)
 
-    def _fetch(self, epoch: int, segments: tuple[Segment, ...]) -> Packing:
+    def _fetch(self, epoch: int, segments: tuple[Segment, ...]) -> RankEpoch:
         def ask() -> Packing:
             early = self._ahead.take((epoch, segments))
             if early is not None:
                 return early
             return self._source.fetch(epoch, self._world_size, self._packs_per_rank, segments)
-        return broadcast(ask, self._group) if self._broadcasts() else ask()
+        packing = ask() if not self._broadcasts() else broadcast(ask, self._group, {
+            **dataclasses.asdict(self._identity), "world_size": self._world_size,
+            "packs_per_rank": self._packs_per_rank, "epoch": epoch, "segments": segments})
+        if world_size_of(packing) != self._world_size:
+            raise RuntimeError(f"packs for {world_size_of(packing)} ranks came, {self._world_size} were asked for")
+        return rank_epoch(packing, self._samples, self._rank)
 
     def _broadcasts(self) -> bool:
         dist = distributed()
@@ -231,9 +253,10 @@ class EvenkeelBatchSampler:
         return self._share == "broadcast" or bool(dist.get_world_size(self._group) == self._world_size)
 
     def _prefetch_next(self) -> None:
-        """Once workers have forked: the first batch is asked for after that."""
+        """Once workers have forked: the first batch is asked for after that. Who forks later waits for it."""
         dist = distributed()
         if self._broadcasts() and dist is not None and dist.get_rank(self._group) != 0:
             return
         epoch, source = self._epoch + 1, self._source
-        self._ahead.begin((epoch, ()), lambda: source.fetch(epoch, self._world_size, self._packs_per_rank))
+        self._ahead.begin((epoch, ()), lambda: source.fetch(epoch, self._world_size, self._packs_per_rank),
+                          source.cancel)

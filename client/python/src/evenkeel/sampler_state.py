@@ -6,11 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from .pack_source import Segment
 from .packing import PackSettings, Samples
 from .v1 import batching_pb2, packing_pb2
 
-FORMAT = 1
+FORMAT = 2
+
+# Leading part of an epoch that ran on other ranks: (world_size, packs_per_rank, steps, digest of its packing).
+Segment = tuple[int, int, int, str]
 
 # The fields of a BatchRule that are rule and not figure (proto/evenkeel/v1/batching.proto).
 _RULE_FIELDS = ("unit_cap", "token_cap", "keep_units", "keep_tokens", "packer", "order_window", "iterations", "seed",
@@ -65,12 +67,14 @@ class SamplerState:
     batch: int = 0  # batches of this rank that are done, of this epoch, after `segments`
     step: int = 0  # whole steps that these are
     segments: tuple[Segment, ...] = ()  # what of the epoch ran on other ranks before
+    packing: str = ""  # digest of packs and order: another release of the server may make others
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values only: it goes through JSON, torch.save and torch.load(weights_only=True)."""
         return {"format": FORMAT, **dataclasses.asdict(self.identity),
                 "world_size": self.world_size, "packs_per_rank": self.packs_per_rank, "epoch": self.epoch,
-                "batch": self.batch, "step": self.step, "segments": [list(s) for s in self.segments]}
+                "batch": self.batch, "step": self.step, "segments": [list(s) for s in self.segments],
+                "packing": self.packing}
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> SamplerState:
@@ -81,8 +85,11 @@ class SamplerState:
                 Identity(**{field.name: values[field.name] for field in dataclasses.fields(Identity)}),
                 world_size=values["world_size"], packs_per_rank=values["packs_per_rank"], epoch=values["epoch"],
                 batch=values["batch"], step=values["step"],
-                segments=tuple((int(w), int(p), int(s)) for w, p, s in values["segments"]))
-        except (KeyError, TypeError) as error:
+                segments=tuple((int(w), int(p), int(s), str(d)) for w, p, s, d in values["segments"]),
+                packing=values["packing"])
+        except ResumeError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
             raise ResumeError(f"this is no state of an EvenkeelBatchSampler: {error!r}") from error
 
 
@@ -102,3 +109,10 @@ def check(state: SamplerState, mine: Identity) -> None:
         raise ResumeError("the state is of samples with other lengths (or in another order)")
     if saved.rule != mine.rule:
         raise ResumeError("the state is of another batch rule")
+
+
+def check_packing(saved: str, mine: str, epoch: int) -> None:
+    """Raises ResumeError where the server packs otherwise than when the state was taken."""
+    if saved != mine:
+        raise ResumeError(f"the state is of other packs of epoch {epoch} than the server makes now (another release?): "
+                          "resume with the release that the run began with, or begin an epoch")
