@@ -72,7 +72,8 @@ class DrainTest(unittest.TestCase):
             calls = start_calls(client, 6)
             wait_until_started(server, 7)
             server.terminate()
-            wait_for(lambda: client.health() == health_pb2.HealthCheckResponse.NOT_SERVING)
+            server.log('"msg":"draining"')  # health says so before new work is refused
+            self.assertEqual(client.health(), health_pb2.HealthCheckResponse.NOT_SERVING)
             with self.assertRaises(grpc.RpcError) as caught:
                 client.call("PlanJob", slow_request(500))
             self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
