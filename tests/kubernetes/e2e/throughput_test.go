@@ -122,11 +122,7 @@ func scheduleGangs(t *testing.T, profile string, round int, edit func(*v1.Pod)) 
 		create(t, gangSpec{name: fmt.Sprintf("g%d-%d", round, number), profile: profile, model: "llama3-70b",
 			pods: gangPods, gpus: 8, annotations: batch(400), edit: edit})
 	}
-	events, err := plane.client.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer events.Stop()
+	events := watchPods(t)
 	before := processorTime(t, plane.scheduler.Process.Pid)
 	started := time.Now()
 	resume()
@@ -148,15 +144,27 @@ func scheduleGangs(t *testing.T, profile string, round int, edit func(*v1.Pod)) 
 	return wall, processor
 }
 
+// watchPods begins with all pods there are.
+func watchPods(t *testing.T) watch.Interface {
+	t.Helper()
+	events, err := plane.client.CoreV1().Pods("default").Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
 func awaitBound(t *testing.T, events watch.Interface, wanted int) {
 	t.Helper()
+	defer func() { events.Stop() }()
 	bound := map[string]bool{}
 	limit := time.After(3 * time.Minute)
 	for len(bound) < wanted {
 		select {
 		case event, open := <-events.ResultChan():
-			if !open {
-				t.Fatal("the watch ended")
+			if !open { // the API server ends watches that fall behind
+				events = watchPods(t)
+				continue
 			}
 			if pod, ok := event.Object.(*v1.Pod); ok && pod.Spec.NodeName != "" {
 				bound[pod.Name] = true
