@@ -19,17 +19,22 @@ import (
 	"evenkeel.dev/client/go/plannertest"
 )
 
+// longestPause of the client between connections.
+const longestPause = 3 * time.Second
+
 const (
 	h100 = "NVIDIA-H100-80GB-HBM3"
 	a100 = "NVIDIA-A100-SXM4-80GB"
 )
 
-// startPlanner runs an evenkeel-server where the scheduler looks for it, until the test ends.
+// startPlanner runs an evenkeel-server where the scheduler looks for it, until the test ends. The scheduler may just have
+// found that of the test before gone, and pauses before it connects again: then it would go on without a plan.
 func startPlanner(t *testing.T) *plannertest.Server {
 	t.Helper()
 	server := plannertest.New(t)
 	server.Address = plane.planner
 	server.Start(t)
+	time.Sleep(longestPause)
 	return server
 }
 
