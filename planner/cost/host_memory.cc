@@ -8,7 +8,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kProcessBytes = 6 * kGiB;
-// NVIDIA asks for 1 GiB of /dev/shm for NCCL where eight GPUs share a container.
+// Of a process: NCCL's share of the 1 GiB of /dev/shm that containers of eight GPUs are given.
 constexpr int64_t kNcclSharedBytes = kGiB / 8;
 constexpr double kWorkers = 4;      // of one rank's loader
 constexpr double kPacksAhead = 2;   // that each worker has ready

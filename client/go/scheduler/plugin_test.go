@@ -314,10 +314,10 @@ func TestGangStaysUnderOneLeaf(t *testing.T) {
 	})
 }
 
-// begun makes a rig with 128 nodes, 16 under each leaf, and the first pods of gangs of 16 pods.
-func begun(t *testing.T, gangs ...string) *rig {
+// begun makes a rig with 128 nodes, so many under each leaf, and the first pods of gangs of 16 pods.
+func begun(t *testing.T, perLeaf int, gangs ...string) *rig {
 	r := newRig(t, Args{})
-	r.addNodes("h", h100Product, 128, 16)
+	r.addNodes("h", h100Product, 128, perLeaf)
 	for _, name := range gangs {
 		r.schedule(gangPod(name, 0, 16, 8))
 		synctest.Wait()
@@ -328,7 +328,7 @@ func begun(t *testing.T, gangs ...string) *rig {
 
 func TestNarrowChoiceThatFailsIsWidened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := begun(t, "g")
+		r := begun(t, 16, "g")
 		pod := gangPod("g", 1, 16, 8)
 		state, result, status := r.preFilter(pod)
 		if result == nil || len(result.NodeNames) != enoughNodes {
@@ -353,7 +353,7 @@ func TestNarrowChoiceThatFailsIsWidened(t *testing.T) {
 
 func TestNarrowChoiceHasRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := begun(t, "g")
+		r := begun(t, 16, "g")
 		hosted := gangPod("g", 2, 16, 8)
 		hosted.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: 29500, Protocol: v1.ProtocolTCP}}
 		if _, result, _ := r.preFilter(hosted); result == nil || len(result.NodeNames) != enoughNodes {
@@ -379,11 +379,7 @@ func TestNarrowChoiceHasRoom(t *testing.T) {
 
 func TestNodesWithoutLabelsAreSampled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Args{})
-		r.addNodes("h", h100Product, 128, 0)
-		r.schedule(gangPod("g", 0, 16, 8))
-		synctest.Wait()
-		r.schedule(gangPod("g", 0, 16, 8))
+		r := begun(t, 0, "g")
 		if _, result, _ := r.preFilter(gangPod("g", 1, 16, 8)); result == nil || len(result.NodeNames) != sampleNodes {
 			t.Errorf("nodes %v", result)
 		}
@@ -392,7 +388,7 @@ func TestNodesWithoutLabelsAreSampled(t *testing.T) {
 
 func TestPodsThatDependOnOthersChooseFromAllDomains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := begun(t, "spread", "apart")
+		r := begun(t, 16, "spread", "apart")
 		spread := gangPod("spread", 1, 16, 8)
 		spread.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{MaxSkew: 1}}
 		apart := gangPod("apart", 1, 16, 8)

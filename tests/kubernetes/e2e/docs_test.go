@@ -11,8 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
 )
 
 var fences = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
@@ -40,15 +38,7 @@ func fenced(t *testing.T, path, language string, number int) string {
 // apply creates the objects of a file, strictly. Nothing runs them: there is no kubelet.
 func apply(t *testing.T, path string) {
 	t.Helper()
-	client, err := dynamic.NewForConfig(plane.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups, err := restmapper.GetAPIGroupResources(plane.client.Discovery())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	client, mapper := anyClient(t), kinds(t)
 	for _, object := range documents(t, path) {
 		kind := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)

@@ -111,10 +111,7 @@ func newQueue(t *testing.T) *queue {
 	if folder == "" {
 		t.Fatal("EVENKEEL_KUEUE_CRDS: folder with Kueue's CRDs; see run.sh")
 	}
-	client, err := dynamic.NewForConfig(plane.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := anyClient(t)
 	q := &queue{t, client}
 	files, err := filepath.Glob(filepath.Join(folder, "kueue.x-k8s.io_*.yaml"))
 	if err != nil || len(files) == 0 {

@@ -11,8 +11,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
 
 	"evenkeel.dev/client/go/evenkeel"
 	"evenkeel.dev/client/go/evenkeelv1"
@@ -36,6 +39,26 @@ func startPlanner(t *testing.T) *plannertest.Server {
 	server.Start(t)
 	time.Sleep(longestPause)
 	return server
+}
+
+// anyClient is for objects of all kinds, which kinds finds.
+func anyClient(t *testing.T) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(plane.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// kinds are those that the API server has now.
+func kinds(t *testing.T) meta.RESTMapper {
+	t.Helper()
+	groups, err := restmapper.GetAPIGroupResources(plane.client.Discovery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return restmapper.NewDiscoveryRESTMapper(groups)
 }
 
 func plannerClient(t *testing.T) *evenkeel.Client {

@@ -11,9 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/restmapper"
 )
 
 // restricted is where objects go whose overlay names no namespace.
@@ -34,11 +32,7 @@ func TestManifests(t *testing.T) {
 	if folder == "" {
 		t.Fatal("EVENKEEL_MANIFESTS: folder with an overlay in each file; see run.sh")
 	}
-	client, err := dynamic.NewForConfig(plane.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &manifests{T: t, client: client}
+	m := &manifests{T: t, client: anyClient(t)}
 	m.installCRDs(os.Getenv("EVENKEEL_MANIFEST_CRDS"))
 	m.namespace(namespaceOf(restricted, map[string]any{"pod-security.kubernetes.io/enforce": "restricted"}))
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
@@ -95,15 +89,7 @@ func (m *manifests) installCRDs(folder string) {
 		return true, ""
 	})
 	m.Logf("%d CRDs", made)
-	client, err := discovery.NewDiscoveryClientForConfig(plane.config)
-	if err != nil {
-		m.Fatal(err)
-	}
-	groups, err := restmapper.GetAPIGroupResources(client)
-	if err != nil {
-		m.Fatal(err)
-	}
-	m.mapper = restmapper.NewDiscoveryRESTMapper(groups)
+	m.mapper = kinds(m.T)
 }
 
 func namespaceOf(name string, labels map[string]any) *unstructured.Unstructured {
