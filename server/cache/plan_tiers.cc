@@ -34,7 +34,7 @@ void PlanTiers::Find(const std::string& tenant, const std::string& plan_id, Plan
   const std::string key = ScopedId(tenant, plan_id);
   if (store_ != nullptr) {
     std::string record;
-    if (store_->Find(key, &record) == 0) {
+    if (store_->Find(key, &record)) {
       if (StoredPlanPtr plan = Read(key, record, oldest, &store_uses_)) {
         return done({std::move(plan), PlanTier::kStore});
       }
@@ -61,21 +61,25 @@ void PlanTiers::Put(StoredPlanPtr plan) {
 }
 
 void PlanTiers::Warm(PlanCache* cache, size_t bytes) const {
-  const std::shared_ptr<LmdbPlanStore> store = store_ == nullptr ? nullptr : store_->store();
+  const std::shared_ptr<PlanStore> store = store_ == nullptr ? nullptr : store_->store();
   if (store == nullptr) return;
   std::vector<StoredPlanPtr> newest;
   size_t taken = 0;
-  (void)store->ForEachNewest([&](const PlanEntry& entry) {
-    PlanRecord read;
-    taken += entry.record.size() + 1024;
-    if (taken > bytes) return false;
-    if (DecodePlanRecord(entry.key, entry.record, &read).empty()) {
-      newest.push_back(std::make_shared<const StoredPlan>(std::move(read.plan)));
-    } else {
-      ++store_uses_.errors;
-    }
-    return true;
-  });
+  std::string error;
+  store->ForEachNewest(
+      [&](const PlanEntry& entry) {
+        PlanRecord read;
+        taken += entry.record.size() + 1024;
+        if (taken > bytes) return false;
+        if (DecodePlanRecord(entry.key, entry.record, &read).empty()) {
+          newest.push_back(std::make_shared<const StoredPlan>(std::move(read.plan)));
+        } else {
+          ++store_uses_.errors;
+        }
+        return true;
+      },
+      &error);
+  if (!error.empty()) ++store_uses_.errors;  // a look-up that meets it has the file set aside
   // The oldest first, so that it is also the first to go.
   while (!newest.empty()) {
     cache->Insert(std::move(newest.back()));
@@ -86,8 +90,11 @@ void PlanTiers::Warm(PlanCache* cache, size_t bytes) const {
 TierCounters PlanTiers::store_counters() const {
   TierCounters counters{store_uses_.hits, store_uses_.misses,
                         store_uses_.errors + store_->errors() + store_->dropped()};
+  counters.set_aside = store_->set_aside();
+  counters.errors += counters.set_aside;
   counters.ok = store_->ok();
   if (const auto store = store_->store()) {
+    counters.errors += store->left_out();
     counters.evictions = store->evictions();
     counters.bytes = store->bytes();
     counters.entries = store->entries();

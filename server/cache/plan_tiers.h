@@ -18,6 +18,7 @@ struct TierCounters {
   int64_t hits = 0, misses = 0;
   int64_t errors = 0;  // records that could not be read or written, those of no use included
   int64_t evictions = 0;
+  int64_t set_aside = 0;  // damaged files
   int64_t bytes = 0, entries = 0;
   bool ok = true;
 };

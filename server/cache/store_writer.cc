@@ -22,29 +22,34 @@ StoreWriter::~StoreWriter() {
 
 void StoreWriter::Open() {
   std::string error;
-  std::shared_ptr<LmdbPlanStore> opened =
-      LmdbPlanStore::Open(settings_.path, settings_.budget_bytes, &error);
+  std::shared_ptr<PlanStore> opened = PlanStore::Open(
+      settings_.path, settings_.budget_bytes, [this](const std::string& what) { OnSetAside(what); },
+      &error);
   if (opened == nullptr) return Fault(error);
   const std::lock_guard lock(mutex_);
   store_ = std::move(opened);
   ok_ = true;
 }
 
-std::shared_ptr<LmdbPlanStore> StoreWriter::store() const {
+std::shared_ptr<PlanStore> StoreWriter::store() const {
   const std::lock_guard lock(mutex_);
   return store_;
 }
 
-int StoreWriter::Find(std::string_view key, std::string* record) {
-  const std::shared_ptr<LmdbPlanStore> store = this->store();
-  if (store == nullptr) return MDB_NOTFOUND;
-  const int code = store->Find(key, record);
-  if (code != 0 && code != MDB_NOTFOUND) {
-    Fault("plan store " + settings_.path + ": " +
-          (code == LmdbPlanStore::kLost ? "its pages can not be read; not used until the next start"
-                                        : LmdbText(code)));
+bool StoreWriter::Find(std::string_view key, std::string* record) {
+  const std::shared_ptr<PlanStore> store = this->store();
+  if (store == nullptr) return false;
+  std::string error;
+  const PlanStore::Found found = store->Find(key, record, &error);
+  if (found == PlanStore::Found::kDamaged) {
+    Fault("plan store " + settings_.path + ": " + error);
+    {
+      const std::lock_guard lock(mutex_);
+      damaged_ = true;
+    }
+    wake_.notify_one();
   }
-  return code;
+  return found == PlanStore::Found::kYes;
 }
 
 void StoreWriter::Put(PlanEntry entry) {
@@ -64,12 +69,19 @@ void StoreWriter::Put(PlanEntry entry) {
 void StoreWriter::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    const auto ready = [this] { return stopping_ || !queue_.empty(); };
+    const auto ready = [this] { return stopping_ || damaged_ || !queue_.empty(); };
     if (store_ != nullptr) {
       wake_.wait(lock, ready);
     } else if (!wake_.wait_for(lock, settings_.retry, ready)) {
       lock.unlock();
       Open();
+      lock.lock();
+      continue;
+    }
+    if (std::exchange(damaged_, false) && store_ != nullptr) {
+      const std::shared_ptr<PlanStore> store = store_;
+      lock.unlock();
+      (void)Repair(store.get(), {});
       lock.lock();
       continue;
     }
@@ -82,17 +94,38 @@ void StoreWriter::Run() {
   }
 }
 
+// Sets aside what is damaged, and begins it anew.
+LogFault StoreWriter::Repair(PlanStore* store, const LogFault& found) {
+  if (!found.ok()) Fault("plan store " + settings_.path + ": " + found.text);
+  const std::string error = store->Repair();
+  if (error.empty()) {
+    ok_ = true;
+  } else {
+    Fault("plan store " + settings_.path + ": " + error);
+  }
+  return {error};
+}
+
 void StoreWriter::WriteBatch(std::deque<PlanEntry> batch) {
   const std::vector<PlanEntry> entries(std::make_move_iterator(batch.begin()),
                                        std::make_move_iterator(batch.end()));
-  const int code = store()->Write(entries);
-  if (code == 0) {
+  const std::shared_ptr<PlanStore> store = this->store();
+  LogFault fault = store->Write(entries);
+  if (fault.damaged) {
+    fault = Repair(store.get(), fault);
+    if (fault.ok()) fault = store->Write(entries);
+  }
+  if (fault.ok()) {
     ok_ = true;
     return;
   }
   dropped_ += static_cast<int64_t>(entries.size());
-  Fault("plan store " + settings_.path + ": " +
-        (code == LmdbPlanStore::kLost ? "its pages can not be read" : LmdbText(code)));
+  Fault("plan store " + settings_.path + ": " + fault.text);
+}
+
+void StoreWriter::OnSetAside(const std::string& what) {
+  ++set_aside_;
+  on_fault_(what);
 }
 
 // Counts every fault, and speaks of the first of a row.

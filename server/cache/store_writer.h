@@ -16,7 +16,7 @@
 #include <string_view>
 #include <thread>
 
-#include "server/cache/lmdb_plan_store.h"
+#include "server/cache/plan_store.h"
 
 namespace evenkeel::server {
 
@@ -36,33 +36,37 @@ class StoreWriter {
   StoreWriter(Settings settings, OnFault on_fault);
   ~StoreWriter();  // writes what waits
 
-  // 0, MDB_NOTFOUND, or another code: then it counts as an error.
-  int Find(std::string_view key, std::string* record);
+  // Whether it is there. A damaged file counts as an error, and is set aside soon after.
+  bool Find(std::string_view key, std::string* record);
 
   // Later.
   void Put(PlanEntry entry);
 
   // nullptr while the file can not be had.
-  std::shared_ptr<LmdbPlanStore> store() const;
+  std::shared_ptr<PlanStore> store() const;
 
   bool ok() const { return ok_; }  // open, and the last write went well
   int64_t errors() const { return errors_; }
-  int64_t dropped() const { return dropped_; }  // that were never written
+  int64_t dropped() const { return dropped_; }      // that were never written
+  int64_t set_aside() const { return set_aside_; }  // damaged files
 
  private:
   void Open();
   void Run();
   void WriteBatch(std::deque<PlanEntry> batch);
+  LogFault Repair(PlanStore* store, const LogFault& found);
+  void OnSetAside(const std::string& what);
   void Fault(const std::string& fault);
 
   const Settings settings_;
   const OnFault on_fault_;
   std::atomic<bool> ok_ = false;
-  std::atomic<int64_t> errors_ = 0, dropped_ = 0;
+  std::atomic<int64_t> errors_ = 0, dropped_ = 0, set_aside_ = 0;
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
-  std::shared_ptr<LmdbPlanStore> store_;
+  std::shared_ptr<PlanStore> store_;
+  bool damaged_ = false;  // found where it was read
   std::deque<PlanEntry> queue_;
   size_t queue_bytes_ = 0;
   bool stopping_ = false;

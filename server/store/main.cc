@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "server/core/visible_text.h"
 #include "server/store/move_history.h"
 
 int main(int argc, char** argv) {
@@ -27,6 +28,8 @@ int main(int argc, char** argv) {
   };
   const CLI::App* dump = add("dump", "STORE into FILE, also while servers run", true);
   const CLI::App* load = add("load", "FILE into STORE, which must have no history", false);
+  const CLI::App* salvage = add(
+      "salvage", "What can be read of the damaged file STORE, up to the damage, into FILE", true);
   CLI::App* check = app.add_subcommand("check", "Reads FILE and says what it holds");
   check->add_option("FILE", file)->required();
   try {
@@ -35,14 +38,24 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   std::vector<ProfileRecord> history;
-  std::string error =
-      dump->parsed() ? ReadHistory(store, &history) : ReadHistoryFile(file, &history);
-  if (error.empty() && dump->parsed()) error = WriteHistoryFile(file, history);
+  std::string error, ended_by;
+  if (dump->parsed()) {
+    error = ReadHistory(store, &history);
+  } else if (salvage->parsed()) {
+    error = SalvageHistory(store, &history, &ended_by);
+  } else {
+    error = ReadHistoryFile(file, &history);
+  }
+  if (error.empty() && (dump->parsed() || salvage->parsed()))
+    error = WriteHistoryFile(file, history);
   if (error.empty() && load->parsed()) error = WriteHistory(store, history);
   if (!error.empty()) {
-    std::fprintf(stderr, "evenkeel-store: %s\n", error.c_str());
+    std::fprintf(stderr, "evenkeel-store: %s\n", Visible(error, "\n").c_str());
     return 1;
   }
   std::printf("%zu revisions\n", history.size());
+  if (!ended_by.empty()) {
+    std::printf("What follows is lost: %s\n", ended_by.c_str());
+  }
   return 0;
 }

@@ -10,8 +10,8 @@
 #include <iterator>
 #include <memory>
 
+#include "server/calibration/file_profile_store.h"
 #include "server/calibration/history_file.h"
-#include "server/calibration/lmdb_profile_store.h"
 #include "server/redis/redis_profile_store.h"
 
 namespace evenkeel::server {
@@ -45,29 +45,6 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// Into a file beside it first, so that a half-written one never counts.
-std::string WriteLmdb(const std::string& path, const std::vector<ProfileRecord>& history) {
-  const std::string part = path + ".loading";
-  const auto clear = [&] {
-    for (const char* end : {"", "-lock", "-owner"}) unlink((part + end).c_str());
-  };
-  clear();
-  std::string error;
-  auto store = LmdbProfileStore::Open(part, &error);
-  for (size_t i = 0; store != nullptr && i < history.size() && error.empty(); ++i) {
-    error = store->Append(history[i]).error;
-  }
-  store.reset();
-  // A link, unlike a renaming, never replaces a file.
-  if (error.empty() && link(part.c_str(), path.c_str()) != 0) {
-    error =
-        errno == EEXIST ? "profile store " + path + ": has a history already" : FileProblem(path);
-  }
-  clear();
-  if (error.empty() && !SyncPath(FolderOf(path), O_RDONLY | O_DIRECTORY)) error = FileProblem(path);
-  return error;
-}
-
 }  // namespace
 
 std::string ReadHistory(const StoreName& name, std::vector<ProfileRecord>* history) {
@@ -76,17 +53,27 @@ std::string ReadHistory(const StoreName& name, std::vector<ProfileRecord>* histo
   if (IsRedis(name)) {
     store = OpenRedis(name, /*trust=*/true, &error);
   } else {
-    store = LmdbProfileStore::OpenToRead(name.store, &error);
+    store = FileProfileStore::OpenToRead(name.store, &error);
   }
   if (store != nullptr) *history = store->TakeHistory();
   return error;
 }
 
 std::string WriteHistory(const StoreName& name, const std::vector<ProfileRecord>& history) {
-  if (!IsRedis(name)) return WriteLmdb(name.store, history);
+  if (!IsRedis(name)) {
+    std::string wrong = NotAFile(name.store);
+    if (!wrong.empty()) return "profile store " + name.store + ": " + wrong;
+    return FileProfileStore::Create(name.store, history);
+  }
   std::string error;
   const auto store = OpenRedis(name, /*trust=*/false, &error);
   return store == nullptr ? error : store->Load(history);
+}
+
+std::string SalvageHistory(const StoreName& name, std::vector<ProfileRecord>* history,
+                           std::string* ended_by) {
+  if (IsRedis(name)) return "salvage is for files: a Redis is repaired by its own tools";
+  return FileProfileStore::Salvage(name.store, history, ended_by);
 }
 
 std::string WriteHistoryFile(const std::string& path, const std::vector<ProfileRecord>& history) {

@@ -11,7 +11,7 @@ namespace evenkeel::server {
 
 // A store as the command line names it.
 struct StoreName {
-  std::string store;          // path of an LMDB file, redis://... or unix:/path
+  std::string store;          // path of a file, redis://... or unix:/path
   std::string password_file;  // of Redis; empty: none
   std::string tenant;         // of Redis; empty: the only one
 };
@@ -23,6 +23,11 @@ std::string ReadHistory(const StoreName& name, std::vector<ProfileRecord>* histo
 
 // Puts `history` into a store that has none: all of it or nothing.
 std::string WriteHistory(const StoreName& name, const std::vector<ProfileRecord>& history);
+
+// Reads the revisions of a damaged file that stand before the damage; *ended_by: what is wrong
+// behind them. Changes nothing.
+std::string SalvageHistory(const StoreName& name, std::vector<ProfileRecord>* history,
+                           std::string* ended_by);
 
 // A file that DecodeHistory takes. Written beside its name first; a file of that name is replaced.
 std::string WriteHistoryFile(const std::string& path, const std::vector<ProfileRecord>& history);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "server/cache/plan_record.h"
+#include "tests/server/damage.h"
 #include "tests/server/temporary_folder.h"
 
 namespace evenkeel::server {
@@ -165,14 +166,35 @@ TEST_F(PlanTiersTest, AFileThatCanNotBeHadIsTriedAgain) {
   writer.Put({"a", 1, "record"});
   EXPECT_EQ(writer.dropped(), 1);
   std::string record;
-  EXPECT_EQ(writer.Find("a", &record), MDB_NOTFOUND);
+  EXPECT_FALSE(writer.Find("a", &record));
   owner.reset();
   while (!writer.ok()) std::this_thread::yield();
   writer.Put({"a", 1, "record"});
-  while (writer.Find("a", &record) != 0) std::this_thread::yield();
+  while (!writer.Find("a", &record)) std::this_thread::yield();
   EXPECT_EQ(record, "record");
   const std::lock_guard lock(mutex_);
   EXPECT_EQ(faults_.size(), 1u);
+}
+
+// Met by a look-up: the file is set aside, told of and counted, and the next plans are kept.
+TEST_F(PlanTiersTest, ADamagedFileIsSetAsideWhileItServes) {
+  { Open(true, false)->Put(Plan("a")); }
+  auto tiers = Open(true, false);
+  std::string bytes = FileBytes(path_);
+  bytes[bytes.size() - 20] ^= 1;
+  SetFileBytes(path_, bytes);
+  EXPECT_EQ(Find(*tiers, "a").plan, nullptr);
+  while (tiers->store_counters().set_aside == 0) std::this_thread::yield();
+  EXPECT_EQ(FileBytes(path_ + ".damaged-1"), bytes);
+  tiers->Put(Plan("b"));
+  while (Find(*tiers, "b").plan == nullptr) std::this_thread::yield();
+  EXPECT_TRUE(tiers->store_counters().ok);
+  EXPECT_EQ(tiers->store_counters().set_aside, 1);
+  EXPECT_GE(tiers->store_counters().errors, 1);
+  const std::lock_guard lock(mutex_);
+  ASSERT_EQ(faults_.size(), 2u);
+  EXPECT_NE(faults_[0].find("its checksum does not match"), std::string::npos) << faults_[0];
+  EXPECT_NE(faults_[1].find("set aside as"), std::string::npos) << faults_[1];
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "server/calibration/lmdb_profile_store.h"
+#include "server/calibration/file_profile_store.h"
 #include "tests/planner/profiles.h"
 #include "tests/server/temporary_folder.h"
 
@@ -22,7 +22,7 @@ class CalibrationRegistryTest : public testing::Test {
  protected:
   CalibrationRegistry::OpenStore OnDisk() const {
     return [path = path_](const std::string& tenant, std::string* error) {
-      return LmdbProfileStore::Open(TenantStorePath(path, tenant), error, size_t{1} << 20);
+      return FileProfileStore::Open(TenantStorePath(path, tenant), error, 1 << 20);
     };
   }
 
@@ -99,12 +99,12 @@ TEST_F(CalibrationRegistryTest, AStoreThatCannotBeReadIsTriedAgain) {
   std::string error;
   for (int i = 1; i <= 2; ++i) {
     EXPECT_EQ(registry.Open("a", &error), nullptr);
-    EXPECT_THAT(error, HasSubstr("is no LMDB file"));
+    EXPECT_THAT(error, HasSubstr("is no profile store"));
     EXPECT_EQ(observer_.errors, i);
   }
   error.clear();
   EXPECT_EQ(registry.Find("a", &error), nullptr);
-  EXPECT_THAT(error, HasSubstr("is no LMDB file"));
+  EXPECT_THAT(error, HasSubstr("is no profile store"));
   EXPECT_NE(registry.Open("b", &error), nullptr);  // nobody else's matter
   std::filesystem::remove(path_ + ".a.lmdb");
   EXPECT_NE(registry.Open("a", &error), nullptr);

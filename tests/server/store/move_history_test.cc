@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "server/calibration/file_profile_store.h"
 #include "server/calibration/history_file.h"
-#include "server/calibration/lmdb_profile_store.h"
 #include "server/calibration/record_bytes.h"
 #include "tests/server/redis/redis_process.h"
 
@@ -77,15 +77,15 @@ TEST(HistoryFileTest, EveryDamageIsFound) {
   EXPECT_NE(DecodeHistory(bytes + "x", &read), "");
 }
 
-TEST_F(MoveHistoryTest, FromLmdbToRedisAndBackIsTheSame) {
+TEST_F(MoveHistoryTest, FromAFileToRedisAndBackIsTheSame) {
   if (!RedisProcess::Exists()) GTEST_SKIP() << "there is no redis-server to test with";
   RedisProcess redis(RedisProcess::Durable());
   const StoreName shared{"unix:" + redis.socket_path(), "", "ml"};
-  const StoreName lmdb{Path("a"), "", ""}, back{Path("b"), "", ""};
+  const StoreName file{Path("a"), "", ""}, back{Path("b"), "", ""};
   std::vector<ProfileRecord> history = History(20);
-  ASSERT_EQ(WriteHistory(lmdb, history), "");
-  EXPECT_FALSE(std::filesystem::exists(Path("a.loading")));
-  ASSERT_EQ(ReadHistory(lmdb, &history), "");
+  ASSERT_EQ(WriteHistory(file, history), "");
+  EXPECT_FALSE(std::filesystem::exists(Path("a.new")));
+  ASSERT_EQ(ReadHistory(file, &history), "");
   ASSERT_EQ(WriteHistoryFile(Path("one"), history), "");
   ASSERT_EQ(ReadHistoryFile(Path("one"), &history), "");
   ASSERT_EQ(WriteHistory(shared, history), "");
@@ -101,7 +101,7 @@ TEST_F(MoveHistoryTest, FromLmdbToRedisAndBackIsTheSame) {
 
 TEST_F(MoveHistoryTest, ReadsWhatAServerHasOpen) {
   std::string error;
-  const auto server = LmdbProfileStore::Open(Path("a"), &error);
+  const auto server = FileProfileStore::Open(Path("a"), &error);
   ASSERT_NE(server, nullptr) << error;
   ASSERT_EQ(server->Append(History(1)[0]).revision, 1);
   std::vector<ProfileRecord> history;

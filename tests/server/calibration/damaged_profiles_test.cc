@@ -1,0 +1,124 @@
+// Profile stores under every kind of damage: no crash, and nothing that was acknowledged is lost
+// without a word.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "server/cache/lmdb_reader.h"
+#include "server/calibration/file_profile_store.h"
+#include "server/calibration/history_file.h"
+#include "server/calibration/record_bytes.h"
+#include "tests/server/damage.h"
+#include "tests/server/temporary_folder.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr int kRevisions = 25;
+
+std::vector<ProfileRecord> History() {
+  std::vector<ProfileRecord> history;
+  std::mt19937_64 chance(3);
+  for (int i = 1; i <= kRevisions; ++i) {
+    ProfileRecord record;
+    record.revision = i;
+    record.unix_ns = i * 1000;
+    record.author = "author " + std::to_string(i);
+    record.profile = std::string(50 + chance() % 6000, static_cast<char>('a' + i));
+    history.push_back(record);
+  }
+  return history;
+}
+
+enum class Outcome { kWhole, kRefused, kLostSilently, kNoAdvice, kCannotGoOn, kSalvagedWrong };
+
+bool IsPrefix(const std::vector<ProfileRecord>& read, const std::vector<ProfileRecord>& all) {
+  if (read.size() > all.size()) return false;
+  const std::vector<ProfileRecord> head(all.begin(),
+                                        all.begin() + static_cast<ptrdiff_t>(read.size()));
+  return EncodeHistory(read) == EncodeHistory(head);
+}
+
+// Opens the store as a server does, and says what came of it.
+Outcome Try(const std::string& path, const std::vector<ProfileRecord>& all) {
+  std::string error, ended_by;
+  std::vector<ProfileRecord> salvaged;
+  const std::string none = FileProfileStore::Salvage(path, &salvaged, &ended_by);
+  if (!IsPrefix(salvaged, all)) return Outcome::kSalvagedWrong;
+  auto store = FileProfileStore::Open(path, &error);
+  if (store == nullptr) {
+    const bool has_advice = error.find("evenkeel-store load BACKUP") != std::string::npos;
+    return has_advice ? Outcome::kRefused : Outcome::kNoAdvice;
+  }
+  const std::vector<ProfileRecord> read = store->TakeHistory();
+  if (EncodeHistory(read) != EncodeHistory(all)) return Outcome::kLostSilently;
+  ProfileRecord next = all.front();
+  next.revision = kRevisions + 1;
+  if (!none.empty() || store->Append(next).revision != kRevisions + 1) return Outcome::kCannotGoOn;
+  store.reset();
+  store = FileProfileStore::Open(path, &error);
+  return store != nullptr && store->TakeHistory().size() == kRevisions + 1 ? Outcome::kWhole
+                                                                           : Outcome::kCannotGoOn;
+}
+
+void TryAll(const std::string& path, const std::string& good) {
+  const std::vector<ProfileRecord> all = History();
+  std::mt19937_64 chance(20'261'122);
+  int refused = 0, whole = 0;
+  for (int i = 0; i < DamagedFiles(); ++i) {
+    std::string bytes = good, how;
+    while (how.empty()) how = Damage(static_cast<size_t>(i) % std::size(kDamages), chance, &bytes);
+    SetFileBytes(path, bytes);
+    std::filesystem::remove(path + ".lmdb-kept-1");
+    const int outcome = InChild([&] { return static_cast<int>(Try(path, all)); });
+    refused += outcome == static_cast<int>(Outcome::kRefused) ? 1 : 0;
+    whole += outcome == static_cast<int>(Outcome::kWhole) ? 1 : 0;
+    EXPECT_TRUE(outcome == static_cast<int>(Outcome::kRefused) ||
+                outcome == static_cast<int>(Outcome::kWhole))
+        << "file " << i << ", " << how << ": outcome " << outcome;
+    if (outcome == static_cast<int>(Outcome::kRefused)) {
+      EXPECT_EQ(FileBytes(path), bytes) << "a refused file was changed";
+    }
+  }
+  std::printf("%d damaged files: %d refused, %d whole all the same\n", DamagedFiles(), refused,
+              whole);
+  EXPECT_GT(refused, DamagedFiles() / 3);
+  EXPECT_GT(whole, 0);  // garbage behind the end, pages that are free
+}
+
+TEST(DamagedProfilesTest, AreRefusedOrWhole) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("profiles");
+  ASSERT_EQ(FileProfileStore::Create(path, History()), "");
+  TryAll(path, FileBytes(path));
+}
+
+TEST(DamagedProfilesTest, OfAnEarlierVersionLikewise) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("profiles");
+  LmdbTransactions transactions = {
+      {{"meta", "schema", "evenkeel-profiles/1"}, {"meta", "last", LmdbNumber(0)}}};
+  for (const ProfileRecord& record : History()) {
+    const std::string key = LmdbNumber(record.revision);
+    transactions.push_back({{"revisions", key, EncodeRecord(record)}, {"meta", "last", key}});
+  }
+  WriteLmdb(path, transactions);
+  TryAll(path, FileBytes(path));
+}
+
+// The judge above can find fault: a history that lacks its end is none that passes.
+TEST(DamagedProfilesTest, ALossWouldBeSeen) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("profiles");
+  std::vector<ProfileRecord> shorter = History();
+  shorter.pop_back();
+  ASSERT_EQ(FileProfileStore::Create(path, shorter), "");
+  EXPECT_EQ(Try(path, History()), Outcome::kLostSilently);
+  EXPECT_EQ(InChild([]() -> int { abort(); }), -1);
+}
+
+}  // namespace
+}  // namespace evenkeel::server
