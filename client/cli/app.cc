@@ -5,8 +5,8 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <cstdio>
 #include <exception>
+#include <sstream>
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/exit_codes.h"
@@ -38,9 +38,31 @@ void Configure(CLI::App* app) {
 }
 
 int Complain(const CommandError& error) {
-  fmt::print(stderr, "evenkeelctl: {}\n", error.what());
-  for (const std::string& detail : error.details()) fmt::print(stderr, "{}\n", detail);
+  PrintError(fmt::format("evenkeelctl: {}\n", error.what()));
+  for (const std::string& detail : error.details()) PrintError(detail + "\n");
   return static_cast<int>(error.code());
+}
+
+int Run(CLI::App* app, const std::vector<std::string>& arguments, const ExitCode* exit_code) {
+  try {
+    // CLI11 takes them last first, and without the program's name.
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    if (!reversed.empty()) reversed.pop_back();
+    app->parse(reversed);
+    if (app->get_subcommands().empty()) {
+      PrintError(app->help());
+      return static_cast<int>(ExitCode::kBadInput);
+    }
+    return static_cast<int>(*exit_code);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) {
+      throw CommandError(ExitCode::kBadInput, error.what(), {"Run with --help for help."});
+    }
+    std::ostringstream help;
+    app->exit(error, help, help);
+    Print(help.str());
+    return static_cast<int>(ExitCode::kOk);
+  }
 }
 
 }  // namespace
@@ -67,18 +89,7 @@ int RunApp(const std::vector<std::string>& arguments) {
   AddHealthCheckCommand(&app, &options, &exit_code);
   AddVersionCommand(&app, &options);
   try {
-    // CLI11 takes them last first, and without the program's name.
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-    if (!reversed.empty()) reversed.pop_back();
-    app.parse(reversed);
-    if (app.get_subcommands().empty()) {
-      fmt::print(stderr, "{}", app.help());
-      return static_cast<int>(ExitCode::kBadInput);
-    }
-    return static_cast<int>(exit_code);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    return Complain(CommandError(ExitCode::kBadInput, error.what(), {"Run with --help for help."}));
+    return Run(&app, arguments, &exit_code);
   } catch (const CommandError& error) {
     return Complain(error);
   } catch (const std::exception& error) {

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "client/cli/exit_codes.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -101,10 +102,20 @@ std::unique_ptr<Backend> BackendOf(const GlobalOptions& options) {
                        : MakeGrpcBackend(options.server, options.timeout_seconds, options.tls);
 }
 
+// All that is shown passes here, also what is JSON: so no text of a caller turns what stands around
+// it, however it came. Escape sequences are our own: callers' texts have lost theirs in Plain.
 void Print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+  const std::string shown = server::Visible(text, "\n\t\x1b");
+  if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() ||
+      std::fflush(stdout) != 0) {
     throw CommandError(ExitCode::kError, std::string("cannot write: ") + std::strerror(errno));
   }
+}
+
+void PrintError(const std::string& text) {
+  const std::string shown = server::Visible(text, "\n\t");
+  (void)!std::fwrite(shown.data(), 1, shown.size(), stderr);
+  (void)std::fflush(stderr);
 }
 
 }  // namespace evenkeel::cli

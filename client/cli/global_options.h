@@ -38,6 +38,10 @@ std::unique_ptr<Backend> BackendOf(const GlobalOptions& options);
 // Writes to standard output. Throws CommandError(kError) if that fails (a full disk, say).
 void Print(const std::string& text);
 
+// To standard error, where anybody reads it: a stream that is closed or full changes nothing.
+// Hidden characters of callers are written out (server/core/visible_text.h).
+void PrintError(const std::string& text);
+
 }  // namespace evenkeel::cli
 
 #endif  // EVENKEEL_CLIENT_CLI_GLOBAL_OPTIONS_H_

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "client/cli/text.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -18,6 +19,12 @@ std::string BarText(double share) {
   Style style;
   style.unicode = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
   return fmt::format("{} {:3.0f}%", Gauge(style, share, 24), 100 * share);
+}
+
+// A terminal that is gone changes nothing.
+void Show(const std::string& text) {
+  (void)!std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
 }
 
 }  // namespace
@@ -53,14 +60,12 @@ void Progress::Run() {
   while (!wake_.wait_for(lock, pause, [this] { return done_; })) {
     const double seconds = duration<double>(steady_clock::now() - start).count();
     const std::string bar = share_ < 0 ? " ..." : " " + BarText(share_);
-    fmt::print(stderr, "\r\x1b[K{}{} {:.0f} s", what_, bar, seconds);
-    std::fflush(stderr);
+    Show(fmt::format("\r\x1b[K{}{} {:.0f} s", server::Visible(what_), bar, seconds));
     shown = true;
     pause = milliseconds(200);
   }
   if (shown) {
-    fmt::print(stderr, "\r\x1b[K");
-    std::fflush(stderr);
+    Show("\r\x1b[K");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "client/cli/exit_codes.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::cli {
 
@@ -20,7 +21,7 @@ std::string ToJson(const google::protobuf::Message& message, bool pretty) {
   const auto status = google::protobuf::util::MessageToJsonString(message, &text, options);
   if (!status.ok()) throw CommandError(ExitCode::kError, "cannot write the answer as JSON");
   if (text.empty() || text.back() != '\n') text += '\n';
-  return text;
+  return server::Visible(text, "\n");
 }
 
 void FromJson(const std::string& text, const std::string& name,
@@ -36,7 +37,8 @@ void WriteFile(const std::string& path, const std::string& text) {
   std::FILE* file = std::fopen(path.c_str(), "wb");
   bool good = file != nullptr;
   if (good) {
-    good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    const std::string shown = server::Visible(text, "\n\t\r");
+    good = std::fwrite(shown.data(), 1, shown.size(), file) == shown.size();
     good = std::fclose(file) == 0 && good;
   }
   if (!good) {

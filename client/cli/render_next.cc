@@ -14,7 +14,7 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr const char* kDegreeFlags[] = {"--tp", "--pp", "--dp", "--stage-layers"};
+constexpr const char* kDegreeFlags[] = {"--tp", "--pp", "--dp", "--stage-layers", "--partition"};
 
 // The command with the remedy in it, and the flags alone.
 struct AppliedRemedy {
@@ -45,6 +45,18 @@ AppliedRemedy Apply(const v1::Remedy& remedy, const CommandLine& command) {
       break;
     case v1::REMEDY_KIND_LARGER_GPU:
       set("--gpu", remedy.gpu_type());
+      break;
+    case v1::REMEDY_KIND_STAGE_LAYERS: {
+      std::string layers;
+      for (const int32_t count : remedy.stage_layers())
+        layers += (layers.empty() ? "" : ",") + std::to_string(count);
+      changed = changed.Without("--partition");
+      set("--stage-layers", layers);
+      break;
+    }
+    case v1::REMEDY_KIND_FREE_SCHEDULE:
+      changed = changed.Without("--schedule");
+      flags = "without --schedule";
       break;
     case v1::REMEDY_KIND_FREE_DEGREES:
       for (const char* flag : kDegreeFlags) {

@@ -19,6 +19,10 @@ std::string SearchText(const v1::Proof& proof) {
     text += fmt::format(", {} not searched: the work limit was reached",
                         Integer(proof.unsearched_parallelism_count()));
   }
+  if (proof.unrefined_parallelism_count() > 0) {
+    text += fmt::format(", {} not refined: the work limit was reached",
+                        Integer(proof.unrefined_parallelism_count()));
+  }
   return text + fmt::format("; {} states examined", Integer(proof.examined_state_count()));
 }
 

@@ -17,11 +17,7 @@ using Json = nlohmann::json;
 // The server's texts hold names that callers gave: no escape sequence of theirs may reach the
 // terminal.
 std::string Text(const Style& style, const Json& json) {
-  std::string text = json.get<std::string>();
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return Plain(style, text);
+  return Plain(style, json.get<std::string>());
 }
 
 Tone ToneOf(const Json& mark) {

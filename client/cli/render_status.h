@@ -9,7 +9,7 @@
 namespace evenkeel::cli {
 
 // `json`: what /statusz?format=json answers. Throws CommandError(kError) if it is something else.
-// Control characters in it are shown as '?'.
+// Control characters in it are written out.
 std::string RenderStatus(const Style& style, const std::string& json);
 
 }  // namespace evenkeel::cli

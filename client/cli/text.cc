@@ -7,27 +7,10 @@
 #include <cmath>
 #include <utility>
 
+#include "server/core/visible_text.h"
+
 namespace evenkeel::cli {
 namespace {
-
-// The code point at the start of `text` and the bytes it takes; invalid bytes count one each.
-std::pair<uint32_t, size_t> FirstCodePoint(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  const size_t size = lead < 0x80   ? 1
-                      : lead < 0xc2 ? 0
-                      : lead < 0xe0 ? 2
-                      : lead < 0xf0 ? 3
-                      : lead < 0xf5 ? 4
-                                    : 0;
-  if (size == 0 || size > text.size()) return {0xfffd, 1};
-  uint32_t code = size == 1 ? lead : lead & (0x7fu >> size);
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {0xfffd, 1};
-    code = code << 6 | (byte(i) & 0x3fu);
-  }
-  return {code, size};
-}
 
 int CodePointWidth(uint32_t code) {
   if (code < 0x20 || (code >= 0x300 && code < 0x370) || (code >= 0x200b && code < 0x2010)) return 0;
@@ -74,7 +57,7 @@ int DisplayWidth(std::string_view text) {
       text.remove_prefix(escape);
       continue;
     }
-    const auto [code, size] = FirstCodePoint(text);
+    const auto [code, size, valid] = server::FirstCodePoint(text);
     width += CodePointWidth(code);
     text.remove_prefix(size);
   }
@@ -97,7 +80,7 @@ std::string Shorten(const Style& style, std::string_view text, int width) {
   std::string result;
   int used = DisplayWidth(mark);
   while (!text.empty()) {
-    const auto [code, size] = FirstCodePoint(text);
+    const auto [code, size, valid] = server::FirstCodePoint(text);
     used += CodePointWidth(code);
     if (used > width) break;
     result += text.substr(0, size);
@@ -127,11 +110,11 @@ std::vector<std::string> Wrap(std::string_view text, int width) {
 std::string Plain(const Style& style, std::string_view text) {
   std::string result;
   while (!text.empty()) {
-    const auto [code, size] = FirstCodePoint(text);
+    const auto [code, size, valid] = server::FirstCodePoint(text);
     if (code == '\n' || code == '\t') {
       result += ' ';
-    } else if (code < 0x20 || code == 0x7f || (code >= 0x80 && code < 0xa0)) {
-      result += '?';  // text from a server must not steer the terminal
+    } else if (!valid || server::IsHidden(code)) {
+      result += server::Visible(text.substr(0, size));  // callers must not steer the terminal
     } else if (style.unicode || code < 0x80) {
       result += text.substr(0, size);
     } else {

@@ -36,7 +36,7 @@ std::string Shorten(const Style& style, std::string_view text, int width);
 std::vector<std::string> Wrap(std::string_view text, int width);
 
 // Replaces what only Unicode has (multiplication signs, dashes) where `style` is ASCII; other such
-// characters become '?'.
+// characters become '?'. Hidden characters and bytes that are no UTF-8 are written out: "\u202e".
 std::string Plain(const Style& style, std::string_view text);
 
 // A bar of `fraction` (0 to 1) of `width` columns, filled up with blanks; in eighths where Unicode

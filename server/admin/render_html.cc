@@ -1,6 +1,7 @@
 #include "server/admin/render_html.h"
 
 #include "server/admin/status_style.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 namespace {
@@ -62,7 +63,7 @@ std::string Table(const StatusTable& table) {
 std::string EscapeHtml(std::string_view text) {
   std::string html;
   html.reserve(text.size());
-  for (const char c : text) {
+  for (const char c : Visible(text)) {
     switch (c) {
       case '&':
         html += "&amp;";
@@ -80,11 +81,7 @@ std::string EscapeHtml(std::string_view text) {
         html += "&#39;";
         break;
       default:
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-          html += "\xef\xbf\xbd";
-        } else {
-          html += c;
-        }
+        html += c;
     }
   }
   return html;

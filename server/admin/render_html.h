@@ -11,7 +11,7 @@ namespace evenkeel::server {
 
 std::string RenderHtml(const StatusPage& page);
 
-// `text` so that it is text wherever HTML may have it. Control characters become U+FFFD.
+// `text` so that it is text wherever HTML may have it. Hidden characters are written out: "\u202e".
 std::string EscapeHtml(std::string_view text);
 
 }  // namespace evenkeel::server

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "server/core/visible_text.h"
+
 namespace evenkeel::server {
 namespace {
 
@@ -43,7 +45,7 @@ std::string RenderJson(const StatusPage& page) {
     json["sections"].push_back({{"title", section.title}, {"rows", ToJson(section.rows)}});
   }
   for (const StatusTable& table : page.tables) json["tables"].push_back(ToJson(table));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return Visible(json.dump(2, ' ', false, Json::error_handler_t::replace), "\n") + "\n";
 }
 
 }  // namespace evenkeel::server

@@ -56,7 +56,7 @@ void AddHealthCheckCommand(CLI::App* app, const GlobalOptions* options, ExitCode
     }
     const std::string status = StatusOf(*options, *service);
     if (status != "SERVING") {
-      fmt::print(stderr, "evenkeelctl: {}: {}\n", options->server, status);
+      PrintError(fmt::format("evenkeelctl: {}: {}\n", options->server, status));
       *exit_code = ExitCode::kNotServing;
       return;
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "server/core/visible_text.h"
+
 namespace evenkeel::cli {
 namespace {
 
@@ -26,15 +28,18 @@ bool IsPlain(const std::string& text) {
 
 std::string Scalar(const Json& value) {
   if (value.is_string() && IsPlain(value.get<std::string>())) return value.get<std::string>();
-  return value.dump();
+  return server::Visible(value.dump());
 }
 
-std::string Key(const std::string& key) { return IsPlain(key) ? key : Json(key).dump(); }
+std::string Key(const std::string& key) {
+  return IsPlain(key) ? key : server::Visible(Json(key).dump());
+}
 
 // A literal block says its lines as they are; it can not begin with a blank here.
 bool IsBlock(const Json& value) {
   if (!value.is_string()) return false;
   const std::string text = value.get<std::string>();
+  if (server::Visible(text, "\n\t") != text) return false;
   return text.find('\n') != std::string::npos && text.back() == '\n' && text[0] != ' ' &&
          text[0] != '\n' && (text.size() < 2 || text[text.size() - 2] != '\n');
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "server/core/visible_text.h"
+
 namespace evenkeel::cli {
 namespace {
 
@@ -27,7 +29,7 @@ std::string PathText(const Svg::Points& points) {
 
 std::string Escaped(std::string_view text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : server::Visible(text, "\n")) {
     switch (c) {
       case '&':
         result += "&amp;";
@@ -42,7 +44,7 @@ std::string Escaped(std::string_view text) {
         result += "&quot;";
         break;
       default:
-        result += static_cast<unsigned char>(c) < 0x20 && c != '\n' ? ' ' : c;
+        result += c;
     }
   }
   return result;

@@ -15,6 +15,7 @@
 #include "server/admin/render_json.h"
 #include "server/admin/status_sections.h"
 #include "server/admin/status_text.h"
+#include "tests/hidden_texts.h"
 
 namespace evenkeel::server {
 namespace {
@@ -137,13 +138,18 @@ TEST(StatusPageTest, FaultsComeFirst) {
 
 TEST(StatusPageTest, HostileTextStaysText) {
   EXPECT_EQ(EscapeHtml("<a href=\"x\" b='c'>&amp;\n\x01"),
-            "&lt;a href=&quot;x&quot; b=&#39;c&#39;&gt;&amp;amp;\xef\xbf\xbd\xef\xbf\xbd");
+            "&lt;a href=&quot;x&quot; b=&#39;c&#39;&gt;&amp;amp;\\u000a\\u0001");
   const std::string html = RenderHtml(MakeStatusPage(Inputs(Healthy())));
   EXPECT_THAT(html, Not(HasSubstr("<script")));
   EXPECT_THAT(html, Not(HasSubstr("http")));  // nothing from elsewhere
   StatusPage page;
   page.title = "\xff";
   EXPECT_EQ(nlohmann::json::parse(RenderJson(page))["title"], "\xef\xbf\xbd");
+  page.title = page.summary = page.health.value = AllHiddenTexts();
+  page.tables.push_back({.title = AllHiddenTexts(), .rows = {{AllHiddenTexts()}}});
+  EXPECT_EQ(FirstHidden(RenderHtml(page).substr(RenderHtml(page).find("<body>"))), "");
+  EXPECT_EQ(FirstHidden(RenderJson(page)), "");
+  EXPECT_EQ(nlohmann::json::parse(RenderJson(page))["title"], page.title);
 }
 
 TEST(StatusPageTest, TenantsAreAColumnWhereThereAreAny) {
