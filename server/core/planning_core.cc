@@ -158,7 +158,7 @@ PlanningCore::Ticket PlanningCore::PlanWith(const PlanWanted& wanted, Work work,
       const FlightPtr flight = Prepare(key, true, std::move(work), terms);
       flight->wanted = wanted;
       const bool seek = tiers_ != nullptr && !AnewOnly(wanted);
-      if (!refusing_ && (seek || Submit(flight))) {
+      if (!Refuses(terms) && (seek || Submit(flight))) {
         flights_.emplace(key, flight);
         ticket = Join(flight, std::move(done), terms);
         if (!seek) return ticket;
@@ -188,7 +188,7 @@ PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnO
     }
     const FlightPtr flight = Prepare(id, false, std::move(work), terms);
     flight->wanted.plan_id = id;
-    if (!refusing_ && Submit(flight)) {
+    if (!Refuses(terms) && Submit(flight)) {
       flights_.emplace(id, flight);
       return Join(flight, std::move(done), terms);
     }
@@ -217,7 +217,7 @@ void PlanningCore::Sought(const FlightPtr& flight, const FoundPlan& found) {
   } else {
     const std::lock_guard lock(mutex_);
     if (flight->waiters.empty()) return;
-    if (!refusing_ && Submit(flight)) return;
+    if (!Refuses(flight->terms) && Submit(flight)) return;
     outcome = Refusal(flight->terms);
   }
   Land(flight, outcome, 0);
@@ -253,7 +253,7 @@ void PlanningCore::Cancel(const Ticket& ticket) {
 
 void PlanningCore::RefuseNewWork() {
   const std::lock_guard lock(mutex_);
-  refusing_ = true;
+  draining_since_ = std::min(draining_since_, clock_.Now());
 }
 
 void PlanningCore::StopAll() {
@@ -261,7 +261,7 @@ void PlanningCore::StopAll() {
   std::vector<Work> dropped;       // these
   {
     const std::lock_guard lock(mutex_);
-    refusing_ = true;
+    stopped_ = true;
     for (auto next = flights_.begin(); next != flights_.end();) {
       Flight& flight = *next->second;
       flight.stop = true;
@@ -322,6 +322,11 @@ void PlanningCore::Displace(const FlightPtr& flight) {
   Forget(flight);
 }
 
+bool PlanningCore::Refuses(const WorkTerms& terms) const {
+  const bool draining = draining_since_ != std::chrono::steady_clock::time_point::max();
+  return stopped_ || (draining && terms.arrived >= draining_since_);
+}
+
 bool PlanningCore::TooLate(const WorkTerms& terms) const {
   const double left = SecondsBetween(clock_.Now(), terms.deadline);
   const double wait = pool_.least_wait_seconds(terms.client, terms.cost_seconds);
@@ -329,7 +334,7 @@ bool PlanningCore::TooLate(const WorkTerms& terms) const {
 }
 
 PlanOutcome PlanningCore::Refusal(const WorkTerms& terms) {
-  if (refusing_) {
+  if (Refuses(terms)) {
     observer_.OnShed(ShedReason::kShuttingDown);
     return Ended(OutcomeKind::kShuttingDown);
   }

@@ -3,6 +3,7 @@
 #ifndef EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 #define EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -116,10 +117,11 @@ class PlanningCore {
   // computation that nobody waits for any more is stopped, or never begins.
   void Cancel(const Ticket& ticket);
 
-  // From now on only plans from the cache, or already being computed, are given out.
+  // Of requests that arrive from now on, only those whose plan is known or being computed are
+  // answered.
   void RefuseNewWork();
 
-  // RefuseNewWork, and stops what is being computed: its waiters get kShuttingDown.
+  // Refuses every request, and stops what is being computed: its waiters get kShuttingDown.
   void StopAll();
 
   size_t workers() const { return pool_.threads(); }
@@ -137,6 +139,7 @@ class PlanningCore {
   void Seek(const FlightPtr& flight, PlanTime oldest);
   void Sought(const FlightPtr& flight, const FoundPlan& found);
   Ticket Join(const FlightPtr& flight, OnOutcome done, const WorkTerms& terms);
+  bool Refuses(const WorkTerms& terms) const;
   bool TooLate(const WorkTerms& terms) const;
   PlanOutcome Refusal(const WorkTerms& terms);
   PlanOutcome QueueFull(OutcomeKind kind, double cost_seconds) const;
@@ -163,7 +166,9 @@ class PlanningCore {
   std::mutex mutex_;  // guards what follows, and the waiters of every flight
   std::unordered_map<std::string, FlightPtr> flights_;
   uint64_t next_waiter_ = 1;
-  bool refusing_ = false;
+  std::chrono::steady_clock::time_point draining_since_ =
+      std::chrono::steady_clock::time_point::max();
+  bool stopped_ = false;
   int64_t seeking_ = 0;  // look-ups in the lower tiers
   std::condition_variable sought_;
   WorkSpeed speed_;

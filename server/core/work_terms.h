@@ -12,6 +12,8 @@ struct WorkTerms {
   // Of no use to the caller from then on.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   double cost_seconds = 0;  // estimated, of a worker; 0: unknown
+  // When the caller's request arrived: what came before a drain began is still served. Unset: now.
+  std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::time_point::max();
 };
 
 }  // namespace evenkeel::server

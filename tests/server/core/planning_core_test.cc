@@ -156,6 +156,16 @@ TEST_F(PlanningCoreTest, DrainFinishesWhatRunsAndRefusesWhatIsNew) {
   EXPECT_EQ(observer_.draining, 1);
 }
 
+TEST_F(PlanningCoreTest, DrainServesWhatArrivedBeforeIt) {
+  const WorkTerms terms{.arrived = clock_.Now()};
+  core_.RefuseNewWork();
+  core_.Plan({"", "a", std::nullopt}, {}, answers_.Next(), terms);
+  EXPECT_EQ(answers_.WaitFor(1).at(0).kind, OutcomeKind::kPlan);
+  core_.StopAll();
+  core_.Plan({"", "b", std::nullopt}, {}, answers_.Next(), terms);
+  EXPECT_EQ(answers_.WaitFor(2).at(1).kind, OutcomeKind::kShuttingDown);
+}
+
 TEST_F(PlanningCoreTest, StopAllAnswersEveryWaiter) {
   planner_.hold = true;
   Plan("a");
