@@ -144,7 +144,8 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
 }
 
 Misfit WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages) {
-  Misfit misfit{.parallelism = p};
+  Misfit misfit;
+  misfit.parallelism = p;
   for (size_t s = 0; s < stages.size(); ++s) {
     const int64_t lacking = -stages[s].free_bytes();
     if (lacking <= misfit.short_bytes) continue;
@@ -171,7 +172,8 @@ std::vector<RecomputeParts> PartsIn(const PlanSpec& spec) {
   return parts;
 }
 
-Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec) {
+Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec,
+                        const Stop& stop) {
   Evaluation result;
   CheckDegrees(job, spec, result.faults);
   if (!result.faults.empty()) return result;
@@ -189,14 +191,14 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   result.batching = batching;
   result.candidate =
       Evaluate(job, profile, p, m, std::move(layout.boundaries), std::move(layout.recomputed),
-               DealtPacks(batching, p.data, m), spec.schedule);
+               DealtPacks(batching, p.data, m, stop), spec.schedule);
 
   Plan& plan = result.plan;
   plan.parallelism = p;
   plan.schedule = spec.schedule;
   plan.batch_rule = batching.rule;
-  const DistRatios dist =
-      DistRatiosOf(DealtPacks(batching, p.data, m), batching.rule.pack_times, p.data, m);
+  const DistRatios dist = DistRatiosOf(DealtPacks(batching, p.data, m, stop),
+                                       batching.rule.pack_times, p.data, m, stop);
   plan.batch_rule.idle_ratio = dist.idle;
   plan.batch_rule.dist_ratio_units = dist.units;
   plan.batch_rule.dist_ratio_tokens = dist.tokens;

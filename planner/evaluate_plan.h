@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
@@ -53,7 +54,8 @@ struct Evaluation {
 Evaluation EvaluatePlan(const Job& job, const PlanSpec& spec);
 
 // The same for packs that are there already.
-Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec);
+Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec& spec,
+                        const Stop& stop = {});
 
 // Sets of parts that the spec recomputes: the profile that it is evaluated by is to have them all.
 std::vector<RecomputeParts> PartsIn(const PlanSpec& spec);

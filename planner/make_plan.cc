@@ -29,8 +29,6 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kSimulatedAtLeast = 4;  // candidates that are simulated before one is chosen
-
 std::vector<FigureBasis> Figures(const Job& job) {
   std::vector<FigureBasis> figures = job.figures;
   const GpuRates rates = RatesOf(job.cluster.gpu);
@@ -71,8 +69,7 @@ class Planning {
   Planning(const Job& job, const PlanHooks& hooks) : job_(job), hooks_(hooks) {}
 
   PlanResult Run() {
-    const int64_t keep = std::max(kSimulatedAtLeast, job_.max_alternatives + 1);
-    CapsSearch chosen = ChooseCaps(job_, keep, hooks_);
+    CapsSearch chosen = ChooseCaps(job_, job_.max_alternatives, hooks_);
     if (chosen.stopped || Stopped()) return std::move(result_);
     batching_ = std::move(chosen.batching);
     found_ = std::move(chosen.found);
@@ -126,8 +123,9 @@ class Planning {
     plan().prediction = Predict(job_, batching_, profile, chosen);
 
     Enter(Phase::kExplain);
-    const DistRatios dist = DistRatiosOf(DealtPacks(batching_, p.data, chosen.micro_batches),
-                                         batching_.rule.pack_times, p.data, chosen.micro_batches);
+    const DistRatios dist =
+        DistRatiosOf(DealtPacks(batching_, p.data, chosen.micro_batches, hooks_.stop),
+                     batching_.rule.pack_times, p.data, chosen.micro_batches, hooks_.stop);
     plan().batch_rule.idle_ratio = dist.idle;
     plan().batch_rule.dist_ratio_units = dist.units;
     plan().batch_rule.dist_ratio_tokens = dist.tokens;
@@ -138,7 +136,7 @@ class Planning {
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (job_.compare_sizes) {
       const auto in_short = [&](const Job& job) -> std::optional<Alternative> {
-        const SearchResult found = Search(job, batching_, 1, hooks_.stop);
+        const SearchResult found = Search(job, batching_, 0, hooks_.stop);
         if (found.best.empty()) return std::nullopt;
         return MakeAlternative(job, batching_, found.best.front());
       };
@@ -147,7 +145,7 @@ class Planning {
     FillAlternatives(1);
   }
 
-  // From the so-manieth of the plans with one group on.
+  // Lists plans with one group, from `first` of those found.
   void FillAlternatives(size_t first) {
     const std::vector<Candidate>& best = found_.best;
     for (size_t i = first;
@@ -158,10 +156,8 @@ class Planning {
   // Groups that are worth it: fewer GPU-days than the best plan with one, or asked for.
   void FindGroups() {
     Enter(Phase::kSearch);
-    classes_.emplace(job_);
-    std::vector<Parallelism> good;
-    for (const Candidate& c : found_.best) good.push_back(c.parallelism);
-    GroupedSearch grouped = SearchGroups(job_, *classes_, hooks_.stop, good);
+    classes_.emplace(job_, hooks_.stop);
+    GroupedSearch grouped = SearchGroups(job_, *classes_, hooks_.stop, found_.promising);
     if (grouped.stopped || grouped.runs.size() < 2) return;
     const bool asked = job_.training.group_selection == GroupSelection::kPublished;
     if (!asked && !found_.best.empty() &&
@@ -180,7 +176,7 @@ class Planning {
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (job_.compare_sizes) {
       const auto in_short = [&](const Job& job) -> std::optional<Alternative> {
-        const GroupedSearch found = SearchGroups(job, LengthClasses(job), hooks_.stop);
+        const GroupedSearch found = SearchGroups(job, LengthClasses(job, hooks_.stop), hooks_.stop);
         if (found.runs.empty()) return std::nullopt;
         return InShort(job, found);
       };
@@ -211,9 +207,8 @@ class Planning {
       return ScaleToBatch(ns, packs, c.micro_batches, c.parallelism.data);
     };
     proof.step_ns = scaled(c.step.pipeline_ns + rest);
-    proof.lower_bound_ns = std::min(proof.lower_bound_ns, proof.step_ns);
     proof.gap = static_cast<double>(proof.step_ns) / static_cast<double>(proof.lower_bound_ns) - 1;
-    proof.plan_lower_bound_ns = std::min(scaled(ScheduleBound(c) + rest), proof.step_ns);
+    proof.plan_lower_bound_ns = scaled(ScheduleBound(c) + rest);
     if (c.schedule != Schedule::kOneFOneB) return;
     proof.closed_form_ns = scaled(ClosedForm(c.stages, c.micro_batches));
     proof.closed_form_optimum_ns = scaled(c.closed_form_optimum_ns);
@@ -262,6 +257,10 @@ const char* PhaseName(Phase phase) {
   return "";
 }
 
-PlanResult MakePlan(const Job& job, const PlanHooks& hooks) { return Planning(job, hooks).Run(); }
+PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
+  PlanResult result;
+  if (!RunsThrough(hooks.stop, [&] { result = Planning(job, hooks).Run(); })) return {};
+  return result;
+}
 
 }  // namespace evenkeel::planner

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 
@@ -19,7 +20,7 @@ const char* PhaseName(Phase phase);  // "batch_rule", "search", ...
 
 // The outside world, as far as the planner may know of it. Both may be empty.
 struct PlanHooks {
-  std::function<bool()> stop;        // asked often; true: give up soon
+  Stop stop;                         // asked often; true: give up soon
   std::function<void(Phase)> enter;  // called when a phase begins
 };
 

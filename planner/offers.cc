@@ -78,8 +78,7 @@ class Comparison {
 
   static void Fill(const Job& job, Offer& offer) {
     const Prediction& p = offer.plan.prediction;
-    offer.seconds =
-        static_cast<double>(p.epoch_ns) * 1e-9 * static_cast<double>(job.training.epochs);
+    offer.seconds = p.epoch_seconds * static_cast<double>(job.training.epochs);
     offer.gpu_days = p.gpu_days;
     offer.cost = p.cost;
     if (!offer.plan.goodput) return;

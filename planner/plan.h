@@ -15,7 +15,7 @@
 namespace evenkeel::planner {
 
 // One number for what MakePlan computes: bump it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 7;
+inline constexpr int64_t kPlannerRevision = 8;
 
 // What a pipeline is cut into. Encoder, dense and MoE layers are transformer layers and can be
 // recomputed.
@@ -168,10 +168,10 @@ struct Prediction {
   int64_t steps_per_epoch = 0;  // the last one may be holed: some rank lacks a pack
   int64_t holed_steps = 0;      // per epoch: 0 or 1
   double samples_per_step = 0;
-  int64_t epoch_ns = 0;
-  double gpu_days = 0;               // all epochs
-  double cost = 0;                   // GPU hours x price; 0 where no price was given
-  double mfu = 0;                    // model FLOPs of the step (no recompute) over peak
+  double epoch_seconds = 0;  // whole steps; nanoseconds of the longest epochs exceed 64 bits
+  double gpu_days = 0;       // all epochs
+  double cost = 0;           // GPU hours x price; 0 where no price was given
+  double mfu = 0;            // model FLOPs of the step (no recompute) over peak
   double llm_tokens_per_second = 0;  // whole job
   double bubble_ratio = 0;           // idle share of the pipeline with mean micro-batches
   // Errors to expect, as shares: mean absolute errors on published runs (cost/uncertainty.h).
@@ -209,6 +209,7 @@ struct Proof {
   int64_t parallelisms_pruned = 0;      // dismissed by a bound without a search
   int64_t parallelisms_unfit = 0;       // do not fit in memory
   int64_t parallelisms_unsearched = 0;  // left when the work limit was reached
+  int64_t parallelisms_unrefined = 0;   // likewise left with simple cuts, though they may be better
   int64_t partitions_examined = 0;      // states of the dynamic programme
 };
 
@@ -252,10 +253,13 @@ enum class RemedyKind {
   kLargerGpu,
   kContextParallel,
   kExpertParallel,
-  kShardWeights
+  kShardWeights,
+  kStageLayers,
+  kFreeSchedule
 };
 
-// A change under which the job fits, tried out by planning it.
+// A change under which the job fits, tried out by planning it. ApplyRemedy (search/remedies.h) says
+// what each kind changes.
 struct Remedy {
   RemedyKind kind;
   std::string text;  // for a person: what to change, from what to what
@@ -263,10 +267,14 @@ struct Remedy {
   int64_t unit_cap = 0;
   int64_t token_cap = 0;
   std::string gpu;
+  std::vector<int64_t> stage_layers;
 };
 
 // Why nothing fits: the parallelism that comes nearest and its worst stage.
 struct Misfit {
+  // No partition and recompute of any parallelism fits. False: of some that run several chunks on a
+  // stage, not all cuts were tried.
+  bool proven = true;
   Parallelism parallelism;
   int64_t stage = 0;
   std::vector<LayerGroup> layers;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "server/core/visible_text.h"
 #include "server/log_sink.h"
 
 namespace evenkeel::server {
@@ -44,22 +45,14 @@ std::shared_ptr<BatchSink>& Sink() {
   return *sink;
 }
 
-// Bytes from 0x80 up are passed on: text of requests never gets here, and paths are mostly UTF-8.
+// Hidden characters are escaped: names of callers and of files get here.
 void AppendJsonText(std::string_view text, std::string* out) {
-  constexpr char kHex[] = "0123456789abcdef";
   *out += '"';
-  for (const char c : text.substr(0, kMaxValueBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      *out += '\\';
-      *out += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      *out += "\\u00";
-      *out += kHex[byte >> 4];
-      *out += kHex[byte & 15];
-    } else {
-      *out += c;
-    }
+  for (text = text.substr(0, kMaxValueBytes); !text.empty();) {
+    const CodePoint first = FirstCodePoint(text);
+    if (text[0] == '"' || text[0] == '\\' || !first.valid) *out += '\\';
+    *out += Visible(text.substr(0, first.bytes));
+    text.remove_prefix(first.bytes);
   }
   *out += '"';
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "server/convert/compute_plan.h"
+#include "server/core/visible_text.h"
 #include "server/lifecycle.h"
 #include "server/log.h"
 #include "server/options.h"
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
   const auto server = Server::Start(options, &ComputePlan, &error);
   if (server == nullptr) {
     StopLog();
-    std::fprintf(stderr, "evenkeel-server: %s\n", error.c_str());
+    std::fprintf(stderr, "evenkeel-server: %s\n", Visible(error, "\n").c_str());
     return 1;
   }
   std::string addresses;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "server/calibration/calibration_registry.h"
-#include "server/calibration/lmdb_profile_store.h"
+#include "server/calibration/file_profile_store.h"
 #include "server/convert/version.h"
 #include "server/core/clock.h"
 #include "server/log.h"
@@ -65,7 +65,7 @@ std::unique_ptr<ProfileStore> OpenProfileStore(const Options& options, const std
   if (!is_same && !IsRedisName(store)) {
     const std::string path = StatePath(store, "profiles.lmdb");
     if (path.empty()) return std::make_unique<MemoryProfileStore>();
-    return LmdbProfileStore::Open(TenantStorePath(path, tenant), error);
+    return FileProfileStore::Open(TenantStorePath(path, tenant), error);
   }
   if (is_same && options.redis == kOff) {
     *error = "--profile-store=redis is that of --redis, which is off";

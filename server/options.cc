@@ -210,7 +210,7 @@ constexpr Setting kSettings[] = {
      "$STATE_DIRECTORY, or in /var/lib/evenkeel where that is there, else off. off: memory only.",
      &StorePath<&Options::plan_store>},
     {"plan-store-bytes", "1073741824",
-     "Disk for those plans; the first made go first. The file may be half as large again.",
+     "Disk for those plans; the first made go first. The files may be half as large again.",
      &Whole<&Options::plan_store_bytes, kMiB, 1024 * kGiB>},
     {"profile-store", "auto",
      "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "

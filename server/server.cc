@@ -90,7 +90,7 @@ BuildLabels MakeBuildLabels() {
 
 TierGauges ToGauges(const char* tier, const TierCounters& counters, bool knows_size) {
   return {tier,           counters.hits,    counters.misses, counters.errors, counters.evictions,
-          counters.bytes, counters.entries, counters.ok,     knows_size};
+          counters.bytes, counters.entries, counters.ok,     knows_size,      counters.set_aside};
 }
 
 std::vector<TierGauges> Tiers(const PlanTiers* tiers) {

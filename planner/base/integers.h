@@ -24,6 +24,12 @@ constexpr int64_t CappedProduct(int64_t a, int64_t b) {
   return a > kMost / b ? kMost : a * b;
 }
 
+// a * b / c where only the result is sure to fit in 64 bits. REQUIRES c > 0.
+constexpr int64_t MultiplyDivide(int64_t a, int64_t b, int64_t c) {
+  __extension__ using Wide = __int128;
+  return static_cast<int64_t>(Wide{a} * b / c);
+}
+
 inline constexpr int64_t kGiB = int64_t{1} << 30;
 
 }  // namespace evenkeel::planner

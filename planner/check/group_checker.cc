@@ -95,8 +95,14 @@ class GroupChecker {
     Require(plan_.groups.back().longest_sample >= longest, "groups: a sample is too long for all");
     Require(std::abs(packed - tokens) <= kSampled * tokens + last_packs,
             "groups: packs do not hold the tokens of the data");
-    // A group that longer ones leave nothing of is not listed.
-    Require(grouped <= samples, "groups: more samples than there are");
+    // Each sample belongs to one group, that of its length, be it there or as another's filler.
+    Require(grouped == samples, "groups: samples do not add up to the dataset");
+    for (const GroupPlan& group : plan_.groups) {
+      Require(group.samples >= 0 && group.fillers >= 0, "groups: a negative count");
+      for (const double ratio :
+           {group.share, group.idle_ratio, group.dist_ratio_tokens, group.dist_ratio_attention})
+        Require(ratio >= 0 && ratio <= 1, "groups: a ratio is outside [0, 1]");
+    }
   }
 
   void CheckSums() {
@@ -111,7 +117,7 @@ class GroupChecker {
     }
     Require(p.steps_per_epoch == steps && plan_.batch_rule.packs == packs,
             "groups: steps or packs do not add up");
-    Require(Near(D(p.epoch_ns), epoch), "groups: the epoch is not the sum of its steps");
+    Require(Near(p.epoch_seconds, epoch * 1e-9), "groups: the epoch is not the sum of its steps");
     Require(Near(p.gpu_days,
                  epoch * 1e-9 / 86400 * D(job_.training.epochs) * D(job_.cluster.gpu_count)),
             "groups: GPU-days");
@@ -120,9 +126,16 @@ class GroupChecker {
             "groups: the mean step");
     Require(Near(plan_.group_choice.communication_ratio, D(shared) / D(slots)), "groups: CR");
     const Proof& proof = plan_.proof;
-    Require(proof.lower_bound_ns > 0 && proof.lower_bound_ns <= proof.step_ns &&
+    // A lower bound of 0: none can be given.
+    Require(proof.lower_bound_ns >= 0 && proof.lower_bound_ns <= proof.step_ns &&
                 proof.plan_lower_bound_ns > 0 && proof.plan_lower_bound_ns <= proof.step_ns,
             "groups: a bound above the plan");
+    Require(proof.lower_bound_ns > 0
+                ? Near(1 + proof.gap, D(proof.step_ns) / D(proof.lower_bound_ns))
+                : proof.gap == 0,
+            "groups: gap");
+    Require((proof.end == SearchEnd::kWorkLimit) == (proof.parallelisms_unsearched > 0),
+            "groups: end of the search");
   }
 
   const Job& job_;

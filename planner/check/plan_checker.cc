@@ -6,6 +6,7 @@
 #include "planner/check/stage_checker.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/cost/memory.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -14,6 +15,7 @@ class Checker {
  public:
   Checker(const Job& job, const Batching& batching, const Plan& plan)
       : job_(job),
+        batching_(batching),
         plan_(plan),
         profile_(BuildLayerProfile(job, Whole(plan.parallelism), batching.mean, batching.largest)) {
   }
@@ -36,7 +38,7 @@ class Checker {
       CheckProof();
     } else {
       CheckBatchRule();
-      Require(plan_.misfit.short_bytes > 0, "misfit without shortage");
+      CheckMisfit();
       Require(plan_.stages.empty(), "misfit with stages");
     }
     return std::move(faults_);
@@ -67,7 +69,8 @@ class Checker {
     Require(rule.token_cap > 0 && rule.packs > 0 && rule.samples_per_pack >= 1,
             "batch rule: no packs");
     Require(Ratio(rule.pad_ratio) && Ratio(rule.dist_ratio_units) &&
-                Ratio(rule.dist_ratio_tokens) && Ratio(rule.dist_ratio_attention),
+                Ratio(rule.dist_ratio_tokens) && Ratio(rule.dist_ratio_attention) &&
+                Ratio(rule.idle_ratio),
             "batch rule: a ratio is outside [0, 1]");
     if (rule.oversize_samples > 0) return;
     Require(rule.mean_tokens <= static_cast<double>(rule.token_cap),
@@ -165,6 +168,9 @@ class Checker {
     Require((p.steps_per_epoch - 1) * packs < plan_.batch_rule.packs, "prediction: too many steps");
     Require(p.holed_steps == (p.steps_per_epoch * packs == plan_.batch_rule.packs ? 0 : 1),
             "prediction: holed steps");
+    Require(Near(p.epoch_seconds, static_cast<double>(p.steps_per_epoch) *
+                                      static_cast<double>(p.step.total_ns) * 1e-9),
+            "prediction: the epoch differs from steps x time");
     Require(Near(p.gpu_days, gpu_days), "prediction: GPU-days differ from steps x time x GPUs");
     Require(Near(p.cost, p.gpu_days * 24 * job_.cluster.price_per_gpu_hour), "prediction: cost");
     Require(
@@ -174,6 +180,76 @@ class Checker {
             "prediction: cost");
     Require(p.steps_per_epoch * p.micro_batches * plan_.parallelism.data >= plan_.batch_rule.packs,
             "prediction: an epoch leaves packs out");
+  }
+
+  // The stage that is said to be short is: what it holds follows from its layers, the parts of that
+  // sum, and are more than the GPU has by exactly the bytes said.
+  void CheckMisfit() {
+    const Misfit& misfit = plan_.misfit;
+    const Parallelism p = Whole(misfit.parallelism);
+    Require(p == misfit.parallelism &&
+                p.tensor * p.context * p.pipeline * p.data == job_.cluster.gpu_count,
+            "misfit: degrees do not multiply to the GPU count");
+    Require(misfit.stage >= 0 && misfit.stage < p.pipeline, "misfit: no such stage");
+    Require(misfit.capacity_bytes == CapacityBytes(job_.cluster), "misfit: capacity");
+    Require(misfit.short_bytes == misfit.memory.total() - misfit.capacity_bytes,
+            "misfit: the shortage is not what the parts exceed the capacity by");
+    Require(misfit.short_bytes > 0, "misfit without shortage");
+    CheckMisfitParts(misfit);
+    if (faults_.empty()) CheckMisfitLayers(misfit);
+  }
+
+  void CheckMisfitParts(const Misfit& misfit) {
+    const MemoryParts& m = misfit.memory;
+    for (const int64_t part :
+         {m.weights, m.gradients, m.optimizer, m.activations, m.workspace, m.buffers,
+          m.communication, m.framework, m.allocator_reserve, m.logits}) {
+      Require(part >= 0, "misfit: a part of the memory is negative");
+    }
+    int64_t activations = 0;
+    for (const int64_t part : m.activations_by_kind) {
+      Require(part >= 0, "misfit: activations of a kind are negative");
+      activations += part;
+    }
+    Require(activations == m.activations,
+            "misfit: activations do not sum over the kinds of layers");
+    Require(m.logits <= m.workspace, "misfit: logits above the workspace");
+    Require(m.communication == CommunicationBytes() && m.framework == FrameworkBytes() &&
+                m.allocator_reserve == AllocatorReserve(m.allocated()),
+            "misfit: memory outside the model");
+  }
+
+  // How many packs are in flight the misfit does not say: one at least.
+  void CheckMisfitLayers(const Misfit& misfit) {
+    const LayerProfile profile =
+        BuildLayerProfile(job_, misfit.parallelism, batching_.mean, batching_.largest);
+    int64_t weights = 0, gradients = 0, optimizer = 0, kept = 0, workspace = 0, transformers = 0;
+    for (const LayerGroup& group : misfit.layers) {
+      const auto kind =
+          std::find_if(profile.kinds.begin(), profile.kinds.end(),
+                       [&](const LayerCost& layer) { return layer.kind == group.kind; });
+      int64_t left = group.count - group.recomputed_count();
+      Require(kind != profile.kinds.end() && group.count > 0 && left >= 0,
+              "misfit: bad layer group");
+      if (!faults_.empty()) return;
+      weights += group.count * kind->weight_bytes;
+      gradients += group.count * kind->gradient_bytes;
+      optimizer += group.count * kind->optimizer_bytes;
+      if (IsTransformerLayer(group.kind)) transformers += group.count;
+      for (const RecomputeMode& mode : kind->modes) {
+        int64_t layers = mode.parts == 0 ? left : 0;
+        for (const RecomputedLayers& r : group.recomputed)
+          layers += r.parts == mode.parts ? r.count : 0;
+        if (layers == 0) continue;
+        kept += layers * mode.kept_bytes;
+        workspace = std::max(workspace, mode.workspace_bytes);
+      }
+    }
+    const MemoryParts& m = misfit.memory;
+    Require(transformers > 0, "misfit: a stage without a transformer layer");
+    Require(m.weights == weights && m.gradients == gradients && m.optimizer == optimizer &&
+                m.workspace + m.buffers == workspace && m.activations >= kept,
+            "misfit: memory differs from the sum over its layers");
   }
 
   void CheckProof() {
@@ -189,14 +265,17 @@ class Checker {
     // The closed form is 1F1B's.
     Require((proof.closed_form_optimum_ns > 0) == (plan_.schedule == Schedule::kOneFOneB),
             "proof: closed form");
-    Require(proof.parallelisms_pruned + proof.parallelisms_unfit + proof.parallelisms_unsearched <
+    Require(proof.parallelisms_pruned + proof.parallelisms_unfit + proof.parallelisms_unsearched +
+                    proof.parallelisms_unrefined <
                 proof.parallelisms,
             "proof: counts");
-    Require((proof.end == SearchEnd::kWorkLimit) == (proof.parallelisms_unsearched > 0),
+    Require((proof.end == SearchEnd::kWorkLimit) ==
+                (proof.parallelisms_unsearched + proof.parallelisms_unrefined > 0),
             "proof: end of the search");
   }
 
   const Job& job_;
+  const Batching& batching_;
   const Plan& plan_;
   const LayerProfile profile_;
   std::vector<std::string> faults_;

@@ -48,7 +48,7 @@ std::optional<Goodput> GoodputOf(const Job& job, const Prediction& prediction) {
   const Cluster& cluster = job.cluster;
   const double nodes = static_cast<double>(CeilDivide(cluster.gpu_count, cluster.gpus_per_node));
   const double step = static_cast<double>(prediction.step.total_ns) * 1e-9;
-  const int64_t steps = CappedProduct(prediction.steps_per_epoch, job.training.epochs);
+  const int64_t steps = prediction.steps_per_epoch * job.training.epochs;
   const double work = step * static_cast<double>(steps);
 
   Goodput g;

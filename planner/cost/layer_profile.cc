@@ -18,14 +18,10 @@ constexpr double kBytes = 2;  // of a 16-bit value
 // Norms and activations read two tensors and write one backward, for one and one forward.
 constexpr double kStreamBackward = 1.5;
 
-// More than any GPU holds, and few enough that sums over a pipeline do not overflow.
-constexpr int64_t kBytesAtMost = int64_t{1} << 43;
-
 double D(int64_t v) { return static_cast<double>(v); }
 
-int64_t Bytes(double value) {
-  return std::min(Nearest(std::clamp(value, 0.0, D(kBytesAtMost))), kBytesAtMost);
-}
+int64_t Bytes(double value) { return Nearest(std::min(value, D(kPartBytesAtMost))); }
+int64_t WorkspaceBytes(double value) { return Nearest(std::min(value, D(kWorkspaceBytesAtMost))); }
 
 // Whether every pack has the same rows: then none is larger than the mean.
 bool EqualRows(const PackShape& mean, const PackShape& largest) {
@@ -107,7 +103,7 @@ class ProfileBuilder {
 
   void SetParameters(LayerCost& layer, const LayerWork& work) {
     const ShardedBytes bytes = ShardedBytesOf(job_.training, p_, work);
-    const int64_t most = kBytesAtMost / 16;
+    const int64_t most = kPartBytesAtMost / 16;
     layer.parameters = std::min(Nearest(work.parameters), most);
     layer.trained_parameters = std::min(Nearest(work.trained_parameters), most);
     layer.trained_expert_parameters = std::min(Nearest(work.trained_expert_parameters), most);
@@ -142,7 +138,7 @@ class ProfileBuilder {
 
   void SetMemory(LayerCost& layer, const LayerWork& work) {
     if (!layer.has_backward) {
-      layer.modes.front().workspace_bytes = Bytes(Surroundings(work));
+      layer.modes.front().workspace_bytes = WorkspaceBytes(Surroundings(work));
       return;
     }
     const double workspace = Surroundings(work) + BackwardTransient(work, largest_);
@@ -229,8 +225,8 @@ class ProfileBuilder {
       const HeadTransient held = HeadTransientOf(setting_, m, largest_);
       layer.logits_bytes = Bytes(held.logits.at(largest_));
       layer.modes.front().workspace_bytes =
-          Bytes(D(profile_.buffer_bytes) + last_weight_gradients_ + held.weights +
-                held.logits.at(largest_) + held.rest.at(largest_));
+          WorkspaceBytes(D(profile_.buffer_bytes) + last_weight_gradients_ + held.weights +
+                         held.logits.at(largest_) + held.rest.at(largest_));
     }
     Add(std::move(layer), 1);
   }

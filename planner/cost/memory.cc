@@ -38,7 +38,9 @@ int64_t FrameworkBytes() { return kFrameworkBytes; }
 int64_t CommunicationBytes() { return kCommunicationBytes; }
 
 int64_t AllocatorReserve(int64_t allocated) {
-  return CeilDivide(allocated * kReservePerMille, 1000);
+  // Thousands apart: the product of what misfits need would not fit in 64 bits.
+  return allocated / 1000 * kReservePerMille +
+         CeilDivide(allocated % 1000 * kReservePerMille, 1000);
 }
 
 int64_t CapacityBytes(const Cluster& cluster) {
@@ -70,7 +72,8 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
     widest = std::max(widest,
                       largest.units * D(tower.encoder.tokens_per_unit) * D(tower.encoder.hidden));
   }
-  return fixed + Nearest(std::min(kPipelineTensors * 2 * shard * widest, 1e15));
+  return std::min(fixed + Nearest(std::min(kPipelineTensors * 2 * shard * widest, 1e15)),
+                  kPartBytesAtMost);
 }
 
 int64_t WeightCopies(const Parallelism& p) { return p.data * p.context; }

@@ -10,6 +10,12 @@
 
 namespace evenkeel::planner {
 
+// No part of what one layer needs counts for more: no GPU holds as much (the contract ends at 2^42
+// bytes), and sums over a pipeline fit in 64 bits. Of a layer's workspace, which has several such
+// parts, 2^46: it is never less than one of them.
+inline constexpr int64_t kPartBytesAtMost = int64_t{1} << 43;
+inline constexpr int64_t kWorkspaceBytesAtMost = int64_t{1} << 46;
+
 // CUDA context, loaded kernels, handles of cuBLAS and cuDNN: outside the allocator. Assumed.
 int64_t FrameworkBytes();
 

@@ -3,15 +3,14 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/cost/memory.h"
 
 namespace evenkeel::planner {
 namespace {
 
-// More than any GPU holds (the contract ends at 2^42 bytes), and few enough that sums over a
-// pipeline do not overflow.
-constexpr double kBytesAtMost = 8796093022208.0;
-
-int64_t Bytes(double value) { return Nearest(std::clamp(value, 0.0, kBytesAtMost)); }
+int64_t Bytes(double value, int64_t most) {
+  return Nearest(std::min(value, static_cast<double>(most)));
+}
 
 bool Repeats(const LayerOperation& op, RecomputeParts parts) {
   return (parts & kWholeLayer) != 0 || (op.repeated_by & parts) != 0;
@@ -33,9 +32,12 @@ RecomputeMode ModeOf(const LayerWork& work, RecomputeParts parts, const PackShap
   mode.repeated_ns = parts == 0 ? 0 : Nearest(both.at(mean));
   const double all = KeptBytes(work, 0, largest);
   const double kept = std::min(all, KeptBytes(work, parts, largest));
-  mode.kept_bytes = Bytes(kept);
-  // What was dropped is held again while the layer runs backward.
-  mode.workspace_bytes = Bytes(workspace + all - kept);
+  mode.kept_bytes = Bytes(kept, kPartBytesAtMost);
+  // What was dropped is held again while the layer runs backward: to the byte, so that one layer
+  // alone holds no more where it recomputes.
+  mode.workspace_bytes = std::min(
+      Bytes(workspace, kWorkspaceBytesAtMost) + Bytes(all, kPartBytesAtMost) - mode.kept_bytes,
+      kWorkspaceBytesAtMost);
   return mode;
 }
 

@@ -26,8 +26,13 @@ double D(int64_t v) { return static_cast<double>(v); }
 
 class Baselines {
  public:
-  Baselines(const Job& job, const LengthClasses& classes, const GroupedSearch& found)
-      : job_(job), classes_(classes), found_(found), last_(found.runs.back().candidate) {
+  Baselines(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
+            const Stop& stop)
+      : job_(job),
+        classes_(classes),
+        found_(found),
+        stop_(stop),
+        last_(found.runs.back().candidate) {
     // Of one group for all: the degree that the published rule finds for the longest.
     if (!found.published.groups.empty()) {
       const GroupStep& step = found.published.groups.back().step;
@@ -40,7 +45,7 @@ class Baselines {
     Job naive = job_;
     naive.training.packer = Packer::kIsf;
     const Caps caps = classes_.Packs(0, classes_.size() - 1).caps;
-    const Batching batching = MakeBatching(naive, caps, "", kSamplesDrawn);
+    const Batching batching = MakeBatching(naive, caps, "", stop_, kSamplesDrawn);
     std::vector<PackSums> order = batching.packs;
     Random(job_.training.seed).Shuffle(order);
     std::vector<PackShape> packs;
@@ -121,7 +126,7 @@ class Baselines {
         const double t = samples.tokens[order[i]];
         work.push_back({D(samples.units[order[i]]), t, t * t});
       }
-      const auto waves = AssignInWaves(std::move(work), gpus, tokens_per_gpu, times);
+      const auto waves = AssignInWaves(std::move(work), gpus, tokens_per_gpu, times, stop_);
       if (waves.empty()) continue;
       for (const std::vector<FlexibleGroup>& groups : waves) {
         std::vector<double> rank_tokens, rank_attention;
@@ -160,11 +165,11 @@ class Baselines {
       const Parallelism& p = c.parallelism;
       Batching batching = run.data.batching;
       if (!balanced) batching.rule.order_window = 1;
-      const std::vector<PackShape> packs = DealtPacks(batching, p.data, c.micro_batches);
+      const std::vector<PackShape> packs = DealtPacks(batching, p.data, c.micro_batches, stop_);
       const SimulatedStep step =
           balanced ? c.step : SimulateStep(job_, p, c.shape(), c.stages, packs);
       const DistRatios dist =
-          DistRatiosOf(packs, batching.rule.pack_times, p.data, c.micro_batches);
+          DistRatiosOf(packs, batching.rule.pack_times, p.data, c.micro_batches, stop_);
       const double n = D(run.data.steps), gpus = D(run.data.packs * p.context);
       steps += n;
       time += n * D(step.total_ns());
@@ -204,7 +209,7 @@ class Baselines {
     if (!out.fits) return out;
     const SimulatedStep step = SimulateStep(job_, p, c.shape(), c.stages, packs);
     const DistRatios dist = DistRatiosOf(packs, found_.runs.back().data.batching.rule.pack_times,
-                                         p.data, c.micro_batches);
+                                         p.data, c.micro_batches, stop_);
     out.dist_ratio_tokens = dist.tokens, out.dist_ratio_attention = dist.attention;
     out.communication_ratio = p.context > 1 ? 1 : 0;
     out.mean_rank_tokens = D(c.micro_batches) * mean.tokens;
@@ -215,15 +220,15 @@ class Baselines {
   const Job& job_;
   const LengthClasses& classes_;
   const GroupedSearch& found_;
+  const Stop stop_;
   Candidate last_;
 };
 
 }  // namespace
 
 std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClasses& classes,
-                                                const GroupedSearch& found,
-                                                const std::function<bool()>& stop) {
-  const Baselines make(job, classes, found);
+                                                const GroupedSearch& found, const Stop& stop) {
+  const Baselines make(job, classes, found, stop);
   std::vector<BatchingBaseline> all;
   const auto stopped = [&] { return stop && stop(); };
   all.push_back(make.NaivePacking());

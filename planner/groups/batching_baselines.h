@@ -3,9 +3,9 @@
 #ifndef EVENKEEL_PLANNER_GROUPS_BATCHING_BASELINES_H_
 #define EVENKEEL_PLANNER_GROUPS_BATCHING_BASELINES_H_
 
-#include <functional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/groups/grouped_search.h"
 #include "planner/plan.h"
 
@@ -15,8 +15,7 @@ namespace evenkeel::planner {
 // assignment (without pipeline alone), the plan's groups in random order, and the plan itself,
 // which comes last whatever it costs. What does not fit is listed as such. `found` must have runs.
 std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClasses& classes,
-                                                const GroupedSearch& found,
-                                                const std::function<bool()>& stop);
+                                                const GroupedSearch& found, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -15,12 +15,14 @@ int64_t DegreeFor(double tokens, double tokens_per_gpu, const DegreeTimes& times
 
 // Groups that hold the samples that need more than one GPU; samples descend in tokens.
 std::vector<FlexibleGroup> GroupsForLong(const std::vector<PackShape>& samples,
-                                         double tokens_per_gpu, const DegreeTimes& times) {
+                                         double tokens_per_gpu, const DegreeTimes& times,
+                                         const Stop& stop) {
   std::vector<FlexibleGroup> groups;
   std::vector<double> room;
   for (const PackShape& sample : samples) {
     const int64_t degree = DegreeFor(sample.tokens, tokens_per_gpu, times);
     if (degree == times.begin()->first) break;
+    stop.Spend(static_cast<int64_t>(room.size()));
     const auto fits = std::find_if(room.begin(), room.end(),
                                    [&](double tokens) { return tokens >= sample.tokens; });
     if (fits != room.end()) {
@@ -36,11 +38,12 @@ std::vector<FlexibleGroup> GroupsForLong(const std::vector<PackShape>& samples,
 }  // namespace
 
 std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples, int64_t gpus,
-                                          double tokens_per_gpu, const DegreeTimes& times) {
+                                          double tokens_per_gpu, const DegreeTimes& times,
+                                          const Stop& stop) {
   std::vector<PackShape> sorted = samples;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const PackShape& a, const PackShape& b) { return a.tokens > b.tokens; });
-  std::vector<FlexibleGroup> groups = GroupsForLong(sorted, tokens_per_gpu, times);
+  std::vector<FlexibleGroup> groups = GroupsForLong(sorted, tokens_per_gpu, times, stop);
   int64_t left = gpus;
   for (const FlexibleGroup& group : groups) left -= group.degree;
   if (left < 0) return {};
@@ -48,6 +51,7 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
   for (; left >= least; left -= least) groups.push_back({.degree = least});
   for (const PackShape& sample : sorted) {
     const int64_t degree = DegreeFor(sample.tokens, tokens_per_gpu, times);
+    stop.Spend(static_cast<int64_t>(4 * groups.size()));
     FlexibleGroup* best = nullptr;
     double best_ns = 0;
     for (FlexibleGroup& group : groups) {
@@ -69,7 +73,7 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
 
 std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
                                                       double tokens_per_gpu,
-                                                      const DegreeTimes& times) {
+                                                      const DegreeTimes& times, const Stop& stop) {
   constexpr double kFull = .98, kLess = .95;  // of the room of all GPUs; of the last try
   std::stable_sort(samples.begin(), samples.end(),
                    [](const PackShape& a, const PackShape& b) { return a.tokens > b.tokens; });
@@ -87,7 +91,7 @@ std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> sam
       if (alone && end == begin + 1) return {};
       const auto first = samples.begin() + static_cast<std::ptrdiff_t>(begin);
       groups = AssignFlexibly({first, first + static_cast<std::ptrdiff_t>(end - begin)}, gpus,
-                              tokens_per_gpu, times);
+                              tokens_per_gpu, times, stop);
     }
     waves.push_back(std::move(groups));
     begin = end;

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 
 namespace evenkeel::planner {
@@ -26,13 +27,15 @@ using DegreeTimes = std::map<int64_t, PackCost>;
 // samples, largest first, go to the group that will end first of those with room for them. Degrees
 // are keys of `times`. Empty: there is no room for all.
 std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples, int64_t gpus,
-                                          double tokens_per_gpu, const DegreeTimes& times);
+                                          double tokens_per_gpu, const DegreeTimes& times,
+                                          const Stop& stop = {});
 
 // One after the other what is too much at once: of the samples sorted by length as many each time
 // as have room together. Empty: one has none alone.
 std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
                                                       double tokens_per_gpu,
-                                                      const DegreeTimes& times);
+                                                      const DegreeTimes& times,
+                                                      const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -11,10 +11,11 @@ namespace {
 double D(int64_t v) { return static_cast<double>(v); }
 
 // Packs of the group's own samples, drawn and packed as PackByGroups does.
-Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGroup& group) {
+Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGroup& group,
+                  const Stop& stop) {
   Job part = job;
   part.dataset = classes.Samples(group.from, group.to);
-  return MakeGroupBatching(part, classes.Packs(group.from, group.to).caps);
+  return MakeGroupBatching(part, classes.Packs(group.from, group.to).caps, stop);
 }
 
 // What shorter samples, alike in every pack, add to the room that is left.
@@ -70,7 +71,7 @@ double Fill(const ClassSums& shorter, double others, const ClassSums& own, doubl
 }  // namespace
 
 std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classes,
-                                     const GroupSet& set) {
+                                     const GroupSet& set, const Stop& stop) {
   std::vector<GroupData> all(set.groups.size());
   double taken = 0;  // tokens, from the shortest samples up
   for (size_t g = set.groups.size(); g-- > 0;) {
@@ -82,7 +83,7 @@ std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classe
     const double left = std::max(0.0, 1 - std::max(0.0, taken - shorter.tokens) / own.tokens);
     taken = std::min(taken, shorter.tokens);
     data.samples = Nearest(own.samples);
-    data.batching = OwnPacks(job, classes, group);
+    data.batching = OwnPacks(job, classes, group, stop);
     BatchRule& rule = data.batching.rule;
     const int64_t step_packs = group.step.micro_batches * group.step.parallelism.data;
     data.packs = static_cast<int64_t>(std::ceil(left * D(rule.packs)));

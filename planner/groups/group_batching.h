@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/groups/group_sets.h"
 #include "planner/packing/batch_rule.h"
 
@@ -23,7 +24,7 @@ struct GroupData {
 // shorter samples until its packs are full and its steps whole. A group of which nothing is left
 // has no packs.
 std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classes,
-                                     const GroupSet& set);
+                                     const GroupSet& set, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -54,7 +54,7 @@ GroupSet SetOf(GroupSteps& steps, const LengthClasses& classes, const std::vecto
     const GroupStep* step = end.context > 0 ? steps.With(from, end.to, end.context) : nullptr;
     if (step == nullptr) step = steps.Best(from, end.to);
     if (step == nullptr) return false;
-    set.groups.insert(set.groups.begin(), {from, end.to, *step});
+    set.groups.insert(set.groups.begin(), {from, end.to, *step, from, tokens});
     set.epoch_ns += tokens * step->ns_per_token();
     return true;
   };

@@ -14,6 +14,8 @@ namespace evenkeel::planner {
 struct ChosenGroup {
   size_t from = 0, to = 0;  // as LengthClasses has them
   GroupStep step;
+  size_t timed_from = 0;  // with `to` the class whose mean packs `step` is of
+  double tokens = 0;      // of an epoch, as mean packs have them: its own and its fillers'
 };
 
 // Groups ascending in length, the last up to the longest sample. Empty: none fits.

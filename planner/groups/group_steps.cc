@@ -93,16 +93,19 @@ const GroupSteps::Entry& GroupSteps::At(size_t from, size_t to) {
 std::optional<GroupStep> GroupSteps::StepOf(const Parallelism& p, const ClassPacks& packs,
                                             double& bound) const {
   GroupStep step{.parallelism = p, .micro_batches = 1};
+  bool too_large = false;
   if (batch_ == GroupBatch::kGlobal) {
     const double per_step = StepTokens(job_, classes_) / packs.mean.tokens;
-    // More ranks than packs would train on a larger batch than asked for.
-    if (p.data > std::max(family_.back().data, Nearest(per_step))) return std::nullopt;
+    // More ranks than packs would train on a larger batch than asked for: not chosen, unless the
+    // job allows nothing else. The bound holds for such jobs too.
+    too_large = p.data > std::max(family_.back().data, Nearest(per_step));
     step.micro_batches = MicroBatches(per_step, p.data);
   }
   const LayerProfile profile = BuildLayerProfile(job_, p, packs.mean, packs.largest);
   const Schedule schedule = ScheduleOf(job_.constraints, p);
   step.tokens = static_cast<double>(step.micro_batches * p.data) * packs.mean.tokens;
-  if (p.pipeline > 1) bound = std::min(bound, PipelineRate(profile, step));
+  if (p.pipeline > 1 || too_large) bound = std::min(bound, PipelineRate(profile, step));
+  if (too_large) return std::nullopt;
   if (p.virtual_stages > 1 && step.micro_batches < p.pipeline) return std::nullopt;
   const std::optional<int64_t> time = EvenStep(job_, profile, p, schedule, step.micro_batches);
   if (!time) return std::nullopt;

@@ -51,8 +51,9 @@ class GroupSteps {
   const GroupStep* Best(size_t from, size_t to);
   // That of so many GPUs per pack; null: it does not fit.
   const GroupStep* With(size_t from, size_t to, int64_t context);
-  // No degree takes less, with any number of virtual stages that the job allows; ns per token.
-  // Exact without pipeline; infinite where nothing fits.
+  // No degree takes less, with any number of virtual stages that the job allows, also where
+  // constraints leave this degree alone; ns per token. Exact without pipeline but for degrees that
+  // are not chosen because they take too large a batch; infinite where nothing fits.
   double Bound(size_t from, size_t to) { return At(from, to).bound; }
 
  private:

@@ -1,6 +1,7 @@
 #include "planner/groups/grouped_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -13,7 +14,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kNsPerDay = 86400e9;
+constexpr double kNsPerSecond = 1e9, kNsPerDay = 86400e9;
 constexpr int64_t kPublishedCurriculum = 500;
 
 double D(int64_t v) { return static_cast<double>(v); }
@@ -30,10 +31,11 @@ GroupLengths LengthsOf(const Job& job, const LengthClasses& classes, const Group
 
 class Writer {
  public:
-  Writer(const Job& job, const LengthClasses& classes, const GroupedSearch& found, Plan& plan)
-      : job_(job), classes_(classes), found_(found), plan_(plan) {}
+  Writer(const Job& job, const LengthClasses& classes, const GroupedSearch& found, const Stop& stop,
+         Plan& plan)
+      : job_(job), classes_(classes), found_(found), stop_(stop), plan_(plan) {}
 
-  void Run(const std::function<bool()>& stop) {
+  void Run() {
     for (const GroupRun& run : found_.runs) {
       steps_ += run.data.steps;
       packs_ += run.data.packs;
@@ -48,7 +50,7 @@ class Writer {
     FillBatchRule();
     FillPrediction();
     FillProof();
-    FillChoice(stop);
+    FillChoice();
     FillLadder();
   }
 
@@ -58,8 +60,8 @@ class Writer {
     const Candidate& c = run.candidate;
     const BatchRule& rule = run.data.batching.rule;
     const DistRatios dist =
-        DistRatiosOf(DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches),
-                     rule.pack_times, c.parallelism.data, c.micro_batches);
+        DistRatiosOf(DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches, stop_),
+                     rule.pack_times, c.parallelism.data, c.micro_batches, stop_);
     GroupPlan group;
     group.longest_sample = classes_.lengths()[run.group.to];
     group.token_cap = rule.token_cap;
@@ -152,10 +154,11 @@ class Writer {
       total += p.step.*part;
     }
     p.step.total_ns = total;
-    p.epoch_ns = 0;
+    double epoch_ns = 0;
     for (size_t g = 0; g < predictions_.size(); ++g)
-      p.epoch_ns += CappedProduct(found_.runs[g].data.steps, predictions_[g].step.total_ns);
-    p.gpu_days = D(p.epoch_ns) * D(job_.training.epochs) * D(job_.cluster.gpu_count) / kNsPerDay;
+      epoch_ns += D(found_.runs[g].data.steps) * D(predictions_[g].step.total_ns);
+    p.epoch_seconds = epoch_ns / kNsPerSecond;
+    p.gpu_days = epoch_ns * D(job_.training.epochs) * D(job_.cluster.gpu_count) / kNsPerDay;
     p.cost = p.gpu_days * 24 * job_.cluster.price_per_gpu_hour;
     p.mfu = OverTime([&](size_t g) { return predictions_[g].mfu; });
     p.llm_tokens_per_second =
@@ -163,7 +166,8 @@ class Writer {
     p.bubble_ratio = OverTime([&](size_t g) { return predictions_[g].bubble_ratio; });
   }
 
-  // Per step of the global batch: an epoch of mean packs, shared out by tokens.
+  // Per step of the global batch, shared out by tokens: an epoch of the packs that the groups were
+  // chosen by. Those that were then packed hold a little more or less.
   void FillProof() {
     Proof& proof = plan_.proof;
     proof = {};
@@ -171,16 +175,18 @@ class Writer {
         classes_.Sums(0, classes_.size() - 1).tokens / StepTokens(job_, classes_);
     double epoch = 0, bound = 0;
     for (const GroupRun& run : found_.runs) {
-      const SimulatedStep& step = run.candidate.step;
-      const double n = D(run.data.steps), rest = D(step.data_sync_ns + step.optimizer_ns);
+      const Candidate& c = found_.epoch_bound_ns > 0 ? run.mean_packs : run.candidate;
+      const SimulatedStep& step = c.step;
+      const double n = found_.epoch_bound_ns > 0 ? run.steps() : D(run.data.steps),
+                   rest = D(step.data_sync_ns + step.optimizer_ns);
       epoch += n * (D(step.pipeline_ns) + rest);
-      bound += n * (D(ScheduleBound(run.candidate)) + rest);
+      bound += n * (D(ScheduleBound(c)) + rest);
     }
-    proof.step_ns = Nearest(epoch / batches);
-    proof.lower_bound_ns =
-        std::min(proof.step_ns, static_cast<int64_t>(found_.epoch_bound_ns / batches));
-    proof.gap = D(proof.step_ns) / D(proof.lower_bound_ns) - 1;
-    proof.plan_lower_bound_ns = std::min(proof.step_ns, static_cast<int64_t>(bound / batches));
+    // Bounds are rounded down, the plan is not.
+    proof.step_ns = static_cast<int64_t>(std::ceil(epoch / batches));
+    proof.lower_bound_ns = static_cast<int64_t>(found_.epoch_bound_ns / batches);
+    if (proof.lower_bound_ns > 0) proof.gap = D(proof.step_ns) / D(proof.lower_bound_ns) - 1;
+    proof.plan_lower_bound_ns = static_cast<int64_t>(bound / batches);
     proof.end = found_.parallelisms_unsearched > 0 ? SearchEnd::kWorkLimit : SearchEnd::kExhausted;
     proof.parallelisms = found_.parallelisms;
     proof.parallelisms_unfit = found_.parallelisms_unfit;
@@ -188,13 +194,13 @@ class Writer {
     proof.partitions_examined = found_.examined_sets;
   }
 
-  void FillChoice(const std::function<bool()>& stop) {
+  void FillChoice() {
     GroupChoice& choice = plan_.group_choice;
     choice.candidate_lengths = classes_.lengths();
     choice.published = LengthsOf(job_, classes_, found_.published);
     choice.exact = LengthsOf(job_, classes_, found_.exact);
     choice.examined_sets = found_.examined_sets;
-    choice.baselines = BatchingBaselines(job_, classes_, found_, stop);
+    choice.baselines = BatchingBaselines(job_, classes_, found_, stop_);
     choice.communication_ratio = choice.baselines.back().communication_ratio;
     choice.mean_rank_tokens = choice.baselines.back().mean_rank_tokens;
     choice.curriculum_steps =
@@ -225,6 +231,7 @@ class Writer {
   const Job& job_;
   const LengthClasses& classes_;
   const GroupedSearch& found_;
+  const Stop stop_;
   Plan& plan_;
   std::vector<Prediction> predictions_;
   int64_t steps_ = 0, packs_ = 0, slots_ = 0;
@@ -248,8 +255,8 @@ Alternative InShort(const Job& job, const GroupedSearch& found) {
 }
 
 void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
-                     const std::function<bool()>& stop, Plan* plan) {
-  Writer(job, classes, found, *plan).Run(stop);
+                     const Stop& stop, Plan* plan) {
+  Writer(job, classes, found, stop, *plan).Run();
 }
 
 }  // namespace evenkeel::planner

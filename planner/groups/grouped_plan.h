@@ -2,8 +2,7 @@
 #ifndef EVENKEEL_PLANNER_GROUPS_GROUPED_PLAN_H_
 #define EVENKEEL_PLANNER_GROUPS_GROUPED_PLAN_H_
 
-#include <functional>
-
+#include "planner/base/stop.h"
 #include "planner/groups/grouped_search.h"
 #include "planner/job.h"
 #include "planner/plan.h"
@@ -13,7 +12,7 @@ namespace evenkeel::planner {
 // Fills in the groups, how they were chosen, batch rule, degrees, stages, prediction, ladder and
 // proof. Placement, goodput, alternatives and figures are left. `found` must have runs.
 void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
-                     const std::function<bool()>& stop, Plan* plan);
+                     const Stop& stop, Plan* plan);
 
 // The plan in short: degrees and stages of its longest group, mean step, GPU-days.
 Alternative InShort(const Job& job, const GroupedSearch& found);

@@ -1,6 +1,7 @@
 #include "planner/groups/grouped_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -58,7 +59,12 @@ class Searcher {
       PlanInFull(prospect);
       if (Stopped()) return std::move(result_);
     }
-    result_.epoch_bound_ns = bound_;
+    if (result_.parallelisms_unsearched > 0) bound_ = std::min(bound_, PeakEpoch());
+    // Without the plan's own epoch there is nothing that a bound could be compared with.
+    const bool comparable =
+        std::all_of(result_.runs.begin(), result_.runs.end(),
+                    [](const GroupRun& run) { return !run.mean_packs.stages.empty(); });
+    if (comparable && std::isfinite(bound_)) result_.epoch_bound_ns = bound_;
     return std::move(result_);
   }
 
@@ -146,6 +152,28 @@ class Searcher {
     }
   }
 
+  // All FLOPs of an epoch at the peak rate of all GPUs, or above it where layers were measured to
+  // be quicker than the model has them: no split is quicker, ns.
+  double PeakEpoch() const {
+    const ClassSums all = classes_.Sums(0, classes_.size() - 1);
+    const PackShape mean{all.units / all.samples, all.tokens / all.samples,
+                         all.squared / all.samples};
+    const LayerProfile profile = BuildLayerProfile(job_, {}, mean, mean);
+    double flops = 0;
+    for (int64_t i = 0; i < profile.size(); ++i) {
+      const LayerCost& layer = profile.at(i);
+      flops += layer.forward_flops.at(mean) *
+               (1 + (layer.has_backward ? layer.backward_flops_ratio : 0));
+    }
+    double quickest = 1;
+    for (const LayerCalibration& layer : job_.calibration.layers) {
+      for (const MeasuredRatio& ratio : {layer.forward, layer.backward})
+        if (ratio.count > 0) quickest = std::min(quickest, ratio.value);
+    }
+    return quickest * flops * all.samples * 1e9 /
+           (D(job_.cluster.gpu_count) * job_.cluster.gpu.dense_16bit_flops);
+  }
+
   void Trim() {
     std::stable_sort(
         prospects_.begin(), prospects_.end(),
@@ -154,11 +182,15 @@ class Searcher {
   }
 
   void PlanInFull(const Prospect& prospect) {
-    std::vector<GroupData> data = MakeGroupData(job_, classes_, prospect.chosen);
+    std::vector<GroupData> data = MakeGroupData(job_, classes_, prospect.chosen, stop_);
     std::vector<GroupRun> runs;
+    int64_t samples = 0;  // of the shortest groups, where longer ones leave nothing of them
     for (size_t g = 0; g < data.size(); ++g) {
+      samples += data[g].samples;
       if (data[g].packs == 0) continue;
-      const ChosenGroup& group = prospect.chosen.groups[g];
+      ChosenGroup group = prospect.chosen.groups[g];
+      if (runs.empty()) group.from = 0;
+      data[g].samples = std::exchange(samples, 0);
       const Parallelism& p = group.step.parallelism;
       const Batching& batching = data[g].batching;
       LayerProfile profile = BuildLayerProfile(job_, p, batching.mean, batching.largest);
@@ -173,10 +205,11 @@ class Searcher {
       const Candidate& c = run.candidate;
       run.candidate.step =
           SimulateStep(job_, c.parallelism, c.shape(), c.stages,
-                       DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches));
+                       DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches, stop_));
       epoch += D(run.data.steps) * D(run.candidate.step.total_ns());
     }
     if (!result_.runs.empty() && epoch >= result_.epoch_ns) return;
+    for (GroupRun& run : runs) CutMeanPacks(run);
     result_.runs = std::move(runs);
     result_.epoch_ns = epoch;
     result_.published = prospect.published;
@@ -215,6 +248,22 @@ class Searcher {
     return true;
   }
 
+  // What the packs that the group was chosen by make of the run's cut. Their largest may be larger
+  // than any of the run's packs, and not fit: nothing then.
+  void CutMeanPacks(GroupRun& run) const {
+    const ClassPacks& packs = classes_.Packs(run.group.timed_from, run.group.to);
+    const Candidate& c = run.candidate;
+    const LayerProfile profile = BuildLayerProfile(job_, c.parallelism, packs.mean, packs.largest);
+    Candidate mean{.parallelism = c.parallelism,
+                   .schedule = c.schedule,
+                   .micro_batches = c.micro_batches,
+                   .boundaries = c.boundaries};
+    if (CompleteChunks(job_, profile, mean)) {
+      mean.step = MeanPackStep(job_, mean.parallelism, mean.shape(), mean.stages);
+      run.mean_packs = std::move(mean);
+    }
+  }
+
   // Empty: nothing fits.
   std::vector<int64_t> BestCut(const GroupRun& run) const {
     const Candidate& c = run.candidate;
@@ -246,6 +295,8 @@ class Searcher {
 };
 
 }  // namespace
+
+double GroupRun::steps() const { return group.tokens / group.step.tokens; }
 
 GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
                            const std::function<bool()>& stop,

@@ -22,13 +22,17 @@ struct GroupRun {
   GroupData data;
   LayerProfile profile;
   Candidate candidate;  // all runs of a plan have the same boundaries
+  Candidate
+      mean_packs;  // the same cut of the packs that `group` was chosen by, as the bound has it
+  double steps() const;  // of these in an epoch
 };
 
 struct GroupedSearch {
   std::vector<GroupRun> runs;  // ascending in length; empty: nothing fits
   double epoch_ns = 0;         // of real packs in whole steps
   GroupSet published, exact;   // of the plan's split, timed with mean packs
-  double epoch_bound_ns = 0;   // no plan has a shorter epoch of mean packs
+  double epoch_bound_ns = 0;   // no split, lengths, partition and recompute have a shorter epoch of
+                               // GroupRun::mean_packs; 0: none can be given
   int64_t parallelisms = 0, parallelisms_unfit = 0, parallelisms_unsearched = 0;
   int64_t examined_sets = 0;
   bool stopped = false;
@@ -38,7 +42,8 @@ struct GroupedSearch {
 // stages; the best few get the partition that is best for one of their groups, and real packs
 // decide between them.
 // Splits are looked at from the most promising on, those of `first` before all; when a fixed amount
-// of work is done the rest is left unsearched, and out of the bound.
+// of work is done the rest is left unsearched, and counts in the bound as
+// the FLOPs of the dataset at the GPUs' peak rate.
 GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
                            const std::function<bool()>& stop,
                            const std::vector<Parallelism>& first = {});

@@ -34,7 +34,7 @@ ClassSums& ClassSums::operator+=(const ClassSums& o) {
   return *this;
 }
 
-LengthClasses::LengthClasses(const Job& job) : job_(job) {
+LengthClasses::LengthClasses(const Job& job, const Stop& stop) : job_(job), stop_(stop) {
   int64_t longest = 1;
   for (const LengthBin& bin : job.dataset.bins) longest = std::max(longest, bin.llm_tokens);
   lengths_ = CandidateLengths(job, RoundUp(longest, kLengthStep));
@@ -80,7 +80,8 @@ ClassPacks LengthClasses::PacksOf(size_t from, size_t to) const {
   ClassPacks packs{.own = Sums(from, to)};
   packs.caps = CapsOf(to);
   if (packs.own.samples == 0) return packs;
-  packs.packs = static_cast<double>(CheapLowerBound(TypesOf(Samples(from, to)), packs.caps).packs);
+  packs.packs =
+      static_cast<double>(CheapLowerBound(TypesOf(Samples(from, to)), packs.caps, stop_).packs);
   const double length = static_cast<double>(lengths_[to]);
   ClassSums all = packs.own;
   if (from > 0) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/packing.h"
@@ -35,7 +36,7 @@ class LengthClasses {
  public:
   // Lengths: training.group_lengths below the longest sample (or powers of two from 8192), and the
   // longest sample rounded up to 128. The job must outlive it.
-  explicit LengthClasses(const Job& job);
+  explicit LengthClasses(const Job& job, const Stop& stop = {});
 
   const std::vector<int64_t>& lengths() const { return lengths_; }
   size_t size() const { return lengths_.size(); }
@@ -51,6 +52,7 @@ class LengthClasses {
   ClassPacks PacksOf(size_t from, size_t to) const;
 
   const Job& job_;
+  const Stop stop_;
   std::vector<int64_t> lengths_;
   std::vector<ClassSums> sums_;    // between two lengths next to each other
   std::vector<ClassPacks> packs_;  // size x size

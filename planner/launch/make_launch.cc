@@ -53,7 +53,7 @@ void NoteGroups(const Plan& plan, Launch* launch) {
 }  // namespace
 
 std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const Plan& plan,
-                               const std::function<bool()>& stop) {
+                               const Stop& stop) {
   std::vector<Launch> launches;
   if (job.launch.frameworks.empty()) return launches;
   const Trials trials(job, batching, plan, stop);

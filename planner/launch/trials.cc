@@ -38,8 +38,7 @@ int64_t Layers(const ChunkSpec& chunk, Wanted wanted) {
 
 }  // namespace
 
-Trials::Trials(const Job& job, const Batching& batching, const Plan& plan,
-               const std::function<bool()>& stop)
+Trials::Trials(const Job& job, const Batching& batching, const Plan& plan, const Stop& stop)
     : job_(job), batching_(batching), plan_(plan), stop_(stop) {
   PlanSpec spec = SpecOf(plan);
   // The stages of a plan with packing groups are those of its last.
@@ -48,7 +47,7 @@ Trials::Trials(const Job& job, const Batching& batching, const Plan& plan,
 }
 
 Trial Trials::Predict(const Job& job, const PlanSpec& spec) const {
-  Evaluation found = EvaluatePlan(job, batching_, spec);
+  Evaluation found = EvaluatePlan(job, batching_, spec, stop_);
   Trial trial{.spec = spec};
   if (!found.faults.empty()) {  // never of a spec that follows the model
     trial.misfit.remedies.push_back(
@@ -85,7 +84,7 @@ Job Trials::AsPlanned() const {
 }
 
 std::optional<Trial> Trials::Best(const Job& job) const {
-  const SearchResult found = Search(job, batching_, 1, stop_);
+  const SearchResult found = Search(job, batching_, 0, stop_);
   if (found.best.empty()) return std::nullopt;
   const Candidate& best = found.best.front();
   Plan plan;

@@ -4,11 +4,11 @@
 #define EVENKEEL_PLANNER_LAUNCH_TRIALS_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/evaluate_plan.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
@@ -28,8 +28,7 @@ struct Trial {
 // Of a plan that fits. All references must outlive it.
 class Trials {
  public:
-  Trials(const Job& job, const Batching& batching, const Plan& plan,
-         const std::function<bool()>& stop);
+  Trials(const Job& job, const Batching& batching, const Plan& plan, const Stop& stop);
 
   const Job& job() const { return job_; }
   const Plan& plan() const { return plan_; }
@@ -51,7 +50,7 @@ class Trials {
   const Job& job_;
   const Batching& batching_;
   const Plan& plan_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   Trial base_;
 };
 

@@ -9,11 +9,12 @@ namespace {
 using Items = std::span<WorkItem>;
 
 // By one part, then the other; pack indices make it a total order.
-void SortBy(size_t major, Items items) {
+void SortBy(size_t major, const Stop& stop, Items items) {
   const auto key = [major](const WorkItem& i) {
     return static_cast<uint64_t>(i.work[major]) << 32 | static_cast<uint64_t>(i.work[1 - major]);
   };
-  std::sort(items.begin(), items.end(), [key](const WorkItem& a, const WorkItem& b) {
+  std::sort(items.begin(), items.end(), [key, &stop](const WorkItem& a, const WorkItem& b) {
+    stop.Spend(2);
     return key(a) != key(b) ? key(a) < key(b) : a.pack < b.pack;
   });
 }
@@ -47,13 +48,13 @@ struct Layout {
 
 // Strips by the major part, in each of them sorted by the minor one: upwards, or downwards where
 // the step that it shares with the strip before then falls less short.
-Layout LayOut(size_t major, Items items, int64_t step_packs) {
-  SortBy(major, items);
+Layout LayOut(size_t major, Items items, int64_t step_packs, const Stop& stop) {
+  SortBy(major, stop, items);
   const Strips strips = DivideIntoStrips(items, major, step_packs);
   size_t begin = 0;
   for (const int64_t size : strips.sizes) {
     const Items strip = items.subspan(begin, static_cast<size_t>(size));
-    SortBy(1 - major, strip);
+    SortBy(1 - major, stop, strip);
     const size_t shared = begin % static_cast<size_t>(step_packs);
     const size_t room = std::min(strip.size(), static_cast<size_t>(step_packs) - shared);
     WorkRun up, down;
@@ -68,12 +69,13 @@ Layout LayOut(size_t major, Items items, int64_t step_packs) {
 
 }  // namespace
 
-void GroupAlike(std::span<WorkItem> window, int64_t step_packs) {
+void GroupAlike(std::span<WorkItem> window, int64_t step_packs, const Stop& stop) {
   if (static_cast<int64_t>(window.size()) <= step_packs) return;
-  const Layout by_vision = LayOut(0, window, step_packs);
+  const Layout by_vision = LayOut(0, window, step_packs, stop);
   if (by_vision.flat) return;
   // Made again rather than kept, as memory is dearer; sorting makes it the same.
-  if (LayOut(1, window, step_packs).cost >= by_vision.cost) LayOut(0, window, step_packs);
+  if (LayOut(1, window, step_packs, stop).cost >= by_vision.cost)
+    LayOut(0, window, step_packs, stop);
 }
 
 }  // namespace evenkeel::planner

@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <span>
 
+#include "planner/base/stop.h"
 #include "planner/packing/strips.h"
 
 namespace evenkeel::planner {
 
 // Orders a window: each `step_packs` from the front are a step; what is left over is last.
-void GroupAlike(std::span<WorkItem> window, int64_t step_packs);
+void GroupAlike(std::span<WorkItem> window, int64_t step_packs, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -19,7 +19,8 @@ namespace {
 
 constexpr int64_t kPartsOfCap[] = {1, 16, 64};  // the cap over the width of groups
 constexpr double kSlack = .05;
-constexpr int64_t kLeastWork = 20'000'000;  // for designs, in cells of the knapsack's grid
+constexpr int64_t kLeastWork = 20'000'000;        // for designs, in cells of the knapsack's grid
+constexpr int64_t kFastDesignWork = 100'000'000;  // for one design of a fast search
 constexpr int64_t kWorkPerSample = 20'000;
 constexpr size_t kTrialAtMost = 100'000;  // larger sets are designed as a part of them is best
 constexpr size_t kTrial = 32'768;
@@ -27,28 +28,31 @@ constexpr int64_t kFastGap = 200;  // a fast search ends at 1 / 200 above the bo
 
 class Search {
  public:
-  Search(const Lengths& lengths, const Caps& caps, PackEffort effort)
+  Search(const Lengths& lengths, const Caps& caps, PackEffort effort, const Stop& stop)
       : lengths_(lengths),
         caps_(caps),
-        sorted_(SortByType(lengths)),
+        stop_(stop),
+        sorted_(SortByType(lengths, stop)),
         thorough_(effort == PackEffort::kThorough),
         steps_(thorough_ ? 6 : 4) {
-    bound_ = CheapLowerBound(sorted_.types, caps).packs;
+    bound_ = CheapLowerBound(sorted_.types, caps, stop_).packs;
     good_ = thorough_ ? bound_ : bound_ + bound_ / kFastGap;
     int64_t tokens = 0;
     for (const SampleType& t : sorted_.types) tokens += t.tokens * t.count;
     level_ = static_cast<double>(tokens) / static_cast<double>(bound_);
-    work_left_ = std::max(kLeastWork, kWorkPerSample * static_cast<int64_t>(lengths.size()));
-    if (!thorough_) fills_ = 8, work_left_ = 2 * kLeastWork;
+    work_left_ = std::max(kLeastWork,
+                          kWorkPerSample * static_cast<int64_t>(std::min(lengths.size(), kTrial)));
+    if (!thorough_) fills_ = 8, work_left_ = 2 * kLeastWork, design_work_ = kFastDesignWork;
   }
 
   Packing Run() {
     SearchDesigns();
     for (const TypeOrder order : {TypeOrder::kTokens, TypeOrder::kLargerShare}) {
-      if (!Done()) Keep(PackFirstFit(lengths_, caps_, order));
-      if (!Done()) Keep(PackBestFit(lengths_, caps_, order));
+      if (!Done()) Keep(PackFirstFit(lengths_, caps_, order, stop_));
+      if (!Done()) Keep(PackBestFit(lengths_, caps_, order, stop_));
     }
-    if (!Done() && thorough_ && caps_.units == 0) Keep(PackFullest(lengths_, caps_.tokens, good_));
+    if (!Done() && thorough_ && caps_.units == 0)
+      Keep(PackFullest(lengths_, caps_.tokens, good_, stop_));
     Relevel();
     return std::move(best_);
   }
@@ -89,7 +93,7 @@ class Search {
       units.push_back(lengths_.units[sorted_.order[i]]);
       tokens.push_back(lengths_.tokens[sorted_.order[i]]);
     }
-    Search trial({units, tokens}, caps_, PackEffort::kThorough);
+    Search trial({units, tokens}, caps_, PackEffort::kThorough, stop_);
     trial.SearchDesigns();
     if (trial.best_.size() == 0) return;
     MakeGroups(trial.best_parts_);
@@ -98,7 +102,7 @@ class Search {
 
   void MakeGroups(int64_t parts) {
     parts_ = parts;
-    groups_ = GroupSamples(sorted_.types, caps_.tokens / parts, kGroupsAtMost);
+    groups_ = GroupSamples(sorted_.types, caps_.tokens / parts, kGroupsAtMost, stop_);
   }
 
   // Packs may be designed a little longer than the cap, as levelling can choose samples below the
@@ -131,9 +135,9 @@ class Search {
       few[g].count = static_cast<int64_t>(static_cast<double>(groups_[g].count) * mix.share);
       rest[g].count -= few[g].count;
     }
-    PackDesign design = DesignPacks(rest, caps_, level_, mix.low);
+    PackDesign design = DesignPacks(rest, caps_, level_, mix.low, stop_, design_work_);
     if (mix.share > 0) {
-      const PackDesign more = DesignPacks(few, caps_, level_, mix.high);
+      const PackDesign more = DesignPacks(few, caps_, level_, mix.high, stop_, design_work_);
       design.patterns.insert(design.patterns.end(), more.patterns.begin(), more.patterns.end());
       design.packs += more.packs;
       design.work += more.work;
@@ -148,7 +152,7 @@ class Search {
     if (design.packs < bound_) return false;
     if (best_.size() > 0 && design.packs >= static_cast<int64_t>(best_.size())) return true;
     --fills_;
-    Packing packing = FillPatterns(lengths_, caps_, sorted_, groups_, design.patterns);
+    Packing packing = FillPatterns(lengths_, caps_, sorted_, groups_, design.patterns, stop_);
     const bool filled = static_cast<int64_t>(packing.size()) == design.packs;
     if (Keep(std::move(packing))) best_is_level_ = true, best_parts_ = parts_, best_mix_ = mix;
     return filled;
@@ -166,12 +170,13 @@ class Search {
   // units, chosen to be level.
   void Relevel() {
     if (best_is_level_) return;
-    groups_ = GroupSamples(sorted_.types, caps_.tokens, kGroupsAtMost);
+    groups_ = GroupSamples(sorted_.types, caps_.tokens, kGroupsAtMost, stop_);
     if (groups_.empty()) return;
     std::map<std::vector<std::pair<int32_t, int32_t>>, int64_t> times;
     std::map<int64_t, int32_t> content;
     for (size_t p = 0; p < best_.size(); ++p) {
       content.clear();
+      stop_.Spend(static_cast<int64_t>(40 * (best_[p].size() + groups_.size())));
       for (const uint32_t i : best_[p]) ++content[lengths_.units[i]];
       std::vector<std::pair<int32_t, int32_t>> pattern;
       for (size_t g = 0; g < groups_.size(); ++g)
@@ -181,20 +186,22 @@ class Search {
     }
     std::vector<PackPattern> patterns;
     for (const auto& [pattern, count] : times) patterns.push_back({pattern, count});
-    Packing level = FillPatterns(lengths_, caps_, sorted_, groups_, patterns);
+    Packing level = FillPatterns(lengths_, caps_, sorted_, groups_, patterns, stop_);
     if (level.size() <= best_.size()) best_ = std::move(level);
   }
 
   const Lengths lengths_;
   Caps caps_;
+  const Stop stop_;
   SortedSamples sorted_;
   bool thorough_;
   int steps_;
-  int64_t bound_ = 0;      // no packing has fewer
-  int64_t good_ = 0;       // with so many packs the search ends
-  double level_ = 0;       // tokens of a pack, were there `bound_` of them
-  int64_t fills_ = 100;    // that may still be tried
-  int64_t work_left_ = 0;  // for designs
+  int64_t bound_ = 0;                        // no packing has fewer
+  int64_t good_ = 0;                         // with so many packs the search ends
+  double level_ = 0;                         // tokens of a pack, were there `bound_` of them
+  int64_t fills_ = 100;                      // that may still be tried
+  int64_t work_left_ = 0;                    // for designs
+  int64_t design_work_ = kDesignWorkAtMost;  // for one
   std::vector<SampleGroup> groups_;
   int64_t parts_ = 1;
   Packing best_;
@@ -205,15 +212,16 @@ class Search {
 
 }  // namespace
 
-Packing PackBalanced(const Lengths& lengths, const Caps& caps, PackEffort effort) {
+Packing PackBalanced(const Lengths& lengths, const Caps& caps, PackEffort effort,
+                     const Stop& stop) {
   if (lengths.size() == 0) return {};
   // Where a full token cap never holds too many units, units need no look.
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (caps.UnitsBind(lengths.units[i], lengths.tokens[i]))
-      return Search(lengths, caps, effort).Run();
+      return Search(lengths, caps, effort, stop).Run();
   }
   const std::vector<int32_t> none(lengths.size());
-  return Search({none, lengths.tokens}, {0, caps.tokens}, effort).Run();
+  return Search({none, lengths.tokens}, {0, caps.tokens}, effort, stop).Run();
 }
 
 }  // namespace evenkeel::planner

@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_PLANNER_PACKING_BALANCED_H_
 #define EVENKEEL_PLANNER_PACKING_BALANCED_H_
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -17,7 +18,7 @@ enum class PackEffort {
 // decreasing make, in either order of types. Peak memory, result included: about 20 bytes per
 // sample.
 Packing PackBalanced(const Lengths& lengths, const Caps& caps,
-                     PackEffort effort = PackEffort::kThorough);
+                     PackEffort effort = PackEffort::kThorough, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

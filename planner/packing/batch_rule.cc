@@ -53,7 +53,7 @@ PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& larges
 // holds neighbours among all packs, which lie closer together than those of the sample. So packs
 // are interpolated between the sample's, for steps taken evenly from those of the epoch.
 std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_t micro_batches,
-                                  int64_t steps_of_epoch) {
+                                  int64_t steps_of_epoch, const Stop& stop) {
   std::vector<PackSums> sorted = batching.packs;
   const auto work_of = [](const PackWork& w) { return int64_t{w.vision} + w.language; };
   std::vector<PackWork> work = WorkOf(sorted, batching.rule.pack_times);
@@ -67,6 +67,7 @@ std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_
   const double all = static_cast<double>(steps_of_epoch * per_step);
   std::vector<PackSums> dealt;
   for (int64_t s = 0; s < steps; ++s) {
+    stop.Spend(20 * per_step);
     const int64_t step = (2 * s + 1) * steps_of_epoch / (2 * steps);
     for (int64_t k = 0; k < per_step; ++k) {
       const double place = (static_cast<double>(step * per_step + k) + 0.5) / all * last;
@@ -82,11 +83,12 @@ std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_
     }
   }
   work = WorkOf(dealt, batching.rule.pack_times);
-  const DealRule rule{.ranks = data, .packs_per_rank = micro_batches};
+  const DealRule rule{.ranks = data, .packs_per_rank = micro_batches, .stop = stop};
   std::vector<uint32_t> packs(static_cast<size_t>(per_step));
   std::vector<int64_t> row(packs.size());
   std::vector<PackShape> shapes;
   for (int64_t s = 0; s < steps; ++s) {
+    stop.Spend(100 * per_step);
     std::iota(packs.begin(), packs.end(), static_cast<uint32_t>(s * per_step));
     DealToRanks(packs, work, rule, 0, row);
     for (const int64_t pack : row) shapes.push_back(ShapeOf(dealt[static_cast<size_t>(pack)]));
@@ -123,7 +125,7 @@ void MakeBaseline(const Lengths& samples, uint64_t seed, Batching& out) {
 }
 
 Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_t sampled_at_most,
-                    Packing (*pack)(const Lengths&, const PackRule&)) {
+                    const Stop& stop, Packing (*pack)(const Lengths&, const PackRule&)) {
   Batching out;
   BatchRule& rule = out.rule;
   rule.packer = job.training.packer;
@@ -145,7 +147,9 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
                                          .seed = rule.seed,
                                          .keep_units = rule.keep_units,
                                          .keep_tokens = rule.keep_tokens,
-                                         .iterations = rule.iterations});
+                                         .iterations = rule.iterations,
+                                         .apart = {},
+                                         .stop = stop});
   out.packs = SumsOf(lengths, packing);
   std::vector<PackShape> shapes;
   for (const PackSums& sums : out.packs) shapes.push_back(ShapeOf(sums));
@@ -154,7 +158,7 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
   const double sampled = static_cast<double>(samples.tokens.size());
   const double scale = static_cast<double>(SampleCount(job.dataset)) / sampled;
   rule.sampled = static_cast<int64_t>(samples.tokens.size());
-  rule.pack_lower_bound = CheapLowerBound(TypesOf(job.dataset), caps).packs;
+  rule.pack_lower_bound = CheapLowerBound(TypesOf(job.dataset), caps, stop).packs;
   rule.packs =
       std::max(rule.pack_lower_bound, Nearest(static_cast<double>(packing.size()) * scale));
   rule.samples_per_pack =
@@ -196,30 +200,31 @@ bool DerivesCaps(const Job& job) {
   return job.training.token_cap == 0 || (job.training.unit_cap == 0 && HasUnits(job.dataset));
 }
 
-CapsRule CapsRuleOf(const Job& job) {
-  return CapsRule(TypesOf(job.dataset), {job.training.unit_cap, job.training.token_cap});
+CapsRule CapsRuleOf(const Job& job, const Stop& stop) {
+  return CapsRule(TypesOf(job.dataset), {job.training.unit_cap, job.training.token_cap}, stop);
 }
 
-Batching MakeBatching(const Job& job, const Caps& caps, std::string reason,
+Batching MakeBatching(const Job& job, const Caps& caps, std::string reason, const Stop& stop,
                       int64_t sampled_at_most) {
-  return PackSample(job, caps, std::move(reason), sampled_at_most, Pack);
+  return PackSample(job, caps, std::move(reason), sampled_at_most, stop, Pack);
 }
 
-Batching MakeGroupBatching(const Job& job, const Caps& caps) {
-  return PackSample(job, caps, "", kSampledAtMost, PackOwnSamples);
+Batching MakeGroupBatching(const Job& job, const Caps& caps, const Stop& stop) {
+  return PackSample(job, caps, "", kSampledAtMost, stop, PackOwnSamples);
 }
 
-Batching MakeBatching(const Job& job) {
-  const CapsChoice choice = CapsRuleOf(job).Balanced();
-  return MakeBatching(job, choice.caps, DerivesCaps(job) ? BalanceReason(choice) : "");
+Batching MakeBatching(const Job& job, const Stop& stop) {
+  const CapsChoice choice = CapsRuleOf(job, stop).Balanced();
+  return MakeBatching(job, choice.caps, DerivesCaps(job) ? BalanceReason(choice) : "", stop);
 }
 
-std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches) {
+std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
+                                  const Stop& stop) {
   const int64_t per_step = CappedProduct(data, micro_batches);
   const int64_t steps_of_epoch = CeilDivide(batching.rule.packs, per_step);
   if (batching.rule.order_window >= steps_of_epoch && per_step <= kDealtAtMost &&
       static_cast<int64_t>(batching.packs.size()) < steps_of_epoch * per_step)
-    return AlikeSteps(batching, data, micro_batches, steps_of_epoch);
+    return AlikeSteps(batching, data, micro_batches, steps_of_epoch, stop);
   std::vector<PackSums> packs = batching.packs;
   Random(batching.rule.seed + 1).Shuffle(packs);
   std::vector<PackShape> dealt;
@@ -235,16 +240,18 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
   for (const int64_t pack : Deal(work, {.ranks = data,
                                        .packs_per_rank = micro_batches,
                                        .window = batching.rule.order_window,
-                                       .seed = batching.rule.seed}))
+                                       .seed = batching.rule.seed,
+                                       .stop = stop}))
     dealt.push_back(ShapeOf(packs[static_cast<size_t>(pack)]));
   return dealt;
 }
 
 DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& times, int64_t data,
-                        int64_t micro_batches) {
+                        int64_t micro_batches, const Stop& stop) {
   const int64_t per_step = data * micro_batches;
   const int64_t steps = std::clamp<int64_t>(static_cast<int64_t>(packs.size()) / per_step, 1, 64);
   // Sums of the packs before each, so that a rank's total takes no walk over its packs.
+  stop.Spend(static_cast<int64_t>(4 * packs.size()));
   std::vector<PackShape> before(packs.size() + 1);
   for (size_t i = 0; i < packs.size(); ++i) {
     const PackShape &sum = before[i], &pack = packs[i];
@@ -259,28 +266,29 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
             rounds * all.squared + rest.squared};
   };
   MeanDistRatio mean_units, mean_tokens, mean_attention;
-  double most_time = 0, mean_time = 0;
-  std::vector<double> units(static_cast<size_t>(data)), tokens(units), attention(units);
+  double most_time = 0, waited = 0;
+  std::vector<double> units(static_cast<size_t>(data)), tokens(units), attention(units),
+      times_of(units);
   int64_t next = 0;
   for (int64_t step = 0; step < steps; ++step) {
-    double most = 0, total = 0;
+    stop.Spend(20 * data);
     for (size_t r = 0; r < units.size(); ++r) {
       const PackShape from = before_position(next), to = before_position(next += micro_batches);
       units[r] = to.units - from.units;
       tokens[r] = to.tokens - from.tokens;
       attention[r] = to.squared - from.squared;
-      const double time = times.vision_per_unit * units[r] + times.language_per_token * tokens[r] +
-                          times.language_per_squared_token * attention[r];
-      most = std::max(most, time);
-      total += time;
+      times_of[r] = times.vision_per_unit * units[r] + times.language_per_token * tokens[r] +
+                    times.language_per_squared_token * attention[r];
     }
+    // Rank by rank: the mean of equal times may round to more than the longest of them.
+    const double most = *std::max_element(times_of.begin(), times_of.end());
     most_time += most;
-    mean_time += total / static_cast<double>(data);
+    for (const double time : times_of) waited += (most - time) / static_cast<double>(data);
     mean_units.AddStep(units);
     mean_tokens.AddStep(tokens);
     mean_attention.AddStep(attention);
   }
-  const double idle = most_time > 0 ? 1 - mean_time / most_time : 0;
+  const double idle = most_time > 0 ? waited / most_time : 0;
   return {mean_units.Mean(), mean_tokens.Mean(), mean_attention.Mean(), idle};
 }
 

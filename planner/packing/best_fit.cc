@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory_resource>
+#include <new>
 #include <vector>
 
 #include "planner/base/integers.h"
@@ -30,7 +32,8 @@ struct Link {
 
 class BestFit {
  public:
-  BestFit(const SortedSamples& sorted, const Caps& caps) : sorted_(sorted), caps_(caps) {
+  BestFit(const SortedSamples& sorted, const Caps& caps, const Stop& stop)
+      : sorted_(sorted), caps_(caps), stop_(stop) {
     for (const SampleType& type : sorted.types) {
       least_units_ = std::min<int64_t>(least_units_, type.units);
       least_tokens_ = std::min<int64_t>(least_tokens_, type.tokens);
@@ -43,6 +46,7 @@ class BestFit {
     const SampleType& type = sorted_.types[type_index];
     int64_t left = type.count;
     while (left > 0) {
+      stop_.Spend(1000);
       const Alike packs = TakeBest(type, left);
       const int64_t each = HowManyFit(packs.units_left, packs.tokens_left, type);
       const int64_t filled = std::min(packs.count, left / each);
@@ -59,6 +63,7 @@ class BestFit {
     SamplesByType samples(sorted_);
     const auto write = [&](const Alike& packs) {
       for (int64_t i = 0; i < packs.count; ++i) {
+        stop_.Spend(100);
         for (size_t at = packs.content; at != kNothing; at = links_[at].before)
           samples.Take(links_[at].type, links_[at].count, packing);
         packing.ClosePack();
@@ -108,27 +113,34 @@ class BestFit {
 
   void Keep(const Alike& packs) {
     if (packs.count == 0) return;
-    const bool full = packs.units_left < least_units_ || packs.tokens_left < least_tokens_;
-    (full ? full_ : open_[packs.units_left][packs.tokens_left]).push_back(packs);
+    if (packs.units_left < least_units_ || packs.tokens_left < least_tokens_)
+      full_.push_back(packs);
+    else
+      open_[packs.units_left][packs.tokens_left].push_back(packs);
   }
 
-  using Level = std::map<int64_t, std::vector<Alike>>;  // by tokens left
+  using Level = std::pmr::map<int64_t, std::pmr::vector<Alike>>;  // by tokens left
+  using Levels = std::pmr::map<int64_t, Level>;                   // by units left
 
   const SortedSamples& sorted_;
   const Caps caps_;
+  const Stop stop_;
   int64_t least_units_ = std::numeric_limits<int64_t>::max();
   int64_t least_tokens_ = std::numeric_limits<int64_t>::max();
-  std::map<int64_t, Level> open_;  // by units left
-  std::vector<Alike> full_;        // nothing more fits
+  // Never destroyed: a walk through a million nodes would take half a second after a stop. The
+  // memory of all of them goes at once, with `memory_`.
+  std::pmr::unsynchronized_pool_resource memory_;
+  Levels& open_ = *new (memory_.allocate(sizeof(Levels), alignof(Levels))) Levels(&memory_);
+  std::vector<Alike> full_;  // nothing more fits
   std::vector<Link> links_;
 };
 
 }  // namespace
 
-Packing PackBestFit(const Lengths& lengths, const Caps& caps, TypeOrder order) {
-  const SortedSamples sorted = SortByType(lengths);
-  BestFit best_fit(sorted, caps);
-  for (const size_t type : OrderTypes(sorted.types, caps, order)) best_fit.Place(type);
+Packing PackBestFit(const Lengths& lengths, const Caps& caps, TypeOrder order, const Stop& stop) {
+  const SortedSamples sorted = SortByType(lengths, stop);
+  BestFit best_fit(sorted, caps, stop);
+  for (const size_t type : OrderTypes(sorted.types, caps, order, stop)) best_fit.Place(type);
   Packing packing;
   packing.members.reserve(lengths.size());
   best_fit.Write(packing);

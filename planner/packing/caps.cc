@@ -24,6 +24,9 @@ constexpr int64_t kTokenStep = 128;
 constexpr int64_t kLongestPack = 32768;  // tokens; or the longest sample
 // A sample so many times as long as 999 of 1000 others travels alone, if it is above kLongestPack.
 constexpr int64_t kOutlier = 16;
+// What deriving caps may take, in units of planner::Stop: some tenths of a second each.
+constexpr int64_t kSeekWork = 200'000'000;  // for packs that come out level
+constexpr int64_t kFillWork = 200'000'000;  // for those that fill
 constexpr double kRoomAboveLevel = 1.01;
 
 // By multiplication alone: the same on every platform.
@@ -64,7 +67,8 @@ double CapsChoice::Imbalance(int64_t ranks) const {
   return expected / (1 + expected);
 }
 
-CapsRule::CapsRule(SampleTypes types, const Caps& given) : types_(std::move(types)), given_(given) {
+CapsRule::CapsRule(SampleTypes types, const Caps& given, const Stop& stop)
+    : types_(std::move(types)), given_(given), stop_(stop) {
   const int64_t longest = LongestWithoutOutliers(types_);
   for (const SampleType& t : types_) alone_ += t.tokens > longest ? t.count : 0;
   std::erase_if(types_, [&](const SampleType& t) { return t.tokens > longest; });
@@ -94,6 +98,7 @@ CapsRule::CapsRule(SampleTypes types, const Caps& given) : types_(std::move(type
 }
 
 CapsChoice CapsRule::At(int64_t unit_cap) const {
+  stop_.Spend(WorkOfLook());
   CapsChoice choice;
   choice.alone = alone_;
   choice.caps.units = unit_cap;
@@ -147,30 +152,37 @@ bool CapsRule::TokensAllow(const CapsChoice& choice) const {
   return kRoomAboveLevel * tokens_ / std::max(1.0, level) <= static_cast<double>(most);
 }
 
-double CapsRule::UnitFill(const CapsChoice& choice) const {
-  return choice.packs / static_cast<double>(CheapLowerBound(types_, choice.caps).packs);
+double CapsRule::UnitFill(const CapsChoice& choice, int64_t* work_left) const {
+  *work_left -= WorkOfLook();
+  return choice.packs / static_cast<double>(CheapLowerBound(types_, choice.caps, stop_).packs);
 }
 
-double CapsRule::LevelFill(const CapsChoice& choice) const {
-  const std::vector<SampleGroup> groups = GroupSamples(types_, choice.caps.tokens, kGroupsAtMost);
-  if (groups.empty()) return UnitFill(choice);
+double CapsRule::LevelFill(const CapsChoice& choice, int64_t* work_left) const {
+  const std::vector<SampleGroup> groups =
+      GroupSamples(types_, choice.caps.tokens, kGroupsAtMost, stop_);
+  if (groups.empty()) return UnitFill(choice, work_left);
   const int64_t level = static_cast<int64_t>(kRoomAboveLevel * choice.level_tokens);
   const Caps caps{choice.caps.units, std::min(choice.caps.tokens, level)};
-  return choice.packs /
-         static_cast<double>(DesignPacks(groups, caps, choice.level_tokens, 1).packs);
+  const PackDesign design =
+      DesignPacks(groups, caps, choice.level_tokens, 1, stop_, std::max<int64_t>(1, *work_left));
+  *work_left -= design.work + WorkOfLook();
+  return choice.packs / static_cast<double>(design.packs);
 }
 
 CapsChoice CapsRule::BestFilled(const CapsChoice& choice, FillOf fill_of) const {
   if (choice.by_tokens || given_.units > 0) return choice;
   CapsChoice best = choice;
   double best_fill = 0;
+  int64_t work_left = kFillWork;
   for (int64_t i = 0; i < kFillLooks; ++i) {
     const CapsChoice next = At(choice.caps.units + i * step_);
     if (i > 0 && !TokensAllow(next)) break;
-    const double fill = (this->*fill_of)(next);
+    const double fill = (this->*fill_of)(next, &work_left);
     // What a last pack lacks is no fault of the cap.
     if (fill >= std::min(kFilled, next.packs / std::ceil(next.packs))) return next;
     if (fill > best_fill) best = next, best_fill = fill;
+    best.cut_short = work_left <= 0;
+    if (best.cut_short) break;
   }
   return best;
 }
@@ -184,12 +196,16 @@ CapsChoice CapsRule::Balanced() const {
   if (given_.units > 0) return At(given_.units);
   CapsChoice choice = At(most_units_);
   if (!TokensAllow(choice)) return ByTokens();
-  while (choice.Imbalance(kRanks) > kTarget && choice.packs > 1) {
+  int64_t work_left = kSeekWork;
+  while (choice.Imbalance(kRanks) > kTarget && choice.packs > 1 && work_left > 0) {
     const CapsChoice next = At(choice.caps.units + step_);
     if (!TokensAllow(next)) break;
     choice = next;
+    work_left -= WorkOfLook();
   }
-  return BestFilled(choice, &CapsRule::LevelFill);
+  CapsChoice filled = BestFilled(choice, &CapsRule::LevelFill);
+  filled.cut_short = filled.cut_short || work_left <= 0;
+  return filled;
 }
 
 std::vector<CapsChoice> CapsRule::Shorter(const CapsChoice& longest) const {
@@ -215,6 +231,7 @@ std::string BalanceReason(const CapsChoice& choice) {
                   100 * choice.Imbalance(kRanks));
   }
   std::string reason = text;
+  if (choice.cut_short) reason += "; not all caps were looked at, as the work ran out";
   if (choice.alone > 0)
     reason += "; " + std::to_string(choice.alone) + " far longer than the rest travel alone";
   return reason;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 #include "planner/packing/sample_types.h"
 
@@ -19,6 +20,7 @@ struct CapsChoice {
   double samples_per_pack = 0;  // AVE-BS
   double level_tokens = 0;      // mean tokens of a pack
   bool by_tokens = false;       // units, if there are any, do not limit packs
+  bool cut_short = false;       // the work ran out before all caps were looked at
   int64_t alone = 0;            // samples so long that they were left out: they break a cap
 
   // Packs that hold one sample too long to be made up for: by what share of the level they must
@@ -42,7 +44,7 @@ struct CapsChoice {
 class CapsRule {
  public:
   // Values above 0 in `given` are kept: where a cap is given, it limits the choice of the other.
-  CapsRule(SampleTypes types, const Caps& given);
+  CapsRule(SampleTypes types, const Caps& given, const Stop& stop = {});
 
   CapsChoice Balanced() const;  // the rule's choice
 
@@ -54,19 +56,23 @@ class CapsRule {
   CapsChoice Filled(const CapsChoice& choice) const;
 
  private:
+  // One pass over all types, sorting what stands out.
+  int64_t WorkOfLook() const { return static_cast<int64_t>(100 * types_.size() + 1); }
   CapsChoice At(int64_t unit_cap) const;
   CapsChoice ByTokens() const;
   bool TokensAllow(const CapsChoice& choice) const;
   // Packs of volume over packs that are needed: for the units alone, and if none may be above the
   // level on average. 1: all are full.
-  double UnitFill(const CapsChoice& choice) const;
-  double LevelFill(const CapsChoice& choice) const;
-  using FillOf = double (CapsRule::*)(const CapsChoice&) const;
-  // The first from `choice` on that is full, or the fullest of some.
+  // What they take is taken off `*work_left`.
+  double UnitFill(const CapsChoice& choice, int64_t* work_left) const;
+  double LevelFill(const CapsChoice& choice, int64_t* work_left) const;
+  using FillOf = double (CapsRule::*)(const CapsChoice&, int64_t*) const;
+  // The first from `choice` on that is full, or the fullest of those that the work allows.
   CapsChoice BestFilled(const CapsChoice& choice, FillOf fill_of) const;
 
   SampleTypes types_;
   Caps given_;
+  Stop stop_;
   double samples_ = 0, units_ = 0, tokens_ = 0;
   int64_t most_units_ = 0, most_tokens_ = 0;
   int64_t alone_ = 0;

@@ -23,6 +23,7 @@ class Knapsack {
   std::pair<Pattern, double> Cheapest(const std::vector<double>& prices) {
     Fill(prices);
     work_ += static_cast<int64_t>(value_.size() * prices.size());
+    problem_.stop.Spend(static_cast<int64_t>(8 * value_.size()));
     size_t best = 0;
     double least = std::numeric_limits<double>::infinity();
     for (size_t cell = 0; cell < value_.size(); ++cell) {
@@ -56,6 +57,7 @@ class Knapsack {
       if (prices[g] < 0 || (prices[g] == 0 && !problem_.extra_cost)) continue;
       const size_t step = StepOf(group);
       for (int64_t u = group.units; u <= problem_.unit_cells; ++u) {
+        problem_.stop.Spend(static_cast<int64_t>(2 * width_));
         const size_t row = static_cast<size_t>(u) * width_;
         for (size_t cell = row + static_cast<size_t>(group.tokens); cell < row + width_; ++cell) {
           const double value = value_[cell - step] + prices[g];
@@ -147,6 +149,7 @@ class Master {
 
   // Brings a column into the basis; false where numbers have become too small to go on.
   bool Pivot(Pattern entering, double reduced_cost) {
+    problem_.stop.Spend(static_cast<int64_t>(rows_ * rows_));
     std::vector<double> direction(rows_);
     for (size_t r = 0; r < rows_; ++r) {
       double sum = 0;
@@ -189,7 +192,8 @@ class Master {
 StockSolution SolveCuttingStock(const StockProblem& problem) { return Master(problem).Solve(); }
 
 int64_t BestPatternPrice(const std::vector<StockGroup>& groups, int64_t unit_cells,
-                         int64_t token_cells, const std::vector<int64_t>& prices) {
+                         int64_t token_cells, const std::vector<int64_t>& prices,
+                         const Stop& stop) {
   const size_t width = static_cast<size_t>(token_cells) + 1;
   std::vector<int64_t> value(width * (static_cast<size_t>(unit_cells) + 1));
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -197,6 +201,7 @@ int64_t BestPatternPrice(const std::vector<StockGroup>& groups, int64_t unit_cel
     const size_t step =
         static_cast<size_t>(group.units) * width + static_cast<size_t>(group.tokens);
     for (int64_t u = group.units; u <= unit_cells; ++u) {
+      stop.Spend(static_cast<int64_t>(2 * width));
       const size_t row = static_cast<size_t>(u) * width;
       for (size_t cell = row + static_cast<size_t>(group.tokens); cell < row + width; ++cell)
         value[cell] = std::max(value[cell], value[cell - step] + prices[g]);

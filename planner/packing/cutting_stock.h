@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/stop.h"
+
 namespace evenkeel::planner {
 
 // Samples taken for alike. Sizes are in cells of a grid, as are the capacities.
@@ -24,6 +26,7 @@ struct StockProblem {
   // Extra cost of a pack that fills so many unit and token cells, small against 1. Empty: 0.
   std::function<double(int64_t units, int64_t tokens)> extra_cost;
   int64_t iterations_at_most = 2000;
+  Stop stop = {};
 };
 
 struct Pattern {
@@ -43,7 +46,8 @@ StockSolution SolveCuttingStock(const StockProblem& problem);
 
 // Greatest total price of a pattern, integer prices: exact, by dynamic programming.
 int64_t BestPatternPrice(const std::vector<StockGroup>& groups, int64_t unit_cells,
-                         int64_t token_cells, const std::vector<int64_t>& prices);
+                         int64_t token_cells, const std::vector<int64_t>& prices,
+                         const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -23,7 +23,7 @@ double LanguageTime(const PackSums& sum, const PackTimes& times) {
 
 // Reorders each window so that its steps follow each other.
 void GroupWindows(std::span<const PackWork> work, int64_t step_packs, int64_t window_steps,
-                  std::vector<uint32_t>& packs) {
+                  const Stop& stop, std::vector<uint32_t>& packs) {
   const int64_t n = static_cast<int64_t>(packs.size());
   const int64_t size = window_steps == 0 ? n : std::min(n, CappedProduct(window_steps, step_packs));
   std::vector<WorkItem> window;
@@ -34,7 +34,7 @@ void GroupWindows(std::span<const PackWork> work, int64_t step_packs, int64_t wi
       const uint32_t pack = first[static_cast<std::ptrdiff_t>(i)];
       window[i] = {{work[pack].vision, work[pack].language}, pack};
     }
-    GroupAlike(window, step_packs);
+    GroupAlike(window, step_packs, stop);
     std::transform(window.begin(), window.end(), first, [](const WorkItem& i) { return i.pack; });
   }
 }
@@ -69,7 +69,7 @@ std::vector<int64_t> Deal(std::span<const PackWork> work, const DealRule& rule) 
   std::vector<uint32_t> step_order(static_cast<size_t>(full_steps));
   std::iota(step_order.begin(), step_order.end(), 0u);
   if (rule.window != 1) {
-    GroupWindows(work, step_packs, rule.window, packs);
+    GroupWindows(work, step_packs, rule.window, rule.stop, packs);
     random.Shuffle(step_order);
   }
   if (steps > full_steps) step_order.push_back(static_cast<uint32_t>(full_steps));
@@ -78,6 +78,7 @@ std::vector<int64_t> Deal(std::span<const PackWork> work, const DealRule& rule) 
   for (int64_t step = 0; step < steps; ++step) {
     const int64_t begin = step_order[static_cast<size_t>(step)] * step_packs;
     const int64_t size = std::min(step_packs, n - begin);
+    rule.stop.Spend(50 * size);
     const int64_t turn = static_cast<int64_t>(random.Below(static_cast<uint64_t>(rule.ranks)));
     DealToRanks({packs.data() + begin, static_cast<size_t>(size)}, work, rule, turn,
                 {order.data() + step * step_packs, static_cast<size_t>(step_packs)});

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -31,6 +32,7 @@ struct DealRule {
   int64_t group = 1;  // consecutive packs of a rank that are alike: sequence parallelism of so many
   uint64_t seed = 0;
   int64_t epoch = 0;
+  Stop stop = {};
 };
 
 // Step order, steps x ranks x packs_per_rank, row by row: a pack's index, or -1 where there is

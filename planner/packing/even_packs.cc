@@ -18,7 +18,7 @@ constexpr int64_t kManySamples = 8;  // in a pack
 constexpr int64_t kRoomParts[] = {0, 1000, 400, 200};
 
 // Empty where a pack would exceed the cap.
-Packing PackInto(const SortedSamples& sorted, int64_t token_cap, int64_t packs) {
+Packing PackInto(const SortedSamples& sorted, int64_t token_cap, int64_t packs, const Stop& stop) {
   using Open = std::pair<int64_t, uint32_t>;  // tokens, pack
   std::vector<Open> empty;
   for (uint32_t p = 0; p < packs; ++p) empty.emplace_back(0, p);
@@ -30,6 +30,7 @@ Packing PackInto(const SortedSamples& sorted, int64_t token_cap, int64_t packs) 
   packing.offsets.resize(static_cast<size_t>(packs) + 1);
   for (auto type = sorted.types.rbegin(); type != sorted.types.rend(); ++type) {
     for (int64_t i = 0; i < type->count; ++i) {
+      stop.Spend(100);
       const auto [tokens, pack] = open.top();
       if (tokens + type->tokens > token_cap) return {};
       open.pop();
@@ -49,18 +50,18 @@ Packing PackInto(const SortedSamples& sorted, int64_t token_cap, int64_t packs) 
 
 }  // namespace
 
-Packing PackEvenly(const Lengths& lengths, int64_t token_cap) {
+Packing PackEvenly(const Lengths& lengths, int64_t token_cap, const Stop& stop) {
   const auto n = static_cast<int64_t>(lengths.size());
   const int64_t tokens = std::accumulate(lengths.tokens.begin(), lengths.tokens.end(), int64_t{0});
   const int64_t volume = CeilDivide(tokens, token_cap);
   const bool units = std::any_of(lengths.units.begin(), lengths.units.end(),
                                  [](int32_t count) { return count > 0; });
   if (units || n < volume * kManySamples) return {};
-  const SortedSamples sorted = SortByType(lengths);
+  const SortedSamples sorted = SortByType(lengths, stop);
   for (const int64_t parts : kRoomParts) {
     const int64_t packs = volume + (parts == 0 ? 0 : CeilDivide(volume, parts));
     if (packs > n) break;
-    Packing packing = PackInto(sorted, token_cap, packs);
+    Packing packing = PackInto(sorted, token_cap, packs, stop);
     if (packing.size() > 0) return packing;
   }
   return {};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -12,7 +13,7 @@ namespace evenkeel::planner {
 // the fewest tokens, of equals the first (LPT: Graham 1969). Of the numbers of packs from the
 // volume's to half a percent above, the least at which all are within the cap. Empty where there is
 // none, or packs hold few samples, or samples have units.
-Packing PackEvenly(const Lengths& lengths, int64_t token_cap);
+Packing PackEvenly(const Lengths& lengths, int64_t token_cap, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -48,6 +48,7 @@ int64_t Leveler::ExchangeOnce(uint64_t round) {
   for (size_t i = 0; i < std::max(long_.size(), short_.size()); ++i) {
     if (i >= short_.size() && short_.empty() && short_even_.empty()) break;
     if (i >= long_.size() && long_.empty() && long_even_.empty()) break;
+    stop_.Spend(100);
     const uint32_t longer = partner(long_, long_even_, i);
     moved += ExchangePair(longer, partner(short_, short_even_, i), round) ? 1 : 0;
   }
@@ -67,6 +68,7 @@ bool Leveler::ExchangePair(size_t longer, size_t shorter, uint64_t round) {
       runs[i].units < others[j].units ? ++i : ++j;
       continue;
     }
+    stop_.Spend(kCandidates * kCandidates);
     const Run &x = runs[i++], &y = others[j++];
     // Of long runs some are looked at, others the next time.
     const int32_t step_x = 1 + (x.end - x.begin) / kCandidates;
@@ -118,6 +120,7 @@ void Leveler::Rescue() {
 bool Leveler::RescueOnce(size_t over, size_t other) {
   const int64_t excess = -need_[over] - room_, free = need_[other] + room_;
   if (free <= 0) return false;
+  stop_.Spend(2 * kRescueCandidates * kRescueCandidates);
   int64_t best = 0, from = -1, to = -1;
   // Of long packs some samples are looked at, others with another partner.
   const auto step = [&](size_t pack) {

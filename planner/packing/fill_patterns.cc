@@ -14,7 +14,7 @@ constexpr size_t kShardSamples = 1 << 18;  // levelled at once: what stays in a 
 
 // Samples that levelling took out: first fit decreasing into new packs.
 void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> rest,
-              Packing& packing) {
+              const Stop& stop, Packing& packing) {
   if (rest.empty()) return;
   std::sort(rest.begin(), rest.end());
   std::vector<int32_t> units, tokens;
@@ -22,7 +22,7 @@ void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> re
     units.push_back(lengths.units[i]);
     tokens.push_back(lengths.tokens[i]);
   }
-  const Packing packs = PackFirstFit({units, tokens}, caps, TypeOrder::kLargerShare);
+  const Packing packs = PackFirstFit({units, tokens}, caps, TypeOrder::kLargerShare, stop);
   for (size_t p = 0; p < packs.size(); ++p) {
     for (const uint32_t i : packs[p]) packing.members.push_back(rest[i]);
     packing.ClosePack();
@@ -62,7 +62,8 @@ std::vector<GroupMembers> DealToShards(const SortedSamples& sorted,
 
 Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSamples& sorted,
                      const std::vector<SampleGroup>& groups,
-                     const std::vector<PackPattern>& patterns) {
+                     const std::vector<PackPattern>& patterns, const Stop& stop) {
+  stop.Spend(static_cast<int64_t>(20 * lengths.size()));
   const size_t shards = (lengths.size() + kShardSamples - 1) / kShardSamples;
   std::vector<GroupMembers> dealt = DealToShards(sorted, groups, patterns, shards);
   Packing packing;
@@ -71,7 +72,7 @@ Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSampl
   for (const PackPattern& p : patterns) packs += static_cast<size_t>(p.times);
   packing.offsets.reserve(packs);
   std::vector<uint32_t> rest;
-  Leveler leveler(lengths, caps);
+  Leveler leveler(lengths, caps, stop);
   std::vector<PackPattern> part = patterns;
   for (size_t s = 0; s < shards; ++s) {
     for (size_t p = 0; p < patterns.size(); ++p)
@@ -80,7 +81,7 @@ Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSampl
     leveler.Fill(groups, part, dealt[s], packing, rest);
     GroupMembers().swap(dealt[s]);  // memory: what is packed is not held twice
   }
-  PackRest(lengths, caps, std::move(rest), packing);
+  PackRest(lengths, caps, std::move(rest), stop, packing);
   return packing;
 }
 

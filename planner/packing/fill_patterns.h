@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/pack_patterns.h"
 #include "planner/packing/packing.h"
 #include "planner/packing/sample_groups.h"
@@ -15,7 +16,7 @@ namespace evenkeel::planner {
 // under the token cap there are more packs than the patterns have.
 Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSamples& sorted,
                      const std::vector<SampleGroup>& groups,
-                     const std::vector<PackPattern>& patterns);
+                     const std::vector<PackPattern>& patterns, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -11,7 +11,8 @@ namespace {
 // Types in placing order, with how many of each remain: a tree over them finds the next that fits.
 class Remaining {
  public:
-  Remaining(const SampleTypes& types, const std::vector<size_t>& order) {
+  Remaining(const SampleTypes& types, const std::vector<size_t>& order, const Stop& stop)
+      : stop_(stop) {
     while (leaves_ < order.size()) leaves_ *= 2;
     least_.resize(2 * leaves_);
     for (size_t i = 0; i < order.size(); ++i) {
@@ -47,6 +48,7 @@ class Remaining {
   // A node's two least values may come from different types, so a descent can fail and step back.
   size_t Find(size_t node, size_t begin, size_t end, size_t place, int64_t units,
               int64_t tokens) const {
+    stop_.Spend(8);
     const Least& least = least_[node];
     if (end <= place || least.tokens > tokens || least.units > units) return kNone;
     if (least.units == kGone || least.tokens == kGone) return kNone;
@@ -56,6 +58,7 @@ class Remaining {
     return found != kNone ? found : Find(2 * node + 1, middle, end, place, units, tokens);
   }
 
+  const Stop stop_;
   size_t leaves_ = 1;
   SampleTypes types_;
   std::vector<Least> least_;
@@ -63,10 +66,11 @@ class Remaining {
 
 }  // namespace
 
-Packing PackFirstFit(const Lengths& lengths, const Caps& caps, TypeOrder order) {
-  const SortedSamples sorted = SortByType(lengths);
-  const std::vector<size_t> places = OrderTypes(sorted.types, caps, order);
-  Remaining remaining(sorted.types, places);
+Packing PackFirstFit(const Lengths& lengths, const Caps& caps, TypeOrder order, const Stop& stop) {
+  const SortedSamples sorted = SortByType(lengths, stop);
+  const std::vector<size_t> places = OrderTypes(sorted.types, caps, order, stop);
+  stop.Spend(static_cast<int64_t>(40 * places.size()));
+  Remaining remaining(sorted.types, places, stop);
   SamplesByType samples(sorted);
   Packing packing;
   packing.members.reserve(lengths.size());
@@ -87,6 +91,7 @@ Packing PackFirstFit(const Lengths& lengths, const Caps& caps, TypeOrder order) 
     if (pattern.empty()) return packing;
     // While every type lasts for another pack of this pattern, the next pack is the same.
     for (int64_t i = 0; i < times; ++i) {
+      stop.Spend(static_cast<int64_t>(20 * pattern.size()));
       for (const auto& [p, count] : pattern) samples.Take(places[p], count, packing);
       packing.ClosePack();
     }

@@ -45,11 +45,13 @@ class Run {
       left_.Remove(i);
       pack->push_back(i);
     }
-    nodes_used_ += kNodesPerPack - std::max<int64_t>(nodes_, 0);
+    nodes_of_pack_ = kNodesPerPack - std::max<int64_t>(nodes_, 0);
+    nodes_used_ += nodes_of_pack_;
     return true;
   }
 
   int64_t nodes_used() const { return nodes_used_; }
+  int64_t nodes_of_pack() const { return nodes_of_pack_; }  // of the last
 
  private:
   // A token's worth in a sample of so many: it falls from the largest sample to the least.
@@ -83,12 +85,12 @@ class Run {
   NextLeft left_;
   std::vector<size_t> chosen_, best_;
   int64_t best_worth_ = 0;
-  int64_t nodes_ = 0, nodes_used_ = 0;
+  int64_t nodes_ = 0, nodes_used_ = 0, nodes_of_pack_ = 0;
 };
 
 }  // namespace
 
-Packing PackFullest(const Lengths& lengths, int64_t token_cap, int64_t good) {
+Packing PackFullest(const Lengths& lengths, int64_t token_cap, int64_t good, const Stop& stop) {
   const size_t n = lengths.size();
   if (n > kSamplesAtMost || token_cap > kCapAtMost || static_cast<int64_t>(n) > good * kMeanAtMost)
     return {};
@@ -105,6 +107,7 @@ Packing PackFullest(const Lengths& lengths, int64_t token_cap, int64_t good) {
     Packing packing;
     Run run(tokens, token_cap, even);
     for (std::vector<size_t> pack; nodes > run.nodes_used() && run.NextPack(&pack);) {
+      stop.Spend(100 * run.nodes_of_pack());
       for (const size_t i : pack) packing.members.push_back(by_length[i]);
       packing.ClosePack();
     }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -13,7 +14,7 @@ namespace evenkeel::planner {
 // that prefer few large samples to many small ones more and more; ends at `good` packs. Empty where
 // packs hold many samples or there are too many samples: other packers are as good there. Nodes are
 // counted, so the result is the same everywhere.
-Packing PackFullest(const Lengths& lengths, int64_t token_cap, int64_t good);
+Packing PackFullest(const Lengths& lengths, int64_t token_cap, int64_t good, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

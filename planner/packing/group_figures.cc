@@ -12,13 +12,19 @@ double Double(int64_t count) { return static_cast<double>(count); }
 class StepMeter {
  public:
   StepMeter(std::span<const PackSums> sums, std::span<const PackWork> work,
-            std::span<const LengthGroup> groups)
-      : sums_(sums), work_(work), groups_(groups), orders_(groups.size()), all_(sums, work) {}
+            std::span<const LengthGroup> groups, const Stop& stop)
+      : stop_(stop),
+        sums_(sums),
+        work_(work),
+        groups_(groups),
+        orders_(groups.size()),
+        all_(sums, work) {}
 
   void Add(const GroupedOrder& order) {
     auto from = order.order.begin();
     for (const int32_t g : order.step_group) {
       const LengthGroup& group = groups_[static_cast<size_t>(g)];
+      stop_.Spend(20 * group.step_packs());
       const auto to = from + group.step_packs();
       all_.AddStep({from, to}, static_cast<size_t>(group.ranks), Double(group.context));
       std::vector<int64_t>& own = orders_[static_cast<size_t>(g)];
@@ -29,11 +35,12 @@ class StepMeter {
 
   Balance Of(size_t group) const {
     return BalanceOf(sums_, work_, orders_[group], groups_[group].ranks,
-                     groups_[group].packs_per_rank);
+                     groups_[group].packs_per_rank, stop_);
   }
   Balance OfAll() const { return all_.Take(); }
 
  private:
+  const Stop stop_;
   const std::span<const PackSums> sums_;
   const std::span<const PackWork> work_;
   const std::span<const LengthGroup> groups_;
@@ -97,13 +104,14 @@ std::vector<double> LossNormalizers(std::span<const int64_t> loss_tokens, const 
 GroupFigures FiguresOf(const Lengths& lengths, const GroupedPacking& packed,
                        const GroupedOrder& order, std::span<const LengthGroup> groups,
                        std::span<const PackSums> sums, std::span<const PackWork> work,
-                       std::span<const int32_t> loss_tokens, Balance* all) {
+                       std::span<const int32_t> loss_tokens, Balance* all, const Stop& stop) {
   const std::vector<int64_t> pack_loss = LossTokensOf(packed.packing, lengths, loss_tokens);
   GroupFigures figures;
   figures.loss_normalizers = LossNormalizers(pack_loss, order, groups);
   figures.step_group = order.step_group;
   figures.curriculum_steps = order.curriculum_steps;
-  StepMeter meter(sums, work, groups);
+  stop.Ask();
+  StepMeter meter(sums, work, groups, stop);
   meter.Add(order);
   *all = meter.OfAll();
   for (size_t g = 0; g < groups.size(); ++g) {
@@ -116,7 +124,10 @@ GroupFigures FiguresOf(const Lengths& lengths, const GroupedPacking& packed,
     all->step_trend += weight * figure.balance.step_trend;
     figures.of.push_back(figure);
   }
-  for (const int32_t tokens : lengths.tokens) ++figures.of[GroupOf(groups, tokens)].samples;
+  for (const int32_t tokens : lengths.tokens) {
+    stop.Spend(20);
+    ++figures.of[GroupOf(groups, tokens)].samples;
+  }
   SetShares(&figures);
   return figures;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/length_groups.h"
 #include "planner/packing/metrics.h"
 #include "planner/packing/packing.h"
@@ -47,7 +48,7 @@ std::vector<int64_t> LossTokensOf(const Packing& packing, const Lengths& lengths
 GroupFigures FiguresOf(const Lengths& lengths, const GroupedPacking& packed,
                        const GroupedOrder& order, std::span<const LengthGroup> groups,
                        std::span<const PackSums> sums, std::span<const PackWork> work,
-                       std::span<const int32_t> loss_tokens, Balance* all);
+                       std::span<const int32_t> loss_tokens, Balance* all, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -13,7 +13,7 @@ namespace {
 // front of `left`, in their order.
 template <typename Keep>
 void Scan(const Lengths& lengths, const Caps& caps, Keep keep, std::vector<uint32_t>& left,
-          Packing& packing) {
+          const Stop& stop, Packing& packing) {
   size_t begin = 0, returned = 0;
   int64_t units = 0, tokens = 0;
   const auto close = [&](size_t end) {
@@ -30,6 +30,7 @@ void Scan(const Lengths& lengths, const Caps& caps, Keep keep, std::vector<uint3
     units = tokens = 0;
   };
   for (size_t i = 0; i < left.size(); ++i) {
+    stop.Spend(20);
     const int64_t u = lengths.units[left[i]], t = lengths.tokens[left[i]];
     if (!caps.Hold(units + u, tokens + t)) close(i);
     units += u;
@@ -41,7 +42,7 @@ void Scan(const Lengths& lengths, const Caps& caps, Keep keep, std::vector<uint3
 
 }  // namespace
 
-Packing PackByIsf(const Lengths& lengths, const Caps& caps, const IsfRule& rule) {
+Packing PackByIsf(const Lengths& lengths, const Caps& caps, const IsfRule& rule, const Stop& stop) {
   Packing packing;
   packing.members.reserve(lengths.size());
   std::vector<uint32_t> left(lengths.size());
@@ -51,11 +52,12 @@ Packing PackByIsf(const Lengths& lengths, const Caps& caps, const IsfRule& rule)
   };
   Random random(rule.seed);
   for (int64_t t = 0; t < rule.iterations && !left.empty(); ++t) {
+    stop.Spend(static_cast<int64_t>(20 * left.size()));
     random.Shuffle(left);
-    Scan(lengths, caps, full, left, packing);
+    Scan(lengths, caps, full, left, stop, packing);
   }
   Scan(
-      lengths, caps, [](int64_t, int64_t) { return true; }, left, packing);
+      lengths, caps, [](int64_t, int64_t) { return true; }, left, stop, packing);
   return packing;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -25,7 +26,8 @@ struct IsfRule {
 
 // Every sample must fit the caps alone (Pack in packer.h sees to that). Order of packs: as they
 // were kept, the leftovers last. Cost O(T (N + M)) for N samples and M packs.
-Packing PackByIsf(const Lengths& lengths, const Caps& caps, const IsfRule& rule);
+Packing PackByIsf(const Lengths& lengths, const Caps& caps, const IsfRule& rule,
+                  const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -67,6 +67,7 @@ class Builder {
  private:
   // Samples not packed yet whose home is in [begin, end); without their units where no cap asks.
   Part Among(size_t begin, size_t end, bool units) const {
+    rule_.stop.Spend(static_cast<int64_t>(4 * home_.size()));
     Part part;
     for (size_t i = 0; i < home_.size(); ++i) {
       if (home_[i] < begin || home_[i] >= end) continue;
@@ -113,6 +114,7 @@ class Builder {
       const size_t before = filled.members.size();
       for (Filler& filler : shorter) {
         const size_t begin = filled.members.size();
+        rule_.stop.Spend(1000);
         if (units >= 0 && tokens > 0) filler.fill.Fill(units, tokens, filled);
         for (size_t i = begin; i < filled.members.size(); ++i) {
           const uint32_t sample = filled.members[i] = filler.part.index[filled.members[i]];
@@ -154,7 +156,7 @@ size_t GroupOf(std::span<const LengthGroup> groups, int64_t tokens) {
 
 Packing PackOwnSamples(const Lengths& lengths, const PackRule& rule) {
   if (rule.packer == Packer::kBalanced) {
-    Packing even = PackEvenly(lengths, rule.caps.tokens);
+    Packing even = PackEvenly(lengths, rule.caps.tokens, rule.stop);
     if (even.size() > 0) return even;
   }
   return Pack(lengths, rule);

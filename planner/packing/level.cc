@@ -81,10 +81,12 @@ void Leveler::DealGroups(const std::vector<SampleGroup>& groups,
   for (const size_t g : by_width) {
     size_t next = members[g].size();
     for (int32_t r = 0; next > 0; ++r) {
+      stop_.Spend(static_cast<int64_t>(4 * (patterns.size() + kBuckets)));
       round_.clear();
       size_t pack = 0;
       for (size_t p = 0; p < patterns.size(); pack += static_cast<size_t>(patterns[p++].times)) {
         const auto& content = patterns[p].content;
+        stop_.Spend(static_cast<int64_t>(content.size()));
         for (size_t k = 0; k < content.size(); ++k) {
           if (content[k].first != static_cast<int32_t>(g) || content[k].second <= r) continue;
           const int64_t slot = shapes_[p].begin[k] + r;
@@ -100,6 +102,7 @@ void Leveler::DealGroups(const std::vector<SampleGroup>& groups,
 // The next largest samples, largest to the pack of the greatest need.
 void Leveler::DealRound(const std::vector<uint32_t>& members, int64_t mean, size_t& next) {
   SortByNeed();
+  stop_.Spend(static_cast<int64_t>(30 * sorted_.size()));
   for (const Round& r : sorted_) {
     const uint32_t sample = members[--next];
     const size_t slot = static_cast<size_t>(r.slot);
@@ -136,6 +139,7 @@ void Leveler::TakeOut(std::vector<size_t>& slots, int64_t excess,
     return tokens_[s] != tokens_[t] ? tokens_[s] < tokens_[t] : s < t;
   });
   while (excess > 0) {
+    stop_.Spend(static_cast<int64_t>(2 * slots.size()));
     auto out =
         std::find_if(slots.begin(), slots.end(), [&](size_t s) { return tokens_[s] >= excess; });
     if (out == slots.end()) --out;
@@ -149,6 +153,7 @@ void Leveler::Emit(Packing& packing, std::vector<uint32_t>& left_over) {
   std::vector<size_t> slots;
   for (size_t p = 0; p < need_.size(); ++p) {
     slots.resize(static_cast<size_t>(first_slot_[p + 1] - first_slot_[p]));
+    stop_.Spend(static_cast<int64_t>(4 * slots.size()));
     std::iota(slots.begin(), slots.end(), static_cast<size_t>(first_slot_[p]));
     if (Over(p)) TakeOut(slots, -need_[p] - room_, left_over);
     for (const size_t s : slots) packing.members.push_back(member_[s]);

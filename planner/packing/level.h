@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/pack_patterns.h"
 #include "planner/packing/packing.h"
 #include "planner/packing/sample_groups.h"
@@ -21,7 +22,8 @@ using GroupMembers = std::vector<std::vector<uint32_t>>;
 // any samples. What still breaks the cap is taken out of its pack.
 class Leveler {
  public:
-  Leveler(const Lengths& lengths, const Caps& caps) : lengths_(lengths), caps_(caps) {}
+  Leveler(const Lengths& lengths, const Caps& caps, const Stop& stop = {})
+      : lengths_(lengths), caps_(caps), stop_(stop) {}
 
   // Appends the packs to `packing` and what was taken out to `left_over`.
   void Fill(const std::vector<SampleGroup>& groups, const std::vector<PackPattern>& patterns,
@@ -59,6 +61,7 @@ class Leveler {
 
   const Lengths lengths_;
   Caps caps_;
+  const Stop stop_;
 
   std::vector<Shape> shapes_;        // by pattern
   std::vector<uint32_t> shape_of_;   // by pack

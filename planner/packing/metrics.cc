@@ -82,13 +82,14 @@ bool BalanceMeter::AddStep(std::span<const int64_t> step, size_t ranks, double s
   attention_.AddStep(totals_.attention);
   vision_.AddStep(totals_.vision);
   language_.AddStep(totals_.language);
-  double most = 0, sum = 0, tokens = 0;
+  double most = 0, waited = 0, tokens = 0;
   for (size_t r = 0; r < ranks; ++r) {
     most = std::max(most, totals_.vision[r] + totals_.language[r]);
-    sum += totals_.vision[r] + totals_.language[r];
     tokens += totals_.tokens[r];
   }
-  lost_ += (most - sum / static_cast<double>(ranks)) / speed;
+  // Rank by rank: the mean of equal times may round to more than the longest of them.
+  for (size_t r = 0; r < ranks; ++r) waited += most - (totals_.vision[r] + totals_.language[r]);
+  lost_ += waited / static_cast<double>(ranks) / speed;
   waited_ += most / speed;
   rank_tokens_ += tokens / static_cast<double>(ranks);
   return true;
@@ -110,12 +111,14 @@ Balance BalanceMeter::Take() const {
 }
 
 Balance BalanceOf(std::span<const PackSums> sums, std::span<const PackWork> work,
-                  std::span<const int64_t> order, int64_t ranks, int64_t packs_per_rank) {
+                  std::span<const int64_t> order, int64_t ranks, int64_t packs_per_rank,
+                  const Stop& stop) {
   const size_t step_packs = static_cast<size_t>(ranks * packs_per_rank);
   BalanceMeter meter(sums, work);
   StepMeans means;
   if (!sums.empty()) means.center = static_cast<double>(sums[0].tokens);
   for (size_t begin = 0; begin < order.size(); begin += step_packs) {
+    stop.Spend(static_cast<int64_t>(20 * step_packs));
     const auto step = order.subspan(begin, step_packs);
     if (!meter.AddStep(step, static_cast<size_t>(ranks))) continue;
     if (*std::min_element(step.begin(), step.end()) >= 0) means.AddStep(sums, step);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/deal.h"
 #include "planner/packing/packing.h"
 
@@ -76,7 +77,8 @@ class BalanceMeter {
 };
 
 Balance BalanceOf(std::span<const PackSums> sums, std::span<const PackWork> work,
-                  std::span<const int64_t> order, int64_t ranks, int64_t packs_per_rank);
+                  std::span<const int64_t> order, int64_t ranks, int64_t packs_per_rank,
+                  const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -5,12 +5,13 @@
 
 #include <cstdint>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
 
 // Every sample must fit the caps alone.
-Packing PackNextFit(const Lengths& lengths, const Caps& caps, uint64_t seed);
+Packing PackNextFit(const Lengths& lengths, const Caps& caps, uint64_t seed, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

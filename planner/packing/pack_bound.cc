@@ -30,13 +30,15 @@ struct Relaxed {
   int64_t unit_cells = 0, token_cells = 0;
 };
 
-Relaxed Relax(const SampleTypes& types, const Caps& caps, int64_t unit_cell, int64_t token_cell) {
+Relaxed Relax(const SampleTypes& types, const Caps& caps, int64_t unit_cell, int64_t token_cell,
+              const Stop& stop) {
   Relaxed relaxed{{}, caps.units / unit_cell, caps.tokens / token_cell};
   for (const SampleType& t : types) {
     if (!caps.Hold(t.units, t.tokens)) continue;
     relaxed.groups.push_back({t.units / unit_cell, t.tokens / token_cell, t.count});
   }
-  const auto less = [](const StockGroup& a, const StockGroup& b) {
+  const auto less = [&stop](const StockGroup& a, const StockGroup& b) {
+    stop.Spend(5);
     return a.units != b.units ? a.units < b.units : a.tokens < b.tokens;
   };
   std::sort(relaxed.groups.begin(), relaxed.groups.end(), less);
@@ -54,7 +56,7 @@ Relaxed Relax(const SampleTypes& types, const Caps& caps, int64_t unit_cell, int
 
 // Prices of samples prove a bound: whatever a pack holds is worth at most the best pattern's price
 // (Farley 1990). Prices are rounded down to integers first, so nothing rests on floating point.
-int64_t ProvenBound(const Relaxed& relaxed, const std::vector<double>& prices) {
+int64_t ProvenBound(const Relaxed& relaxed, const std::vector<double>& prices, const Stop& stop) {
   constexpr double kOne = 1 << 24;
   std::vector<int64_t> whole;
   Wide worth = 0;
@@ -63,7 +65,7 @@ int64_t ProvenBound(const Relaxed& relaxed, const std::vector<double>& prices) {
     worth += static_cast<Wide>(whole.back()) * relaxed.groups[g].demand;
   }
   const int64_t best =
-      BestPatternPrice(relaxed.groups, relaxed.unit_cells, relaxed.token_cells, whole);
+      BestPatternPrice(relaxed.groups, relaxed.unit_cells, relaxed.token_cells, whole, stop);
   return best == 0 ? 0 : static_cast<int64_t>((worth + best - 1) / best);
 }
 
@@ -84,19 +86,25 @@ double PriceOf(const std::vector<SampleGroup>& groups, const std::vector<double>
   return prices[below] + (prices[above] - prices[below]) * (tokens - from) / (to - from);
 }
 
-int64_t ByUnits(const SampleTypes& types, const Caps& caps) {
+int64_t ByUnits(const SampleTypes& types, const Caps& caps, const Stop& stop) {
   const Relaxed relaxed =
-      Relax(types, caps, CeilDivide(caps.units, kUnitCellsAtMost), caps.tokens + 1);
+      Relax(types, caps, CeilDivide(caps.units, kUnitCellsAtMost), caps.tokens + 1, stop);
   if (relaxed.groups.empty()) return 0;
-  const StockProblem problem{relaxed.groups, relaxed.unit_cells, relaxed.token_cells, {}};
-  return ProvenBound(relaxed, SolveCuttingStock(problem).prices);
+  const StockProblem problem{.groups = relaxed.groups,
+                             .unit_cells = relaxed.unit_cells,
+                             .token_cells = relaxed.token_cells,
+                             .extra_cost = {},
+                             .stop = stop};
+  return ProvenBound(relaxed, SolveCuttingStock(problem).prices, stop);
 }
 
 // Where a full token cap never holds too many units, they need no look.
-SampleTypes WithoutUnits(SampleTypes types) {
+SampleTypes WithoutUnits(SampleTypes types, const Stop& stop) {
   for (SampleType& t : types) t.units = 0;
-  std::sort(types.begin(), types.end(),
-            [](const SampleType& a, const SampleType& b) { return a.tokens < b.tokens; });
+  std::sort(types.begin(), types.end(), [&stop](const SampleType& a, const SampleType& b) {
+    stop.Spend(5);
+    return a.tokens < b.tokens;
+  });
   SampleTypes merged;
   for (const SampleType& t : types) {
     if (!merged.empty() && merged.back().tokens == t.tokens)
@@ -109,7 +117,7 @@ SampleTypes WithoutUnits(SampleTypes types) {
 
 // Groups stand for their least sample, so that what they prove holds for all. Their prices prove a
 // bound twice: as they are, and drawn out in straight lines between the groups over exact lengths.
-int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given) {
+int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given, const Stop& stop) {
   Caps caps = given;
   SampleTypes fitting;
   bool units_bind = false;
@@ -118,9 +126,9 @@ int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given) {
     fitting.push_back(t);
     units_bind = units_bind || caps.UnitsBind(t.units, t.tokens);
   }
-  if (!units_bind) fitting = WithoutUnits(std::move(fitting)), caps.units = 0;
+  if (!units_bind) fitting = WithoutUnits(std::move(fitting), stop), caps.units = 0;
   const std::vector<SampleGroup> groups =
-      GroupSamples(fitting, std::max<int64_t>(1, caps.tokens / kPriceWidths), kPriceGroups);
+      GroupSamples(fitting, std::max<int64_t>(1, caps.tokens / kPriceWidths), kPriceGroups, stop);
   if (groups.empty()) return 0;
   const int64_t rows = (caps.units + 1) * static_cast<int64_t>(groups.size());
   const int64_t cell =
@@ -131,20 +139,26 @@ int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given) {
     const int64_t cells = std::max<int64_t>(g.least_tokens / cell, g.units == 0 ? 1 : 0);
     coarse.groups.push_back({g.units, cells, g.count});
   }
-  const StockProblem problem{coarse.groups, coarse.unit_cells, coarse.token_cells, {}};
+  const StockProblem problem{.groups = coarse.groups,
+                             .unit_cells = coarse.unit_cells,
+                             .token_cells = coarse.token_cells,
+                             .extra_cost = {},
+                             .stop = stop};
   const std::vector<double> prices = SolveCuttingStock(problem).prices;
   // The finest grid that the work allows; 1 is exact.
   const int64_t cells = CappedProduct(caps.units + 1, caps.tokens);
   const int64_t work = CappedProduct(cells, static_cast<int64_t>(fitting.size()));
-  const Relaxed relaxed = Relax(
-      fitting, caps, 1, std::max(CeilDivide(work, kProofWork), CeilDivide(cells, kProofCells)));
+  const Relaxed relaxed =
+      Relax(fitting, caps, 1,
+            std::max(CeilDivide(work, kProofWork), CeilDivide(cells, kProofCells)), stop);
   std::vector<double> exact, steps;
   const double scale = static_cast<double>(caps.tokens) / static_cast<double>(relaxed.token_cells);
   for (const StockGroup& g : relaxed.groups) {
+    stop.Spend(static_cast<int64_t>(2 * groups.size()));
     exact.push_back(PriceOf(groups, prices, g.units, static_cast<double>(g.tokens) * scale, false));
     steps.push_back(PriceOf(groups, prices, g.units, static_cast<double>(g.tokens) * scale, true));
   }
-  return std::max(ProvenBound(relaxed, exact), ProvenBound(relaxed, steps));
+  return std::max(ProvenBound(relaxed, exact, stop), ProvenBound(relaxed, steps, stop));
 }
 
 int64_t Alone(const SampleTypes& types, const Caps& caps) {
@@ -156,11 +170,11 @@ int64_t Alone(const SampleTypes& types, const Caps& caps) {
 // Martello and Toth's L2 in tokens: for each size k up to half the cap, samples longer than cap - k
 // share with none of at least k, those above half the cap not with each other, and what is then
 // left over of the others needs packs of its own.
-int64_t ByLongSamples(const SampleTypes& types, const Caps& caps) {
+int64_t ByLongSamples(const SampleTypes& types, const Caps& caps, const Stop& stop) {
   SampleTypes sorted;
   for (const SampleType& t : types)
     if (caps.Hold(t.units, t.tokens)) sorted.push_back(t);
-  sorted = WithoutUnits(std::move(sorted));
+  sorted = WithoutUnits(std::move(sorted), stop);
   const size_t n = sorted.size();
   std::vector<Wide> count(n + 1), sum(n + 1);  // of the types before each
   for (size_t i = 0; i < n; ++i) {
@@ -176,6 +190,7 @@ int64_t ByLongSamples(const SampleTypes& types, const Caps& caps) {
   const size_t half = first_above(caps.tokens / 2);
   Wide best = count[n] - count[half];
   for (size_t k = 0; k < half; ++k) {
+    stop.Spend(100);
     const size_t lonely = first_above(caps.tokens - sorted[k].tokens);
     const Wide long_ones = count[n] - count[half];
     const Wide room = (count[lonely] - count[half]) * caps.tokens - (sum[lonely] - sum[half]);
@@ -187,7 +202,8 @@ int64_t ByLongSamples(const SampleTypes& types, const Caps& caps) {
 
 }  // namespace
 
-PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps) {
+PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps, const Stop& stop) {
+  stop.Spend(static_cast<int64_t>(100 * types.size()));
   Wide units = 0, tokens = 0;
   for (const SampleType& t : types) {
     if (!caps.Hold(t.units, t.tokens)) continue;
@@ -198,20 +214,21 @@ PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps) {
   if (units > 0) {
     bound.packs =
         std::max(bound.packs, static_cast<int64_t>((units + caps.units - 1) / caps.units));
-    const int64_t packs = ByUnits(types, caps);
+    const int64_t packs = ByUnits(types, caps, stop);
     if (packs > bound.packs) bound = {packs, "column generation over units"};
   }
-  if (const int64_t packs = ByLongSamples(types, caps); packs > bound.packs)
+  if (const int64_t packs = ByLongSamples(types, caps, stop); packs > bound.packs)
     bound = {packs, "long samples"};
   bound.packs += Alone(types, caps);
   return bound;
 }
 
-PackBound LowerBound(const SampleTypes& types, const Caps& caps, int64_t reached) {
-  PackBound bound = CheapLowerBound(types, caps);
+PackBound LowerBound(const SampleTypes& types, const Caps& caps, int64_t reached,
+                     const Stop& stop) {
+  PackBound bound = CheapLowerBound(types, caps, stop);
   const int64_t alone = Alone(types, caps);
   if (reached > 0 && reached - bound.packs <= (bound.packs - alone) / kCloseParts) return bound;
-  const int64_t packs = ByUnitsAndTokens(types, caps) + alone;
+  const int64_t packs = ByUnitsAndTokens(types, caps, stop) + alone;
   if (packs > bound.packs) bound = {packs, "column generation over units and tokens"};
   return bound;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 #include "planner/packing/sample_types.h"
 
@@ -17,11 +18,12 @@ struct PackBound {
 };
 
 // Without column generation over both dimensions: takes no noticeable time.
-PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps);
+PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps, const Stop& stop = {});
 
 // `reached`: packs that somebody has come down to; arguments that cost more are spared where the
 // cheap ones come within 0.05% of it. 0: nothing is spared.
-PackBound LowerBound(const SampleTypes& types, const Caps& caps, int64_t reached = 0);
+PackBound LowerBound(const SampleTypes& types, const Caps& caps, int64_t reached = 0,
+                     const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -10,11 +10,11 @@ namespace evenkeel::planner {
 namespace {
 
 PackBound BoundOfPart(const Lengths& part, const PackRule& rule, int64_t reached) {
-  SampleTypes types = SortByType(part).types;
+  SampleTypes types = SortByType(part, rule.stop).types;
   if (rule.oversize == OversizePolicy::kReject) {
     std::erase_if(types, [&](const SampleType& t) { return !rule.caps.Hold(t.units, t.tokens); });
   }
-  return types.empty() ? PackBound{} : LowerBound(types, rule.caps, reached);
+  return types.empty() ? PackBound{} : LowerBound(types, rule.caps, reached, rule.stop);
 }
 
 // Packs of parts that stay apart: their bounds add up. The method is that of the largest.
@@ -50,12 +50,12 @@ void FillMetrics(const Caps& caps, PackingResult& result) {
   result.token_fill = tokens / (packs * static_cast<double>(caps.tokens));
 }
 
-void DeriveCaps(const Lengths& lengths, PackingResult& result) {
+void DeriveCaps(const Lengths& lengths, const Stop& stop, PackingResult& result) {
   PackRule& rule = result.rule;
   const bool units = std::any_of(lengths.units.begin(), lengths.units.end(),
                                  [](int32_t count) { return count > 0; });
   if (lengths.size() == 0 || (rule.caps.tokens > 0 && (rule.caps.units > 0 || !units))) return;
-  const CapsChoice choice = CapsRule(SortByType(lengths).types, rule.caps).Balanced();
+  const CapsChoice choice = CapsRule(SortByType(lengths, stop).types, rule.caps, stop).Balanced();
   rule.caps = choice.caps;
   SetUsualKeep(&rule);
   result.caps_reason = BalanceReason(choice);
@@ -84,55 +84,74 @@ void FillGroupMetrics(std::span<const LengthGroup> groups, const std::vector<int
   if (token_room > 0) result.token_fill = tokens / token_room;
 }
 
-PackingResult PackAndDealGroups(const Lengths& lengths, const PackingJob& job,
-                                const std::function<bool()>& stop) {
+PackingResult PackAndDealGroups(const Lengths& lengths, const PackingJob& job, const Stop& stop) {
   PackingResult result;
-  const auto stopped = [&] { return result.stopped = stop && stop(); };
-  if (stopped()) return result;
   result.rule = job.pack;
   result.rule.caps = job.groups.back().caps;
   if (result.rule.caps.units == kNoUnitCap) result.rule.caps.units = 0;
-  GroupedPacking packed = PackByGroups(lengths, job.groups, job.pack);
-  if (stopped()) return result;
+  PackRule rule = job.pack;
+  rule.stop = stop;
+  GroupedPacking packed = PackByGroups(lengths, job.groups, rule);
+  stop.Ask();
   result.sums = SumsOf(lengths, packed.packing);
+  DealRule deal = job.deal;
+  deal.stop = stop;
   GroupedOrder order = DealByGroups(GroupWorkOf(result.sums, job.times), packed.first_pack,
-                                    job.groups, job.deal, job.curriculum_steps);
-  if (stopped()) return result;
+                                    job.groups, deal, job.curriculum_steps);
+  stop.Ask();
   result.groups = FiguresOf(lengths, packed, order, job.groups, result.sums,
-                            WorkOf(result.sums, job.times), job.loss_tokens, &result.balance);
+                            WorkOf(result.sums, job.times), job.loss_tokens, &result.balance, stop);
+  stop.Ask();
   result.packing = std::move(packed.packing);
   result.order = std::move(order.order);
   FillGroupMetrics(job.groups, packed.first_pack, result);
   return result;
 }
 
-}  // namespace
-
-PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job,
-                          const std::function<bool()>& stop) {
+PackingResult PackAndDealAll(const Lengths& lengths, const PackingJob& job, const Stop& stop) {
   if (!job.groups.empty()) return PackAndDealGroups(lengths, job, stop);
   PackingResult result;
-  const auto stopped = [&] { return result.stopped = stop && stop(); };
-  if (stopped()) return result;
   result.rule = job.pack;
-  DeriveCaps(lengths, result);
-  if (stopped()) return result;
-  result.packing = Pack(lengths, result.rule);
-  if (stopped()) return result;
+  DeriveCaps(lengths, stop, result);
+  stop.Ask();
+  PackRule rule = result.rule;
+  rule.stop = stop;
+  result.packing = Pack(lengths, rule);
+  stop.Ask();
   if (job.bound) {
-    result.bound = BoundOf(lengths, result.rule, static_cast<int64_t>(result.packing.size()));
-    if (stopped()) return result;
+    result.bound = BoundOf(lengths, rule, static_cast<int64_t>(result.packing.size()));
+    stop.Ask();
   }
-  const std::vector<PackWork> work = WorkOf(SumsOf(lengths, result.packing), job.times);
-  if (stopped()) return result;
-  result.order = Deal(work, job.deal);
-  if (stopped()) return result;
+  std::vector<PackSums> sums = SumsOf(lengths, result.packing);
+  stop.Ask();
+  const std::vector<PackWork> work = WorkOf(sums, job.times);
+  sums = {};
+  stop.Ask();
+  DealRule deal = job.deal;
+  deal.stop = stop;
+  result.order = Deal(work, deal);
+  stop.Ask();
   // Once more rather than kept: with many samples, memory while dealing is what there is least of.
   result.sums = SumsOf(lengths, result.packing);
+  stop.Ask();
   result.balance =
-      BalanceOf(result.sums, work, result.order, job.deal.ranks, job.deal.packs_per_rank);
+      BalanceOf(result.sums, work, result.order, job.deal.ranks, job.deal.packs_per_rank, stop);
   FillMetrics(result.rule.caps, result);
   return result;
+}
+
+}  // namespace
+
+PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job, const Stop& stop) {
+  PackingResult result;
+  const bool whole = RunsThrough(stop, [&] {
+    stop.Ask();
+    result = PackAndDealAll(lengths, job, stop);
+  });
+  if (whole) return result;
+  PackingResult stopped;
+  stopped.stopped = true;
+  return stopped;
 }
 
 }  // namespace evenkeel::planner

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/deal.h"
 #include "planner/packing/group_figures.h"
 #include "planner/packing/length_groups.h"
@@ -49,8 +50,7 @@ struct PackingResult {
 };
 
 // `stop` is asked between the parts of the work. No samples: no packs and no steps.
-PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job,
-                          const std::function<bool()>& stop = {});
+PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

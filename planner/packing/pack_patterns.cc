@@ -25,8 +25,9 @@ constexpr double kUnevenness = 1e-4;
 class Designer {
  public:
   Designer(const std::vector<SampleGroup>& groups, const Caps& caps, double tokens_per_pack,
-           double slack)
-      : groups_(groups) {
+           double slack, const Stop& stop, int64_t work_at_most)
+      : groups_(groups), work_at_most_(work_at_most) {
+    problem_.stop = stop;
     for (const SampleGroup& g : groups) left_.push_back(g.count);
     const int64_t unit_cells = kUnitWork / (static_cast<int64_t>(groups.size()) * kLeastTokenCells);
     unit_cell_ = CeilDivide(std::max<int64_t>(1, caps.units), unit_cells);
@@ -42,7 +43,7 @@ class Designer {
     const double even = tokens_per_pack / cell_;
     problem_.token_cells = std::max<int64_t>(
         1, static_cast<int64_t>(slack * static_cast<double>(problem_.token_cells)));
-    problem_.iterations_at_most = kSolveWork / (rows * (problem_.token_cells + 1)) + 1;
+    pricing_work_ = rows * (problem_.token_cells + 1);
     problem_.extra_cost = [even](int64_t, int64_t tokens) {
       const double off = std::fabs(static_cast<double>(tokens) - even) / even;
       return kUnevenness * off * (1 + 2 * off);
@@ -55,11 +56,14 @@ class Designer {
   PackDesign Run() {
     std::vector<PackPattern> by_first_fit;
     size_t whole = 0;  // patterns taken before
+    bool cut_short = false;
     for (int dives = 0; Pose();) {
-      if (dives > kDives) {
+      cut_short = work_ >= work_at_most_;
+      if (dives > kDives || cut_short) {
         Append(FirstFit());
         break;
       }
+      problem_.iterations_at_most = std::min(kSolveWork, work_at_most_ - work_) / pricing_work_ + 1;
       const StockSolution solution = SolveCuttingStock(problem_);
       work_ += solution.work;
       const Pattern* most = &solution.patterns.front();
@@ -77,7 +81,7 @@ class Designer {
       taken_.resize(whole);
       Append(by_first_fit);
     }
-    PackDesign design{std::move(taken_), 0, work_};
+    PackDesign design{std::move(taken_), 0, work_, cut_short};
     for (const PackPattern& p : design.patterns) design.packs += p.times;
     return design;
   }
@@ -146,6 +150,7 @@ class Designer {
           packs.push_back({{}, 1});
           room.emplace_back(problem_.unit_cells, problem_.token_cells);
         }
+        problem_.stop.Spend(4);
         auto& [units, tokens] = room[p];
         int64_t held = std::min(left, tokens / group.tokens);
         if (group.units > 0) held = std::min(held, units / group.units);
@@ -170,14 +175,17 @@ class Designer {
   double cell_ = 1;             // tokens are rounded to it
   std::vector<int32_t> posed_;  // group of each row of the problem
   std::vector<PackPattern> taken_;
+  const int64_t work_at_most_;
+  int64_t pricing_work_ = 1;
   int64_t work_ = 0;
 };
 
 }  // namespace
 
 PackDesign DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
-                       double tokens_per_pack, double slack) {
-  return Designer(groups, caps, tokens_per_pack, slack).Run();
+                       double tokens_per_pack, double slack, const Stop& stop,
+                       int64_t work_at_most) {
+  return Designer(groups, caps, tokens_per_pack, slack, stop, work_at_most).Run();
 }
 
 }  // namespace evenkeel::planner

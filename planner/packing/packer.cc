@@ -17,18 +17,18 @@ namespace {
 Packing PackFitting(const Lengths& lengths, const PackRule& rule) {
   switch (rule.packer) {
     case Packer::kBalanced:
-      return PackBalanced(lengths, rule.caps, rule.effort);
+      return PackBalanced(lengths, rule.caps, rule.effort, rule.stop);
     case Packer::kIsf:
       return PackByIsf(lengths, rule.caps,
-                       {rule.keep_units, rule.keep_tokens, rule.iterations, rule.seed});
+                       {rule.keep_units, rule.keep_tokens, rule.iterations, rule.seed}, rule.stop);
     case Packer::kFirstFitDecreasing:
-      return PackFirstFit(lengths, rule.caps, TypeOrder::kLargerShare);
+      return PackFirstFit(lengths, rule.caps, TypeOrder::kLargerShare, rule.stop);
     case Packer::kBestFitDecreasing:
-      return PackBestFit(lengths, rule.caps, TypeOrder::kLargerShare);
+      return PackBestFit(lengths, rule.caps, TypeOrder::kLargerShare, rule.stop);
     case Packer::kGreedyKnapsack:
-      return PackFirstFit(lengths, rule.caps, TypeOrder::kTokens);
+      return PackFirstFit(lengths, rule.caps, TypeOrder::kTokens, rule.stop);
     case Packer::kNextFit:
-      return PackNextFit(lengths, rule.caps, rule.seed);
+      return PackNextFit(lengths, rule.caps, rule.seed, rule.stop);
   }
   return {};
 }
@@ -51,6 +51,7 @@ Packing PackFittingAmong(const Lengths& lengths, size_t fitting, const PackRule&
 
 // One dataset.
 Packing PackPart(const Lengths& lengths, const PackRule& rule) {
+  rule.stop.Spend(static_cast<int64_t>(10 * lengths.size()));
   std::vector<uint32_t> oversize;
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (!Fits(lengths, rule.caps, i)) oversize.push_back(static_cast<uint32_t>(i));

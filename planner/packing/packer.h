@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/balanced.h"
 #include "planner/packing/packing.h"
 
@@ -28,6 +29,8 @@ struct PackRule {
   // Samples of each dataset, in order, summing to all: packs of each hold its own samples alone.
   // Empty: one dataset, or several mixed within packs.
   std::vector<int64_t> apart;
+
+  Stop stop = {};
 };
 
 // OmniBal's thresholds for the rule's caps: Qv' = Qv, Qt' = Qt - 128, at least 1.

@@ -28,6 +28,7 @@ class Dealer {
   Dealer(std::span<const uint32_t> packs, std::span<const PackWork> work, const DealRule& rule)
       : packs_(packs.begin(), packs.end()),
         work_(work),
+        stop_(rule.stop),
         ranks_(static_cast<size_t>(rule.ranks)),
         group_(packs.size() == static_cast<size_t>(rule.ranks * rule.packs_per_rank)
                    ? static_cast<size_t>(rule.group)
@@ -122,6 +123,7 @@ class Dealer {
     };
     looks_left_ = kLooksPerBundle * static_cast<int64_t>(bundles_.size());
     while (looks_left_ > 0) {
+      stop_.Spend(static_cast<int64_t>(4 * ranks_));
       size_t worst = 0;
       for (size_t r = 1; r < ranks_; ++r) {
         if (above(r) > above(worst)) worst = r;
@@ -137,7 +139,9 @@ class Dealer {
       const Work gap = {totals_[rank][0] - totals_[other][0], totals_[rank][1] - totals_[other][1]};
       // No exchange can do better than half the gap in both parts.
       if (gap[0] * gap[0] + gap[1] * gap[1] <= -4 * best) continue;
-      looks_left_ -= static_cast<int64_t>(hands_[rank].size() * hands_[other].size());
+      const auto looks = static_cast<int64_t>(hands_[rank].size() * hands_[other].size());
+      stop_.Spend(2 * looks);
+      looks_left_ -= looks;
       for (size_t mine = 0; mine < hands_[rank].size(); ++mine) {
         const Work& give = bundles_[hands_[rank][mine]].share;
         for (size_t theirs = 0; theirs < hands_[other].size(); ++theirs) {
@@ -174,6 +178,7 @@ class Dealer {
 
   std::vector<uint32_t> packs_;
   std::span<const PackWork> work_;
+  const Stop stop_;
   size_t ranks_;
   size_t group_;
   std::vector<Bundle> bundles_;

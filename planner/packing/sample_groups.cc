@@ -11,7 +11,9 @@ struct Range {
   SampleGroup group;
 };
 
-Range MakeRange(const SampleTypes& types, size_t first, size_t last, int64_t begin) {
+Range MakeRange(const SampleTypes& types, size_t first, size_t last, int64_t begin,
+                const Stop& stop) {
+  stop.Spend(static_cast<int64_t>(2 * (last - first)));
   Range range{first, last, {}};
   SampleGroup& g = range.group;
   g.units = types[first].units;
@@ -35,14 +37,14 @@ double Urgency(const Range& r) {
 
 }  // namespace
 
-std::vector<SampleGroup> GroupSamples(const SampleTypes& types, int64_t token_width,
-                                      size_t at_most) {
+std::vector<SampleGroup> GroupSamples(const SampleTypes& types, int64_t token_width, size_t at_most,
+                                      const Stop& stop) {
   std::vector<Range> ranges;
   int64_t begin = 0;
   for (size_t first = 0; first < types.size();) {
     size_t last = first;
     while (last < types.size() && types[last].units == types[first].units) ++last;
-    ranges.push_back(MakeRange(types, first, last, begin));
+    ranges.push_back(MakeRange(types, first, last, begin, stop));
     begin += ranges.back().group.count;
     first = last;
     if (ranges.size() > at_most) return {};
@@ -58,10 +60,10 @@ std::vector<SampleGroup> GroupSamples(const SampleTypes& types, int64_t token_wi
     const int64_t middle = (whole.group.least_tokens + whole.group.most_tokens) / 2;
     size_t cut = whole.first + 1;
     while (cut + 1 < whole.last && types[cut].tokens <= middle) ++cut;
-    const Range low = MakeRange(types, whole.first, cut, whole.group.begin);
+    const Range low = MakeRange(types, whole.first, cut, whole.group.begin, stop);
     ranges[widest] = low;
     ranges.insert(ranges.begin() + static_cast<std::ptrdiff_t>(widest) + 1,
-                  MakeRange(types, cut, whole.last, low.group.begin + low.group.count));
+                  MakeRange(types, cut, whole.last, low.group.begin + low.group.count, stop));
   }
   std::vector<SampleGroup> groups;
   for (const Range& r : ranges) groups.push_back(r.group);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/sample_types.h"
 
 namespace evenkeel::planner {
@@ -24,8 +25,8 @@ struct SampleGroup {
 // One group for each number of units, then the group of the widest range of tokens (times count) is
 // split at its middle value again and again, until all are narrower than `token_width` or there are
 // `at_most` of them. Ascending. Empty where there are more than `at_most` numbers of units.
-std::vector<SampleGroup> GroupSamples(const SampleTypes& types, int64_t token_width,
-                                      size_t at_most);
+std::vector<SampleGroup> GroupSamples(const SampleTypes& types, int64_t token_width, size_t at_most,
+                                      const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

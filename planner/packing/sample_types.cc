@@ -19,7 +19,7 @@ int64_t Largest(std::span<const int32_t> values) {
 
 // Radix sort of the key units * (longest + 1) + tokens, lowest digit first. Tiles and usual lengths
 // make one or two digits.
-SortedSamples SortByType(const Lengths& lengths) {
+SortedSamples SortByType(const Lengths& lengths, const Stop& stop) {
   const size_t n = lengths.size();
   const uint64_t stride = static_cast<uint64_t>(Largest(lengths.tokens)) + 1;
   const uint64_t top = static_cast<uint64_t>(Largest(lengths.units)) * stride + stride - 1;
@@ -32,6 +32,7 @@ SortedSamples SortByType(const Lengths& lengths) {
   std::vector<uint32_t> begin(kDigits + 1);
   for (int shift = 0; shift == 0 || (top >> shift) > 0; shift += kDigitBits) {
     const auto digit = [&](size_t i) { return (key(i) >> shift) % kDigits; };
+    stop.Spend(static_cast<int64_t>(20 * n));
     std::fill(begin.begin(), begin.end(), 0);
     for (size_t i = 0; i < n; ++i) ++begin[digit(i) + 1];
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
@@ -43,6 +44,7 @@ SortedSamples SortByType(const Lengths& lengths) {
     }
     std::swap(sorted.order, scratch);
   }
+  stop.Spend(static_cast<int64_t>(20 * n));
   for (const uint32_t i : sorted.order) {
     SampleTypes& types = sorted.types;
     if (types.empty() || types.back().tokens != lengths.tokens[i] ||

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 
 namespace evenkeel::planner {
@@ -23,7 +24,7 @@ struct SortedSamples {
   SampleTypes types;
   std::vector<uint32_t> order;  // N
 };
-SortedSamples SortByType(const Lengths& lengths);
+SortedSamples SortByType(const Lengths& lengths, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

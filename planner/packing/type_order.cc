@@ -6,7 +6,8 @@
 
 namespace evenkeel::planner {
 
-std::vector<size_t> OrderTypes(const SampleTypes& types, const Caps& caps, TypeOrder order) {
+std::vector<size_t> OrderTypes(const SampleTypes& types, const Caps& caps, TypeOrder order,
+                               const Stop& stop) {
   const auto share = [&](const SampleType& type) {
     if (order == TypeOrder::kTokens) return int64_t{0};
     return std::max(type.units * caps.tokens, type.tokens * caps.units);
@@ -16,7 +17,10 @@ std::vector<size_t> OrderTypes(const SampleTypes& types, const Caps& caps, TypeO
   };
   std::vector<size_t> places(types.size());
   std::iota(places.begin(), places.end(), size_t{0});
-  std::sort(places.begin(), places.end(), [&](size_t a, size_t b) { return key(a) > key(b); });
+  std::sort(places.begin(), places.end(), [&](size_t a, size_t b) {
+    stop.Spend(10);
+    return key(a) > key(b);
+  });
   return places;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/packing/packing.h"
 #include "planner/packing/sample_types.h"
 
@@ -18,7 +19,8 @@ enum class TypeOrder {
   kLargerShare,  // by the larger of units / cap and tokens / cap
 };
 // Places of `types`, in that order.
-std::vector<size_t> OrderTypes(const SampleTypes& types, const Caps& caps, TypeOrder order);
+std::vector<size_t> OrderTypes(const SampleTypes& types, const Caps& caps, TypeOrder order,
+                               const Stop& stop = {});
 
 // So many more samples of size (units, tokens > 0) go into the room that is left.
 int64_t HowManyFit(int64_t units_left, int64_t tokens_left, const SampleType& type);

@@ -17,9 +17,8 @@ constexpr int64_t kMoves[] = {-1, 1, -2, 2, -3, 3};
 
 class Certifying {
  public:
-  Certifying(const SegmentTable& table, const CertifyLimits& limits,
-             const std::function<bool()>& stop)
-      : table_(table), costs_(table), limits_(limits), stop_(stop) {
+  Certifying(const SegmentTable& table, const CertifyLimits& limits, const Stop& stop)
+      : table_(table), costs_(table), limits_(limits), stop_(stop), simulation_(stop) {
     found_.step_ns = kNoPlan;
   }
 
@@ -199,7 +198,7 @@ class Certifying {
   const SegmentTable& table_;
   StepCosts costs_;
   const CertifyLimits limits_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   EqualPacks simulation_;
   CertifiedPartition found_;
   const SegmentPool* pool_ = nullptr;
@@ -214,14 +213,15 @@ class Certifying {
 
 CertifiedPartition CertifyPartition(const SegmentTable& table,
                                     const std::vector<std::vector<int64_t>>& starts,
-                                    const CertifyLimits& limits,
-                                    const std::function<bool()>& stop) {
+                                    const CertifyLimits& limits, const Stop& stop) {
   return Certifying(table, limits, stop).Run(starts);
 }
 
-int64_t StepLowerBound(const SegmentTable& table, int64_t limit) {
+int64_t StepLowerBound(const SegmentTable& table, int64_t limit, const Stop& stop) {
   StepCosts costs(table);
-  return SegmentPool(table, costs, limit).LowerBound();
+  const SegmentPool pool(table, costs, limit, stop);
+  if (pool.stopped()) throw Stopped();
+  return pool.LowerBound();
 }
 
 }  // namespace evenkeel::planner

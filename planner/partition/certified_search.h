@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/partition/segment_table.h"
 #include "planner/partition/step_costs.h"
 
@@ -40,11 +41,11 @@ struct CertifyLimits {
 // depends on `starts` only among steps of equal time or where work runs out.
 CertifiedPartition CertifyPartition(const SegmentTable& table,
                                     const std::vector<std::vector<int64_t>>& starts,
-                                    const CertifyLimits& limits, const std::function<bool()>& stop);
+                                    const CertifyLimits& limits, const Stop& stop);
 
 // No partition of this table has a step shorter than this and than `limit`: the bound that the
 // search begins with. The lower the limit, the less work. kNoPlan: none fits.
-int64_t StepLowerBound(const SegmentTable& table, int64_t limit);
+int64_t StepLowerBound(const SegmentTable& table, int64_t limit, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -63,6 +63,7 @@ const std::vector<int64_t>& EqualPacks::Run(std::span<const StageTimes> stages,
   for (int64_t round = 1 - count; round < micro_batches; ++round) {
     const bool watch = round > 0 && round + 2 < last_full;
     if (watch) now_before_ = now_, forward_before_ = forward_;
+    stop_.Spend(8 * count);
     Round(stages, round, micro_batches);
     if (!watch) continue;
     const int64_t by = now_.front() - now_before_.front();

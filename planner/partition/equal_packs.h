@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/stop.h"
+
 namespace evenkeel::planner {
 
 // One stage as far as the time of a step of equal packs goes, ns.
@@ -29,6 +31,8 @@ int64_t EqualPackStep(std::span<const StageTimes> stages, std::span<const int64_
 // Keeps its buffers from one run to the next: searches simulate millions of pipelines.
 class EqualPacks {
  public:
+  explicit EqualPacks(const Stop& stop = {}) : stop_(stop) {}
+
   // When the last backward of each stage ends. Exactly PipelineEnd of equal packs, in a
   // number of steps that hardly grows with m: as soon as one round (a forward and a backward on
   // every stage) takes equally long on all stages, so do the rounds that follow. Valid until the
@@ -45,6 +49,7 @@ class EqualPacks {
  private:
   void Round(std::span<const StageTimes> stages, int64_t round, int64_t micro_batches);
 
+  const Stop stop_;
   std::vector<int64_t> now_, forward_, backward_;  // when each stage's latest of each kind ended
   std::vector<int64_t> now_before_, forward_before_;
   int64_t events_ = 0;

@@ -60,8 +60,8 @@ std::optional<std::vector<StageTimes>> TimesOfCut(const SegmentTable& table, Ste
 // dynamic programme that keeps the best few per boundary finds the same as trying them all.
 class Jitter {
  public:
-  Jitter(const SegmentTable& table, const BmpSettings& settings)
-      : table_(table), settings_(settings) {}
+  Jitter(const SegmentTable& table, const BmpSettings& settings, const Stop& stop)
+      : table_(table), settings_(settings), stop_(stop) {}
 
   // The best cuts, best first.
   std::vector<std::vector<int64_t>> Ranked() {
@@ -95,6 +95,7 @@ class Jitter {
 
   void Extend(const Ranking& before, int64_t s, int64_t j, std::vector<Ranking>* longer) const {
     const int64_t i = before.second.back();
+    stop_.Spend(500);
     if (j <= i || j > table_.size() || !table_.Allowed(s, i, j)) return;
     const Wide us = (table_.ForwardBefore(j) - table_.ForwardBefore(i)) / 1000;
     const int64_t bytes =
@@ -107,10 +108,11 @@ class Jitter {
 
   const SegmentTable& table_;
   const BmpSettings settings_;
+  const Stop stop_;
 };
 
 // Least of the slowest stage or send, by dynamic programming; of equal ones the cut in front.
-std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const std::function<bool()>& stop) {
+std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const Stop& stop) {
   const size_t width = static_cast<size_t>(table.size()) + 1;
   const size_t stages = static_cast<size_t>(table.stages());
   std::vector<int64_t> value(width, kNoPlan);
@@ -148,12 +150,12 @@ double Variance(const std::vector<double>& values) {
 }  // namespace
 
 std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& table,
-                                 const std::function<bool()>& stop) {
+                                 const Stop& stop) {
   switch (method) {
     case PartitionMethod::kExact:
       return CertifyPartition(table, {}, {}, stop).boundaries;
     case PartitionMethod::kBmp:
-      return BmpPartition(table, {});
+      return BmpPartition(table, {}, {}, stop);
     case PartitionMethod::kParameters:
       return SplitByParameters(table.profile(), table.stages());
     case PartitionMethod::kLayers:
@@ -164,11 +166,26 @@ std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& tab
   return {};
 }
 
+std::vector<std::vector<int64_t>> CutsNamed(PartitionMethod method, const SegmentTable& table) {
+  switch (method) {
+    case PartitionMethod::kBmp:
+      return Jitter(table, {}, {}).Ranked();
+    case PartitionMethod::kParameters:
+    case PartitionMethod::kLayers:
+      return {PartitionBy(method, table, {})};
+    case PartitionMethod::kExact:
+    case PartitionMethod::kProfile:
+      break;
+  }
+  return {};
+}
+
 std::vector<int64_t> BmpPartition(const SegmentTable& table, const BmpSettings& settings,
-                                  const std::function<int64_t(const std::vector<int64_t>&)>& run) {
-  std::vector<std::vector<int64_t>> cuts = Jitter(table, settings).Ranked();
+                                  const std::function<int64_t(const std::vector<int64_t>&)>& run,
+                                  const Stop& stop) {
+  std::vector<std::vector<int64_t>> cuts = Jitter(table, settings, stop).Ranked();
   StepCosts costs(table);
-  EqualPacks simulation;
+  EqualPacks simulation(stop);
   std::vector<int64_t> best;
   int64_t least = kNoPlan, runs = 0;
   for (std::vector<int64_t>& cut : cuts) {

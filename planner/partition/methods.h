@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/partition/segment_table.h"
 
 namespace evenkeel::planner {
@@ -19,7 +20,11 @@ namespace evenkeel::planner {
 // fits: empty where nothing does, or where `stop` says so. REQUIRES no more stages than transformer
 // layers.
 std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& table,
-                                 const std::function<bool()>& stop);
+                                 const Stop& stop);
+
+// The cuts that the method would take if all fitted, as far as it names them: one of kParameters
+// and kLayers, all jittered ones of kBmp. None of kExact and kProfile, which look at every cut.
+std::vector<std::vector<int64_t>> CutsNamed(PartitionMethod method, const SegmentTable& table);
 
 // Balanced model partitioning (OmniBal, arXiv 2407.20761, section 3.3): an anchor, greedy at equal
 // forward time, each of whose P - 1 boundaries moves by up to `radius`; candidates ranked by the
@@ -34,7 +39,8 @@ struct BmpSettings {
 // `run` gives the time of a step with given boundaries, ns; unset: with mean packs.
 std::vector<int64_t> BmpPartition(
     const SegmentTable& table, const BmpSettings& settings,
-    const std::function<int64_t(const std::vector<int64_t>&)>& run = nullptr);
+    const std::function<int64_t(const std::vector<int64_t>&)>& run = nullptr,
+    const Stop& stop = {});
 
 // Stages as equal as they come in transformer layers. REQUIRES no more stages than those. Memory is
 // not looked at.

@@ -11,7 +11,7 @@ namespace {
 // Dynamic programmes over (stages used, boundary), with the cut kept for the way back.
 class Programme {
  public:
-  Programme(const SegmentTable& table, int64_t micro_batches, const std::function<bool()>& stop)
+  Programme(const SegmentTable& table, int64_t micro_batches, const Stop& stop)
       : table_(table), m_(micro_batches), stop_(stop) {}
 
   // The partition of least sum_s T_s among those with max_s T_s <= limit. nullopt: none fits, or
@@ -70,15 +70,14 @@ class Programme {
 
   const SegmentTable& table_;
   const int64_t m_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   int64_t states_ = 0;
   bool stopped_ = false;
 };
 
 }  // namespace
 
-PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches,
-                              const std::function<bool()>& stop) {
+PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches, const Stop& stop) {
   Programme programme(table, micro_batches, stop);
   PartitionSearch result;
   std::optional<Partition>& best = result.best;

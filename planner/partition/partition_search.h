@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/partition/segment_table.h"
 
 namespace evenkeel::planner {
@@ -29,8 +30,7 @@ struct PartitionSearch {
 // Walking B down from that limit, each pass finds the least sum under the bottleneck and the next B
 // below it, until nothing fits: what is skipped has a larger sum and no smaller bottleneck. Of
 // equal closed forms the one with the quicker bottleneck: it waits less for the spread of packs.
-PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches,
-                              const std::function<bool()>& stop);
+PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

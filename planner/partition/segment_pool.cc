@@ -13,7 +13,7 @@ constexpr int64_t kNoPath = -kNoPlan;
 }  // namespace
 
 SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit,
-                         const std::function<bool()>& stop)
+                         const Stop& stop)
     : stages_(table.stages()),
       positions_(table.size() + 1),
       micro_batches_(table.micro_batches()),
@@ -59,6 +59,7 @@ bool SegmentPool::Tighten(int64_t limit) {
     for (int64_t s = 0; s < stages_; ++s) {
       if (Stopped()) return false;
       std::vector<StageSegment>& segments = segments_[static_cast<size_t>(s)];
+      stop_.Spend(static_cast<int64_t>(20 * segments.size()));
       int64_t least = kNoPlan;
       const size_t gone = std::erase_if(segments, [&](const StageSegment& segment) {
         const int64_t bound = Bound(s, segment);
@@ -108,6 +109,7 @@ void SegmentPool::FillBacks() {
   std::fill(backs_.begin(), backs_.end(), Back{});
   BackAt(stages_, positions_ - 1) = Back{.sum = 0, .longest = 0};
   for (int64_t s = stages_ - 1; s >= 0; --s) {
+    stop_.Spend(static_cast<int64_t>(20 * segments_[static_cast<size_t>(s)].size()));
     for (const StageSegment& segment : segments_[static_cast<size_t>(s)]) {
       const Back& rest = BackAt(s + 1, segment.end);
       if (rest.sum >= kNoPlan) continue;
@@ -140,6 +142,7 @@ void SegmentPool::FillFronts() {
   for (int64_t s = 0; s < stages_; ++s) {
     const std::vector<StageSegment>& segments = segments_[static_cast<size_t>(s)];
     const int64_t behind = std::min(m, stages_ - 1 - s), seen = std::max<int64_t>(1, m - behind);
+    stop_.Spend(static_cast<int64_t>(20 * segments.size()));
     for (const StageSegment& segment : segments) {
       const Front& before = At(s, segment.begin);
       if (before.sum >= kNoPlan) continue;

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/partition/equal_packs.h"
 #include "planner/partition/segment_table.h"
 #include "planner/partition/step_costs.h"
@@ -37,8 +38,7 @@ class SegmentPool {
 
   // All segments whose step could be below `limit`. The table and costs must outlive it.
   // Where `stop` says so, stopped() is true from then on and nothing else means anything.
-  SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit,
-              const std::function<bool()>& stop = {});
+  SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit, const Stop& stop = {});
 
   bool stopped() const { return stopped_; }
 
@@ -94,7 +94,7 @@ class SegmentPool {
   bool Stopped() { return stopped_ = stopped_ || (stop_ && stop_()); }
 
   const int64_t stages_, positions_, micro_batches_;
-  const std::function<bool()> stop_;
+  const Stop stop_;
   bool stopped_ = false;
   std::vector<std::vector<StageSegment>> segments_;  // by stage; by end, then begin
   std::vector<std::vector<size_t>> first_;           // by stage and end, into segments_

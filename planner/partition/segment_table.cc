@@ -3,11 +3,14 @@
 namespace evenkeel::planner {
 
 SegmentTable::SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                           int64_t micro_batches)
+                           int64_t micro_batches, const Stop& stop)
     : Segments(job, profile, p, micro_batches) {
   if (window() < 1) return;
   const size_t segments = static_cast<size_t>(window() * (window() + 1) / 2);
-  times_.assign(static_cast<size_t>(stages()), std::vector<int64_t>(segments, -1));
+  for (int64_t s = 0; s < stages(); ++s) {
+    stop.Spend(static_cast<int64_t>(4 * segments));
+    times_.emplace_back(segments, -1);
+  }
   unfit_.assign(static_cast<size_t>(stages() * size()), size() + 1);
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/partition/segments.h"
 
 namespace evenkeel::planner {
@@ -17,7 +18,7 @@ inline constexpr int64_t kNoPlan = std::numeric_limits<int64_t>::max() / 4;
 class SegmentTable : public Segments {
  public:
   SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
-               int64_t micro_batches);
+               int64_t micro_batches, const Stop& stop = {});
 
   // T_s = forward + backward + least recompute + both p2p of the boundary behind it, ns; kNoPlan
   // where it does not fit or is not allowed. REQUIRES 0 <= i < j <= size.

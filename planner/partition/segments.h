@@ -41,6 +41,8 @@ class Segments {
     return LeastRecompute(profile_, Counts(i, j), InFlight(s), allocatable_,
                           job_.constraints.recompute);
   }
+  // Boundaries that constraints.stage_layers fixes; empty: they are free.
+  const std::vector<int64_t>& fixed_boundaries() const { return fixed_boundaries_; }
   // Layers by kind in [i, j).
   KindCounts Counts(int64_t i, int64_t j) const;
   // Forward and backward of one mean pack through the first i layers, ns.

@@ -85,7 +85,7 @@ class Choosing {
         if (!ModeAllowed(layer, q, policy_) || mode.workspace_bytes > workspace) continue;
         const int64_t time = q == 0 ? 0 : mode.repeated_ns;
         least = std::min(least, time);
-        group.modes.push_back({time, chunk.in_flight * mode.kept_bytes, q > 0});
+        group.modes.push_back({time, HeldBytes(chunk.in_flight, mode.kept_bytes), q > 0});
         allowed.push_back(q);
       }
       quickest += group.layers * least;
@@ -115,7 +115,7 @@ class Choosing {
   std::vector<std::vector<size_t>> best_modes_;
 };
 
-// At most what any choice allocates: a quick way to tell most of what does not fit.
+// No more than what any choice allocates: a quick way to tell most of what does not fit.
 int64_t AllocatedAtLeast(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                          RecomputePolicy policy) {
   int64_t bytes = 0, workspace = 0;
@@ -129,7 +129,7 @@ int64_t AllocatedAtLeast(const LayerProfile& profile, std::span<const ChunkLoad>
     }
     for (const ChunkLoad& chunk : chunks) {
       if (chunk.counts[k] == 0) continue;
-      bytes += chunk.counts[k] * (layer.static_bytes() + chunk.in_flight * kept);
+      bytes += chunk.counts[k] * (layer.static_bytes() + HeldBytes(chunk.in_flight, kept));
       workspace = std::max(workspace, needed);
     }
   }

@@ -17,7 +17,10 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
         const int64_t layers = q == 0 ? left : recomputed[c][k][q];
         if (layers == 0) continue;
         left -= layers;
-        memory.activation_bytes += chunks[c].in_flight * layers * layer.modes[q].kept_bytes;
+        memory.activation_bytes =
+            std::min(kActivationBytesAtMost,
+                     memory.activation_bytes +
+                         layers * HeldBytes(chunks[c].in_flight, layer.modes[q].kept_bytes));
         memory.workspace_bytes = std::max(memory.workspace_bytes, layer.modes[q].workspace_bytes);
       }
     }

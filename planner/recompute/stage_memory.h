@@ -25,6 +25,18 @@ struct ChunkLoad {
   int64_t in_flight = 0;
 };
 
+// What one layer holds of all packs in flight counts for no more than 2^50 bytes, what a stage
+// holds of them for no more than 2^60: no GPU has as much memory (the contract ends at 2^42 bytes),
+// and GPipe of ten million packs would exceed 64 bits.
+inline constexpr int64_t kActivationBytesAtMost = int64_t{1} << 60;
+inline constexpr int64_t kHeldBytesAtMost = int64_t{1} << 50;
+
+// What one layer holds of so many packs, under that limit. REQUIRES both >= 0.
+inline int64_t HeldBytes(int64_t in_flight, int64_t kept_bytes) {
+  return in_flight == 0 || kept_bytes <= kHeldBytesAtMost / in_flight ? in_flight * kept_bytes
+                                                                      : kHeldBytesAtMost;
+}
+
 struct StageBytes {
   int64_t static_bytes = 0;
   int64_t activation_bytes = 0;  // of all packs in flight

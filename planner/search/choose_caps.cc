@@ -25,44 +25,43 @@ struct Loss {
 
 class Chooser {
  public:
-  Chooser(const Job& job, int64_t keep, const PlanHooks& hooks)
-      : job_(job), keep_(keep), hooks_(hooks), rule_(CapsRuleOf(job)), level_(rule_.Balanced()) {}
+  Chooser(const Job& job, int64_t alternatives, const PlanHooks& hooks)
+      : job_(job),
+        alternatives_(alternatives),
+        hooks_(hooks),
+        rule_(CapsRuleOf(job, hooks.stop)),
+        level_(rule_.Balanced()) {}
 
   CapsSearch Run() {
-    if (!DerivesCaps(job_)) return Search(level_, "", keep_);
+    if (!DerivesCaps(job_)) return Search(level_, "");
     const std::string reason = BalanceReason(level_);
     if (level_.by_tokens) return ByTokens(reason);
-    CapsSearch level = Search(level_, reason, 1);
+    CapsSearch level = Search(level_, reason);
     if (level.stopped) return level;
     if (level.found.best.empty()) return WithoutLevel();
     const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens);
-    if (!shorter || shorter->caps == level_.caps) return InFull(std::move(level));
-    CapsSearch faster = Search(*shorter, Reason(level, *shorter), keep_);
+    if (!shorter || shorter->caps == level_.caps) return level;
+    CapsSearch faster = Search(*shorter, Reason(level, *shorter));
     if (faster.stopped || (!faster.found.best.empty() && GpuDaysOf(faster) < GpuDaysOf(level)))
       return faster;
-    return InFull(std::move(level));
+    return level;
   }
 
  private:
   // Packs under these caps and the best plans for them.
-  CapsSearch Search(const CapsChoice& choice, std::string reason, int64_t keep) const {
+  CapsSearch Search(const CapsChoice& choice, std::string reason) const {
     CapsSearch search;
     Enter(Phase::kBatchRule);
-    search.batching = MakeBatching(job_, choice.caps, std::move(reason));
+    search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
     search.stopped = hooks_.stop && hooks_.stop();
     if (search.stopped) return search;
-    Find(search, keep);
+    Find(search);
     return search;
   }
-  void Find(CapsSearch& search, int64_t keep, int64_t beat_ns = 0) const {
+  void Find(CapsSearch& search, int64_t beat_ns = 0) const {
     Enter(Phase::kSearch);
-    search.found = planner::Search(job_, search.batching, keep, hooks_.stop, beat_ns);
+    search.found = planner::Search(job_, search.batching, alternatives_, hooks_.stop, beat_ns);
     search.stopped = search.found.stopped;
-  }
-  // What was searched in short, with as many plans as are wanted.
-  CapsSearch InFull(CapsSearch search) const {
-    Find(search, keep_);
-    return search;
   }
   void Enter(Phase phase) const {
     if (hooks_.enter) hooks_.enter(phase);
@@ -72,7 +71,7 @@ class Chooser {
   // run longer products and fewer collectives, and take more memory and longer to fill a pipeline.
   // Up from the rule's choice while that is better, else down.
   CapsSearch ByTokens(const std::string& reason) const {
-    CapsSearch best = Search(level_, reason, keep_);
+    CapsSearch best = Search(level_, reason);
     if (job_.training.token_cap > 0) return best;
     const int64_t level = level_.caps.tokens;
     bool longer = false;
@@ -102,8 +101,9 @@ class Chooser {
         MakeBatching(job_, choice.caps,
                      than.found.best.empty()
                          ? "packs of " + text + " tokens do not fit in memory"
-                         : "a shorter step for the same batch than packs of " + text + " tokens");
-    Find(search, keep_, than.found.best.empty() ? 0 : than.found.best.front().simulated_ns);
+                         : "a shorter step for the same batch than packs of " + text + " tokens",
+                     hooks_.stop);
+    Find(search, than.found.best.empty() ? 0 : than.found.best.front().simulated_ns);
     return search;
   }
 
@@ -117,14 +117,12 @@ class Chooser {
   CapsSearch WithoutLevel() const {
     const CapsChoice least = rule_.Filled(rule_.Shorter(level_).front());
     CapsSearch shortest =
-        Search(least,
-               "the shortest packs, as level ones of " + std::to_string(level_.caps.units) +
-                   " units do not fit in memory",
-               keep_);
+        Search(least, "the shortest packs, as level ones of " + std::to_string(level_.caps.units) +
+                          " units do not fit in memory");
     if (shortest.stopped || shortest.found.best.empty()) return shortest;
     const std::optional<CapsChoice> longer = Shorter(shortest, LongestThatFits(shortest));
     if (!longer || longer->caps == least.caps) return shortest;
-    CapsSearch better = Search(*longer, Reason(shortest, *longer), keep_);
+    CapsSearch better = Search(*longer, Reason(shortest, *longer));
     if (better.stopped || (!better.found.best.empty() && GpuDaysOf(better) < GpuDaysOf(shortest)))
       return better;
     return shortest;
@@ -192,7 +190,7 @@ class Chooser {
   }
 
   const Job& job_;
-  int64_t keep_;
+  int64_t alternatives_;
   const PlanHooks& hooks_;
   CapsRule rule_;
   CapsChoice level_;
@@ -200,8 +198,8 @@ class Chooser {
 
 }  // namespace
 
-CapsSearch ChooseCaps(const Job& job, int64_t keep, const PlanHooks& hooks) {
-  return Chooser(job, keep, hooks).Run();
+CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks) {
+  return Chooser(job, alternatives, hooks).Run();
 }
 
 }  // namespace evenkeel::planner

@@ -17,11 +17,11 @@ struct CapsSearch {
   bool stopped = false;  // nothing else is valid
 };
 
-// Given caps as they are. Else first, in short, those whose packs come out level. Long packs are
-// few, which pipelines pay for, and take memory: where shorter ones promise a faster step under the
+// Given caps as they are. Else first those whose packs come out level. Long packs are few, which
+// pipelines pay for, and take memory: where shorter ones promise a faster step under the
 // parallelism found, they are searched, and the better of the two stays. Where level packs do not
-// fit in memory, the shortest are searched first. `keep`: plans to find.
-CapsSearch ChooseCaps(const Job& job, int64_t keep, const PlanHooks& hooks);
+// fit in memory, the shortest are searched first. `alternatives`: plans of other degrees to list.
+CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks);
 
 }  // namespace evenkeel::planner
 

@@ -7,6 +7,7 @@
 #include "planner/cost/memory.h"
 #include "planner/search/chunked_recompute.h"
 #include "planner/search/least_memory.h"
+#include "planner/search/parallelisms.h"
 #include "planner/simulate/held_passes.h"
 
 namespace evenkeel::planner {
@@ -14,6 +15,11 @@ namespace {
 
 constexpr int64_t kMoves[] = {-1, 1};
 constexpr int64_t kPassesAtMost = 200'000;  // passes simulated to improve one candidate
+constexpr int64_t kEventsPerScore = 8000;
+constexpr int64_t kFittingAtMost = 500;   // layers x segments of which uneven cuts are tried
+constexpr int64_t kPassesPerMove = 1000;  // that choosing recompute and adding layers up are worth
+// Passes by which all runs of boundaries are moved, not only single ones.
+constexpr int64_t kPassesOfRuns = 2000;
 
 class Chunks {
  public:
@@ -43,9 +49,19 @@ class Chunks {
       if (!choice) return false;
       for (size_t k = 0; k < chunks; ++k) c.recomputed[k * stages + s] = (*choice)[k];
     }
-    c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
-    c.score_ns = MeanPackStep(job_, p_, shape_, c.stages).total_ns();
+    Score(c);
     return true;
+  }
+
+  // ... with a recompute that is known to fit.
+  void Complete(Candidate& c, std::vector<ModeCounts> recomputed) const {
+    c.recomputed = std::move(recomputed);
+    Score(c);
+  }
+
+  void Score(Candidate& c) const {
+    c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
+    c.score_ns = MeanPackStep(job_, p_, shape_, c.stages, &orders_, kEventsPerScore).total_ns();
   }
 
   Candidate Cut(std::vector<int64_t> boundaries) const {
@@ -94,7 +110,10 @@ class Chunks {
     return CutAfter(layers);
   }
 
-  int64_t events() const { return 2 * shape_.micro_batches * shape_.virtual_stages(); }
+  // Passes of one simulation, at most.
+  int64_t events() const {
+    return 2 * std::min(shape_.micro_batches * shape_.virtual_stages(), 2 * kEventsPerScore);
+  }
 
  private:
   double TimeAt(int64_t i) const {
@@ -129,6 +148,7 @@ class Chunks {
   const PipelineShape shape_;
   const int64_t allocatable_;
   std::vector<std::vector<int64_t>> held_;  // micro-batches by stage and chunk
+  mutable PassOrders orders_;
 };
 
 bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end) {
@@ -139,6 +159,10 @@ bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end
 }
 
 }  // namespace
+
+int64_t ChunksWork(const PipelineShape& shape) {
+  return 4 * std::min(shape.micro_batches * shape.virtual_stages(), 2 * kEventsPerScore);
+}
 
 bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate) {
   return Chunks(job, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches)
@@ -152,7 +176,7 @@ std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
-                                    const std::function<bool()>& stop) {
+                                    const Stop& stop, bool only_even) {
   const Chunks chunks(job, profile, p, schedule, micro_batches);
   std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers()};
   if (p.pipeline > 1) cuts.push_back(chunks.ByTime());
@@ -163,39 +187,100 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
     Candidate c = chunks.Cut(std::move(cut));
     if (chunks.Complete(c) && (!best || c.score_ns < best->score_ns)) best = std::move(c);
   }
-  if (best || p.virtual_stages > 1) return best;
-  // With one chunk per stage it is known which cut holds least.
-  const Shard shard{p, ShapeOf(p, schedule, micro_batches), profile};
+  if (best || only_even || !job.constraints.stage_layers.empty()) return best;
+  // The cut that holds least: known with one chunk per stage, looked for with several.
+  Shard shard;
+  shard.parallelism = p;
+  shard.shape = ShapeOf(p, schedule, micro_batches);
+  shard.profile = profile;
+  if (p.virtual_stages > 1 && NoRoom(job, shard)) return std::nullopt;
   LeastFull least = LeastFullest(job, shard, stop);
-  if (!least.found) return std::nullopt;
+  if (!least.found || least.held.allocated > AllocatableBytes(job.cluster)) return std::nullopt;
   Candidate c = chunks.Cut(std::move(least.boundaries));
-  if (chunks.Complete(c)) best = std::move(c);
-  return best;
+  if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, shard, c.boundaries));
+  return c;
 }
 
-void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                   const std::function<bool()>& stop) {
-  if (!job.constraints.stage_layers.empty()) return;
-  const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
-                      candidate.micro_batches);
-  int64_t moves = kPassesAtMost / chunks.events();
+namespace {
+
+// Moves boundaries, one or a run of neighbours at a time, while that makes the step quicker.
+void MoveBoundaries(const Chunks& chunks, const LayerProfile& profile, const Stop& stop,
+                    int64_t& moves, Candidate& candidate) {
+  const size_t last = candidate.boundaries.size() - 1;
+  const size_t longest_run = chunks.events() <= kPassesOfRuns ? last : 1;
   for (bool improved = true; improved;) {
     improved = false;
-    for (size_t b = 1; b + 1 < candidate.boundaries.size(); ++b) {
-      for (const int64_t move : kMoves) {
-        if (stop && stop()) return;
-        Candidate moved = candidate;
-        moved.boundaries[b] += move;
-        if (!HasTransformerLayer(profile, moved.boundaries[b - 1], moved.boundaries[b]) ||
-            !HasTransformerLayer(profile, moved.boundaries[b], moved.boundaries[b + 1]))
-          continue;
-        if (--moves < 0) return;
-        if (!chunks.Complete(moved) || moved.score_ns >= candidate.score_ns) continue;
-        candidate = std::move(moved);
-        improved = true;
+    for (size_t run = 1; run <= longest_run && !improved; ++run) {
+      for (size_t b = 1; b + run <= last; ++b) {
+        for (const int64_t move : kMoves) {
+          stop.Ask();
+          Candidate moved = candidate;
+          for (size_t i = b; i < b + run; ++i) moved.boundaries[i] += move;
+          bool allowed = true;
+          for (size_t i = b; i <= b + run; ++i) {
+            allowed = allowed &&
+                      HasTransformerLayer(profile, moved.boundaries[i - 1], moved.boundaries[i]);
+          }
+          if (!allowed) continue;
+          if (--moves < 0) return;
+          if (!chunks.Complete(moved) || moved.score_ns >= candidate.score_ns) continue;
+          candidate = std::move(moved);
+          improved = true;
+        }
       }
     }
   }
+}
+
+}  // namespace
+
+void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
+                   const Stop& stop) {
+  if (!job.constraints.stage_layers.empty()) return;
+  const auto from_even_cuts = [&](const Chunks& chunks) {
+    int64_t moves = kPassesAtMost / (chunks.events() + kPassesPerMove);
+    MoveBoundaries(chunks, profile, stop, moves, candidate);
+    for (const std::vector<int64_t>& cut : {chunks.ByLayers(), chunks.ByTime()}) {
+      Candidate other = candidate;
+      other.boundaries = cut;
+      if (moves <= 0 || !chunks.Complete(other)) continue;
+      MoveBoundaries(chunks, profile, stop, moves, other);
+      if (other.score_ns < candidate.score_ns) candidate = std::move(other);
+    }
+  };
+  const auto repeats = [](const StageWork& stage) { return stage.recompute_ns > 0; };
+  const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
+                      candidate.micro_batches);
+  chunks.Score(candidate);
+  from_even_cuts(chunks);
+  if (job.constraints.recompute != RecomputePolicy::kAuto ||
+      std::none_of(candidate.stages.begin(), candidate.stages.end(), repeats))
+    return;
+  // Uneven cuts may fit without any recompute, and be quicker.
+  Job none = job;
+  none.constraints.recompute = RecomputePolicy::kForbidden;
+  const bool only_even = profile.size() * candidate.shape().virtual_stages() > kFittingAtMost;
+  std::optional<Candidate> start =
+      EvenChunks(none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches,
+                 stop, only_even);
+  if (!start) return;
+  const Candidate before = candidate;
+  candidate.boundaries = std::move(start->boundaries);
+  candidate.recomputed = std::move(start->recomputed);
+  const Chunks without(none, profile, candidate.parallelism, candidate.schedule,
+                       candidate.micro_batches);
+  without.Score(candidate);
+  from_even_cuts(without);
+  if (candidate.score_ns >= before.score_ns) candidate = before;
+}
+
+int64_t ImproveChunksWork(const Candidate& candidate) {
+  constexpr int64_t kRounds = 3;
+  const PipelineShape shape = candidate.shape();
+  const int64_t moves = 2 * kRounds * (shape.virtual_stages() - 1);
+  const int64_t passes =
+      2 * std::min(shape.micro_batches * shape.virtual_stages(), 2 * kEventsPerScore);
+  return std::min(kPassesAtMost, (passes + kPassesPerMove) * moves);
 }
 
 }  // namespace evenkeel::planner

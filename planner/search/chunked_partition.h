@@ -3,24 +3,27 @@
 #define EVENKEEL_PLANNER_SEARCH_CHUNKED_PARTITION_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
-#include "planner/search/search.h"
+#include "planner/search/candidate.h"
 
 namespace evenkeel::planner {
 
 // Cuts the chain into P v segments of which stage s runs s, s + P, ...: even in layers, row by row
 // of chunks, and even in time; each stage with the least recompute of all its chunks that fits. The
 // quicker of the two by the simulated step of mean packs, data sync and optimizer included, goes to
-// `score_ns` (not scaled). Where neither fits and each stage is one chunk, the cut that holds
-// least. nullopt: none of them fits, the job gives a partition that does not, or `stop` says so.
+// `score_ns` (not scaled). Where neither fits, the cut that holds least (LeastFullest). nullopt:
+// none of them fits, the job gives a partition that does not, or `stop` says so.
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
-                                    const std::function<bool()>& stop = {});
+                                    const Stop& stop = {}, bool only_even = false);
+
+// Passes that EvenChunks simulates.
+int64_t ChunksWork(const PipelineShape& shape);
 
 // Fills in recompute, segments and the unscaled score of the candidate's boundaries. False: they do
 // not fit.
@@ -31,10 +34,14 @@ bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& cand
 std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
                                   const Parallelism& p);
 
-// Moves one boundary at a time while that makes the step quicker and a fixed amount of work allows.
-// Scores are not scaled.
+// Moves one boundary at a time, of small pipelines also runs of them, from the candidate's cut and
+// from the even ones, while that makes the step quicker and a fixed amount of work allows. Scores
+// are not scaled.
 void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                   const std::function<bool()>& stop);
+                   const Stop& stop);
+
+// Passes that ImproveChunks simulates where a few rounds of moves help.
+int64_t ImproveChunksWork(const Candidate& candidate);
 
 }  // namespace evenkeel::planner
 

@@ -7,6 +7,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/packing/sample.h"
+#include "planner/partition/partition_search.h"
 #include "planner/search/refine.h"
 
 namespace evenkeel::planner {
@@ -86,7 +87,7 @@ double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
 }
 
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
-                                   const Candidate& chosen, const std::function<bool()>& stop) {
+                                   const Candidate& chosen, const Stop& stop) {
   const auto stopped = [&] { return stop && stop(); };
   // The other rungs are 1F1B with one chunk per stage.
   Candidate plan = chosen;
@@ -118,7 +119,7 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
   // The best partition if all is recomputed, memory aside where even that does not fit.
   Job recompute_all = job;
   recompute_all.constraints.recompute = RecomputePolicy::kFull;
-  const SegmentTable table(recompute_all, profile, plan.parallelism, plan.micro_batches);
+  const SegmentTable table(recompute_all, profile, plan.parallelism, plan.micro_batches, stop);
   const PartitionSearch found = FindPartition(table, plan.micro_batches, stop);
   if (found.stopped) return ladder;
   const std::vector<int64_t> boundaries =

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
@@ -20,7 +21,7 @@ namespace evenkeel::planner {
 // epochs.
 // Incomplete where `stop` says so.
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, const Candidate& plan,
-                                   const std::function<bool()>& stop);
+                                   const Stop& stop);
 
 // GPUs x days for all epochs if a step of m x D micro-batches takes `step_ns` and the data makes
 // `micro_batch_count`; the last, holed step of an epoch takes as long as the others.

@@ -1,51 +1,125 @@
 #include "planner/search/least_memory.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
 
+#include "planner/cost/memory.h"
+#include "planner/partition/methods.h"
 #include "planner/partition/segment_table.h"
 #include "planner/partition/segments.h"
 #include "planner/recompute/least_recompute.h"
 #include "planner/search/chunked_partition.h"
 #include "planner/search/parallelisms.h"
+#include "planner/search/stage_needs.h"
 #include "planner/simulate/held_passes.h"
 #include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {
 namespace {
 
-bool SameButForChunks(const Parallelism& a, const Parallelism& b) {
-  Parallelism other = b;
-  other.virtual_stages = a.virtual_stages;
-  return a == other;
-}
+// What moving layers may take, in chunks looked at: some milliseconds.
+constexpr int64_t kChunksLookedAt = 200'000;
 
-StageHeld HeldBy(const Job& job, const Shard& shard, const std::vector<int64_t>& boundaries,
-                 int64_t stage) {
-  const std::vector<int64_t> held = MostHeld(shard.shape, stage);
-  StageHeld result;
-  for (size_t c = 0; c < held.size(); ++c) {
-    const size_t segment = c * static_cast<size_t>(shard.shape.stages) + static_cast<size_t>(stage);
-    ChunkLoad load{.in_flight = held[c]};
-    for (int64_t i = boundaries[segment]; i < boundaries[segment + 1]; ++i)
-      ++load.counts[static_cast<size_t>(shard.profile.chain[static_cast<size_t>(i)])];
-    result.loads.push_back(load);
-    result.recomputed.push_back(
-        SmallestRecompute(shard.profile, load.counts, load.in_flight, job.constraints.recompute));
-  }
-  result.allocated = MemoryOf(shard.profile, result.loads, result.recomputed).allocated();
-  return result;
-}
+constexpr int64_t kSegmentsPerRelief = 20'000;  // of one chunk, that take as long
 
-// The fullest stage of a cut.
-LeastFull FullestOf(const Job& job, const Shard& shard, std::vector<int64_t> boundaries) {
-  LeastFull result{.found = true, .boundaries = std::move(boundaries)};
-  for (int64_t s = 0; s < shard.shape.stages; ++s) {
-    StageHeld held = HeldBy(job, shard, result.boundaries, s);
-    if (held.allocated > result.held.allocated) result.held = std::move(held), result.stage = s;
+__extension__ using Wide = __int128;
+
+// Moves single layers between segments.
+class Reliever {
+ public:
+  Reliever(const Job& job, const Shard& shard, const StageNeeds& needs,
+           const std::function<bool()>& stop)
+      : profile_(shard.profile),
+        needs_(needs),
+        stop_(stop),
+        stages_(shard.shape.stages),
+        allocatable_(AllocatableBytes(job.cluster)),
+        layers_before_(static_cast<size_t>(profile_.size()) + 1) {
+    for (int64_t i = 0; i < profile_.size(); ++i) {
+      layers_before_[static_cast<size_t>(i) + 1] =
+          layers_before_[static_cast<size_t>(i)] +
+          (IsTransformerLayer(profile_.at(i).kind) ? 1 : 0);
+    }
   }
-  return result;
-}
+
+  LeastFull Run(std::vector<int64_t> boundaries) {
+    Cut cut{std::move(boundaries), {}};
+    for (int64_t s = 0; s < stages_; ++s)
+      cut.loads.push_back(needs_.Of(cut.boundaries, s).allocated);
+    while (Fullest(cut) > allocatable_ && left_ > 0) {
+      std::optional<Cut> better = BestMove(cut);
+      if (stop_ && stop_()) return {};
+      if (!better) break;
+      cut = std::move(*better);
+    }
+    return needs_.FullestOf(std::move(cut.boundaries));
+  }
+
+ private:
+  struct Cut {
+    std::vector<int64_t> boundaries;
+    std::vector<int64_t> loads;  // by stage
+  };
+
+  static int64_t Fullest(const Cut& cut) {
+    return *std::max_element(cut.loads.begin(), cut.loads.end());
+  }
+  // Compares the fullest stages, then the next.
+  static bool Fuller(const Cut& a, const Cut& b) {
+    std::vector<int64_t> x = a.loads, y = b.loads;
+    std::sort(x.rbegin(), x.rend());
+    std::sort(y.rbegin(), y.rend());
+    return x > y;
+  }
+
+  // The best of all moves of one layer from the fullest stage; nullopt: none helps.
+  std::optional<Cut> BestMove(const Cut& cut) {
+    const int64_t fullest =
+        std::max_element(cut.loads.begin(), cut.loads.end()) - cut.loads.begin();
+    const int64_t segments = static_cast<int64_t>(cut.boundaries.size()) - 1;
+    std::optional<Cut> best;
+    for (int64_t from = fullest; from < segments; from += stages_) {
+      for (int64_t to = 0; to < segments && left_ > 0; ++to) {
+        if (from == to) continue;
+        std::optional<Cut> moved = Moved(cut, from, to);
+        if (moved && Fuller(best ? *best : cut, *moved)) best = std::move(moved);
+      }
+    }
+    return best;
+  }
+
+  // One layer less in a segment, one more in another: those between pass one on.
+  std::optional<Cut> Moved(const Cut& cut, int64_t from, int64_t to) {
+    Cut moved = cut;
+    const int64_t low = std::min(from, to), high = std::max(from, to);
+    for (int64_t b = low + 1; b <= high; ++b)
+      moved.boundaries[static_cast<size_t>(b)] += from < to ? -1 : 1;
+    for (int64_t k = low; k <= high; ++k) {
+      const size_t at = static_cast<size_t>(k);
+      if (moved.boundaries[at] >= moved.boundaries[at + 1] ||
+          layers_before_[static_cast<size_t>(moved.boundaries[at])] ==
+              layers_before_[static_cast<size_t>(moved.boundaries[at + 1])])
+        return std::nullopt;
+    }
+    for (int64_t k = low; k <= std::min(high, low + stages_ - 1); ++k) {
+      const int64_t s = k % stages_;
+      moved.loads[static_cast<size_t>(s)] = needs_.Of(moved.boundaries, s).allocated;
+      left_ -= needs_.work(s);
+    }
+    return moved;
+  }
+
+  const LayerProfile& profile_;
+  const StageNeeds& needs_;
+  const std::function<bool()>& stop_;
+  const int64_t stages_;
+  const int64_t allocatable_;
+  std::vector<int64_t> layers_before_;  // transformer layers in front of each chain position
+  int64_t left_ = kChunksLookedAt;
+};
 
 // Minimax over memory. Empty: stopped, or no partition is allowed.
 std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
@@ -80,9 +154,172 @@ std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
   return boundaries;
 }
 
+// All cuts, but for those that begin with segments which do not fit: what stages hold only grows
+// with further chunks.
+class Exhaustion {
+ public:
+  Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs,
+             const std::function<bool()>& stop)
+      : profile_(shard.profile),
+        needs_(needs),
+        stop_(stop),
+        stages_(shard.shape.stages),
+        segments_(shard.shape.virtual_stages()),
+        allocatable_(AllocatableBytes(job.cluster)),
+        boundaries_(static_cast<size_t>(segments_) + 1) {}
+
+  // A cut that fits. Empty: none does, or over().
+  std::vector<int64_t> Run() {
+    return Extend(0, profile_.transformer_layers) ? boundaries_ : std::vector<int64_t>{};
+  }
+  bool over() const { return left_ < 0; }  // not all were looked at
+
+ private:
+  // Cuts the segments from k on, for which so many transformer layers are left.
+  bool Extend(int64_t k, int64_t layers) {
+    if (k == segments_) return true;
+    const int64_t begin = boundaries_[static_cast<size_t>(k)];
+    const bool last = k + 1 == segments_;
+    bool own = false;
+    for (int64_t end = begin + 1; end <= profile_.size(); ++end) {
+      if (IsTransformerLayer(profile_.at(end - 1).kind)) own = true, --layers;
+      if (layers < segments_ - k - 1) return false;
+      if (!own || (last && end < profile_.size())) continue;
+      std::fill(boundaries_.begin() + k + 1, boundaries_.end(), end);
+      left_ -= needs_.work(k % stages_);
+      if (stop_ && stop_()) left_ = -1;
+      if (over() || needs_.Of(boundaries_, k % stages_).allocated > allocatable_) return false;
+      if (Extend(k + 1, layers)) return true;
+      if (over()) return false;
+    }
+    return false;
+  }
+
+  const LayerProfile& profile_;
+  const StageNeeds& needs_;
+  const std::function<bool()>& stop_;
+  const int64_t stages_, segments_;
+  const int64_t allocatable_;
+  std::vector<int64_t> boundaries_;
+  int64_t left_ = kChunksLookedAt;
+};
+
+// The fullest stage of the least full of the cuts that a partition method names; where it looks at
+// all cuts, of these.
+LeastFull LeastFullestNamed(const Job& job, const Shard& shard, const StageNeeds& needs,
+                            const std::function<bool()>& stop) {
+  const SegmentTable table(job, shard.profile, shard.parallelism, shard.shape.micro_batches);
+  LeastFull least;
+  for (std::vector<int64_t>& cut : CutsNamed(job.constraints.partition_method, table)) {
+    if (stop && stop()) return {};
+    LeastFull of = needs.FullestOf(std::move(cut));
+    if (!least.found || of.held.allocated < least.held.allocated) least = std::move(of);
+  }
+  return least;
+}
+
+// Whether some cut could fit if layers were divisible, by the prices of its kinds: stages hold
+// layers worth no more than `worth`, all together. A kind without a price needs no room.
+class Room {
+ public:
+  Room(const Job& job, const Shard& shard, const StageNeeds& needs)
+      : profile_(shard.profile), needs_(needs), chunks_(shard.shape.chunks) {
+    const int64_t allocatable = AllocatableBytes(job.cluster);
+    for (int64_t i = 0; i < profile_.size(); ++i)
+      ++layers_[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
+    for (int64_t s = 0; s < shard.shape.stages; ++s) stages_.push_back(Options(s, allocatable));
+  }
+
+  bool Enough() const {
+    // Prices at which a stage can not tell kinds apart: with two kinds one of them is decisive.
+    std::vector<std::vector<double>> prices;
+    for (size_t k = 0; k < profile_.kinds.size(); ++k) {
+      prices.emplace_back(profile_.kinds.size());
+      prices.back()[k] = 1;
+    }
+    for (const std::vector<Option>& options : stages_)
+      for (const Option& option : options) prices.push_back(option.bytes);
+    return std::all_of(prices.begin(), prices.end(),
+                       [this](const std::vector<double>& price) { return Enough(price); });
+  }
+
+ private:
+  // A stage under one limit of the workspace.
+  struct Option {
+    double room = 0;            // bytes left beside the workspace
+    std::vector<double> bytes;  // of one layer of each kind, in the chunk that holds least of it
+  };
+
+  std::vector<Option> Options(int64_t stage, int64_t allocatable) const {
+    // Any mean of the moments that can be the peak holds no more than the peak.
+    std::vector<double> held(static_cast<size_t>(chunks_));
+    const std::vector<std::vector<int64_t>>& peaks = needs_.peaks(stage);
+    for (const std::vector<int64_t>& peak : peaks) {
+      for (size_t c = 0; c < held.size(); ++c)
+        held[c] += static_cast<double>(peak[c]) / static_cast<double>(peaks.size());
+    }
+    const double least = *std::min_element(held.begin(), held.end());
+    std::vector<Option> options;
+    for (const int64_t limit : needs_.limits()) {
+      Option option{static_cast<double>(allocatable - limit), {}};
+      for (const LayerCost& layer : profile_.kinds) {
+        const int64_t kept = needs_.KeptAtLeast(layer, limit);
+        option.bytes.push_back(kept < 0 ? std::numeric_limits<double>::infinity()
+                                        : static_cast<double>(layer.static_bytes()) +
+                                              least * static_cast<double>(kept));
+      }
+      if (option.room > 0) options.push_back(std::move(option));
+    }
+    return options;
+  }
+
+  bool Enough(const std::vector<double>& price) const {
+    constexpr double kRounding = 1 + 1e-9;
+    double worth = 0;
+    for (size_t k = 0; k < price.size(); ++k) {
+      if (!std::isfinite(price[k])) return true;
+      worth += price[k] * static_cast<double>(layers_[k]);
+    }
+    double held = 0;
+    for (const std::vector<Option>& options : stages_) {
+      double most = 0;
+      for (const Option& option : options) {
+        for (size_t k = 0; k < price.size(); ++k) {
+          if (price[k] == 0) continue;
+          if (option.bytes[k] == 0) return true;
+          most = std::max(most, price[k] * option.room / option.bytes[k]);
+        }
+      }
+      held += most;
+    }
+    return held * kRounding >= worth;
+  }
+
+  const LayerProfile& profile_;
+  const StageNeeds& needs_;
+  const int64_t chunks_;
+  KindCounts layers_{};
+  std::vector<std::vector<Option>> stages_;
+};
+
+LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNeeds& needs,
+                               const std::function<bool()>& stop) {
+  LeastFull least =
+      Reliever(job, shard, needs, stop).Run(EvenLayerCut(job, shard.profile, shard.parallelism));
+  if (!least.found || least.held.allocated <= AllocatableBytes(job.cluster)) return least;
+  least.proven = !Room(job, shard, needs).Enough();
+  if (least.proven) return least;
+  Exhaustion all(job, shard, needs, stop);
+  std::vector<int64_t> fits = all.Run();
+  if (!fits.empty()) return needs.FullestOf(std::move(fits));
+  least.proven = !all.over();
+  return least;
+}
+
 }  // namespace
 
 int64_t Shard::segments() const {
+  if (shape.chunks > 1) return kSegmentsPerRelief;
   const int64_t window = profile.size() - shape.stages + 1;
   return window < 1 ? 0 : shape.stages * (window * (window + 1) / 2);
 }
@@ -91,10 +328,9 @@ std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching) {
   const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
   std::vector<Shard> shards;
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
-    if (!shards.empty() && SameButForChunks(shards.back().parallelism, p)) continue;
-    Shard shard{
-        .parallelism = p,
-        .shape = ShapeOf(p, ScheduleOf(job.constraints, p), MicroBatches(packs_per_step, p.data))};
+    // Fewer packs hold less.
+    const int64_t packs = MicroBatchChoices(packs_per_step, p).back();
+    Shard shard{.parallelism = p, .shape = ShapeOf(p, ScheduleOf(job.constraints, p), packs)};
     shard.profile = BuildLayerProfile(job, p, batching.mean, batching.largest);
     for (int64_t i = 0; i < shard.profile.size(); ++i)
       shard.least_static_bytes += shard.profile.at(i).static_bytes();
@@ -108,11 +344,54 @@ std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching) {
 }
 
 LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop) {
-  if (shard.shape.chunks > 1)
-    return FullestOf(job, shard, EvenLayerCut(job, shard.profile, shard.parallelism));
+  const StageNeeds needs(job, shard);
+  if (shard.shape.chunks > 1) return LeastFullestOfChunks(job, shard, needs, stop);
+  if (job.constraints.partition_method != PartitionMethod::kExact &&
+      job.constraints.stage_layers.empty() && shard.shape.schedule == Schedule::kOneFOneB) {
+    LeastFull named = LeastFullestNamed(job, shard, needs, stop);
+    named.proven = true;
+    if (named.found || (stop && stop())) return named;
+  }
   std::vector<int64_t> boundaries = LeastFullestCut(job, shard, stop);
   if (boundaries.empty()) return {};
-  return FullestOf(job, shard, std::move(boundaries));
+  LeastFull least = needs.FullestOf(std::move(boundaries));
+  least.proven = true;
+  return least;
+}
+
+LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> boundaries,
+                  const std::function<bool()>& stop) {
+  const StageNeeds needs(job, shard);
+  return Reliever(job, shard, needs, stop).Run(std::move(boundaries));
+}
+
+bool NoRoom(const Job& job, const Shard& shard) {
+  const int64_t allocatable = AllocatableBytes(job.cluster);
+  if (allocatable <= 0 || shard.least_static_bytes > allocatable) return true;
+  const StageNeeds needs(job, shard);
+  return !Room(job, shard, needs).Enough();
+}
+
+std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
+                                          const std::vector<int64_t>& boundaries) {
+  const StageNeeds needs(job, shard);
+  std::vector<ModeCounts> recomputed(boundaries.size() - 1);
+  for (int64_t s = 0; s < shard.shape.stages; ++s) {
+    StageHeld held = needs.Of(boundaries, s);
+    for (int64_t c = 0; c < shard.shape.chunks; ++c)
+      recomputed[static_cast<size_t>(c * shard.shape.stages + s)] =
+          held.recomputed[static_cast<size_t>(c)];
+  }
+  return recomputed;
+}
+
+std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries) {
+  std::vector<int64_t> layers(boundaries.size() - 1);
+  for (size_t k = 0; k + 1 < boundaries.size(); ++k) {
+    for (int64_t i = boundaries[k]; i < boundaries[k + 1]; ++i)
+      layers[k] += IsTransformerLayer(profile.at(i).kind) ? 1 : 0;
+  }
+  return layers;
 }
 
 }  // namespace evenkeel::planner

@@ -35,6 +35,7 @@ bool FitsAtAll(const Job& job, const Batching& batching, const std::function<boo
   const int64_t allocatable = AllocatableBytes(job.cluster);
   for (const Shard& shard : ShardsBySize(job, batching)) {
     if (shard.least_static_bytes > allocatable || (stop && stop())) return false;
+    if (shard.shape.chunks > 1 && NoRoom(job, shard)) continue;
     *segments_left -= shard.segments();
     if (*segments_left < 0) return false;
     const LeastFull tightest = LeastFullest(job, shard, stop);
@@ -48,12 +49,22 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
   Misfit misfit;
   std::optional<int64_t> least;
   int64_t work = 0;
-  for (const Shard& shard : ShardsBySize(job, batching)) {
+  const std::vector<Shard> shards = ShardsBySize(job, batching);
+  const bool plain = std::any_of(shards.begin(), shards.end(),
+                                 [](const Shard& shard) { return shard.shape.chunks == 1; });
+  for (const Shard& shard : shards) {
     if (stop && stop()) return std::nullopt;
     if (least && shard.least_static_bytes >= *least) break;
+    // Several chunks seldom lack less than one: looked at where they may fit, or must be several.
+    const bool open = shard.shape.chunks > 1 && !NoRoom(job, shard);
+    if (plain && !open && shard.shape.chunks > 1) continue;
     work += shard.segments();
-    if (least && work > kSegmentsAtMost) break;
+    if (least && work > kSegmentsAtMost) {
+      misfit.proven = misfit.proven && !open;
+      continue;
+    }
     const LeastFull tightest = LeastFullest(job, shard, stop);
+    misfit.proven = misfit.proven && (!open || tightest.proven);
     if (!tightest.found || (least && tightest.held.allocated >= *least)) continue;
     least = tightest.held.allocated;
     misfit.parallelism = shard.parallelism;
@@ -62,8 +73,9 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
     misfit.memory = MemoryPartsOf(shard.profile, tightest.held.loads, tightest.held.recomputed);
   }
   misfit.capacity_bytes = CapacityBytes(job.cluster);
-  misfit.short_bytes = std::max<int64_t>(1, misfit.memory.total() - misfit.capacity_bytes);
-  misfit.remedies = FindRemedies(job, batching, stop);
+  // Above 0 where nothing fits; the checker holds it.
+  misfit.short_bytes = misfit.memory.total() - misfit.capacity_bytes;
+  if (misfit.short_bytes > 0) misfit.remedies = FindRemedies(job, batching, misfit, stop);
   if (stop && stop()) return std::nullopt;
   return misfit;
 }

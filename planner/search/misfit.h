@@ -11,12 +11,14 @@
 
 namespace evenkeel::planner {
 
-// REQUIRES that nothing fits. The parallelism whose fullest stage lacks least, under its best
-// partition for memory; and the remedies tried that help. nullopt: `stop` said so.
+// REQUIRES that the search found nothing that fits. The parallelism whose fullest stage lacks
+// least, under its best partition for memory (where a fixed amount of work is done, of those looked
+// at by then); what of this is proven; and the remedies tried that help. A shortage of 0 or less: a
+// plan exists, and the search missed it, which is a defect. nullopt: `stop` said so.
 std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
                                     const std::function<bool()>& stop);
 
-// Whether some plan of the job fits in memory: the search without its times.
+// Whether some plan of the job fits in memory under these packs: the search without its times.
 // Takes the segments it looks at from `segments_left`; false where they do not suffice.
 bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
                int64_t* segments_left);

@@ -70,8 +70,7 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
   return changed;
 }
 
-std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan,
-                                  const std::function<bool()>& stop) {
+std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop) {
   std::vector<OtherSize> sizes;
   for (const Change& change : Changes(job.cluster)) {
     Job changed = job;

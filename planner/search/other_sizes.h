@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 
@@ -24,8 +25,7 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu);
 // the GPU count changes, or no plan could have it. `plan` makes the plan of a job in short, nullopt
 // where it does not fit. Incomplete where `stop` says so.
 using PlanInShort = std::function<std::optional<Alternative>(const Job&)>;
-std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan,
-                                  const std::function<bool()>& stop);
+std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -1,12 +1,16 @@
 #include "planner/search/parallelisms.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "planner/base/integers.h"
 #include "planner/cost/layer_profile.h"
 
 namespace evenkeel::planner {
 namespace {
+
+// Of the global batch: how much of it a step may leave out to have packs in whole groups.
+constexpr double kLeastShareOfBatch = 7.0 / 8;
 
 bool Within(int64_t degree, const DegreeRange& range) {
   return degree >= range.min && (range.max == 0 || degree <= range.max);
@@ -111,13 +115,13 @@ std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
   if (all.empty()) return all;
   int64_t least_data = all.front().data;
   for (const Parallelism& p : all) least_data = std::min(least_data, p.data);
-  const int64_t most_data = std::max(least_data, static_cast<int64_t>(packs_per_step));
-  std::erase_if(all, [&](const Parallelism& p) { return p.data > most_data; });
-
-  const auto too_few = [&](const Parallelism& p) {
-    return p.virtual_stages > 1 && MicroBatches(packs_per_step, p.data) < p.pipeline;
-  };
-  if (!std::all_of(all.begin(), all.end(), too_few)) std::erase_if(all, too_few);
+  // The largest step of those degrees that do not exceed the packs asked for, packs being whole.
+  int64_t most_packs = least_data;
+  for (const Parallelism& p : all) {
+    if (static_cast<double>(p.data - 1) >= packs_per_step) continue;
+    most_packs = std::max(most_packs, MicroBatches(packs_per_step, p.data) * p.data);
+  }
+  std::erase_if(all, [&](const Parallelism& p) { return p.data > most_packs; });
   return all;
 }
 
@@ -130,9 +134,21 @@ int64_t MicroBatches(double packs_per_step, int64_t data) {
   return std::max<int64_t>(1, Nearest(packs_per_step / static_cast<double>(data)));
 }
 
+std::vector<int64_t> MicroBatchChoices(double packs_per_step, const Parallelism& p) {
+  const int64_t nearest = MicroBatches(packs_per_step, p.data);
+  std::vector<int64_t> choices = {nearest};
+  const int64_t whole = nearest / p.pipeline * p.pipeline;
+  const double asked = packs_per_step / static_cast<double>(p.data);
+  if (p.virtual_stages > 1 && whole > 0 && whole != nearest &&
+      static_cast<double>(whole) >= kLeastShareOfBatch * asked)
+    choices.push_back(whole);
+  return choices;
+}
+
 int64_t ScaleToBatch(int64_t step_ns, double packs_per_step, int64_t micro_batches, int64_t data) {
-  return Nearest(static_cast<double>(step_ns) / static_cast<double>(micro_batches * data) *
-                 packs_per_step);
+  const double scaled =
+      static_cast<double>(step_ns) / static_cast<double>(micro_batches * data) * packs_per_step;
+  return Nearest(std::floor(scaled));
 }
 
 }  // namespace evenkeel::planner

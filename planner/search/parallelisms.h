@@ -18,9 +18,8 @@ namespace evenkeel::planner {
 //   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).
 //   pipeline: no more stages than transformer layers. 1 where weights are sharded (ZeRO-3, FSDP).
 //   virtual stages: a layer for each chunk at least.
-// Left out unless nothing else remains: data-parallel degrees above the packs of a step, which
-// would train on a larger batch than asked for, and virtual stages with fewer micro-batches than
-// stages, which Megatron-Core refuses.
+// Left out unless nothing else remains: data-parallel degrees above the packs of the largest step
+// that the others run, which would train on a larger batch than any of them.
 std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step);
 
 // What runs so many chunks per stage: the schedule that the constraints name; if they name none,
@@ -30,8 +29,13 @@ Schedule ScheduleOf(const Constraints& constraints, const Parallelism& p);
 // Packs per rank and step: the nearest to what the global batch asks for, at least 1.
 int64_t MicroBatches(double packs_per_step, int64_t data);
 
+// The numbers of packs per rank that are planned: MicroBatches, and for interleaved stages also the
+// multiple of the pipeline degree below it, where that leaves out at most an eighth of the batch:
+// other numbers are run in larger groups, which hold more memory.
+std::vector<int64_t> MicroBatchChoices(double packs_per_step, const Parallelism& p);
+
 // Time per optimizer step of exactly the requested global batch, from that of a step of m x D
-// packs.
+// packs; rounded down, so that what is scaled from a bound stays one.
 int64_t ScaleToBatch(int64_t step_ns, double packs_per_step, int64_t micro_batches, int64_t data);
 
 }  // namespace evenkeel::planner

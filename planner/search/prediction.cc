@@ -38,11 +38,11 @@ StepTime MakeStepTime(const Job& job, const Batching& batching, const LayerProfi
     communication += sent;
     if (OfEncoder(layer.kind)) encoder += layer.forward_ns + layer.backward_ns - sent;
   }
-  const int64_t mean_busy = m * busy / stages;
-  t.encoder_compute_ns = m * encoder / stages;
-  t.tensor_communication_ns = m * communication / stages;
+  const int64_t mean_busy = MultiplyDivide(m, busy, stages);
+  t.encoder_compute_ns = MultiplyDivide(m, encoder, stages);
+  t.tensor_communication_ns = MultiplyDivide(m, communication, stages);
   t.language_compute_ns = mean_busy - t.encoder_compute_ns - t.tensor_communication_ns;
-  t.recompute_ns = m * recompute / stages;
+  t.recompute_ns = MultiplyDivide(m, recompute, stages);
   t.pipeline_bubble_ns = c.step.pipeline_ns - mean_busy - t.recompute_ns;
   t.imbalance_ns = c.step.imbalance_ns;
   t.data_sync_ns = c.step.data_sync_ns;
@@ -77,7 +77,8 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
   p.steps_per_epoch = CeilDivide(batching.rule.packs, packs);
   p.holed_steps = batching.rule.packs % packs == 0 ? 0 : 1;
   p.samples_per_step = static_cast<double>(packs) * batching.rule.samples_per_pack;
-  p.epoch_ns = CappedProduct(p.steps_per_epoch, p.step.total_ns);
+  p.epoch_seconds =
+      static_cast<double>(p.steps_per_epoch) * static_cast<double>(p.step.total_ns) / kNsPerSecond;
   p.gpu_days = GpuDays(job, p.step.total_ns, static_cast<double>(batching.rule.packs), c);
   p.cost = p.gpu_days * kHoursPerDay * job.cluster.price_per_gpu_hour;
   const double flops = ModelFlopsPerPack(batching, profile) * static_cast<double>(packs);

@@ -104,7 +104,7 @@ void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
   if (found.boundaries.empty()) return;  // stopped
   Cut(table, std::move(found.boundaries), candidate);
   Refiner refiner(table, candidate, stop);
-  EqualPacks simulation;
+  EqualPacks simulation(stop);
   const int64_t events = candidate.micro_batches * table.stages();
   refiner.Run(kMeanEventsAtMost / events, [&](const std::vector<StageWork>& stages) {
     const std::vector<StageTimes> times = TimesOfStages(table.job(), candidate.parallelism, stages);

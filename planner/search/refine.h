@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/partition/segment_table.h"
-#include "planner/search/search.h"
+#include "planner/search/candidate.h"
 
 namespace evenkeel::planner {
 

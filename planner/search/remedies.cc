@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "planner/base/integers.h"
 #include "planner/catalog/catalog.h"
 #include "planner/cost/calibration.h"
+#include "planner/cost/memory.h"
+#include "planner/partition/segments.h"
+#include "planner/search/choose_caps.h"
+#include "planner/search/least_memory.h"
 #include "planner/search/misfit.h"
 #include "planner/search/other_sizes.h"
+#include "planner/search/parallelisms.h"
+#include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -20,11 +27,14 @@ constexpr int64_t kGpusAtMost = 65536;  // the contract's bound
 
 class Remedies {
  public:
-  Remedies(const Job& job, const Batching& batching, const std::function<bool()>& stop)
-      : job_(job), batching_(batching), stop_(stop) {}
+  Remedies(const Job& job, const Batching& batching, const Misfit& misfit,
+           const std::function<bool()>& stop)
+      : job_(job), batching_(batching), misfit_(misfit), stop_(stop) {}
 
   std::vector<Remedy> Find() {
+    TryStageLayers();
     TryRecompute();
+    TrySchedule();
     TrySharding();
     TryContext();
     TryExperts();
@@ -38,75 +48,114 @@ class Remedies {
 
  private:
   bool Stopped() const { return stop_ && stop_(); }
-  // For changes that leave the packs as they are.
-  bool Fits(const Job& changed) {
-    return !Stopped() && FitsAtAll(changed, batching_, stop_, &segments_left_);
+
+  // For changes that leave the packs as they are: quickly told, but a job whose caps are derived
+  // may get others with the change.
+  bool MayFit(const Remedy& remedy) {
+    return !Stopped() && FitsAtAll(ApplyRemedy(job_, remedy), batching_, stop_, &segments_left_);
+  }
+
+  // Whether planning the changed job ends with a plan.
+  bool Plans(const Remedy& remedy) const {
+    if (Stopped()) return false;
+    const CapsSearch planned = ChooseCaps(ApplyRemedy(job_, remedy), 0, {.stop = stop_});
+    return !planned.stopped && !planned.found.best.empty();
+  }
+
+  bool Offer(Remedy remedy) {
+    if (!Plans(remedy)) return false;
+    found_.push_back(std::move(remedy));
+    return true;
+  }
+
+  void Try(Remedy remedy) {
+    if (MayFit(remedy)) Offer(std::move(remedy));
+  }
+
+  // Where the partition is given, or a method's: the same degrees with other stages.
+  void TryStageLayers() {
+    const Constraints& c = job_.constraints;
+    const bool given = !c.stage_layers.empty();
+    const Parallelism& p = misfit_.parallelism;
+    if ((!given && c.partition_method == PartitionMethod::kExact) || p.pipeline < 2 ||
+        p.virtual_stages > 1)
+      return;
+    Job open = job_;
+    open.constraints.stage_layers.clear();
+    open.constraints.partition_method = PartitionMethod::kExact;
+    const double packs = batching_.packs_per_step(job_.training.global_batch_samples);
+    Shard shard;
+    shard.parallelism = p;
+    shard.shape = ShapeOf(p, ScheduleOf(open.constraints, p), MicroBatches(packs, p.data));
+    shard.profile = BuildLayerProfile(open, p, batching_.mean, batching_.largest);
+    // Few layers elsewhere, or else those that fill the stages least.
+    if (given) {
+      const Segments fixed(job_, shard.profile, p, shard.shape.micro_batches);
+      if (OfferLayers(shard, Relieve(open, shard, fixed.fixed_boundaries(), stop_))) return;
+    }
+    segments_left_ -= shard.segments();
+    if (segments_left_ >= 0) OfferLayers(shard, LeastFullest(open, shard, stop_));
+  }
+
+  bool OfferLayers(const Shard& shard, const LeastFull& cut) {
+    if (!cut.found || cut.held.allocated > AllocatableBytes(job_.cluster)) return false;
+    Remedy remedy{.kind = RemedyKind::kStageLayers,
+                  .text = "other layers per stage: ",
+                  .stage_layers = LayersOf(shard.profile, cut.boundaries)};
+    for (size_t s = 0; s < remedy.stage_layers.size(); ++s)
+      remedy.text += (s == 0 ? "" : ", ") + std::to_string(remedy.stage_layers[s]);
+    return Offer(std::move(remedy));
   }
 
   void TryRecompute() {
     if (job_.constraints.recompute == RecomputePolicy::kAuto) return;
-    Job changed = job_;
-    changed.constraints.recompute = RecomputePolicy::kAuto;
-    if (!Fits(changed)) return;
-    found_.push_back(
-        {.kind = RemedyKind::kAllowRecompute,
+    Try({.kind = RemedyKind::kAllowRecompute,
          .text = "let the planner choose which layers to recompute (constraints.recompute AUTO)"});
+  }
+
+  void TrySchedule() {
+    // A partition method brings its schedule with it.
+    if (!job_.constraints.schedule || job_.constraints.partition_method != PartitionMethod::kExact)
+      return;
+    Try({.kind = RemedyKind::kFreeSchedule,
+         .text = "let the planner choose the schedule (constraints.schedule unset)"});
   }
 
   void TrySharding() {
     if (job_.training.zero_stage != ZeroStage::kNone) return;
-    Job changed = job_;
-    changed.training.zero_stage = ZeroStage::kOptimizer;
-    if (!Fits(changed)) return;
-    found_.push_back({.kind = RemedyKind::kShardOptimizer,
-                      .text = "shard the optimizer over data-parallel ranks (ZeRO 1)"});
+    Try({.kind = RemedyKind::kShardOptimizer,
+         .text = "shard the optimizer over data-parallel ranks (ZeRO 1)"});
   }
 
   static bool Bound(const DegreeRange& r) { return r.min > 1 || r.max != 0; }
 
   void TryContext() {
     if (!Bound(job_.constraints.context_parallel)) return;
-    Job changed = job_;
-    changed.constraints.context_parallel = {1, 0};
-    if (!Fits(changed)) return;
-    found_.push_back({.kind = RemedyKind::kContextParallel,
-                      .text = "let ranks share the tokens of a pack "
-                              "(constraints.context_parallel free)"});
+    Try({.kind = RemedyKind::kContextParallel,
+         .text = "let ranks share the tokens of a pack (constraints.context_parallel free)"});
   }
 
   void TryExperts() {
     if (!job_.model.language_model.moe || !Bound(job_.constraints.expert_parallel)) return;
-    Job changed = job_;
-    changed.constraints.expert_parallel = {1, 0};
-    if (!Fits(changed)) return;
-    found_.push_back({.kind = RemedyKind::kExpertParallel,
-                      .text = "let ranks share a layer's experts "
-                              "(constraints.expert_parallel free)"});
+    Try({.kind = RemedyKind::kExpertParallel,
+         .text = "let ranks share a layer's experts (constraints.expert_parallel free)"});
   }
 
   void TryFreeDegrees() {
     const Constraints& c = job_.constraints;
     if (!Bound(c.tensor_parallel) && !Bound(c.pipeline_parallel) && !Bound(c.data_parallel) &&
-        c.virtual_stages.min <= 1 && c.stage_layers.empty()) {
+        c.virtual_stages.min <= 1 && c.stage_layers.empty() &&
+        c.partition_method == PartitionMethod::kExact) {
       return;
     }
-    Job changed = job_;
-    Constraints& to = changed.constraints;
-    to.tensor_parallel = to.pipeline_parallel = to.data_parallel = {};
-    to.virtual_stages.min = to.context_parallel.min = to.expert_parallel.min = 1;
-    to.stage_layers.clear();
-    if (!Fits(changed)) return;
-    found_.push_back({.kind = RemedyKind::kFreeDegrees,
-                      .text = "lift the constraints on parallel degrees and partition"});
+    Try({.kind = RemedyKind::kFreeDegrees,
+         .text = "lift the constraints on parallel degrees and partition"});
   }
 
   void TryShardingWeights() {
     if (job_.training.zero_stage == ZeroStage::kWeights) return;
-    Job changed = job_;
-    changed.training.zero_stage = ZeroStage::kWeights;
-    if (!Fits(changed)) return;
-    found_.push_back({.kind = RemedyKind::kShardWeights,
-                      .text = "shard weights and gradients too, without pipeline (ZeRO 3, FSDP)"});
+    Try({.kind = RemedyKind::kShardWeights,
+         .text = "shard weights and gradients too, without pipeline (ZeRO 3, FSDP)"});
   }
 
   void TrySmallerCaps() {
@@ -123,26 +172,21 @@ class Remedies {
       const int64_t units =
           rule.unit_cap == 0 ? 0 : std::max(most_units, rule.unit_cap * eighths / 8);
       if (tokens >= rule.token_cap && units >= rule.unit_cap) return;
-      Job changed = job_;
-      changed.training.token_cap = tokens;
-      changed.training.unit_cap = units;
+      Remedy remedy{.kind = RemedyKind::kSmallerCaps, .unit_cap = units, .token_cap = tokens};
       if (Stopped()) return;
-      if (!FitsAtAll(changed, MakeBatching(changed), stop_, &segments_left_)) continue;
-      std::string text = "smaller packs: token_cap " + std::to_string(tokens) + " instead of " +
-                         std::to_string(rule.token_cap);
+      const Job changed = ApplyRemedy(job_, remedy);
+      if (!FitsAtAll(changed, MakeBatching(changed, stop_), stop_, &segments_left_)) continue;
+      remedy.text = "smaller packs: token_cap " + std::to_string(tokens) + " instead of " +
+                    std::to_string(rule.token_cap);
       if (units > 0)
-        text +=
+        remedy.text +=
             ", unit_cap " + std::to_string(units) + " instead of " + std::to_string(rule.unit_cap);
-      found_.push_back(
-          {.kind = RemedyKind::kSmallerCaps, .text = text, .unit_cap = units, .token_cap = tokens});
-      return;
+      if (Offer(std::move(remedy))) return;
     }
   }
 
-  bool FitsOn(int64_t gpus) {
-    Job changed = job_;
-    changed.cluster = Resized(job_.cluster, gpus);
-    return Fits(changed);
+  static Remedy MoreGpus(int64_t gpus) {
+    return {.kind = RemedyKind::kMoreGpus, .gpu_count = gpus};
   }
 
   // The fewest: one by one inside a node, then whole nodes, doubling until it fits and bisecting
@@ -150,25 +194,25 @@ class Remedies {
   void TryMoreGpus() {
     const int64_t node = job_.cluster.gpus_per_full_node, from = job_.cluster.gpu_count;
     for (int64_t gpus = from + 1; gpus <= std::min(node, from + kStepsInsideNode); ++gpus) {
-      if (FitsOn(gpus)) return OfferGpus(gpus);
+      if (MayFit(MoreGpus(gpus)) && OfferGpus(gpus)) return;
     }
     int64_t nodes = from / node, enough = std::max<int64_t>(1, nodes * 2);
-    for (int doublings = 1; !FitsOn(enough * node); enough *= 2, ++doublings) {
+    for (int doublings = 1; !MayFit(MoreGpus(enough * node)); enough *= 2, ++doublings) {
       if (doublings > kDoublings || enough * 2 * node > kGpusAtMost) return;
       nodes = enough;
     }
     while (enough - nodes > 1) {
       const int64_t middle = (nodes + enough) / 2;
-      (FitsOn(middle * node) ? enough : nodes) = middle;
+      (MayFit(MoreGpus(middle * node)) ? enough : nodes) = middle;
     }
     OfferGpus(enough * node);
   }
 
-  void OfferGpus(int64_t gpus) {
-    found_.push_back({.kind = RemedyKind::kMoreGpus,
-                      .text = std::to_string(gpus) + " GPUs instead of " +
-                              std::to_string(job_.cluster.gpu_count),
-                      .gpu_count = gpus});
+  bool OfferGpus(int64_t gpus) {
+    Remedy remedy = MoreGpus(gpus);
+    remedy.text =
+        std::to_string(gpus) + " GPUs instead of " + std::to_string(job_.cluster.gpu_count);
+    return Offer(std::move(remedy));
   }
 
   // The catalogue's smallest memory that is enough, of the same vendor.
@@ -185,20 +229,17 @@ class Remedies {
       return a->spec.memory_bytes < b->spec.memory_bytes;
     });
     for (const GpuEntry* gpu : larger) {
-      Job changed = job_;
-      changed.cluster.gpu = gpu->spec;
-      changed.calibration = WithoutTimes(job_.calibration);
-      if (!Fits(changed)) continue;
-      found_.push_back({.kind = RemedyKind::kLargerGpu,
-                        .text = "the same number of " + gpu->spec.name + " (" +
-                                std::to_string(gpu->spec.memory_bytes / kGiB) + " GiB)",
-                        .gpu = gpu->spec.name});
-      return;
+      Remedy remedy{.kind = RemedyKind::kLargerGpu, .gpu = gpu->spec.name};
+      if (!MayFit(remedy)) continue;
+      remedy.text = "the same number of " + gpu->spec.name + " (" +
+                    std::to_string(gpu->spec.memory_bytes / kGiB) + " GiB)";
+      if (Offer(std::move(remedy))) return;
     }
   }
 
   const Job& job_;
   const Batching& batching_;
+  const Misfit& misfit_;
   const std::function<bool()>& stop_;
   int64_t segments_left_ = kSegmentsAtMost;
   std::vector<Remedy> found_;
@@ -206,9 +247,58 @@ class Remedies {
 
 }  // namespace
 
-std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching,
+std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const Misfit& misfit,
                                  const std::function<bool()>& stop) {
-  return Remedies(job, batching, stop).Find();
+  return Remedies(job, batching, misfit, stop).Find();
+}
+
+Job ApplyRemedy(const Job& job, const Remedy& remedy) {
+  Job changed = job;
+  Constraints& c = changed.constraints;
+  switch (remedy.kind) {
+    case RemedyKind::kMoreGpus:
+      changed.cluster = Resized(job.cluster, remedy.gpu_count);
+      break;
+    case RemedyKind::kSmallerCaps:
+      changed.training.token_cap = remedy.token_cap;
+      if (remedy.unit_cap > 0) changed.training.unit_cap = remedy.unit_cap;
+      break;
+    case RemedyKind::kAllowRecompute:
+      c.recompute = RecomputePolicy::kAuto;
+      break;
+    case RemedyKind::kShardOptimizer:
+      changed.training.zero_stage = ZeroStage::kOptimizer;
+      break;
+    case RemedyKind::kFreeDegrees:
+      c.tensor_parallel = c.pipeline_parallel = c.data_parallel = {};
+      c.virtual_stages.min = c.context_parallel.min = c.expert_parallel.min = 1;
+      c.stage_layers.clear();
+      c.partition_method = PartitionMethod::kExact;
+      break;
+    case RemedyKind::kLargerGpu:
+      if (const GpuEntry* gpu = FindGpu(remedy.gpu)) {
+        changed.cluster = WithGpu(job.cluster, gpu->spec);
+        changed.calibration = WithoutTimes(job.calibration);
+      }
+      break;
+    case RemedyKind::kContextParallel:
+      c.context_parallel = {1, 0};
+      break;
+    case RemedyKind::kExpertParallel:
+      c.expert_parallel = {1, 0};
+      break;
+    case RemedyKind::kShardWeights:
+      changed.training.zero_stage = ZeroStage::kWeights;
+      break;
+    case RemedyKind::kStageLayers:
+      c.stage_layers = remedy.stage_layers;
+      c.partition_method = PartitionMethod::kExact;
+      break;
+    case RemedyKind::kFreeSchedule:
+      c.schedule.reset();
+      break;
+  }
+  return changed;
 }
 
 }  // namespace evenkeel::planner

@@ -11,10 +11,24 @@
 
 namespace evenkeel::planner {
 
-// REQUIRES that nothing fits. Each change that was tried and helps on its own, nearest first.
-// Incomplete where `stop` says so.
-std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching,
+// REQUIRES that nothing fits, and that `misfit` says why. Each change that was tried and helps on
+// its own, nearest first: the job with it was planned, and has a plan. Incomplete where `stop` says
+// so.
+std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const Misfit& misfit,
                                  const std::function<bool()>& stop);
+
+// The job with the change made, as a caller makes it:
+//   kMoreGpus         gpu_count, in as many GPUs to a node as the cluster has
+//   kSmallerCaps      token_cap, and unit_cap unless 0
+//   kAllowRecompute   recompute free
+//   kShardOptimizer, kShardWeights   ZeRO stage 1, 3
+//   kFreeDegrees      degrees of tensor, pipeline and data free, the others without a least;
+//                     neither stage_layers nor a partition method
+//   kLargerGpu        the GPU type, with its own links inside a node
+//   kContextParallel, kExpertParallel   these degrees free
+//   kStageLayers      stage_layers, in place of those given or of a partition method
+//   kFreeSchedule     schedule free
+Job ApplyRemedy(const Job& job, const Remedy& remedy);
 
 }  // namespace evenkeel::planner
 

@@ -1,120 +1,101 @@
 #include "planner/search/search.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "planner/base/integers.h"
-#include "planner/cost/memory.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
-#include "planner/search/bounds.h"
+#include "planner/partition/partition_search.h"
 #include "planner/search/chunked_partition.h"
-#include "planner/search/refine.h"
+#include "planner/search/finish.h"
+#include "planner/search/prospects.h"
 #include "planner/simulate/pipeline_bound.h"
 
 namespace evenkeel::planner {
 namespace {
 
-// Segments of 1F1B and passes of other schedules that are looked at before those parallelisms that
-// are left are dismissed unsearched: about a second of work.
+// Segments of 1F1B and passes of other schedules that are looked at before those that are left are
+// dismissed unsearched: about a second of work.
 constexpr int64_t kWorkAtMost = 8'000'000;
 
-// Forwards simulated to compare the starts of a refinement with each other.
-constexpr int64_t kEventsPerStart = 30000;
+// Events of the certified search by which mean packs choose a partition in short.
+constexpr int64_t kEventsInShort = 50'000;
 
-// Degrees, virtual stages apart: what plans that are kept differ in.
+// Passes that are simulated to improve chunks before those that are left keep their simple cut.
+constexpr int64_t kImprovingAtMost = 6'000'000;
+
+// Passes that are simulated to finish candidates before those that are left stay as mean packs made
+// them, and how many are finished at least.
+constexpr int64_t kFinishingAtMost = 12'000'000;
+constexpr int64_t kFinishedAtLeast = 6;
+
+// Layers x segments of chunked stages for which a cut that fits is looked for although a plan is
+// known already.
+constexpr int64_t kFittingAtMost = 400'000;
+
+constexpr size_t kPromising = 4;  // degrees that are named as such
+
+// Degrees, virtual stages apart: what plans that are listed beside each other differ in.
 auto DegreesOf(const Parallelism& p) {
   return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert);
 }
 
-// Layer profiles of one job, each built once: they depend on the degrees, on pipeline only as far
-// as there is one, and on virtual stages for memory alone.
-class Profiles {
- public:
-  struct Entry {
-    LayerProfile profile;
-    ChainWork work;
-  };
-  Profiles(const Job& job, const Batching& batching) : job_(job), batching_(batching) {}
+__extension__ using Wide = __int128;
 
-  const Entry& Of(const Parallelism& p) {
-    const auto [at, added] = entries_.try_emplace(
-        std::tuple(p.tensor, p.context, p.data, p.expert, p.pipeline == 1 ? 0 : p.virtual_stages));
-    if (added) {
-      at->second.profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
-      at->second.work = WorkOf(at->second.profile);
-    }
-    return at->second;
+// Smaller is better: the time of an epoch in whole steps, then that of the requested global batch.
+struct Rank {
+  Wide epoch_ns = 0;
+  int64_t batch_ns = 0;
+  friend bool operator<(const Rank& a, const Rank& b) {
+    return a.epoch_ns != b.epoch_ns ? a.epoch_ns < b.epoch_ns : a.batch_ns < b.batch_ns;
   }
-
- private:
-  const Job& job_;
-  const Batching& batching_;
-  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>, Entry> entries_;
 };
-
-// The fullest stage holds at least its share of weights, gradients and optimizer.
-bool HoldsItsShare(const Job& job, const LayerProfile& profile, const Parallelism& p) {
-  int64_t bytes = 0;
-  for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
-  return bytes / p.pipeline <= AllocatableBytes(job.cluster);
-}
 
 class Searcher {
  public:
-  Searcher(const Job& job, const Batching& batching, int64_t keep,
-           const std::function<bool()>& stop, int64_t beat_ns)
+  Searcher(const Job& job, const Batching& batching, const Stop& stop, int64_t beat_ns)
       : job_(job),
         batching_(batching),
-        keep_(static_cast<size_t>(keep)),
         stop_(stop),
         beat_ns_(beat_ns),
         packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)),
-        profiles_(job, batching) {}
+        profiles_(job, batching),
+        finisher_(job, batching, stop) {}
 
-  SearchResult Run() {
+  SearchResult Run(int64_t alternatives) {
+    std::vector<Prospect> prospects = Prospects(job_, packs_per_step_, profiles_, stop_);
     // The most promising first, so that the bound dismisses most of the others.
-    std::vector<Prospect> prospects;
-    for (const Parallelism& p : Parallelisms(job_, packs_per_step_)) {
-      if (Stopped()) return std::move(result_);
-      // Of those that differ in virtual stages alone, what is known of one is known of all.
-      const bool same =
-          !prospects.empty() && DegreesOf(prospects.back().parallelism) == DegreesOf(p);
-      prospects.push_back(MakeProspect(p, same ? &prospects.back() : nullptr));
-    }
-    std::stable_sort(prospects.begin(), prospects.end(), [](const Prospect& a, const Prospect& b) {
-      return a.estimate_ns < b.estimate_ns;
-    });
+    std::stable_sort(prospects.begin(), prospects.end(),
+                     [this](const Prospect& a, const Prospect& b) {
+                       stop_.Spend(40);
+                       return RankOf(a, a.estimate_ns) < RankOf(b, b.estimate_ns);
+                     });
     for (const Prospect& prospect : prospects) {
-      Consider(prospect);
       if (Stopped()) return std::move(result_);
+      Consider(prospect);
     }
-    for (Candidate& c : result_.best) Simulate(c);
-    // By the time of an epoch in whole steps; then by the step.
-    const auto key = [this](const Candidate& c) {
-      const int64_t steps = CeilDivide(batching_.rule.packs, c.micro_batches * c.parallelism.data);
-      return std::pair(static_cast<double>(steps) * static_cast<double>(c.step.total_ns()),
-                       c.simulated_ns);
-    };
-    std::stable_sort(result_.best.begin(), result_.best.end(),
-                     [&](const Candidate& a, const Candidate& b) { return key(a) < key(b); });
-    if (!result_.best.empty() && !Stopped()) RefineWinner(result_.best.front());
+    ImproveContenders();
+    FinishContenders();
+    if (Stopped() || !best_) return std::move(result_);
+    ListBest(alternatives);
+    Stopped();
     return std::move(result_);
   }
 
  private:
-  struct Prospect {
-    Parallelism parallelism;
-    Schedule schedule = Schedule::kOneFOneB;
-    int64_t micro_batches = 0;
-    const LayerProfile* profile = nullptr;
-    int64_t least_send_ns = 0;
-    int64_t sync_bound_ns = 0;
-    int64_t step_bound_ns = 0;  // scaled, with sync
-    int64_t estimate_ns = 0;    // likewise
+  // A candidate and what is known of it; steps are not scaled.
+  struct Entry {
+    Candidate candidate;
+    int64_t score_ns = 0;   // of mean packs
+    int64_t bound_ns = 0;   // likewise: no plan like it is quicker
+    bool improved = false;  // of chunks: the cut
+    bool finished = false;
+    int64_t best_known_ns() const {
+      return candidate.step.total_ns() > 0 ? candidate.step.total_ns() : score_ns;
+    }
   };
 
   bool Stopped() {
@@ -122,285 +103,314 @@ class Searcher {
     return result_.stopped;
   }
 
-  Prospect MakeProspect(const Parallelism& p, const Prospect* alike) {
-    // Times and shares of the memory are those of one chunk.
-    Parallelism one_chunk = p;
-    one_chunk.virtual_stages = 1;
-    const Profiles::Entry& entry = profiles_.Of(one_chunk);
-    Prospect prospect{.parallelism = p,
-                      .schedule = ScheduleOf(job_.constraints, p),
-                      .micro_batches = MicroBatches(packs_per_step_, p.data),
-                      .profile = &entry.profile};
-    prospect.least_send_ns = alike ? alike->least_send_ns : LeastSend(job_, p, entry.work);
-    prospect.sync_bound_ns = alike ? alike->sync_bound_ns : SyncBound(job_, entry.profile, p);
-    const auto step = [&](auto pipeline_time) {
-      const int64_t pipeline = pipeline_time(entry.work, p, prospect.schedule,
-                                             prospect.micro_batches, prospect.least_send_ns);
-      return Scale(prospect, pipeline + prospect.sync_bound_ns);
-    };
-    prospect.step_bound_ns = step(PipelineBound);
-    prospect.estimate_ns = step(PipelineEstimate);
-    return prospect;
+  template <typename Choice>  // a Prospect or a Candidate
+  int64_t Scale(const Choice& choice, int64_t step_ns) const {
+    return ScaleToBatch(step_ns, packs_per_step_, choice.micro_batches, choice.parallelism.data);
   }
 
-  int64_t Scale(const Prospect& prospect, int64_t step_ns) const {
-    return ScaleToBatch(step_ns, packs_per_step_, prospect.micro_batches,
-                        prospect.parallelism.data);
+  template <typename Choice>
+  Rank RankOf(const Choice& choice, int64_t step_ns) const {
+    const int64_t packs = choice.micro_batches * choice.parallelism.data;
+    return {Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns, Scale(choice, step_ns)};
   }
 
-  void Bound(int64_t step_ns) {
+  // Whether a plan with such a step would be better than the best so far.
+  template <typename Choice>
+  bool Beats(const Choice& choice, int64_t step_ns) const {
+    const Rank rank = RankOf(choice, step_ns);
+    if (beat_ns_ > 0 && rank.batch_ns >= beat_ns_) return false;
+    return !best_ || rank < best_rank_;
+  }
+
+  void Bound(int64_t scaled_ns) {
     int64_t& lower = result_.proof.lower_bound_ns;
-    if (lower == 0 || step_ns < lower) lower = step_ns;
-  }
-
-  // What a plan of these degrees must be quicker than to be kept.
-  int64_t ScoreToBeat(const Parallelism& p) const {
-    int64_t score = beat_ns_ > 0 ? beat_ns_ : std::numeric_limits<int64_t>::max();
-    if (result_.best.size() == keep_) score = std::min(score, result_.best.back().score_ns);
-    for (const Candidate& c : result_.best) {
-      if (DegreesOf(c.parallelism) == DegreesOf(p)) score = std::min(score, c.score_ns);
-    }
-    return score;
+    if (lower == 0 || scaled_ns < lower) lower = scaled_ns;
   }
 
   void Consider(const Prospect& prospect) {
     Proof& proof = result_.proof;
     ++proof.parallelisms;
-    const Parallelism& p = prospect.parallelism;
-    if (!HoldsItsShare(job_, *prospect.profile, p)) {
+    if (!HoldsItsShare(job_, *prospect.profile, prospect.parallelism)) {
       ++proof.parallelisms_unfit;
       return;
     }
-    if (prospect.step_bound_ns >= ScoreToBeat(p)) {
+    if (!Beats(prospect, prospect.bound_ns)) {
       ++proof.parallelisms_pruned;
-      return Bound(prospect.step_bound_ns);
+      dismissed_.push_back(prospect);
+      return Bound(Scale(prospect, prospect.bound_ns));
     }
-    if (prospect.schedule != Schedule::kOneFOneB) return SearchChunks(prospect);
-    work_ += Segments(job_, *prospect.profile, p, prospect.micro_batches).count();
-    if (work_ > kWorkAtMost && !result_.best.empty()) return LeaveUnsearched(prospect);
-    SearchPartitions(prospect);
+    work_ += WorkOf(prospect);
+    if (work_ > kWorkAtMost && !entries_.empty()) return LeaveUnsearched(prospect);
+    std::optional<Entry> entry = FirstOf(prospect);
+    if (Stopped()) return;
+    if (!entry) return;
+    // What real packs make of the quickest so far tells how much the others must promise.
+    const Rank rank = RankOf(entry->candidate, entry->score_ns);
+    if (entries_.empty() || rank < best_score_) {
+      best_score_ = rank;
+      finisher_.Simulate(entry->candidate);
+    }
+    entries_.push_back(std::move(*entry));
+    Offer(entries_.size() - 1);
+  }
+
+  int64_t WorkOf(const Prospect& prospect) const {
+    const Parallelism& p = prospect.parallelism;
+    if (prospect.schedule == Schedule::kOneFOneB)
+      return Segments(job_, *prospect.profile, p, prospect.micro_batches).count();
+    return ChunksWork(ShapeOf(p, prospect.schedule, prospect.micro_batches));
   }
 
   void LeaveUnsearched(const Prospect& prospect) {
     ++result_.proof.parallelisms_unsearched;
     result_.proof.end = SearchEnd::kWorkLimit;
-    Bound(prospect.step_bound_ns);
+    Bound(Scale(prospect, prospect.bound_ns));
   }
 
-  // Of schedules other than 1F1B the best found.
-  void SearchChunks(const Prospect& prospect) {
+  // The partition that mean packs choose in short. nullopt: there is none, which is counted, or
+  // `stop` says so.
+  std::optional<Entry> FirstOf(const Prospect& prospect) {
+    std::optional<Entry> entry =
+        prospect.schedule == Schedule::kOneFOneB ? FirstPartition(prospect) : FirstChunks(prospect);
+    if (!entry) return std::nullopt;
+    entry->candidate.score_ns = Scale(entry->candidate, entry->score_ns);
+    return entry;
+  }
+
+  // Of schedules other than 1F1B the better of simple cuts.
+  std::optional<Entry> FirstChunks(const Prospect& prospect) {
     const Parallelism& p = prospect.parallelism;
-    work_ += 4 * prospect.micro_batches * p.pipeline * p.virtual_stages;
-    if (work_ > kWorkAtMost && !result_.best.empty()) return LeaveUnsearched(prospect);
-    std::optional<Candidate> found = EvenChunks(job_, profiles_.Of(p).profile, p, prospect.schedule,
-                                                prospect.micro_batches, stop_);
-    if (Stopped()) return;
-    // That two partitions do not fit says nothing of others.
-    if (!found) return LeaveUnsearched(prospect);
-    found->score_ns = Scale(prospect, found->score_ns);
-    found->bound_ns = prospect.step_bound_ns;
-    if (found->score_ns < ScoreToBeat(p)) {
-      Insert(std::move(*found));
-    } else {
-      Bound(prospect.step_bound_ns);
+    const LayerProfile& profile = profiles_.Of(p).profile;
+    std::optional<Candidate> found =
+        EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_, true);
+    if (!found) {
+      fitting_ += profile.size() * p.pipeline * p.virtual_stages;
+      if (!best_ || fitting_ <= kFittingAtMost)
+        found = EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_);
     }
+    if (Stopped()) return std::nullopt;
+    if (!found) {
+      // That these cuts do not fit says nothing of others.
+      LeaveUnsearched(prospect);
+      return std::nullopt;
+    }
+    const int64_t score = found->score_ns;
+    return Entry{std::move(*found), score, prospect.bound_ns};
   }
 
-  // What a published method makes of the parallelism. The bound is that of all partitions.
-  void PartitionByName(const Prospect& prospect, const SegmentTable& table) {
-    const Parallelism& p = prospect.parallelism;
-    Candidate c{.parallelism = p, .micro_batches = prospect.micro_batches};
-    c.boundaries = PartitionBy(job_.constraints.partition_method, table, stop_);
-    if (Stopped()) return;
-    ++result_.proof.partitions_examined;
-    if (c.boundaries.empty() || !FillStages(table, c)) {
+  // The best partition of 1F1B by its closed form, and a bound on all of them; or what a published
+  // method makes of it, with the bound of all partitions.
+  std::optional<Entry> FirstPartition(const Prospect& prospect) {
+    const SegmentTable table(job_, *prospect.profile, prospect.parallelism, prospect.micro_batches,
+                             stop_);
+    const bool exact = job_.constraints.partition_method == PartitionMethod::kExact;
+    Candidate c{.parallelism = prospect.parallelism, .micro_batches = prospect.micro_batches};
+    if (exact) {
+      PartitionSearch found = FindPartition(table, prospect.micro_batches, stop_);
+      result_.stopped = result_.stopped || found.stopped;
+      result_.proof.partitions_examined += found.states;
+      if (found.best) c.boundaries = std::move(found.best->boundaries);
+    } else {
+      c.boundaries = PartitionBy(job_.constraints.partition_method, table, stop_);
+      ++result_.proof.partitions_examined;
+    }
+    if (Stopped()) return std::nullopt;
+    if (c.boundaries.empty() || !Finisher::FillStages(table, c)) {
       ++result_.proof.parallelisms_unfit;
-      return;
+      return std::nullopt;
     }
     c.closed_form_optimum_ns = ClosedForm(c.stages, c.micro_batches);
-    c.score_ns = Scale(prospect, UnscaledStep(c));
-    c.bound_ns = prospect.step_bound_ns;
-    if (c.score_ns < ScoreToBeat(p)) {
-      Insert(std::move(c));
-    } else {
-      Bound(c.bound_ns);
+    int64_t score = MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
+    int64_t bound = prospect.bound_ns;
+    if (exact) {
+      std::vector<std::vector<int64_t>> starts = {c.boundaries};
+      if (c.parallelism.pipeline > 1) {
+        for (const PartitionMethod method : {PartitionMethod::kLayers, PartitionMethod::kProfile})
+          starts.push_back(PartitionBy(method, table, stop_));
+        std::erase_if(starts, [](const std::vector<int64_t>& cut) { return cut.empty(); });
+      }
+      const CertifiedPartition found =
+          CertifyPartition(table, starts, {.step_ns = score, .events = kEventsInShort}, stop_);
+      if (found.end == CertifiedEnd::kStopped || Stopped()) return std::nullopt;
+      bound = std::max(bound, std::min(score, found.lower_bound_ns));
+      Candidate better = c;
+      better.boundaries = found.boundaries;
+      if (!better.boundaries.empty() && Finisher::FillStages(table, better)) {
+        const int64_t step =
+            MeanPackStep(job_, better.parallelism, better.shape(), better.stages).total_ns();
+        if (step < score) score = step, c = std::move(better);
+      }
     }
+    return Entry{std::move(c), score, bound};
   }
 
-  // The best partition of the parallelism, and a bound on all of them.
-  void SearchPartitions(const Prospect& prospect) {
-    Proof& proof = result_.proof;
-    const Parallelism& p = prospect.parallelism;
-    const int64_t m = prospect.micro_batches;
-    const SegmentTable table(job_, *prospect.profile, p, m);
-    if (job_.constraints.partition_method != PartitionMethod::kExact)
-      return PartitionByName(prospect, table);
-    PartitionSearch found = FindPartition(table, m, stop_);
-    result_.stopped = found.stopped;
-    proof.partitions_examined += found.states;
-    if (found.stopped) return;
-    if (!found.best) {
-      ++proof.parallelisms_unfit;
-      return;
-    }
-    Candidate c = Complete(table, std::move(*found.best));
-    c.schedule = prospect.schedule;
-    // What no partition can beat; the best few are certified later.
-    const int64_t step = UnscaledStep(c);
-    c.bound_ns = std::max(prospect.step_bound_ns,
-                          Scale(prospect, std::min(step, StepLowerBound(table, step))));
-    if (c.score_ns < ScoreToBeat(p)) {
-      Insert(std::move(c));
-    } else {
-      Bound(c.bound_ns);
-    }
+  // Makes the entry the best if it was simulated and is.
+  void Offer(size_t at) {
+    const Candidate& c = entries_[at].candidate;
+    const int64_t step = c.step.total_ns();
+    if (step == 0 || !Beats(c, step)) return;
+    best_ = at;
+    best_rank_ = RankOf(c, step);
   }
 
-  Candidate Complete(const SegmentTable& table, Partition partition) const {
-    const Parallelism& p = table.parallelism();
-    Candidate c{.parallelism = p,
-                .micro_batches = table.micro_batches(),
-                .boundaries = std::move(partition.boundaries),
-                .closed_form_optimum_ns = partition.closed_form_ns};
-    // The table holds times alone, to stay small; that all fits is why it was chosen.
-    FillStages(table, c);
-    c.score_ns = ScaleToBatch(UnscaledStep(c), packs_per_step_, c.micro_batches, p.data);
-    return c;
-  }
-
-  // With mean packs, data sync and optimizer.
-  int64_t UnscaledStep(const Candidate& c) const {
-    return MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
-  }
-
-  // Recompute and stages of the candidate's boundaries. False: they are not allowed, or do not fit.
-  bool FillStages(const Segments& segments, Candidate& c) const {
-    c.recomputed.clear();
-    for (int64_t s = 0; s < segments.stages(); ++s) {
-      const int64_t begin = c.boundaries[static_cast<size_t>(s)],
-                    end = c.boundaries[static_cast<size_t>(s) + 1];
-      if (!segments.Allowed(s, begin, end)) return false;
-      const auto choice = segments.Recompute(s, begin, end);
-      if (!choice) return false;
-      c.recomputed.push_back(choice->recomputed);
-    }
-    c.stages = StageWorks(job_, segments.profile(), c.parallelism, c.boundaries, c.recomputed);
-    return true;
-  }
-
-  // Keeps the best few, one of each degrees; ties go to the earlier parallelism. REQUIRES that it
-  // beats ScoreToBeat().
-  void Insert(Candidate c) {
-    std::vector<Candidate>& best = result_.best;
-    std::erase_if(best, [&](const Candidate& other) {
-      const bool same = DegreesOf(other.parallelism) == DegreesOf(c.parallelism);
-      if (same) Bound(other.bound_ns);
-      return same;
+  // All entries, the best by what is known first.
+  std::vector<size_t> InOrder() const {
+    std::vector<size_t> order(entries_.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+      return RankOf(entries_[a].candidate, entries_[a].best_known_ns()) <
+             RankOf(entries_[b].candidate, entries_[b].best_known_ns());
     });
-    const auto at = std::upper_bound(
-        best.begin(), best.end(), c,
-        [](const Candidate& a, const Candidate& b) { return a.score_ns < b.score_ns; });
-    best.insert(at, std::move(c));
-    if (best.size() <= keep_) return;
-    Bound(best.back().bound_ns);
-    best.pop_back();
+    return order;
   }
 
-  // Whether the partition is ours to prove: 1F1B, not cut by a published method.
-  bool Certifies(const Candidate& c) const {
-    return c.schedule == Schedule::kOneFOneB &&
-           job_.constraints.partition_method == PartitionMethod::kExact;
+  // Better cuts of chunks than the simple ones, by mean packs.
+  void ImproveContenders() {
+    int64_t work = 0;
+    for (const size_t at : InOrder()) {
+      if (Stopped()) return;
+      if (!finisher_.Improves(entries_[at].candidate) || !MayBeBest(entries_[at])) continue;
+      work += finisher_.ImprovingWork(entries_[at].candidate);
+      if (work > kImprovingAtMost) continue;
+      Improve(at);
+    }
   }
 
-  // The certified partition for mean packs; of that, its neighbours and simpler splits, real packs
-  // decide.
-  void Simulate(Candidate& c) {
-    if (Stopped()) return;
+  // What real packs were simulated on stays as it is.
+  void Improve(size_t at) {
+    Entry improved = entries_[at];
+    improved.candidate.step = {};
+    improved.improved = true;
+    improved.score_ns =
+        finisher_.Improve(profiles_.Of(improved.candidate.parallelism).profile, improved.candidate);
+    improved.candidate.score_ns = Scale(improved.candidate, improved.score_ns);
+    entries_[at].improved = true;
+    if (entries_[at].candidate.step.total_ns() == 0) {
+      entries_[at] = std::move(improved);
+    } else if (improved.candidate.boundaries != entries_[at].candidate.boundaries) {
+      entries_.push_back(std::move(improved));
+    }
+  }
+
+  // Finishes all that may still be the best, the most promising first.
+  void FinishContenders() {
+    int64_t finished = 0, work = 0;
+    for (const size_t at : InOrder()) {
+      if (Stopped()) return;
+      Entry& entry = entries_[at];
+      if (MayBeBest(entry)) {
+        work += finisher_.WorkOf(entry.candidate);
+        const bool cut = entry.improved || !finisher_.Improves(entry.candidate);
+        if (cut && (finished < kFinishedAtLeast || work <= kFinishingAtMost)) {
+          ++finished;
+          Finish(entry, result_.proof);
+          Offer(at);
+        } else {
+          ++result_.proof.parallelisms_unrefined;
+          result_.proof.end = SearchEnd::kWorkLimit;
+        }
+      }
+      Bound(Scale(entry.candidate, entry.bound_ns));
+    }
+  }
+
+  bool MayBeBest(const Entry& entry) {
+    const Candidate& c = entry.candidate;
+    if (!Beats(c, entry.bound_ns)) return false;
     const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
-    const std::vector<PackShape> packs = DealtPacks(batching_, c.parallelism.data, c.micro_batches);
-    if (c.schedule != Schedule::kOneFOneB) {
-      c.score_ns = UnscaledStep(c);
-      ImproveChunks(job_, profile, c, stop_);
-      c.score_ns = ScaleToBatch(c.score_ns, packs_per_step_, c.micro_batches, c.parallelism.data);
-    }
-    if (!Certifies(c)) {
-      Bound(c.bound_ns);
-      c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages, packs);
-      return ScaleStep(c);
-    }
-    const SegmentTable table(job_, profile, c.parallelism, c.micro_batches);
-    std::vector<Candidate> starts{c};
-    for (std::vector<int64_t> boundaries : {SplitByLayers(profile, c.parallelism.pipeline),
-                                            SplitByParameters(profile, c.parallelism.pipeline)}) {
-      Candidate start = c;
-      start.boundaries = std::move(boundaries);
-      if (FillStages(table, start)) starts.push_back(std::move(start));
-    }
-    Certify(table, starts);
-    c.bound_ns = starts.front().bound_ns;
-    Bound(c.bound_ns);
-    int64_t best = 0;
-    for (const Candidate& start : starts) {
-      const int64_t step =
-          SimulateStep(job_, start.parallelism, start.shape(), start.stages, packs, kEventsPerStart)
-              .total_ns();
-      if (best != 0 && step >= best) continue;
-      best = step;
-      c = start;
-    }
-    c.step = SimulateStep(job_, c.parallelism, c.shape(), c.stages, packs);
-    ScaleStep(c);
+    const int64_t real = RealPacksBound(job_, c.parallelism, c.shape(), profile,
+                                        finisher_.Packs(c.parallelism.data, c.micro_batches));
+    return Beats(c, real);
   }
 
-  // Puts the certified partition in front of the starts, and what is proven of it into it.
-  void Certify(const SegmentTable& table, std::vector<Candidate>& starts) {
-    std::vector<std::vector<int64_t>> boundaries;
-    for (const Candidate& start : starts) boundaries.push_back(start.boundaries);
-    const CertifiedPartition found = CertifyPartition(table, boundaries, {}, stop_);
-    result_.stopped = result_.stopped || found.end == CertifiedEnd::kStopped;
-    result_.proof.partitions_examined += found.nodes;
-    if (found.boundaries.empty()) return;
-    Candidate certified = starts.front();
-    certified.boundaries = found.boundaries;
-    FillStages(table, certified);
-    certified.score_ns = ScaleToBatch(found.step_ns, packs_per_step_, certified.micro_batches,
-                                      certified.parallelism.data);
-    certified.bound_ns = std::max(
-        certified.bound_ns, ScaleToBatch(found.lower_bound_ns, packs_per_step_,
-                                         certified.micro_batches, certified.parallelism.data));
-    starts.insert(starts.begin(), std::move(certified));
+  void Finish(Entry& entry, Proof& proof) {
+    const Finished finished =
+        finisher_.Finish(profiles_.Of(entry.candidate.parallelism).profile, entry.candidate);
+    entry.finished = true;
+    entry.bound_ns = std::max(entry.bound_ns, finished.bound_ns);
+    proof.partitions_examined += finished.states;
   }
 
-  void RefineWinner(Candidate& c) {
-    if (!Certifies(c)) return;
-    const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
-    RefineByRealPacks(SegmentTable(job_, profile, c.parallelism, c.micro_batches),
-                      DealtPacks(batching_, c.parallelism.data, c.micro_batches), c, stop_);
-    ScaleStep(c);
-    Stopped();
+  // The plan, and the best of other degrees. These change nothing of the plan or its proof.
+  void ListBest(int64_t alternatives) {
+    std::vector<size_t> others = BestOfOtherDegrees();
+    result_.promising = {entries_[*best_].candidate.parallelism};
+    for (size_t i = 0; i < others.size() && i + 1 < kPromising; ++i)
+      result_.promising.push_back(entries_[others[i]].candidate.parallelism);
+    Proof not_told;
+    for (size_t i = 0; static_cast<int64_t>(others.size()) < alternatives && i < dismissed_.size();
+         ++i) {
+      const auto degrees = DegreesOf(dismissed_[i].parallelism);
+      const bool known = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+        return DegreesOf(entry.candidate.parallelism) == degrees;
+      });
+      if (known) continue;
+      const Proof proof = result_.proof;
+      std::optional<Entry> entry = FirstOf(dismissed_[i]);
+      result_.proof = proof;
+      if (Stopped()) return;
+      if (!entry) continue;
+      entries_.push_back(std::move(*entry));
+      others.push_back(entries_.size() - 1);
+    }
+    if (static_cast<int64_t>(others.size()) > alternatives)
+      others.resize(static_cast<size_t>(alternatives));
+    for (size_t& at : others) {
+      if (Stopped()) return;
+      if (entries_[at].finished) continue;
+      if (finisher_.Improves(entries_[at].candidate) && !entries_[at].improved) {
+        entries_[at].candidate.step = {};
+        Improve(at);
+      }
+      Finish(entries_[at], not_told);
+    }
+    std::stable_sort(others.begin(), others.end(), [this](size_t a, size_t b) {
+      return RankOf(entries_[a].candidate, entries_[a].best_known_ns()) <
+             RankOf(entries_[b].candidate, entries_[b].best_known_ns());
+    });
+    others.insert(others.begin(), *best_);
+    for (const size_t at : others) {
+      Candidate& c = entries_[at].candidate;
+      c.simulated_ns = Scale(c, c.step.total_ns());
+      result_.best.push_back(std::move(c));
+    }
   }
 
-  void ScaleStep(Candidate& c) const {
-    c.simulated_ns =
-        ScaleToBatch(c.step.total_ns(), packs_per_step_, c.micro_batches, c.parallelism.data);
+  // Of each degrees but the plan's the entry that is best by what is known, the best first.
+  std::vector<size_t> BestOfOtherDegrees() const {
+    std::vector<size_t> distinct;
+    for (const size_t at : InOrder()) {
+      const auto degrees = DegreesOf(entries_[at].candidate.parallelism);
+      const auto same = [&](size_t other) {
+        return DegreesOf(entries_[other].candidate.parallelism) == degrees;
+      };
+      if (!same(*best_) && std::none_of(distinct.begin(), distinct.end(), same))
+        distinct.push_back(at);
+    }
+    return distinct;
   }
 
   const Job& job_;
   const Batching& batching_;
-  const size_t keep_;
-  const std::function<bool()>& stop_;
+  const Stop stop_;
   const int64_t beat_ns_;
   const double packs_per_step_;
   Profiles profiles_;
-  int64_t work_ = 0;  // done so far
+  Finisher finisher_;
+  int64_t work_ = 0;                 // done so far
+  int64_t fitting_ = 0;              // likewise, for cuts that fit
+  std::vector<Entry> entries_;       // that mean packs chose a partition for
+  std::vector<Prospect> dismissed_;  // by their bound, the most promising first
+  std::optional<size_t> best_;       // of the entries, by real packs
+  Rank best_rank_, best_score_;
   SearchResult result_;
 };
 
 }  // namespace
 
-SearchResult Search(const Job& job, const Batching& batching, int64_t keep,
-                    const std::function<bool()>& stop, int64_t beat_ns) {
-  return Searcher(job, batching, keep, stop, beat_ns).Run();
+SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
+                    const Stop& stop, int64_t beat_ns) {
+  return Searcher(job, batching, stop, beat_ns).Run(alternatives);
 }
 
 Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,

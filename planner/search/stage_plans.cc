@@ -44,6 +44,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
   const StageBytes memory = MemoryOf(profile, chunks, recomputed);
   MemoryParts parts;
   parts.activations = memory.activation_bytes;
+  int64_t activations_left = memory.activation_bytes;  // kinds sum to it where it is at its limit
   for (size_t k = 0; k < profile.kinds.size(); ++k) {
     const LayerCost& layer = profile.kinds[k];
     int64_t layers = 0;
@@ -57,8 +58,10 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
     parts.weights += layers * layer.weight_bytes;
     parts.gradients += layers * layer.gradient_bytes;
     parts.optimizer += layers * layer.optimizer_bytes;
-    parts.activations_by_kind[static_cast<size_t>(layer.kind)] =
-        MemoryOf(profile, alone, recomputed).activation_bytes;
+    const int64_t activations =
+        std::min(activations_left, MemoryOf(profile, alone, recomputed).activation_bytes);
+    parts.activations_by_kind[static_cast<size_t>(layer.kind)] = activations;
+    activations_left -= activations;
     // The head's workspace is the largest: logits are at the peak.
     if (layers > 0 && layer.modes.front().workspace_bytes == memory.workspace_bytes)
       parts.logits = layer.logits_bytes;

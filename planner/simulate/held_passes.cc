@@ -44,6 +44,22 @@ std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
   return peak;
 }
 
+std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t stage) {
+  std::vector<std::vector<int64_t>> peaks;
+  const auto covers = [](const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+    for (size_t c = 0; c < a.size(); ++c)
+      if (a[c] < b[c]) return false;
+    return true;
+  };
+  GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
+    for (const std::vector<int64_t>& peak : peaks)
+      if (covers(peak, held)) return;
+    std::erase_if(peaks, [&](const std::vector<int64_t>& peak) { return covers(held, peak); });
+    peaks.push_back(held);
+  });
+  return peaks;
+}
+
 std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage) {
   std::vector<int64_t> most(static_cast<size_t>(shape.chunks));
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {

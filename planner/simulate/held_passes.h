@@ -15,6 +15,10 @@ namespace evenkeel::planner {
 std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
                                 const std::vector<int64_t>& kept);
 
+// Micro-batches by chunk at every moment that can be the peak: at no other moment does the stage
+// hold as many of each chunk. HeldAtPeak is one of these, whatever `kept` is.
+std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t stage);
+
 // The most of each chunk, each at its own moment: never less than HeldAtPeak of any `kept`.
 std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage);
 

@@ -30,6 +30,9 @@ class PassTable {
     return values_[row_ == 1 ? unit : unit * row_ + micro_batch];
   }
 
+  // Whether all micro-batches take the same.
+  bool alike() const { return values_ == nullptr || row_ == 1; }
+
  private:
   const int64_t* values_;
   size_t chunks_, row_;  // row_: values per unit

@@ -206,6 +206,69 @@ std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
   return free;
 }
 
+// The passes of a schedule in a given order, without what a timeline shows: some nanoseconds each.
+class FastWalk {
+ public:
+  explicit FastWalk(const PipelineSpec& spec)
+      : spec_(spec),
+        split_(spec.shape.schedule == Schedule::kZeroBubble),
+        forward_(spec.forward_ns, spec.shape),
+        backward_(spec.backward_ns, spec.shape),
+        weight_gradient_(spec.weight_gradient_ns, spec.shape),
+        free_(static_cast<size_t>(spec.shape.stages)),
+        produced_(static_cast<size_t>(spec.shape.virtual_stages() * spec.shape.micro_batches)) {}
+
+  void Run(const std::vector<Pass>& order) {
+    const size_t m = static_cast<size_t>(spec_.shape.micro_batches);
+    const size_t stages = static_cast<size_t>(spec_.shape.stages),
+                 chunks = static_cast<size_t>(spec_.shape.chunks);
+    const size_t last = stages * chunks - 1;
+    ready_.assign(stages * chunks, {});
+    const PassKind last_kind = split_ ? PassKind::kWeightGradient : PassKind::kBackward;
+    for (const Pass& pass : order) {
+      const size_t s = static_cast<size_t>(pass.stage), c = static_cast<size_t>(pass.chunk);
+      const size_t k = static_cast<size_t>(pass.micro_batch);
+      const size_t unit = s * chunks + c, q = c * stages + s, here = q * m + k;
+      int64_t& free = free_[s];
+      const int64_t before = free;
+      int64_t start = before, sends = 0;
+      // Behind its own forward, the place of a micro-batch on a virtual stage holds its backward.
+      if (pass.kind == PassKind::kForward) {
+        if (q > 0) start = std::max(start, produced_[here - m] + spec_.send_ns[q - 1]);
+        end_ = start + forward_.at(unit, k);
+        if (q < last) sends = spec_.send_ns[q];
+        produced_[here] = end_;
+      } else if (pass.kind == PassKind::kBackward) {
+        start =
+            std::max(start, q == last ? produced_[here] : produced_[here + m] + spec_.send_ns[q]);
+        end_ = start + backward_.at(unit, k) - (split_ ? weight_gradient_.at(unit, k) : 0);
+        if (q > 0) sends = spec_.send_ns[q - 1];
+        produced_[here] = end_;
+      } else {
+        end_ = start + weight_gradient_.at(unit, k);
+      }
+      free = end_ + (spec_.send_blocks ? sends : 0);
+      pipeline_ns_ = std::max(pipeline_ns_, end_);
+      if (pass.kind == last_kind && k + 1 == m) ready_[unit] = {start, end_};
+    }
+  }
+
+  int64_t pipeline_ns() const { return pipeline_ns_; }
+  // When each stage is free behind its last pass.
+  const std::vector<int64_t>& free() const { return free_; }
+  // Each chunk's last pass.
+  const std::vector<Span>& ready() const { return ready_; }
+
+ private:
+  const PipelineSpec& spec_;
+  const bool split_;
+  const PassTable forward_, backward_, weight_gradient_;
+  std::vector<int64_t> free_;
+  std::vector<int64_t> produced_;  // virtual stage x m + micro-batch: end of its latest pass
+  std::vector<Span> ready_;
+  int64_t end_ = 0, pipeline_ns_ = 0;
+};
+
 bool IsPlain1F1B(const PipelineSpec& spec) {
   return spec.shape.schedule == Schedule::kOneFOneB && spec.gather_ns.empty();
 }
@@ -225,12 +288,21 @@ int64_t PipelineEnd(const PipelineSpec& spec) {
 }
 
 int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order) {
-  int64_t end = 0;
-  Walk(spec).Run(order, [&](const Event& event) { end = std::max(end, event.end_ns); });
-  return end;
+  if (!spec.gather_ns.empty()) {
+    int64_t end = 0;
+    Walk(spec).Run(order, [&](const Event& event) { end = std::max(end, event.end_ns); });
+    return end;
+  }
+  FastWalk walk(spec);
+  walk.Run(order);
+  return walk.pipeline_ns();
 }
 
 StepEnds PipelineEnds(const PipelineSpec& spec) {
+  return PipelineEnds(spec, IsPlain1F1B(spec) ? std::vector<Pass>{} : WorkOrder(spec.shape));
+}
+
+StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order) {
   std::vector<GradientsReady> gradients;
   std::vector<int64_t> ends;
   if (IsPlain1F1B(spec)) {
@@ -241,8 +313,16 @@ StepEnds PipelineEnds(const PipelineSpec& spec) {
       const int64_t last = backward.at(s, static_cast<size_t>(spec.shape.micro_batches) - 1);
       gradients.push_back(ReadyAt(spec, s, end - last, end));
     }
+  } else if (spec.gather_ns.empty()) {
+    FastWalk walk(spec);
+    walk.Run(order);
+    for (size_t unit = 0; unit < walk.ready().size(); ++unit) {
+      const Span& last = walk.ready()[unit];
+      gradients.push_back(ReadyAt(spec, unit, last.start_ns, last.end_ns));
+    }
+    ends = walk.free();
   } else {
-    const PipelineRun run = RunPasses(spec, WorkOrder(spec.shape), false, &gradients);
+    const PipelineRun run = RunPasses(spec, order, false, &gradients);
     for (const StageRun& stage : run.stages) ends.push_back(stage.end_ns);
   }
   const std::vector<int64_t> synced = SyncedByStage(spec, gradients, ends);

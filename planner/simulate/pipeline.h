@@ -102,6 +102,7 @@ struct StepEnds {
   int64_t pipeline_ns = 0, synced_ns = 0;
 };
 StepEnds PipelineEnds(const PipelineSpec& spec);
+StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order);
 
 // One rank of a step of several.
 struct RankRun {

@@ -25,14 +25,18 @@ int64_t PipelineLowerBound(const PipelineSpec& spec) {
   const size_t chunks = static_cast<size_t>(shape.chunks);
   std::vector<Unit> sums(units);
   int64_t bound = 0;
-  for (int64_t k = 0; k < shape.micro_batches; ++k) {
+  // Micro-batches that are all alike need no walk through all of them: there may be billions.
+  const bool alike = forward.alike() && backward.alike() && weight_gradient.alike();
+  const int64_t times = alike ? shape.micro_batches : 1;
+  for (int64_t k = 0; k < shape.micro_batches; k += times) {
     int64_t through = 0;
     for (size_t i = 0; i < units; ++i) {
       const int64_t f = forward.at(i, static_cast<size_t>(k));
       const int64_t b = backward.at(i, static_cast<size_t>(k));
       const int64_t w = split ? weight_gradient.at(i, static_cast<size_t>(k)) : 0;
       Unit& unit = sums[i];
-      unit.forward += f, unit.backward += b - w, unit.weight_gradient += w;
+      unit.forward += times * f, unit.backward += times * (b - w);
+      unit.weight_gradient += times * w;
       unit.least_forward = std::min(unit.least_forward, f);
       unit.least_backward = std::min(unit.least_backward, b - w);
       through += f + b - w;

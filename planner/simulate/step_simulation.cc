@@ -8,8 +8,6 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kStepsAtMost = 16;
-
 StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
                  const ModeCounts& recomputed) {
   StageWork work;
@@ -64,35 +62,87 @@ size_t PlaceOf(const PipelineShape& shape, size_t segment, size_t packs) {
   return (segment % stages * chunks + segment / stages) * packs;
 }
 
-// Time of one step in which every rank runs its own packs: the slowest rank's.
-int64_t SlowestRank(const PipelineShape& shape, const std::vector<StageWork>& segments,
-                    int64_t ranks, int64_t locked, bool dummy_units,
-                    const std::vector<PackShape>& packs, size_t& next) {
-  const size_t m = static_cast<size_t>(shape.micro_batches);
-  PipelineSpec spec = PipelineOf(shape, segments, m);
-  int64_t slowest = 0;
-  for (int64_t r = 0; r < ranks; r += locked) {
-    const size_t together = static_cast<size_t>(std::min(locked, ranks - r));
-    for (size_t k = 0; k < m; ++k) {
-      PackShape pack;
-      for (size_t rank = 0; rank < together; ++rank) {
-        const PackShape& own = packs[(next + rank * m + k) % packs.size()];
-        pack = {std::max(pack.units, own.units), std::max(pack.tokens, own.tokens),
-                std::max(pack.squared, own.squared)};
+// The steps that stand for all: `steps` of them, each of `ranks` data-parallel ranks that run
+// `shape`.
+struct SampledSteps {
+  PipelineShape shape;
+  int64_t steps = 1, ranks = 1;
+  int64_t locked = 1;        // consecutive ranks that take as long as the slowest of them
+  bool dummy_units = false;  // a pack without units costs one
+};
+
+SampledSteps SampleOf(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                      int64_t most_events) {
+  SampledSteps sample;
+  sample.shape = shape.WithFewer(std::min(shape.micro_batches, PacksAtMost(shape, most_events)));
+  const int64_t events = sample.shape.micro_batches * p.data * shape.virtual_stages();
+  sample.steps = std::clamp<int64_t>(most_events / events, 1, kStepsAtMost);
+  // Where one step alone is more than the budget, fewer ranks stand for all; the slowest of many is
+  // then understated.
+  sample.ranks = std::clamp<int64_t>(most_events * p.data / events, 1, p.data);
+  sample.locked = LockedRanks(job, p);
+  sample.dummy_units = !job.model.towers.empty();
+  return sample;
+}
+
+// Mean over the steps of the slowest rank's time. `time_of` takes the packs of one rank, those of
+// ranks that are locked together as one.
+template <typename TimeOf>
+int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& packs,
+                      TimeOf time_of) {
+  const size_t m = static_cast<size_t>(sample.shape.micro_batches);
+  std::vector<PackShape> own(m);
+  size_t next = 0;
+  int64_t sum = 0;
+  for (int64_t step = 0; step < sample.steps; ++step) {
+    int64_t slowest = 0;
+    for (int64_t r = 0; r < sample.ranks; r += sample.locked) {
+      const size_t together = static_cast<size_t>(std::min(sample.locked, sample.ranks - r));
+      for (size_t k = 0; k < m; ++k) {
+        PackShape pack;
+        for (size_t rank = 0; rank < together; ++rank) {
+          const PackShape& one = packs[(next + rank * m + k) % packs.size()];
+          pack = {std::max(pack.units, one.units), std::max(pack.tokens, one.tokens),
+                  std::max(pack.squared, one.squared)};
+        }
+        if (sample.dummy_units && pack.units < 1) pack.units = 1;
+        own[k] = pack;
       }
-      if (dummy_units && pack.units < 1) pack.units = 1;
-      for (size_t s = 0; s < segments.size(); ++s) {
-        const size_t at = PlaceOf(shape, s, m) + k;
-        spec.forward_ns[at] = Nearest(segments[s].forward.at(pack));
-        spec.backward_ns[at] = Nearest(segments[s].backward.at(pack));
-        spec.weight_gradient_ns[at] = Nearest(segments[s].weight_gradient.at(pack));
+      next += together * m;
+      slowest = std::max(slowest, time_of(own));
+    }
+    sum += slowest;
+  }
+  return sum / sample.steps;
+}
+
+// Runs the packs of one rank after those of another through the same pipeline.
+class RankPipeline {
+ public:
+  RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments)
+      : segments_(segments),
+        spec_(PipelineOf(shape, segments, static_cast<size_t>(shape.micro_batches))) {
+    if (shape.schedule != Schedule::kOneFOneB) order_ = WorkOrder(shape);
+  }
+
+  int64_t operator()(const std::vector<PackShape>& packs) {
+    for (size_t k = 0; k < packs.size(); ++k) {
+      for (size_t s = 0; s < segments_.size(); ++s) {
+        const size_t at = PlaceOf(spec_.shape, s, packs.size()) + k;
+        spec_.forward_ns[at] = Nearest(segments_[s].forward.at(packs[k]));
+        spec_.backward_ns[at] = Nearest(segments_[s].backward.at(packs[k]));
+        if (spec_.shape.schedule == Schedule::kZeroBubble)
+          spec_.weight_gradient_ns[at] = Nearest(segments_[s].weight_gradient.at(packs[k]));
       }
     }
-    next += together * m;
-    slowest = std::max(slowest, PipelineEnd(spec));
+    return order_.empty() ? PipelineEnd(spec_) : PipelineEnd(spec_, order_);
   }
-  return slowest;
-}
+
+ private:
+  const std::vector<StageWork>& segments_;
+  PipelineSpec spec_;
+  std::vector<Pass> order_;  // of schedules other than 1F1B
+};
 
 // Spreads the exchange of each segment over the pipeline's units, each stage with one optimizer.
 void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>& segments,
@@ -117,9 +167,9 @@ void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>&
 // The pipeline finds its rhythm: what follows the first packs, in whole groups, repeats it.
 // `simulate` takes a shape; gives the pipeline's end, and what else it gives as with fewer packs.
 template <typename Simulate>
-StepEnds InRhythm(const PipelineShape& shape, Simulate simulate) {
+StepEnds InRhythm(const PipelineShape& shape, int64_t events, Simulate simulate) {
   const int64_t group = shape.chunks > 1 ? shape.group() : 1;
-  const int64_t most = PacksAtMost(shape, kEventsAtMost), half = most / 2 / group * group;
+  const int64_t most = PacksAtMost(shape, events), half = most / 2 / group * group;
   const int64_t rest = shape.micro_batches % group, more = shape.micro_batches - rest - 2 * half;
   if (shape.micro_batches <= most || half == 0) return simulate(shape);
   StepEnds whole = simulate(shape.WithFewer(half * 2 + rest));
@@ -131,6 +181,12 @@ StepEnds InRhythm(const PipelineShape& shape, Simulate simulate) {
 }
 
 }  // namespace
+
+const std::vector<Pass>& PassOrders::Of(const PipelineShape& shape) {
+  const auto [at, added] = orders_.try_emplace(shape.micro_batches);
+  if (added && shape.schedule != Schedule::kOneFOneB) at->second = WorkOrder(shape);
+  return at->second;
+}
 
 std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
                                   const std::vector<int64_t>& boundaries,
@@ -168,7 +224,7 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
 
 int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
-  return InRhythm(shape,
+  return InRhythm(shape, kEventsAtMost,
                   [&](const PipelineShape& like) {
                     spec.shape = like;
                     return StepEnds{PipelineEnd(spec), 0};
@@ -177,12 +233,15 @@ int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWor
 }
 
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                           const std::vector<StageWork>& segments) {
+                           const std::vector<StageWork>& segments, PassOrders* orders,
+                           int64_t events) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
   AddSync(job, p, segments, spec);
-  const StepEnds ends = InRhythm(shape, [&](const PipelineShape& like) {
+  PassOrders own;
+  PassOrders& known = orders == nullptr ? own : *orders;
+  const StepEnds ends = InRhythm(shape, events, [&](const PipelineShape& like) {
     spec.shape = like;
-    return PipelineEnds(spec);
+    return PipelineEnds(spec, known.Of(like));
   });
   const StageWork& first = segments.front();
   return {.pipeline_ns = ends.pipeline_ns,
@@ -217,25 +276,36 @@ SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineS
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t most_events) {
   SimulatedStep step = MeanPackStep(job, p, shape, segments);
-  const PipelineShape simulated =
-      shape.WithFewer(std::min(shape.micro_batches, PacksAtMost(shape, most_events)));
-  const int64_t events = simulated.micro_batches * p.data * shape.virtual_stages();
-  const int64_t steps = std::clamp<int64_t>(most_events / events, 1, kStepsAtMost);
-  // Where one step alone is more than the budget, fewer ranks stand for all; the slowest of many is
-  // then understated.
-  const int64_t ranks = std::clamp<int64_t>(most_events * p.data / events, 1, p.data);
-  size_t next = 0;
-  int64_t sum = 0;
-  for (int64_t i = 0; i < steps; ++i) {
-    sum += SlowestRank(simulated, segments, ranks, LockedRanks(job, p), !job.model.towers.empty(),
-                       packs, next);
-  }
-  const int64_t mean = simulated.micro_batches == shape.micro_batches
+  const SampledSteps sample = SampleOf(job, p, shape, most_events);
+  const int64_t slowest = MeanOfSlowest(sample, packs, RankPipeline(sample.shape, segments));
+  const int64_t mean = sample.shape.micro_batches == shape.micro_batches
                            ? step.pipeline_ns
-                           : SimulateMeanPacks(simulated, segments);
-  const int64_t added = std::max<int64_t>(0, sum / steps - mean);
-  step.imbalance_ns = added * shape.micro_batches / simulated.micro_batches;
+                           : SimulateMeanPacks(sample.shape, segments);
+  const int64_t added = std::max<int64_t>(0, slowest - mean);
+  step.imbalance_ns = MultiplyDivide(added, shape.micro_batches, sample.shape.micro_batches);
   return step;
+}
+
+int64_t RealPacksBound(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                       const LayerProfile& profile, const std::vector<PackShape>& packs) {
+  const SampledSteps sample = SampleOf(job, p, shape, kEventsAtMost);
+  if (sample.shape.micro_batches != shape.micro_batches) return 0;
+  PackCost work;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    work += layer.forward;
+    work += layer.forward_communication;
+    if (layer.has_backward) work += layer.backward;
+    if (layer.has_backward) work += layer.backward_communication;
+  }
+  const double stages = static_cast<double>(shape.stages);
+  // Each pass is rounded to a nanosecond.
+  const double rounding = static_cast<double>(shape.micro_batches * shape.virtual_stages());
+  return MeanOfSlowest(sample, packs, [&](const std::vector<PackShape>& own) {
+    double sum = 0;
+    for (const PackShape& pack : own) sum += work.at(pack);
+    return static_cast<int64_t>(std::max(0.0, sum * (1 - 1e-9) - rounding) / stages);
+  });
 }
 
 }  // namespace evenkeel::planner

@@ -4,6 +4,7 @@
 #define EVENKEEL_PLANNER_SIMULATE_STEP_SIMULATION_H_
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
@@ -50,14 +51,28 @@ struct SimulatedStep {
   int64_t total_ns() const { return pipeline_ns + imbalance_ns + data_sync_ns + optimizer_ns; }
 };
 
-// With equal, mean packs; imbalance_ns is 0. Weights are gathered by all stages at once; those
-// behind the first have the pipeline's filling for it.
-SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                           const std::vector<StageWork>& segments);
-
 // Forwards that a simulation of all ranks, stages and steps goes through at most: some 10 ms of
 // work.
 inline constexpr int64_t kEventsAtMost = 400000;
+inline constexpr int64_t kStepsAtMost = 16;  // and so many steps
+
+// Orders of the passes of one shape and of its beginnings, for those who simulate it often.
+class PassOrders {
+ public:
+  // `shape` may differ from one call to the next in its micro-batches alone. Empty for 1F1B, which
+  // needs none.
+  const std::vector<Pass>& Of(const PipelineShape& shape);
+
+ private:
+  std::map<int64_t, std::vector<Pass>> orders_;  // by micro-batches
+};
+
+// With equal, mean packs; imbalance_ns is 0. Weights are gathered by all stages at once; those
+// behind the first have the pipeline's filling for it.
+// A step of more than `events` forwards is told from its beginning, whose rhythm the rest repeats.
+SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                           const std::vector<StageWork>& segments, PassOrders* orders = nullptr,
+                           int64_t events = kEventsAtMost);
 
 // Data-parallel ranks that meet in every layer, consecutive ones: those that share a layer's
 // experts, and with ZeRO-3 all, which gather its weights together. For each of their packs they
@@ -70,6 +85,11 @@ int64_t LockedRanks(const Job& job, const Parallelism& p);
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost);
+
+// No partition and no recompute lets SimulateStep of these packs end its last pass sooner, ns,
+// imbalance included: some stage works as long as the mean of all. 0: nothing is known.
+int64_t RealPacksBound(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                       const LayerProfile& profile, const std::vector<PackShape>& packs);
 
 // Equal, mean packs up to the last pass.
 PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments);

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/core/visible_text.h"
+
 namespace evenkeel::server {
 namespace {
 
@@ -74,9 +76,7 @@ std::string Quoted(std::string_view text) {
     while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
     text = text.substr(0, end);
   }
-  std::string quoted(text);
-  std::replace_if(quoted.begin(), quoted.end(), IsControl, '?');
-  return '"' + quoted + (cut ? "..." : "") + '"';
+  return '"' + Visible(text) + (cut ? "..." : "") + '"';
 }
 
 std::string NearestText(const std::vector<std::string>& names) {

@@ -27,8 +27,8 @@ struct RealRange {  // inclusive
 
 std::string NumberText(double value);  // shortest that reads back as the same number
 
-// A caller's text, fit to be quoted: at most 64 bytes, cut between characters, control characters
-// as '?'.
+// A caller's text, fit to be quoted: at most 64 bytes, cut between characters, hidden characters
+// written out.
 std::string Quoted(std::string_view text);
 
 // "; nearest: a, b, c", or nothing.

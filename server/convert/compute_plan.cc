@@ -56,6 +56,30 @@ std::string TimelineBytes(const planner::Job& job, const planner::Evaluation& fo
   return DeterministicBytes(timeline);
 }
 
+ComputedEvaluation Evaluated(const EvaluationJob& evaluation, const planner::Job& job,
+                             const planner::Stop& stop) {
+  ComputedEvaluation computed;
+  const planner::Batching batching = planner::MakeBatching(job, stop);
+  planner::Evaluation found = planner::EvaluatePlan(job, batching, evaluation.plan.spec, stop);
+  for (const planner::SpecFault& fault : found.faults)
+    computed.violations.push_back(ViolationOf(evaluation.plan, fault, FieldPath("plan")));
+  std::string timeline;
+  if (computed.violations.empty() && evaluation.include_timeline)
+    timeline = TimelineBytes(job, found, &computed.violations);
+  if (!computed.violations.empty()) {
+    computed.end = ComputeEnd::kRefused;
+    return computed;
+  }
+  if (found.plan.fits) found.plan.launch = planner::MakeLaunch(job, batching, found.plan, stop);
+  v1::Plan plan;
+  EvaluationToProto(job, found.plan, &plan);
+  computed.end = ComputeEnd::kDone;
+  computed.plan.plan_bytes = DeterministicBytes(plan);
+  computed.plan.facts = FactsOf(job, found.plan);
+  computed.plan.timeline_bytes = std::move(timeline);
+  return computed;
+}
+
 }  // namespace
 
 ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
@@ -92,34 +116,16 @@ std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best) {
 }
 
 ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t unit_cap,
-                                     int64_t token_cap, const std::function<bool()>& stop) {
-  const auto stopped = [&stop] { return stop && stop(); };
+                                     int64_t token_cap, const planner::Stop& stop) {
   planner::Job job = evaluation.packs;
   if (job.training.unit_cap == 0) job.training.unit_cap = unit_cap;
   if (job.training.token_cap == 0) job.training.token_cap = token_cap;
   ComputedEvaluation computed;
-  computed.end = ComputeEnd::kStopped;
-  const planner::Batching batching = planner::MakeBatching(job);
-  if (stopped()) return computed;
-  planner::Evaluation found = planner::EvaluatePlan(job, batching, evaluation.plan.spec);
-  for (const planner::SpecFault& fault : found.faults)
-    computed.violations.push_back(ViolationOf(evaluation.plan, fault, FieldPath("plan")));
-  std::string timeline;
-  if (computed.violations.empty() && evaluation.include_timeline)
-    timeline = TimelineBytes(job, found, &computed.violations);
-  if (!computed.violations.empty()) {
-    computed.end = ComputeEnd::kRefused;
+  if (planner::RunsThrough(stop, [&] { computed = Evaluated(evaluation, job, stop); }))
     return computed;
-  }
-  if (found.plan.fits) found.plan.launch = planner::MakeLaunch(job, batching, found.plan, stop);
-  if (stopped()) return computed;
-  v1::Plan plan;
-  EvaluationToProto(job, found.plan, &plan);
-  computed.end = ComputeEnd::kDone;
-  computed.plan.plan_bytes = DeterministicBytes(plan);
-  computed.plan.facts = FactsOf(job, found.plan);
-  computed.plan.timeline_bytes = std::move(timeline);
-  return computed;
+  ComputedEvaluation stopped;
+  stopped.end = ComputeEnd::kStopped;
+  return stopped;
 }
 
 }  // namespace evenkeel::server

@@ -4,11 +4,11 @@
 #define EVENKEEL_SERVER_CONVERT_COMPUTE_PLAN_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/make_plan.h"
 #include "planner/plan.h"
@@ -70,9 +70,8 @@ struct ComputedEvaluation {
   ComputedPlan plan;                  // of kDone
   std::vector<Violation> violations;  // of kRefused
 };
-// `stop` is asked between its parts.
 ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t unit_cap,
-                                     int64_t token_cap, const std::function<bool()>& stop = {});
+                                     int64_t token_cap, const planner::Stop& stop = {});
 
 }  // namespace evenkeel::server
 

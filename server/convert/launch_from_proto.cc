@@ -8,6 +8,7 @@
 #include "server/convert/prediction_to_proto.h"
 #include "server/convert/stage_to_proto.h"
 #include "server/convert/to_proto.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 
@@ -54,7 +55,7 @@ void Fill(const planner::Launch& launch, v1::Launch* out) {
   for (const planner::LaunchNote& note : launch.notes) {
     v1::LaunchNote* to = out->add_notes();
     to->set_topic(note.topic);
-    to->set_text(note.text);
+    to->set_text(Visible(note.text));
     to->set_slower_by_ratio(note.slower_by);
   }
   out->set_step_seconds(Seconds(launch.step_ns));

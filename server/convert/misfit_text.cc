@@ -73,7 +73,9 @@ std::string ShortageText(const planner::Misfit& misfit) {
 }
 
 std::string MisfitText(const planner::Misfit& misfit) {
-  const std::string text = ShortageText(misfit) + " ";
+  std::string text = ShortageText(misfit) + " ";
+  if (!misfit.proven)
+    text += "Not all cuts with several chunks per stage were tried: another may fit. ";
   if (misfit.remedies.empty()) return text + "None of the changes tried makes it fit.";
   return text + "Nearest change: " + misfit.remedies.front().text + ".";
 }

@@ -80,15 +80,35 @@ void CheckSearchSize(const planner::Job& job, const FieldPath& job_path, Violati
                ", by narrower job.constraints, such as virtual_stages and expert_parallel");
 }
 
+// What a batch rule takes that has to be made of data unlike the default: caps are looked for by
+// cutting stock, within limits of work (planner/packing/caps.cc), and samples are packed under
+// each.
+double BatchRuleCost(const planner::Job& job) {
+  constexpr double kPerBin = 2e-6, kUnits = 0.25, kTokens = 0.04;
+  const double reading = kPerBin * static_cast<double>(job.dataset.bins.size());
+  if (job.dataset.is_default) return reading;
+  const bool units = std::any_of(job.dataset.bins.begin(), job.dataset.bins.end(),
+                                 [](const planner::LengthBin& bin) { return bin.units > 0; });
+  return reading + (units ? kUnits : kTokens);
+}
+
+// Pipelines of many stages and packs take long to simulate, up to the limits of the simulation.
+double SimulationCost(const planner::Job& job) {
+  constexpr double kUsual = 0.25, kAtMost = 4, kManySamples = 64, kManyLayers = 80;
+  const double samples = static_cast<double>(job.training.global_batch_samples) /
+                         static_cast<double>(std::max<int64_t>(1, job.cluster.gpu_count));
+  const double depth = static_cast<double>(TransformerLayers(job.model)) / kManyLayers;
+  return kUsual * std::min(kAtMost, samples / kManySamples) * std::min(1.0, depth * depth);
+}
+
 // Bounds, limits and pruning make the time grow as the root of what there is to search: fitted on
 // the jobs of cost_bombs_bench.
 double PlanCost(const planner::Job& job) {
-  constexpr double kAtLeast = 0.03, kPerRoot = 0.12, kPerBin = 2e-6, kGroups = 0.7;
+  constexpr double kAtLeast = 0.03, kPerRoot = 0.12, kGroups = 0.7;
   const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
-  double search = kAtLeast + kPerRoot * std::sqrt(segments);
+  double search = kAtLeast + kPerRoot * std::sqrt(segments) + SimulationCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
-  return (job.compare_sizes ? 3 : 1) * search + LaunchCost(job) +
-         kPerBin * static_cast<double>(job.dataset.bins.size());
+  return (job.compare_sizes ? 3 : 1) * search + LaunchCost(job) + BatchRuleCost(job);
 }
 
 double PlanCost(const OfferJobs& offers) {
@@ -100,12 +120,17 @@ double PlanCost(const OfferJobs& offers) {
 }
 
 double EvaluationCost(const EvaluationJob& evaluation) {
-  constexpr double kAtLeast = 0.02, kPerBin = 2e-6;
-  return kAtLeast + LaunchCost(evaluation.job) +
-         kPerBin * static_cast<double>(evaluation.packs.dataset.bins.size());
+  constexpr double kAtLeast = 0.02;
+  return kAtLeast + LaunchCost(evaluation.job) + BatchRuleCost(evaluation.packs);
 }
 
-// 1.2 million samples take about 0.15 s.
-double PackingCost(int64_t samples) { return 1.3e-7 * static_cast<double>(samples); }
+// The dearest lengths, hardly two of them alike, take our packer seconds: designs go on until their
+// work runs out (planner/packing/balanced.cc), which few samples reach as well as many. Usual
+// lengths take a tenth of it.
+double PackingCost(int64_t samples) {
+  constexpr double kDesigns = 0.35, kDesignedInFull = 20'000, kPerSample = 3e-6;
+  const double n = static_cast<double>(samples);
+  return kDesigns * std::min(1.0, n / kDesignedInFull) + kPerSample * n;
+}
 
 }  // namespace evenkeel::server

@@ -6,6 +6,7 @@
 #include "planner/plan.h"
 #include "server/convert/packing_rule.h"
 #include "server/convert/to_proto.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 namespace {
@@ -61,7 +62,7 @@ void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
   TimesToProto(rule.pack_times, out->mutable_pack_times());
   out->set_pack_count_lower_bound(rule.pack_lower_bound);
   out->set_idle_ratio(rule.idle_ratio);
-  out->set_caps_reason(rule.caps_reason);
+  out->set_caps_reason(Visible(rule.caps_reason));
 }
 
 void Fill(const planner::Prediction& prediction, v1::Predictions* out) {
@@ -70,7 +71,7 @@ void Fill(const planner::Prediction& prediction, v1::Predictions* out) {
   out->set_steps_per_epoch(prediction.steps_per_epoch);
   out->set_holed_steps(Count(prediction.holed_steps));
   out->set_samples_per_step(prediction.samples_per_step);
-  out->set_epoch_seconds(Seconds(prediction.epoch_ns));
+  out->set_epoch_seconds(prediction.epoch_seconds);
   out->set_gpu_days(prediction.gpu_days);
   out->set_cost(prediction.cost);
   out->set_mfu(prediction.mfu);
@@ -116,6 +117,7 @@ void Fill(const planner::Proof& proof, v1::Proof* out) {
   out->set_pruned_parallelism_count(Count(proof.parallelisms_pruned));
   out->set_unfit_parallelism_count(Count(proof.parallelisms_unfit));
   out->set_unsearched_parallelism_count(Count(proof.parallelisms_unsearched));
+  out->set_unrefined_parallelism_count(Count(proof.parallelisms_unrefined));
   out->set_examined_state_count(proof.partitions_examined);
 }
 

@@ -7,6 +7,7 @@
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/unknown_fields.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 namespace {
@@ -78,14 +79,14 @@ void FillRefused(const ProfileUpload& upload, const planner::Judgement& judgemen
     v1::RefusedMeasurement* to = out->add_refused();
     to->set_field(FieldOf(upload, refusal));
     to->set_reason(ReasonOf(refusal.reason));
-    to->set_detail(refusal.text);
+    to->set_detail(Visible(refusal.text));
   }
   for (const UnplannedStep& step : upload.unplanned) {
     v1::RefusedMeasurement* to = out->add_refused();
     to->set_field("step_outcomes[" + std::to_string(step.index) + "]");
     to->set_reason(step.plan_unknown ? v1::REFUSAL_REASON_PLAN_UNKNOWN
                                      : v1::REFUSAL_REASON_PLAN_DIFFERS);
-    to->set_detail(step.text);
+    to->set_detail(Visible(step.text));
   }
 }
 

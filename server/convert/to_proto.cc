@@ -17,6 +17,7 @@
 #include "server/convert/prediction_to_proto.h"
 #include "server/convert/stage_to_proto.h"
 #include "server/convert/version.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 namespace {
@@ -59,6 +60,10 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
       return v1::REMEDY_KIND_EXPERT_PARALLEL;
     case planner::RemedyKind::kShardWeights:
       return v1::REMEDY_KIND_SHARD_WEIGHTS;
+    case planner::RemedyKind::kStageLayers:
+      return v1::REMEDY_KIND_STAGE_LAYERS;
+    case planner::RemedyKind::kFreeSchedule:
+      return v1::REMEDY_KIND_FREE_SCHEDULE;
   }
   return v1::REMEDY_KIND_UNSPECIFIED;
 }
@@ -132,13 +137,15 @@ void FillMisfit(const planner::Misfit& misfit, v1::Misfit* out) {
   for (const planner::Remedy& remedy : misfit.remedies) {
     v1::Remedy* to = out->add_remedies();
     to->set_kind(KindOf(remedy.kind));
-    to->set_text(remedy.text);
+    to->set_text(Visible(remedy.text));
     to->set_gpu_count(Count(remedy.gpu_count));
     to->set_unit_cap(remedy.unit_cap);
     to->set_token_cap(remedy.token_cap);
     to->set_gpu_type(remedy.gpu);
+    for (const int64_t layers : remedy.stage_layers) to->add_stage_layers(Count(layers));
   }
-  out->set_text(MisfitText(misfit));
+  out->set_proven(misfit.proven);
+  out->set_text(Visible(MisfitText(misfit)));
 }
 
 void FillAlternative(const planner::Alternative& alternative, v1::Alternative* out) {
@@ -207,7 +214,7 @@ void FillProvenance(const planner::Calibration& calibration,
     v1::FigureBasis* to = out->add_figures();
     to->set_figure(figure.figure);
     to->set_basis(BasisOf(figure.basis));
-    to->set_detail(figure.detail);
+    to->set_detail(Visible(figure.detail));
   }
 }
 
@@ -248,7 +255,7 @@ void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::P
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   if (plan.fits) return;
   FillMisfit(plan.misfit, out->mutable_misfit());
-  out->mutable_misfit()->set_text(ShortageText(plan.misfit));  // no change was tried
+  out->mutable_misfit()->set_text(Visible(ShortageText(plan.misfit)));  // no change was tried
 }
 
 }  // namespace evenkeel::server

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/core/visible_text.h"
+
 namespace evenkeel::server {
 
 std::string FieldPath::Text() const {
@@ -17,7 +19,7 @@ std::string FieldPath::Text() const {
 void ViolationSink::Add(const FieldPath& field, std::string description) {
   ++count_;
   if (static_cast<int64_t>(kept_.size()) >= limit_) return;
-  kept_.push_back({field.Text(), std::move(description)});
+  kept_.push_back({field.Text(), Visible(description)});
 }
 
 std::vector<Violation> ViolationSink::Take() {

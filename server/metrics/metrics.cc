@@ -112,6 +112,8 @@ void AppendTiers(const CacheCounters& memory, std::vector<TierGauges> tiers,
       [](const TierGauges& t) { return t.bytes; });
   add("evenkeel_cache_entries", "Plans stored.", MetricType::Gauge, true,
       [](const TierGauges& t) { return t.entries; });
+  add("evenkeel_cache_set_aside_total", "Damaged files that were set aside and begun anew.",
+      MetricType::Counter, true, [](const TierGauges& t) { return t.set_aside; });
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ struct TierGauges {
   int64_t hits = 0, misses = 0, errors = 0, evictions = 0, bytes = 0, entries = 0;
   bool ok = true;
   bool knows_size = true;  // bytes, entries and evictions are known
+  int64_t set_aside = 0;   // damaged files, of the store
 };
 
 // Threads that compute plans, and the queue before them.

@@ -7,6 +7,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
+#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 namespace {
@@ -31,7 +32,7 @@ std::string Bounded(std::string text, size_t max_bytes) {
 grpc::Status MakeStatus(const ErrorReason& reason, std::string message,
                         std::initializer_list<Metadata> metadata,
                         const google::protobuf::Message* detail = nullptr) {
-  message = Bounded(std::move(message), kMaxMessageBytes);
+  message = Bounded(Visible(message, "\n"), kMaxMessageBytes);
   google::rpc::ErrorInfo info;
   info.set_reason(reason.name);
   info.set_domain(kErrorDomain);

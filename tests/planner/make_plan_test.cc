@@ -195,7 +195,7 @@ TEST(MakePlanTest, TrillionsOfSamplesOverflowNothing) {
   job.dataset.bins = {{0, 2048, 1'000'000'000'000}, {0, 4096, 1'000'000'000'000}};
   job.training.epochs = 10'000;
   const Plan plan = PlanOf(job);
-  EXPECT_GT(plan.prediction.epoch_ns, 0);
+  EXPECT_GT(plan.prediction.epoch_seconds, 0);
   EXPECT_GT(plan.prediction.gpu_days, 0);
 }
 

@@ -44,7 +44,7 @@ class Dump {
          t.tensor_communication_ns, t.pipeline_bubble_ns, t.imbalance_ns, t.data_sync_ns,
          t.optimizer_ns, t.total_ns);
     Line("prediction", p.micro_batches, p.steps_per_epoch, p.holed_steps, p.samples_per_step,
-         p.epoch_ns, p.gpu_days, p.cost, p.mfu, p.llm_tokens_per_second, p.bubble_ratio);
+         p.epoch_seconds, p.gpu_days, p.cost, p.mfu, p.llm_tokens_per_second, p.bubble_ratio);
   }
   void Add(const LadderRung& r) {
     Line("rung", r.name, r.fits, r.gpu_days, r.step_ns, r.pad_ratio, r.dist_ratio_units,

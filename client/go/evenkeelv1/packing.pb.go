@@ -173,7 +173,9 @@ type PackDatasetStart struct {
 	// Epoch whose order to return. Range: 0 and up. Unset: 0.
 	Epoch int64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Samples that the upload announces. Range: 0 to 2^31 - 1. When set, memory is set aside at once, and an upload of
-	// another number of samples is refused at its end. Unset: not announced.
+	// another number of samples is refused at its end. Unset: not announced; then nothing tells an upload that was cut
+	// off, but ended in order, from a whole one. The clients of this project set it; others may compare the summary's
+	// `sample_count`.
 	SampleCount int64 `protobuf:"varint,5,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
 	// Packs of like length that sequence parallelism takes at once: consecutive packs of a rank, in groups of so many.
 	// Divides `packs_per_rank`. Range: 1 to 65536. Unset: 1.

@@ -171,7 +171,7 @@ const (
 	SearchEnd_SEARCH_END_UNSPECIFIED SearchEnd = 0
 	// The whole space was searched.
 	SearchEnd_SEARCH_END_EXHAUSTED SearchEnd = 1
-	// The limit on counted work was reached: some parallelisms were not searched.
+	// A limit on counted work was reached: some parallelisms were not searched, or only in a simple way.
 	SearchEnd_SEARCH_END_WORK_LIMIT SearchEnd = 2
 )
 
@@ -354,21 +354,27 @@ const (
 	RemedyKind_REMEDY_KIND_EXPERT_PARALLEL RemedyKind = 8
 	// Shard weights and gradients too, without pipeline (ZERO_STAGE_3).
 	RemedyKind_REMEDY_KIND_SHARD_WEIGHTS RemedyKind = 9
+	// Other layers per stage than those given, or than those of the partition method.
+	RemedyKind_REMEDY_KIND_STAGE_LAYERS RemedyKind = 10
+	// Let the planner choose the schedule.
+	RemedyKind_REMEDY_KIND_FREE_SCHEDULE RemedyKind = 11
 )
 
 // Enum value maps for RemedyKind.
 var (
 	RemedyKind_name = map[int32]string{
-		0: "REMEDY_KIND_UNSPECIFIED",
-		1: "REMEDY_KIND_MORE_GPUS",
-		2: "REMEDY_KIND_SMALLER_CAPS",
-		3: "REMEDY_KIND_ALLOW_RECOMPUTE",
-		4: "REMEDY_KIND_SHARD_OPTIMIZER",
-		5: "REMEDY_KIND_FREE_DEGREES",
-		6: "REMEDY_KIND_LARGER_GPU",
-		7: "REMEDY_KIND_CONTEXT_PARALLEL",
-		8: "REMEDY_KIND_EXPERT_PARALLEL",
-		9: "REMEDY_KIND_SHARD_WEIGHTS",
+		0:  "REMEDY_KIND_UNSPECIFIED",
+		1:  "REMEDY_KIND_MORE_GPUS",
+		2:  "REMEDY_KIND_SMALLER_CAPS",
+		3:  "REMEDY_KIND_ALLOW_RECOMPUTE",
+		4:  "REMEDY_KIND_SHARD_OPTIMIZER",
+		5:  "REMEDY_KIND_FREE_DEGREES",
+		6:  "REMEDY_KIND_LARGER_GPU",
+		7:  "REMEDY_KIND_CONTEXT_PARALLEL",
+		8:  "REMEDY_KIND_EXPERT_PARALLEL",
+		9:  "REMEDY_KIND_SHARD_WEIGHTS",
+		10: "REMEDY_KIND_STAGE_LAYERS",
+		11: "REMEDY_KIND_FREE_SCHEDULE",
 	}
 	RemedyKind_value = map[string]int32{
 		"REMEDY_KIND_UNSPECIFIED":      0,
@@ -381,6 +387,8 @@ var (
 		"REMEDY_KIND_CONTEXT_PARALLEL": 7,
 		"REMEDY_KIND_EXPERT_PARALLEL":  8,
 		"REMEDY_KIND_SHARD_WEIGHTS":    9,
+		"REMEDY_KIND_STAGE_LAYERS":     10,
+		"REMEDY_KIND_FREE_SCHEDULE":    11,
 	}
 )
 
@@ -2139,7 +2147,8 @@ type Proof struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// This plan's schedule, simulated.
 	StepSeconds float64 `protobuf:"fixed64,1,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// No plan in the searched space is faster: all parallelisms, schedules, cuts and what is recomputed.
+	// No plan in the searched space is faster: all parallelisms, schedules, cuts and what is recomputed; with packing
+	// groups, all plans with groups. 0: no bound can be given, which happens to plans with packing groups alone.
 	LowerBoundSeconds float64 `protobuf:"fixed64,2,opt,name=lower_bound_seconds,json=lowerBoundSeconds,proto3" json:"lower_bound_seconds,omitempty"`
 	// step_seconds / lower_bound_seconds - 1: this plan is at most so much slower than the best there can be.
 	Gap float64 `protobuf:"fixed64,3,opt,name=gap,proto3" json:"gap,omitempty"`
@@ -2161,12 +2170,16 @@ type Proof struct {
 	// The least closed form of all partitions and recompute counts under this plan's parallelism: exact. The plan may
 	// lie above it, where a neighbour was faster in simulation.
 	ClosedFormOptimumSeconds float64 `protobuf:"fixed64,11,opt,name=closed_form_optimum_seconds,json=closedFormOptimumSeconds,proto3" json:"closed_form_optimum_seconds,omitempty"`
-	// Parallelisms left unsearched when the work limit was reached; they still count in `lower_bound_seconds`.
+	// Parallelisms left unsearched when the work limit was reached; they still count in `lower_bound_seconds` (with
+	// packing groups as the FLOPs of the dataset at the peak rate of all GPUs).
 	UnsearchedParallelismCount int32 `protobuf:"varint,12,opt,name=unsearched_parallelism_count,json=unsearchedParallelismCount,proto3" json:"unsearched_parallelism_count,omitempty"`
 	// Whether the plan is proven to be the best, or how near to it.
-	Status        ProofStatus `protobuf:"varint,13,opt,name=status,proto3,enum=evenkeel.v1.ProofStatus" json:"status,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Status ProofStatus `protobuf:"varint,13,opt,name=status,proto3,enum=evenkeel.v1.ProofStatus" json:"status,omitempty"`
+	// Parallelisms cut in a simple way alone when the work limit was reached, although a better cut of them might beat
+	// this plan; they still count in `lower_bound_seconds`.
+	UnrefinedParallelismCount int32 `protobuf:"varint,14,opt,name=unrefined_parallelism_count,json=unrefinedParallelismCount,proto3" json:"unrefined_parallelism_count,omitempty"`
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
 }
 
 func (x *Proof) Reset() {
@@ -2288,6 +2301,13 @@ func (x *Proof) GetStatus() ProofStatus {
 		return x.Status
 	}
 	return ProofStatus_PROOF_STATUS_UNSPECIFIED
+}
+
+func (x *Proof) GetUnrefinedParallelismCount() int32 {
+	if x != nil {
+		return x.UnrefinedParallelismCount
+	}
+	return 0
 }
 
 // Another parallelism.
@@ -2463,7 +2483,13 @@ func (x *OtherSize) GetPlan() *Alternative {
 	return nil
 }
 
-// A change under which the job fits; it was tried.
+// A change under which the job fits: the changed job was planned, and has a plan. What to change in the request, by
+// kind: MORE_GPUS gpu_count of the pool; SMALLER_CAPS training.token_cap, and training.unit_cap unless 0;
+// ALLOW_RECOMPUTE constraints.recompute to RECOMPUTE_POLICY_AUTO; SHARD_OPTIMIZER and SHARD_WEIGHTS
+// training.zero_stage to ZERO_STAGE_1 and ZERO_STAGE_3; LARGER_GPU gpu_type of the pool; CONTEXT_PARALLEL and
+// EXPERT_PARALLEL the range of that degree to {min: 1}; STAGE_LAYERS constraints.stage_layers, with
+// constraints.partition_method unset; FREE_SCHEDULE constraints.schedule to unset; FREE_DEGREES the ranges of tensor,
+// pipeline and data parallel, stage_layers and partition_method to unset, and the least of all other ranges to 1.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What to change.
@@ -2477,7 +2503,9 @@ type Remedy struct {
 	// Token cap to use, for REMEDY_KIND_SMALLER_CAPS.
 	TokenCap int64 `protobuf:"varint,5,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
 	// GPU type to use, for REMEDY_KIND_LARGER_GPU.
-	GpuType       string `protobuf:"bytes,6,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
+	GpuType string `protobuf:"bytes,6,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
+	// Transformer layers of each stage, for REMEDY_KIND_STAGE_LAYERS.
+	StageLayers   []int32 `protobuf:"varint,7,rep,packed,name=stage_layers,json=stageLayers,proto3" json:"stage_layers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2554,6 +2582,13 @@ func (x *Remedy) GetGpuType() string {
 	return ""
 }
 
+func (x *Remedy) GetStageLayers() []int32 {
+	if x != nil {
+		return x.StageLayers
+	}
+	return nil
+}
+
 // Why nothing fits: the parallelism that comes nearest, and its fullest stage.
 type Misfit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2572,7 +2607,10 @@ type Misfit struct {
 	// Changes under which the job fits, nearest first. Empty: none of those tried helps.
 	Remedies []*Remedy `protobuf:"bytes,7,rep,name=remedies,proto3" json:"remedies,omitempty"`
 	// All of this in a sentence.
-	Text          string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
+	// Whether it is proven that nothing fits. False: of parallelisms that run several chunks of the model on a stage, not
+	// all cuts were tried, and another may fit.
+	Proven        bool `protobuf:"varint,9,opt,name=proven,proto3" json:"proven,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2661,6 +2699,13 @@ func (x *Misfit) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *Misfit) GetProven() bool {
+	if x != nil {
+		return x.Proven
+	}
+	return false
 }
 
 // Where ranks sit: rank = t + T x (c + C x (d + D x p)) for tensor index t of T, context index c of C, data index d of
@@ -3377,7 +3422,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\fstep_seconds\x18\x04 \x01(\x01R\vstepSeconds\x12\x1b\n" +
 	"\tpad_ratio\x18\x05 \x01(\x01R\bpadRatio\x12(\n" +
 	"\x10dist_ratio_units\x18\x06 \x01(\x01R\x0edistRatioUnits\x12*\n" +
-	"\x11dist_ratio_tokens\x18\a \x01(\x01R\x0fdistRatioTokens\"\x90\x05\n" +
+	"\x11dist_ratio_tokens\x18\a \x01(\x01R\x0fdistRatioTokens\"\xd0\x05\n" +
 	"\x05Proof\x12!\n" +
 	"\fstep_seconds\x18\x01 \x01(\x01R\vstepSeconds\x12.\n" +
 	"\x13lower_bound_seconds\x18\x02 \x01(\x01R\x11lowerBoundSeconds\x12\x10\n" +
@@ -3393,7 +3438,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	" \x01(\x01R\x11closedFormSeconds\x12=\n" +
 	"\x1bclosed_form_optimum_seconds\x18\v \x01(\x01R\x18closedFormOptimumSeconds\x12@\n" +
 	"\x1cunsearched_parallelism_count\x18\f \x01(\x05R\x1aunsearchedParallelismCount\x120\n" +
-	"\x06status\x18\r \x01(\x0e2\x18.evenkeel.v1.ProofStatusR\x06status\"\xfe\x01\n" +
+	"\x06status\x18\r \x01(\x0e2\x18.evenkeel.v1.ProofStatusR\x06status\x12>\n" +
+	"\x1bunrefined_parallelism_count\x18\x0e \x01(\x05R\x19unrefinedParallelismCount\"\xfe\x01\n" +
 	"\vAlternative\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12!\n" +
 	"\fstage_layers\x18\x02 \x03(\x05R\vstageLayers\x12!\n" +
@@ -3406,14 +3452,15 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\bgpu_type\x18\x02 \x01(\tR\agpuType\x12\x1b\n" +
 	"\tgpu_count\x18\x03 \x01(\x05R\bgpuCount\x12\x12\n" +
 	"\x04fits\x18\x04 \x01(\bR\x04fits\x12,\n" +
-	"\x04plan\x18\x05 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\xb9\x01\n" +
+	"\x04plan\x18\x05 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\xdc\x01\n" +
 	"\x06Remedy\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.evenkeel.v1.RemedyKindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
 	"\tgpu_count\x18\x03 \x01(\x05R\bgpuCount\x12\x19\n" +
 	"\bunit_cap\x18\x04 \x01(\x03R\aunitCap\x12\x1b\n" +
 	"\ttoken_cap\x18\x05 \x01(\x03R\btokenCap\x12\x19\n" +
-	"\bgpu_type\x18\x06 \x01(\tR\agpuType\"\xd5\x02\n" +
+	"\bgpu_type\x18\x06 \x01(\tR\agpuType\x12!\n" +
+	"\fstage_layers\x18\a \x03(\x05R\vstageLayers\"\xed\x02\n" +
 	"\x06Misfit\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12\x1f\n" +
 	"\vstage_index\x18\x02 \x01(\x05R\n" +
@@ -3424,7 +3471,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\vshort_bytes\x18\x06 \x01(\x03R\n" +
 	"shortBytes\x12/\n" +
 	"\bremedies\x18\a \x03(\v2\x13.evenkeel.v1.RemedyR\bremedies\x12\x12\n" +
-	"\x04text\x18\b \x01(\tR\x04text\"\xbf\x02\n" +
+	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
+	"\x06proven\x18\t \x01(\bR\x06proven\"\xbf\x02\n" +
 	"\tPlacement\x12\x1d\n" +
 	"\n" +
 	"rank_order\x18\x01 \x01(\tR\trankOrder\x12\"\n" +
@@ -3505,7 +3553,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x15SIZE_CHANGE_NODE_LESS\x10\x01\x12\x19\n" +
 	"\x15SIZE_CHANGE_NODE_MORE\x10\x02\x12\x1b\n" +
 	"\x17SIZE_CHANGE_SMALLER_GPU\x10\x03\x12\x1a\n" +
-	"\x16SIZE_CHANGE_LARGER_GPU\x10\x04*\xc0\x02\n" +
+	"\x16SIZE_CHANGE_LARGER_GPU\x10\x04*\xfd\x02\n" +
 	"\n" +
 	"RemedyKind\x12\x1b\n" +
 	"\x17REMEDY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -3517,7 +3565,10 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x16REMEDY_KIND_LARGER_GPU\x10\x06\x12 \n" +
 	"\x1cREMEDY_KIND_CONTEXT_PARALLEL\x10\a\x12\x1f\n" +
 	"\x1bREMEDY_KIND_EXPERT_PARALLEL\x10\b\x12\x1d\n" +
-	"\x19REMEDY_KIND_SHARD_WEIGHTS\x10\t*}\n" +
+	"\x19REMEDY_KIND_SHARD_WEIGHTS\x10\t\x12\x1c\n" +
+	"\x18REMEDY_KIND_STAGE_LAYERS\x10\n" +
+	"\x12\x1d\n" +
+	"\x19REMEDY_KIND_FREE_SCHEDULE\x10\v*}\n" +
 	"\x05Basis\x12\x15\n" +
 	"\x11BASIS_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vBASIS_GIVEN\x10\x01\x12\x12\n" +

@@ -84,6 +84,9 @@ const Planted kFaults[] = {
      }},
     {"micro-batches", [](Plan& p) { p.prediction.micro_batches *= 2; }},
     {"an epoch too short", [](Plan& p) { --p.prediction.steps_per_epoch; }},
+    {"an epoch cut to what 64 bits of nanoseconds hold",
+     [](Plan& p) { p.prediction.epoch_seconds *= 0.99; }},
+    {"idle below 0", [](Plan& p) { p.batch_rule.idle_ratio = -1e-16; }},
     {"GPU-days", [](Plan& p) { p.prediction.gpu_days *= 0.99; }},
     {"cost", [](Plan& p) { p.prediction.cost = 0; }},
     {"samples per step", [](Plan& p) { p.prediction.samples_per_step = 512; }},
@@ -101,6 +104,17 @@ const Planted kFaults[] = {
     {"fits and does not", [](Plan& p) { p.fits = false; }},
 };
 
+// An epoch of more nanoseconds than 64 bits hold.
+TEST(PlanCheckerTest, TheLongestEpochsAreTheirStepsTimesTheirTime) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
+  job.dataset = {.bins = {{0, 4096, 1'000'000'000'000}}};
+  const PlanResult result = MakePlan(job, {});
+  ASSERT_EQ(result.end, PlanEnd::kComplete);
+  const Prediction& p = result.plan.prediction;
+  EXPECT_GT(p.epoch_seconds, 9.3e9);
+  EXPECT_NEAR(p.epoch_seconds * 16 / 86400 / p.gpu_days, 1, 1e-9);
+}
+
 TEST(PlanCheckerTest, FindsEveryPlantedFault) {
   const Job job = CheckedJob();
   const Batching batching = MakeBatching(job);
@@ -115,6 +129,49 @@ TEST(PlanCheckerTest, FindsEveryPlantedFault) {
     Plan plan = good.plan;
     planted.fault(plan);
     EXPECT_FALSE(CheckPlan(job, batching, plan).empty()) << planted.what;
+  }
+}
+
+const Planted kMisfitFaults[] = {
+    {"no shortage",
+     [](Plan& p) {
+       p.misfit.memory.activations -= p.misfit.short_bytes;
+       p.misfit.memory.activations_by_kind[static_cast<size_t>(LayerKind::kDense)] -=
+           p.misfit.short_bytes;
+       p.misfit.short_bytes = 0;
+     }},
+    {"short by 1 byte", [](Plan& p) { p.misfit.short_bytes = 1; }},
+    {"shortage without a stage", [](Plan& p) { p.misfit = {.short_bytes = 1}; }},
+    {"another stage's layers", [](Plan& p) { --p.misfit.layers.back().count; }},
+    {"no layers", [](Plan& p) { p.misfit.layers.clear(); }},
+    {"no such stage", [](Plan& p) { p.misfit.stage = p.misfit.parallelism.pipeline; }},
+    {"degrees", [](Plan& p) { p.misfit.parallelism.data *= 2; }},
+    {"capacity", [](Plan& p) { p.misfit.capacity_bytes -= 1, p.misfit.short_bytes += 1; }},
+    {"negative workspace",
+     [](Plan& p) {
+       p.misfit.memory.buffers += p.misfit.memory.workspace + 1;
+       p.misfit.memory.workspace = -1;
+     }},
+    {"logits above the workspace",
+     [](Plan& p) { p.misfit.memory.logits = p.misfit.memory.workspace + 1; }},
+    {"kinds of layers",
+     [](Plan& p) { ++p.misfit.memory.activations_by_kind[static_cast<size_t>(LayerKind::kHead)]; }},
+    {"weights", [](Plan& p) { p.misfit.memory.weights -= 1, p.misfit.memory.optimizer += 1; }},
+    {"misfit with stages", [](Plan& p) { p.stages.emplace_back(); }},
+};
+
+TEST(PlanCheckerTest, FindsEveryPlantedFaultOfAMisfit) {
+  const Job job = TextJob("llama3-70b", "a100-sxm-80gb", 8);
+  const PlanResult good = MakePlan(job, {});
+  ASSERT_EQ(good.end, PlanEnd::kComplete);
+  ASSERT_FALSE(good.plan.fits);
+  const Batching planned =
+      MakeBatching(job, {good.plan.batch_rule.unit_cap, good.plan.batch_rule.token_cap}, "");
+  ASSERT_EQ(CheckPlan(job, planned, good.plan), std::vector<std::string>{});
+  for (const Planted& planted : kMisfitFaults) {
+    Plan plan = good.plan;
+    planted.fault(plan);
+    EXPECT_FALSE(CheckPlan(job, planned, plan).empty()) << planted.what;
   }
 }
 

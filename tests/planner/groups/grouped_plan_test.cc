@@ -6,8 +6,10 @@
 #include <functional>
 #include <string>
 
+#include "planner/base/random.h"
 #include "planner/check/group_checker.h"
 #include "planner/make_plan.h"
+#include "planner/search/parallelisms.h"
 #include "tests/planner/jobs.h"
 #include "tests/planner/long_mix.h"
 
@@ -51,7 +53,7 @@ TEST(GroupedPlanTest, IsSoundUnderEveryKindOfTrainer) {
 TEST(GroupedPlanTest, IsTheSameEveryTime) {
   const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
   const Plan a = MakePlan(job, {}).plan, b = MakePlan(job, {}).plan;
-  EXPECT_EQ(a.prediction.epoch_ns, b.prediction.epoch_ns);
+  EXPECT_EQ(a.prediction.epoch_seconds, b.prediction.epoch_seconds);
   EXPECT_EQ(a.groups.front().packs, b.groups.front().packs);
 }
 
@@ -103,6 +105,95 @@ TEST(GroupedPlanTest, LatentAttentionAndExpertsAreInTimeAndMemory) {
   EXPECT_GT(result.plan.parallelism.expert, 1);
 }
 
+// An epoch of more nanoseconds than 64 bits hold.
+TEST(GroupedPlanTest, TheLongestEpochsAreTheSumOfTheirSteps) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  job.dataset = {.bins = {{0, 49'771, 500'000'000'000}, {0, 210'368, 4374}}};
+  job.training.group_selection = GroupSelection::kPublished;
+  const PlanResult result = MakePlan(WholeSpace(job), {});
+  ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
+  const Prediction& p = result.plan.prediction;
+  EXPECT_GT(p.epoch_seconds, 9.3e9);
+  EXPECT_NEAR(p.epoch_seconds * 8 / 86400 / p.gpu_days, 1, 1e-9);
+}
+
+// A few long samples among very many short ones.
+Job UnevenJob() {
+  Job job = TextJob("mpt-30b", "h100-sxm-80gb", 15);
+  job.model.language_model.train = TrainMode::kLora;
+  job.cluster.gpus_per_node = job.cluster.gpus_per_full_node = 5;
+  job.dataset.bins = {{0, 1, 13417}, {0, 6, 93781},  {0, 12, 1},    {0, 17, 61},     {0, 26, 877},
+                      {0, 31, 389},  {0, 41, 10},    {0, 60, 48},   {0, 78, 2},      {0, 312, 107},
+                      {0, 2171, 9},  {0, 5273, 36},  {0, 12269, 2}, {0, 15257, 520}, {0, 21342, 4},
+                      {0, 23104, 8}, {0, 31495, 179}};
+  job.dataset.is_default = false;
+  job.training.seed = 1;
+  job.training.group_selection = GroupSelection::kExact;
+  return WholeSpace(job);
+}
+
+TEST(GroupedPlanTest, EverySampleBelongsToAGroup) {
+  for (const GroupSelection selection : {GroupSelection::kPublished, GroupSelection::kExact}) {
+    Job job = UnevenJob();
+    job.training.group_selection = selection;
+    const PlanResult result = MakePlan(job, {});
+    ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
+    int64_t samples = 0, in_groups = 0;
+    for (const LengthBin& bin : job.dataset.bins) samples += bin.count;
+    for (const GroupPlan& group : result.plan.groups) {
+      in_groups += group.samples;
+      EXPECT_GE(group.idle_ratio, 0);
+    }
+    if (!result.plan.groups.empty()) {
+      EXPECT_EQ(in_groups, samples);
+    }
+  }
+}
+
+// The bound holds for whatever constraints leave of the space.
+TEST(GroupedPlanTest, NoPinnedSplitLiesBelowTheBound) {
+  Random random(7);
+  const auto below = [&](uint64_t n) { return static_cast<int64_t>(random.Below(n)); };
+  constexpr const char* kModels[] = {"llama3-8b", "qwen2.5-14b", "mixtral-8x7b"};
+  int grouped = 0, pinned = 0;
+  for (int run = 0; run < 4; ++run) {
+    Job job = TextJob(kModels[below(3)], "h100-sxm-80gb", int64_t{8} << below(2));
+    job.dataset = {};
+    for (int64_t tokens = 100 + below(2000), n = 0; n < 6; ++n, tokens *= 2 + below(2))
+      job.dataset.bins.push_back({0, tokens, 100'000 / (1 + n * n * n) + below(100)});
+    job.training.global_batch_samples = 64 + below(512);
+    job.training.group_selection =
+        below(2) == 0 ? GroupSelection::kPublished : GroupSelection::kExact;
+    job = WholeSpace(job);
+    const PlanResult free = MakePlan(job, {});
+    ASSERT_EQ(free.end, PlanEnd::kComplete)
+        << run << ": " << (free.faults.empty() ? "" : free.faults[0]);
+    if (free.plan.groups.empty() || free.plan.proof.lower_bound_ns == 0) continue;
+    ++grouped;
+    for (const int64_t tensor : {1, 4}) {
+      for (const int64_t pipeline : {1, 2}) {
+        for (const int64_t context : {int64_t{0}, int64_t{1}, int64_t{2}}) {
+          Job held = job;
+          held.constraints.tensor_parallel = {tensor, tensor};
+          held.constraints.pipeline_parallel = {pipeline, pipeline};
+          if (context > 0) held.constraints.context_parallel = {context, context};
+          if (Parallelisms(held, 1).empty()) continue;
+          const LengthClasses classes(held);
+          const GroupedSearch found = SearchGroups(held, classes, {});
+          if (found.runs.size() < 2) continue;
+          Plan plan;
+          FillGroupedPlan(held, classes, found, {}, &plan);
+          ++pinned;
+          EXPECT_GE(plan.proof.step_ns, free.plan.proof.lower_bound_ns)
+              << run << ": TP " << tensor << " PP " << pipeline << " CP " << context;
+        }
+      }
+    }
+  }
+  EXPECT_GE(grouped, 2);
+  EXPECT_GE(pinned, 10);
+}
+
 struct Planted {
   const char* what;
   std::function<void(Plan&)> fault;
@@ -131,10 +222,21 @@ TEST(GroupCheckerTest, SeesPlantedFaults) {
       {"longest sample", [](Plan& p) { p.groups[1].longest_sample = 100000; }},
       {"sample above its cap", [](Plan& p) { p.groups[0].token_cap = 8192; }},
       {"step time", [](Plan& p) { p.groups[0].step.total_ns -= 1000; }},
-      {"epoch", [](Plan& p) { p.prediction.epoch_ns /= 2; }},
+      {"epoch", [](Plan& p) { p.prediction.epoch_seconds /= 2; }},
       {"GPU-days", [](Plan& p) { p.prediction.gpu_days *= 1.01; }},
       {"mean step", [](Plan& p) { p.prediction.step.total_ns *= 2; }},
       {"CR", [](Plan& p) { p.group_choice.communication_ratio = 0; }},
+      {"a sample too many", [](Plan& p) { ++p.groups[0].samples; }},
+      {"a sample lost", [](Plan& p) { --p.groups[1].samples; }},
+      {"idle below 0", [](Plan& p) { p.groups[0].idle_ratio = -1e-16; }},
+      {"gap", [](Plan& p) { p.proof.gap += .1; }},
+      {"end of the search", [](Plan& p) { p.proof.parallelisms_unsearched = 1; }},
+      {"a bound just above the plan",
+       [](Plan& p) {
+         p.proof.lower_bound_ns = p.proof.step_ns + 1;
+         p.proof.gap =
+             static_cast<double>(p.proof.step_ns) / static_cast<double>(p.proof.lower_bound_ns) - 1;
+       }},
       {"bound", [](Plan& p) { p.proof.lower_bound_ns = 2 * p.proof.step_ns; }},
   };
   for (const Planted& planted : faults) {

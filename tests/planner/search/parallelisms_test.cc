@@ -138,23 +138,30 @@ TEST(ParallelismsTest, ShardedWeightsHaveNoPipeline) {
   }
 }
 
-TEST(ParallelismsTest, NoMoreRanksThanPacksUnlessNothingElseRemains) {
+TEST(ParallelismsTest, NoMoreRanksThanPacksOfAStepUnlessNothingElseRemains) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 64);
-  for (const Parallelism& p : Parallelisms(job, 5.5)) EXPECT_LE(p.data, 5);
+  const auto most_data = [&](double packs_per_step) {
+    int64_t most = 0;
+    for (const Parallelism& p : Parallelisms(job, packs_per_step)) most = std::max(most, p.data);
+    return most;
+  };
+  EXPECT_EQ(most_data(5.5), 4);
+  // 8 ranks with a pack each train on no more than 4 ranks with 2 packs.
+  EXPECT_EQ(most_data(7.9), 8);
+  EXPECT_EQ(most_data(6.1), 8);
+  EXPECT_EQ(most_data(5.9), 4);
+  EXPECT_EQ(most_data(63.75), 64);
   FixDegrees(job, 1, 1, 64);
   ASSERT_EQ(Parallelisms(job, 5.5).size(), 1u);
   EXPECT_EQ(Parallelisms(job, 5.5)[0], (Parallelism{1, 1, 64}));
 }
 
-TEST(ParallelismsTest, ChunksNeedAsManyPacksAsStagesUnlessNothingElseRemains) {
+TEST(ParallelismsTest, ChunksMayHaveFewerPacksThanStages) {
   Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 64));
-  for (const Parallelism& p : Parallelisms(job, 16)) {
-    EXPECT_TRUE(p.virtual_stages == 1 || MicroBatches(16, p.data) >= p.pipeline);
-  }
-  job.constraints.virtual_stages = {2, 2};
-  job.constraints.pipeline_parallel = {16, 16};
-  job.constraints.data_parallel = {4, 4};
-  EXPECT_FALSE(Parallelisms(job, 16).empty());
+  bool few = false;
+  for (const Parallelism& p : Parallelisms(job, 16))
+    few = few || (p.virtual_stages > 1 && MicroBatches(16, p.data) < p.pipeline);
+  EXPECT_TRUE(few);
 }
 
 TEST(ParallelismsTest, PrimeCountsAndOne) {
@@ -168,6 +175,16 @@ TEST(MicroBatchesTest, NearestAndAtLeastOne) {
   EXPECT_EQ(MicroBatches(100, 8), 13);
   EXPECT_EQ(MicroBatches(99, 8), 12);
   EXPECT_EQ(MicroBatches(0.2, 8), 1);
+}
+
+TEST(MicroBatchesTest, InterleavedStagesMayTakeWholeGroups) {
+  Parallelism p{.tensor = 1, .pipeline = 4, .data = 2, .virtual_stages = 2};
+  EXPECT_EQ(MicroBatchChoices(1034, p), (std::vector<int64_t>{517, 516}));
+  EXPECT_EQ(MicroBatchChoices(1032, p), (std::vector<int64_t>{516}));
+  EXPECT_EQ(MicroBatchChoices(14, p), (std::vector<int64_t>{7}));  // 4 would leave out 3 of 7
+  EXPECT_EQ(MicroBatchChoices(6, p), (std::vector<int64_t>{3}));
+  p.virtual_stages = 1;
+  EXPECT_EQ(MicroBatchChoices(1034, p), (std::vector<int64_t>{517}));
 }
 
 }  // namespace

@@ -1,0 +1,114 @@
+#include "planner/search/finish.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "planner/partition/certified_search.h"
+#include "planner/partition/methods.h"
+#include "planner/search/chunked_partition.h"
+#include "planner/search/refine.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Forwards simulated to compare the starts of a refinement with each other.
+constexpr int64_t kEventsPerStart = 30000;
+
+// Starts are compared by all events where few tell them apart by less than one part in so many.
+constexpr int64_t kTooCloseToCall = 64;
+
+// Of certifying and refining a partition of 1F1B.
+constexpr int64_t kRefiningWork = 1'000'000;
+
+}  // namespace
+
+const std::vector<PackShape>& Finisher::Packs(int64_t data, int64_t micro_batches) {
+  const auto [at, added] = packs_.try_emplace(std::pair(data, micro_batches));
+  if (added) at->second = DealtPacks(batching_, data, micro_batches, stop_);
+  return at->second;
+}
+
+SimulatedStep Finisher::StepOf(const Candidate& c, int64_t events) {
+  return SimulateStep(job_, c.parallelism, c.shape(), c.stages,
+                      Packs(c.parallelism.data, c.micro_batches), events);
+}
+
+void Finisher::Simulate(Candidate& c) { c.step = StepOf(c, kEventsAtMost); }
+
+bool Finisher::FillStages(const Segments& segments, Candidate& c) {
+  c.recomputed.clear();
+  for (int64_t s = 0; s < segments.stages(); ++s) {
+    const int64_t begin = c.boundaries[static_cast<size_t>(s)],
+                  end = c.boundaries[static_cast<size_t>(s) + 1];
+    if (!segments.Allowed(s, begin, end)) return false;
+    const auto choice = segments.Recompute(s, begin, end);
+    if (!choice) return false;
+    c.recomputed.push_back(choice->recomputed);
+  }
+  c.stages =
+      StageWorks(segments.job(), segments.profile(), c.parallelism, c.boundaries, c.recomputed);
+  return true;
+}
+
+int64_t Finisher::WorkOf(const Candidate& c) const {
+  const int64_t forwards = c.shape().micro_batches * c.shape().virtual_stages();
+  const int64_t real = std::min(kEventsAtMost, kStepsAtMost * c.parallelism.data * forwards);
+  if (c.schedule != Schedule::kOneFOneB) return 2 * real;
+  return c.parallelism.pipeline == 1 ? real : 2 * real + kRefiningWork;
+}
+
+bool Finisher::Certifies(const Candidate& c) const {
+  return c.schedule == Schedule::kOneFOneB &&
+         job_.constraints.partition_method == PartitionMethod::kExact;
+}
+
+Finished Finisher::Finish(const LayerProfile& profile, Candidate& c) {
+  if (Certifies(c)) return FinishPartition(profile, c);
+  if (c.step.total_ns() == 0) Simulate(c);
+  return {};
+}
+
+bool Finisher::Improves(const Candidate& c) const {
+  return c.schedule != Schedule::kOneFOneB && job_.constraints.stage_layers.empty();
+}
+
+int64_t Finisher::Improve(const LayerProfile& profile, Candidate& c) const {
+  ImproveChunks(job_, profile, c, stop_);
+  return MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
+}
+
+Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c) {
+  const SegmentTable table(job_, profile, c.parallelism, c.micro_batches, stop_);
+  std::vector<std::vector<int64_t>> cuts = {c.boundaries};
+  if (c.parallelism.pipeline > 1) {
+    for (const PartitionMethod method : {PartitionMethod::kLayers, PartitionMethod::kParameters,
+                                         PartitionMethod::kBmp, PartitionMethod::kProfile}) {
+      std::vector<int64_t> cut = PartitionBy(method, table, stop_);
+      if (!cut.empty() && std::find(cuts.begin(), cuts.end(), cut) == cuts.end())
+        cuts.push_back(std::move(cut));
+    }
+  }
+  CertifiedPartition found = CertifyPartition(table, cuts, {}, stop_);
+  Finished finished{.bound_ns = found.lower_bound_ns, .states = found.nodes};
+  if (found.end == CertifiedEnd::kStopped || found.boundaries.empty()) return {};
+  cuts.insert(cuts.begin(), std::move(found.boundaries));
+
+  const Candidate given = c;
+  int64_t quickest = 0, quickest_of_all = 0;  // by few events, and by all
+  for (std::vector<int64_t>& cut : cuts) {
+    Candidate start = given;
+    start.boundaries = std::move(cut);
+    if (!FillStages(table, start)) continue;
+    const int64_t step = StepOf(start, kEventsPerStart).total_ns();
+    if (quickest == 0 || step < quickest) quickest = step;
+    if (step - quickest > quickest / kTooCloseToCall) continue;
+    Simulate(start);
+    if (quickest_of_all != 0 && start.step.total_ns() >= quickest_of_all) continue;
+    quickest_of_all = start.step.total_ns();
+    c = std::move(start);
+  }
+  RefineByRealPacks(table, Packs(c.parallelism.data, c.micro_batches), c, stop_);
+  return finished;
+}
+
+}  // namespace evenkeel::planner

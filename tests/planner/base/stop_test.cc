@@ -1,0 +1,76 @@
+#include "planner/base/stop.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace evenkeel::planner {
+namespace {
+
+TEST(Stop, NeverStopsUnlessToldHow) {
+  const Stop never;
+  EXPECT_FALSE(never);
+  never.Spend(int64_t{1} << 62);
+  EXPECT_FALSE(never());
+  EXPECT_FALSE(never.said());
+  EXPECT_FALSE(Stop(std::function<bool()>()));
+}
+
+TEST(Stop, AsksOnceForSoManyUnits) {
+  int64_t asked = 0;
+  const Stop stop([&] { return ++asked, false; });
+  for (int64_t i = 0; i < 10 * Stop::kUnitsPerQuestion; i += 100) stop.Spend(100);
+  EXPECT_EQ(asked, 9);
+  EXPECT_EQ(stop.spent(), 10 * Stop::kUnitsPerQuestion);
+  stop.Spend(5 * Stop::kUnitsPerQuestion);  // at once, and is one question
+  EXPECT_EQ(asked, 10);
+  EXPECT_EQ(stop.spent(), 15 * Stop::kUnitsPerQuestion);
+}
+
+// One that says so once and then no more has still stopped the work.
+TEST(Stop, StaysStopped) {
+  int64_t asked = 0;
+  const Stop stop([&] { return ++asked == 2; });
+  const Stop copy = stop;
+  EXPECT_FALSE(stop());
+  EXPECT_TRUE(copy());
+  EXPECT_TRUE(stop());
+  EXPECT_TRUE(stop.said());
+  EXPECT_EQ(asked, 2);
+  EXPECT_THROW(stop.Spend(1), Stopped);
+  EXPECT_THROW(copy.Spend(1), Stopped);
+  EXPECT_THROW(copy.Ask(), Stopped);
+}
+
+// Where a function still takes a std::function, what it hands on is the same Stop.
+TEST(Stop, IsTheSameThroughAFunction) {
+  int64_t asked = 0;
+  const Stop stop([&] { return ++asked > 1; });
+  const std::function<bool()> function = stop;
+  const Stop again(function);
+  EXPECT_FALSE(again());
+  EXPECT_TRUE(function());
+  EXPECT_TRUE(stop.said());
+  EXPECT_THROW(again.Spend(0), Stopped);
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(Stop, WorkThatWasStoppedDoesNotPassForWhole) {
+  const auto never = Stop([] { return false; });
+  EXPECT_TRUE(RunsThrough(never, [&] { never.Spend(2 * Stop::kUnitsPerQuestion); }));
+  const auto at_once = Stop([] { return true; });
+  EXPECT_TRUE(RunsThrough(at_once, [] {}));  // nobody asked: it is whole
+  int64_t done = 0;
+  EXPECT_FALSE(RunsThrough(at_once, [&] {
+    at_once.Spend(2 * Stop::kUnitsPerQuestion);
+    ++done;
+  }));
+  EXPECT_EQ(done, 0);
+  // Who is told by the call's value and returns half a result is found out too.
+  EXPECT_FALSE(RunsThrough(at_once, [&] { done = at_once() ? 1 : 2; }));
+  EXPECT_EQ(done, 1);
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
