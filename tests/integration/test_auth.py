@@ -160,7 +160,7 @@ class PolicyTest(PolicyCase):
         self.write(rule(["any"], "broken", roles=["admin"]))
         done = self.start("--profile-store", store)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("broken.lmdb: is no LMDB file", done.stderr)
+        self.assertIn("broken.lmdb: is no profile store", done.stderr)
         self.write(rule(["any"], "fine", roles=["admin"]))
         server = self.server("--profile-store", store)
         client = server.client()

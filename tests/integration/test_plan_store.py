@@ -120,11 +120,36 @@ class StoreTest(Folder):
             while server.metric("evenkeel_cache_entries", tier="store") < 50:
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
-            os.truncate(self.path, 8192)
+            os.truncate(self.path, 9000)
             for number in range(60):
                 self.assertEqual(plan(client, small_job(number)).plan.plan_id[:5], "plan-")
-            self.assertEqual(server.metric("evenkeel_cache_tier_ok", tier="store"), 0)
+            while server.metric("evenkeel_cache_set_aside_total", tier="store") < 1:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            self.assertEqual(os.path.getsize(self.path + ".damaged-1"), 9000)
+            self.assertIn(f"set aside as {self.path}.damaged-1", server.log("set aside"))
+            entries = server.metric("evenkeel_cache_entries", tier="store")
+            plan(client, small_job(61))
+            while server.metric("evenkeel_cache_entries", tier="store") <= entries:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
+            self.assertEqual(server.metric("evenkeel_cache_tier_ok", tier="store"), 1)
             self.assertTrue(server.alive())
+
+    def test_a_damaged_file_is_set_aside_at_the_start(self):
+        with self.server() as server:
+            for number in range(50):
+                plan(server.client(), small_job(number))
+        with open(self.path, "r+b") as file:
+            file.seek(os.path.getsize(self.path) // 2)
+            byte = file.read(1)
+            file.seek(-1, 1)
+            file.write(bytes([byte[0] ^ 4]))
+        with self.server() as server:
+            self.assertEqual(server.metric("evenkeel_cache_set_aside_total", tier="store"), 1)
+            self.assertEqual(server.metric("evenkeel_cache_tier_ok", tier="store"), 1)
+            self.assertTrue(os.path.exists(self.path + ".damaged-1"))
+            self.assertEqual(plan(server.client(), small_job(3)).served_from, FROM("SERVED_FROM_PLANNER"))
 
 
 class FullDiskTest(Folder):

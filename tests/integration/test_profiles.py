@@ -3,7 +3,6 @@ import json
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -121,19 +120,39 @@ class ProfilesTest(unittest.TestCase):
         self.assertEqual(refused.returncode, 1)
         self.assertIn("is damaged", refused.stderr)
 
-    @unittest.skipUnless(shutil.which("mdb_copy"), "mdb_copy (package lmdb-utils) is not installed")
-    def test_a_copy_of_the_running_store_is_a_backup(self):
+    def test_a_backup_of_the_running_store_restores_a_damaged_one(self):
         backup = os.path.join(self.folder.name, "backup")
+        tool = os.path.join(os.path.dirname(harness.SERVER), "evenkeel-store")
         with self.server() as server:
             client = server.client()
             client.call("RecordProfile", profile(1))
-            subprocess.run(["mdb_copy", "-n", self.store, backup], check=True)
+            subprocess.run([tool, "dump", self.store, backup], check=True)
             client.call("RecordProfile", profile(2))
             server.terminate(signal.SIGKILL)
             server.process.wait()
-        os.replace(backup, self.store)
+        with open(self.store, "r+b") as file:
+            file.truncate(os.path.getsize(self.store) - 3)
+        arguments = [harness.SERVER, "--listen", f"unix:{self.folder.name}/other.sock", "--metrics-address", "off",
+                     "--profile-store", self.store]
+        refused = harness.run(arguments)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("cut short", refused.stderr)
+        saved = os.path.join(self.folder.name, "saved")
+        done = subprocess.run([tool, "salvage", self.store, saved], check=True, capture_output=True, text=True)
+        self.assertIn("1 revisions", done.stdout)
+        self.assertIn("What follows is lost", done.stdout)
+        command = refused.stderr.split("made: ")[1].split(" . ")[0]
+        subprocess.run(command.replace("evenkeel-store", tool).replace("BACKUP", backup), shell=True, check=True)
         with self.server() as server:
             self.assertEqual(self.notes(server.client()), {1: "number 1"})
+
+    def test_what_is_no_file_is_refused_and_nothing_is_left(self):
+        before = set(os.listdir("/dev"))
+        refused = harness.run([harness.SERVER, "--listen", f"unix:{self.folder.name}/other.sock",
+                               "--metrics-address", "off", "--profile-store", "/dev/null"])
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("/dev/null: is not a regular file", refused.stderr)
+        self.assertEqual({name for name in set(os.listdir("/dev")) - before if name.startswith("null")}, set())
 
     def test_the_command_line(self):
         path = os.path.join(self.folder.name, "profile.json")

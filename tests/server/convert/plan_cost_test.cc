@@ -13,6 +13,7 @@
 #include "server/convert/offers.h"
 #include "server/core/fair_queue.h"
 #include "tests/server/convert/cost_bombs.h"
+#include "tests/server/convert/overruns.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {
@@ -25,6 +26,16 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
+// Between two questions whether to stop.
+struct Gaps {
+  double last = CpuSeconds(), longest = 0;
+  void See() {
+    const double now = CpuSeconds();
+    longest = std::max(longest, now - last);
+    last = now;
+  }
+};
+
 struct Measured {
   double seconds = 0;
   double longest_gap = 0;  // between two questions whether to stop
@@ -33,24 +44,20 @@ struct Measured {
 
 Measured Plan(const OfferJobs& offers, double stop_after) {
   Measured measured;
-  const double begin = CpuSeconds();
-  double last = begin;
-  const auto see = [&] {
-    const double now = CpuSeconds();
-    measured.longest_gap = std::max(measured.longest_gap, now - last);
-    last = now;
-  };
+  Gaps gaps;
+  const double begin = gaps.last;
   planner::PlanHooks hooks;
   hooks.stop = [&] {
-    see();
-    return last - begin > stop_after;
+    gaps.See();
+    return gaps.last - begin > stop_after;
   };
   ComputedPlan plan;
   std::vector<std::string> faults;
   measured.end = offers.several() ? ComputeOffers(offers, "plan", hooks, &plan, &faults)
                                   : ComputePlan(offers.first(), "plan", hooks, &plan, &faults);
-  see();
-  measured.seconds = last - begin;
+  gaps.See();
+  measured.longest_gap = gaps.longest;
+  measured.seconds = gaps.last - begin;
   return measured;
 }
 
@@ -155,19 +162,39 @@ TEST(PlanCost, OffersTimesBinsAreBounded) {
   EXPECT_TRUE(OffersFromProto(request, &offers).empty());
 }
 
-// Against the time of a small job in this very build: about 35 ms of one optimised core.
+// Against the time of a small job in this very build, about 35 ms of one optimised core: 100 ms are
+// three of it. The least of some tries counts, as a busy neighbour slows a processor down too.
 TEST(CostBombs, StopIsAskedOftenEnough) {
   const OfferJobs usual = JobsOf(TextRequest("llama3.1-8b", 64));
   double unit = 1e9;
   for (int i = 0; i < 3; ++i) unit = std::min(unit, Plan(usual, 1e9).seconds);
-  std::vector<CostBomb> all = CostBombs();
-  for (const CostBomb& bomb : DataBombs()) all.push_back(bomb);
-  for (const CostBomb& bomb : OfferBombs()) all.push_back(bomb);
+  std::vector<CostBomb> all = Overruns();
+  ASSERT_GE(all.size(), 7u);
+  for (const auto& bombs : {CostBombs(), DataBombs(), OfferBombs()})
+    all.insert(all.end(), bombs.begin(), bombs.end());
   for (const CostBomb& bomb : all) {
-    const Measured measured = Plan(JobsOf(bomb.request), 3 * unit);
-    EXPECT_LT(measured.longest_gap, 15 * unit) << bomb.name;
-    EXPECT_LT(measured.seconds, 20 * unit) << bomb.name;
+    const OfferJobs jobs = JobsOf(bomb.request);
+    Measured best = Plan(jobs, 4 * unit);
+    for (int i = 0; i < 3 && best.longest_gap >= 3 * unit; ++i) {
+      const Measured again = Plan(jobs, 4 * unit);
+      if (again.longest_gap < best.longest_gap) best = again;
+    }
+    EXPECT_LT(best.longest_gap, 3 * unit) << bomb.name;
+    EXPECT_LT(best.seconds, 20 * unit) << bomb.name;
   }
+}
+
+// What measures the gaps sees one.
+TEST(CostBombs, WorkWithoutAQuestionIsSeen) {
+  const OfferJobs usual = JobsOf(TextRequest("llama3.1-8b", 64));
+  double unit = 1e9;
+  for (int i = 0; i < 3; ++i) unit = std::min(unit, Plan(usual, 1e9).seconds);
+  Gaps gaps;
+  const double begin = CpuSeconds();
+  while (CpuSeconds() - begin < 4 * unit) {
+  }
+  gaps.See();
+  EXPECT_GT(gaps.longest, 3 * unit);
 }
 
 }  // namespace

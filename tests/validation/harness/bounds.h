@@ -19,6 +19,10 @@ struct Bound {
 // The first that fits.
 const Bound& BoundOf(std::string_view family, Figure figure);
 
+// Why an entry of the index ("area row, metric") lies beyond its own tolerance by such an error;
+// empty: for no reason that is known.
+std::string_view WhyBeyond(std::string_view entry, double error);
+
 // Mean over groups of Kendall's tau between predicted and measured iteration times: the aim is 0.9;
 // splits with tensor parallel 2 and 4 over many nodes are ranked too high.
 inline constexpr double kLeastTau = 0.74;

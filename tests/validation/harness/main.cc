@@ -40,6 +40,13 @@ int Run(const std::string& folder, const std::string& only,
       continue;
     results.push_back({&run, Evaluate(run)});
   }
+  if (results.empty()) {
+    std::fprintf(
+        stderr, "validate: %s in %s\n",
+        only.empty() ? "no row is covered" : ("no covered row has \"" + only + "\"").c_str(),
+        folder.c_str());
+    return 2;
+  }
   return Report(results, cases, options) == 0 ? 0 : 1;
 }
 

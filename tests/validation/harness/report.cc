@@ -58,8 +58,10 @@ void PrintParts(const Outcome& outcome) {
 
 using Families = std::map<std::pair<std::string, Figure>, Errors>;
 
-void PrintCase(const Result& result, const ReportOptions& options, Families& families) {
+// Measurements that are bounded and have no prediction: a bound that nothing is held to.
+int PrintCase(const Result& result, const ReportOptions& options, Families& families) {
   const Case& run = *result.run;
+  int unpredicted = 0;
   for (size_t i = 0; i < run.measured.size(); ++i) {
     const Measurement& m = run.measured[i];
     const std::string name = NameOf(m.figure) + StageText(m.stage);
@@ -67,6 +69,7 @@ void PrintCase(const Result& result, const ReportOptions& options, Families& fam
     if (!predicted) {
       std::printf("  %-72s %-18s no prediction: %s\n", run.id.c_str(), name.c_str(),
                   result.outcome.fault.c_str());
+      unpredicted += m.bounded ? 1 : 0;
       continue;
     }
     const double error = ErrorOf(m.figure, *predicted, m.value);
@@ -80,6 +83,7 @@ void PrintCase(const Result& result, const ReportOptions& options, Families& fam
     if (std::abs(error) >= std::abs(e.worst)) e.worst = error, e.worst_case = run.id;
   }
   if (options.parts) PrintParts(result.outcome);
+  return unpredicted;
 }
 
 int PrintFamilies(const Families& families) {
@@ -137,9 +141,10 @@ bool Concerns(const Indexed& entry, Figure figure) {
                 : figure != Figure::kStates && figure < Figure::kRecomputed;
 }
 
-// The index's entries by their own tolerances, and those that nothing here evaluates.
-void PrintIndex(const std::vector<Result>& results, const std::vector<Indexed>& index) {
-  int evaluated = 0, within = 0;
+// The index's entries by their own tolerances, and those that nothing here evaluates. Gives how
+// many lie beyond theirs without a reason that is known.
+int PrintIndex(const std::vector<Result>& results, const std::vector<Indexed>& index) {
+  int evaluated = 0, within = 0, unexplained = 0;
   std::string beyond, others;
   for (const Indexed& entry : index) {
     double worst = 0;
@@ -166,16 +171,20 @@ void PrintIndex(const std::vector<Result>& results, const std::vector<Indexed>& 
     const bool holds = std::abs(worst) <= tolerance;
     within += holds ? 1 : 0;
     const Figure like = entry.area == "min-recompute" ? Figure::kRecomputed : Figure::kIteration;
-    if (!holds)
-      beyond += "  " + name + ": " + Percent(like, worst) + ", tolerance " +
-                Percent(like, tolerance).substr(1) + "\n";
+    if (holds) continue;
+    const std::string_view reason = WhyBeyond(name, std::abs(worst));
+    unexplained += reason.empty() ? 1 : 0;
+    beyond += "  " + name + ": " + Percent(like, worst) + ", tolerance " +
+              Percent(like, tolerance).substr(1) + ": " +
+              (reason.empty() ? "BROKEN" : std::string(reason)) + "\n";
   }
-  if (index.empty()) return;
+  if (index.empty()) return 0;
   std::printf("\nIndex: %d of %zu entries evaluated, %d within their own tolerance; beyond it:\n%s",
               evaluated, index.size(), within, beyond.c_str());
   std::printf(
       "Of the index, not evaluated here (packing, partitions and GPU-days: omnibal_*_test):\n%s",
       others.c_str());
+  return unexplained;
 }
 
 }  // namespace
@@ -202,15 +211,18 @@ int Report(const std::vector<Result>& results, const Cases& cases, const ReportO
   Families families;
   std::printf("  %-72s %-18s %10s %10s %-6s %7s\n", "case", "figure", "predicted", "measured", "",
               "error");
-  for (const Result& result : results) PrintCase(result, options, families);
+  int unpredicted = 0;
+  for (const Result& result : results) unpredicted += PrintCase(result, options, families);
   std::printf("\nNot covered\n");
   for (const Uncovered& row : cases.uncovered)
     std::printf("  %-28s %-72s %s\n", row.family.c_str(), row.id.c_str(), row.reason.c_str());
-  PrintIndex(results, cases.index);
-  int broken = PrintFamilies(families);
+  int broken = unpredicted + PrintIndex(results, cases.index);
+  broken += PrintFamilies(families);
   broken += PrintRanking(results);
-  std::printf("%zu cases covered, %zu rows not covered, %d bounds broken\n", results.size(),
-              cases.uncovered.size(), broken);
+  std::printf(
+      "%zu cases covered, %zu rows not covered, %d bounded figures without a prediction, %d bounds "
+      "broken\n",
+      results.size(), cases.uncovered.size(), unpredicted, broken);
   return broken;
 }
 

@@ -1,0 +1,349 @@
+#include "tests/metamorphic/random_job.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "evenkeel/v1/catalog.pb.h"
+#include "server/convert/catalog_to_proto.h"
+#include "server/convert/offers.h"
+
+namespace evenkeel::metamorphic {
+namespace {
+
+const std::vector<std::string>& GpuTypes() {
+  static const auto names = [] {
+    v1::ListGpuTypesResponse all;
+    server::ListGpuTypes({}, &all);
+    std::vector<std::string> found;
+    for (const v1::CatalogGpu& gpu : all.gpus()) found.push_back(gpu.name());
+    return found;
+  }();
+  return names;
+}
+
+bool MultipliesInBfloat16(const std::string& name) {
+  v1::ListGpuTypesResponse all;
+  server::ListGpuTypes({}, &all);
+  for (const v1::CatalogGpu& gpu : all.gpus()) {
+    if (gpu.name() == name) return gpu.bfloat16();
+  }
+  return true;
+}
+
+void DrawGpu(Draws& draws, v1::Gpu* gpu) {
+  gpu->set_name("chip-" + std::to_string(draws.Between(1, 9)));
+  const bool ends = draws.OneIn(6);
+  gpu->set_dense_16bit_flops_per_second(ends ? draws.Among({1e12, 1e17})
+                                             : draws.Scaled(5e13, 5e15));
+  gpu->set_memory_bytes(ends ? int64_t{1} << draws.Among({34, 42})
+                             : draws.Scaled(int64_t{12} << 30, int64_t{512} << 30));
+  gpu->set_memory_bytes_per_second(ends ? draws.Among({1e10, 1e15}) : draws.Scaled(3e11, 2e13));
+  if (draws.OneIn(2)) gpu->set_scaleup_bytes_per_second(draws.Scaled(1e10, 2e12));
+  if (draws.OneIn(3)) gpu->set_pcie_bytes_per_second(draws.Scaled(1e8, 1e13));
+}
+
+// Part of a node, or whole nodes.
+int64_t GpuCount(Draws& draws, Size size, int64_t node) {
+  const int64_t most = size == Size::kSmall ? 16 : draws.OneIn(4) ? 4096 : 512;
+  if (draws.OneIn(6) || node > most) return draws.Between(1, std::min(node, most));
+  const int64_t nodes = draws.Scaled(int64_t{1}, most / node);
+  return node * (draws.OneIn(2) ? nodes : std::max<int64_t>(1, nodes & (nodes - 1)));
+}
+
+void DrawPool(Draws& draws, Size size, v1::GpuPool* pool) {
+  if (draws.OneIn(4)) {
+    DrawGpu(draws, pool->mutable_gpu());
+  } else {
+    pool->set_gpu_type(draws.Among(GpuTypes()));
+  }
+  int64_t node = 8;
+  if (draws.OneIn(2)) {
+    node = draws.Among({1, 2, 3, 4, 5, 6, 7, 12, 16, 72});
+    pool->set_gpus_per_node(static_cast<int>(node));
+  }
+  pool->set_gpu_count(static_cast<int>(GpuCount(draws, size, node)));
+  if (draws.OneIn(5))
+    pool->set_intra_node_bytes_per_second(draws.OneIn(4) ? draws.Among({1e8, 1e13})
+                                                         : draws.Scaled(1e10, 1e12));
+  if (draws.OneIn(4))
+    pool->set_inter_node_bytes_per_second(draws.OneIn(4) ? draws.Among({1e7, 1e13})
+                                                         : draws.Scaled(1e9, 1e11));
+  if (draws.OneIn(5)) pool->set_reserved_bytes(draws.Between(0, int64_t{10} << 30));
+  if (draws.OneIn(3)) pool->set_price_per_gpu_hour(draws.Among({0.01, 2.5, 1e6}));
+}
+
+void DrawExecution(Draws& draws, bool deepspeed, v1::Execution* execution) {
+  if (draws.OneIn(2)) execution->set_context_exchange(v1::CONTEXT_EXCHANGE_RING);
+  if (draws.OneIn(3)) {
+    execution->set_attention_kernel(draws.Among(
+        {v1::ATTENTION_KERNEL_FLASH, v1::ATTENTION_KERNEL_UNFUSED, v1::ATTENTION_KERNEL_FLASH_2}));
+  }
+  if (draws.OneIn(4)) execution->set_sequence_parallel(draws.OneIn(2));
+  if (draws.OneIn(6)) execution->set_dropout(true);
+  if (draws.OneIn(5)) {
+    execution->set_fused_loss(false);
+    if (draws.OneIn(3) && !deepspeed) execution->set_compiled_loss(true);
+  }
+  if (draws.OneIn(5)) execution->set_overlap_gradient_reduce(draws.OneIn(2));
+  if (draws.OneIn(5)) execution->set_overlap_weight_gather(draws.OneIn(2));
+  if (draws.OneIn(6)) execution->set_overlap_tensor(true);
+  if (draws.OneIn(8)) execution->set_expert_tensor_parallel(draws.Among({2, 3, 8}));
+  if (draws.OneIn(8)) execution->set_fused_kernels(false);
+  if (draws.OneIn(8)) execution->set_fused_weight_gradients(false);
+}
+
+// Lengths of a histogram of some shape, in tokens.
+int64_t Length(Draws& draws, int64_t shape, int64_t longest) {
+  switch (shape) {
+    case 0:  // short
+      return draws.Between(1, std::min<int64_t>(longest, 300));
+    case 1:  // all of a kind
+      return std::max<int64_t>(1, longest - draws.Between(0, longest / 50));
+    case 2:  // a long tail
+      return draws.Scaled(int64_t{1}, longest);
+    default:
+      return draws.Between(1, longest);
+  }
+}
+
+// Few samples in most small jobs: packing them is most of the work there.
+int64_t SampleCount(Draws& draws, Size size) {
+  if (draws.OneIn(size == Size::kSmall ? 400 : 60)) return draws.Between(1, 100'000'000'000);
+  const bool few = size == Size::kSmall && !draws.OneIn(100);
+  return draws.OneIn(3) ? draws.Between(1, 100)
+                        : draws.Scaled(int64_t{1}, few ? int64_t{500} : int64_t{100000});
+}
+
+// Around a divisor of `whole` that is at most `most`.
+v1::DegreeRange Range(Draws& draws, int64_t whole, int64_t most) {
+  v1::DegreeRange range;
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d <= std::min<int64_t>({whole, most, 64}); ++d) {
+    if (whole % d == 0) divisors.push_back(d);
+  }
+  const int64_t least = divisors.empty() ? 1 : draws.Among(divisors);
+  if (draws.OneIn(3)) {  // pinned
+    range.set_min(static_cast<int>(least));
+    range.set_max(static_cast<int>(least));
+  } else if (draws.OneIn(2)) {
+    range.set_max(static_cast<int>(least * draws.Among({1, 2, 4})));
+  } else {
+    range.set_min(static_cast<int>(least));
+  }
+  return range;
+}
+
+void DrawStageLayers(Draws& draws, int64_t layers, int64_t gpus, v1::Constraints* to) {
+  std::vector<int64_t> stages;
+  for (int64_t p = 2; p <= std::min({layers, gpus, int64_t{16}}); ++p) {
+    if (gpus % p == 0) stages.push_back(p);
+  }
+  if (stages.empty()) return;
+  const int64_t p = draws.Among(stages);
+  std::vector<int64_t> each(static_cast<size_t>(p), 1);
+  for (int64_t left = layers - p; left > 0; --left)
+    ++each[static_cast<size_t>(draws.Between(0, p - 1))];
+  for (const int64_t count : each) to->add_stage_layers(static_cast<int>(count));
+}
+
+// Each other pool is an offer, and so is each count.
+void DrawOffers(Draws& draws, Size size, v1::Job* job) {
+  v1::Cluster* cluster = job->mutable_cluster();
+  v1::GpuPool* pool = cluster->mutable_pools(0);
+  const int64_t node = pool->gpus_per_node() == 0 ? 8 : pool->gpus_per_node();
+  if (draws.OneIn(2) && (size == Size::kFull || node <= 16)) {
+    pool->add_gpu_counts(pool->gpu_count());
+    pool->clear_gpu_count();
+    const int64_t most = size == Size::kSmall ? 16 / node : 16;
+    for (const int64_t nodes : {draws.Between(1, most), draws.Between(1, most)}) {
+      const int count = static_cast<int>(node * nodes);
+      const auto& counts = pool->gpu_counts();
+      if (std::find(counts.begin(), counts.end(), count) == counts.end())
+        pool->add_gpu_counts(count);
+    }
+  } else {
+    DrawPool(draws, size, cluster->add_pools());
+  }
+  v1::Objective* objective = job->mutable_objective();
+  objective->set_kind(draws.Among({v1::OBJECTIVE_KIND_STEP_TIME, v1::OBJECTIVE_KIND_GPU_DAYS,
+                                   v1::OBJECTIVE_KIND_FEWEST_GPUS, v1::OBJECTIVE_KIND_COST}));
+  if (objective->kind() == v1::OBJECTIVE_KIND_FEWEST_GPUS)
+    objective->set_deadline_seconds(draws.Scaled(1.0, 1e10));
+  if (objective->kind() != v1::OBJECTIVE_KIND_COST) return;
+  for (v1::GpuPool& each : *cluster->mutable_pools())
+    if (each.price_per_gpu_hour() == 0) each.set_price_per_gpu_hour(draws.Scaled(0.5, 20.0));
+}
+
+void DrawReliability(Draws& draws, v1::Reliability* to) {
+  to->set_node_mean_time_between_failures_seconds(draws.Scaled(60.0, 1e10));
+  to->set_checkpoint_bytes_per_second(draws.Scaled(1e6, 1e13));
+  if (draws.OneIn(2)) to->set_restart_seconds(draws.Scaled(1.0, 1e7));
+  if (draws.OneIn(2)) to->set_checkpoint_interval_seconds(draws.Scaled(1.0, 1e7));
+}
+
+void DrawLaunch(Draws& draws, v1::Job* job) {
+  for (int framework = v1::LAUNCH_FRAMEWORK_MEGATRON; framework <= v1::LAUNCH_FRAMEWORK_FSDP;
+       ++framework) {
+    if (draws.OneIn(3)) job->add_launch_frameworks(static_cast<v1::LaunchFramework>(framework));
+  }
+}
+
+}  // namespace
+
+void DrawCluster(Draws& draws, Size size, v1::Cluster* cluster) {
+  DrawPool(draws, size, cluster->add_pools());
+}
+
+void DrawTraining(Draws& draws, Size size, bool encoder, v1::Training* training) {
+  const int64_t batch = size == Size::kSmall && !draws.OneIn(20) ? 512 : 16384;
+  training->set_global_batch_samples(
+      draws.OneIn(3)
+          ? std::min<int64_t>(4 * batch, draws.Among({1, 7, 64, 510, 512, 1000, 4096, 4100}))
+          : draws.Scaled(int64_t{1}, batch));
+  if (draws.OneIn(size == Size::kSmall ? 400 : 60)) training->set_global_batch_samples(10'000'000);
+  if (encoder && draws.OneIn(4)) training->set_unit_cap(draws.Scaled(int64_t{1}, int64_t{256}));
+  // Caps that have to be derived are most of the work of a small job.
+  const bool derived = size == Size::kSmall ? draws.OneIn(4) : !draws.OneIn(3);
+  if (!derived) training->set_token_cap(draws.Scaled(int64_t{128}, int64_t{65536}));
+  if (draws.OneIn(8))
+    training->set_framework(
+        draws.Among({v1::TRAINING_FRAMEWORK_MEGATRON, v1::TRAINING_FRAMEWORK_FSDP,
+                     v1::TRAINING_FRAMEWORK_DEEPSPEED}));
+  if (draws.OneIn(3) && training->framework() != v1::TRAINING_FRAMEWORK_FSDP)
+    training->set_zero_stage(
+        draws.Among({v1::ZERO_STAGE_0, v1::ZERO_STAGE_1, v1::ZERO_STAGE_2, v1::ZERO_STAGE_3}));
+  if (draws.OneIn(4)) training->set_gradient_precision(v1::GRADIENT_PRECISION_16BIT);
+  if (draws.OneIn(3)) training->set_epochs(draws.Among({1, 2, 3, 100, 10000}));
+  if (draws.OneIn(4)) training->set_seed(static_cast<int64_t>(draws.Next()));
+  if (draws.OneIn(3))
+    training->set_packer(
+        static_cast<v1::Packer>(draws.Between(v1::PACKER_BALANCED, v1::PACKER_NEXT_FIT)));
+  if (draws.OneIn(8)) training->set_isf_iterations(static_cast<int>(draws.Between(1, 20)));
+  if (draws.OneIn(4)) training->set_order_window(draws.Scaled(int64_t{1}, int64_t{1'000'000'000}));
+  const bool deepspeed = training->framework() == v1::TRAINING_FRAMEWORK_DEEPSPEED;
+  if (draws.OneIn(2)) DrawExecution(draws, deepspeed, training->mutable_execution());
+  if (training->token_cap() == 0 && draws.OneIn(10)) {
+    training->set_group_selection(draws.Among(
+        {v1::GROUP_SELECTION_ONE, v1::GROUP_SELECTION_PUBLISHED, v1::GROUP_SELECTION_EXACT}));
+    if (draws.OneIn(3)) {
+      int64_t length = 0;
+      for (int i = static_cast<int>(draws.Between(1, 5)); i > 0; --i)
+        training->add_group_lengths(
+            length = std::max<int64_t>(length + 128, draws.Scaled(int64_t{128}, int64_t{65536})));
+    }
+    if (draws.OneIn(3)) training->set_curriculum_steps(draws.Among({0, 10, 1'000'000'000}));
+  }
+}
+
+void DrawDataset(Draws& draws, Size size, int64_t tokens_per_unit, v1::Job* job) {
+  if (draws.OneIn(size == Size::kSmall ? 40 : 8)) return;  // the built-in one
+  v1::Dataset* dataset = job->mutable_dataset();
+  const int64_t parts = draws.OneIn(12) ? draws.Between(2, 4) : 0;
+  const int64_t shape = draws.Between(0, 3);
+  const int64_t longest = draws.OneIn(12) ? draws.Scaled(int64_t{16384}, int64_t{524288})
+                                          : draws.Scaled(int64_t{16}, int64_t{16384});
+  for (int64_t i = 0; i < std::max<int64_t>(1, parts); ++i) {
+    v1::Histogram* histogram = nullptr;
+    if (parts == 0) {
+      histogram = dataset->mutable_histogram();
+    } else {
+      v1::DatasetPart* part = dataset->add_parts();
+      part->set_name("part " + std::to_string(i));
+      histogram = part->mutable_histogram();
+    }
+    const int64_t bins = draws.OneIn(3)    ? 1
+                         : draws.OneIn(12) ? draws.Between(20, size == Size::kSmall ? 60 : 400)
+                                           : draws.Between(2, 20);
+    const bool units = tokens_per_unit > 0 && !draws.OneIn(10);
+    for (int64_t bin = 0; bin < bins; ++bin) {
+      int64_t tokens = Length(draws, shape, longest);
+      if (units) {
+        const int64_t count = draws.OneIn(4) ? 0 : draws.Between(1, draws.OneIn(10) ? 100 : 13);
+        histogram->add_units(count);
+        tokens = std::min<int64_t>(16'777'216, tokens + count * tokens_per_unit);
+      }
+      histogram->add_llm_tokens(tokens);
+      histogram->add_sample_count(SampleCount(draws, size));
+    }
+  }
+}
+
+void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job) {
+  v1::Constraints* to = job->mutable_constraints();
+  const v1::GpuPool& pool = job->cluster().pools(0);
+  const int64_t gpus = pool.gpu_count();
+  const int64_t node =
+      std::min<int64_t>(gpus, pool.gpus_per_node() == 0 ? 8 : pool.gpus_per_node());
+  if (draws.OneIn(5)) *to->mutable_tensor_parallel() = Range(draws, node, node);
+  if (draws.OneIn(5)) *to->mutable_pipeline_parallel() = Range(draws, gpus, layers);
+  if (draws.OneIn(7)) *to->mutable_data_parallel() = Range(draws, gpus, gpus);
+  if (draws.OneIn(7)) *to->mutable_context_parallel() = Range(draws, gpus, gpus);
+  if (draws.OneIn(10) && FactsOf(job->model()).experts)
+    *to->mutable_expert_parallel() = Range(draws, gpus, gpus);
+  if (draws.OneIn(3))
+    to->set_recompute(
+        static_cast<v1::RecomputePolicy>(draws.Between(1, v1::RECOMPUTE_POLICY_ADAPTIVE)));
+  switch (draws.Between(1, 8)) {
+    case 1:
+      DrawStageLayers(draws, layers, gpus, to);
+      if (to->stage_layers_size() > 0) to->clear_pipeline_parallel();
+      break;
+    case 2:
+      to->set_schedule(static_cast<v1::PipelineSchedule>(
+          draws.Between(v1::PIPELINE_SCHEDULE_1F1B, v1::PIPELINE_SCHEDULE_ZERO_BUBBLE)));
+      break;
+    case 3:
+      to->set_partition_method(static_cast<v1::PartitionMethod>(
+          draws.Between(v1::PARTITION_METHOD_EXACT, v1::PARTITION_METHOD_PROFILE)));
+      break;
+    case 4:
+      *to->mutable_virtual_stages() = Range(draws, 12, std::min<int64_t>(layers, 4));
+      break;
+    default:
+      break;
+  }
+}
+
+namespace {
+
+// Those that no degrees satisfy are drawn again; after a few the job has none.
+void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* request) {
+  for (int tries = 0; tries < 5; ++tries) {
+    request->mutable_job()->clear_constraints();
+    DrawConstraints(draws, layers, request->mutable_job());
+    server::OfferJobs offers;
+    if (server::OffersFromProto(*request, &offers).empty()) return;
+  }
+  request->mutable_job()->clear_constraints();
+}
+
+}  // namespace
+
+v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
+  Draws draws(seed, static_cast<uint64_t>(number), size == Size::kSmall ? 1 : 2);
+  v1::PlanJobRequest request;
+  v1::Job* job = request.mutable_job();
+  DrawModel(draws, size, job->mutable_model());
+  const ModelFacts facts = FactsOf(job->model());
+  DrawCluster(draws, size, job->mutable_cluster());
+  DrawTraining(draws, size, facts.tokens_per_unit > 0, job->mutable_training());
+  if (!MultipliesInBfloat16(job->cluster().pools(0).gpu_type()))
+    job->mutable_training()->set_precision(v1::PRECISION_FP16);
+  DrawDataset(draws, size, facts.tokens_per_unit, job);
+  if (!draws.OneIn(3)) DrawAdmittedConstraints(draws, facts.layers, &request);
+  if (draws.OneIn(6)) DrawReliability(draws, job->mutable_reliability());
+  if (draws.OneIn(size == Size::kSmall ? 24 : 40)) DrawLaunch(draws, job);
+  if (draws.OneIn(10)) {
+    DrawOffers(draws, size, job);
+    for (const v1::GpuPool& pool : job->cluster().pools()) {
+      if (!MultipliesInBfloat16(pool.gpu_type()))
+        job->mutable_training()->set_precision(v1::PRECISION_FP16);
+    }
+  }
+  if (draws.OneIn(20)) request.set_compare_sizes(true);
+  if (draws.OneIn(3)) request.set_max_alternatives(static_cast<int>(draws.Between(0, 10)));
+  return request;
+}
+
+}  // namespace evenkeel::metamorphic

@@ -1,0 +1,38 @@
+// Random requests that the contract accepts, nearly all of them.
+#ifndef EVENKEEL_TESTS_METAMORPHIC_RANDOM_JOB_H_
+#define EVENKEEL_TESTS_METAMORPHIC_RANDOM_JOB_H_
+
+#include <cstdint>
+
+#include "evenkeel/v1/planner_service.pb.h"
+#include "tests/metamorphic/draws.h"
+
+namespace evenkeel::metamorphic {
+
+enum class Size {
+  kSmall,  // at most 16 GPUs and 16 transformer layers
+  kFull,   // thousands of GPUs, all models of the catalogue
+};
+
+// The same seed, number and size give the same request.
+v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size);
+
+// Its parts, in the order in which they are drawn.
+void DrawModel(Draws& draws, Size size, v1::Model* model);
+void DrawCluster(Draws& draws, Size size, v1::Cluster* cluster);
+void DrawTraining(Draws& draws, Size size, bool encoder, v1::Training* training);
+// `tokens_per_unit`: the model's tokens for each unit, or 0 where it has no encoder.
+void DrawDataset(Draws& draws, Size size, int64_t tokens_per_unit, v1::Job* job);
+void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job);
+
+// What the messages say of a model, by the contract's list of models where it is named.
+struct ModelFacts {
+  int64_t layers = 0;           // transformer layers, of encoder and language model together
+  int64_t tokens_per_unit = 0;  // 0: no encoder
+  bool experts = false;
+};
+ModelFacts FactsOf(const v1::Model& model);
+
+}  // namespace evenkeel::metamorphic
+
+#endif  // EVENKEEL_TESTS_METAMORPHIC_RANDOM_JOB_H_

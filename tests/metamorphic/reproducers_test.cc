@@ -1,0 +1,132 @@
+// Jobs that once broke a property: reproducers/, whose README says what each showed. All
+// properties, and the pins that showed it.
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/metamorphic/planning.h"
+#include "tests/metamorphic/suite.h"
+
+namespace evenkeel::metamorphic {
+namespace {
+
+const std::string kFolder = std::string(EVENKEEL_SOURCE_DIR) + "/tests/metamorphic/reproducers/";
+
+constexpr Effort kEffort = {.pins = 4, .one_in = 1};
+
+struct Reproducer {
+  const char* name;
+  std::vector<std::string> pins;
+  // Whether plans with fewer samples per step must not be quicker either.
+  bool scaled = false;
+};
+
+const std::vector<Reproducer>& Reproducers() {
+  static const std::vector<Reproducer> all = {
+      {"batch-indivisible-interleaved", {"schedule=INTERLEAVED"}},
+      {"bound-wrong-500004", {"schedule=INTERLEAVED", "cp=1"}},
+      {"bound-wrong-500036", {"schedule=INTERLEAVED", "cp=1"}},
+      {"bound-wrong-600059", {"cp=1"}},
+      {"bound-wrong-600101", {"schedule=INTERLEAVED"}},
+      {"bound-wrong-600210", {"schedule=INTERLEAVED", "cp=1"}},
+      {"epoch-seconds-saturates", {}},
+      {"false-optimal-interleaved", {"schedule=INTERLEAVED"}},
+      {"free-worse-600079", {}},
+      {"free-worse-600079-caps", {}},
+      {"free-worse-600096", {"pp=4"}, true},
+      {"free-worse-600096-caps", {"pp=4"}, true},
+      {"free-worse-600128", {"vs=4"}},
+      {"free-worse-600128-caps", {"vs=4"}},
+      {"free-worse-600154", {}},
+      {"free-worse-600154-caps", {}},
+      {"group-sample-count", {}},
+      {"internal-groups-epoch-overflow", {}},
+      {"max-alternatives", {}},
+      {"misfit-empty-gpipe", {}},
+      {"misfit-short-1-byte", {}},
+      {"negative-workspace", {}},
+  };
+  return all;
+}
+
+const std::vector<std::string>& Overruns() {
+  static const std::vector<std::string> all = {
+      "fuzz-overrun-1024",    "overrun-200611",       "overrun-200674",
+      "overrun-200674-full",  "overrun-200674-pool0", "overrun-200674-pool1",
+      "overrun-200674-pool2", "overrun-200674-pool3", "overrun-200846",
+      "overrun-min1",         "overrun-min2"};
+  return all;
+}
+
+v1::PlanJobRequest Read(const std::string& name) {
+  std::ifstream file(kFolder + name + ".json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  v1::PlanJobRequest request;
+  const auto status = google::protobuf::util::JsonStringToMessage(text, &request);
+  EXPECT_TRUE(status.ok()) << name << ": " << status.ToString();
+  return request;
+}
+
+void PrintTo(const Reproducer& reproducer, std::ostream* out) { *out << reproducer.name; }
+
+class ReproducerTest : public testing::TestWithParam<Reproducer> {};
+
+TEST_P(ReproducerTest, HoldsAllProperties) {
+  Counts counts;
+  Ledger ledger(&counts, "");
+  CheckJob(Read(GetParam().name), Draws(1, 1), kEffort, ledger, GetParam().pins);
+  EXPECT_EQ(counts.refused, 0);
+  EXPECT_GE(counts.compared[static_cast<int>(Check::kAnswers)], 1);
+  for (int i = 0; i < kChecks; ++i) {
+    const auto check = static_cast<Check>(i);
+    if (OnlyReported(check) && !(check == Check::kDominanceScaled && GetParam().scaled)) continue;
+    EXPECT_EQ(counts.failed[i], 0) << NameOf(check) << "; the faults are above";
+  }
+}
+
+std::string TestName(const testing::TestParamInfo<Reproducer>& param) {
+  std::string name = param.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ReproducerTest, testing::ValuesIn(Reproducers()), TestName);
+
+// Long work stops soon after it is told to: of CPU time, which other processes take nothing of, and
+// with room for a slow machine.
+class OverrunTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(OverrunTest, EndsSoonAfterItIsStopped) {
+  constexpr double kStop = 0.5, kRoom = 2;
+  const v1::PlanJobRequest request = Read(GetParam());
+  const double start = CpuSeconds();
+  const Answer answer = PlanOf(request, kStop);
+  EXPECT_LT(CpuSeconds() - start, kStop + kRoom) << "seconds of CPU time";
+  EXPECT_TRUE(answer.planned() || answer.end == End::kLate);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OverrunTest, testing::ValuesIn(Overruns()),
+                         [](const testing::TestParamInfo<std::string>& param) {
+                           std::string name = param.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(ReproducersTest, AllAreListed) {
+  std::set<std::string> listed(Overruns().begin(), Overruns().end()), files;
+  for (const Reproducer& reproducer : Reproducers()) listed.insert(reproducer.name);
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
+    if (entry.path().extension() == ".json") files.insert(entry.path().stem());
+  }
+  EXPECT_EQ(listed, files);
+}
+
+}  // namespace
+}  // namespace evenkeel::metamorphic

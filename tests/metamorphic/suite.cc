@@ -1,0 +1,281 @@
+#include "tests/metamorphic/suite.h"
+
+#include <optional>
+#include <utility>
+
+#include "tests/metamorphic/checks.h"
+#include "tests/metamorphic/planning.h"
+#include "tests/metamorphic/variants.h"
+
+namespace evenkeel::metamorphic {
+namespace {
+
+class JobCheck {
+ public:
+  JobCheck(const v1::PlanJobRequest& request, Draws draws, const Effort& effort, Ledger& ledger)
+      : request_(request), draws_(draws), effort_(effort), ledger_(ledger) {}
+
+  void Run(const std::vector<std::string>& pins) {
+    const Answer answer = Plan(request_);
+    if (answer.end == End::kRefused) {
+      ++ledger_.counts().refused;
+      return;
+    }
+    if (!answer.planned()) return;
+    if (answer.plan().has_misfit()) ++ledger_.counts().misfits;
+    layers_ = LayersOf(request_);
+    Whole(request_, answer);
+    v1::PlanJobRequest single = request_;
+    Answer own = answer;
+    if (Several(request_)) {
+      Offers(answer);
+      if (answer.response.offers_size() == 0) return;
+      single = OfferAlone(request_, answer.plan().subject());
+      own = Plan(single);
+      if (!own.planned()) return;
+    }
+    if (own.plan().has_misfit()) Remedies(single, own.plan());
+    Variants(single, own, pins);
+  }
+
+ private:
+  static bool Several(const v1::PlanJobRequest& request) {
+    const v1::Cluster& cluster = request.job().cluster();
+    return cluster.pools_size() > 1 || cluster.pools(0).gpu_counts_size() > 1;
+  }
+
+  bool Try() { return draws_.OneIn(effort_.one_in); }
+
+  // The answer, judged for being one.
+  Answer Plan(const v1::PlanJobRequest& request, const std::string& what = "") {
+    Answer answer = PlanOf(request);
+    ++ledger_.counts().plans;
+    Judge(answer, request, what);
+    if (answer.planned() && answer.plan().proof().search_end() == v1::SEARCH_END_WORK_LIMIT)
+      ++ledger_.counts().early_stops;
+    return answer;
+  }
+
+  void Judge(const Answer& answer, const v1::PlanJobRequest& request, const std::string& what) {
+    Faults faults;
+    if (!answer.planned() && answer.end != End::kRefused) {
+      static const char* const kWords[] = {"", "refused", "INTERNAL", "late", "exception"};
+      faults.push_back(kWords[static_cast<int>(answer.end)]);
+      for (const std::string& fault : answer.faults) faults.front() += "; " + fault;
+    }
+    ledger_.Judge(Check::kAnswers, faults, what, request);
+  }
+
+  // What holds of every plan alone.
+  void Alone(const v1::PlanJobRequest& request, const v1::Plan& plan, const std::string& what) {
+    ledger_.Judge(Check::kPartsSum, CheckPartsSum(plan, layers_), what, request);
+    ledger_.Judge(Check::kNumbers, CheckNumbers(plan), what, request);
+    if (plan.has_misfit()) {
+      ledger_.Judge(Check::kMisfit, CheckMisfit(plan), what, request);
+      return;
+    }
+    ledger_.Judge(Check::kFits, CheckFits(plan), what, request);
+    ledger_.Judge(Check::kStatus, CheckStatus(plan), what, request);
+    ledger_.Judge(Check::kBound, CheckAlternativesBound(plan), what + "alternatives", request);
+  }
+
+  void Whole(const v1::PlanJobRequest& request, const Answer& answer) {
+    Alone(request, answer.plan(), "");
+    if (Try()) {
+      Faults faults;
+      if (Plan(request, "again").bytes != answer.bytes) faults.push_back("other bytes");
+      ledger_.Judge(Check::kSameBytes, faults, "", request);
+    }
+  }
+
+  void Offers(const Answer& answer) {
+    ledger_.Judge(Check::kOffers, CheckOffers(answer.response, request_.job().objective()), "",
+                  request_);
+    for (const v1::Plan& offer : answer.response.offers()) {
+      Alone(request_, offer, "offer ");
+      if (answer.response.offers_size() > 2 && !draws_.OneIn(2)) continue;
+      const v1::PlanJobRequest alone = OfferAlone(request_, offer.subject());
+      const Answer single = Plan(alone, "an offer alone");
+      Faults faults;
+      v1::Plan own = offer, other = single.plan();
+      // The aim does not change the plan of one offer; what was asked for is part of the subject.
+      own.mutable_subject()->clear_objective();
+      other.mutable_subject()->clear_objective();
+      if (!single.planned() || own.SerializeAsString() != other.SerializeAsString())
+        faults.push_back("the plan of an offer is not the single plan of " +
+                         offer.subject().gpu_type() + " x " +
+                         std::to_string(offer.subject().gpu_count()));
+      ledger_.Judge(Check::kOffers, faults, "single", request_, &alone);
+    }
+  }
+
+  void Remedies(const v1::PlanJobRequest& request, const v1::Plan& plan) {
+    for (const v1::Remedy& remedy : plan.misfit().remedies()) {
+      const v1::PlanJobRequest changed = WithRemedy(request, remedy);
+      const Answer answer = Plan(changed, "remedy");
+      Faults faults;
+      if (answer.end == End::kRefused) {
+        faults.push_back("refused: " + answer.faults.front());
+      } else if (answer.planned() && !answer.fits()) {
+        faults.push_back("still does not fit: " + answer.plan().misfit().text());
+      }
+      ledger_.Judge(Check::kRemedies, faults, remedy.text(), request, &changed);
+    }
+  }
+
+  void Variants(const v1::PlanJobRequest& request, const Answer& answer,
+                const std::vector<std::string>& pins) {
+    if (answer.fits() && Try()) MoreAlternatives(request, answer.plan());
+    const bool given = HasCaps(request, answer.plan());
+    const v1::PlanJobRequest capped =
+        WithoutExtras(given ? request : WithCaps(request, answer.plan()));
+    const Answer free = given ? answer : Plan(capped, "its own caps");
+    if (free.end == End::kRefused) {
+      ++ledger_.counts().refused_pins;
+      return;
+    }
+    if (!free.planned()) return;
+    if (!given) Alone(capped, free.plan(), "own caps ");
+    for (const std::string& name : pins) Pin(capped, free.plan(), Pinned(capped, name));
+    for (const Variant& pin : RandomPins(draws_, capped, free.plan(), effort_.pins))
+      Pin(capped, free.plan(), pin);
+    if (!free.fits()) return;
+    if (Try())
+      Better(Check::kBandwidth, WithMoreBandwidth(draws_, capped, free.plan()), capped,
+             free.plan());
+    if (Try())
+      Worse(Check::kMemory, WithLessMemory(draws_, capped, free.plan()), capped, free.plan());
+    if (const auto frozen = WithFrozen(draws_, capped); frozen && Try())
+      Better(Check::kFrozen, *frozen, capped, free.plan());
+    if (const auto full = WithoutLora(capped); full && Try())
+      Worse(Check::kLora, *full, capped, free.plan());
+    if (const auto twice = WithTwiceTheGpus(capped); twice && Try() && Try())
+      Better(Check::kDoubling, *twice, capped, free.plan());
+    if (Try()) Evaluations(capped, free.plan());
+  }
+
+  // Whether the plan has the very caps that the request gives.
+  static bool HasCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
+    const v1::Training& training = request.job().training();
+    return training.token_cap() > 0 && training.token_cap() == plan.batch_rule().token_cap() &&
+           training.unit_cap() == plan.batch_rule().unit_cap();
+  }
+
+  // What the plan itself does not hang on, and takes time.
+  static v1::PlanJobRequest WithoutExtras(v1::PlanJobRequest request) {
+    request.clear_compare_sizes();
+    request.mutable_job()->clear_launch_frameworks();
+    return request;
+  }
+
+  void Pin(const v1::PlanJobRequest& capped, const v1::Plan& free, const Variant& pin) {
+    const Answer answer = Plan(pin.request, pin.name);
+    if (answer.end == End::kRefused) {
+      ++ledger_.counts().refused_pins;
+      return;
+    }
+    if (!answer.planned()) return;
+    Alone(pin.request, answer.plan(), pin.name + " ");
+    if (!answer.fits()) return;
+    ledger_.Judge(DominanceOf(free, answer.plan()), CheckNoSlower(free, answer.plan()), pin.name,
+                  capped, &pin.request);
+    if (!free.has_misfit()) Bounded(free, answer.plan(), pin.name, capped, &pin.request);
+  }
+
+  // More samples per step than were asked for are outside of what the bound is about.
+  void Bounded(const v1::Plan& free, const v1::Plan& other, const std::string& what,
+               const v1::PlanJobRequest& capped, const v1::PlanJobRequest* request = nullptr) {
+    const bool larger = LargerThanAsked(other) && SamplesOf(free, other) == Samples::kMore;
+    ledger_.Judge(larger ? Check::kBoundLarger : Check::kBound, CheckBound(free, other), what,
+                  capped, request);
+  }
+
+  static Check DominanceOf(const v1::Plan& free, const v1::Plan& pinned) {
+    if (free.has_misfit()) return Check::kDominance;
+    switch (SamplesOf(free, pinned)) {
+      case Samples::kFewer:
+        return Check::kDominanceScaled;
+      case Samples::kMore:
+        return Check::kDominanceLarger;
+      case Samples::kEqual:
+        break;
+    }
+    return Check::kDominance;
+  }
+
+  // The variant is better or worse than the job by nature.
+  void Better(Check check, const v1::PlanJobRequest& variant, const v1::PlanJobRequest& capped,
+              const v1::Plan& free) {
+    const Answer answer = Plan(variant, NameOf(check));
+    if (!Comparable(answer, free)) return;
+    ledger_.Judge(check, CheckNoSlower(answer.plan(), free), "", variant, &capped);
+  }
+  void Worse(Check check, const v1::PlanJobRequest& variant, const v1::PlanJobRequest& capped,
+             const v1::Plan& free) {
+    const Answer answer = Plan(variant, NameOf(check));
+    if (!Comparable(answer, free)) return;
+    ledger_.Judge(check, CheckNoSlower(free, answer.plan()), "", capped, &variant);
+  }
+
+  // Times of steps on other numbers of samples say nothing of each other.
+  bool Comparable(const Answer& answer, const v1::Plan& free) {
+    if (answer.end == End::kRefused) {
+      ++ledger_.counts().refused_pins;
+      return false;
+    }
+    if (!answer.planned()) return false;
+    return !answer.fits() || SamplesOf(free, answer.plan()) == Samples::kEqual;
+  }
+
+  void MoreAlternatives(const v1::PlanJobRequest& request, const v1::Plan& plan) {
+    std::vector<int64_t> counts = {0, 3, 4, 10};
+    if (effort_.one_in > 1) counts = {draws_.Between(0, 10)};
+    for (const int64_t count : counts) {
+      v1::PlanJobRequest changed = request;
+      changed.set_max_alternatives(static_cast<int>(count));
+      const Answer answer = Plan(changed, "max_alternatives");
+      if (!answer.planned()) continue;
+      ledger_.Judge(Check::kAlternatives, CheckAlternatives(plan, answer.plan()),
+                    std::to_string(count) + " of them", request, &changed);
+    }
+  }
+
+  void Evaluations(const v1::PlanJobRequest& capped, const v1::Plan& free) {
+    const v1::EvaluatePlanRequest own = AsEvaluation(capped, free);
+    const Answer none = Evaluated(own, capped, false), all = Evaluated(own, capped, true);
+    if (none.planned() && all.planned())
+      ledger_.Judge(Check::kRecompute, CheckRecompute(none.plan(), all.plan()), "", capped);
+    const bool free_policy =
+        free.subject().constraints().recompute() == v1::RECOMPUTE_POLICY_AUTO &&
+        free.subject().constraints().stage_layers().empty();
+    if (!free_policy) return;
+    if (none.planned()) Bounded(free, none.plan(), "no recompute", capped);
+    if (all.planned()) Bounded(free, all.plan(), "all recompute", capped);
+    const auto moved = WithLayerMoved(draws_, own);
+    if (!moved) return;
+    const Answer answer = EvaluationOf(*moved);
+    Judge(answer, capped, "a layer moved");
+    if (answer.planned()) Bounded(free, answer.plan(), "a layer moved", capped);
+  }
+
+  Answer Evaluated(const v1::EvaluatePlanRequest& own, const v1::PlanJobRequest& capped, bool all) {
+    Answer answer = EvaluationOf(WithRecompute(own, all));
+    Judge(answer, capped, "an evaluation");
+    return answer;
+  }
+
+  const v1::PlanJobRequest& request_;
+  Draws draws_;
+  const Effort effort_;
+  Ledger& ledger_;
+  int64_t layers_ = 0;
+};
+
+}  // namespace
+
+void CheckJob(const v1::PlanJobRequest& request, Draws draws, const Effort& effort, Ledger& ledger,
+              const std::vector<std::string>& pins) {
+  JobCheck(request, draws, effort, ledger).Run(pins);
+}
+
+}  // namespace evenkeel::metamorphic

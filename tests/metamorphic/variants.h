@@ -1,0 +1,60 @@
+// Requests made of requests: each changes one thing, of which a property says what it may do to the
+// plan.
+#ifndef EVENKEEL_TESTS_METAMORPHIC_VARIANTS_H_
+#define EVENKEEL_TESTS_METAMORPHIC_VARIANTS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evenkeel/v1/planner_service.pb.h"
+#include "tests/metamorphic/draws.h"
+
+namespace evenkeel::metamorphic {
+
+struct Variant {
+  std::string name;  // such as "tp=4"
+  v1::PlanJobRequest request;
+};
+
+// The request with the caps of its plan, and so one group of samples: plans of it and of its
+// variants have the same packs.
+v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan);
+
+// The request, held to one value of something that it leaves free; so its plans are among those of
+// the request. Up to `count` of them, different.
+std::vector<Variant> RandomPins(Draws& draws, const v1::PlanJobRequest& request,
+                                const v1::Plan& plan, int count);
+
+// One pin by name, as RandomPins names them: "tp=4", "pp=2 cp=1", "schedule=INTERLEAVED",
+// "recompute=FULL", "method=LAYERS". REQUIRES that it is one.
+Variant Pinned(const v1::PlanJobRequest& request, const std::string& name);
+
+// nullopt: it has no remedy's field to change.
+v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remedy& remedy);
+
+v1::PlanJobRequest WithMoreBandwidth(Draws& draws, const v1::PlanJobRequest& request,
+                                     const v1::Plan& plan);
+// Less memory than the request has.
+v1::PlanJobRequest WithLessMemory(Draws& draws, const v1::PlanJobRequest& request,
+                                  const v1::Plan& plan);
+// One component more is frozen. nullopt: nothing else would train.
+std::optional<v1::PlanJobRequest> WithFrozen(Draws& draws, const v1::PlanJobRequest& request);
+// The components with adapters train in full. nullopt: there are none.
+std::optional<v1::PlanJobRequest> WithoutLora(const v1::PlanJobRequest& request);
+// nullopt: too many.
+std::optional<v1::PlanJobRequest> WithTwiceTheGpus(const v1::PlanJobRequest& request);
+// One of its offers, alone.
+v1::PlanJobRequest OfferAlone(const v1::PlanJobRequest& request, const v1::PlanSubject& subject);
+
+// The plan as it is, for EvaluatePlan.
+v1::EvaluatePlanRequest AsEvaluation(const v1::PlanJobRequest& request, const v1::Plan& plan);
+// Every layer recomputes all of itself, or none does.
+v1::EvaluatePlanRequest WithRecompute(v1::EvaluatePlanRequest request, bool all);
+// A layer moves from one stage to the next. nullopt: no stage can spare one.
+std::optional<v1::EvaluatePlanRequest> WithLayerMoved(Draws& draws,
+                                                      v1::EvaluatePlanRequest request);
+
+}  // namespace evenkeel::metamorphic
+
+#endif  // EVENKEEL_TESTS_METAMORPHIC_VARIANTS_H_
