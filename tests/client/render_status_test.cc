@@ -42,7 +42,7 @@ TEST(RenderStatusTest, FaultsComeFirstAndEscapesStayText) {
                            R"(, "attention": [)" + row + R"(], "sections": [], "tables": []})";
   const std::string text = RenderStatus(Narrow(), json);
   EXPECT_THAT(text, HasSubstr("Needs attention"));
-  EXPECT_THAT(text, HasSubstr("Queue?[2J  64 of 64 (more workers)"));
+  EXPECT_THAT(text, HasSubstr("Queue\\u001b[2J  64 of 64 (more workers)"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 

@@ -76,7 +76,7 @@ TEST(TextTest, BarsTakeTheirWidthAndShowWhateverIsAboveZero) {
 }
 
 TEST(TextTest, TextFromElsewhereCannotSteerTheTerminal) {
-  EXPECT_EQ(Plain({}, "a\x1b[2Jb\nc\u009b"), "a?[2Jb c?");
+  EXPECT_EQ(Plain({}, "a\x1b[2Jb\nc\u009b"), "a\\u001b[2Jb c\\u009b");
   EXPECT_EQ(Plain({.unicode = false}, "2 × 3 — ü"), "2 x 3 - ?");
 }
 

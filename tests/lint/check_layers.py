@@ -58,7 +58,7 @@ LIBRARIES = [
     ("prometheus/", ("server/metrics/",)),
     ("spdlog/", ("server/", "client/")),
     ("openssl/", ("server/",)),
-    ("lmdb.h", ("server/calibration/", "server/cache/")),
+    ("lmdb.h", ()),
     ("hiredis/", ("server/redis/",)),
     ("httplib.h", ("server/admin/", "client/cli/admin_client.cc")),
     ("CLI/", ("server/options", "server/main.cc", "server/store/main.cc", "client/")),
