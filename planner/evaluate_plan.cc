@@ -6,6 +6,7 @@
 #include "planner/base/integers.h"
 #include "planner/cost/goodput.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/search/parallelisms.h"
 #include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
 
@@ -191,7 +192,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   result.batching = batching;
   result.candidate =
       Evaluate(job, profile, p, m, std::move(layout.boundaries), std::move(layout.recomputed),
-               DealtPacks(batching, p.data, m, stop), spec.schedule);
+               DealtPacks(batching, p.data, m, stop), spec.schedule, stop);
 
   Plan& plan = result.plan;
   plan.parallelism = p;
@@ -207,6 +208,10 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.stages = StagePlans(job, profile, result.candidate);
   plan.prediction = Predict(job, batching, profile, result.candidate);
   plan.goodput = GoodputOf(job, plan.prediction);
+  const Candidate& c = result.candidate;
+  const int64_t rest = c.step.data_sync_ns + c.step.optimizer_ns;
+  plan.proof.step_ns = ScaleToBatch(c.step.pipeline_ns + rest, packs_per_step, m, p.data);
+  plan.proof.plan_lower_bound_ns = ScaleToBatch(ScheduleBound(c) + rest, packs_per_step, m, p.data);
   plan.misfit = WorstStage(p, plan.stages);
   plan.fits = plan.misfit.short_bytes == 0;
   result.profile = profile;

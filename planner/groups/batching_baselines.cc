@@ -167,7 +167,8 @@ class Baselines {
       if (!balanced) batching.rule.order_window = 1;
       const std::vector<PackShape> packs = DealtPacks(batching, p.data, c.micro_batches, stop_);
       const SimulatedStep step =
-          balanced ? c.step : SimulateStep(job_, p, c.shape(), c.stages, packs);
+          balanced ? c.step
+                   : SimulateStep(job_, p, c.shape(), c.stages, packs, kEventsAtMost, stop_);
       const DistRatios dist =
           DistRatiosOf(packs, batching.rule.pack_times, p.data, c.micro_batches, stop_);
       const double n = D(run.data.steps), gpus = D(run.data.packs * p.context);
@@ -207,7 +208,8 @@ class Baselines {
     const LayerProfile profile = BuildLayerProfile(job_, p, mean, largest);
     out.fits = CompleteChunks(job_, profile, c);
     if (!out.fits) return out;
-    const SimulatedStep step = SimulateStep(job_, p, c.shape(), c.stages, packs);
+    const SimulatedStep step =
+        SimulateStep(job_, p, c.shape(), c.stages, packs, kEventsAtMost, stop_);
     const DistRatios dist = DistRatiosOf(packs, found_.runs.back().data.batching.rule.pack_times,
                                          p.data, c.micro_batches, stop_);
     out.dist_ratio_tokens = dist.tokens, out.dist_ratio_attention = dist.attention;

@@ -40,7 +40,8 @@ constexpr int64_t kPassesOfAStage = 200;  // what its recompute takes, and a sha
 std::optional<int64_t> EvenStep(const Job& job, const LayerProfile& profile, const Parallelism& p,
                                 Schedule schedule, int64_t micro_batches) {
   const int64_t few = kRhythm * p.pipeline, more = micro_batches - 2 * few;
-  const auto even = EvenChunks(job, profile, p, schedule, std::min(micro_batches, 2 * few));
+  const auto even =
+      EvenOrFittingChunks(job, profile, p, schedule, std::min(micro_batches, 2 * few));
   if (!even) return std::nullopt;
   if (more <= 0) return even->score_ns;
   const int64_t half = MeanPackStep(job, p, ShapeOf(p, schedule, few), even->stages).total_ns();

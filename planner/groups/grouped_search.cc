@@ -205,7 +205,8 @@ class Searcher {
       const Candidate& c = run.candidate;
       run.candidate.step =
           SimulateStep(job_, c.parallelism, c.shape(), c.stages,
-                       DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches, stop_));
+                       DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches, stop_),
+                       kEventsAtMost, stop_);
       epoch += D(run.data.steps) * D(run.candidate.step.total_ns());
     }
     if (!result_.runs.empty() && epoch >= result_.epoch_ns) return;
@@ -269,7 +270,7 @@ class Searcher {
     const Candidate& c = run.candidate;
     const Parallelism& p = c.parallelism;
     const std::optional<Candidate> even =
-        EvenChunks(job_, run.profile, p, c.schedule, c.micro_batches);
+        EvenOrFittingChunks(job_, run.profile, p, c.schedule, c.micro_batches);
     if (!even || p.pipeline == 1 || !job_.constraints.stage_layers.empty())
       return even ? even->boundaries : std::vector<int64_t>{};
     if (c.schedule != Schedule::kOneFOneB) {

@@ -13,6 +13,9 @@ namespace {
 
 constexpr double kRounding = 1 - 1e-9;  // rounding errors of doubles stay below
 
+// Bounds beyond it count as that.
+constexpr int64_t kMost = 4'000'000'000'000'000'000;
+
 double D(int64_t v) { return static_cast<double>(v); }
 
 // If V bounds fill * [work before stage s] + send * s + m * [work of stage s] for all s, then what
@@ -57,28 +60,31 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
   const int64_t stages = p.pipeline;
   const double total = D(work.total_ns), send = D(least_send_ns);
   double bound = 0;
-  int64_t journey = 0;  // of one pack through the model and back
+  int64_t crossings = -1;  // of boundaries by one pack, through the model and back; -1: unused
   switch (schedule) {
     case Schedule::kOneFOneB:
       return EvenBound({work.total_ns, work.longest_ns, least_send_ns}, stages, micro_batches);
     case Schedule::kGPipe:
       // Before and after its own work a stage waits for a pack to pass those in front.
       bound = FillBound(total, stages, micro_batches, 1, 2 * send);
-      journey = work.total_ns + 2 * (stages - 1) * least_send_ns;
+      crossings = 2 * (stages - 1);
       break;
     case Schedule::kInterleaved:
       // The same of first chunks, which are a layer at least; the mean over all stages.
       bound =
           D(micro_batches) * total / D(stages) + D(stages - 1) / 2 * (D(work.least_ns) + 2 * send);
-      journey = work.total_ns + 2 * (stages - 1) * p.virtual_stages * least_send_ns;
+      crossings = 2 * (stages - 1) * p.virtual_stages;
       break;
     case Schedule::kZeroBubble:
       // Weight gradients can fill the wait behind, not the one in front.
       bound = FillBound(total, stages, micro_batches, work.least_forward, send);
       break;
   }
-  return std::max(
-      {journey, micro_batches * work.longest_ns, static_cast<int64_t>(bound * kRounding)});
+  __extension__ using Wide = __int128;
+  const Wide journey = crossings >= 0 ? work.total_ns + Wide{crossings} * least_send_ns : 0;
+  const Wide exact = std::max(journey, Wide{micro_batches} * work.longest_ns);
+  return std::max(static_cast<int64_t>(std::min(exact, Wide{kMost})),
+                  static_cast<int64_t>(std::min(bound, D(kMost)) * kRounding));
 }
 
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p) {
@@ -102,13 +108,12 @@ int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism
 
 int64_t PipelineEstimate(const ChainWork& work, const Parallelism& p, Schedule schedule,
                          int64_t micro_batches, int64_t least_send_ns) {
-  const int64_t stage = std::max(work.longest_ns, CeilDivide(work.total_ns, p.pipeline));
-  const int64_t fill = (p.pipeline - 1) * stage;
-  int64_t bubble = fill;
-  if (schedule == Schedule::kInterleaved) bubble = fill / p.virtual_stages;
-  if (schedule == Schedule::kZeroBubble) bubble = fill / 3;
-  const int64_t sends = (p.pipeline - 1 + (p.virtual_stages - 1) * p.pipeline) * 2 * least_send_ns;
-  return micro_batches * stage + bubble + sends;
+  const double stage = std::max(D(work.longest_ns), D(work.total_ns) / D(p.pipeline));
+  double bubble = D(p.pipeline - 1) * stage;
+  if (schedule == Schedule::kInterleaved) bubble /= D(p.virtual_stages);
+  if (schedule == Schedule::kZeroBubble) bubble /= 3;
+  const double sends = D((p.pipeline - 1 + (p.virtual_stages - 1) * p.pipeline) * 2);
+  return Nearest(D(micro_batches) * stage + bubble + sends * D(least_send_ns));
 }
 
 }  // namespace evenkeel::planner

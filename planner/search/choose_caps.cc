@@ -47,6 +47,25 @@ class Chooser {
     return level;
   }
 
+  // Looks at the same caps as Run, for anything that fits.
+  bool SomethingFits() const {
+    const auto fits = [this](const Caps& caps) {
+      return planner::SomethingFits(job_, MakeBatching(job_, caps, "", hooks_.stop), hooks_.stop);
+    };
+    if (fits(level_.caps)) return true;
+    if (!DerivesCaps(job_)) return false;
+    if (!level_.by_tokens) return fits(rule_.Filled(rule_.Shorter(level_).front()).caps);
+    if (job_.training.token_cap > 0) return false;
+    Caps caps = level_.caps;
+    const auto fits_with = [&](int64_t tokens) {
+      caps.tokens = tokens;
+      return fits(caps);
+    };
+    const std::vector<int64_t> shorter = ShorterTokens(true);
+    return fits_with(2 * level_.caps.tokens) ||
+           std::any_of(shorter.begin(), shorter.end(), fits_with);
+  }
+
  private:
   // Packs under these caps and the best plans for them.
   CapsSearch Search(const CapsChoice& choice, std::string reason) const {
@@ -85,9 +104,21 @@ class Chooser {
       return better;
     };
     for (int64_t tokens = 2 * level; improve(tokens); tokens *= 2) longer = true;
-    for (int64_t tokens = level / 2; !longer && tokens >= LongestSample() && improve(tokens);)
-      tokens /= 2;
+    if (longer || best.stopped) return best;
+    for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
+      if (!improve(tokens) && !best.found.best.empty()) break;
     return best;
+  }
+
+  // Halves of the level, as long as every sample fits; `all`: also no more than the longest sample.
+  std::vector<int64_t> ShorterTokens(bool all) const {
+    const int64_t longest = LongestSample();
+    std::vector<int64_t> shorter;
+    for (int64_t tokens = level_.caps.tokens / 2; tokens >= longest; tokens /= 2)
+      shorter.push_back(tokens);
+    if (all && (shorter.empty() ? level_.caps.tokens : shorter.back()) > longest)
+      shorter.push_back(longest);
+    return shorter;
   }
 
   // Packs of up to so many tokens, if they are better than what was found.
@@ -200,6 +231,11 @@ class Chooser {
 
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks) {
   return Chooser(job, alternatives, hooks).Run();
+}
+
+bool SomethingFits(const Job& job, const Stop& stop) {
+  const PlanHooks hooks{.stop = stop};
+  return Chooser(job, 0, hooks).SomethingFits();
 }
 
 }  // namespace evenkeel::planner

@@ -23,6 +23,9 @@ struct CapsSearch {
 // fit in memory, the shortest are searched first. `alternatives`: plans of other degrees to list.
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks);
 
+// Whether ChooseCaps finds any plan. False where `stop` says so.
+bool SomethingFits(const Job& job, const Stop& stop);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_CHOOSE_CAPS_H_

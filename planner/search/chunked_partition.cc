@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/cost/memory.h"
+#include "planner/cost/network.h"
 #include "planner/search/chunked_recompute.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
@@ -29,27 +30,55 @@ class Chunks {
         profile_(profile),
         p_(p),
         shape_(ShapeOf(p, schedule, micro_batches)),
+        network_(job.cluster, job.constants),
         allocatable_(AllocatableBytes(job.cluster)) {
     for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
   }
 
   // Fills in recompute, segments and score. False: it does not fit.
   bool Complete(Candidate& c) const {
+    c.recomputed.assign(static_cast<size_t>(shape_.virtual_stages()), {});
+    for (size_t s = 0; s < static_cast<size_t>(p_.pipeline); ++s)
+      if (!ChooseRecompute(c, s)) return false;
+    Score(c);
+    return true;
+  }
+
+  // ... of a cut that differs from one that is complete in a run of boundaries.
+  bool CompleteMoved(Candidate& moved, const Candidate& complete) const {
+    const size_t stages = static_cast<size_t>(p_.pipeline);
+    const auto differs = [&](size_t segment) {
+      return moved.boundaries[segment] != complete.boundaries[segment] ||
+             moved.boundaries[segment + 1] != complete.boundaries[segment + 1];
+    };
+    for (size_t s = 0; s < stages; ++s) {
+      bool chosen = true;
+      for (size_t segment = s; segment < moved.recomputed.size(); segment += stages)
+        chosen = chosen && !differs(segment);
+      if (!chosen && !ChooseRecompute(moved, s)) return false;
+    }
+    for (size_t segment = 0; segment < moved.stages.size(); ++segment) {
+      if (differs(segment) || moved.recomputed[segment] != complete.recomputed[segment])
+        moved.stages[segment] = SegmentWork(network_, profile_, p_, moved.boundaries, segment,
+                                            moved.recomputed[segment]);
+    }
+    Simulate(moved);
+    return true;
+  }
+
+  // The least recompute of one stage's chunks. False: they do not fit.
+  bool ChooseRecompute(Candidate& c, size_t s) const {
     const size_t stages = static_cast<size_t>(p_.pipeline),
                  chunks = static_cast<size_t>(p_.virtual_stages);
-    c.recomputed.assign(stages * chunks, {});
-    for (size_t s = 0; s < stages; ++s) {
-      std::vector<ChunkLoad> loads;
-      for (size_t k = 0; k < chunks; ++k) {
-        const size_t segment = k * stages + s;
-        loads.push_back({Counts(c.boundaries[segment], c.boundaries[segment + 1]), held_[s][k]});
-      }
-      const auto choice =
-          ChunkedLeastRecompute(profile_, loads, allocatable_, job_.constraints.recompute);
-      if (!choice) return false;
-      for (size_t k = 0; k < chunks; ++k) c.recomputed[k * stages + s] = (*choice)[k];
+    std::vector<ChunkLoad> loads;
+    for (size_t k = 0; k < chunks; ++k) {
+      const size_t segment = k * stages + s;
+      loads.push_back({Counts(c.boundaries[segment], c.boundaries[segment + 1]), held_[s][k]});
     }
-    Score(c);
+    const auto choice =
+        ChunkedLeastRecompute(profile_, loads, allocatable_, job_.constraints.recompute);
+    if (!choice) return false;
+    for (size_t k = 0; k < chunks; ++k) c.recomputed[k * stages + s] = (*choice)[k];
     return true;
   }
 
@@ -61,6 +90,10 @@ class Chunks {
 
   void Score(Candidate& c) const {
     c.stages = StageWorks(job_, profile_, p_, c.boundaries, c.recomputed);
+    Simulate(c);
+  }
+
+  void Simulate(Candidate& c) const {
     c.score_ns = MeanPackStep(job_, p_, shape_, c.stages, &orders_, kEventsPerScore).total_ns();
   }
 
@@ -146,6 +179,7 @@ class Chunks {
   const LayerProfile& profile_;
   const Parallelism p_;
   const PipelineShape shape_;
+  const Network network_;
   const int64_t allocatable_;
   std::vector<std::vector<int64_t>> held_;  // micro-batches by stage and chunk
   mutable PassOrders orders_;
@@ -176,7 +210,7 @@ std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
-                                    const Stop& stop, bool only_even) {
+                                    const Stop& stop) {
   const Chunks chunks(job, profile, p, schedule, micro_batches);
   std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers()};
   if (p.pipeline > 1) cuts.push_back(chunks.ByTime());
@@ -187,8 +221,13 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
     Candidate c = chunks.Cut(std::move(cut));
     if (chunks.Complete(c) && (!best || c.score_ns < best->score_ns)) best = std::move(c);
   }
-  if (best || only_even || !job.constraints.stage_layers.empty()) return best;
-  // The cut that holds least: known with one chunk per stage, looked for with several.
+  return best;
+}
+
+std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
+                                       const Parallelism& p, Schedule schedule,
+                                       int64_t micro_batches, const Stop& stop) {
+  if (!job.constraints.stage_layers.empty()) return std::nullopt;
   Shard shard;
   shard.parallelism = p;
   shard.shape = ShapeOf(p, schedule, micro_batches);
@@ -196,9 +235,17 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
   if (p.virtual_stages > 1 && NoRoom(job, shard)) return std::nullopt;
   LeastFull least = LeastFullest(job, shard, stop);
   if (!least.found || least.held.allocated > AllocatableBytes(job.cluster)) return std::nullopt;
+  const Chunks chunks(job, profile, p, schedule, micro_batches);
   Candidate c = chunks.Cut(std::move(least.boundaries));
   if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, shard, c.boundaries));
   return c;
+}
+
+std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile& profile,
+                                             const Parallelism& p, Schedule schedule,
+                                             int64_t micro_batches, const Stop& stop) {
+  std::optional<Candidate> even = EvenChunks(job, profile, p, schedule, micro_batches, stop);
+  return even ? even : FittingChunks(job, profile, p, schedule, micro_batches, stop);
 }
 
 namespace {
@@ -223,7 +270,8 @@ void MoveBoundaries(const Chunks& chunks, const LayerProfile& profile, const Sto
           }
           if (!allowed) continue;
           if (--moves < 0) return;
-          if (!chunks.Complete(moved) || moved.score_ns >= candidate.score_ns) continue;
+          if (!chunks.CompleteMoved(moved, candidate) || moved.score_ns >= candidate.score_ns)
+            continue;
           candidate = std::move(moved);
           improved = true;
         }
@@ -259,10 +307,9 @@ void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candi
   // Uneven cuts may fit without any recompute, and be quicker.
   Job none = job;
   none.constraints.recompute = RecomputePolicy::kForbidden;
-  const bool only_even = profile.size() * candidate.shape().virtual_stages() > kFittingAtMost;
-  std::optional<Candidate> start =
-      EvenChunks(none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches,
-                 stop, only_even);
+  const bool small = profile.size() * candidate.shape().virtual_stages() <= kFittingAtMost;
+  std::optional<Candidate> start = (small ? EvenOrFittingChunks : EvenChunks)(
+      none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches, stop);
   if (!start) return;
   const Candidate before = candidate;
   candidate.boundaries = std::move(start->boundaries);

@@ -16,11 +16,22 @@ namespace evenkeel::planner {
 // Cuts the chain into P v segments of which stage s runs s, s + P, ...: even in layers, row by row
 // of chunks, and even in time; each stage with the least recompute of all its chunks that fits. The
 // quicker of the two by the simulated step of mean packs, data sync and optimizer included, goes to
-// `score_ns` (not scaled). Where neither fits, the cut that holds least (LeastFullest). nullopt:
-// none of them fits, the job gives a partition that does not, or `stop` says so.
+// `score_ns` (not scaled). Where the job gives a partition, that one. nullopt: none of them fits,
+// or `stop` says so.
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
-                                    const Stop& stop = {}, bool only_even = false);
+                                    const Stop& stop = {});
+
+// The cut that holds least: known with one chunk per stage, looked for with several; complete as
+// above. nullopt: none was found that fits, or `stop` says so.
+std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
+                                       const Parallelism& p, Schedule schedule,
+                                       int64_t micro_batches, const Stop& stop = {});
+
+// EvenChunks, or FittingChunks where it finds none.
+std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile& profile,
+                                             const Parallelism& p, Schedule schedule,
+                                             int64_t micro_batches, const Stop& stop = {});
 
 // Passes that EvenChunks simulates.
 int64_t ChunksWork(const PipelineShape& shape);

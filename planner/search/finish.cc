@@ -30,7 +30,7 @@ const std::vector<PackShape>& Finisher::Packs(int64_t data, int64_t micro_batche
 
 SimulatedStep Finisher::StepOf(const Candidate& c, int64_t events) {
   return SimulateStep(job_, c.parallelism, c.shape(), c.stages,
-                      Packs(c.parallelism.data, c.micro_batches), events);
+                      Packs(c.parallelism.data, c.micro_batches), events, stop_);
 }
 
 void Finisher::Simulate(Candidate& c) { c.step = StepOf(c, kEventsAtMost); }
@@ -74,7 +74,8 @@ bool Finisher::Improves(const Candidate& c) const {
 
 int64_t Finisher::Improve(const LayerProfile& profile, Candidate& c) const {
   ImproveChunks(job_, profile, c, stop_);
-  return MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
+  return MeanPackStep(job_, c.parallelism, c.shape(), c.stages, nullptr, kEventsAtMost, stop_)
+      .total_ns();
 }
 
 Finished Finisher::FinishPartition(const LayerProfile& profile, Candidate& c) {

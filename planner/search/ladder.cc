@@ -128,7 +128,8 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
                                 boundaries, RecomputeAll(profile, boundaries), dealt);
   if (found.best) {
     RefineByMeanPacks(table, balanced, stop);
-    balanced.step = SimulateStep(job, plan.parallelism, balanced.shape(), balanced.stages, dealt);
+    balanced.step = SimulateStep(job, plan.parallelism, balanced.shape(), balanced.stages, dealt,
+                                 kEventsAtMost, stop);
   }
   const bool better = balanced.step.total_ns() < unbalanced.step.total_ns();
   ladder.push_back(

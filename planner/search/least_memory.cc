@@ -47,8 +47,7 @@ class Reliever {
 
   LeastFull Run(std::vector<int64_t> boundaries) {
     Cut cut{std::move(boundaries), {}};
-    for (int64_t s = 0; s < stages_; ++s)
-      cut.loads.push_back(needs_.Of(cut.boundaries, s).allocated);
+    for (int64_t s = 0; s < stages_; ++s) cut.loads.push_back(needs_.Allocated(cut.boundaries, s));
     while (Fullest(cut) > allocatable_ && left_ > 0) {
       std::optional<Cut> better = BestMove(cut);
       if (stop_ && stop_()) return {};
@@ -106,7 +105,7 @@ class Reliever {
     }
     for (int64_t k = low; k <= std::min(high, low + stages_ - 1); ++k) {
       const int64_t s = k % stages_;
-      moved.loads[static_cast<size_t>(s)] = needs_.Of(moved.boundaries, s).allocated;
+      moved.loads[static_cast<size_t>(s)] = needs_.Allocated(moved.boundaries, s);
       left_ -= needs_.work(s);
     }
     return moved;
@@ -188,7 +187,7 @@ class Exhaustion {
       std::fill(boundaries_.begin() + k + 1, boundaries_.end(), end);
       left_ -= needs_.work(k % stages_);
       if (stop_ && stop_()) left_ = -1;
-      if (over() || needs_.Of(boundaries_, k % stages_).allocated > allocatable_) return false;
+      if (over() || needs_.Allocated(boundaries_, k % stages_) > allocatable_) return false;
       if (Extend(k + 1, layers)) return true;
       if (over()) return false;
     }

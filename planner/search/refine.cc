@@ -118,7 +118,7 @@ void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& 
   const Candidate before = candidate;
   const auto simulate = [&](const std::vector<StageWork>& stages, int64_t events) {
     return SimulateStep(table.job(), candidate.parallelism, candidate.shape(), stages, packs,
-                        events);
+                        events, stop);
   };
   // Uneven packs wait at the slowest stage most of all: a second start is the quickest one.
   if (std::vector<int64_t> quickest = PartitionBy(PartitionMethod::kProfile, table, stop);

@@ -58,8 +58,7 @@ class Remedies {
   // Whether planning the changed job ends with a plan.
   bool Plans(const Remedy& remedy) const {
     if (Stopped()) return false;
-    const CapsSearch planned = ChooseCaps(ApplyRemedy(job_, remedy), 0, {.stop = stop_});
-    return !planned.stopped && !planned.found.best.empty();
+    return SomethingFits(ApplyRemedy(job_, remedy), stop_);
   }
 
   bool Offer(Remedy remedy) {

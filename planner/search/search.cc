@@ -66,23 +66,20 @@ class Searcher {
         finisher_(job, batching, stop) {}
 
   SearchResult Run(int64_t alternatives) {
-    std::vector<Prospect> prospects = Prospects(job_, packs_per_step_, profiles_, stop_);
-    // The most promising first, so that the bound dismisses most of the others.
-    std::stable_sort(prospects.begin(), prospects.end(),
-                     [this](const Prospect& a, const Prospect& b) {
-                       stop_.Spend(40);
-                       return RankOf(a, a.estimate_ns) < RankOf(b, b.estimate_ns);
-                     });
-    for (const Prospect& prospect : prospects) {
-      if (Stopped()) return std::move(result_);
-      Consider(prospect);
-    }
+    Begin();
+    if (Stopped() || entries_.empty()) return std::move(result_);
     ImproveContenders();
     FinishContenders();
     if (Stopped() || !best_) return std::move(result_);
     ListBest(alternatives);
     Stopped();
     return std::move(result_);
+  }
+
+  bool SomethingFits() {
+    first_is_enough_ = true;
+    Begin();
+    return !Stopped() && !entries_.empty();
   }
 
  private:
@@ -102,6 +99,24 @@ class Searcher {
     result_.stopped = result_.stopped || (stop_ && stop_());
     return result_.stopped;
   }
+
+  // Gives the parallelisms that may be the best a first partition.
+  void Begin() {
+    std::vector<Prospect> prospects = Prospects(job_, packs_per_step_, profiles_, stop_);
+    // The most promising first, so that the bound dismisses most of the others.
+    std::stable_sort(prospects.begin(), prospects.end(),
+                     [this](const Prospect& a, const Prospect& b) {
+                       stop_.Spend(40);
+                       return RankOf(a, a.estimate_ns) < RankOf(b, b.estimate_ns);
+                     });
+    for (const Prospect& prospect : prospects) {
+      if (Done()) return;
+      Consider(prospect);
+    }
+    FitDeferred();
+  }
+
+  bool Done() { return Stopped() || (first_is_enough_ && !entries_.empty()); }
 
   template <typename Choice>  // a Prospect or a Candidate
   int64_t Scale(const Choice& choice, int64_t step_ns) const {
@@ -143,14 +158,42 @@ class Searcher {
     if (work_ > kWorkAtMost && !entries_.empty()) return LeaveUnsearched(prospect);
     std::optional<Entry> entry = FirstOf(prospect);
     if (Stopped()) return;
-    if (!entry) return;
+    if (entry) {
+      Enter(std::move(*entry));
+    } else if (prospect.schedule != Schedule::kOneFOneB) {
+      deferred_.push_back(prospect);
+    }
+  }
+
+  // Looks for a cut that fits where the simple cuts of chunks do not: dear, and so left until the
+  // best of the others tells how much such a cut must promise.
+  void FitDeferred() {
+    for (const Prospect& prospect : deferred_) {
+      if (Done()) return;
+      if (!MayBeBest(prospect, prospect.bound_ns)) {
+        ++result_.proof.parallelisms_pruned;
+        dismissed_.push_back(prospect);
+        Bound(Scale(prospect, prospect.bound_ns));
+        continue;
+      }
+      std::optional<Entry> entry = FittingEntry(prospect);
+      if (Stopped()) return;
+      if (entry) {
+        Enter(std::move(*entry));
+      } else {
+        LeaveUnsearched(prospect);  // that no cut was found says nothing of others
+      }
+    }
+  }
+
+  void Enter(Entry entry) {
     // What real packs make of the quickest so far tells how much the others must promise.
-    const Rank rank = RankOf(entry->candidate, entry->score_ns);
+    const Rank rank = RankOf(entry.candidate, entry.score_ns);
     if (entries_.empty() || rank < best_score_) {
       best_score_ = rank;
-      finisher_.Simulate(entry->candidate);
+      finisher_.Simulate(entry.candidate);
     }
-    entries_.push_back(std::move(*entry));
+    entries_.push_back(std::move(entry));
     Offer(entries_.size() - 1);
   }
 
@@ -167,34 +210,33 @@ class Searcher {
     Bound(Scale(prospect, prospect.bound_ns));
   }
 
-  // The partition that mean packs choose in short. nullopt: there is none, which is counted, or
-  // `stop` says so.
+  // The partition that mean packs choose in short: of schedules other than 1F1B the better of
+  // simple cuts. nullopt: there is none, which is counted for 1F1B, or `stop` says so.
   std::optional<Entry> FirstOf(const Prospect& prospect) {
-    std::optional<Entry> entry =
-        prospect.schedule == Schedule::kOneFOneB ? FirstPartition(prospect) : FirstChunks(prospect);
-    if (!entry) return std::nullopt;
-    entry->candidate.score_ns = Scale(entry->candidate, entry->score_ns);
+    if (prospect.schedule != Schedule::kOneFOneB) {
+      const Parallelism& p = prospect.parallelism;
+      return EntryOf(prospect, EvenChunks(job_, profiles_.Of(p).profile, p, prospect.schedule,
+                                          prospect.micro_batches, stop_));
+    }
+    std::optional<Entry> entry = FirstPartition(prospect);
+    if (entry) entry->candidate.score_ns = Scale(entry->candidate, entry->score_ns);
     return entry;
   }
 
-  // Of schedules other than 1F1B the better of simple cuts.
-  std::optional<Entry> FirstChunks(const Prospect& prospect) {
+  // Of chunks a cut that fits, within the work that is left. nullopt: none was found.
+  std::optional<Entry> FittingEntry(const Prospect& prospect) {
     const Parallelism& p = prospect.parallelism;
     const LayerProfile& profile = profiles_.Of(p).profile;
-    std::optional<Candidate> found =
-        EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_, true);
-    if (!found) {
-      fitting_ += profile.size() * p.pipeline * p.virtual_stages;
-      if (!best_ || fitting_ <= kFittingAtMost)
-        found = EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_);
-    }
-    if (Stopped()) return std::nullopt;
-    if (!found) {
-      // That these cuts do not fit says nothing of others.
-      LeaveUnsearched(prospect);
-      return std::nullopt;
-    }
+    fitting_ += profile.size() * p.pipeline * p.virtual_stages;
+    if (best_ && fitting_ > kFittingAtMost) return std::nullopt;
+    return EntryOf(prospect, FittingChunks(job_, profile, p, prospect.schedule,
+                                           prospect.micro_batches, stop_));
+  }
+
+  std::optional<Entry> EntryOf(const Prospect& prospect, std::optional<Candidate> found) {
+    if (Stopped() || !found) return std::nullopt;
     const int64_t score = found->score_ns;
+    found->score_ns = Scale(*found, score);
     return Entry{std::move(*found), score, prospect.bound_ns};
   }
 
@@ -269,7 +311,9 @@ class Searcher {
     int64_t work = 0;
     for (const size_t at : InOrder()) {
       if (Stopped()) return;
-      if (!finisher_.Improves(entries_[at].candidate) || !MayBeBest(entries_[at])) continue;
+      const Entry& entry = entries_[at];
+      if (!finisher_.Improves(entry.candidate) || !MayBeBest(entry.candidate, entry.bound_ns))
+        continue;
       work += finisher_.ImprovingWork(entries_[at].candidate);
       if (work > kImprovingAtMost) continue;
       Improve(at);
@@ -298,7 +342,7 @@ class Searcher {
     for (const size_t at : InOrder()) {
       if (Stopped()) return;
       Entry& entry = entries_[at];
-      if (MayBeBest(entry)) {
+      if (MayBeBest(entry.candidate, entry.bound_ns)) {
         work += finisher_.WorkOf(entry.candidate);
         const bool cut = entry.improved || !finisher_.Improves(entry.candidate);
         if (cut && (finished < kFinishedAtLeast || work <= kFinishingAtMost)) {
@@ -314,12 +358,13 @@ class Searcher {
     }
   }
 
-  bool MayBeBest(const Entry& entry) {
-    const Candidate& c = entry.candidate;
-    if (!Beats(c, entry.bound_ns)) return false;
+  template <typename Choice>
+  bool MayBeBest(const Choice& c, int64_t bound_ns) {
+    if (!Beats(c, bound_ns)) return false;
     const LayerProfile& profile = profiles_.Of(c.parallelism).profile;
-    const int64_t real = RealPacksBound(job_, c.parallelism, c.shape(), profile,
-                                        finisher_.Packs(c.parallelism.data, c.micro_batches));
+    const int64_t real =
+        RealPacksBound(job_, c.parallelism, ShapeOf(c.parallelism, c.schedule, c.micro_batches),
+                       profile, finisher_.Packs(c.parallelism.data, c.micro_batches));
     return Beats(c, real);
   }
 
@@ -347,6 +392,8 @@ class Searcher {
       if (known) continue;
       const Proof proof = result_.proof;
       std::optional<Entry> entry = FirstOf(dismissed_[i]);
+      if (!entry && dismissed_[i].schedule != Schedule::kOneFOneB)
+        entry = FittingEntry(dismissed_[i]);
       result_.proof = proof;
       if (Stopped()) return;
       if (!entry) continue;
@@ -397,9 +444,11 @@ class Searcher {
   const double packs_per_step_;
   Profiles profiles_;
   Finisher finisher_;
+  bool first_is_enough_ = false;     // for one that fits
   int64_t work_ = 0;                 // done so far
   int64_t fitting_ = 0;              // likewise, for cuts that fit
   std::vector<Entry> entries_;       // that mean packs chose a partition for
+  std::vector<Prospect> deferred_;   // whose simple cuts do not fit
   std::vector<Prospect> dismissed_;  // by their bound, the most promising first
   std::optional<size_t> best_;       // of the entries, by real packs
   Rank best_rank_, best_score_;
@@ -413,15 +462,19 @@ SearchResult Search(const Job& job, const Batching& batching, int64_t alternativ
   return Searcher(job, batching, stop, beat_ns).Run(alternatives);
 }
 
+bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop) {
+  return Searcher(job, batching, stop, 0).SomethingFits();
+}
+
 Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,
                    int64_t micro_batches, std::vector<int64_t> boundaries,
                    std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
-                   Schedule schedule) {
+                   Schedule schedule, const Stop& stop) {
   Candidate c{.parallelism = p, .schedule = schedule, .micro_batches = micro_batches};
   c.boundaries = std::move(boundaries);
   c.recomputed = std::move(recomputed);
   c.stages = StageWorks(job, profile, p, c.boundaries, c.recomputed);
-  c.step = SimulateStep(job, p, c.shape(), c.stages, packs);
+  c.step = SimulateStep(job, p, c.shape(), c.stages, packs, kEventsAtMost, stop);
   return c;
 }
 

@@ -34,11 +34,14 @@ struct SearchResult {
 SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
                     const Stop& stop, int64_t beat_ns = 0);
 
+// Whether Search finds any plan.
+bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop);
+
 // The candidate for given boundaries and recompute counts, simulated; used for the ladder.
 Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,
                    int64_t micro_batches, std::vector<int64_t> boundaries,
                    std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
-                   Schedule schedule = Schedule::kOneFOneB);
+                   Schedule schedule = Schedule::kOneFOneB, const Stop& stop = {});
 
 // No run of the candidate's schedule over its stages, of mean packs, ends its last pass sooner, ns.
 int64_t ScheduleBound(const Candidate& candidate);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -30,6 +31,51 @@ class StageNeeds {
     }
     std::sort(limits_.begin(), limits_.end());
     limits_.erase(std::unique(limits_.begin(), limits_.end()), limits_.end());
+    for (const int64_t limit : limits_) {
+      modes_.emplace_back();
+      for (const LayerCost& layer : profile_.kinds) modes_.back().push_back(ModeOf(layer, limit));
+    }
+    before_.resize(static_cast<size_t>(profile_.size()) + 1);
+    for (size_t i = 0; i + 1 < before_.size(); ++i) {
+      before_[i + 1] = before_[i];
+      ++before_[i + 1][static_cast<size_t>(profile_.chain[i])];
+    }
+    kept_.resize(static_cast<size_t>(chunks_));
+  }
+
+  // Of(...).allocated, which is known sooner than the rest.
+  int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const {
+    KindCounts counts{};
+    int64_t held_always = 0;
+    for (size_t k = 0; k < profile_.kinds.size(); ++k) {
+      for (int64_t c = 0; c < chunks_; ++c) counts[k] += CountOf(boundaries, stage, c, k);
+      held_always += counts[k] * profile_.kinds[k].static_bytes();
+    }
+    int64_t least = kNothingFits;
+    for (const KindModes& modes : modes_) {
+      int64_t workspace = 0;
+      bool possible = true;
+      std::fill(kept_.begin(), kept_.end(), 0);
+      for (size_t k = 0; k < profile_.kinds.size() && possible; ++k) {
+        if (counts[k] == 0) continue;
+        possible = modes[k].has_value();
+        if (!possible) break;
+        const RecomputeMode& mode = profile_.kinds[k].modes[*modes[k]];
+        workspace = std::max(workspace, mode.workspace_bytes);
+        for (int64_t c = 0; c < chunks_; ++c)
+          kept_[static_cast<size_t>(c)] += CountOf(boundaries, stage, c, k) * mode.kept_bytes;
+      }
+      if (!possible) continue;
+      Wide most = 0;
+      for (const std::vector<int64_t>& held : peaks(stage)) {
+        Wide bytes = 0;
+        for (size_t c = 0; c < held.size(); ++c) bytes += Wide{held[c]} * kept_[c];
+        most = std::max(most, bytes);
+      }
+      most = std::min(most, Wide{kActivationBytesAtMost});
+      least = std::min(least, held_always + static_cast<int64_t>(most) + workspace);
+    }
+    return least;
   }
 
   StageHeld Of(const std::vector<int64_t>& boundaries, int64_t stage) const {
@@ -43,10 +89,10 @@ class StageNeeds {
       loads.push_back(load);
     }
     // Under each limit of the workspace every kind is best whole in the mode that keeps least.
-    for (const int64_t limit : limits_) {
+    for (const KindModes& modes : modes_) {
       std::vector<ModeCounts> recomputed;
       std::vector<int64_t> kept;  // of one pack, by chunk
-      if (!Choose(loads, limit, &recomputed, &kept)) continue;
+      if (!Choose(loads, modes, &recomputed, &kept)) continue;
       Wide most = -1;
       for (const std::vector<int64_t>& held : peaks_[static_cast<size_t>(stage)]) {
         Wide bytes = 0;
@@ -91,6 +137,15 @@ class StageNeeds {
 
  private:
   __extension__ using Wide = __int128;
+  using KindModes = std::vector<std::optional<size_t>>;  // nullopt: it needs a larger workspace
+  static constexpr int64_t kNothingFits = std::numeric_limits<int64_t>::max();
+
+  int64_t CountOf(const std::vector<int64_t>& boundaries, int64_t stage, int64_t chunk,
+                  size_t kind) const {
+    const size_t segment = static_cast<size_t>(chunk * stages_ + stage);
+    return before_[static_cast<size_t>(boundaries[segment + 1])][kind] -
+           before_[static_cast<size_t>(boundaries[segment])][kind];
+  }
 
   bool Allowed(const LayerCost& layer, size_t q) const {
     switch (policy_) {
@@ -118,14 +173,14 @@ class StageNeeds {
   }
 
   // False: some layer needs a larger workspace.
-  bool Choose(const std::vector<ChunkLoad>& loads, int64_t limit,
+  bool Choose(const std::vector<ChunkLoad>& loads, const KindModes& modes,
               std::vector<ModeCounts>* recomputed, std::vector<int64_t>* kept) const {
     recomputed->assign(loads.size(), {});
     kept->assign(loads.size(), 0);
     for (size_t c = 0; c < loads.size(); ++c) {
       for (size_t k = 0; k < profile_.kinds.size(); ++k) {
         if (loads[c].counts[k] == 0) continue;
-        const std::optional<size_t> mode = ModeOf(profile_.kinds[k], limit);
+        const std::optional<size_t> mode = modes[k];
         if (!mode) return false;
         (*kept)[c] += loads[c].counts[k] * profile_.kinds[k].modes[*mode].kept_bytes;
         if (*mode > 0) (*recomputed)[c][k][*mode] = loads[c].counts[k];
@@ -139,6 +194,9 @@ class StageNeeds {
   const int64_t stages_, chunks_;
   std::vector<std::vector<std::vector<int64_t>>> peaks_;  // by stage
   std::vector<int64_t> limits_;                           // workspaces, ascending
+  std::vector<KindModes> modes_;                          // by limit and kind
+  std::vector<KindCounts> before_;                        // layers in front of each chain position
+  mutable std::vector<int64_t> kept_;  // of one pack, by chunk: for Allocated alone
 };
 
 }  // namespace evenkeel::planner

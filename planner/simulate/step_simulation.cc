@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
-#include "planner/cost/network.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -38,6 +37,8 @@ StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
   }
   return work;
 }
+
+constexpr int64_t kUnitsPerPass = 20;  // of Stop::Spend
 
 // More packs of one rank are not simulated one by one.
 int64_t PacksAtMost(const PipelineShape& shape, int64_t events) {
@@ -119,13 +120,15 @@ int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& 
 // Runs the packs of one rank after those of another through the same pipeline.
 class RankPipeline {
  public:
-  RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments)
+  RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments, const Stop& stop)
       : segments_(segments),
+        stop_(stop),
         spec_(PipelineOf(shape, segments, static_cast<size_t>(shape.micro_batches))) {
     if (shape.schedule != Schedule::kOneFOneB) order_ = WorkOrder(shape);
   }
 
   int64_t operator()(const std::vector<PackShape>& packs) {
+    stop_.Spend(kUnitsPerPass * spec_.shape.virtual_stages() * spec_.shape.micro_batches);
     for (size_t k = 0; k < packs.size(); ++k) {
       for (size_t s = 0; s < segments_.size(); ++s) {
         const size_t at = PlaceOf(spec_.shape, s, packs.size()) + k;
@@ -140,6 +143,7 @@ class RankPipeline {
 
  private:
   const std::vector<StageWork>& segments_;
+  const Stop stop_;
   PipelineSpec spec_;
   std::vector<Pass> order_;  // of schedules other than 1F1B
 };
@@ -188,19 +192,26 @@ const std::vector<Pass>& PassOrders::Of(const PipelineShape& shape) {
   return at->second;
 }
 
+StageWork SegmentWork(const Network& network, const LayerProfile& profile, const Parallelism& p,
+                      const std::vector<int64_t>& boundaries, size_t segment,
+                      const ModeCounts& recomputed) {
+  StageWork work = WorkOf(profile, boundaries[segment], boundaries[segment + 1], recomputed);
+  if (segment + 2 < boundaries.size()) {
+    const int64_t stage = static_cast<int64_t>(segment) % p.pipeline;
+    work.send_bytes = profile.at(boundaries[segment + 1] - 1).mean_output_bytes;
+    work.send_ns = network.StageSend(p, stage, work.send_bytes);
+  }
+  return work;
+}
+
 std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
                                   const std::vector<int64_t>& boundaries,
                                   const std::vector<ModeCounts>& recomputed) {
   const Network network(job.cluster, job.constants);
   std::vector<StageWork> stages;
-  for (size_t s = 0; s + 1 < boundaries.size(); ++s) {
-    StageWork work = WorkOf(profile, boundaries[s], boundaries[s + 1], recomputed[s]);
-    if (s + 2 < boundaries.size()) {
-      work.send_bytes = profile.at(boundaries[s + 1] - 1).mean_output_bytes;
-      work.send_ns = network.StageSend(p, static_cast<int64_t>(s) % p.pipeline, work.send_bytes);
-    }
-    stages.push_back(work);
-  }
+  stages.reserve(boundaries.size() - 1);
+  for (size_t s = 0; s + 1 < boundaries.size(); ++s)
+    stages.push_back(SegmentWork(network, profile, p, boundaries, s, recomputed[s]));
   return stages;
 }
 
@@ -234,12 +245,13 @@ int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWor
 
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments, PassOrders* orders,
-                           int64_t events) {
+                           int64_t events, const Stop& stop) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
   AddSync(job, p, segments, spec);
   PassOrders own;
   PassOrders& known = orders == nullptr ? own : *orders;
   const StepEnds ends = InRhythm(shape, events, [&](const PipelineShape& like) {
+    stop.Spend(kUnitsPerPass * like.virtual_stages() * like.micro_batches);
     spec.shape = like;
     return PipelineEnds(spec, known.Of(like));
   });
@@ -274,10 +286,11 @@ int64_t LockedRanks(const Job& job, const Parallelism& p) {
 
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
-                           const std::vector<PackShape>& packs, int64_t most_events) {
-  SimulatedStep step = MeanPackStep(job, p, shape, segments);
+                           const std::vector<PackShape>& packs, int64_t most_events,
+                           const Stop& stop) {
+  SimulatedStep step = MeanPackStep(job, p, shape, segments, nullptr, kEventsAtMost, stop);
   const SampledSteps sample = SampleOf(job, p, shape, most_events);
-  const int64_t slowest = MeanOfSlowest(sample, packs, RankPipeline(sample.shape, segments));
+  const int64_t slowest = MeanOfSlowest(sample, packs, RankPipeline(sample.shape, segments, stop));
   const int64_t mean = sample.shape.micro_batches == shape.micro_batches
                            ? step.pipeline_ns
                            : SimulateMeanPacks(sample.shape, segments);

@@ -7,7 +7,9 @@
 #include <map>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/cost/network.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 #include "planner/recompute/least_recompute.h"
@@ -34,6 +36,11 @@ struct StageWork {
 
 // How the segments of a parallelism are run: chunk c of stage s is segment c P + s.
 PipelineShape ShapeOf(const Parallelism& p, Schedule schedule, int64_t micro_batches);
+
+// One segment of a partition, with the recompute given.
+StageWork SegmentWork(const Network& network, const LayerProfile& profile, const Parallelism& p,
+                      const std::vector<int64_t>& boundaries, size_t segment,
+                      const ModeCounts& recomputed);
 
 // Segments of a partition, each with the recompute given.
 std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
@@ -70,9 +77,10 @@ class PassOrders {
 // With equal, mean packs; imbalance_ns is 0. Weights are gathered by all stages at once; those
 // behind the first have the pipeline's filling for it.
 // A step of more than `events` forwards is told from its beginning, whose rhythm the rest repeats.
+// Throws Stopped where `stop` says so.
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments, PassOrders* orders = nullptr,
-                           int64_t events = kEventsAtMost);
+                           int64_t events = kEventsAtMost, const Stop& stop = {});
 
 // Data-parallel ranks that meet in every layer, consecutive ones: those that share a layer's
 // experts, and with ZeRO-3 all, which gather its weights together. For each of their packs they
@@ -81,10 +89,11 @@ int64_t LockedRanks(const Job& job, const Parallelism& p);
 
 // Packs are dealt in their order to steps of D ranks x m packs, as many whole steps as `events`
 // forwards allow. A pack without units still costs one dummy unit where the model has an
-// encoder.
+// encoder. Throws Stopped where `stop` says so.
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
-                           const std::vector<PackShape>& packs, int64_t events = kEventsAtMost);
+                           const std::vector<PackShape>& packs, int64_t events = kEventsAtMost,
+                           const Stop& stop = {});
 
 // No partition and no recompute lets SimulateStep of these packs end its last pass sooner, ns,
 // imbalance included: some stage works as long as the mean of all. 0: nothing is known.

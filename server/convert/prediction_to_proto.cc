@@ -121,4 +121,9 @@ void Fill(const planner::Proof& proof, v1::Proof* out) {
   out->set_examined_state_count(proof.partitions_examined);
 }
 
+void FillEvaluated(const planner::Proof& proof, v1::Proof* out) {
+  out->set_step_seconds(Seconds(proof.step_ns));
+  out->set_plan_lower_bound_seconds(Seconds(proof.plan_lower_bound_ns));
+}
+
 }  // namespace evenkeel::server

@@ -251,7 +251,7 @@ void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::P
   FillSubject(job, out->mutable_subject());
   Fill(plan.batch_rule, out->mutable_batch_rule());
   FillRun(plan, out);
-  if (plan.proof.step_ns > 0) Fill(plan.proof, out->mutable_proof());
+  FillEvaluated(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   if (plan.fits) return;
   FillMisfit(plan.misfit, out->mutable_misfit());

@@ -130,8 +130,7 @@ bool RpcScope::deadline_passed() const {
 
 WorkTerms RpcScope::terms(double cost_seconds) const {
   constexpr std::chrono::hours kFarAway{24 * 365};  // the least that no deadline means
-  WorkTerms terms{
-      .client = caller_.principal, .cost_seconds = cost_seconds, .arrived = since_};
+  WorkTerms terms{.client = caller_.principal, .cost_seconds = cost_seconds, .arrived = since_};
   const auto now = std::chrono::system_clock::now();
   if (context_->deadline() < now + kFarAway) {
     terms.deadline =

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "tests/metamorphic/answer_checks.h"
 #include "tests/metamorphic/checks.h"
 #include "tests/metamorphic/planning.h"
 #include "tests/metamorphic/random_job.h"
@@ -313,6 +314,29 @@ TEST(Verdict, FailsWhereNothingWasCompared) {
 }
 
 TEST(Answers, TurnRed) {
+  const Answer good = PlanOf(Request());
+  EXPECT_GOOD(CheckAnswer(good));
+  for (const End end : {End::kDefect, End::kLate, End::kThrew}) {
+    Answer bad = good;
+    bad.end = end;
+    EXPECT_FALSE(CheckAnswer(bad).empty());
+  }
+  EXPECT_GOOD(CheckSameBytes(good, good));
+  Answer other = good;
+  other.bytes.back() ^= 1;
+  EXPECT_FALSE(CheckSameBytes(good, other).empty());
+
+  EXPECT_GOOD(CheckRemedied(good));
+  Answer unfit = good;
+  *unfit.response.mutable_plan() = Unfit();
+  EXPECT_FALSE(CheckRemedied(unfit).empty());
+  EXPECT_FALSE(CheckRemedied({.end = End::kRefused, .faults = {"job.model: unknown"}}).empty());
+
+  EXPECT_GOOD(CheckOfferAlone(good.plan(), good));
+  EXPECT_FALSE(CheckOfferAlone(good.plan(), unfit).empty());
+}
+
+TEST(Answers, RefusedOnesAreCounted) {
   Counts counts;
   Ledger ledger(&counts, "");
   v1::PlanJobRequest request = Request();

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "tests/metamorphic/answer_checks.h"
 #include "tests/metamorphic/checks.h"
 #include "tests/metamorphic/planning.h"
 #include "tests/metamorphic/variants.h"
@@ -57,13 +58,7 @@ class JobCheck {
   }
 
   void Judge(const Answer& answer, const v1::PlanJobRequest& request, const std::string& what) {
-    Faults faults;
-    if (!answer.planned() && answer.end != End::kRefused) {
-      static const char* const kWords[] = {"", "refused", "INTERNAL", "late", "exception"};
-      faults.push_back(kWords[static_cast<int>(answer.end)]);
-      for (const std::string& fault : answer.faults) faults.front() += "; " + fault;
-    }
-    ledger_.Judge(Check::kAnswers, faults, what, request);
+    ledger_.Judge(Check::kAnswers, CheckAnswer(answer), what, request);
   }
 
   // What holds of every plan alone.
@@ -81,11 +76,9 @@ class JobCheck {
 
   void Whole(const v1::PlanJobRequest& request, const Answer& answer) {
     Alone(request, answer.plan(), "");
-    if (Try()) {
-      Faults faults;
-      if (Plan(request, "again").bytes != answer.bytes) faults.push_back("other bytes");
-      ledger_.Judge(Check::kSameBytes, faults, "", request);
-    }
+    if (!Try()) return;
+    const Answer again = Plan(request, "again");
+    ledger_.Judge(Check::kSameBytes, CheckSameBytes(answer, again), "", request);
   }
 
   void Offers(const Answer& answer) {
@@ -94,18 +87,10 @@ class JobCheck {
     for (const v1::Plan& offer : answer.response.offers()) {
       Alone(request_, offer, "offer ");
       if (answer.response.offers_size() > 2 && !draws_.OneIn(2)) continue;
+      if (PoolsOf(request_, offer.subject()) > 1) continue;  // the offer does not say of which
       const v1::PlanJobRequest alone = OfferAlone(request_, offer.subject());
       const Answer single = Plan(alone, "an offer alone");
-      Faults faults;
-      v1::Plan own = offer, other = single.plan();
-      // The aim does not change the plan of one offer; what was asked for is part of the subject.
-      own.mutable_subject()->clear_objective();
-      other.mutable_subject()->clear_objective();
-      if (!single.planned() || own.SerializeAsString() != other.SerializeAsString())
-        faults.push_back("the plan of an offer is not the single plan of " +
-                         offer.subject().gpu_type() + " x " +
-                         std::to_string(offer.subject().gpu_count()));
-      ledger_.Judge(Check::kOffers, faults, "single", request_, &alone);
+      ledger_.Judge(Check::kOffers, CheckOfferAlone(offer, single), "single", request_, &alone);
     }
   }
 
@@ -113,13 +98,7 @@ class JobCheck {
     for (const v1::Remedy& remedy : plan.misfit().remedies()) {
       const v1::PlanJobRequest changed = WithRemedy(request, remedy);
       const Answer answer = Plan(changed, "remedy");
-      Faults faults;
-      if (answer.end == End::kRefused) {
-        faults.push_back("refused: " + answer.faults.front());
-      } else if (answer.planned() && !answer.fits()) {
-        faults.push_back("still does not fit: " + answer.plan().misfit().text());
-      }
-      ledger_.Judge(Check::kRemedies, faults, remedy.text(), request, &changed);
+      ledger_.Judge(Check::kRemedies, CheckRemedied(answer), remedy.text(), request, &changed);
     }
   }
 

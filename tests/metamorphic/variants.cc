@@ -338,17 +338,29 @@ std::optional<v1::PlanJobRequest> WithTwiceTheGpus(const v1::PlanJobRequest& req
   return changed;
 }
 
+namespace {
+
+bool Offers(const v1::GpuPool& pool, const v1::PlanSubject& subject) {
+  const std::string& type = pool.has_gpu() ? pool.gpu().name() : pool.gpu_type();
+  const auto& counts = pool.gpu_counts();
+  const bool counted = std::find(counts.begin(), counts.end(), subject.gpu_count()) != counts.end();
+  return type == subject.gpu_type() && (counted || pool.gpu_count() == subject.gpu_count());
+}
+
+}  // namespace
+
+int64_t PoolsOf(const v1::PlanJobRequest& request, const v1::PlanSubject& subject) {
+  const auto& pools = request.job().cluster().pools();
+  return std::count_if(pools.begin(), pools.end(),
+                       [&](const v1::GpuPool& pool) { return Offers(pool, subject); });
+}
+
 v1::PlanJobRequest OfferAlone(const v1::PlanJobRequest& request, const v1::PlanSubject& subject) {
   v1::PlanJobRequest alone = request;
   v1::Cluster* cluster = alone.mutable_job()->mutable_cluster();
   cluster->clear_pools();
   for (const v1::GpuPool& pool : request.job().cluster().pools()) {
-    const std::string& type = pool.has_gpu() ? pool.gpu().name() : pool.gpu_type();
-    const auto& counts = pool.gpu_counts();
-    const bool counted =
-        std::find(counts.begin(), counts.end(), subject.gpu_count()) != counts.end();
-    if (type != subject.gpu_type() || (!counted && pool.gpu_count() != subject.gpu_count()))
-      continue;
+    if (!Offers(pool, subject)) continue;
     v1::GpuPool* only = cluster->add_pools();
     *only = pool;
     only->clear_gpu_counts();

@@ -44,6 +44,8 @@ std::optional<v1::PlanJobRequest> WithFrozen(Draws& draws, const v1::PlanJobRequ
 std::optional<v1::PlanJobRequest> WithoutLora(const v1::PlanJobRequest& request);
 // nullopt: too many.
 std::optional<v1::PlanJobRequest> WithTwiceTheGpus(const v1::PlanJobRequest& request);
+// How many of its pools offer that type and number of GPUs.
+int64_t PoolsOf(const v1::PlanJobRequest& request, const v1::PlanSubject& subject);
 // One of its offers, alone.
 v1::PlanJobRequest OfferAlone(const v1::PlanJobRequest& request, const v1::PlanSubject& subject);
 

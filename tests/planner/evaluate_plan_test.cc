@@ -26,6 +26,8 @@ TEST(EvaluatePlanTest, OurOwnPlanEvaluatesToItself) {
   EXPECT_TRUE(found.plan.fits);
   EXPECT_EQ(found.plan.prediction.step.total_ns, plan.prediction.step.total_ns);
   EXPECT_EQ(found.plan.prediction.gpu_days, plan.prediction.gpu_days);
+  EXPECT_EQ(found.plan.proof.step_ns, plan.proof.step_ns);
+  EXPECT_EQ(found.plan.proof.plan_lower_bound_ns, plan.proof.plan_lower_bound_ns);
   ASSERT_EQ(found.plan.stages.size(), plan.stages.size());
   for (size_t s = 0; s < plan.stages.size(); ++s) {
     EXPECT_EQ(found.plan.stages[s].memory.total(), plan.stages[s].memory.total());

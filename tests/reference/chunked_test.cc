@@ -170,7 +170,7 @@ TEST(ChunkedReferenceTest, BoundedByAndCloseToBruteForce) {
         PipelineBound(work, made.p, made.shape.schedule, m, LeastSend(made.job, made.p, work)) +
         SyncBound(made.job, made.profile, made.p);
     std::optional<Candidate> found =
-        EvenChunks(made.job, made.profile, made.p, made.shape.schedule, m);
+        EvenOrFittingChunks(made.job, made.profile, made.p, made.shape.schedule, m);
     if (found) {
       ++fit;
       ImproveChunks(made.job, made.profile, *found, nullptr);

@@ -88,7 +88,7 @@ class NaiveGroups {
     const double cap = static_cast<double>(length);
     const LayerProfile profile =
         BuildLayerProfile(job_, p, mean, {0, cap, cap * static_cast<double>(longest)});
-    const auto even = EvenChunks(job_, profile, p, Schedule::kOneFOneB, m);
+    const auto even = EvenOrFittingChunks(job_, profile, p, Schedule::kOneFOneB, m);
     if (!even) return std::numeric_limits<double>::infinity();
     return static_cast<double>(even->score_ns) / (static_cast<double>(m * p.data) * mean.tokens);
   }

@@ -252,7 +252,8 @@ class Report {
                                               grouped() ? " in the longest group" : "",
                                               Significant(rule.samples_per_pack())));
     }
-    if (plan_.has_proof()) {
+    // Evaluated plans have no such bound, nor have all plans with groups.
+    if (plan_.proof().lower_bound_seconds() > 0) {
       const v1::Proof& proof = plan_.proof();
       facts.emplace_back("proof",
                          fmt::format("{} per step with mean packs; no plan searched is "

@@ -1,0 +1,31 @@
+#include "planner/search/stage_needs.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "planner/search/chunked_partition.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+TEST(StageNeedsTest, AllocatedIsWhatTheWholeAnswerSays) {
+  Job job = QuickstartJob();
+  for (const RecomputePolicy policy :
+       {RecomputePolicy::kAuto, RecomputePolicy::kForbidden, RecomputePolicy::kFull}) {
+    job.constraints.recompute = policy;
+    for (const Shard& shard : ShardsBySize(job, MakeBatching(job))) {
+      const StageNeeds needs(job, shard);
+      std::vector<int64_t> cut = EvenLayerCut(job, shard.profile, shard.parallelism);
+      for (const int64_t moved : {0, 1, -1}) {
+        if (cut.size() > 2) cut[1] += moved;
+        for (int64_t s = 0; s < shard.shape.stages; ++s)
+          ASSERT_EQ(needs.Allocated(cut, s), needs.Of(cut, s).allocated) << "stage " << s;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
