@@ -205,7 +205,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.batch_rule.dist_ratio_tokens = dist.tokens;
   plan.batch_rule.dist_ratio_attention = dist.attention;
   plan.figures = job.figures;
-  plan.stages = StagePlans(job, profile, result.candidate);
+  plan.stages = StagePlans(job, profile, result.candidate, stop);
   plan.prediction = Predict(job, batching, profile, result.candidate);
   plan.goodput = GoodputOf(job, plan.prediction);
   const Candidate& c = result.candidate;

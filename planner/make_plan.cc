@@ -119,7 +119,7 @@ class Planning {
     const LayerProfile profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
     plan().parallelism = p;
     plan().schedule = chosen.schedule;
-    plan().stages = StagePlans(job_, profile, chosen);
+    plan().stages = StagePlans(job_, profile, chosen, hooks_.stop);
     plan().prediction = Predict(job_, batching_, profile, chosen);
 
     Enter(Phase::kExplain);
@@ -138,7 +138,7 @@ class Planning {
       const auto in_short = [&](const Job& job) -> std::optional<Alternative> {
         const SearchResult found = Search(job, batching_, 0, hooks_.stop);
         if (found.best.empty()) return std::nullopt;
-        return MakeAlternative(job, batching_, found.best.front());
+        return MakeAlternative(job, batching_, found.best.front(), hooks_.stop);
       };
       plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
     }
@@ -150,7 +150,7 @@ class Planning {
     const std::vector<Candidate>& best = found_.best;
     for (size_t i = first;
          i < best.size() && static_cast<int64_t>(i - first) < job_.max_alternatives; ++i)
-      plan().alternatives.push_back(MakeAlternative(job_, batching_, best[i]));
+      plan().alternatives.push_back(MakeAlternative(job_, batching_, best[i], hooks_.stop));
   }
 
   // Groups that are worth it: fewer GPU-days than the best plan with one, or asked for.
@@ -162,7 +162,7 @@ class Planning {
     const bool asked = job_.training.group_selection == GroupSelection::kPublished;
     if (!asked && !found_.best.empty() &&
         InShort(job_, grouped).gpu_days >=
-            MakeAlternative(job_, batching_, found_.best.front()).gpu_days)
+            MakeAlternative(job_, batching_, found_.best.front(), hooks_.stop).gpu_days)
       return;
     grouped_ = std::move(grouped);
   }

@@ -68,7 +68,7 @@ class Writer {
     group.unit_cap = rule.unit_cap;
     group.parallelism = c.parallelism;
     group.micro_batches = c.micro_batches;
-    group.stages = StagePlans(job_, run.profile, c);
+    group.stages = StagePlans(job_, run.profile, c, stop_);
     group.step = predictions_[g].step;
     group.samples = run.data.samples;
     group.fillers = run.data.fillers;

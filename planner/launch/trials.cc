@@ -93,7 +93,7 @@ std::optional<Trial> Trials::Best(const Job& job) const {
   plan.prediction.micro_batches = best.micro_batches;
   const LayerProfile profile =
       BuildLayerProfile(job, best.parallelism, batching_.mean, batching_.largest);
-  plan.stages = StagePlans(job, profile, best);
+  plan.stages = StagePlans(job, profile, best, stop_);
   PlanSpec spec = SpecOf(plan);
   // The packs of a group are not those that the global batch asks for.
   if (!plan_.groups.empty() && spec.parallelism.data == base_.spec.parallelism.data)

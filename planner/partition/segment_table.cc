@@ -4,7 +4,7 @@ namespace evenkeel::planner {
 
 SegmentTable::SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
                            int64_t micro_batches, const Stop& stop)
-    : Segments(job, profile, p, micro_batches) {
+    : Segments(job, profile, p, micro_batches), stop_(stop) {
   if (window() < 1) return;
   const size_t segments = static_cast<size_t>(window() * (window() + 1) / 2);
   for (int64_t s = 0; s < stages(); ++s) {
@@ -23,8 +23,9 @@ int64_t SegmentTable::Recomputed(int64_t s, int64_t i, int64_t j) const {
     return RecomputeTime(s, i - 1, j - 1);
   int64_t& unfit = unfit_[static_cast<size_t>(s * size() + i)];
   if (j >= unfit) return kNoPlan;
+  stop_.Spend(kUnitsPerRecompute);
   const std::optional<RecomputeChoice> choice = Recompute(s, i, j);
-  if (choice) return choice->recompute_ns;
+  if (choice) return choice->recompute_ns - choice->undecided_ns;
   unfit = j;
   return kNoPlan;
 }

@@ -20,6 +20,8 @@ class SegmentTable : public Segments {
   SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
                int64_t micro_batches, const Stop& stop = {});
 
+  // Asking throws Stopped where `stop` says so.
+
   // T_s = forward + backward + least recompute + both p2p of the boundary behind it, ns; kNoPlan
   // where it does not fit or is not allowed. REQUIRES 0 <= i < j <= size.
   int64_t StageTime(int64_t s, int64_t i, int64_t j) const {
@@ -27,7 +29,8 @@ class SegmentTable : public Segments {
     return recompute >= kNoPlan ? kNoPlan : LeastTime(s, i, j) + recompute;
   }
 
-  // The least recompute alone, ns; kNoPlan likewise.
+  // The least recompute alone, ns; kNoPlan likewise. Where it is too hard to find exactly, no more
+  // than it (RecomputeChoice::undecided_ns).
   int64_t RecomputeTime(int64_t s, int64_t i, int64_t j) const {
     if (i < s || j > s + window()) return kNoPlan;
     int64_t& time = times_[static_cast<size_t>(s)][Index(s, i, j)];
@@ -47,6 +50,10 @@ class SegmentTable : public Segments {
   }
   int64_t Recomputed(int64_t s, int64_t i, int64_t j) const;
 
+  // Of Stop::Spend, for one recompute that is looked for: hard ones take a millisecond.
+  static constexpr int64_t kUnitsPerRecompute = 20'000;
+
+  const Stop stop_;
   // Least recompute by stage, then Index; below 0: not asked for yet.
   mutable std::vector<std::vector<int64_t>> times_;
   // By stage and begin: the first end known not to fit. What is longer does not fit either.

@@ -44,7 +44,8 @@ class Choosing {
     }
     if (best_.layers.empty()) return std::nullopt;
     ChunkedRecompute choice{.recomputed = std::vector<ModeCounts>(chunks_.size()),
-                            .recompute_ns = best_.time_ns};
+                            .recompute_ns = best_.time_ns,
+                            .undecided_ns = best_.undecided_ns()};
     for (size_t g = 0; g < best_runs_.size(); ++g) {
       const auto [chunk, kind] = best_runs_[g];
       for (size_t i = 0; i < best_modes_[g].size(); ++i) {
@@ -175,7 +176,7 @@ std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const
   const ChunkLoad chunk{counts, in_flight};
   const auto choice = LeastRecompute(profile, {&chunk, 1}, allocatable, policy);
   if (!choice) return std::nullopt;
-  return RecomputeChoice{choice->recomputed.front(), choice->recompute_ns};
+  return RecomputeChoice{choice->recomputed.front(), choice->recompute_ns, choice->undecided_ns};
 }
 
 ModeCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& counts,

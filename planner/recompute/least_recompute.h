@@ -17,12 +17,15 @@ namespace evenkeel::planner {
 struct RecomputeChoice {
   ModeCounts recomputed{};
   int64_t recompute_ns = 0;  // RepeatedTime
+  // No choice takes less by more than this: 0, but where the work ran out.
+  int64_t undecided_ns = 0;
 };
 
 // Of a stage with several chunks.
 struct ChunkedRecompute {
   std::vector<ModeCounts> recomputed;  // by chunk
   int64_t recompute_ns = 0;            // of all chunks, of one pack
+  int64_t undecided_ns = 0;            // as in RecomputeChoice
 };
 
 // Under kAuto the choice of least recompute time whose memory is at most `allocatable`; under

@@ -82,7 +82,9 @@ class ModeKnapsack::Branching {
 
   // Whether anything better was found.
   bool Run(int64_t excess, int64_t time, int64_t counted) {
-    Dive(0, 0, problem_.groups_.empty() ? 0 : problem_.groups_[0].layers, excess, time, counted);
+    const int64_t layers = problem_.groups_.empty() ? 0 : problem_.groups_[0].layers;
+    Dive(0, 0, layers, excess, time, counted);
+    if (nodes_left_ < 0) OutOfWork(layers, excess, time, counted);
     return improved_;
   }
 
@@ -94,6 +96,23 @@ class ModeKnapsack::Branching {
     int64_t here = 0;          // whole layers in the option branched on
     bool may_uncount = false;  // some option does not add to what is counted
   };
+
+  // What was not looked at takes as long as the relaxation, and if it fits, all in the modes that
+  // save most do.
+  void OutOfWork(int64_t layers, int64_t excess, int64_t time, int64_t counted) {
+    const Relaxation relaxed = Relax(0, 0, layers, excess);
+    best_->bound_ns = std::min(best_->bound_ns, time + relaxed.time);
+    if (!relaxed.feasible || !best_->layers.empty()) return;
+    for (size_t g = 0; g < taken_.size(); ++g) {
+      if (taken_[g].empty()) continue;
+      const Option& most = problem_.groups_[g].options.front();
+      std::fill(taken_[g].begin(), taken_[g].end(), 0);
+      taken_[g].front() = problem_.groups_[g].layers;
+      time += taken_[g].front() * most.time;
+      counted += taken_[g].front() * most.counted;
+    }
+    Offer(time, counted);
+  }
 
   // Options of group g from o on for `left` layers, and all groups behind it, must save `excess`
   // bytes. False: whatever follows takes longer than *best_ or saves too little.
@@ -107,7 +126,7 @@ class ModeKnapsack::Branching {
       if (++g == problem_.groups_.size()) return false;
       o = 0, left = problem_.groups_[g].layers;
     }
-    if (g >= problem_.groups_.size()) return false;
+    if (g >= problem_.groups_.size() || --nodes_left_ < 0) return false;
     const Relaxation relaxed = Relax(g, o, left, excess);
     if (!relaxed.feasible || time + relaxed.time > best_->time_ns) return false;
     if (time + relaxed.time == best_->time_ns && !relaxed.may_uncount &&
@@ -185,6 +204,7 @@ class ModeKnapsack::Branching {
   Solution* const best_;
   std::vector<std::vector<int64_t>> taken_;  // by group and option
   bool improved_ = false;
+  int64_t nodes_left_ = kNodesAtMost;
 };
 
 bool ModeKnapsack::Improve(int64_t limit, Solution* best) const {

@@ -3,8 +3,10 @@
 #ifndef EVENKEEL_PLANNER_RECOMPUTE_MODE_KNAPSACK_H_
 #define EVENKEEL_PLANNER_RECOMPUTE_MODE_KNAPSACK_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace evenkeel::planner {
@@ -24,16 +26,21 @@ class ModeKnapsack {
     int64_t time_ns = 0;
     int64_t counted = 0;
     std::vector<std::vector<int64_t>> layers;  // by group and mode; sums to Group::layers
+    // Where the work ran out, which takes instances of many near ties: no solution takes less.
+    int64_t bound_ns = std::numeric_limits<int64_t>::max();
+    int64_t undecided_ns() const { return std::max<int64_t>(0, time_ns - bound_ns); }
   };
 
   explicit ModeKnapsack(std::vector<Group> groups);
 
   // Replaces *best by a solution of least time, then least counted, whose bytes are at most
   // `limit`, if it is better than *best; what ties in both is the first in a fixed order, in which
-  // groups in front take more. False: *best is unchanged. Exact: bound and branch over the count of
-  // each mode, bounded by the linear relaxation (Sinha and Zoltners 1979: per group the lower
-  // convex hull of bytes saved and time, all segments filled in order of time per byte).
+  // groups in front take more. False: none is, and but for its bound *best is unchanged. Exact
+  // within kNodesAtMost: bound and branch over the count of each mode, bounded by the linear
+  // relaxation (Sinha and Zoltners 1979: per group the lower convex hull of bytes saved and time,
+  // all segments filled in order of time per byte).
   bool Improve(int64_t limit, Solution* best) const;
+  static constexpr int64_t kNodesAtMost = 1'000;
 
  private:
   // A mode that saves bytes over the group's quickest.

@@ -43,7 +43,17 @@ ChainWork WorkOf(const LayerProfile& profile) {
     if (i + 1 < profile.size())
       work.least_send_bytes = std::min(work.least_send_bytes, layer.mean_output_bytes);
   }
+  for (const LayerCost& layer : profile.kinds)
+    work.kinds.push_back({0, layer.forward_ns + layer.backward_ns});
+  for (const auto kind : profile.chain) ++work.kinds[static_cast<size_t>(kind)].layers;
   return work;
+}
+
+int64_t ChainWork::SlowestStage(int64_t stages) const {
+  int64_t slowest = 0;
+  for (const Kind& kind : kinds)
+    slowest = std::max(slowest, CeilDivide(kind.layers, stages) * kind.each_ns);
+  return slowest;
 }
 
 int64_t LeastSend(const Job& job, const Parallelism& p, const ChainWork& work) {
@@ -82,7 +92,7 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
   }
   __extension__ using Wide = __int128;
   const Wide journey = crossings >= 0 ? work.total_ns + Wide{crossings} * least_send_ns : 0;
-  const Wide exact = std::max(journey, Wide{micro_batches} * work.longest_ns);
+  const Wide exact = std::max(journey, Wide{micro_batches} * work.SlowestStage(stages));
   return std::max(static_cast<int64_t>(std::min(exact, Wide{kMost})),
                   static_cast<int64_t>(std::min(bound, D(kMost)) * kRounding));
 }

@@ -4,6 +4,7 @@
 #define EVENKEEL_PLANNER_SEARCH_BOUNDS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
@@ -18,6 +19,14 @@ struct ChainWork {
   int64_t least_ns = 0;          // of one transformer layer
   double least_forward = 1;      // forward over forward and backward of any layer: the least
   int64_t least_send_bytes = 0;  // of any boundary
+
+  struct Kind {
+    int64_t layers = 0, each_ns = 0;
+  };
+  std::vector<Kind> kinds;  // equal layers
+
+  // Some stage of so many works as long on each pack: layers are whole.
+  int64_t SlowestStage(int64_t stages) const;
 };
 ChainWork WorkOf(const LayerProfile& profile);
 

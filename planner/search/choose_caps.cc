@@ -208,7 +208,7 @@ class Chooser {
     const LayerProfile profile =
         BuildLayerProfile(job_, best.parallelism, batching.mean, batching.largest);
     double growth = std::numeric_limits<double>::infinity();
-    for (const StagePlan& s : StagePlans(job_, profile, best)) {
+    for (const StagePlan& s : StagePlans(job_, profile, best, hooks_.stop)) {
       growth = std::min(growth, static_cast<double>(s.free_bytes()) /
                                     static_cast<double>(s.memory.activations + s.memory.workspace));
     }

@@ -14,24 +14,26 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kMoves[] = {-1, 1};
-constexpr int64_t kPassesAtMost = 200'000;  // passes simulated to improve one candidate
+constexpr int64_t kPassesAtMost = 1'000'000;  // passes simulated to improve one candidate
+constexpr int64_t kMovesInShort = 100;        // looked at to improve one candidate in short
 constexpr int64_t kEventsPerScore = 8000;
-constexpr int64_t kFittingAtMost = 500;   // layers x segments of which uneven cuts are tried
-constexpr int64_t kPassesPerMove = 1000;  // that choosing recompute and adding layers up are worth
 // Passes by which all runs of boundaries are moved, not only single ones.
 constexpr int64_t kPassesOfRuns = 2000;
+constexpr int64_t kFittingAtMost = 500;  // layers x segments of which uneven cuts are tried
+constexpr int64_t kPassesPerMove = 500;  // that choosing recompute and adding layers up are worth
 
 class Chunks {
  public:
   Chunks(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
-         int64_t micro_batches)
+         int64_t micro_batches, const Stop& stop = {})
       : job_(job),
         profile_(profile),
         p_(p),
         shape_(ShapeOf(p, schedule, micro_batches)),
         network_(job.cluster, job.constants),
-        allocatable_(AllocatableBytes(job.cluster)) {
+        stop_(stop),
+        allocatable_(AllocatableBytes(job.cluster)),
+        cache_(job, p_) {
     for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
   }
 
@@ -66,6 +68,30 @@ class Chunks {
     return true;
   }
 
+  // The stage that works longest on a mean pack.
+  int64_t SlowestStage(const Candidate& c) const {
+    std::vector<int64_t> stages(static_cast<size_t>(p_.pipeline));
+    for (size_t segment = 0; segment < c.stages.size(); ++segment) {
+      const StageWork& work = c.stages[segment];
+      stages[segment % stages.size()] += work.forward_ns + work.backward_ns + work.recompute_ns;
+    }
+    return std::max_element(stages.begin(), stages.end()) - stages.begin();
+  }
+
+  // Takes a move back, whether it is complete or not.
+  static void TakeBack(Candidate& moved, const Candidate& complete) {
+    for (size_t segment = 0; segment < moved.stages.size(); ++segment) {
+      if (moved.boundaries[segment] == complete.boundaries[segment] &&
+          moved.boundaries[segment + 1] == complete.boundaries[segment + 1] &&
+          moved.recomputed[segment] == complete.recomputed[segment])
+        continue;
+      moved.recomputed[segment] = complete.recomputed[segment];
+      moved.stages[segment] = complete.stages[segment];
+    }
+    moved.boundaries = complete.boundaries;
+    moved.score_ns = complete.score_ns;
+  }
+
   // The least recompute of one stage's chunks. False: they do not fit.
   bool ChooseRecompute(Candidate& c, size_t s) const {
     const size_t stages = static_cast<size_t>(p_.pipeline),
@@ -94,7 +120,8 @@ class Chunks {
   }
 
   void Simulate(Candidate& c) const {
-    c.score_ns = MeanPackStep(job_, p_, shape_, c.stages, &orders_, kEventsPerScore).total_ns();
+    c.score_ns =
+        MeanPackStep(job_, p_, shape_, c.stages, &cache_, kEventsPerScore, stop_).total_ns();
   }
 
   Candidate Cut(std::vector<int64_t> boundaries) const {
@@ -144,9 +171,7 @@ class Chunks {
   }
 
   // Passes of one simulation, at most.
-  int64_t events() const {
-    return 2 * std::min(shape_.micro_batches * shape_.virtual_stages(), 2 * kEventsPerScore);
-  }
+  int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
 
  private:
   double TimeAt(int64_t i) const {
@@ -180,9 +205,10 @@ class Chunks {
   const Parallelism p_;
   const PipelineShape shape_;
   const Network network_;
+  const Stop stop_;
   const int64_t allocatable_;
   std::vector<std::vector<int64_t>> held_;  // micro-batches by stage and chunk
-  mutable PassOrders orders_;
+  mutable StepCache cache_;
 };
 
 bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end) {
@@ -195,7 +221,7 @@ bool HasTransformerLayer(const LayerProfile& profile, int64_t begin, int64_t end
 }  // namespace
 
 int64_t ChunksWork(const PipelineShape& shape) {
-  return 4 * std::min(shape.micro_batches * shape.virtual_stages(), 2 * kEventsPerScore);
+  return 2 * MeanPackPasses(shape, kEventsPerScore);
 }
 
 bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate) {
@@ -211,7 +237,7 @@ std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
                                     const Stop& stop) {
-  const Chunks chunks(job, profile, p, schedule, micro_batches);
+  const Chunks chunks(job, profile, p, schedule, micro_batches, stop);
   std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers()};
   if (p.pipeline > 1) cuts.push_back(chunks.ByTime());
   if (!job.constraints.stage_layers.empty()) cuts = {chunks.Given()};
@@ -232,10 +258,10 @@ std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profi
   shard.parallelism = p;
   shard.shape = ShapeOf(p, schedule, micro_batches);
   shard.profile = profile;
-  if (p.virtual_stages > 1 && NoRoom(job, shard)) return std::nullopt;
+  if (p.virtual_stages > 1 && NoRoom(job, shard, stop)) return std::nullopt;
   LeastFull least = LeastFullest(job, shard, stop);
   if (!least.found || least.held.allocated > AllocatableBytes(job.cluster)) return std::nullopt;
-  const Chunks chunks(job, profile, p, schedule, micro_batches);
+  const Chunks chunks(job, profile, p, schedule, micro_batches, stop);
   Candidate c = chunks.Cut(std::move(least.boundaries));
   if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, shard, c.boundaries));
   return c;
@@ -250,84 +276,145 @@ std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile&
 
 namespace {
 
-// Moves boundaries, one or a run of neighbours at a time, while that makes the step quicker.
-void MoveBoundaries(const Chunks& chunks, const LayerProfile& profile, const Stop& stop,
-                    int64_t& moves, Candidate& candidate) {
-  const size_t last = candidate.boundaries.size() - 1;
-  const size_t longest_run = chunks.events() <= kPassesOfRuns ? last : 1;
-  for (bool improved = true; improved;) {
-    improved = false;
-    for (size_t run = 1; run <= longest_run && !improved; ++run) {
-      for (size_t b = 1; b + run <= last; ++b) {
-        for (const int64_t move : kMoves) {
-          stop.Ask();
-          Candidate moved = candidate;
-          for (size_t i = b; i < b + run; ++i) moved.boundaries[i] += move;
-          bool allowed = true;
-          for (size_t i = b; i <= b + run; ++i) {
-            allowed = allowed &&
-                      HasTransformerLayer(profile, moved.boundaries[i - 1], moved.boundaries[i]);
-          }
-          if (!allowed) continue;
-          if (--moves < 0) return;
-          if (!chunks.CompleteMoved(moved, candidate) || moved.score_ns >= candidate.score_ns)
-            continue;
-          candidate = std::move(moved);
-          improved = true;
-        }
-      }
+// Looks for a quicker cut by moves of boundaries, one at a time or a run of neighbours.
+class Mover {
+ public:
+  // Looks at no more than so many cuts, which are counted.
+  Mover(const Chunks& chunks, const LayerProfile& profile, const Stop& stop, int64_t& moves,
+        Candidate& candidate)
+      : chunks_(chunks),
+        profile_(profile),
+        stop_(stop),
+        moves_(moves),
+        stages_(candidate.shape().stages),
+        segments_(candidate.shape().virtual_stages()),
+        best_(candidate),
+        moved_(candidate) {}
+
+  void Run() {
+    while (moves_ > 0 && (SlowestGives() || AnyMoves())) {
     }
   }
-}
+
+  // Looks at all runs of boundaries too, where the pipeline is small.
+  void RunThoroughly() {
+    const int64_t longest = chunks_.passes() <= kPassesOfRuns ? segments_ - 1 : 1;
+    do {
+      Run();
+    } while (moves_ > 0 && AnyRunMoves(longest));
+  }
+
+ private:
+  // The slowest stage hands a layer to another, whose segments between pass one on. False: that
+  // helps nowhere.
+  bool SlowestGives() {
+    const int64_t slowest = chunks_.SlowestStage(best_);
+    for (int64_t run = 1; run < std::max<int64_t>(2, stages_); ++run) {
+      for (int64_t segment = slowest; segment < segments_; segment += stages_) {
+        if (Move(segment + 1, run, -1) || Move(segment - run + 1, run, 1)) return true;
+      }
+    }
+    return false;
+  }
+
+  // False: no boundary alone helps.
+  bool AnyMoves() {
+    bool improved = false;
+    for (int64_t b = 1; b < segments_; ++b)
+      for (const int64_t by : {-1, 1}) improved = Move(b, 1, by) || improved;
+    return improved;
+  }
+
+  bool AnyRunMoves(int64_t longest) {
+    for (int64_t run = 2; run <= longest; ++run) {
+      for (int64_t b = 1; b + run <= segments_; ++b)
+        if (Move(b, run, -1) || Move(b, run, 1)) return true;
+    }
+    return false;
+  }
+
+  // Moves so many boundaries from `first` on by one layer. False: not allowed, or no better.
+  bool Move(int64_t first, int64_t run, int64_t by) {
+    if (first < 1 || first + run > segments_ || moves_ <= 0) return false;
+    stop_.Ask();
+    Chunks::TakeBack(moved_, best_);
+    const size_t begin = static_cast<size_t>(first), end = static_cast<size_t>(first + run);
+    for (size_t i = begin; i < end; ++i) moved_.boundaries[i] += by;
+    for (size_t i = begin; i <= end; ++i) {
+      if (!HasTransformerLayer(profile_, moved_.boundaries[i - 1], moved_.boundaries[i]))
+        return false;
+    }
+    --moves_;
+    if (!chunks_.CompleteMoved(moved_, best_) || moved_.score_ns >= best_.score_ns) return false;
+    best_ = moved_;
+    return true;
+  }
+
+  const Chunks& chunks_;
+  const LayerProfile& profile_;
+  const Stop& stop_;
+  int64_t& moves_;
+  const int64_t stages_, segments_;
+  Candidate& best_;
+  Candidate moved_;
+};
 
 }  // namespace
 
-void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                   const Stop& stop) {
-  if (!job.constraints.stage_layers.empty()) return;
+int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
+                             const Stop& stop) {
+  if (!job.constraints.stage_layers.empty()) return 0;
+  const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
+                      candidate.micro_batches, stop);
+  chunks.Score(candidate);
+  const int64_t per_move = chunks.passes() + kPassesPerMove;
+  const int64_t most = std::min(kMovesInShort, kPassesAtMost / per_move);
+  int64_t moves = most;
+  Mover(chunks, profile, stop, moves, candidate).Run();
+  return (most - moves + 1) * per_move;
+}
+
+int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
+                      const Stop& stop) {
+  if (!job.constraints.stage_layers.empty()) return 0;
+  int64_t work = 0;
   const auto from_even_cuts = [&](const Chunks& chunks) {
-    int64_t moves = kPassesAtMost / (chunks.events() + kPassesPerMove);
-    MoveBoundaries(chunks, profile, stop, moves, candidate);
+    const int64_t per_move = chunks.passes() + kPassesPerMove, most = kPassesAtMost / per_move;
+    int64_t moves = most;
+    Mover(chunks, profile, stop, moves, candidate).RunThoroughly();
     for (const std::vector<int64_t>& cut : {chunks.ByLayers(), chunks.ByTime()}) {
       Candidate other = candidate;
       other.boundaries = cut;
       if (moves <= 0 || !chunks.Complete(other)) continue;
-      MoveBoundaries(chunks, profile, stop, moves, other);
+      Mover(chunks, profile, stop, moves, other).RunThoroughly();
       if (other.score_ns < candidate.score_ns) candidate = std::move(other);
     }
+    work += (most - moves + 3) * per_move;
   };
   const auto repeats = [](const StageWork& stage) { return stage.recompute_ns > 0; };
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
-                      candidate.micro_batches);
+                      candidate.micro_batches, stop);
   chunks.Score(candidate);
   from_even_cuts(chunks);
   if (job.constraints.recompute != RecomputePolicy::kAuto ||
       std::none_of(candidate.stages.begin(), candidate.stages.end(), repeats))
-    return;
+    return work;
   // Uneven cuts may fit without any recompute, and be quicker.
   Job none = job;
   none.constraints.recompute = RecomputePolicy::kForbidden;
   const bool small = profile.size() * candidate.shape().virtual_stages() <= kFittingAtMost;
   std::optional<Candidate> start = (small ? EvenOrFittingChunks : EvenChunks)(
       none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches, stop);
-  if (!start) return;
+  if (!start) return work;
   const Candidate before = candidate;
   candidate.boundaries = std::move(start->boundaries);
   candidate.recomputed = std::move(start->recomputed);
   const Chunks without(none, profile, candidate.parallelism, candidate.schedule,
-                       candidate.micro_batches);
+                       candidate.micro_batches, stop);
   without.Score(candidate);
   from_even_cuts(without);
   if (candidate.score_ns >= before.score_ns) candidate = before;
-}
-
-int64_t ImproveChunksWork(const Candidate& candidate) {
-  constexpr int64_t kRounds = 3;
-  const PipelineShape shape = candidate.shape();
-  const int64_t moves = 2 * kRounds * (shape.virtual_stages() - 1);
-  const int64_t passes =
-      2 * std::min(shape.micro_batches * shape.virtual_stages(), 2 * kEventsPerScore);
-  return std::min(kPassesAtMost, (passes + kPassesPerMove) * moves);
+  return work;
 }
 
 }  // namespace evenkeel::planner

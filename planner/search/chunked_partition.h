@@ -45,14 +45,15 @@ bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& cand
 std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
                                   const Parallelism& p);
 
-// Moves one boundary at a time, of small pipelines also runs of them, from the candidate's cut and
-// from the even ones, while that makes the step quicker and a fixed amount of work allows. Scores
-// are not scaled.
-void ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
-                   const Stop& stop);
+// Moves boundaries, one at a time or runs of them, from the candidate's cut and from the even ones,
+// while that makes the step quicker and a fixed amount of work allows. Scores are not scaled. Gives
+// the passes that were simulated, with what else moves cost.
+int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
+                      const Stop& stop);
 
-// Passes that ImproveChunks simulates where a few rounds of moves help.
-int64_t ImproveChunksWork(const Candidate& candidate);
+// A few such moves from the candidate's cut.
+int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
+                             const Stop& stop);
 
 }  // namespace evenkeel::planner
 

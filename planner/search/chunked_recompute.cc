@@ -45,23 +45,68 @@ std::vector<Exchange> Exchanges(const LayerProfile& profile, const std::vector<C
   return all;
 }
 
+// Memory of a stage while layers change their modes: MemoryOf, kept up to date.
+class ChangingMemory {
+ public:
+  ChangingMemory(const LayerProfile& profile, const std::vector<ChunkLoad>& chunks,
+                 const std::vector<ModeCounts>& recomputed)
+      : profile_(profile),
+        chunks_(chunks),
+        recomputed_(recomputed),
+        memory_(MemoryOf(profile, chunks, recomputed)),
+        capped_(memory_.activation_bytes >= kHeldBytesAtMost) {
+    for (const ChunkLoad& chunk : chunks)
+      for (size_t k = 0; k < profile.kinds.size(); ++k) layers_[k][0] += chunk.counts[k];
+  }
+
+  int64_t allocated() const { return memory_.allocated(); }
+
+  // So many layers were exchanged.
+  void Exchanged(const Exchange& e, int64_t layers) {
+    if (capped_) {  // then differences say nothing
+      memory_ = MemoryOf(profile_, chunks_, recomputed_);
+      return;
+    }
+    layers_[e.kind][e.from] -= layers;
+    layers_[e.kind][e.to] += layers;
+    memory_.activation_bytes -= layers * e.bytes;
+    memory_.workspace_bytes = 0;
+    for (size_t k = 0; k < profile_.kinds.size(); ++k) {
+      const std::vector<RecomputeMode>& modes = profile_.kinds[k].modes;
+      for (size_t q = 0; q < modes.size(); ++q) {
+        if (layers_[k][q] > 0)
+          memory_.workspace_bytes = std::max(memory_.workspace_bytes, modes[q].workspace_bytes);
+      }
+    }
+  }
+
+ private:
+  const LayerProfile& profile_;
+  const std::vector<ChunkLoad>& chunks_;
+  const std::vector<ModeCounts>& recomputed_;
+  StageBytes memory_;
+  const bool capped_;
+  ModeCounts layers_{};  // of all chunks, mode 0 included
+};
+
 std::optional<std::vector<ModeCounts>> Greedy(const LayerProfile& profile,
                                               const std::vector<ChunkLoad>& chunks,
                                               int64_t allocatable, bool whole_layers) {
   std::vector<ModeCounts> recomputed(chunks.size());
-  const auto excess = [&] {
-    return MemoryOf(profile, chunks, recomputed).allocated() - allocatable;
-  };
-  int64_t over = excess();
+  ChangingMemory memory(profile, chunks, recomputed);
+  int64_t over = memory.allocated() - allocatable;
+  if (over <= 0) return recomputed;
   for (const Exchange& e : Exchanges(profile, chunks, whole_layers)) {
     if (over <= 0) break;
     ModeCounts& counts = recomputed[e.chunk];
     // A later mode's workspace may be larger than what one layer saves: as many as it takes.
-    for (int64_t left = e.layers; left > 0 && over > 0; over = excess()) {
+    for (int64_t left = e.layers; left > 0 && over > 0;) {
       const int64_t moved = std::min(left, CeilDivide(over, e.bytes));
       counts[e.kind][e.to] += moved;
       if (e.from > 0) counts[e.kind][e.from] -= moved;
       left -= moved;
+      memory.Exchanged(e, moved);
+      over = memory.allocated() - allocatable;
     }
   }
   if (over > 0) return std::nullopt;

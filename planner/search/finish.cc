@@ -35,6 +35,10 @@ SimulatedStep Finisher::StepOf(const Candidate& c, int64_t events) {
 
 void Finisher::Simulate(Candidate& c) { c.step = StepOf(c, kEventsAtMost); }
 
+int64_t Finisher::TryRealPacks(const Candidate& c) {
+  return StepOf(c, kTryingWork / 2).imbalance_ns;
+}
+
 bool Finisher::FillStages(const Segments& segments, Candidate& c) {
   c.recomputed.clear();
   for (int64_t s = 0; s < segments.stages(); ++s) {
@@ -72,8 +76,14 @@ bool Finisher::Improves(const Candidate& c) const {
   return c.schedule != Schedule::kOneFOneB && job_.constraints.stage_layers.empty();
 }
 
-int64_t Finisher::Improve(const LayerProfile& profile, Candidate& c) const {
-  ImproveChunks(job_, profile, c, stop_);
+int64_t Finisher::Improve(const LayerProfile& profile, Candidate& c, int64_t& work) const {
+  work += ImproveChunks(job_, profile, c, stop_);
+  return MeanPackStep(job_, c.parallelism, c.shape(), c.stages, nullptr, kEventsAtMost, stop_)
+      .total_ns();
+}
+
+int64_t Finisher::ImproveInShort(const LayerProfile& profile, Candidate& c, int64_t& work) const {
+  work += ImproveChunksInShort(job_, profile, c, stop_);
   return MeanPackStep(job_, c.parallelism, c.shape(), c.stages, nullptr, kEventsAtMost, stop_)
       .total_ns();
 }

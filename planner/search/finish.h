@@ -38,9 +38,14 @@ class Finisher {
   // Whether a better cut of the candidate is to be looked for before it is finished: chunks.
   bool Improves(const Candidate& c) const;
   // Makes the cut the best that moves of boundaries find for mean packs; gives its step, not
-  // scaled. The second one says how many passes that simulates, roughly.
-  int64_t Improve(const LayerProfile& profile, Candidate& c) const;
-  int64_t ImprovingWork(const Candidate& c) const { return ImproveChunksWork(c); }
+  // scaled. Adds to `work` the passes that this simulates, roughly.
+  int64_t Improve(const LayerProfile& profile, Candidate& c, int64_t& work) const;
+  // A few such moves, which tell whether the rest may pay.
+  int64_t ImproveInShort(const LayerProfile& profile, Candidate& c, int64_t& work) const;
+
+  // What a few real packs add to the step of mean packs, ns; and passes that this simulates.
+  int64_t TryRealPacks(const Candidate& c);
+  static constexpr int64_t kTryingWork = 20'000;
 
   // Passes that Finish simulates at most, roughly.
   int64_t WorkOf(const Candidate& c) const;

@@ -343,7 +343,7 @@ std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching) {
 }
 
 LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop) {
-  const StageNeeds needs(job, shard);
+  const StageNeeds needs(job, shard, stop);
   if (shard.shape.chunks > 1) return LeastFullestOfChunks(job, shard, needs, stop);
   if (job.constraints.partition_method != PartitionMethod::kExact &&
       job.constraints.stage_layers.empty() && shard.shape.schedule == Schedule::kOneFOneB) {
@@ -360,14 +360,14 @@ LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<b
 
 LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> boundaries,
                   const std::function<bool()>& stop) {
-  const StageNeeds needs(job, shard);
+  const StageNeeds needs(job, shard, stop);
   return Reliever(job, shard, needs, stop).Run(std::move(boundaries));
 }
 
-bool NoRoom(const Job& job, const Shard& shard) {
+bool NoRoom(const Job& job, const Shard& shard, const Stop& stop) {
   const int64_t allocatable = AllocatableBytes(job.cluster);
   if (allocatable <= 0 || shard.least_static_bytes > allocatable) return true;
-  const StageNeeds needs(job, shard);
+  const StageNeeds needs(job, shard, stop);
   return !Room(job, shard, needs).Enough();
 }
 

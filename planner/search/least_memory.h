@@ -57,7 +57,7 @@ LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> bound
                   const std::function<bool()>& stop);
 
 // True: no cut of the shard fits in memory, whatever is recomputed; quickly told. False: some may.
-bool NoRoom(const Job& job, const Shard& shard);
+bool NoRoom(const Job& job, const Shard& shard, const Stop& stop = {});
 
 // The recompute of each segment of a cut that brings every stage to its least memory.
 std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,

@@ -90,11 +90,12 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
   return p;
 }
 
-Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& c) {
+Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& c,
+                            const Stop& stop) {
   const LayerProfile profile =
       BuildLayerProfile(job, c.parallelism, batching.mean, batching.largest);
   Alternative alternative{.parallelism = c.parallelism};
-  const std::vector<StagePlan> stages = StagePlans(job, profile, c);
+  const std::vector<StagePlan> stages = StagePlans(job, profile, c, stop);
   alternative.least_free_bytes = stages.front().free_bytes();
   for (const StagePlan& s : stages) {
     int64_t layers = 0;

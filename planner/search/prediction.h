@@ -14,7 +14,8 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
                    const Candidate& candidate);
 
 // The candidate in short, for lists.
-Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& candidate);
+Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& candidate,
+                            const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

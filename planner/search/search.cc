@@ -25,16 +25,23 @@ constexpr int64_t kWorkAtMost = 8'000'000;
 constexpr int64_t kEventsInShort = 50'000;
 
 // Passes that are simulated to improve chunks before those that are left keep their simple cut.
-constexpr int64_t kImprovingAtMost = 6'000'000;
+constexpr int64_t kImprovingAtMost = 12'000'000;
+constexpr int64_t kImprovingInShortAtMost = 6'000'000;  // likewise, in short
 
 // Passes that are simulated to finish candidates before those that are left stay as mean packs made
 // them, and how many are finished at least.
 constexpr int64_t kFinishingAtMost = 12'000'000;
 constexpr int64_t kFinishedAtLeast = 6;
 
+// Passes of a few real packs by which contenders are put in order.
+constexpr int64_t kTryingAtMost = 8'000'000;
+
 // Layers x segments of chunked stages for which a cut that fits is looked for although a plan is
 // known already.
-constexpr int64_t kFittingAtMost = 400'000;
+constexpr int64_t kFittingAtMost = 4'000'000;
+
+// A better cut of chunks is not looked for where it can gain less than one part in so many.
+constexpr int64_t kTooCloseToImprove = 2000;
 
 constexpr size_t kPromising = 4;  // degrees that are named as such
 
@@ -90,8 +97,9 @@ class Searcher {
     int64_t bound_ns = 0;   // likewise: no plan like it is quicker
     bool improved = false;  // of chunks: the cut
     bool finished = false;
+    int64_t uneven_ns = 0;  // what a few real packs add to the score; 0 too where not known
     int64_t best_known_ns() const {
-      return candidate.step.total_ns() > 0 ? candidate.step.total_ns() : score_ns;
+      return candidate.step.total_ns() > 0 ? candidate.step.total_ns() : score_ns + uneven_ns;
     }
   };
 
@@ -154,8 +162,9 @@ class Searcher {
       dismissed_.push_back(prospect);
       return Bound(Scale(prospect, prospect.bound_ns));
     }
-    work_ += WorkOf(prospect);
-    if (work_ > kWorkAtMost && !entries_.empty()) return LeaveUnsearched(prospect);
+    const int64_t work = WorkOf(prospect);
+    if (work > kWorkAtMost - work_ && !entries_.empty()) return LeaveUnsearched(prospect);
+    work_ += work;
     std::optional<Entry> entry = FirstOf(prospect);
     if (Stopped()) return;
     if (entry) {
@@ -186,13 +195,16 @@ class Searcher {
     }
   }
 
-  void Enter(Entry entry) {
-    // What real packs make of the quickest so far tells how much the others must promise.
+  // What real packs make of the quickest so far tells how much the others must promise.
+  void SimulateIfQuickest(Entry& entry) {
     const Rank rank = RankOf(entry.candidate, entry.score_ns);
-    if (entries_.empty() || rank < best_score_) {
-      best_score_ = rank;
-      finisher_.Simulate(entry.candidate);
-    }
+    if (!entries_.empty() && !(rank < best_score_)) return;
+    best_score_ = rank;
+    finisher_.Simulate(entry.candidate);
+  }
+
+  void Enter(Entry entry) {
+    SimulateIfQuickest(entry);
     entries_.push_back(std::move(entry));
     Offer(entries_.size() - 1);
   }
@@ -308,25 +320,60 @@ class Searcher {
 
   // Better cuts of chunks than the simple ones, by mean packs.
   void ImproveContenders() {
+    TryRealPacks();
     int64_t work = 0;
     for (const size_t at : InOrder()) {
       if (Stopped()) return;
-      const Entry& entry = entries_[at];
-      if (!finisher_.Improves(entry.candidate) || !MayBeBest(entry.candidate, entry.bound_ns))
-        continue;
-      work += finisher_.ImprovingWork(entries_[at].candidate);
-      if (work > kImprovingAtMost) continue;
-      Improve(at);
+      if (!MayImprove(at)) continue;
+      if (work <= kImprovingInShortAtMost) ImproveInShort(at, work);
+    }
+    work = 0;
+    for (const size_t at : InOrder()) {
+      if (Stopped()) return;
+      if (!MayImprove(at)) continue;
+      if (work <= kImprovingAtMost) Improve(at, work);
     }
   }
 
+  // Mean packs hide what uneven ones cost: a few real ones tell which contenders come first.
+  void TryRealPacks() {
+    int64_t work = 0;
+    for (const size_t at : InOrder()) {
+      if (Stopped()) return;
+      Entry& entry = entries_[at];
+      if (entry.candidate.step.total_ns() > 0 || !MayBeBest(entry.candidate, entry.bound_ns))
+        continue;
+      work += Finisher::kTryingWork;
+      if (work > kTryingAtMost) return;
+      entry.uneven_ns = finisher_.TryRealPacks(entry.candidate);
+    }
+  }
+
+  bool MayImprove(size_t at) {
+    Entry& entry = entries_[at];
+    entry.improved =
+        entry.improved || entry.score_ns - entry.bound_ns <= entry.bound_ns / kTooCloseToImprove;
+    return finisher_.Improves(entry.candidate) && !entry.improved &&
+           MayBeBest(entry.candidate, entry.bound_ns);
+  }
+
+  void ImproveInShort(size_t at, int64_t& work) {
+    Entry& entry = entries_[at];
+    if (entry.candidate.step.total_ns() > 0) return;
+    entry.score_ns = finisher_.ImproveInShort(profiles_.Of(entry.candidate.parallelism).profile,
+                                              entry.candidate, work);
+    entry.candidate.score_ns = Scale(entry.candidate, entry.score_ns);
+    SimulateIfQuickest(entry);
+    Offer(at);
+  }
+
   // What real packs were simulated on stays as it is.
-  void Improve(size_t at) {
+  void Improve(size_t at, int64_t& work) {
     Entry improved = entries_[at];
     improved.candidate.step = {};
     improved.improved = true;
-    improved.score_ns =
-        finisher_.Improve(profiles_.Of(improved.candidate.parallelism).profile, improved.candidate);
+    improved.score_ns = finisher_.Improve(profiles_.Of(improved.candidate.parallelism).profile,
+                                          improved.candidate, work);
     improved.candidate.score_ns = Scale(improved.candidate, improved.score_ns);
     entries_[at].improved = true;
     if (entries_[at].candidate.step.total_ns() == 0) {
@@ -345,11 +392,13 @@ class Searcher {
       if (MayBeBest(entry.candidate, entry.bound_ns)) {
         work += finisher_.WorkOf(entry.candidate);
         const bool cut = entry.improved || !finisher_.Improves(entry.candidate);
-        if (cut && (finished < kFinishedAtLeast || work <= kFinishingAtMost)) {
+        const bool finishes = finished < kFinishedAtLeast || work <= kFinishingAtMost;
+        if (finishes) {
           ++finished;
           Finish(entry, result_.proof);
           Offer(at);
-        } else {
+        }
+        if (!finishes || !cut) {
           ++result_.proof.parallelisms_unrefined;
           result_.proof.end = SearchEnd::kWorkLimit;
         }
@@ -407,7 +456,8 @@ class Searcher {
       if (entries_[at].finished) continue;
       if (finisher_.Improves(entries_[at].candidate) && !entries_[at].improved) {
         entries_[at].candidate.step = {};
-        Improve(at);
+        int64_t uncounted = 0;
+        Improve(at, uncounted);
       }
       Finish(entries_[at], not_told);
     }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/memory.h"
 #include "planner/recompute/least_recompute.h"
 #include "planner/search/least_memory.h"
@@ -19,12 +20,16 @@ namespace evenkeel::planner {
 // What the stages of a shard hold under any cut.
 class StageNeeds {
  public:
-  StageNeeds(const Job& job, const Shard& shard)
+  // Throws Stopped where `stop` says so.
+  StageNeeds(const Job& job, const Shard& shard, const Stop& stop = {})
       : profile_(shard.profile),
         policy_(job.constraints.recompute),
         stages_(shard.shape.stages),
         chunks_(shard.shape.chunks) {
-    for (int64_t s = 0; s < stages_; ++s) peaks_.push_back(PeaksHeld(shard.shape, s));
+    for (int64_t s = 0; s < stages_; ++s) {
+      stop.Ask();
+      peaks_.push_back(PeaksHeld(shard.shape, s));
+    }
     for (const LayerCost& layer : profile_.kinds) {
       for (size_t q = 0; q < layer.modes.size(); ++q)
         if (Allowed(layer, q)) limits_.push_back(layer.modes[q].workspace_bytes);

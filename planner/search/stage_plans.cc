@@ -80,11 +80,13 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, const KindCounts& counts,
   return MemoryPartsOf(profile, {&chunk, 1}, {&recomputed, 1});
 }
 
-std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, const Candidate& c) {
+std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, const Candidate& c,
+                                  const Stop& stop) {
   const size_t stages = static_cast<size_t>(c.parallelism.pipeline),
                chunks = static_cast<size_t>(c.parallelism.virtual_stages);
   std::vector<StagePlan> plans;
   for (size_t s = 0; s < stages; ++s) {
+    stop.Ask();
     StagePlan plan;
     std::vector<ChunkLoad> loads;
     std::vector<ModeCounts> recomputed;

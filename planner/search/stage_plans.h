@@ -24,7 +24,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, const KindCounts& counts,
                           const ModeCounts& recomputed, int64_t in_flight);
 
 std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile,
-                                  const Candidate& candidate);
+                                  const Candidate& candidate, const Stop& stop = {});
 
 }  // namespace evenkeel::planner
 

@@ -1,6 +1,7 @@
 #include "planner/simulate/pipeline.h"
 
 #include <algorithm>
+#include <span>
 
 #include "planner/base/integers.h"
 #include "planner/simulate/data_parallel.h"
@@ -218,12 +219,28 @@ class FastWalk {
         free_(static_cast<size_t>(spec.shape.stages)),
         produced_(static_cast<size_t>(spec.shape.virtual_stages() * spec.shape.micro_batches)) {}
 
-  void Run(const std::vector<Pass>& order) {
+  void Run(const std::vector<Pass>& order, const Stop& stop) {
+    constexpr size_t kAtATime = 50'000;
+    ready_.assign(static_cast<size_t>(spec_.shape.virtual_stages()), {});
+    for (size_t from = 0; from < order.size(); from += kAtATime) {
+      const size_t passes = std::min(kAtATime, order.size() - from);
+      stop.Spend(static_cast<int64_t>(10 * passes));
+      Run(std::span(order).subspan(from, passes));
+    }
+  }
+
+  int64_t pipeline_ns() const { return pipeline_ns_; }
+  // When each stage is free behind its last pass.
+  const std::vector<int64_t>& free() const { return free_; }
+  // Each chunk's last pass.
+  const std::vector<Span>& ready() const { return ready_; }
+
+ private:
+  void Run(std::span<const Pass> order) {
     const size_t m = static_cast<size_t>(spec_.shape.micro_batches);
     const size_t stages = static_cast<size_t>(spec_.shape.stages),
                  chunks = static_cast<size_t>(spec_.shape.chunks);
     const size_t last = stages * chunks - 1;
-    ready_.assign(stages * chunks, {});
     const PassKind last_kind = split_ ? PassKind::kWeightGradient : PassKind::kBackward;
     for (const Pass& pass : order) {
       const size_t s = static_cast<size_t>(pass.stage), c = static_cast<size_t>(pass.chunk);
@@ -253,13 +270,6 @@ class FastWalk {
     }
   }
 
-  int64_t pipeline_ns() const { return pipeline_ns_; }
-  // When each stage is free behind its last pass.
-  const std::vector<int64_t>& free() const { return free_; }
-  // Each chunk's last pass.
-  const std::vector<Span>& ready() const { return ready_; }
-
- private:
   const PipelineSpec& spec_;
   const bool split_;
   const PassTable forward_, backward_, weight_gradient_;
@@ -287,14 +297,14 @@ int64_t PipelineEnd(const PipelineSpec& spec) {
   return PipelineEnd(spec, WorkOrder(spec.shape));
 }
 
-int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order) {
+int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order, const Stop& stop) {
   if (!spec.gather_ns.empty()) {
     int64_t end = 0;
     Walk(spec).Run(order, [&](const Event& event) { end = std::max(end, event.end_ns); });
     return end;
   }
   FastWalk walk(spec);
-  walk.Run(order);
+  walk.Run(order, stop);
   return walk.pipeline_ns();
 }
 
@@ -302,7 +312,7 @@ StepEnds PipelineEnds(const PipelineSpec& spec) {
   return PipelineEnds(spec, IsPlain1F1B(spec) ? std::vector<Pass>{} : WorkOrder(spec.shape));
 }
 
-StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order) {
+StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order, const Stop& stop) {
   std::vector<GradientsReady> gradients;
   std::vector<int64_t> ends;
   if (IsPlain1F1B(spec)) {
@@ -315,7 +325,7 @@ StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order) 
     }
   } else if (spec.gather_ns.empty()) {
     FastWalk walk(spec);
-    walk.Run(order);
+    walk.Run(order, stop);
     for (size_t unit = 0; unit < walk.ready().size(); ++unit) {
       const Span& last = walk.ready()[unit];
       gradients.push_back(ReadyAt(spec, unit, last.start_ns, last.end_ns));

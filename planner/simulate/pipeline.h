@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/simulate/pass_values.h"
 #include "planner/simulate/schedule.h"
 
@@ -93,16 +94,18 @@ struct PipelineRun {
 PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes = false);
 
 // pipeline_ns of it, and much faster. `order` is WorkOrder(spec.shape), for those who simulate one
-// shape often; 1F1B needs none.
+// shape often; 1F1B needs none. Throws Stopped where `stop` says so.
 int64_t PipelineEnd(const PipelineSpec& spec);
-int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order);
+int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order,
+                    const Stop& stop = {});
 
 // pipeline_ns and synced_ns of it, likewise.
 struct StepEnds {
   int64_t pipeline_ns = 0, synced_ns = 0;
 };
 StepEnds PipelineEnds(const PipelineSpec& spec);
-StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order);
+StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order,
+                      const Stop& stop = {});
 
 // One rank of a step of several.
 struct RankRun {

@@ -5,6 +5,8 @@
 namespace evenkeel::planner {
 namespace {
 
+constexpr int64_t kUnitsPerPass = 10;  // of Stop::Spend
+
 Pass MakePass(PassKind kind, int64_t stage, int64_t chunk, int64_t micro_batch) {
   return {kind, static_cast<int32_t>(stage), static_cast<int32_t>(chunk),
           static_cast<int32_t>(micro_batch)};
@@ -44,12 +46,16 @@ int64_t WarmUp(const PipelineShape& shape, int64_t stage) {
 // Takes one pass after the other from the stages' orders, as soon as what it waits for was taken.
 class Merge {
  public:
-  explicit Merge(const PipelineShape& shape)
+  Merge(const PipelineShape& shape, const Stop& stop)
       : shape_(shape),
+        stop_(stop),
         next_(static_cast<size_t>(shape.stages)),
         forwards_(static_cast<size_t>(shape.virtual_stages())),
         backwards_(static_cast<size_t>(shape.virtual_stages())) {
-    for (int64_t s = 0; s < shape.stages; ++s) orders_.push_back(StageOrder(shape, s));
+    for (int64_t s = 0; s < shape.stages; ++s) {
+      stop_.Spend(kUnitsPerPass * shape.chunks * shape.micro_batches);
+      orders_.push_back(StageOrder(shape, s));
+    }
   }
 
   std::vector<Pass> Run() {
@@ -60,9 +66,11 @@ class Merge {
     for (size_t before = 1; before != merged.size() && merged.size() < passes;) {
       before = merged.size();
       for (size_t s = 0; s < orders_.size(); ++s) {
+        const size_t taken = next_[s];
         while (next_[s] < orders_[s].size() && Ready(orders_[s][next_[s]])) {
           merged.push_back(orders_[s][next_[s]++]);
         }
+        stop_.Spend(kUnitsPerPass * static_cast<int64_t>(next_[s] - taken) + 1);
       }
     }
     return merged;
@@ -86,6 +94,7 @@ class Merge {
   }
 
   const PipelineShape& shape_;
+  const Stop stop_;
   std::vector<std::vector<Pass>> orders_;
   std::vector<size_t> next_;                   // by stage
   std::vector<int64_t> forwards_, backwards_;  // by virtual stage: taken
@@ -133,7 +142,9 @@ std::vector<Pass> StageOrder(const PipelineShape& shape, int64_t stage) {
   return order;
 }
 
-std::vector<Pass> WorkOrder(const PipelineShape& shape) { return Merge(shape).Run(); }
+std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop) {
+  return Merge(shape, stop).Run();
+}
 
 InFlight MostInFlight(const PipelineShape& shape, int64_t stage) {
   const int64_t passes = shape.chunks * shape.micro_batches;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/job.h"
 
 namespace evenkeel::planner {
@@ -56,7 +57,7 @@ std::vector<Pass> StageOrder(const PipelineShape& shape, int64_t stage);
 // The passes of all stages, each behind whatever it waits for, and stages in their own order. A
 // forward waits for that of the virtual stage before; a backward for that of the virtual stage
 // behind, or, on the last one, for its own forward; a weight gradient for its backward.
-std::vector<Pass> WorkOrder(const PipelineShape& shape);
+std::vector<Pass> WorkOrder(const PipelineShape& shape, const Stop& stop = {});
 
 // Micro-batches that kInterleaved takes through one chunk before it turns to the next: P, as
 // Megatron-LM has it. Where m is no multiple of P, the least number above P with which Megatron-LM

@@ -124,7 +124,7 @@ class RankPipeline {
       : segments_(segments),
         stop_(stop),
         spec_(PipelineOf(shape, segments, static_cast<size_t>(shape.micro_batches))) {
-    if (shape.schedule != Schedule::kOneFOneB) order_ = WorkOrder(shape);
+    if (shape.schedule != Schedule::kOneFOneB) order_ = WorkOrder(shape, stop);
   }
 
   int64_t operator()(const std::vector<PackShape>& packs) {
@@ -149,7 +149,7 @@ class RankPipeline {
 };
 
 // Spreads the exchange of each segment over the pipeline's units, each stage with one optimizer.
-void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>& segments,
+void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& cache,
              PipelineSpec& spec) {
   spec.sync_ns.resize(segments.size());
   spec.buckets.resize(segments.size());
@@ -157,7 +157,7 @@ void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>&
   spec.sync_overlaps = job.training.execution.overlap_gradient_reduce;
   std::vector<TrainedParameters> stages(spec.optimizer_ns.size());
   for (size_t s = 0; s < segments.size(); ++s) {
-    const StageSync sync = SyncOf(job, p, segments[s].trained);
+    const StageSync& sync = cache.Sync(segments[s].trained);
     const size_t at = PlaceOf(spec.shape, s, 1);
     spec.sync_ns[at] = sync.reduce_ns;
     spec.buckets[at] = sync.buckets;
@@ -165,31 +165,70 @@ void AddSync(const Job& job, const Parallelism& p, const std::vector<StageWork>&
     stages[s % stages.size()] += segments[s].trained;
   }
   for (size_t s = 0; s < stages.size(); ++s)
-    spec.optimizer_ns[s] = SyncOf(job, p, stages[s]).optimizer_ns;
+    spec.optimizer_ns[s] = cache.Sync(stages[s]).optimizer_ns;
 }
 
-// The pipeline finds its rhythm: what follows the first packs, in whole groups, repeats it.
-// `simulate` takes a shape; gives the pipeline's end, and what else it gives as with fewer packs.
+// How a step is told from its beginning: packs in whole groups, of which two halves are simulated.
+struct Beginning {
+  Beginning(const PipelineShape& shape, int64_t events) {
+    const int64_t group = shape.chunks > 1 ? shape.group() : 1;
+    const int64_t most = PacksAtMost(shape, events);
+    half = std::max(group, most / 2 / group * group);
+    rest = shape.micro_batches % group;
+    more = shape.micro_batches - rest - 2 * half;
+    whole = shape.micro_batches <= most || more <= 0;
+  }
+  bool whole = false;  // all packs are simulated
+  int64_t half = 0, rest = 0, more = 0;
+};
+
+// What stages take for one mean pack, the slowest of them.
+int64_t SlowestStage(const PipelineShape& shape, const std::vector<StageWork>& segments) {
+  std::vector<int64_t> stages(static_cast<size_t>(shape.stages));
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const StageWork& work = segments[s];
+    stages[s % stages.size()] += work.forward_ns + work.backward_ns + work.recompute_ns;
+  }
+  return *std::max_element(stages.begin(), stages.end());
+}
+
+// The pipeline finds its rhythm: what follows the first packs repeats it, and takes no less than
+// the slowest stage works. `simulate` takes a shape; gives the pipeline's end, and what else it
+// gives as with fewer packs.
 template <typename Simulate>
-StepEnds InRhythm(const PipelineShape& shape, int64_t events, Simulate simulate) {
-  const int64_t group = shape.chunks > 1 ? shape.group() : 1;
-  const int64_t most = PacksAtMost(shape, events), half = most / 2 / group * group;
-  const int64_t rest = shape.micro_batches % group, more = shape.micro_batches - rest - 2 * half;
-  if (shape.micro_batches <= most || half == 0) return simulate(shape);
-  StepEnds whole = simulate(shape.WithFewer(half * 2 + rest));
-  const int64_t rhythm = whole.pipeline_ns - simulate(shape.WithFewer(half + rest)).pipeline_ns;
+StepEnds InRhythm(const PipelineShape& shape, const std::vector<StageWork>& segments,
+                  int64_t events, Simulate simulate) {
+  const Beginning begin(shape, events);
+  if (begin.whole) return simulate(shape);
+  const int64_t half = begin.half;
+  StepEnds whole = simulate(shape.WithFewer(half * 2 + begin.rest));
+  const int64_t shorter = simulate(shape.WithFewer(half + begin.rest)).pipeline_ns;
+  const int64_t rhythm =
+      std::max(whole.pipeline_ns - shorter, half * SlowestStage(shape, segments));
   __extension__ using Wide = __int128;
-  const int64_t later =
-      more / half * rhythm + static_cast<int64_t>((Wide{more % half} * rhythm + half - 1) / half);
+  const int64_t later = begin.more / half * rhythm +
+                        static_cast<int64_t>((Wide{begin.more % half} * rhythm + half - 1) / half);
   return {whole.pipeline_ns + later, whole.synced_ns + later};
 }
 
 }  // namespace
 
-const std::vector<Pass>& PassOrders::Of(const PipelineShape& shape) {
+const std::vector<Pass>& StepCache::Order(const PipelineShape& shape, const Stop& stop) {
   const auto [at, added] = orders_.try_emplace(shape.micro_batches);
-  if (added && shape.schedule != Schedule::kOneFOneB) at->second = WorkOrder(shape);
+  if (added && shape.schedule != Schedule::kOneFOneB) at->second = WorkOrder(shape, stop);
   return at->second;
+}
+
+const StageSync& StepCache::Sync(const TrainedParameters& trained) {
+  const auto [at, added] = syncs_.try_emplace(std::pair(trained.all, trained.experts));
+  if (added) at->second = SyncOf(job_, p_, trained);
+  return at->second;
+}
+
+int64_t MeanPackPasses(const PipelineShape& shape, int64_t events) {
+  const Beginning begin(shape, events);
+  const int64_t packs = begin.whole ? shape.micro_batches : 3 * begin.half + 2 * begin.rest;
+  return 2 * packs * shape.virtual_stages();
 }
 
 StageWork SegmentWork(const Network& network, const LayerProfile& profile, const Parallelism& p,
@@ -235,7 +274,7 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
 
 int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
-  return InRhythm(shape, kEventsAtMost,
+  return InRhythm(shape, segments, kEventsAtMost,
                   [&](const PipelineShape& like) {
                     spec.shape = like;
                     return StepEnds{PipelineEnd(spec), 0};
@@ -244,31 +283,33 @@ int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWor
 }
 
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                           const std::vector<StageWork>& segments, PassOrders* orders,
-                           int64_t events, const Stop& stop) {
+                           const std::vector<StageWork>& segments, StepCache* cache, int64_t events,
+                           const Stop& stop) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
-  AddSync(job, p, segments, spec);
-  PassOrders own;
-  PassOrders& known = orders == nullptr ? own : *orders;
-  const StepEnds ends = InRhythm(shape, events, [&](const PipelineShape& like) {
-    stop.Spend(kUnitsPerPass * like.virtual_stages() * like.micro_batches);
+  StepCache own(job, p);
+  StepCache& known = cache == nullptr ? own : *cache;
+  AddSync(job, segments, known, spec);
+  const StepEnds ends = InRhythm(shape, segments, events, [&](const PipelineShape& like) {
+    if (like.schedule == Schedule::kOneFOneB)
+      stop.Spend(kUnitsPerPass * like.virtual_stages() * like.micro_batches);
     spec.shape = like;
-    return PipelineEnds(spec, known.Of(like));
+    return PipelineEnds(spec, known.Order(like, stop), stop);
   });
   const StageWork& first = segments.front();
   return {.pipeline_ns = ends.pipeline_ns,
-          .data_sync_ns = ends.synced_ns - ends.pipeline_ns +
-                          ExposedGather(job.training.execution, SyncOf(job, p, first.trained),
-                                        first.forward_ns),
+          .data_sync_ns =
+              ends.synced_ns - ends.pipeline_ns +
+              ExposedGather(job.training.execution, known.Sync(first.trained), first.forward_ns),
           .optimizer_ns = *std::max_element(spec.optimizer_ns.begin(), spec.optimizer_ns.end())};
 }
 
 PipelineSpec MeanPackStepPipeline(const Job& job, const Parallelism& p, const PipelineShape& shape,
                                   const std::vector<StageWork>& segments) {
   PipelineSpec spec = MeanPackPipeline(shape, segments);
-  AddSync(job, p, segments, spec);
+  StepCache cache(job, p);
+  AddSync(job, segments, cache, spec);
   spec.gather_ns.resize(segments.size());
-  spec.gather_ns.front() = SyncOf(job, p, segments.front().trained).gather_ns;
+  spec.gather_ns.front() = cache.Sync(segments.front().trained).gather_ns;
   spec.gather_overlaps = job.training.execution.overlap_weight_gather;
   return spec;
 }

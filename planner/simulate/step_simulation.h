@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "planner/base/stop.h"
@@ -63,15 +64,22 @@ struct SimulatedStep {
 inline constexpr int64_t kEventsAtMost = 400000;
 inline constexpr int64_t kStepsAtMost = 16;  // and so many steps
 
-// Orders of the passes of one shape and of its beginnings, for those who simulate it often.
-class PassOrders {
+// What steps have in common that differ in their segments alone, for those who simulate many.
+class StepCache {
  public:
-  // `shape` may differ from one call to the next in its micro-batches alone. Empty for 1F1B, which
-  // needs none.
-  const std::vector<Pass>& Of(const PipelineShape& shape);
+  StepCache(const Job& job, const Parallelism& p) : job_(job), p_(p) {}
+
+  // The passes in order. `shape` may differ from one call to the next in its micro-batches alone.
+  // Empty for 1F1B, which needs none. Throws Stopped where `stop` says so.
+  const std::vector<Pass>& Order(const PipelineShape& shape, const Stop& stop);
+
+  const StageSync& Sync(const TrainedParameters& trained);
 
  private:
-  std::map<int64_t, std::vector<Pass>> orders_;  // by micro-batches
+  const Job& job_;
+  const Parallelism& p_;
+  std::map<int64_t, std::vector<Pass>> orders_;             // by micro-batches
+  std::map<std::pair<int64_t, int64_t>, StageSync> syncs_;  // by parameters, all and of experts
 };
 
 // With equal, mean packs; imbalance_ns is 0. Weights are gathered by all stages at once; those
@@ -79,8 +87,11 @@ class PassOrders {
 // A step of more than `events` forwards is told from its beginning, whose rhythm the rest repeats.
 // Throws Stopped where `stop` says so.
 SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
-                           const std::vector<StageWork>& segments, PassOrders* orders = nullptr,
+                           const std::vector<StageWork>& segments, StepCache* cache = nullptr,
                            int64_t events = kEventsAtMost, const Stop& stop = {});
+
+// Passes that MeanPackStep simulates.
+int64_t MeanPackPasses(const PipelineShape& shape, int64_t events);
 
 // Data-parallel ranks that meet in every layer, consecutive ones: those that share a layer's
 // experts, and with ZeRO-3 all, which gather its weights together. For each of their packs they

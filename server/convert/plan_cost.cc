@@ -94,19 +94,21 @@ double BatchRuleCost(const planner::Job& job) {
 
 // Pipelines of many stages and packs take long to simulate, up to the limits of the simulation.
 double SimulationCost(const planner::Job& job) {
-  constexpr double kUsual = 0.25, kAtMost = 4, kManySamples = 64, kManyLayers = 80;
+  constexpr double kUsual = 0.5, kAtMost = 4, kManySamples = 64, kManyLayers = 80;
   const double samples = static_cast<double>(job.training.global_batch_samples) /
                          static_cast<double>(std::max<int64_t>(1, job.cluster.gpu_count));
   const double depth = static_cast<double>(TransformerLayers(job.model)) / kManyLayers;
   return kUsual * std::min(kAtMost, samples / kManySamples) * std::min(1.0, depth * depth);
 }
 
-// Bounds, limits and pruning make the time grow as the root of what there is to search: fitted on
-// the jobs of cost_bombs_bench.
+// Bounds, limits and pruning make the time grow as the root of what there is to search, and several
+// kinds of layers make the least recompute of each segment dearer: fitted on the jobs of
+// cost_bombs_bench.
 double PlanCost(const planner::Job& job) {
-  constexpr double kAtLeast = 0.03, kPerRoot = 0.12, kGroups = 0.7;
+  constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kGroups = 0.7;
   const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
-  double search = kAtLeast + kPerRoot * std::sqrt(segments) + SimulationCost(job);
+  const double per_root = kPerRoot * (job.model.towers.empty() ? 1 : kWithEncoder);
+  double search = kAtLeast + per_root * std::sqrt(segments) + SimulationCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
   return (job.compare_sizes ? 3 : 1) * search + LaunchCost(job) + BatchRuleCost(job);
 }

@@ -21,7 +21,7 @@ enum class Lane { kShort, kHeavy };
 inline constexpr size_t kLanes = 2;
 
 // Work of more estimated seconds than this is heavy.
-inline constexpr double kHeavySeconds = 0.5;
+inline constexpr double kHeavySeconds = 1;
 inline Lane LaneOf(double cost_seconds) {
   return cost_seconds > kHeavySeconds ? Lane::kHeavy : Lane::kShort;
 }
