@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/stop.h"
+#include "planner/cost/layer_profile.h"
+#include "planner/job.h"
 #include "planner/plan.h"
 #include "planner/recompute/stage_memory.h"
 #include "planner/simulate/step_simulation.h"
@@ -29,6 +32,18 @@ struct Candidate {
 
   PipelineShape shape() const { return ShapeOf(parallelism, schedule, micro_batches); }
 };
+
+// The candidate for given boundaries and recompute counts, simulated; used for the ladder.
+Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,
+                   int64_t micro_batches, std::vector<int64_t> boundaries,
+                   std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
+                   Schedule schedule = Schedule::kOneFOneB, const Stop& stop = {});
+
+// No run of the candidate's schedule over its stages, of mean packs, ends its last pass sooner, ns.
+int64_t ScheduleBound(const Candidate& candidate);
+
+// (m - 1) max_s T_s + sum_s T_s of given stages, ns; p2p as the partition search counts it.
+int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches);
 
 }  // namespace evenkeel::planner
 

@@ -12,36 +12,10 @@
 #include "planner/search/chunked_partition.h"
 #include "planner/search/finish.h"
 #include "planner/search/prospects.h"
-#include "planner/simulate/pipeline_bound.h"
+#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 namespace {
-
-// Segments of 1F1B and passes of other schedules that are looked at before those that are left are
-// dismissed unsearched: about a second of work.
-constexpr int64_t kWorkAtMost = 8'000'000;
-
-// Events of the certified search by which mean packs choose a partition in short.
-constexpr int64_t kEventsInShort = 50'000;
-
-// Passes that are simulated to improve chunks before those that are left keep their simple cut.
-constexpr int64_t kImprovingAtMost = 12'000'000;
-constexpr int64_t kImprovingInShortAtMost = 6'000'000;  // likewise, in short
-
-// Passes that are simulated to finish candidates before those that are left stay as mean packs made
-// them, and how many are finished at least.
-constexpr int64_t kFinishingAtMost = 12'000'000;
-constexpr int64_t kFinishedAtLeast = 6;
-
-// Passes of a few real packs by which contenders are put in order.
-constexpr int64_t kTryingAtMost = 8'000'000;
-
-// Layers x segments of chunked stages for which a cut that fits is looked for although a plan is
-// known already.
-constexpr int64_t kFittingAtMost = 4'000'000;
-
-// A better cut of chunks is not looked for where it can gain less than one part in so many.
-constexpr int64_t kTooCloseToImprove = 2000;
 
 constexpr size_t kPromising = 4;  // degrees that are named as such
 
@@ -514,32 +488,6 @@ SearchResult Search(const Job& job, const Batching& batching, int64_t alternativ
 
 bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop) {
   return Searcher(job, batching, stop, 0).SomethingFits();
-}
-
-Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                   int64_t micro_batches, std::vector<int64_t> boundaries,
-                   std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
-                   Schedule schedule, const Stop& stop) {
-  Candidate c{.parallelism = p, .schedule = schedule, .micro_batches = micro_batches};
-  c.boundaries = std::move(boundaries);
-  c.recomputed = std::move(recomputed);
-  c.stages = StageWorks(job, profile, p, c.boundaries, c.recomputed);
-  c.step = SimulateStep(job, p, c.shape(), c.stages, packs, kEventsAtMost, stop);
-  return c;
-}
-
-int64_t ScheduleBound(const Candidate& candidate) {
-  return PipelineLowerBound(MeanPackPipeline(candidate.shape(), candidate.stages));
-}
-
-int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches) {
-  int64_t slowest = 0, sum = 0;
-  for (const StageWork& s : stages) {
-    const int64_t time = s.forward_ns + s.backward_ns + s.recompute_ns + 2 * s.send_ns;
-    slowest = std::max(slowest, time);
-    sum += time;
-  }
-  return (micro_batches - 1) * slowest + sum;
 }
 
 }  // namespace evenkeel::planner

@@ -37,18 +37,6 @@ SearchResult Search(const Job& job, const Batching& batching, int64_t alternativ
 // Whether Search finds any plan.
 bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop);
 
-// The candidate for given boundaries and recompute counts, simulated; used for the ladder.
-Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                   int64_t micro_batches, std::vector<int64_t> boundaries,
-                   std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
-                   Schedule schedule = Schedule::kOneFOneB, const Stop& stop = {});
-
-// No run of the candidate's schedule over its stages, of mean packs, ends its last pass sooner, ns.
-int64_t ScheduleBound(const Candidate& candidate);
-
-// (m - 1) max_s T_s + sum_s T_s of given stages, ns; p2p as the partition search counts it.
-int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches);
-
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_SEARCH_H_
