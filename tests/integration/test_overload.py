@@ -191,7 +191,7 @@ class DeadlineTest(unittest.TestCase):
             self.assertEqual(server.metric("evenkeel_plans_total", outcome="fits"), 2)
 
     def test_the_longest_computation_is_ended(self):
-        with Server("--workers", "1", "--max-plan-seconds", "1", "--log-level", "off") as server:
+        with Server("--workers", "1", "--max-plan-seconds", "3", "--log-level", "off") as server:
             request = slow_request(1)
             request.compare_sizes = True
             language = request.job.model.language_model
@@ -206,7 +206,7 @@ class DeadlineTest(unittest.TestCase):
                 server.client().call("PlanJob", request)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED, caught.exception.details())
             info = error_details(caught.exception)["ErrorInfo"]
-            self.assertEqual((info.reason, info.metadata["limit_seconds"]), ("PLAN_TIME_LIMIT", "1"))
+            self.assertEqual((info.reason, info.metadata["limit_seconds"]), ("PLAN_TIME_LIMIT", "3"))
             self.assertEqual(server.metric("evenkeel_plans_total", outcome="time_limit"), 1)
             server.client().call("PlanJob", harness.job_request())
 
