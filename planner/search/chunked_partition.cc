@@ -70,11 +70,7 @@ class Chunks {
 
   // The stage that works longest on a mean pack.
   int64_t SlowestStage(const Candidate& c) const {
-    std::vector<int64_t> stages(static_cast<size_t>(p_.pipeline));
-    for (size_t segment = 0; segment < c.stages.size(); ++segment) {
-      const StageWork& work = c.stages[segment];
-      stages[segment % stages.size()] += work.forward_ns + work.backward_ns + work.recompute_ns;
-    }
+    const std::vector<int64_t> stages = StageLoads(shape_, c.stages);
     return std::max_element(stages.begin(), stages.end()) - stages.begin();
   }
 

@@ -182,16 +182,6 @@ struct Beginning {
   int64_t half = 0, rest = 0, more = 0;
 };
 
-// What stages take for one mean pack, the slowest of them.
-int64_t SlowestStage(const PipelineShape& shape, const std::vector<StageWork>& segments) {
-  std::vector<int64_t> stages(static_cast<size_t>(shape.stages));
-  for (size_t s = 0; s < segments.size(); ++s) {
-    const StageWork& work = segments[s];
-    stages[s % stages.size()] += work.forward_ns + work.backward_ns + work.recompute_ns;
-  }
-  return *std::max_element(stages.begin(), stages.end());
-}
-
 // The pipeline finds its rhythm: what follows the first packs repeats it, and takes no less than
 // the slowest stage works. `simulate` takes a shape; gives the pipeline's end, and what else it
 // gives as with fewer packs.
@@ -201,10 +191,11 @@ StepEnds InRhythm(const PipelineShape& shape, const std::vector<StageWork>& segm
   const Beginning begin(shape, events);
   if (begin.whole) return simulate(shape);
   const int64_t half = begin.half;
+  const std::vector<int64_t> stages = StageLoads(shape, segments);
+  const int64_t slowest = *std::max_element(stages.begin(), stages.end());
   StepEnds whole = simulate(shape.WithFewer(half * 2 + begin.rest));
   const int64_t shorter = simulate(shape.WithFewer(half + begin.rest)).pipeline_ns;
-  const int64_t rhythm =
-      std::max(whole.pipeline_ns - shorter, half * SlowestStage(shape, segments));
+  const int64_t rhythm = std::max(whole.pipeline_ns - shorter, half * slowest);
   __extension__ using Wide = __int128;
   const int64_t later = begin.more / half * rhythm +
                         static_cast<int64_t>((Wide{begin.more % half} * rhythm + half - 1) / half);
@@ -251,6 +242,16 @@ std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, c
   stages.reserve(boundaries.size() - 1);
   for (size_t s = 0; s + 1 < boundaries.size(); ++s)
     stages.push_back(SegmentWork(network, profile, p, boundaries, s, recomputed[s]));
+  return stages;
+}
+
+std::vector<int64_t> StageLoads(const PipelineShape& shape,
+                                const std::vector<StageWork>& segments) {
+  std::vector<int64_t> stages(static_cast<size_t>(shape.stages));
+  for (size_t s = 0; s < segments.size(); ++s) {
+    const StageWork& work = segments[s];
+    stages[s % stages.size()] += work.forward_ns + work.backward_ns + work.recompute_ns;
+  }
   return stages;
 }
 

@@ -48,6 +48,9 @@ std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, c
                                   const std::vector<int64_t>& boundaries,
                                   const std::vector<ModeCounts>& recomputed);
 
+// What each stage works on one mean pack, all its segments together, ns; p2p apart.
+std::vector<int64_t> StageLoads(const PipelineShape& shape, const std::vector<StageWork>& segments);
+
 struct SimulatedStep {
   int64_t pipeline_ns = 0;  // mean packs: until the last backward
   int64_t imbalance_ns =

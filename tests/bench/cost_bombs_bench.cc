@@ -1,7 +1,6 @@
 // What the dearest accepted requests cost: conversion, planning, the longest time between two
 // questions whether to stop (all of CPU time), and the peak of the heap.
 #include <malloc.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +14,7 @@
 #include "server/convert/from_proto.h"
 #include "server/convert/offers.h"
 #include "server/convert/plan_cost.h"
+#include "tests/cpu_time.h"
 #include "tests/server/convert/cost_bombs.h"
 
 namespace {
@@ -41,12 +41,6 @@ void operator delete(void* block, size_t) noexcept { Release(block); }
 
 namespace evenkeel::server {
 namespace {
-
-double CpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 void Measure(const CostBomb& bomb, double limit_seconds) {
   const int64_t heap_before = heap_bytes;

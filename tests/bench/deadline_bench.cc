@@ -19,17 +19,12 @@
 #include "server/convert/compute_plan.h"
 #include "server/convert/offers.h"
 #include "server/convert/plan_cost.h"
+#include "tests/cpu_time.h"
 #include "tests/server/convert/heavy_jobs.h"
 #include "tests/server/convert/overruns.h"
 
 namespace evenkeel::server {
 namespace {
-
-double CpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // Where the program is when nobody has asked for long: a timer looks every 10 ms of CPU.
 constexpr int kFrames = 24;

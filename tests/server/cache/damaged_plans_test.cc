@@ -139,6 +139,18 @@ class DamagedPlansTest : public testing::Test {
     EXPECT_GT(whole, 0);
   }
 
+  // The damage is there when the store is opened.
+  void TryAllAtTheStart() {
+    TryAll([this](const std::string& path, const std::string& bytes) {
+      SetFileBytes(path, bytes);
+      auto store = Open();
+      if (store == nullptr) return Outcome::kNotOpened;
+      bool damaged = false;
+      const int good = CountGood(*store, &damaged);
+      return Judge(store.get(), path_, damaged, good, bytes);
+    });
+  }
+
   const TemporaryFolder folder_;
   const std::string path_ = folder_.File("plans");
   std::vector<std::string> good_;
@@ -148,14 +160,7 @@ class DamagedPlansTest : public testing::Test {
 TEST_F(DamagedPlansTest, AreSetAsideAtTheStart) {
   Fill();
   ASSERT_GT(good_.size(), 1u);
-  TryAll([this](const std::string& path, const std::string& bytes) {
-    SetFileBytes(path, bytes);
-    auto store = Open();
-    if (store == nullptr) return Outcome::kNotOpened;
-    bool damaged = false;
-    const int good = CountGood(*store, &damaged);
-    return Judge(store.get(), path_, damaged, good, bytes);
-  });
+  TryAllAtTheStart();
 }
 
 // Some damage is not met at all: a part that is only read is not looked at beyond what is asked
@@ -185,14 +190,7 @@ TEST_F(DamagedPlansTest, OfAnEarlierVersionLikewise) {
   }
   WriteLmdb(path_, transactions);
   good_ = {FileBytes(path_)};
-  TryAll([this](const std::string& path, const std::string& bytes) {
-    SetFileBytes(path, bytes);
-    auto store = Open();
-    if (store == nullptr) return Outcome::kNotOpened;
-    bool damaged = false;
-    const int good = CountGood(*store, &damaged);
-    return Judge(store.get(), path_, damaged, good, bytes);
-  });
+  TryAllAtTheStart();
 }
 
 TEST_F(DamagedPlansTest, FourFilesAreKeptAndNeverReplaced) {

@@ -12,19 +12,13 @@
 #include "server/convert/compute_plan.h"
 #include "server/convert/offers.h"
 #include "server/core/fair_queue.h"
+#include "tests/cpu_time.h"
 #include "tests/server/convert/cost_bombs.h"
 #include "tests/server/convert/overruns.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {
 namespace {
-
-// Of this thread, so that other programs do not count.
-double CpuSeconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // Between two questions whether to stop.
 struct Gaps {
