@@ -7,6 +7,7 @@
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 #include "planner/search/chunked_recompute.h"
+#include "planner/search/cuts_below.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
 #include "planner/simulate/held_passes.h"
@@ -14,12 +15,14 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kPassesAtMost = 1'000'000;  // passes simulated to improve one candidate
-constexpr int64_t kMovesInShort = 100;        // looked at to improve one candidate in short
-constexpr int64_t kEventsPerScore = 8000;
+constexpr int64_t kPassesAtMost = 400'000;  // passes simulated to improve one candidate
+constexpr int64_t kMovesInShort = 100;      // looked at to improve one candidate in short
+constexpr int64_t kEventsPerScore = 3000;
 // Passes by which all runs of boundaries are moved, not only single ones.
 constexpr int64_t kPassesOfRuns = 2000;
-constexpr int64_t kFittingAtMost = 500;  // layers x segments of which uneven cuts are tried
+constexpr double kFewCuts = 10'000;  // all cuts are looked at where there are no more than so many,
+constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in as many passes beyond the others
+constexpr int64_t kFittingAtMost = 500;          // layers x segments of which uneven cuts are tried
 constexpr int64_t kPassesPerMove = 500;  // that choosing recompute and adding layers up are worth
 
 class Chunks {
@@ -357,6 +360,14 @@ class Mover {
 
 }  // namespace
 
+// Whether looking at every cut may come to an end.
+bool FewCuts(int64_t layers, int64_t segments) {
+  double cuts = 1;  // of layers only: layers - 1 over segments - 1
+  for (int64_t k = 1; k < segments && cuts <= kFewCuts; ++k)
+    cuts *= static_cast<double>(layers - k) / static_cast<double>(k);
+  return cuts <= kFewCuts;
+}
+
 int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
                              const Stop& stop) {
   if (!job.constraints.stage_layers.empty()) return 0;
@@ -378,14 +389,28 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
     const int64_t per_move = chunks.passes() + kPassesPerMove, most = kPassesAtMost / per_move;
     int64_t moves = most;
     Mover(chunks, profile, stop, moves, candidate).RunThoroughly();
-    for (const std::vector<int64_t>& cut : {chunks.ByLayers(), chunks.ByTime()}) {
+    for (const std::vector<int64_t>& cut :
+         {chunks.ByLayers(), chunks.ByTime(), LeastLoadedCut(profile, candidate.shape(), stop)}) {
       Candidate other = candidate;
       other.boundaries = cut;
-      if (moves <= 0 || !chunks.Complete(other)) continue;
+      if (moves <= 0 || cut.empty() || !chunks.Complete(other)) continue;
       Mover(chunks, profile, stop, moves, other).RunThoroughly();
       if (other.score_ns < candidate.score_ns) candidate = std::move(other);
     }
-    work += (most - moves + 3) * per_move;
+    const VisitCut visit = [&](const std::vector<int64_t>& cut) {
+      stop.Ask();
+      --moves;
+      Candidate other = candidate;
+      other.boundaries = cut;
+      if (chunks.Complete(other) && other.score_ns < candidate.score_ns)
+        candidate = std::move(other);
+      return candidate.score_ns;
+    };
+    if (FewCuts(profile.transformer_layers, candidate.shape().virtual_stages())) {
+      moves += kPassesOfAllCuts / per_move;
+      VisitCutsBelow(profile, candidate.shape(), candidate.score_ns, moves, visit, stop);
+    }
+    work += (most - moves + 4) * per_move;
   };
   const auto repeats = [](const StageWork& stage) { return stage.recompute_ns > 0; };
   const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,

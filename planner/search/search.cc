@@ -10,6 +10,7 @@
 #include "planner/partition/methods.h"
 #include "planner/partition/partition_search.h"
 #include "planner/search/chunked_partition.h"
+#include "planner/search/entry.h"
 #include "planner/search/finish.h"
 #include "planner/search/prospects.h"
 #include "planner/search/work_limits.h"
@@ -64,19 +65,6 @@ class Searcher {
   }
 
  private:
-  // A candidate and what is known of it; steps are not scaled.
-  struct Entry {
-    Candidate candidate;
-    int64_t score_ns = 0;   // of mean packs
-    int64_t bound_ns = 0;   // likewise: no plan like it is quicker
-    bool improved = false;  // of chunks: the cut
-    bool finished = false;
-    int64_t uneven_ns = 0;  // what a few real packs add to the score; 0 too where not known
-    int64_t best_known_ns() const {
-      return candidate.step.total_ns() > 0 ? candidate.step.total_ns() : score_ns + uneven_ns;
-    }
-  };
-
   bool Stopped() {
     result_.stopped = result_.stopped || (stop_ && stop_());
     return result_.stopped;
@@ -223,7 +211,7 @@ class Searcher {
     if (Stopped() || !found) return std::nullopt;
     const int64_t score = found->score_ns;
     found->score_ns = Scale(*found, score);
-    return Entry{std::move(*found), score, prospect.bound_ns};
+    return Entry{.candidate = std::move(*found), .score_ns = score, .bound_ns = prospect.bound_ns};
   }
 
   // The best partition of 1F1B by its closed form, and a bound on all of them; or what a published
@@ -269,7 +257,7 @@ class Searcher {
         if (step < score) score = step, c = std::move(better);
       }
     }
-    return Entry{std::move(c), score, bound};
+    return Entry{.candidate = std::move(c), .score_ns = score, .bound_ns = bound};
   }
 
   // Makes the entry the best if it was simulated and is.
@@ -333,28 +321,31 @@ class Searcher {
 
   void ImproveInShort(size_t at, int64_t& work) {
     Entry& entry = entries_[at];
-    if (entry.candidate.step.total_ns() > 0) return;
-    entry.score_ns = finisher_.ImproveInShort(profiles_.Of(entry.candidate.parallelism).profile,
-                                              entry.candidate, work);
-    entry.candidate.score_ns = Scale(entry.candidate, entry.score_ns);
+    const LayerProfile& profile = profiles_.Of(entry.candidate.parallelism).profile;
+    ImproveCut(entry, [&](Candidate& c) { return finisher_.ImproveInShort(profile, c, work); });
     SimulateIfQuickest(entry);
     Offer(at);
   }
 
-  // What real packs were simulated on stays as it is.
   void Improve(size_t at, int64_t& work) {
-    Entry improved = entries_[at];
-    improved.candidate.step = {};
-    improved.improved = true;
-    improved.score_ns = finisher_.Improve(profiles_.Of(improved.candidate.parallelism).profile,
-                                          improved.candidate, work);
-    improved.candidate.score_ns = Scale(improved.candidate, improved.score_ns);
-    entries_[at].improved = true;
-    if (entries_[at].candidate.step.total_ns() == 0) {
-      entries_[at] = std::move(improved);
-    } else if (improved.candidate.boundaries != entries_[at].candidate.boundaries) {
-      entries_.push_back(std::move(improved));
-    }
+    Entry& entry = entries_[at];
+    const LayerProfile& profile = profiles_.Of(entry.candidate.parallelism).profile;
+    ImproveCut(entry, [&](Candidate& c) { return finisher_.Improve(profile, c, work); });
+    entry.improved = true;
+  }
+
+  // `improve` changes a candidate and returns its step of mean packs, not scaled.
+  template <typename Improving>
+  void ImproveCut(Entry& entry, const Improving& improve) {
+    Candidate before = entry.candidate;
+    entry.candidate.step = {};
+    entry.score_ns = improve(entry.candidate);
+    entry.candidate.score_ns = Scale(entry.candidate, entry.score_ns);
+    if (entry.candidate.boundaries == before.boundaries &&
+        entry.candidate.recomputed == before.recomputed)
+      entry.candidate.step = before.step;
+    else
+      entry.earlier.push_back(std::move(before));
   }
 
   // Finishes all that may still be the best, the most promising first.
@@ -363,10 +354,11 @@ class Searcher {
     for (const size_t at : InOrder()) {
       if (Stopped()) return;
       Entry& entry = entries_[at];
-      if (MayBeBest(entry.candidate, entry.bound_ns)) {
+      if (at == best_ || MayBeBest(entry.candidate, entry.bound_ns)) {
         work += finisher_.WorkOf(entry.candidate);
         const bool cut = entry.improved || !finisher_.Improves(entry.candidate);
-        const bool finishes = finished < kFinishedAtLeast || work <= kFinishingAtMost;
+        const bool finishes =
+            at == best_ || finished < kFinishedAtLeast || work <= kFinishingAtMost;
         if (finishes) {
           ++finished;
           Finish(entry, result_.proof);
@@ -395,6 +387,12 @@ class Searcher {
     const Finished finished =
         finisher_.Finish(profiles_.Of(entry.candidate.parallelism).profile, entry.candidate);
     entry.finished = true;
+    for (Candidate& cut : entry.earlier) {
+      // No cut runs real packs quicker than mean packs.
+      if (cut.score_ns >= Scale(entry.candidate, entry.candidate.step.total_ns())) continue;
+      if (cut.step.total_ns() == 0) finisher_.Simulate(cut);
+      if (cut.step.total_ns() < entry.candidate.step.total_ns()) std::swap(cut, entry.candidate);
+    }
     entry.bound_ns = std::max(entry.bound_ns, finished.bound_ns);
     proof.partitions_examined += finished.states;
   }
@@ -429,7 +427,6 @@ class Searcher {
       if (Stopped()) return;
       if (entries_[at].finished) continue;
       if (finisher_.Improves(entries_[at].candidate) && !entries_[at].improved) {
-        entries_[at].candidate.step = {};
         int64_t uncounted = 0;
         Improve(at, uncounted);
       }

@@ -1,0 +1,35 @@
+// Cuts of a chain into chunks, by the work of their slowest stage.
+#ifndef EVENKEEL_PLANNER_SEARCH_CUTS_BELOW_H_
+#define EVENKEEL_PLANNER_SEARCH_CUTS_BELOW_H_
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "planner/base/stop.h"
+#include "planner/cost/layer_profile.h"
+#include "planner/simulate/pipeline.h"
+
+namespace evenkeel::planner {
+
+// The load of a cut is the largest, over stages s, of
+//   m x load of s + sum over the stages t before s of the load of chunk 0 of t, ns,
+// where the load of a stage or chunk is its forward and backward of a mean pack without recompute,
+// and m is the number of packs per rank. No step of the cut is shorter, whatever the schedule,
+// recompute or p2p.
+
+// Returns the P v + 1 chain positions of the cut with the least load, or of the best that was found
+// within a limit of work. Returns nothing if no cut gives every chunk a transformer layer.
+std::vector<int64_t> LeastLoadedCut(const LayerProfile& profile, const PipelineShape& shape,
+                                    const Stop& stop);
+
+// Calls `visit` for cuts whose load is below a limit: `below_ns` at first, and what `visit`
+// returned last from then on. Chunks of nearly equal work come first. Ends when there are no more
+// such cuts, or after `visits` calls or a number of partial cuts in proportion to it.
+using VisitCut = std::function<int64_t(const std::vector<int64_t>& boundaries)>;
+void VisitCutsBelow(const LayerProfile& profile, const PipelineShape& shape, int64_t below_ns,
+                    int64_t visits, const VisitCut& visit, const Stop& stop);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_CUTS_BELOW_H_

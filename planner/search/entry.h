@@ -1,0 +1,36 @@
+// A candidate during the search, and what is known about it.
+#ifndef EVENKEEL_PLANNER_SEARCH_ENTRY_H_
+#define EVENKEEL_PLANNER_SEARCH_ENTRY_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "planner/search/candidate.h"
+
+namespace evenkeel::planner {
+
+// Steps are not scaled to the requested global batch.
+struct Entry {
+  Candidate candidate;
+  std::vector<Candidate> earlier;  // cuts that are slower with mean packs; with real packs one of
+                                   // them may be quicker
+  int64_t score_ns = 0;            // step of mean packs
+  int64_t bound_ns = 0;            // no cut of this candidate has a shorter step of mean packs
+  bool improved = false;           // whether a better cut of chunks was looked for
+  bool finished = false;
+  int64_t uneven_ns = 0;  // what a few real packs add to the score; 0 if unknown
+
+  // The best step that was simulated with real packs, or an estimate of it.
+  int64_t best_known_ns() const {
+    const int64_t step = candidate.step.total_ns();
+    int64_t best = step > 0 ? step : score_ns + uneven_ns;
+    for (const Candidate& cut : earlier)
+      if (cut.step.total_ns() > 0) best = std::min(best, cut.step.total_ns());
+    return best;
+  }
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_ENTRY_H_
