@@ -19,7 +19,7 @@ PlanTime ToTime(int64_t nanos) {
 void PutReal(double value, std::string* out) { PutNumber(std::bit_cast<int64_t>(value), out); }
 double TakeReal(RecordReader* in) { return std::bit_cast<double>(in->Number()); }
 
-// All of a plan but its offers.
+// Writes all of a plan except its offers.
 void PutPlan(const StoredPlan& plan, std::string* out) {
   PutText(plan.tenant, out);
   PutText(plan.plan_id, out);

@@ -30,7 +30,7 @@ uint64_t NumberOf(std::string_view bytes) {
 
 uint64_t Checksum(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-// The next number or text of `*rest`. False: there is not that much.
+// Takes the next number or text off `*rest`. Returns false if there is not enough left.
 bool TakeNumber(std::string_view* rest, uint64_t* value) {
   if (rest->size() < kNumberBytes) return false;
   *value = NumberOf(*rest);

@@ -28,7 +28,7 @@ planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath
   to.expert = degree("expert", from.expert());
   to.virtual_stages = degree("virtual_stages", from.virtual_stages());
   if (sink.count() != before) return to;
-  // In steps that can not overflow: each factor is at most 2^16.
+  // The products cannot overflow: each factor is at most 2^16.
   const int64_t inner = to.tensor * to.context * to.pipeline;
   const int64_t gpus = job.cluster.gpu_count;
   if (inner > gpus || inner * to.data != gpus) {

@@ -20,7 +20,7 @@ constexpr IntRange kLayerCounts = {1, 65536};
 constexpr int64_t kMaxPieces = 1024;  // stages x virtual stages
 constexpr int kMaxGroupsPerStage = 1024;
 
-// What the layers of one group recompute.
+// Returns what the layers of one group recompute.
 std::vector<planner::RecomputedLayers> ConvertRecomputed(const v1::LayerGroup& from,
                                                          const FieldPath& path,
                                                          ViolationSink& sink) {
@@ -58,7 +58,7 @@ std::vector<planner::RecomputedLayers> ConvertRecomputed(const v1::LayerGroup& f
   return all;
 }
 
-// Of the first `layers` layers; the rest stays in *all.
+// Takes the entries for the first `layers` layers off *all and returns them.
 std::vector<planner::RecomputedLayers> CutOff(int64_t layers,
                                               std::vector<planner::RecomputedLayers>* all) {
   std::vector<planner::RecomputedLayers> cut;
@@ -81,7 +81,7 @@ class Stages {
 
   void Convert() {
     const planner::Parallelism& p = to_.spec.parallelism;
-    if (p.pipeline < 1 || p.virtual_stages < 1) return;  // refused before
+    if (p.pipeline < 1 || p.virtual_stages < 1) return;  // already reported
     const int64_t pieces = p.pipeline * p.virtual_stages;
     const FieldPath stages = path_.Child("stages");
     if (pieces > kMaxPieces) {
@@ -102,7 +102,7 @@ class Stages {
       return;
     }
     if (!CheckChunks()) return;
-    // Front to back through the model: all first chunks, then all second ones.
+    // Goes through the model from front to back: all first chunks, then all second ones.
     const int64_t before = sink_.count();
     for (int64_t chunk = 0; chunk < p.virtual_stages; ++chunk) {
       for (int s = 0; s < from_.stages_size(); ++s) ConvertChunk(chunk, s);
@@ -149,7 +149,7 @@ class Stages {
                                                            : std::string()));
   }
 
-  // False: the group has no transformer layers, which is no fault.
+  // Returns false if the group has no transformer layers, which is not a fault.
   bool ConvertGroup(const v1::LayerGroup& group, const FieldPath& path, size_t piece) {
     std::optional<planner::LayerKind> kind;
     if (group.kind() != v1::LAYER_KIND_UNSPECIFIED) {
@@ -172,7 +172,7 @@ class Stages {
     int64_t count = 0;
     for (const ModelRuns::Run& run : taken) count += run.count;
     if (count < group.layer_count() && !said_) {
-      // Once: all that follows is out of step.
+      // Reported once: all groups after this one are shifted.
       said_ = true;
       sink_.Add(path.Child("layer_count"),
                 "the model does not go on with so many layers of this kind here: it has " +
@@ -200,7 +200,7 @@ class Stages {
   bool said_ = false;
 };
 
-// Reads "name[7]" at the start of `text` and takes it off.
+// Reads "name[7]" at the start of `text` and removes it.
 std::optional<size_t> TakeIndex(std::string_view name, std::string_view* text) {
   if (!text->starts_with(name) || text->size() <= name.size() || (*text)[name.size()] != '[')
     return std::nullopt;
