@@ -24,7 +24,7 @@ struct PlanFacts {
   int64_t gpu_count = 0;
   bool fits = false;
   double step_seconds = 0;  // 0 if the job does not fit
-  double gpu_days = 0;      // likewise
+  double gpu_days = 0;      // 0 if the job does not fit
   int64_t unit_cap = 0, token_cap = 0;
 };
 

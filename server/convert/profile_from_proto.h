@@ -24,7 +24,7 @@ using PlanSource = std::function<std::shared_ptr<const std::string>(std::string_
 
 // A step outcome that cannot be compared with its plan.
 struct UnplannedStep {
-  int64_t index = 0;  // in the request
+  int64_t index = 0;  // index in the request
   bool plan_unknown = false;
   std::string text;
 };

@@ -55,7 +55,7 @@ struct RollBackOutcome {
 // One revision of the history.
 struct HistoryEntry {
   ProfileRecord record;            // without the bytes of the profile
-  ProfileFacts facts;              // of a profile
+  ProfileFacts facts;              // for a profile
   planner::RatedProfilePtr rated;  // for a profile that the catalogue knows
   bool active = true;
 };
