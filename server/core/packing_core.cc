@@ -50,7 +50,7 @@ PackingCore::Ticket PackingCore::Run(int64_t samples, Work work, OnEnd done,
     }
   }
   if (refused != nullptr) {
-    refused->work = nullptr;  // gives back what it holds
+    refused->work = nullptr;  // releases what it holds
     End(refused, refusal);
   }
   return task;
@@ -75,7 +75,7 @@ void PackingCore::StopAll() {
 
 void PackingCore::StopTask(const Ticket& task, PackingEnd end) {
   task->stop = true;
-  if (pool_.Withdraw(task->pool_task)) task->work = nullptr;  // gives back what it holds
+  if (pool_.Withdraw(task->pool_task)) task->work = nullptr;  // releases what it holds
   End(task, end);
 }
 
