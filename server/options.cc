@@ -314,7 +314,7 @@ std::string HelpText() {
   text << "  --help, -h\n      Print this and exit.\n"
           "  --version\n      Print the version and exit.\n\n"
           "Exit codes: 0 after a drain, 1 when the server cannot start, 2 for wrong settings, 3 "
-          "when it does not answer at its own address any more, 128 + N when a second signal N "
+          "when it no longer answers at its own address, 128 + N when a second signal N "
           "ends it at once.\n";
   return text.str();
 }

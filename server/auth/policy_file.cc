@@ -18,7 +18,7 @@ std::string ReadBounded(const std::string& path, std::string* bytes) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return std::strerror(errno);
   // Opening a pipe would wait for a writer.
-  if (!S_ISREG(status.st_mode)) return "is no regular file";
+  if (!S_ISREG(status.st_mode)) return "is not a regular file";
   std::ifstream file(path, std::ios::binary);
   if (!file.is_open()) return std::strerror(errno);
   bytes->resize(kMaxPolicyBytes + 1);

@@ -147,7 +147,7 @@ class Reader {
     const std::string prefix = path.empty() ? "" : path + ".";
     for (const auto& [key, value] : object.items()) {
       if (known.count(key) == 0) {
-        Fault(prefix + Quoted(key), "is no key of this format; there are " + names);
+        Fault(prefix + Quoted(key), "is not a key of this format; there are " + names);
       }
     }
   }
@@ -273,10 +273,10 @@ std::shared_ptr<const Policy> ParsePolicy(std::string_view text, std::string* er
   } catch (const json::exception& fault) {
     const std::string_view what = fault.what();
     const size_t end = what.find("] ");  // of the library's error number
-    *error = "is no JSON: " + Printable(what.substr(end == what.npos ? 0 : end + 2, 300));
+    *error = "is not JSON: " + Printable(what.substr(end == what.npos ? 0 : end + 2, 300));
     return nullptr;
   } catch (const TooDeep&) {
-    *error = "has too many lists or objects in each other";
+    *error = "nests lists or objects too deeply";
     return nullptr;
   }
   *error = duplicates.found();

@@ -188,7 +188,7 @@ std::string LmdbReader::ForEach(std::string_view table, const Visit& visit) {
       main_,
       [&](std::string_view name, std::string_view value) -> std::string {
         if (name != table) return "";
-        if (value.size() != kTableBytes) return "is damaged: a table is none";
+        if (value.size() != kTableBytes) return "is damaged: a table entry is not a table";
         found = {static_cast<int64_t>(Number(value, 32, 8)), Number(value, 40, 8)};
         is_there = true;
         return "";

@@ -68,7 +68,7 @@ std::string EncodePlanRecord(const StoredPlan& plan, std::string_view planner_ve
 }
 
 std::string DecodePlanRecord(std::string_view key, std::string_view bytes, PlanRecord* record) {
-  if (!bytes.starts_with(kMagic)) return "is no plan record of evenkeel";
+  if (!bytes.starts_with(kMagic)) return "is not a plan record of evenkeel";
   if (bytes.size() < kMagic.size() + 2 * kRecordNumberBytes) return "is cut short";
   const int64_t schema = RecordReader(bytes.substr(kMagic.size(), kRecordNumberBytes)).Number();
   if (schema != kPlanRecordSchema) {

@@ -114,7 +114,7 @@ std::string PlanStore::OpenPart(const std::string& path, std::vector<Part>* part
     if (error.empty()) kind = KindOfFile(path, &error);
   }
   if (!error.empty() || kind == FileKind::kAbsent) return error;
-  if (kind == FileKind::kForeign) return "is no plan store of evenkeel";
+  if (kind == FileKind::kForeign) return "is not a plan store of evenkeel";
   if (kind == FileKind::kWiped) return SetAside(path, "has nothing but zeros at its beginning");
   const int64_t number = next_part_++;
   std::vector<std::pair<uint64_t, Place>> places;

@@ -79,7 +79,7 @@ std::vector<std::string> Encoded(const std::vector<ProfileRecord>& history) {
 LogFault NoStore(FileKind kind, const std::string& error) {
   if (kind == FileKind::kUnreadable) return {.text = error};
   if (kind == FileKind::kForeign) {
-    return {.text = "is no profile store of evenkeel, or its beginning is overwritten"};
+    return {.text = "is not a profile store of evenkeel, or its beginning is overwritten"};
   }
   if (kind == FileKind::kWiped) {
     return {.text = "is damaged: it is empty, or begins with nothing but zeros", .damaged = true};

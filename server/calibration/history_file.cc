@@ -62,7 +62,7 @@ std::string EncodeHistory(const std::vector<ProfileRecord>& history) {
 
 std::string DecodeHistory(std::string_view bytes, std::vector<ProfileRecord>* history) {
   history->clear();
-  if (!bytes.starts_with(kMagic)) return "is no history of profiles";
+  if (!bytes.starts_with(kMagic)) return "is not a history of profiles";
   if (!bytes.starts_with(kHead)) return "is a history of another release";
   if (bytes.size() < kHead.size() + 2 * kNumberBytes) return "is cut short";
   const std::string_view body = bytes.substr(0, bytes.size() - kNumberBytes);

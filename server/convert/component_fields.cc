@@ -57,7 +57,7 @@ void ComponentFields::HeadSize(bool has, int64_t value, int64_t hidden, int64_t 
   if (hidden % heads != 0 || hidden / heads < kHeadSizes.min || hidden / heads > kHeadSizes.max) {
     sink_.Add(path_.Child("head_size"),
               "required, 8 to 512: hidden_size / attention_heads = " + std::to_string(hidden) +
-                  " / " + std::to_string(heads) + " is no whole number in that range");
+                  " / " + std::to_string(heads) + " is not a whole number in that range");
     return;
   }
   *slot = hidden / heads;

@@ -96,7 +96,7 @@ planner::Schedule ScheduleFromProto(v1::PipelineSchedule from, const planner::Pa
     sink.Add(field, several ? "must be PIPELINE_SCHEDULE_INTERLEAVED or unset with " +
                                   std::to_string(p.virtual_stages) + " virtual stages"
                             : std::string("PIPELINE_SCHEDULE_INTERLEAVED needs "
-                                          "parallelism.virtual_stages of 2 at least"));
+                                          "parallelism.virtual_stages of at least 2"));
   }
   return schedule;
 }

@@ -37,7 +37,7 @@ std::vector<planner::RecomputedLayers> ConvertRecomputed(const v1::LayerGroup& f
     planner::RecomputedLayers to = {0, from.recomputed(i).layer_count()};
     CheckInt(sink, entry.Child("layer_count"), to.count, {0, from.layer_count()});
     if (from.recomputed(i).parts().empty())
-      sink.Add(entry.Child("parts"), "required: the parts that run again");
+      sink.Add(entry.Child("parts"), "required: the parts to recompute");
     for (int k = 0; k < from.recomputed(i).parts_size(); ++k) {
       const FieldPath part = entry.Child("parts", k);
       if (from.recomputed(i).parts(k) == v1::RECOMPUTE_PART_UNSPECIFIED)
@@ -175,8 +175,8 @@ class Stages {
       // Reported once: all groups after this one are shifted.
       said_ = true;
       sink_.Add(path.Child("layer_count"),
-                "the model does not go on with so many layers of this kind here: it has " +
-                    runs_.Text() + ", and of these come next " + left + ", but this is " +
+                "the model does not continue with this many layers of this kind: it has " +
+                    runs_.Text() + ", of which the next are " + left + ", but layer_count is " +
                     std::to_string(group.layer_count()));
     }
     Lay(piece, path.Text(), taken, std::move(recomputed));

@@ -224,7 +224,7 @@ class ProfileReader {
       upload_->unplanned.push_back(
           {index, true,
            "plan " + from.plan_id() +
-               " is not at hand here: ask PlanJob for it again, then record"});
+               " is not available on this server: ask PlanJob for it again, then record"});
     } else if (refusal = PlanDiffers(plan, profile_, from); !refusal.empty()) {
       upload_->unplanned.push_back({index, false, refusal});
     } else {

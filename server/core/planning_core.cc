@@ -433,7 +433,7 @@ PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
     PlanOutcome outcome = Ended(OutcomeKind::kDefect);
     outcome.faults = std::move(result.faults);
     if (result.end == ComputeEnd::kStopped)
-      outcome.faults.push_back("stopped although nobody asked");
+      outcome.faults.push_back("stopped although nobody asked for it");
     return outcome;
   }
   count(result.computed.facts.fits ? PlanEnding::kFits : PlanEnding::kMisfit);

@@ -101,7 +101,7 @@ void TlsWatcher::Look() {
 
 void TlsWatcher::Fail(const std::string& error) {
   if (error != last_error_) {
-    LogLine(LogLevel::kError, "TLS files cannot be used; those of before stay in use")
+    LogLine(LogLevel::kError, "TLS files cannot be used; the former ones stay in use")
         .Add("why", error);
   }
   last_error_ = error;

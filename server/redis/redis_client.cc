@@ -184,7 +184,7 @@ RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Dea
   while (true) {
     void* found = nullptr;
     if (redisReaderGetReply(reader, &found) != REDIS_OK) {
-      return Drop(RedisFault::kProtocol, "speaks no RESP: " + Readable(reader->errstr));
+      return Drop(RedisFault::kProtocol, "does not speak RESP: " + Readable(reader->errstr));
     }
     if (found != nullptr) {
       const std::unique_ptr<redisReply, decltype(&freeReplyObject)> owned(
@@ -198,7 +198,7 @@ RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Dea
     if (count < 0) return Drop(RedisFault::kUnreachable, std::strerror(errno));
     if (count == 0) return Drop(RedisFault::kUnreachable, "closed the connection");
     received += static_cast<size_t>(count);
-    if (received > kMaxReplyBytes) return Drop(RedisFault::kProtocol, "sends a reply without end");
+    if (received > kMaxReplyBytes) return Drop(RedisFault::kProtocol, "sends an endless reply");
     redisReaderFeed(reader, buffer.data(), static_cast<size_t>(count));
   }
 }

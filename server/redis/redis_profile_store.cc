@@ -168,7 +168,7 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
     // After a reconnection this may be a Redis whose configuration was not checked: it is checked,
     // and then the append is repeated once.
     if (result.revision != 0 && client_.connections() != connections) {
-      result = AppendResult{.error = Named("was started anew meanwhile")};
+      result = AppendResult{.error = Named("was restarted meanwhile")};
       again = unsettled = true;
     }
   }

@@ -93,7 +93,7 @@ grpc::Status InvalidRequest(const std::vector<Violation>& violations) {
 
 grpc::Status MalformedRequest(std::string_view message_name) {
   const std::string name(message_name);
-  return MakeStatus(kMalformedRequest, "the request is no valid " + name, {{"message", name}});
+  return MakeStatus(kMalformedRequest, "the request is not a valid " + name, {{"message", name}});
 }
 
 grpc::Status Unauthenticated(std::string_view method) {

@@ -76,8 +76,8 @@ grpc::Status ParseRequest(std::string_view bytes, google::protobuf::Message* mes
     const std::string field = PartCounter(bytes).Overfull(*message->GetDescriptor());
     if (!field.empty()) {
       return InvalidRequest(
-          {{field, "is where the request passes " + std::to_string(kMaxRequestParts) +
-                       " messages and texts in all; accepted: at most so many"}});
+          {{field, "is where the request exceeds " + std::to_string(kMaxRequestParts) +
+                       " messages and texts in all; accepted: at most that many"}});
     }
   }
   if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))

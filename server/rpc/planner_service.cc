@@ -308,7 +308,7 @@ grpc::Status PlannerServiceImpl::ListPage(const std::string& tenant,
                                : kDefaultPlansPerPage;
   const auto page = parts_.cache.List(tenant, page_size, request.page_token());
   if (!page) {
-    violations.push_back({"page_token", "is no token of this server; start at the first page"});
+    violations.push_back({"page_token", "is not a token of this server; start at the first page"});
   }
   if (!violations.empty()) return InvalidRequest(violations);
   for (const StoredPlanPtr& plan : page->plans) Summarize(*plan, response->add_plans());
