@@ -53,7 +53,7 @@ Decision AllowWithoutPolicy(const PeerIdentity& peer);
 
 class Policy {
  public:
-  // REQUIRES: no principal stands in two rules.
+  // REQUIRES: no principal occurs in two rules.
   explicit Policy(std::vector<PolicyRule> rules);
 
   // The first rule that names any identity of the peer decides alone, both what the peer may call

@@ -100,7 +100,7 @@ class PlanStore {
   const int64_t part_bytes_;
   const OnSetAside on_set_aside_;
   FileOwner owner_;
-  mutable std::shared_mutex mutex_;  // guards what follows; only the writing thread changes it
+  mutable std::shared_mutex mutex_;  // guards the members below; only the writing thread changes it
   std::vector<Part> parts_;          // the oldest first
   Index index_;
   int64_t next_part_ = 0;

@@ -63,7 +63,7 @@ class StoreWriter {
   std::atomic<bool> ok_ = false;
   std::atomic<int64_t> errors_ = 0, dropped_ = 0, set_aside_ = 0;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::shared_ptr<PlanStore> store_;
   bool damaged_ = false;  // found by a reader

@@ -62,7 +62,7 @@ class CalibrationRegistry {
   const Clock& clock_;
   CalibrationObserver& observer_;
   std::mutex open_mutex_;     // one opening at a time
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, std::unique_ptr<Calibrations>, std::less<>> by_tenant_;
   std::map<std::string, std::string, std::less<>> errors_;  // by tenant that could not be opened
 };

@@ -49,7 +49,7 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
   StoredPlanPtr best_;
   std::shared_ptr<EvaluatePlanCall> self_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   Phase phase_ = kPlanning;
   PlanningCore::Ticket ticket_;  // ticket of that phase
   bool cancelled_ = false;

@@ -77,7 +77,7 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
   std::unique_ptr<RpcScope> scope_;
   std::shared_ptr<PackDatasetStream> self_;  // until OnDone
 
-  std::recursive_mutex mutex_;  // guards what follows
+  std::recursive_mutex mutex_;  // guards the members below
   Phase phase_ = Phase::kUploading;
   std::shared_ptr<Held> held_;
   PackingCore::Ticket ticket_;

@@ -67,7 +67,7 @@ class PlanJobCall : public grpc::ServerUnaryReactor,
   UsedCalibration calibration_;
   std::shared_ptr<PlanJobCall> self_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   PlanningCore::Ticket ticket_;
   bool cancelled_ = false;
 };
