@@ -65,7 +65,7 @@ void RunUntilSignal(Server& server, const DrainTimes& times) {
   LogLine(left > 0 ? LogLevel::kWarning : LogLevel::kInfo, "stopped").Add("calls_cut_off", left);
 }
 
-// Whatever hangs must not hold the exit: no destructor runs.
+// Something that hangs must not delay the exit, so no destructor runs.
 void ExitUnreachable(const std::string& address) {
   LogLine(LogLevel::kError, "the server does not answer at its own address: exit")
       .Add("listen", address)

@@ -13,14 +13,14 @@ void BlockSignals();
 
 struct DrainTimes {
   double delay_seconds = 0;    // NOT_SERVING, but still serving
-  double timeout_seconds = 0;  // then, for the calls in flight
+  double timeout_seconds = 0;  // after that, for the calls in flight
 };
 
 // Returns after SIGTERM or SIGINT and the drain: calls in flight have been answered, or the timeout
 // has passed. A second signal ends the process at once, with exit code 128 + its number.
 void RunUntilSignal(Server& server, const DrainTimes& times);
 
-// Ends the process with exit code 3: the server does not answer at `address`, its own, any more.
+// Ends the process with exit code 3, because the server no longer answers at `address`, its own.
 [[noreturn]] void ExitUnreachable(const std::string& address);
 
 }  // namespace evenkeel::server

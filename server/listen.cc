@@ -17,7 +17,7 @@ constexpr std::string_view kUnixPrefix = "unix:";
 constexpr size_t kMaxPathBytes = sizeof(sockaddr_un::sun_path) - 1;
 constexpr int kMaxPort = 65535;
 
-// Whether a server accepts connections there; in doubt, yes.
+// Returns true if a server accepts connections there, or if that is not certain.
 bool SomebodyListens(const std::string& path) {
   const int socket_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket_fd < 0) return true;
@@ -69,8 +69,8 @@ std::string ClearStaleSocket(const std::string& address) {
   if (!address.starts_with(kUnixPrefix)) return {};
   const std::string path = address.substr(kUnixPrefix.size());
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) return {};  // not there, or bind will say why not
-  if (!S_ISSOCK(info.st_mode)) return path + " exists and is no socket";
+  if (lstat(path.c_str(), &info) != 0) return {};  // it is not there, or bind will say why not
+  if (!S_ISSOCK(info.st_mode)) return path + " exists and is not a socket";
   if (SomebodyListens(path)) return "another server listens on " + path;
   if (unlink(path.c_str()) != 0) return "cannot remove the stale socket " + path;
   return {};

@@ -7,16 +7,17 @@
 
 namespace evenkeel::server {
 
-// What is wrong with the form of `address`; empty: nothing.
+// Return what is wrong with the form of `address`, or "" if nothing is.
 std::string CheckTcpAddress(std::string_view address);     // HOST:PORT
 std::string CheckListenAddress(std::string_view address);  // HOST:PORT or unix:/path
 
-// Whether only this machine reaches a well-formed address: a unix socket, or a loopback address.
+// Returns true if only this machine can reach a well-formed address: a unix socket, or a loopback
+// address.
 bool StaysOnThisMachine(std::string_view address);
 
 // Removes a socket file that a dead server left behind. Returns why `address` cannot be listened on
-// (somebody answers there, or a file of another kind is in the way); empty: nothing known. TCP:
-// does nothing.
+// (somebody answers there, or a file of another kind is in the way), or "" if no reason is known.
+// Does nothing for TCP.
 std::string ClearStaleSocket(const std::string& address);
 
 }  // namespace evenkeel::server

@@ -34,7 +34,7 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
   return spdlog::level::off;
 }
 
-// These two are never destroyed: lines may come from threads that outlive main.
+// These two are never destroyed: threads that outlive main may still log.
 std::shared_ptr<spdlog::logger>& Logger() {
   static auto* logger = new std::shared_ptr<spdlog::logger>();
   return *logger;
@@ -45,7 +45,7 @@ std::shared_ptr<BatchSink>& Sink() {
   return *sink;
 }
 
-// Hidden characters are escaped: names of callers and of files get here.
+// Appends text as JSON. Hidden characters are escaped: names of callers and of files get here.
 void AppendJsonText(std::string_view text, std::string* out) {
   *out += '"';
   for (text = text.substr(0, kMaxValueBytes); !text.empty();) {
@@ -65,7 +65,7 @@ void AppendKey(const char* key, std::string* out) {
 
 constexpr const char* kLevelNames[] = {"debug", "info", "warning", "error", "off"};
 
-// As last set; kept here because the library's level says it in its own words.
+// The level as last set; kept here because the library has other levels.
 std::atomic<LogLevel> level_in_force = LogLevel::kOff;
 
 }  // namespace

@@ -12,25 +12,25 @@ namespace evenkeel::server {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 
-// "debug", "info", "warning", "error", "off". nullopt: no such level.
+// Parses "debug", "info", "warning", "error" or "off". Returns nullopt if there is no such level.
 std::optional<LogLevel> ParseLogLevel(std::string_view name);
 const char* LogLevelName(LogLevel level);
 
-// Call once, before any line and before threads are started. Until then nothing is written.
+// Call once, before any line and before threads are started. Nothing is written until then.
 void StartLog(LogLevel least);
 
-// From now on. Between StartLog and StopLog.
+// Changes the level from now on. Call between StartLog and StopLog.
 void SetLogLevel(LogLevel least);
 LogLevel GetLogLevel();  // kOff before StartLog
 
-// Lines that were lost so far, because their reader did not keep up.
+// Returns the number of lines lost so far because their reader did not keep up.
 uint64_t LogLinesDropped();
 
 // Writes what is pending. No line may follow.
 void StopLog();
 
-// Builds one line: LogLine(LogLevel::kInfo, "call").Add("method", "PlanJob"); written when it dies.
-// Keys are plain identifiers; values may be anything.
+// Builds one line: LogLine(LogLevel::kInfo, "call").Add("method", "PlanJob"). It is written when
+// the object is destroyed. Keys are plain identifiers; values may be anything.
 class LogLine {
  public:
   LogLine(LogLevel level, std::string_view message);
@@ -43,7 +43,7 @@ class LogLine {
   LogLine& Add(const char* key, int64_t value);
   LogLine& Add(const char* key, double value);
 
-  // Whether a line of that level would be written: saves the making of costly values.
+  // Returns true if a line of that level would be written. Saves computing expensive values.
   static bool Wanted(LogLevel level);
 
  private:

@@ -12,9 +12,9 @@ namespace evenkeel::server {
 namespace {
 
 constexpr std::chrono::milliseconds kGatherTime(20);
-constexpr int kPromptLines = 4;  // in each such time
+constexpr int kPromptLines = 4;  // lines written at once in each such time
 
-// What cannot be written is lost.
+// Writes all data. What cannot be written is lost.
 void WriteAll(int fd, const char* data, size_t size) {
   while (size > 0) {
     const ssize_t written = write(fd, data, size);
@@ -69,7 +69,7 @@ void BatchSink::Work() {
   while (true) {
     wake_.wait(lock, [this] { return ending_ || pending_.size() > 0; });
     wake_.wait_for(lock, kGatherTime, [this] { return ending_ || urgent_; });
-    if (pending_.size() == 0) return;  // ending
+    if (pending_.size() == 0) return;  // the sink is ending
     urgent_ = false;
     AppendDropped();
     std::swap(pending_, writing);

@@ -14,10 +14,12 @@ namespace evenkeel::server {
 namespace {
 
 constexpr char kOff[] = "off";
-constexpr char kPlanKeys[] = "evenkeel:plan:1:";  // before StoredPlan::key(); 1: of the records
-constexpr char kDatasetKeys[] = "evenkeel:dataset:1:";  // before the tenant and the reference
+// prefix of StoredPlan::key(); 1 is the version of the records
+constexpr char kPlanKeys[] = "evenkeel:plan:1:";
+constexpr char kDatasetKeys[] = "evenkeel:dataset:1:";  // prefix of the tenant and the reference
 constexpr std::chrono::hours kPlanLife{7 * 24};
-constexpr std::chrono::hours kDatasetLife{30 * 24};  // nobody but the caller can make it again
+// long, because only the caller can make it again
+constexpr std::chrono::hours kDatasetLife{30 * 24};
 
 const Clock& SystemClock() {
   static const Clock clock;
@@ -48,7 +50,7 @@ void LogStoreFault(const std::string& fault) {
   LogLine(LogLevel::kWarning, "plan store").Add("fault", fault);
 }
 
-// Returns what is wrong. Empty: fine.
+// Reads a Redis address. Returns what is wrong, or "" if nothing is.
 std::string ReadAddress(const std::string& text, const std::string& password_file,
                         RedisAddress* address) {
   const std::string problem = ParseRedisAddress(text, address);

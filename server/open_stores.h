@@ -1,4 +1,4 @@
-// The stores that the settings name.
+// Opens the stores that the settings name.
 #ifndef EVENKEEL_SERVER_OPEN_STORES_H_
 #define EVENKEEL_SERVER_OPEN_STORES_H_
 
@@ -14,20 +14,20 @@
 
 namespace evenkeel::server {
 
-// That of --profile-store, for one tenant: "" is the default one. nullptr, with the reason in
-// *error: it can not be had.
+// Opens the store of --profile-store for one tenant; "" is the default one. Returns nullptr, with
+// the reason in *error, if it cannot be opened.
 std::unique_ptr<ProfileStore> OpenProfileStore(const Options& options, const std::string& tenant,
                                                std::string* error);
 
-// The first to be destroyed last: a Redis that ends answers look-ups of `tiers`.
+// The first member is destroyed last: a Redis that ends answers look-ups of `tiers`.
 struct PlanStores {
-  std::unique_ptr<PlanTiers> tiers;          // nullptr: plans are kept in memory alone
-  std::unique_ptr<SharedBytes> datasets;     // nullptr: replicas share none
+  std::unique_ptr<PlanTiers> tiers;          // nullptr: plans are kept only in memory
+  std::unique_ptr<SharedBytes> datasets;     // nullptr: replicas share no datasets
   std::function<RedisTierCounters()> redis;  // empty: --redis is off; lives as long as `tiers`
 };
 
-// Those of --plan-store and --redis. A file or a Redis that can not be had now is tried again
-// later; false, with the reason in *error: the settings can not be right.
+// Opens the stores of --plan-store and --redis. A file or a Redis that is not available now is
+// tried again later. Returns false, with the reason in *error, if the settings cannot be right.
 bool OpenPlanStores(const Options& options, uint64_t seed, PlanStores* stores, std::string* error);
 
 }  // namespace evenkeel::server

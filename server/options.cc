@@ -28,7 +28,7 @@ bool ParseNumber(const std::string& text, Number* value) {
   return result.ec == std::errc() && result.ptr == end;
 }
 
-// A whole number from kMin to kMax into a field.
+// Reads a whole number from kMin to kMax into a field.
 template <int64_t Options::*kField, int64_t kMin, int64_t kMax>
 std::string Whole(const std::string& text, Options* options) {
   int64_t value = 0;
@@ -39,7 +39,7 @@ std::string Whole(const std::string& text, Options* options) {
   return {};
 }
 
-// Seconds from kMin to kMax, fractions allowed.
+// Reads seconds from kMin to kMax into a field; fractions are allowed.
 template <double Options::*kField, int64_t kMin, int64_t kMax>
 std::string Seconds(const std::string& text, Options* options) {
   double value = 0;
@@ -107,14 +107,14 @@ std::string Flag(const std::string& text, Options* options) {
   return text == "true" || text == "false" ? std::string() : "must be true or false";
 }
 
-// The path of a file or folder, or off.
+// Reads the path of a file or folder, or "off".
 template <std::string Options::*kField>
 std::string Path(const std::string& text, Options* options) {
   options->*kField = text;
   return text.empty() ? "must be a path, or off" : "";
 }
 
-// What is wrong between settings, one line each.
+// Returns what is wrong between settings, one line for each fault.
 std::string CheckTransport(const Options& options) {
   std::string problems;
   const auto need = [&problems](bool is_fine, const char* what) {
@@ -314,7 +314,7 @@ std::string HelpText() {
   text << "  --help, -h\n      Print this and exit.\n"
           "  --version\n      Print the version and exit.\n\n"
           "Exit codes: 0 after a drain, 1 when the server cannot start, 2 for wrong settings, 3 "
-          "when it does not answer at its own address any more, 128 + N when a second signal N "
+          "when it no longer answers at its own address, 128 + N when a second signal N "
           "ends it at once.\n";
   return text.str();
 }

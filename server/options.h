@@ -1,5 +1,5 @@
-// Every setting of the server: flags, environment and defaults. The table in options.cc is the one
-// place.
+// Every setting of the server: flags, environment and defaults. They are all defined in the table
+// in options.cc.
 #ifndef EVENKEEL_SERVER_OPTIONS_H_
 #define EVENKEEL_SERVER_OPTIONS_H_
 
@@ -20,7 +20,7 @@ struct Options {
   std::string admin_address;              // unix:/path, HOST:PORT of loopback, or "off"
   int64_t workers = 0;                    // planning threads; 0: one per CPU
   int64_t queue_length = 0;               // computations that may wait
-  double max_plan_seconds = 0;            // of one computation
+  double max_plan_seconds = 0;            // limit for one computation
   int64_t cache_bytes = 0;                // of stored plans
   int64_t memo_bytes = 0;                 // of remembered requests
   int64_t max_request_bytes = 0;          // of one message
@@ -29,7 +29,7 @@ struct Options {
   int64_t pack_workers = 0;               // packing threads; 0: half as many as workers
   int64_t pack_max_samples = 0;           // of one upload
   int64_t pack_max_streams = 0;           // PackDataset calls at a time
-  int64_t pack_memory_bytes = 0;          // of all of them together
+  int64_t pack_memory_bytes = 0;          // limit for all of them together
   double pack_idle_timeout_seconds = 0;   // for the caller to send or take a message
   int64_t dataset_bytes = 0;              // of datasets kept for dataset_ref
   std::string plan_store;                 // path, "auto" or "off"
@@ -39,24 +39,25 @@ struct Options {
   std::string profile_redis_password;     // file, or "off"
   std::string redis;                      // address of the shared plan tier, or "off"
   std::string redis_password;             // file, or "off"
-  double redis_timeout_seconds = 0;       // of a look-up in it
+  double redis_timeout_seconds = 0;       // budget of a look-up in it
   double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
   double keepalive_time_seconds = 0;      // silence before the server pings
-  double keepalive_timeout_seconds = 0;   // for the answer to that
+  double keepalive_timeout_seconds = 0;   // for the answer to the ping
   double min_ping_interval_seconds = 0;   // between pings of a client
   double max_connection_age_seconds = 0;  // 0: no limit
 
   // The listener.
-  double max_connection_age_grace_seconds = 0;  // for the calls of such a connection, after that
-  double max_connection_idle_seconds = 0;       // without calls; 0: no limit
-  double handshake_timeout_seconds = 0;         // of a new connection
-  int64_t max_connections = 0;                  // at a time; 0: what descriptors allow
-  bool allow_plaintext = false;                 // on addresses that others reach
-  std::string tls_cert;                         // path, or "off", as those below
+  // for the calls of such a connection, after that age
+  double max_connection_age_grace_seconds = 0;
+  double max_connection_idle_seconds = 0;  // without calls; 0: no limit
+  double handshake_timeout_seconds = 0;    // of a new connection
+  int64_t max_connections = 0;             // live connections; 0: what descriptors allow
+  bool allow_plaintext = false;            // on addresses that other machines can reach
+  std::string tls_cert;                    // path, or "off"; so are the settings below
   std::string tls_key;
   std::string tls_client_ca;
   std::string tls_crl_dir;
-  double tls_reload_seconds = 0;   // between looks at those
+  double tls_reload_seconds = 0;   // between checks of those files
   double self_probe_seconds = 0;   // 0: off
   double drain_delay_seconds = 0;  // after SIGTERM, before the sockets close
 
@@ -64,7 +65,7 @@ struct Options {
   std::string auth_policy;  // path, or "off"
   LogLevel log_level = LogLevel::kInfo;
 
-  // What was given and is not the default, as flag and text: {"--workers", "2"}. For the status
+  // Settings that differ from their default, as flag and text: {"--workers", "2"}. For the status
   // page.
   std::vector<std::pair<std::string, std::string>> changed;
 };
@@ -74,28 +75,28 @@ struct Setting {
   const char* name;  // "queue-length": flag --queue-length, environment EVENKEEL_QUEUE_LENGTH
   const char* default_text;
   const char* help;
-  // Sets the field; returns what would be accepted if `text` is not. Empty: fine.
+  // Sets the field. Returns what would be accepted if `text` is not, and "" on success.
   std::string (*apply)(const std::string& text, Options* options);
 };
 
-// The file that `setting` (a path, "auto" or "off") means; "auto": `name` in $STATE_DIRECTORY, or
-// in /var/lib/evenkeel if that folder is there. Empty: none.
+// Returns the file for `setting` (a path, "auto" or "off"). "auto" means `name` in
+// $STATE_DIRECTORY, or in /var/lib/evenkeel if that folder exists. Returns "" for no file.
 std::string StatePath(const std::string& setting, const std::string& name);
 
 std::span<const Setting> Settings();
 
-// "queue-length" -> "EVENKEEL_QUEUE_LENGTH".
+// Maps "queue-length" to "EVENKEEL_QUEUE_LENGTH".
 std::string EnvironmentName(const Setting& setting);
 
 struct ParsedOptions {
   Options options;
   bool run = false;   // start the server
-  int exit_code = 0;  // else exit with this: 0, or 2 for wrong settings
-  std::string text;   // and print this, on standard output for 0, else on standard error
+  int exit_code = 0;  // otherwise exit with this: 0, or 2 for wrong settings
+  std::string text;   // and print this, on standard output for 0, otherwise on standard error
 };
 
-// A flag beats the environment, the environment beats the default. Reports everything that is wrong
-// at once.
+// Parses the settings. A flag overrides the environment, which overrides the default. Reports
+// everything that is wrong at once.
 ParsedOptions ParseOptions(int argc, const char* const* argv);
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// Keeps the policy in step with its file, and the histories of the tenants that it names open.
+// Reloads the policy when its file changes, and opens the histories of the tenants that it names.
 #ifndef EVENKEEL_SERVER_POLICY_WATCH_H_
 #define EVENKEEL_SERVER_POLICY_WATCH_H_
 
@@ -15,21 +15,22 @@ namespace evenkeel::server {
 
 class PolicyWatch : public Swept {
  public:
-  // nullptr, with the reason in *error: the file is not taken, nobody could ever be allowed
-  // anything, or a tenant's history can not be read. `registry` and `metrics` outlive the watch.
+  // Returns nullptr, with the reason in *error, if the file is not accepted, if nobody could ever
+  // be allowed anything, or if a tenant's history cannot be read. `registry` and `metrics` must
+  // outlive the watch.
   static std::shared_ptr<PolicyWatch> Open(const std::string& path, const ProofsOffered& offered,
                                            CalibrationRegistry& registry, Metrics& metrics,
                                            std::string* error);
 
   const PolicyFile& file() const { return *file_; }
 
-  // Takes the file anew if it has changed. What is wrong is logged once, and counted each time.
+  // Reloads the file if it has changed. A fault is logged once, and counted each time.
   void OnSweep() override;
 
  private:
   PolicyWatch(const ProofsOffered& offered, CalibrationRegistry& registry, Metrics& metrics);
 
-  // Once a policy is in force, a tenant whose history can not be read stops nobody but itself.
+  // Once a policy is in force, a tenant whose history cannot be read affects only itself.
   std::string Prepare(const Policy& policy);
   std::string OpenTenants(const Policy& policy);
 
@@ -38,7 +39,7 @@ class PolicyWatch : public Swept {
   Metrics& metrics_;
   std::unique_ptr<PolicyFile> file_;
   std::string fault_;                                 // of the last reload; empty: none
-  std::map<std::string, std::string> tenant_faults_;  // that were logged
+  std::map<std::string, std::string> tenant_faults_;  // faults that were logged
 };
 
 }  // namespace evenkeel::server

@@ -31,13 +31,13 @@ namespace evenkeel::server {
 namespace {
 
 constexpr char kHealthService[] = "grpc.health.v1.Health";
-// For the last answers to leave through the sockets after their calls have ended.
+// Time for the last answers to leave through the sockets after their calls have ended.
 constexpr std::chrono::milliseconds kFlushTime{200};
 constexpr size_t kRecentPlans = 50;         // on the status page
-constexpr size_t kProfileCallsAtMost = 64;  // that wait for the disk
+constexpr size_t kProfileCallsAtMost = 64;  // calls that may wait for the disk
 
-constexpr std::chrono::milliseconds kPollInterval{100};  // of a shared profile store
-constexpr std::chrono::seconds kPolicyInterval{1};       // between looks at its file
+constexpr std::chrono::milliseconds kPollInterval{100};  // for a shared profile store
+constexpr std::chrono::seconds kPolicyInterval{1};       // between checks of its file
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -56,7 +56,8 @@ size_t PackWorkerCount(const Options& options) {
   return std::max<size_t>(1, WorkerCount(options) / 2);
 }
 
-// Stalls are found soon after the timeout, without looking all the time.
+// Returns an interval with which stalls are found soon after the timeout, without checking all the
+// time.
 std::chrono::milliseconds SweepInterval(const Options& options) {
   const int timeout = Milliseconds(options.pack_idle_timeout_seconds);
   return std::chrono::milliseconds(std::clamp(timeout / 8, 10, 1000));
@@ -74,7 +75,7 @@ CalibrationRegistry::OpenStore ProfileStores(const Options& options) {
   };
 }
 
-// Where the store is shared: replicas catch up with each other.
+// Starts following if the store is shared: replicas catch up with each other.
 void Follow(const std::string& tenant, Calibrations& calibrations) {
   calibrations.Follow(kPollInterval, [tenant](const std::string& fault) {
     const bool is_well = fault.empty();
@@ -107,7 +108,7 @@ std::string Joined(const std::vector<std::string>& parts) {
   return all;
 }
 
-// Of every tenant: who reaches the status page may see them all.
+// Returns the newest plans of every tenant: whoever can reach the status page may see them all.
 std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
   std::vector<RecentPlan> recent;
   for (const StoredPlanPtr& plan : cache.Newest(kRecentPlans)) {
@@ -121,7 +122,7 @@ std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
 
 }  // namespace
 
-// In order of construction: each may use those above it.
+// Parts in order of construction: each may use those above it.
 struct Server::Parts {
   Parts(const Options& options, PlanStores stores, ComputeFunction compute, PackFunction pack)
       : metrics(MakeBuildLabels(), AllMethodLabels()),
@@ -197,7 +198,7 @@ struct Server::Parts {
   std::unique_ptr<Listener> listener;
   std::unique_ptr<MetricsPort> metrics_port;
   const std::chrono::steady_clock::time_point since = clock.Now();
-  std::unique_ptr<AdminServer> admin;  // last: it shows all of the above
+  std::unique_ptr<AdminServer> admin;  // last: it shows all parts above
 };
 
 bool Server::Parts::OpenPolicy(const Options& options, std::string* error) {
@@ -210,7 +211,7 @@ bool Server::Parts::OpenPolicy(const Options& options, std::string* error) {
   return true;
 }
 
-// Services are thin: every host has its own.
+// Services are cheap: every host has its own.
 GrpcServices Server::Parts::MakeServices(const std::string& connection_principal) {
   GrpcServices services;
   services.push_back(std::make_unique<PlannerServiceImpl>(service_parts, connection_principal));
@@ -299,12 +300,12 @@ void Server::Shutdown() {
   if (parts_->listener == nullptr) return;
   parts_->core.StopAll();
   parts_->packing.StopAll();
-  parts_->profile_writer.Shutdown();  // what runs is finished: it may be on disk already
+  parts_->profile_writer.Shutdown();  // running calls are finished: they may be on disk already
   parts_->profile_reader.Shutdown();
   parts_->calibrations.StopFollowing();
-  // An open Health.Watch would hold it for ever without a deadline.
+  // Without a deadline an open Health.Watch would hold it for ever.
   parts_->listener->Shutdown(std::chrono::system_clock::now() + kFlushTime);
-  parts_->admin.reset();  // which ask the listener
+  parts_->admin.reset();  // they ask the listener
   parts_->metrics_port.reset();
   parts_->listener.reset();
 }

@@ -1,4 +1,4 @@
-// The whole server: the one place that wires the parts together.
+// The whole server: the one place that connects the parts.
 #ifndef EVENKEEL_SERVER_SERVER_H_
 #define EVENKEEL_SERVER_SERVER_H_
 
@@ -16,9 +16,10 @@ namespace evenkeel::server {
 
 class Server {
  public:
-  // Answers calls, and says so by grpc.health.v1, when it returns. `compute` makes the plans:
-  // ComputePlan, or a test's own; likewise `pack`. nullptr, with a reason in *error: an address
-  // cannot be had, or the TLS files cannot be used. Without `hooks.on_dead`: ExitUnreachable.
+  // Starts a server. It answers calls, and reports so by grpc.health.v1, when this returns.
+  // `compute` makes the plans: ComputePlan or a test's own; `pack` does so for packings. Returns
+  // nullptr, with a reason in *error, if an address cannot be bound or the TLS files cannot be
+  // used. Without `hooks.on_dead` it uses ExitUnreachable.
   static std::unique_ptr<Server> Start(const Options& options, ComputeFunction compute,
                                        std::string* error,
                                        PackFunction pack = &planner::PackAndDeal,
@@ -27,17 +28,17 @@ class Server {
   // Ends at once: calls in flight are cancelled.
   ~Server();
 
-  // The drain, in this order. Health says NOT_SERVING, and all goes on:
+  // The steps of the drain, in this order. Health reports NOT_SERVING, and everything continues:
   void SayNotServing();
-  // the ports are closed to new connections, and what is not planned yet is refused:
+  // closes the ports to new connections, and refuses what is not planned yet:
   void BeginDrain();
-  // calls that are being answered; open Health.Watch and reflection streams do not count:
+  // number of calls being answered; open Health.Watch and reflection streams do not count:
   int64_t calls_in_flight() const;
   // stops what still runs, flushes the answers and closes the connections:
   void Shutdown();
 
-  // Of each address of the options, in order; of no use for unix sockets. For port 0, which takes a
-  // free one.
+  // Ports of the addresses of the options, in order; meaningless for unix sockets. For port 0,
+  // which takes a free one.
   const std::vector<int>& ports() const;
   int metrics_port() const;  // 0: off
 

@@ -7,13 +7,14 @@
 
 namespace evenkeel::server {
 
-// What is wrong with `address`; empty: nothing. unix:/path, or HOST:PORT of loopback.
+// Returns what is wrong with `address`, which must be unix:/path or HOST:PORT of loopback. Returns
+// "" if nothing is wrong.
 std::string CheckAdminAddress(std::string_view address);
 
-// "[::1]" -> "::1"; any other host as it is.
+// Maps "[::1]" to "::1" and returns any other host unchanged.
 std::string_view WithoutBrackets(std::string_view host);
 
-// "localhost", or an address of loopback, that of version 6 in brackets or without.
+// Returns true for "localhost" and for loopback addresses. IPv6 addresses may have brackets.
 bool IsLoopback(std::string_view host);
 
 }  // namespace evenkeel::server

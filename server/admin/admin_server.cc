@@ -22,7 +22,8 @@ constexpr int kTimeoutSeconds = 5;
 constexpr size_t kMaxBodyBytes = 1024;
 constexpr char kPlainText[] = "text/plain; charset=utf-8";
 
-// "127.0.0.1:9465", "[::1]", "localhost": what a Host header says without its port.
+// Returns the host of a Host header without its port, such as "127.0.0.1" for "127.0.0.1:9465".
+// Also takes "[::1]" and "localhost".
 std::string_view HostName(std::string_view header) {
   const size_t colon = header.rfind(':');
   const bool has_port =
@@ -30,8 +31,9 @@ std::string_view HostName(std::string_view header) {
   return has_port ? header.substr(0, colon) : header;
 }
 
-// A page of another site can send requests here, by name (DNS that points to loopback) or by form;
-// its browser says so.
+// Returns true for a request that a page of another site caused. Such a page can reach this server
+// by name (DNS that points to loopback) or by a form, but the browser says where the request comes
+// from.
 bool IsFromAnotherSite(const httplib::Request& request, bool is_unix) {
   if (!is_unix && !IsLoopback(HostName(request.get_header_value("Host")))) return true;
   const std::string site = request.get_header_value("Sec-Fetch-Site");
@@ -52,7 +54,7 @@ void SetLevel(const httplib::Request& request, httplib::Response& response) {
     return Answer(response, 400, "the body must be debug, info, warning, error or off\n");
   }
   const std::string before = LogLevelName(GetLogLevel());
-  // Said at the level that shows more of the two.
+  // Written at the more verbose of the old and the new level.
   if (*level < GetLogLevel()) SetLogLevel(*level);
   LogLine(LogLevel::kWarning, "log level").Add("from", before).Add("to", name);
   SetLogLevel(*level);
@@ -64,7 +66,7 @@ void SetLevel(const httplib::Request& request, httplib::Response& response) {
 AdminServer::AdminServer(std::function<StatusPage()> status, bool is_unix)
     : status_(std::move(status)), http_(std::make_unique<httplib::Server>()) {
   http_->new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  http_->set_keep_alive_max_count(1);  // a connection that idles would hold a thread
+  http_->set_keep_alive_max_count(1);  // an idle connection would hold a thread
   http_->set_read_timeout(kTimeoutSeconds);
   http_->set_write_timeout(kTimeoutSeconds);
   http_->set_payload_max_length(kMaxBodyBytes);
@@ -74,7 +76,7 @@ AdminServer::AdminServer(std::function<StatusPage()> status, bool is_unix)
                               {"X-Content-Type-Options", "nosniff"},
                               {"Referrer-Policy", "no-referrer"},
                               {"Cache-Control", "no-store"}});
-  // Otherwise the library puts the text of an exception into a header.
+  // Without this handler the library puts the text of an exception into a header.
   http_->set_exception_handler([](const auto&, httplib::Response& response, std::exception_ptr) {
     Answer(response, 500, "the status cannot be shown\n");
   });
@@ -125,7 +127,8 @@ bool AdminServer::Bind(const std::string& address, std::string* error) {
   }
   const size_t colon = address.rfind(':');
   const std::string host(WithoutBrackets(std::string_view(address).substr(0, colon)));
-  // Otherwise a second server on the same port starts without an error and takes half the requests.
+  // Without this, a second server on the same port starts without an error and takes half of the
+  // requests.
   http_->set_socket_options([](int fd) {
     const int yes = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
@@ -147,7 +150,8 @@ std::unique_ptr<AdminServer> AdminServer::Open(const std::string& address,
       new AdminServer(std::move(status), address.starts_with(kUnixPrefix)));
   if (!server->Bind(address, error)) return nullptr;
   server->thread_ = std::thread([http = server->http_.get()] { http->listen_after_bind(); });
-  while (!server->http_->is_running()) std::this_thread::yield();  // or else it cannot be stopped
+  // stop() has no effect before that
+  while (!server->http_->is_running()) std::this_thread::yield();
   return server;
 }
 

@@ -1,6 +1,6 @@
-// HTTP for operators: the status page, and the level of the log. On a socket of its own, because
-// whoever reaches it may see everything and change the level: a unix socket of the owner's alone,
-// or loopback.
+// HTTP for operators: the status page and the log level. It has a socket of its own, because
+// whoever reaches it can see everything and change the level: a unix socket that only the owner can
+// open, or loopback.
 #ifndef EVENKEEL_SERVER_ADMIN_ADMIN_SERVER_H_
 #define EVENKEEL_SERVER_ADMIN_ADMIN_SERVER_H_
 
@@ -17,13 +17,13 @@ class Server;
 
 namespace evenkeel::server {
 
-// GET /statusz (HTML; ?format=json), GET and POST /log-level. Requests over TCP must name a
-// loopback host, and none may come from another site's page: a browser on this machine is no way
-// in.
+// Serves GET /statusz (HTML; ?format=json), and GET and POST /log-level. Requests over TCP must
+// name a loopback host, and requests from another site's page are refused, so that a browser on
+// this machine does not open a way in.
 class AdminServer {
  public:
-  // `address` passes CheckAdminAddress. `status` is called from its threads until it is destroyed.
-  // nullptr, with a reason in *error: the address cannot be had.
+  // `address` must pass CheckAdminAddress. `status` is called from the server's threads until the
+  // server is destroyed. Returns nullptr, with a reason in *error, if the address cannot be bound.
   static std::unique_ptr<AdminServer> Open(const std::string& address,
                                            std::function<StatusPage()> status, std::string* error);
   ~AdminServer();

@@ -1,4 +1,4 @@
-// The status page as HTML that needs nothing else: no script, no other file.
+// The status page as self-contained HTML: no script and no other file.
 #ifndef EVENKEEL_SERVER_ADMIN_RENDER_HTML_H_
 #define EVENKEEL_SERVER_ADMIN_RENDER_HTML_H_
 
@@ -11,7 +11,8 @@ namespace evenkeel::server {
 
 std::string RenderHtml(const StatusPage& page);
 
-// `text` so that it is text wherever HTML may have it. Hidden characters are written out: "\u202e".
+// Escapes `text` for any place in HTML that takes text. Hidden characters are written out:
+// "\u202e".
 std::string EscapeHtml(std::string_view text);
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// The status page for programs: evenkeelctl reads it.
+// The status page for programs, as evenkeelctl reads it.
 #ifndef EVENKEEL_SERVER_ADMIN_RENDER_JSON_H_
 #define EVENKEEL_SERVER_ADMIN_RENDER_JSON_H_
 
@@ -10,7 +10,7 @@ namespace evenkeel::server {
 
 // {"title", "summary", "health": ROW, "attention": [ROW], "sections": [{"title", "rows": [ROW]}],
 // "tables": [{"title", "note", "columns": [{"heading", "number"}], "rows": [{"mark", "cells"}]}]}
-// with ROW {"name", "value", "note", "mark"}. Bytes that are no UTF-8 become U+FFFD.
+// ROW is {"name", "value", "note", "mark"}. Bytes that are not valid UTF-8 become U+FFFD.
 std::string RenderJson(const StatusPage& page);
 
 }  // namespace evenkeel::server

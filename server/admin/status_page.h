@@ -1,6 +1,6 @@
-// What the status page says, as plain values: gathered in one place (status_sections.h), shown by
-// pure functions (render_html.h, render_json.h). A part of the server that has something to say
-// adds a section or a table.
+// The content of the status page as plain values. status_sections.h gathers them in one place, and
+// pure functions (render_html.h, render_json.h) show them. A part of the server that has something
+// to report adds a section or a table.
 #ifndef EVENKEEL_SERVER_ADMIN_STATUS_PAGE_H_
 #define EVENKEEL_SERVER_ADMIN_STATUS_PAGE_H_
 
@@ -9,11 +9,11 @@
 
 namespace evenkeel::server {
 
-// How a value is to be taken: kBad and, in sections, kWarning also go to the top of the page. Marks
-// are for what is so now, not for what was once.
+// How good a value is. Rows with kBad and, in sections, kWarning also appear at the top of the
+// page. Marks describe the present state, not past events.
 enum class StatusMark { kNone, kGood, kWarning, kBad };
 
-// Texts of this file are plain, in UTF-8; those who render escape them.
+// Texts in this file are plain UTF-8; the renderers escape them.
 struct StatusRow {
   std::string name;
   std::string value;
@@ -33,23 +33,23 @@ struct StatusTable {
   };
 
   std::string title;
-  std::string note;  // below the title; where there are no rows, says why
+  std::string note;  // below the title; if there are no rows, it says why
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;  // as many cells as columns
-  // By row: of the mark's colour, or empty where no row has one.
+  // The mark that colours each row. Empty if no row is coloured.
   std::vector<StatusMark> marks;
 };
 
 struct StatusPage {
   std::string title;    // "evenkeel-server 1.2.3"
-  std::string summary;  // one line: since when, where
-  StatusRow health;     // the first thing that one sees; name is not shown
+  std::string summary;  // one line: the time and the uptime
+  StatusRow health;     // shown first; its name is not shown
   std::vector<StatusSection> sections;
   std::vector<StatusTable> tables;
 };
 
-// The rows that are marked kBad (of tables too), then those of sections that are marked kWarning,
-// in the page's order. Their names begin with the title of their section or table.
+// Returns the rows marked kBad (including those of tables), then the rows of sections marked
+// kWarning, in the page's order. Their names begin with the title of their section or table.
 std::vector<StatusRow> NeedsAttention(const StatusPage& page);
 
 const char* StatusMarkName(StatusMark mark);  // "", "good", "warning", "bad"

@@ -26,7 +26,7 @@ class SectionBuilder {
     return *this;
   }
 
-  // A figure where more than none is of that mark.
+  // A count that has the mark only if it is above 0.
   SectionBuilder& Count(const char* name, const char* metric,
                         const MetricsSnapshot::Labels& labels = {}, const char* note = "",
                         StatusMark mark_if_any = StatusMark::kNone) {

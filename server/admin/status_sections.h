@@ -1,7 +1,7 @@
-// From the state of the server to its status page. A pure function.
+// Turns the state of the server into its status page, as a pure function.
 //
-// Figures come from the metrics by name, so that page, dashboard and alerts say the same; a figure
-// that this server does not have (no TLS, no shared tier) is left out.
+// Figures come from the metrics by name, so that the page, the dashboard and the alerts agree. A
+// figure that this server does not have (no TLS, no shared tier) is left out.
 #ifndef EVENKEEL_SERVER_ADMIN_STATUS_SECTIONS_H_
 #define EVENKEEL_SERVER_ADMIN_STATUS_SECTIONS_H_
 
@@ -19,7 +19,7 @@ struct RecentPlan {
   std::string tenant, plan_id, model, gpu_type;
   int64_t gpu_count = 0;
   bool fits = false;
-  double step_seconds = 0;  // where it fits
+  double step_seconds = 0;  // 0 if the job does not fit
   double age_seconds = 0;
 };
 
@@ -32,13 +32,13 @@ struct StatusInputs {
   std::string log_level;                                              // in force
   std::vector<std::pair<std::string, std::string>> changed_settings;  // "--workers", "2"
   std::vector<RecentPlan> recent_plans;                               // newest first
-  std::vector<StatusSection> more;  // what other parts of the server say
+  std::vector<StatusSection> more;  // sections from other parts of the server
 };
 
 StatusPage MakeStatusPage(const StatusInputs& inputs);
 
-// `value` of the setting `--name` as anybody may read it: passwords, tokens and the user part of an
-// URL are hidden.
+// Returns `value` of the setting `--name` in a form that anybody may read: passwords, tokens and
+// the user part of a URL are hidden.
 std::string HideSecrets(const std::string& name, const std::string& value);
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// How the status page looks, on light and on dark screens.
+// The style sheet of the status page, for light and dark screens.
 #ifndef EVENKEEL_SERVER_ADMIN_STATUS_STYLE_H_
 #define EVENKEEL_SERVER_ADMIN_STATUS_STYLE_H_
 

@@ -27,7 +27,7 @@ std::string FailuresText(const MetricsSnapshot& metrics, const Labels& method) {
   return all.empty() ? "none" : all;
 }
 
-// Our own faults, as the availability objective counts them.
+// Returns true for faults of the server itself, as the availability objective counts them.
 bool HasFaults(const MetricsSnapshot& metrics, Labels method) {
   for (const char* code : {"Unavailable", "Internal", "Unknown", "DataLoss"}) {
     method["grpc_code"] = code;

@@ -18,7 +18,7 @@ namespace {
   return text;
 }
 
-// Two units of time, the larger first.
+// Formats a time in two units, the larger one first.
 std::string TwoUnits(double seconds, int64_t unit, const char* large, int64_t part,
                      const char* small) {
   const auto whole = static_cast<int64_t>(seconds);

@@ -1,4 +1,4 @@
-// Figures as a person reads them.
+// Figures formatted for people.
 #ifndef EVENKEEL_SERVER_ADMIN_STATUS_TEXT_H_
 #define EVENKEEL_SERVER_ADMIN_STATUS_TEXT_H_
 
@@ -12,7 +12,7 @@ std::string SecondsText(double seconds);   // 84 us, 12.3 ms, 4.57 s, 3 min 12 s
 std::string PercentText(double fraction);  // 48.1%
 std::string OfText(double part, double whole);  // "3 of 64"
 
-// UTC: 2026-11-22 14:03:05.
+// Formats a time in UTC: 2026-11-22 14:03:05.
 std::string UtcText(double seconds_since_epoch);
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// Who makes a call, and for whom.
+// Who makes a call, and for which tenant.
 #ifndef EVENKEEL_SERVER_AUTH_CALLER_H_
 #define EVENKEEL_SERVER_AUTH_CALLER_H_
 
@@ -7,10 +7,10 @@
 namespace evenkeel::server {
 
 struct Caller {
-  // Proven: "spiffe://example.org/ns/ml", "dns:scheduler.example.org", "uid:1000". Not proven:
-  // "ip:10.0.0.7", without the port, or "unix".
+  // Proven principals: "spiffe://example.org/ns/ml", "dns:scheduler.example.org", "uid:1000". Not
+  // proven: "ip:10.0.0.7" (without the port) or "unix".
   std::string principal;
-  // Whose plans, datasets and profiles the call sees; empty: those of the only one there is.
+  // Tenant whose plans, datasets and profiles the call sees. Empty: the default tenant.
   std::string tenant;
 };
 

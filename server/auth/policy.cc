@@ -108,7 +108,7 @@ std::string Policy::CheckProvable(const ProofsOffered& offered) const {
     why += " its rules name certificates, which need --tls-cert, --tls-key and --tls-client-ca;";
   }
   if (names_users) why += " its rules name users, whom only a unix socket in --listen can prove;";
-  return why + " a last rule for \"any\" would let callers in who prove nothing";
+  return why + " a last rule for \"any\" would admit callers that prove nothing";
 }
 
 }  // namespace evenkeel::server

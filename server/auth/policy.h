@@ -20,20 +20,21 @@ struct PolicyRule {
   std::vector<std::string> principals;  // each passes CheckPrincipal
   std::string tenant;                   // empty: the default tenant
   std::vector<std::string> roles;
-  std::vector<std::string> methods;  // besides those of the roles
+  std::vector<std::string> methods;  // in addition to those of the roles
 };
 
 // Who is at the other end of a connection.
 struct PeerIdentity {
-  // What is proven, in order of preference; each passes IsIdentity. Empty: nothing is.
+  // Proven identities, in order of preference; each passes IsIdentity. Empty: nothing is proven.
   std::vector<std::string> identities;
   std::string address;  // "ip:10.0.0.7" or "unix": no proof
 };
 
 enum class Access {
   kAllowed,
-  kUnauthenticated,   // nothing is proven, and callers without proof may not do this
-  kMethodNotAllowed,  // proven, but it may not do this
+  // nothing is proven, and the policy does not allow this to callers without proof
+  kUnauthenticated,
+  kMethodNotAllowed,  // proven, but this caller may not do this
 };
 
 struct Decision {
@@ -47,27 +48,27 @@ struct ProofsOffered {
   bool unix_peers = false;           // the kernel names the user behind a unix socket
 };
 
-// Without a policy everybody may do everything, as the default tenant.
+// Allows everything to everybody, as the default tenant.
 Decision AllowWithoutPolicy(const PeerIdentity& peer);
 
 class Policy {
  public:
-  // REQUIRES: no principal stands in two rules.
+  // REQUIRES: no principal occurs in two rules.
   explicit Policy(std::vector<PolicyRule> rules);
 
-  // The first rule that names any identity of the peer decides, alone, both what it may call and
-  // which tenant it is; "any" names all peers. Whom no rule names may call nothing.
+  // The first rule that names any identity of the peer decides alone, both what the peer may call
+  // and which tenant it is; "any" names all peers. A peer that no rule names may call nothing.
   Decision Decide(const PeerIdentity& peer, std::string_view method) const;
 
-  // The one principal that stands for a user who connects over a unix socket, so that calls of all
-  // its connections are decided by the same rule: "uid:N", "gid:N", or "unix" for whom only "any"
-  // names. nullopt: nobody does, and the connection should be refused.
+  // Returns the one principal that stands for a user who connects over a unix socket, so that the
+  // same rule decides the calls of all its connections: "uid:N", "gid:N", or "unix" if only "any"
+  // names the user. Returns nullopt if no rule names the user and the connection should be refused.
   std::optional<std::string> PrincipalOfUnixPeer(uint32_t uid, uint32_t gid) const;
 
-  // Why nobody could ever be allowed anything; empty: somebody can.
+  // Returns why nobody could ever be allowed anything, or "" if somebody can.
   std::string CheckProvable(const ProofsOffered& offered) const;
 
-  // Of all rules; "" stands for the default tenant.
+  // Tenants of all rules; "" stands for the default tenant.
   const std::set<std::string>& tenants() const { return tenants_; }
 
  private:
@@ -82,7 +83,7 @@ class Policy {
   size_t RuleFor(std::string_view identity) const;  // without "any"
 
   std::vector<Grant> grants_;  // by rule
-  // Of each principal, its rule.
+  // The rule of each principal.
   std::map<std::string, size_t, std::less<>> exact_;
   std::map<std::string, size_t, std::less<>> subtrees_;  // "spiffe://example.org/ns/"
   size_t anyone_ = kNone;

@@ -12,12 +12,13 @@
 namespace evenkeel::server {
 namespace {
 
-// At most one byte more than a policy may have. Returns why it cannot be read; empty: it was.
+// Reads at most one byte more than a policy may have. Returns why the file cannot be read, or "" if
+// it was read.
 std::string ReadBounded(const std::string& path, std::string* bytes) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return std::strerror(errno);
   // Opening a pipe would wait for a writer.
-  if (!S_ISREG(status.st_mode)) return "is no regular file";
+  if (!S_ISREG(status.st_mode)) return "is not a regular file";
   std::ifstream file(path, std::ios::binary);
   if (!file.is_open()) return std::strerror(errno);
   bytes->resize(kMaxPolicyBytes + 1);
@@ -47,7 +48,8 @@ PolicyFile::Reload PolicyFile::Refresh(std::string* error) {
   std::string bytes;
   std::shared_ptr<const Policy> policy;
   *error = ReadBounded(path_, &bytes);
-  // Compared whole: times and sizes stay the same where a file is written twice in one tick.
+  // The whole text is compared, because time and size stay the same if a file is written twice
+  // within one clock tick.
   if (error->empty() && policy_ != nullptr && bytes == bytes_) return Reload::kUnchanged;
   if (error->empty()) policy = ParsePolicy(bytes, error);
   if (error->empty()) *error = prepare_(*policy);

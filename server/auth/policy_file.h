@@ -1,4 +1,4 @@
-// A policy that follows its file.
+// A policy that is reloaded when its file changes.
 #ifndef EVENKEEL_SERVER_AUTH_POLICY_FILE_H_
 #define EVENKEEL_SERVER_AUTH_POLICY_FILE_H_
 
@@ -13,20 +13,21 @@ namespace evenkeel::server {
 
 class PolicyFile {
  public:
-  // Says what is wrong with a policy that is well-formed, and makes ready what it needs, before it
-  // comes into force. Empty: nothing is wrong.
+  // Prepares what a well-formed policy needs before it comes into force. Returns what is wrong with
+  // it, or "" if nothing is.
   using Prepare = std::function<std::string(const Policy&)>;
 
-  // nullptr, with the reason in *error: the file cannot be read or is not taken.
+  // Returns nullptr, with the reason in *error, if the file cannot be read or its policy is not
+  // accepted.
   static std::unique_ptr<PolicyFile> Open(std::string path, Prepare prepare, std::string* error);
 
-  // The one in force. Thread-safe.
+  // Returns the policy in force. Thread-safe.
   std::shared_ptr<const Policy> current() const;
 
   enum class Reload { kUnchanged, kTaken, kFailed };
 
-  // Reads the file again, on one thread at a time. When it is not taken, the reason is in *error
-  // and the policy in force stays. It fails again and again until the file is right.
+  // Reads the file again; one thread at a time may call this. If the policy is not accepted, the
+  // reason is in *error and the policy in force stays. Every call fails until the file is right.
   Reload Refresh(std::string* error);
 
  private:

@@ -21,7 +21,7 @@ constexpr size_t kMaxFaultsTold = 20;
 constexpr size_t kMaxQuotedBytes = 80;
 constexpr size_t kMaxDescriptionBytes = 1000;
 constexpr size_t kMaxTenantBytes = 63;
-constexpr int kMaxDepth = 8;  // of lists and objects in each other; the format has 4
+constexpr int kMaxDepth = 8;  // of nested lists and objects; the format needs 4
 
 struct TooDeep {};
 
@@ -31,7 +31,7 @@ std::string Quoted(std::string_view text) {
   return shown.dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
 }
 
-// In ASCII: what the library says quotes the file's bytes as they are.
+// Returns the text in ASCII: the library's messages quote the bytes of the file unchanged.
 std::string Printable(std::string_view text) {
   std::string shown(text);
   std::replace_if(
@@ -53,10 +53,10 @@ bool IsTenant(std::string_view name) {
          });
 }
 
-// Finds keys that stand twice in an object: the parser would keep the last one in silence.
+// Finds keys that occur twice in an object: the parser would silently keep the last one.
 class DuplicateKeys {
  public:
-  // A callback of json::parse.
+  // Callback for json::parse.
   bool operator()(int depth, json::parse_event_t event, const json& parsed) {
     if (depth > kMaxDepth) throw TooDeep{};
     switch (event) {
@@ -147,7 +147,7 @@ class Reader {
     const std::string prefix = path.empty() ? "" : path + ".";
     for (const auto& [key, value] : object.items()) {
       if (known.count(key) == 0) {
-        Fault(prefix + Quoted(key), "is no key of this format; there are " + names);
+        Fault(prefix + Quoted(key), "is not a key of this format; there are " + names);
       }
     }
   }
@@ -162,7 +162,7 @@ class Reader {
     return false;
   }
 
-  // The texts of an optional list that pass `check`, which says what is wrong with one.
+  // Returns the texts of an optional list that pass `check`, which says what is wrong with a text.
   std::vector<std::string> Texts(const json& object, const std::string& path, const char* key,
                                  size_t most,
                                  const std::function<std::string(const std::string&)>& check) {
@@ -232,7 +232,8 @@ class Reader {
     return {};
   }
 
-  // A principal that an earlier rule takes already has other rights than its rule says.
+  // Reports principals that an earlier rule already names: they have other rights than the later
+  // rule says.
   void FindUnreached(const std::vector<PolicyRule>& rules) {
     std::map<std::string, size_t> taken;
     for (size_t i = 0; i < rules.size(); ++i) {
@@ -271,11 +272,11 @@ std::shared_ptr<const Policy> ParsePolicy(std::string_view text, std::string* er
     root = json::parse(text.begin(), text.end(), std::ref(duplicates));
   } catch (const json::exception& fault) {
     const std::string_view what = fault.what();
-    const size_t end = what.find("] ");  // of the library's own number
-    *error = "is no JSON: " + Printable(what.substr(end == what.npos ? 0 : end + 2, 300));
+    const size_t end = what.find("] ");  // of the library's error number
+    *error = "is not JSON: " + Printable(what.substr(end == what.npos ? 0 : end + 2, 300));
     return nullptr;
   } catch (const TooDeep&) {
-    *error = "has too many lists or objects in each other";
+    *error = "nests lists or objects too deeply";
     return nullptr;
   }
   *error = duplicates.found();

@@ -1,5 +1,5 @@
-// The policy file: JSON, described in docs/SECURITY.md. Strict, because what is ignored here is a
-// door that its owner believes shut.
+// Reads the policy file: JSON, described in docs/SECURITY.md. It is strict, because a rule that is
+// silently ignored is a door that its owner believes to be shut.
 #ifndef EVENKEEL_SERVER_AUTH_POLICY_JSON_H_
 #define EVENKEEL_SERVER_AUTH_POLICY_JSON_H_
 
@@ -16,8 +16,8 @@ inline constexpr size_t kMaxPolicyBytes = size_t{1} << 20;
 inline constexpr size_t kMaxPolicyRules = 1000;
 inline constexpr size_t kMaxPrincipalsOfRule = 1000;
 
-// nullptr, with all that is wrong in *error, separated by "; ", each by path and with what would be
-// accepted: "rules[2].principals[0]: must be ...".
+// Returns nullptr if the text is not accepted. *error then has all faults, separated by "; ", each
+// with its path and what would be accepted: "rules[2].principals[0]: must be ...".
 std::shared_ptr<const Policy> ParsePolicy(std::string_view text, std::string* error);
 
 }  // namespace evenkeel::server

@@ -8,7 +8,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr std::string_view kSpiffe = "spiffe://";
-constexpr size_t kMaxSpiffeBytes = 2048;  // of the standard, as is the next
+constexpr size_t kMaxSpiffeBytes = 2048;  // from the standard, as is the next
 constexpr size_t kMaxTrustDomainBytes = 255;
 constexpr size_t kMaxDnsBytes = 253;
 constexpr size_t kMaxLabelBytes = 63;
@@ -20,7 +20,7 @@ bool IsTrustDomainCharacter(char c) {
 bool IsPathCharacter(char c) { return IsTrustDomainCharacter(c) || (c >= 'A' && c <= 'Z'); }
 bool IsLabelCharacter(char c) { return IsLowerOrDigit(c) || c == '-'; }
 
-// Whether each of the parts between separators passes; there is at least one part.
+// Returns true if there is at least one part and every part between separators passes.
 template <typename Passes>
 bool AllParts(std::string_view text, char separator, Passes passes) {
   while (true) {
@@ -54,7 +54,7 @@ bool IsSpiffeId(std::string_view text) {
          AllParts(text.substr(slash + 1), '/', IsPathSegment);
 }
 
-// As the kernel counts users and groups, written the one way that there is.
+// Returns true for a user or group number of the kernel in canonical form.
 bool IsNumber(std::string_view text) {
   uint32_t value = 0;
   const char* end = text.data() + text.size();
@@ -80,7 +80,7 @@ std::string_view SubtreeOf(std::string_view principal) {
 std::string CheckPrincipal(std::string_view text) {
   if (text == kAnyone || IsIdentity(text)) return {};
   const std::string_view subtree = SubtreeOf(text);
-  // "/x" in place of "/*" makes an id of it.
+  // With "/x" in place of "/*" it must be an id.
   if (!subtree.empty() && IsIdentity(std::string(subtree) + "x")) return {};
   if (text.starts_with("uid:") || text.starts_with("gid:")) {
     return "must be a number from 0 to 4294967295 after \"" + std::string(text.substr(0, 4)) + "\"";

@@ -8,15 +8,15 @@
 
 namespace evenkeel::server {
 
-// Has every method, also those that later releases add.
+// The role that has every method, including those that later releases add.
 inline constexpr std::string_view kAdminRole = "admin";
 
 struct RoleOfMethod {
   std::string_view method;
-  std::string_view role;  // the one besides kAdminRole that has it
+  std::string_view role;  // the only role besides kAdminRole that has the method
 };
 
-// Every method once.
+// Returns every method once.
 std::span<const RoleOfMethod> RolesOfMethods();
 
 bool IsRole(std::string_view name);

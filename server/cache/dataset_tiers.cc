@@ -11,7 +11,7 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{100};  // an uploader's, with a store that is slow
+constexpr std::chrono::milliseconds kPatience{100};  // how long an upload waits for a slow store
 
 }  // namespace
 
@@ -19,8 +19,8 @@ DatasetBytes DatasetTiers::Find(std::string_view tenant, std::string_view ref) {
   return memory_.Find(ScopedId(tenant, ref));
 }
 
-// Promises are shared with who keeps them: they may still be at it when the value is here. A broken
-// one is a store that ends.
+// The promise is shared with the store, which may still be setting it when the value is here. A
+// broken promise means that the store is ending.
 DatasetTiers::Fetched DatasetTiers::Fetch(std::string_view tenant, std::string_view ref) {
   if (shared_ == nullptr) return Fetched::kNowhere;
   struct Found {
@@ -46,7 +46,7 @@ bool DatasetTiers::Insert(std::string_view tenant, const std::string& ref,
   auto kept = std::make_shared<std::promise<void>>();
   const std::future<void> decided = kept->get_future();
   shared_->Put(key, bytes, [kept](bool) { kept->set_value(); });
-  kept.reset();  // so that it breaks where the store drops the call
+  kept.reset();  // so that the promise breaks if the store drops the call
   decided.wait_for(kPatience);
   return true;
 }

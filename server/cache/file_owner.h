@@ -1,4 +1,4 @@
-// One owner for each file.
+// Makes sure that each file has one owner.
 #ifndef EVENKEEL_SERVER_CACHE_FILE_OWNER_H_
 #define EVENKEEL_SERVER_CACHE_FILE_OWNER_H_
 
@@ -6,12 +6,12 @@
 
 namespace evenkeel::server {
 
-// What is wrong with using `path` as a store: it is there and no regular file (a device, a folder,
-// a pipe). Empty: nothing. Creates nothing.
+// Returns why `path` cannot be used as a store: it exists and is not a regular file (but a device,
+// a folder or a pipe). Returns "" if it can. Creates nothing.
 std::string NotAFile(const std::string& path);
 
-// Marks a file as in use by this process, as long as it lives, in PATH-owner: a second process
-// would not see what this one keeps in memory.
+// Marks a file as in use by this process, as long as the object lives, in PATH-owner. A second
+// process would not see what this one keeps in memory.
 class FileOwner {
  public:
   FileOwner() = default;
@@ -19,8 +19,8 @@ class FileOwner {
   FileOwner(const FileOwner&) = delete;
   FileOwner& operator=(const FileOwner&) = delete;
 
-  // What is in the way; empty: nothing. Before anything is created it looks at `path` as NotAFile
-  // does. A read-only file system has no owners.
+  // Returns what is in the way, or "" if the file is now owned. Before it creates anything it
+  // checks `path` as NotAFile does. On a read-only file system there are no owners.
   std::string Lock(const std::string& path);
   bool read_only() const { return read_only_; }
 

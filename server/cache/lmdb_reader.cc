@@ -12,7 +12,7 @@
 namespace evenkeel::server {
 namespace {
 
-// LMDB 0.9 on a little-endian machine of 64 bits.
+// Layout of LMDB 0.9 on a 64-bit little-endian machine.
 constexpr size_t kHeader = 16;  // of a page
 constexpr size_t kNode = 8;     // before a node's key
 constexpr uint32_t kMagic = 0xBEEFC0DE;
@@ -53,7 +53,7 @@ std::string LmdbNumber(int64_t number) {
   return bytes;
 }
 
-// What a walk over one table has met.
+// What a walk over one table has seen.
 struct LmdbReader::Walk {
   const Visit& visit;
   bool of_tables;
@@ -75,9 +75,9 @@ std::unique_ptr<LmdbReader> LmdbReader::Open(const std::string& path, std::strin
   return error->empty() ? std::move(reader) : nullptr;
 }
 
-// LMDB takes whichever of its two meta pages has the higher number of transaction, and neither has
-// a checksum. So they have to fit each other: otherwise damage to the newer one would bring back
-// the state before the last transaction without a word.
+// LMDB takes the one of its two meta pages that has the higher transaction number, and neither has
+// a checksum. They must therefore be consistent with each other: otherwise damage to the newer one
+// would silently bring back the state before the last transaction.
 std::string LmdbReader::ReadMetas(const std::string& path) {
   std::array<uint64_t, 2> turns{};
   for (size_t i = 0; i < 2; ++i) {
@@ -117,7 +117,7 @@ std::string LmdbReader::ReadPage(uint64_t number, std::string* page) const {
   return Number(*page, 0, 8) == number ? "" : Spoiled(number);
 }
 
-// A value that has pages of its own.
+// Reads a value that has pages of its own.
 std::string LmdbReader::ReadLarge(uint64_t number, uint64_t size, std::string* value) const {
   std::string first;
   if (std::string wrong = ReadPage(number, &first); !wrong.empty()) return wrong;
@@ -152,7 +152,7 @@ std::string LmdbReader::VisitNode(std::string_view page, size_t at, Walk* walk) 
 }
 
 std::string LmdbReader::WalkPage(uint64_t number, int depth, Walk* walk) {
-  // A page that is met twice would make a circle.
+  // A page that is seen twice would make a cycle.
   if (depth > kDeepest || ++walk->pages > last_page_) return Spoiled(number);
   std::string page;
   if (std::string wrong = ReadPage(number, &page); !wrong.empty()) return wrong;
@@ -188,7 +188,7 @@ std::string LmdbReader::ForEach(std::string_view table, const Visit& visit) {
       main_,
       [&](std::string_view name, std::string_view value) -> std::string {
         if (name != table) return "";
-        if (value.size() != kTableBytes) return "is damaged: a table is none";
+        if (value.size() != kTableBytes) return "is damaged: a table entry is not a table";
         found = {static_cast<int64_t>(Number(value, 32, 8)), Number(value, 40, 8)};
         is_there = true;
         return "";

@@ -1,6 +1,6 @@
-// Reads the LMDB files that earlier versions kept plans and profiles in, so that an upgrade keeps
-// what they hold. Without LMDB itself, which maps the file and ends the process where a page is not
-// what it expects: here each page is read by pread and checked before use.
+// Reads the LMDB files in which earlier versions kept plans and profiles, so that an upgrade keeps
+// their contents. It does not use LMDB itself, which maps the file and ends the process if a page
+// is not as expected: here each page is read with pread and checked before use.
 #ifndef EVENKEEL_SERVER_CACHE_LMDB_READER_H_
 #define EVENKEEL_SERVER_CACHE_LMDB_READER_H_
 
@@ -12,28 +12,29 @@
 
 namespace evenkeel::server {
 
-// Numbers as those files keep them: big-endian. -1: these are fewer than eight bytes.
+// Reads a number in the big-endian format of those files. Returns -1 for fewer than eight bytes.
 int64_t ReadLmdbNumber(std::string_view bytes);
 std::string LmdbNumber(int64_t number);
 
 class LmdbReader {
  public:
-  // Told of each entry, in order of keys. What it returns, unless empty, is wrong with the entry
+  // Called for each entry, in order of keys. A non-empty result says what is wrong with the entry
   // and ends the visit.
   using Visit = std::function<std::string(std::string_view key, std::string_view value)>;
 
-  // nullptr, with the reason in *error. No other process may write to the file meanwhile.
+  // Returns nullptr, with the reason in *error, if the file cannot be opened. No other process may
+  // write to it meanwhile.
   static std::unique_ptr<LmdbReader> Open(const std::string& path, std::string* error);
   ~LmdbReader();
   LmdbReader(const LmdbReader&) = delete;
   LmdbReader& operator=(const LmdbReader&) = delete;
 
-  bool empty() const { return main_.entries == 0; }  // has no tables yet
+  bool empty() const { return main_.entries == 0; }  // there are no tables yet
 
   // Visits a named table. Returns what is wrong with the file, or what `visit` returned.
   std::string ForEach(std::string_view table, const Visit& visit);
 
-  // The value of a key. False: it is not there, or *error says what is wrong.
+  // Finds the value of a key. Returns false if it is not there, or if *error says what is wrong.
   bool Find(std::string_view table, std::string_view key, std::string* value, std::string* error);
 
  private:

@@ -19,7 +19,7 @@ PlanTime ToTime(int64_t nanos) {
 void PutReal(double value, std::string* out) { PutNumber(std::bit_cast<int64_t>(value), out); }
 double TakeReal(RecordReader* in) { return std::bit_cast<double>(in->Number()); }
 
-// All of a plan but its offers.
+// Writes all of a plan except its offers.
 void PutPlan(const StoredPlan& plan, std::string* out) {
   PutText(plan.tenant, out);
   PutText(plan.plan_id, out);
@@ -68,7 +68,7 @@ std::string EncodePlanRecord(const StoredPlan& plan, std::string_view planner_ve
 }
 
 std::string DecodePlanRecord(std::string_view key, std::string_view bytes, PlanRecord* record) {
-  if (!bytes.starts_with(kMagic)) return "is no plan record of evenkeel";
+  if (!bytes.starts_with(kMagic)) return "is not a plan record of evenkeel";
   if (bytes.size() < kMagic.size() + 2 * kRecordNumberBytes) return "is cut short";
   const int64_t schema = RecordReader(bytes.substr(kMagic.size(), kRecordNumberBytes)).Number();
   if (schema != kPlanRecordSchema) {

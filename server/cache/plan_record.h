@@ -1,4 +1,4 @@
-// A stored plan as bytes, with schema version and checksum: what the tiers below memory keep.
+// A stored plan as bytes, with a schema version and a checksum, for the tiers below memory.
 #ifndef EVENKEEL_SERVER_CACHE_PLAN_RECORD_H_
 #define EVENKEEL_SERVER_CACHE_PLAN_RECORD_H_
 
@@ -9,10 +9,10 @@
 
 namespace evenkeel::server {
 
-// Of the layout. Records of another one are not read: plans can be computed again.
+// Version of the layout. Records with another version are not read: plans can be computed again.
 inline constexpr int kPlanRecordSchema = 1;
 
-// `planner_version`: PlannerVersion() of the process that computed it.
+// `planner_version` is PlannerVersion() of the process that computed the plan.
 std::string EncodePlanRecord(const StoredPlan& plan, std::string_view planner_version);
 
 struct PlanRecord {
@@ -20,8 +20,9 @@ struct PlanRecord {
   std::string planner_version;
 };
 
-// Fills `*record` from what was filed under `key` (StoredPlan::key()). Returns what is wrong: not
-// ours, of another release, damaged, or another plan's. Empty: fine.
+// Fills `*record` from the bytes filed under `key` (StoredPlan::key()). Returns what is wrong: not
+// a record of ours, of another release, damaged, or a record of another plan. Returns "" on
+// success.
 std::string DecodePlanRecord(std::string_view key, std::string_view bytes, PlanRecord* record);
 
 }  // namespace evenkeel::server

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::string_view kKind = "plans";
 constexpr int64_t kParts = 4;
-constexpr size_t kMostParts = 16;                    // that are looked for; 8 at most are in use
-constexpr int64_t kImportBytes = int64_t{16} << 20;  // written at a time
+constexpr size_t kMostParts = 16;  // parts that are looked for; at most 8 are in use
+constexpr int64_t kImportBytes = int64_t{16} << 20;  // written at once
 
 std::string RecordOf(const PlanEntry& entry) {
   std::string record;
@@ -31,7 +31,7 @@ std::string RecordOf(const PlanEntry& entry) {
   return record += entry.record;
 }
 
-// The key's length, the key, the time; then the record.
+// A record in the file: the key's length, the key, the time, and the plan record.
 bool ReadRecord(std::string_view bytes, PlanEntry* entry, bool with_record) {
   RecordReader in(bytes);
   entry->key = in.Text();
@@ -68,7 +68,7 @@ std::unique_ptr<PlanStore> PlanStore::Open(const std::string& path, int64_t budg
   return nullptr;
 }
 
-// The path of a part by its age: 0 takes what is written.
+// Returns the path of a part by its age; part 0 takes new records.
 std::string PlanStore::PartPath(size_t age) const {
   return age == 0 ? path_ : path_ + "." + std::to_string(age);
 }
@@ -76,7 +76,7 @@ std::string PlanStore::PartPath(size_t age) const {
 std::string PlanStore::Repair() {
   {
     const std::unique_lock lock(mutex_);
-    parts_.clear();  // whoever reads has a hold of its own
+    parts_.clear();  // readers hold their own references
     index_.clear();
   }
   std::vector<Part> parts;
@@ -104,7 +104,7 @@ std::string PlanStore::OpenParts(std::vector<Part>* parts, Index* index) {
   return "";
 }
 
-// Leaves the file out where there is none, or where it had to be set aside.
+// Leaves the file out if it does not exist or had to be set aside.
 std::string PlanStore::OpenPart(const std::string& path, std::vector<Part>* parts, Index* index) {
   if (std::string wrong = NotAFile(path); !wrong.empty()) return wrong;
   std::string error;
@@ -114,7 +114,7 @@ std::string PlanStore::OpenPart(const std::string& path, std::vector<Part>* part
     if (error.empty()) kind = KindOfFile(path, &error);
   }
   if (!error.empty() || kind == FileKind::kAbsent) return error;
-  if (kind == FileKind::kForeign) return "is no plan store of evenkeel";
+  if (kind == FileKind::kForeign) return "is not a plan store of evenkeel";
   if (kind == FileKind::kWiped) return SetAside(path, "has nothing but zeros at its beginning");
   const int64_t number = next_part_++;
   std::vector<std::pair<uint64_t, Place>> places;
@@ -135,7 +135,7 @@ std::string PlanStore::OpenPart(const std::string& path, std::vector<Part>* part
   return "";
 }
 
-// Puts a file of ours in the place of one that earlier versions wrote.
+// Replaces a file that earlier versions wrote with one in our format.
 std::string PlanStore::TakeInLmdb(const std::string& path) {
   const std::string made = path + ".taken-in";
   unlink(made.c_str());
@@ -158,7 +158,7 @@ std::string PlanStore::TakeInLmdb(const std::string& path) {
   std::string wrong;
   if (fault.ok() && !reader->empty()) {
     wrong = reader->ForEach("plans", [&](std::string_view key, std::string_view value) {
-      PlanRecord read;  // LMDB has no checksums: the record's own has to stand for its key too
+      PlanRecord read;  // LMDB has no checksums: the record's own checksum must cover its key too
       if (value.size() < 8) return std::string("is damaged: a record has no time");
       const std::string spoiled = DecodePlanRecord(key, value.substr(8), &read);
       if (!spoiled.empty()) return "has a record that " + spoiled;
@@ -183,7 +183,7 @@ std::string PlanStore::TakeInLmdb(const std::string& path) {
   return "";
 }
 
-// Never in the place of another one. Beyond a bound, the damaged file is removed.
+// Sets the file aside, never replacing another one. Above the limit, the damaged file is removed.
 std::string PlanStore::SetAside(const std::string& path, const std::string& why) {
   ++set_aside_;
   for (int i = 1; i <= kDamagedKept; ++i) {
@@ -272,8 +272,8 @@ LogFault PlanStore::Append(std::span<const PlanEntry> entries, std::vector<std::
   return {};
 }
 
-// Each file gets the name of the one before it, the oldest first: after a crash in between a name
-// is free, no more.
+// Renames each file to the name of the next older one, the oldest first: after a crash in between,
+// a name is free and nothing is lost.
 LogFault PlanStore::BeginPart() {
   int64_t kept = 0;
   for (const Part& part : parts_) kept += part.log->bytes();

@@ -1,8 +1,8 @@
-// Plan records in files of bounded size: what was written first goes first. Survives the end of the
-// process, however it ends, and damage to the files. Records are opaque bytes here.
+// Plan records in files of bounded size; the oldest records are dropped first. They survive the end
+// of the process, however it ends, and damage to the files. Records are opaque bytes here.
 //
-// PATH takes what is written; PATH.1, PATH.2, ... are the parts before it. A full part is renamed,
-// and the oldest is removed to make room.
+// PATH takes new records; PATH.1, PATH.2, ... are older parts. A full part is renamed, and the
+// oldest one is removed to make room.
 #ifndef EVENKEEL_SERVER_CACHE_PLAN_STORE_H_
 #define EVENKEEL_SERVER_CACHE_PLAN_STORE_H_
 
@@ -28,43 +28,45 @@ struct PlanEntry {
   std::string record;
 };
 
-// Reads from any thread; one thread at a time writes or repairs.
+// Any thread may read; one thread at a time may write or repair.
 class PlanStore {
  public:
-  // Files set aside that are kept. More are removed, so that damage can not fill the disk.
+  // Number of files set aside that are kept. Older ones are removed, so that damage cannot fill the
+  // disk.
   static constexpr int kDamagedKept = 4;
 
-  // In words, when a damaged file was set aside.
+  // Called with a text for people when a damaged file was set aside.
   using OnSetAside = std::function<void(const std::string& what)>;
 
-  // Opens the files, or makes them; checks every record. Files of earlier versions are taken in.
-  // What is damaged is set aside as PATH.damaged-1 and so on (`on_set_aside`), and begun anew.
-  // `budget_bytes`: the files take at most half as much again. nullptr, with the reason in *error:
-  // another process has them, they are none of ours or of another release, or can not be had.
+  // Opens or creates the files and checks every record. Files of earlier versions are imported.
+  // Damaged files are set aside as PATH.damaged-1 and so on (reported by `on_set_aside`) and
+  // started anew. The files take at most one and a half times `budget_bytes`. Returns nullptr, with
+  // the reason in *error, if another process has the files, if they are not ours or of another
+  // release, or if they cannot be opened.
   static std::unique_ptr<PlanStore> Open(const std::string& path, int64_t budget_bytes,
                                          OnSetAside on_set_aside, std::string* error);
 
   enum class Found { kYes, kNo, kDamaged };
-  // kDamaged: *error says what is wrong with the file; Repair() is due.
+  // kDamaged: *error says what is wrong with the file, and Repair() should be called.
   Found Find(std::string_view key, std::string* record, std::string* error) const;
 
-  // Keeps the entries, in place of those with the same keys; they are on disk when it returns. A
-  // fault: some of them were not kept. Where it says damaged, Repair() is due.
+  // Stores the entries in place of those with the same keys; they are on disk when this returns. A
+  // fault means that some of them were not stored. If it says damaged, Repair() should be called.
   LogFault Write(std::span<const PlanEntry> entries);
 
-  // Checks everything again, as Open does. Returns why the store can not be used; then nothing is
-  // found in it until a later Repair() or Write() succeeds.
+  // Checks everything again, as Open does. Returns why the store cannot be used; nothing is found
+  // in it then until a later Repair() or Write() succeeds.
   std::string Repair();
 
-  // The newest first, until `visit` says false. What can not be read is left out, and *error says
-  // why.
+  // Visits the entries, newest first, until `visit` returns false. Entries that cannot be read are
+  // left out, and *error says why.
   void ForEachNewest(const std::function<bool(const PlanEntry&)>& visit, std::string* error) const;
 
   int64_t bytes() const { return bytes_; }  // on disk, of all parts
   int64_t entries() const { return entries_; }
   int64_t evictions() const { return evictions_; }
-  int64_t set_aside() const { return set_aside_; }  // files, since Open began
-  int64_t left_out() const { return left_out_; }    // records that are larger than a part
+  int64_t set_aside() const { return set_aside_; }  // files set aside since Open began
+  int64_t left_out() const { return left_out_; }    // records larger than a part
 
  private:
   struct Place {
@@ -73,11 +75,11 @@ class PlanStore {
     int64_t made_ns = 0;
   };
   struct Part {
-    int64_t number = 0;  // grows; the last part takes what is written
+    int64_t number = 0;  // increases; the last part takes new records
     std::shared_ptr<RecordLog> log;
   };
-  // By a digest of the key. Two keys of the same digest, which nobody should live to see, hide each
-  // other: a record has its key, so that the one is never taken for the other.
+  // Places by a digest of the key. Two keys with the same digest (very unlikely) hide each other: a
+  // record contains its key, so one is never taken for the other.
   using Index = std::unordered_map<uint64_t, Place>;
 
   PlanStore(std::string path, int64_t budget_bytes, OnSetAside on_set_aside);
@@ -98,7 +100,7 @@ class PlanStore {
   const int64_t part_bytes_;
   const OnSetAside on_set_aside_;
   FileOwner owner_;
-  mutable std::shared_mutex mutex_;  // guards what follows; only the writing thread changes it
+  mutable std::shared_mutex mutex_;  // guards the members below; only the writing thread changes it
   std::vector<Part> parts_;          // the oldest first
   Index index_;
   int64_t next_part_ = 0;

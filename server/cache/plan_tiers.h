@@ -16,7 +16,7 @@ namespace evenkeel::server {
 
 struct TierCounters {
   int64_t hits = 0, misses = 0;
-  int64_t errors = 0;  // records that could not be read or written, those of no use included
+  int64_t errors = 0;  // records that could not be read or written, or were of no use
   int64_t evictions = 0;
   int64_t set_aside = 0;  // damaged files
   int64_t bytes = 0, entries = 0;
@@ -25,7 +25,8 @@ struct TierCounters {
 
 class PlanTiers : public LowerTiers {
  public:
-  // Either may be nullptr. `on_fault` is told of records that are damaged or of another release.
+  // Either tier may be nullptr. `on_fault` is called for records that are damaged or of another
+  // release.
   PlanTiers(std::unique_ptr<StoreWriter> store, std::unique_ptr<SharedBytes> shared,
             std::string planner_version, StoreWriter::OnFault on_fault);
 
@@ -46,7 +47,7 @@ class PlanTiers : public LowerTiers {
     std::atomic<int64_t> hits = 0, misses = 0, errors = 0;
   };
 
-  // nullptr: not to be used.
+  // Decodes a record. Returns nullptr if it must not be used.
   StoredPlanPtr Read(const std::string& key, const std::string& record, PlanTime oldest,
                      Uses* uses) const;
 
@@ -54,7 +55,8 @@ class PlanTiers : public LowerTiers {
   const StoreWriter::OnFault on_fault_;
   mutable Uses store_uses_, shared_uses_;
   const std::unique_ptr<StoreWriter> store_;
-  const std::unique_ptr<SharedBytes> shared_;  // last: look-ups that it drops use the above
+  // last: pending look-ups that it drops use the members above
+  const std::unique_ptr<SharedBytes> shared_;
 };
 
 }  // namespace evenkeel::server

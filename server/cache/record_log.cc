@@ -21,9 +21,9 @@ namespace {
 constexpr mode_t kMode = 0600;
 constexpr std::string_view kMagic = "EVENKEEL-LOG/1\n";
 constexpr std::string_view kMagicOfAny = "EVENKEEL-LOG/";
-constexpr size_t kNameBytes = 16;  // of the magic, and of the kind
+constexpr size_t kNameBytes = 16;  // length of the magic and of the kind
 constexpr int64_t kMarkBytes = 64;
-constexpr int64_t kMarkGap = 4096;  // pages of their own: what spoils one spares the other
+constexpr int64_t kMarkGap = 4096;  // separate pages: what damages one spares the other
 constexpr int64_t kFirst = 2 * kMarkGap;
 constexpr int64_t kFrame = 3 * kRecordNumberBytes;
 constexpr int64_t kLargest = int64_t{1} << 32;  // of a record
@@ -39,7 +39,7 @@ int64_t ChecksumOf(int64_t number, std::string_view record) {
   return RecordChecksum(static_cast<uint64_t>(number), record);
 }
 
-// What frames a record: its number, its length, and a checksum of all three.
+// Returns the frame of a record: its number, its length, and a checksum of both and of the record.
 std::string FrameOf(int64_t number, std::string_view record) {
   std::string frame;
   PutNumber(number, &frame);
@@ -65,7 +65,7 @@ std::string SystemText(const std::string& what) { return what + ": " + std::stre
 
 LogFault Damaged(std::string text) { return {.text = std::move(text), .damaged = true}; }
 
-// Closes at the end of its scope.
+// Closes a file descriptor at the end of its scope.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -81,7 +81,7 @@ class Descriptor {
   int number_;
 };
 
-// Goes through whole records from the first, no further than `end`; returns why it stopped before.
+// Goes through complete records from the first up to `end`. Returns why it stopped before.
 LogFault ScanRecords(int descriptor, int64_t* number, int64_t* offset, int64_t end,
                      const RecordLog::Visit& visit) {
   FileScanner scanner(descriptor);
@@ -147,7 +147,8 @@ LogFault RecordLog::Create(const std::string& path, std::string_view kind,
       const auto offset = static_cast<int64_t>(place) * kMarkGap;
       good = good && WriteAt(file.get(), offset, MarkBytes(mark, kind, place));
     }
-    // The second page in full, so that a file of no records is as long as its marks say.
+    // Extends the file to the full second page, so that a file without records is as long as its
+    // marks say.
     good = good && (!records.empty() || ftruncate(file.get(), kFirst) == 0);
     if (!good || fsync(file.get()) != 0) {
       LogFault fault{SystemText("cannot write " + part)};
@@ -155,8 +156,8 @@ LogFault RecordLog::Create(const std::string& path, std::string_view kind,
       return fault;
     }
   }
-  // A link, unlike a renaming, never replaces a file. Where there are no links: the caller owns the
-  // name, so nobody makes the file in between.
+  // A link, unlike a rename, never replaces a file. Where links are not supported, the rename is
+  // safe because the caller owns the name and nobody creates the file in between.
   LogFault fault;
   if (link(part.c_str(), path.c_str()) != 0) {
     const bool is_there = errno == EEXIST || access(path.c_str(), F_OK) == 0;
@@ -221,8 +222,8 @@ LogFault RecordLog::Scan(const Visit& visit) {
                  std::to_string(count()));
 }
 
-// Whole records behind the mark were written by an append that did not come to its end: nobody was
-// told that they are there, nor that they are not.
+// Takes in complete records behind the mark. They come from an append that did not finish: nobody
+// was told whether they are there.
 LogFault RecordLog::TakeInRest(const Visit& visit) {
   struct stat found {};
   if (fstat(descriptor_, &found) != 0) return {SystemText("can not be looked at")};
@@ -248,7 +249,7 @@ std::unique_ptr<RecordLog> RecordLog::Open(const std::string& path, std::string_
   std::unique_ptr<RecordLog> log(new RecordLog(path, kind, descriptor));
   log->read_only_ = read_only;
   *fault = log->ReadMarks();
-  // Its owner may be writing a mark just now.
+  // The owner may be writing a mark at this moment.
   for (int i = 0; read_only && fault->damaged && i < kTries; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     *fault = log->ReadMarks();
@@ -294,7 +295,7 @@ LogFault RecordLog::CheckUnchanged() const {
   return {};
 }
 
-// Back to what was there before. Returns why not.
+// Restores the file's former state. Returns why it cannot.
 std::string RecordLog::Undo() {
   const size_t place = 1 - newer_;
   const std::string mark = MarkBytes(marks_[place], kind_, place);

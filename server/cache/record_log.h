@@ -1,14 +1,14 @@
-// Records appended to one file, which tells by itself whether it is whole.
+// Records appended to one file that shows by itself whether it is complete.
 //
-// Layout, numbers of 8 bytes, little-endian:
-//   at 0 and at 4096: two marks of 64 bytes, written in turn. A mark says how many records count
-//     and where they end, and has a checksum that covers its place. The newer one holds.
-//   from 8192: the records, each as its number, its length, a checksum of both and of its bytes,
-//     its bytes.
-// An append writes the records, syncs, writes the older mark, syncs. So a file that ends before its
-// mark says so was cut, whatever is left of it, and what stands behind the mark's end was never
-// acknowledged. Nothing is mapped: every byte that is used was read by pread and matched its
-// checksum, so damage can neither end the process nor be taken for data.
+// Layout (numbers have 8 bytes, little-endian):
+// at 0 and at 4096: two marks of 64 bytes, written in turn. A mark says how many records count and
+// where they end, and has a checksum that covers its place. The newer mark holds.
+// from 8192: the records, each as its number, its length, a checksum of both and of its bytes, and
+// its bytes.
+// An append writes the records, syncs, writes the older mark, and syncs. A file that ends before
+// the end in its mark was therefore cut, whatever is left of it, and bytes behind that end were
+// never acknowledged. Nothing is mapped into memory: every byte that is used was read with pread
+// and matched its checksum, so damage can neither end the process nor be taken for data.
 #ifndef EVENKEEL_SERVER_CACHE_RECORD_LOG_H_
 #define EVENKEEL_SERVER_CACHE_RECORD_LOG_H_
 
@@ -25,56 +25,56 @@
 
 namespace evenkeel::server {
 
-// Why a file could not be used. No text: nothing is wrong.
+// Why a file could not be used. An empty text means that nothing is wrong.
 struct LogFault {
   std::string text;
-  bool damaged = false;  // the file is ours, and not as it was written
-  bool unknown = false;  // of Append: what was to be appended may be there all the same
+  bool damaged = false;  // the file is ours, but not as it was written
+  bool unknown = false;  // set by Append: the records may have been appended all the same
 
   bool ok() const { return text.empty(); }
 };
 
-// Where a record stands.
+// Where a record is in the file.
 struct LogPlace {
   int64_t offset = 0;
-  int64_t bytes = 0;  // with what frames it
+  int64_t bytes = 0;  // including its frame
 };
 
 class RecordLog {
  public:
-  // Told of each record, by number from 0. What it returns, unless empty, is wrong with the record:
-  // the file counts as damaged then.
+  // Called for each record, by number from 0. A non-empty result says what is wrong with the
+  // record; the file then counts as damaged.
   using Visit = std::function<std::string(int64_t number, LogPlace place, std::string_view record)>;
 
-  // Makes the file with these records and returns when it is on disk: under a name of its own
-  // first, so that half of it never counts. Never replaces a file.
+  // Creates the file with these records and returns when it is on disk. It is first written under
+  // another name, so that half of it never counts. Never replaces a file.
   static LogFault Create(const std::string& path, std::string_view kind,
                          std::span<const std::string> records);
 
-  // Opens the file and checks all of it. Not `read_only`: takes in whole records behind the mark,
-  // which a crash left there, and cuts off what else is behind it. `read_only` works while another
-  // process appends. nullptr, with the reason in *fault.
+  // Opens the file and checks all of it. Unless `read_only`, it accepts complete records that a
+  // crash left behind the mark and cuts off everything else there. `read_only` works while another
+  // process appends. Returns nullptr, with the reason in *fault, if the file cannot be used.
   static std::unique_ptr<RecordLog> Open(const std::string& path, std::string_view kind,
                                          bool read_only, const Visit& visit, LogFault* fault);
 
-  // Visits the records of a damaged file from the first up to one that is not whole, whatever its
-  // marks say. Returns why it ended there.
+  // Visits the records of a damaged file from the first to the last one before an incomplete
+  // record, whatever its marks say. Returns why it ended there.
   static std::string Salvage(const std::string& path, std::string_view kind, const Visit& visit);
 
   ~RecordLog();
   RecordLog(const RecordLog&) = delete;
   RecordLog& operator=(const RecordLog&) = delete;
 
-  // Appends all of them, or none; when it returns without a fault they are on disk. `places`: where
-  // each of them stands. One thread at a time, also while others read.
+  // Appends all records or none; without a fault they are on disk when this returns. `places` gets
+  // the place of each record. One thread at a time may append, while others read.
   LogFault Append(std::span<const std::string> records, std::vector<LogPlace>* places);
 
-  // The record at a place that Visit or Append told. Thread-safe.
+  // Reads the record at a place that Visit or Append gave. Thread-safe.
   LogFault Read(LogPlace place, std::string* record) const;
 
   int64_t count() const { return marks_[newer_].count; }
   int64_t bytes() const { return marks_[newer_].end; }  // on disk
-  // What a record of this size takes.
+  // Returns the bytes that a record of this size takes in the file.
   static int64_t BytesOf(size_t record);
 
   const std::string& path() const { return path_; }
@@ -82,7 +82,7 @@ class RecordLog {
 
  private:
   struct Mark {
-    int64_t turn = 0;   // the marks' are n and n + 1
+    int64_t turn = 0;   // the turns of the two marks are n and n + 1
     int64_t count = 0;  // records
     int64_t end = 0;    // offset
   };
@@ -107,11 +107,11 @@ class RecordLog {
   size_t newer_ = 0;
 };
 
-// What the first bytes of a file say that it is.
+// The kind of a file, by its first bytes.
 enum class FileKind { kAbsent, kLog, kLmdb, kForeign, kWiped, kUnreadable };
 FileKind KindOfFile(const std::string& path, std::string* error);
 
-// A path as a word of a shell command.
+// Returns a path as one word of a shell command.
 std::string ShellWord(const std::string& path);
 
 }  // namespace evenkeel::server

@@ -8,18 +8,20 @@
 
 namespace evenkeel::server {
 
-// Thread-safe. A store that is down, slow or hung knows nothing, and says so within milliseconds.
+// Thread-safe. A store that is down, slow or hung finds nothing, and reports that within
+// milliseconds.
 class SharedBytes {
  public:
-  // `known`: the store said so. Else the value may be there, or not.
+  // `known`: the store answered. Otherwise the value may or may not be there.
   using OnBytes = std::function<void(std::optional<std::string> bytes, bool known)>;
   using OnKept = std::function<void(bool kept)>;
   virtual ~SharedBytes() = default;
   // Calls `done` once, on this thread or another.
   virtual void Find(const std::string& key, OnBytes done) = 0;
-  // Later, or not at all. Never waits; calls `done`, likewise, when that is decided, or drops it.
+  // Stores the value later, or not at all. Never waits. Calls `done` once that is decided, or drops
+  // it.
   virtual void Put(const std::string& key, std::string bytes, OnKept done = {}) = 0;
-  // Whether it is used at present.
+  // Returns true if the store is in use at present.
   virtual bool ok() const { return true; }
 };
 

@@ -94,7 +94,7 @@ void StoreWriter::Run() {
   }
 }
 
-// Sets aside what is damaged, and begins it anew.
+// Sets aside damaged files and starts them anew.
 LogFault StoreWriter::Repair(PlanStore* store, const LogFault& found) {
   if (!found.ok()) Fault("plan store " + settings_.path + ": " + found.text);
   const std::string error = store->Repair();
@@ -128,7 +128,7 @@ void StoreWriter::OnSetAside(const std::string& what) {
   on_fault_(what);
 }
 
-// Counts every fault, and speaks of the first of a row.
+// Counts every fault, and reports the first one of a row.
 void StoreWriter::Fault(const std::string& fault) {
   ++errors_;
   if (ok_.exchange(false) || errors_ == 1) on_fault_(fault);

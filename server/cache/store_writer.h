@@ -1,5 +1,5 @@
-// The file of plans behind a thread of its own: nobody waits for the disk, and a file that can not
-// be had or written is tried again later.
+// The file of plans, written by a thread of its own: nobody waits for the disk, and a file that
+// cannot be opened or written is tried again later.
 #ifndef EVENKEEL_SERVER_CACHE_STORE_WRITER_H_
 #define EVENKEEL_SERVER_CACHE_STORE_WRITER_H_
 
@@ -27,27 +27,27 @@ class StoreWriter {
   struct Settings {
     std::string path;
     int64_t budget_bytes = 0;
-    size_t queue_bytes = size_t{64}
-                         << 20;  // of what waits to be written; more is dropped and counted
+    size_t queue_bytes = size_t{64} << 20;  // limit on waiting bytes; more are dropped and counted
     std::chrono::milliseconds retry{30'000};  // after the file could not be opened
   };
 
   // Opens the file before it returns. `on_fault` is called when a fault begins, from any thread.
   StoreWriter(Settings settings, OnFault on_fault);
-  ~StoreWriter();  // writes what waits
+  ~StoreWriter();  // writes what is waiting
 
-  // Whether it is there. A damaged file counts as an error, and is set aside soon after.
+  // Returns true if the record is there. A damaged file counts as an error, and is set aside soon
+  // after.
   bool Find(std::string_view key, std::string* record);
 
-  // Later.
+  // Writes the entry later.
   void Put(PlanEntry entry);
 
-  // nullptr while the file can not be had.
+  // Returns nullptr while the file cannot be opened.
   std::shared_ptr<PlanStore> store() const;
 
   bool ok() const { return ok_; }  // open, and the last write went well
   int64_t errors() const { return errors_; }
-  int64_t dropped() const { return dropped_; }      // that were never written
+  int64_t dropped() const { return dropped_; }      // entries that were never written
   int64_t set_aside() const { return set_aside_; }  // damaged files
 
  private:
@@ -63,10 +63,10 @@ class StoreWriter {
   std::atomic<bool> ok_ = false;
   std::atomic<int64_t> errors_ = 0, dropped_ = 0, set_aside_ = 0;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   std::shared_ptr<PlanStore> store_;
-  bool damaged_ = false;  // found where it was read
+  bool damaged_ = false;  // found by a reader
   std::deque<PlanEntry> queue_;
   size_t queue_bytes_ = 0;
   bool stopping_ = false;

@@ -1,4 +1,4 @@
-// What happens to profiles. For metrics.
+// Events about profiles, for metrics.
 #ifndef EVENKEEL_SERVER_CALIBRATION_CALIBRATION_OBSERVER_H_
 #define EVENKEEL_SERVER_CALIBRATION_CALIBRATION_OBSERVER_H_
 
@@ -33,14 +33,14 @@ class CalibrationObserver {
  public:
   virtual ~CalibrationObserver() = default;
   virtual void OnProfile(ProfileEnding /*ending*/) {}
-  // Of profiles that were recorded.
+  // Measurements of recorded profiles that were accepted.
   virtual void OnAccepted(MeasuredList /*list*/, int64_t /*count*/) {}
   virtual void OnRefused(RefusedFor /*reason*/) {}
-  // Mean error of the predictions of what was measured, before and with the profile.
+  // Mean error of the predictions for what was measured, before this profile and with it.
   virtual void OnPredictionError(MeasuredList /*list*/, double /*before*/, double /*after*/) {}
   virtual void OnStoreError() {}
   virtual void OnFollow(FollowEnding /*ending*/) {}
-  // Another replica was quicker, and the change is judged again.
+  // Another replica was faster, and the change is judged again.
   virtual void OnConflict() {}
 };
 

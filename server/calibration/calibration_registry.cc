@@ -5,8 +5,8 @@
 
 namespace evenkeel::server {
 
-// Tenants' names have no '.', and the files beside a store add "-lock" or "-owner" to its name: so
-// tenant "a-lock" does not get the lock of tenant "a".
+// Tenants' names have no '.', and the files beside a store add "-lock" or "-owner" to its name.
+// Tenant "a-lock" must not get the lock of tenant "a".
 std::string TenantStorePath(const std::string& path, const std::string& tenant) {
   return tenant.empty() ? path : path + "." + tenant + ".lmdb";
 }

@@ -1,4 +1,4 @@
-// What plans are made by at one moment.
+// The calibration that plans are made with at one moment.
 #ifndef EVENKEEL_SERVER_CALIBRATION_CALIBRATION_STATE_H_
 #define EVENKEEL_SERVER_CALIBRATION_CALIBRATION_STATE_H_
 
@@ -17,14 +17,15 @@ namespace evenkeel::server {
 
 using HistoryEntryPtr = std::shared_ptr<const HistoryEntry>;
 
-// Immutable but for its lease. A state that is replaced keeps its own: it is never confirmed again.
+// Immutable except for its lease. A state that was replaced keeps its own lease, which is never
+// renewed.
 struct CalibrationState {
   explicit CalibrationState(std::chrono::steady_clock::time_point now) : since(now), lease(now) {}
 
   planner::CalibrationBook book;
   uint64_t generation = 0;                      // grows with every change
   std::vector<HistoryEntryPtr> history;         // oldest first
-  std::chrono::steady_clock::time_point since;  // when this process had it
+  std::chrono::steady_clock::time_point since;  // when this process got it
   Lease lease;
 
   int64_t newest() const { return static_cast<int64_t>(history.size()); }
@@ -37,14 +38,14 @@ using CalibrationStatePtr = std::shared_ptr<const CalibrationState>;
 
 HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts);
 
-// nullptr: a profile that this release can not read.
+// Returns nullptr for a profile that this release cannot read.
 HistoryEntryPtr ReadEntry(ProfileRecord record);
 
-// `history` with every entry active or not, as its roll-backs say.
+// Returns a state of `history`, with every entry active or not as its roll-backs say.
 CalibrationStatePtr MakeState(std::vector<HistoryEntryPtr> history, uint64_t generation,
                               std::chrono::steady_clock::time_point now);
 
-// The next state, with `entries` more.
+// Returns the next state, which has `entries` in addition.
 CalibrationStatePtr Extended(const CalibrationState& before, std::vector<HistoryEntryPtr> entries,
                              std::chrono::steady_clock::time_point now);
 

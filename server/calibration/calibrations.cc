@@ -8,7 +8,7 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr int kAttempts = 8;  // against other replicas that write
+constexpr int kAttempts = 8;  // when competing with other replicas that write
 
 bool IsProfile(const HistoryEntry& entry) { return entry.record.action == ProfileAction::kRecord; }
 
@@ -69,7 +69,7 @@ std::unique_ptr<Calibrations> Calibrations::Open(std::unique_ptr<ProfileStore> s
       new Calibrations(std::move(store), clock, observer, std::move(sleep_until)));
   const Time now = clock.Now();
   opened->Publish(MakeState(std::move(history), 1, now), now - kLease);
-  *error = opened->CatchUp();  // a shared store may have got more meanwhile
+  *error = opened->CatchUp();  // a shared store may have received more meanwhile
   return error->empty() ? std::move(opened) : nullptr;
 }
 
@@ -78,7 +78,7 @@ CalibrationStatePtr Calibrations::state() const {
   return state_;
 }
 
-// `asked`: when the store had nothing newer than `state`.
+// `asked`: when the store was asked and had nothing newer than `state`.
 void Calibrations::Publish(CalibrationStatePtr state, Time asked) {
   if (store_->shared()) {
     state->lease.Renew(asked);
@@ -127,7 +127,7 @@ std::string Calibrations::ReadNew(bool patient) {
   }
 }
 
-// What can be trusted comes into force; the lease is renewed only if that is all there is.
+// Brings into force what can be trusted; renews the lease only if that is everything.
 std::string Calibrations::Adopt(NewRecords found, Time asked) {
   std::string error = std::move(found.error);
   std::vector<HistoryEntryPtr> entries;
@@ -161,14 +161,14 @@ AppendResult Calibrations::Append(ProfileRecord* record) {
   return appended;
 }
 
-// Until no replica vouches for a state without what this one knows.
+// Waits until no replica vouches for a state without what this one knows.
 void Calibrations::AwaitOthers() {
   if (!store_->shared()) return;
   const Time due = state()->since + kLease + kLeaseMargin;
   if (clock_.Now() < due) sleep_until_(due);
 }
 
-// Catches up, tries, and does so again where another replica was quicker.
+// Catches up and tries, and repeats both if another replica was faster.
 template <typename Outcome, typename Try>
 Outcome Calibrations::Persist(Try attempt) {
   Outcome outcome;
@@ -299,7 +299,8 @@ RollBackOutcome Calibrations::TryTakeBack(const RollBack& roll_back, bool* confl
   record.target = roll_back.target;
   record.revision = outcome.newest + 1;
   record.author = roll_back.author;
-  // What it would change is found out first: nothing is added to the history for nothing.
+  // Finds out first what the roll-back would change: one without effect is not added to the
+  // history.
   const CalibrationStatePtr trial = Extended(*before, {MakeEntry(record, {})}, clock_.Now());
   for (size_t i = 0; i < before->history.size(); ++i) {
     const HistoryEntry& was = *before->history[i];

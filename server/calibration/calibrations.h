@@ -1,5 +1,5 @@
-// The calibration of this server: profiles recorded, listed and rolled back, and what they say
-// about a job. Where the store is shared it follows what other replicas record. Thread-safe.
+// The calibration of this server: profiles are recorded, listed and rolled back, and applied to
+// jobs. If the store is shared, it follows what other replicas record. Thread-safe.
 #ifndef EVENKEEL_SERVER_CALIBRATION_CALIBRATIONS_H_
 #define EVENKEEL_SERVER_CALIBRATION_CALIBRATIONS_H_
 
@@ -26,32 +26,33 @@ class Calibrations {
   using Time = std::chrono::steady_clock::time_point;
   using SleepUntil = std::function<void(Time)>;
 
-  // Reads the history of `store`. nullptr, with the reason in *error: a profile of it can not be
-  // read. `clock` and `observer` outlive the result. `sleep_until`: for tests that turn the clock.
+  // Reads the history of `store`. Returns nullptr, with the reason in *error, if a profile in it
+  // cannot be read. `clock` and `observer` must outlive the result. `sleep_until` is for tests that
+  // control the clock.
   static std::unique_ptr<Calibrations> Open(std::unique_ptr<ProfileStore> store, const Clock& clock,
                                             CalibrationObserver& observer, std::string* error,
                                             SleepUntil sleep_until = {});
 
-  // Never waits for the store. Whether it is the newest there is, its lease says.
+  // Never waits for the store. The lease of the state says whether it is the newest.
   CalibrationStatePtr state() const;
 
-  // All wait for the store. A profile is in force, and durable, when they return; with a shared
+  // These wait for the store. A profile is in force, and durable, when they return. With a shared
   // store they also wait until no replica vouches for an older state (lease.h).
   RecordOutcome Record(const ProfileUpload& upload);
   RollBackOutcome TakeBack(const RollBack& roll_back);
 
-  // Catches up with a shared store. Returns why it could not; empty: the state is confirmed.
+  // Catches up with a shared store. Returns why it could not, or "" if the state is confirmed.
   std::string CatchUp();
 
-  // Likewise, unless `revision` is known already, or the store was asked after `arrived`. Returns
-  // whether it is known now.
+  // Catches up unless `revision` is already known, or the store was asked after `arrived`. Returns
+  // true if `revision` is known now.
   bool CatchUpTo(int64_t revision, Time arrived);
 
-  // From now on a thread catches up every `interval`, where the store is shared. `report` gets each
-  // new reason why it can not, and "" when it can again. Once.
+  // Starts a thread that catches up every `interval` if the store is shared. `report` gets each new
+  // reason why it cannot, and "" when it can again. Call at most once.
   void Follow(std::chrono::milliseconds interval, std::function<void(const std::string&)> report);
 
-  // Ends that thread. Nothing is reported any more when it returns.
+  // Ends that thread. Nothing is reported after this returns.
   void StopFollowing() { ticker_.reset(); }
 
   bool durable() const { return store_->durable(); }
@@ -60,7 +61,7 @@ class Calibrations {
   Calibrations(std::unique_ptr<ProfileStore> store, const Clock& clock,
                CalibrationObserver& observer, SleepUntil sleep_until);
 
-  // With write_mutex_ held.
+  // Call with write_mutex_ held.
   std::string ReadNew(bool patient);
   std::string Adopt(NewRecords found, Time asked);
   RecordOutcome TryRecord(const ProfileUpload& upload, bool* conflict);
@@ -80,11 +81,11 @@ class Calibrations {
   const Clock& clock_;
   CalibrationObserver& observer_;
   const SleepUntil sleep_until_;
-  std::mutex write_mutex_;  // one change at a time; guards store_ and what follows
-  Time last_asked_;         // when the store was last asked, whatever came of it
+  std::mutex write_mutex_;  // allows one change at a time; guards store_ and the members below
+  Time last_asked_;         // when the store was last asked, whatever the result
   mutable std::mutex state_mutex_;
   CalibrationStatePtr state_;
-  std::unique_ptr<Ticker> ticker_;  // last: it uses all of the above
+  std::unique_ptr<Ticker> ticker_;  // last: it uses all members above
 };
 
 }  // namespace evenkeel::server

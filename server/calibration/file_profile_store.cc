@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kKind = "profiles";
 constexpr std::string_view kLmdbSchema = "evenkeel-profiles/1";
 
-// Appends what the file has under the next revision. Returns what is wrong with it.
+// Appends the record that the file has under the next revision. Returns what is wrong with it.
 std::string TakeRecord(int64_t revision, std::string_view bytes,
                        std::vector<ProfileRecord>* history) {
   ProfileRecord record;
@@ -40,7 +40,7 @@ std::string MissingText(int64_t revision) {
   return "revision " + std::to_string(revision) + " is missing";
 }
 
-// The history in a file of an earlier version, up to what is wrong with it.
+// Reads the history in a file of an earlier version, up to the first fault.
 LogFault ReadLmdb(const std::string& path, std::vector<ProfileRecord>* history) {
   const auto damaged = [](std::string text) {
     return LogFault{.text = std::move(text), .damaged = true};
@@ -79,7 +79,7 @@ std::vector<std::string> Encoded(const std::vector<ProfileRecord>& history) {
 LogFault NoStore(FileKind kind, const std::string& error) {
   if (kind == FileKind::kUnreadable) return {.text = error};
   if (kind == FileKind::kForeign) {
-    return {.text = "is no profile store of evenkeel, or its beginning is overwritten"};
+    return {.text = "is not a profile store of evenkeel, or its beginning is overwritten"};
   }
   if (kind == FileKind::kWiped) {
     return {.text = "is damaged: it is empty, or begins with nothing but zeros", .damaged = true};
@@ -145,8 +145,8 @@ LogFault FileProfileStore::OpenFile() {
   return fault;
 }
 
-// Puts a file of ours in the place of an earlier version's, which is kept under another name: there
-// is no moment without a file that has the whole history.
+// Replaces the file of an earlier version, which is kept under another name, with one in our
+// format. At every moment there is a file that has the whole history.
 LogFault FileProfileStore::TakeOver() {
   const std::string made = path_ + ".taken-over";
   unlink(made.c_str());

@@ -30,7 +30,7 @@ uint64_t NumberOf(std::string_view bytes) {
 
 uint64_t Checksum(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-// The next number or text of `*rest`. False: there is not that much.
+// Takes the next number or text off `*rest`. Returns false if there is not enough left.
 bool TakeNumber(std::string_view* rest, uint64_t* value) {
   if (rest->size() < kNumberBytes) return false;
   *value = NumberOf(*rest);
@@ -62,7 +62,7 @@ std::string EncodeHistory(const std::vector<ProfileRecord>& history) {
 
 std::string DecodeHistory(std::string_view bytes, std::vector<ProfileRecord>* history) {
   history->clear();
-  if (!bytes.starts_with(kMagic)) return "is no history of profiles";
+  if (!bytes.starts_with(kMagic)) return "is not a history of profiles";
   if (!bytes.starts_with(kHead)) return "is a history of another release";
   if (bytes.size() < kHead.size() + 2 * kNumberBytes) return "is cut short";
   const std::string_view body = bytes.substr(0, bytes.size() - kNumberBytes);

@@ -1,7 +1,7 @@
 // A whole history of profiles as one file, for backup and for moving it to another store.
 //
-// "EVENKEEL-PROFILES 1\n", the number of records, then each record's length and bytes
-// (record_bytes.h), then a checksum of all that; numbers are 8 bytes, little-endian. The same
+// "EVENKEEL-PROFILES 1\n", the number of records, then the length and bytes of each record
+// (record_bytes.h), then a checksum of all that; numbers have 8 bytes, little-endian. The same
 // history gives the same file, whichever store it comes from.
 #ifndef EVENKEEL_SERVER_CALIBRATION_HISTORY_FILE_H_
 #define EVENKEEL_SERVER_CALIBRATION_HISTORY_FILE_H_
@@ -16,7 +16,8 @@ namespace evenkeel::server {
 
 std::string EncodeHistory(const std::vector<ProfileRecord>& history);
 
-// Fills `*history`. Returns what is wrong: none of ours, cut short, or damaged. Empty: fine.
+// Fills `*history`. Returns what is wrong (not one of our files, cut short, or damaged), or "" if
+// nothing is.
 std::string DecodeHistory(std::string_view bytes, std::vector<ProfileRecord>* history);
 
 }  // namespace evenkeel::server

@@ -1,10 +1,10 @@
-// For how long a replica may vouch for its copy of a shared history.
+// How long a replica may vouch for its copy of a shared history.
 //
 // A copy is confirmed for kLease after the moment at which the store was asked and had nothing
-// newer. Who has appended a revision acknowledges it only kLease + kLeaseMargin later. So by then
-// every replica has either read it, or can not vouch for its copy any more and says so: what is
-// acknowledged is never followed by an answer that is older and silent about it. Clocks of
-// different machines are never compared; the margin covers how differently they run.
+// newer. Whoever appends a revision acknowledges it only kLease + kLeaseMargin later. By then every
+// replica has either read the revision, or can no longer vouch for its copy and says so: an
+// acknowledged revision is never followed by an answer that is older and does not say so. Clocks of
+// different machines are never compared; the margin covers differences in their rates.
 #ifndef EVENKEEL_SERVER_CALIBRATION_LEASE_H_
 #define EVENKEEL_SERVER_CALIBRATION_LEASE_H_
 
@@ -18,7 +18,7 @@ inline constexpr std::chrono::milliseconds kLease{300};
 inline constexpr std::chrono::milliseconds kLeaseMargin{50};
 inline constexpr std::chrono::milliseconds kPollInterval{100};
 
-// Of one copy. Thread-safe: time only moves forward.
+// The lease of one copy. Thread-safe: time only moves forward.
 class Lease {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -33,10 +33,10 @@ class Lease {
     }
   }
 
-  // No other process can append: confirmed for ever.
+  // No other process can append: the copy is confirmed for ever.
   void Own() const { asked_ = Time::max() - kLease; }
 
-  // nullopt: confirmed. Else for how long it has not been, in seconds.
+  // Returns nullopt if the copy is confirmed, else for how many seconds it has not been.
   std::optional<double> UnconfirmedSeconds(Time now) const {
     const Time end = asked_.load() + kLease;
     if (now < end) return std::nullopt;

@@ -32,9 +32,9 @@ std::string EncodeRecord(const ProfileRecord& record) {
 }
 
 std::string DecodeRecord(int64_t revision, std::string_view bytes, ProfileRecord* record) {
-  if (!bytes.starts_with(kMagic)) return "is no record of evenkeel";
+  if (!bytes.starts_with(kMagic)) return "is not a record of evenkeel";
   if (bytes.size() < kMagic.size() + 2 * kNumberBytes) return "is cut short";
-  // The schema first: a newer one may keep its checksum elsewhere.
+  // The schema is checked first: a newer one may keep its checksum elsewhere.
   const int64_t schema = RecordReader(bytes.substr(kMagic.size(), kNumberBytes)).Number();
   if (schema > kRecordSchema) {
     return "has schema " + std::to_string(schema) + " of a newer release; this one reads up to " +

@@ -1,4 +1,4 @@
-// A record of the history as bytes, with schema version and checksum.
+// A record of the history as bytes, with a schema version and a checksum.
 #ifndef EVENKEEL_SERVER_CALIBRATION_RECORD_BYTES_H_
 #define EVENKEEL_SERVER_CALIBRATION_RECORD_BYTES_H_
 
@@ -9,13 +9,14 @@
 
 namespace evenkeel::server {
 
-// Of the records. A release that writes another layout counts it up, and refuses newer ones.
+// Schema version of the records. A release that writes another layout increments it, and refuses
+// newer ones.
 inline constexpr int kRecordSchema = 1;
 
 std::string EncodeRecord(const ProfileRecord& record);
 
-// Fills `*record` for the revision that the store filed `bytes` under. Returns what is wrong: not
-// ours, of a newer release, or damaged (the checksum covers the revision too). Empty: fine.
+// Fills `*record` for the revision under which the store filed `bytes`. Returns what is wrong (not
+// ours, of a newer release, or damaged; the checksum covers the revision too), or "" if nothing is.
 std::string DecodeRecord(int64_t revision, std::string_view bytes, ProfileRecord* record);
 
 }  // namespace evenkeel::server

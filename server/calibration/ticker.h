@@ -1,4 +1,4 @@
-// A thread that does something again and again.
+// A thread that calls a function periodically.
 #ifndef EVENKEEL_SERVER_CALIBRATION_TICKER_H_
 #define EVENKEEL_SERVER_CALIBRATION_TICKER_H_
 
@@ -12,9 +12,9 @@ namespace evenkeel::server {
 
 class Ticker {
  public:
-  // From begin to begin, where `tick` is quicker than that.
+  // `interval` is the time between the starts of two ticks; a slower tick delays the next one.
   Ticker(std::chrono::milliseconds interval, std::function<void()> tick);
-  ~Ticker();  // waits for a tick under way
+  ~Ticker();  // waits for a tick in progress
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 

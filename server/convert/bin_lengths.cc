@@ -15,7 +15,7 @@ struct Sums {
   uint64_t units = 0, tokens = 0, count = 0;
 };
 
-// An empty histogram if there are too many bins to fit in any case: two bytes each at least.
+// Returns an empty histogram if there are too many bins to fit: each takes at least two bytes.
 v1::Histogram Bin(const std::vector<planner::LengthBin>& sorted, int64_t unit_width,
                   int64_t token_width, int64_t max_bytes) {
   std::map<std::pair<int64_t, int64_t>, Sums> bins;

@@ -1,5 +1,5 @@
-// Writes values as bytes that are the same on every platform and that no other sequence of values
-// yields.
+// Writes values as bytes that are the same on every platform and differ for every other sequence of
+// values.
 #ifndef EVENKEEL_SERVER_CONVERT_CANONICAL_WRITER_H_
 #define EVENKEEL_SERVER_CONVERT_CANONICAL_WRITER_H_
 
@@ -28,7 +28,7 @@ class CanonicalWriter {
     Integer(tag, static_cast<uint64_t>(value));
   }
 
-  // By its bits; both zeros are the same.
+  // Writes the bits of the number; both zeros are written alike.
   void Real(int tag, double value) {
     Integer(tag, std::bit_cast<uint64_t>(value == 0 ? 0.0 : value));
   }
@@ -42,7 +42,7 @@ class CanonicalWriter {
   void Reserve(size_t bytes) { bytes_.reserve(bytes); }
 
  private:
-  // Seven bits a byte, lowest first, the top bit set on all but the last.
+  // Writes seven bits per byte, lowest first, with the top bit set on all bytes but the last.
   void Varint(uint64_t value) {
     while (value >= 0x80) {
       bytes_ += static_cast<char>(static_cast<unsigned char>(value | 0x80));

@@ -28,8 +28,8 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// A token is the catalogue's version and the index of the page's first entry: "2026.11.2/40".
-// Another release has another list, so it refuses the token.
+// Returns a page token: the catalogue's version and the index of the page's first entry, such as
+// "2026.11.2/40". Another release has another list, so it refuses the token.
 std::string TokenFor(size_t index) {
   return std::string(planner::kCatalogVersion) + "/" + std::to_string(index);
 }
@@ -42,7 +42,8 @@ bool ReadToken(std::string_view token, size_t* index) {
   return error == std::errc() && end == token.data() + token.size() && *index > 0;
 }
 
-// Moves the page that the request asks for, of those entries that pass its filter, into `*page`.
+// Selects the entries that pass the request's filter, and moves the requested page of them into
+// `*page`.
 template <typename Request, typename Entry, typename Page, typename Response>
 std::vector<Violation> FillPage(const Request& request, std::vector<Entry> entries, Page* page,
                                 Response* response) {

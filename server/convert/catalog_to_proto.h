@@ -1,4 +1,4 @@
-// The catalogue, from the planner to the contract: filtered, and paged.
+// Converts the catalogue from the planner to the contract, filtered and in pages.
 #ifndef EVENKEEL_SERVER_CONVERT_CATALOG_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_CATALOG_TO_PROTO_H_
 

@@ -25,34 +25,35 @@ struct RealRange {  // inclusive
   double max = 0;
 };
 
-std::string NumberText(double value);  // shortest that reads back as the same number
+std::string NumberText(double value);  // the shortest text that reads back as the same number
 
-// A caller's text, fit to be quoted: at most 64 bytes, cut between characters, hidden characters
-// written out.
+// Returns a caller's text in quotes, fit to be shown: at most 64 bytes, cut between characters,
+// hidden characters written out.
 std::string Quoted(std::string_view text);
 
-// "; nearest: a, b, c", or nothing.
+// Returns "; nearest: a, b, c", or "" without names.
 std::string NearestText(const std::vector<std::string>& names);
 
-// Zero has no meaning of its own: it is a value like the others.
+// Checks a field for which zero is a value like any other.
 int64_t CheckInt(ViolationSink& sink, const FieldPath& field, int64_t value, IntRange range);
 double CheckReal(ViolationSink& sink, const FieldPath& field, double value, RealRange range);
-// Zero is unset, and the value is required.
+// Checks a required field: zero means unset.
 int64_t CheckRequiredInt(ViolationSink& sink, const FieldPath& field, int64_t value,
                          IntRange range);
 double CheckRequiredReal(ViolationSink& sink, const FieldPath& field, double value,
                          RealRange range);
-// Zero is unset and means `fallback`.
+// Checks a field for which zero means unset, and stands for `fallback`.
 int64_t CheckIntOr(ViolationSink& sink, const FieldPath& field, int64_t value, IntRange range,
                    int64_t fallback);
 double CheckRealOr(ViolationSink& sink, const FieldPath& field, double value, RealRange range,
                    double fallback);
 
-// At most `max_bytes`, without control characters (names reach logs and terminals). True if so.
+// Returns true if `text` has at most `max_bytes` and no control characters (names reach logs and
+// terminals).
 bool CheckText(ViolationSink& sink, const FieldPath& field, std::string_view text,
                int64_t max_bytes = kMaxNameBytes);
 
-// Whether the contract knows the number; `accepted` lists what may be set.
+// Returns true if the contract knows the number; `accepted` lists what may be set.
 template <typename Enum>
 bool CheckEnum(ViolationSink& sink, const FieldPath& field, Enum value, bool (*is_known)(int),
                std::string_view accepted) {
@@ -62,8 +63,8 @@ bool CheckEnum(ViolationSink& sink, const FieldPath& field, Enum value, bool (*i
   return false;
 }
 
-// The violations of one list: the first bad value is reported, the others are counted. Reports when
-// it goes out of scope.
+// Gathers the violations of one list: reports the first bad value and counts the others. Reports
+// when it goes out of scope.
 class ListCheck {
  public:
   ListCheck(ViolationSink& sink, const FieldPath& parent, std::string_view name)

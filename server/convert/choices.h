@@ -1,4 +1,4 @@
-// The contract's enums beside the planner's, for both directions.
+// Pairs of the contract's and the planner's enum values, for both directions.
 #ifndef EVENKEEL_SERVER_CONVERT_CHOICES_H_
 #define EVENKEEL_SERVER_CONVERT_CHOICES_H_
 
@@ -115,7 +115,7 @@ inline constexpr Choice<planner::RecomputePart, v1::RecomputePart> kRecomputePar
     {planner::kWholeLayer, v1::RECOMPUTE_PART_WHOLE_LAYER},
     {planner::kLatentProjection, v1::RECOMPUTE_PART_LATENT_PROJECTION}};
 
-// The contract's name of a planner's value.
+// Returns the contract's value for a planner's value.
 template <typename Ours, typename Theirs, size_t N>
 Theirs ToProto(const Choice<Ours, Theirs> (&choices)[N], Ours value) {
   for (const auto& choice : choices) {
@@ -124,7 +124,8 @@ Theirs ToProto(const Choice<Ours, Theirs> (&choices)[N], Ours value) {
   return Theirs{};  // the contract's UNSPECIFIED
 }
 
-// The other way. False: unspecified, or a number that the contract does not know.
+// Finds the planner's value. Returns false if `from` is unspecified or a number that the contract
+// does not know.
 template <typename Ours, typename Theirs, size_t N>
 bool Find(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours* out) {
   for (const auto& choice : choices) {
@@ -135,8 +136,8 @@ bool Find(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours* out) {
   return false;
 }
 
-// The same for a field of a request; `fallback` for UNSPECIFIED. Any other value adds a violation
-// that lists the choices.
+// Does the same for a field of a request, with `fallback` for UNSPECIFIED. Any other value adds a
+// violation that lists the choices.
 template <typename Ours, typename Theirs, size_t N>
 Ours FromProto(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours fallback,
                const FieldPath& field, ViolationSink& sink) {

@@ -19,7 +19,7 @@ constexpr IntRange kGpusPerNode = {1, 1024};
 constexpr int64_t kDefaultGpusPerNode = 8;
 constexpr int kMaxPools = 16;
 constexpr int kMaxCounts = 64;
-constexpr int kMaxOffers = 64;  // of all pools
+constexpr int kMaxOffers = 64;  // over all pools
 constexpr RealRange kIntraNodeRates = {1e8, 1e13};
 constexpr RealRange kInterNodeRates = {1e7, 1e13};
 constexpr double kDefaultInterNodeRate = 25e9;
@@ -30,12 +30,13 @@ std::string RateText(double bytes_per_second) {
          " Gb/s) per GPU and direction";
 }
 
-// A bridge between two cards is no link between all GPUs of a node.
+// Returns false for a bridge between two cards, which does not link all GPUs of a node.
 bool HasScaleup(const planner::GpuSpec& gpu) {
   return gpu.scaleup_bytes_per_second > 0 && !gpu.scaleup_pairs_only;
 }
 
-// A job smaller than a node uses part of one; a larger one uses whole nodes. `per_node` is valid.
+// Converts the GPU count of an offer. A job smaller than a node uses part of one; a larger one uses
+// whole nodes. `per_node` is valid.
 void ConvertCount(int64_t gpu_count, int64_t per_node, const FieldPath& field, ViolationSink& sink,
                   planner::Cluster* cluster) {
   const int64_t before = sink.count();
@@ -53,7 +54,7 @@ void ConvertCount(int64_t gpu_count, int64_t per_node, const FieldPath& field, V
                       (above <= kGpus.max ? ", " + std::to_string(above) : std::string()));
 }
 
-// One cluster for each count that the pool offers, all else as in `base`.
+// Adds one cluster for each count that the pool offers, with everything else as in `base`.
 void ConvertCounts(const v1::GpuPool& from, const FieldPath& path, const planner::Cluster& base,
                    ViolationSink& sink, std::vector<planner::Cluster>* offers) {
   const int64_t before = sink.count();
@@ -106,12 +107,12 @@ void ConvertReserve(const v1::GpuPool& from, const FieldPath& path, bool gpu_val
                                                " (90% of the GPU's memory), but is " +
                                                std::to_string(from.reserved_bytes()));
   }
-  // Negative zero is no price either; adding zero takes its sign away.
+  // Negative zero is not a price either; adding zero removes the sign.
   cluster->price_per_gpu_hour =
       CheckReal(sink, path.Child("price_per_gpu_hour"), from.price_per_gpu_hour(), kPrices) + 0.0;
 }
 
-// Which of the GPU type's links it is, where that is not plain.
+// Says which link of the GPU type the bandwidth belongs to, if that is not obvious.
 std::string LinkText(const planner::GpuSpec& gpu) {
   if (gpu.scaleup_pairs_only) {
     return ": PCIe, because " + gpu.name + " has NVLink only between the two cards of a bridge";

@@ -11,8 +11,8 @@ class Cluster;
 
 namespace evenkeel::server {
 
-// Fills job->cluster from the first offer, and says in job->figures what its rates rest on; checks
-// the other offers. False after violations.
+// Fills job->cluster from the first offer, records the basis of its rates in job->figures, and
+// checks the other offers. Returns false after violations.
 bool ClusterFromProto(const v1::Cluster& from, const FieldPath& path, ViolationSink& sink,
                       planner::Job* job);
 

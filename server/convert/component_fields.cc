@@ -53,11 +53,11 @@ void ComponentFields::HeadSize(bool has, int64_t value, int64_t hidden, int64_t 
     return;
   }
   if (has_entry_ && !changed_) return;
-  if (hidden <= 0 || heads <= 0) return;  // reported where they stand
+  if (hidden <= 0 || heads <= 0) return;  // reported at their own fields
   if (hidden % heads != 0 || hidden / heads < kHeadSizes.min || hidden / heads > kHeadSizes.max) {
     sink_.Add(path_.Child("head_size"),
               "required, 8 to 512: hidden_size / attention_heads = " + std::to_string(hidden) +
-                  " / " + std::to_string(heads) + " is no whole number in that range");
+                  " / " + std::to_string(heads) + " is not a whole number in that range");
     return;
   }
   *slot = hidden / heads;

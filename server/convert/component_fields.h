@@ -14,11 +14,10 @@
 
 namespace evenkeel::server {
 
-// Takes the fields of one component that the request sets; the others keep the value that is
-// already there.
+// Takes the fields of one component that the request sets; the others keep their present values.
 class ComponentFields {
  public:
-  // `has_entry`: a catalogue entry was filled in before, so no field is required.
+  // `has_entry`: a catalogue entry was filled in before, so that no field is required.
   ComponentFields(ViolationSink& sink, const FieldPath& path, bool has_entry)
       : sink_(sink), path_(path), has_entry_(has_entry) {}
 
@@ -27,13 +26,13 @@ class ComponentFields {
   void Flag(bool has, bool value, bool* slot);
   void TakeNorm(v1::Norm value, planner::Norm* slot);
   // Without a value of its own, a head is hidden / heads wide, unless an unchanged catalogue entry
-  // says otherwise.
+  // has another width.
   void HeadSize(bool has, int64_t value, int64_t hidden, int64_t heads, int64_t* slot);
   void MarkChanged() { changed_ = true; }
 
-  // Whether a field differs from the catalogue entry.
+  // Returns true if a field differs from the catalogue entry.
   bool changed() const { return changed_; }
-  // "given in the request", or `source` where nothing differs from it.
+  // Returns "given in the request", or `source` if nothing differs from it.
   std::string Source(const std::string& source) const;
 
  private:
@@ -43,21 +42,21 @@ class ComponentFields {
   bool changed_ = false;
 };
 
-// Adds a violation for numbers that the contract does not know.
+// Adds a violation for a number that the contract does not know.
 void CheckTrainMode(v1::TrainMode mode, const FieldPath& field, ViolationSink& sink);
-// The mode, or `inherited` where it is not said.
+// Returns the mode, or `inherited` if it is unset.
 planner::TrainMode TrainModeOr(v1::TrainMode mode, planner::TrainMode inherited);
 
-// Adapters: the defaults for what is unset.
+// Converts adapters, with defaults for unset fields.
 planner::LoraSpec LoraFromProto(const v1::Lora& from, const FieldPath& path, ViolationSink& sink);
 
-// How a component trains, and with which adapters where it has any.
+// How a component trains, and its adapters if it has any.
 struct TrainSetting {
   planner::TrainMode mode = planner::TrainMode::kFull;
   planner::LoraSpec lora;
 };
 
-// Of a component with train mode and, if `lora` is set, adapters of its own.
+// Returns the setting of a component with a train mode and, if `lora` is set, adapters of its own.
 TrainSetting TrainSettingOf(v1::TrainMode mode, const v1::Lora* lora, const FieldPath& path,
                             const TrainSetting& inherited, ViolationSink& sink);
 

@@ -35,7 +35,7 @@ PlanFacts FactsOf(const planner::Job& job, const planner::Plan& plan) {
   return facts;
 }
 
-// Empty: the timeline would be too long, which goes to *violations.
+// Returns "" and adds to *violations if the timeline would be too long.
 std::string TimelineBytes(const planner::Job& job, const planner::Evaluation& found,
                           std::vector<Violation>* violations) {
   const int64_t cells = planner::TimelineCells(found.plan);

@@ -17,13 +17,13 @@ namespace {
 constexpr int64_t kMaxDegree = 65536;
 constexpr int kMaxStages = 1024;
 
-// What an unset range means. Unset is free; {1, 1} would leave a dimension out of the search.
+// Meaning of an unset range: free. {1, 1} would leave a dimension out of the search.
 constexpr planner::DegreeRange kFree = {1, 0};
 constexpr planner::DegreeRange kUnsetContext = kFree;
 constexpr planner::DegreeRange kUnsetExpert = kFree;
 constexpr planner::DegreeRange kUnsetVirtualStages = kFree;
 
-// `most`: what a degree can be at all in this job, and why.
+// The largest possible value of a degree in this job, and the reason.
 struct Limit {
   int64_t most = kMaxDegree;
   std::string_view what;
@@ -45,7 +45,8 @@ void ConvertRange(const v1::DegreeRange& from, const FieldPath& path, ViolationS
                                     std::string(limit.what) + "), but is " +
                                     std::to_string(from.min()));
   }
-  range->max = from.max();  // kept even where it excludes nothing: remedies try other GPU counts
+  // kept even if it excludes nothing, because remedies try other GPU counts
+  range->max = from.max();
 }
 
 void ConvertVirtualStages(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
@@ -77,7 +78,7 @@ void CheckExperts(const FieldPath& path, ViolationSink& sink, const planner::Mod
                std::to_string(constraints.expert_parallel.min));
 }
 
-// The layers of each stage, each at least 1, summing to those of the model.
+// Converts the layers of each stage: each at least 1, summing to those of the model.
 void ConvertStageLayers(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                         const planner::ModelSpec* model, planner::Constraints* constraints) {
   const int stages = from.stage_layers_size();
@@ -111,7 +112,8 @@ void ConvertStageLayers(const v1::Constraints& from, const FieldPath& path, Viol
   constraints->pipeline_parallel = {stages, stages};
 }
 
-// A given partition leaves no choice of method, and has one virtual stage per stage.
+// Holds a job to a given partition, which leaves no choice of method and has one virtual stage per
+// stage.
 void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                         planner::Constraints* to) {
   if (from.stage_layers().empty()) return;
@@ -128,7 +130,7 @@ void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, Viol
   to->virtual_stages = {1, 1};
 }
 
-// It has neither tensor parallelism nor a pipeline.
+// Holds a job to what DeepSpeed can do: neither tensor parallelism nor a pipeline.
 void HoldDeepSpeed(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
   const auto hold = [&](const char* name, planner::DegreeRange* range) {
     if (range->min > 1) {
@@ -142,7 +144,7 @@ void HoldDeepSpeed(const FieldPath& path, ViolationSink& sink, planner::Constrai
   hold("virtual_stages", &to->virtual_stages);
 }
 
-// The published methods cut a pipeline under 1F1B.
+// Holds a job with a published partition method to 1F1B without virtual stages.
 void HoldMethod(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
   if (to->partition_method == planner::PartitionMethod::kExact) return;
   if (to->virtual_stages.min > 1 ||

@@ -1,4 +1,4 @@
-// What a plan must respect.
+// Converts the constraints on a plan.
 #ifndef EVENKEEL_SERVER_CONVERT_CONSTRAINTS_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_CONSTRAINTS_FROM_PROTO_H_
 
@@ -11,10 +11,10 @@ class Constraints;
 
 namespace evenkeel::server {
 
-// Fills job->constraints and makes sure that some parallelism satisfies them all. `model` and
-// `cluster` are what the constraints apply to, nullptr after violations in them. Bounds that
-// exclude nothing are dropped, and a given partition fixes the pipeline degree, so that equal
-// constraints are equal values.
+// Fills job->constraints and checks that some parallelism satisfies them all. The constraints apply
+// to `model` and `cluster`, which are nullptr after violations in them. Bounds that exclude nothing
+// are dropped, and a given partition fixes the pipeline degree, so that equal constraints are equal
+// values.
 void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                           const planner::ModelSpec* model, const planner::Cluster* cluster,
                           planner::Job* job);

@@ -12,9 +12,9 @@ class Job;
 
 namespace evenkeel::server {
 
-// Fills job->dataset, with the built-in default where the request has none, and says so in
-// job->figures. `path` is that of the job. `model`: what the data must suit; nullptr after
-// violations in the model, then only the form is checked. `datasets` as in JobFromProto.
+// Fills job->dataset, with the built-in default if the request has none, and records this in
+// job->figures. `path` is that of the job. The data must suit `model`; it is nullptr after
+// violations in the model, and then only the form is checked. `datasets` as in JobFromProto.
 void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                       const planner::ModelSpec* model, const DatasetSource& datasets,
                       planner::Job* job);

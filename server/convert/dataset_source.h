@@ -1,4 +1,4 @@
-// Where datasets that were uploaded before are found.
+// Finds datasets that were uploaded before.
 #ifndef EVENKEEL_SERVER_CONVERT_DATASET_SOURCE_H_
 #define EVENKEEL_SERVER_CONVERT_DATASET_SOURCE_H_
 
@@ -11,7 +11,7 @@ namespace evenkeel::server {
 
 using DatasetBytes = std::shared_ptr<const std::string>;  // a serialised v1::Histogram
 
-// nullptr: unknown.
+// Returns nullptr if the dataset is unknown.
 using DatasetSource = std::function<DatasetBytes(std::string_view dataset_ref)>;
 
 }  // namespace evenkeel::server

@@ -15,14 +15,15 @@ std::string RangeText(const planner::DegreeRange& range) {
   return std::to_string(range.min) + " to " + std::to_string(range.max);
 }
 
-// Stops at the first product, where the search would list them all.
+// Looks for possible products of degrees. Stops at the first one, unlike the search, which lists
+// them all.
 class Products {
  public:
   explicit Products(const planner::Job& job)
       : job_(job), constraints_(job.constraints), layers_(TransformerLayers(job.model)) {}
 
-  // Tensor-parallel ranks are consecutive and share a node, so their number divides its GPUs; and
-  // it must suit the model's heads.
+  // Returns true if the degree is possible. Tensor-parallel ranks are consecutive and share a node,
+  // so their number divides its GPUs; it must also suit the model's heads.
   bool TensorPossible(int64_t tensor) const {
     return job_.cluster.gpus_per_node % tensor == 0 &&
            planner::TensorParallelAllowed(job_.model, tensor);
@@ -88,7 +89,7 @@ class Products {
   const int64_t layers_;
 };
 
-// Of the ranges that exclude anything.
+// Returns a text of the ranges that exclude something.
 std::string ConstraintsText(const planner::Constraints& constraints) {
   std::string text = "TP " + RangeText(constraints.tensor_parallel) + ", PP " +
                      RangeText(constraints.pipeline_parallel) + ", DP " +

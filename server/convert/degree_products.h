@@ -1,4 +1,4 @@
-// Whether any degrees of parallelism satisfy a job's constraints.
+// Checks whether any degrees of parallelism satisfy a job's constraints.
 #ifndef EVENKEEL_SERVER_CONVERT_DEGREE_PRODUCTS_H_
 #define EVENKEEL_SERVER_CONVERT_DEGREE_PRODUCTS_H_
 
@@ -11,8 +11,8 @@ int64_t TransformerLayers(const planner::ModelSpec& model);
 
 bool Admits(const planner::DegreeRange& range, int64_t degree);
 
-// Adds a violation at `path` unless some degrees of the search's space (planner/search) satisfy
-// the constraints of `job`, whose other parts are valid.
+// Adds a violation at `path` unless some degrees in the space of the search (planner/search)
+// satisfy the constraints of `job`, whose other parts are valid.
 void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, ViolationSink& sink);
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// Messages as bytes: equal messages give equal bytes, maps included.
+// Serialises messages so that equal messages give equal bytes, including maps.
 #ifndef EVENKEEL_SERVER_CONVERT_DETERMINISTIC_BYTES_H_
 #define EVENKEEL_SERVER_CONVERT_DETERMINISTIC_BYTES_H_
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr IntRange kTokensPerUnit = {1, 65536};
 
-// Costs nothing different, but is part of what the encoder is.
+// Converts the modality. It does not change costs, but is part of the encoder's identity.
 void ConvertModality(const v1::Encoder& from, const FieldPath& path, ViolationSink& sink,
                      ComponentFields& fields, planner::Encoder* spec) {
   if (!CheckEnum(sink, path.Child("modality"), from.modality(), v1::Modality_IsValid,

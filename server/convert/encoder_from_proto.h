@@ -15,8 +15,8 @@ class Encoder;
 
 namespace evenkeel::server {
 
-// `spec` is filled as far as the description goes; it trains as `inherited` unless it says
-// otherwise. `published`: every dimension is the catalogue's.
+// `spec` is filled in as far as the description goes; it trains as `inherited` unless it has a mode
+// of its own. `published`: every dimension is the catalogue's.
 struct DescribedEncoder {
   planner::Encoder spec;
   bool published = false;
@@ -25,9 +25,8 @@ struct DescribedEncoder {
 DescribedEncoder EncoderFromProto(const v1::Encoder& from, const FieldPath& path,
                                   const TrainSetting& inherited, ViolationSink& sink);
 
-// The projector of a valid description into a language model of width `llm_hidden`.
-// `*is_default`: its dimensions are those that would be assumed.
-// Adapters of it are `lora`.
+// Returns the projector from a valid description into a language model of width `llm_hidden`, with
+// `lora` as its adapters. `*is_default`: it has the dimensions that would be assumed.
 planner::Projector ProjectorOf(const v1::Encoder& from, const planner::Encoder& encoder,
                                int64_t llm_hidden, const planner::LoraSpec& lora, bool* is_default);
 

@@ -30,8 +30,8 @@ constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
 constexpr std::string_view kDatasetPrefix = "ds-";
 constexpr size_t kDigestBytes = 16;
 
-// Writes a job field by field. Each struct is taken apart by name, so that a field added to it does
-// not compile until it is written; tags count the fields of a struct from 1.
+// Writes a job field by field. Each struct is unpacked by name, so that a new field does not
+// compile until it is written here. Tags count the fields of a struct from 1.
 class JobWriter {
  public:
   static constexpr int kCalibrationTag = 64;
@@ -233,14 +233,14 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Job& job) {
-    // The cost model's constants are those of kPlannerRevision: no request can set them.
+    // The cost model's constants are fixed by kPlannerRevision: no request can set them.
     const auto& [model, dataset, cluster, training, constraints, constants, objective, reliability,
                  compare_sizes, max_alternatives, figures, calibration, launch] = job;
     Fields(model, dataset, cluster, training, constraints, objective, reliability, compare_sizes,
            max_alternatives, figures);
-    // Left out where nothing was measured, so that what was measured elsewhere changes no id.
+    // Left out if nothing was measured, so that measurements of other models change no id.
     if (!calibration.empty()) Put(kCalibrationTag, calibration);
-    // Likewise where no launch settings are asked for: they are part of the answer's bytes.
+    // Left out if no launch settings are asked for. They are part of the answer's bytes.
     if (!launch.frameworks.empty()) Put(kLaunchTag, launch);
   }
 
@@ -254,13 +254,13 @@ class JobWriter {
   CanonicalWriter& out_;
 };
 
-// Fetched once: a fetch costs more than digesting a small job.
+// Fetched only once: a fetch costs more than digesting a small job.
 const EVP_MD* Sha256() {
   static EVP_MD* const digest = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return digest;
 }
 
-// The first half of the SHA-256, in hexadecimal digits.
+// Returns the first half of the SHA-256 in hexadecimal digits.
 std::string Digest(const std::string& bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};

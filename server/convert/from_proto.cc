@@ -50,8 +50,8 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   }
   const planner::ModelSpec* model = model_valid ? &job->model : nullptr;
   DatasetFromProto(from, path, sink, model, datasets, job);
-  // Which constraints can be satisfied depends on the offer: where there are several
-  // OffersFromProto looks at each.
+  // Whether constraints can be satisfied depends on the offer: if there are several,
+  // OffersFromProto checks each.
   const bool cluster_valid = ClusterFromProto(from.cluster(), path.Child("cluster"), sink, job);
   TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
   ConstraintsFromProto(from.constraints(), path.Child("constraints"), sink, model,
@@ -61,13 +61,13 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   LaunchFromProto(from, path, sink, job);
 }
 
-// How many violations to keep. A bad number is reported among them.
+// Returns how many violations to keep. A bad number is itself reported as a violation.
 int64_t Limit(int64_t max_violations) {
   const bool good = max_violations > 0 && max_violations <= kMaxViolations.max;
   return good ? max_violations : kDefaultMaxViolations;
 }
 
-// The fields about the answer. `validate_only` may have any value.
+// Converts the fields about the answer. `validate_only` may have any value.
 void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, planner::Job* job) {
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
   CheckText(sink, FieldPath("label"), request.label(), kMaxLabelBytes);
@@ -83,7 +83,7 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
                               : kDefaultMaxAlternatives;
 }
 
-// Of a plan with packing groups a step of its last group is evaluated.
+// Restricts the evaluation of a plan with packing groups to a step of its last group.
 void HoldLastGroup(const v1::Plan& plan, const FieldPath& path, ViolationSink& sink,
                    EvaluationJob* evaluation) {
   const int groups = plan.packing_groups_size();
@@ -101,7 +101,7 @@ void HoldLastGroup(const v1::Plan& plan, const FieldPath& path, ViolationSink& s
   if (!longer.empty()) dataset->bins = std::move(longer);
 }
 
-// Every field may be in range and the job still be beyond what any cluster trains.
+// Refuses jobs beyond what any cluster trains; every field of such a job may be in its range.
 void CheckSize(const planner::Job& job, const FieldPath& path, ViolationSink& sink) {
   const double seconds = planner::OneGpuStepSeconds(job);
   if (seconds <= planner::kOneGpuStepSecondsAtMost) return;
@@ -154,7 +154,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
   if (!request.has_plan()) {
     sink.Add(plan_path, "required: the plan to predict, with at least parallelism and stages");
   }
-  if (sink.count() == 0) {  // a plan is judged by a valid job only
+  if (sink.count() == 0) {  // a plan is checked only against a valid job
     if (calibrations) job.calibration = calibrations(job);
     evaluation->plan = PlanSpecFromProto(request.plan(), plan_path, job, sink);
     evaluation->packs = job;

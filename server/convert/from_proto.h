@@ -1,4 +1,4 @@
-// From the contract to the planner's input: the one place where a request is checked.
+// Converts the contract to the planner's input: the one place where a request is checked.
 #ifndef EVENKEEL_SERVER_CONVERT_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_FROM_PROTO_H_
 
@@ -17,26 +17,27 @@ class PlanJobRequest;
 
 namespace evenkeel::server {
 
-// What was measured of the job's model on its GPU type; `calibration` of the job itself is empty.
+// Returns what was measured of the job's model on its GPU type; `calibration` of the job itself is
+// empty.
 using CalibrationSource = std::function<planner::Calibration(const planner::Job&)>;
 
 // Fills `*job`, or returns everything that is wrong with the request: paths relative to the
-// request, in field order, at most `max_violations` of them (the last then says how many more there
-// are). After violations `*job` is of no use.
+// request, in field order, at most `max_violations` of them (the last one then gives the number of
+// the others). After violations `*job` must not be used.
 //
-// The job is normalised: requests that mean the same give the same job. Names are the catalogue's,
-// defaults are filled in, bins are merged and sorted. Only `figures` tell a value that was given
-// from an equal one that was assumed.
-// Of several offers the job is the first one's, and what the others ask for is checked but for
+// The job is normalised: requests with the same meaning give the same job. Names are those of the
+// catalogue, defaults are filled in, bins are merged and sorted. Only `figures` distinguish a value
+// that was given from an equal one that was assumed.
+// With several offers the job is that of the first one, and the others are checked except for
 // constraints: see OffersFromProto.
-// A dataset_ref is resolved by `datasets`, and the job is that of the same histogram given inline;
-// a reference that it does not know is a violation. Empty: there are no datasets. `calibrations`
-// tells what was measured. Empty: nothing was.
+// `datasets` resolves a dataset_ref, and the job is that of the same histogram given inline; an
+// unknown reference is a violation. If `datasets` is empty there are no datasets. `calibrations`
+// returns what was measured; if it is empty nothing was.
 std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job,
                                     const DatasetSource& datasets = {},
                                     const CalibrationSource& calibrations = {});
 
-// A plan to predict, and the job whose own plan is to stand beside it.
+// A plan to predict, and the job whose own plan is shown beside it.
 struct EvaluationJob {
   planner::Job job;  // as PlanJob would plan it
   PlanSpec plan;
@@ -44,7 +45,7 @@ struct EvaluationJob {
   bool include_timeline = false;
 };
 
-// Likewise for EvaluatePlan.
+// Does the same for EvaluatePlan.
 std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& request,
                                            EvaluationJob* evaluation,
                                            const DatasetSource& datasets = {},

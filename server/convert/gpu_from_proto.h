@@ -12,8 +12,8 @@ class GpuPool;
 
 namespace evenkeel::server {
 
-// What a pool's GPUs are, and what their figures rest on. False after violations; `path` is that of
-// the pool.
+// Fills in the GPU type of a pool and the basis of its figures. Returns false after violations.
+// `path` is that of the pool.
 bool GpuFromProto(const v1::GpuPool& from, const FieldPath& path, ViolationSink& sink,
                   planner::GpuSpec* gpu, planner::FigureBasis* peak);
 

@@ -1,4 +1,4 @@
-// Packing groups and how they were chosen, from the planner's output to the contract.
+// Converts packing groups, and how they were chosen, from the planner's output to the contract.
 #ifndef EVENKEEL_SERVER_CONVERT_GROUPS_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_GROUPS_TO_PROTO_H_
 
@@ -10,7 +10,7 @@ class Plan;
 
 namespace evenkeel::server {
 
-// packing_groups, group_runs and group_choice; nothing for a plan without groups.
+// Fills packing_groups, group_runs and group_choice; does nothing for a plan without groups.
 void FillGroups(const planner::Plan& plan, v1::Plan* out);
 
 }  // namespace evenkeel::server

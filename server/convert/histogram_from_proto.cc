@@ -26,7 +26,8 @@ void CheckValues(const Values& values, IntRange range, ListCheck& list) {
   for (int i = 0; i < values.size(); ++i) list.CheckInt(i, values[i], range);
 }
 
-// Lists that are too short or too long are reported at the list that differs from `sample_count`.
+// Reports lists that are too short or too long, at the list whose length differs from that of
+// `sample_count`.
 bool CheckSizes(const v1::Histogram& from, const FieldPath& path, ViolationSink& sink) {
   const int64_t before = sink.count();
   const int bins = from.sample_count_size();
@@ -48,7 +49,7 @@ bool CheckSizes(const v1::Histogram& from, const FieldPath& path, ViolationSink&
   return sink.count() == before;
 }
 
-// Each bin alone: its visual tokens are among its tokens.
+// Checks each bin on its own: its tokens must include its visual tokens.
 void CheckBins(const v1::Histogram& from, const FieldPath& path, ViolationSink& sink,
                const planner::ModelSpec& model) {
   if (from.units().empty()) return;
@@ -85,7 +86,7 @@ void AppendHistogram(const v1::Histogram& from, const FieldPath& path, Violation
   }
   const int64_t before = sink.count();
   if (from.encoder_count() == 0 || from.encoder_count() == 1) CheckSizes(from, path, sink);
-  {  // in field order, each list reporting before the next
+  {  // in field order; each list reports before the next
     ListCheck units(sink, path, "units");
     CheckValues(from.units(), kUnits, units);
   }

@@ -1,4 +1,4 @@
-// One joint histogram: its form, its ranges, and whether it suits the encoder.
+// Checks one joint histogram: its form, its ranges, and whether it suits the encoder.
 #ifndef EVENKEEL_SERVER_CONVERT_HISTOGRAM_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_HISTOGRAM_FROM_PROTO_H_
 
@@ -24,8 +24,8 @@ void AppendHistogram(const v1::Histogram& from, const FieldPath& path, Violation
 // Sorts bins by units and tokens and merges equal ones.
 void NormalizeBins(std::vector<planner::LengthBin>* bins);
 
-// Whether the sums over valid bins stay below 2^63: samples, their tokens, and the encoder's
-// tokens.
+// Returns true if the sums over valid bins stay below 2^63: samples, their tokens, and the
+// encoder's tokens.
 bool SumsFit(const std::vector<planner::LengthBin>& bins, const planner::ModelSpec& model);
 
 }  // namespace evenkeel::server

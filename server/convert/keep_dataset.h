@@ -1,4 +1,4 @@
-// What an upload leaves behind for PlanJob: its histogram, and the reference to it.
+// What PlanJob can use of an upload: its histogram, and a reference to it.
 #ifndef EVENKEEL_SERVER_CONVERT_KEEP_DATASET_H_
 #define EVENKEEL_SERVER_CONVERT_KEEP_DATASET_H_
 
@@ -14,10 +14,10 @@ struct KeptDataset {
   std::string bytes;  // a serialised v1::Histogram, accepted by PlanJob
 };
 
-// Of at least one sample. Does not depend on their order.
+// Requires at least one sample. The result does not depend on their order.
 KeptDataset KeepDataset(const planner::Lengths& lengths);
 
-// Whether `bytes` are what KeepDataset made under that reference, and nothing else.
+// Returns true if `bytes` are exactly what KeepDataset made under that reference.
 bool IsKeptDataset(std::string_view ref, const std::string& bytes);
 
 }  // namespace evenkeel::server

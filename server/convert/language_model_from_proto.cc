@@ -61,7 +61,8 @@ void ConvertLatentAttention(const v1::LatentAttention& from, const FieldPath& pa
   spec->mla = mla;
 }
 
-// Unset: the catalogue's while that divides the heads, or one for each head.
+// Converts the number of key and value heads. Unset: the catalogue's if it divides the heads, else
+// one for each head.
 void ConvertKvHeads(const v1::LanguageModel& from, const FieldPath& path, bool has_entry,
                     ViolationSink& sink, ComponentFields& fields, planner::LanguageModel* spec) {
   if (!from.has_kv_heads() && !has_entry) spec->kv_heads = spec->heads;
@@ -104,7 +105,8 @@ DescribedLanguageModel LanguageModelFromProto(const v1::LanguageModel& from, con
   planner::LanguageModel& spec = described.spec;
   spec.gated_mlp = true;
   std::string source;
-  // An unknown name is reported once; that it then lacks dimensions is no news.
+  // An unknown name is reported once; the dimensions that are missing because of it are not
+  // reported.
   const bool has_entry = !from.catalog_name().empty();
   if (has_entry) {
     const auto* entry = LanguageModelByName(from.catalog_name(), path.Child("catalog_name"), sink);

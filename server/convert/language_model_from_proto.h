@@ -14,8 +14,8 @@ class LanguageModel;
 
 namespace evenkeel::server {
 
-// `spec` is filled as far as the description goes; it trains as `inherited` unless it says
-// otherwise. `published`: every dimension is the catalogue's.
+// `spec` is filled in as far as the description goes; it trains as `inherited` unless it has a mode
+// of its own. `published`: every dimension is the catalogue's.
 struct DescribedLanguageModel {
   planner::LanguageModel spec;
   bool published = false;

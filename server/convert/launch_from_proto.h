@@ -1,4 +1,4 @@
-// Launch settings: which trainers a job asks for, and what its plan answers.
+// Launch settings, both ways: the trainers that a job asks for, and the settings of its plan.
 #ifndef EVENKEEL_SERVER_CONVERT_LAUNCH_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_LAUNCH_FROM_PROTO_H_
 
@@ -10,7 +10,7 @@
 
 namespace evenkeel::server {
 
-// `path` is that of the job. Each framework at most once; their order does not matter.
+// `path` is that of the job. Each framework may occur at most once; their order does not matter.
 void LaunchFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                      planner::Job* job);
 

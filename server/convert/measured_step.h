@@ -1,4 +1,4 @@
-// A measured step beside the plan that it ran under.
+// Compares a measured step with the plan that it ran under.
 #ifndef EVENKEEL_SERVER_CONVERT_MEASURED_STEP_H_
 #define EVENKEEL_SERVER_CONVERT_MEASURED_STEP_H_
 
@@ -13,13 +13,13 @@ class StepOutcome;
 
 namespace evenkeel::server {
 
-// Why the step can not be compared with the plan: it is of another model, GPU type or number of
-// stages than `profile` and `outcome` say, or does not fit. Empty: it can.
+// Returns why the step cannot be compared with the plan: it has another model, GPU type or number
+// of stages than `profile` and `outcome` say, or does not fit. Returns "" if it can.
 std::string PlanDiffers(const v1::Plan& plan, const planner::Profile& profile,
                         const v1::StepOutcome& outcome);
 
-// Takes what the plan promised, without what earlier steps had corrected.
-// REQUIRES: !PlanDiffers.
+// Takes over what the plan predicted, without the correction by earlier steps. REQUIRES:
+// PlanDiffers returned "".
 void TakePlan(const v1::Plan& plan, const v1::StepOutcome& outcome, planner::StepMeasurement* step);
 
 }  // namespace evenkeel::server

@@ -8,8 +8,8 @@
 namespace evenkeel::server {
 namespace {
 
-// In GiB to one decimal, rounded to nearest, by integers: no locale and no platform changes the
-// text.
+// Returns a size in GiB with one decimal, rounded to nearest. It uses integers, so that the text
+// does not depend on locale or platform.
 std::string GibText(int64_t bytes) {
   constexpr int64_t kGib = int64_t{1} << 30;
   constexpr int64_t kHalfTenth = kGib / 20;
@@ -46,7 +46,7 @@ std::string GroupText(const planner::LayerGroup& group) {
   return "layers";
 }
 
-// Degrees that are seldom above 1 are named where they are.
+// Names the degrees; those that are seldom above 1 only if they are.
 std::string DegreesText(const planner::Parallelism& degrees) {
   const auto above_one = [](const char* text, int64_t degree) {
     return degree > 1 ? text + std::to_string(degree) : std::string();

@@ -59,8 +59,8 @@ void ConvertNamed(const v1::Model& from, const FieldPath& path, const planner::L
   }
 }
 
-// With a label of its own, a described model goes by it. Without, by its components, so that one
-// made of catalogue entries is the same as the pair by name.
+// Returns the name of a described model: its label, or without one the names of its components, so
+// that a model made of catalogue entries equals the pair of names.
 std::string DescribedName(const std::string& label, const planner::ModelSpec& model) {
   if (!label.empty()) return label;
   std::string name;
@@ -97,7 +97,7 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
   DescribedLanguageModel llm = LanguageModelFromProto(
       from.language_model(), path.Child("language_model"),
       {TrainModeOr(from.language_model_train_mode(), planner::TrainMode::kFull), lora}, sink);
-  if (sink.count() != before) return;  // a projector is derived from valid dimensions only
+  if (sink.count() != before) return;  // a projector is derived only from valid dimensions
 
   planner::ModelSpec& model = job->model;
   bool published = llm.published;
@@ -116,7 +116,7 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
   job->figures.push_back(DimensionsFigure(published, source));
 }
 
-// Whether some component trains in a way that `suits`.
+// Returns true if some component trains in a way that `suits`.
 template <typename Predicate>
 bool AnyTrains(const planner::ModelSpec& model, Predicate suits) {
   return suits(model.language_model.train) ||

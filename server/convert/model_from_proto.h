@@ -11,7 +11,8 @@ class Model;
 
 namespace evenkeel::server {
 
-// Fills job->model and says in job->figures what its dimensions rest on. False after violations.
+// Fills job->model and records the basis of its dimensions in job->figures. Returns false after
+// violations.
 bool ModelFromProto(const v1::Model& from, const FieldPath& path, ViolationSink& sink,
                     planner::Job* job);
 

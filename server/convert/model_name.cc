@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kSuggestions = 3;
 
-// The names nearest to `name` for which `suits` holds.
+// Returns the names nearest to `name` for which `suits` holds.
 template <typename Predicate>
 std::string Nearest(std::string_view name, Predicate suits) {
   constexpr int kAll = 1000;

@@ -11,18 +11,18 @@
 
 namespace evenkeel::server {
 
-// A published model, a language model, or "ENCODER+LANGUAGE_MODEL" with the default projector.
-// False after a violation at `field`, which names the nearest that would be accepted.
+// Finds a published model, a language model, or "ENCODER+LANGUAGE_MODEL" with the default
+// projector. Returns false after a violation at `field`, which lists the nearest accepted names.
 bool ModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
                  planner::ModelSpec* model, std::string* source);
 
-// Where the dimensions of such a pair come from, given the sources of both halves.
+// Returns the source of the dimensions of such a pair, given the sources of both halves.
 std::string PairSource(std::string_view encoder, std::string_view language_model);
 
-// Whether the catalogue knows `name`, as a model or as a pair of components.
+// Returns true if the catalogue knows `name`, as a model or as a pair of components.
 bool IsCatalogModelName(std::string_view name);
 
-// nullptr after a violation at `field`.
+// Returns nullptr after a violation at `field`.
 const planner::EncoderEntry* EncoderByName(std::string_view name, const FieldPath& field,
                                            ViolationSink& sink);
 const planner::LanguageModelEntry* LanguageModelByName(std::string_view name,

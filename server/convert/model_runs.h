@@ -22,13 +22,13 @@ class ModelRuns {
     int64_t count;
   };
 
-  // The next `count` layers, of `kind` alone if it is set. Fewer where the model ends or another
-  // kind begins.
+  // Takes the next `count` layers, only of `kind` if it is set. Takes fewer if the model ends or
+  // another kind begins.
   std::vector<Run> Take(int64_t count, std::optional<planner::LayerKind> kind);
 
   int64_t left() const;          // layers not handed out yet
   std::string LeftText() const;  // "12 encoder, then 48 dense layers", or "none"
-  std::string Text() const;      // likewise of the whole model
+  std::string Text() const;      // the same for the whole model
 
  private:
   static std::string TextOf(const std::vector<Run>& runs);

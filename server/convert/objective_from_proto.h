@@ -1,4 +1,4 @@
-// What is best, and how often nodes fail.
+// Converts the objective, and how often nodes fail.
 #ifndef EVENKEEL_SERVER_CONVERT_OBJECTIVE_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_OBJECTIVE_FROM_PROTO_H_
 
@@ -14,7 +14,7 @@ class Reliability;
 namespace evenkeel::server {
 
 // Fills job->objective and job->reliability from the fields of `from`; `path` is that of the job.
-// The aims that come to the same for one offer become one, so that equal plans have equal ids.
+// Aims that are equivalent for one offer become one, so that equal plans have equal ids.
 void ObjectiveFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                         planner::Job* job);
 

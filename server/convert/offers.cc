@@ -16,7 +16,8 @@ namespace {
 constexpr std::string_view kConstraints = "job.constraints";
 constexpr std::string_view kFirstPool = "job.cluster.pools[0]";
 
-// The request with one offer: `count` -1 is the pool's gpu_count, else an index of gpu_counts.
+// Returns the request with one offer. A `count` of -1 means the pool's gpu_count, any other is an
+// index into gpu_counts.
 v1::PlanJobRequest Narrowed(const v1::PlanJobRequest& request, int pool, int count) {
   v1::PlanJobRequest narrowed = request;
   v1::Cluster* cluster = narrowed.mutable_job()->mutable_cluster();
@@ -29,14 +30,15 @@ v1::PlanJobRequest Narrowed(const v1::PlanJobRequest& request, int pool, int cou
   return narrowed;
 }
 
-// Whether it is only the constraints that this offer can not satisfy.
+// Returns true if constraints alone make this offer impossible.
 bool OnlyConstraints(const std::vector<Violation>& violations) {
   return std::all_of(violations.begin(), violations.end(), [](const Violation& violation) {
     return violation.field.starts_with(kConstraints);
   });
 }
 
-// Each offer has the whole histogram: reading 64 of the largest took a second.
+// Limits the bins of all offers together: each offer has the whole histogram, and reading 64 of the
+// largest took a second.
 std::vector<Violation> CheckBins(const v1::Cluster& cluster, size_t bins) {
   constexpr size_t kMaxBins = 524'288;
   size_t offers = 0;
@@ -49,7 +51,7 @@ std::vector<Violation> CheckBins(const v1::Cluster& cluster, size_t bins) {
                                     ": compare fewer, or merge neighbouring bins"}};
 }
 
-// In terms of the whole request.
+// Rewrites the paths to those of the whole request.
 void NamePool(int pool, std::vector<Violation>* violations) {
   for (Violation& violation : *violations) {
     if (!violation.field.starts_with(kFirstPool)) continue;
@@ -68,12 +70,13 @@ class Answer {
   Answer(const OfferJobs& offers, size_t bytes_at_most, ComputedPlan* out)
       : offers_(offers), bytes_left_(bytes_at_most), out_(out) {}
 
-  // Best first.
+  // Call for the best plan first.
   void Add(size_t place, const planner::Plan& plan) {
     const planner::Job& job = offers_.offers[place].job;
     ComputedPlan computed = ComputedOf(job, plan, PlanId(job));
     const size_t bytes = computed.plan_bytes.size();
-    if (!out_->offers.empty() && bytes > bytes_left_) full_ = true;  // nor any behind it
+    // later offers are left out as well
+    if (!out_->offers.empty() && bytes > bytes_left_) full_ = true;
     if (full_) LeaveOut(place, v1::LEFT_OUT_REASON_ANSWER_FULL, computed.plan_id);
     bytes_left_ -= std::min(bytes_left_, bytes);
     computed.in_answer = !full_;
@@ -102,7 +105,7 @@ class Answer {
   const OfferJobs& offers_;
   size_t bytes_left_;
   bool full_ = false;
-  std::map<size_t, v1::OfferLeftOut> left_out_;  // by place in the request
+  std::map<size_t, v1::OfferLeftOut> left_out_;  // by position in the request
   ComputedPlan* out_;
 };
 
@@ -121,7 +124,7 @@ std::vector<Violation> OffersFromProto(const v1::PlanJobRequest& request, OfferJ
     offers->offers.push_back({std::move(all)});
     return {};
   }
-  std::vector<Violation> impossible;  // of the first such offer
+  std::vector<Violation> impossible;  // violations of the first such offer
   violations = CheckBins(cluster, all.dataset.bins.size());
   if (!violations.empty()) return violations;
   bool any = false;
@@ -145,7 +148,7 @@ ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
                          const planner::PlanHooks& hooks, ComputedPlan* out,
                          std::vector<std::string>* faults, size_t bytes_at_most) {
   std::vector<planner::Job> jobs;
-  std::vector<size_t> places;  // of the jobs among the offers
+  std::vector<size_t> places;  // positions of the jobs among the offers
   for (size_t i = 0; i < offers.offers.size(); ++i) {
     if (!offers.offers[i].possible) continue;
     jobs.push_back(offers.offers[i].job);
@@ -157,7 +160,7 @@ ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
   const auto planned = [](const planner::Offer& offer) { return offer.possible && !offer.too_few; };
   if (compared.end == planner::PlanEnd::kComplete &&
       std::none_of(compared.offers.begin(), compared.offers.end(), planned)) {
-    // Too few GPUs, all of them: the most come nearest.
+    // All offers have too few GPUs: the one with the most comes nearest.
     const auto most = std::max_element(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) {
       return a.cluster.gpu_count < b.cluster.gpu_count;
     });
@@ -196,7 +199,7 @@ std::string PlanId(const OfferJobs& offers) {
   if (!offers.several()) return PlanId(offers.first());
   std::vector<std::string> all;
   for (const OfferJob& offer : offers.offers) {
-    // Of one that can not be, what the answer says of it.
+    // An impossible offer counts with what the answer says about it.
     all.push_back(offer.possible ? CanonicalBytes(offer.job)
                                  : offer.job.cluster.gpu.name + " x " +
                                        std::to_string(offer.job.cluster.gpu_count));

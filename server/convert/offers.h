@@ -1,4 +1,4 @@
-// A job on several offers: pools of a cluster, or GPU counts of a pool.
+// A job with several offers: pools of a cluster, or GPU counts of a pool.
 #ifndef EVENKEEL_SERVER_CONVERT_OFFERS_H_
 #define EVENKEEL_SERVER_CONVERT_OFFERS_H_
 
@@ -18,33 +18,34 @@ class PlanJobRequest;
 
 namespace evenkeel::server {
 
-// One offer of the request: the job as a request with this offer alone gives it.
+// One offer of the request. The job is that of a request with this offer alone.
 struct OfferJob {
   planner::Job job;
-  bool possible = true;  // false: no degrees satisfy the constraints; of `job` only the cluster is
-                         // valid
+  // false: no degrees satisfy the constraints, and only the cluster of `job` is valid
+  bool possible = true;
 };
 
 struct OfferJobs {
-  std::vector<OfferJob> offers;  // 1 or more, in the order of the request; one at least is possible
+  std::vector<OfferJob> offers;  // 1 or more, in the order of the request; at least one is possible
   planner::Objective objective;  // what is best
 
   bool several() const { return offers.size() > 1; }
   const planner::Job& first() const { return offers.front().job; }
 };
 
-// As JobFromProto, for all offers. A job of one offer is exactly JobFromProto's.
+// Does what JobFromProto does, for all offers. With one offer the job is exactly that of
+// JobFromProto.
 std::vector<Violation> OffersFromProto(const v1::PlanJobRequest& request, OfferJobs* offers,
                                        const DatasetSource& datasets = {},
                                        const CalibrationSource& calibrations = {});
 
-// PlanId of the job, or of the comparison where there are several offers.
+// Returns PlanId of the job, or the id of the comparison if there are several offers.
 std::string PlanId(const OfferJobs& offers);
 
-// Plans of one answer together: gRPC clients take messages of 4 MiB, unless told otherwise.
+// Limit on all plans of one answer together: gRPC clients take messages of 4 MiB by default.
 inline constexpr size_t kOfferBytesAtMost = size_t{3} << 20;
 
-// The best offer's plan under the comparison's `plan_id`, with the plans of all of them.
+// Computes the best offer's plan under the comparison's `plan_id`, with the plans of all offers.
 ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
                          const planner::PlanHooks& hooks, ComputedPlan* out,
                          std::vector<std::string>* faults,

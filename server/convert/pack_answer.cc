@@ -84,7 +84,7 @@ bool PackAnswer::Next(v1::PackDatasetResponse* message) {
   return true;
 }
 
-// A pack that is larger than a message goes on in the next one.
+// A pack that does not fit into a message continues in the next one.
 bool PackAnswer::NextPacks(v1::PackDatasetResponse* message) {
   const planner::Packing& packing = result_.packing;
   if (member_ == packing.members.size()) return false;

@@ -25,10 +25,11 @@ constexpr IntRange kCounts = {0, kMostSamples};
 constexpr IntRange kPartCounts = {1, kMostSamples};
 constexpr int kMaxParts = 64;
 constexpr int64_t kMaxViolations = 100;
-constexpr int64_t kReserveAtOnce = 16384;  // samples, so that small chunks do not ask every time
+// samples reserved at once, so that small chunks do not ask every time
+constexpr int64_t kReserveAtOnce = 16384;
 
-constexpr int64_t kBytesPerStream = int64_t{2} << 20;  // a message in each direction
-// Measured with every sample of another length and in a pack of its own, the worst case: 235,
+constexpr int64_t kBytesPerStream = int64_t{2} << 20;  // one message in each direction
+// Measured worst case, with all sample lengths different and each in a pack of its own: 235 bytes,
 // with packing groups 114. Usual data takes 50.
 constexpr int64_t kBytesPerSample = 256;
 constexpr int64_t kBytesPerSlot = 64;

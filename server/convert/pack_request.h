@@ -1,4 +1,4 @@
-// The upload of PackDataset: each message checked, the samples kept as two arrays. Free of gRPC.
+// The upload of PackDataset: checks each message and keeps the samples as arrays. Free of gRPC.
 #ifndef EVENKEEL_SERVER_CONVERT_PACK_REQUEST_H_
 #define EVENKEEL_SERVER_CONVERT_PACK_REQUEST_H_
 
@@ -17,14 +17,15 @@ class SampleChunk;
 
 namespace evenkeel::server {
 
-// What planner::PackAndDeal does, as a value: tests give their own.
+// Has the signature of planner::PackAndDeal; tests pass their own.
 using PackFunction = std::function<planner::PackingResult(
     const planner::Lengths&, const planner::PackingJob&, const std::function<bool()>& stop)>;
 
 inline constexpr int64_t kMaxSlotsPerStep = int64_t{1} << 20;  // data_parallel x packs_per_rank
 
-// What a stream of so many samples holds at its worst, from its first message to its last: buffers,
-// the upload, the packing with one sample per pack, and the order of a step's slots.
+// Returns the bytes that a stream with this many samples holds in the worst case, from its first
+// message to its last: buffers, the upload, the packing with one sample per pack, and the order of
+// a step's slots.
 int64_t PackBytes(int64_t samples, int64_t slots_per_step);
 
 enum class UploadEnd {
@@ -36,16 +37,17 @@ enum class UploadEnd {
 
 class PackUpload {
  public:
-  // Sets aside so many bytes in all, before they are used. False: there is no room.
+  // Sets aside this many bytes in all, before they are used. Returns false if there is no room.
   using Reserve = std::function<bool(int64_t bytes)>;
 
   PackUpload(int64_t max_samples, Reserve reserve);
 
-  // The next message. Paths are relative to the stream: "start.rule.token_cap",
-  // "chunk[3].llm_tokens[17]", chunks counted from 0. No use of the upload but for kTaken.
+  // Takes the next message. Paths are relative to the stream: "start.rule.token_cap",
+  // "chunk[3].llm_tokens[17]", with chunks counted from 0. Unless it returns kTaken, the upload
+  // must not be used any more.
   UploadEnd Take(const v1::PackDatasetRequest& message, std::vector<Violation>* violations);
 
-  // No more messages come.
+  // Ends the upload: there are no more messages.
   UploadEnd Finish(std::vector<Violation>* violations);
 
   int64_t sample_count() const { return static_cast<int64_t>(tokens_.size()); }
@@ -67,7 +69,7 @@ class PackUpload {
   void CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path, ViolationSink& sink) const;
   UploadEnd MakeRoom(int64_t samples);
   void KeepLossTokens(const v1::SampleChunk& chunk);
-  int64_t SlotsPerStep() const;  // the most that a step has
+  int64_t SlotsPerStep() const;  // the largest number in any step
 
   const int64_t max_samples_;
   const Reserve reserve_;
@@ -75,14 +77,14 @@ class PackUpload {
   bool started_ = false;
   bool summary_only_ = false;
   bool keep_histogram_ = false;
-  int64_t expected_ = 0;  // samples announced, by the field that follows; 0: not
+  int64_t expected_ = 0;  // samples announced by the field below; 0: not announced
   const char* expected_by_ = "sample_count";
   int64_t chunks_ = 0;
   int64_t reserved_samples_ = -1;
   std::vector<int32_t> units_;
   std::vector<int32_t> tokens_;
   bool has_loss_tokens_ = false;
-  std::vector<int32_t> loss_tokens_;  // of groups alone
+  std::vector<int32_t> loss_tokens_;  // only with groups
 };
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// Packing groups between the contract and the packers.
+// Converts packing groups between the contract and the packers.
 #ifndef EVENKEEL_SERVER_CONVERT_PACKING_GROUPS_H_
 #define EVENKEEL_SERVER_CONVERT_PACKING_GROUPS_H_
 
@@ -19,17 +19,18 @@ class PackingGroup;
 
 namespace evenkeel::server {
 
-// The fields marked "rule", with their defaults; the others are ignored, so that a plan's groups
-// can be given as they are. `path`: of what has the list `groups`. `most_slots`: of a step.
+// Reads the fields marked "Rule.", with their defaults; the others are ignored, so that a plan's
+// groups can be passed unchanged. `path` is that of the message with the list `groups`.
+// `most_slots` is the limit for a step.
 std::vector<planner::LengthGroup> GroupsFromProto(
     const google::protobuf::RepeatedPtrField<v1::PackingGroup>& from, const FieldPath& path,
     int64_t most_slots, ViolationSink& sink);
 
-// What a request with groups must not have beside them, and what needs them.
+// Checks the fields that must not be set together with groups, and those that need them.
 void CheckBesideGroups(const v1::PackDatasetStart& start, const FieldPath& path,
                        ViolationSink& sink);
 
-// Everything of the summary that is about groups.
+// Fills in all fields of the summary that are about groups.
 void GroupsToProto(const planner::GroupFigures& figures, double mean_rank_tokens,
                    v1::PackDatasetSummary* out);
 

@@ -11,7 +11,7 @@ constexpr char kPackerNames[] =
     "PACKER_BALANCED, PACKER_ISF, PACKER_FIRST_FIT_DECREASING, PACKER_BEST_FIT_DECREASING, "
     "PACKER_GREEDY_KNAPSACK, PACKER_NEXT_FIT";
 constexpr IntRange kUnitCaps = {0, 1'000'000};
-// So that the squared sample lengths of a pack sum to less than 2^63.
+// The bound keeps the sum of squared sample lengths of a pack below 2^63.
 constexpr IntRange kTokenCaps = {0, int64_t{1} << 32};
 constexpr IntRange kIterations = {1, 100};
 constexpr int64_t kDefaultIterations = 10;

@@ -1,4 +1,4 @@
-// The batch rule between the contract and the packers.
+// Converts the batch rule between the contract and the packers.
 #ifndef EVENKEEL_SERVER_CONVERT_PACKING_RULE_H_
 #define EVENKEEL_SERVER_CONVERT_PACKING_RULE_H_
 
@@ -17,11 +17,11 @@ inline constexpr IntRange kOrderWindows = {1, 1'000'000'000};
 inline constexpr int64_t kDefaultOrderWindow = 16;
 inline constexpr int64_t kWholeEpoch = kOrderWindows.max;
 
-// Unset, or an unknown value after the violation: kBalanced.
+// Returns kBalanced if unset, and for an unknown value after the violation.
 planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, ViolationSink& sink);
 
-// The fields marked "rule", with their defaults, into job->pack, job->deal and job->times. The
-// others are ignored, so that a plan's rule can be given as it is.
+// Reads the fields marked "Rule.", with their defaults, into job->pack, job->deal and job->times.
+// The others are ignored, so that a plan's rule can be passed unchanged.
 void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
                    planner::PackingJob* job);
 
@@ -29,7 +29,7 @@ v1::Packer PackerToProto(planner::Packer packer);
 v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy);
 void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out);
 
-// RuleFromProto backwards.
+// The inverse of RuleFromProto.
 void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out);
 
 }  // namespace evenkeel::server

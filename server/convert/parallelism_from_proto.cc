@@ -28,7 +28,7 @@ planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath
   to.expert = degree("expert", from.expert());
   to.virtual_stages = degree("virtual_stages", from.virtual_stages());
   if (sink.count() != before) return to;
-  // In steps that can not overflow: each factor is at most 2^16.
+  // The products cannot overflow: each factor is at most 2^16.
   const int64_t inner = to.tensor * to.context * to.pipeline;
   const int64_t gpus = job.cluster.gpu_count;
   if (inner > gpus || inner * to.data != gpus) {
@@ -96,7 +96,7 @@ planner::Schedule ScheduleFromProto(v1::PipelineSchedule from, const planner::Pa
     sink.Add(field, several ? "must be PIPELINE_SCHEDULE_INTERLEAVED or unset with " +
                                   std::to_string(p.virtual_stages) + " virtual stages"
                             : std::string("PIPELINE_SCHEDULE_INTERLEAVED needs "
-                                          "parallelism.virtual_stages of 2 at least"));
+                                          "parallelism.virtual_stages of at least 2"));
   }
   return schedule;
 }

@@ -9,12 +9,12 @@
 
 namespace evenkeel::server {
 
-// Unset degrees are 1. Checks that they multiply to the GPUs of `job`, which is valid, and suit its
-// nodes and model.
+// Converts degrees; unset ones are 1. Checks that they multiply to the GPUs of `job`, which is
+// valid, and suit its nodes and model.
 planner::Parallelism ParallelismFromProto(const v1::Parallelism& from, const FieldPath& path,
                                           const planner::Job& job, ViolationSink& sink);
 
-// Unset: 1F1B, or interleaved 1F1B with several virtual stages.
+// Converts the schedule. Unset: 1F1B, or interleaved 1F1B with several virtual stages.
 planner::Schedule ScheduleFromProto(v1::PipelineSchedule from, const planner::Parallelism& p,
                                     const FieldPath& field, ViolationSink& sink);
 

@@ -22,9 +22,9 @@ std::vector<int64_t> Divisors(int64_t number) {
   return divisors;
 }
 
-// Of launch settings: some tens of evaluated plans for each trainer, and where an encoder may have
-// to move to the first stage, a small search for each of some tens of cuts: 1 s for 90 layers, 17 s
-// for 640.
+// Returns the cost of launch settings: some tens of evaluated plans for each trainer and, if an
+// encoder may have to move to the first stage, a small search for each of some tens of cuts: 1 s
+// for 90 layers, 17 s for 640.
 double LaunchCost(const planner::Job& job) {
   const double layers = static_cast<double>(TransformerLayers(job.model));
   const double each = job.model.towers.empty() ? 0.05 : std::pow(layers / 90, 1.5);
@@ -80,9 +80,8 @@ void CheckSearchSize(const planner::Job& job, const FieldPath& job_path, Violati
                ", by narrower job.constraints, such as virtual_stages and expert_parallel");
 }
 
-// What a batch rule takes that has to be made of data unlike the default: caps are looked for by
-// cutting stock, within limits of work (planner/packing/caps.cc), and samples are packed under
-// each.
+// Returns the cost of a batch rule for data unlike the default: caps are searched for by cutting
+// stock, within work limits (planner/packing/caps.cc), and samples are packed under each.
 double BatchRuleCost(const planner::Job& job) {
   constexpr double kPerBin = 2e-6, kUnits = 0.25, kTokens = 0.04;
   const double reading = kPerBin * static_cast<double>(job.dataset.bins.size());
@@ -92,7 +91,8 @@ double BatchRuleCost(const planner::Job& job) {
   return reading + (units ? kUnits : kTokens);
 }
 
-// Pipelines of many stages and packs take long to simulate, up to the limits of the simulation.
+// Returns the cost of simulation. Pipelines of many stages and packs take long, up to the limits of
+// the simulation.
 double SimulationCost(const planner::Job& job) {
   constexpr double kUsual = 0.5, kAtMost = 4, kManySamples = 64, kManyLayers = 80;
   const double samples = static_cast<double>(job.training.global_batch_samples) /
@@ -101,9 +101,9 @@ double SimulationCost(const planner::Job& job) {
   return kUsual * std::min(kAtMost, samples / kManySamples) * std::min(1.0, depth * depth);
 }
 
-// Bounds, limits and pruning make the time grow as the root of what there is to search, and several
-// kinds of layers make the least recompute of each segment dearer: fitted on the jobs of
-// cost_bombs_bench.
+// Because of bounds, limits and pruning the time grows with the square root of what there is to
+// search, and several kinds of layers make it more expensive to find the least recompute of each
+// segment. Fitted to the jobs of cost_bombs_bench.
 double PlanCost(const planner::Job& job) {
   constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kGroups = 0.7;
   const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
@@ -126,9 +126,9 @@ double EvaluationCost(const EvaluationJob& evaluation) {
   return kAtLeast + LaunchCost(evaluation.job) + BatchRuleCost(evaluation.packs);
 }
 
-// The dearest lengths, hardly two of them alike, take our packer seconds: designs go on until their
-// work runs out (planner/packing/balanced.cc), which few samples reach as well as many. Usual
-// lengths take a tenth of it.
+// The most expensive lengths, hardly two of them alike, take our packer seconds: designs continue
+// until their work limit (planner/packing/balanced.cc), which few samples reach as well as many.
+// Usual lengths take a tenth of it.
 double PackingCost(int64_t samples) {
   constexpr double kDesigns = 0.35, kDesignedInFull = 20'000, kPerSample = 3e-6;
   const double n = static_cast<double>(samples);

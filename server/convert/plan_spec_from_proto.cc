@@ -20,7 +20,7 @@ constexpr IntRange kLayerCounts = {1, 65536};
 constexpr int64_t kMaxPieces = 1024;  // stages x virtual stages
 constexpr int kMaxGroupsPerStage = 1024;
 
-// What the layers of one group recompute.
+// Returns what the layers of one group recompute.
 std::vector<planner::RecomputedLayers> ConvertRecomputed(const v1::LayerGroup& from,
                                                          const FieldPath& path,
                                                          ViolationSink& sink) {
@@ -37,7 +37,7 @@ std::vector<planner::RecomputedLayers> ConvertRecomputed(const v1::LayerGroup& f
     planner::RecomputedLayers to = {0, from.recomputed(i).layer_count()};
     CheckInt(sink, entry.Child("layer_count"), to.count, {0, from.layer_count()});
     if (from.recomputed(i).parts().empty())
-      sink.Add(entry.Child("parts"), "required: the parts that run again");
+      sink.Add(entry.Child("parts"), "required: the parts to recompute");
     for (int k = 0; k < from.recomputed(i).parts_size(); ++k) {
       const FieldPath part = entry.Child("parts", k);
       if (from.recomputed(i).parts(k) == v1::RECOMPUTE_PART_UNSPECIFIED)
@@ -58,7 +58,7 @@ std::vector<planner::RecomputedLayers> ConvertRecomputed(const v1::LayerGroup& f
   return all;
 }
 
-// Of the first `layers` layers; the rest stays in *all.
+// Takes the entries for the first `layers` layers off *all and returns them.
 std::vector<planner::RecomputedLayers> CutOff(int64_t layers,
                                               std::vector<planner::RecomputedLayers>* all) {
   std::vector<planner::RecomputedLayers> cut;
@@ -81,7 +81,7 @@ class Stages {
 
   void Convert() {
     const planner::Parallelism& p = to_.spec.parallelism;
-    if (p.pipeline < 1 || p.virtual_stages < 1) return;  // refused before
+    if (p.pipeline < 1 || p.virtual_stages < 1) return;  // already reported
     const int64_t pieces = p.pipeline * p.virtual_stages;
     const FieldPath stages = path_.Child("stages");
     if (pieces > kMaxPieces) {
@@ -102,7 +102,7 @@ class Stages {
       return;
     }
     if (!CheckChunks()) return;
-    // Front to back through the model: all first chunks, then all second ones.
+    // Goes through the model from front to back: all first chunks, then all second ones.
     const int64_t before = sink_.count();
     for (int64_t chunk = 0; chunk < p.virtual_stages; ++chunk) {
       for (int s = 0; s < from_.stages_size(); ++s) ConvertChunk(chunk, s);
@@ -149,7 +149,7 @@ class Stages {
                                                            : std::string()));
   }
 
-  // False: the group has no transformer layers, which is no fault.
+  // Returns false if the group has no transformer layers, which is not a fault.
   bool ConvertGroup(const v1::LayerGroup& group, const FieldPath& path, size_t piece) {
     std::optional<planner::LayerKind> kind;
     if (group.kind() != v1::LAYER_KIND_UNSPECIFIED) {
@@ -172,11 +172,11 @@ class Stages {
     int64_t count = 0;
     for (const ModelRuns::Run& run : taken) count += run.count;
     if (count < group.layer_count() && !said_) {
-      // Once: all that follows is out of step.
+      // Reported once: all groups after this one are shifted.
       said_ = true;
       sink_.Add(path.Child("layer_count"),
-                "the model does not go on with so many layers of this kind here: it has " +
-                    runs_.Text() + ", and of these come next " + left + ", but this is " +
+                "the model does not continue with this many layers of this kind: it has " +
+                    runs_.Text() + ", of which the next are " + left + ", but layer_count is " +
                     std::to_string(group.layer_count()));
     }
     Lay(piece, path.Text(), taken, std::move(recomputed));
@@ -200,7 +200,7 @@ class Stages {
   bool said_ = false;
 };
 
-// Reads "name[7]" at the start of `text` and takes it off.
+// Reads "name[7]" at the start of `text` and removes it.
 std::optional<size_t> TakeIndex(std::string_view name, std::string_view* text) {
   if (!text->starts_with(name) || text->size() <= name.size() || (*text)[name.size()] != '[')
     return std::nullopt;

@@ -1,4 +1,4 @@
-// What to expect of a plan, from the planner's output to the contract.
+// Converts the predictions of a plan from the planner's output to the contract.
 #ifndef EVENKEEL_SERVER_CONVERT_PREDICTION_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_PREDICTION_TO_PROTO_H_
 
@@ -21,7 +21,7 @@ void Fill(const planner::Prediction& prediction, v1::Predictions* out);
 void Fill(const planner::Goodput& goodput, v1::Goodput* out);
 void Fill(const planner::LadderRung& rung, v1::LadderRung* out);
 void Fill(const planner::Proof& proof, v1::Proof* out);
-// Of a plan that was evaluated, not searched for.
+// For a plan that was evaluated, not searched for.
 void FillEvaluated(const planner::Proof& proof, v1::Proof* out);
 
 }  // namespace evenkeel::server

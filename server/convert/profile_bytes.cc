@@ -15,7 +15,7 @@ namespace evenkeel::server {
 namespace {
 
 int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
-// Of what is no time, 0: a record may hold anything.
+// Returns 0 for an invalid time: a record may hold any number.
 int64_t Nanoseconds(double seconds) { return seconds > 0 ? planner::Nearest(seconds * 1e9) : 0; }
 
 void FillLayerTime(const planner::LayerTimeMeasurement& from, v1::LayerTime* out) {
@@ -87,7 +87,7 @@ bool ReadStep(const v1::RecordedStep& from, planner::StepMeasurement* out) {
   return out->measured_ns > 0 && out->predicted_ns > 0;
 }
 
-// False: an entry that this release can not have written.
+// Returns false if an entry cannot have been written by this release.
 template <typename From, typename To, typename Read>
 bool ReadAll(const From& from, std::vector<To>* to, Read read) {
   for (const auto& entry : from) {
@@ -96,7 +96,8 @@ bool ReadAll(const From& from, std::vector<To>* to, Read read) {
   return true;
 }
 
-// A language model for an encoder that was measured alone: no figure of it is used.
+// Returns a language model to go with an encoder that was measured alone: none of its figures are
+// used.
 const planner::LanguageModel& StandIn() { return planner::LanguageModels().front().spec; }
 
 }  // namespace

@@ -32,12 +32,12 @@ constexpr RealRange kStepSeconds = {1e-3, 1e6};
 constexpr int kSuggestions = 3;
 constexpr size_t kPlanIdBytes = 37;  // "plan-" and 32 digits
 
-// Of what is no time, and was refused, 0.
+// Returns 0 for an invalid time, which was already reported.
 int64_t Nanoseconds(double seconds) { return seconds > 0 ? planner::Nearest(seconds * 1e9) : 0; }
 
 bool IsTransformer(planner::LayerKind kind) { return planner::IsTransformerLayer(kind); }
 
-// The kinds that may be measured of the profile's model, for a message.
+// Returns the kinds of layers that may be measured for the profile's model, for a message.
 std::string KindsText(const planner::Profile& profile, bool transformer_only) {
   std::string text;
   for (const auto& [kind, name] : kLayerKinds) {
@@ -141,7 +141,7 @@ class ProfileReader {
     return false;
   }
 
-  // Units or tokens, by what the kind works on.
+  // Reads units or tokens, depending on what the kind works on.
   void ReadShape(planner::LayerKind kind, int64_t units, int64_t tokens, const FieldPath& path,
                  planner::MeasuredShape* shape) {
     const bool of_language = planner::IsLanguageKind(kind);
@@ -224,7 +224,7 @@ class ProfileReader {
       upload_->unplanned.push_back(
           {index, true,
            "plan " + from.plan_id() +
-               " is not at hand here: ask PlanJob for it again, then record"});
+               " is not available on this server: ask PlanJob for it again, then record"});
     } else if (refusal = PlanDiffers(plan, profile_, from); !refusal.empty()) {
       upload_->unplanned.push_back({index, false, refusal});
     } else {
@@ -241,7 +241,7 @@ class ProfileReader {
   bool known_model_ = false;
 };
 
-// Of what was measured: how it was sent does not count.
+// Returns a digest of what was measured: options of the call do not count.
 std::string DigestOf(v1::RecordProfileRequest request) {
   request.clear_dry_run();
   request.clear_max_violations();

@@ -1,4 +1,4 @@
-// A RecordProfileRequest, checked.
+// Checks and converts a RecordProfileRequest.
 #ifndef EVENKEEL_SERVER_CONVERT_PROFILE_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_PROFILE_FROM_PROTO_H_
 
@@ -19,12 +19,12 @@ class RollBackProfileRequest;
 
 namespace evenkeel::server {
 
-// The serialised v1::Plan of that id. nullptr: not at hand.
+// Returns the serialised v1::Plan with that id, or nullptr if it is not available.
 using PlanSource = std::function<std::shared_ptr<const std::string>(std::string_view plan_id)>;
 
-// A step outcome that can not be compared with its plan.
+// A step outcome that cannot be compared with its plan.
 struct UnplannedStep {
-  int64_t index = 0;  // in the request
+  int64_t index = 0;  // index in the request
   bool plan_unknown = false;
   std::string text;
 };
@@ -33,7 +33,7 @@ struct ProfileUpload {
   ProfileFacts facts;
   std::string author;
   bool dry_run = false;
-  std::vector<int64_t> step_indices;  // in the request, of facts.profile.steps
+  std::vector<int64_t> step_indices;  // index in the request of each of facts.profile.steps
   std::vector<UnplannedStep> unplanned;
 };
 
@@ -42,12 +42,12 @@ std::vector<Violation> ProfileFromProto(const v1::RecordProfileRequest& request,
                                         const PlanSource& plans, ProfileUpload* upload);
 
 struct RollBack {
-  bool is_remove = false;  // `target` alone; else back to `target`
+  bool is_remove = false;  // true: remove only `target`; false: roll back to `target`
   int64_t target = 0;
   std::string author;
 };
 
-// Whether there is such a revision is not checked here.
+// Does not check whether the revision exists.
 std::vector<Violation> RollBackFromProto(const v1::RollBackProfileRequest& request,
                                          RollBack* roll_back);
 

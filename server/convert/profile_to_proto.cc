@@ -15,7 +15,7 @@ namespace {
 constexpr IntRange kPageSizes = {0, 1000};
 constexpr int64_t kDefaultPageSize = 50;
 constexpr int64_t kMaxViolations = 100;
-constexpr size_t kPageBytes = 2 << 20;  // below what clients of gRPC take by default
+constexpr size_t kPageBytes = 2 << 20;  // below what gRPC clients take by default
 
 int32_t Count(size_t value) { return static_cast<int32_t>(value); }
 
@@ -120,7 +120,7 @@ bool Passes(const v1::ListProfilesRequest& request, const HistoryEntry& entry) {
          entry.facts.profile.model.name.find(request.model_filter()) != std::string::npos;
 }
 
-// A token is the revision that the page begins with.
+// Reads a page token: the revision with which the page begins.
 bool ReadToken(const std::string& token, int64_t newest, int64_t* revision) {
   *revision = newest;
   if (token.empty()) return true;

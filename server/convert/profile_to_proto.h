@@ -1,4 +1,4 @@
-// What became of profiles, from the calibration to the contract.
+// Converts the outcomes of calls about profiles from the calibration to the contract.
 #ifndef EVENKEEL_SERVER_CONVERT_PROFILE_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_PROFILE_TO_PROTO_H_
 
@@ -25,15 +25,15 @@ class RollBackProfileResponse;
 
 namespace evenkeel::server {
 
-// Which calibration an answer was made with.
+// The calibration that an answer was made with.
 struct CalibrationFacts {
-  int64_t revision = 0;                       // newest that it takes into account
-  std::optional<double> unconfirmed_seconds;  // nullopt: there was none newer when the call came
+  int64_t revision = 0;                       // newest revision taken into account
+  std::optional<double> unconfirmed_seconds;  // nullopt: there was no newer one when the call came
 };
 
 struct RecordOutcome {
-  std::string store_error;     // not empty: nothing was recorded, and nothing else is set
-  bool store_unknown = false;  // with store_error: unless it was recorded after all
+  std::string store_error;     // if set, nothing was recorded and no other field is set
+  bool store_unknown = false;  // with store_error: it may have been recorded all the same
   int64_t revision = 0;        // 0: a dry run, or everything was refused
   bool already_recorded = false;
   bool durable = false;
@@ -45,8 +45,8 @@ struct RecordOutcome {
 struct RollBackOutcome {
   std::string store_error;  // as above
   bool store_unknown = false;
-  bool not_found = false;  // no such revision
-  int64_t newest = 0;      // revision of the history before
+  bool not_found = false;  // there is no such revision
+  int64_t newest = 0;      // newest revision of the history before the call
   int64_t revision = 0;    // 0: it would have changed nothing
   bool durable = false;
   std::vector<int64_t> deactivated, reactivated;
@@ -55,8 +55,8 @@ struct RollBackOutcome {
 // One revision of the history.
 struct HistoryEntry {
   ProfileRecord record;            // without the bytes of the profile
-  ProfileFacts facts;              // of a profile
-  planner::RatedProfilePtr rated;  // of a profile that the catalogue knows
+  ProfileFacts facts;              // for a profile
+  planner::RatedProfilePtr rated;  // for a profile that the catalogue knows
   bool active = true;
 };
 
@@ -64,7 +64,8 @@ void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outc
                           v1::RecordProfileResponse* out);
 void RollBackOutcomeToProto(const RollBackOutcome& outcome, v1::RollBackProfileResponse* out);
 
-// The page of `history` (oldest first) that is asked for; or everything wrong with the request.
+// Fills in the requested page of `history` (oldest first), or returns everything wrong with the
+// request.
 std::vector<Violation> HistoryPageToProto(const v1::ListProfilesRequest& request,
                                           const std::vector<const HistoryEntry*>& history,
                                           bool durable, v1::ListProfilesResponse* out);

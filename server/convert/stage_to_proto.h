@@ -1,4 +1,4 @@
-// Pipeline stages and their parts, from the planner's output to the contract.
+// Converts pipeline stages and their parts from the planner's output to the contract.
 #ifndef EVENKEEL_SERVER_CONVERT_STAGE_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_STAGE_TO_PROTO_H_
 

@@ -1,4 +1,4 @@
-// A simulated step, from the planner's output to the contract.
+// Converts a simulated step from the planner's output to the contract.
 #ifndef EVENKEEL_SERVER_CONVERT_TIMELINE_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_TIMELINE_TO_PROTO_H_
 

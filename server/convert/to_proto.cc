@@ -68,7 +68,7 @@ v1::RemedyKind KindOf(planner::RemedyKind kind) {
   return v1::REMEDY_KIND_UNSPECIFIED;
 }
 
-// A range that excludes nothing stays unset.
+// Leaves a range unset if it excludes nothing.
 template <typename Mutable>
 void FillRange(const planner::DegreeRange& range, Mutable out) {
   if (range.min <= 1 && range.max == 0) return;
@@ -189,7 +189,7 @@ void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Plac
   out->set_shm_bytes(placement.shared_memory_bytes);
 }
 
-// Parallelism, schedule, stages and predictions: what an evaluated plan has too.
+// Fills in parallelism, schedule, stages and predictions, which an evaluated plan has too.
 void FillRun(const planner::Plan& plan, v1::Plan* out) {
   Fill(plan.parallelism, out->mutable_parallelism());
   out->set_schedule(ToProto(kSchedules, plan.schedule));
@@ -228,7 +228,8 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   Fill(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   if (!plan.fits) {
-    v1::BatchRule* rule = out->mutable_batch_rule();  // no ranks, no imbalance between them
+    // there are no ranks, so no imbalance between them
+    v1::BatchRule* rule = out->mutable_batch_rule();
     rule->clear_dist_ratio_units();
     rule->clear_dist_ratio_tokens();
     rule->clear_dist_ratio_attention();
@@ -255,7 +256,7 @@ void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::P
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   if (plan.fits) return;
   FillMisfit(plan.misfit, out->mutable_misfit());
-  out->mutable_misfit()->set_text(Visible(ShortageText(plan.misfit)));  // no change was tried
+  out->mutable_misfit()->set_text(Visible(ShortageText(plan.misfit)));  // no remedy was tried
 }
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// From the planner's output to the contract.
+// Converts the planner's output to the contract.
 #ifndef EVENKEEL_SERVER_CONVERT_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_TO_PROTO_H_
 
@@ -14,12 +14,12 @@ class Plan;
 
 namespace evenkeel::server {
 
-// Fills `*out`, which must be empty. Where the job does not fit, only what the contract says is set
-// then.
+// Fills `*out`, which must be empty. If the job does not fit, only the fields that the contract
+// names for that case are set.
 void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::string& plan_id,
                  v1::Plan* out);
 
-// A plan that the caller wrote: what the contract says of EvaluatePlanResponse.evaluated.
+// Fills in a plan that the caller wrote, as the contract describes EvaluatePlanResponse.evaluated.
 void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::Plan* out);
 
 inline double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }

@@ -22,8 +22,8 @@ constexpr IntRange kTokenCaps = {0, 16'777'216};
 constexpr IntRange kEpochs = {1, 10'000};
 constexpr IntRange kIsfIterations = {1, 100};
 constexpr int64_t kDefaultIsfIterations = 10;
-// Packing groups are looked for unasked where the longest sample has more tokens than that, and so
-// many times the mean.
+// By default, packing groups are searched for if the longest sample has more tokens than
+// kLongSample, and at least kLongOverMean times the mean.
 constexpr int64_t kLongSample = 8192;
 constexpr double kLongOverMean = 4;
 constexpr int kMaxGroupLengths = static_cast<int>(planner::kGroupLengthsAtMost);
@@ -44,7 +44,7 @@ void ConvertCaps(const v1::Training& from, const FieldPath& path, ViolationSink&
   training->token_cap = CheckInt(sink, path.Child("token_cap"), from.token_cap(), kTokenCaps);
 }
 
-// What has one accepted value in this version, or none that changes the plan.
+// Checks the fields that have one accepted value in this version, or do not change the plan.
 void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                   const planner::GpuSpec& gpu) {
   const FieldPath framework = path.Child("framework");
@@ -64,21 +64,22 @@ void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink
             "OPTIMIZER_ADAM");
 }
 
-// What a trainer does unless told otherwise.
+// Returns what a trainer does by default.
 planner::Execution UsualExecution(planner::Framework framework, planner::ZeroStage stage) {
   planner::Execution usual;
   if (framework != planner::Framework::kDeepSpeed) return usual;
   usual.fused_kernels = usual.fused_loss = usual.fused_weight_gradients = false;
   usual.attention = planner::AttentionKernel::kFlash2;
-  // Values of 16 bits: reduce_bucket_size and allgather_bucket_size are 5e8 each; stages 1 and 2
-  // reduce into a second buffer, and do not overlap unless asked to.
+  // Sizes for 16-bit values: reduce_bucket_size and allgather_bucket_size are 5e8 each. Stages 1
+  // and 2 reduce into a second buffer and do not overlap by default.
   const bool shards_weights = stage == planner::ZeroStage::kWeights;
   usual.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
   usual.overlap_gradient_reduce = usual.overlap_weight_gather = shards_weights;
   return usual;
 }
 
-// Groups are looked for where some samples are much longer than most.
+// Converts the choice of packing groups. They are searched for if some samples are much longer than
+// most.
 void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                    planner::Job* job) {
   planner::Training& training = job->training;
@@ -122,7 +123,7 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
         CheckInt(sink, path.Child("curriculum_steps"), from.curriculum_steps(), {0, 1'000'000'000});
 }
 
-// FSDP shards weights, and is the only one that does nothing else.
+// Converts what is sharded. FSDP always shards weights.
 void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                      planner::Training* training) {
   const FieldPath field = path.Child("zero_stage");

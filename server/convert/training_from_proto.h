@@ -1,4 +1,4 @@
-// How training runs.
+// Converts how training runs.
 #ifndef EVENKEEL_SERVER_CONVERT_TRAINING_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_TRAINING_FROM_PROTO_H_
 
@@ -11,7 +11,7 @@ class Training;
 
 namespace evenkeel::server {
 
-// Fills job->training, and says in job->figures what was assumed. `model`: nullptr after violations
+// Fills job->training, and records assumptions in job->figures. `model` is nullptr after violations
 // in the model.
 void TrainingFromProto(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                        const planner::ModelSpec* model, planner::Job* job);

@@ -1,5 +1,5 @@
-// Fields of a newer contract. To drop one in silence could drop a constraint that the caller relies
-// on.
+// Finds fields of a newer contract. Silently dropping one could drop a constraint that the caller
+// relies on.
 #ifndef EVENKEEL_SERVER_CONVERT_UNKNOWN_FIELDS_H_
 #define EVENKEEL_SERVER_CONVERT_UNKNOWN_FIELDS_H_
 

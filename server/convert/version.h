@@ -10,11 +10,11 @@ namespace evenkeel::server {
 
 inline constexpr std::string_view kReleaseVersion = "0.1.0";  // CMakeLists.txt reads this line
 
-// The revision that changes whenever any plan does: planner::kPlannerRevision. In a file of its
-// own, so that a test can link a server of the next release.
+// Returns planner::kPlannerRevision, which changes whenever any plan does. It is defined in a file
+// of its own, so that a test can link a server of the next release.
 int64_t PlannerRevision();
 
-// "0.1.0+r1": release and revision.
+// Returns the release and the revision, such as "0.1.0+r1".
 std::string PlannerVersion();
 
 }  // namespace evenkeel::server

@@ -14,7 +14,7 @@ struct Violation {
   std::string description;  // what is wrong and what would be accepted; one line of valid UTF-8
 };
 
-// Where in the request a value stands. Costs nothing until Text() is called. A path points to its
+// Place of a value in the request. Costs nothing until Text() is called. A path points to its
 // parent, which must outlive it, and to its name, which is a literal.
 class FieldPath {
  public:
@@ -30,7 +30,7 @@ class FieldPath {
  private:
   const FieldPath* parent_ = nullptr;
   std::string_view name_;
-  int64_t index_ = -1;  // -1: no element of a list
+  int64_t index_ = -1;  // -1: not an element of a list
 };
 
 // Gathers violations in the order in which they are found, which is field order. Keeps the first
@@ -42,7 +42,7 @@ class ViolationSink {
   void Add(const FieldPath& field, std::string description);
   int64_t count() const { return count_; }
 
-  // What was kept; the last entry names the number of those that were not.
+  // Returns the violations that were kept; the last entry gives the number of those that were not.
   std::vector<Violation> Take();
 
  private:

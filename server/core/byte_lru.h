@@ -25,7 +25,8 @@ class ByteLru {
   explicit ByteLru(size_t capacity_bytes, Hash hash = Hash())
       : capacity_bytes_(capacity_bytes), index_(16, std::move(hash)) {}
 
-  // Makes the entry the most recently used. nullptr: not here. Valid until the next Insert.
+  // Makes the entry the most recently used one. Returns nullptr if it is not here. The result is
+  // valid until the next Insert.
   const Value* Find(std::string_view key) {
     const auto found = index_.find(key);
     if (found == index_.end()) return nullptr;
@@ -33,13 +34,13 @@ class ByteLru {
     return &found->second->value;
   }
 
-  // Whether an entry of that size can be kept at all.
+  // Returns true if an entry of that size can be kept at all.
   bool Admits(std::string_view key, size_t value_bytes) const {
     return key.size() + value_bytes + kOverheadBytes <= capacity_bytes_;
   }
 
-  // Adds an entry whose key is not here and returns the values that had to go for it.
-  // REQUIRES: Admits(key, value_bytes).
+  // Adds an entry whose key is not here, and returns the values that were evicted for it. REQUIRES:
+  // Admits(key, value_bytes).
   std::vector<Value> Insert(std::string key, Value value, size_t value_bytes) {
     const size_t cost = key.size() + value_bytes + kOverheadBytes;
     std::vector<Value> evicted;
@@ -50,7 +51,7 @@ class ByteLru {
     return evicted;
   }
 
-  // The value, if the entry was here.
+  // Removes an entry. Returns its value if it was here.
   std::optional<Value> Remove(std::string_view key) {
     const auto found = index_.find(key);
     if (found == index_.end()) return std::nullopt;

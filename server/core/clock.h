@@ -1,4 +1,4 @@
-// Time as a dependency, so that tests can turn the hands.
+// Time as a dependency, so that tests can control it.
 #ifndef EVENKEEL_SERVER_CORE_CLOCK_H_
 #define EVENKEEL_SERVER_CORE_CLOCK_H_
 

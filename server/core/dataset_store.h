@@ -1,4 +1,4 @@
-// Datasets that PackDataset left behind, bounded by bytes. Thread-safe.
+// Datasets that PackDataset kept, bounded by bytes. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_DATASET_STORE_H_
 #define EVENKEEL_SERVER_CORE_DATASET_STORE_H_
 
@@ -21,10 +21,10 @@ class DatasetStore {
  public:
   explicit DatasetStore(size_t capacity_bytes) : lru_(capacity_bytes) {}
 
-  // nullptr: never stored, or evicted since.
+  // Returns nullptr if the dataset was never stored, or has been evicted since.
   DatasetBytes Find(std::string_view ref);
 
-  // False: larger than the whole store.
+  // Returns false if the dataset is larger than the whole store.
   bool Insert(const std::string& ref, std::string bytes);
 
   StoreCounters counters() const;

@@ -7,7 +7,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Even the cheapest entry counts, so that a flood of them is not free.
+// Even the cheapest entry costs this much, so that a flood of them is not free.
 constexpr double kLeastCostSeconds = 0.001;
 
 double Weight(const FairQueue::Entry& entry) {
@@ -35,7 +35,7 @@ FairQueue::Push FairQueue::Add(const Entry& entry, size_t capacity) {
   Client& client = lane.clients[entry.client];
   if (client.waiting.empty()) {
     lane.away.erase({client.served, entry.client});
-    // Whoever was away gets no credit for it.
+    // A client that was away gets no credit for its absence.
     client.served = std::max(client.served, lane.now);
     lane.waiting.emplace(client.served, entry.client);
   }
@@ -57,7 +57,8 @@ std::optional<FairQueue::Entry> FairQueue::Next(Time now, bool heavy_allowed) {
   return Take(heavy);
 }
 
-// Patience is counted from the last heavy entry on, so that those behind it do not follow at once.
+// Patience counts from the start of the last heavy entry, so that the next ones do not follow at
+// once.
 bool FairQueue::HeavyIsDue(Time now) const {
   const LaneQueue& heavy = lanes_[static_cast<size_t>(Lane::kHeavy)];
   const Entry& next = heavy.clients.at(heavy.waiting.begin()->second).waiting.front();
@@ -92,7 +93,7 @@ bool FairQueue::Remove(Id id) {
   return true;
 }
 
-// Only those who had more than their share are remembered, until the others have caught up.
+// Only clients that had more than their share are remembered, until the others have caught up.
 void FairQueue::Leave(LaneQueue& lane, const std::string& name) {
   Client& client = lane.clients.at(name);
   client.cost = 0;

@@ -1,5 +1,6 @@
-// What waits for a worker, in the order in which it is to be served: clients in turn, weighed by
-// what their work costs. No threads and no clock: the caller says what time it is. Not thread-safe.
+// Work that waits for a worker, in the order in which it is to be served: clients take turns,
+// weighted by the cost of their work. It has no threads and no clock: the caller passes the time.
+// Not thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_FAIR_QUEUE_H_
 #define EVENKEEL_SERVER_CORE_FAIR_QUEUE_H_
 
@@ -16,18 +17,19 @@
 
 namespace evenkeel::server {
 
-// Short work is to be done between long work, not after it.
+// Short work is done between pieces of heavy work, not after them.
 enum class Lane { kShort, kHeavy };
 inline constexpr size_t kLanes = 2;
 
-// Work of more estimated seconds than this is heavy.
+// Work with a higher estimate, in seconds, is heavy.
 inline constexpr double kHeavySeconds = 1;
 inline Lane LaneOf(double cost_seconds) {
   return cost_seconds > kHeavySeconds ? Lane::kHeavy : Lane::kShort;
 }
 
-// Heavy work goes before short work once it has waited so many times its own cost, within these
-// bounds: short work gets four fifths of a worker that both compete for, and nothing starves.
+// Heavy work goes before short work once it has waited for this multiple of its own cost, within
+// the bounds below: short work gets four fifths of a worker that both compete for, and nothing
+// starves.
 inline constexpr double kPatiencePerCost = 4;
 inline constexpr double kLeastPatienceSeconds = 1, kMostPatienceSeconds = 60;
 
@@ -40,50 +42,52 @@ class FairQueue {
     Id id = 0;
     std::string client;
     double cost_seconds = 0;  // estimated
-    Time since;               // when it came
+    Time since;               // when it arrived
     Lane lane() const { return LaneOf(cost_seconds); }
   };
 
-  // Whether an entry gets in, and whom it puts out.
+  // Whether an entry is admitted, and which one it displaces.
   struct Push {
     bool accepted = false;
     std::optional<Id> displaced;
   };
 
-  // Where `capacity` entries wait, the newcomer of a client that has at least two fewer of them
-  // than the client with the most puts out the newest entry of that one. Ties: the last by name.
+  // Adds an entry. If `capacity` entries wait, and the newcomer's client has at least two fewer of
+  // them than the client with the most, the newcomer displaces that client's newest entry. Ties:
+  // the last by name.
   Push Add(const Entry& entry, size_t capacity);
 
-  // Takes out the next one. Short before heavy, unless heavy work has waited beyond its patience;
-  // no heavy work where `heavy_allowed` is false. In a lane the client is next whose work so far
-  // cost least (start-time fair queueing), ties by name; of its entries the oldest.
+  // Takes out the next entry. Short entries come before heavy ones, unless a heavy one has waited
+  // beyond its patience; no heavy ones if `heavy_allowed` is false. In a lane, the client whose
+  // work so far cost the least is next (start-time fair queueing), with ties by name; of its
+  // entries, the oldest.
   std::optional<Entry> Next(Time now, bool heavy_allowed);
 
-  // False: it is not here.
+  // Returns false if the entry is not here.
   bool Remove(Id id);
 
-  // Seconds of work that will be done before that of a newcomer of this client, by any order that
-  // is fair: its own in the lane, and as much of every other client there.
+  // Returns the seconds of work that any fair order does before that of a newcomer of this client:
+  // its own work in the lane, and as much of every other client's there.
   double CostBefore(const std::string& client, Lane lane) const;
 
   size_t size() const { return places_.size(); }
   bool empty() const { return places_.empty(); }
   size_t size(Lane lane) const { return lanes_[static_cast<size_t>(lane)].size; }
-  double cost_seconds() const;  // of all that waits
+  double cost_seconds() const;  // of all waiting entries
 
  private:
   struct Client {
     std::list<Entry> waiting;
     double served = 0;  // virtual time at which its next entry starts
-    double cost = 0;    // of what waits
+    double cost = 0;    // of its waiting entries
   };
   using Turns = std::set<std::pair<double, std::string>>;  // clients by Client::served
   struct LaneQueue {
     std::map<std::string, Client> clients;
-    Turns waiting, away;  // those with entries, and those without that had more than their share
+    Turns waiting, away;  // clients with entries; clients without that had more than their share
     double now = 0;       // virtual time: the start of the entry served last
     size_t size = 0;
-    std::optional<Time> last_start;  // of heavy work
+    std::optional<Time> last_start;  // when heavy work last started
   };
   struct Place {
     Lane lane;
@@ -101,7 +105,7 @@ class FairQueue {
 
   std::array<LaneQueue, kLanes> lanes_;
   std::map<Id, Place> places_;
-  // Entries of each client, over both lanes; none of those without.
+  // Entries of each client, over both lanes. Clients without entries are not here.
   std::map<std::string, size_t> counts_;
   std::set<std::pair<size_t, std::string>> by_count_;
 };

@@ -1,4 +1,4 @@
-// Plans that are kept beyond the memory of this process: in a file, or in a store that replicas
+// Plans that are kept outside the memory of this process: in a file, or in a store that replicas
 // share.
 #ifndef EVENKEEL_SERVER_CORE_LOWER_TIERS_H_
 #define EVENKEEL_SERVER_CORE_LOWER_TIERS_H_
@@ -14,9 +14,9 @@ namespace evenkeel::server {
 enum class PlanTier { kPlanner, kMemory, kStore, kShared };
 
 struct FoundPlan {
-  StoredPlanPtr plan;  // nullptr: not there
+  StoredPlanPtr plan;  // nullptr: not found
   PlanTier tier = PlanTier::kStore;
-  bool known = true;  // false: a tier could not be asked, and may have it
+  bool known = true;  // false: a tier could not be asked, and may have the plan
 };
 
 // Thread-safe. A tier that is out of order finds no plan and keeps none.
@@ -25,16 +25,16 @@ class LowerTiers {
   using OnFound = std::function<void(const FoundPlan&)>;
   virtual ~LowerTiers() = default;
 
-  // Calls `done` once, on this thread or within milliseconds on another. Plans that were made
-  // before `oldest` do not count. `done` must not throw.
+  // Calls `done` once, on this thread or within milliseconds on another. Ignores plans made before
+  // `oldest`. `done` must not throw.
   virtual void Find(const std::string& tenant, const std::string& plan_id, PlanTime oldest,
                     OnFound done) = 0;
 
-  // Keeps the plan, later. Never waits.
+  // Stores the plan later. Never waits.
   virtual void Put(StoredPlanPtr plan) = 0;
 };
 
-// Looks into memory, then into `tiers` (nullptr: none); calls `done` as LowerTiers::Find does.
+// Looks in memory, then in `tiers` (nullptr: none); calls `done` as LowerTiers::Find does.
 void FindPlan(PlanCache& cache, LowerTiers* tiers, const std::string& tenant,
               const std::string& plan_id, const LowerTiers::OnFound& done);
 

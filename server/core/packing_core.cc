@@ -9,7 +9,7 @@ namespace evenkeel::server {
 struct PackingCore::Task {
   int64_t samples = 0;
   Work work;
-  OnEnd done;  // empty: it has been called
+  OnEnd done;  // empty: it was called
   WorkerPool::TaskId pool_task = 0;
   std::chrono::steady_clock::time_point deadline;
   std::atomic<bool> stop = false;
@@ -45,12 +45,12 @@ PackingCore::Ticket PackingCore::Run(int64_t samples, Work work, OnEnd done,
       if (admission.id) {
         task->pool_task = *admission.id;
         tasks_.insert(task);
-        refused = std::static_pointer_cast<Task>(admission.displaced);  // none, mostly
+        refused = std::static_pointer_cast<Task>(admission.displaced);  // usually none
       }
     }
   }
   if (refused != nullptr) {
-    refused->work = nullptr;  // gives back what it holds
+    refused->work = nullptr;  // releases what it holds
     End(refused, refusal);
   }
   return task;
@@ -68,14 +68,14 @@ void PackingCore::StopAll() {
     stopped_ = true;
     all.assign(tasks_.begin(), tasks_.end());
   }
-  // All at once: a worker that one sets free must not begin the next.
+  // All are marked first: a worker that one of them frees must not begin the next.
   for (const Ticket& task : all) task->stop = true;
   for (const Ticket& task : all) StopTask(task, PackingEnd::kShuttingDown);
 }
 
 void PackingCore::StopTask(const Ticket& task, PackingEnd end) {
   task->stop = true;
-  if (pool_.Withdraw(task->pool_task)) task->work = nullptr;  // gives back what it holds
+  if (pool_.Withdraw(task->pool_task)) task->work = nullptr;  // releases what it holds
   End(task, end);
 }
 
@@ -90,7 +90,7 @@ void PackingCore::End(const Ticket& task, PackingEnd end, const std::string& fau
 }
 
 void PackingCore::Perform(const Ticket& task) {
-  if (task->stop) {  // by one who calls End
+  if (task->stop) {  // set by a thread that calls End
     task->work = nullptr;
     return;
   }
@@ -116,7 +116,8 @@ void PackingCore::Perform(const Ticket& task) {
                             : end == PackingEnd::kDefect ? PackEnding::kDefect
                                                          : PackEnding::kPacked;
   observer_.OnPacked(ending, task->samples, SecondsBetween(since, clock_.Now()));
-  if (ending != PackEnding::kStopped) End(task, end, fault);  // else who stopped it does
+  // otherwise the thread that stopped it calls End
+  if (ending != PackEnding::kStopped) End(task, end, fault);
 }
 
 }  // namespace evenkeel::server

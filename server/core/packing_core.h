@@ -26,28 +26,29 @@ class PackingCore {
 
  public:
   using Stop = std::function<bool()>;
-  // Asks `stop` now and then and returns early if it says so. May throw: a defect.
+  // Asks `stop` regularly and returns early if it returns true. It throws only because of a defect.
   using Work = std::function<void(const Stop& stop)>;
   using OnEnd = std::function<void(PackingEnd end, const std::string& fault)>;
   using Ticket = std::shared_ptr<Task>;
 
-  // `observer` and `clock` outlive the core.
+  // `observer` and `clock` must outlive the core.
   PackingCore(size_t threads, size_t queue_length, PlanObserver& observer, const Clock& clock);
-  ~PackingCore();  // stops everything; every `done` has been called afterwards
+  ~PackingCore();  // stops everything; every `done` has been called when it returns
 
   // Calls `done` exactly once: on this thread if the work is refused, on the thread of Cancel or
   // StopAll, or on a worker's. `done` must not throw. `samples`: for the observer.
   Ticket Run(int64_t samples, Work work, OnEnd done, const WorkTerms& terms = {});
 
-  // Ends it with kCancelled on this thread, unless it has ended. Work under way is stopped; what it
-  // holds lives until it returns.
+  // Ends the work with kCancelled on this thread, unless it has ended. Running work is stopped;
+  // what it holds lives until it returns.
   void Cancel(const Ticket& ticket);
 
-  // From now on nothing should begin that leads to work; what has begun may still have it done.
+  // From now on callers should begin nothing that leads to work; what has begun may still submit
+  // work.
   void RefuseNewWork() { refusing_ = true; }
   bool refusing() const { return refusing_; }
 
-  // Stops what there is, and refuses whatever comes: it ends with kShuttingDown.
+  // Stops all work and refuses new work, which ends with kShuttingDown.
   void StopAll();
 
  private:
@@ -58,10 +59,10 @@ class PackingCore {
   PlanObserver& observer_;
   const Clock& clock_;
   std::atomic<bool> refusing_ = false;
-  std::mutex mutex_;  // guards what follows, and the `done` and `pool_task` of every task
+  std::mutex mutex_;  // guards the members below, and the `done` and `pool_task` of every task
   std::set<Ticket> tasks_;
   bool stopped_ = false;
-  WorkerPool pool_;  // last: its threads use all of the above
+  WorkerPool pool_;  // last: its threads use all members above
 };
 
 }  // namespace evenkeel::server

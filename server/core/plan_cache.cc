@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kInstanceDigits = 8;
 constexpr size_t kNumberDigits = 16;
 
-// Exactly all of `text` as lower-case hexadecimal digits.
+// Parses all of `text` as lower-case hexadecimal digits.
 std::optional<uint64_t> ParseHex(std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -20,7 +20,7 @@ std::optional<uint64_t> ParseHex(std::string_view text) {
   return value;
 }
 
-// Plans that are shared with other entries count in each: whichever stays keeps them.
+// Plans that are shared with other entries count in each of them: whichever entry stays keeps them.
 size_t BytesOf(const StoredPlan& plan) {
   size_t offers = plan.left_out_bytes.size();
   for (const StoredPlanPtr& offer : plan.offers) offers += BytesOf(*offer);
@@ -69,7 +69,7 @@ void PlanCache::Forget(const Slot& slot) {
 
 std::optional<PlanPage> PlanCache::List(std::string_view tenant, size_t page_size,
                                         std::string_view page_token) const {
-  Place before{INT64_MAX, UINT64_MAX};  // only plans of earlier places
+  Place before{INT64_MAX, UINT64_MAX};  // only plans at earlier places
   if (!page_token.empty()) {
     const std::optional<Place> parsed = ParseToken(page_token);
     if (!parsed) return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<PlanPage> PlanCache::List(std::string_view tenant, size_t page_siz
 }
 
 std::vector<StoredPlanPtr> PlanCache::Newest(size_t count) const {
-  // One place in each tenant's plans, the latest of them on top.
+  // One position in each tenant's plans, with the newest plan on top.
   using Plans = std::map<Place, StoredPlanPtr>;
   using Position = std::pair<Plans::const_iterator, Plans::const_iterator>;  // next, first
   const auto is_older = [](const Position& a, const Position& b) {

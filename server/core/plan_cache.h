@@ -1,4 +1,4 @@
-// Plans at hand, bounded by bytes. Thread-safe.
+// Plans in memory, bounded by bytes. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_PLAN_CACHE_H_
 #define EVENKEEL_SERVER_CORE_PLAN_CACHE_H_
 
@@ -22,17 +22,17 @@ namespace evenkeel::server {
 
 using PlanTime = std::chrono::system_clock::time_point;
 
-// Immutable once made; shared between the cache and the answers under way.
+// Immutable once made; shared between the cache and the answers in progress.
 struct StoredPlan {
-  std::string tenant;  // whose it is
+  std::string tenant;  // the tenant that it belongs to
   std::string plan_id;
   std::string plan_bytes;  // serialised evenkeel.v1.Plan
   PlanFacts facts;
   PlanTime create_time;
-  std::string timeline_bytes;  // of an evaluation, which is not kept: ComputedPlan's
+  std::string timeline_bytes;  // for an evaluation, which is not kept: that of ComputedPlan
 
-  // Of a comparison of offers: the plans of the answer, the first being this one, and what its
-  // answer says of others (ComputedPlan::left_out_bytes).
+  // For a comparison of offers: the plans of the answer, of which this is the first, and what the
+  // answer says about other offers (ComputedPlan::left_out_bytes).
   std::vector<std::shared_ptr<const StoredPlan>> offers;
   std::string left_out_bytes;
 
@@ -56,33 +56,33 @@ struct PlanPage {
 
 class PlanCache {
  public:
-  // Which outcomes of a look-up go into the counters. A request that is looked up twice counts
-  // once.
+  // The outcomes of a look-up that are counted. A request that is looked up twice counts once.
   enum class Count { kHitAndMiss, kHitOnly, kNothing };
 
-  // `instance` marks page tokens, so that those of another process are refused.
+  // `instance` marks page tokens, so that tokens of another process are refused.
   PlanCache(size_t capacity_bytes, uint32_t instance);
 
-  // By StoredPlan::key(). nullptr: never stored, evicted since, or made before `oldest`.
+  // Finds a plan by StoredPlan::key(). Returns nullptr if it was never stored, has been evicted
+  // since, or was made before `oldest`.
   StoredPlanPtr Find(std::string_view key, Count count, PlanTime oldest = PlanTime::min());
 
-  // Of two plans with the same key the one that was made later stays, else the first. A plan larger
-  // than the whole cache is not kept.
+  // Inserts a plan. Of two plans with the same key the later one stays, or the first if both were
+  // made at the same time. A plan larger than the whole cache is not kept.
   void Insert(StoredPlanPtr plan);
 
-  // Up to `page_size` (1 or more) plans of a tenant, the last made first. Plans stored between two
-  // pages do not shift the later one; plans evicted between them are left out. nullopt: no token of
-  // this process.
+  // Returns up to `page_size` (1 or more) plans of a tenant, newest first. Plans stored between two
+  // pages do not shift the later page; plans evicted between them are left out. Returns nullopt if
+  // the token is not one of this process.
   std::optional<PlanPage> List(std::string_view tenant, size_t page_size,
                                std::string_view page_token) const;
 
-  // The last made plans of all tenants, at most `count`, newest first. For the operator.
+  // Returns the newest plans of all tenants, at most `count`, newest first. For the operator.
   std::vector<StoredPlanPtr> Newest(size_t count) const;
 
   CacheCounters counters() const;
 
  private:
-  // In order of making; `sequence` tells apart what was made at the same time.
+  // Position of a plan in order of creation; `sequence` separates plans made at the same time.
   struct Place {
     int64_t made_ns;
     uint64_t sequence;

@@ -1,4 +1,4 @@
-// What the planning core tells the world while it works. For metrics.
+// Events of the planning core, for metrics.
 #ifndef EVENKEEL_SERVER_CORE_PLAN_OBSERVER_H_
 #define EVENKEEL_SERVER_CORE_PLAN_OBSERVER_H_
 
@@ -16,14 +16,15 @@ enum class ShedReason {
   kShuttingDown,
   kPackStreams,
   kPackMemory,
-  kDisplaced,         // waited, and gave way to a client who had less
-  kDeadlineTooShort,  // could not have begun in time
-  kExpired,           // waited beyond its deadline, and never began
+  kDisplaced,         // waited, and was displaced by a client that had less waiting
+  kDeadlineTooShort,  // could not have begun before its deadline
+  kExpired,           // waited past its deadline, and never began
 };
 inline constexpr size_t kPlanEndings = 5, kShedReasons = 7;
 enum class PackEnding { kPacked, kStopped, kDefect };
 
-// Calls come from any thread, some of them under the core's lock: be quick, and do not call back.
+// Calls come from any thread, some of them under the core's lock: implementations must be fast and
+// must not call back.
 class PlanObserver {
  public:
   virtual ~PlanObserver() = default;
@@ -31,7 +32,7 @@ class PlanObserver {
   virtual void OnPhase(planner::Phase /*phase*/, double /*seconds*/) {}
   virtual void OnComputed(PlanEnding /*ending*/) {}
   virtual void OnShed(ShedReason /*reason*/) {}
-  virtual void OnJoined() {}  // a request shares a computation under way
+  virtual void OnJoined() {}  // a request joined a computation in progress
   virtual void OnPacked(PackEnding /*ending*/, int64_t /*samples*/, double /*seconds*/) {}
 };
 

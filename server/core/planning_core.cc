@@ -10,12 +10,13 @@ namespace evenkeel::server {
 namespace {
 
 constexpr double kUnknownCostSeconds = 0.1;
-// Estimates may be wrong by as much: only a wait that is so many times too long refuses a request.
+// Estimates may be wrong by this factor: a request is refused only if its wait is that many times
+// too long.
 constexpr double kFarTooLong = 3;
 constexpr double kMinRetrySeconds = 0.1;
 constexpr double kMaxRetrySeconds = 10;
 
-// Times the planner's phases: each ends where the next begins.
+// Times the planner's phases; each ends where the next begins.
 class PhaseTimer {
  public:
   PhaseTimer(PlanObserver& observer, const Clock& clock) : observer_(observer), clock_(clock) {}
@@ -57,7 +58,8 @@ bool AnewOnly(const PlanWanted& wanted) {
   return wanted.max_age_seconds && *wanted.max_age_seconds <= 0;
 }
 
-// No plan is older than the epoch, and ages beyond it must not overflow.
+// Returns the oldest time that is wanted. No plan is older than the epoch, and larger ages must not
+// overflow.
 PlanTime OldestOf(const PlanWanted& wanted, const Clock& clock) {
   if (!wanted.max_age_seconds) return PlanTime::min();
   if (AnewOnly(wanted)) return PlanTime::max();
@@ -67,7 +69,8 @@ PlanTime OldestOf(const PlanWanted& wanted, const Clock& clock) {
   return now - std::chrono::duration_cast<PlanTime::duration>(age);
 }
 
-// Who wants a younger plan must not be given the one that others wait for.
+// Returns the key of a flight. A request that wants a younger plan must not get the one that others
+// wait for.
 std::string FlightKey(const PlanWanted& wanted) {
   std::string key = ScopedId(wanted.tenant, wanted.plan_id);
   if (AnewOnly(wanted)) return key + "\nanew";
@@ -76,28 +79,28 @@ std::string FlightKey(const PlanWanted& wanted) {
 
 }  // namespace
 
-// One computation and those who wait for it. `work`, `waiters` and `task` are guarded by the core's
-// mutex. Whoever waits holds the flight, and `work` may hold whoever waits: so it leaves the flight
-// when it begins, or is withdrawn.
+// One computation and its waiters. The core's mutex guards `work`, `waiters` and `task`. A waiter
+// holds the flight, and `work` may hold a waiter; to break this cycle, `work` leaves the flight
+// when it begins or is withdrawn.
 struct PlanningCore::Flight {
   std::string key;
   PlanWanted wanted;
-  WorkTerms terms;    // of who asked first
-  bool keep = false;  // in the cache, and in the count of plans
+  WorkTerms terms;    // of the first request
+  bool keep = false;  // in the cache; also counts the plan
   double cost_seconds = 0;
   Work work;
   std::map<uint64_t, OnOutcome> waiters;
   WorkerPool::TaskId task = 0;
   std::atomic<bool> stop = false;
 
-  // Latest of all who wait or waited.
+  // The latest deadline of all present and former waiters.
   std::atomic<std::chrono::steady_clock::time_point> deadline =
       std::chrono::steady_clock::time_point::min();
-  std::chrono::steady_clock::time_point limit;  // from the start on; of one thread
-  bool over_limit = false, expired = false;     // likewise
+  std::chrono::steady_clock::time_point limit;  // set at the start; used by one thread
+  bool over_limit = false, expired = false;     // used by one thread
 };
 
-// Answers those who had to give way, when the lock has been released: destroyed after it.
+// Answers displaced waiters after the lock was released: it is destroyed after the lock.
 class PlanningCore::DisplacedAnswers {
  public:
   explicit DisplacedAnswers(PlanningCore& core) : core_(core) {}
@@ -146,8 +149,8 @@ PlanningCore::Ticket PlanningCore::PlanWith(const PlanWanted& wanted, Work work,
   {
     const std::lock_guard lock(mutex_);
     const std::string key = FlightKey(wanted);
-    // Under the lock: a plan enters the cache before its flight is forgotten, so it is seen in one
-    // of the two and never computed twice.
+    // Looks under the lock: a plan enters the cache before its flight is forgotten, so it is found
+    // in one of the two and never computed twice.
     if (StoredPlanPtr plan = cache_.Find(ScopedId(wanted.tenant, wanted.plan_id),
                                          PlanCache::Count::kHitAndMiss, oldest)) {
       at_once = Found(std::move(plan), PlanTier::kMemory);
@@ -208,7 +211,7 @@ void PlanningCore::Seek(const FlightPtr& flight, PlanTime oldest) {
   });
 }
 
-// On a thread of the tiers, or the caller's.
+// Called on a thread of the tiers or of the caller.
 void PlanningCore::Sought(const FlightPtr& flight, const FoundPlan& found) {
   const DisplacedAnswers displaced(*this);
   PlanOutcome outcome;
@@ -244,7 +247,7 @@ void PlanningCore::Cancel(const Ticket& ticket) {
     flight.waiters.erase(waiter);
     if (flight.waiters.empty()) {
       flight.stop = true;
-      Forget(ticket.flight);  // so that nobody joins what has been stopped
+      Forget(ticket.flight);  // so that nobody joins a stopped flight
       if (flight.task == 0 || pool_.Withdraw(flight.task)) dropped = std::move(flight.work);
     }
   }
@@ -257,8 +260,8 @@ void PlanningCore::RefuseNewWork() {
 }
 
 void PlanningCore::StopAll() {
-  std::vector<OnOutcome> waiters;  // of computations that never began
-  std::vector<Work> dropped;       // these
+  std::vector<OnOutcome> waiters;  // waiters of computations that never began
+  std::vector<Work> dropped;       // those computations
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -310,7 +313,7 @@ PlanningCore::Ticket PlanningCore::Join(const FlightPtr& flight, OnOutcome done,
   return {flight, waiter};
 }
 
-// Its waiters are told by DisplacedAnswers.
+// DisplacedAnswers tells its waiters.
 void PlanningCore::Displace(const FlightPtr& flight) {
   observer_.OnShed(ShedReason::kDisplaced);
   for (auto& [id, done] : flight->waiters) {
@@ -379,10 +382,10 @@ bool PlanningCore::ShouldStop(const FlightPtr& flight) {
   return flight->over_limit || (now >= flight->deadline.load() && Expire(flight));
 }
 
-// Whether everybody's deadline has passed; then nobody may join any more.
+// Returns true if all deadlines have passed; then nobody may join any more.
 bool PlanningCore::Expire(const FlightPtr& flight) {
   const std::lock_guard lock(mutex_);
-  if (clock_.Now() < flight->deadline.load()) return false;  // another has joined
+  if (clock_.Now() < flight->deadline.load()) return false;  // another request has joined
   flight->expired = true;
   flight->stop = true;
   Forget(flight);
@@ -417,7 +420,7 @@ PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
   }
   if (result.end == ComputeEnd::kStopped && flight.stop) {
     count(PlanEnding::kStopped);
-    // Whoever cancelled has been answered already.
+    // Waiters that cancelled have already been answered.
     return Ended(flight.expired ? OutcomeKind::kExpired : OutcomeKind::kShuttingDown);
   }
   if (result.end == ComputeEnd::kRefused && !result.violations.empty()) {
@@ -430,7 +433,7 @@ PlanOutcome PlanningCore::Judge(const Flight& flight, WorkResult result) {
     PlanOutcome outcome = Ended(OutcomeKind::kDefect);
     outcome.faults = std::move(result.faults);
     if (result.end == ComputeEnd::kStopped)
-      outcome.faults.push_back("stopped although nobody asked");
+      outcome.faults.push_back("stopped although nobody asked for it");
     return outcome;
   }
   count(result.computed.facts.fits ? PlanEnding::kFits : PlanEnding::kMisfit);

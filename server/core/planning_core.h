@@ -1,5 +1,5 @@
-// From a valid job to its plan: memory, then single flight, then the lower tiers, then worker pool,
-// then ComputePlan. Free of gRPC. Thread-safe.
+// Turns a valid job into its plan: memory, then single flight, then the lower tiers, then the
+// worker pool, then ComputePlan. Free of gRPC. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 #define EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 
@@ -31,12 +31,12 @@
 
 namespace evenkeel::server {
 
-// What ComputePlan does, as a value: tests give their own.
+// Has the signature of ComputePlan; tests pass their own.
 using ComputeFunction =
     std::function<ComputeEnd(const planner::Job&, const std::string& plan_id,
                              const planner::PlanHooks&, ComputedPlan*, std::vector<std::string>*)>;
 
-// Any other computation that is to share threads, queue and single flight with plans. Like
+// Any other computation that shares threads, queue and single flight with plans. Like
 // ComputeFunction; `violations` are those of kRefused.
 struct WorkResult {
   ComputeEnd end = ComputeEnd::kDefect;
@@ -53,9 +53,9 @@ enum class OutcomeKind {
   kShuttingDown,
   kDefect,
   kRefused,
-  kDeadlineTooShort,  // what waits before it alone takes far longer
+  kDeadlineTooShort,  // the work before it alone takes far longer
   kExpired,           // the deadline passed
-  kTimeLimit,         // longer than any plan may take
+  kTimeLimit,         // it took longer than any plan may take
 };
 
 struct PlanOutcome {
@@ -70,18 +70,18 @@ struct PlanOutcome {
 
 using OnOutcome = std::function<void(const PlanOutcome&)>;
 
-// Which plan is wanted.
+// The plan that is wanted.
 struct PlanWanted {
   std::string tenant;
   std::string plan_id;
-  // Plans made longer ago do not count; 0 or less: compute it anew. Unset: any age.
+  // Greatest age of a plan; 0 or less: compute it anew. Unset: any age.
   std::optional<double> max_age_seconds;
 };
 
 struct PlanningCoreOptions {
   size_t threads = 1;            // 1 or more
   size_t queue_length = 1;       // computations that may wait; 1 or more
-  double max_plan_seconds = 60;  // of one computation, above 0; then it is ended
+  double max_plan_seconds = 60;  // limit for one computation, above 0; it is then ended
 };
 
 class PlanningCore {
@@ -94,34 +94,34 @@ class PlanningCore {
     uint64_t waiter = 0;
   };
 
-  // `cache`, `tiers`, `observer` and `clock` outlive the core. `tiers`: nullptr where there are
+  // `cache`, `tiers`, `observer` and `clock` must outlive the core. `tiers` is nullptr if there are
   // none.
   PlanningCore(const PlanningCoreOptions& options, ComputeFunction compute, PlanCache& cache,
                PlanObserver& observer, const Clock& clock, LowerTiers* tiers = nullptr);
-  ~PlanningCore();  // stops everything; every waiter has been answered afterwards
+  ~PlanningCore();  // stops everything; every waiter has been answered when it returns
 
   // Calls `done` exactly once: on this thread if the plan is known or the request is refused, else
-  // later on a worker's or a tier's. Equal wants share one computation. `done` must not throw.
+  // later on a thread of a worker or a tier. Equal requests share one computation. `done` must not
+  // throw.
   Ticket Plan(const PlanWanted& wanted, planner::Job job, OnOutcome done,
               const WorkTerms& terms = {});
 
-  // Likewise for a plan, or a comparison of offers, that `work` computes. The plans of the offers
-  // are kept too, under their own ids.
+  // Does the same for a plan, or a comparison of offers, that `work` computes. The plans of the
+  // offers are kept too, under their own ids.
   Ticket PlanWith(const PlanWanted& wanted, Work work, OnOutcome done, const WorkTerms& terms = {});
 
-  // Likewise for any work whose result is a plan that is not kept: it enters no cache, and does not
-  // count as planned. `id` names what it computes, and is no plan's.
+  // Does the same for any work whose result is a plan that is not kept: it enters no cache, and
+  // does not count as planned. `id` names what it computes, and is not the id of a plan.
   Ticket Compute(const std::string& id, Work work, OnOutcome done, const WorkTerms& terms = {});
 
-  // Answers this waiter with kCancelled on this thread, unless it was answered already. A
+  // Answers this waiter with kCancelled on this thread, unless it was already answered. A
   // computation that nobody waits for any more is stopped, or never begins.
   void Cancel(const Ticket& ticket);
 
-  // Of requests that arrive from now on, only those whose plan is known or being computed are
-  // answered.
+  // From now on, answers new requests only if their plan is known or being computed.
   void RefuseNewWork();
 
-  // Refuses every request, and stops what is being computed: its waiters get kShuttingDown.
+  // Refuses every request, and stops what is being computed; its waiters get kShuttingDown.
   void StopAll();
 
   size_t workers() const { return pool_.threads(); }
@@ -135,7 +135,7 @@ class PlanningCore {
   class DisplacedAnswers;
 
   FlightPtr Prepare(const std::string& key, bool keep, Work work, const WorkTerms& terms) const;
-  bool Submit(const FlightPtr& flight);  // false: refused
+  bool Submit(const FlightPtr& flight);  // returns false if refused
   void Seek(const FlightPtr& flight, PlanTime oldest);
   void Sought(const FlightPtr& flight, const FoundPlan& found);
   Ticket Join(const FlightPtr& flight, OnOutcome done, const WorkTerms& terms);
@@ -163,18 +163,18 @@ class PlanningCore {
   LowerTiers* const tiers_;
   const double max_plan_seconds_;
 
-  std::mutex mutex_;  // guards what follows, and the waiters of every flight
+  std::mutex mutex_;  // guards the members below, and the waiters of every flight
   std::unordered_map<std::string, FlightPtr> flights_;
   uint64_t next_waiter_ = 1;
   std::chrono::steady_clock::time_point draining_since_ =
       std::chrono::steady_clock::time_point::max();
   bool stopped_ = false;
-  int64_t seeking_ = 0;  // look-ups in the lower tiers
+  int64_t seeking_ = 0;  // look-ups in progress in the lower tiers
   std::condition_variable sought_;
   WorkSpeed speed_;
-  std::vector<std::pair<OnOutcome, PlanOutcome>> displaced_;  // not answered yet
+  std::vector<std::pair<OnOutcome, PlanOutcome>> displaced_;  // waiters not answered yet
 
-  WorkerPool pool_;  // last: its threads use all of the above
+  WorkerPool pool_;  // last: its threads use all members above
 };
 
 }  // namespace evenkeel::server

@@ -1,5 +1,5 @@
-// Records of stores as bytes: numbers, texts, and a checksum that also covers the key under which a
-// record is filed.
+// Reads and writes records of stores as bytes: numbers, texts, and a checksum that also covers the
+// key under which a record is filed.
 #ifndef EVENKEEL_SERVER_CORE_RECORD_IO_H_
 #define EVENKEEL_SERVER_CORE_RECORD_IO_H_
 
@@ -12,20 +12,20 @@ namespace evenkeel::server {
 
 inline constexpr size_t kRecordNumberBytes = 8;
 
-// Little-endian, whatever the machine.
+// Appends a number, little-endian on every machine.
 void PutNumber(int64_t value, std::string* out);
-// With its length before it.
+// Appends a text after its length.
 void PutText(std::string_view text, std::string* out);
 
-// Reads what was put, in the same order. After a read beyond the end everything is 0 or empty.
+// Reads what was put, in the same order. After a read past the end every value is 0 or empty.
 class RecordReader {
  public:
   explicit RecordReader(std::string_view bytes) : rest_(bytes) {}
 
   int64_t Number();
-  std::string_view Text();  // of the bytes given
+  std::string_view Text();  // a view of the bytes given
 
-  // Nothing was missing, and nothing is left.
+  // Returns true if nothing was missing and nothing is left.
   bool ended_well() const { return good_ && rest_.empty(); }
 
  private:
@@ -35,7 +35,7 @@ class RecordReader {
   bool good_ = true;
 };
 
-// Not cryptographic: against damage and mix-ups.
+// A checksum against damage and mix-ups. Not cryptographic.
 int64_t RecordChecksum(uint64_t seed, std::string_view bytes);
 uint64_t RecordSeed(std::string_view key);
 

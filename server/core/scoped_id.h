@@ -1,4 +1,4 @@
-// Ids of things that belong to a tenant, as keys of stores that all tenants share.
+// Keys of a tenant's objects in stores that all tenants share.
 #ifndef EVENKEEL_SERVER_CORE_SCOPED_ID_H_
 #define EVENKEEL_SERVER_CORE_SCOPED_ID_H_
 
@@ -7,7 +7,8 @@
 
 namespace evenkeel::server {
 
-// No two pairs share a key: a tenant's name has no '/'. Without a tenant, the id itself.
+// Returns a key that no other pair has: a tenant's name has no '/'. Without a tenant it is the id
+// itself.
 inline std::string ScopedId(std::string_view tenant, std::string_view id) {
   std::string key(tenant);
   if (!tenant.empty()) key += '/';

@@ -1,4 +1,4 @@
-// How many streams there may be, and how much memory they may hold together. Thread-safe.
+// Limits the number of streams and the memory that they hold together. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_STREAM_QUOTA_H_
 #define EVENKEEL_SERVER_CORE_STREAM_QUOTA_H_
 
@@ -9,7 +9,7 @@ namespace evenkeel::server {
 
 class StreamQuota {
  public:
-  // One stream's place and memory; both are given back when it goes out of scope.
+  // The place and memory of one stream; both are returned when it goes out of scope.
   class Lease {
    public:
     Lease() = default;
@@ -19,8 +19,9 @@ class StreamQuota {
 
     explicit operator bool() const { return quota_ != nullptr; }
 
-    // Holds so many bytes from now on, instead of what it held. False: all streams together would
-    // be over the quota; what it held, it still holds. Less is always granted.
+    // Holds this many bytes from now on, in place of the former number. Returns false if all
+    // streams together would exceed the quota; the former number then stays. A smaller number is
+    // always granted.
     bool Resize(int64_t bytes);
 
    private:
@@ -34,10 +35,11 @@ class StreamQuota {
   StreamQuota(int64_t max_streams, int64_t max_bytes)
       : max_streams_(max_streams), max_bytes_(max_bytes) {}
 
-  // Empty: there are `max_streams` already. The quota outlives its leases.
+  // Admits a stream. Returns an empty lease if there are already `max_streams`. The quota must
+  // outlive its leases.
   Lease Admit();
 
-  // Whether so many bytes can be had when nobody else has any.
+  // Returns true if this many bytes are available when nobody else holds any.
   bool CanEverHold(int64_t bytes) const { return bytes <= max_bytes_; }
 
   int64_t max_bytes() const { return max_bytes_; }

@@ -1,5 +1,4 @@
-// Looks after things that may stall: a thread that asks each of them, again and again, what time it
-// is. Thread-safe.
+// Checks objects that may stall: a thread calls each of them periodically. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_SWEEPER_H_
 #define EVENKEEL_SERVER_CORE_SWEEPER_H_
 
@@ -21,9 +20,10 @@ class Swept {
 class Sweeper {
  public:
   explicit Sweeper(std::chrono::milliseconds interval);
-  ~Sweeper();  // waits for a sweep under way
+  ~Sweeper();  // waits for a sweep in progress
 
-  // Until it is destroyed. The sweeper does not keep it alive, except during a sweep.
+  // Sweeps the object until it is destroyed. The sweeper does not keep it alive, except during a
+  // sweep.
   void Add(std::weak_ptr<Swept> swept);
 
  private:

@@ -11,7 +11,8 @@ struct Range {
   uint32_t first, last;
 };
 
-// In order. Unicode 15: the categories Cc, Zl, Zp and Cf, and letters and marks without a picture.
+// Hidden characters in ascending order. Unicode 15: the categories Cc, Zl, Zp and Cf, and letters
+// and marks without a glyph.
 constexpr std::array<Range, 22> kHidden = {{
     {0x0000, 0x001f},    // C0
     {0x007f, 0x009f},    // DEL, C1 with the next line, U+0085
@@ -22,7 +23,7 @@ constexpr std::array<Range, 22> kHidden = {{
     {0x06dd, 0x06dd},    // end of ayah
     {0x070f, 0x070f},    // Syriac abbreviation mark
     {0x115f, 0x1160},    // Hangul fillers
-    {0x17b4, 0x17b5},    // Khmer vowels without a picture
+    {0x17b4, 0x17b5},    // Khmer vowels without a glyph
     {0x180b, 0x180f},    // Mongolian selectors and vowel separator
     {0x200b, 0x200f},    // zero width, marks of direction
     {0x2028, 0x202e},    // separators, embeddings and overrides of direction

@@ -1,4 +1,4 @@
-// What the queue must know of a piece of work.
+// What the queue needs to know about a piece of work.
 #ifndef EVENKEEL_SERVER_CORE_WORK_TERMS_H_
 #define EVENKEEL_SERVER_CORE_WORK_TERMS_H_
 
@@ -8,11 +8,12 @@
 namespace evenkeel::server {
 
 struct WorkTerms {
-  std::string client;  // on whose account: clients are served in turn
-  // Of no use to the caller from then on.
+  std::string client;  // whom the work is charged to: clients are served in turn
+  // The caller has no use for the result after this.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  double cost_seconds = 0;  // estimated, of a worker; 0: unknown
-  // When the caller's request arrived: what came before a drain began is still served. Unset: now.
+  double cost_seconds = 0;  // estimated time of a worker; 0: unknown
+  // Arrival of the caller's request: requests that arrived before a drain began are still served.
+  // Unset: now.
   std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::time_point::max();
 };
 

@@ -120,7 +120,7 @@ void WorkerPool::Work() {
     ++idle_;
     if (!heavy) continue;
     --heavy_running_;
-    wake_.notify_one();  // one who waits may be allowed to take heavy work now
+    wake_.notify_one();  // a waiting thread may now be allowed to take heavy work
   }
 }
 

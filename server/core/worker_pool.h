@@ -1,4 +1,4 @@
-// A fixed number of threads with a bounded fair queue before them. Refuses instead of waiting.
+// A fixed number of threads behind a bounded fair queue. It refuses work instead of waiting.
 // Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_WORKER_POOL_H_
 #define EVENKEEL_SERVER_CORE_WORKER_POOL_H_
@@ -32,46 +32,47 @@ class WorkerPool {
   using Task = std::function<void(const QueueWait& waited)>;
   using TaskId = FairQueue::Id;
 
-  // A task, whose it is and what it is expected to take.
+  // A task, its client and its estimated cost.
   struct Submission {
     Task task;
     std::string client = {};
     double cost_seconds = 0;
-    std::shared_ptr<void> owner = nullptr;  // given back if it has to give way to another's
+    std::shared_ptr<void> owner = nullptr;  // returned if the task is displaced by another
   };
   struct Admission {
     std::optional<TaskId> id;         // nullopt: refused
-    std::shared_ptr<void> displaced;  // owner of the task that gave way; it will never run
+    std::shared_ptr<void> displaced;  // owner of the displaced task, which will never run
   };
 
-  // `threads` and `queue_length` are 1 or more. `clock` outlives the pool. Where there are several
-  // threads, one at least is kept free of heavy tasks.
+  // `threads` and `queue_length` are 1 or more. `clock` must outlive the pool. If there are several
+  // threads, at least one is kept free of heavy tasks.
   WorkerPool(size_t threads, size_t queue_length, const Clock& clock);
 
-  // Drops what is queued and waits for what runs.
+  // Drops queued tasks and waits for running ones.
   ~WorkerPool();
 
-  // Refused: `queue_length` tasks are waiting already and the client has its share of them, or the
-  // pool is shut down.
+  // Submits a task. It is refused if `queue_length` tasks are already waiting and the client has
+  // its share of them, or if the pool is shut down.
   Admission Submit(Submission submission);
 
-  // Of nobody in particular, and short. nullopt: refused.
+  // Submits a short task of no particular client. Returns nullopt if it is refused.
   std::optional<TaskId> Submit(Task task);
 
-  // Takes a waiting task out of the queue. False: it has started, or ended.
+  // Takes a waiting task out of the queue. Returns false if it has started or ended.
   bool Withdraw(TaskId id);
 
-  // Accepts no more tasks, drops those that wait and returns when none runs. Called once.
+  // Accepts no more tasks, drops waiting ones and returns when none is running. Call at most once.
   void Shutdown();
 
-  size_t depth() const;           // tasks that wait
-  size_t depth(Lane lane) const;  // likewise, a little more where threads are about to take some
-  size_t busy() const;            // threads that are in a task
+  size_t depth() const;  // waiting tasks
+  // waiting tasks of a lane; slightly too many while threads are about to take some
+  size_t depth(Lane lane) const;
+  size_t busy() const;  // threads that run a task
   size_t threads() const { return threads_.size(); }
 
-  // Estimated seconds of all that waits, over the threads.
+  // Returns the estimated seconds of all waiting tasks, divided by the number of threads.
   double backlog_seconds() const;
-  // At the least, for a newcomer of this client: see FairQueue::CostBefore.
+  // Returns the least wait of a newcomer of this client: see FairQueue::CostBefore.
   double least_wait_seconds(const std::string& client, double cost_seconds) const;
 
  private:
@@ -81,7 +82,7 @@ class WorkerPool {
   };
 
   void Work();
-  size_t HeavyAllowed() const;  // tasks that may begin now
+  size_t HeavyAllowed() const;  // heavy tasks that may begin now
 
   const size_t queue_length_;
   const size_t threads_count_;
@@ -89,9 +90,9 @@ class WorkerPool {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   FairQueue queue_;
-  std::unordered_map<TaskId, Queued> tasks_;  // of the queue
+  std::unordered_map<TaskId, Queued> tasks_;  // tasks in the queue
   TaskId next_id_ = 1;
-  size_t idle_;  // threads that are not in a task
+  size_t idle_;  // threads that do not run a task
   size_t heavy_running_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kAcceptsPerRound = 64;  // of one socket, before the others get their turn
+constexpr int kAcceptsPerRound = 64;  // from one socket, before the others get their turn
 constexpr int kAcceptsAtTheEnd = SOMAXCONN;
 constexpr std::chrono::milliseconds kCountInterval{5};
 constexpr std::chrono::milliseconds kPause{10};
@@ -27,7 +27,7 @@ constexpr std::chrono::seconds kLogInterval{10};
 
 int OpenReserve() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
-// Family, address and port as bytes; empty for unix sockets.
+// Returns family, address and port as bytes, or "" for unix sockets.
 std::string KeyOf(const sockaddr_storage& address) {
   const auto bytes = [](const auto& field) {
     return std::string(reinterpret_cast<const char*>(&field), sizeof(field));
@@ -123,7 +123,8 @@ void AcceptLoop::Accept(const ListenSocket& socket, int at_most) {
   }
 }
 
-// Takes one connection. False: none waits, or it is no use to try the next at once.
+// Takes one connection. Returns false if none is waiting, or if it is useless to try the next at
+// once.
 bool AcceptLoop::TakeOne(const ListenSocket& socket) {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
@@ -154,7 +155,7 @@ bool AcceptLoop::TakeOne(const ListenSocket& socket) {
     peer.is_probe = probes_.Contains(address);
     SetTcpOptions(fd, limits_.tcp_user_timeout_seconds);
   }
-  // A flood must not make the probe, and so the process, believe that nobody is served.
+  // A flood must not make the probe, and so the process, conclude that nobody is served.
   if (!peer.is_probe && IsFull()) {
     Shed(fd, ShedConnection::kLimit);
   } else if (!hosts_.Serve(fd, peer)) {
@@ -163,7 +164,8 @@ bool AcceptLoop::TakeOne(const ListenSocket& socket) {
   return true;
 }
 
-// At the limit every connection is looked at, but not for each one of a flood.
+// Returns true at the limit. All connections are then checked again, but not for each connection of
+// a flood.
 bool AcceptLoop::IsFull() {
   if (table_.upper_bound() < limits_.connections) return false;
   const Clock::time_point now = Clock::now();
@@ -173,24 +175,25 @@ bool AcceptLoop::IsFull() {
   return count >= limits_.connections;
 }
 
-// No descriptor is left, perhaps no connection either: accept4 looks for a descriptor first.
+// Closes a connection for which no descriptor is left. There may be no connection: accept4 looks
+// for a descriptor first.
 bool AcceptLoop::ShedWithReserve(const ListenSocket& socket) {
   if (reserve_ >= 0) close(reserve_);
   const int fd = accept4(socket.fd(), nullptr, nullptr, SOCK_CLOEXEC);
   if (fd >= 0) Shed(fd, ShedConnection::kNoDescriptor);
   reserve_ = OpenReserve();
-  // Somebody else was quicker: what waits stays in the backlog meanwhile.
+  // Another thread was faster; waiting connections stay in the backlog meanwhile.
   if (fd < 0 || reserve_ < 0) std::this_thread::sleep_for(kPause);
   return fd >= 0;
 }
 
 void AcceptLoop::Shed(int fd, ShedConnection reason) {
-  // Counted first: whoever sees the end finds it in the metrics.
+  // Counted first, so that whoever sees the connection end finds it in the metrics.
   shed_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   close(fd);
 }
 
-// One line for many: a flood must not become a flood of the log.
+// Logs one line for many connections, so that a flood does not flood the log.
 void AcceptLoop::LogShed(bool at_once) {
   uint64_t all = 0;
   for (const auto& count : shed_) all += count.load(std::memory_order_relaxed);

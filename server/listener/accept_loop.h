@@ -23,7 +23,8 @@
 
 namespace evenkeel::server {
 
-// Local addresses of the server's own probes, by which the accept loop knows them. Thread-safe.
+// Local addresses of the server's own probes, by which the accept loop recognises them.
+// Thread-safe.
 class ProbeAddresses {
  public:
   void Add(const sockaddr_storage& address);
@@ -36,14 +37,15 @@ class ProbeAddresses {
 };
 
 struct AcceptLimits {
-  size_t connections = 0;               // that live at a time; probes come on top
-  double tcp_user_timeout_seconds = 0;  // for what was sent to be acknowledged; 0: the system's
+  size_t connections = 0;  // limit on live connections; probes are not counted
+  // time for sent data to be acknowledged; 0: the system's default
+  double tcp_user_timeout_seconds = 0;
 };
 
 class AcceptLoop {
  public:
-  // Takes `sockets` and starts. `hosts`, `table` and `probes` outlive the loop. `before_accept`,
-  // for tests that need it to hang, is called before each round.
+  // Takes `sockets` and starts. `hosts`, `table` and `probes` must outlive the loop.
+  // `before_accept`, for tests that make the loop hang, is called before each round.
   AcceptLoop(std::vector<ListenSocket> sockets, AcceptLimits limits, Hosts& hosts,
              ConnectionTable& table, const ProbeAddresses& probes,
              std::function<void()> before_accept = {});
@@ -54,7 +56,7 @@ class AcceptLoop {
   // Takes what has connected so far, then closes the sockets. Returns when that is done.
   void Stop();
 
-  // Connections taken, shed ones and probes included.
+  // Connections accepted, including probes and those that were shed.
   uint64_t accepted() const { return accepted_; }
   uint64_t shed(ShedConnection reason) const { return shed_[static_cast<size_t>(reason)]; }
 
@@ -67,7 +69,7 @@ class AcceptLoop {
   bool IsFull();
   void LogShed(bool at_once);
 
-  std::vector<ListenSocket> sockets_;  // the thread's, from its start on
+  std::vector<ListenSocket> sockets_;  // used only by the thread once it has started
   const AcceptLimits limits_;
   Hosts& hosts_;
   ConnectionTable& table_;
@@ -78,7 +80,8 @@ class AcceptLoop {
   uint64_t logged_shed_ = 0;
   std::chrono::steady_clock::time_point last_log_;
   std::chrono::steady_clock::time_point last_count_;
-  int reserve_;  // given up for a moment to take, and close, what there is no descriptor for
+  // given up briefly to accept and close connections for which there is no descriptor
+  int reserve_;
   int wake_;
   std::thread thread_;
 };

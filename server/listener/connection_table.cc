@@ -12,7 +12,7 @@
 namespace evenkeel::server {
 namespace {
 
-// As gRPC spells addresses of peers; empty for unix sockets.
+// Returns an address of a peer in gRPC's spelling, or "" for unix sockets.
 std::string PeerName(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
   if (address.ss_family == AF_INET) {
@@ -23,7 +23,7 @@ std::string PeerName(const sockaddr_storage& address) {
   if (address.ss_family != AF_INET6) return {};
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
   const std::string port = std::to_string(ntohs(v6.sin6_port));
-  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {  // IPv4 on a socket for both
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {  // IPv4 on a socket for both families
     inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text, sizeof(text));
     return std::string("ipv4:") + text + ":" + port;
   }
@@ -39,7 +39,7 @@ void ConnectionTable::Add(int fd, const GrpcHost* host, const sockaddr_storage& 
   if (fstat(fd, &info) != 0) return;
   Connection connection{info.st_dev, info.st_ino, host, PeerName(peer), is_probe};
   const std::lock_guard lock(mutex_);
-  Forget(fd);  // whoever had the number is gone
+  Forget(fd);  // the former connection with this number is gone
   if (!connection.peer.empty()) by_peer_[connection.peer] = fd;
   probes_ += is_probe ? 1 : 0;
   connections_[fd] = std::move(connection);
@@ -78,9 +78,9 @@ std::optional<uint64_t> ConnectionTable::BytesSentTo(const std::string& peer) co
 bool ConnectionTable::Cut(const std::string& peer) {
   const std::lock_guard lock(mutex_);
   const int fd = Find(peer);
-  by_peer_.erase(peer);  // once is enough: what it asked before is still worked off
-  // Not shutdown(): that leaves megabytes to be read that have been received, and takes more. This
-  // resets the connection and drops them; gRPC sees an error, and closes the descriptor.
+  by_peer_.erase(peer);  // once is enough: calls that it sent before are still processed
+  // Not shutdown(): that leaves megabytes of received data to be read, and accepts more. This
+  // resets the connection and drops them; gRPC sees an error and closes the descriptor.
   const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
   return fd >= 0 && connect(fd, &nobody, sizeof(nobody)) == 0;
 }

@@ -1,6 +1,6 @@
-// Which accepted connections still live. gRPC owns their descriptors and tells nobody when it
-// closes one, so each is known by its number and its inode: a number that was closed, or that
-// belongs to something else by now, has another inode or none.
+// The accepted connections that are still alive. gRPC owns their descriptors and does not report
+// when it closes one, so each connection is known by its descriptor number and its inode: a number
+// that was closed or reused has another inode or none.
 #ifndef EVENKEEL_SERVER_LISTENER_CONNECTION_TABLE_H_
 #define EVENKEEL_SERVER_LISTENER_CONNECTION_TABLE_H_
 
@@ -21,21 +21,22 @@ class GrpcHost;
 // Thread-safe.
 class ConnectionTable {
  public:
-  // `fd` is open, and about to be handed to `host`, which is only compared. `peer` is its address;
-  // unix: none that matters. Probes of our own do not count.
+  // Adds a connection. `fd` is open and about to be handed to `host`, which is only compared.
+  // `peer` is its address, which does not matter for unix sockets. Our own probes do not count.
   void Add(int fd, const GrpcHost* host, const sockaddr_storage& peer, bool is_probe);
 
-  // Connections that live; looks at each of them (about 0.3 us).
+  // Returns the number of live connections; checks each of them (about 0.3 us).
   size_t Count();
   size_t CountOf(const GrpcHost* host);
 
-  // Of the TCP connection from that peer, as gRPC spells it ("ipv4:10.0.0.7:1234"): how many bytes
-  // it was sent so far; nothing: it is not here.
+  // Returns the number of bytes sent so far to the TCP connection from that peer, in gRPC's
+  // spelling ("ipv4:10.0.0.7:1234"). Returns nullopt if it is not here.
   std::optional<uint64_t> BytesSentTo(const std::string& peer) const;
-  // Ends it. False: it is not here.
+  // Ends the connection. Returns false if it is not here.
   bool Cut(const std::string& peer);
 
-  // As of the last look, and what was added since: never less than what lives.
+  // Returns the number at the last check plus what was added since: never less than the live
+  // connections.
   size_t upper_bound() const;
 
  private:
@@ -48,7 +49,7 @@ class ConnectionTable {
   };
 
   static bool Lives(int fd, const Connection& connection);
-  int Find(const std::string& peer) const;  // negative: not here
+  int Find(const std::string& peer) const;  // negative if not here
 
   void DropDead();
   void Forget(int fd);

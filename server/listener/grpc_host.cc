@@ -17,13 +17,13 @@ int Milliseconds(double seconds) { return static_cast<int>(std::min(seconds, 2e6
 
 void SetLimits(const Options& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(static_cast<int>(options.max_request_bytes));
-  // A compressed message is inflated before its size is checked: refuse it instead.
+  // gRPC inflates a compressed message before it checks its size, so compression is refused.
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                               static_cast<int>(options.max_concurrent_streams));
-  // All frames of one read are worked off at a stretch: a peer that opens and resets calls gets
-  // this much before the others get their turn.
+  // gRPC processes all frames of one read in one go: a peer that opens and resets calls gets this
+  // much before the others get their turn.
   builder->AddChannelArgument(GRPC_ARG_TCP_READ_CHUNK_SIZE, kReadBytes);
   builder->AddChannelArgument(GRPC_ARG_TCP_MIN_READ_CHUNK_SIZE, kReadBytes);
   builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);

@@ -1,5 +1,6 @@
-// One gRPC server without a port of its own: connections are handed to it. There is one per kind of
-// connection: its credentials, and what is proven about its peer, hold for all of them.
+// One gRPC server without a port of its own: connections are handed to it. There is one host per
+// kind of connection, because its credentials, and what is proven about the peer, hold for all of
+// its connections.
 #ifndef EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_
 #define EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_
 
@@ -22,14 +23,15 @@ namespace evenkeel::server {
 
 using GrpcServices = std::vector<std::unique_ptr<grpc::Service>>;
 
-// The services of one host. `connection_principal` is what all its callers are proven to be, such
-// as "uid:1000"; empty: nothing is known but by the call itself. Thread-safe.
+// Makes the services of one host. `connection_principal` is what all its callers are proven to be,
+// such as "uid:1000"; empty: only the call itself can prove something. Thread-safe.
 using ServicesFactory = std::function<GrpcServices(const std::string& connection_principal)>;
 
 class GrpcHost {
  public:
-  // Serves grpc.health.v1 besides `services`; says NOT_SERVING until told otherwise. `quota` may be
-  // null; `guard` outlives the host. nullptr: gRPC refuses the credentials.
+  // Serves grpc.health.v1 in addition to `services`, and reports NOT_SERVING until told otherwise.
+  // `quota` may be null; `guard` must outlive the host. Returns nullptr if gRPC refuses the
+  // credentials.
   static std::unique_ptr<GrpcHost> Start(const Options& options, grpc::ResourceQuota* quota,
                                          ResetGuard* guard,
                                          std::shared_ptr<grpc::ServerCredentials> credentials,
@@ -38,12 +40,12 @@ class GrpcHost {
   GrpcHost(const GrpcHost&) = delete;
   GrpcHost& operator=(const GrpcHost&) = delete;
 
-  // Takes the connection `fd`, which must be non-blocking. After Shutdown: closes it.
+  // Takes the connection `fd`, which must be non-blocking. After Shutdown it closes it.
   void Serve(int fd);
 
   void SetServing(bool serving);
 
-  // Calls that are still under way at `deadline` are cancelled. Returns when none is left.
+  // Cancels calls that are still running at `deadline`. Returns when none is left.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:

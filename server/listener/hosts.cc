@@ -46,7 +46,7 @@ bool Hosts::Serve(int fd, const Peer& peer) {
   if (is_shut_down_) return false;
   const std::shared_ptr<GrpcHost> host = Choose(peer);
   if (host == nullptr) return false;
-  // Before gRPC has it, and may close it; under the lock, so that no host ends in between.
+  // Added before gRPC has it and may close it; under the lock, so that no host ends in between.
   table_.Add(fd, host.get(), peer.address, peer.is_probe);
   host->Serve(fd);
   return true;

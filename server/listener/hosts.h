@@ -1,4 +1,4 @@
-// The gRPC hosts of the server, and which of them a connection goes to.
+// The gRPC hosts of the server, and the choice of a host for each connection.
 #ifndef EVENKEEL_SERVER_LISTENER_HOSTS_H_
 #define EVENKEEL_SERVER_LISTENER_HOSTS_H_
 
@@ -22,43 +22,42 @@
 
 namespace evenkeel::server {
 
-// Who connected, as the kernel says.
+// Who connected, as the kernel reports it.
 struct Peer {
   sockaddr_storage address{};
   bool is_unix = false;
   bool is_probe = false;  // this process itself
-  uid_t uid = 0;          // of unix sockets only
+  uid_t uid = 0;          // for unix sockets only
   gid_t gid = 0;
 };
 
 // Thread-safe.
 class Hosts {
  public:
-  // What is empty in `unix_principal` leaves all unix peers alike, on the plaintext host. `table`
-  // outlives the hosts.
+  // If `unix_principal` is empty, all unix peers are alike and use the plaintext host. `table` must
+  // outlive the hosts.
   Hosts(const Options& options, ServicesFactory services, UnixPrincipal unix_principal,
         ConnectionTable& table);
   ~Hosts();
 
-  // The host that serves `fd`, and the entry in the table. False: the peer may not connect, and
-  // `fd` is still the caller's.
+  // Hands `fd` to its host and adds it to the table. Returns false if the peer may not connect;
+  // `fd` is then still the caller's.
   bool Serve(int fd, const Peer& peer);
 
-  // From now on TCP connections are served with these credentials; those of before keep theirs.
-  // False: gRPC refuses them, and nothing changed.
+  // Serves new TCP connections with these credentials; existing ones keep theirs. Returns false,
+  // and changes nothing, if gRPC refuses the credentials.
   bool SetTls(std::shared_ptr<grpc::ServerCredentials> credentials);
 
   void SetServing(bool serving);
   bool serving();
 
-  // Ends hosts that SetTls replaced and that have no connection any more. Returns how many are
-  // left.
+  // Ends hosts that SetTls replaced and that have no connection left. Returns how many remain.
   size_t EndRetired();
 
   // Connections that were cut off; see ResetGuard.
   uint64_t cut() const { return reset_guard_.cut(); }
 
-  // Ends all; see GrpcHost.
+  // Ends all hosts: see GrpcHost.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
@@ -73,7 +72,7 @@ class Hosts {
   ConnectionTable& table_;
   ResetGuard reset_guard_;
   std::optional<grpc::ResourceQuota> quota_;  // one for all hosts
-  mutable std::mutex mutex_;                  // of all below
+  mutable std::mutex mutex_;                  // guards all members below
   bool serving_ = false;
   bool is_shut_down_ = false;
   std::shared_ptr<GrpcHost> tls_;

@@ -10,7 +10,7 @@ namespace {
 constexpr uint8_t kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kGoAway = 7;
 constexpr uint8_t kEndStream = 1, kEndHeaders = 4;
 constexpr size_t kFrameHeaderBytes = 9;
-constexpr uint32_t kCall = 1;  // its stream
+constexpr uint32_t kCall = 1;  // stream of the call
 
 std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::string& payload) {
   std::string frame;
@@ -55,7 +55,7 @@ HealthAnswer ReadHealthAnswer(std::string_view bytes) {
     const uint32_t stream =
         static_cast<uint32_t>(byte(5) & 0x7f) << 24 | byte(6) << 16 | byte(7) << 8 | byte(8);
     if (stream == kCall && type == kData && length > 0) return HealthAnswer::kAnswered;
-    // The end without a message: an error.
+    // An end without a message is an error.
     const bool is_end = type == kReset || (type == kHeaders && (flags & kEndStream) != 0);
     if (type == kGoAway || (stream == kCall && is_end)) return HealthAnswer::kRefused;
     if (bytes.size() < kFrameHeaderBytes + length) break;

@@ -21,13 +21,13 @@ constexpr std::string_view kUnixPrefix = "unix:";
 
 sockaddr* Generic(sockaddr_storage* address) { return reinterpret_cast<sockaddr*>(address); }
 
-// A socket that listens at `address`; negative: not, and errno says why.
+// Returns a socket that listens at `address`, or a negative number with errno set.
 int BindAndListen(const sockaddr* address, socklen_t length) {
   const int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return fd;
   const int on = 1, off = 0;
   if (address->sa_family != AF_UNIX) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  // [::] takes IPv4 too, whatever the system's default is.
+  // Makes [::] accept IPv4 too, whatever the system's default is.
   if (address->sa_family == AF_INET6) {
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   }
@@ -50,7 +50,7 @@ bool OpenUnix(const std::string& address, std::vector<ListenSocket>* sockets, st
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   std::memcpy(name.sun_path, path.data(), path.size());
-  const mode_t before = umask(0117);  // 0660 from the first moment on
+  const mode_t before = umask(0117);  // 0660 from the start
   const int fd = BindAndListen(reinterpret_cast<const sockaddr*>(&name), sizeof(name));
   if (fd < 0) *error = CannotListen(address);
   umask(before);
@@ -81,7 +81,7 @@ bool OpenTcp(const std::string& address, std::vector<ListenSocket>* sockets, std
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &freeaddrinfo);
   const size_t before = sockets->size();
-  int port = 0;  // what the first address got
+  int port = 0;  // the port that the first address got
   for (addrinfo* one = found; one != nullptr; one = one->ai_next) {
     if (port != 0) SetPort(one->ai_addr, port);
     const int fd = BindAndListen(one->ai_addr, one->ai_addrlen);
@@ -91,7 +91,8 @@ bool OpenTcp(const std::string& address, std::vector<ListenSocket>* sockets, std
       continue;
     }
     *error = CannotListen(address);
-    // A name such as localhost may mean an address of a family that this machine has not.
+    // A name such as localhost may stand for an address of a family that this machine does not
+    // have.
     if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT) return false;
   }
   return sockets->size() > before;

@@ -1,4 +1,4 @@
-// Sockets that listen: bound here and not by gRPC, so that connections are accepted here.
+// Listening sockets, bound here and not by gRPC, so that connections are accepted here.
 #ifndef EVENKEEL_SERVER_LISTENER_LISTEN_SOCKET_H_
 #define EVENKEEL_SERVER_LISTENER_LISTEN_SOCKET_H_
 
@@ -12,7 +12,7 @@ namespace evenkeel::server {
 // A listening socket; closes itself, and removes the file of a unix socket.
 class ListenSocket {
  public:
-  // `fd` listens, non-blocking. `name` is for logs, `unix_path` empty for TCP.
+  // `fd` must be listening and non-blocking. `name` is for logs; `unix_path` is empty for TCP.
   ListenSocket(int fd, std::string name, std::string unix_path);
   ~ListenSocket();
   ListenSocket(ListenSocket&& other) noexcept;
@@ -25,8 +25,8 @@ class ListenSocket {
   const std::string& name() const { return name_; }
   int port() const;  // 0: a unix socket
 
-  // Where this process itself reaches the socket: the loopback address for a wildcard. Returns its
-  // length.
+  // Fills in the address at which this process itself reaches the socket: the loopback address for
+  // a wildcard. Returns its length.
   socklen_t OwnAddress(sockaddr_storage* address) const;
 
  private:
@@ -35,9 +35,9 @@ class ListenSocket {
   std::string unix_path_;
 };
 
-// Binds HOST:PORT, on every address that HOST means, or unix:/path with mode 0660, replacing a
-// socket file that nobody answers on. Port 0 takes a free one. Appends to *sockets; false, with a
-// reason that names the address in *error: it cannot be had.
+// Binds HOST:PORT, on every address that HOST stands for, or unix:/path with mode 0660, replacing a
+// socket file that nobody answers on. Port 0 takes a free one. Appends to *sockets. Returns false,
+// with a reason that names the address in *error, if it cannot be bound.
 bool OpenListenSockets(const std::string& address, std::vector<ListenSocket>* sockets,
                        std::string* error);
 

@@ -11,11 +11,12 @@
 namespace evenkeel::server {
 namespace {
 
-// Descriptors that are no connections: logs, stores, metrics, event queues, probes.
+// Descriptors that are not connections: logs, stores, metrics, event queues, probes.
 constexpr rlim_t kOtherFiles = 64;
 constexpr rlim_t kConnectionsAtMost = 10'000;
 
-// As many descriptors as the process may have, and how many of them connections may take.
+// Raises the limit on descriptors as far as the process may, and returns how many connections may
+// use.
 size_t MostConnections(const Options& options) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

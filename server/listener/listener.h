@@ -1,5 +1,5 @@
-// All that stands between the network and the services: sockets, accept loop, hosts, certificates
-// and the probe of ourselves.
+// Everything between the network and the services: sockets, accept loop, hosts, certificates and
+// the self-probe.
 #ifndef EVENKEEL_SERVER_LISTENER_LISTENER_H_
 #define EVENKEEL_SERVER_LISTENER_LISTENER_H_
 
@@ -21,24 +21,24 @@ namespace evenkeel::server {
 
 class Listener {
  public:
-  // Binds all addresses of the options and serves, NOT_SERVING at first. nullptr, with a reason in
-  // *error: an address can not be had, or the TLS files can not be used.
+  // Binds all addresses of the options and serves, at first NOT_SERVING. Returns nullptr, with a
+  // reason in *error, if an address cannot be bound or the TLS files cannot be used.
   static std::unique_ptr<Listener> Open(const Options& options, ServicesFactory services,
                                         ListenerHooks hooks, std::string* error);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Of each address of the options, in order; 0 for unix sockets.
+  // Ports of the addresses of the options, in order; 0 for unix sockets.
   const std::vector<int>& ports() const { return ports_; }
 
   void SetServing(bool serving) { hosts_.SetServing(serving); }
   bool serving() { return hosts_.serving(); }
 
-  // Closes the sockets; connections that are there stay.
+  // Closes the sockets; existing connections stay.
   void StopAccepting();
 
-  // Ends calls and connections; those that still run at `deadline` are cancelled.
+  // Ends calls and connections; calls that still run at `deadline` are cancelled.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
   ListenerGauges gauges();

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr unsigned char kAlpn[] = {2, 'h', '2'};
 
-// A connection of the probe, non-blocking, with one deadline for all that is done with it.
+// A non-blocking connection of the probe, with one deadline for everything that is done with it.
 class ProbeConnection {
  public:
   ProbeConnection(std::chrono::milliseconds timeout, ProbeAddresses& probes, int stop_fd)
@@ -49,7 +49,8 @@ class ProbeConnection {
 
 std::string ErrorText(const char* what) { return std::string(what) + ": " + strerror(errno); }
 
-// A TCP port of our own, told to the accept loop before it sees the connection.
+// Connects. A TCP socket is first bound to a port of its own, which is told to the accept loop
+// before that sees the connection.
 std::string ProbeConnection::Connect(const ProbeTarget& target) {
   const auto* address = reinterpret_cast<const sockaddr*>(&target.address);
   fd_ = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -133,8 +134,8 @@ std::string CheckHealth(ProbeConnection* connection) {
   return why;
 }
 
-// Until the server has shown its certificate. Our own flight is never sent: the server may want a
-// certificate in it, and would log that there is none.
+// Continues the handshake until the server has shown its certificate. Our own reply is never sent:
+// the server may require a certificate in it, and would log that there is none.
 std::string SeeCertificate(ProbeConnection* connection) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   &SSL_CTX_free);
@@ -142,7 +143,7 @@ std::string SeeCertificate(ProbeConnection* connection) {
   if (ssl == nullptr) return "no memory for TLS";
   BIO* in = BIO_new(BIO_s_mem());
   BIO* out = BIO_new(BIO_s_mem());
-  SSL_set_bio(ssl.get(), in, out);  // which owns them now
+  SSL_set_bio(ssl.get(), in, out);  // ssl owns them now
   SSL_set_alpn_protos(ssl.get(), kAlpn, sizeof(kAlpn));
   SSL_set_connect_state(ssl.get());
   SSL_do_handshake(ssl.get());

@@ -39,7 +39,7 @@ void ResetGuard::OnSampledCall(const std::string& peer) {
   Window& window = windows_[peer];
   if (window.calls == 0 || now - window.since > kWindow) {
     const auto sent = table_.BytesSentTo(peer);
-    if (!sent) return;  // gone, or no TCP
+    if (!sent) return;  // gone, or not TCP
     window = {now, 0, *sent};
   }
   window.calls += kSample;

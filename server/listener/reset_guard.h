@@ -1,5 +1,5 @@
-// Cuts off connections that open calls and reset them at once, thousands a second ("rapid reset",
-// CVE-2023-44487): gRPC 1.51 works them all off, and nobody else is answered meanwhile.
+// Cuts off connections that open calls and reset them at once, thousands per second ("rapid reset",
+// CVE-2023-44487): gRPC 1.51 processes them all, and nobody else is answered meanwhile.
 #ifndef EVENKEEL_SERVER_LISTENER_RESET_GUARD_H_
 #define EVENKEEL_SERVER_LISTENER_RESET_GUARD_H_
 
@@ -17,17 +17,20 @@
 
 namespace evenkeel::server {
 
-// Thread-safe. Knows such a connection by what is sent on it: an answer takes more bytes than a
-// call that was reset, which takes none. Looks at few calls, so that it costs the others nothing.
+// Thread-safe. Recognises such a connection by what is sent on it: an answer takes more bytes than
+// a call that was reset, which takes none. Checks only a sample of calls, so that it costs the
+// others nothing.
 class ResetGuard {
  public:
-  // `table` outlives the guard.
+  // `table` must outlive the guard.
   explicit ResetGuard(ConnectionTable& table) : table_(table) {}
 
-  // For a ServerBuilder; the guard outlives the server. Intercepts nothing: is only told of calls.
+  // Returns an observer for a ServerBuilder; the guard must outlive the server. It intercepts
+  // nothing and is only told of calls.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeObserver();
 
-  // A call began on the connection of this peer, as gRPC names it. Called for one call in kSample.
+  // Notes that a call began on the connection of this peer, in gRPC's spelling. Called for one call
+  // in kSample.
   void OnSampledCall(const std::string& peer);
 
   bool IsSampled() { return calls_.fetch_add(1, std::memory_order_relaxed) % kSample == 0; }
@@ -40,7 +43,7 @@ class ResetGuard {
 
   static constexpr uint64_t kSample = 64;
 
-  // Of one connection, for a short while.
+  // What is known of one connection, for a short while.
   struct Window {
     Clock::time_point since;
     uint64_t calls = 0;

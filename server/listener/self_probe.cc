@@ -49,7 +49,7 @@ bool SelfProbe::SleepOrStop(std::chrono::steady_clock::time_point until) {
 }
 
 void SelfProbe::Run(const ProbeTarget& target) {
-  // One that never answered may be out of reach of this process: no reason to end it.
+  // A target that never answered may be out of reach of this process: that is no reason to end it.
   bool answered_once = false;
   int misses = 0;
   auto next = std::chrono::steady_clock::now();
@@ -62,7 +62,7 @@ void SelfProbe::Run(const ProbeTarget& target) {
       misses = 0;
       continue;
     }
-    if (SleepOrStop(std::chrono::steady_clock::now())) return;  // it was the stop
+    if (SleepOrStop(std::chrono::steady_clock::now())) return;  // the probe was stopped
     const ProbeProgress after = progress_();
     const bool is_busy = after.accepted > before.accepted && after.calls_ended > before.calls_ended;
     ++failures_;

@@ -1,5 +1,5 @@
-// Asks the server through its own ports whether it still answers. No probe from outside can tell a
-// listener that hangs from one that is far away, and a probe of another port tells nothing.
+// Asks the server through its own ports whether it still answers. A probe from outside cannot tell
+// a listener that hangs from one that is far away, and a probe of another port shows nothing.
 #ifndef EVENKEEL_SERVER_LISTENER_SELF_PROBE_H_
 #define EVENKEEL_SERVER_LISTENER_SELF_PROBE_H_
 
@@ -27,16 +27,17 @@ struct ProbeTarget {
   bool is_tls = false;
 };
 
-// Signs of life. Both must grow while a probe waits for it to count as busy and not as dead: a
-// listener that accepts, and calls that end.
+// Signs of life. Both must grow during a probe for the server to count as busy and not as dead:
+// connections that the listener accepts, and calls that end.
 struct ProbeProgress {
   uint64_t accepted = 0;
   uint64_t calls_ended = 0;
 };
 
-// One probe: connects, and waits for the answer to a Health.Check; with TLS for the certificate,
-// since the server may ask for one that this process has not. Empty: answered; else what went
-// wrong. `probes` knows the connection meanwhile. Gives up when `stop_fd` becomes readable.
+// Runs one probe: connects and waits for the answer to a Health.Check; with TLS it waits only for
+// the certificate, since the server may require one that this process does not have. Returns "" if
+// the server answered, else what went wrong. `probes` knows the connection meanwhile. Gives up when
+// `stop_fd` becomes readable.
 std::string ProbeOnce(const ProbeTarget& target, std::chrono::milliseconds timeout,
                       ProbeAddresses& probes, int stop_fd);
 
@@ -44,9 +45,9 @@ class SelfProbe {
  public:
   static constexpr int kMissesInARow = 3;
 
-  // Probes each target every `interval`, on a thread each, and waits as long for the answer. Calls
-  // `on_dead` with the name of a target that answered once and then missed kMissesInARow times,
-  // without `progress`; that may not return.
+  // Probes each target every `interval`, each on its own thread, and waits as long for the answer.
+  // Calls `on_dead` with the name of a target that answered at least once and then missed
+  // kMissesInARow probes without `progress`; `on_dead` may not return.
   SelfProbe(std::vector<ProbeTarget> targets, std::chrono::milliseconds interval,
             ProbeAddresses& probes, std::function<ProbeProgress()> progress,
             std::function<void(const std::string&)> on_dead);
@@ -54,7 +55,7 @@ class SelfProbe {
   SelfProbe(const SelfProbe&) = delete;
   SelfProbe& operator=(const SelfProbe&) = delete;
 
-  // No probe runs afterwards.
+  // Stops probing; no probe runs when this returns.
   void Stop();
 
   // Probes that were not answered.

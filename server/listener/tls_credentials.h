@@ -1,4 +1,4 @@
-// Checked certificates as credentials of a gRPC server.
+// Turns checked certificates into credentials of a gRPC server.
 #ifndef EVENKEEL_SERVER_LISTENER_TLS_CREDENTIALS_H_
 #define EVENKEEL_SERVER_LISTENER_TLS_CREDENTIALS_H_
 
@@ -11,8 +11,8 @@
 
 namespace evenkeel::server {
 
-// Fixed: they never change, whatever happens to the files (but for lists of revoked certificates,
-// which gRPC reads from `crl_folder` when it first needs them). With authorities of clients,
+// Makes fixed credentials, which never change with the files (except for certificate revocation
+// lists, which gRPC reads from `crl_folder` when it first needs them). With client authorities,
 // clients must present a certificate. TLS 1.2 and 1.3.
 std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(const TlsMaterial& material,
                                                             const std::string& crl_folder);

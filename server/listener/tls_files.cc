@@ -48,7 +48,7 @@ Bio Open(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// All blocks of one kind; nothing if one is damaged or cut off, or there is none.
+// Returns all blocks of one kind, or nothing if one is damaged or truncated, or if there is none.
 template <typename Owner, auto kRead>
 std::vector<Owner> ReadAll(const std::string& text) {
   std::vector<Owner> all;
@@ -57,7 +57,7 @@ std::vector<Owner> ReadAll(const std::string& text) {
   while (auto* one = kRead(bio.get(), nullptr, nullptr, nullptr)) all.emplace_back(one);
   const unsigned long last = ERR_peek_last_error();
   ERR_clear_error();
-  // "No start line" is how the end of the file looks.
+  // "No start line" means the end of the file.
   const bool is_end =
       ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
   if (!is_end) all.clear();
@@ -67,7 +67,7 @@ std::vector<Owner> ReadAll(const std::string& text) {
 constexpr auto kReadCertificates = &ReadAll<Certificate, &PEM_read_bio_X509>;
 constexpr auto kReadCrls = &ReadAll<Crl, &PEM_read_bio_X509_CRL>;
 
-// Without a question on the terminal: a key with a pass phrase is no key.
+// Reads a key without asking on the terminal: a key with a pass phrase does not count.
 Key ReadKey(const std::string& text) {
   const auto no_pass_phrase = [](char*, int, int, void*) { return 0; };
   Key key(PEM_read_bio_PrivateKey(Open(text).get(), nullptr, no_pass_phrase, nullptr));
@@ -107,7 +107,8 @@ bool Parse(const TlsPaths& paths, TlsMaterial* material, std::string* error) {
   return true;
 }
 
-// gRPC finds lists by their names alone, and lets a client pass if it finds none.
+// Loads and checks the revocation lists. gRPC finds them only by their names, and accepts a client
+// if it finds none.
 bool LoadCrls(const std::string& folder, const std::vector<Certificate>& authorities,
               TlsMaterial* material, std::string* error) {
   for (const Certificate& authority : authorities) {

@@ -1,5 +1,5 @@
-// Certificates on disk: read, and checked before gRPC sees them. gRPC itself aborts the process at
-// an empty file.
+// Reads certificates from disk and checks them before gRPC sees them: gRPC aborts the process at an
+// empty file.
 #ifndef EVENKEEL_SERVER_LISTENER_TLS_FILES_H_
 #define EVENKEEL_SERVER_LISTENER_TLS_FILES_H_
 
@@ -13,24 +13,25 @@ namespace evenkeel::server {
 struct TlsPaths {
   std::string certificate;  // PEM: the server's certificate, then its chain
   std::string key;          // PEM, without a pass phrase
-  std::string client_ca;    // PEM: who may sign certificates of clients; empty: none is asked for
-  std::string crl_folder;   // of revocation lists, named by `openssl rehash`; empty: none
+  // PEM: the authorities that may sign client certificates; empty: clients need none
+  std::string client_ca;
+  std::string crl_folder;  // of revocation lists, named by `openssl rehash`; empty: none
 };
 
-// What the files say. Two that are equal make equal credentials.
+// Contents of the files. Equal materials make equal credentials.
 struct TlsMaterial {
   std::string certificate;
   std::string key;
   std::string client_ca;
-  std::string crls;                 // all of them
+  std::string crls;                 // all lists together
   int64_t expiry_unix_seconds = 0;  // of the server's certificate
 
   bool operator==(const TlsMaterial&) const = default;
 };
 
-// Nothing, with a reason that names the file in *error: a file is missing, empty or cut off, holds
-// no certificate, key or list, the key is not that of the certificate, the certificate has expired,
-// or a client authority has no current list in crl_folder.
+// Returns nullopt, with a reason that names the file in *error, if a file is missing, empty or
+// truncated, or holds no certificate, key or list; if the key does not belong to the certificate;
+// if the certificate has expired; or if a client authority has no current list in crl_folder.
 std::optional<TlsMaterial> LoadTls(const TlsPaths& paths, std::string* error);
 
 }  // namespace evenkeel::server

@@ -11,7 +11,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Files that are being replaced one by one do not fit together for a moment.
+// Files that are being replaced one by one are inconsistent for a moment.
 constexpr int kTries = 3;
 constexpr double kBetweenTriesSeconds = 0.05;
 constexpr double kLeastIntervalSeconds = 0.05;
@@ -101,7 +101,7 @@ void TlsWatcher::Look() {
 
 void TlsWatcher::Fail(const std::string& error) {
   if (error != last_error_) {
-    LogLine(LogLevel::kError, "TLS files cannot be used; those of before stay in use")
+    LogLine(LogLevel::kError, "TLS files cannot be used; the former ones stay in use")
         .Add("why", error);
   }
   last_error_ = error;

@@ -1,4 +1,4 @@
-// Looks at the certificates on disk from time to time, and passes on what is new and usable.
+// Checks the certificates on disk periodically, and passes on new ones that are usable.
 #ifndef EVENKEEL_SERVER_LISTENER_TLS_WATCHER_H_
 #define EVENKEEL_SERVER_LISTENER_TLS_WATCHER_H_
 
@@ -16,12 +16,12 @@ namespace evenkeel::server {
 
 class TlsWatcher {
  public:
-  // False: it can not be used, and what was served before stays.
+  // Returns false if the material cannot be used; the former one then stays in use.
   using Apply = std::function<bool(const TlsMaterial&)>;
 
-  // Applies what is on disk now, then looks again every `interval_seconds` (0: never) on a thread
-  // of its own, which also calls `tick` each time. nullptr, with a reason in *error: the files can
-  // not be used.
+  // Applies what is on disk now, then checks again every `interval_seconds` (0: never) on a thread
+  // of its own, which also calls `tick` each time. Returns nullptr, with a reason in *error, if the
+  // files cannot be used.
   static std::unique_ptr<TlsWatcher> Start(const TlsPaths& paths, double interval_seconds,
                                            Apply apply, std::function<void()> tick,
                                            std::string* error);
@@ -29,7 +29,7 @@ class TlsWatcher {
   TlsWatcher(const TlsWatcher&) = delete;
   TlsWatcher& operator=(const TlsWatcher&) = delete;
 
-  // Looks at the files no more.
+  // Stops checking the files.
   void Stop();
 
   TlsGauges gauges() const;
@@ -48,8 +48,8 @@ class TlsWatcher {
   const double interval_seconds_;
   const Apply apply_;
   const std::function<void()> tick_;
-  TlsMaterial served_;      // Start's, then the thread's
-  std::string last_error_;  // likewise
+  TlsMaterial served_;      // used by Start, then by the thread
+  std::string last_error_;  // used by Start, then by the thread
   mutable std::mutex mutex_;
   std::condition_variable stop_changed_;
   bool stop_ = false;  // guarded by mutex_

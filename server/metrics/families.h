@@ -1,4 +1,4 @@
-// Builds metric families by hand, for figures that are read at scrape time.
+// Builds metric families for figures that are read at scrape time.
 #ifndef EVENKEEL_SERVER_METRICS_FAMILIES_H_
 #define EVENKEEL_SERVER_METRICS_FAMILIES_H_
 
@@ -11,7 +11,7 @@
 
 namespace evenkeel::server {
 
-// A family of one gauge or counter.
+// Returns a family of one gauge or counter.
 inline prometheus::MetricFamily SingleMetric(const char* name, const char* help,
                                              prometheus::MetricType type,
                                              std::vector<prometheus::ClientMetric::Label> labels,

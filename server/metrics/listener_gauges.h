@@ -1,4 +1,4 @@
-// What the listener tells the metrics.
+// What the listener reports to the metrics.
 #ifndef EVENKEEL_SERVER_METRICS_LISTENER_GAUGES_H_
 #define EVENKEEL_SERVER_METRICS_LISTENER_GAUGES_H_
 
@@ -12,20 +12,20 @@ namespace evenkeel::server {
 enum class ShedConnection { kLimit, kNoDescriptor, kNotAllowed };
 inline constexpr size_t kShedConnections = 3;
 
-// Certificates on disk, as of the last look.
+// Certificates on disk, as of the last check.
 struct TlsGauges {
   bool is_on = false;
-  bool files_ok = false;           // what is on disk is what is served
-  uint64_t reloads = 0;            // new certificates taken
-  uint64_t reload_failures = 0;    // looks that found files that can not be used
-  double expiry_unix_seconds = 0;  // of the certificate that is served
+  bool files_ok = false;           // the files on disk are those in use
+  uint64_t reloads = 0;            // new certificates put into use
+  uint64_t reload_failures = 0;    // checks that found unusable files
+  double expiry_unix_seconds = 0;  // of the certificate in use
 };
 
 struct ListenerGauges {
   size_t connections = 0;
   size_t connections_at_most = 0;
   std::array<uint64_t, kShedConnections> shed{};
-  uint64_t cut = 0;  // connections cut off later: rapid reset
+  uint64_t cut = 0;  // connections that were cut off later: rapid reset
   uint64_t probe_failures = 0;
   TlsGauges tls;
 };

@@ -19,14 +19,15 @@ using prometheus::Counter;
 using prometheus::Histogram;
 using prometheus::MetricType;
 
-// There are many of these, and few series are asked of one process: so one bucket for each power of
-// ten, from a hit (tens of microseconds) to the longest plan, and what objectives need.
+// There are many of these histograms and each process should have few series: one bucket for each
+// power of ten, from a hit (tens of microseconds) to the longest plan, and those that objectives
+// need.
 const Histogram::BucketBoundaries kSecondsBuckets = {0.0001, 0.001, 0.01, 0.1, 0.5, 2.5, 10};
-// Finer where callers wait for plans. The objectives are at 0.01 and 2.5.
+// Finer, because callers wait for plans. The objectives are at 0.01 and 2.5.
 const Histogram::BucketBoundaries kAnswerBuckets = {0.0001, 0.00025, 0.001, 0.0025, 0.01,
                                                     0.1,    0.5,     1,     2.5,    10};
 
-// As grpc-go prints them: dashboards of the gRPC community select by these.
+// Names as grpc-go prints them: dashboards of the gRPC community select by these.
 constexpr const char* kCodeNames[Metrics::kCodes] = {
     "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
     "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
@@ -41,7 +42,7 @@ constexpr const char* kShedNames[kShedReasons] = {
 constexpr const char* kLaneNames[kLanes] = {"short", "heavy"};
 constexpr const char* kAnswerSourceNames[Metrics::kAnswerSources] = {"memory", "store", "shared",
                                                                      "planner", "none"};
-// Codes that are there from the start: an error that is counted for the first time is no rate yet.
+// Codes that exist from the start: an error that appears with its first count gives no rate.
 constexpr int kCodesFromStart[] = {0, 13, 14};
 constexpr const char* kPackEndingNames[] = {"packed", "stopped", "defect"};
 // From a few thousand samples to the largest uploads.
@@ -56,7 +57,7 @@ constexpr const char* kRefusedNames[kRefusedFor] = {
 constexpr const char* kDeniedNames[] = {"unauthenticated", "method_not_allowed"};
 constexpr const char* kFollowNames[kFollowEndings] = {"confirmed", "unreachable", "damaged"};
 constexpr const char* kWhenNames[] = {"before", "after"};
-// From what is as good as measured to what is refused.
+// From as good as measured to refused.
 const Histogram::BucketBoundaries kErrorBuckets = {0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 2};
 
 prometheus::Family<Counter>& AddCounter(prometheus::Registry& registry, const char* name,
@@ -118,7 +119,7 @@ void AppendTiers(const CacheCounters& memory, std::vector<TierGauges> tiers,
 
 }  // namespace
 
-// References to children: looking them up by label costs half a microsecond each time.
+// References to children: a look-up by label costs half a microsecond each time.
 struct Metrics::MethodMetrics {
   bool is_unary() const { return labels.type == "unary"; }
 
@@ -127,10 +128,10 @@ struct Metrics::MethodMetrics {
   Counter* received;
   Counter* sent;
   Histogram* seconds;
-  std::array<std::atomic<Counter*>, kCodes> handled{};  // made when first needed
+  std::array<std::atomic<Counter*>, kCodes> handled{};  // created on first use
 };
 
-// Figures that other parts hold.
+// Collects figures that other parts hold.
 class Metrics::StateCollector : public prometheus::Collectable {
  public:
   std::vector<prometheus::MetricFamily> Collect() const override;

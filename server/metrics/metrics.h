@@ -1,5 +1,5 @@
-// Every metric of the server: its name, labels and buckets are in metrics.cc and nowhere else,
-// except for process_* (process_collector.cc). Thread-safe. No label value comes from a request.
+// Every metric of the server. Names, labels and buckets are in metrics.cc only, except for
+// process_* (process_collector.cc). Thread-safe. No label value comes from a request.
 #ifndef EVENKEEL_SERVER_METRICS_METRICS_H_
 #define EVENKEEL_SERVER_METRICS_METRICS_H_
 
@@ -30,14 +30,14 @@
 
 namespace evenkeel::server {
 
-// A method of the service, as the labels name it.
+// A method of the service, as in the labels.
 struct MethodLabels {
   std::string type;  // "unary", "client_stream", "server_stream" or "bidi_stream"
   std::string service;
   std::string method;
 };
 
-// PackDataset calls, and the datasets that they left behind.
+// PackDataset calls, and the datasets that they kept.
 struct PackGauges {
   int64_t streams = 0;
   int64_t reserved_bytes = 0;
@@ -57,18 +57,17 @@ struct TierGauges {
   int64_t hits = 0, misses = 0, errors = 0, evictions = 0, bytes = 0, entries = 0;
   bool ok = true;
   bool knows_size = true;  // bytes, entries and evictions are known
-  int64_t set_aside = 0;   // damaged files, of the store
+  int64_t set_aside = 0;   // damaged files of the store
 };
 
-// Threads that compute plans, and the queue before them.
+// Threads that compute plans, and their queue.
 struct WorkerGauges {
   size_t threads = 0;
   size_t busy = 0;
   size_t queue_limit = 0;
 };
 
-// State that is read when somebody scrapes. All must be callable until the sources are
-// replaced.
+// State that is read at each scrape. All functions must be callable until the sources are replaced.
 struct MetricSources {
   std::function<CacheCounters()> cache;
   std::function<std::vector<TierGauges>()> tiers;  // below memory
@@ -79,7 +78,7 @@ struct MetricSources {
   std::function<WorkerGauges()> workers;
   std::function<uint64_t()> log_lines_dropped;
   std::function<ListenerGauges()> listener;
-  std::function<RedisTierCounters()> redis;  // where there is one
+  std::function<RedisTierCounters()> redis;  // empty: there is no Redis
   std::function<size_t(Lane)> lane_depth;
 };
 
@@ -94,30 +93,30 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   static constexpr int kCodes = 17;  // gRPC status codes: 0 to 16
   static constexpr int kAnswerSources = 5;
 
-  // `methods` gives each method the number that OnStarted and OnHandled take.
+  // The index into `methods` is the number that OnStarted and OnHandled take.
   Metrics(const BuildLabels& build, const std::vector<MethodLabels>& methods);
   ~Metrics() override;
 
-  // Not while anybody scrapes.
+  // Must not be called during a scrape.
   void SetSources(MetricSources sources);
 
-  // A call arrived, a unary one with its message.
+  // A call arrived; for a unary call this counts its message too.
   void OnStarted(size_t method);
-  // Messages of a stream.
+  // Counts a message of a stream.
   void OnReceived(size_t method);
   void OnSent(size_t method);
-  // It ended with status `code`, 0 for OK; a unary answer is sent only then.
+  // A call ended with status `code`, 0 for OK; the answer of a unary call is counted only then.
   void OnHandled(size_t method, int code, double seconds);
 
-  // A PlanJob or GetPlan call was answered from there: "memory", "store", "shared" or "planner";
-  // "none": it ended by deadline or cancellation before there was an answer.
+  // A PlanJob or GetPlan call was answered from "memory", "store", "shared" or "planner". "none":
+  // it ended by deadline or cancellation before there was an answer.
   void OnPlanAnswered(std::string_view served_from, double seconds);
 
-  // A call came with a traceparent that can not be continued.
+  // A call had a traceparent that cannot be continued.
   void OnBadTraceContext() { bad_trace_contexts_->Increment(); }
-  // A call that the policy does not allow; `access` is not kAllowed.
+  // The policy refused a call; `access` is not kAllowed.
   void OnDenied(Access access);
-  // The policy's file is not taken, and the policy before stays.
+  // The policy's file was not accepted, and the former policy stays.
   void OnPolicyReloadFailure();
 
   void OnQueueWait(Lane lane, double seconds) override;
@@ -134,13 +133,13 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void OnFollow(FollowEnding ending) override;
   void OnConflict() override;
 
-  // Calls that ended so far, of all methods.
+  // Number of calls that ended so far, over all methods.
   uint64_t calls_handled() const { return calls_handled_.load(std::memory_order_relaxed); }
 
-  // All metrics in Prometheus' text format.
+  // Returns all metrics in Prometheus' text format.
   std::string Scrape() const;
 
-  // The same as plain values.
+  // Returns all metrics as plain values.
   MetricsSnapshot Snapshot() const;
 
  private:

@@ -13,7 +13,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Connects to HOST:`port` and hangs up; `address` is HOST:PORT. Failing is fine.
+// Connects to HOST:`port` and hangs up; `address` is HOST:PORT. Failures do not matter.
 void Knock(const std::string& address, int port) {
   std::string host = address.substr(0, address.rfind(':'));
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
@@ -52,7 +52,7 @@ struct MetricsHttp {
     const mg_context* context = mg_get_context(connection);
     auto* port = static_cast<MetricsPort*>(mg_get_user_data(context));
     if (port != nullptr && port->opening_) port->fault_ = message;
-    return 1;  // not to the library's own log
+    return 1;  // not written to the library's own log
   }
 
  private:
@@ -99,8 +99,8 @@ std::unique_ptr<MetricsPort> MetricsPort::Open(const std::string& address,
   return port;
 }
 
-// The library's listening thread looks at its stop flag only every two seconds, or when somebody
-// connects: so somebody does.
+// The library's listening thread checks its stop flag only every two seconds, or when somebody
+// connects, so the destructor connects.
 MetricsPort::~MetricsPort() {
   if (context_ == nullptr) return;
   std::atomic<bool> stopped = false;

@@ -1,5 +1,5 @@
-// Serves GET /metrics over HTTP, and nothing else. Not prometheus::Exposer, because that adds
-// metrics of its own whose names break Prometheus' rules.
+// Serves GET /metrics over HTTP, and nothing else. It does not use prometheus::Exposer, because
+// that adds metrics of its own whose names break Prometheus' rules.
 #ifndef EVENKEEL_SERVER_METRICS_METRICS_PORT_H_
 #define EVENKEEL_SERVER_METRICS_METRICS_PORT_H_
 
@@ -15,7 +15,8 @@ namespace evenkeel::server {
 class MetricsPort {
  public:
   // `address` is HOST:PORT; port 0 takes a free one. `scrape` is called from threads of the port
-  // until it is destroyed. nullptr, with a reason in *error: the address cannot be had.
+  // until the port is destroyed. Returns nullptr, with a reason in *error, if the address cannot be
+  // bound.
   static std::unique_ptr<MetricsPort> Open(const std::string& address,
                                            std::function<std::string()> scrape, std::string* error);
   ~MetricsPort();
@@ -29,7 +30,7 @@ class MetricsPort {
 
   const std::function<std::string()> scrape_;
   std::string address_;
-  std::string fault_;  // what the HTTP library complained about last, while opening
+  std::string fault_;  // last complaint of the HTTP library while opening
   std::atomic<bool> opening_ = true;
   mg_context* context_ = nullptr;
   int port_ = 0;

@@ -1,5 +1,5 @@
-// All metrics at one moment as plain values, for those who show them to people. Free of the metrics
-// library.
+// All metrics at one moment as plain values, for code that shows them to people. Free of the
+// metrics library.
 #ifndef EVENKEEL_SERVER_METRICS_METRICS_SNAPSHOT_H_
 #define EVENKEEL_SERVER_METRICS_METRICS_SNAPSHOT_H_
 
@@ -20,9 +20,10 @@ struct MetricSample {
 
   std::string name;
   std::map<std::string, std::string> labels;
-  double value = 0;             // of counters and gauges; the number of observations of a histogram
-  double sum = 0;               // of a histogram's observations
-  std::vector<Bucket> buckets;  // of a histogram, by rising bound; the last bound is infinite
+  double value = 0;  // value of a counter or gauge; number of observations of a histogram
+  double sum = 0;    // sum of a histogram's observations
+  // buckets of a histogram, by ascending bound; the last bound is infinite
+  std::vector<Bucket> buckets;
 };
 
 class MetricsSnapshot {
@@ -31,18 +32,19 @@ class MetricsSnapshot {
 
   explicit MetricsSnapshot(std::vector<MetricSample> samples) : samples_(std::move(samples)) {}
 
-  // Samples of that name whose labels include `labels`. Valid as long as the snapshot.
+  // Returns the samples with that name whose labels include `labels`. Valid as long as the
+  // snapshot.
   std::vector<const MetricSample*> Find(std::string_view name, const Labels& labels = {}) const;
 
-  // Sum of their values; nullopt: there is none.
+  // Returns the sum of their values, or nullopt if there are none.
   std::optional<double> Sum(std::string_view name, const Labels& labels = {}) const;
 
  private:
   std::vector<MetricSample> samples_;
 };
 
-// The `q`-quantile (0 to 1) of a histogram, linear within its bucket; beyond the last finite bound
-// that bound. nullopt: nothing was observed.
+// Returns the `q`-quantile (0 to 1) of a histogram, interpolated linearly within its bucket; above
+// the last finite bound it is that bound. Returns nullopt if nothing was observed.
 std::optional<double> EstimateQuantile(const MetricSample& histogram, double q);
 
 }  // namespace evenkeel::server

@@ -16,7 +16,7 @@ namespace {
 
 using prometheus::MetricType;
 
-// What /proc/self/stat says, in seconds and bytes.
+// Contents of /proc/self/stat, in seconds and bytes.
 struct ProcessStat {
   double cpu_seconds = 0;
   double start_seconds_after_boot = 0;
@@ -59,7 +59,7 @@ std::optional<double> CountOpenFiles() {
   double count = 0;
   while (const dirent* entry = readdir(folder)) count += entry->d_name[0] == '.' ? 0 : 1;
   closedir(folder);
-  return count - 1;  // less the folder itself
+  return count - 1;  // without the folder itself
 }
 
 }  // namespace

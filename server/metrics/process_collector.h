@@ -1,4 +1,5 @@
-// The process_* figures that Prometheus clients give by convention; prometheus-cpp has none.
+// The process_* figures that Prometheus clients provide by convention; prometheus-cpp does not have
+// them.
 #ifndef EVENKEEL_SERVER_METRICS_PROCESS_COLLECTOR_H_
 #define EVENKEEL_SERVER_METRICS_PROCESS_COLLECTOR_H_
 

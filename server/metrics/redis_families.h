@@ -1,4 +1,4 @@
-// What happens with the Redis that replicas share plans by.
+// Metrics of the Redis in which replicas share plans.
 #ifndef EVENKEEL_SERVER_METRICS_REDIS_FAMILIES_H_
 #define EVENKEEL_SERVER_METRICS_REDIS_FAMILIES_H_
 

@@ -1,4 +1,4 @@
-// From the metrics library's families to plain values.
+// Converts the metrics library's families to plain values.
 #ifndef EVENKEEL_SERVER_METRICS_TAKE_SNAPSHOT_H_
 #define EVENKEEL_SERVER_METRICS_TAKE_SNAPSHOT_H_
 

@@ -1,5 +1,5 @@
-// Keeps off a service that fails: after some failures in a row nothing is tried for a while, then
-// one attempt at a time finds out whether it is back. Thread-safe.
+// Protects a service that fails: after several failures in a row nothing is tried for a while, then
+// one attempt at a time finds out whether it has recovered. Thread-safe.
 #ifndef EVENKEEL_SERVER_REDIS_CIRCUIT_BREAKER_H_
 #define EVENKEEL_SERVER_REDIS_CIRCUIT_BREAKER_H_
 
@@ -20,29 +20,32 @@ class CircuitBreaker {
   enum class Outcome { kSuccess, kFailure, kUnknown };  // kUnknown: it was never tried
 
   struct Settings {
-    int failures = 3;  // in a row that open it
+    int failures = 3;  // failures in a row that open the breaker
     std::chrono::milliseconds first_pause{500};
-    std::chrono::milliseconds longest_pause{30'000};  // each pause doubles the one before
+    // limit on a pause; each pause is twice the previous one
+    std::chrono::milliseconds longest_pause{30'000};
     double jitter = 0.2;  // a pause is drawn from 1 - jitter to 1 of its length
   };
 
-  // Proof that an attempt was allowed; goes back with its outcome.
+  // Permission for an attempt; it is returned with the outcome.
   struct Permit {
     uint64_t epoch = 0;
   };
 
-  // `clock` outlives it. `on_change` is called under its lock, after each change of state.
+  // `clock` must outlive the breaker. `on_change` is called under its lock, after each change of
+  // state.
   CircuitBreaker(const Settings& settings, const Clock& clock, uint64_t seed,
                  std::function<void(State)> on_change = {});
 
-  // nullopt: do not try. Every permit must be reported, or no attempt is allowed in half-open.
+  // Returns nullopt if nothing may be tried. Every permit must be reported, or no further attempt
+  // is allowed in the half-open state.
   std::optional<Permit> Ask();
 
-  // What was allowed before the last change of state counts no more.
+  // Reports an outcome. Permits from before the last change of state no longer count.
   void Report(Permit permit, Outcome outcome);
 
   State state() const;
-  // Whether Ask would say no until a pause is over. Changes nothing.
+  // Returns true if Ask would refuse because a pause is not over. Changes nothing.
   bool is_resting() const;
 
  private:
@@ -55,7 +58,7 @@ class CircuitBreaker {
   mutable std::mutex mutex_;
   std::mt19937_64 random_;
   State state_ = State::kClosed;
-  uint64_t epoch_ = 0;  // changes of state
+  uint64_t epoch_ = 0;  // number of changes of state
   int failures_ = 0;    // in a row, while closed
   int pauses_ = 0;      // since it was closed
   bool probing_ = false;

@@ -33,7 +33,7 @@ void LookupTimer::Run() {
       wake_.wait(lock);
       continue;
     }
-    // What is done needs no wait.
+    // A look-up that is done needs no wait.
     if (!entries_.front().timed->is_done() &&
         std::chrono::steady_clock::now() < entries_.front().due) {
       wake_.wait_until(lock, entries_.front().due);
@@ -42,7 +42,7 @@ void LookupTimer::Run() {
     const std::shared_ptr<Timed> due = std::move(entries_.front().timed);
     entries_.pop_front();
     lock.unlock();
-    due->OnTimeout();  // nothing where it is done
+    due->OnTimeout();  // does nothing if it is done
     lock.lock();
   }
 }

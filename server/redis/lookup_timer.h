@@ -1,5 +1,5 @@
-// Ends look-ups whose budget is over: one thread, and a budget that is the same for all, so that
-// they end in the order in which they came. Thread-safe.
+// Ends look-ups whose time budget is over. One thread is enough: all have the same budget, so they
+// end in the order in which they came. Thread-safe.
 #ifndef EVENKEEL_SERVER_REDIS_LOOKUP_TIMER_H_
 #define EVENKEEL_SERVER_REDIS_LOOKUP_TIMER_H_
 
@@ -22,9 +22,9 @@ class Timed {
 class LookupTimer {
  public:
   explicit LookupTimer(std::chrono::nanoseconds budget);
-  ~LookupTimer();  // what still waits is dropped
+  ~LookupTimer();  // drops what is still waiting
 
-  // Calls OnTimeout when the budget is over, unless it is done by then.
+  // Calls OnTimeout when the budget is over, unless `timed` is done by then.
   void Add(std::shared_ptr<Timed> timed);
 
  private:

@@ -28,7 +28,7 @@ std::optional<int> NumberOf(std::string_view text, int max) {
   return value;
 }
 
-// nullopt: a '%' without two hexadecimal digits.
+// Returns nullopt for a '%' without two hexadecimal digits.
 std::optional<std::string> Decoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -47,7 +47,7 @@ std::optional<std::string> Decoded(std::string_view text) {
   return decoded;
 }
 
-// [HOST]:PORT, HOST:PORT, or a host alone where `port` is set already.
+// Parses [HOST]:PORT, HOST:PORT, or a host alone if `port` is already set.
 bool ParseHost(std::string_view text, RedisAddress* address) {
   std::string_view host = text, port;
   if (text.starts_with('[')) {

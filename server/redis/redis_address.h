@@ -1,4 +1,4 @@
-// Where a Redis is, and how to log in.
+// The address of a Redis, and its login.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_ADDRESS_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_ADDRESS_H_
 
@@ -8,28 +8,30 @@
 namespace evenkeel::server {
 
 struct RedisAddress {
-  std::string host;       // of TCP; IPv6 without brackets
-  int port = 0;           // of TCP
-  std::string unix_path;  // else
+  std::string host;       // for TCP; IPv6 without brackets
+  int port = 0;           // for TCP
+  std::string unix_path;  // for a unix socket
   std::string user;       // empty: the default user
   std::string password;   // empty: no login
   int database = 0;
 };
 
-// HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], where user and password
-// may have %XX. Returns what would be accepted if `text` is not. Empty: fine.
+// Parses HOST:PORT, unix:/path or redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], where user and
+// password may contain %XX. Returns what would be accepted if `text` is not, and "" on success.
 std::string ParseRedisAddress(std::string_view text, RedisAddress* address);
 
-// Whether `text` begins as only a Redis does, and no path of a file: redis://, rediss:// or unix:/.
+// Returns true if `text` begins as only the name of a Redis can, and no file path: redis://,
+// rediss:// or unix:/.
 bool IsRedisName(std::string_view text);
 
-// For messages: never has the password.
+// Returns a name for messages, which never contains the password.
 std::string NameOf(const RedisAddress& address);
 
-// `text` for messages: what stands between "://" and the last '@' is hidden.
+// Returns `text` for messages: what stands between "://" and the last '@' is hidden.
 std::string WithoutPassword(std::string_view text);
 
-// The first line of the file at `path` becomes the password. Returns what is wrong. Empty: fine.
+// Makes the first line of the file at `path` the password. Returns what is wrong, or "" if nothing
+// is.
 std::string ReadRedisPassword(const std::string& path, RedisAddress* address);
 
 }  // namespace evenkeel::server

@@ -18,12 +18,12 @@ using std::chrono::steady_clock;
 constexpr size_t kReadBytes = size_t{64} << 10;
 constexpr size_t kMaxErrorBytes = 200;
 
-// Waits for `events`. False: the deadline passed.
+// Waits for `events`. Returns false if the deadline passed.
 bool WaitFor(int fd, short events, RedisClient::Deadline deadline) {
   while (true) {
     const auto left = deadline - steady_clock::now();
     if (left <= steady_clock::duration::zero()) return false;
-    // ppoll, because budgets of a few milliseconds are too short for whole ones.
+    // Uses ppoll, because budgets of a few milliseconds are too short for whole milliseconds.
     const auto nanos = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
     const timespec timeout{nanos / 1'000'000'000, nanos % 1'000'000'000};
     pollfd waited{fd, events, 0};
@@ -38,7 +38,7 @@ bool IsReadable(int fd) {
   return poll(&asked, 1, 0) > 0;
 }
 
-// An error of the server, for messages: printable, and not long.
+// Returns an error of the server for messages: printable and short.
 std::string Readable(std::string text) {
   text.resize(std::min(text.size(), kMaxErrorBytes));
   for (char& c : text) {
@@ -147,7 +147,8 @@ RedisReply RedisClient::Login(Deadline deadline) {
 
 RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Deadline deadline) {
   was_sent_ = false;
-  // Bytes that nobody asked for, or its end: such a connection is of no more use.
+  // There are bytes that nobody asked for, or the end of the stream: such a connection cannot be
+  // used again.
   if (connected() && IsReadable(connection_->context->fd)) Disconnect();
   RedisReply reply = Connect(deadline);
   was_sent_ = false;  // the login does not count
@@ -168,7 +169,7 @@ RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Dea
   const std::string bytes(command, static_cast<size_t>(formatted));
   redisFreeCommand(command);
   const int fd = connection_->context->fd;
-  // Not hiredis's own write, which would let SIGPIPE end the process.
+  // Does not use hiredis's own write, which would let SIGPIPE end the process.
   for (std::string_view rest = bytes; !rest.empty();) {
     if (!WaitFor(fd, POLLOUT, deadline)) return Drop(RedisFault::kTimeout, "takes no command");
     const ssize_t sent = send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -183,7 +184,7 @@ RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Dea
   while (true) {
     void* found = nullptr;
     if (redisReaderGetReply(reader, &found) != REDIS_OK) {
-      return Drop(RedisFault::kProtocol, "speaks no RESP: " + Readable(reader->errstr));
+      return Drop(RedisFault::kProtocol, "does not speak RESP: " + Readable(reader->errstr));
     }
     if (found != nullptr) {
       const std::unique_ptr<redisReply, decltype(&freeReplyObject)> owned(
@@ -197,7 +198,7 @@ RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Dea
     if (count < 0) return Drop(RedisFault::kUnreachable, std::strerror(errno));
     if (count == 0) return Drop(RedisFault::kUnreachable, "closed the connection");
     received += static_cast<size_t>(count);
-    if (received > kMaxReplyBytes) return Drop(RedisFault::kProtocol, "sends a reply without end");
+    if (received > kMaxReplyBytes) return Drop(RedisFault::kProtocol, "sends an endless reply");
     redisReaderFeed(reader, buffer.data(), static_cast<size_t>(count));
   }
 }

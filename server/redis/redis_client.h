@@ -1,6 +1,6 @@
-// One connection to a Redis, by the RESP2 protocol. hiredis writes commands and reads replies; the
+// One connection to a Redis with the RESP2 protocol. hiredis writes commands and reads replies; the
 // waiting is done here, so that a command never takes longer than its deadline, however slowly the
-// other side trickles. No TLS: hiredis 0.14 has none.
+// other side sends. No TLS: hiredis 0.14 has none.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 
@@ -17,9 +17,9 @@ namespace evenkeel::server {
 
 enum class RedisFault {
   kNone,
-  kUnreachable,  // no connection, or it broke, or the login failed
+  kUnreachable,  // no connection, a broken connection, or a failed login
   kTimeout,      // no reply in time
-  kProtocol,     // what came is no reply
+  kProtocol,     // the received bytes are not a reply
   kServer,       // Redis answered with an error, and the connection is still good
 };
 
@@ -30,9 +30,9 @@ struct RedisReply {
   bool ok() const { return kind != Kind::kFault; }
 
   Kind kind = Kind::kNil;
-  std::string text;                  // of kText, binary-safe; of kFault: why
-  int64_t integer = 0;               // of kInteger
-  std::vector<RedisReply> elements;  // of kArray
+  std::string text;                  // for kText, binary-safe; for kFault the reason
+  int64_t integer = 0;               // for kInteger
+  std::vector<RedisReply> elements;  // for kArray
   RedisFault fault = RedisFault::kNone;
 };
 
@@ -41,29 +41,29 @@ class RedisClient {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  // Larger replies are a fault.
+  // A larger reply is a fault.
   static constexpr size_t kMaxReplyBytes = size_t{256} << 20;
 
-  // Connects when it is first needed. `connect_timeout` bounds connecting and the login, within the
-  // deadline of the command that needs them.
+  // Connects on first use. `connect_timeout` limits connecting and the login, within the deadline
+  // of the command that needs them.
   RedisClient(RedisAddress address, std::chrono::milliseconds connect_timeout);
   ~RedisClient();
   RedisClient(const RedisClient&) = delete;
   RedisClient& operator=(const RedisClient&) = delete;
 
-  // Sends one command and waits for its reply. After every fault but kServer the connection is
-  // dropped, because a late reply would answer the next command; the next command connects anew.
-  // kUnreachable with was_sent() false: Redis can not have seen the command.
+  // Sends one command and waits for its reply. After every fault except kServer the connection is
+  // dropped, because a late reply would answer the next command; the next command reconnects.
+  // kUnreachable with was_sent() false: Redis cannot have seen the command.
   RedisReply Command(const std::vector<std::string_view>& words, Deadline deadline);
 
-  // Connects and logs in where that is not done yet. ok(), or why not.
+  // Connects and logs in unless that is already done. Returns an ok() reply, or the fault.
   RedisReply Connect(Deadline deadline);
 
-  // Whether any byte of the last command was sent.
+  // Returns true if any byte of the last command was sent.
   bool was_sent() const { return was_sent_; }
 
   bool connected() const { return connection_ != nullptr; }
-  uint64_t connections() const { return connections_; }  // made so far
+  uint64_t connections() const { return connections_; }  // connections made so far
   const RedisAddress& address() const { return address_; }
 
   void Disconnect();

@@ -7,7 +7,7 @@
 namespace evenkeel::server {
 namespace {
 
-// "name:value\r\n" in a reply to INFO.
+// Finds "name:value\r\n" in a reply to INFO.
 std::optional<std::string> InfoOf(const std::string& info, std::string_view name) {
   const std::string begin = "\n" + std::string(name) + ":";
   const size_t found = info.find(begin);

@@ -1,4 +1,4 @@
-// Whether a Redis keeps what it acknowledges.
+// Checks whether a Redis keeps what it acknowledges.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_DURABILITY_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_DURABILITY_H_
 
@@ -10,12 +10,12 @@ namespace evenkeel::server {
 
 struct RedisDurability {
   RedisFault fault = RedisFault::kNone;  // it could not be asked: `problem` says why
-  bool hidden = false;                   // it does not show how it is set up
-  std::string problem;                   // empty: it keeps all
+  bool hidden = false;                   // it does not reveal its configuration
+  std::string problem;                   // empty: it keeps everything
 };
 
-// It must be a primary with an append-only file that is synced before each reply, and must not
-// evict keys that have no time to live.
+// Asks a Redis for its configuration. It must be a primary with an append-only file that is synced
+// before each reply, and must not evict keys that have no time to live.
 RedisDurability AskDurability(RedisClient& client, RedisClient::Deadline deadline);
 
 }  // namespace evenkeel::server

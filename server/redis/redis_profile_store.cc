@@ -13,13 +13,13 @@ namespace {
 using std::chrono::steady_clock;
 using Kind = RedisReply::Kind;
 
-constexpr size_t kEndBytes = 8;      // of a record: its checksum
+constexpr size_t kEndBytes = 8;      // end of a record: its checksum
 constexpr char kEndOffset[] = "-8";  // the same, for Lua
 constexpr char kRecordsAtOnce[] = "64";
 constexpr int kAppendTries = 3;
-constexpr char kLoadingSeconds[] = "3600";  // after which a load that was cut off is gone
+constexpr char kLoadingSeconds[] = "3600";  // after which the remains of an interrupted load expire
 
-// {length, end of record ARGV[1], up to ARGV[3] records after it}
+// Returns {length, end of record ARGV[1], up to ARGV[3] records after it}.
 constexpr std::string_view kRead = R"(
 local known = tonumber(ARGV[1])
 local last = ''
@@ -29,8 +29,9 @@ end
 return {redis.call('LLEN', KEYS[1]), last,
         redis.call('LRANGE', KEYS[1], known, known + tonumber(ARGV[3]) - 1)})";
 
-// Appends ARGV[2] after record ARGV[1], which ends in ARGV[3]. Done twice it appends once, so that
-// it can be repeated where the reply is lost. -1: there are other records; -2: another history.
+// Appends ARGV[2] after record ARGV[1], which ends in ARGV[3]. Running it twice appends only once,
+// so that it can be repeated if the reply is lost. -1: there are other records; -2: another
+// history.
 constexpr std::string_view kAppend = R"(
 local known = tonumber(ARGV[1])
 local length = redis.call('LLEN', KEYS[1])
@@ -41,7 +42,7 @@ if known > 0 and string.sub(redis.call('LINDEX', KEYS[1], -1), tonumber(ARGV[4])
 end
 return redis.call('RPUSH', KEYS[1], ARGV[2]))";
 
-// KEYS[1] becomes KEYS[2], unless that exists.
+// Renames KEYS[1] to KEYS[2], unless that exists.
 constexpr std::string_view kRename = R"(
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 redis.call('PERSIST', KEYS[1])
@@ -83,7 +84,7 @@ std::unique_ptr<RedisProfileStore> RedisProfileStore::Open(const RedisStoreSetti
 
 std::vector<ProfileRecord> RedisProfileStore::TakeHistory() { return std::exchange(history_, {}); }
 
-// Sets durable_. Returns why nothing may be acknowledged by this Redis.
+// Sets durable_. Returns why nothing may be acknowledged with this Redis, or "" if it may.
 std::string RedisProfileStore::CheckDurable(RedisClient::Deadline deadline) {
   const RedisDurability found = AskDurability(client_, deadline);
   durable_ = found.problem.empty() || (found.hidden && settings_.trust);
@@ -103,7 +104,7 @@ NewRecords RedisProfileStore::Read(int64_t revision, RedisClient::Deadline deadl
       client_.Command({"EVAL", kRead, "1", key_, known, kEndOffset, kRecordsAtOnce}, deadline);
   NewRecords found;
   if (!reply.ok()) {
-    // A key of another type is somebody else's.
+    // A key of another type belongs to somebody else.
     found.damaged = reply.text.find("WRONGTYPE") != std::string::npos;
     found.error = Named(reply.text);
     return found;
@@ -149,10 +150,10 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
   const std::string end = known > 0 ? ends_[known - 1] : "";
   AppendResult result;
   bool again = true;
-  bool unsettled = false;  // a command was sent, and it is not known what became of it
+  bool unsettled = false;  // a command was sent, and its result is not known
   for (int i = 0; i < kAppendTries && again; ++i) {
     const auto deadline = steady_clock::now() + settings_.append_timeout;
-    // Each time: it may have been started anew, or set up otherwise.
+    // Checked each time: Redis may have been restarted or reconfigured.
     result = AppendResult{.error = CheckDurable(deadline)};
     if (!result.error.empty()) {
       again = !client_.connected();
@@ -164,9 +165,10 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
     unsettled =
         !reply.ok() && (unsettled || (client_.was_sent() && reply.fault != RedisFault::kServer));
     result = Interpret(reply, &again);
-    // A Redis that was not asked how it is set up is asked, and then told once more.
+    // After a reconnection this may be a Redis whose configuration was not checked: it is checked,
+    // and then the append is repeated once.
     if (result.revision != 0 && client_.connections() != connections) {
-      result = AppendResult{.error = Named("was started anew meanwhile")};
+      result = AppendResult{.error = Named("was restarted meanwhile")};
       again = unsettled = true;
     }
   }
@@ -178,7 +180,7 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
   return result;
 }
 
-// Clears *again where the outcome is certain.
+// Clears *again if the outcome is certain.
 AppendResult RedisProfileStore::Interpret(const RedisReply& reply, bool* again) {
   if (!reply.ok()) {
     *again = reply.fault != RedisFault::kServer;

@@ -1,4 +1,4 @@
-// Profiles in a Redis that replicas share: a list of records, which is only ever appended to.
+// Profiles in a Redis that replicas share: a list of records that is only ever appended to.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_PROFILE_STORE_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_PROFILE_STORE_H_
 
@@ -17,23 +17,24 @@ namespace evenkeel::server {
 struct RedisStoreSettings {
   RedisAddress address;
   std::string tenant;  // without '/'; empty: the only one
-  // Where Redis does not let us see how it is set up, the operator vouches for it. Where it shows
-  // that it may lose what it acknowledged, the store is opened all the same, but is not durable.
+  // The operator vouches for a Redis that does not reveal its configuration. If it does reveal that
+  // it may lose what it acknowledged, the store is opened all the same, but is not durable.
   bool trust = false;
   std::chrono::milliseconds read_timeout{250};
-  // Of each of some tries: a sync may take long on a busy disk.
+  // Time for each of several attempts: a sync may take long on a busy disk.
   std::chrono::milliseconds append_timeout{3000};
-  std::chrono::milliseconds load_timeout{10'000};  // of each part of the history
+  std::chrono::milliseconds load_timeout{10'000};  // for each part of the history
 };
 
-// Redis's key of a tenant's history. The braces keep what belongs to it in one slot of a cluster.
+// Returns the Redis key of a tenant's history. The braces keep everything that belongs to it in one
+// slot of a cluster.
 std::string ProfilesKey(std::string_view tenant);
 
 class RedisProfileStore : public ProfileStore {
  public:
-  // Reads the whole history. nullptr, with the reason in *error: it can not be reached, is not set
-  // up to keep what it acknowledges (see docs/OPERATING.md), or holds a record that is damaged or
-  // none of ours.
+  // Reads the whole history. Returns nullptr, with the reason in *error, if Redis cannot be
+  // reached, is not configured to keep what it acknowledges (see docs/OPERATING.md), or holds a
+  // record that is damaged or not ours.
   static std::unique_ptr<RedisProfileStore> Open(const RedisStoreSettings& settings,
                                                  std::string* error);
 
@@ -43,8 +44,8 @@ class RedisProfileStore : public ProfileStore {
   bool shared() const override { return true; }
   NewRecords ReadAfter(int64_t revision, bool patient) override;
 
-  // Stores a whole history, with the revisions, times and authors that it has, in one step. Returns
-  // why it could not: there is one already. Empty: done.
+  // Stores a whole history in one step, with its revisions, times and authors. Returns why it could
+  // not (for example because there is already one), or "" on success.
   std::string Load(const std::vector<ProfileRecord>& history);
 
  private:
@@ -61,7 +62,8 @@ class RedisProfileStore : public ProfileStore {
   RedisClient client_;
   bool durable_ = false;
   std::vector<ProfileRecord> history_;
-  // Ends of the records read or appended so far, which tell this history from another.
+  // Ends of the records that were read or appended so far, which distinguish this history from
+  // another.
   std::vector<std::string> ends_;
 };
 

@@ -6,13 +6,14 @@
 namespace evenkeel::server {
 namespace {
 
-// A command may outlast the budget of its look-up: dropping the connection for each late reply
-// would make a slow Redis slower.
+// A command may outlast the budget of its look-up by this factor: dropping the connection for each
+// late reply would make a slow Redis slower.
 constexpr int kPatience = 4;
 
 using Outcome = CircuitBreaker::Outcome;
 
-// Whether Redis is of no use for look-ups now. A value of another type is a stranger's key.
+// Returns true if Redis is of no use for look-ups now. A value of another type is somebody else's
+// key, not a failure.
 bool IsFailure(const RedisReply& reply) {
   return !reply.ok() &&
          !(reply.fault == RedisFault::kServer && reply.text.starts_with("WRONGTYPE"));
@@ -42,7 +43,7 @@ class RedisTier::Lookup : public Timed {
   std::atomic<bool> answered_ = false;
 };
 
-// A connection for the time of a command.
+// Lends a connection for the time of a command.
 class RedisTier::Loan {
  public:
   explicit Loan(RedisTier& tier) : tier_(tier) {
@@ -83,22 +84,23 @@ RedisClient::Deadline RedisTier::CommandDeadline() const {
 
 void RedisTier::Find(std::string key, Found found) {
   const auto lookup = std::make_shared<Lookup>(std::move(found), counts_);
-  // Asked on the thread that will try it, too: this only keeps the queue empty while it is open.
-  if (breaker_.is_resting()) return;  // the look-up answers as it goes
+  // Also checked on the thread that will try it: this only keeps the queue empty while the breaker
+  // is open.
+  if (breaker_.is_resting()) return;  // the look-up answers when it is destroyed
   const auto submitted =
       pool_.Submit([this, lookup, key = std::move(key)](const QueueWait&) { Get(key, *lookup); });
   if (submitted) timer_.Add(lookup);
 }
 
 void RedisTier::Get(const std::string& key, Lookup& lookup) {
-  if (lookup.is_done()) return;  // it waited too long: nobody wants it
+  if (lookup.is_done()) return;  // it waited too long, and nobody wants it
   const auto permit = breaker_.Ask();
   if (!permit) {
     lookup.Answer(counts_->refused, std::nullopt, false);
     return;
   }
   RedisReply reply = Loan(*this)->Command({"GET", key}, CommandDeadline());
-  // Who answers too late is of no use either.
+  // An answer that comes too late counts as a failure too.
   const bool is_failure = IsFailure(reply) || lookup.is_done();
   breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
   if (reply.kind == RedisReply::Kind::kText) {
@@ -113,7 +115,7 @@ void RedisTier::Put(std::string key, std::string bytes, std::chrono::millisecond
   const auto report = [](const Kept& to, bool done) {
     if (to) to(done);
   };
-  // Look-ups come first: half of the queue is theirs alone.
+  // Look-ups have priority: half of the queue is reserved for them.
   const bool is_full = pool_.depth() > settings_.queue_length / 2;
   if (is_full || bytes.size() > settings_.max_value_bytes || breaker_.is_resting()) {
     ++counts_->dropped_writes;
@@ -137,7 +139,7 @@ bool RedisTier::Set(const std::string& key, const std::string& bytes,
   const std::string milliseconds = std::to_string(ttl.count());
   const RedisReply reply =
       Loan(*this)->Command({"SET", key, bytes, "PX", milliseconds}, CommandDeadline());
-  // A Redis that is full or takes no writes is still good for look-ups.
+  // A Redis that is full or refuses writes is still good for look-ups.
   const bool is_failure = !reply.ok() && reply.fault != RedisFault::kServer;
   breaker_.Report(*permit, is_failure ? Outcome::kFailure : Outcome::kSuccess);
   ++(reply.ok() ? counts_->writes : counts_->write_errors);

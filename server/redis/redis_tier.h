@@ -1,6 +1,6 @@
-// A Redis that replicas share, as a key-value tier of a cache: what it holds may be gone at any
+// A Redis that replicas share, as a key-value tier of a cache. Its contents may disappear at any
 // time, and it may be slow, hung or down without anybody waiting for it. Values are opaque bytes;
-// who reads them must check them. Thread-safe.
+// readers must check them. Thread-safe.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_TIER_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_TIER_H_
 
@@ -25,15 +25,15 @@ namespace evenkeel::server {
 
 struct RedisTierSettings {
   RedisAddress address;
-  std::chrono::microseconds budget{5000};  // of a look-up, its wait in the queue included
-  size_t threads = 2;                      // each with a connection
-  size_t queue_length = 256;               // look-ups and writes that may wait
+  std::chrono::microseconds budget{5000};  // for a look-up, including its wait in the queue
+  size_t threads = 2;                      // each has a connection
+  size_t queue_length = 256;               // waiting look-ups and writes
   size_t max_value_bytes = size_t{16} << 20;
   CircuitBreaker::Settings breaker;
 };
 
-// Each look-up is one of hits, misses, errors, timeouts and refused; each write one of writes,
-// write_errors and dropped_writes.
+// Each look-up counts as one of hits, misses, errors, timeouts and refused; each write as one of
+// writes, write_errors and dropped_writes.
 struct RedisTierCounters {
   uint64_t hits = 0;
   uint64_t misses = 0;
@@ -42,28 +42,28 @@ struct RedisTierCounters {
   uint64_t refused = 0;   // not tried: the breaker is open, or the queue is full
   uint64_t writes = 0;
   uint64_t write_errors = 0;
-  uint64_t dropped_writes = 0;  // not tried, likewise, or too large
+  uint64_t dropped_writes = 0;  // not tried, for these reasons or because it was too large
   CircuitBreaker::State breaker = CircuitBreaker::State::kClosed;
 };
 
 class RedisTier {
  public:
-  // `known`: Redis said so. Else the value may be there, or not.
+  // `known`: Redis answered. Otherwise the value may or may not be there.
   using Found = std::function<void(std::optional<std::string> bytes, bool known)>;
   using Kept = std::function<void(bool kept)>;
 
-  // `clock` outlives it. Does not connect yet.
+  // `clock` must outlive the tier. Does not connect yet.
   RedisTier(const RedisTierSettings& settings, const Clock& clock, uint64_t seed);
 
-  // Answers every look-up that is still open: not known.
+  // Answers every pending look-up as not known.
   ~RedisTier();
 
-  // Calls `found` once, soon after the budget at the latest. On a thread of the tier, or on the
-  // caller's before it returns; it must not block.
+  // Calls `found` once, soon after the budget at the latest, on a thread of the tier or on the
+  // caller's before it returns. `found` must not block.
   void Find(std::string key, Found found);
 
-  // Keeps `bytes` for `ttl` (1 ms or more), some time later, if it can. Calls `kept` when that is
-  // decided, as Find does; drops it uncalled where the tier ends before.
+  // Stores `bytes` for `ttl` (1 ms or more), some time later, if it can. Calls `kept` when that is
+  // decided, as Find does; drops it uncalled if the tier ends before.
   void Put(std::string key, std::string bytes, std::chrono::milliseconds ttl,
            const Kept& kept = {});
 
@@ -85,7 +85,7 @@ class RedisTier {
   };
   const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
   std::mutex clients_mutex_;
-  std::vector<std::unique_ptr<RedisClient>> clients_;  // that no thread uses
+  std::vector<std::unique_ptr<RedisClient>> clients_;  // connections that no thread uses
   LookupTimer timer_;
   WorkerPool pool_;
 };

@@ -9,7 +9,7 @@
 
 namespace evenkeel::server {
 
-// If it is dropped before, the call ends with SHUTTING_DOWN.
+// If it is dropped before it is taken, the call ends with SHUTTING_DOWN.
 template <typename Call>
 class DeferredCall {
  public:
@@ -20,7 +20,7 @@ class DeferredCall {
   DeferredCall(const DeferredCall&) = delete;
   DeferredCall& operator=(const DeferredCall&) = delete;
 
-  // Once. Whoever takes it begins or ends it.
+  // Call at most once. Whoever takes the call must begin or end it.
   std::shared_ptr<Call> Take() { return std::move(call_); }
 
  private:

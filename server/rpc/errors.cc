@@ -20,7 +20,7 @@ constexpr ErrorReason kReasons[] = {
 
 using Metadata = std::pair<const char*, std::string>;
 
-// Cuts at a character of UTF-8, because a proto string must be valid.
+// Cuts between UTF-8 characters, because a proto string must be valid.
 std::string Bounded(std::string text, size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   size_t end = max_bytes;
@@ -53,7 +53,7 @@ google::rpc::RetryInfo RetryAfter(double seconds) {
   return retry;
 }
 
-// As many violations as fit.
+// Returns as many violations as fit.
 google::rpc::BadRequest ToBadRequest(const std::vector<Violation>& violations) {
   constexpr size_t kReserve = 700;  // for the status, its message and ErrorInfo
   constexpr size_t kMaxFieldBytes = 200;
@@ -93,7 +93,7 @@ grpc::Status InvalidRequest(const std::vector<Violation>& violations) {
 
 grpc::Status MalformedRequest(std::string_view message_name) {
   const std::string name(message_name);
-  return MakeStatus(kMalformedRequest, "the request is no valid " + name, {{"message", name}});
+  return MakeStatus(kMalformedRequest, "the request is not a valid " + name, {{"message", name}});
 }
 
 grpc::Status Unauthenticated(std::string_view method) {

@@ -1,6 +1,6 @@
-// The closed list of what can go wrong, and how it goes over the wire: every error carries
-// google.rpc.ErrorInfo with one of these reasons. docs/ERRORS.md explains them to callers, and a
-// test holds the two together.
+// The closed list of errors, and their form on the wire: every error carries google.rpc.ErrorInfo
+// with one of these reasons. docs/ERRORS.md explains them to callers, and a test keeps the two in
+// step.
 #ifndef EVENKEEL_SERVER_RPC_ERRORS_H_
 #define EVENKEEL_SERVER_RPC_ERRORS_H_
 
@@ -52,37 +52,37 @@ inline constexpr ErrorReason kDeadlineExceeded = {"DEADLINE_EXCEEDED",
 inline constexpr ErrorReason kCancelled = {"CANCELLED", grpc::StatusCode::CANCELLED};
 inline constexpr ErrorReason kPlannerDefect = {"PLANNER_DEFECT", grpc::StatusCode::INTERNAL};
 
-// All of the above.
+// Returns all of the above.
 std::span<const ErrorReason> ErrorReasons();
 
-// What an upload of PackDataset exceeds.
+// The limit that an upload of PackDataset exceeds.
 struct UploadLimit {
-  std::string option;  // that the operator sets
+  std::string option;  // the setting for it
   int64_t value = 0;
   std::string unit;
 };
 
-// gRPC clients refuse trailing metadata over 8 KiB by default; in base64 these stay below it.
+// gRPC clients refuse trailing metadata over 8 KiB by default; in base64 these stay below that.
 inline constexpr size_t kMaxMessageBytes = 512;
 inline constexpr size_t kMaxDetailBytes = 5000;
 
-// With BadRequest. Violations that would exceed kMaxDetailBytes are counted in a last entry.
-// REQUIRES: at least one violation.
+// Returns a status with BadRequest. A last entry gives the number of violations that would exceed
+// kMaxDetailBytes. REQUIRES: at least one violation.
 grpc::Status InvalidRequest(const std::vector<Violation>& violations);
 
-grpc::Status MalformedRequest(std::string_view message_name);  // no such message in these bytes
+grpc::Status MalformedRequest(std::string_view message_name);  // the bytes are not such a message
 grpc::Status Unauthenticated(std::string_view method);         // nothing proves who calls
 grpc::Status MethodNotAllowed(std::string_view principal, std::string_view method);
 grpc::Status PlanNotFound(std::string_view plan_id);             // with ResourceInfo
 grpc::Status DatasetNotFound(std::string_view dataset_ref);      // with ResourceInfo
 grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with ResourceInfo
-// `unknown`: the store fell silent, and what was asked may have been done all the same.
+// `unknown`: the store did not answer, and the request may have been carried out all the same.
 grpc::Status StoreUnavailable(std::string_view why, bool unknown = false);
 // `what` was not found here, and the store that replicas share could not be asked.
 grpc::Status SharedStoreSilent(const std::string& what);
-// With PreconditionFailure. `revision`: the newest that this replica knows.
+// Returns a status with PreconditionFailure. `revision`: the newest that this replica knows.
 grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision);
-grpc::Status ProfilesUnreadable(std::string_view why);      // likewise STORE_UNAVAILABLE
+grpc::Status ProfilesUnreadable(std::string_view why);      // STORE_UNAVAILABLE as well
 grpc::Status QueueFull(double retry_after_seconds);         // with RetryInfo
 grpc::Status PackingBusy(std::string_view limit);           // "streams", "memory"; RetryInfo
 grpc::Status DeadlineTooShort(double retry_after_seconds);  // with RetryInfo

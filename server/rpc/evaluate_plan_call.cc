@@ -73,7 +73,7 @@ void EvaluatePlanCall::End(const grpc::Status& status) {
   Finish(status);
 }
 
-// The computation may be over by now, and the next one held already, or the call ended: then there
+// By now the computation may be over, and the next one stored already or the call ended: then there
 // is nothing to cancel.
 void EvaluatePlanCall::Hold(Phase phase, PlanningCore::Ticket ticket) {
   bool cancelled = false;

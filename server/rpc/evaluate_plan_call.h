@@ -1,4 +1,4 @@
-// An EvaluatePlan call: our own plan first, then the caller's over the same packs.
+// An EvaluatePlan call: first our own plan, then the caller's over the same packs.
 #ifndef EVENKEEL_SERVER_RPC_EVALUATE_PLAN_CALL_H_
 #define EVENKEEL_SERVER_RPC_EVALUATE_PLAN_CALL_H_
 
@@ -14,18 +14,18 @@
 
 namespace evenkeel::server {
 
-// Owns itself until OnDone; outcomes that are still under way hold it too, because the second
-// computation may end the call before its ticket has been written down.
+// Owns itself until OnDone. Pending outcomes hold it too, because the second computation may end
+// the call before its ticket is stored.
 class EvaluatePlanCall : public grpc::ServerUnaryReactor,
                          public std::enable_shared_from_this<EvaluatePlanCall> {
  public:
-  // `core` outlives the call; `response` is filled before Finish.
+  // `core` must outlive the call; `response` is filled in before Finish.
   static std::shared_ptr<EvaluatePlanCall> Make(PlanningCore& core, std::unique_ptr<RpcScope> scope,
                                                 grpc::ByteBuffer* response);
 
   const Caller& caller() const { return scope_->caller(); }
 
-  // One of these, once.
+  // Call exactly one of these, once.
   void Start(EvaluationJob evaluation, const CalibrationFacts& calibration);
   void End(const grpc::Status& status);
 
@@ -44,14 +44,14 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
   PlanningCore& core_;
   const std::unique_ptr<RpcScope> scope_;
   grpc::ByteBuffer* const response_;
-  EvaluationJob evaluation_;      // since Start
-  CalibrationFacts calibration_;  // likewise
+  EvaluationJob evaluation_;      // set by Start
+  CalibrationFacts calibration_;  // set by Start
   StoredPlanPtr best_;
   std::shared_ptr<EvaluatePlanCall> self_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   Phase phase_ = kPlanning;
-  PlanningCore::Ticket ticket_;  // of that phase
+  PlanningCore::Ticket ticket_;  // ticket of that phase
   bool cancelled_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The methods of evenkeel.v1.PlannerService by number, as metrics and log name them.
+// The methods of evenkeel.v1.PlannerService by number, with their names in metrics and log.
 #ifndef EVENKEEL_SERVER_RPC_METHODS_H_
 #define EVENKEEL_SERVER_RPC_METHODS_H_
 
@@ -30,7 +30,7 @@ inline constexpr const char* kMethodNames[] = {
 
 inline const char* MethodName(Method method) { return kMethodNames[static_cast<size_t>(method)]; }
 
-// What Metrics wants to know, in the order of Method.
+// Returns the labels for Metrics, in the order of Method.
 inline std::vector<MethodLabels> AllMethodLabels() {
   std::vector<MethodLabels> all;
   for (const char* name : kMethodNames) all.push_back({"unary", kServiceName, name});

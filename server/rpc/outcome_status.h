@@ -1,4 +1,4 @@
-// How the end of a computation goes over the wire.
+// Turns the outcome of a computation into a gRPC status.
 #ifndef EVENKEEL_SERVER_RPC_OUTCOME_STATUS_H_
 #define EVENKEEL_SERVER_RPC_OUTCOME_STATUS_H_
 
@@ -8,7 +8,7 @@
 
 namespace evenkeel::server {
 
-// Logs what was found wrong with the planner, if anything.
+// Also logs faults of the planner, if there are any.
 grpc::Status ToStatus(const PlanOutcome& outcome, const RpcScope& scope);
 
 }  // namespace evenkeel::server

@@ -23,7 +23,7 @@ struct PackDatasetStream::Held {
           return lease.Resize(bytes);
         }) {}
 
-  // On a worker.
+  // Runs on a worker.
   void Pack(const PackDatasetParts& parts, const PackingCore::Stop& stop) {
     const int64_t samples = upload.sample_count();
     KeptDataset dataset;
@@ -41,15 +41,16 @@ struct PackDatasetStream::Held {
   }
 
   const std::string tenant;
-  StreamQuota::Lease lease;  // before what it stands for: given back last
-  bool never = false;        // the lease could not be had even if it were the only one
+  // declared before the memory that it covers, so that it is returned last
+  StreamQuota::Lease lease;
+  bool never = false;  // the lease could not be had even if it were the only one
   PackUpload upload;
   std::unique_ptr<PackAnswer> answer;
 };
 
 namespace {
 
-// Ends at once.
+// A stream that ends at once.
 class RefusedStream final : public PackDatasetStream::Reactor {
  public:
   explicit RefusedStream(const grpc::Status& refusal) { Finish(refusal); }
@@ -103,7 +104,7 @@ void PackDatasetStream::OnReadDone(bool ok) {
   UploadEnd end = UploadEnd::kInvalid;
   std::vector<Violation> violations;
   {
-    v1::PackDatasetRequest message;  // gone before the next one comes
+    v1::PackDatasetRequest message;  // destroyed before the next message comes
     const grpc::Slice bytes = ToSlice(message_in_);
     message_in_.Clear();
     if (const grpc::Status parsed = ParseRequest(ViewOf(bytes), &message); !parsed.ok()) {
@@ -176,7 +177,7 @@ void PackDatasetStream::OnCancel() {
   const Lock lock(mutex_);
   if (phase_ == Phase::kUploading) End(CancelStatus());
   if (phase_ == Phase::kPacking) parts_.core.Cancel(ticket_);
-  // kAnswering: the write under way fails.
+  // In kAnswering the pending write fails.
 }
 
 void PackDatasetStream::OnSweep() {
@@ -198,7 +199,7 @@ void PackDatasetStream::End(const grpc::Status& status) {
 }
 
 void PackDatasetStream::OnDone() {
-  const std::shared_ptr<PackDatasetStream> self = std::move(self_);  // gone after the lock
+  const std::shared_ptr<PackDatasetStream> self = std::move(self_);  // destroyed after the lock
   const Lock lock(mutex_);
   ticket_.reset();
   scope_.reset();

@@ -1,4 +1,4 @@
-// A PackDataset call: reads the upload, has it packed by a worker, writes the answer.
+// A PackDataset call: reads the upload, has a worker pack it, and writes the answer.
 #ifndef EVENKEEL_SERVER_RPC_PACK_DATASET_STREAM_H_
 #define EVENKEEL_SERVER_RPC_PACK_DATASET_STREAM_H_
 
@@ -21,29 +21,29 @@
 
 namespace evenkeel::server {
 
-// What the call needs of the service; outlives it.
+// The parts of the service that the call needs; they must outlive it.
 struct PackDatasetParts {
   PackingCore& core;
   StreamQuota& quota;
   Sweeper& sweeper;
   DatasetTiers& datasets;
   PackFunction pack;
-  int64_t max_samples = 0;          // of one upload
+  int64_t max_samples = 0;          // limit for one upload
   double idle_timeout_seconds = 0;  // for the client to send or take a message; 0: none
 };
 
-// Raw bytes, because gRPC reports a message that it can not parse as the end of the upload.
+// Works on raw bytes, because gRPC reports a message that it cannot parse as the end of the upload.
 //
-// One lock serialises gRPC's callbacks, the worker's and the sweeper's. It is recursive because
-// gRPC may call back while it is called. Nothing is asked of gRPC after Finish, and gRPC calls
-// OnDone only then: so the context lives as long as the phase is not kEnded.
+// One lock serialises the callbacks of gRPC, of the worker and of the sweeper. It is recursive
+// because gRPC may call back while it is being called. Nothing is asked of gRPC after Finish, and
+// gRPC calls OnDone only then: so the context is valid while the phase is not kEnded.
 class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                 public Swept,
                                 public std::enable_shared_from_this<PackDatasetStream> {
  public:
   using Reactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-  // Takes the call on; what it returns lives until gRPC is done with it.
+  // Begins the call; the result lives until gRPC is done with it.
   static Reactor* Begin(const PackDatasetParts& parts, RpcWorld& world,
                         grpc::CallbackServerContext* context);
 
@@ -59,7 +59,8 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
  private:
   enum class Phase { kUploading, kPacking, kAnswering, kEnded };
 
-  // What takes memory. The worker has it too, so that its lease lasts until it lets go.
+  // Everything that takes memory. The worker shares it, so that the lease lasts until the worker is
+  // done.
   struct Held;
 
   void Open();
@@ -76,14 +77,14 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
   std::unique_ptr<RpcScope> scope_;
   std::shared_ptr<PackDatasetStream> self_;  // until OnDone
 
-  std::recursive_mutex mutex_;  // guards what follows
+  std::recursive_mutex mutex_;  // guards the members below
   Phase phase_ = Phase::kUploading;
   std::shared_ptr<Held> held_;
   PackingCore::Ticket ticket_;
   grpc::ByteBuffer message_in_;
   grpc::ByteBuffer message_out_;
-  std::chrono::steady_clock::time_point waiting_since_;  // for the client
-  bool stalled_ = false;                                 // while taking the answer
+  std::chrono::steady_clock::time_point waiting_since_;  // since when it waits for the client
+  bool stalled_ = false;  // the client stalled while taking the answer
 };
 
 }  // namespace evenkeel::server

@@ -15,20 +15,21 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 
-// Counts without keeping anything. Bytes that are no message are left to the parser to refuse.
+// Counts parts without keeping anything. Bytes that are not a message are left for the parser to
+// refuse.
 class PartCounter {
  public:
   explicit PartCounter(std::string_view bytes)
       : input_(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size())) {}
 
-  // Path of the field that passes the limit; empty: none does.
+  // Returns the path of the field that exceeds the limit, or "" if none does.
   std::string Overfull(const Descriptor& message) {
     Count(message);
     return path_;
   }
 
  private:
-  // False: the limit is passed, or these are no such bytes.
+  // Returns false if the limit is exceeded, or if the bytes are not such a message.
   bool Count(const Descriptor& message) {
     while (const uint32_t tag = input_.ReadTag()) {
       const FieldDescriptor* field =
@@ -75,8 +76,8 @@ grpc::Status ParseRequest(std::string_view bytes, google::protobuf::Message* mes
     const std::string field = PartCounter(bytes).Overfull(*message->GetDescriptor());
     if (!field.empty()) {
       return InvalidRequest(
-          {{field, "is where the request passes " + std::to_string(kMaxRequestParts) +
-                       " messages and texts in all; accepted: at most so many"}});
+          {{field, "is where the request exceeds " + std::to_string(kMaxRequestParts) +
+                       " messages and texts in all; accepted: at most that many"}});
     }
   }
   if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))

@@ -1,4 +1,4 @@
-// From the bytes of a request to its message, without more memory than such bytes may cost.
+// Parses the bytes of a request, limiting the memory that they may cost.
 #ifndef EVENKEEL_SERVER_RPC_PARSE_REQUEST_H_
 #define EVENKEEL_SERVER_RPC_PARSE_REQUEST_H_
 
@@ -12,15 +12,15 @@
 
 namespace evenkeel::server {
 
-// Messages and texts inside one request. An empty one takes two bytes on the wire and a hundred or
-// more in memory: 1 MiB of them would take 150 MiB and 0.2 s. Numbers do not count.
+// Limit on messages and texts inside one request. An empty one takes two bytes on the wire and a
+// hundred or more in memory: 1 MiB of them would take 150 MiB and 0.2 s. Numbers do not count.
 inline constexpr int64_t kMaxRequestParts = 65536;
 
-// Requests below this size are not looked through: they cannot grow beyond a few MiB.
+// Smaller requests are not checked: they cannot grow beyond a few MiB.
 inline constexpr size_t kSmallRequestBytes = 128 * 1024;
 
-// MALFORMED_REQUEST where the bytes are no such message; INVALID_REQUEST, by the field that passes
-// the limit, where there are more than kMaxRequestParts.
+// Returns MALFORMED_REQUEST if the bytes are not such a message, and INVALID_REQUEST, naming the
+// field that exceeds the limit, if there are more than kMaxRequestParts.
 grpc::Status ParseRequest(std::string_view bytes, google::protobuf::Message* message);
 
 }  // namespace evenkeel::server

@@ -12,7 +12,8 @@
 namespace evenkeel::server {
 namespace {
 
-// gRPC says "ipv4:10.0.0.7:1234", "ipv6:%5B::1%5D:1234" or "unix:".
+// Returns the address of the peer. gRPC spells it "ipv4:10.0.0.7:1234", "ipv6:%5B::1%5D:1234" or
+// "unix:".
 std::string AddressOf(const grpc::ServerContextBase& context) {
   const std::string peer = context.peer();
   const size_t colon = peer.find(':');
@@ -30,7 +31,7 @@ std::string Lower(std::string_view text) {
 
 }  // namespace
 
-// gRPC gives peer_spiffe_id only for a certificate with exactly one URI, as the standard demands:
+// gRPC sets peer_spiffe_id only for a certificate with exactly one URI, as the standard requires:
 // with several, none can be trusted to be the id.
 std::vector<std::string> CertificateIdentities(const grpc::AuthContext& auth) {
   std::vector<std::string> identities;

@@ -84,7 +84,7 @@ void PlanJobCall::OnOutcome(const PlanOutcome& outcome) {
 void PlanJobCall::Fill(const PlanOutcome& outcome) {
   const StoredPlan& plan = *outcome.plan;
   scope_->SetPlan(plan.plan_id, TierName(outcome.tier));
-  // What is remembered is answered from memory, whatever its age.
+  // A remembered request is answered from memory, whatever the plan's age.
   if (!parts_.max_age_seconds) {
     parts_.memo.Remember(ViewOf(request_), {plan.plan_id, parts_.label},
                          {scope_->caller().tenant, calibration_.generation});

@@ -19,32 +19,33 @@
 
 namespace evenkeel::server {
 
-// What the call needs of the service (outlives it), and of the request.
+// What the call needs of the service (which must outlive it) and of the request.
 struct PlanJobParts {
   PlanningCore& core;
   RequestMemo& memo;
-  std::optional<double> max_age_seconds;  // 0: anew
+  std::optional<double> max_age_seconds;  // 0: compute it anew
   std::string label;
 };
 
-// What the job was calibrated with.
+// The calibration of the job.
 struct UsedCalibration {
   uint64_t generation = 0;
   CalibrationFacts facts;
 };
 
-// Owns itself until OnDone; who begins it later holds it too. gRPC calls OnDone only after Finish.
+// Owns itself until OnDone; whoever begins it later holds it too. gRPC calls OnDone only after
+// Finish.
 class PlanJobCall : public grpc::ServerUnaryReactor,
                     public std::enable_shared_from_this<PlanJobCall> {
  public:
-  // `request` is remembered with the plan; `response` is filled before Finish.
+  // `request` is remembered with the plan; `response` is filled in before Finish.
   static std::shared_ptr<PlanJobCall> Make(PlanJobParts parts, std::unique_ptr<RpcScope> scope,
                                            grpc::Slice request, grpc::ByteBuffer* response);
 
   const std::string& label() const { return parts_.label; }
   const Caller& caller() const { return scope_->caller(); }
 
-  // One of these, once.
+  // Call exactly one of these, once.
   void Start(const std::string& plan_id, OfferJobs offers, const UsedCalibration& calibration);
   void Answer(const std::string& plan_id, std::string response);
   void End(const grpc::Status& status);
@@ -66,7 +67,7 @@ class PlanJobCall : public grpc::ServerUnaryReactor,
   UsedCalibration calibration_;
   std::shared_ptr<PlanJobCall> self_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   PlanningCore::Ticket ticket_;
   bool cancelled_ = false;
 };

@@ -41,7 +41,7 @@ grpc::Status ToStatus(const std::vector<Violation>& violations) {
   return violations.empty() ? grpc::Status::OK : InvalidRequest(violations);
 }
 
-// 0: compute it anew.
+// Returns the greatest age that the request accepts; 0: compute it anew.
 std::optional<double> MaxAge(const v1::PlanJobRequest& request) {
   if (request.no_cache()) return 0;
   if (!request.has_max_age_seconds()) return std::nullopt;
@@ -61,7 +61,7 @@ grpc::ServerUnaryReactor* Finish(grpc::CallbackServerContext* context, RpcScope*
   return reactor;
 }
 
-// Of a call that RpcScope::Admit did not let in.
+// Ends a call that RpcScope::Admit refused.
 grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,
                                  const grpc::Status& refusal) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -69,8 +69,7 @@ grpc::ServerUnaryReactor* Refuse(grpc::CallbackServerContext* context,
   return reactor;
 }
 
-// A call that is answered on this thread: `answer` maps the message, an output and the caller to a
-// status.
+// Answers a call on this thread: `answer` maps the message, an output and the caller to a status.
 template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* Handle(RpcWorld& world, Method method,
                                  grpc::CallbackServerContext* context,
@@ -103,7 +102,7 @@ void Summarize(const StoredPlan& plan, v1::PlanSummary* summary) {
 
 }  // namespace
 
-// A dataset that is not here is no fault of the request, unless something else is wrong with it.
+// A dataset that is not here is not a fault of the request, unless something else is wrong with it.
 template <typename Convert>
 grpc::Status PlannerServiceImpl::WithDatasets(const std::string& tenant, const v1::Job& job,
                                               Lacking* lacking, Convert convert) {
@@ -167,7 +166,7 @@ grpc::Status PlannerServiceImpl::TryBegin(const v1::EvaluatePlanRequest& message
   return status;
 }
 
-// Of a request that is good but for what it lacks.
+// Checks a request that is valid but for what it lacks.
 grpc::Status PlannerServiceImpl::CheckRevision(int64_t wanted, const CalibrationState& calibration,
                                                const grpc::Status& status, Lacking* lacking) {
   const bool is_good = status.ok() || (lacking != nullptr && !lacking->dataset_ref.empty());
@@ -196,7 +195,7 @@ void PlannerServiceImpl::Begin(const std::shared_ptr<Call>& call, Request messag
   if (!submitted) deferred->Take()->End(QueueFull(kProvideRetrySeconds));
 }
 
-// On the reader's thread.
+// Runs on the reader's thread.
 grpc::Status PlannerServiceImpl::Provide(const Caller& caller, const Lacking& lacking,
                                          std::chrono::steady_clock::time_point since,
                                          CalibrationStatePtr* calibration) {
@@ -235,8 +234,8 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   return call.get();
 }
 
-// The very same bytes asked for a plan before, and the plan is still here. Whoever asks for a
-// revision at least has it: what is known only grows.
+// Answers identical bytes that asked for a plan before, if the plan is still here. A caller that
+// asks for a least revision has it: what is known only grows.
 bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
                                         const CalibrationState& calibration,
                                         grpc::ByteBuffer* response) {
@@ -309,7 +308,7 @@ grpc::Status PlannerServiceImpl::ListPage(const std::string& tenant,
                                : kDefaultPlansPerPage;
   const auto page = parts_.cache.List(tenant, page_size, request.page_token());
   if (!page) {
-    violations.push_back({"page_token", "is no token of this server; start at the first page"});
+    violations.push_back({"page_token", "is not a token of this server; start at the first page"});
   }
   if (!violations.empty()) return InvalidRequest(violations);
   for (const StoredPlanPtr& plan : page->plans) Summarize(*plan, response->add_plans());

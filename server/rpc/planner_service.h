@@ -19,8 +19,8 @@
 
 namespace evenkeel::server {
 
-// Methods take raw bytes: a known PlanJob needs no parsing, stored plans no serialising, and
-// bytes that are no message get our own error (gRPC would say UNIMPLEMENTED). The order of the
+// Methods take raw bytes: a known PlanJob needs no parsing, stored plans need no serialising, and
+// bytes that are not a message get our own error (gRPC would say UNIMPLEMENTED). The order of the
 // wrappers has no meaning.
 using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
     v1::PlannerService::WithRawCallbackMethod_EvaluatePlan<
@@ -34,7 +34,7 @@ using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
                                     v1::PlannerService::WithRawCallbackMethod_ListGpuTypes<
                                         v1::PlannerService::Service>>>>>>>>>>;
 
-// The referred outlive the service. Each host has a world of its own.
+// The objects referred to must outlive the service. Each host has a world of its own.
 struct ServiceParts {
   RpcWorld world;
   PlanningCore& core;
@@ -87,26 +87,26 @@ class PlannerServiceImpl final : public RawPlannerService {
   bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
                       const CalibrationState& calibration, grpc::ByteBuffer* response);
 
-  // What a request needs that is not here, and may be had from what replicas share.
+  // Data that a request needs, that is not here, and that may be in the store that replicas share.
   struct Lacking {
-    std::string dataset_ref;  // of its job; empty: nothing
-    int64_t revision = 0;     // of the history of profiles; 0: nothing
+    std::string dataset_ref;  // of its job; empty: none is missing
+    int64_t revision = 0;     // of the history of profiles; 0: none is missing
     bool any() const { return !dataset_ref.empty() || revision > 0; }
   };
 
-  // At once, or when what the request lacks is here.
+  // Begins the call at once, or when the data that the request lacks is here.
   template <typename Call, typename Request>
   void Begin(const std::shared_ptr<Call>& call, Request message,
              const CalibrationState& calibration);
-  // Begins the call; or says why not, and what would help. `lacking`: nullptr where that has been
-  // tried.
+  // Begins the call, or says why it cannot and what is lacking. `lacking` is nullptr if fetching it
+  // was already tried.
   grpc::Status TryBegin(const v1::PlanJobRequest& message, const CalibrationState& calibration,
                         Lacking* lacking, PlanJobCall& call);
   grpc::Status TryBegin(const v1::EvaluatePlanRequest& message, const CalibrationState& calibration,
                         Lacking* lacking, EvaluatePlanCall& call);
   static grpc::Status CheckRevision(int64_t wanted, const CalibrationState& calibration,
                                     const grpc::Status& status, Lacking* lacking);
-  // Waits for stores, as long as they take.
+  // Fetches what is lacking. Waits for the stores as long as they take.
   grpc::Status Provide(const Caller& caller, const Lacking& lacking,
                        std::chrono::steady_clock::time_point since,
                        CalibrationStatePtr* calibration);
@@ -115,7 +115,7 @@ class PlannerServiceImpl final : public RawPlannerService {
   grpc::Status WithDatasets(const std::string& tenant, const v1::Job& job, Lacking* lacking,
                             Convert convert);
   UsedCalibration Used(const CalibrationState& calibration) const;
-  // nullptr, with *status saying why: the caller's profiles are not at hand.
+  // Returns nullptr, with the reason in *status, if the caller's profiles are not available.
   CalibrationStatePtr CalibrationFor(const Caller& caller, grpc::Status* status) const;
   grpc::Status ListPage(const std::string& tenant, const v1::ListPlansRequest& request,
                         v1::ListPlansResponse* response);

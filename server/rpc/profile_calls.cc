@@ -18,7 +18,8 @@ namespace {
 
 constexpr double kRetrySeconds = 1;
 
-// A call on its way through the writer's queue. Dropped unanswered, it says that the server ends.
+// A call in the writer's queue. If it is dropped unanswered, it answers that the server is shutting
+// down.
 class PendingCall {
  public:
   PendingCall(std::unique_ptr<RpcScope> scope, grpc::ServerUnaryReactor* reactor)
@@ -27,7 +28,7 @@ class PendingCall {
   PendingCall(const PendingCall&) = delete;
   PendingCall& operator=(const PendingCall&) = delete;
 
-  const Caller& caller() const { return scope_->caller(); }  // before Finish
+  const Caller& caller() const { return scope_->caller(); }  // call before Finish
 
   void Finish(const grpc::Status& status) {
     if (scope_ == nullptr) return;
@@ -76,12 +77,12 @@ grpc::Status Unavailable(const std::string& why, bool unknown) {
   return StoreUnavailable(why, unknown);
 }
 
-// On the writer's thread, which may wait a few milliseconds for the tiers.
-// *known: false where a plan was not found and may be there all the same.
+// Returns a source of plans for the writer's thread, which may wait a few milliseconds for the
+// tiers. *known becomes false if a plan was not found but may exist all the same.
 PlanSource PlansOf(const ProfileParts& parts, std::string tenant, bool* known) {
   return [parts, known, tenant = std::move(tenant)](
              std::string_view plan_id) -> std::shared_ptr<const std::string> {
-    // Shared with who sets it: it may still be at it when the value is here.
+    // Shared with the code that sets it, which may still be running when the value is here.
     const auto answer = std::make_shared<std::promise<FoundPlan>>();
     FindPlan(parts.cache, parts.tiers, tenant, std::string(plan_id),
              [answer](const FoundPlan& found) { answer->set_value(found); });

@@ -1,5 +1,5 @@
-// RecordProfile, ListProfiles and RollBackProfile. What waits for a disk does so on a thread of its
-// own, so that no plan waits with it.
+// RecordProfile, ListProfiles and RollBackProfile. Waits for a disk happen on a thread of their
+// own, so that no plan waits for it.
 #ifndef EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
 #define EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
 
@@ -17,7 +17,7 @@
 
 namespace evenkeel::server {
 
-// What the calls need; outlives them.
+// What the calls need; it must outlive them.
 struct ProfileParts {
   CalibrationRegistry& calibrations;
   PlanCache& cache;
@@ -35,13 +35,13 @@ grpc::ServerUnaryReactor* RollBackProfileCall(const ProfileParts& parts, RpcWorl
                                               const grpc::ByteBuffer* request,
                                               grpc::ByteBuffer* response);
 
-// Answered at once, from what was known `now`.
+// Answers at once, from what was known at `now`.
 grpc::Status ListProfilesPage(const ProfileParts& parts, const Caller& caller,
                               const v1::ListProfilesRequest& request,
                               std::chrono::steady_clock::time_point now,
                               v1::ListProfilesResponse* response);
 
-// Of an answer that is made with `state` for a call that came `now`.
+// Returns the facts for an answer that is made with `state` for a call that came at `now`.
 CalibrationFacts FactsOf(const CalibrationState& state, std::chrono::steady_clock::time_point now);
 
 }  // namespace evenkeel::server

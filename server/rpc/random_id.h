@@ -1,4 +1,4 @@
-// Random identifiers: unique, not secret.
+// Random identifiers, unique but not secret.
 #ifndef EVENKEEL_SERVER_RPC_RANDOM_ID_H_
 #define EVENKEEL_SERVER_RPC_RANDOM_ID_H_
 
@@ -6,7 +6,8 @@
 
 namespace evenkeel::server {
 
-// `digits` lower-case hexadecimal digits, a multiple of 16; never all zero.
+// Returns `digits` lower-case hexadecimal digits, where `digits` is a multiple of 16. Never all
+// zero.
 std::string RandomHexId(int digits);
 
 }  // namespace evenkeel::server

@@ -26,14 +26,14 @@ const FileDescriptor* FindFileOfExtension(const std::string& type_name, int numb
   return field == nullptr ? nullptr : field->file();
 }
 
-// The file and all that it imports, each once: without the imports a caller could not build it.
+// Adds the file and all its imports, each once: without the imports a caller could not build it.
 template <typename Response>
 void AddFileAndImports(const FileDescriptor& file, std::set<std::string>* seen,
                        Response* response) {
   if (!seen->insert(file.name()).second) return;
   google::protobuf::FileDescriptorProto proto;
   file.CopyTo(&proto);
-  file.CopyJsonNameTo(&proto);  // else clients print field names instead
+  file.CopyJsonNameTo(&proto);  // otherwise clients print field names
   response->mutable_file_descriptor_response()->add_file_descriptor_proto(
       proto.SerializeAsString());
   for (int i = 0; i < file.dependency_count(); ++i) {
@@ -99,7 +99,7 @@ void Reflect(const std::vector<std::string>& services, const Request& request, R
   }
 }
 
-// Reads a question, writes its answer, and so on until the caller is done.
+// Alternately reads a question and writes its answer until the caller is done.
 template <typename Request, typename Response>
 class ReflectionCall final : public grpc::ServerBidiReactor<Request, Response> {
  public:
@@ -147,8 +147,8 @@ std::vector<std::unique_ptr<grpc::Service>> MakeReflectionServices(
     std::vector<std::string> services) {
   namespace alpha = grpc::reflection::v1alpha;
   namespace stable = grpc::reflection::v1;
-  // Touched, or the linker would leave their descriptors out: gRPC's health service has none of its
-  // own.
+  // Referenced here, because the linker would otherwise leave out their descriptors: gRPC's health
+  // service has none of its own.
   (void)grpc::health::v1::HealthCheckRequest::descriptor();
   (void)google::rpc::ErrorInfo::descriptor();
   services.emplace_back(stable::ServerReflection::service_full_name());

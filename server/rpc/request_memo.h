@@ -1,4 +1,4 @@
-// Remembers which plan the bytes of a request lead to, so that the very same request needs no
+// Remembers which plan the bytes of a request lead to, so that an identical request needs no
 // parsing. The bytes themselves are compared, not only a digest of them. Thread-safe.
 #ifndef EVENKEEL_SERVER_RPC_REQUEST_MEMO_H_
 #define EVENKEEL_SERVER_RPC_REQUEST_MEMO_H_
@@ -21,8 +21,8 @@ class RequestMemo {
     std::string label;
   };
 
-  // Whose request, and under which calibration of theirs: the same bytes lead to another plan
-  // under another one.
+  // The tenant of a request and its calibration: the same bytes lead to another plan under another
+  // calibration.
   struct Context {
     std::string_view tenant;
     uint64_t generation = 0;
@@ -33,7 +33,7 @@ class RequestMemo {
 
   std::optional<Entry> Find(std::string_view request_bytes, const Context& context);
 
-  // In place of what was remembered of these bytes under another calibration. A request larger than
+  // Replaces what was remembered for these bytes under another calibration. A request larger than
   // the whole memo is not remembered.
   void Remember(std::string_view request_bytes, Entry entry, const Context& context);
 

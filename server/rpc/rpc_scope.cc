@@ -34,8 +34,9 @@ std::string RequestIdOf(const grpc::CallbackServerContext& context) {
   return RandomHexId(kRequestIdDigits);
 }
 
-// The span of this server in the caller's trace. A trace that is named badly, or twice, can not be
-// continued: it is counted, and a new one started, so that there always is one to quote.
+// Returns the span of this server in the caller's trace. A trace whose header is malformed or
+// occurs twice cannot be continued: it is counted, and a new trace is started, so that there always
+// is one to quote.
 TraceContext SpanOf(const grpc::CallbackServerContext& context, Metrics& metrics) {
   const auto [first, last] = context.client_metadata().equal_range(kTraceParentHeader);
   if (first == last) return NewSpan(nullptr);
@@ -92,7 +93,7 @@ RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* 
   world_.metrics.OnStarted(static_cast<size_t>(method));
   context->AddInitialMetadata(kRequestIdHeader, request_id_);
   context->AddInitialMetadata(kTraceIdHeader, span_.trace_id);
-  // Headers cost time, and known plans have little.
+  // Headers take time, of which a known plan needs little.
   if (context->client_metadata().count(kTraceParentHeader) > 0) {
     context->AddInitialMetadata(kTraceParentHeader, FormatTraceParent(span_));
   }
@@ -129,7 +130,7 @@ bool RpcScope::deadline_passed() const {
 }
 
 WorkTerms RpcScope::terms(double cost_seconds) const {
-  constexpr std::chrono::hours kFarAway{24 * 365};  // the least that no deadline means
+  constexpr std::chrono::hours kFarAway{24 * 365};  // a later deadline counts as none
   WorkTerms terms{.client = caller_.principal, .cost_seconds = cost_seconds, .arrived = since_};
   const auto now = std::chrono::system_clock::now();
   if (context_->deadline() < now + kFarAway) {
@@ -147,7 +148,8 @@ void RpcScope::End(const grpc::Status& status) {
   if (LogLine::Wanted(LogLevel::kInfo)) Log(status, seconds);
 }
 
-// A caller that gave up on a plan must not vanish from the latencies of plans.
+// Counts callers that gave up on a plan too, so that they do not vanish from the latencies of
+// plans.
 void RpcScope::CountAnswer(grpc::StatusCode code, double seconds) {
   if (method_ != Method::kPlanJob && method_ != Method::kGetPlan) return;
   const bool gave_up =

@@ -1,5 +1,5 @@
-// What surrounds every call: its request id, its trace, its metrics, its place among the calls in
-// flight, and its one line in the log.
+// What every call has: its request id, its trace, its metrics, its place among the calls in flight,
+// and its one line in the log.
 #ifndef EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
 #define EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
 
@@ -26,25 +26,26 @@ inline constexpr char kRequestIdHeader[] = "x-request-id";
 inline constexpr char kTraceParentHeader[] = "traceparent";
 inline constexpr char kTraceIdHeader[] = "x-trace-id";
 
-// What all calls of one host share. The referred outlive every call.
+// What all calls of one host share. The objects referred to must outlive every call.
 struct RpcWorld {
   Metrics& metrics;
   const Clock& clock;
-  std::atomic<int64_t>& in_flight;  // calls whose scope lives, of all hosts
-  // Proven of every caller of this host, such as "uid:1000"; empty: ask the call.
+  std::atomic<int64_t>& in_flight;  // calls with a live scope, over all hosts
+  // What is proven of every caller of this host, such as "uid:1000". Empty: only the call can tell.
   std::string connection_principal = {};
   const PolicyFile* policy = nullptr;  // nullptr: everybody may do everything
 };
 
-// Lives from a call's arrival until its answer has been handed to gRPC. There is none of a call
-// that the policy does not allow.
+// Lives from a call's arrival until its answer has been handed to gRPC. A call that the policy
+// refuses has no scope.
 class RpcScope {
  public:
-  // The way into every handler. nullptr if the caller may not do this: the end of the call has been
-  // counted and logged, and *refusal is what to answer. Takes the request id from the header
-  // x-request-id if it is 1 to 64 characters of [A-Za-z0-9._-], else makes one, and answers it in
-  // the same header. Continues the trace of the header traceparent and answers its own span in the
-  // same, or begins a trace; answers its id in x-trace-id. `world` and `context` outlive the scope.
+  // Every handler begins with this. Returns nullptr if the caller may not make the call: its end
+  // has been counted and logged, and *refusal is the status to answer. Takes the request id from
+  // the header x-request-id if that is 1 to 64 characters of [A-Za-z0-9._-], else makes one, and
+  // answers it in the same header. Continues the trace of the header traceparent and answers its
+  // own span in the same header, or begins a trace; answers the id of the trace in x-trace-id.
+  // `world` and `context` must outlive the scope.
   static std::unique_ptr<RpcScope> Admit(RpcWorld& world, Method method,
                                          grpc::CallbackServerContext* context,
                                          grpc::Status* refusal);
@@ -52,16 +53,17 @@ class RpcScope {
   RpcScope(const RpcScope&) = delete;
   RpcScope& operator=(const RpcScope&) = delete;
 
-  // For the log.
+  // Sets the plan for the log.
   void SetPlan(std::string_view plan_id, const char* served_from);
 
-  // Counts and logs the end of the call. Once, before the status is given to gRPC.
+  // Counts and logs the end of the call. Call once, before the status is given to gRPC.
   void End(const grpc::Status& status);
 
   const std::string& request_id() const { return request_id_; }
   const Caller& caller() const { return caller_; }
   bool deadline_passed() const;
-  // For the queue: the caller's account, and the deadline by the clock of the server.
+  // Returns the terms for the queue: the caller as the client to charge, and the deadline by the
+  // clock of the server.
   WorkTerms terms(double cost_seconds) const;
 
  private:

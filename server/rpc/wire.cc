@@ -7,14 +7,14 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr size_t kFieldOverhead = 12;  // tag and length, at most
+constexpr size_t kFieldOverhead = 12;  // most bytes of tag and length
 
 void AppendVarint(uint64_t value, std::string* out) {
   for (; value >= 0x80; value >>= 7) *out += static_cast<char>(value | 0x80);
   *out += static_cast<char>(value);
 }
 
-// A length-delimited field; an empty one is left out, as proto3 does with strings.
+// Appends a length-delimited field; an empty one is left out, as proto3 does with strings.
 void AppendField(int number, std::string_view bytes, std::string* out) {
   if (bytes.empty()) return;
   AppendVarint(static_cast<uint64_t>(number) << 3 | 2, out);
@@ -22,14 +22,15 @@ void AppendField(int number, std::string_view bytes, std::string* out) {
   *out += bytes;
 }
 
-// Little-endian, as the contract's doubles are, also the zero that `optional` sets.
+// Appends a double, little-endian as in the wire format, even the zero of an `optional` field that
+// is set.
 void AppendDouble(int number, double value, std::string* out) {
   AppendVarint(static_cast<uint64_t>(number) << 3 | 1, out);
   const auto bits = std::bit_cast<uint64_t>(value);
   for (int shift = 0; shift < 64; shift += 8) *out += static_cast<char>(bits >> shift & 0xff);
 }
 
-// Only what is set.
+// Appends the fields that are set.
 void AppendCalibration(const CalibrationFacts& calibration, std::string* out) {
   if (calibration.revision > 0) {
     AppendVarint(v1::PlanJobResponse::kCalibrationRevisionFieldNumber << 3, out);

@@ -1,5 +1,5 @@
-// Between gRPC's byte buffers and messages. Stored plans are spliced into answers as the bytes they
-// are, which keeps them equal byte for byte and saves serialising them again.
+// Converts between gRPC's byte buffers and messages. Stored plans are spliced into answers as
+// bytes, which keeps them identical and saves serialising them again.
 #ifndef EVENKEEL_SERVER_RPC_WIRE_H_
 #define EVENKEEL_SERVER_RPC_WIRE_H_
 
@@ -17,10 +17,10 @@
 
 namespace evenkeel::server {
 
-// The bytes of `buffer` in one piece; no copy if they are in one piece already.
+// Returns the bytes of `buffer` in one piece, without a copy if they already are in one piece.
 grpc::Slice ToSlice(const grpc::ByteBuffer& buffer);
 
-// The bytes of `slice`, which must outlive the result.
+// Returns a view of the bytes of `slice`, which must outlive the result.
 std::string_view ViewOf(const grpc::Slice& slice);
 
 // Takes the bytes over without copying them.
@@ -29,25 +29,25 @@ grpc::ByteBuffer ToByteBuffer(std::string bytes);
 v1::ServedFrom ServedFromOf(PlanTier tier);
 const char* TierName(PlanTier tier);  // for the log: "planner", "memory", "store" or "shared"
 
-// A serialised v1::PlanJobResponse. Empty parts are left out.
+// Returns a serialised v1::PlanJobResponse. Empty parts are left out.
 std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view plan_id,
                                   v1::ServedFrom served_from, std::string_view label,
                                   const CalibrationFacts& calibration);
 
-// Of a plan at hand, with its offers.
+// Does the same for a stored plan, with its offers.
 std::string EncodePlanJobResponse(const StoredPlan& plan, v1::ServedFrom served_from,
                                   std::string_view label, const CalibrationFacts& calibration);
 
-// A serialised v1::EvaluatePlanResponse. `slower_by_ratio`: nullopt leaves it unset.
+// Returns a serialised v1::EvaluatePlanResponse. If `slower_by_ratio` is nullopt it stays unset.
 std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
                                        std::string_view best_bytes, std::string_view timeline_bytes,
                                        std::optional<double> slower_by_ratio,
                                        const CalibrationFacts& calibration);
 
-// A serialised v1::GetPlanResponse.
+// Returns a serialised v1::GetPlanResponse.
 std::string EncodeGetPlanResponse(const StoredPlan& plan, v1::ServedFrom served_from);
 
-// Seconds and nanoseconds since the epoch.
+// Returns a time as seconds and nanoseconds since the epoch.
 google::protobuf::Timestamp ToTimestamp(std::chrono::system_clock::time_point time);
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// What evenkeel-store does: histories of profiles out of stores, and into empty ones.
+// The work of evenkeel-store: copies histories of profiles out of stores, and into empty ones.
 #ifndef EVENKEEL_SERVER_STORE_MOVE_HISTORY_H_
 #define EVENKEEL_SERVER_STORE_MOVE_HISTORY_H_
 
@@ -9,27 +9,28 @@
 
 namespace evenkeel::server {
 
-// A store as the command line names it.
+// A store as given on the command line.
 struct StoreName {
   std::string store;          // path of a file, redis://... or unix:/path
-  std::string password_file;  // of Redis; empty: none
-  std::string tenant;         // of Redis; empty: the only one
+  std::string password_file;  // for Redis; empty: none
+  std::string tenant;         // for Redis; empty: the default tenant
 };
 
-// All of them return what went wrong; empty: it is done.
+// All of these functions return what went wrong, or "" on success.
 
-// Reads the history of a store, also while servers use it. Changes nothing.
+// Reads the history of a store, even while servers use it. Changes nothing.
 std::string ReadHistory(const StoreName& name, std::vector<ProfileRecord>* history);
 
-// Puts `history` into a store that has none: all of it or nothing.
+// Writes `history` into a store that has none: all of it or nothing.
 std::string WriteHistory(const StoreName& name, const std::vector<ProfileRecord>& history);
 
-// Reads the revisions of a damaged file that stand before the damage; *ended_by: what is wrong
+// Reads the revisions of a damaged file that precede the damage; *ended_by says what is wrong
 // behind them. Changes nothing.
 std::string SalvageHistory(const StoreName& name, std::vector<ProfileRecord>* history,
                            std::string* ended_by);
 
-// A file that DecodeHistory takes. Written beside its name first; a file of that name is replaced.
+// Writes a file that DecodeHistory reads. It is first written under another name; an existing file
+// is replaced.
 std::string WriteHistoryFile(const std::string& path, const std::vector<ProfileRecord>& history);
 std::string ReadHistoryFile(const std::string& path, std::vector<ProfileRecord>* history);
 

@@ -75,7 +75,7 @@ class PolicyTest(PolicyCase):
 
     def test_a_bad_policy_keeps_the_server_from_starting(self):
         self.assertIn("No such file", self.start().stderr)
-        for text, fault in (("{", "is no JSON: parse error at line 1, column 2"),
+        for text, fault in (("{", "is not JSON: parse error at line 1, column 2"),
                             ('{"version": 1, "rules": [{"principals": ["uid:x"], "roles": ["admin"]}]}',
                              "rules[0].principals[0]: \"uid:x\" must be a number")):
             self.write_text(text)
@@ -160,7 +160,7 @@ class PolicyTest(PolicyCase):
         self.write(rule(["any"], "broken", roles=["admin"]))
         done = self.start("--profile-store", store)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("broken.lmdb: is no profile store", done.stderr)
+        self.assertIn("broken.lmdb: is not a profile store", done.stderr)
         self.write(rule(["any"], "fine", roles=["admin"]))
         server = self.server("--profile-store", store)
         client = server.client()

@@ -199,11 +199,11 @@ class SharedProfilesTest(unittest.TestCase):
         self.assertEqual(plan(client).plan_id, before.plan_id)
         self.assertGreater(server.metric("evenkeel_profile_polls_total", outcome="damaged"), 0)
         self.assertEqual(failure(client.call, "RecordProfile", profile(2))[1], "STORE_UNAVAILABLE")
-        self.assertIn("is no record of evenkeel", server.log("is no record"))
+        self.assertIn("is not a record of evenkeel", server.log("is not a record"))
         refused = harness.run([harness.SERVER, "--listen", f"unix:{self.redis.folder.name}/other.sock",
                                "--metrics-address", "off", "--profile-store", self.redis.url])
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("is no record of evenkeel", refused.stderr)
+        self.assertIn("is not a record of evenkeel", refused.stderr)
 
     def test_kill_9_of_redis_loses_nothing_acknowledged(self):
         server = self.server()

@@ -24,9 +24,9 @@ const (
 type Packer int32
 
 const (
-	// PACKER_BALANCED.
+	// The default, PACKER_BALANCED.
 	Packer_PACKER_UNSPECIFIED Packer = 0
-	// Packs that are equal in units and tokens, and never more of them than any of the others makes.
+	// Packs that are equal in units and tokens, and never more packs than any other packer makes.
 	Packer_PACKER_BALANCED Packer = 1
 	// Iterative sampling and filtering, as OmniBal publishes it.
 	Packer_PACKER_ISF Packer = 2
@@ -34,7 +34,7 @@ const (
 	Packer_PACKER_FIRST_FIT_DECREASING Packer = 3
 	// Best-fit decreasing.
 	Packer_PACKER_BEST_FIT_DECREASING Packer = 4
-	// Greedy knapsack: each pack takes the largest sample that still fits, over and over.
+	// Greedy knapsack: each pack repeatedly takes the largest sample that still fits.
 	Packer_PACKER_GREEDY_KNAPSACK Packer = 5
 	// Next fit in random order: a pack is closed when the next sample does not fit.
 	Packer_PACKER_NEXT_FIT Packer = 6
@@ -89,15 +89,15 @@ func (Packer) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_batching_proto_rawDescGZIP(), []int{0}
 }
 
-// What becomes of a sample that breaks a cap alone. It is reported by index either way.
+// Treatment of a sample that exceeds a cap on its own. PackDataset reports its index in either case.
 type OversizePolicy int32
 
 const (
-	// OVERSIZE_POLICY_ALONE.
+	// The default, OVERSIZE_POLICY_ALONE.
 	OversizePolicy_OVERSIZE_POLICY_UNSPECIFIED OversizePolicy = 0
-	// It gets a pack of its own.
+	// The sample gets a pack of its own.
 	OversizePolicy_OVERSIZE_POLICY_ALONE OversizePolicy = 1
-	// It is rejected: in no pack.
+	// The sample is rejected and is in no pack.
 	OversizePolicy_OVERSIZE_POLICY_REJECT OversizePolicy = 2
 )
 
@@ -142,60 +142,65 @@ func (OversizePolicy) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_batching_proto_rawDescGZIP(), []int{1}
 }
 
-// How packs are made and dealt, and what comes of it: in a plan predicted on a sample drawn from the histogram, in the
-// summary of PackDataset measured. As the rule of a PackDataset request only the fields marked "rule" count; the others
-// are ignored there, so that a plan's rule can be sent as it is.
+// How packs are made and dealt to ranks and steps, with figures of the result. In a plan the figures are predicted from
+// a sample drawn from the histogram; in the summary of PackDataset they are measured. In a PackDataset request only the
+// fields marked "Rule." count and the others are ignored, so that a plan's rule can be sent unchanged.
 type BatchRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Rule. Most encoder units in a pack (Qv). Range: 0 to 10^6. Unset: derived from the data, if it has units.
 	UnitCap int64 `protobuf:"varint,1,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Rule. Most tokens in a pack (Qt). Range: 0 to 2^32. Unset: derived from the data, and the keep thresholds with it.
+	// Rule. Most tokens in a pack (Qt). Range: 0 to 2^32. Unset: derived from the data, together with the keep
+	// thresholds.
 	TokenCap int64 `protobuf:"varint,2,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
-	// Rule, PACKER_ISF alone. A pack is kept if it has at least so many units (Qv') ... Unset: unit_cap.
+	// Rule, for PACKER_ISF only. A pack is kept if it has at least this many units (Qv') or at least `keep_tokens`
+	// tokens. Range: 0 to 10^6; must be unset where `token_cap` is unset. Unset: unit_cap.
 	KeepUnits int64 `protobuf:"varint,3,opt,name=keep_units,json=keepUnits,proto3" json:"keep_units,omitempty"`
-	// Rule, PACKER_ISF alone. ... or at least so many tokens (Qt'). Unset: token_cap - 128, at least 1.
+	// Rule, for PACKER_ISF only. A pack is kept if it has at least this many tokens (Qt') or at least `keep_units` units.
+	// Range: 0 to 2^32; must be unset where `token_cap` is unset. Unset: token_cap - 128, but at least 1.
 	KeepTokens int64 `protobuf:"varint,4,opt,name=keep_tokens,json=keepTokens,proto3" json:"keep_tokens,omitempty"`
 	// Rule. How samples are put into packs. Unset: PACKER_BALANCED.
 	Packer Packer `protobuf:"varint,5,opt,name=packer,proto3,enum=evenkeel.v1.Packer" json:"packer,omitempty"`
-	// Rule. Steps whose packs may be exchanged between each other for balance: 1 deals packs to steps fully at random, W
-	// groups the packs of W steps by their work. Range: 1 to 10^9; more than there are steps is the whole epoch.
-	// Unset: 16, with packing groups the whole epoch.
+	// Rule. Number of steps whose packs may be exchanged for balance. 1 deals packs to steps fully at random; W groups
+	// the packs of W steps by their work. Range: 1 to 10^9; a number above that of the steps means the whole epoch.
+	// Unset: 16, or the whole epoch with packing groups.
 	OrderWindow int64 `protobuf:"varint,6,opt,name=order_window,json=orderWindow,proto3" json:"order_window,omitempty"`
-	// Rule, PACKER_ISF alone. Rounds of sampling and filtering (T). Range: 1 to 100. Unset: 10.
+	// Rule, for PACKER_ISF only. Rounds of sampling and filtering (T). Range: 1 to 100. Unset: 10.
 	Iterations int32 `protobuf:"varint,7,opt,name=iterations,proto3" json:"iterations,omitempty"`
-	// Rule. Seed of the order of samples and packs. Range: any. Unset: 0.
+	// Rule. Seed for the order of samples and packs. Range: any. Unset: 0.
 	Seed int64 `protobuf:"varint,8,opt,name=seed,proto3" json:"seed,omitempty"`
-	// Whether a cap was derived from the data (else both were given).
+	// Whether at least one cap was derived from the data. False: both were given.
 	CapsDerived bool `protobuf:"varint,9,opt,name=caps_derived,json=capsDerived,proto3" json:"caps_derived,omitempty"`
-	// Samples drawn from the histogram to predict the figures below. 0 in the summary of PackDataset: all were packed.
+	// Samples drawn from the histogram to predict the figures below. 0 in the summary of PackDataset, which packs all
+	// samples.
 	SampledCount int64 `protobuf:"varint,10,opt,name=sampled_count,json=sampledCount,proto3" json:"sampled_count,omitempty"`
-	// Samples of the dataset that break a cap alone.
+	// Samples of the dataset that exceed a cap on their own.
 	OversizeSampleCount int64 `protobuf:"varint,11,opt,name=oversize_sample_count,json=oversizeSampleCount,proto3" json:"oversize_sample_count,omitempty"`
 	// Mean samples per pack (AVE-BS).
 	SamplesPerPack float64 `protobuf:"fixed64,12,opt,name=samples_per_pack,json=samplesPerPack,proto3" json:"samples_per_pack,omitempty"`
-	// Packs of the whole dataset.
+	// Packs made of the whole dataset.
 	PackCount int64 `protobuf:"varint,13,opt,name=pack_count,json=packCount,proto3" json:"pack_count,omitempty"`
 	// Mean units per pack.
 	MeanUnits float64 `protobuf:"fixed64,14,opt,name=mean_units,json=meanUnits,proto3" json:"mean_units,omitempty"`
 	// Mean tokens per pack.
 	MeanTokens float64 `protobuf:"fixed64,15,opt,name=mean_tokens,json=meanTokens,proto3" json:"mean_tokens,omitempty"`
-	// PadRatio: 0, packs are laid end to end.
+	// PadRatio. Always 0: packs are laid end to end, without padding.
 	PadRatio float64 `protobuf:"fixed64,16,opt,name=pad_ratio,json=padRatio,proto3" json:"pad_ratio,omitempty"`
-	// DistRatio of units over the data-parallel ranks, totals of a step. Unset for a misfit: it has no ranks.
+	// DistRatio of units over the data-parallel ranks, from the totals of each step. Unset for a misfit, which has no
+	// ranks.
 	DistRatioUnits float64 `protobuf:"fixed64,17,opt,name=dist_ratio_units,json=distRatioUnits,proto3" json:"dist_ratio_units,omitempty"`
 	// DistRatio of tokens. Unset for a misfit.
 	DistRatioTokens float64 `protobuf:"fixed64,18,opt,name=dist_ratio_tokens,json=distRatioTokens,proto3" json:"dist_ratio_tokens,omitempty"`
-	// DistRatio of the sum of squared sample lengths, the attention work. Unset for a misfit.
+	// DistRatio of the sum of squared sample lengths, which is the work of attention. Unset for a misfit.
 	DistRatioAttention float64 `protobuf:"fixed64,19,opt,name=dist_ratio_attention,json=distRatioAttention,proto3" json:"dist_ratio_attention,omitempty"`
-	// Rule. What becomes of a sample that breaks a cap alone. Unset: OVERSIZE_POLICY_ALONE.
+	// Rule. Treatment of a sample that exceeds a cap on its own. Unset: OVERSIZE_POLICY_ALONE.
 	OversizePolicy OversizePolicy `protobuf:"varint,20,opt,name=oversize_policy,json=oversizePolicy,proto3,enum=evenkeel.v1.OversizePolicy" json:"oversize_policy,omitempty"`
-	// Rule. Time of a pack, which dealing balances. Unset: units and tokens stand for themselves.
+	// Rule. The time model of a pack, which dealing balances. Unset: units and tokens themselves are balanced.
 	PackTimes *PackTimes `protobuf:"bytes,21,opt,name=pack_times,json=packTimes,proto3" json:"pack_times,omitempty"`
-	// No packing under these caps has fewer packs: a proven lower bound. 0: not computed.
+	// Proven lower bound on the number of packs under these caps. 0: not computed.
 	PackCountLowerBound int64 `protobuf:"varint,22,opt,name=pack_count_lower_bound,json=packCountLowerBound,proto3" json:"pack_count_lower_bound,omitempty"`
-	// Share of the compute of a step lost while ranks wait for the slowest, by `pack_times`. Unset for a misfit.
+	// Share of a step's compute that is lost while ranks wait for the slowest one, by `pack_times`. Unset for a misfit.
 	IdleRatio float64 `protobuf:"fixed64,23,opt,name=idle_ratio,json=idleRatio,proto3" json:"idle_ratio,omitempty"`
-	// Why the caps are what they are, for a person. Empty where both were given.
+	// Why the caps have their values, in words for a person. Empty where both were given.
 	CapsReason    string `protobuf:"bytes,24,opt,name=caps_reason,json=capsReason,proto3" json:"caps_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -399,18 +404,18 @@ func (x *BatchRule) GetCapsReason() string {
 	return ""
 }
 
-// Time of a pack on one rank: vision_seconds_per_unit x units, and language_seconds_per_token x tokens +
-// language_seconds_per_squared_token x (sum of squared sample lengths, since attention stays inside a sample). Only
-// ratios matter to dealing.
+// Time of a pack on one rank. The vision part takes vision_seconds_per_unit x units; the language part takes
+// language_seconds_per_token x tokens + language_seconds_per_squared_token x (sum of squared sample lengths, since
+// attention stays inside a sample). Only ratios matter to dealing. At least one of the times must be above 0.
 type PackTimes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Vision part, per unit. Range: 0 to 1000.
+	// Time of the vision part per unit. Range: 0 to 1000. Unset: 0.
 	VisionSecondsPerUnit float64 `protobuf:"fixed64,1,opt,name=vision_seconds_per_unit,json=visionSecondsPerUnit,proto3" json:"vision_seconds_per_unit,omitempty"`
-	// Language part, per token. Range: 0 to 1000.
+	// Time of the language part per token. Range: 0 to 1000. Unset: 0.
 	LanguageSecondsPerToken float64 `protobuf:"fixed64,2,opt,name=language_seconds_per_token,json=languageSecondsPerToken,proto3" json:"language_seconds_per_token,omitempty"`
-	// Language part, per squared token. Range: 0 to 1.
+	// Time of the language part per squared token. Range: 0 to 1. Unset: 0.
 	LanguageSecondsPerSquaredToken float64 `protobuf:"fixed64,3,opt,name=language_seconds_per_squared_token,json=languageSecondsPerSquaredToken,proto3" json:"language_seconds_per_squared_token,omitempty"`
-	// Units that a pack without any costs in the vision part: the dummy image that keeps ranks in step. Range: 0 to
+	// Units that a pack without units costs in the vision part: the dummy image that keeps ranks in step. Range: 0 to
 	// 10^6. Unset: 0.
 	DummyVisionUnits int64 `protobuf:"varint,4,opt,name=dummy_vision_units,json=dummyVisionUnits,proto3" json:"dummy_vision_units,omitempty"`
 	unknownFields    protoimpl.UnknownFields
@@ -475,52 +480,54 @@ func (x *PackTimes) GetDummyVisionUnits() int64 {
 	return 0
 }
 
-// Samples of like length, packed together to one length and run with as many GPUs per pack as that length asks for
-// (hierarchical balance packing, arXiv 2503.07680). A list of groups is ascending in length; a sample belongs to the
-// first group whose `longest_sample_tokens` it does not exceed, and longer packs are filled up with shorter samples. In
-// a plan its figures are predicted, in the summary of PackDataset measured. As input only the fields marked "rule"
-// count, so that a plan's groups can be sent as they are.
+// Samples of similar length, packed together to one length and run with as many GPUs per pack as that length needs
+// (hierarchical balance packing, arXiv 2503.07680). A list of groups ascends in length. A sample belongs to the first
+// group whose `longest_sample_tokens` it does not exceed; longer packs are filled up with shorter samples. In a plan
+// the figures are predicted; in the summary of PackDataset they are measured. As input only the fields marked "Rule."
+// count, so that a plan's groups can be sent unchanged.
 type PackingGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rule. Required. Most tokens in a pack (Qt). Range: 1 to 16777216, and above that of the group before.
+	// Rule. Required. Most tokens in a pack (Qt). Range: 1 to 16777216, and above that of the previous group.
 	LengthTokens int64 `protobuf:"varint,1,opt,name=length_tokens,json=lengthTokens,proto3" json:"length_tokens,omitempty"`
-	// Rule. GPUs that share the tokens of a pack: sequence parallel (Ulysses or ring), the context-parallel degree.
+	// Rule. GPUs that share the tokens of a pack by sequence parallelism (Ulysses or ring): the context-parallel degree.
 	// Range: 1 to 65536. Unset: 1.
 	SequenceParallel int32 `protobuf:"varint,2,opt,name=sequence_parallel,json=sequenceParallel,proto3" json:"sequence_parallel,omitempty"`
-	// Rule. Data-parallel ranks of its steps; sequence_parallel x data_parallel is the same in all groups. Range: 1 to
-	// 65536. Required in PackDatasetStart.
+	// Rule. Required in PackDatasetStart. Data-parallel ranks of the group's steps; sequence_parallel x data_parallel
+	// must be the same in all groups. Range: 1 to 65536.
 	DataParallel int32 `protobuf:"varint,3,opt,name=data_parallel,json=dataParallel,proto3" json:"data_parallel,omitempty"`
-	// Rule. Packs per rank and step: micro-batches. Range: 1 to 65536. Unset: 1.
+	// Rule. Packs (micro-batches) per rank and step. Range: 1 to 65536. Unset: 1.
 	PacksPerRank int32 `protobuf:"varint,4,opt,name=packs_per_rank,json=packsPerRank,proto3" json:"packs_per_rank,omitempty"`
-	// Rule. Longest sample of the group. Range: above that of the group before, at most length_tokens, but for the last
-	// group, which takes all that is longer too. Unset: length_tokens.
+	// Rule. Length of the longest sample in the group. Range: above that of the previous group, and at most
+	// length_tokens; the last group takes all longer samples too, whatever it says. Unset: length_tokens.
 	LongestSampleTokens int64 `protobuf:"varint,5,opt,name=longest_sample_tokens,json=longestSampleTokens,proto3" json:"longest_sample_tokens,omitempty"`
-	// Rule. Most encoder units in a pack (Qv). Range: 0 to 10^6. Unset: not limited.
+	// Rule. Most encoder units in a pack (Qv). Range: 0 to 10^6, and at least that of the previous group. Unset: no
+	// limit.
 	UnitCap int64 `protobuf:"varint,6,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Transformer layers that recompute something, of all stages together. Of a plan alone.
+	// Transformer layers that recompute something, over all stages. Set in a plan only.
 	RecomputedLayers int32 `protobuf:"varint,7,opt,name=recomputed_layers,json=recomputedLayers,proto3" json:"recomputed_layers,omitempty"`
-	// Samples whose length puts them into the group.
+	// Samples whose length puts them into this group.
 	SampleCount int64 `protobuf:"varint,8,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
-	// Samples of shorter groups that fill its packs up.
+	// Samples of shorter groups that fill up the packs of this group.
 	FillerCount int64 `protobuf:"varint,9,opt,name=filler_count,json=fillerCount,proto3" json:"filler_count,omitempty"`
-	// Packs.
+	// Number of packs.
 	PackCount int64 `protobuf:"varint,10,opt,name=pack_count,json=packCount,proto3" json:"pack_count,omitempty"`
-	// Steps of an epoch.
+	// Steps per epoch.
 	StepCount int64 `protobuf:"varint,11,opt,name=step_count,json=stepCount,proto3" json:"step_count,omitempty"`
-	// Share of the work of GPUs by packs: pack_count x sequence_parallel over the sum of all groups.
+	// Share of all packs that GPUs work on, counted once for each GPU that shares them: pack_count x sequence_parallel,
+	// over the sum of this product over all groups.
 	Share float64 `protobuf:"fixed64,12,opt,name=share,proto3" json:"share,omitempty"`
 	// Mean tokens per pack.
 	MeanTokens float64 `protobuf:"fixed64,13,opt,name=mean_tokens,json=meanTokens,proto3" json:"mean_tokens,omitempty"`
-	// T_ave of a step whose packs are all there: mean loss tokens per pack. A rank's loss is (sum of the losses of its
-	// tokens) / (packs_per_rank x T_ave) with T_ave of that very step (`StepOrderChunk.loss_normalizer_tokens`).
+	// T_ave of a step that has all of its packs: mean loss tokens per pack. The loss of a rank is (sum of the losses of
+	// its tokens) / (packs_per_rank x T_ave), with T_ave of that very step (`StepOrderChunk.loss_normalizer_tokens`).
 	LossNormalizerTokens float64 `protobuf:"fixed64,14,opt,name=loss_normalizer_tokens,json=lossNormalizerTokens,proto3" json:"loss_normalizer_tokens,omitempty"`
-	// DistRatio of tokens over the ranks of its steps (DBR).
+	// DistRatio of tokens over the ranks of the group's steps (DBR).
 	DistRatioTokens float64 `protobuf:"fixed64,15,opt,name=dist_ratio_tokens,json=distRatioTokens,proto3" json:"dist_ratio_tokens,omitempty"`
-	// DistRatio of squared sample lengths (ABR).
+	// DistRatio of squared sample lengths over the ranks of the group's steps (ABR).
 	DistRatioAttention float64 `protobuf:"fixed64,16,opt,name=dist_ratio_attention,json=distRatioAttention,proto3" json:"dist_ratio_attention,omitempty"`
-	// Share of its steps lost while ranks wait for the slowest, by `PackTimes`.
+	// Share of the time of its steps that is lost while ranks wait for the slowest one, by `PackTimes`.
 	IdleRatio float64 `protobuf:"fixed64,17,opt,name=idle_ratio,json=idleRatio,proto3" json:"idle_ratio,omitempty"`
-	// Predicted time of a step. Of a plan alone.
+	// Predicted time of one step. Set in a plan only.
 	StepSeconds   float64 `protobuf:"fixed64,18,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

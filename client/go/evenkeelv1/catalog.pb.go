@@ -20,17 +20,17 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What a catalogue model is.
+// Kind of a catalogue model.
 type ModelKind int32
 
 const (
 	// Not said.
 	ModelKind_MODEL_KIND_UNSPECIFIED ModelKind = 0
-	// Encoder, projector and language model: can be planned by name.
+	// An encoder, a projector and a language model. It can be planned by name.
 	ModelKind_MODEL_KIND_VISION_LANGUAGE ModelKind = 1
-	// Language model: can be planned by name.
+	// A language model. It can be planned by name.
 	ModelKind_MODEL_KIND_LANGUAGE ModelKind = 2
-	// Encoder: a component for "ENCODER+LANGUAGE_MODEL".
+	// An encoder: a component for "ENCODER+LANGUAGE_MODEL".
 	ModelKind_MODEL_KIND_ENCODER ModelKind = 3
 )
 
@@ -80,8 +80,8 @@ func (ModelKind) EnumDescriptor() ([]byte, []int) {
 // Which models to list.
 type ListModelsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only entries whose name or alias contains this text, in any case. At most 128 bytes
-	// without control characters. Unset: all.
+	// Return only entries whose name or alias contains this text, in upper or lower case. At most 128 bytes without
+	// control characters. Unset: all entries.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Most entries to return. Range: 0 to 1000. Unset: 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -142,12 +142,12 @@ func (x *ListModelsRequest) GetPageToken() string {
 	return ""
 }
 
-// The models, by kind and then by name.
+// One page of the models, ordered by kind and then by name.
 type ListModelsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The entries.
+	// The models of this page.
 	Models []*CatalogModel `protobuf:"bytes,1,rep,name=models,proto3" json:"models,omitempty"`
-	// Give this as `page_token` to get the next page. Unset: this is the last page.
+	// Value of `page_token` for the next page. Unset: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Version of the catalogue.
 	CatalogVersion string `protobuf:"bytes,3,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
@@ -209,30 +209,30 @@ func (x *ListModelsResponse) GetCatalogVersion() string {
 // A model of the catalogue.
 type CatalogModel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name: lower case, unique.
+	// Name, in lower case and unique.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Other names that it answers to.
+	// Other names under which the model is found.
 	Aliases []string `protobuf:"bytes,2,rep,name=aliases,proto3" json:"aliases,omitempty"`
-	// What it is.
+	// Kind of the model.
 	Kind ModelKind `protobuf:"varint,3,opt,name=kind,proto3,enum=evenkeel.v1.ModelKind" json:"kind,omitempty"`
-	// Transformer layers: of the encoder and the language model together for MODEL_KIND_VISION_LANGUAGE.
+	// Transformer layers; for MODEL_KIND_VISION_LANGUAGE those of the encoder and the language model together.
 	Layers int32 `protobuf:"varint,4,opt,name=layers,proto3" json:"layers,omitempty"`
-	// Width; of the language model for MODEL_KIND_VISION_LANGUAGE.
+	// Width; for MODEL_KIND_VISION_LANGUAGE that of the language model.
 	HiddenSize int32 `protobuf:"varint,5,opt,name=hidden_size,json=hiddenSize,proto3" json:"hidden_size,omitempty"`
 	// Learnable parameters, counted from the dimensions.
 	ParameterCount int64 `protobuf:"varint,6,opt,name=parameter_count,json=parameterCount,proto3" json:"parameter_count,omitempty"`
-	// Parameters that a token meets: below `parameter_count` for mixtures of experts.
+	// Parameters that one token passes through. Less than `parameter_count` for mixtures of experts.
 	ActiveParameterCount int64 `protobuf:"varint,7,opt,name=active_parameter_count,json=activeParameterCount,proto3" json:"active_parameter_count,omitempty"`
-	// Count that the publisher gives. Unset: none was found.
+	// Number of parameters that the publisher gives. Unset: none was found.
 	PublishedParameterCount int64 `protobuf:"varint,8,opt,name=published_parameter_count,json=publishedParameterCount,proto3" json:"published_parameter_count,omitempty"`
-	// Language-model tokens per unit of the encoder. Unset: no encoder.
+	// Tokens of the language model per unit of the encoder. Unset: the model has no encoder.
 	LlmTokensPerUnit int32 `protobuf:"varint,9,opt,name=llm_tokens_per_unit,json=llmTokensPerUnit,proto3" json:"llm_tokens_per_unit,omitempty"`
-	// The components' names, for MODEL_KIND_VISION_LANGUAGE.
+	// Names of the components. Set for MODEL_KIND_VISION_LANGUAGE only.
 	Components []string `protobuf:"bytes,10,rep,name=components,proto3" json:"components,omitempty"`
 	// Where the figures come from.
 	Source string `protobuf:"bytes,11,opt,name=source,proto3" json:"source,omitempty"`
-	// Whether this version can plan it: by its name or, for MODEL_KIND_ENCODER, as a component. False: the encoder works
-	// at native resolution.
+	// Whether this version can plan the model, by its name or, for MODEL_KIND_ENCODER, as a component. False: the encoder
+	// works at native resolution.
 	Plannable     bool `protobuf:"varint,12,opt,name=plannable,proto3" json:"plannable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -355,8 +355,8 @@ func (x *CatalogModel) GetPlannable() bool {
 // Which GPU types to list.
 type ListGpuTypesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only entries whose name or alias contains this text, in any case. At most 128 bytes
-	// without control characters. Unset: all.
+	// Return only entries whose name or alias contains this text, in upper or lower case. At most 128 bytes without
+	// control characters. Unset: all entries.
 	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Most entries to return. Range: 0 to 1000. Unset: 1000.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -417,12 +417,12 @@ func (x *ListGpuTypesRequest) GetPageToken() string {
 	return ""
 }
 
-// The GPU types, by name.
+// One page of the GPU types, ordered by name.
 type ListGpuTypesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The entries.
+	// The GPU types of this page.
 	Gpus []*CatalogGpu `protobuf:"bytes,1,rep,name=gpus,proto3" json:"gpus,omitempty"`
-	// Give this as `page_token` to get the next page. Unset: this is the last page.
+	// Value of `page_token` for the next page. Unset: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Version of the catalogue.
 	CatalogVersion string `protobuf:"bytes,3,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
@@ -481,36 +481,36 @@ func (x *ListGpuTypesResponse) GetCatalogVersion() string {
 	return ""
 }
 
-// A GPU type of the catalogue: one entry per memory size.
+// A GPU type of the catalogue. A chip with several memory sizes has one entry for each.
 type CatalogGpu struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name: lower case, unique.
+	// Name, in lower case and unique.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Other names that it answers to.
+	// Other names under which the GPU type is found.
 	Aliases []string `protobuf:"bytes,2,rep,name=aliases,proto3" json:"aliases,omitempty"`
-	// "nvidia" or "amd".
+	// Vendor: "nvidia" or "amd".
 	Vendor string `protobuf:"bytes,3,opt,name=vendor,proto3" json:"vendor,omitempty"`
 	// Dense 16-bit matrix peak without sparsity, in FLOP/s.
 	Dense_16BitFlopsPerSecond float64 `protobuf:"fixed64,4,opt,name=dense_16bit_flops_per_second,json=dense16bitFlopsPerSecond,proto3" json:"dense_16bit_flops_per_second,omitempty"`
 	// Highest 16-bit matrix rate measured for any shape, in FLOP/s. Unset: not known.
 	BestMeasured_16BitFlopsPerSecond float64 `protobuf:"fixed64,5,opt,name=best_measured_16bit_flops_per_second,json=bestMeasured16bitFlopsPerSecond,proto3" json:"best_measured_16bit_flops_per_second,omitempty"`
-	// Memory.
+	// Size of the GPU's memory.
 	MemoryBytes int64 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Bandwidth of that memory.
 	MemoryBytesPerSecond float64 `protobuf:"fixed64,7,opt,name=memory_bytes_per_second,json=memoryBytesPerSecond,proto3" json:"memory_bytes_per_second,omitempty"`
-	// Bandwidth of the scale-up link per direction. Unset: none.
+	// Bandwidth of the scale-up link, per direction. Unset: there is none.
 	ScaleupBytesPerSecond float64 `protobuf:"fixed64,8,opt,name=scaleup_bytes_per_second,json=scaleupBytesPerSecond,proto3" json:"scaleup_bytes_per_second,omitempty"`
-	// Bandwidth of PCIe per direction.
+	// Bandwidth of PCIe, per direction.
 	PcieBytesPerSecond float64 `protobuf:"fixed64,9,opt,name=pcie_bytes_per_second,json=pcieBytesPerSecond,proto3" json:"pcie_bytes_per_second,omitempty"`
-	// Whether the planner's compute curves for it were fitted on measured kernels of this chip.
+	// Whether the planner's compute curves for this type were fitted to measured kernels of this chip.
 	MeasuredKernels bool `protobuf:"varint,10,opt,name=measured_kernels,json=measuredKernels,proto3" json:"measured_kernels,omitempty"`
 	// Where the figures come from.
 	Source string `protobuf:"bytes,11,opt,name=source,proto3" json:"source,omitempty"`
-	// Figures that the source itself doubts, comma-separated. Unset: none.
+	// Figures that the source itself calls uncertain, comma-separated. Unset: none.
 	Uncertain string `protobuf:"bytes,12,opt,name=uncertain,proto3" json:"uncertain,omitempty"`
-	// Whether it multiplies in bfloat16. False: jobs on it need PRECISION_FP16.
+	// Whether the GPU multiplies in bfloat16. False: jobs on it need PRECISION_FP16.
 	Bfloat16 bool `protobuf:"varint,13,opt,name=bfloat16,proto3" json:"bfloat16,omitempty"`
-	// Whether the scale-up link only joins pairs of cards (a bridge): between other GPUs of the node there is PCIe.
+	// Whether the scale-up link only joins pairs of cards (a bridge). Other GPUs of the node are then joined by PCIe.
 	ScaleupPairsOnly bool `protobuf:"varint,14,opt,name=scaleup_pairs_only,json=scaleupPairsOnly,proto3" json:"scaleup_pairs_only,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

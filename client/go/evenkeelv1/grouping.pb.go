@@ -20,22 +20,22 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A way to batch samples of unlike lengths.
+// A way to batch samples of different lengths.
 type BatchingMethod int32
 
 const (
-	// Not said.
+	// Not set.
 	BatchingMethod_BATCHING_METHOD_UNSPECIFIED BatchingMethod = 0
-	// One group: iterative sampling and filtering to the longest length, packs in random order.
+	// One group: iterative sampling and filtering up to the longest length, with packs in random order.
 	BatchingMethod_BATCHING_METHOD_NAIVE_PACKING BatchingMethod = 1
-	// No packs: samples sorted by length, the samples of a step alike, each padded to the longest of its micro-batch
-	// (LongAlign, arXiv 2401.18058).
+	// No packs: samples are sorted by length, the samples of a step have similar lengths, and each is padded to the
+	// longest of its micro-batch (LongAlign, arXiv 2401.18058).
 	BatchingMethod_BATCHING_METHOD_SORTED BatchingMethod = 2
-	// Each random batch is divided over sequence-parallel groups of unlike degree (FlexSP, arXiv 2412.01523).
+	// Each random batch is divided over sequence-parallel groups of different degrees (FlexSP, arXiv 2412.01523).
 	BatchingMethod_BATCHING_METHOD_FLEXSP BatchingMethod = 3
-	// The plan's groups, their packs in random order.
+	// The plan's groups, with their packs in random order.
 	BatchingMethod_BATCHING_METHOD_GROUPS BatchingMethod = 4
-	// The plan's groups, packs of like work in a step: the plan.
+	// The plan's groups, with packs of similar work in each step: the plan.
 	BatchingMethod_BATCHING_METHOD_BALANCED_GROUPS BatchingMethod = 5
 )
 
@@ -86,30 +86,33 @@ func (BatchingMethod) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_grouping_proto_rawDescGZIP(), []int{0}
 }
 
-// How the packing groups were chosen, and what other ways of batching the same data would cost on the same split.
+// How the packing groups were chosen, and what other ways of batching the same data would cost on the same split of the
+// model.
 type GroupChoice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lengths that packs could have, ascending.
 	CandidateLengths []int64 `protobuf:"varint,1,rep,packed,name=candidate_lengths,json=candidateLengths,proto3" json:"candidate_lengths,omitempty"`
-	// GPU-days by the published two-stage rule (arXiv 2503.07680, algorithm 1), predicted from mean packs.
+	// GPU-days with the groups of the published two-stage rule (arXiv 2503.07680, algorithm 1), predicted from mean
+	// packs. 0: they do not fit.
 	PublishedGpuDays float64 `protobuf:"fixed64,2,opt,name=published_gpu_days,json=publishedGpuDays,proto3" json:"published_gpu_days,omitempty"`
-	// Its groups: lengths.
+	// Lengths of the groups of the published rule, ascending.
 	PublishedLengths []int64 `protobuf:"varint,3,rep,packed,name=published_lengths,json=publishedLengths,proto3" json:"published_lengths,omitempty"`
-	// Its groups: sequence-parallel degrees.
+	// Sequence-parallel degrees of the groups of the published rule, in the same order.
 	PublishedSequenceParallel []int32 `protobuf:"varint,4,rep,packed,name=published_sequence_parallel,json=publishedSequenceParallel,proto3" json:"published_sequence_parallel,omitempty"`
-	// GPU-days of the best set of groups, likewise.
+	// GPU-days with the best set of groups, predicted from mean packs. 0: none fits.
 	ExactGpuDays float64 `protobuf:"fixed64,5,opt,name=exact_gpu_days,json=exactGpuDays,proto3" json:"exact_gpu_days,omitempty"`
-	// Its groups: lengths.
+	// Lengths of the groups of the best set, ascending.
 	ExactLengths []int64 `protobuf:"varint,6,rep,packed,name=exact_lengths,json=exactLengths,proto3" json:"exact_lengths,omitempty"`
-	// Its groups: sequence-parallel degrees.
+	// Sequence-parallel degrees of the groups of the best set, in the same order.
 	ExactSequenceParallel []int32 `protobuf:"varint,7,rep,packed,name=exact_sequence_parallel,json=exactSequenceParallel,proto3" json:"exact_sequence_parallel,omitempty"`
-	// Sets of groups that were weighed.
+	// Number of sets of groups that were compared.
 	ExaminedSetCount int64 `protobuf:"varint,8,opt,name=examined_set_count,json=examinedSetCount,proto3" json:"examined_set_count,omitempty"`
-	// Other ways to batch the data, worst first; each with the figures of HBP's tables.
+	// Other ways to batch the data, worst first, and the plan itself, which is always last; each with the figures of
+	// HBP's tables.
 	Baselines []*BatchingBaseline `protobuf:"bytes,9,rep,name=baselines,proto3" json:"baselines,omitempty"`
-	// Steps of training, counted over epochs, that run the shortest group alone.
+	// Number of steps at the start of training, counted over epochs, that run the shortest group alone.
 	CurriculumSteps int64 `protobuf:"varint,10,opt,name=curriculum_steps,json=curriculumSteps,proto3" json:"curriculum_steps,omitempty"`
-	// CR: share of the packs that GPUs work on for which they share tokens with others.
+	// CR: share of the packs that GPUs work on, counted once for each GPU, whose tokens are shared between GPUs.
 	CommunicationRatio float64 `protobuf:"fixed64,11,opt,name=communication_ratio,json=communicationRatio,proto3" json:"communication_ratio,omitempty"`
 	// ABR over all steps: DistRatio of squared sample lengths.
 	DistRatioAttention float64 `protobuf:"fixed64,12,opt,name=dist_ratio_attention,json=distRatioAttention,proto3" json:"dist_ratio_attention,omitempty"`
@@ -249,24 +252,24 @@ func (x *GroupChoice) GetMeanRankTokens() float64 {
 	return 0
 }
 
-// What a way of batching comes to.
+// Predicted figures of one way of batching. Where it does not fit, only `method` and `fits` are set.
 type BatchingBaseline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// The way of batching.
 	Method BatchingMethod `protobuf:"varint,1,opt,name=method,proto3,enum=evenkeel.v1.BatchingMethod" json:"method,omitempty"`
-	// Whether it fits into memory.
+	// Whether it fits in memory.
 	Fits bool `protobuf:"varint,2,opt,name=fits,proto3" json:"fits,omitempty"`
-	// Predicted cost of all epochs.
+	// GPUs x days for all epochs.
 	GpuDays float64 `protobuf:"fixed64,3,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// Mean time of a step.
 	StepSeconds float64 `protobuf:"fixed64,4,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// PR: padding over all tokens after padding.
+	// PR: share of padding among all tokens, padding included.
 	PadRatio float64 `protobuf:"fixed64,5,opt,name=pad_ratio,json=padRatio,proto3" json:"pad_ratio,omitempty"`
 	// DBR: DistRatio of tokens over ranks.
 	DistRatioTokens float64 `protobuf:"fixed64,6,opt,name=dist_ratio_tokens,json=distRatioTokens,proto3" json:"dist_ratio_tokens,omitempty"`
 	// ABR: DistRatio of squared sample lengths.
 	DistRatioAttention float64 `protobuf:"fixed64,7,opt,name=dist_ratio_attention,json=distRatioAttention,proto3" json:"dist_ratio_attention,omitempty"`
-	// CR: see GroupChoice.
+	// CR: see GroupChoice.communication_ratio.
 	CommunicationRatio float64 `protobuf:"fixed64,8,opt,name=communication_ratio,json=communicationRatio,proto3" json:"communication_ratio,omitempty"`
 	// Ave-T: mean tokens per step and data-parallel rank.
 	MeanRankTokens float64 `protobuf:"fixed64,9,opt,name=mean_rank_tokens,json=meanRankTokens,proto3" json:"mean_rank_tokens,omitempty"`

@@ -24,13 +24,14 @@ const (
 type TrainMode int32
 
 const (
-	// TRAIN_MODE_FULL.
+	// The default of the field, which is TRAIN_MODE_FULL unless the field says otherwise.
 	TrainMode_TRAIN_MODE_UNSPECIFIED TrainMode = 0
 	// All weights train.
 	TrainMode_TRAIN_MODE_FULL TrainMode = 1
-	// No weight trains: no weight gradients and no optimizer state; no backward pass at all if nothing before it trains.
+	// No weight trains: there are no weight gradients and no optimizer state, and no backward pass at all if nothing
+	// before the component trains.
 	TrainMode_TRAIN_MODE_FROZEN TrainMode = 2
-	// Low-rank adapters train, beside frozen weights: see Lora.
+	// Low-rank adapters train beside frozen weights: see Lora.
 	TrainMode_TRAIN_MODE_LORA TrainMode = 3
 )
 
@@ -81,15 +82,15 @@ func (TrainMode) EnumDescriptor() ([]byte, []int) {
 type LoraTarget int32
 
 const (
-	// None: refused.
+	// Not set. Refused.
 	LoraTarget_LORA_TARGET_UNSPECIFIED LoraTarget = 0
-	// Queries, keys and values, or the projections of latent attention.
+	// Projections of queries, keys and values, or those of latent attention.
 	LoraTarget_LORA_TARGET_QKV LoraTarget = 1
 	// Output projection of attention.
 	LoraTarget_LORA_TARGET_ATTENTION_OUT LoraTarget = 2
 	// Gate and up projections of MLPs and shared experts, and the projector's first layer.
 	LoraTarget_LORA_TARGET_MLP_UP LoraTarget = 3
-	// Down projections of the same.
+	// Down projections of MLPs and shared experts, and the projector's second layer.
 	LoraTarget_LORA_TARGET_MLP_DOWN LoraTarget = 4
 )
 
@@ -142,13 +143,13 @@ func (LoraTarget) EnumDescriptor() ([]byte, []int) {
 type Modality int32
 
 const (
-	// MODALITY_IMAGE.
+	// The default, MODALITY_IMAGE.
 	Modality_MODALITY_UNSPECIFIED Modality = 0
 	// Units are tiles of an image.
 	Modality_MODALITY_IMAGE Modality = 1
-	// Units are frames.
+	// Units are frames of a video.
 	Modality_MODALITY_VIDEO Modality = 2
-	// Units are seconds.
+	// Units are seconds of audio.
 	Modality_MODALITY_AUDIO Modality = 3
 )
 
@@ -199,7 +200,7 @@ func (Modality) EnumDescriptor() ([]byte, []int) {
 type Norm int32
 
 const (
-	// The catalogue entry's, or NORM_RMS where there is none.
+	// The norm of the catalogue entry, or NORM_RMS without an entry.
 	Norm_NORM_UNSPECIFIED Norm = 0
 	// LayerNorm, with bias.
 	Norm_NORM_LAYER Norm = 1
@@ -252,14 +253,15 @@ func (Norm) EnumDescriptor() ([]byte, []int) {
 type GroupSelection int32
 
 const (
-	// See Training.group_selection.
+	// The default: see Training.group_selection.
 	GroupSelection_GROUP_SELECTION_UNSPECIFIED GroupSelection = 0
 	// All samples in one group.
 	GroupSelection_GROUP_SELECTION_ONE GroupSelection = 1
-	// The published two-stage rule (HBP, arXiv 2503.07680, algorithm 1): the length that is fastest per token with one
-	// pack per rank, what it and the longest come to without sharing tokens, and the longest.
+	// The published two-stage rule (HBP, arXiv 2503.07680, algorithm 1). Its groups have the length that is fastest per
+	// token with one pack per rank, the lengths that this length and the longest one come to without sharing tokens, and
+	// the longest length.
 	GroupSelection_GROUP_SELECTION_PUBLISHED GroupSelection = 2
-	// The set of groups with the least predicted epoch time, of all subsets of the lengths.
+	// The set of groups with the shortest predicted epoch, among all subsets of the lengths.
 	GroupSelection_GROUP_SELECTION_EXACT GroupSelection = 3
 )
 
@@ -310,13 +312,13 @@ func (GroupSelection) EnumDescriptor() ([]byte, []int) {
 type AttentionKernel int32
 
 const (
-	// ATTENTION_KERNEL_FLASH.
+	// The default: see Execution.attention_kernel.
 	AttentionKernel_ATTENTION_KERNEL_UNSPECIFIED AttentionKernel = 0
-	// Flash attention as quick as the GPU has it (FlashAttention-3 or cuDNN on Hopper): scores are never stored.
+	// The fastest flash attention for the GPU (FlashAttention-3 or cuDNN on Hopper): scores are never stored.
 	AttentionKernel_ATTENTION_KERNEL_FLASH AttentionKernel = 1
-	// Scores of every pair of tokens are stored.
+	// Unfused attention: the scores of every pair of tokens are stored.
 	AttentionKernel_ATTENTION_KERNEL_UNFUSED AttentionKernel = 2
-	// FlashAttention-2, as most Hugging Face trainers call it: slower than the best on Hopper and Blackwell.
+	// FlashAttention-2, as most Hugging Face trainers call it: slower than the best kernels on Hopper and Blackwell.
 	AttentionKernel_ATTENTION_KERNEL_FLASH_2 AttentionKernel = 3
 )
 
@@ -363,16 +365,16 @@ func (AttentionKernel) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
-// What ranks exchange that share the tokens of a pack.
+// What the ranks that share the tokens of a pack exchange.
 type ContextExchange int32
 
 const (
-	// CONTEXT_EXCHANGE_ULYSSES.
+	// The default, CONTEXT_EXCHANGE_ULYSSES.
 	ContextExchange_CONTEXT_EXCHANGE_UNSPECIFIED ContextExchange = 0
-	// Heads: an all-to-all before and after attention (arXiv 2309.14509). The degree divides the heads of a
+	// Heads: an all-to-all before and after attention (arXiv 2309.14509). The degree must divide the heads of a
 	// tensor-parallel rank.
 	ContextExchange_CONTEXT_EXCHANGE_ULYSSES ContextExchange = 1
-	// Keys and values, around a ring. Any degree.
+	// Keys and values, around a ring. Any degree is possible.
 	ContextExchange_CONTEXT_EXCHANGE_RING ContextExchange = 2
 )
 
@@ -421,15 +423,15 @@ func (ContextExchange) EnumDescriptor() ([]byte, []int) {
 type TrainingFramework int32
 
 const (
-	// TRAINING_FRAMEWORK_MEGATRON.
+	// The default, TRAINING_FRAMEWORK_MEGATRON.
 	TrainingFramework_TRAINING_FRAMEWORK_UNSPECIFIED TrainingFramework = 0
-	// Megatron-LM: every degree and schedule of the contract.
+	// Megatron-LM: every degree and schedule of this contract.
 	TrainingFramework_TRAINING_FRAMEWORK_MEGATRON TrainingFramework = 1
-	// PyTorch FSDP, or DeepSpeed ZeRO-3 with fused kernels: weights are sharded too; no pipeline.
+	// PyTorch FSDP, or DeepSpeed ZeRO-3 with fused kernels: weights are sharded too, and there is no pipeline.
 	TrainingFramework_TRAINING_FRAMEWORK_FSDP TrainingFramework = 2
 	// DeepSpeed ZeRO around Hugging Face modules, with Ulysses: no pipeline and no tensor parallelism. Unset fields of
-	// `Execution` are then eager modules with FlashAttention-2 whose loss is not fused, communication that does not
-	// overlap (stages 1 and 2), and DeepSpeed's default buckets; an unset `Constraints.recompute` is
+	// `Execution` then mean eager modules with FlashAttention-2, a loss that is not fused, communication that does not
+	// overlap (ZeRO stages 1 and 2), and DeepSpeed's default buckets. An unset `Constraints.recompute` is
 	// RECOMPUTE_POLICY_WHOLE_LAYERS.
 	TrainingFramework_TRAINING_FRAMEWORK_DEEPSPEED TrainingFramework = 3
 )
@@ -481,7 +483,7 @@ func (TrainingFramework) EnumDescriptor() ([]byte, []int) {
 type LaunchFramework int32
 
 const (
-	// None.
+	// Not set. Refused.
 	LaunchFramework_LAUNCH_FRAMEWORK_UNSPECIFIED LaunchFramework = 0
 	// Megatron-LM: arguments of its training scripts.
 	LaunchFramework_LAUNCH_FRAMEWORK_MEGATRON LaunchFramework = 1
@@ -550,13 +552,13 @@ func (LaunchFramework) EnumDescriptor() ([]byte, []int) {
 type Precision int32
 
 const (
-	// PRECISION_BF16.
+	// The default, PRECISION_BF16.
 	Precision_PRECISION_UNSPECIFIED Precision = 0
 	// bfloat16.
 	Precision_PRECISION_BF16 Precision = 1
-	// float16; costed as bfloat16.
+	// float16, with the cost of bfloat16.
 	Precision_PRECISION_FP16 Precision = 2
-	// 8-bit floating point matrix products. Refused with "not yet" in this version.
+	// Matrix products in 8-bit floating point. Refused with "not yet" in this version.
 	Precision_PRECISION_FP8 Precision = 3
 )
 
@@ -607,7 +609,7 @@ func (Precision) EnumDescriptor() ([]byte, []int) {
 type GradientPrecision int32
 
 const (
-	// GRADIENT_PRECISION_FP32.
+	// The default, GRADIENT_PRECISION_FP32.
 	GradientPrecision_GRADIENT_PRECISION_UNSPECIFIED GradientPrecision = 0
 	// 4 bytes per parameter.
 	GradientPrecision_GRADIENT_PRECISION_FP32 GradientPrecision = 1
@@ -660,7 +662,7 @@ func (GradientPrecision) EnumDescriptor() ([]byte, []int) {
 type Optimizer int32
 
 const (
-	// OPTIMIZER_ADAM.
+	// The default, OPTIMIZER_ADAM.
 	Optimizer_OPTIMIZER_UNSPECIFIED Optimizer = 0
 	// Adam or AdamW with fp32 master weights and two fp32 moments: 12 bytes per parameter.
 	Optimizer_OPTIMIZER_ADAM Optimizer = 1
@@ -705,11 +707,11 @@ func (Optimizer) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
-// What is sharded over data- and context-parallel ranks.
+// What is sharded over the data- and context-parallel ranks.
 type ZeroStage int32
 
 const (
-	// ZERO_STAGE_1.
+	// The default: see Training.zero_stage.
 	ZeroStage_ZERO_STAGE_UNSPECIFIED ZeroStage = 0
 	// Nothing.
 	ZeroStage_ZERO_STAGE_0 ZeroStage = 1
@@ -766,15 +768,16 @@ func (ZeroStage) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
-// In which order a pipeline stage works on packs.
+// Order in which a pipeline stage works on packs.
 type PipelineSchedule int32
 
 const (
-	// In constraints: free. In a plan: not said.
+	// In constraints: free. In a plan: not set.
 	PipelineSchedule_PIPELINE_SCHEDULE_UNSPECIFIED PipelineSchedule = 0
-	// One forward, one backward (PipeDream-Flush): at most as many packs in flight as stages are left.
+	// One forward, one backward (PipeDream-Flush): a stage holds at most as many packs as there are stages from it to the
+	// end.
 	PipelineSchedule_PIPELINE_SCHEDULE_1F1B PipelineSchedule = 1
-	// 1F1B over several virtual stages per stage, in Megatron-LM's order. Needs two virtual stages at least.
+	// 1F1B over several virtual stages per stage, in Megatron-LM's order. Needs at least two virtual stages.
 	PipelineSchedule_PIPELINE_SCHEDULE_INTERLEAVED PipelineSchedule = 2
 	// All forward passes, then all backward passes.
 	PipelineSchedule_PIPELINE_SCHEDULE_GPIPE PipelineSchedule = 3
@@ -827,13 +830,13 @@ func (PipelineSchedule) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
-// How the model is cut into stages. Methods other than EXACT are as published, to compare with.
+// How the model is cut into stages. Methods other than EXACT are implemented as published, for comparison.
 type PartitionMethod int32
 
 const (
-	// PARTITION_METHOD_EXACT.
+	// The default, PARTITION_METHOD_EXACT.
 	PartitionMethod_PARTITION_METHOD_UNSPECIFIED PartitionMethod = 0
-	// The quickest, by simulation and bounds, together with what is recomputed.
+	// The fastest cut, found by simulation and bounds together with what is recomputed.
 	PartitionMethod_PARTITION_METHOD_EXACT PartitionMethod = 1
 	// Balanced model partition (OmniBal): neighbours of a greedy partition, ranked by the variance of forward times and
 	// the bytes between stages; the best few are tried.
@@ -842,7 +845,7 @@ const (
 	PartitionMethod_PARTITION_METHOD_PARAMETERS PartitionMethod = 3
 	// Stages of equally many layers.
 	PartitionMethod_PARTITION_METHOD_LAYERS PartitionMethod = 4
-	// The slowest stage as quick as can be, by profiled layer times (PipeDream).
+	// The cut whose slowest stage is as fast as possible, by profiled layer times (PipeDream).
 	PartitionMethod_PARTITION_METHOD_PROFILE PartitionMethod = 5
 )
 
@@ -897,18 +900,18 @@ func (PartitionMethod) EnumDescriptor() ([]byte, []int) {
 type RecomputePolicy int32
 
 const (
-	// RECOMPUTE_POLICY_AUTO.
+	// The default: see Constraints.recompute.
 	RecomputePolicy_RECOMPUTE_POLICY_UNSPECIFIED RecomputePolicy = 0
-	// As few layers per stage as fit in memory.
+	// Each stage recomputes only as much as it must to fit in memory.
 	RecomputePolicy_RECOMPUTE_POLICY_AUTO RecomputePolicy = 1
-	// None.
+	// No layer is recomputed.
 	RecomputePolicy_RECOMPUTE_POLICY_FORBIDDEN RecomputePolicy = 2
-	// Every transformer layer.
+	// Every transformer layer is recomputed.
 	RecomputePolicy_RECOMPUTE_POLICY_FULL RecomputePolicy = 3
-	// As AUTO, but each layer recomputes all of itself or nothing, as frameworks without selective recompute do.
+	// As AUTO, but each layer recomputes all of itself or nothing, as in frameworks without selective recompute.
 	RecomputePolicy_RECOMPUTE_POLICY_WHOLE_LAYERS RecomputePolicy = 4
-	// Balanced adaptive recomputation as OmniBal publishes it, to compare with: whole layers; probes give the bytes that
-	// a layer saves, and as many layers as the free memory allows are recomputed no longer.
+	// Balanced adaptive recomputation as OmniBal publishes it, for comparison. It recomputes whole layers: probes give
+	// the bytes that a layer saves, and then as many layers as the free memory allows are no longer recomputed.
 	RecomputePolicy_RECOMPUTE_POLICY_ADAPTIVE RecomputePolicy = 5
 )
 
@@ -963,16 +966,16 @@ func (RecomputePolicy) EnumDescriptor() ([]byte, []int) {
 type ObjectiveKind int32
 
 const (
-	// OBJECTIVE_KIND_STEP_TIME.
+	// The default, OBJECTIVE_KIND_STEP_TIME.
 	ObjectiveKind_OBJECTIVE_KIND_UNSPECIFIED ObjectiveKind = 0
-	// Least time per optimizer step on all the GPUs given.
+	// The shortest optimizer step on all the GPUs given.
 	ObjectiveKind_OBJECTIVE_KIND_STEP_TIME ObjectiveKind = 1
-	// Least GPU-days. With one offer this is the same plan as OBJECTIVE_KIND_STEP_TIME.
+	// The fewest GPU-days. With one offer this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
 	ObjectiveKind_OBJECTIVE_KIND_GPU_DAYS ObjectiveKind = 2
-	// Fewest GPUs that meet `deadline_seconds`, of the offers. Where none does, the one that ends soonest. With one offer
-	// this is the same plan as OBJECTIVE_KIND_STEP_TIME.
+	// Among the offers, the fewest GPUs that meet `deadline_seconds`; if none meets it, the offer that ends soonest. With
+	// one offer this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
 	ObjectiveKind_OBJECTIVE_KIND_FEWEST_GPUS ObjectiveKind = 3
-	// Least cost; every pool needs a price. With one offer this is the same plan as OBJECTIVE_KIND_STEP_TIME.
+	// The lowest cost; every pool needs a price. With one offer this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
 	ObjectiveKind_OBJECTIVE_KIND_COST ObjectiveKind = 4
 )
 
@@ -1033,14 +1036,15 @@ type Job struct {
 	Cluster *Cluster `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// How training runs. Unset: every field at its default.
 	Training *Training `protobuf:"bytes,4,opt,name=training,proto3" json:"training,omitempty"`
-	// What the plan must respect. Unset: nothing.
+	// Constraints on the plan. Unset: none.
 	Constraints *Constraints `protobuf:"bytes,5,opt,name=constraints,proto3" json:"constraints,omitempty"`
-	// What to optimise. Unset: OBJECTIVE_KIND_STEP_TIME.
+	// The aim of the optimisation. Unset: OBJECTIVE_KIND_STEP_TIME.
 	Objective *Objective `protobuf:"bytes,6,opt,name=objective,proto3" json:"objective,omitempty"`
-	// Trainers to write launch settings for (`Plan.launch`), each at most once, in any order. They are part of the answer
-	// and so of the plan id: a job that asks for other settings has another id, and the same plan otherwise. Unset: none.
+	// Trainers to write launch settings for (`Plan.launch`), each at most once, in any order. The settings are part of
+	// the answer and so of the plan id: a job that asks for other settings has another id, but otherwise the same plan.
+	// Unset: none.
 	LaunchFrameworks []LaunchFramework `protobuf:"varint,7,rep,packed,name=launch_frameworks,json=launchFrameworks,proto3,enum=evenkeel.v1.LaunchFramework" json:"launch_frameworks,omitempty"`
-	// How often nodes fail. Unset: never, and the plan has no goodput.
+	// How often nodes fail. Unset: they never fail, and the plan has no goodput.
 	Reliability   *Reliability `protobuf:"bytes,8,opt,name=reliability,proto3" json:"reliability,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1135,23 +1139,23 @@ func (x *Job) GetReliability() *Reliability {
 // A model by name, or component by component.
 type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name or alias (ListModels), in any case: a vision-language model ("internvl-chat-v1.5") or a language
-	// model ("llama3-8b"). Also "ENCODER+LANGUAGE_MODEL", such as "internvit-6b-448px-v1.5+llama3-8b". At most 128 bytes
-	// without control characters. Required unless `language_model` is set; then it is only a label and must be no
-	// catalogue name. An encoder that works at native resolution is refused with "not yet" in this version.
+	// Catalogue name or alias (ListModels), in upper or lower case: a vision-language model ("internvl-chat-v1.5") or a
+	// language model ("llama3-8b"). Also "ENCODER+LANGUAGE_MODEL", such as "internvit-6b-448px-v1.5+llama3-8b". At most
+	// 128 bytes without control characters. Required unless `language_model` is set; then it is only a label, and must
+	// not be a catalogue name. An encoder that works at native resolution is refused with "not yet" in this version.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The encoders with their projectors, at most 8. Needs `language_model`. Unset: a text-only model. More than one
+	// The encoders with their projectors, at most 8. Requires `language_model`. Unset: a text-only model. More than one
 	// is refused with "not yet" in this version.
 	Encoders []*Encoder `protobuf:"bytes,2,rep,name=encoders,proto3" json:"encoders,omitempty"`
 	// The language model in full. Set either this or a catalogue `name`.
 	LanguageModel *LanguageModel `protobuf:"bytes,3,opt,name=language_model,json=languageModel,proto3" json:"language_model,omitempty"`
-	// How the encoder trains. Applies to all encoders that do not say themselves; must be unset where there is none.
-	// Unset: TRAIN_MODE_FULL. Some component must train.
+	// How the encoder trains. Applies to every encoder that has no train mode of its own; must be unset where there is no
+	// encoder. Unset: TRAIN_MODE_FULL. At least one component must train.
 	EncoderTrainMode TrainMode `protobuf:"varint,4,opt,name=encoder_train_mode,json=encoderTrainMode,proto3,enum=evenkeel.v1.TrainMode" json:"encoder_train_mode,omitempty"`
-	// How the language model trains, unless `language_model` says itself. Unset: TRAIN_MODE_FULL.
+	// How the language model trains, unless `language_model` has a train mode of its own. Unset: TRAIN_MODE_FULL.
 	LanguageModelTrainMode TrainMode `protobuf:"varint,5,opt,name=language_model_train_mode,json=languageModelTrainMode,proto3,enum=evenkeel.v1.TrainMode" json:"language_model_train_mode,omitempty"`
-	// Adapters of every component that trains as TRAIN_MODE_LORA and has none of its own. Must be unset where there is no
-	// such component. Unset: every field of Lora at its default.
+	// Adapters of every component that trains as TRAIN_MODE_LORA and has no adapters of its own. Must be unset where
+	// there is no such component. Unset: every field of Lora at its default.
 	Lora          *Lora `protobuf:"bytes,6,opt,name=lora,proto3" json:"lora,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1229,12 +1233,13 @@ func (x *Model) GetLora() *Lora {
 	return nil
 }
 
-// Low-rank adapters (arXiv 2106.09685): two matrices, in x rank and rank x out, beside a linear layer in -> out.
+// Low-rank adapters (arXiv 2106.09685): two matrices, of shapes in x rank and rank x out, beside a linear layer of
+// shape in x out.
 type Lora struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Rank of the adapters. Range: 1 to 4096. Unset: 16.
 	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
-	// Linear layers that get an adapter. Unset: all of them.
+	// Linear layers that get an adapter. Unset: all of those below.
 	Targets       []LoraTarget `protobuf:"varint,2,rep,packed,name=targets,proto3,enum=evenkeel.v1.LoraTarget" json:"targets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1284,13 +1289,13 @@ func (x *Lora) GetTargets() []LoraTarget {
 	return nil
 }
 
-// A transformer encoder. Fields that are set override the catalogue entry; without an entry, those marked "Required
-// without catalog_name" must be set.
+// A transformer encoder. Fields that are set override the catalogue entry. Without an entry, the fields marked
+// "Required without catalog_name" must be set.
 type Encoder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name of an encoder (ListModels). Unset: described in full below.
+	// Catalogue name of an encoder (ListModels). Unset: the fields below describe the encoder in full.
 	CatalogName string `protobuf:"bytes,1,opt,name=catalog_name,json=catalogName,proto3" json:"catalog_name,omitempty"`
-	// What a unit is.
+	// What a unit is. Unset: MODALITY_IMAGE.
 	Modality Modality `protobuf:"varint,2,opt,name=modality,proto3,enum=evenkeel.v1.Modality" json:"modality,omitempty"`
 	// Transformer layers. Range: 1 to 128. Required without catalog_name.
 	Layers *int32 `protobuf:"varint,3,opt,name=layers,proto3,oneof" json:"layers,omitempty"`
@@ -1298,31 +1303,33 @@ type Encoder struct {
 	HiddenSize *int32 `protobuf:"varint,4,opt,name=hidden_size,json=hiddenSize,proto3,oneof" json:"hidden_size,omitempty"`
 	// Attention heads. Range: 1 to 1024. Required without catalog_name.
 	AttentionHeads *int32 `protobuf:"varint,5,opt,name=attention_heads,json=attentionHeads,proto3,oneof" json:"attention_heads,omitempty"`
-	// Width of a head. Range: 8 to 512. Unset: the catalogue's unless hidden_size or attention_heads differ from it; else
-	// hidden_size / attention_heads, which must then be whole and in that range.
+	// Width of a head. Range: 8 to 512. Unset: the catalogue's, unless hidden_size or attention_heads differ from the
+	// catalogue's; else hidden_size / attention_heads, which must then be whole and in that range.
 	HeadSize *int32 `protobuf:"varint,6,opt,name=head_size,json=headSize,proto3,oneof" json:"head_size,omitempty"`
 	// Inner width of the MLP. Range: 64 to 262144. Required without catalog_name.
 	FfnSize *int32 `protobuf:"varint,7,opt,name=ffn_size,json=ffnSize,proto3,oneof" json:"ffn_size,omitempty"`
 	// Whether the MLP is gated (three matrices instead of two). Unset: the catalogue's, or false.
 	GatedMlp *bool `protobuf:"varint,8,opt,name=gated_mlp,json=gatedMlp,proto3,oneof" json:"gated_mlp,omitempty"`
-	// Normalisation. Unset: the catalogue's, or NORM_RMS.
+	// Normalisation. Unset: that of the catalogue, or NORM_RMS.
 	Norm Norm `protobuf:"varint,9,opt,name=norm,proto3,enum=evenkeel.v1.Norm" json:"norm,omitempty"`
-	// Tokens inside the encoder per unit, class token included. Range: 1 to 65536. Required without catalog_name.
+	// Tokens inside the encoder per unit, including the class token. Range: 1 to 65536. Required without catalog_name.
 	TokensPerUnit *int32 `protobuf:"varint,10,opt,name=tokens_per_unit,json=tokensPerUnit,proto3,oneof" json:"tokens_per_unit,omitempty"`
-	// Tokens of the language model that one unit becomes. Range: 1 to tokens_per_unit. Required without catalog_name.
+	// Tokens of the language model that one unit turns into. Range: 1 to tokens_per_unit. Required without catalog_name.
 	LlmTokensPerUnit *int32 `protobuf:"varint,11,opt,name=llm_tokens_per_unit,json=llmTokensPerUnit,proto3,oneof" json:"llm_tokens_per_unit,omitempty"`
 	// How the encoder trains. Unset: the model's `encoder_train_mode`.
 	TrainMode TrainMode `protobuf:"varint,12,opt,name=train_mode,json=trainMode,proto3,enum=evenkeel.v1.TrainMode" json:"train_mode,omitempty"`
 	// Adapters. Must be unset unless the encoder trains as TRAIN_MODE_LORA. Unset: the model's `lora`.
 	Lora *Lora `protobuf:"bytes,13,opt,name=lora,proto3" json:"lora,omitempty"`
-	// Work that grows with native resolution (Qwen2-VL) instead of with units. Refused with "not yet" in this version.
+	// For encoders whose work grows with the native resolution (Qwen2-VL) instead of with units. Refused with "not yet"
+	// in this version.
 	NativeResolution *NativeResolution `protobuf:"bytes,14,opt,name=native_resolution,json=nativeResolution,proto3" json:"native_resolution,omitempty"`
-	// The projector into the language model. Unset: norm, two linear layers with GELU, after merging
-	// tokens_per_unit down to llm_tokens_per_unit.
+	// The projector into the language model. Unset: a norm and two linear layers with GELU, after tokens_per_unit tokens
+	// are merged into llm_tokens_per_unit.
 	Projector *Projector `protobuf:"bytes,15,opt,name=projector,proto3" json:"projector,omitempty"`
 	// Whether queries and keys are normalised over their full width. Unset: the catalogue's, or false.
 	QkNorm *bool `protobuf:"varint,16,opt,name=qk_norm,json=qkNorm,proto3,oneof" json:"qk_norm,omitempty"`
-	// Whether attention and MLP are scaled by a learned vector before they are added. Unset: the catalogue's, or false.
+	// Whether the outputs of attention and MLP are scaled by a learned vector before they are added. Unset: the
+	// catalogue's, or false.
 	LayerScale    *bool `protobuf:"varint,17,opt,name=layer_scale,json=layerScale,proto3,oneof" json:"layer_scale,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1477,14 +1484,15 @@ func (x *Encoder) GetLayerScale() bool {
 	return false
 }
 
-// Native-resolution input: the dataset's units are then patches, and attention grows with `squared_patches`.
+// Native-resolution input: the units of the dataset are then patches, and the work of attention grows with the squares
+// of their numbers. Refused with "not yet" in this version.
 type NativeResolution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Neighbouring patches that become one language-model token. Range: 1 to 64. Unset: 4.
+	// Neighbouring patches that turn into one token of the language model. Range: 1 to 64. Unset: 4.
 	PatchesPerLlmToken int32 `protobuf:"varint,1,opt,name=patches_per_llm_token,json=patchesPerLlmToken,proto3" json:"patches_per_llm_token,omitempty"`
 	// Side of the attention window in patches. Unset: attention over the whole image.
 	WindowPatches int32 `protobuf:"varint,2,opt,name=window_patches,json=windowPatches,proto3" json:"window_patches,omitempty"`
-	// Layers with attention over the whole image although `window_patches` is set, by index from 0.
+	// Layers that attend over the whole image even where `window_patches` is set, by index from 0.
 	FullAttentionLayers []int32 `protobuf:"varint,3,rep,packed,name=full_attention_layers,json=fullAttentionLayers,proto3" json:"full_attention_layers,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -1546,7 +1554,7 @@ type Projector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Inner width. Range: 1 to 262144. Unset: the language model's width.
 	HiddenSize *int32 `protobuf:"varint,1,opt,name=hidden_size,json=hiddenSize,proto3,oneof" json:"hidden_size,omitempty"`
-	// How the projector trains; as TRAIN_MODE_LORA with the model's `lora`. Unset: TRAIN_MODE_FULL.
+	// How the projector trains; with TRAIN_MODE_LORA it uses the model's `lora`. Unset: TRAIN_MODE_FULL.
 	TrainMode     TrainMode `protobuf:"varint,2,opt,name=train_mode,json=trainMode,proto3,enum=evenkeel.v1.TrainMode" json:"train_mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1596,11 +1604,11 @@ func (x *Projector) GetTrainMode() TrainMode {
 	return TrainMode_TRAIN_MODE_UNSPECIFIED
 }
 
-// A decoder-only transformer. Fields that are set override the catalogue entry; without an entry, those marked
+// A decoder-only transformer. Fields that are set override the catalogue entry. Without an entry, the fields marked
 // "Required without catalog_name" must be set.
 type LanguageModel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name of a language model (ListModels). Unset: described in full below.
+	// Catalogue name of a language model (ListModels). Unset: the fields below describe the model in full.
 	CatalogName string `protobuf:"bytes,1,opt,name=catalog_name,json=catalogName,proto3" json:"catalog_name,omitempty"`
 	// Transformer layers. Range: 1 to 512. Required without catalog_name.
 	Layers *int32 `protobuf:"varint,2,opt,name=layers,proto3,oneof" json:"layers,omitempty"`
@@ -1610,14 +1618,14 @@ type LanguageModel struct {
 	AttentionHeads *int32 `protobuf:"varint,4,opt,name=attention_heads,json=attentionHeads,proto3,oneof" json:"attention_heads,omitempty"`
 	// Key and value heads; must divide attention_heads. Range: 1 to 1024. Unset: the catalogue's, or attention_heads.
 	KvHeads *int32 `protobuf:"varint,5,opt,name=kv_heads,json=kvHeads,proto3,oneof" json:"kv_heads,omitempty"`
-	// Width of a head. Range: 8 to 512. Unset: the catalogue's unless hidden_size or attention_heads differ from it; else
-	// hidden_size / attention_heads, which must then be whole and in that range.
+	// Width of a head. Range: 8 to 512. Unset: the catalogue's, unless hidden_size or attention_heads differ from the
+	// catalogue's; else hidden_size / attention_heads, which must then be whole and in that range.
 	HeadSize *int32 `protobuf:"varint,6,opt,name=head_size,json=headSize,proto3,oneof" json:"head_size,omitempty"`
 	// Inner width of the MLP. Range: 64 to 262144. Required without catalog_name.
 	FfnSize *int32 `protobuf:"varint,7,opt,name=ffn_size,json=ffnSize,proto3,oneof" json:"ffn_size,omitempty"`
 	// Whether the MLP is gated (three matrices instead of two). Unset: the catalogue's, or true.
 	GatedMlp *bool `protobuf:"varint,8,opt,name=gated_mlp,json=gatedMlp,proto3,oneof" json:"gated_mlp,omitempty"`
-	// Normalisation. Unset: the catalogue's, or NORM_RMS.
+	// Normalisation. Unset: that of the catalogue, or NORM_RMS.
 	Norm Norm `protobuf:"varint,9,opt,name=norm,proto3,enum=evenkeel.v1.Norm" json:"norm,omitempty"`
 	// Rows of the embedding table. Range: 256 to 2097152. Required without catalog_name.
 	VocabularySize *int32 `protobuf:"varint,10,opt,name=vocabulary_size,json=vocabularySize,proto3,oneof" json:"vocabulary_size,omitempty"`
@@ -1631,8 +1639,8 @@ type LanguageModel struct {
 	Lora *Lora `protobuf:"bytes,14,opt,name=lora,proto3" json:"lora,omitempty"`
 	// Whether queries and keys are normalised head by head. Unset: the catalogue's, or false.
 	QkNorm *bool `protobuf:"varint,15,opt,name=qk_norm,json=qkNorm,proto3,oneof" json:"qk_norm,omitempty"`
-	// Multi-head latent attention (DeepSeek-V2) in place of `kv_heads` and `head_size`, which it ignores. Unset: the
-	// catalogue's, or none.
+	// Multi-head latent attention (DeepSeek-V2). It replaces `kv_heads` and `head_size`, which are then ignored. Unset:
+	// the catalogue's, or none.
 	LatentAttention *LatentAttention `protobuf:"bytes,16,opt,name=latent_attention,json=latentAttention,proto3" json:"latent_attention,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1780,16 +1788,16 @@ func (x *LanguageModel) GetLatentAttention() *LatentAttention {
 	return nil
 }
 
-// Attention whose keys and values, and maybe queries, go through a narrow latent vector (arXiv 2405.04434).
+// Attention whose keys and values, and optionally queries, pass through a narrow latent vector (arXiv 2405.04434).
 type LatentAttention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Width of the queries' latent vector. Range: 1 to 65536. Unset: queries are projected at full rank.
+	// Width of the latent vector of queries. Range: 1 to 65536. Unset: queries are projected at full rank.
 	QLoraRank int32 `protobuf:"varint,1,opt,name=q_lora_rank,json=qLoraRank,proto3" json:"q_lora_rank,omitempty"`
 	// Required. Width of the latent vector of keys and values. Range: 1 to 65536.
 	KvLoraRank int32 `protobuf:"varint,2,opt,name=kv_lora_rank,json=kvLoraRank,proto3" json:"kv_lora_rank,omitempty"`
-	// Required. Width of a head's query and key without position. Range: 8 to 512.
+	// Required. Width of the part of a head's query and key that has no position. Range: 8 to 512.
 	QkNopeSize int32 `protobuf:"varint,3,opt,name=qk_nope_size,json=qkNopeSize,proto3" json:"qk_nope_size,omitempty"`
-	// Required. Width of a head's query and key with rotary position. Range: 8 to 512.
+	// Required. Width of the part of a head's query and key that has a rotary position. Range: 8 to 512.
 	QkRopeSize int32 `protobuf:"varint,4,opt,name=qk_rope_size,json=qkRopeSize,proto3" json:"qk_rope_size,omitempty"`
 	// Required. Width of a head's value. Range: 8 to 512.
 	ValueSize     int32 `protobuf:"varint,5,opt,name=value_size,json=valueSize,proto3" json:"value_size,omitempty"`
@@ -1862,7 +1870,7 @@ func (x *LatentAttention) GetValueSize() int32 {
 	return 0
 }
 
-// Experts instead of one MLP, in every layer but the first `first_dense_layers`.
+// Experts instead of one MLP, in every layer except the first `first_dense_layers`.
 type MixtureOfExperts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. Experts per layer. Range: 2 to 4096.
@@ -1871,7 +1879,7 @@ type MixtureOfExperts struct {
 	ExpertsPerToken int32 `protobuf:"varint,2,opt,name=experts_per_token,json=expertsPerToken,proto3" json:"experts_per_token,omitempty"`
 	// Required. Inner width of one expert. Range: 64 to 262144.
 	ExpertFfnSize int32 `protobuf:"varint,3,opt,name=expert_ffn_size,json=expertFfnSize,proto3" json:"expert_ffn_size,omitempty"`
-	// Inner width of the always-on shared expert. Range: 1 to 262144. Unset: none.
+	// Inner width of the shared expert that every token visits. Range: 1 to 262144. Unset: there is none.
 	SharedFfnSize int32 `protobuf:"varint,4,opt,name=shared_ffn_size,json=sharedFfnSize,proto3" json:"shared_ffn_size,omitempty"`
 	// Leading layers with one ordinary MLP. Range: 0 to layers. Unset: 0.
 	FirstDenseLayers int32 `protobuf:"varint,5,opt,name=first_dense_layers,json=firstDenseLayers,proto3" json:"first_dense_layers,omitempty"`
@@ -1947,15 +1955,15 @@ func (x *MixtureOfExperts) GetFirstDenseLayers() int32 {
 // The data: exactly one of `histogram`, `parts` and `dataset_ref`.
 type Dataset struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Joint histogram of the samples. Built-in default for models with an encoder: 40,941 samples of ai2d, chartqa and
-	// docvqa as OmniBal ships their lengths, their visual tokens scaled from 256 per unit to the encoder's
-	// llm_tokens_per_unit.
+	// Joint histogram of the samples. The built-in default for models with an encoder (an unset `Job.dataset`) is 40,941
+	// samples of ai2d, chartqa and docvqa, with the lengths that OmniBal ships; their visual tokens are scaled from 256
+	// per unit to the encoder's llm_tokens_per_unit.
 	Histogram *Histogram `protobuf:"bytes,1,opt,name=histogram,proto3" json:"histogram,omitempty"`
-	// Several named datasets, at most 64, trained as one mix.
+	// Several named datasets that are trained as one mix. At most 64.
 	Parts []*DatasetPart `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
-	// A dataset that PackDataset left behind: `PackDatasetSummary.dataset_ref`. The plan is that of the same histogram
-	// given inline, under the same id. NOT_FOUND: never uploaded to this server (or to the replicas
-	// that share its Redis), or evicted since.
+	// Reference to a dataset that PackDataset kept: `PackDatasetSummary.dataset_ref`. The plan and its id are those of
+	// the same histogram given inline. NOT_FOUND: the dataset was never uploaded to this server (or to the replicas that
+	// share its Redis), or has been evicted since.
 	DatasetRef    string `protobuf:"bytes,3,opt,name=dataset_ref,json=datasetRef,proto3" json:"dataset_ref,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2076,21 +2084,22 @@ func (x *DatasetPart) GetWeight() float64 {
 	return 0
 }
 
-// Samples counted by length. Bin i stands for `sample_count[i]` samples of `units[i]` units and `llm_tokens[i]` tokens.
-// At most 65536 bytes when serialised. Bins may repeat and come in any order: the plan does not depend on it. All
-// samples together have less than 2^63 tokens, in the encoder as in the language model. Of the bad values of a list the
-// first is reported, with the number of the others.
+// Samples counted by length. Bin i stands for `sample_count[i]` samples of `units[i]` units and `llm_tokens[i]` tokens
+// each. At most 65536 bytes when serialised. Bins may repeat and may come in any order: the plan does not depend on it.
+// All samples together must have less than 2^63 tokens, both in the encoder and in the language model. If a list has
+// several bad values, the first one is reported, with the number of the others.
 type Histogram struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Units per sample, `encoder_count` values per bin (row by row). Range: 0 to 1000000 each; 0 for a model without
-	// encoder. Unset: no sample has units; else as many as `sample_count` has, times `encoder_count`.
+	// Units per sample, `encoder_count` values for each bin (row by row). Range: 0 to 1000000 each; 0 for a model without
+	// encoder. Unset: no sample has units. Otherwise its length must be that of `sample_count` times `encoder_count`.
 	Units []int64 `protobuf:"varint,1,rep,packed,name=units,proto3" json:"units,omitempty"`
-	// Tokens in the language model per sample, visual tokens included: at least units x llm_tokens_per_unit. Range: 1 to
-	// 16777216. Required, as many as `sample_count` has.
+	// Required. Tokens in the language model per sample, visual tokens included: at least units x llm_tokens_per_unit.
+	// Range: 1 to 16777216. As many values as in `sample_count`.
 	LlmTokens []int64 `protobuf:"varint,2,rep,packed,name=llm_tokens,json=llmTokens,proto3" json:"llm_tokens,omitempty"`
-	// Samples in the bin. Range: 1 to 10^12, and at most 10^12 in all. Required.
+	// Required. Samples in each bin. Range: 1 to 10^12, and at most 10^12 in all.
 	SampleCount []int64 `protobuf:"varint,3,rep,packed,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
-	// Values of `units` per bin: one for each encoder. Unset: 1. Other values are refused with "not yet".
+	// Number of values in `units` per bin: one for each encoder. Unset: 1. Other values are refused with "not yet" in
+	// this version.
 	EncoderCount  int32 `protobuf:"varint,4,opt,name=encoder_count,json=encoderCount,proto3" json:"encoder_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2157,9 +2166,9 @@ func (x *Histogram) GetEncoderCount() int32 {
 // The GPUs that the job may use.
 type Cluster struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Pools of equal GPUs, at most 16. Each is an offer, and each of its `gpu_counts` is one, at most 64 in
-	// all: the job is planned for every one of them and `PlanJobResponse.offers` compares them. A job never mixes pools.
-	// EvaluatePlan takes one offer.
+	// Required. Pools of equal GPUs, at most 16. Each pool is an offer; if it has `gpu_counts`, each of these is an
+	// offer; at most 64 offers in all. The job is planned for every offer, and `PlanJobResponse.offers` compares them. A
+	// job never mixes pools. EvaluatePlan takes exactly one offer.
 	Pools         []*GpuPool `protobuf:"bytes,1,rep,name=pools,proto3" json:"pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2205,29 +2214,32 @@ func (x *Cluster) GetPools() []*GpuPool {
 // Equal GPUs in equal nodes.
 type GpuPool struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Catalogue name or alias of the GPU type (ListGpuTypes), in any case. Required unless `gpu` is set.
+	// Catalogue name or alias of the GPU type (ListGpuTypes), in upper or lower case. Required unless `gpu` is set.
 	GpuType string `protobuf:"bytes,1,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
 	// The GPU type in full. Set either this or `gpu_type`.
 	Gpu *Gpu `protobuf:"bytes,2,opt,name=gpu,proto3" json:"gpu,omitempty"`
-	// GPUs of the job; the plan uses all of them. Range: 1 to 65536: part of one node, or whole nodes. Required unless
-	// `gpu_counts` is set.
+	// GPUs of the job; the plan uses all of them. Range: 1 to 65536; either part of one node or whole nodes. Required
+	// unless `gpu_counts` is set.
 	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
-	// GPUs of a full node. Range: 1 to 1024; must divide gpu_count unless it is greater: the job then uses a part of one
-	// node. Unset: 8.
+	// GPUs of a full node. Range: 1 to 1024. It must divide gpu_count, unless it is greater: the job then uses part of
+	// one node. Unset: 8.
 	GpusPerNode int32 `protobuf:"varint,4,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
-	// Bandwidth between two GPUs of a node, per GPU and direction. Range: 10^8 to 10^13. Unset: the GPU type's scale-up
-	// link; PCIe where it has none, or one that only joins pairs of cards (NVLink bridges: `scaleup_pairs_only`).
+	// Bandwidth between two GPUs of a node, per GPU and direction. Range: 10^8 to 10^13. Unset: that of the GPU type's
+	// scale-up link; that of PCIe where the type has no such link, or one that only joins pairs of cards (NVLink bridges:
+	// `scaleup_pairs_only`).
 	IntraNodeBytesPerSecond float64 `protobuf:"fixed64,5,opt,name=intra_node_bytes_per_second,json=intraNodeBytesPerSecond,proto3" json:"intra_node_bytes_per_second,omitempty"`
-	// Bandwidth between nodes, per GPU and direction: 4 x 200 Gb/s per 8-GPU node is 12.5e9. Range: 10^7 to 10^13.
-	// Unset: 25e9 (200 Gb/s per GPU), and provenance says that it is assumed.
+	// Bandwidth between nodes, per GPU and direction; 4 x 200 Gb/s per 8-GPU node is 12.5e9. Range: 10^7 to 10^13. Unset:
+	// 25e9 (200 Gb/s per GPU), which the plan's provenance lists as assumed.
 	InterNodeBytesPerSecond float64 `protobuf:"fixed64,6,opt,name=inter_node_bytes_per_second,json=interNodeBytesPerSecond,proto3" json:"inter_node_bytes_per_second,omitempty"`
-	// Memory of each GPU to keep free, on top of what the planner sets aside itself (context, NCCL, allocator). Range:
-	// 0 to 90% of the GPU's memory. Unset: 0.
+	// Memory of each GPU to keep free, in addition to what the planner sets aside itself (context, NCCL, allocator).
+	// Range: 0 to 90% of the GPU's memory. Unset: 0.
 	ReservedBytes int64 `protobuf:"varint,7,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
-	// Price, in any currency, for the predicted cost. Range: 0 to 10^6. Unset: no cost is predicted.
+	// Price of one GPU for one hour, in any currency, for the predicted cost. Range: 0 to 10^6. Unset: no cost is
+	// predicted.
 	PricePerGpuHour float64 `protobuf:"fixed64,8,opt,name=price_per_gpu_hour,json=pricePerGpuHour,proto3" json:"price_per_gpu_hour,omitempty"`
-	// Numbers of GPUs that could be had, each an offer, at most 64 and all different; each as `gpu_count`, which must
-	// then be unset. For OBJECTIVE_KIND_FEWEST_GPUS these are the counts to choose from. Unset: `gpu_count` alone.
+	// Numbers of GPUs that are available, each an offer. At most 64, all different; the rules of `gpu_count` hold for
+	// each, and `gpu_count` must then be unset. For OBJECTIVE_KIND_FEWEST_GPUS these are the counts to choose from.
+	// Unset: `gpu_count` is the only one.
 	GpuCounts     []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2329,16 +2341,17 @@ func (x *GpuPool) GetGpuCounts() []int32 {
 // A GPU type described by the caller.
 type Gpu struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Name for the plan. At most 128 bytes without control characters; no name of the catalogue.
+	// Required. Name of the GPU type in the plan. At most 128 bytes without control characters; must not be a catalogue
+	// name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Required. Dense 16-bit matrix peak without sparsity, in FLOP/s. Range: 10^12 to 10^17.
 	Dense_16BitFlopsPerSecond float64 `protobuf:"fixed64,2,opt,name=dense_16bit_flops_per_second,json=dense16bitFlopsPerSecond,proto3" json:"dense_16bit_flops_per_second,omitempty"`
-	// Required. Memory. Range: 2^30 to 2^42.
+	// Required. Size of the GPU's memory. Range: 2^30 to 2^42.
 	MemoryBytes int64 `protobuf:"varint,3,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Required. Bandwidth of that memory. Range: 10^10 to 10^15.
 	MemoryBytesPerSecond float64 `protobuf:"fixed64,4,opt,name=memory_bytes_per_second,json=memoryBytesPerSecond,proto3" json:"memory_bytes_per_second,omitempty"`
-	// Bandwidth of the scale-up link (NVLink or its like), per direction. Range: 10^8 to 10^13. Unset: none, PCIe is
-	// used.
+	// Bandwidth of the scale-up link (NVLink or similar), per direction. Range: 10^8 to 10^13. Unset: there is none, and
+	// PCIe is used.
 	ScaleupBytesPerSecond float64 `protobuf:"fixed64,5,opt,name=scaleup_bytes_per_second,json=scaleupBytesPerSecond,proto3" json:"scaleup_bytes_per_second,omitempty"`
 	// Bandwidth of PCIe, per direction. Range: 10^8 to 10^13. Unset: 31.5e9 (Gen4 x16).
 	PcieBytesPerSecond float64 `protobuf:"fixed64,6,opt,name=pcie_bytes_per_second,json=pcieBytesPerSecond,proto3" json:"pcie_bytes_per_second,omitempty"`
@@ -2423,11 +2436,13 @@ type Training struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Mean samples per optimizer step over all ranks. Range: 1 to 10^7. Unset: 512.
 	GlobalBatchSamples int64 `protobuf:"varint,1,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
-	// Most encoder units in a pack (Qv). Range: 0 to 10^6; must be unset without encoder. Unset: derived from the data:
-	// packs that come out level, or shorter ones where the pipeline gains more by them. The plan's batch rule says why.
+	// Most encoder units in a pack (Qv). Range: 0 to 10^6; must be unset for a model without encoder. Unset: derived from
+	// the data, such that packs come out level; packs are shorter than that where the pipeline gains more from it. The
+	// plan's batch rule gives the reason.
 	UnitCap int64 `protobuf:"varint,2,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Most tokens in a pack (Qt), the sequence length of a micro-batch. Range: 0 to 16777216. Unset: derived with
-	// `unit_cap`; for data without units 4096, or the longest sample (rounded up to 128) where that is longer.
+	// Most tokens in a pack (Qt), which is the sequence length of a micro-batch. Range: 0 to 16777216; must be unset
+	// where `group_selection` asks for packing groups. Unset: derived together with `unit_cap`; for data without units it
+	// is 4096, or the longest sample (rounded up to a multiple of 128) where that is longer.
 	TokenCap int64 `protobuf:"varint,3,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
 	// Framework whose schedules and memory layout are assumed. Unset: TRAINING_FRAMEWORK_MEGATRON.
 	Framework TrainingFramework `protobuf:"varint,4,opt,name=framework,proto3,enum=evenkeel.v1.TrainingFramework" json:"framework,omitempty"`
@@ -2436,41 +2451,42 @@ type Training struct {
 	Precision Precision `protobuf:"varint,5,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
 	// Optimizer. Unset: OPTIMIZER_ADAM.
 	Optimizer Optimizer `protobuf:"varint,6,opt,name=optimizer,proto3,enum=evenkeel.v1.Optimizer" json:"optimizer,omitempty"`
-	// What is sharded over data- and context-parallel ranks. ZERO_STAGE_3 leaves no pipeline: weights gathered for each
-	// layer would be gathered again for every micro-batch. Unset: ZERO_STAGE_1; ZERO_STAGE_3 for
-	// TRAINING_FRAMEWORK_FSDP, which accepts no other.
+	// What is sharded over the data- and context-parallel ranks. ZERO_STAGE_3 excludes a pipeline: weights that are
+	// gathered for each layer would be gathered again for every micro-batch. Unset: ZERO_STAGE_1, or ZERO_STAGE_3 for
+	// TRAINING_FRAMEWORK_FSDP, which accepts no other stage.
 	ZeroStage ZeroStage `protobuf:"varint,7,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
 	// Format in which gradients are accumulated. Unset: GRADIENT_PRECISION_FP32.
 	GradientPrecision GradientPrecision `protobuf:"varint,8,opt,name=gradient_precision,json=gradientPrecision,proto3,enum=evenkeel.v1.GradientPrecision" json:"gradient_precision,omitempty"`
 	// Passes over the data. Range: 1 to 10000. Unset: 1.
 	Epochs int32 `protobuf:"varint,9,opt,name=epochs,proto3" json:"epochs,omitempty"`
-	// Seed of everything drawn at random. Range: any. Unset: 0.
+	// Seed of all random draws. Range: any. Unset: 0.
 	Seed int64 `protobuf:"varint,10,opt,name=seed,proto3" json:"seed,omitempty"`
-	// Rounds of iterative sampling and filtering (T), for PACKER_ISF. Range: 1 to 100. Unset: 10.
+	// Rounds of iterative sampling and filtering (T) for PACKER_ISF. Range: 1 to 100. Unset: 10.
 	IsfIterations int32 `protobuf:"varint,11,opt,name=isf_iterations,json=isfIterations,proto3" json:"isf_iterations,omitempty"`
 	// Samples per micro-batch, for data loaders that count samples instead of filling packs up to the caps. Refused with
 	// "not yet" in this version.
 	MicroBatchSamples int64 `protobuf:"varint,12,opt,name=micro_batch_samples,json=microBatchSamples,proto3" json:"micro_batch_samples,omitempty"`
-	// Units that the encoder works on for a pack without any, so that ranks keep in step. Range: 0 to 1000000; other
-	// values than 1 are refused with "not yet" in this version. Unset: 1.
+	// Units that the encoder works on for a pack without units, so that ranks stay in step. Range: 0 to 1000000; values
+	// other than 1 are refused with "not yet" in this version. Unset: 1.
 	DummyVisionUnits *int64 `protobuf:"varint,13,opt,name=dummy_vision_units,json=dummyVisionUnits,proto3,oneof" json:"dummy_vision_units,omitempty"`
 	// How samples are put into packs. Unset: PACKER_BALANCED.
 	Packer Packer `protobuf:"varint,14,opt,name=packer,proto3,enum=evenkeel.v1.Packer" json:"packer,omitempty"`
-	// Steps whose packs may be exchanged for balance, see BatchRule. Range: 0 to 10^9. Unset: 16; the whole epoch where
-	// packing groups are looked for.
+	// Number of steps whose packs may be exchanged for balance: see `BatchRule.order_window`. Range: 1 to 10^9. Unset:
+	// 16, or the whole epoch where packing groups are searched for.
 	OrderWindow int64 `protobuf:"varint,15,opt,name=order_window,json=orderWindow,proto3" json:"order_window,omitempty"`
 	// How the trainer runs the model. Unset: every field at its default, which is Megatron-Core with the flags that its
-	// users set.
+	// users usually set.
 	Execution *Execution `protobuf:"bytes,16,opt,name=execution,proto3" json:"execution,omitempty"`
-	// Whether samples of unlike lengths are put into packing groups, each with its own length and sequence-parallel
-	// degree. Needs a trainer that changes the degree from step to step. Unset: GROUP_SELECTION_EXACT where the longest
-	// sample has more than 8192 tokens and four times the mean, and no token cap is given; else GROUP_SELECTION_ONE.
+	// Whether samples of different lengths are put into packing groups, each with its own length and sequence-parallel
+	// degree. This needs a trainer that changes the degree from step to step. Unset: GROUP_SELECTION_EXACT where the
+	// longest sample has more than 8192 tokens and at least four times the mean, and no token cap is given; else
+	// GROUP_SELECTION_ONE.
 	GroupSelection GroupSelection `protobuf:"varint,17,opt,name=group_selection,json=groupSelection,proto3,enum=evenkeel.v1.GroupSelection" json:"group_selection,omitempty"`
-	// Lengths that the packs of a group may have; the longest sample is always one. At most 12, each from 128 to
-	// 16777216, ascending. Unset: powers of two from 8192 below the longest sample.
+	// Lengths that the packs of a group may have; the longest sample is always one of them. At most 12, each from 128 to
+	// 16777216, ascending. Unset: the powers of two from 8192 up to below the longest sample.
 	GroupLengths []int64 `protobuf:"varint,18,rep,packed,name=group_lengths,json=groupLengths,proto3" json:"group_lengths,omitempty"`
-	// Curriculum: so many steps of training run the shortest group alone. Range: 0 to 10^9. Unset: 500, as published, or
-	// a tenth of the steps of all epochs where that is less.
+	// Curriculum: number of steps at the start of training that run the shortest group alone. Range: 0 to 10^9. Unset:
+	// 500, as published, or a tenth of the steps of all epochs where that is less.
 	CurriculumSteps *int64 `protobuf:"varint,19,opt,name=curriculum_steps,json=curriculumSteps,proto3,oneof" json:"curriculum_steps,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2639,18 +2655,19 @@ func (x *Training) GetCurriculumSteps() int64 {
 	return 0
 }
 
-// How the trainer runs the model: what decides the memory and time of a layer, apart from its shape.
+// How the trainer runs the model: everything other than the shapes of layers that decides their memory and time.
+// TRAINING_FRAMEWORK_DEEPSPEED has other defaults than those given here: see there.
 type Execution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether norms and residuals are sharded over tensor-parallel ranks too (Megatron --sequence-parallel). Unset: true.
 	SequenceParallel *bool `protobuf:"varint,1,opt,name=sequence_parallel,json=sequenceParallel,proto3,oneof" json:"sequence_parallel,omitempty"`
-	// Attention. Unset: ATTENTION_KERNEL_FLASH.
+	// Kind of attention kernel. Unset: ATTENTION_KERNEL_FLASH.
 	AttentionKernel AttentionKernel `protobuf:"varint,2,opt,name=attention_kernel,json=attentionKernel,proto3,enum=evenkeel.v1.AttentionKernel" json:"attention_kernel,omitempty"`
 	// What context-parallel ranks exchange. Unset: CONTEXT_EXCHANGE_ULYSSES.
 	ContextExchange ContextExchange `protobuf:"varint,3,opt,name=context_exchange,json=contextExchange,proto3,enum=evenkeel.v1.ContextExchange" json:"context_exchange,omitempty"`
-	// Whether layers have dropout, whose masks are kept. Unset: false.
+	// Whether layers have dropout, whose masks are kept in memory. Unset: false.
 	Dropout *bool `protobuf:"varint,4,opt,name=dropout,proto3,oneof" json:"dropout,omitempty"`
-	// Whether cross entropy is fused, without an fp32 copy of the logits' gradient. Unset: true.
+	// Whether cross entropy is fused and needs no fp32 copy of the logits' gradient. Unset: true.
 	FusedLoss *bool `protobuf:"varint,5,opt,name=fused_loss,json=fusedLoss,proto3,oneof" json:"fused_loss,omitempty"`
 	// Whether gradients are reduced during the backward passes of the last pack (--overlap-grad-reduce). Unset: true.
 	OverlapGradientReduce *bool `protobuf:"varint,6,opt,name=overlap_gradient_reduce,json=overlapGradientReduce,proto3,oneof" json:"overlap_gradient_reduce,omitempty"`
@@ -2662,13 +2679,14 @@ type Execution struct {
 	// Tensor-parallel degree inside an expert, where the expert-parallel degree is above 1
 	// (--expert-tensor-parallel-size). Range: 1 to 1024. Unset: 1.
 	ExpertTensorParallel int32 `protobuf:"varint,9,opt,name=expert_tensor_parallel,json=expertTensorParallel,proto3" json:"expert_tensor_parallel,omitempty"`
-	// Whether kernels of a layer are fused (TransformerEngine). False: eager modules (Hugging Face), which keep what lies
-	// between them. Unset: true.
+	// Whether the kernels of a layer are fused (TransformerEngine). False: eager modules (Hugging Face), which keep the
+	// intermediate results between them. Unset: true.
 	FusedKernels *bool `protobuf:"varint,10,opt,name=fused_kernels,json=fusedKernels,proto3,oneof" json:"fused_kernels,omitempty"`
-	// Without `fused_loss`: cross entropy is compiled (Megatron's "native" fusion). Unset: false.
+	// Whether cross entropy is compiled (Megatron's "native" fusion). Must not be true together with `fused_loss`. Unset:
+	// false.
 	CompiledLoss *bool `protobuf:"varint,11,opt,name=compiled_loss,json=compiledLoss,proto3,oneof" json:"compiled_loss,omitempty"`
-	// Whether matrix products add weight gradients to the gradient buffer themselves
-	// (no --no-gradient-accumulation-fusion). Unset: true.
+	// Whether matrix products add weight gradients directly to the gradient buffer (Megatron without
+	// --no-gradient-accumulation-fusion). Unset: true.
 	FusedWeightGradients *bool `protobuf:"varint,12,opt,name=fused_weight_gradients,json=fusedWeightGradients,proto3,oneof" json:"fused_weight_gradients,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -2788,35 +2806,39 @@ func (x *Execution) GetFusedWeightGradients() bool {
 	return false
 }
 
-// What the plan must respect. TP x CP x PP x DP (tensor, context, pipeline and data parallel) is the GPU count;
-// constraints that admit no such product are refused.
+// Constraints on the plan. TP x CP x PP x DP (tensor, context, pipeline and data parallel) is the number of GPUs;
+// constraints that allow no such product are refused.
 type Constraints struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tensor-parallel degree. Divides the GPUs of a node, and splits the language model's heads evenly. Unset: free.
+	// Range of the tensor-parallel degree. The degree divides the GPUs of a node that the job uses, and the heads and the
+	// width of the language model. Unset: free.
 	TensorParallel *DegreeRange `protobuf:"bytes,1,opt,name=tensor_parallel,json=tensorParallel,proto3" json:"tensor_parallel,omitempty"`
-	// Pipeline-parallel degree. At most the transformer layers of the model. Unset: free.
+	// Range of the pipeline-parallel degree. The degree is at most the number of transformer layers in the model. Unset:
+	// free.
 	PipelineParallel *DegreeRange `protobuf:"bytes,2,opt,name=pipeline_parallel,json=pipelineParallel,proto3" json:"pipeline_parallel,omitempty"`
-	// Data-parallel degree. Unset: free.
+	// Range of the data-parallel degree. Unset: free.
 	DataParallel *DegreeRange `protobuf:"bytes,3,opt,name=data_parallel,json=dataParallel,proto3" json:"data_parallel,omitempty"`
-	// Context-parallel degree: ranks that share the tokens of a pack. See `Execution.context_exchange` for what it
-	// divides. Unset: free.
+	// Range of the context-parallel degree: ranks that share the tokens of a pack. `Execution.context_exchange` says what
+	// the degree must divide. Unset: free.
 	ContextParallel *DegreeRange `protobuf:"bytes,4,opt,name=context_parallel,json=contextParallel,proto3" json:"context_parallel,omitempty"`
-	// Expert-parallel degree: ranks that share the experts of a layer. Divides the experts, and TP x CP x DP over
-	// `Execution.expert_tensor_parallel`; only 1 for a model without experts. Unset: free.
+	// Range of the expert-parallel degree: ranks that share the experts of a layer. The degree divides the number of
+	// experts, and TP x CP x DP over `Execution.expert_tensor_parallel`; it is 1 for a model without experts. Unset:
+	// free.
 	ExpertParallel *DegreeRange `protobuf:"bytes,5,opt,name=expert_parallel,json=expertParallel,proto3" json:"expert_parallel,omitempty"`
-	// Virtual stages on each pipeline stage: above 1 only with PIPELINE_SCHEDULE_INTERLEAVED, and with two pipeline
-	// stages at least. Unset: free.
+	// Range of the number of virtual stages on each pipeline stage. Above 1 only with PIPELINE_SCHEDULE_INTERLEAVED and
+	// at least two pipeline stages. Unset: free.
 	VirtualStages *DegreeRange `protobuf:"bytes,6,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
-	// Whether layers may be recomputed. Unset: RECOMPUTE_POLICY_AUTO.
+	// Whether layers may be recomputed. Unset: RECOMPUTE_POLICY_AUTO, or RECOMPUTE_POLICY_WHOLE_LAYERS for
+	// TRAINING_FRAMEWORK_DEEPSPEED.
 	Recompute RecomputePolicy `protobuf:"varint,7,opt,name=recompute,proto3,enum=evenkeel.v1.RecomputePolicy" json:"recompute,omitempty"`
-	// A partition to plan for: transformer layers per stage, the encoder's first and then the language model's. Must sum
-	// to the model's layers, at least one per stage; fixes the pipeline degree to its length, and the virtual stages to
-	// 1. At most 1024. Unset: free.
+	// A partition to plan for: the number of transformer layers on each stage, the encoder's first and then the language
+	// model's. They must sum to the model's layers, with at least one per stage. This fixes the pipeline degree to the
+	// length of the list and the virtual stages to 1. At most 1024 stages. Unset: free.
 	StageLayers []int32 `protobuf:"varint,8,rep,packed,name=stage_layers,json=stageLayers,proto3" json:"stage_layers,omitempty"`
-	// Schedule of the pipeline. Unset: 1F1B, or interleaved 1F1B, whichever is quicker.
+	// Schedule of the pipeline. Unset: 1F1B or interleaved 1F1B, whichever is faster.
 	Schedule PipelineSchedule `protobuf:"varint,9,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
-	// How the model is cut into stages. Must be unset where `stage_layers` gives the partition. Unset:
-	// PARTITION_METHOD_EXACT. Other methods are for 1F1B without virtual stages.
+	// How the model is cut into stages. Must be unset where `stage_layers` gives the partition. Methods other than
+	// PARTITION_METHOD_EXACT require 1F1B without virtual stages. Unset: PARTITION_METHOD_EXACT.
 	PartitionMethod PartitionMethod `protobuf:"varint,10,opt,name=partition_method,json=partitionMethod,proto3,enum=evenkeel.v1.PartitionMethod" json:"partition_method,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2922,12 +2944,12 @@ func (x *Constraints) GetPartitionMethod() PartitionMethod {
 	return PartitionMethod_PARTITION_METHOD_UNSPECIFIED
 }
 
-// An inclusive range of a parallel degree.
+// An inclusive range of a degree of parallelism.
 type DegreeRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Least degree. Range: 0 to 65536. Unset: 1.
+	// Smallest degree. Range: 0 to 65536. Unset: 1.
 	Min int32 `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"`
-	// Greatest degree. Range: `min` to 65536. Unset: no bound.
+	// Largest degree. Range: `min` to 65536. Unset: no bound.
 	Max           int32 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2977,13 +2999,13 @@ func (x *DegreeRange) GetMax() int32 {
 	return 0
 }
 
-// What to optimise.
+// The aim of the optimisation.
 type Objective struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The aim. Unset: OBJECTIVE_KIND_STEP_TIME.
 	Kind ObjectiveKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.ObjectiveKind" json:"kind,omitempty"`
-	// Deadline for OBJECTIVE_KIND_FEWEST_GPUS, which needs it: from the start to the end of training, all epochs,
-	// failures included where `Job.reliability` is set. Range: 1 to 10^10. Must be unset for other aims.
+	// Deadline for OBJECTIVE_KIND_FEWEST_GPUS, which requires it: the time from the start to the end of training, over
+	// all epochs, including failures where `Job.reliability` is set. Range: 1 to 10^10. Must be unset for other aims.
 	DeadlineSeconds float64 `protobuf:"fixed64,2,opt,name=deadline_seconds,json=deadlineSeconds,proto3" json:"deadline_seconds,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -3033,7 +3055,7 @@ func (x *Objective) GetDeadlineSeconds() float64 {
 	return 0
 }
 
-// How often nodes fail, and what that costs.
+// How often nodes fail, and what a failure costs.
 type Reliability struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. Mean time between two failures of one node with its GPUs. Range: 60 to 10^10.
@@ -3041,9 +3063,10 @@ type Reliability struct {
 	// Required. Rate at which one node writes its share of a checkpoint; training stands still meanwhile. Range: 10^6 to
 	// 10^13.
 	CheckpointBytesPerSecond float64 `protobuf:"fixed64,2,opt,name=checkpoint_bytes_per_second,json=checkpointBytesPerSecond,proto3" json:"checkpoint_bytes_per_second,omitempty"`
-	// From a failure until training goes on from the last checkpoint, reading it included. Range: 0 to 10^7. Unset: 0.
+	// Time from a failure until training continues from the last checkpoint, including the time to read it. Range: 0 to
+	// 10^7. Unset: 0.
 	RestartSeconds float64 `protobuf:"fixed64,3,opt,name=restart_seconds,json=restartSeconds,proto3" json:"restart_seconds,omitempty"`
-	// Training between two checkpoints. Range: 1 to 10^7. Unset: the best (Young 1974, Daly 2006).
+	// Training time between two checkpoints. Range: 1 to 10^7. Unset: the best interval (Young 1974, Daly 2006).
 	CheckpointIntervalSeconds float64 `protobuf:"fixed64,4,opt,name=checkpoint_interval_seconds,json=checkpointIntervalSeconds,proto3" json:"checkpoint_interval_seconds,omitempty"`
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache

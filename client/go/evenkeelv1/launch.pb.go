@@ -20,7 +20,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How much of a plan a trainer runs by its launch settings.
+// How much of a plan a trainer carries out under its launch settings.
 type LaunchMatch int32
 
 const (
@@ -28,9 +28,10 @@ const (
 	LaunchMatch_LAUNCH_MATCH_UNSPECIFIED LaunchMatch = 0
 	// All of it: stages, schedule and what each layer recomputes.
 	LaunchMatch_LAUNCH_MATCH_EXACT LaunchMatch = 1
-	// The nearest that the trainer can express: `Launch.stages` says what runs, `Launch.notes` what is lost.
+	// The nearest plan that the trainer can express: `Launch.stages` says what runs, and `Launch.notes` says what is
+	// lost.
 	LaunchMatch_LAUNCH_MATCH_NEAREST LaunchMatch = 2
-	// None of it: there are no settings, and `Launch.notes` says why.
+	// None of it: there are no settings, and `Launch.notes` gives the reason.
 	LaunchMatch_LAUNCH_MATCH_NONE LaunchMatch = 3
 )
 
@@ -80,9 +81,9 @@ func (LaunchMatch) EnumDescriptor() ([]byte, []int) {
 // A file of launch settings.
 type LaunchFile struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name, without folders.
+	// Name of the file, without folders.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Its text.
+	// Text of the file.
 	Content       string `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -135,9 +136,9 @@ func (x *LaunchFile) GetContent() string {
 // An environment variable.
 type LaunchVariable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name.
+	// Name of the variable.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Value.
+	// Value of the variable.
 	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -187,14 +188,15 @@ func (x *LaunchVariable) GetValue() string {
 	return ""
 }
 
-// What a trainer can not express, or what its user must know.
+// Something that a trainer cannot express, or that its user must know.
 type LaunchNote struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is about: "stages", "schedule", "recompute", "batches", "groups", "model", "memory" or "precision".
+	// Topic of the note: "stages", "schedule", "recompute", "batches", "groups", "model", "memory" or "precision".
 	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
-	// All of it in words.
+	// The note in words, for a person.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// How much longer a sample takes because of it, as a share, beyond what the notes before it cost. 0: nothing is lost.
+	// How much longer a sample takes because of it, as a share, in addition to the cost of the notes before it. 0:
+	// nothing is lost.
 	SlowerByRatio float64 `protobuf:"fixed64,3,opt,name=slower_by_ratio,json=slowerByRatio,proto3" json:"slower_by_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

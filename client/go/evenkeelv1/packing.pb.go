@@ -24,11 +24,11 @@ const (
 type PackDatasetResult int32
 
 const (
-	// PACK_DATASET_RESULT_FULL.
+	// The default, PACK_DATASET_RESULT_FULL.
 	PackDatasetResult_PACK_DATASET_RESULT_UNSPECIFIED PackDatasetResult = 0
-	// Packs, their order and the summary.
+	// The packs, their order and the summary.
 	PackDatasetResult_PACK_DATASET_RESULT_FULL PackDatasetResult = 1
-	// Only the summary: what would come of it.
+	// Only the summary of what the packing would give.
 	PackDatasetResult_PACK_DATASET_RESULT_SUMMARY PackDatasetResult = 2
 )
 
@@ -73,10 +73,10 @@ func (PackDatasetResult) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_packing_proto_rawDescGZIP(), []int{0}
 }
 
-// One message of the upload: first `start`, then `chunk`s.
+// One message of the upload: first a `start`, then `chunk`s.
 type PackDatasetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which part of the upload this is.
+	// The part of the upload that this message carries. Required.
 	//
 	// Types that are valid to be assigned to Part:
 	//
@@ -165,36 +165,36 @@ type PackDatasetStart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The rule, such as a plan's `batch_rule`.
 	Rule *BatchRule `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
-	// Required without `groups`, which have their own, and ignored with them. Data-parallel ranks. Range: 1 to 65536.
+	// Data-parallel ranks. Range: 1 to 65536. Required without `groups`; ignored with them, because they have their own.
 	DataParallel int32 `protobuf:"varint,2,opt,name=data_parallel,json=dataParallel,proto3" json:"data_parallel,omitempty"`
-	// Packs per rank and step: micro-batches. Range: 1 to 65536, times `data_parallel` at most 2^20. Ignored with
-	// `groups`. Unset: 1.
+	// Packs (micro-batches) per rank and step. Range: 1 to 65536, and `data_parallel` times this is at most 2^20. Ignored
+	// with `groups`. Unset: 1.
 	PacksPerRank int32 `protobuf:"varint,3,opt,name=packs_per_rank,json=packsPerRank,proto3" json:"packs_per_rank,omitempty"`
-	// Epoch whose order to return. Range: 0 and up. Unset: 0.
+	// Number of the epoch whose order to return, from 0. Range: 0 and up. Unset: 0.
 	Epoch int64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Samples that the upload announces. Range: 0 to 2^31 - 1. When set, memory is set aside at once, and an upload of
-	// another number of samples is refused at its end. Unset: not announced; then nothing tells an upload that was cut
-	// off, but ended in order, from a whole one. The clients of this project set it; others may compare the summary's
-	// `sample_count`.
+	// Number of samples that the upload announces. Range: 0 to 2^31 - 1. When set, memory is set aside at once, and an
+	// upload with another number of samples is refused at its end. Unset: not announced; then an upload that was cut off
+	// but ended cleanly cannot be told from a complete one. The clients of this project set it; other clients may compare
+	// the summary's `sample_count`.
 	SampleCount int64 `protobuf:"varint,5,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
-	// Packs of like length that sequence parallelism takes at once: consecutive packs of a rank, in groups of so many.
-	// Divides `packs_per_rank`. Range: 1 to 65536. Unset: 1.
+	// Number of consecutive packs of a rank, of similar length, that sequence parallelism takes at once. Must divide
+	// `packs_per_rank`. Range: 1 to 65536. Unset: 1.
 	SequenceParallelGroup int32 `protobuf:"varint,6,opt,name=sequence_parallel_group,json=sequenceParallelGroup,proto3" json:"sequence_parallel_group,omitempty"`
-	// The upload is several datasets one after the other, each of so many samples, and no pack mixes them: packs meet in
-	// steps only. They sum to the number of samples uploaded. At most 64, each 1 and up. Unset: one dataset, or several
-	// that may share packs.
+	// Number of samples in each of several datasets that are uploaded one after the other and kept apart: no pack mixes
+	// them, and they meet only in steps. The numbers must sum to the number of samples uploaded. At most 64 values, each
+	// 1 or more. Unset: one dataset, or several that may share packs.
 	ApartSampleCount []int64 `protobuf:"varint,7,rep,packed,name=apart_sample_count,json=apartSampleCount,proto3" json:"apart_sample_count,omitempty"`
-	// What to return.
+	// What to return. Unset: PACK_DATASET_RESULT_FULL.
 	Result PackDatasetResult `protobuf:"varint,8,opt,name=result,proto3,enum=evenkeel.v1.PackDatasetResult" json:"result,omitempty"`
-	// Keep a histogram of the upload as a dataset that `Dataset.dataset_ref` names: exact where it fits into a Histogram,
-	// else binned as docs/ALGORITHMS.md says.
+	// Keep a histogram of the upload as a dataset that `Dataset.dataset_ref` can name. It is exact where it fits into a
+	// Histogram; otherwise it is binned as docs/ALGORITHMS.md describes. Default: false.
 	KeepHistogram bool `protobuf:"varint,9,opt,name=keep_histogram,json=keepHistogram,proto3" json:"keep_histogram,omitempty"`
 	// Packing groups for long context, such as a plan's `packing_groups`; the caps of the rule are then ignored. At most
-	// 16. Refused together with `apart_sample_count` and with `sequence_parallel_group` above 1. Unset: one group, by the
-	// rule's caps.
+	// 16. Refused together with `apart_sample_count`, and with `sequence_parallel_group` above 1. Unset: one group, with
+	// the caps of the rule.
 	Groups []*PackingGroup `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Curriculum: so many steps of training, counted over epochs, run the shortest group alone; later the steps of all
-	// groups are mixed in proportion. Range: 0 and up. Unset: 0.
+	// Curriculum: number of steps at the start of training, counted over epochs, that run the shortest group alone; later
+	// the steps of all groups are mixed in proportion. Must be unset without `groups`. Range: 0 and up. Unset: 0.
 	CurriculumSteps int64 `protobuf:"varint,11,opt,name=curriculum_steps,json=curriculumSteps,proto3" json:"curriculum_steps,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -307,16 +307,16 @@ func (x *PackDatasetStart) GetCurriculumSteps() int64 {
 	return 0
 }
 
-// Consecutive samples, at least one. Errors name a value by chunk and index, both from 0: "chunk[3].llm_tokens[17]".
+// Consecutive samples, at least one. Errors name a value by chunk and index, both counted from 0:
+// "chunk[3].llm_tokens[17]".
 type SampleChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Units per sample. Range: 0 to 10^6; 0 where the rule has no `unit_cap`. As many as `llm_tokens`, or none where all
-	// samples have none.
+	// Units per sample. Range: 0 to 10^6. As many values as in `llm_tokens`, or none if no sample of the chunk has units.
 	Units []int64 `protobuf:"varint,1,rep,packed,name=units,proto3" json:"units,omitempty"`
-	// Language-model tokens per sample, visual tokens included. Range: 1 to 16777216.
+	// Required. Language-model tokens per sample, visual tokens included. Range: 1 to 16777216.
 	LlmTokens []int64 `protobuf:"varint,2,rep,packed,name=llm_tokens,json=llmTokens,proto3" json:"llm_tokens,omitempty"`
-	// Tokens per sample that have a loss, such as those of answers. Range: 0 to `llm_tokens`. As many as `llm_tokens`, or
-	// none where all tokens have one; all chunks alike.
+	// Tokens per sample that have a loss, such as those of answers. Range: 0 to the sample's `llm_tokens`. As many values
+	// as in `llm_tokens`, or none if all tokens have a loss. Either all chunks have values, or none has.
 	LossTokens    []int64 `protobuf:"varint,3,rep,packed,name=loss_tokens,json=lossTokens,proto3" json:"loss_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -373,10 +373,10 @@ func (x *SampleChunk) GetLossTokens() []int64 {
 	return nil
 }
 
-// One message of the answer: all packs, then the order, then the summary.
+// One message of the answer: first all packs, then the order, then the summary.
 type PackDatasetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which part of the answer this is.
+	// The part of the answer that this message carries.
 	//
 	// Types that are valid to be assigned to Part:
 	//
@@ -462,12 +462,12 @@ type PackDatasetResponse_Packs struct {
 }
 
 type PackDatasetResponse_Order struct {
-	// The order of packs by step and rank.
+	// The order of the packs, by step and rank.
 	Order *StepOrderChunk `protobuf:"bytes,2,opt,name=order,proto3,oneof"`
 }
 
 type PackDatasetResponse_Summary struct {
-	// Last message: what came of it.
+	// Last message: the figures of the packing.
 	Summary *PackDatasetSummary `protobuf:"bytes,3,opt,name=summary,proto3,oneof"`
 }
 
@@ -477,12 +477,13 @@ func (*PackDatasetResponse_Order) isPackDatasetResponse_Part() {}
 
 func (*PackDatasetResponse_Summary) isPackDatasetResponse_Part() {}
 
-// Consecutive packs. The lists of all chunks are to be put together first: a large pack may go on in the next chunk.
+// Consecutive packs. Concatenate the lists of all chunks before reading them: a large pack may continue in the next
+// chunk.
 type PackChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Samples in each pack.
+	// Number of samples in each pack.
 	SampleCount []int64 `protobuf:"varint,1,rep,packed,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
-	// Indices of the samples, pack by pack, counted from 0 in upload order.
+	// Indices of the samples, pack by pack, from 0 in upload order.
 	SampleIndex   []int64 `protobuf:"varint,2,rep,packed,name=sample_index,json=sampleIndex,proto3" json:"sample_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -532,16 +533,17 @@ func (x *PackChunk) GetSampleIndex() []int64 {
 	return nil
 }
 
-// Consecutive entries of the step order (steps x ranks x packs per rank). With groups each step has the ranks and packs
-// per rank of its own group.
+// Consecutive entries of the order of packs (steps x ranks x packs per rank). With groups, each step has the ranks and
+// packs per rank of its own group.
 type StepOrderChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index of the pack, or -1 where there is none.
+	// Index of the pack, from 0, or -1 where there is none.
 	PackIndex []int64 `protobuf:"varint,1,rep,packed,name=pack_index,json=packIndex,proto3" json:"pack_index,omitempty"`
-	// Group of each step, by its index in `PackDatasetStart.groups`: consecutive steps; the lists of all chunks together
-	// name every step. Empty without groups.
+	// Group of each step, as an index into `PackDatasetStart.groups`, for consecutive steps; the lists of all chunks
+	// together cover every step. Empty without groups.
 	GroupIndex []int32 `protobuf:"varint,2,rep,packed,name=group_index,json=groupIndex,proto3" json:"group_index,omitempty"`
-	// T_ave of each step, likewise: loss tokens of all its packs over data_parallel x packs_per_rank.
+	// T_ave of each step: loss tokens of all its packs over data_parallel x packs_per_rank. For consecutive steps, as in
+	// `group_index`. Empty without groups.
 	LossNormalizerTokens []float64 `protobuf:"fixed64,3,rep,packed,name=loss_normalizer_tokens,json=lossNormalizerTokens,proto3" json:"loss_normalizer_tokens,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -598,45 +600,48 @@ func (x *StepOrderChunk) GetLossNormalizerTokens() []float64 {
 	return nil
 }
 
-// What came of a packing.
+// The figures of a packing.
 type PackDatasetSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rule as carried out, defaults filled in, with its measured figures.
+	// The rule as carried out, with defaults filled in and its measured figures.
 	Rule *BatchRule `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
-	// Reference to give as `Dataset.dataset_ref`. Unset unless `keep_histogram` was.
+	// Reference to use as `Dataset.dataset_ref`. Unset unless the request set `keep_histogram`.
 	DatasetRef string `protobuf:"bytes,2,opt,name=dataset_ref,json=datasetRef,proto3" json:"dataset_ref,omitempty"`
 	// Samples received.
 	SampleCount int64 `protobuf:"varint,3,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
-	// Steps of the epoch, the holed one included.
+	// Steps of the epoch, including the one that lacks packs.
 	StepCount int64 `protobuf:"varint,4,opt,name=step_count,json=stepCount,proto3" json:"step_count,omitempty"`
-	// Steps in which some rank has no pack: 0 or 1, the last one. Such a rank runs a dummy micro-batch of weight zero.
+	// Number of steps in which some rank has no pack: 0, or 1 (the last step). Such a rank runs a dummy micro-batch of
+	// weight zero.
 	HoledStepCount int64 `protobuf:"varint,5,opt,name=holed_step_count,json=holedStepCount,proto3" json:"holed_step_count,omitempty"`
-	// Indices of the samples that break a cap alone, ascending: the first 10000. `rule.oversize_sample_count` counts all.
+	// Indices of the samples that exceed a cap on their own, ascending; only the first 10000.
+	// `rule.oversize_sample_count` counts all of them.
 	OversizeSampleIndex []int64 `protobuf:"varint,6,rep,packed,name=oversize_sample_index,json=oversizeSampleIndex,proto3" json:"oversize_sample_index,omitempty"`
-	// Samples in no pack: 0, or with OVERSIZE_POLICY_REJECT all oversize samples.
+	// Samples that are in no pack: with OVERSIZE_POLICY_REJECT all oversize samples, else 0.
 	RejectedSampleCount int64 `protobuf:"varint,7,opt,name=rejected_sample_count,json=rejectedSampleCount,proto3" json:"rejected_sample_count,omitempty"`
-	// The argument that proves `rule.pack_count_lower_bound`, such as "volume" or "column generation".
+	// Name of the argument that proves `rule.pack_count_lower_bound`, such as "volume" or "column generation".
 	LowerBoundMethod string `protobuf:"bytes,8,opt,name=lower_bound_method,json=lowerBoundMethod,proto3" json:"lower_bound_method,omitempty"`
-	// Share of the unit cap and of the token cap that packs fill, oversize packs left out.
+	// Share of the unit cap that packs fill, leaving out oversize packs.
 	UnitFill float64 `protobuf:"fixed64,9,opt,name=unit_fill,json=unitFill,proto3" json:"unit_fill,omitempty"`
-	// See `unit_fill`.
+	// Share of the token cap that packs fill, leaving out oversize packs.
 	TokenFill float64 `protobuf:"fixed64,10,opt,name=token_fill,json=tokenFill,proto3" json:"token_fill,omitempty"`
-	// DistRatio of the time of the vision part.
+	// DistRatio of the time of the vision part (`rule.pack_times`).
 	DistRatioVisionTime float64 `protobuf:"fixed64,11,opt,name=dist_ratio_vision_time,json=distRatioVisionTime,proto3" json:"dist_ratio_vision_time,omitempty"`
-	// DistRatio of the time of the language part.
+	// DistRatio of the time of the language part (`rule.pack_times`).
 	DistRatioLanguageTime float64 `protobuf:"fixed64,12,opt,name=dist_ratio_language_time,json=distRatioLanguageTime,proto3" json:"dist_ratio_language_time,omitempty"`
-	// Variance of the steps' mean sample lengths over what it would be if packs were dealt to steps at random. 1: random.
+	// Variance of the mean sample length of steps, over what it would be if packs were dealt to steps at random. 1: as
+	// random.
 	StepSpread float64 `protobuf:"fixed64,13,opt,name=step_spread,json=stepSpread,proto3" json:"step_spread,omitempty"`
-	// Correlation of a step's tokens with its number. 0: random.
+	// Correlation of a step's tokens with its number. 0: as random.
 	StepTrend float64 `protobuf:"fixed64,14,opt,name=step_trend,json=stepTrend,proto3" json:"step_trend,omitempty"`
 	// The groups as carried out, with their figures. Empty without groups.
 	Groups []*PackingGroup `protobuf:"bytes,15,rep,name=groups,proto3" json:"groups,omitempty"`
-	// CR: share of the packs that GPUs work on for which they share the tokens with others (sequence parallel): packs x
-	// sequence_parallel over groups of more than 1, over the same sum of all groups.
+	// CR: share of the packs that GPUs work on whose tokens are shared between GPUs (sequence parallelism): the sum of
+	// packs x sequence_parallel over groups with a degree above 1, over the same sum for all groups.
 	CommunicationRatio float64 `protobuf:"fixed64,16,opt,name=communication_ratio,json=communicationRatio,proto3" json:"communication_ratio,omitempty"`
 	// Ave-T: mean tokens per step and data-parallel rank.
 	MeanRankTokens float64 `protobuf:"fixed64,17,opt,name=mean_rank_tokens,json=meanRankTokens,proto3" json:"mean_rank_tokens,omitempty"`
-	// Leading steps of this epoch that the curriculum keeps to the shortest group.
+	// Number of steps at the start of this epoch that the curriculum limits to the shortest group.
 	CurriculumStepCount int64 `protobuf:"varint,18,opt,name=curriculum_step_count,json=curriculumStepCount,proto3" json:"curriculum_step_count,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache

@@ -24,7 +24,7 @@ const (
 type LayerKind int32
 
 const (
-	// In EvaluatePlanRequest: the model's next transformer layers, of whatever kind they are. Never in an answer.
+	// In an EvaluatePlanRequest: the next transformer layers of the model, whatever their kind. Never in an answer.
 	LayerKind_LAYER_KIND_UNSPECIFIED LayerKind = 0
 	// Patch embedding of the encoder.
 	LayerKind_LAYER_KIND_PATCH_EMBEDDING LayerKind = 1
@@ -93,24 +93,24 @@ func (LayerKind) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{0}
 }
 
-// A part of a transformer layer that can run forward again in the backward pass, named as Megatron-Core's
-// --recompute-modules where it has the part.
+// A part of a transformer layer that can run forward a second time in the backward pass. The names in parentheses are
+// those of Megatron-Core's --recompute-modules, where it has the part.
 type RecomputePart int32
 
 const (
-	// Not said.
+	// Not set. Refused in a request.
 	RecomputePart_RECOMPUTE_PART_UNSPECIFIED RecomputePart = 0
 	// Norms ("layernorm").
 	RecomputePart_RECOMPUTE_PART_NORMS RecomputePart = 1
-	// Scores, softmax and their product with the values ("core_attn").
+	// Attention scores, softmax and their product with the values ("core_attn").
 	RecomputePart_RECOMPUTE_PART_CORE_ATTENTION RecomputePart = 2
-	// The function between the products of an MLP ("moe_act").
+	// The activation function between the matrix products of an MLP ("moe_act").
 	RecomputePart_RECOMPUTE_PART_ACTIVATION RecomputePart = 3
 	// The whole MLP with its norm ("mlp", "moe").
 	RecomputePart_RECOMPUTE_PART_MLP RecomputePart = 4
-	// All of the layer (--recompute-granularity full).
+	// The whole layer (--recompute-granularity full).
 	RecomputePart_RECOMPUTE_PART_WHOLE_LAYER RecomputePart = 5
-	// From the latent vectors of latent attention to queries, keys and values ("mla_up_proj").
+	// The projection from the latent vectors of latent attention to queries, keys and values ("mla_up_proj").
 	RecomputePart_RECOMPUTE_PART_LATENT_PROJECTION RecomputePart = 6
 )
 
@@ -167,11 +167,11 @@ func (RecomputePart) EnumDescriptor() ([]byte, []int) {
 type SearchEnd int32
 
 const (
-	// Not said.
+	// Not set: an evaluated plan.
 	SearchEnd_SEARCH_END_UNSPECIFIED SearchEnd = 0
 	// The whole space was searched.
 	SearchEnd_SEARCH_END_EXHAUSTED SearchEnd = 1
-	// A limit on counted work was reached: some parallelisms were not searched, or only in a simple way.
+	// A limit on counted work was reached: some parallelisms were not searched, or were cut only in a simple way.
 	SearchEnd_SEARCH_END_WORK_LIMIT SearchEnd = 2
 )
 
@@ -216,15 +216,15 @@ func (SearchEnd) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
 }
 
-// What is proven of a plan.
+// What is proven about a plan.
 type ProofStatus int32
 
 const (
-	// Not said: an evaluated plan, or a misfit.
+	// Nothing is proven: an evaluated plan, a misfit, or a plan without a bound.
 	ProofStatus_PROOF_STATUS_UNSPECIFIED ProofStatus = 0
 	// No plan of the searched space is faster: `gap` is 0.
 	ProofStatus_PROOF_STATUS_OPTIMAL ProofStatus = 1
-	// The plan is at most `gap` slower than the best of the searched space.
+	// The plan is slower than the best of the searched space by at most `gap`.
 	ProofStatus_PROOF_STATUS_BOUNDED ProofStatus = 2
 )
 
@@ -269,19 +269,19 @@ func (ProofStatus) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
-// How the GPUs of another size differ from the plan's.
+// How another set of GPUs differs from the plan's.
 type SizeChange int32
 
 const (
 	// Not said.
 	SizeChange_SIZE_CHANGE_UNSPECIFIED SizeChange = 0
-	// One node less.
+	// One node fewer.
 	SizeChange_SIZE_CHANGE_NODE_LESS SizeChange = 1
 	// One node more.
 	SizeChange_SIZE_CHANGE_NODE_MORE SizeChange = 2
-	// As many GPUs of the next type with less memory.
+	// The same number of GPUs, of the next type with less memory.
 	SizeChange_SIZE_CHANGE_SMALLER_GPU SizeChange = 3
-	// As many GPUs of the next type with more memory.
+	// The same number of GPUs, of the next type with more memory.
 	SizeChange_SIZE_CHANGE_LARGER_GPU SizeChange = 4
 )
 
@@ -340,21 +340,21 @@ const (
 	RemedyKind_REMEDY_KIND_MORE_GPUS RemedyKind = 1
 	// Smaller packs.
 	RemedyKind_REMEDY_KIND_SMALLER_CAPS RemedyKind = 2
-	// Let layers be recomputed.
+	// Allow layers to be recomputed.
 	RemedyKind_REMEDY_KIND_ALLOW_RECOMPUTE RemedyKind = 3
-	// Shard the optimizer.
+	// Shard the optimizer state (ZERO_STAGE_1).
 	RemedyKind_REMEDY_KIND_SHARD_OPTIMIZER RemedyKind = 4
-	// Lift the constraints on degrees and partition.
+	// Lift the constraints on degrees and on the partition.
 	RemedyKind_REMEDY_KIND_FREE_DEGREES RemedyKind = 5
 	// GPUs with more memory.
 	RemedyKind_REMEDY_KIND_LARGER_GPU RemedyKind = 6
 	// Let ranks share the tokens of a pack.
 	RemedyKind_REMEDY_KIND_CONTEXT_PARALLEL RemedyKind = 7
-	// Let ranks share a layer's experts.
+	// Let ranks share the experts of a layer.
 	RemedyKind_REMEDY_KIND_EXPERT_PARALLEL RemedyKind = 8
-	// Shard weights and gradients too, without pipeline (ZERO_STAGE_3).
+	// Shard weights and gradients too, without a pipeline (ZERO_STAGE_3).
 	RemedyKind_REMEDY_KIND_SHARD_WEIGHTS RemedyKind = 9
-	// Other layers per stage than those given, or than those of the partition method.
+	// Put other numbers of layers on the stages than the request or its partition method does.
 	RemedyKind_REMEDY_KIND_STAGE_LAYERS RemedyKind = 10
 	// Let the planner choose the schedule.
 	RemedyKind_REMEDY_KIND_FREE_SCHEDULE RemedyKind = 11
@@ -419,7 +419,7 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
-// What a figure rests on.
+// The kind of evidence behind a figure.
 type Basis int32
 
 const (
@@ -429,9 +429,9 @@ const (
 	Basis_BASIS_GIVEN Basis = 1
 	// Measured on the hardware in question.
 	Basis_BASIS_MEASURED Basis = 2
-	// Fitted on measurements.
+	// Fitted to measurements.
 	Basis_BASIS_FITTED Basis = 3
-	// Published by vendor or author.
+	// Published by the vendor or the author.
 	Basis_BASIS_PUBLISHED Basis = 4
 	// Assumed: nobody measured it for this case.
 	Basis_BASIS_ASSUMED Basis = 5
@@ -488,45 +488,46 @@ func (Basis) EnumDescriptor() ([]byte, []int) {
 type Plan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "plan-" and 32 hexadecimal digits: a digest of the normalised request (the job, `max_alternatives` and
-	// `compare_sizes`) and of the planner's and the data's versions. The plan of an offer has that of a request with this
-	// offer alone.
+	// `compare_sizes`) and of the versions of the planner and its data. The plan of an offer has the id that a request
+	// with this offer alone would give. Unset in `EvaluatePlanResponse.evaluated`.
 	PlanId string `protobuf:"bytes,1,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// What was planned, with every default filled in.
 	Subject *PlanSubject `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// Why nothing fits. Unset: the job fits, and what follows is the plan. Set: of what follows only `batch_rule`,
-	// `proof` and `provenance` are set. In `EvaluatePlanResponse.evaluated` it says which stage of the caller's plan
-	// lacks most, and the stages and predictions are set all the same.
+	// Why nothing fits. Unset: the job fits, and the fields below are the plan. Set: of the fields below only
+	// `batch_rule`, `proof` and `provenance` are set. In `EvaluatePlanResponse.evaluated` it names the stage of the
+	// caller's plan that lacks the most memory; the stages and predictions are set there all the same.
 	Misfit *Misfit `protobuf:"bytes,3,opt,name=misfit,proto3" json:"misfit,omitempty"`
 	// How the data loader makes micro-batches.
 	BatchRule *BatchRule `protobuf:"bytes,4,opt,name=batch_rule,json=batchRule,proto3" json:"batch_rule,omitempty"`
-	// Packing groups for long context, ascending in length; two at least. Empty: all samples are in one group, the batch
-	// rule's. Where there are any, `batch_rule` sums them up with the caps of the last, `parallelism`, `stages` and
-	// `placement` are those of the last, and `predictions` is the mean over the steps of an epoch.
+	// Packing groups for long context, ascending in length; at least two. Empty: all samples are in one group, that of
+	// `batch_rule`. With packing groups, `batch_rule` sums them up and has the caps of the last one; `parallelism`,
+	// `stages` and `placement` are those of the last one; `predictions` covers an epoch of all groups.
 	PackingGroups []*PackingGroup `protobuf:"bytes,5,rep,name=packing_groups,json=packingGroups,proto3" json:"packing_groups,omitempty"`
-	// Degrees of parallelism.
+	// Degrees of parallelism. With packing groups: those of the last group.
 	Parallelism *Parallelism `protobuf:"bytes,6,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
 	// The pipeline stages, first to last.
 	Stages []*Stage `protobuf:"bytes,7,rep,name=stages,proto3" json:"stages,omitempty"`
-	// What to expect of it.
+	// Predicted times, throughput and cost.
 	Predictions *Predictions `protobuf:"bytes,8,opt,name=predictions,proto3" json:"predictions,omitempty"`
-	// From unbalanced training to this plan, one change at a time.
+	// The way from unbalanced training to this plan, one change at a time.
 	Ladder []*LadderRung `protobuf:"bytes,9,rep,name=ladder,proto3" json:"ladder,omitempty"`
-	// How good it is.
+	// How close the plan is to the best possible one.
 	Proof *Proof `protobuf:"bytes,10,opt,name=proof,proto3" json:"proof,omitempty"`
-	// The best other parallelisms, best first.
+	// The best plans with other degrees, best first; at most `PlanJobRequest.max_alternatives`. With packing groups: the
+	// best plans that have all samples in one group.
 	Alternatives []*Alternative `protobuf:"bytes,11,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
-	// Where ranks sit.
+	// Which rank runs on which node and GPU.
 	Placement *Placement `protobuf:"bytes,12,opt,name=placement,proto3" json:"placement,omitempty"`
 	// Settings for the trainers of `Job.launch_frameworks`, in the order of that enum's numbers. Empty: none were asked
-	// for, or nothing fits. `EvaluatePlanResponse.evaluated` has those of the caller's plan.
+	// for, or nothing fits. In `EvaluatePlanResponse.evaluated` they are settings for the caller's plan.
 	Launch []*Launch `protobuf:"bytes,13,rep,name=launch,proto3" json:"launch,omitempty"`
-	// What the figures rest on.
+	// The versions and sources behind the figures.
 	Provenance *Provenance `protobuf:"bytes,14,opt,name=provenance,proto3" json:"provenance,omitempty"`
-	// What the plan would be on other GPUs, in short. Empty unless `PlanJobRequest.compare_sizes` asks for it.
+	// Short plans for the same job on other GPUs. Empty unless `PlanJobRequest.compare_sizes` asks for them.
 	OtherSizes []*OtherSize `protobuf:"bytes,15,rep,name=other_sizes,json=otherSizes,proto3" json:"other_sizes,omitempty"`
-	// In which order the stages work on packs.
+	// Order in which the stages work on packs.
 	Schedule PipelineSchedule `protobuf:"varint,16,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
-	// How each of `packing_groups` runs, in their order.
+	// How each of `packing_groups` runs, in the same order.
 	GroupRuns []*GroupRun `protobuf:"bytes,17,rep,name=group_runs,json=groupRuns,proto3" json:"group_runs,omitempty"`
 	// How the packing groups were chosen. Unset without groups.
 	GroupChoice   *GroupChoice `protobuf:"bytes,18,opt,name=group_choice,json=groupChoice,proto3" json:"group_choice,omitempty"`
@@ -690,58 +691,59 @@ func (x *Plan) GetGroupChoice() *GroupChoice {
 	return nil
 }
 
-// What was planned.
+// What was planned, with every default filled in.
 type PlanSubject struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Model, as the job names it or by its catalogue name.
+	// Name of the model, as the job gives it, or its catalogue name.
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	// Encoder. Unset: text only.
+	// Name of the encoder. Unset: a text-only model.
 	Encoder string `protobuf:"bytes,2,opt,name=encoder,proto3" json:"encoder,omitempty"`
-	// Language model.
+	// Name of the language model.
 	LanguageModel string `protobuf:"bytes,3,opt,name=language_model,json=languageModel,proto3" json:"language_model,omitempty"`
-	// Parameters of all components.
+	// Parameters of all components together.
 	ParameterCount int64 `protobuf:"varint,4,opt,name=parameter_count,json=parameterCount,proto3" json:"parameter_count,omitempty"`
-	// GPU type.
+	// Name of the GPU type.
 	GpuType string `protobuf:"bytes,5,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// GPUs.
+	// GPUs of the job.
 	GpuCount int32 `protobuf:"varint,6,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
-	// GPUs of the job that share a node.
+	// GPUs of one node that the job uses.
 	GpusPerNode int32 `protobuf:"varint,7,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
 	// Bandwidth inside a node, per GPU and direction.
 	IntraNodeBytesPerSecond float64 `protobuf:"fixed64,8,opt,name=intra_node_bytes_per_second,json=intraNodeBytesPerSecond,proto3" json:"intra_node_bytes_per_second,omitempty"`
 	// Bandwidth between nodes, per GPU and direction.
 	InterNodeBytesPerSecond float64 `protobuf:"fixed64,9,opt,name=inter_node_bytes_per_second,json=interNodeBytesPerSecond,proto3" json:"inter_node_bytes_per_second,omitempty"`
-	// Samples of the dataset.
+	// Samples in the dataset.
 	SampleCount int64 `protobuf:"varint,10,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
-	// Samples per optimizer step that were asked for.
+	// Samples per optimizer step that were asked for, over all ranks.
 	GlobalBatchSamples int64 `protobuf:"varint,11,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
-	// Passes over the data.
+	// Passes over the dataset.
 	Epochs int32 `protobuf:"varint,12,opt,name=epochs,proto3" json:"epochs,omitempty"`
-	// GPUs of a full node: more than `gpus_per_node` where the job uses a part of one.
+	// GPUs of a full node; more than `gpus_per_node` where the job uses part of a node.
 	GpusPerFullNode int32 `protobuf:"varint,13,opt,name=gpus_per_full_node,json=gpusPerFullNode,proto3" json:"gpus_per_full_node,omitempty"`
-	// What is sharded over data- and context-parallel ranks.
+	// What is sharded over the data- and context-parallel ranks.
 	ZeroStage ZeroStage `protobuf:"varint,14,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
-	// Format in which gradients are accumulated. Weights and activations have 16 bits, bfloat16 or float16 alike.
+	// Format in which gradients are accumulated. Weights and activations have 16 bits, whether bfloat16 or float16.
 	GradientPrecision GradientPrecision `protobuf:"varint,15,opt,name=gradient_precision,json=gradientPrecision,proto3,enum=evenkeel.v1.GradientPrecision" json:"gradient_precision,omitempty"`
 	// Optimizer.
 	Optimizer Optimizer `protobuf:"varint,16,opt,name=optimizer,proto3,enum=evenkeel.v1.Optimizer" json:"optimizer,omitempty"`
-	// Memory of each GPU that is kept free on request.
+	// Memory of each GPU that is kept free, as the request asked.
 	ReservedBytes int64 `protobuf:"varint,17,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
-	// Price. Unset: none was given.
+	// Price of one GPU for one hour. Unset: none was given.
 	PricePerGpuHour float64 `protobuf:"fixed64,18,opt,name=price_per_gpu_hour,json=pricePerGpuHour,proto3" json:"price_per_gpu_hour,omitempty"`
-	// Seed of everything drawn at random.
+	// Seed of all random draws.
 	Seed int64 `protobuf:"varint,19,opt,name=seed,proto3" json:"seed,omitempty"`
-	// Rounds of iterative sampling and filtering.
+	// Rounds of iterative sampling and filtering, for PACKER_ISF.
 	IsfIterations int32 `protobuf:"varint,20,opt,name=isf_iterations,json=isfIterations,proto3" json:"isf_iterations,omitempty"`
-	// What the plan had to respect: `recompute` and `partition_method` always, other fields where they exclude anything.
+	// The constraints on the plan. `recompute` and `partition_method` are always set, other fields only where they
+	// exclude something.
 	Constraints *Constraints `protobuf:"bytes,21,opt,name=constraints,proto3" json:"constraints,omitempty"`
-	// Framework whose schedules and memory layout are assumed.
+	// Framework whose schedules and memory layout the plan assumes.
 	Framework TrainingFramework `protobuf:"varint,22,opt,name=framework,proto3,enum=evenkeel.v1.TrainingFramework" json:"framework,omitempty"`
-	// How the trainer runs the model, every field set.
+	// How the trainer runs the model, with every field set.
 	Execution *Execution `protobuf:"bytes,23,opt,name=execution,proto3" json:"execution,omitempty"`
-	// What was optimised.
+	// The aim of the optimisation.
 	Objective *Objective `protobuf:"bytes,24,opt,name=objective,proto3" json:"objective,omitempty"`
-	// How often nodes fail. Unset: not said.
+	// How often nodes fail. Unset: the job does not say.
 	Reliability   *Reliability `protobuf:"bytes,25,opt,name=reliability,proto3" json:"reliability,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -952,18 +954,19 @@ func (x *PlanSubject) GetReliability() *Reliability {
 	return nil
 }
 
-// How the steps of a packing group run: the split into stages is the same for all groups, what is recomputed is not.
+// How the steps of a packing group run. All groups share one split of the model into stages; what is recomputed
+// differs.
 type GroupRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Degrees: those of the plan but for `data` and `context`.
+	// Degrees of parallelism. Only `data` and `context` differ from those of the plan.
 	Parallelism *Parallelism `protobuf:"bytes,1,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
-	// The pipeline stages, first to last, with this group's recompute, times and memory.
+	// The pipeline stages, first to last, with the recompute, times and memory of this group.
 	Stages []*Stage `protobuf:"bytes,2,rep,name=stages,proto3" json:"stages,omitempty"`
-	// One of its steps by parts.
+	// Time of one of its steps, by part.
 	StepTime *StepTime `protobuf:"bytes,3,opt,name=step_time,json=stepTime,proto3" json:"step_time,omitempty"`
-	// Packs on each rank and step.
+	// Packs per data-parallel rank and step.
 	MicroBatches int32 `protobuf:"varint,4,opt,name=micro_batches,json=microBatches,proto3" json:"micro_batches,omitempty"`
-	// Why its length and degree, for a person.
+	// Why the group has its length and degree, in words for a person.
 	Reason        string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1034,20 +1037,21 @@ func (x *GroupRun) GetReason() string {
 	return ""
 }
 
-// Degrees of parallelism: tensor x context x pipeline x data is the GPU count. In a request unset is 1.
+// Degrees of parallelism: tensor x context x pipeline x data is the number of GPUs. In a request, an unset degree is 1.
+// Range of each degree: 1 to 65536.
 type Parallelism struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tensor parallel: ranks that share every layer's matrices, inside a node.
+	// Tensor-parallel degree: ranks of one node that share the matrices of every layer.
 	Tensor int32 `protobuf:"varint,1,opt,name=tensor,proto3" json:"tensor,omitempty"`
-	// Pipeline parallel: stages.
+	// Pipeline-parallel degree: the number of stages.
 	Pipeline int32 `protobuf:"varint,2,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
-	// Data parallel: ranks that each work on packs of their own.
+	// Data-parallel degree: ranks that each work on packs of their own.
 	Data int32 `protobuf:"varint,3,opt,name=data,proto3" json:"data,omitempty"`
-	// Context parallel: ranks that share the tokens of a pack.
+	// Context-parallel degree: ranks that share the tokens of one pack.
 	Context int32 `protobuf:"varint,4,opt,name=context,proto3" json:"context,omitempty"`
-	// Expert parallel: ranks that share the experts of a layer, taken from those of a stage.
+	// Expert-parallel degree: ranks of one stage that share the experts of a layer. It is not a factor of the GPU count.
 	Expert int32 `protobuf:"varint,5,opt,name=expert,proto3" json:"expert,omitempty"`
-	// Virtual stages on each pipeline stage.
+	// Virtual stages (chunks of the model) on each pipeline stage.
 	VirtualStages int32 `protobuf:"varint,6,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1125,12 +1129,12 @@ func (x *Parallelism) GetVirtualStages() int32 {
 	return 0
 }
 
-// Layers that recompute the same parts.
+// A number of layers that recompute the same parts.
 type RecomputedLayers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The parts, each once.
+	// The parts that are recomputed, each listed once. Required in a request.
 	Parts []RecomputePart `protobuf:"varint,1,rep,packed,name=parts,proto3,enum=evenkeel.v1.RecomputePart" json:"parts,omitempty"`
-	// How many layers.
+	// Number of layers.
 	LayerCount    int32 `protobuf:"varint,2,opt,name=layer_count,json=layerCount,proto3" json:"layer_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1183,20 +1187,21 @@ func (x *RecomputedLayers) GetLayerCount() int32 {
 // Consecutive layers of one kind in one virtual stage.
 type LayerGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Kind of the layers.
+	// Kind of all layers in the group.
 	Kind LayerKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.LayerKind" json:"kind,omitempty"`
-	// Index of the first of them: among the encoder's or the language model's transformer layers, from 0; 0 for others.
+	// Index of the first layer of the group, from 0, among the transformer layers of the encoder or of the language
+	// model. 0 for layers of other kinds.
 	FirstLayer int32 `protobuf:"varint,2,opt,name=first_layer,json=firstLayer,proto3" json:"first_layer,omitempty"`
-	// How many.
+	// Number of layers in the group. Range in a request: 1 to 65536 for transformer layers.
 	LayerCount int32 `protobuf:"varint,3,opt,name=layer_count,json=layerCount,proto3" json:"layer_count,omitempty"`
-	// How many of them recompute anything: the sum over `recomputed`. In a request with `recomputed` unset: so many
-	// layers recompute all of themselves.
+	// Number of layers that recompute something: the sum over `recomputed`. In a request where `recomputed` is unset:
+	// this many layers recompute all of themselves.
 	RecomputedCount int32 `protobuf:"varint,4,opt,name=recomputed_count,json=recomputedCount,proto3" json:"recomputed_count,omitempty"`
-	// What they recompute: the first layers of the group are those of the first entry, and so on; layers that are left
-	// recompute nothing.
+	// What the layers recompute. The first layers of the group belong to the first entry, the next ones to the second,
+	// and so on; the remaining layers recompute nothing.
 	Recomputed []*RecomputedLayers `protobuf:"bytes,5,rep,name=recomputed,proto3" json:"recomputed,omitempty"`
-	// Virtual stage of this stage that the group belongs to, from 0. Chunk c of stage s is the (c x pipeline + s)th piece
-	// of the model.
+	// Virtual stage that the group belongs to, from 0. Chunk c of stage s is piece number c x pipeline + s of the model,
+	// from 0.
 	Chunk         int32 `protobuf:"varint,6,opt,name=chunk,proto3" json:"chunk,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1274,32 +1279,35 @@ func (x *LayerGroup) GetChunk() int32 {
 	return 0
 }
 
-// One pipeline stage. Times are of one mean pack.
+// One pipeline stage. All times are those of one mean pack, over all virtual stages of the stage.
 type Stage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index, from 0.
+	// Index of the stage, from 0.
 	Index int32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Its layers, first to last.
+	// Layers of the stage, first to last.
 	Layers []*LayerGroup `protobuf:"bytes,2,rep,name=layers,proto3" json:"layers,omitempty"`
-	// Forward pass, tensor-parallel communication included.
+	// Time of the forward pass, including tensor-parallel communication.
 	ForwardSeconds float64 `protobuf:"fixed64,3,opt,name=forward_seconds,json=forwardSeconds,proto3" json:"forward_seconds,omitempty"`
-	// Backward pass, without recompute.
+	// Time of the backward pass, without recompute.
 	BackwardSeconds float64 `protobuf:"fixed64,4,opt,name=backward_seconds,json=backwardSeconds,proto3" json:"backward_seconds,omitempty"`
-	// Forward passes repeated in the backward pass.
+	// Time of the forward passes that are repeated in the backward pass.
 	RecomputeSeconds float64 `protobuf:"fixed64,5,opt,name=recompute_seconds,json=recomputeSeconds,proto3" json:"recompute_seconds,omitempty"`
-	// Sending activations to the next stage, one way; gradients take as long. 0 on the last stage.
+	// Time to send activations to the next stage, one way; gradients take as long on the way back. 0 on the last stage of
+	// a pipeline without virtual stages.
 	SendSeconds float64 `protobuf:"fixed64,6,opt,name=send_seconds,json=sendSeconds,proto3" json:"send_seconds,omitempty"`
-	// Size of those activations.
+	// Size of the activations that are sent.
 	SendBytes int64 `protobuf:"varint,7,opt,name=send_bytes,json=sendBytes,proto3" json:"send_bytes,omitempty"`
-	// Most packs whose activations are held at once: with 1F1B min(packs per rank, stages from here to the end).
+	// Largest number of packs whose activations are held at the same time; a pack counts once for each virtual stage that
+	// holds it. With 1F1B it is min(packs per rank, stages from here to the end).
 	InFlight int32 `protobuf:"varint,8,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	// Parameters on one GPU of the stage.
 	ParameterCount int64 `protobuf:"varint,9,opt,name=parameter_count,json=parameterCount,proto3" json:"parameter_count,omitempty"`
-	// Memory of one GPU of the stage, at its peak.
+	// Peak memory of one GPU of the stage.
 	Memory *MemoryParts `protobuf:"bytes,10,opt,name=memory,proto3" json:"memory,omitempty"`
-	// Memory that the plan may use: what the driver exposes less what was asked to be kept free.
+	// Memory of one GPU that the plan may use: what the driver exposes, less what the request keeps free.
 	CapacityBytes int64 `protobuf:"varint,11,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	// What is left: `capacity_bytes` less `memory.total_bytes`. Negative in an evaluated plan that does not fit.
+	// Memory of one GPU that is left: `capacity_bytes` less `memory.total_bytes`. Negative in an evaluated plan that does
+	// not fit.
 	FreeBytes     int64 `protobuf:"varint,12,opt,name=free_bytes,json=freeBytes,proto3" json:"free_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1419,36 +1427,38 @@ func (x *Stage) GetFreeBytes() int64 {
 	return 0
 }
 
-// Peak memory of one GPU by part. The first eight and `buffers_bytes` sum to the total.
+// Peak memory of one GPU, by part. The first eight fields and `buffers_bytes` sum to `total_bytes`.
 type MemoryParts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Weights.
 	WeightsBytes int64 `protobuf:"varint,1,opt,name=weights_bytes,json=weightsBytes,proto3" json:"weights_bytes,omitempty"`
 	// Gradients.
 	GradientsBytes int64 `protobuf:"varint,2,opt,name=gradients_bytes,json=gradientsBytes,proto3" json:"gradients_bytes,omitempty"`
-	// Optimizer state: fp32 master weights and two moments.
+	// Optimizer state: fp32 master weights and two fp32 moments.
 	OptimizerBytes int64 `protobuf:"varint,3,opt,name=optimizer_bytes,json=optimizerBytes,proto3" json:"optimizer_bytes,omitempty"`
 	// Activations of all packs in flight.
 	ActivationsBytes int64 `protobuf:"varint,4,opt,name=activations_bytes,json=activationsBytes,proto3" json:"activations_bytes,omitempty"`
-	// Largest transient: a layer that runs backward, or the logits with their gradient.
+	// Largest transient: the working memory of one layer's backward pass, or the logits and their gradient.
 	WorkspaceBytes int64 `protobuf:"varint,5,opt,name=workspace_bytes,json=workspaceBytes,proto3" json:"workspace_bytes,omitempty"`
-	// NCCL, outside the allocator.
+	// NCCL buffers, outside the caching allocator.
 	CommunicationBytes int64 `protobuf:"varint,6,opt,name=communication_bytes,json=communicationBytes,proto3" json:"communication_bytes,omitempty"`
-	// CUDA context and libraries, outside the allocator.
+	// CUDA context and libraries, outside the caching allocator.
 	FrameworkBytes int64 `protobuf:"varint,7,opt,name=framework_bytes,json=frameworkBytes,proto3" json:"framework_bytes,omitempty"`
-	// Reserved by the caching allocator above what is allocated.
+	// Memory that the caching allocator reserves beyond what is allocated.
 	AllocatorReserveBytes int64 `protobuf:"varint,8,opt,name=allocator_reserve_bytes,json=allocatorReserveBytes,proto3" json:"allocator_reserve_bytes,omitempty"`
-	// What nvidia-smi shows: `reserved_bytes`, `communication_bytes` and `framework_bytes`.
+	// Memory as nvidia-smi shows it: the sum of `reserved_bytes`, `communication_bytes` and `framework_bytes`.
 	TotalBytes int64 `protobuf:"varint,9,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
-	// Pipeline send and receive buffers, workspaces of libraries.
+	// Send and receive buffers of the pipeline, and workspaces of libraries.
 	BuffersBytes int64 `protobuf:"varint,10,opt,name=buffers_bytes,json=buffersBytes,proto3" json:"buffers_bytes,omitempty"`
-	// As torch.cuda.max_memory_allocated counts: weights, gradients, optimizer, activations, workspace and buffers.
+	// Memory as torch.cuda.max_memory_allocated counts it: the sum of weights, gradients, optimizer, activations,
+	// workspace and buffers.
 	AllocatedBytes int64 `protobuf:"varint,11,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"`
-	// As torch.cuda.max_memory_reserved counts: `allocated_bytes` and `allocator_reserve_bytes`.
+	// Memory as torch.cuda.max_memory_reserved counts it: the sum of `allocated_bytes` and `allocator_reserve_bytes`.
 	ReservedBytes int64 `protobuf:"varint,12,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
-	// Of `workspace_bytes`: logits, their softmax and gradient. 0 where another layer's transient is larger.
+	// Part of `workspace_bytes` that the logits, their softmax and their gradient take. 0 where the transient of another
+	// layer is larger.
 	LogitsBytes int64 `protobuf:"varint,13,opt,name=logits_bytes,json=logitsBytes,proto3" json:"logits_bytes,omitempty"`
-	// `activations_bytes` by kind of layer; kinds without any are left out.
+	// `activations_bytes` by kind of layer. Kinds without activations are left out.
 	ActivationsByKind []*KindBytes `protobuf:"bytes,14,rep,name=activations_by_kind,json=activationsByKind,proto3" json:"activations_by_kind,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -1582,12 +1592,12 @@ func (x *MemoryParts) GetActivationsByKind() []*KindBytes {
 	return nil
 }
 
-// Bytes of one kind of layer.
+// Bytes that one kind of layer takes.
 type KindBytes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind.
+	// Kind of layer.
 	Kind LayerKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.LayerKind" json:"kind,omitempty"`
-	// Its bytes.
+	// Bytes of all layers of this kind.
 	SizeBytes     int64 `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1637,37 +1647,40 @@ func (x *KindBytes) GetSizeBytes() int64 {
 	return 0
 }
 
-// What to expect.
+// Predicted times, throughput and cost. With packing groups, `step` is the mean over the steps of an epoch, the ratios
+// and rates are means over its time, and `micro_batches` is that of the last group.
 type Predictions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Time of one optimizer step by part.
+	// Time of one optimizer step, by part.
 	Step *StepTime `protobuf:"bytes,1,opt,name=step,proto3" json:"step,omitempty"`
 	// Packs per data-parallel rank and step.
 	MicroBatches int32 `protobuf:"varint,2,opt,name=micro_batches,json=microBatches,proto3" json:"micro_batches,omitempty"`
 	// Optimizer steps per epoch.
 	StepsPerEpoch int64 `protobuf:"varint,3,opt,name=steps_per_epoch,json=stepsPerEpoch,proto3" json:"steps_per_epoch,omitempty"`
-	// Mean samples that a step really trains on: packs of a step x samples per pack.
+	// Mean number of samples that a step really trains on: packs per step x samples per pack.
 	SamplesPerStep float64 `protobuf:"fixed64,4,opt,name=samples_per_step,json=samplesPerStep,proto3" json:"samples_per_step,omitempty"`
 	// Time of one epoch.
 	EpochSeconds float64 `protobuf:"fixed64,5,opt,name=epoch_seconds,json=epochSeconds,proto3" json:"epoch_seconds,omitempty"`
-	// GPUs x days, all epochs.
+	// GPUs x days for all epochs.
 	GpuDays float64 `protobuf:"fixed64,6,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
-	// GPU-hours x price, all epochs. Unset: no price was given.
+	// GPU-hours x price for all epochs. Unset: no price was given.
 	Cost float64 `protobuf:"fixed64,7,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Model FLOP utilisation: FLOPs of the model without recompute, over the vendor's dense peak.
+	// Model FLOP utilisation, as a share: the FLOPs of the model without recompute, over the vendor's dense peak.
 	Mfu float64 `protobuf:"fixed64,8,opt,name=mfu,proto3" json:"mfu,omitempty"`
-	// Language-model tokens per second of the whole job.
+	// Tokens of the language model per second, for the whole job.
 	LlmTokensPerSecond float64 `protobuf:"fixed64,9,opt,name=llm_tokens_per_second,json=llmTokensPerSecond,proto3" json:"llm_tokens_per_second,omitempty"`
 	// Idle share of the pipeline with mean packs.
 	BubbleRatio float64 `protobuf:"fixed64,10,opt,name=bubble_ratio,json=bubbleRatio,proto3" json:"bubble_ratio,omitempty"`
-	// Steps per epoch in which some rank lacks a pack and runs a zero-weight dummy instead: 0, or 1 (the last).
+	// Number of steps per epoch in which some rank lacks a pack and runs a dummy of weight zero instead: 0, or 1 (the
+	// last step).
 	HoledSteps int32 `protobuf:"varint,11,opt,name=holed_steps,json=holedSteps,proto3" json:"holed_steps,omitempty"`
-	// What failures and checkpoints make of it. Unset without `Job.reliability`.
+	// Effect of failures and checkpoints. Unset unless the job has `Job.reliability`.
 	Goodput *Goodput `protobuf:"bytes,12,opt,name=goodput,proto3" json:"goodput,omitempty"`
-	// Error to expect of `step.total_seconds`, as a share: the mean absolute error on published runs of this kind of GPU
-	// (provenance says which).
+	// Expected error of `step.total_seconds`, as a share: the mean absolute error on published runs on this kind of GPU.
+	// Provenance names the runs.
 	StepUncertaintyRatio float64 `protobuf:"fixed64,13,opt,name=step_uncertainty_ratio,json=stepUncertaintyRatio,proto3" json:"step_uncertainty_ratio,omitempty"`
-	// Likewise of allocated memory, without the allocator's reserve.
+	// Expected error of allocated memory (without the allocator's reserve), as a share: the mean absolute error on
+	// published runs on this kind of GPU.
 	MemoryUncertaintyRatio float64 `protobuf:"fixed64,14,opt,name=memory_uncertainty_ratio,json=memoryUncertaintyRatio,proto3" json:"memory_uncertainty_ratio,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -1801,24 +1814,24 @@ func (x *Predictions) GetMemoryUncertaintyRatio() float64 {
 	return 0
 }
 
-// What failures of nodes and checkpoints make of a plan. All expected values.
+// Effect of node failures and checkpoints on a plan. All figures are expected values.
 type Goodput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Share of the time that goes into steps which count. Range: 0 to 1.
+	// Share of the time spent on steps that count. Range: 0 to 1.
 	UsefulShare float64 `protobuf:"fixed64,1,opt,name=useful_share,json=usefulShare,proto3" json:"useful_share,omitempty"`
-	// Size of a checkpoint of the whole job.
+	// Size of one checkpoint of the whole job.
 	CheckpointBytes int64 `protobuf:"varint,2,opt,name=checkpoint_bytes,json=checkpointBytes,proto3" json:"checkpoint_bytes,omitempty"`
-	// Time to write one; training stands still meanwhile.
+	// Time to write one checkpoint; training stands still meanwhile.
 	CheckpointSeconds float64 `protobuf:"fixed64,3,opt,name=checkpoint_seconds,json=checkpointSeconds,proto3" json:"checkpoint_seconds,omitempty"`
-	// Steps from one checkpoint to the next.
+	// Steps between two checkpoints.
 	CheckpointIntervalSteps int64 `protobuf:"varint,4,opt,name=checkpoint_interval_steps,json=checkpointIntervalSteps,proto3" json:"checkpoint_interval_steps,omitempty"`
 	// Mean time between two failures of any node of the job.
 	MeanTimeBetweenFailuresSeconds float64 `protobuf:"fixed64,5,opt,name=mean_time_between_failures_seconds,json=meanTimeBetweenFailuresSeconds,proto3" json:"mean_time_between_failures_seconds,omitempty"`
-	// From the start to the end of all epochs.
+	// Time from the start of training to the end of all epochs.
 	FinishSeconds float64 `protobuf:"fixed64,6,opt,name=finish_seconds,json=finishSeconds,proto3" json:"finish_seconds,omitempty"`
-	// GPUs x days for that.
+	// GPUs x days for `finish_seconds`.
 	GpuDays float64 `protobuf:"fixed64,7,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
-	// GPU-hours x price for that. Unset: no price was given.
+	// GPU-hours x price for `finish_seconds`. Unset: no price was given.
 	Cost          float64 `protobuf:"fixed64,8,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1910,29 +1923,30 @@ func (x *Goodput) GetCost() float64 {
 	return 0
 }
 
-// Parts of one optimizer step, as the mean over all pipeline stages. They sum to the total: the step as simulated with
-// mean packs, and the imbalance.
+// Parts of one optimizer step, each the mean over all pipeline stages. They sum to `total_seconds`: the step as
+// simulated with mean packs, plus the imbalance and the measured correction.
 type StepTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Compute of encoder and projector, forward and backward.
 	EncoderComputeSeconds float64 `protobuf:"fixed64,1,opt,name=encoder_compute_seconds,json=encoderComputeSeconds,proto3" json:"encoder_compute_seconds,omitempty"`
 	// Compute of the language model, forward and backward.
 	LanguageComputeSeconds float64 `protobuf:"fixed64,2,opt,name=language_compute_seconds,json=languageComputeSeconds,proto3" json:"language_compute_seconds,omitempty"`
-	// Repeated forward passes.
+	// Forward passes that are repeated in the backward pass.
 	RecomputeSeconds float64 `protobuf:"fixed64,3,opt,name=recompute_seconds,json=recomputeSeconds,proto3" json:"recompute_seconds,omitempty"`
 	// Tensor-parallel communication, outside recompute.
 	TensorCommunicationSeconds float64 `protobuf:"fixed64,4,opt,name=tensor_communication_seconds,json=tensorCommunicationSeconds,proto3" json:"tensor_communication_seconds,omitempty"`
-	// Idle in the pipeline with mean packs, waiting for p2p included.
+	// Idle time in the pipeline with mean packs, including waits for point-to-point transfers.
 	PipelineBubbleSeconds float64 `protobuf:"fixed64,5,opt,name=pipeline_bubble_seconds,json=pipelineBubbleSeconds,proto3" json:"pipeline_bubble_seconds,omitempty"`
-	// What the real spread of packs adds: waiting for the slowest.
+	// Time that the real spread of packs adds, spent waiting for the slowest rank.
 	ImbalanceSeconds float64 `protobuf:"fixed64,6,opt,name=imbalance_seconds,json=imbalanceSeconds,proto3" json:"imbalance_seconds,omitempty"`
-	// Gradient reduction over data-parallel ranks, and parameter gathering with ZeRO-1.
+	// Gradient reduction over the data-parallel ranks and, with ZeRO-1, parameter gathering.
 	DataSyncSeconds float64 `protobuf:"fixed64,7,opt,name=data_sync_seconds,json=dataSyncSeconds,proto3" json:"data_sync_seconds,omitempty"`
-	// Optimizer.
+	// Optimizer update.
 	OptimizerSeconds float64 `protobuf:"fixed64,8,opt,name=optimizer_seconds,json=optimizerSeconds,proto3" json:"optimizer_seconds,omitempty"`
-	// All of the above and below.
+	// Sum of all other fields.
 	TotalSeconds float64 `protobuf:"fixed64,9,opt,name=total_seconds,json=totalSeconds,proto3" json:"total_seconds,omitempty"`
-	// What measured steps of this model on this GPU type took beyond the above (RecordProfile); negative where less.
+	// Correction by measured steps of this model on this GPU type (RecordProfile): the time that they took beyond the
+	// other parts. Negative where they took less. 0 where no steps were measured.
 	MeasuredCorrectionSeconds float64 `protobuf:"fixed64,10,opt,name=measured_correction_seconds,json=measuredCorrectionSeconds,proto3" json:"measured_correction_seconds,omitempty"`
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
@@ -2038,21 +2052,24 @@ func (x *StepTime) GetMeasuredCorrectionSeconds() float64 {
 	return 0
 }
 
-// One rung from unbalanced training to this plan; each with the plan's parallelism.
+// One rung of the ladder from unbalanced training to this plan. Every rung has the plan's degrees of parallelism; all
+// rungs but the last run 1F1B without virtual stages, whatever the plan's schedule is.
 type LadderRung struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// "baseline" (random micro-batches padded to the longest, stages equal by parameters, every layer recomputed),
-	// "+ data balance", "+ model balance", "+ memory balance" (the plan).
+	// Name of the rung. Without packing groups: "baseline" (random micro-batches padded to the longest sample, stages of
+	// equally many parameters, every layer recomputed), "+ data balance" (packs made by the batch rule), "+ model
+	// balance" (the planner's partition, every layer recomputed), "+ memory balance" (the plan). With packing groups:
+	// "one group, ISF", "+ packing groups", "+ balanced steps" (the plan).
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Whether it fits in memory.
+	// Whether the rung fits in memory.
 	Fits bool `protobuf:"varint,2,opt,name=fits,proto3" json:"fits,omitempty"`
-	// Cost of all epochs.
+	// GPUs x days for all epochs.
 	GpuDays float64 `protobuf:"fixed64,3,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// Time of one optimizer step.
 	StepSeconds float64 `protobuf:"fixed64,4,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// PadRatio.
+	// PadRatio of its micro-batches.
 	PadRatio float64 `protobuf:"fixed64,5,opt,name=pad_ratio,json=padRatio,proto3" json:"pad_ratio,omitempty"`
-	// DistRatio of units.
+	// DistRatio of units. Unset with packing groups.
 	DistRatioUnits float64 `protobuf:"fixed64,6,opt,name=dist_ratio_units,json=distRatioUnits,proto3" json:"dist_ratio_units,omitempty"`
 	// DistRatio of tokens.
 	DistRatioTokens float64 `protobuf:"fixed64,7,opt,name=dist_ratio_tokens,json=distRatioTokens,proto3" json:"dist_ratio_tokens,omitempty"`
@@ -2139,44 +2156,50 @@ func (x *LadderRung) GetDistRatioTokens() float64 {
 	return 0
 }
 
-// How good the plan is. All times are per optimizer step of exactly the requested global batch, data sync and
-// optimizer included, with mean packs: what the spread of packs adds is `StepTime.imbalance_seconds`. Without
-// `StepTime.measured_correction_seconds`, which every plan shares. In an evaluated plan only `step_seconds` and
-// `plan_lower_bound_seconds` are set.
+// How close the plan is to the best possible one. Unless a field says otherwise, times are per optimizer step of
+// exactly the requested global batch. They include data sync and the optimizer and assume mean packs: the effect of the
+// spread of packs is `StepTime.imbalance_seconds`. They leave out `StepTime.measured_correction_seconds`, which all
+// plans share. In an evaluated plan only `step_seconds` and `plan_lower_bound_seconds` are set.
 type Proof struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// This plan's schedule, simulated.
+	// Simulated time of this plan's schedule.
 	StepSeconds float64 `protobuf:"fixed64,1,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// No plan in the searched space is faster: all parallelisms, schedules, cuts and what is recomputed; with packing
-	// groups, all plans with groups. 0: no bound can be given, which happens to plans with packing groups alone.
+	// Lower bound on the time of every plan in the searched space: all parallelisms, schedules, cuts and choices of
+	// recompute; with packing groups, all plans with groups. 0: no bound can be given, which happens only to plans with
+	// packing groups, or nothing fits.
 	LowerBoundSeconds float64 `protobuf:"fixed64,2,opt,name=lower_bound_seconds,json=lowerBoundSeconds,proto3" json:"lower_bound_seconds,omitempty"`
-	// step_seconds / lower_bound_seconds - 1: this plan is at most so much slower than the best there can be.
+	// step_seconds / lower_bound_seconds - 1: the largest share by which this plan can be slower than the best one. 0
+	// with `lower_bound_seconds` 0 means that the gap is not known.
 	Gap float64 `protobuf:"fixed64,3,opt,name=gap,proto3" json:"gap,omitempty"`
-	// No run of this plan's schedule over its stages is faster.
+	// Lower bound on the time of this plan's schedule over its own stages.
 	PlanLowerBoundSeconds float64 `protobuf:"fixed64,4,opt,name=plan_lower_bound_seconds,json=planLowerBoundSeconds,proto3" json:"plan_lower_bound_seconds,omitempty"`
 	// Why the search ended.
 	SearchEnd SearchEnd `protobuf:"varint,5,opt,name=search_end,json=searchEnd,proto3,enum=evenkeel.v1.SearchEnd" json:"search_end,omitempty"`
-	// Parallelisms considered.
+	// Number of parallelisms considered. With packing groups, parallelisms that differ only in their data and context
+	// degrees count as one.
 	ParallelismCount int32 `protobuf:"varint,6,opt,name=parallelism_count,json=parallelismCount,proto3" json:"parallelism_count,omitempty"`
-	// Of those: dismissed by a bound.
+	// Number of parallelisms, among those considered, that a bound dismissed.
 	PrunedParallelismCount int32 `protobuf:"varint,7,opt,name=pruned_parallelism_count,json=prunedParallelismCount,proto3" json:"pruned_parallelism_count,omitempty"`
-	// Of those: do not fit in memory.
+	// Number of parallelisms, among those considered, that do not fit in memory.
 	UnfitParallelismCount int32 `protobuf:"varint,8,opt,name=unfit_parallelism_count,json=unfitParallelismCount,proto3" json:"unfit_parallelism_count,omitempty"`
-	// States that the dynamic programme examined.
+	// Number of states that the dynamic programme examined; with packing groups, of sets of groups.
 	ExaminedStateCount int64 `protobuf:"varint,9,opt,name=examined_state_count,json=examinedStateCount,proto3" json:"examined_state_count,omitempty"`
-	// The closed form (m - 1) max_s T_s + sum_s T_s for m packs per rank and stage times T_s (forward, backward,
-	// recompute, p2p), without data sync and optimizer: this plan's value.
+	// The closed form (m - 1) max_s T_s + sum_s T_s of this plan, for m packs per rank and stage times T_s (forward,
+	// backward, recompute, point-to-point), without data sync and optimizer. Unset with packing groups and for schedules
+	// other than 1F1B.
 	ClosedFormSeconds float64 `protobuf:"fixed64,10,opt,name=closed_form_seconds,json=closedFormSeconds,proto3" json:"closed_form_seconds,omitempty"`
-	// The least closed form of all partitions and recompute counts under this plan's parallelism: exact. The plan may
-	// lie above it, where a neighbour was faster in simulation.
+	// The smallest closed form of all partitions and recompute counts under this plan's parallelism; exact. The plan may
+	// lie above it where a neighbouring partition was faster in simulation. Unset with packing groups and for schedules
+	// other than 1F1B.
 	ClosedFormOptimumSeconds float64 `protobuf:"fixed64,11,opt,name=closed_form_optimum_seconds,json=closedFormOptimumSeconds,proto3" json:"closed_form_optimum_seconds,omitempty"`
-	// Parallelisms left unsearched when the work limit was reached; they still count in `lower_bound_seconds` (with
-	// packing groups as the FLOPs of the dataset at the peak rate of all GPUs).
+	// Number of parallelisms left unsearched when the work limit was reached. Without packing groups each still enters
+	// `lower_bound_seconds` with a bound of its own; with packing groups they enter together, as the FLOPs of the dataset
+	// at the peak rate of all GPUs.
 	UnsearchedParallelismCount int32 `protobuf:"varint,12,opt,name=unsearched_parallelism_count,json=unsearchedParallelismCount,proto3" json:"unsearched_parallelism_count,omitempty"`
-	// Whether the plan is proven to be the best, or how near to it.
+	// Whether the plan is proven to be the best, or only bounded.
 	Status ProofStatus `protobuf:"varint,13,opt,name=status,proto3,enum=evenkeel.v1.ProofStatus" json:"status,omitempty"`
-	// Parallelisms cut in a simple way alone when the work limit was reached, although a better cut of them might beat
-	// this plan; they still count in `lower_bound_seconds`.
+	// Number of parallelisms that were cut only in a simple way when the work limit was reached, although a better cut of
+	// them might beat this plan. They still enter `lower_bound_seconds`. Always 0 with packing groups.
 	UnrefinedParallelismCount int32 `protobuf:"varint,14,opt,name=unrefined_parallelism_count,json=unrefinedParallelismCount,proto3" json:"unrefined_parallelism_count,omitempty"`
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
@@ -2310,20 +2333,21 @@ func (x *Proof) GetUnrefinedParallelismCount() int32 {
 	return 0
 }
 
-// Another parallelism.
+// A plan with other degrees, in short.
 type Alternative struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its degrees.
+	// Degrees of parallelism.
 	Parallelism *Parallelism `protobuf:"bytes,1,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
-	// Transformer layers per stage.
+	// Number of transformer layers on each stage.
 	StageLayers []int32 `protobuf:"varint,2,rep,packed,name=stage_layers,json=stageLayers,proto3" json:"stage_layers,omitempty"`
-	// Predicted time of a step.
+	// Predicted time of one optimizer step.
 	StepSeconds float64 `protobuf:"fixed64,3,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// Predicted cost of all epochs.
+	// Predicted GPUs x days for all epochs.
 	GpuDays float64 `protobuf:"fixed64,4,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
-	// Free memory of its fullest stage.
+	// Free memory of one GPU of its fullest stage.
 	LeastFreeBytes int64 `protobuf:"varint,5,opt,name=least_free_bytes,json=leastFreeBytes,proto3" json:"least_free_bytes,omitempty"`
-	// Mean samples that a step really trains on. Packs are whole, so it may differ from the plan's: compare GPU-days.
+	// Mean number of samples that a step really trains on. Packs are whole, so it may differ from the plan's: compare
+	// GPU-days.
 	SamplesPerStep float64 `protobuf:"fixed64,6,opt,name=samples_per_step,json=samplesPerStep,proto3" json:"samples_per_step,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -2401,18 +2425,18 @@ func (x *Alternative) GetSamplesPerStep() float64 {
 	return 0
 }
 
-// The same job, with the same packs and global batch, on other GPUs.
+// A short plan for the same job, with the same packs and global batch, on other GPUs.
 type OtherSize struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What differs.
+	// How the GPUs differ from the plan's.
 	Change SizeChange `protobuf:"varint,1,opt,name=change,proto3,enum=evenkeel.v1.SizeChange" json:"change,omitempty"`
-	// GPU type.
+	// Name of the GPU type.
 	GpuType string `protobuf:"bytes,2,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// GPUs.
+	// Number of GPUs.
 	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
 	// Whether the job fits.
 	Fits bool `protobuf:"varint,4,opt,name=fits,proto3" json:"fits,omitempty"`
-	// The plan in short. Unset where the job does not fit.
+	// The plan, in short. Unset where the job does not fit.
 	Plan          *Alternative `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2483,28 +2507,33 @@ func (x *OtherSize) GetPlan() *Alternative {
 	return nil
 }
 
-// A change under which the job fits: the changed job was planned, and has a plan. What to change in the request, by
-// kind: MORE_GPUS gpu_count of the pool; SMALLER_CAPS training.token_cap, and training.unit_cap unless 0;
-// ALLOW_RECOMPUTE constraints.recompute to RECOMPUTE_POLICY_AUTO; SHARD_OPTIMIZER and SHARD_WEIGHTS
-// training.zero_stage to ZERO_STAGE_1 and ZERO_STAGE_3; LARGER_GPU gpu_type of the pool; CONTEXT_PARALLEL and
-// EXPERT_PARALLEL the range of that degree to {min: 1}; STAGE_LAYERS constraints.stage_layers, with
-// constraints.partition_method unset; FREE_SCHEDULE constraints.schedule to unset; FREE_DEGREES the ranges of tensor,
-// pipeline and data parallel, stage_layers and partition_method to unset, and the least of all other ranges to 1.
+// A change under which the job fits: the changed job was planned, and has a plan. The kind says what to change in the
+// request:
+//   - MORE_GPUS: `gpu_count` of the pool.
+//   - SMALLER_CAPS: `training.token_cap`, and `training.unit_cap` unless it is 0 here.
+//   - ALLOW_RECOMPUTE: `constraints.recompute`, to RECOMPUTE_POLICY_AUTO.
+//   - SHARD_OPTIMIZER, SHARD_WEIGHTS: `training.zero_stage`, to ZERO_STAGE_1 or ZERO_STAGE_3.
+//   - LARGER_GPU: `gpu_type` of the pool.
+//   - CONTEXT_PARALLEL, EXPERT_PARALLEL: the range of that degree, to {min: 1}.
+//   - STAGE_LAYERS: `constraints.stage_layers`, with `constraints.partition_method` unset.
+//   - FREE_SCHEDULE: `constraints.schedule`, to unset.
+//   - FREE_DEGREES: the ranges of tensor, pipeline and data parallel, `stage_layers` and `partition_method`, to unset;
+//     `min` of all other ranges, to 1.
 type Remedy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What to change.
+	// Kind of the change.
 	Kind RemedyKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.RemedyKind" json:"kind,omitempty"`
-	// The change in words.
+	// The change in words, for a person.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// GPUs to use, for REMEDY_KIND_MORE_GPUS.
+	// Number of GPUs to use. Set for REMEDY_KIND_MORE_GPUS only.
 	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
-	// Unit cap to use, for REMEDY_KIND_SMALLER_CAPS.
+	// Unit cap to use. Set for REMEDY_KIND_SMALLER_CAPS only; 0: leave the cap as it is.
 	UnitCap int64 `protobuf:"varint,4,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Token cap to use, for REMEDY_KIND_SMALLER_CAPS.
+	// Token cap to use. Set for REMEDY_KIND_SMALLER_CAPS only.
 	TokenCap int64 `protobuf:"varint,5,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
-	// GPU type to use, for REMEDY_KIND_LARGER_GPU.
+	// GPU type to use. Set for REMEDY_KIND_LARGER_GPU only.
 	GpuType string `protobuf:"bytes,6,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// Transformer layers of each stage, for REMEDY_KIND_STAGE_LAYERS.
+	// Number of transformer layers on each stage. Set for REMEDY_KIND_STAGE_LAYERS only.
 	StageLayers   []int32 `protobuf:"varint,7,rep,packed,name=stage_layers,json=stageLayers,proto3" json:"stage_layers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2589,27 +2618,28 @@ func (x *Remedy) GetStageLayers() []int32 {
 	return nil
 }
 
-// Why nothing fits: the parallelism that comes nearest, and its fullest stage.
+// Why nothing fits: the parallelism that comes nearest to fitting, and its fullest stage.
 type Misfit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The parallelism with the least shortage.
+	// The parallelism with the smallest shortage.
 	Parallelism *Parallelism `protobuf:"bytes,1,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
-	// Index of the stage that lacks most.
+	// Index of the stage that lacks the most memory, from 0.
 	StageIndex int32 `protobuf:"varint,2,opt,name=stage_index,json=stageIndex,proto3" json:"stage_index,omitempty"`
-	// Its layers.
+	// Layers of that stage.
 	Layers []*LayerGroup `protobuf:"bytes,3,rep,name=layers,proto3" json:"layers,omitempty"`
-	// What it would need.
+	// Memory that one GPU of the stage would need.
 	Memory *MemoryParts `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
-	// What it has.
+	// Memory of one GPU that a plan may use.
 	CapacityBytes int64 `protobuf:"varint,5,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
-	// What is lacking.
+	// Memory that one GPU of the stage lacks: `memory.total_bytes` less `capacity_bytes`.
 	ShortBytes int64 `protobuf:"varint,6,opt,name=short_bytes,json=shortBytes,proto3" json:"short_bytes,omitempty"`
-	// Changes under which the job fits, nearest first. Empty: none of those tried helps.
+	// Changes under which the job fits, nearest first. Empty: none of those tried helps. Always empty in an evaluated
+	// plan, for which none is tried.
 	Remedies []*Remedy `protobuf:"bytes,7,rep,name=remedies,proto3" json:"remedies,omitempty"`
-	// All of this in a sentence.
+	// The whole misfit in words, for a person.
 	Text string `protobuf:"bytes,8,opt,name=text,proto3" json:"text,omitempty"`
-	// Whether it is proven that nothing fits. False: of parallelisms that run several chunks of the model on a stage, not
-	// all cuts were tried, and another may fit.
+	// Whether it is proven that nothing fits. False: for parallelisms that run several chunks of the model on a stage,
+	// not all cuts were tried, so one that fits may exist.
 	Proven        bool `protobuf:"varint,9,opt,name=proven,proto3" json:"proven,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2708,25 +2738,25 @@ func (x *Misfit) GetProven() bool {
 	return false
 }
 
-// Where ranks sit: rank = t + T x (c + C x (d + D x p)) for tensor index t of T, context index c of C, data index d of
-// D and stage p (Megatron's order tp-cp-dp-pp); node = rank / gpus_per_node.
+// Which rank runs where. For tensor index t of T, context index c of C, data index d of D and stage p: rank = t + T x
+// (c + C x (d + D x p)), which is Megatron's order tp-cp-dp-pp; node = rank / gpus_per_node.
 type Placement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Order of the dimensions, fastest first: "tp-cp-dp-pp".
+	// Order of the dimensions, fastest first. Always "tp-cp-dp-pp".
 	RankOrder string `protobuf:"bytes,1,opt,name=rank_order,json=rankOrder,proto3" json:"rank_order,omitempty"`
-	// GPUs per node.
+	// GPUs of one node that the job uses.
 	GpusPerNode int32 `protobuf:"varint,2,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
-	// Nodes.
+	// Number of nodes.
 	NodeCount int32 `protobuf:"varint,3,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	// Whether p2p between stages crosses nodes.
+	// Whether any transfer between neighbouring stages crosses nodes.
 	StagesCrossNodes bool `protobuf:"varint,4,opt,name=stages_cross_nodes,json=stagesCrossNodes,proto3" json:"stages_cross_nodes,omitempty"`
-	// Ranks that must share a node: each block of so many consecutive ranks (a tensor-parallel group).
+	// Number of consecutive ranks that must share a node: the size of a tensor-parallel group.
 	ColocatedRanks int32 `protobuf:"varint,5,opt,name=colocated_ranks,json=colocatedRanks,proto3" json:"colocated_ranks,omitempty"`
 	// The ranks one by one. Always empty in this version: the rule above says it all.
 	Ranks []*RankPlacement `protobuf:"bytes,6,rep,name=ranks,proto3" json:"ranks,omitempty"`
-	// Host memory that a pod of one node needs: processes, a checkpoint being written, data loading.
+	// Host memory that a pod of one node needs for processes, for a checkpoint being written and for data loading.
 	HostMemoryBytes int64 `protobuf:"varint,7,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
-	// Of it, shared memory (/dev/shm).
+	// Part of `host_memory_bytes` that is shared memory (/dev/shm).
 	ShmBytes      int64 `protobuf:"varint,8,opt,name=shm_bytes,json=shmBytes,proto3" json:"shm_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2818,22 +2848,22 @@ func (x *Placement) GetShmBytes() int64 {
 	return 0
 }
 
-// Where one rank sits and what it is.
+// Where one rank runs, and its indices.
 type RankPlacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rank, from 0.
+	// Number of the rank, from 0.
 	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
-	// Its node (pod), from 0.
+	// Number of its node (pod), from 0.
 	Node int32 `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Its GPU on that node, from 0.
+	// Number of its GPU on that node, from 0.
 	LocalGpu int32 `protobuf:"varint,3,opt,name=local_gpu,json=localGpu,proto3" json:"local_gpu,omitempty"`
-	// Its pipeline stage.
+	// Index of its pipeline stage, from 0.
 	Stage int32 `protobuf:"varint,4,opt,name=stage,proto3" json:"stage,omitempty"`
-	// Its index in the tensor-parallel group.
+	// Index in its tensor-parallel group, from 0.
 	TensorIndex int32 `protobuf:"varint,5,opt,name=tensor_index,json=tensorIndex,proto3" json:"tensor_index,omitempty"`
-	// Its index in the data-parallel group.
+	// Index in its data-parallel group, from 0.
 	DataIndex int32 `protobuf:"varint,6,opt,name=data_index,json=dataIndex,proto3" json:"data_index,omitempty"`
-	// Its index in the context-parallel group.
+	// Index in its context-parallel group, from 0.
 	ContextIndex  int32 `protobuf:"varint,7,opt,name=context_index,json=contextIndex,proto3" json:"context_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2918,43 +2948,43 @@ func (x *RankPlacement) GetContextIndex() int32 {
 	return 0
 }
 
-// Settings for one trainer, ready to use, and what comes of the plan by them. Rules of the trainers, their versions and
-// sources: docs/LAUNCH.md.
+// Settings for one trainer, ready to use, and what the plan becomes under them. docs/LAUNCH.md has the rules of the
+// trainers, their versions and the sources.
 type Launch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The trainer.
 	Framework LaunchFramework `protobuf:"varint,3,opt,name=framework,proto3,enum=evenkeel.v1.LaunchFramework" json:"framework,omitempty"`
-	// How much of the plan runs by these settings.
+	// How much of the plan these settings carry out.
 	Match LaunchMatch `protobuf:"varint,4,opt,name=match,proto3,enum=evenkeel.v1.LaunchMatch" json:"match,omitempty"`
-	// The program that takes `arguments`, as words after `torchrun`'s own, such as "pretrain_gpt.py". Unset: the user's
-	// own, which imports the files.
+	// The program that takes `arguments`: the words that follow `torchrun`'s own, such as "pretrain_gpt.py". Unset: the
+	// user's own program, which imports the files.
 	Program string `protobuf:"bytes,5,opt,name=program,proto3" json:"program,omitempty"`
-	// Words of its command line that follow from the plan, in order. Data, tokenizer, learning rate and checkpoints are
-	// the user's.
+	// Words of the program's command line that follow from the plan, in order. The settings of data, tokenizer, learning
+	// rate and checkpoints are left to the user.
 	Arguments []string `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`
 	// Environment variables of every process.
 	Environment []*LaunchVariable `protobuf:"bytes,6,rep,name=environment,proto3" json:"environment,omitempty"`
-	// Files to put where the program runs.
+	// Files to put into the folder where the program runs.
 	Files []*LaunchFile `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
-	// What the trainer can not express, and what its user must know.
+	// What the trainer cannot express, and what its user must know.
 	Notes []*LaunchNote `protobuf:"bytes,8,rep,name=notes,proto3" json:"notes,omitempty"`
-	// Degrees that run. Unset: as the plan's.
+	// Degrees that run. Unset: the plan's.
 	Parallelism *Parallelism `protobuf:"bytes,9,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
-	// Schedule that runs. Unset: as the plan's.
+	// Schedule that runs. Unset: the plan's.
 	Schedule PipelineSchedule `protobuf:"varint,10,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
-	// The stages that run, with their times and memory. Empty: as the plan's.
+	// The stages that run, with their times and memory. Empty: the plan's.
 	Stages []*Stage `protobuf:"bytes,11,rep,name=stages,proto3" json:"stages,omitempty"`
-	// Time of one optimizer step by these settings, predicted as `Predictions.step` is. 0 for LAUNCH_MATCH_NONE. Of a
-	// plan with packing groups: of a step of the longest.
+	// Time of one optimizer step under these settings, predicted in the same way as `Predictions.step`. 0 for
+	// LAUNCH_MATCH_NONE. For a plan with packing groups: a step of the group with the longest packs.
 	StepSeconds float64 `protobuf:"fixed64,12,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// Time per sample by these settings over that of the plan, predicted alike, less 1. 0 for LAUNCH_MATCH_EXACT.
-	// Negative where what runs lies outside of what the plan could choose from, or betters a schedule without a proven
-	// optimum.
+	// Time per sample under these settings over that of the plan, both predicted in the same way, less 1. 0 for
+	// LAUNCH_MATCH_EXACT. Negative where the settings lie outside the space that the plan was chosen from, or where they
+	// are faster than a plan whose schedule is not proven optimal.
 	SlowerByRatio float64 `protobuf:"fixed64,13,opt,name=slower_by_ratio,json=slowerByRatio,proto3" json:"slower_by_ratio,omitempty"`
-	// Recompute settings of the trainer that were predicted for these stages. The best of those that fit was taken: no
-	// other of them is quicker. 0: the plan's own needed no other.
+	// Number of recompute settings of the trainer that were predicted for these stages. The fastest of those that fit was
+	// taken. 0: the plan's own recompute needed no replacement.
 	TriedSettings int32 `protobuf:"varint,14,opt,name=tried_settings,json=triedSettings,proto3" json:"tried_settings,omitempty"`
-	// Of those: fit in memory.
+	// Number of those settings that fit in memory.
 	FittingSettings int32 `protobuf:"varint,15,opt,name=fitting_settings,json=fittingSettings,proto3" json:"fitting_settings,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -3088,14 +3118,14 @@ func (x *Launch) GetFittingSettings() int32 {
 	return 0
 }
 
-// What one figure rests on.
+// The evidence behind one figure.
 type FigureBasis struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The figure, such as "gpu.matrix_rate".
+	// Name of the figure, such as "gpu.kernel_times".
 	Figure string `protobuf:"bytes,1,opt,name=figure,proto3" json:"figure,omitempty"`
-	// What it rests on.
+	// Kind of the evidence.
 	Basis Basis `protobuf:"varint,2,opt,name=basis,proto3,enum=evenkeel.v1.Basis" json:"basis,omitempty"`
-	// Value and source in words.
+	// Value and source, in words for a person.
 	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3152,22 +3182,24 @@ func (x *FigureBasis) GetDetail() string {
 	return ""
 }
 
-// Versions and grounds.
+// The versions and the evidence behind a plan.
 type Provenance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Version of the planner.
 	PlannerVersion string `protobuf:"bytes,1,opt,name=planner_version,json=plannerVersion,proto3" json:"planner_version,omitempty"`
 	// Version of the catalogue.
 	CatalogVersion string `protobuf:"bytes,2,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
-	// Version of the calibration: a digest of everything measured of this model on this GPU type. "none": nothing was.
+	// Version of the calibration: a digest of everything that was measured of this model on this GPU type. "none":
+	// nothing was measured.
 	CalibrationVersion string `protobuf:"bytes,3,opt,name=calibration_version,json=calibrationVersion,proto3" json:"calibration_version,omitempty"`
-	// What the figures rest on.
+	// The evidence behind the figures, one entry for each.
 	Figures []*FigureBasis `protobuf:"bytes,4,rep,name=figures,proto3" json:"figures,omitempty"`
-	// Version of the layer times and memory probes among it. Unset: none.
+	// Version of the layer times and memory probes in the calibration. Unset: there are none.
 	LayerCalibrationVersion string `protobuf:"bytes,5,opt,name=layer_calibration_version,json=layerCalibrationVersion,proto3" json:"layer_calibration_version,omitempty"`
-	// Revisions of the profiles used (ListProfiles), ascending.
+	// Revisions of the profiles that the plan uses (ListProfiles), ascending.
 	ProfileRevisions []int64 `protobuf:"varint,6,rep,packed,name=profile_revisions,json=profileRevisions,proto3" json:"profile_revisions,omitempty"`
-	// Memory beyond the model that measured steps allocated, counted as workspace of every stage.
+	// Memory that measured steps allocated beyond the model's prediction. It is counted as workspace of every stage. 0
+	// where no memory of steps was measured, or none lay beyond the prediction.
 	MeasuredRestBytes int64 `protobuf:"varint,7,opt,name=measured_rest_bytes,json=measuredRestBytes,proto3" json:"measured_rest_bytes,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

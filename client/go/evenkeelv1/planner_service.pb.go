@@ -21,13 +21,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Where an answer came from.
+// The place that an answer came from.
 type ServedFrom int32
 
 const (
-	// Not said.
+	// Not set.
 	ServedFrom_SERVED_FROM_UNSPECIFIED ServedFrom = 0
-	// Computed for this request, or shared with an equal request that was being computed.
+	// Computed for this request, or shared with an equal request that was already being computed.
 	ServedFrom_SERVED_FROM_PLANNER ServedFrom = 1
 	// Found in the memory of this server.
 	ServedFrom_SERVED_FROM_MEMORY ServedFrom = 2
@@ -82,19 +82,20 @@ func (ServedFrom) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_planner_service_proto_rawDescGZIP(), []int{0}
 }
 
-// Why an offer is not among `PlanJobResponse.offers`.
+// Why an offer has no plan in `PlanJobResponse.offers`.
 type LeftOutReason int32
 
 const (
 	// Not said.
 	LeftOutReason_LEFT_OUT_REASON_UNSPECIFIED LeftOutReason = 0
-	// No degrees that the constraints allow multiply to its GPUs. Where that is so for all offers the request is refused.
+	// No degrees that the constraints allow multiply to its number of GPUs. Where that holds for all offers, the request
+	// is refused.
 	LeftOutReason_LEFT_OUT_REASON_NO_DEGREES LeftOutReason = 1
-	// No plan could meet the deadline: the model's FLOPs at the GPUs' peak take longer.
+	// No plan could meet the deadline: the model's FLOPs take longer even at the peak rate of the GPUs.
 	LeftOutReason_LEFT_OUT_REASON_TOO_FEW_GPUS LeftOutReason = 2
-	// Not planned: an offer of fewer GPUs meets the deadline.
+	// Not planned, because an offer with fewer GPUs meets the deadline.
 	LeftOutReason_LEFT_OUT_REASON_NOT_NEEDED LeftOutReason = 3
-	// Planned, but the answer is full: GetPlan has it.
+	// Planned, but the answer has no room for it: GetPlan returns it.
 	LeftOutReason_LEFT_OUT_REASON_ANSWER_FULL LeftOutReason = 4
 )
 
@@ -143,33 +144,34 @@ func (LeftOutReason) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_planner_service_proto_rawDescGZIP(), []int{1}
 }
 
-// What to plan, and how to answer. A field that this version does not know, at any depth, is a violation: dropping a
-// newer client's constraint in silence would give it a plan that it did not ask for.
+// What to plan, and how to answer. A field that this version does not know, at any depth, is a violation: silently
+// dropping a newer client's constraint would give it a plan that it did not ask for.
 type PlanJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The job.
 	Job *Job `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Stop after validation: the answer has neither plan nor misfit, only `plan_id`. Default: false.
+	// Stop after validation: the answer has only `plan_id`, and neither plan nor misfit. Default: false.
 	ValidateOnly bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
-	// Most field violations to report at once; the last then names the number of the others. Range: 0 to 1000. Unset:
-	// 100.
+	// Most field violations to report at once; if there are more, the last one gives the number of the others. Range: 0
+	// to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,3,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
-	// Free text that the answer echoes; no part of the plan or its id. At most 256 bytes without control characters.
-	// Unset: nothing is echoed.
+	// Free text that the answer repeats; it is not part of the plan or its id. At most 256 bytes without control
+	// characters. Unset: nothing is repeated.
 	Label string `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
-	// Do not answer from a cache, compute anew. The result is stored, in place of what was there: the same bytes, unless
-	// something is broken. Requests that ask so at the same time share a computation. Default: false.
+	// Compute the plan anew instead of answering from a cache. The result is stored in place of the old one; its bytes
+	// are the same, unless something is broken. Simultaneous requests with this flag share a computation. Default: false.
 	NoCache bool `protobuf:"varint,5,opt,name=no_cache,json=noCache,proto3" json:"no_cache,omitempty"`
-	// Oldest cached plan to accept, in seconds since it was made. Range: 0 and up; 0: as `no_cache`. Unset: any age.
+	// Greatest age of a cached plan to accept, in seconds since it was made. Range: 0 to 10^10; 0 has the effect of
+	// `no_cache`. Unset: any age.
 	MaxAgeSeconds *float64 `protobuf:"fixed64,6,opt,name=max_age_seconds,json=maxAgeSeconds,proto3,oneof" json:"max_age_seconds,omitempty"`
 	// Most alternatives to report. Range: 0 to 16. Unset: 3.
 	MaxAlternatives *int32 `protobuf:"varint,7,opt,name=max_alternatives,json=maxAlternatives,proto3,oneof" json:"max_alternatives,omitempty"`
-	// Also plan the job for one node less, one node more, and the GPU types with the next memory sizes, with the same
-	// global batch: fills `Plan.other_sizes`. Default: false.
+	// Also plan the job for one node fewer, for one node more, and for the GPU types with the next smaller and larger
+	// memory, with the same global batch. Fills `Plan.other_sizes`. Default: false.
 	CompareSizes bool `protobuf:"varint,8,opt,name=compare_sizes,json=compareSizes,proto3" json:"compare_sizes,omitempty"`
-	// Oldest revision of the history of profiles to plan with, such as RecordProfile returned it, perhaps from another
-	// replica. A replica that does not know it tries to catch up, and else answers FAILED_PRECONDITION with
-	// PreconditionFailure. No part of the plan or its id. Range: 0 and up. Unset: what this replica knows.
+	// Oldest revision of the history of profiles to plan with, such as the one that RecordProfile returned, perhaps from
+	// another replica. A replica that does not know it tries to catch up; if it cannot, it answers FAILED_PRECONDITION
+	// with PreconditionFailure. Not part of the plan or its id. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,9,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -268,29 +270,29 @@ func (x *PlanJobRequest) GetMinCalibrationRevision() int64 {
 	return 0
 }
 
-// The plan and where it came from.
+// The plan, and where it came from.
 type PlanJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The plan. Unset after `validate_only`.
+	// The plan. Unset with `validate_only`.
 	Plan *Plan `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
-	// Id of the plan, also after `validate_only`: the id that planning this job would give. It is a digest of the
-	// normalised request: the job, `max_alternatives` and `compare_sizes`. Where the cluster has several offers it is an
-	// id of their comparison, by which GetPlan finds `plan`.
+	// Id of the plan; with `validate_only`, the id that planning this job would give. It is a digest of the normalised
+	// request: the job, `max_alternatives` and `compare_sizes`. Where the cluster has several offers it is an id of their
+	// comparison, by which GetPlan finds `plan`.
 	PlanId string `protobuf:"bytes,2,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
-	// Where the plan came from. Unset after `validate_only`.
+	// Where the plan came from. Unset with `validate_only`.
 	ServedFrom ServedFrom `protobuf:"varint,3,opt,name=served_from,json=servedFrom,proto3,enum=evenkeel.v1.ServedFrom" json:"served_from,omitempty"`
-	// The request's label. Unset if the request had none.
+	// The label of the request. Unset if the request had none.
 	Label string `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
-	// Where the cluster has several offers: a plan for each, best by `Job.objective` first; `plan` is then the first of
-	// them. Each has the id and the bytes that a request with this offer alone gives, and GetPlan finds it. What meets
-	// the deadline comes before what does not, and that before what does not fit.
+	// A plan for each offer, where the cluster has several: the best by `Job.objective` first, which is also `plan`. Each
+	// has the id and the bytes that a request with this offer alone gives, and GetPlan finds it. Offers that meet the
+	// deadline come first, then those that do not, then those that do not fit. Empty for a single offer.
 	Offers []*Plan `protobuf:"bytes,5,rep,name=offers,proto3" json:"offers,omitempty"`
 	// The offers that have no plan in `offers`, in the order of the request.
 	OffersLeftOut []*OfferLeftOut `protobuf:"bytes,6,rep,name=offers_left_out,json=offersLeftOut,proto3" json:"offers_left_out,omitempty"`
 	// Newest revision of the history of profiles that this answer takes into account. Unset: nothing was recorded.
 	CalibrationRevision int64 `protobuf:"varint,7,opt,name=calibration_revision,json=calibrationRevision,proto3" json:"calibration_revision,omitempty"`
-	// Set where this replica can not say that there was no newer revision when the call came: for how long it has not
-	// been able to. Where it is unset, every revision acknowledged before the call is in the answer. Unit: seconds.
+	// For how long this replica has been unable to confirm that there is no newer revision. Unset: it could confirm that,
+	// so the answer takes every revision into account that was acknowledged before the call.
 	CalibrationUnconfirmedSeconds *float64 `protobuf:"fixed64,8,opt,name=calibration_unconfirmed_seconds,json=calibrationUnconfirmedSeconds,proto3,oneof" json:"calibration_unconfirmed_seconds,omitempty"`
 	unknownFields                 protoimpl.UnknownFields
 	sizeCache                     protoimpl.SizeCache
@@ -382,14 +384,14 @@ func (x *PlanJobResponse) GetCalibrationUnconfirmedSeconds() float64 {
 	return 0
 }
 
-// An offer without a plan.
+// An offer that has no plan in the answer.
 type OfferLeftOut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// GPU type.
+	// Name of the GPU type.
 	GpuType string `protobuf:"bytes,1,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// GPUs.
+	// Number of GPUs.
 	GpuCount int32 `protobuf:"varint,2,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
-	// Why.
+	// Why it was left out.
 	Reason LeftOutReason `protobuf:"varint,3,opt,name=reason,proto3,enum=evenkeel.v1.LeftOutReason" json:"reason,omitempty"`
 	// Id of its plan. Set for LEFT_OUT_REASON_ANSWER_FULL only.
 	PlanId        string `protobuf:"bytes,4,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
@@ -455,30 +457,30 @@ func (x *OfferLeftOut) GetPlanId() string {
 	return ""
 }
 
-// A plan to predict.
+// A plan of the caller's to predict.
 type EvaluatePlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. The job that the plan is for. Its constraints hold for our own plan, not for the caller's.
+	// Required. The job that the plan is for. Its constraints apply to the planner's own plan, not to the caller's.
 	Job *Job `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Required. The caller's plan. These fields count, all others are ignored, so that a plan of PlanJob can be sent as
-	// it is, or changed:
+	// Required. The caller's plan. Only the following fields count and all others are ignored, so that a plan of PlanJob
+	// can be sent unchanged or edited:
 	//   - `parallelism`: required; its product is the job's GPU count.
 	//   - `schedule`. Unset: 1F1B, or interleaved 1F1B with several virtual stages.
-	//   - `stages`: as many as `parallelism.pipeline`, first to last; of each the `layers`: kind, layer_count, recomputed
-	//     (or recomputed_count) and chunk. Transformer layers alone are enough: embedding, projector and head lie where
-	//     `Constraints.stage_layers` would put them, and groups of those kinds are ignored. Unset: one stage with all
-	//     layers and no recompute, where pipeline x virtual_stages is 1.
+	//   - `stages`: as many as `parallelism.pipeline`, first to last. Of each stage only `layers` counts: kind,
+	//     layer_count, recomputed (or recomputed_count) and chunk. Transformer layers are enough: embedding, projector and
+	//     head lie where `Constraints.stage_layers` would put them, and groups of those kinds are ignored. Unset: one stage
+	//     with all layers and no recompute, which requires pipeline x virtual_stages = 1.
 	//   - `batch_rule`: unit_cap, token_cap, packer and order_window. Unset fields: the job's.
-	//   - `packing_groups`: where there are any, a step of the last group is predicted, which runs the samples longer than
-	//     `longest_sample_tokens` of the group before it, `packs_per_rank` packs on each rank. All other plans have all
-	//     samples in one group.
+	//   - `packing_groups`: if there are at least two, the prediction is for a step of the last group. It runs the samples
+	//     longer than `longest_sample_tokens` of the previous group, with `packs_per_rank` packs on each rank. Otherwise
+	//     all samples are in one group.
 	Plan *Plan `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
-	// Return a timeline of one step. Default: false. Refused where it would not fit into a message: for more than 16384
-	// packs of a rank x stages x virtual stages.
+	// Return a timeline of one step. Refused where it would not fit into a message: where packs per rank x stages x
+	// virtual stages exceed 16384. Default: false.
 	IncludeTimeline bool `protobuf:"varint,3,opt,name=include_timeline,json=includeTimeline,proto3" json:"include_timeline,omitempty"`
-	// Most field violations to report at once, as PlanJobRequest.max_violations. Range: 0 to 1000. Unset: 100.
+	// Most field violations to report at once, as in PlanJobRequest.max_violations. Range: 0 to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,4,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
-	// As PlanJobRequest.min_calibration_revision.
+	// As PlanJobRequest.min_calibration_revision. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,5,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -549,22 +551,22 @@ func (x *EvaluatePlanRequest) GetMinCalibrationRevision() int64 {
 	return 0
 }
 
-// Predictions for the caller's plan beside ours.
+// Predictions for the caller's plan, and the planner's own plan.
 type EvaluatePlanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The caller's plan with our predictions. It has no `plan_id`, ladder, alternatives or placement; `misfit` is set
-	// where a stage lacks memory.
+	// The caller's plan with the planner's predictions. It has no `plan_id`, ladder, alternatives or placement; `misfit`
+	// is set where a stage lacks memory.
 	Evaluated *Plan `protobuf:"bytes,1,opt,name=evaluated,proto3" json:"evaluated,omitempty"`
-	// Our own plan for the same job, as PlanJob answers it.
+	// The planner's own plan for the same job, as PlanJob answers it.
 	Best *Plan `protobuf:"bytes,2,opt,name=best,proto3" json:"best,omitempty"`
 	// GPU-days of `evaluated` over those of `best`, less 1. Unset where either does not fit.
 	SlowerByRatio *float64 `protobuf:"fixed64,4,opt,name=slower_by_ratio,json=slowerByRatio,proto3,oneof" json:"slower_by_ratio,omitempty"`
-	// The first step of `evaluated` as simulated, with the packs that its rule deals to the ranks. Without
-	// `StepTime.measured_correction_seconds`. Unset without `include_timeline`.
+	// The first step of `evaluated` as simulated, with the packs that its rule deals to the ranks and without
+	// `StepTime.measured_correction_seconds`. Unset unless the request set `include_timeline`.
 	Timeline *Timeline `protobuf:"bytes,3,opt,name=timeline,proto3" json:"timeline,omitempty"`
 	// As PlanJobResponse.calibration_revision. Unset: nothing was recorded.
 	CalibrationRevision int64 `protobuf:"varint,5,opt,name=calibration_revision,json=calibrationRevision,proto3" json:"calibration_revision,omitempty"`
-	// As PlanJobResponse.calibration_unconfirmed_seconds. Unset: there was no newer revision.
+	// As PlanJobResponse.calibration_unconfirmed_seconds. Unset: it is confirmed that there was no newer revision.
 	CalibrationUnconfirmedSeconds *float64 `protobuf:"fixed64,6,opt,name=calibration_unconfirmed_seconds,json=calibrationUnconfirmedSeconds,proto3,oneof" json:"calibration_unconfirmed_seconds,omitempty"`
 	unknownFields                 protoimpl.UnknownFields
 	sizeCache                     protoimpl.SizeCache
@@ -642,7 +644,7 @@ func (x *EvaluatePlanResponse) GetCalibrationUnconfirmedSeconds() float64 {
 	return 0
 }
 
-// Which plan to read.
+// The plan to return.
 type GetPlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. A plan id, as PlanJob returned it: "plan-" and 32 hexadecimal digits.
@@ -693,9 +695,9 @@ type GetPlanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plan, byte for byte as PlanJob returned it.
 	Plan *Plan `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
-	// When it was computed.
+	// Time when the plan was computed.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Where it was found.
+	// Where the plan was found.
 	ServedFrom    ServedFrom `protobuf:"varint,3,opt,name=served_from,json=servedFrom,proto3,enum=evenkeel.v1.ServedFrom" json:"served_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -752,7 +754,7 @@ func (x *GetPlanResponse) GetServedFrom() ServedFrom {
 	return ServedFrom_SERVED_FROM_UNSPECIFIED
 }
 
-// Which page of the list.
+// The page of the list to return.
 type ListPlansRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Most plans to return. Range: 0 to 1000. Unset: 50.
@@ -812,7 +814,7 @@ type ListPlansResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plans, in short.
 	Plans []*PlanSummary `protobuf:"bytes,1,rep,name=plans,proto3" json:"plans,omitempty"`
-	// Give this as `page_token` to get the next page. Unset: this is the last page.
+	// Value of `page_token` for the next page. Unset: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -865,23 +867,23 @@ func (x *ListPlansResponse) GetNextPageToken() string {
 // A plan in one line.
 type PlanSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id to give to GetPlan.
+	// Id of the plan, for GetPlan.
 	PlanId string `protobuf:"bytes,1,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
-	// When this server computed it.
+	// Time when this server computed the plan.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Model of the job, as the plan names it.
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
 	// GPU type of the job, as the plan names it.
 	GpuType string `protobuf:"bytes,4,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// GPUs of the job. Unit: count.
+	// Number of GPUs of the job.
 	GpuCount int32 `protobuf:"varint,5,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
 	// Whether the job fits.
 	Fits bool `protobuf:"varint,6,opt,name=fits,proto3" json:"fits,omitempty"`
 	// Predicted time of one optimizer step. Unset where the job does not fit.
 	StepSeconds float64 `protobuf:"fixed64,7,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// Predicted cost of the whole job. Unset where the job does not fit.
+	// Predicted GPUs x days for the whole job. Unset where the job does not fit.
 	GpuDays float64 `protobuf:"fixed64,8,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
-	// Size of the stored plan.
+	// Size of the stored plan, serialised.
 	SizeBytes     int64 `protobuf:"varint,9,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

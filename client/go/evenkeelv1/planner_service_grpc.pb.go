@@ -34,53 +34,58 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Plans training jobs on GPU clusters: how to batch the data, how to split the model over pipeline stages, what each
-// stage recomputes, how much memory it holds, how long a step takes, what the whole job costs, and how far from the
-// best that can be. It needs no GPU.
+// Plans training jobs on GPU clusters. A plan says how to batch the data, how to split the model into pipeline stages,
+// what each stage recomputes, how much memory it holds, how long a step takes, what the whole job costs, and how far
+// this is from the best possible plan. The service needs no GPU.
 //
-// Conventions that hold everywhere:
-//   - Sizes are bytes (1 GiB = 2^30 bytes), times are seconds, rates are per second; the unit is the field's suffix.
+// Conventions for all messages:
+//   - Sizes are bytes (1 GiB = 2^30 bytes), times are seconds, rates are per second; the unit is the suffix of the
+//     field's name.
 //   - A figure about a GPU is about one GPU; a figure about a step is about one optimizer step.
-//   - "Unset" means the field is absent (message, `optional` scalar), empty (string, repeated) or zero (other scalars).
-//   - Definitions. A *unit* is what an encoder works on (a tile for InternVL-like encoders). A *pack* is one micro-batch:
-//     samples laid end to end on one rank. DistRatio of one step is sum_r(T_max - T_r) / (T_max N) over the totals T_r of
-//     the N data-parallel ranks, averaged over steps. PadRatio of one micro-batch is sum_i(t_max - t_i) / (t_max B).
-//   - Errors are for bad input and faults, with google.rpc details: every error carries ErrorInfo (domain
-//     "evenkeel.dev", reasons in docs/ERRORS.md). Bad input is INVALID_ARGUMENT with BadRequest naming *every* offending
-//     field by path. A job that cannot fit is not an error but a plan with `misfit` set.
-//   - Every answer carries the request id in the header `x-request-id`: the caller's if that is 1 to 64 of
+//   - "Unset" means that the field is absent (message, `optional` scalar), empty (string, repeated) or zero (other
+//     scalars).
+//   - A *unit* is what an encoder works on (a tile for encoders such as InternVL's). A *pack* is one micro-batch: samples
+//     laid end to end on one rank.
+//   - DistRatio of one step is sum_r(T_max - T_r) / (T_max N), where T_r are the totals of the N data-parallel ranks; a
+//     DistRatio field is its average over steps. PadRatio of one micro-batch is sum_i(t_max - t_i) / (t_max B), where t_i
+//     are the lengths of its B samples.
+//   - Errors are for bad input and for faults. Every error carries google.rpc details with ErrorInfo (domain
+//     "evenkeel.dev", reasons in docs/ERRORS.md). Bad input is INVALID_ARGUMENT with a BadRequest that names *every*
+//     offending field by its path. A job that cannot fit is not an error, but a plan with `misfit` set.
+//   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
 //     [A-Za-z0-9._-], else a new one.
 type PlannerServiceClient interface {
-	// Plans a job. The same normalised request (job and `max_alternatives`) under the same planner and data versions
-	// gives the same plan id and the same bytes of `plan`: aliases, letter case, the order of bins and defaults spelled
-	// out make no difference, but a given value is told from an equal one that was assumed where provenance lists it. A
-	// known plan is answered in well under a millisecond; a new one takes milliseconds.
-	// RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full. DEADLINE_EXCEEDED or CANCELLED stop the search.
+	// Plans a job. The same normalised request (job, `max_alternatives` and `compare_sizes`) under the same versions of
+	// the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter case, the order of
+	// bins and explicitly written defaults make no difference, with one exception: where provenance lists a figure, a
+	// value that was given differs from an equal value that was assumed. A known plan is answered in well under a
+	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
+	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
 	PlanJob(ctx context.Context, in *PlanJobRequest, opts ...grpc.CallOption) (*PlanJobResponse, error)
-	// Predicts a plan that the caller wrote, beside our own for the same job, which is made as PlanJob makes it.
-	// A plan that does not fit is predicted all the same, with `misfit` set. RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED and
-	// CANCELLED as PlanJob.
+	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
+	// makes it. A plan that does not fit is predicted all the same, with `misfit` set. RESOURCE_EXHAUSTED,
+	// DEADLINE_EXCEEDED and CANCELLED: as for PlanJob.
 	EvaluatePlan(ctx context.Context, in *EvaluatePlanRequest, opts ...grpc.CallOption) (*EvaluatePlanResponse, error)
-	// Packs a dataset by a rule: sample lengths in, packs and their order per data-parallel rank out. The answer begins
-	// when the upload has ended. Same rule, samples and epoch: same answer. INVALID_ARGUMENT names the first bad message;
-	// RESOURCE_EXHAUSTED: the upload is beyond the quota of a stream (no retry helps), or all streams together are beyond
-	// theirs (RetryInfo).
+	// Packs a dataset by a rule: it takes sample lengths, and returns packs and their order for each data-parallel rank.
+	// The answer begins when the upload has ended. The same rule, samples and epoch give the same answer.
+	// INVALID_ARGUMENT names the first bad message. RESOURCE_EXHAUSTED: the upload exceeds the quota of one stream (a
+	// retry does not help), or all streams together exceed theirs (with RetryInfo).
 	PackDataset(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PackDatasetRequest, PackDatasetResponse], error)
-	// Reads a plan by its id, also one that another release made. NOT_FOUND with ResourceInfo: never planned by this
-	// server or one that shares its store, or evicted since.
+	// Returns a plan by its id, even one that another release made. NOT_FOUND with ResourceInfo: the plan was never made
+	// by this server or one that shares its store, or has been evicted since.
 	GetPlan(ctx context.Context, in *GetPlanRequest, opts ...grpc.CallOption) (*GetPlanResponse, error)
-	// Lists the plans in the memory of this server, newest first, paged. After a restart the newest that it kept in its
-	// file are there again.
+	// Lists the plans in the memory of this server, newest first, in pages. After a restart, the newest plans that the
+	// server kept in its file are listed again.
 	ListPlans(ctx context.Context, in *ListPlansRequest, opts ...grpc.CallOption) (*ListPlansResponse, error)
-	// Records what was measured on real GPUs; later plans of the same model or component on the same GPU type use it, say
-	// so, and have other ids. Measurements that can not be believed are refused one by one. When it returns, what it
-	// recorded is on disk (`durable`). The same measurements again add nothing. UNAVAILABLE: the store can not be
-	// written; nothing changed.
+	// Records measurements from real GPUs. Later plans of the same model or component on the same GPU type use them, say
+	// so, and have other ids. Measurements that are not credible are refused one by one. When the call returns, what it
+	// recorded is on disk (`durable`). Repeating the same measurements adds nothing. UNAVAILABLE: the store cannot be
+	// written, and nothing changed.
 	RecordProfile(ctx context.Context, in *RecordProfileRequest, opts ...grpc.CallOption) (*RecordProfileResponse, error)
-	// Lists what was recorded and rolled back, newest first, paged.
+	// Lists what was recorded and rolled back, newest first, in pages.
 	ListProfiles(ctx context.Context, in *ListProfilesRequest, opts ...grpc.CallOption) (*ListProfilesResponse, error)
-	// Takes recorded profiles out of force, or brings them back; the history keeps both. NOT_FOUND: no such revision.
-	// UNAVAILABLE: as above.
+	// Takes recorded profiles out of force, or brings them back; the history keeps both. NOT_FOUND: there is no such
+	// revision. UNAVAILABLE: as for RecordProfile.
 	RollBackProfile(ctx context.Context, in *RollBackProfileRequest, opts ...grpc.CallOption) (*RollBackProfileResponse, error)
 	// Lists the models of the catalogue.
 	ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error)
@@ -203,53 +208,58 @@ func (c *plannerServiceClient) ListGpuTypes(ctx context.Context, in *ListGpuType
 // All implementations must embed UnimplementedPlannerServiceServer
 // for forward compatibility.
 //
-// Plans training jobs on GPU clusters: how to batch the data, how to split the model over pipeline stages, what each
-// stage recomputes, how much memory it holds, how long a step takes, what the whole job costs, and how far from the
-// best that can be. It needs no GPU.
+// Plans training jobs on GPU clusters. A plan says how to batch the data, how to split the model into pipeline stages,
+// what each stage recomputes, how much memory it holds, how long a step takes, what the whole job costs, and how far
+// this is from the best possible plan. The service needs no GPU.
 //
-// Conventions that hold everywhere:
-//   - Sizes are bytes (1 GiB = 2^30 bytes), times are seconds, rates are per second; the unit is the field's suffix.
+// Conventions for all messages:
+//   - Sizes are bytes (1 GiB = 2^30 bytes), times are seconds, rates are per second; the unit is the suffix of the
+//     field's name.
 //   - A figure about a GPU is about one GPU; a figure about a step is about one optimizer step.
-//   - "Unset" means the field is absent (message, `optional` scalar), empty (string, repeated) or zero (other scalars).
-//   - Definitions. A *unit* is what an encoder works on (a tile for InternVL-like encoders). A *pack* is one micro-batch:
-//     samples laid end to end on one rank. DistRatio of one step is sum_r(T_max - T_r) / (T_max N) over the totals T_r of
-//     the N data-parallel ranks, averaged over steps. PadRatio of one micro-batch is sum_i(t_max - t_i) / (t_max B).
-//   - Errors are for bad input and faults, with google.rpc details: every error carries ErrorInfo (domain
-//     "evenkeel.dev", reasons in docs/ERRORS.md). Bad input is INVALID_ARGUMENT with BadRequest naming *every* offending
-//     field by path. A job that cannot fit is not an error but a plan with `misfit` set.
-//   - Every answer carries the request id in the header `x-request-id`: the caller's if that is 1 to 64 of
+//   - "Unset" means that the field is absent (message, `optional` scalar), empty (string, repeated) or zero (other
+//     scalars).
+//   - A *unit* is what an encoder works on (a tile for encoders such as InternVL's). A *pack* is one micro-batch: samples
+//     laid end to end on one rank.
+//   - DistRatio of one step is sum_r(T_max - T_r) / (T_max N), where T_r are the totals of the N data-parallel ranks; a
+//     DistRatio field is its average over steps. PadRatio of one micro-batch is sum_i(t_max - t_i) / (t_max B), where t_i
+//     are the lengths of its B samples.
+//   - Errors are for bad input and for faults. Every error carries google.rpc details with ErrorInfo (domain
+//     "evenkeel.dev", reasons in docs/ERRORS.md). Bad input is INVALID_ARGUMENT with a BadRequest that names *every*
+//     offending field by its path. A job that cannot fit is not an error, but a plan with `misfit` set.
+//   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
 //     [A-Za-z0-9._-], else a new one.
 type PlannerServiceServer interface {
-	// Plans a job. The same normalised request (job and `max_alternatives`) under the same planner and data versions
-	// gives the same plan id and the same bytes of `plan`: aliases, letter case, the order of bins and defaults spelled
-	// out make no difference, but a given value is told from an equal one that was assumed where provenance lists it. A
-	// known plan is answered in well under a millisecond; a new one takes milliseconds.
-	// RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full. DEADLINE_EXCEEDED or CANCELLED stop the search.
+	// Plans a job. The same normalised request (job, `max_alternatives` and `compare_sizes`) under the same versions of
+	// the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter case, the order of
+	// bins and explicitly written defaults make no difference, with one exception: where provenance lists a figure, a
+	// value that was given differs from an equal value that was assumed. A known plan is answered in well under a
+	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
+	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
 	PlanJob(context.Context, *PlanJobRequest) (*PlanJobResponse, error)
-	// Predicts a plan that the caller wrote, beside our own for the same job, which is made as PlanJob makes it.
-	// A plan that does not fit is predicted all the same, with `misfit` set. RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED and
-	// CANCELLED as PlanJob.
+	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
+	// makes it. A plan that does not fit is predicted all the same, with `misfit` set. RESOURCE_EXHAUSTED,
+	// DEADLINE_EXCEEDED and CANCELLED: as for PlanJob.
 	EvaluatePlan(context.Context, *EvaluatePlanRequest) (*EvaluatePlanResponse, error)
-	// Packs a dataset by a rule: sample lengths in, packs and their order per data-parallel rank out. The answer begins
-	// when the upload has ended. Same rule, samples and epoch: same answer. INVALID_ARGUMENT names the first bad message;
-	// RESOURCE_EXHAUSTED: the upload is beyond the quota of a stream (no retry helps), or all streams together are beyond
-	// theirs (RetryInfo).
+	// Packs a dataset by a rule: it takes sample lengths, and returns packs and their order for each data-parallel rank.
+	// The answer begins when the upload has ended. The same rule, samples and epoch give the same answer.
+	// INVALID_ARGUMENT names the first bad message. RESOURCE_EXHAUSTED: the upload exceeds the quota of one stream (a
+	// retry does not help), or all streams together exceed theirs (with RetryInfo).
 	PackDataset(grpc.BidiStreamingServer[PackDatasetRequest, PackDatasetResponse]) error
-	// Reads a plan by its id, also one that another release made. NOT_FOUND with ResourceInfo: never planned by this
-	// server or one that shares its store, or evicted since.
+	// Returns a plan by its id, even one that another release made. NOT_FOUND with ResourceInfo: the plan was never made
+	// by this server or one that shares its store, or has been evicted since.
 	GetPlan(context.Context, *GetPlanRequest) (*GetPlanResponse, error)
-	// Lists the plans in the memory of this server, newest first, paged. After a restart the newest that it kept in its
-	// file are there again.
+	// Lists the plans in the memory of this server, newest first, in pages. After a restart, the newest plans that the
+	// server kept in its file are listed again.
 	ListPlans(context.Context, *ListPlansRequest) (*ListPlansResponse, error)
-	// Records what was measured on real GPUs; later plans of the same model or component on the same GPU type use it, say
-	// so, and have other ids. Measurements that can not be believed are refused one by one. When it returns, what it
-	// recorded is on disk (`durable`). The same measurements again add nothing. UNAVAILABLE: the store can not be
-	// written; nothing changed.
+	// Records measurements from real GPUs. Later plans of the same model or component on the same GPU type use them, say
+	// so, and have other ids. Measurements that are not credible are refused one by one. When the call returns, what it
+	// recorded is on disk (`durable`). Repeating the same measurements adds nothing. UNAVAILABLE: the store cannot be
+	// written, and nothing changed.
 	RecordProfile(context.Context, *RecordProfileRequest) (*RecordProfileResponse, error)
-	// Lists what was recorded and rolled back, newest first, paged.
+	// Lists what was recorded and rolled back, newest first, in pages.
 	ListProfiles(context.Context, *ListProfilesRequest) (*ListProfilesResponse, error)
-	// Takes recorded profiles out of force, or brings them back; the history keeps both. NOT_FOUND: no such revision.
-	// UNAVAILABLE: as above.
+	// Takes recorded profiles out of force, or brings them back; the history keeps both. NOT_FOUND: there is no such
+	// revision. UNAVAILABLE: as for RecordProfile.
 	RollBackProfile(context.Context, *RollBackProfileRequest) (*RollBackProfileResponse, error)
 	// Lists the models of the catalogue.
 	ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error)

@@ -21,16 +21,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// When memory was read.
+// The moment at which memory was read.
 type MemoryMoment int32
 
 const (
-	// Not said: the peak.
+	// The default, MEMORY_MOMENT_PEAK.
 	MemoryMoment_MEMORY_MOMENT_UNSPECIFIED MemoryMoment = 0
 	// The peak over a step (torch.cuda.max_memory_allocated).
 	MemoryMoment_MEMORY_MOMENT_PEAK MemoryMoment = 1
-	// After the last forward pass before the first backward pass (torch.cuda.memory_allocated): without transients, and
-	// so exact for what layers keep.
+	// After the last forward pass before the first backward pass (torch.cuda.memory_allocated). It has no transients, and
+	// so is exact for what layers keep.
 	MemoryMoment_MEMORY_MOMENT_AFTER_FORWARD MemoryMoment = 2
 )
 
@@ -81,17 +81,18 @@ type RefusalReason int32
 const (
 	// Not said.
 	RefusalReason_REFUSAL_REASON_UNSPECIFIED RefusalReason = 0
-	// No GPU can do that: faster than its peak, or memory that recompute does not lessen.
+	// No GPU can do that: it is faster than the GPU's peak, or recompute does not lower the memory.
 	RefusalReason_REFUSAL_REASON_IMPOSSIBLE RefusalReason = 1
-	// More than 3 times, or less than a third, of what the analytic model predicts.
+	// It is more than 3 times, or less than a third, of what the analytic model predicts.
 	RefusalReason_REFUSAL_REASON_OUT_OF_BOUNDS RefusalReason = 2
-	// Far from the median of at least 4 others of its kind and tensor degree: by more than 3 deviations and 25%.
+	// It is far from the median of at least 4 others of its kind and tensor-parallel degree: by more than 3 deviations
+	// and 25%.
 	RefusalReason_REFUSAL_REASON_OUTLIER RefusalReason = 3
-	// A memory probe without another one of the same place under another recompute setting.
+	// It is a memory probe without a matching one under another recompute setting.
 	RefusalReason_REFUSAL_REASON_SINGLE_SETTING RefusalReason = 4
-	// The plan of a step outcome is not at hand on this server.
+	// The plan of the step outcome is not available on this server.
 	RefusalReason_REFUSAL_REASON_PLAN_UNKNOWN RefusalReason = 5
-	// The plan of a step outcome is of another model or GPU type, does not fit, or has another number of stages.
+	// The plan of the step outcome is for another model or GPU type, does not fit, or has another number of stages.
 	RefusalReason_REFUSAL_REASON_PLAN_DIFFERS RefusalReason = 6
 )
 
@@ -144,7 +145,7 @@ func (RefusalReason) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{1}
 }
 
-// What a revision of the history is.
+// What a revision of the history did.
 type ProfileAction int32
 
 const (
@@ -152,9 +153,9 @@ const (
 	ProfileAction_PROFILE_ACTION_UNSPECIFIED ProfileAction = 0
 	// A profile was recorded.
 	ProfileAction_PROFILE_ACTION_RECORD ProfileAction = 1
-	// Everything went back to how it was after `target_revision`.
+	// Everything returned to its state after `target_revision`.
 	ProfileAction_PROFILE_ACTION_ROLL_BACK_TO ProfileAction = 2
-	// `target_revision` was taken out.
+	// `target_revision` was taken out of force.
 	ProfileAction_PROFILE_ACTION_REMOVE ProfileAction = 3
 )
 
@@ -201,38 +202,40 @@ func (ProfileAction) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{2}
 }
 
-// What was measured of one model, or of one component, on one GPU type. Plans of the same component (whatever it is
-// paired with), GPU type and, or nearest to it, tensor-parallel degree use it and say so: measured beats fitted beats
-// assumed. At least one of `layer_times`, `memory_probes` and `step_outcomes` is required.
+// Measurements of one model, or of one component, on one GPU type. Plans of the same component (whatever it is paired
+// with) on the same GPU type use them and say so; if the tensor-parallel degree was not measured, they use the nearest
+// one that was. Measured figures replace fitted ones, and fitted figures replace assumed ones. At least one of
+// `layer_times`, `memory_probes` and `step_outcomes` is required.
 type RecordProfileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Catalogue name of the model or component measured: a model, ENCODER+LANGUAGE_MODEL, or an encoder alone
-	// (without `step_outcomes`).
+	// Required. Catalogue name of the model or component that was measured: a model, ENCODER+LANGUAGE_MODEL, or an
+	// encoder alone (without `step_outcomes`).
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	// Required. Catalogue name of the GPU type measured on.
+	// Required. Catalogue name of the GPU type that was measured.
 	GpuType string `protobuf:"bytes,2,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// Tensor-parallel degree measured with, which the model must allow. Says nothing about `step_outcomes`. Range: 1 to
-	// 1024. Unset: 1.
+	// Tensor-parallel degree of `layer_times` and `memory_probes`, which the model must allow. It says nothing about
+	// `step_outcomes`. Range: 1 to 1024. Unset: 1.
 	TensorParallel int32 `protobuf:"varint,3,opt,name=tensor_parallel,json=tensorParallel,proto3" json:"tensor_parallel,omitempty"`
 	// Times of single layers. At most 1000.
 	LayerTimes []*LayerTime `protobuf:"bytes,4,rep,name=layer_times,json=layerTimes,proto3" json:"layer_times,omitempty"`
-	// Memory probes: the same stage under at least two recompute settings (OmniBal's BAR). At most 1000.
+	// Memory probes: the same stage under at least two recompute settings, as for OmniBal's balanced adaptive
+	// recomputation. At most 1000.
 	MemoryProbes []*MemoryProbe `protobuf:"bytes,5,rep,name=memory_probes,json=memoryProbes,proto3" json:"memory_probes,omitempty"`
 	// Outcomes of whole steps that ran under plans of this server. At most 1000.
 	StepOutcomes []*StepOutcome `protobuf:"bytes,6,rep,name=step_outcomes,json=stepOutcomes,proto3" json:"step_outcomes,omitempty"`
-	// Who measured. At most 128 bytes without control characters. Unset: not said.
+	// Who measured. At most 128 bytes without control characters. Unset: unknown.
 	Author string `protobuf:"bytes,7,opt,name=author,proto3" json:"author,omitempty"`
-	// What ran the layers, such as "PyTorch 2.9.1, scaled_dot_product_attention". At most 256 bytes without control
-	// characters. Unset: not said.
+	// Software that ran the layers, such as "PyTorch 2.9.1, scaled_dot_product_attention". At most 256 bytes without
+	// control characters. Unset: unknown.
 	Framework string `protobuf:"bytes,8,opt,name=framework,proto3" json:"framework,omitempty"`
-	// Driver, CUDA, NCCL and their versions. At most 256 bytes without control characters. Unset: not said.
+	// Versions of the driver, CUDA, NCCL and so on. At most 256 bytes without control characters. Unset: unknown.
 	Software string `protobuf:"bytes,9,opt,name=software,proto3" json:"software,omitempty"`
-	// Anything else worth knowing. At most 1024 bytes without control characters. Unset: nothing.
+	// Anything else worth knowing. At most 1024 bytes without control characters. Unset: no note.
 	Note string `protobuf:"bytes,10,opt,name=note,proto3" json:"note,omitempty"`
-	// Judge it and say what would come of it, but keep nothing. Default: false.
+	// Judge the profile and report what it would change, but keep nothing. Default: false.
 	DryRun bool `protobuf:"varint,11,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
-	// Most field violations to report at once; the last then names the number of the others. Range: 0 to 1000. Unset:
-	// 100.
+	// Most field violations to report at once; if there are more, the last one gives the number of the others. Range: 0
+	// to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,12,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -352,26 +355,28 @@ func (x *RecordProfileRequest) GetMaxViolations() int32 {
 	return 0
 }
 
-// Measured time of one layer on one GPU, for one micro-batch. All of the layer trains.
+// Measured time of one layer on one GPU, for one micro-batch. All weights of the layer train.
 type LayerTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Kind of the layer, one that the model has.
+	// Required. Kind of the layer; the model must have this kind.
 	LayerKind LayerKind `protobuf:"varint,1,opt,name=layer_kind,json=layerKind,proto3,enum=evenkeel.v1.LayerKind" json:"layer_kind,omitempty"`
-	// Tokens of the micro-batch. Required for layers of the language model, unset for others. Range: 1 to 2^27.
+	// Tokens of the micro-batch. Required for layers of the language model, must be unset for others. Range: 1 to 2^27.
 	Tokens int64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// Required. Forward pass. Range: 1e-6 to 1000.
+	// Required. Time of the forward pass. Range: 1e-6 to 1000.
 	ForwardSeconds float64 `protobuf:"fixed64,3,opt,name=forward_seconds,json=forwardSeconds,proto3" json:"forward_seconds,omitempty"`
-	// Backward pass, for the gradients of input and weights. Range: 1e-6 to 1000. Unset: not measured.
+	// Time of the backward pass, which computes the gradients of input and weights. Range: 1e-6 to 1000. Unset: not
+	// measured.
 	BackwardSeconds float64 `protobuf:"fixed64,4,opt,name=backward_seconds,json=backwardSeconds,proto3" json:"backward_seconds,omitempty"`
-	// Units (tiles) of the micro-batch. Required for layers of encoder and projector, unset for others. Range: 1 to 2^20.
+	// Units (tiles) of the micro-batch. Required for layers of the encoder and the projector, must be unset for others.
+	// Range: 1 to 2^20.
 	Units int64 `protobuf:"varint,5,opt,name=units,proto3" json:"units,omitempty"`
-	// Tokens of each sample in the micro-batch: attention stays inside a sample. Layers of the language model only.
-	// Range: 1 to `tokens`, a divisor of it. Unset: the micro-batch is one sample.
+	// Tokens of each sample in the micro-batch; attention stays inside a sample. For layers of the language model only.
+	// Range: 1 to `tokens`, and a divisor of it. Unset: the micro-batch is one sample.
 	SampleTokens int64 `protobuf:"varint,6,opt,name=sample_tokens,json=sampleTokens,proto3" json:"sample_tokens,omitempty"`
-	// The backward time includes the forward pass repeated (activation checkpointing). Default: false.
+	// Whether the backward time includes a repeated forward pass (activation checkpointing). Default: false.
 	BackwardRecomputes bool `protobuf:"varint,7,opt,name=backward_recomputes,json=backwardRecomputes,proto3" json:"backward_recomputes,omitempty"`
-	// The times include tensor-parallel collectives; what the model takes for these is then subtracted. Default: false,
-	// compute of one rank alone.
+	// Whether the times include tensor-parallel collectives; the time that the cost model predicts for these is then
+	// subtracted. Default: false, which means the compute of one rank alone.
 	IncludesCommunication bool `protobuf:"varint,8,opt,name=includes_communication,json=includesCommunication,proto3" json:"includes_communication,omitempty"`
 	unknownFields         protoimpl.UnknownFields
 	sizeCache             protoimpl.SizeCache
@@ -463,28 +468,28 @@ func (x *LayerTime) GetIncludesCommunication() bool {
 	return false
 }
 
-// Allocated memory of one stage under one recompute setting. Probes that differ only in `recomputed_layers` and
-// `allocated_bytes` belong together; two settings tell what a layer keeps for each micro-batch in flight. Where some
-// layers are recomputed, they are the first of the stage, as Megatron's "block" does it.
+// Allocated memory of one stage under one recompute setting. Probes that differ only in `recomputed_count` and
+// `allocated_bytes` belong together; two settings show what a layer keeps for each micro-batch in flight. Where some
+// layers are recomputed, they are the first ones of the stage, as with Megatron's "block" method.
 type MemoryProbe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Stage, from 0: probes of different stages are not compared. Range: 0 to 1023.
+	// Index of the stage, from 0. Probes of different stages are not compared with each other. Range: 0 to 1023.
 	StageIndex int32 `protobuf:"varint,1,opt,name=stage_index,json=stageIndex,proto3" json:"stage_index,omitempty"`
-	// Layers of the kind that are recomputed. Range: 0 to `layer_count`.
+	// Number of layers of the kind that are recomputed. Range: 0 to `layer_count`.
 	RecomputedCount int32 `protobuf:"varint,2,opt,name=recomputed_count,json=recomputedCount,proto3" json:"recomputed_count,omitempty"`
-	// Required. Memory allocated (not reserved). Range: 1 to 2^42.
+	// Required. Allocated (not reserved) memory. Range: 1 to 2^42.
 	AllocatedBytes int64 `protobuf:"varint,3,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"`
-	// Required. Kind of the layers: a transformer layer.
+	// Required. Kind of the layers: a kind of transformer layer that the model has.
 	LayerKind LayerKind `protobuf:"varint,4,opt,name=layer_kind,json=layerKind,proto3,enum=evenkeel.v1.LayerKind" json:"layer_kind,omitempty"`
-	// Required. Layers of the kind on the stage. Range: 1 to 1024.
+	// Required. Number of layers of the kind on the stage. Range: 1 to 1024.
 	LayerCount int32 `protobuf:"varint,5,opt,name=layer_count,json=layerCount,proto3" json:"layer_count,omitempty"`
-	// Micro-batches whose activations are held at once. Range: 1 to 1024. Unset: 1.
+	// Number of micro-batches whose activations are held at once. Range: 1 to 1024. Unset: 1.
 	InFlightCount int32 `protobuf:"varint,6,opt,name=in_flight_count,json=inFlightCount,proto3" json:"in_flight_count,omitempty"`
-	// Units of each micro-batch. Required for encoder layers, unset for others. Range: 1 to 2^20.
+	// Units of each micro-batch. Required for encoder layers, must be unset for others. Range: 1 to 2^20.
 	Units int64 `protobuf:"varint,7,opt,name=units,proto3" json:"units,omitempty"`
-	// Tokens of each micro-batch. Required for layers of the language model, unset for others. Range: 1 to 2^27.
+	// Tokens of each micro-batch. Required for layers of the language model, must be unset for others. Range: 1 to 2^27.
 	Tokens int64 `protobuf:"varint,8,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// When it was read. Unset: MEMORY_MOMENT_PEAK.
+	// The moment at which memory was read. Unset: MEMORY_MOMENT_PEAK.
 	Moment        MemoryMoment `protobuf:"varint,9,opt,name=moment,proto3,enum=evenkeel.v1.MemoryMoment" json:"moment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -583,17 +588,18 @@ func (x *MemoryProbe) GetMoment() MemoryMoment {
 	return MemoryMoment_MEMORY_MOMENT_UNSPECIFIED
 }
 
-// Measured time of whole steps under a plan.
+// Measured time and memory of whole steps under a plan.
 type StepOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. The plan that ran, at hand on this server (GetPlan), of the components and GPU type of the request.
+	// Required. Id of the plan that ran. The plan must be available on this server (GetPlan) and be for the components
+	// and GPU type of the request.
 	PlanId string `protobuf:"bytes,1,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// Required. Mean time of an optimizer step. Range: 1e-3 to 1e6.
 	StepSeconds float64 `protobuf:"fixed64,2,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// Steps that it is the mean of. Range: 1 to 1000000. Unset: 1.
+	// Number of steps behind the mean. Range: 1 to 1000000. Unset: 1.
 	StepCount int32 `protobuf:"varint,3,opt,name=step_count,json=stepCount,proto3" json:"step_count,omitempty"`
-	// Peak allocated memory of each stage, first to last: as many as the plan has stages. Range of each: 1 to 2^42.
-	// Unset: not measured.
+	// Peak allocated memory of each stage, first to last; as many values as the plan has stages. Range of each: 1 to
+	// 2^42. Unset: not measured.
 	StageAllocatedBytes []int64 `protobuf:"varint,4,rep,packed,name=stage_allocated_bytes,json=stageAllocatedBytes,proto3" json:"stage_allocated_bytes,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -660,11 +666,11 @@ func (x *StepOutcome) GetStageAllocatedBytes() []int64 {
 // A measurement that was not recorded.
 type RefusedMeasurement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its path in the request, such as "layer_times[3]".
+	// Path of the measurement in the request, such as "layer_times[3]".
 	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
-	// Why.
+	// Why it was refused.
 	Reason RefusalReason `protobuf:"varint,2,opt,name=reason,proto3,enum=evenkeel.v1.RefusalReason" json:"reason,omitempty"`
-	// What was measured, what was predicted, and what would have been accepted.
+	// What was measured, what was predicted, and what would have been accepted, in words for a person.
 	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -721,14 +727,14 @@ func (x *RefusedMeasurement) GetDetail() string {
 	return ""
 }
 
-// What plans multiply the analytic model by.
+// Factor by which plans multiply the analytic model's prediction.
 type MeasuredRatio struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Measured over predicted: the median. 1 where nothing was measured.
+	// The median of measured over predicted. 1 where nothing was measured.
 	Ratio float64 `protobuf:"fixed64,1,opt,name=ratio,proto3" json:"ratio,omitempty"`
-	// Measurements behind it. 0: nothing was measured.
+	// Number of measurements behind the ratio. 0: nothing was measured.
 	MeasurementCount int64 `protobuf:"varint,2,opt,name=measurement_count,json=measurementCount,proto3" json:"measurement_count,omitempty"`
-	// Median distance of the measurements from the ratio, as a share of it.
+	// Median distance of the measurements from the ratio, as a share of the ratio.
 	Spread        float64 `protobuf:"fixed64,3,opt,name=spread,proto3" json:"spread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -785,18 +791,18 @@ func (x *MeasuredRatio) GetSpread() float64 {
 	return 0
 }
 
-// One kind of layer under one tensor-parallel degree.
+// Measured ratios of one kind of layer at one tensor-parallel degree.
 type LayerRatios struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kind of the layer.
 	LayerKind LayerKind `protobuf:"varint,1,opt,name=layer_kind,json=layerKind,proto3,enum=evenkeel.v1.LayerKind" json:"layer_kind,omitempty"`
-	// Tensor-parallel degree measured with.
+	// Tensor-parallel degree of the measurements.
 	TensorParallel int32 `protobuf:"varint,2,opt,name=tensor_parallel,json=tensorParallel,proto3" json:"tensor_parallel,omitempty"`
-	// Time of the forward pass.
+	// Ratio of the time of the forward pass.
 	Forward *MeasuredRatio `protobuf:"bytes,3,opt,name=forward,proto3" json:"forward,omitempty"`
-	// Time of the backward pass.
+	// Ratio of the time of the backward pass.
 	Backward *MeasuredRatio `protobuf:"bytes,4,opt,name=backward,proto3" json:"backward,omitempty"`
-	// Memory kept from forward to backward.
+	// Ratio of the memory kept from the forward pass to the backward pass.
 	Activations   *MeasuredRatio `protobuf:"bytes,5,opt,name=activations,proto3" json:"activations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -867,14 +873,15 @@ func (x *LayerRatios) GetActivations() *MeasuredRatio {
 	return nil
 }
 
-// How far predictions are from the accepted measurements of a request: mean |predicted / measured - 1|.
+// How far predictions are from the accepted measurements of a request, as the mean of |predicted / measured - 1|,
+// before and after.
 type ErrorChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Measured values. 0: none, the other fields are unset.
+	// Number of measured values. 0: there are none, and the other fields are unset.
 	ValueCount int64 `protobuf:"varint,1,opt,name=value_count,json=valueCount,proto3" json:"value_count,omitempty"`
-	// With what was in force before.
+	// Error with the calibration that was in force before.
 	BeforeRatio float64 `protobuf:"fixed64,2,opt,name=before_ratio,json=beforeRatio,proto3" json:"before_ratio,omitempty"`
-	// With this profile as well. Steps of a plan that was made under other layer times change nothing.
+	// Error with this profile as well. Steps of a plan that was made under other layer times change nothing.
 	AfterRatio    float64 `protobuf:"fixed64,3,opt,name=after_ratio,json=afterRatio,proto3" json:"after_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -931,36 +938,38 @@ func (x *ErrorChange) GetAfterRatio() float64 {
 	return 0
 }
 
-// What became of a profile.
+// Outcome of recording a profile.
 type RecordProfileResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Version of the calibration that now includes the profile, as plans of exactly this model on this GPU type name it
-	// in their provenance. "none": nothing is in force.
+	// Version of the calibration that now includes the profile, as the provenance of plans of exactly this model on this
+	// GPU type gives it. "none": nothing is in force.
 	CalibrationVersion string `protobuf:"bytes,1,opt,name=calibration_version,json=calibrationVersion,proto3" json:"calibration_version,omitempty"`
-	// Number of the profile in the history. 0: nothing was recorded, because of `dry_run` or because all was refused.
+	// Number of the profile in the history. 0: nothing was recorded, because of `dry_run` or because all measurements
+	// were refused.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Measurements of each list that were accepted.
+	// Number of `layer_times` that were accepted.
 	TimedLayerCount int32 `protobuf:"varint,3,opt,name=timed_layer_count,json=timedLayerCount,proto3" json:"timed_layer_count,omitempty"`
-	// Likewise.
+	// Number of `memory_probes` that were accepted.
 	ProbeCount int32 `protobuf:"varint,4,opt,name=probe_count,json=probeCount,proto3" json:"probe_count,omitempty"`
-	// Likewise.
+	// Number of `step_outcomes` that were accepted.
 	OutcomeCount int32 `protobuf:"varint,5,opt,name=outcome_count,json=outcomeCount,proto3" json:"outcome_count,omitempty"`
 	// Measurements that were refused, in the order of the lists.
 	Refused []*RefusedMeasurement `protobuf:"bytes,6,rep,name=refused,proto3" json:"refused,omitempty"`
-	// Ratios that are in force for the measured model, with this profile.
+	// Ratios of layers that are now in force for the measured model, including this profile.
 	Layers []*LayerRatios `protobuf:"bytes,7,rep,name=layers,proto3" json:"layers,omitempty"`
-	// Likewise of whole steps, on top of `layers`.
+	// Ratio of whole steps that is now in force, on top of `layers`.
 	Step *MeasuredRatio `protobuf:"bytes,8,opt,name=step,proto3" json:"step,omitempty"`
-	// Error of layer times, forward and backward each.
+	// Error of layer times; forward and backward passes count separately.
 	LayerTimeError *ErrorChange `protobuf:"bytes,9,opt,name=layer_time_error,json=layerTimeError,proto3" json:"layer_time_error,omitempty"`
-	// Error of the memory that layers keep, by pairs of probes.
+	// Error of the memory that layers keep, one value for each pair of probes.
 	MemoryError *ErrorChange `protobuf:"bytes,10,opt,name=memory_error,json=memoryError,proto3" json:"memory_error,omitempty"`
 	// Error of step times.
 	StepError *ErrorChange `protobuf:"bytes,11,opt,name=step_error,json=stepError,proto3" json:"step_error,omitempty"`
-	// The very same measurements are in force already: `revision` is theirs, and nothing was added. So a call may be
-	// repeated safely.
+	// Whether the same measurements are already in force: `revision` is then theirs, and nothing was added. A call may
+	// therefore be repeated safely.
 	AlreadyRecorded bool `protobuf:"varint,12,opt,name=already_recorded,json=alreadyRecorded,proto3" json:"already_recorded,omitempty"`
-	// Whether it survives the server: false where that runs without --profile-store.
+	// Whether the record survives a restart of the server. False where the server has no profile store, or a shared one
+	// that may lose what it acknowledged.
 	Durable       bool `protobuf:"varint,13,opt,name=durable,proto3" json:"durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1087,22 +1096,22 @@ func (x *RecordProfileResponse) GetDurable() bool {
 	return false
 }
 
-// A step outcome, and what the plan had promised when it was recorded.
+// A step outcome, with the plan's prediction at the time when it was recorded.
 type RecordedStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As it was sent.
+	// The step outcome as it was sent.
 	Outcome *StepOutcome `protobuf:"bytes,1,opt,name=outcome,proto3" json:"outcome,omitempty"`
-	// Step time that the plan predicted, without its correction by measured steps.
+	// Step time that the plan predicted, without the correction by measured steps.
 	PredictedSeconds float64 `protobuf:"fixed64,2,opt,name=predicted_seconds,json=predictedSeconds,proto3" json:"predicted_seconds,omitempty"`
-	// Model FLOPs of that step over the GPUs' peak.
+	// Model FLOPs of the measured step over the peak of the GPUs, as a share.
 	Mfu float64 `protobuf:"fixed64,3,opt,name=mfu,proto3" json:"mfu,omitempty"`
 	// Parameters of the plan's model.
 	ParameterCount int64 `protobuf:"varint,4,opt,name=parameter_count,json=parameterCount,proto3" json:"parameter_count,omitempty"`
-	// Layer times that the plan rested on (Provenance.layer_calibration_version).
+	// Version of the layer times that the plan was based on (Provenance.layer_calibration_version). Unset: none.
 	LayerCalibrationVersion string `protobuf:"bytes,5,opt,name=layer_calibration_version,json=layerCalibrationVersion,proto3" json:"layer_calibration_version,omitempty"`
-	// Planner and catalogue that made the plan.
+	// Versions of the planner and catalogue that made the plan.
 	ModelVersion string `protobuf:"bytes,6,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
-	// Memory allocated on each stage beyond what the plan said; may be negative.
+	// Memory allocated on each stage beyond the plan's prediction. May be negative.
 	StageRestBytes []int64 `protobuf:"varint,7,rep,packed,name=stage_rest_bytes,json=stageRestBytes,proto3" json:"stage_rest_bytes,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1202,13 +1211,13 @@ type Profile struct {
 	MemoryProbes []*MemoryProbe `protobuf:"bytes,5,rep,name=memory_probes,json=memoryProbes,proto3" json:"memory_probes,omitempty"`
 	// Outcomes of whole steps.
 	Steps []*RecordedStep `protobuf:"bytes,6,rep,name=steps,proto3" json:"steps,omitempty"`
-	// What ran the layers.
+	// Software that ran the layers.
 	Framework string `protobuf:"bytes,7,opt,name=framework,proto3" json:"framework,omitempty"`
-	// Driver and libraries.
+	// Versions of the driver and libraries.
 	Software string `protobuf:"bytes,8,opt,name=software,proto3" json:"software,omitempty"`
-	// Anything else.
+	// The note of the request.
 	Note string `protobuf:"bytes,9,opt,name=note,proto3" json:"note,omitempty"`
-	// Digest of the request, by which the same one is known again.
+	// Digest of the request, by which a repeated request is recognised.
 	RequestDigest string `protobuf:"bytes,10,opt,name=request_digest,json=requestDigest,proto3" json:"request_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1314,36 +1323,37 @@ func (x *Profile) GetRequestDigest() string {
 	return ""
 }
 
-// One revision of the history. None is ever deleted.
+// One revision of the history. Revisions are never deleted.
 type ProfileRevision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its number, from 1, ascending in time.
+	// Number of the revision, from 1, ascending in time.
 	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// When it was recorded.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Who did it. Unset: not said.
+	// Who made the revision. Unset: unknown.
 	Author string `protobuf:"bytes,3,opt,name=author,proto3" json:"author,omitempty"`
-	// What it did.
+	// What the revision did.
 	Action ProfileAction `protobuf:"varint,4,opt,name=action,proto3,enum=evenkeel.v1.ProfileAction" json:"action,omitempty"`
-	// Revision that a roll-back is about. Unset for a profile.
+	// Revision that a roll-back refers to. Unset for a profile.
 	TargetRevision int64 `protobuf:"varint,5,opt,name=target_revision,json=targetRevision,proto3" json:"target_revision,omitempty"`
-	// Whether it is in force: not rolled back.
+	// Whether the revision is in force, which means that it is not rolled back.
 	Active bool `protobuf:"varint,6,opt,name=active,proto3" json:"active,omitempty"`
-	// Of a profile; unset for roll-backs, as are all fields below. Name of the model or component.
+	// Name of the model or component. This field and all fields below are unset for roll-backs.
 	Model string `protobuf:"bytes,7,opt,name=model,proto3" json:"model,omitempty"`
-	// Name of the GPU type.
+	// Name of the GPU type that was measured.
 	GpuType string `protobuf:"bytes,8,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// Tensor-parallel degree.
+	// Tensor-parallel degree of the measurements.
 	TensorParallel int32 `protobuf:"varint,9,opt,name=tensor_parallel,json=tensorParallel,proto3" json:"tensor_parallel,omitempty"`
-	// Layer times recorded.
+	// Number of layer times recorded.
 	TimedLayerCount int32 `protobuf:"varint,10,opt,name=timed_layer_count,json=timedLayerCount,proto3" json:"timed_layer_count,omitempty"`
-	// Memory probes recorded.
+	// Number of memory probes recorded.
 	ProbeCount int32 `protobuf:"varint,11,opt,name=probe_count,json=probeCount,proto3" json:"probe_count,omitempty"`
-	// Step outcomes recorded.
+	// Number of step outcomes recorded.
 	OutcomeCount int32 `protobuf:"varint,12,opt,name=outcome_count,json=outcomeCount,proto3" json:"outcome_count,omitempty"`
-	// All of it, where `include_measurements` asked for that.
+	// The whole profile. Unset unless the request set `include_measurements`.
 	Profile *Profile `protobuf:"bytes,13,opt,name=profile,proto3" json:"profile,omitempty"`
-	// Active, but of a model or GPU type that this version's catalogue does not have: no plan uses it.
+	// Whether the revision is active, but for a model or GPU type that this version's catalogue does not have, so that no
+	// plan uses it.
 	UnknownToCatalog bool `protobuf:"varint,14,opt,name=unknown_to_catalog,json=unknownToCatalog,proto3" json:"unknown_to_catalog,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1484,11 +1494,12 @@ type ListProfilesRequest struct {
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// `next_page_token` of the previous page. Unset: the first page.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Only profiles whose model's name contains this, in lower case. At most 128 bytes. Unset: all, and roll-backs.
+	// Return only profiles whose model name contains this text, in lower case. At most 128 bytes without control
+	// characters. Unset: all profiles, and roll-backs.
 	ModelFilter string `protobuf:"bytes,3,opt,name=model_filter,json=modelFilter,proto3" json:"model_filter,omitempty"`
-	// Only what is in force. Default: false.
+	// Return only revisions that are in force. Default: false.
 	ActiveOnly bool `protobuf:"varint,4,opt,name=active_only,json=activeOnly,proto3" json:"active_only,omitempty"`
-	// Return the measurements too; a page is then cut short where it gets larger than 2 MiB. Default: false.
+	// Return the measurements too; a page then ends early rather than exceed 2 MiB. Default: false.
 	IncludeMeasurements bool `protobuf:"varint,5,opt,name=include_measurements,json=includeMeasurements,proto3" json:"include_measurements,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -1562,13 +1573,13 @@ func (x *ListProfilesRequest) GetIncludeMeasurements() bool {
 // One page of the history, newest first.
 type ListProfilesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The revisions.
+	// The revisions of this page.
 	Revisions []*ProfileRevision `protobuf:"bytes,1,rep,name=revisions,proto3" json:"revisions,omitempty"`
-	// Give this as `page_token` to get the next page. Unset: this is the last page.
+	// Value of `page_token` for the next page. Unset: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Whether the history survives the server.
+	// Whether the history survives a restart of the server.
 	Durable bool `protobuf:"varint,3,opt,name=durable,proto3" json:"durable,omitempty"`
-	// As PlanJobResponse.calibration_unconfirmed_seconds: there may be newer revisions. Unset: these are all.
+	// As PlanJobResponse.calibration_unconfirmed_seconds. Set: there may be newer revisions. Unset: there are none.
 	CalibrationUnconfirmedSeconds *float64 `protobuf:"fixed64,4,opt,name=calibration_unconfirmed_seconds,json=calibrationUnconfirmedSeconds,proto3,oneof" json:"calibration_unconfirmed_seconds,omitempty"`
 	unknownFields                 protoimpl.UnknownFields
 	sizeCache                     protoimpl.SizeCache
@@ -1632,15 +1643,16 @@ func (x *ListProfilesResponse) GetCalibrationUnconfirmedSeconds() float64 {
 	return 0
 }
 
-// What to take back. Exactly one of `to_revision` and `remove_revision` is required.
+// What to roll back. Exactly one of `to_revision` and `remove_revision` is required.
 type RollBackProfileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Go back to how everything was right after this revision: all later ones, roll-backs too, are out of force. Range: 0
-	// (nothing in force) to the newest revision.
+	// Return everything to its state right after this revision: all later ones, including roll-backs, go out of force.
+	// Range: 0 (nothing in force) to the newest revision.
 	ToRevision *int64 `protobuf:"varint,1,opt,name=to_revision,json=toRevision,proto3,oneof" json:"to_revision,omitempty"`
-	// Take only this revision out. That of a roll-back brings back what it took out. Range: 1 to the newest revision.
+	// Take only this revision out of force. Removing a roll-back brings back what it took out. Range: 1 to the newest
+	// revision.
 	RemoveRevision *int64 `protobuf:"varint,2,opt,name=remove_revision,json=removeRevision,proto3,oneof" json:"remove_revision,omitempty"`
-	// Who does it. At most 128 bytes without control characters. Unset: not said.
+	// Who rolls back. At most 128 bytes without control characters. Unset: unknown.
 	Author        string `protobuf:"bytes,3,opt,name=author,proto3" json:"author,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1697,16 +1709,16 @@ func (x *RollBackProfileRequest) GetAuthor() string {
 	return ""
 }
 
-// What a roll-back did. Plans of models that it concerns get their former ids and bytes back.
+// Outcome of a roll-back. Plans of the models that it affects get their former ids and bytes back.
 type RollBackProfileResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the roll-back in the history. 0: it would have changed nothing, and nothing was added.
+	// Number of the roll-back in the history. 0: it would have changed nothing, so nothing was added.
 	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Profiles that were in force and are not any more.
+	// Profiles that were in force and no longer are.
 	DeactivatedRevisions []int64 `protobuf:"varint,2,rep,packed,name=deactivated_revisions,json=deactivatedRevisions,proto3" json:"deactivated_revisions,omitempty"`
 	// Profiles that are in force again.
 	ReactivatedRevisions []int64 `protobuf:"varint,3,rep,packed,name=reactivated_revisions,json=reactivatedRevisions,proto3" json:"reactivated_revisions,omitempty"`
-	// Whether it survives the server.
+	// Whether the roll-back survives a restart of the server.
 	Durable       bool `protobuf:"varint,4,opt,name=durable,proto3" json:"durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

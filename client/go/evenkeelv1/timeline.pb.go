@@ -20,7 +20,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What a stage does.
+// Kind of an operation of a stage.
 type OperationKind int32
 
 const (
@@ -38,11 +38,11 @@ const (
 	OperationKind_OPERATION_KIND_WEIGHT_GRADIENT OperationKind = 5
 	// Sending activations to the next virtual stage.
 	OperationKind_OPERATION_KIND_SEND_ACTIVATION OperationKind = 6
-	// Sending gradients to the virtual stage before.
+	// Sending gradients to the previous virtual stage.
 	OperationKind_OPERATION_KIND_SEND_GRADIENT OperationKind = 7
 	// Reducing gradients over data-parallel ranks.
 	OperationKind_OPERATION_KIND_GRADIENT_SYNC OperationKind = 8
-	// Optimizer.
+	// Optimizer update.
 	OperationKind_OPERATION_KIND_OPTIMIZER OperationKind = 9
 )
 
@@ -101,26 +101,26 @@ func (OperationKind) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_timeline_proto_rawDescGZIP(), []int{0}
 }
 
-// One optimizer step as simulated: what every pipeline stage of one data-parallel rank does when, and how much memory
-// it holds. Times count from the start of the step.
+// One optimizer step as simulated: what every pipeline stage of one data-parallel rank does at what time, and how much
+// memory it holds. Times count from the start of the step.
 type Timeline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Schedule of the pipeline, for people: "1F1B", "interleaved 1F1B", "GPipe", "zero-bubble ZB-H1".
+	// Schedule of the pipeline, in words for a person: "1F1B", "interleaved 1F1B", "GPipe" or "zero-bubble ZB-H1".
 	ScheduleName string `protobuf:"bytes,1,opt,name=schedule_name,json=scheduleName,proto3" json:"schedule_name,omitempty"`
 	// Virtual stages (chunks) on each stage.
 	VirtualStages int32 `protobuf:"varint,2,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
 	// Packs per rank in the simulated step.
 	MicroBatches int32 `protobuf:"varint,3,opt,name=micro_batches,json=microBatches,proto3" json:"micro_batches,omitempty"`
-	// Data-parallel rank that `stages` show: the slowest. Unset, with `ranks` empty: every pack is the mean pack, and all
-	// ranks are alike; so it is for a single rank, and for more ranks than can be simulated.
+	// Data-parallel rank that `stages` shows, from 0: the slowest one. Unset, with `ranks` empty: every pack is the mean
+	// pack and all ranks are alike, which is the case for a single rank, and for more ranks than can be simulated.
 	DataIndex int32 `protobuf:"varint,4,opt,name=data_index,json=dataIndex,proto3" json:"data_index,omitempty"`
-	// Until the last pass of the slowest rank ends.
+	// Time at which the last pass of the slowest rank ends.
 	PipelineSeconds float64 `protobuf:"fixed64,5,opt,name=pipeline_seconds,json=pipelineSeconds,proto3" json:"pipeline_seconds,omitempty"`
-	// Until every stage has updated its parameters.
+	// Time at which every stage has updated its parameters.
 	StepSeconds float64 `protobuf:"fixed64,6,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
 	// The stages, first to last.
 	Stages []*StageTimeline `protobuf:"bytes,7,rep,name=stages,proto3" json:"stages,omitempty"`
-	// Every data-parallel rank, in order, where each has packs of its own. Empty: all are alike.
+	// All data-parallel ranks, in order, where each has packs of its own. Empty: all ranks are alike.
 	Ranks         []*RankTime `protobuf:"bytes,8,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -212,12 +212,12 @@ func (x *Timeline) GetRanks() []*RankTime {
 	return nil
 }
 
-// How a data-parallel rank fares.
+// Times of one data-parallel rank.
 type RankTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When its last pass ends.
+	// Time at which its last pass ends.
 	PipelineSeconds float64 `protobuf:"fixed64,1,opt,name=pipeline_seconds,json=pipelineSeconds,proto3" json:"pipeline_seconds,omitempty"`
-	// What its stages wait behind their last passes for the slowest rank: mean over the stages.
+	// Time that its stages wait for the slowest rank after their last passes; mean over the stages.
 	IdleSeconds   float64 `protobuf:"fixed64,2,opt,name=idle_seconds,json=idleSeconds,proto3" json:"idle_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -267,14 +267,14 @@ func (x *RankTime) GetIdleSeconds() float64 {
 	return 0
 }
 
-// One stage.
+// Timeline of one stage.
 type StageTimeline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it does, by start. Sends and data-parallel communication may run beside passes.
+	// What the stage does, ordered by start. Sends and data-parallel communication may run at the same time as passes.
 	Operations *Operations `protobuf:"bytes,1,opt,name=operations,proto3" json:"operations,omitempty"`
-	// Where its time goes.
+	// Where the stage's time goes.
 	Time *StageTime `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// Its memory over the step. Unset: not simulated.
+	// Memory of one GPU of the stage over the step. Unset: not simulated.
 	Memory        *MemoryCurve `protobuf:"bytes,3,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -331,18 +331,18 @@ func (x *StageTimeline) GetMemory() *MemoryCurve {
 	return nil
 }
 
-// Operations as columns of equal length: element i of each is operation i.
+// Operations as columns of equal length: element i of each column belongs to operation i.
 type Operations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What it is.
+	// Kind of the operation.
 	Kinds []OperationKind `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=evenkeel.v1.OperationKind" json:"kinds,omitempty"`
-	// Virtual stage, from 0; -1 where it is not of one.
+	// Virtual stage of the operation, from 0; -1 where it belongs to none.
 	Chunks []int32 `protobuf:"varint,2,rep,packed,name=chunks,proto3" json:"chunks,omitempty"`
-	// Pack (micro-batch) of the step, from 0; -1 where it is not of one.
+	// Pack (micro-batch) of the operation within the step, from 0; -1 where it belongs to none.
 	Packs []int32 `protobuf:"varint,3,rep,packed,name=packs,proto3" json:"packs,omitempty"`
-	// When it starts.
+	// Time at which the operation starts.
 	StartSeconds []float64 `protobuf:"fixed64,4,rep,packed,name=start_seconds,json=startSeconds,proto3" json:"start_seconds,omitempty"`
-	// When it ends: above the start.
+	// Time at which the operation ends, later than its start.
 	EndSeconds    []float64 `protobuf:"fixed64,5,rep,packed,name=end_seconds,json=endSeconds,proto3" json:"end_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -413,34 +413,34 @@ func (x *Operations) GetEndSeconds() []float64 {
 	return nil
 }
 
-// Where the time of a stage goes. The parts sum to the step.
+// Where the time of a stage goes. The parts sum to the time of the step.
 type StageTime struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Forward passes.
 	ForwardSeconds float64 `protobuf:"fixed64,1,opt,name=forward_seconds,json=forwardSeconds,proto3" json:"forward_seconds,omitempty"`
 	// Repeated forward passes.
 	RecomputeSeconds float64 `protobuf:"fixed64,2,opt,name=recompute_seconds,json=recomputeSeconds,proto3" json:"recompute_seconds,omitempty"`
-	// Backward passes, without what is in `weight_gradient_seconds`.
+	// Backward passes, without the part in `weight_gradient_seconds`.
 	BackwardSeconds float64 `protobuf:"fixed64,3,opt,name=backward_seconds,json=backwardSeconds,proto3" json:"backward_seconds,omitempty"`
-	// Gradients of weights in passes of their own.
+	// Gradients of weights, where these have passes of their own.
 	WeightGradientSeconds float64 `protobuf:"fixed64,4,opt,name=weight_gradient_seconds,json=weightGradientSeconds,proto3" json:"weight_gradient_seconds,omitempty"`
-	// Sends that hold the stage up.
+	// Sends that delay the stage.
 	SendSeconds float64 `protobuf:"fixed64,5,opt,name=send_seconds,json=sendSeconds,proto3" json:"send_seconds,omitempty"`
-	// Waiting for its own parameters.
+	// Waiting until its own parameters are gathered.
 	ParameterGatherSeconds float64 `protobuf:"fixed64,6,opt,name=parameter_gather_seconds,json=parameterGatherSeconds,proto3" json:"parameter_gather_seconds,omitempty"`
-	// Waiting for p2p: the input is computed and on its way.
+	// Waiting for a point-to-point transfer: the input is computed and on its way.
 	WaitP2PSeconds float64 `protobuf:"fixed64,7,opt,name=wait_p2p_seconds,json=waitP2pSeconds,proto3" json:"wait_p2p_seconds,omitempty"`
 	// Waiting for a forward pass of another stage.
 	WaitForwardSeconds float64 `protobuf:"fixed64,8,opt,name=wait_forward_seconds,json=waitForwardSeconds,proto3" json:"wait_forward_seconds,omitempty"`
 	// Waiting for a backward pass of another stage.
 	WaitBackwardSeconds float64 `protobuf:"fixed64,9,opt,name=wait_backward_seconds,json=waitBackwardSeconds,proto3" json:"wait_backward_seconds,omitempty"`
-	// From its last pass until its gradients are reduced, waiting for slower ranks included.
+	// From the end of its last pass until its gradients are reduced, including waits for slower ranks.
 	GradientSyncSeconds float64 `protobuf:"fixed64,10,opt,name=gradient_sync_seconds,json=gradientSyncSeconds,proto3" json:"gradient_sync_seconds,omitempty"`
-	// From there until those of all stages are.
+	// From there until the gradients of all stages are reduced.
 	WaitSyncSeconds float64 `protobuf:"fixed64,11,opt,name=wait_sync_seconds,json=waitSyncSeconds,proto3" json:"wait_sync_seconds,omitempty"`
-	// Optimizer.
+	// Optimizer update.
 	OptimizerSeconds float64 `protobuf:"fixed64,12,opt,name=optimizer_seconds,json=optimizerSeconds,proto3" json:"optimizer_seconds,omitempty"`
-	// From there until the optimizer of every stage is done.
+	// From there until the optimizer update of every stage is done.
 	WaitOptimizerSeconds float64 `protobuf:"fixed64,13,opt,name=wait_optimizer_seconds,json=waitOptimizerSeconds,proto3" json:"wait_optimizer_seconds,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -567,28 +567,28 @@ func (x *StageTime) GetWaitOptimizerSeconds() float64 {
 	return 0
 }
 
-// Memory of one GPU of a stage over the step, as steps: from `at_seconds` i on, `held_bytes` i.
+// Memory of one GPU of a stage over the step, as a step function: it holds `held_bytes[i]` from `at_seconds[i]` on.
 type MemoryCurve struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it changes, ascending; the first is 0.
+	// Times at which the memory changes, ascending; the first is 0.
 	AtSeconds []float64 `protobuf:"fixed64,1,rep,packed,name=at_seconds,json=atSeconds,proto3" json:"at_seconds,omitempty"`
-	// How much is held from then on, what runs meanwhile included.
+	// Memory held from that time on, including the transients of the running operation.
 	HeldBytes []int64 `protobuf:"varint,2,rep,packed,name=held_bytes,json=heldBytes,proto3" json:"held_bytes,omitempty"`
-	// The most, over the whole step.
+	// Largest memory over the whole step.
 	PeakBytes int64 `protobuf:"varint,3,opt,name=peak_bytes,json=peakBytes,proto3" json:"peak_bytes,omitempty"`
-	// The first moment when it is that much: the start of an operation.
+	// The first time at which the peak is reached: the start of an operation.
 	PeakAtSeconds float64 `protobuf:"fixed64,4,opt,name=peak_at_seconds,json=peakAtSeconds,proto3" json:"peak_at_seconds,omitempty"`
-	// That operation. A recomputing backward pass counts as OPERATION_KIND_BACKWARD.
+	// Kind of that operation. A backward pass that recomputes counts as OPERATION_KIND_BACKWARD.
 	PeakOperation OperationKind `protobuf:"varint,5,opt,name=peak_operation,json=peakOperation,proto3,enum=evenkeel.v1.OperationKind" json:"peak_operation,omitempty"`
-	// Its virtual stage, from 0.
+	// Virtual stage of that operation, from 0.
 	PeakChunk int32 `protobuf:"varint,6,opt,name=peak_chunk,json=peakChunk,proto3" json:"peak_chunk,omitempty"`
-	// Its pack, from 0.
+	// Pack of that operation, from 0.
 	PeakPack int32 `protobuf:"varint,7,opt,name=peak_pack,json=peakPack,proto3" json:"peak_pack,omitempty"`
-	// How the peak divides. The parts sum to it.
+	// Parts of the peak, which sum to it.
 	PeakParts []*NamedBytes `protobuf:"bytes,8,rep,name=peak_parts,json=peakParts,proto3" json:"peak_parts,omitempty"`
-	// Passes whose activations are held whole at the peak: packs, times the virtual stages that hold them.
+	// Passes whose activations are held in full at the peak; a pack counts once for each virtual stage that holds it.
 	PeakInFlight int32 `protobuf:"varint,9,opt,name=peak_in_flight,json=peakInFlight,proto3" json:"peak_in_flight,omitempty"`
-	// Likewise those of which only what the gradients of weights need is left (zero-bubble).
+	// Passes, counted in the same way, of which only what the gradients of weights need is left (zero-bubble).
 	PeakWeightGradientInFlight int32 `protobuf:"varint,10,opt,name=peak_weight_gradient_in_flight,json=peakWeightGradientInFlight,proto3" json:"peak_weight_gradient_in_flight,omitempty"`
 	unknownFields              protoimpl.UnknownFields
 	sizeCache                  protoimpl.SizeCache
@@ -694,12 +694,12 @@ func (x *MemoryCurve) GetPeakWeightGradientInFlight() int32 {
 	return 0
 }
 
-// A part of something, with its size.
+// A named part, with its size.
 type NamedBytes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name, such as "activations".
+	// Name of the part, such as "activations".
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Size.
+	// Size of the part.
 	SizeBytes     int64 `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

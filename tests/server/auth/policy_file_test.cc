@@ -68,9 +68,9 @@ TEST_F(PolicyFileTest, ABadFileKeepsThePolicyUntilItIsRight) {
     EXPECT_FALSE(MayPlan(*file));
   };
   Write("");
-  fails("is no JSON");
+  fails("is not JSON");
   Write(std::string(kPlanners).substr(0, 40));
-  fails("is no JSON");
+  fails("is not JSON");
   Write(R"({"version": 1, "rules": []})");
   fails("rules: must be a list");
   Write(std::string(size_t{2} << 20, ' '));
@@ -78,10 +78,10 @@ TEST_F(PolicyFileTest, ABadFileKeepsThePolicyUntilItIsRight) {
   std::filesystem::remove(path_);
   fails("No such file");
   std::filesystem::create_directory(path_);
-  fails("is no regular file");
+  fails("is not a regular file");
   std::filesystem::remove(path_);
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
-  fails("is no regular file");
+  fails("is not a regular file");
   std::filesystem::remove(path_);
   Write(kPlanners);
   objection_ = "the server objects";

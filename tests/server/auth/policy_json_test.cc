@@ -65,11 +65,11 @@ TEST(PolicyJsonTest, TheDocumentShowsAPolicyAndNamesEveryRole) {
 TEST(PolicyJsonTest, EveryFaultIsNamedByPathAndWithWhatWouldDo) {
   const std::string good = R"("roles": ["planner.read"])";
   const std::pair<std::string, const char*> all[] = {
-      {"", "is no JSON: parse error at line 1, column 1"},
+      {"", "is not JSON: parse error at line 1, column 1"},
       {"{\"version\": 1,\n \"rules\": [}", "line 2, column 12"},
-      {"{} {}", "is no JSON"},
-      {"// comment\n{}", "is no JSON"},
-      {"\"\xff\"", "is no JSON"},
+      {"{} {}", "is not JSON"},
+      {"// comment\n{}", "is not JSON"},
+      {"\"\xff\"", "is not JSON"},
       {"{\"version\":\xb1", "last read: '\"version\":?'"},
       {"[]", "must be an object {\"version\": 1, \"rules\": [...]}"},
       {"{}", "version: must be 1"},
@@ -80,7 +80,7 @@ TEST(PolicyJsonTest, EveryFaultIsNamedByPathAndWithWhatWouldDo) {
       {R"({"version": 1, "rules": {}})", "rules: must be a list of 1 to 1000"},
       {R"({"version": 1, "version": 1, "rules": []})", "\"version\": stands twice"},
       {R"({"version": 1, "rule": [], "rules": [1]})",
-       "\"rule\": is no key of this format; there are rules, version"},
+       "\"rule\": is not a key of this format; there are rules, version"},
       {WithRule("1"), "rules[0]: must be an object"},
       {WithRule(R"({"principals": ["any"]})"), "rules[0]: needs roles or methods"},
       {WithRule("{" + good + "}"), "rules[0].principals: is missing"},
@@ -115,7 +115,8 @@ TEST(PolicyJsonTest, EveryFaultIsNamedByPathAndWithWhatWouldDo) {
       {WithRule(R"({"principals": ["any"], "description": 1, )" + good + "}"),
        "rules[0].description: must be a text of at most 1000 bytes"},
       {WithRule(R"({"principals": ["any"], "role": [], )" + good + "}"),
-       "rules[0].\"role\": is no key of this format; there are description, methods, principals, "
+       "rules[0].\"role\": is not a key of this format; there are description, methods, "
+       "principals, "
        "roles, tenant"},
       {WithRule(R"({"principals": ["any"], "roles": ["admin"], "roles": ["admin"]})"),
        "\"rules[0].roles\": stands twice in one object"},

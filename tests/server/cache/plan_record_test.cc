@@ -93,7 +93,7 @@ TEST(PlanRecordTest, RefusesOtherSchemasAndForeignBytes) {
   }
   PlanRecord read;
   EXPECT_THAT(DecodePlanRecord("k", "some other program's value, long enough", &read),
-              HasSubstr("no plan record"));
+              HasSubstr("not a plan record"));
 }
 
 }  // namespace

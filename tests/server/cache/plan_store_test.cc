@@ -139,7 +139,7 @@ TEST_F(PlanStoreTest, BelongsToOneProcess) {
 TEST_F(PlanStoreTest, RefusesForeignFiles) {
   std::ofstream(path_) << std::string(10000, 'x');
   EXPECT_EQ(Open(), nullptr);
-  EXPECT_THAT(error_, HasSubstr("is no plan store"));
+  EXPECT_THAT(error_, HasSubstr("is not a plan store"));
 }
 
 TEST_F(PlanStoreTest, ReadsWhileItWrites) {

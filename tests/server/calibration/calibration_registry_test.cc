@@ -99,12 +99,12 @@ TEST_F(CalibrationRegistryTest, AStoreThatCannotBeReadIsTriedAgain) {
   std::string error;
   for (int i = 1; i <= 2; ++i) {
     EXPECT_EQ(registry.Open("a", &error), nullptr);
-    EXPECT_THAT(error, HasSubstr("is no profile store"));
+    EXPECT_THAT(error, HasSubstr("is not a profile store"));
     EXPECT_EQ(observer_.errors, i);
   }
   error.clear();
   EXPECT_EQ(registry.Find("a", &error), nullptr);
-  EXPECT_THAT(error, HasSubstr("is no profile store"));
+  EXPECT_THAT(error, HasSubstr("is not a profile store"));
   EXPECT_NE(registry.Open("b", &error), nullptr);  // nobody else's matter
   std::filesystem::remove(path_ + ".a.lmdb");
   EXPECT_NE(registry.Open("a", &error), nullptr);

@@ -130,7 +130,7 @@ TEST_F(FileProfileStoreTest, RefusesForeignRecords) {
 TEST_F(FileProfileStoreTest, RefusesWhatIsNotOurs) {
   SetFileBytes(path_, std::string(10000, 'x'));
   EXPECT_EQ(Open(), nullptr);
-  EXPECT_THAT(error_, HasSubstr("is no profile store"));
+  EXPECT_THAT(error_, HasSubstr("is not a profile store"));
   EXPECT_EQ(FileBytes(path_), std::string(10000, 'x'));
   SetFileBytes(path_, "");  // a store is never empty: somebody emptied it
   EXPECT_EQ(Open(), nullptr);

@@ -50,7 +50,7 @@ TEST(RecordBytesTest, NothingDamagedIsRead) {
 
 TEST(RecordBytesTest, SaysWhatIsWrong) {
   ProfileRecord read;
-  EXPECT_THAT(DecodeRecord(1, "something else", &read), HasSubstr("no record of evenkeel"));
+  EXPECT_THAT(DecodeRecord(1, "something else", &read), HasSubstr("not a record of evenkeel"));
   std::string newer = EncodeRecord(Sample());
   newer[4] = 2;
   EXPECT_THAT(DecodeRecord(7, newer, &read), HasSubstr("schema 2 of a newer release"));

@@ -167,7 +167,7 @@ TEST_F(RedisProfileStoreTest, DamagedAndForeignRecordsAreRefused) {
   ASSERT_TRUE(redis.Do({"LSET", ProfilesKey(""), "2", EncodeRecord(Record(4))}).ok());
   EXPECT_THAT(Refusal(redis), HasSubstr("damaged"));  // a record of another place
   ASSERT_TRUE(redis.Do({"LSET", ProfilesKey(""), "2", "hello"}).ok());
-  EXPECT_THAT(Refusal(redis), HasSubstr("is no record of evenkeel"));
+  EXPECT_THAT(Refusal(redis), HasSubstr("is not a record of evenkeel"));
   ASSERT_TRUE(redis.Do({"SET", ProfilesKey(""), "hello"}).ok());
   EXPECT_THAT(Refusal(redis), HasSubstr("WRONGTYPE"));
   EXPECT_TRUE(store->ReadAfter(2, false).damaged);
