@@ -14,7 +14,7 @@ class NextLeft {
  public:
   explicit NextLeft(size_t n) : next_(n + 1) { std::iota(next_.begin(), next_.end(), 0u); }
 
-  // n where none is left.
+  // Returns the first place left from `place` on, or n if none is left.
   size_t From(size_t place) {
     while (next_[place] != place) place = next_[place] = next_[next_[place]];
     return place;
