@@ -33,13 +33,13 @@ struct Offers {
   std::vector<std::string> faults;  // only if end is kCheckFailed
 };
 
-// A plan for each job, best first by the objective of the first one. The jobs are one but for the
-// cluster and its figures: pools of a cluster, or GPU counts that are free now. Plans that meet the
-// deadline come before those that fit, those before the rest; then
+// Plans each job and sorts the plans, best first, by the objective of the first job. The jobs are
+// the same except for the cluster and its figures: pools of a cluster, or GPU counts that are free
+// now. Plans that meet the deadline come before others that fit, and these before the rest; then
 //   kStepTime: least seconds;  kGpuDays: least GPU-days;  kFewestGpus: fewest GPUs, then seconds;
 //   kCost: least cost, jobs without a price last.
-// What ties keeps its order. Under kFewestGpus jobs are planned by GPU count ascending and not
-// beyond the first that meets the deadline; no count is taken to be worse because a smaller one is.
+// Ties keep their order. Under kFewestGpus, jobs are planned by ascending GPU count, up to the
+// first that meets the deadline. A larger count is never skipped because a smaller one was worse.
 Offers CompareOffers(const std::vector<Job>& jobs, const PlanHooks& hooks);
 
 // Returns the job for each number of its GPUs in `gpu_counts`.

@@ -21,7 +21,7 @@ struct ChosenGroup {
 // Groups ascending in length; the last reaches the longest sample. Empty if no set fits.
 struct GroupSet {
   std::vector<ChosenGroup> groups;
-  double epoch_ns = 0;   // of mean packs
+  double epoch_ns = 0;   // with mean packs
   int64_t examined = 0;  // sets compared to find this one
 };
 

@@ -12,13 +12,12 @@
 
 namespace evenkeel::planner {
 
-// kExact is CertifyPartition; kBmp is BmpPartition; kParameters and kLayers are SplitByParameters
-// and SplitByLayers; kProfile makes the slowest stage, or send, as quick as can be (PipeDream,
-// arXiv 1806.03377, section 3.2).
+// Returns the boundaries by a method, P + 1 chain positions. kExact is CertifyPartition; kBmp is
+// BmpPartition; kParameters and kLayers are SplitByParameters and SplitByLayers; kProfile makes the
+// slowest stage, or send, as quick as possible (PipeDream, arXiv 1806.03377, section 3.2).
 //
-// P + 1 chain positions. kParameters and kLayers do not look at memory; the others give only what
-// fits: empty where nothing does, or where `stop` says so. REQUIRES no more stages than transformer
-// layers.
+// kParameters and kLayers ignore memory. The others return only boundaries that fit, and an empty
+// vector if none do or if `stop` ends the work. REQUIRES: no more stages than transformer layers.
 std::vector<int64_t> PartitionBy(PartitionMethod method, const SegmentTable& table,
                                  const Stop& stop);
 
