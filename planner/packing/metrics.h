@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 
 // Balance over the steps of an order, without the holed step (in which some rank has no pack). The
 // DistRatio of a step is sum_r(X_max - X_r) / (X_max N) over the totals X_r of the N ranks. Each
-// field is its mean over the steps in which X_max > 0, or 0 if there are none.
+// dist_ratio field is its mean over the steps in which X_max > 0, or 0 if there are none.
 struct Balance {
   double dist_ratio_units = 0;
   double dist_ratio_tokens = 0;
