@@ -145,7 +145,7 @@ class Planning {
     FillAlternatives(1);
   }
 
-  // Lists plans with one group, from `first` of those found.
+  // Appends alternatives with one group, from `best[first]` onward.
   void FillAlternatives(size_t first) {
     const std::vector<Candidate>& best = found_.best;
     for (size_t i = first;
@@ -153,7 +153,8 @@ class Planning {
       plan().alternatives.push_back(MakeAlternative(job_, batching_, best[i], hooks_.stop));
   }
 
-  // Groups that are worth it: fewer GPU-days than the best plan with one, or asked for.
+  // Looks for packing groups, and takes them if they need fewer GPU-days than the best plan with
+  // one group, or if the job asks for them.
   void FindGroups() {
     Enter(Phase::kSearch);
     classes_.emplace(job_, hooks_.stop);
@@ -185,7 +186,7 @@ class Planning {
     FillAlternatives(0);
   }
 
-  // False: stopped.
+  // Returns false if stopped.
   bool FillLaunch() {
     const Batching& batching =
         grouped_.runs.empty() ? batching_ : grouped_.runs.back().data.batching;
@@ -234,8 +235,8 @@ class Planning {
   const PlanHooks& hooks_;
   Batching batching_;
   SearchResult found_;                    // with all samples in one group
-  std::optional<LengthClasses> classes_;  // where groups were looked for
-  GroupedSearch grouped_;                 // no runs: one group it is
+  std::optional<LengthClasses> classes_;  // only if groups were looked for
+  GroupedSearch grouped_;                 // without runs, the plan has one group
   PlanResult result_;
 };
 

@@ -70,7 +70,7 @@ struct BatchRule {
   // Over the data-parallel ranks, with packs dealt at random.
   double dist_ratio_units = 0, dist_ratio_tokens = 0;
   double dist_ratio_attention = 0;  // the same over sums of squared sample lengths
-  int64_t pack_lower_bound = 0;     // on packings under these caps; 0 if not computed
+  int64_t pack_lower_bound = 0;     // for packings under these caps; 0 if not computed
   double idle_ratio = 0;            // share of a step's compute lost waiting for the slowest rank
 };
 
@@ -199,9 +199,9 @@ enum class SearchEnd { kExhausted, kWorkLimit };
 // correction by measured steps, which is the same for every plan.
 struct Proof {
   int64_t step_ns = 0;              // this plan, simulated
-  int64_t lower_bound_ns = 0;       // on the step of every plan of the search space
+  int64_t lower_bound_ns = 0;       // for the step of every plan of the search space
   double gap = 0;                   // step_ns / lower_bound_ns - 1
-  int64_t plan_lower_bound_ns = 0;  // on every 1F1B of this plan's stages
+  int64_t plan_lower_bound_ns = 0;  // for every 1F1B of this plan's stages
   // The closed form (m - 1) max_s T_s + sum_s T_s, where T_s is the stage time with recompute and
   // p2p, without data sync and optimizer: this plan's value, and the least value of all partitions
   // and recompute counts under this plan's parallelism.

@@ -126,7 +126,7 @@ class GroupChecker {
             "groups: the mean step");
     Require(Near(plan_.group_choice.communication_ratio, D(shared) / D(slots)), "groups: CR");
     const Proof& proof = plan_.proof;
-    // A lower bound of 0: none can be given.
+    // A lower bound of 0 means that none is known.
     Require(proof.lower_bound_ns >= 0 && proof.lower_bound_ns <= proof.step_ns &&
                 proof.plan_lower_bound_ns > 0 && proof.plan_lower_bound_ns <= proof.step_ns,
             "groups: a bound above the plan");

@@ -74,7 +74,7 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
 std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
                                                       double tokens_per_gpu,
                                                       const DegreeTimes& times, const Stop& stop) {
-  // share of the room of all GPUs; factor from one try to the next
+  // Share of the room of all GPUs, and the factor from one try to the next.
   constexpr double kFull = .98, kLess = .95;
   std::stable_sort(samples.begin(), samples.end(),
                    [](const PackShape& a, const PackShape& b) { return a.tokens > b.tokens; });

@@ -25,8 +25,8 @@ void Emit(const Trials& trials, Launch* launch) {
   }
 }
 
-// Notes that the trainer cannot change pack lengths from step to step, and so cannot run the
-// packing groups.
+// Notes that the settings run the longest packing group alone, since the trainer cannot change the
+// degree from step to step, and what that costs.
 void NoteGroups(const Plan& plan, Launch* launch) {
   if (plan.groups.empty() || launch->match == LaunchMatch::kNone) return;
   if (launch->match == LaunchMatch::kExact) {
