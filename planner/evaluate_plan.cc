@@ -114,9 +114,9 @@ class Layout {
       return;
     }
     if (r.count > 0 && r.parts != 0)
-      Fail(path + ".recomputed", modes.size() == 1
-                                     ? "can not be: nothing behind these layers trains"
-                                     : "names parts that these layers can not recompute alone");
+      Fail(path + ".recomputed",
+           modes.size() == 1 ? "must be empty: neither these layers nor any before them train"
+                             : "names parts that these layers cannot recompute alone");
   }
 
   const LayerProfile& profile_;

@@ -47,8 +47,8 @@ std::vector<FigureBasis> Figures(const Job& job) {
        "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
   const bool overlaps = job.training.execution.overlap_gradient_reduce;
   figures.push_back({"network.data_sync_overlap", Basis::kAssumed,
-                     overlaps ? "gradients are reduced while the last backward pass goes on, which "
-                                "that slows down as far as it lends processors"
+                     overlaps ? "gradients are reduced during the last backward pass, which slows "
+                                "down by the share of processors that it lends"
                               : "none: gradients are reduced after the last backward pass"});
   figures.push_back({"memory.framework", Basis::kAssumed,
                      "1 GiB for context and libraries, 1 GiB for NCCL and p2p buffers"});
@@ -60,7 +60,7 @@ std::vector<FigureBasis> Figures(const Job& job) {
   figures.push_back({"memory.usable", Basis::kMeasured,
                      "99% of the nominal size: 79.2 of 80 GiB on A100 and H100"});
   figures.push_back(
-      {"batch_rule.packs", Basis::kFitted, "tried on a stratified sample of the histogram"});
+      {"batch_rule.packs", Basis::kFitted, "predicted on a stratified sample of the histogram"});
   return figures;
 }
 

@@ -193,7 +193,7 @@ class Checker {
     Require(misfit.stage >= 0 && misfit.stage < p.pipeline, "misfit: no such stage");
     Require(misfit.capacity_bytes == CapacityBytes(job_.cluster), "misfit: capacity");
     Require(misfit.short_bytes == misfit.memory.total() - misfit.capacity_bytes,
-            "misfit: the shortage is not what the parts exceed the capacity by");
+            "misfit: the shortage is not the excess of the parts over the capacity");
     Require(misfit.short_bytes > 0, "misfit without shortage");
     CheckMisfitParts(misfit);
     if (faults_.empty()) CheckMisfitLayers(misfit);

@@ -127,7 +127,8 @@ class StageChecker {
     Require(group.first == first, Name(s) + "layers are numbered wrongly");
     const bool recomputable = profile_.at(begin).recomputable();
     const int64_t recomputed = group.recomputed_count();
-    Require(recomputable || recomputed == 0, Name(s) + "recomputes what it can not");
+    Require(recomputable || recomputed == 0,
+            Name(s) + "recomputes layers that cannot be recomputed");
     if (job_.constraints.recompute == RecomputePolicy::kForbidden) {
       Require(recomputed == 0, Name(s) + "recomputes although forbidden");
     }

@@ -152,7 +152,7 @@ std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, int6
                        MebibytesText(static_cast<double>(calibration.rest_bytes)) +
                            " beyond the model on every stage, counted as workspace: median of " +
                            std::to_string(calibration.rest_count) +
-                           " measured steps, each its fullest stage"});
+                           " measured steps, each on its fullest stage"});
   }
   return figures;
 }

@@ -138,7 +138,7 @@ void NoteTopology(const Parallelism& p, Launch* out) {
   }
   if (p.context > 1 && p.pipeline > 1) {
     out->notes.push_back({"stages",
-                          "DeepSpeed's Ulysses does not go with its pipeline engine: "
+                          "DeepSpeed's Ulysses does not work with its pipeline engine: "
                           "layers must share tokens over " +
                               std::to_string(p.context) + " ranks by themselves."});
   }

@@ -19,7 +19,7 @@ void NoteShortage(const Trials& trials, const PlanSpec& spec, Launch* out) {
   out->match = LaunchMatch::kNone;
   out->notes.push_back(
       {"memory",
-       "No recompute setting of it fits: with every layer recomputed stage " +
+       "None of its recompute settings fits: with every layer recomputed, stage " +
            std::to_string(trial.misfit.stage) + " lacks " +
            GibibytesText(trial.misfit.short_bytes) +
            ". More pipeline stages, more tensor parallelism or smaller packs would help."});
@@ -113,7 +113,7 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
     out->environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", "1"});
   if (fsdp && spec.parallelism.pipeline > 1)
     out->notes.push_back({"memory",
-                          "Gradients are sharded by Megatron-FSDP: whether it goes with a "
+                          "Gradients are sharded by Megatron-FSDP: whether it works with a "
                           "pipeline depends on the version of Megatron-LM."});
   NoteModel(job, trials.batching().rule, spec.parallelism, out);
   out->notes.push_back({"batches", BatchText(trials, spec)});

@@ -39,7 +39,7 @@ class Restriction {
 
   bool Take(std::optional<Trial> found, const char* topic, const std::string& text) {
     if (!found) {
-      notes_->push_back({topic, text + " Nothing of that fits in memory."});
+      notes_->push_back({topic, text + " No such run fits in memory."});
       return false;
     }
     const double slower = SlowerBy(*found, trial_);

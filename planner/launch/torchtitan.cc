@@ -189,11 +189,12 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
   if (p.context > 1 && job.training.execution.context == ContextKind::kUlysses)
     out->notes.push_back({"stages",
                           "torchtitan's context parallelism is a ring, not Ulysses: "
-                          "the plan's exchange of heads is not what runs."});
+                          "it does not exchange heads as the plan does."});
   if (!RecomputedOf(spec).encoder.empty())
-    out->notes.push_back({"recompute",
-                          "Recompute of encoder layers (ENCODER_RECOMPUTED) is the "
-                          "model's own parallelize function to apply."});
+    out->notes.push_back(
+        {"recompute",
+         "The model's own parallelize function must recompute the encoder layers of "
+         "ENCODER_RECOMPUTED."});
 }
 
 }  // namespace

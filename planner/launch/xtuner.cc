@@ -88,15 +88,15 @@ void NoteReader(const Trials& trials, Launch* out) {
                         "TrainerConfig(...) of model, data, optimizer and these settings."});
   if (!trials.job().model.towers.empty())
     out->notes.push_back({"batches",
-                          "XTuner's preset reader hands on tokens and labels, no images: for this "
-                          "model PresetPackDataset.__getitem__ must keep them."});
+                          "XTuner's preset reader passes on tokens and labels but no images: for "
+                          "this model, PresetPackDataset.__getitem__ must keep them."});
   const BatchRule& rule = trials.batching().rule;
   if (rule.mean_tokens >= 0.99 * static_cast<double>(rule.token_cap)) return;
   out->notes.push_back(
       {"batches", "XTuner pads packs to pack_max_length, of which a mean pack has " +
                       PercentText(rule.mean_tokens / static_cast<double>(rule.token_cap)) +
                       "; the plan's times are of packs at their own length. Shorter ones are "
-                      "refused until pad_short_packs() was called."});
+                      "refused until pad_short_packs() is called."});
 }
 
 }  // namespace

@@ -232,7 +232,7 @@ std::string BalanceReason(const CapsChoice& choice) {
                   100 * choice.Imbalance(kRanks));
   }
   std::string reason = text;
-  if (choice.cut_short) reason += "; not all caps were looked at, as the work ran out";
+  if (choice.cut_short) reason += "; the work ran out before all caps were examined";
   if (choice.alone > 0)
     reason += "; " + std::to_string(choice.alone) + " far longer than the rest travel alone";
   return reason;

@@ -203,7 +203,7 @@ class Certifying {
   CertifiedPartition found_;
   const SegmentPool* pool_ = nullptr;
   std::vector<StageTimes> suffix_;   // by stage; valid from the first fixed stage on
-  std::vector<int64_t> boundaries_;  // likewise
+  std::vector<int64_t> boundaries_;  // of the current partition
   int64_t root_bound_ = 0;           // on all partitions
   int64_t open_bound_ = kNoPlan;     // least bound of the open branches when work ran out
   bool stopped_ = false;

@@ -52,7 +52,7 @@ class ModeKnapsack {
     int64_t time = 0;
     int64_t counted = 0;
   };
-  // From one vertex of a hull to the next.
+  // The part of a hull from one vertex to the next.
   struct Segment {
     int64_t saved = 0;
     int64_t time = 0;
