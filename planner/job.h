@@ -70,7 +70,7 @@ struct Execution {
   bool overlap_weight_gather = true;    // sharded optimizer: overlap with the first forward passes
   bool overlap_tensor = false;  // overlap tensor-parallel communication with matrix products
   int64_t expert_tensor = 1;    // tensor parallelism inside an expert, if expert parallelism > 1
-  // else eager modules (Hugging Face), which keep all intermediate values
+  // Else eager modules (Hugging Face), which keep all intermediate values.
   bool fused_kernels = true;
   // If not fused_loss: cross entropy is compiled (Megatron's "native" fusion).
   bool compiled_loss = false;
@@ -113,7 +113,7 @@ struct Training {
   // Lengths, in tokens, that the packs of a group may have, ascending, besides the longest
   // sample's. If empty, powers of two from 8192.
   std::vector<int64_t> group_lengths;
-  // steps with the shortest group alone; -1 for the published number
+  // Steps with the shortest group alone; -1 for the published number.
   int64_t curriculum_steps = -1;
 };
 

@@ -12,7 +12,7 @@ enum class LaunchFramework { kMegatron, kDeepSpeed, kTorchtitan, kFlagScale, kXT
 
 // The trainers that a job asks for.
 struct LaunchRequest {
-  // ascending and distinct; if empty, no settings are made
+  // Ascending and distinct; if empty, no settings are made.
   std::vector<LaunchFramework> frameworks;
   bool float16 = false;  // weights and activations are float16, else bfloat16; both cost the same
 };

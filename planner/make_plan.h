@@ -27,7 +27,7 @@ struct PlanHooks {
 enum class PlanEnd {
   kComplete,  // `plan` is valid: it fits, or says why nothing fits
   kStopped,   // `stop` ended the work; there is no plan
-  // the independent checker found `faults`, a defect of the planner; there is no plan
+  // The independent checker found `faults`, a defect of the planner; there is no plan.
   kCheckFailed,
 };
 

@@ -159,7 +159,7 @@ struct StepTime {
   int64_t pipeline_bubble_ns = 0;  // idle time with mean micro-batches, p2p included
   // Added by the real spread of micro-batches: waiting for the slowest.
   int64_t imbalance_ns = 0;
-  int64_t data_sync_ns = 0;  // gradient reduction and, with ZeRO-1, parameter gathering
+  int64_t data_sync_ns = 0;  // gradient reduction and, with ZeRO-1 or 2, parameter gathering
   int64_t optimizer_ns = 0;
   int64_t measured_correction_ns = 0;  // correction to measured steps; either sign
   int64_t total_ns = 0;

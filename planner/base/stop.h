@@ -67,7 +67,7 @@ class Stop {
   struct Meter {
     bool Ask() {
       if (!said) said = ask();
-      // if said, the next Spend throws
+      // If said, the next Spend throws.
       const int64_t more = said ? -1 - left : kUnitsPerQuestion - left;
       left += more;
       granted += more;

@@ -137,7 +137,7 @@ struct ModelSpec {
 struct GpuSpec {
   std::string name;
   double dense_16bit_flops = 0;  // vendor's peak without sparsity, FLOP/s
-  // best published measurement of a matrix product, FLOP/s; 0 if unknown
+  // Best published measurement of a matrix product, FLOP/s; 0 if unknown.
   double best_measured_16bit_flops = 0;
   int64_t memory_bytes = 0;  // marketing size taken as GiB (COST_MODEL.md, memory)
   double hbm_bytes_per_second = 0;

@@ -18,7 +18,7 @@ struct CostConstants {
   double other_clock = 0.91;
 
   double hbm_efficiency = 0.8;  // share of the HBM rate that streaming kernels reach
-  // from the end of one kernel to the first work of the next, on the GPU
+  // From the end of one kernel to the first work of the next, on the GPU.
   double kernel_launch_ns = 2500;
   // Host time to launch one kernel in an eager framework: a layer of n kernels takes at least n
   // times this.

@@ -53,7 +53,7 @@ struct GpuRates {
   GpuFamily family = GpuFamily::kOther;
   double processors = 0;  // streaming multiprocessors
   MatrixRates matrix;
-  // shares of twice the 16-bit peak; nullopt if the GPU has no fp8 products
+  // Shares of twice the 16-bit peak; nullopt if the GPU has no fp8 products.
   std::optional<MatrixRates> fp8;
   CausalRates causal;
   EncoderRates encoder;

@@ -41,12 +41,12 @@ struct RecomputeMode {
   RecomputeParts parts = 0;
   PackCost repeated, repeated_communication;  // forward work that the backward pass repeats, ns
   int64_t repeated_ns = 0;                    // sum of both for the mean pack
-  // At the largest pack that the caps allow.
+  // For the largest pack that the caps allow.
   int64_t kept_bytes = 0;       // per pack, from forward to backward
   int64_t workspace_bytes = 0;  // largest transient while the layer runs backward
 };
 
-// No layer has as many modes.
+// Most modes that a layer may have.
 inline constexpr size_t kModesAtMost = 8;
 
 // One kind of layer of one component. Times in ns, memory in bytes, both of one GPU.
@@ -56,7 +56,7 @@ struct LayerCost {
   bool has_backward = true;  // the layer, or a layer before it, trains
 
   PackCost forward, backward;  // compute alone
-  // part of `backward` that no other pass waits for (zero-bubble schedules)
+  // Part of `backward` that no other pass waits for (zero-bubble schedules).
   PackCost weight_gradient;
   // Communication of tensor, context and expert parallelism and, with ZeRO-3, the part of weight
   // gathering that compute does not hide.

@@ -40,7 +40,7 @@ struct MemoryMeasurement {
   int64_t in_flight = 1;   // micro-batches
   MeasuredShape shape;     // of each micro-batch
   int64_t allocated_bytes = 0;
-  // peak of the whole step; else between the last forward and the first backward
+  // Peak of the whole step; else between the last forward and the first backward.
   bool is_peak = true;
 };
 

@@ -29,7 +29,7 @@ struct Products {
   double share = 1;      // rows of the products per row of the layer
   int64_t copies = 1;
   bool gated = false, bias = false, expert = false;
-  // gathers its input from, and scatters its output to, tensor-parallel ranks
+  // Gathers its input from, and scatters its output to, tensor-parallel ranks.
   bool gathers = false;
   double held = 1;          // rows held in memory over the mean
   double input_values = 0;  // per row, kept by the first product

@@ -40,7 +40,7 @@ struct AttentionShape {
   bool width_norm = false;  // norm of queries and keys over the width of all heads
   Norm norm = Norm::kRmsNorm;
   bool rotary = true;
-  // full attention over sequences of so many rows; 0 for causal attention over samples
+  // Full attention over sequences of so many rows; 0 for causal attention over samples.
   int64_t sequence = 0;
 };
 void AddAttention(LayerBuilder& b, const AttentionShape& shape);

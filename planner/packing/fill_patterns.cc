@@ -10,7 +10,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// levelled at once, so that they stay in a processor's cache
+// Levelled at once, so that they stay in a processor's cache.
 constexpr size_t kShardSamples = 1 << 18;
 
 // Packs the samples that levelling took out into new packs, by first fit decreasing.

@@ -31,7 +31,7 @@ struct PackingJob {
   // `pack` and `deal`.
   std::vector<LengthGroup> groups;
   int64_t curriculum_steps = 0;  // for groups
-  // per sample, for groups; if empty, all tokens count; not owned
+  // Per sample, for groups; if empty, all tokens count; not owned.
   std::span<const int32_t> loss_tokens;
 };
 

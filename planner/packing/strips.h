@@ -18,7 +18,7 @@ struct WorkItem {
 
 inline constexpr int64_t kShare = 1 << 16;  // fixed point of shares
 
-// One part of the work of some packs.
+// Least, most and sum of one part of the work of some packs.
 struct WorkRange {
   int64_t least = std::numeric_limits<int64_t>::max();
   int64_t most = 0;

@@ -52,7 +52,7 @@ std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stag
 // The figures of a partition in the paper's table 4: variances over the stages (divided by P, not P
 // - 1), and traffic.
 struct PartitionMetrics {
-  // in units of 1e9 parameters of the whole stage, all tensor ranks
+  // In units of 1e9 parameters of the whole stage, all tensor ranks.
   double parameters_variance = 0;
   double layers_variance = 0;   // of transformer layers
   double forward_variance = 0;  // in ms, for the mean pack

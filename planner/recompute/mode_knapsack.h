@@ -64,7 +64,7 @@ class ModeKnapsack {
     size_t base = 0;  // the quickest mode
     size_t modes = 0;
     std::vector<Option> options;  // those that save most first
-    // of the options from each one on; cheapest byte first
+    // Of the options from each one on; cheapest byte first.
     std::vector<std::vector<Segment>> hulls;
   };
   class Branching;
@@ -74,7 +74,7 @@ class ModeKnapsack {
   static bool Cheaper(const Segment& a, const Segment& b);
 
   std::vector<Prepared> groups_;
-  // segments of the groups from each one on, cheapest first
+  // Segments of the groups from each one on, cheapest first.
   std::vector<std::vector<Segment>> behind_;
   int64_t base_time_ = 0, base_bytes_ = 0, base_counted_ = 0;
 };

@@ -85,7 +85,7 @@ class StepCache {
   const Job& job_;
   const Parallelism& p_;
   std::map<int64_t, std::vector<Pass>> orders_;  // by micro-batches
-  // by parameters: all, and those of experts
+  // By parameters: all, and those of experts.
   std::map<std::pair<int64_t, int64_t>, StageSync> syncs_;
 };
 
