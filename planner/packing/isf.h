@@ -10,7 +10,7 @@
 
 namespace evenkeel::planner {
 
-// Qt' if none is given is OmniBal's Qt - 128.
+// If no Qt' is given, it is OmniBal's Qt - 128, and at least 1.
 inline constexpr int64_t kKeepSlack = 128;
 constexpr int64_t UsualKeepTokens(int64_t token_cap) {
   return token_cap > kKeepSlack ? token_cap - kKeepSlack : 1;

@@ -20,7 +20,7 @@ namespace evenkeel::planner {
 inline constexpr int64_t kNoUnitCap = std::numeric_limits<int64_t>::max();
 
 // One group and how its steps run. `longest` and caps.tokens ascend from group to group, and
-// caps.units never descends. There are at most 250 groups.
+// caps.units never decreases. There are at most 250 groups.
 struct LengthGroup {
   int64_t longest = 0;         // tokens of its longest sample; longer ones go to the last group
   Caps caps;                   // caps of its packs

@@ -73,7 +73,7 @@ class BalanceMeter {
   const std::span<const PackWork> work_;
   Totals totals_;
   MeanDistRatio units_, tokens_, attention_, vision_, language_;
-  double lost_ = 0, waited_ = 0;  // in time of steps
+  double lost_ = 0, waited_ = 0;  // summed over steps, in the unit of PackWork
   double rank_tokens_ = 0;        // summed over steps
   int64_t steps_ = 0, holed_ = 0;
 };

@@ -1,5 +1,5 @@
 // Decides what one stage recomputes: the cheapest set of layers, and of their parts, with which it
-// fits in memory. Exact.
+// fits in memory. Exact unless the work runs out (RecomputeChoice::undecided_ns).
 #ifndef EVENKEEL_PLANNER_RECOMPUTE_LEAST_RECOMPUTE_H_
 #define EVENKEEL_PLANNER_RECOMPUTE_LEAST_RECOMPUTE_H_
 
