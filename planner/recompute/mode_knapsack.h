@@ -64,7 +64,7 @@ class ModeKnapsack {
     size_t base = 0;  // the quickest mode
     size_t modes = 0;
     std::vector<Option> options;  // those that save most first
-    // Of the options from each one on; cheapest byte first.
+    // Hulls of the options from each one on, cheapest byte first.
     std::vector<std::vector<Segment>> hulls;
   };
   class Branching;
