@@ -1,5 +1,6 @@
-// What measurements on real GPUs say about the cost model, as far as it concerns one job. Part of
-// the job: planner/cost/calibration.h makes it from profiles and applies it.
+// The measurements on real GPUs that correct the cost model for one job. A Calibration is part of
+// the job: planner/cost/calibration_book.h makes it from profiles, and planner/cost/calibration.h
+// applies it.
 #ifndef EVENKEEL_PLANNER_CALIBRATION_H_
 #define EVENKEEL_PLANNER_CALIBRATION_H_
 
@@ -11,10 +12,10 @@ namespace evenkeel::planner {
 
 enum class LayerKind;  // plan.h
 
-// Measured over predicted by the analytic model.
+// A measured value divided by the prediction of the analytic model.
 struct MeasuredRatio {
   double value = 1;   // the median
-  int64_t count = 0;  // of measurements; 0: none, `value` is 1
+  int64_t count = 0;  // number of measurements; `value` is 1 if there are none
   double spread = 0;  // median distance from `value`, as a share of it
 };
 
@@ -23,19 +24,19 @@ struct LayerCalibration {
   LayerKind kind{};
   int64_t tensor = 1;
   MeasuredRatio forward;     // compute time
-  MeasuredRatio backward;    // likewise
+  MeasuredRatio backward;    // compute time
   MeasuredRatio activation;  // bytes kept from forward to backward
 };
 
-// Empty: the analytic model alone.
+// Corrections of the analytic model for one job. If empty, the analytic model holds as it is.
 struct Calibration {
-  std::string version;                   // a digest of all that follows; empty: nothing measured
-  std::string layer_version;             // a digest of `layers`; empty: none
+  std::string version;        // a digest of all fields below; empty if nothing was measured
+  std::string layer_version;  // a digest of `layers`; empty if there are none
   std::vector<LayerCalibration> layers;  // ascending by kind and tensor
-  MeasuredRatio step;                    // of whole steps, on top of `layers`
-  int64_t rest_bytes = 0;          // that steps allocated beyond the model, per stage; at least 0
-  int64_t rest_count = 0;          // measured steps that `rest_bytes` is the median of
-  std::vector<int64_t> revisions;  // of the profile store, ascending
+  MeasuredRatio step;                    // times of whole steps, on top of `layers`
+  int64_t rest_bytes = 0;          // bytes that steps allocated beyond the model, per stage; >= 0
+  int64_t rest_count = 0;          // number of measured steps whose median is `rest_bytes`
+  std::vector<int64_t> revisions;  // revisions in the profile store, ascending
 
   bool empty() const { return revisions.empty(); }
 };

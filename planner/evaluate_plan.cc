@@ -36,7 +36,7 @@ class Layout {
  public:
   Layout(const LayerProfile& profile, const PlanSpec& spec) : profile_(profile), spec_(spec) {}
 
-  // False: `faults` says why.
+  // Returns false if the layers do not fit the chain; `faults` says why.
   bool Run() {
     boundaries.push_back(0);
     for (size_t i = 0; i < spec_.chunks.size() && faults.empty(); ++i) {
@@ -47,7 +47,7 @@ class Layout {
         TakeOthers([](LayerKind) { return true; });
         if (position_ != profile_.size()) Fail("chunks", "leave out layers of the model");
       } else if (!BeginsWithProjector(i + 1)) {
-        // The projector goes with the encoder; what else follows goes with the next chunk.
+        // The projector goes with the encoder; other layers that follow go with the next chunk.
         TakeOthers([](LayerKind kind) { return kind == LayerKind::kProjector; });
       }
       boundaries.push_back(position_);
@@ -114,9 +114,9 @@ class Layout {
       return;
     }
     if (r.count > 0 && r.parts != 0)
-      Fail(path + ".recomputed", modes.size() == 1
-                                     ? "can not be: nothing behind these layers trains"
-                                     : "names parts that these layers can not recompute alone");
+      Fail(path + ".recomputed",
+           modes.size() == 1 ? "must be empty: neither these layers nor any before them train"
+                             : "names parts that these layers cannot recompute alone");
   }
 
   const LayerProfile& profile_;

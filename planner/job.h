@@ -28,66 +28,69 @@ struct LengthBin {
 
 struct Dataset {
   std::vector<LengthBin> bins;  // distinct (units, llm_tokens), ascending
-  bool is_default = false;      // nobody gave one: the built-in mix is assumed
+  bool is_default = false;      // the job gave none, and the built-in mix is assumed
 };
 
 struct Cluster {
   GpuSpec gpu;
   int64_t gpu_count = 0;
-  int64_t gpus_per_node = 8;               // that this job uses: at most gpu_count
-  int64_t gpus_per_full_node = 8;          // that a node has
+  int64_t gpus_per_node = 8;               // GPUs of a node that this job uses, at most gpu_count
+  int64_t gpus_per_full_node = 8;          // GPUs that a node has
   double intra_node_bytes_per_second = 0;  // per GPU and direction
   double inter_node_bytes_per_second = 0;  // per GPU and direction
-  int64_t reserved_bytes = 0;              // of each GPU, kept free on request
-  double price_per_gpu_hour = 0;           // 0: no cost is computed
+  int64_t reserved_bytes = 0;              // bytes of each GPU to keep free on request
+  double price_per_gpu_hour = 0;           // if 0, no cost is computed
 };
 
-// What is sharded over the data-parallel (and context-parallel) ranks; each includes those before
-// it (Rajbhandari 2020, arXiv 1910.02054, section 5). kWeights is ZeRO-3, or FSDP.
+// What is sharded over the data-parallel (and context-parallel) ranks. Each stage includes those
+// before it (Rajbhandari 2020, arXiv 1910.02054, section 5). kWeights is ZeRO-3, or FSDP.
 enum class ZeroStage { kNone, kOptimizer, kGradients, kWeights };
 enum class Schedule { kOneFOneB, kInterleaved, kGPipe, kZeroBubble };
-// kFlash is the best of the GPU: FlashAttention-3 or cuDNN on Hopper. kUnfused stores the s x s
-// scores.
+// kFlash is the best kernel for the GPU: FlashAttention-3 or cuDNN on Hopper. kUnfused stores the s
+// x s scores.
 enum class AttentionKernel { kFlash, kFlash2, kUnfused };
 enum class ContextKind {
   kUlysses,
   kRing
-};  // what context-parallel ranks exchange: heads, or keys and values
+  // What context-parallel ranks exchange: heads (kUlysses), or keys and values (kRing).
+};
 
-// The trainer. FSDP has no pipeline; DeepSpeed around Hugging Face modules has neither pipeline nor
+// The trainer. FSDP has no pipeline; DeepSpeed with Hugging Face modules has neither pipeline nor
 // tensor parallelism.
 enum class Framework { kMegatron, kFsdp, kDeepSpeed };
 
-// How the trainer runs the model. Defaults: Megatron-Core with the flags that its users set.
+// How the trainer runs the model. The defaults are Megatron-Core with the flags that its users set.
 struct Execution {
   bool sequence_parallel = true;  // norms and residuals are sharded over tensor parallel too
   AttentionKernel attention = AttentionKernel::kFlash;
   ContextKind context = ContextKind::kUlysses;
   bool dropout = false;    // dropout masks are kept
   bool fused_loss = true;  // cross entropy without an fp32 copy of the logits' gradient
-  bool overlap_gradient_reduce = true;  // with the backward passes of the last micro-batch
-  bool overlap_weight_gather = true;    // of a sharded optimizer, with the first forward passes
-  bool overlap_tensor = false;          // tensor-parallel communication with matrix products
-  int64_t expert_tensor = 1;  // tensor parallel inside an expert, where expert parallel > 1
-  bool fused_kernels = true;  // false: eager modules (Hugging Face), which keep what lies between
-  bool compiled_loss =
-      false;  // not fused_loss: compiled cross entropy (Megatron's "native" fusion)
-  // Rows of an expert are padded or cut to this multiple of the mean; 0: none is dropped
-  // (dropless), and the fullest rank has more than the mean.
+  bool overlap_gradient_reduce = true;  // overlap with backward passes of the last micro-batch
+  bool overlap_weight_gather = true;    // sharded optimizer: overlap with the first forward passes
+  bool overlap_tensor = false;  // overlap tensor-parallel communication with matrix products
+  int64_t expert_tensor = 1;    // tensor parallelism inside an expert, if expert parallelism > 1
+  // Else eager modules (Hugging Face), which keep all intermediate values.
+  bool fused_kernels = true;
+  // If not fused_loss: cross entropy is compiled (Megatron's "native" fusion).
+  bool compiled_loss = false;
+  // Rows of an expert are padded or cut to this multiple of the mean. If 0, no row is dropped
+  // (dropless), and the fullest rank has more rows than the mean.
   double expert_capacity = 0;
-  bool grouped_experts = true;  // the products of a rank's experts are one launch
-  // Buffers of the sharded optimizer's own. Megatron reduces its gradient buffer in place: none.
-  // DeepSpeed's defaults: two reduce buckets and a gather bucket of 5e8 16-bit values each, 3e9.
+  bool grouped_experts = true;  // one launch for the products of a rank's experts
+  // Bytes of the sharded optimizer's own buffers. 0 for Megatron, which reduces its gradient buffer
+  // in place. 3e9 for DeepSpeed's defaults: two reduce buckets and one gather bucket of 5e8 16-bit
+  // values each.
   int64_t bucket_bytes = 0;
-  bool fused_weight_gradients = true;  // added to the gradient buffer by the product itself
+  bool fused_weight_gradients = true;  // the product itself adds to the gradient buffer
 };
 
-// kWholeLayers: all of a layer or nothing, as frameworks without selective recompute do. kAdaptive:
-// balanced adaptive recomputation as OmniBal publishes it, to compare with.
+// kWholeLayers recomputes all of a layer or nothing, as frameworks without selective recompute do.
+// kAdaptive is balanced adaptive recomputation as OmniBal publishes it, a baseline for comparison.
 enum class RecomputePolicy { kAuto, kForbidden, kFull, kWholeLayers, kAdaptive };
 
-// How samples of unlike lengths are put into packing groups: not at all, by HBP's published rule
-// (arXiv 2503.07680, algorithm 1), or the set of least predicted epoch time.
+// How samples of different lengths are put into packing groups: one group for all, HBP's published
+// rule (arXiv 2503.07680, algorithm 1), or the set of least predicted epoch time.
 enum class GroupSelection { kOne, kPublished, kExact };
 inline constexpr size_t kGroupLengthsAtMost = 12;
 
@@ -99,28 +102,30 @@ struct Training {
   ZeroStage zero_stage = ZeroStage::kOptimizer;
   Framework framework = Framework::kMegatron;
   Execution execution;
-  bool distributed_gradients_fp32 =
-      true;  // fp32 gradient accumulation (Megatron's default), else 16-bit
+  // fp32 gradient accumulation (Megatron's default), else 16-bit.
+  bool distributed_gradients_fp32 = true;
   int64_t epochs = 1;
   uint64_t seed = 0;
   int64_t isf_iterations = 10;
   Packer packer = Packer::kBalanced;
-  int64_t order_window = 16;  // steps whose packs may be exchanged for balance; as DealRule's
+  int64_t order_window = 16;  // DealRule::window: steps whose packs may be exchanged for balance
   GroupSelection group_selection = GroupSelection::kOne;
-  // Lengths that the packs of a group may have, ascending, beside the longest sample's. Empty:
-  // powers of two from 8192.
+  // Lengths, in tokens, that the packs of a group may have, ascending, besides the longest
+  // sample's. If empty, powers of two from 8192.
   std::vector<int64_t> group_lengths;
-  int64_t curriculum_steps = -1;  // that run the shortest group alone; -1: as published
+  // Steps with the shortest group alone; -1 for the published number.
+  int64_t curriculum_steps = -1;
 };
 
-// Inclusive. {n, n} fixes the degree.
+// An inclusive range. {n, n} fixes the degree.
 struct DegreeRange {
   int64_t min = 1;
-  int64_t max = 0;  // 0: no bound
+  int64_t max = 0;  // 0 for no bound
 };
 
-// How the model is cut into stages. Others than kExact are as published, to compare with: OmniBal's
-// balanced model partition, equal parameters, equal layers, and PipeDream's by profiled times.
+// How the model is cut into stages. All except kExact are published methods, for comparison:
+// OmniBal's balanced model partition, equal parameters, equal layers, and PipeDream's partition by
+// profiled times.
 enum class PartitionMethod { kExact, kBmp, kParameters, kLayers, kProfile };
 
 struct Constraints {
@@ -130,31 +135,32 @@ struct Constraints {
   DegreeRange context_parallel{1, 1};
   DegreeRange expert_parallel{1, 1};
   DegreeRange virtual_stages{1, 1};
-  std::optional<Schedule> schedule;  // unset: free
+  std::optional<Schedule> schedule;  // nullopt if free
   RecomputePolicy recompute = RecomputePolicy::kAuto;
   // Transformer layers per stage, encoder layers first and then the language model's (the order of
-  // OmniBal's table 9). Empty: free. Fixes pipeline_parallel to its size.
+  // OmniBal's table 9). It fixes pipeline_parallel to its size. If empty, the stages are free.
   std::vector<int64_t> stage_layers;
-  PartitionMethod partition_method = PartitionMethod::kExact;  // where `stage_layers` is empty
+  PartitionMethod partition_method = PartitionMethod::kExact;  // used if `stage_layers` is empty
 };
 
-// What is best where plans for several clusters or GPU counts are compared. For one cluster all
-// its GPUs are used, and the quickest plan is best by any.
+// The objective by which plans for several clusters or GPU counts are compared. A single cluster
+// uses all its GPUs, so every objective takes the quickest plan.
 enum class ObjectiveKind { kStepTime, kGpuDays, kFewestGpus, kCost };
 struct Objective {
   ObjectiveKind kind = ObjectiveKind::kStepTime;
-  double deadline_seconds = 0;  // from the start to the end of training, all epochs; 0: none
+  double deadline_seconds = 0;  // from the start to the end of all epochs; 0 for no deadline
 };
 
-// How often nodes fail, and what that costs. Only where the first is above 0, the next must be too.
+// How often nodes fail, and what that costs. If the first field is above 0, the second must be,
+// too.
 struct Reliability {
-  double node_mean_time_between_failures_seconds = 0;  // of one node with its GPUs; 0: not given
+  double node_mean_time_between_failures_seconds = 0;  // of one node with its GPUs; 0 if not given
   double checkpoint_bytes_per_second = 0;              // from one node to storage
-  double restart_seconds = 0;  // from a failure until training goes on, reading included
-  double checkpoint_interval_seconds = 0;  // of training between two; 0: the best
+  double restart_seconds = 0;  // from a failure until training resumes, reading included
+  double checkpoint_interval_seconds = 0;  // training time between two; 0 for the best
 };
 
-// What a figure rests on, for the plan's provenance.
+// The basis of a figure, for the plan's provenance.
 enum class Basis { kGiven, kMeasured, kFitted, kPublished, kAssumed };
 struct FigureBasis {
   std::string figure;  // such as "cluster.inter_node_bandwidth"
@@ -168,14 +174,14 @@ struct Job {
   Cluster cluster;
   Training training;
   Constraints constraints;
-  CostConstants constants;  // of the cost model: the defaults but for fits
+  CostConstants constants;  // of the cost model; only fits change the defaults
   Objective objective;
   Reliability reliability;
-  bool compare_sizes = false;  // fill Plan::other_sizes
+  bool compare_sizes = false;  // whether to fill in Plan::other_sizes
   int64_t max_alternatives = 3;
-  std::vector<FigureBasis>
-      figures;              // of the inputs: which were assumed, which the catalogue published
-  Calibration calibration;  // what was measured of this model on this GPU type
+  // Basis of the inputs: which were assumed, which come from the catalogue.
+  std::vector<FigureBasis> figures;
+  Calibration calibration;  // measurements of this model on this GPU type
   LaunchRequest launch;     // settings for trainers
 };
 

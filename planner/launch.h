@@ -1,5 +1,5 @@
-// Settings for trainers: what a job asks for and what a plan answers. How they are made:
-// planner/launch/.
+// Settings for trainers: the job's request, and the parts of the plan's answer. planner/launch/
+// makes them.
 #ifndef EVENKEEL_PLANNER_LAUNCH_H_
 #define EVENKEEL_PLANNER_LAUNCH_H_
 
@@ -10,17 +10,18 @@ namespace evenkeel::planner {
 
 enum class LaunchFramework { kMegatron, kDeepSpeed, kTorchtitan, kFlagScale, kXTuner, kFsdp };
 
-// What a job wants to launch.
+// The trainers that a job asks for.
 struct LaunchRequest {
-  std::vector<LaunchFramework> frameworks;  // ascending, each once; empty: no settings are made
-  bool float16 = false;  // weights and activations are float16, else bfloat16: costed alike
+  // Ascending and distinct; if empty, no settings are made.
+  std::vector<LaunchFramework> frameworks;
+  bool float16 = false;  // weights and activations are float16, else bfloat16; both cost the same
 };
 
-// How much of the plan a trainer runs by its settings.
+// How much of the plan a trainer runs with its settings.
 enum class LaunchMatch {
-  kExact,    // all of it: stages, schedule and what is recomputed
-  kNearest,  // the nearest that the trainer can express
-  kNone      // nothing: the notes say why
+  kExact,    // all of it: stages, schedule and recompute
+  kNearest,  // the nearest run that the trainer can express
+  kNone      // none of it; the notes say why
 };
 
 struct LaunchFile {
@@ -32,11 +33,11 @@ struct LaunchVariable {
   std::string name, value;
 };
 
-// What a trainer can not express, or what its user must know.
+// Something that a trainer cannot express, or that its user must know.
 struct LaunchNote {
-  std::string topic;     // such as "recompute" or "stages": see the contract
+  std::string topic;     // such as "recompute" or "stages"; the contract lists them
   std::string text;      // for a person
-  double slower_by = 0;  // of a sample; 0: nothing is lost
+  double slower_by = 0;  // relative loss of time per sample; 0 if nothing is lost
 };
 
 }  // namespace evenkeel::planner

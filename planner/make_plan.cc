@@ -47,8 +47,8 @@ std::vector<FigureBasis> Figures(const Job& job) {
        "0.85 of the given bandwidth, 20 us latency of a p2p, 5 us per hop of a ring"});
   const bool overlaps = job.training.execution.overlap_gradient_reduce;
   figures.push_back({"network.data_sync_overlap", Basis::kAssumed,
-                     overlaps ? "gradients are reduced while the last backward pass goes on, which "
-                                "that slows down as far as it lends processors"
+                     overlaps ? "gradients are reduced during the last backward pass, which slows "
+                                "down by the share of processors that it lends"
                               : "none: gradients are reduced after the last backward pass"});
   figures.push_back({"memory.framework", Basis::kAssumed,
                      "1 GiB for context and libraries, 1 GiB for NCCL and p2p buffers"});
@@ -60,7 +60,7 @@ std::vector<FigureBasis> Figures(const Job& job) {
   figures.push_back({"memory.usable", Basis::kMeasured,
                      "99% of the nominal size: 79.2 of 80 GiB on A100 and H100"});
   figures.push_back(
-      {"batch_rule.packs", Basis::kFitted, "tried on a stratified sample of the histogram"});
+      {"batch_rule.packs", Basis::kFitted, "predicted on a stratified sample of the histogram"});
   return figures;
 }
 
@@ -145,7 +145,7 @@ class Planning {
     FillAlternatives(1);
   }
 
-  // Lists plans with one group, from `first` of those found.
+  // Appends alternatives with one group, from `best[first]` onward.
   void FillAlternatives(size_t first) {
     const std::vector<Candidate>& best = found_.best;
     for (size_t i = first;
@@ -153,7 +153,8 @@ class Planning {
       plan().alternatives.push_back(MakeAlternative(job_, batching_, best[i], hooks_.stop));
   }
 
-  // Groups that are worth it: fewer GPU-days than the best plan with one, or asked for.
+  // Looks for packing groups, and takes them if they need fewer GPU-days than the best plan with
+  // one group, or if the job asks for them.
   void FindGroups() {
     Enter(Phase::kSearch);
     classes_.emplace(job_, hooks_.stop);
@@ -185,7 +186,7 @@ class Planning {
     FillAlternatives(0);
   }
 
-  // False: stopped.
+  // Returns false if stopped.
   bool FillLaunch() {
     const Batching& batching =
         grouped_.runs.empty() ? batching_ : grouped_.runs.back().data.batching;
@@ -234,8 +235,8 @@ class Planning {
   const PlanHooks& hooks_;
   Batching batching_;
   SearchResult found_;                    // with all samples in one group
-  std::optional<LengthClasses> classes_;  // where groups were looked for
-  GroupedSearch grouped_;                 // no runs: one group it is
+  std::optional<LengthClasses> classes_;  // only if groups were looked for
+  GroupedSearch grouped_;                 // without runs, the plan has one group
   PlanResult result_;
 };
 

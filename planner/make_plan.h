@@ -1,5 +1,5 @@
-// The planner's front door: a valid job in, a checked plan out. Pure: the same job gives the same
-// plan, to the byte.
+// The main entry point of the planner: makes a checked plan from a valid job. Pure: the same job
+// gives the same plan, to the byte.
 #ifndef EVENKEEL_PLANNER_MAKE_PLAN_H_
 #define EVENKEEL_PLANNER_MAKE_PLAN_H_
 
@@ -13,22 +13,22 @@
 
 namespace evenkeel::planner {
 
-// What MakePlan is busy with, in this order. For progress and metrics.
+// The phases of MakePlan, in this order. For progress and metrics.
 enum class Phase { kBatchRule, kSearch, kSimulate, kExplain, kCheck };
 inline constexpr int kPhases = 5;
 const char* PhaseName(Phase phase);  // "batch_rule", "search", ...
 
-// The outside world, as far as the planner may know of it. Both may be empty.
+// The planner's only connections to the outside world. Both may be empty.
 struct PlanHooks {
-  Stop stop;                         // asked often; true: give up soon
+  Stop stop;                         // asked often; MakePlan gives up soon after it returns true
   std::function<void(Phase)> enter;  // called when a phase begins
 };
 
 enum class PlanEnd {
-  kComplete,     // `plan` is valid: it fits, or says why nothing does
-  kStopped,      // `stop` said so; no plan
-  kCheckFailed,  // the independent checker found the faults in `faults`: a defect of the planner;
-                 // no plan
+  kComplete,  // `plan` is valid: it fits, or says why nothing fits
+  kStopped,   // `stop` ended the work; there is no plan
+  // The independent checker found `faults`, a defect of the planner; there is no plan.
+  kCheckFailed,
 };
 
 struct PlanResult {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kCountsPerDoubling = 16;
 
-// The mean sample as a pack; `count`: of the dataset.
+// Returns the mean sample as a pack, and the number of samples in *count.
 PackShape MeanSample(const Dataset& dataset, double* count) {
   PackShape sum;
   *count = 0;
@@ -58,7 +58,8 @@ class Comparison {
     const Job& job = jobs_[index];
     Offer offer{.job = index};
     result_.end = PlanEnd::kComplete;
-    // The packs of a step only limit what is there otherwise.
+    // The number of packs per step can only restrict parallelisms that exist otherwise, so 1 will
+    // do.
     offer.possible = !Parallelisms(job, 1).empty();
     if (!offer.possible) return offer;
     const double deadline = objective_.deadline_seconds;
@@ -99,7 +100,7 @@ class Comparison {
       case ObjectiveKind::kGpuDays:
         return {rank, false, offer.gpu_days, offer.seconds};
       case ObjectiveKind::kFewestGpus:
-        // Of those that miss the deadline the one that comes nearest.
+        // Among plans that miss the deadline, the one that comes nearest is the best.
         if (rank > 0) break;
         return {rank, false, static_cast<double>(cluster.gpu_count), offer.seconds};
       case ObjectiveKind::kCost:

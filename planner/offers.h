@@ -1,5 +1,5 @@
-// The planner's third door: one job on several clusters or GPU counts, compared. Pure, like
-// MakePlan.
+// The third entry point of the planner: compares one job on several clusters or GPU counts. Pure,
+// like MakePlan.
 #ifndef EVENKEEL_PLANNER_OFFERS_H_
 #define EVENKEEL_PLANNER_OFFERS_H_
 
@@ -13,43 +13,45 @@
 
 namespace evenkeel::planner {
 
-// One of the jobs that were compared. Compared are what training is expected to take: with restarts
-// and checkpoints where the job says how often nodes fail, without them otherwise.
+// One of the compared jobs. Its time and cost are those expected of the training: with restarts and
+// checkpoints if the job says how often nodes fail, else without them.
 struct Offer {
   size_t job = 0;         // index of the job
-  bool possible = false;  // some degrees satisfy its constraints; else there is no plan
-  // No plan could meet the deadline: all of the model's FLOPs at the GPUs' peak take longer. Not
-  // planned.
+  bool possible = false;  // some degrees satisfy its constraints; else no plan
+  // No plan can meet the deadline: even the model's FLOPs at the GPUs' peak take longer. The job is
+  // not planned. Only set under kFewestGpus.
   bool too_few = false;
   Plan plan;
-  double seconds = 0;  // of the whole training; only where the plan fits
+  double seconds = 0;  // of the whole training; only if the plan fits
   double gpu_days = 0, cost = 0;
-  bool meets_deadline = false;  // true without a deadline, where it fits
+  bool meets_deadline = false;  // if there is no deadline: whether the plan fits
 };
 
 struct Offers {
-  PlanEnd end = PlanEnd::kStopped;  // of the first job that is not kComplete
+  PlanEnd end = PlanEnd::kStopped;  // the first end that is not kComplete
   std::vector<Offer> offers;        // best first
-  std::vector<std::string> faults;  // where end is kCheckFailed
+  std::vector<std::string> faults;  // only if end is kCheckFailed
 };
 
-// A plan for each job, best first by the objective of the first one. The jobs are one but for the
-// cluster and its figures: pools of a cluster, or GPU counts that are free now. Plans that meet the
-// deadline come before those that fit, those before the rest; then
+// Plans each job and sorts the plans, best first, by the objective of the first job. The jobs are
+// the same except for the cluster and its figures: pools of a cluster, or GPU counts that are free
+// now. Plans that meet the deadline come before others that fit, and these before the rest; then
 //   kStepTime: least seconds;  kGpuDays: least GPU-days;  kFewestGpus: fewest GPUs, then seconds;
 //   kCost: least cost, jobs without a price last.
-// What ties keeps its order. Under kFewestGpus jobs are planned by GPU count ascending and not
-// beyond the first that meets the deadline; no count is taken to be worse because a smaller one is.
+// Ties keep their order. Under kFewestGpus, jobs are planned by ascending GPU count, up to the
+// first that meets the deadline. A larger count is never skipped because a smaller one was worse.
 Offers CompareOffers(const std::vector<Job>& jobs, const PlanHooks& hooks);
 
-// The job on each of `gpu_counts` of its GPUs.
+// Returns the job for each number of its GPUs in `gpu_counts`.
 std::vector<Job> OnCounts(const Job& job, const std::vector<int64_t>& gpu_counts);
 
-// GPU counts up to the job's own, ascending, for a search for the fewest: divisors of a node, then
-// whole nodes, all of them up to 32 and 16 between each power of two and the next.
+// Returns the GPU counts to try, ascending up to the job's own, in a search for the fewest:
+// divisors of a node, then whole nodes: every number up to 32, then 16 between each power of two
+// and the next.
 std::vector<int64_t> GpuCountsUpTo(const Cluster& cluster);
 
-// No training of the job ends sooner, seconds: FLOPs of all epochs, without recompute, at peak.
+// Returns a lower bound on the seconds of the job's training: the FLOPs of all epochs, without
+// recompute, at peak rate.
 double LeastSeconds(const Job& job);
 
 }  // namespace evenkeel::planner

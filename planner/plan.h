@@ -14,11 +14,11 @@
 
 namespace evenkeel::planner {
 
-// One number for what MakePlan computes: bump it whenever any plan changes.
+// Version of the plans that MakePlan computes. Increase it whenever any plan changes.
 inline constexpr int64_t kPlannerRevision = 8;
 
-// What a pipeline is cut into. Encoder, dense and MoE layers are transformer layers and can be
-// recomputed.
+// The kinds of layers in a pipeline. Encoder, dense and MoE layers are transformer layers and can
+// be recomputed.
 enum class LayerKind {
   kPatchEmbedding,
   kEncoder,
@@ -33,20 +33,20 @@ inline bool IsTransformerLayer(LayerKind kind) {
   return kind == LayerKind::kEncoder || kind == LayerKind::kDense || kind == LayerKind::kMoe;
 }
 
-// Degrees; tensor x context x pipeline x data = GPUs. Ranks are laid out tp-cp-dp-pp, tensor
-// fastest.
+// Degrees of parallelism; tensor x context x data x pipeline = GPUs. Ranks are laid out
+// tp-cp-dp-pp, tensor fastest.
 struct Parallelism {
   int64_t tensor = 1;
   int64_t pipeline = 1;
   int64_t data = 1;
-  int64_t context = 1;  // ranks that share the tokens of one pack
-  int64_t expert = 1;   // ranks that share a layer's experts: taken from the context and data ranks
+  int64_t context = 1;         // ranks that share the tokens of one pack
+  int64_t expert = 1;          // ranks that share a layer's experts, within a pipeline stage
   int64_t virtual_stages = 1;  // chunks of the model on each pipeline stage
   friend bool operator==(const Parallelism&, const Parallelism&) = default;
 };
 
-// How the data loader makes micro-batches ("packs"), and what comes of it on a stated sample of the
-// dataset.
+// How the data loader makes micro-batches ("packs"), and the packs that it makes from a sample of
+// the dataset.
 struct BatchRule {
   Packer packer = Packer::kBalanced;
   int64_t unit_cap = 0;     // Qv
@@ -58,19 +58,19 @@ struct BatchRule {
   int64_t order_window = 16;  // steps whose packs may be exchanged for balance
   OversizePolicy oversize = OversizePolicy::kAlone;
   PackTimes pack_times;       // what dealing balances
-  std::string caps_reason;    // why the caps are what they are; empty where both were given
-  bool caps_derived = false;  // unit_cap or token_cap came from the data, not from the request
-  int64_t sampled = 0;        // samples drawn from the histogram to predict what follows
-  int64_t oversize_samples =
-      0;  // of the dataset: exceed a cap alone and travel in a pack of their own
+  std::string caps_reason;    // explains the caps; empty if both were given
+  bool caps_derived = false;  // unit_cap or token_cap is derived from the data
+  int64_t sampled = 0;        // samples drawn from the histogram to predict the rest
+  // Samples of the dataset that exceed a cap alone and travel in a pack of their own.
+  int64_t oversize_samples = 0;
   double samples_per_pack = 0;             // AVE-BS
   int64_t packs = 0;                       // of the whole dataset, predicted
   double mean_units = 0, mean_tokens = 0;  // per pack
-  double pad_ratio = 0;                    // 0: packs are laid end to end
-  double dist_ratio_units = 0,
-         dist_ratio_tokens = 0;     // over the data-parallel ranks, packs dealt at random
-  double dist_ratio_attention = 0;  // the same form over the sum of squared sample lengths
-  int64_t pack_lower_bound = 0;     // no packing under these caps has fewer packs; 0: not computed
+  double pad_ratio = 0;                    // 0 because packs are laid end to end
+  // Over the data-parallel ranks, with packs dealt at random.
+  double dist_ratio_units = 0, dist_ratio_tokens = 0;
+  double dist_ratio_attention = 0;  // the same over sums of squared sample lengths
+  int64_t pack_lower_bound = 0;     // for packings under these caps; 0 if not computed
   double idle_ratio = 0;            // share of a step's compute lost waiting for the slowest rank
 };
 
@@ -79,19 +79,19 @@ struct MemoryParts {
   int64_t gradients = 0;
   int64_t optimizer = 0;
   int64_t activations = 0;  // of all micro-batches in flight
-  int64_t workspace =
-      0;  // largest transient: a layer that runs backward, or logits and their gradient
+  // Largest transient: of a layer that runs backward, or logits and their gradient.
+  int64_t workspace = 0;
   int64_t buffers = 0;            // pipeline send and receive, workspaces of cuBLAS and the like
-  int64_t communication = 0;      // of NCCL, outside the allocator
+  int64_t communication = 0;      // NCCL's, outside the allocator
   int64_t framework = 0;          // CUDA context and libraries, outside the allocator
-  int64_t allocator_reserve = 0;  // reserved above allocated by the caching allocator
+  int64_t allocator_reserve = 0;  // what the caching allocator reserves beyond its allocations
 
-  // Not summed below: `activations` by the kind of layer, and what of `workspace` is logits, their
-  // softmax and gradient (0 where another layer's transient is larger).
+  // Not in the sums below: `activations` by the kind of layer, and the part of `workspace` that is
+  // logits, their softmax and gradient (0 if another layer's transient is larger).
   std::array<int64_t, kLayerKinds> activations_by_kind{};
   int64_t logits = 0;
 
-  // As torch.cuda.max_memory_allocated, max_memory_reserved and nvidia-smi count.
+  // These count as torch.cuda.max_memory_allocated, max_memory_reserved and nvidia-smi do.
   int64_t allocated() const {
     return weights + gradients + optimizer + activations + workspace + buffers;
   }
@@ -100,7 +100,8 @@ struct MemoryParts {
 };
 
 // Parts of a transformer layer that can run forward again in the backward pass. A set of them is a
-// RecomputeParts; 0 is nothing. As Megatron's --recompute-modules, where it has the part.
+// RecomputeParts; 0 is the empty set. The names are those of Megatron's --recompute-modules, if it
+// has the part.
 enum RecomputePart : uint32_t {
   kNorms = 1,             // "layernorm"
   kCoreAttention = 2,     // "core_attn": scores, softmax and their product with the values
@@ -117,14 +118,15 @@ struct RecomputedLayers {
   friend bool operator==(const RecomputedLayers&, const RecomputedLayers&) = default;
 };
 
-// A run of equal layers of one chunk on one stage. The first layers of the run are those of the
-// first entry of `recomputed`, and so on; what is left recomputes nothing.
+// A run of equal layers of one chunk on one stage. The first layers of the run recompute as the
+// first entry of `recomputed` says, and so on; the remaining layers recompute nothing.
 struct LayerGroup {
   LayerKind kind = LayerKind::kDense;
-  int64_t first = 0;  // index among the layers of its kind's component (encoder, or language model)
+  // Index among the layers of the component (encoder or language model).
+  int64_t first = 0;
   int64_t count = 0;
   std::vector<RecomputedLayers> recomputed;
-  int64_t chunk = 0;  // of the stage's virtual stages
+  int64_t chunk = 0;  // index among the stage's virtual stages
   int64_t recomputed_count() const {
     int64_t layers = 0;
     for (const RecomputedLayers& r : recomputed) layers += r.count;
@@ -135,51 +137,52 @@ struct LayerGroup {
 struct StagePlan {
   std::vector<LayerGroup> layers;
   int64_t forward_ns = 0;    // one mean micro-batch, tensor-parallel communication included
-  int64_t backward_ns = 0;   // likewise, without recompute
+  int64_t backward_ns = 0;   // the same, without recompute
   int64_t recompute_ns = 0;  // forward passes repeated in the backward pass
-  int64_t send_ns =
-      0;  // p2p of one micro-batch to the next stage, one way; of all chunks, 0 behind the last
+  // p2p of one micro-batch to the next stage, one way, over all chunks; 0 behind the last stage.
+  int64_t send_ns = 0;
   int64_t send_bytes = 0;
-  int64_t in_flight =
-      0;  // micro-batches whose activations are held at once, counted once per chunk
+  // Micro-batches whose activations are held at once, counted once per chunk.
+  int64_t in_flight = 0;
   int64_t parameters = 0;  // on one GPU of the stage
   MemoryParts memory;
-  int64_t capacity_bytes = 0;  // of one GPU, less what was asked to be kept free
+  int64_t capacity_bytes = 0;  // of one GPU, less the bytes to keep free
   int64_t free_bytes() const { return capacity_bytes - memory.total(); }
 };
 
-// Parts of one optimizer step as the mean over all pipeline stages: they sum to `total`.
+// Parts of one optimizer step, as means over all pipeline stages. They sum to `total_ns`.
 struct StepTime {
   int64_t encoder_compute_ns = 0;   // forward + backward, without communication
   int64_t language_compute_ns = 0;  // embedding, decoder layers, head and loss
   int64_t recompute_ns = 0;
   int64_t tensor_communication_ns = 0;
-  int64_t pipeline_bubble_ns = 0;  // idle in the pipeline with mean micro-batches, p2p included
-  int64_t imbalance_ns = 0;  // what the real spread of micro-batches adds: waiting for the slowest
-  int64_t data_sync_ns = 0;  // gradient reduction and, with ZeRO-1, parameter gathering
+  int64_t pipeline_bubble_ns = 0;  // idle time with mean micro-batches, p2p included
+  // Added by the real spread of micro-batches: waiting for the slowest.
+  int64_t imbalance_ns = 0;
+  int64_t data_sync_ns = 0;  // gradient reduction and, with ZeRO-1 or 2, parameter gathering
   int64_t optimizer_ns = 0;
-  int64_t measured_correction_ns = 0;  // to what steps of this model took on this GPU; any sign
+  int64_t measured_correction_ns = 0;  // correction to measured steps; either sign
   int64_t total_ns = 0;
 };
 
 struct Prediction {
   StepTime step;
   int64_t micro_batches = 0;    // per data-parallel rank and step
-  int64_t steps_per_epoch = 0;  // the last one may be holed: some rank lacks a pack
+  int64_t steps_per_epoch = 0;  // the last may be holed: some rank lacks a pack
   int64_t holed_steps = 0;      // per epoch: 0 or 1
   double samples_per_step = 0;
-  double epoch_seconds = 0;  // whole steps; nanoseconds of the longest epochs exceed 64 bits
+  double epoch_seconds = 0;  // of whole steps; a double, as long epochs exceed 64 bits of ns
   double gpu_days = 0;       // all epochs
-  double cost = 0;           // GPU hours x price; 0 where no price was given
-  double mfu = 0;            // model FLOPs of the step (no recompute) over peak
+  double cost = 0;           // GPU hours x price; 0 if no price was given
+  double mfu = 0;            // model FLOPs of the step (no recompute) over those at peak
   double llm_tokens_per_second = 0;  // whole job
   double bubble_ratio = 0;           // idle share of the pipeline with mean micro-batches
-  // Errors to expect, as shares: mean absolute errors on published runs (cost/uncertainty.h).
+  // Expected errors, as shares: mean absolute errors on published runs (cost/uncertainty.h).
   double step_uncertainty = 0, memory_uncertainty = 0;
 };
 
-// One rung from the unbalanced start to the plan. Each is simulated with its own spread of
-// micro-batches.
+// One rung of the ladder from the unbalanced start to the plan. Each rung is simulated with its own
+// spread of micro-batches.
 struct LadderRung {
   std::string name;
   bool fits = true;
@@ -188,58 +191,60 @@ struct LadderRung {
   double pad_ratio = 0, dist_ratio_units = 0, dist_ratio_tokens = 0;
 };
 
-// kWorkLimit: what was not searched still counts in the lower bound.
+// Under kWorkLimit, the lower bound still covers what was not searched.
 enum class SearchEnd { kExhausted, kWorkLimit };
 
 // How good the plan is. All times are per optimizer step of exactly the requested global batch,
-// data sync and optimizer included, with mean packs, as modelled: without the correction by
-// measured steps, which is the same for every plan.
+// with mean packs, data sync and optimizer included. They are modelled times, without the
+// correction by measured steps, which is the same for every plan.
 struct Proof {
   int64_t step_ns = 0;              // this plan, simulated
-  int64_t lower_bound_ns = 0;       // no plan of the space has a faster 1F1B
-  double gap = 0;                   // step / lower_bound - 1
-  int64_t plan_lower_bound_ns = 0;  // no 1F1B of this plan's stages is faster
-  // The closed form (m - 1) max_s T_s + sum_s T_s, T_s = stage time with recompute and p2p, without
-  // data sync and optimizer: this plan's value, and the least of all partitions and recompute
-  // counts under this plan's parallelism.
+  int64_t lower_bound_ns = 0;       // for the step of every plan of the search space
+  double gap = 0;                   // step_ns / lower_bound_ns - 1
+  int64_t plan_lower_bound_ns = 0;  // for every 1F1B of this plan's stages
+  // The closed form (m - 1) max_s T_s + sum_s T_s, where T_s is the stage time with recompute and
+  // p2p, without data sync and optimizer: this plan's value, and the least value of all partitions
+  // and recompute counts under this plan's parallelism.
   int64_t closed_form_ns = 0;
   int64_t closed_form_optimum_ns = 0;
   SearchEnd end = SearchEnd::kExhausted;
   int64_t parallelisms = 0;             // considered
   int64_t parallelisms_pruned = 0;      // dismissed by a bound without a search
   int64_t parallelisms_unfit = 0;       // do not fit in memory
-  int64_t parallelisms_unsearched = 0;  // left when the work limit was reached
-  int64_t parallelisms_unrefined = 0;   // likewise left with simple cuts, though they may be better
-  int64_t partitions_examined = 0;      // states of the dynamic programme
+  int64_t parallelisms_unsearched = 0;  // not searched when the work limit was reached
+  // Left with simple cuts at the work limit, though they may be better.
+  int64_t parallelisms_unrefined = 0;
+  int64_t partitions_examined = 0;  // states of the dynamic programme
 };
 
 struct Alternative {
   Parallelism parallelism;
   std::vector<int64_t> stage_layers;
   int64_t step_ns = 0;
-  double samples_per_step = 0;  // packs are whole: it may differ from the plan's
+  double samples_per_step = 0;  // may differ from the plan's, since packs are whole
   double gpu_days = 0;
   int64_t least_free_bytes = 0;
 };
 
-// The same job, with the same packs and global batch, on other GPUs: what it would be if the
-// cluster shrank or grew by a node, or were of the next GPU type.
+// The same job, with the same packs and global batch, on other GPUs: the cluster loses or gains a
+// node, or has the next smaller or larger GPU type.
 enum class SizeChange { kNodeLess, kNodeMore, kSmallerGpu, kLargerGpu };
 struct OtherSize {
   SizeChange change = SizeChange::kNodeLess;
   std::string gpu;
   int64_t gpu_count = 0;
   bool fits = false;
-  Alternative plan;  // only where it fits
+  Alternative plan;  // only if it fits
 };
 
-// What failures and checkpoints make of the plan (docs/COST_MODEL.md, section 8). All expected.
+// The plan with failures and checkpoints (docs/COST_MODEL.md, section 8). All figures are expected
+// values.
 struct Goodput {
   int64_t checkpoint_bytes = 0;                   // of the whole job
-  double checkpoint_seconds = 0;                  // to write one; training stands still
-  int64_t interval_steps = 0;                     // from one to the next
+  double checkpoint_seconds = 0;                  // to write one checkpoint, while training waits
+  int64_t interval_steps = 0;                     // from one checkpoint to the next
   double mean_time_between_failures_seconds = 0;  // of any node of the job
-  double useful_share = 0;                        // of the time: steps that count
+  double useful_share = 0;                        // share of the time in steps that count
   double seconds = 0;                             // from the start to the end of all epochs
   double gpu_days = 0, cost = 0;                  // as Prediction's
 };
@@ -258,11 +263,11 @@ enum class RemedyKind {
   kFreeSchedule
 };
 
-// A change under which the job fits, tried out by planning it. ApplyRemedy (search/remedies.h) says
-// what each kind changes.
+// A change under which the job fits, tested by planning the changed job. ApplyRemedy
+// (search/remedies.h) says what each kind changes.
 struct Remedy {
   RemedyKind kind;
-  std::string text;  // for a person: what to change, from what to what
+  std::string text;  // for a person: what to change, and from and to which value
   int64_t gpu_count = 0;
   int64_t unit_cap = 0;
   int64_t token_cap = 0;
@@ -270,10 +275,10 @@ struct Remedy {
   std::vector<int64_t> stage_layers;
 };
 
-// Why nothing fits: the parallelism that comes nearest and its worst stage.
+// Why nothing fits: the parallelism that comes nearest, and its worst stage.
 struct Misfit {
-  // No partition and recompute of any parallelism fits. False: of some that run several chunks on a
-  // stage, not all cuts were tried.
+  // Whether it is proven that no partition and recompute of any parallelism fits. False if some
+  // parallelisms run several chunks on a stage, of which not all cuts were tried.
   bool proven = true;
   Parallelism parallelism;
   int64_t stage = 0;
@@ -281,20 +286,22 @@ struct Misfit {
   MemoryParts memory;
   int64_t capacity_bytes = 0;
   int64_t short_bytes = 0;
-  std::vector<Remedy> remedies;  // nearest first; empty: none of those tried helps
+  std::vector<Remedy> remedies;  // nearest first; empty if none of those tried helps
 };
 
-// A packing group and how its steps run. Packs: of an epoch; figures as BatchRule's.
+// A packing group and how its steps run. Counts are per epoch; figures are as in BatchRule.
 struct GroupPlan {
-  int64_t longest_sample = 0;  // tokens; the group takes those longer than the group before it
+  // Tokens. The group takes the samples longer than those of the group before.
+  int64_t longest_sample = 0;
   int64_t token_cap = 0, unit_cap = 0;
-  Parallelism parallelism;    // the plan's but for context and data
+  Parallelism parallelism;    // the plan's, except for context and data
   int64_t micro_batches = 0;  // packs per rank and step
   std::vector<StagePlan> stages;
   StepTime step;
-  int64_t samples = 0, fillers = 0;  // of its own lengths, and shorter ones that fill its packs up
+  // Samples of its own lengths, and shorter samples that fill up its packs.
+  int64_t samples = 0, fillers = 0;
   int64_t packs = 0, steps = 0;
-  double share = 0;  // of the packs that GPUs work on: packs x context over all groups
+  double share = 0;  // packs x context, as a share of the sum over all groups
   double mean_tokens = 0;
   double dist_ratio_tokens = 0, dist_ratio_attention = 0, idle_ratio = 0;
   std::string reason;  // why this length and degree, in words
@@ -306,13 +313,13 @@ struct GroupPlan {
   }
 };
 
-// A set of packing groups in short.
+// A summary of a set of packing groups.
 struct GroupLengths {
   std::vector<int64_t> lengths, contexts;  // tokens of a pack, GPUs that share it
-  double gpu_days = 0;                     // of mean packs under even stages; 0: it does not fit
+  double gpu_days = 0;                     // with mean packs and even stages; 0 if it does not fit
 };
 
-// Other ways to batch samples of unlike lengths, on the split of the plan.
+// Ways to batch samples of different lengths, on the split of the plan.
 enum class BatchingMethod { kNaivePacking, kSorted, kFlexSp, kGroups, kBalancedGroups };
 struct BatchingBaseline {
   BatchingMethod method = BatchingMethod::kNaivePacking;
@@ -336,37 +343,38 @@ struct GroupChoice {
   double mean_rank_tokens = 0;
 };
 
-// Where each rank sits: rank = tensor + T (data + D pipeline) (Megatron's order tp-dp-pp).
+// The node of each rank: rank = tensor + T (context + C (data + D pipeline)) (Megatron's order
+// tp-cp-dp-pp), and node = rank / gpus_per_node.
 struct Placement {
   int64_t gpus_per_node = 0;
   int64_t nodes = 0;
   bool pipeline_neighbours_cross_nodes = false;
-  int64_t host_memory_bytes = 0;  // of a pod with one node's ranks
+  int64_t host_memory_bytes = 0;  // of a pod with the ranks of one node
   int64_t shared_memory_bytes = 0;
 };
 
-// Settings for one trainer, and what runs by them.
+// Settings for one trainer, and the run that they give.
 struct Launch {
   LaunchFramework framework = LaunchFramework::kMegatron;
   LaunchMatch match = LaunchMatch::kNone;
-  std::string program;                 // that takes the arguments, as words; empty: the user's own
-  std::vector<std::string> arguments;  // words of a command line
+  std::string program;  // takes the arguments, as words; empty if it is the user's own
+  std::vector<std::string> arguments;       // words of a command line
   std::vector<LaunchVariable> environment;  // of every process
   std::vector<LaunchFile> files;
   std::vector<LaunchNote> notes;
-  // Of kNearest: what runs, predicted on the plan's packs.
+  // For kNearest: the run, predicted on the plan's packs.
   Parallelism parallelism;
   Schedule schedule = Schedule::kOneFOneB;
   std::vector<StagePlan> stages;
-  int64_t step_ns = 0;   // of one step, as Prediction's; 0: kNone
+  int64_t step_ns = 0;   // of one step, as in Prediction; 0 for kNone
   double slower_by = 0;  // step_ns over the plan's, less 1
-  int64_t tried = 0;     // recompute settings that the trainer has and that were predicted
-  int64_t fitting = 0;   // of those: fit in memory
+  int64_t tried = 0;     // recompute settings of the trainer that were predicted
+  int64_t fitting = 0;   // those of them that fit in memory
 };
 
 struct Plan {
   bool fits = false;
-  std::vector<FigureBasis> figures;  // the job's, and those of the cost model
+  std::vector<FigureBasis> figures;  // those of the job and of the cost model
 
   BatchRule batch_rule;
   Parallelism parallelism;
@@ -376,17 +384,17 @@ struct Plan {
   std::vector<LadderRung> ladder;
   Proof proof;
   std::vector<Alternative> alternatives;
-  std::vector<OtherSize> other_sizes;  // where the job asks for them
-  std::optional<Goodput> goodput;      // where the job says how often nodes fail
+  std::vector<OtherSize> other_sizes;  // if the job asks for them
+  std::optional<Goodput> goodput;      // if the job says how often nodes fail
   Placement placement;
   Misfit misfit;  // only where !fits
 
-  // Packing groups, ascending in length: two at least, or none. Where there are any, batch_rule and
-  // prediction sum them up; parallelism and stages are those of the last.
+  // Packing groups, ascending in length: at least two, or none. If there are groups, batch_rule and
+  // prediction summarise them, and parallelism and stages are those of the last group.
   std::vector<GroupPlan> groups;
   GroupChoice group_choice;
 
-  std::vector<Launch> launch;  // in the order of LaunchRequest::frameworks; none where !fits
+  std::vector<Launch> launch;  // in the order of LaunchRequest::frameworks; empty if !fits
 };
 
 }  // namespace evenkeel::planner

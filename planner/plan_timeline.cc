@@ -13,9 +13,10 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kRanksAtMost = 4096;  // that are simulated one by one
+constexpr int64_t kRanksAtMost = 4096;  // ranks simulated one by one
 
-// By the order of PassValues: stage by stage, its chunks one after the other.
+// Returns the segments in the order of PassValues: stage by stage, and chunk by chunk within a
+// stage.
 std::vector<size_t> SegmentsByUnit(const PipelineShape& shape) {
   std::vector<size_t> segments;
   for (int64_t s = 0; s < shape.stages; ++s) {
@@ -25,7 +26,7 @@ std::vector<size_t> SegmentsByUnit(const PipelineShape& shape) {
   return segments;
 }
 
-// Of the backward pass of any pack so much is recompute as of the mean pack's.
+// Recompute has the same share of the backward pass for any pack as for the mean pack.
 int64_t RecomputeOf(const StageWork& work, int64_t backward_ns) {
   const int64_t mean = work.backward_ns + work.recompute_ns;
   if (mean <= 0) return 0;
@@ -40,7 +41,7 @@ PipelineSpec MeanSpec(const Job& job, const Candidate& c) {
   return spec;
 }
 
-// One rank's packs: `packs[first]` and those behind it.
+// Returns the pipeline with one rank's packs, which begin at `packs[first]`.
 PipelineSpec RankSpec(const PipelineSpec& mean, const Candidate& c, bool dummy_units,
                       const std::vector<PackShape>& packs, size_t first) {
   PipelineSpec spec = mean;

@@ -1,4 +1,5 @@
-// The planner's fourth door: one step of an evaluated plan, pass by pass. Pure, like MakePlan.
+// The fourth entry point of the planner: one step of an evaluated plan, pass by pass. Pure, like
+// MakePlan.
 #ifndef EVENKEEL_PLANNER_PLAN_TIMELINE_H_
 #define EVENKEEL_PLANNER_PLAN_TIMELINE_H_
 
@@ -10,14 +11,15 @@
 
 namespace evenkeel::planner {
 
-// Packs of a rank x stages x virtual stages: what the size of the plan's timeline grows by.
+// Returns the packs of a rank x stages x virtual stages, to which the size of the plan's timeline
+// is proportional.
 int64_t TimelineCells(const Plan& plan);
 
-// The first step of the epoch with the packs of each data-parallel rank as they are dealt; mean
-// packs, the same on all ranks, where those are more than 4096, or have more than kEventsAtMost
-// forwards to simulate, or are one. Memory is that of the plan's stages and peaks as they do; what
-// a forward pass holds for a moment is not shown. Without the correction by measured steps.
-// REQUIRES: no faults.
+// Returns the first step of the epoch, with the packs of each data-parallel rank as they are dealt.
+// If there are more than 4096 ranks, only one rank, or more than kEventsAtMost forwards to
+// simulate, the step has mean packs, the same on all ranks. Memory and its peaks are those of the
+// plan's stages; memory that a forward pass holds for a moment is not shown. The correction by
+// measured steps is not applied. REQUIRES: `evaluation` has no faults.
 Timeline TimelineOf(const Job& job, const Evaluation& evaluation);
 
 }  // namespace evenkeel::planner

@@ -1,5 +1,5 @@
-// Numbers in texts that people read; digits come from integers, so that every platform writes the
-// same.
+// Writes numbers for people to read. The digits come from integers, so that every platform writes
+// the same text.
 #ifndef EVENKEEL_PLANNER_BASE_DECIMAL_TEXT_H_
 #define EVENKEEL_PLANNER_BASE_DECIMAL_TEXT_H_
 
@@ -10,7 +10,7 @@
 
 namespace evenkeel::planner {
 
-// A value >= 0 with `digits` (1 to 6) after the point.
+// Returns `value` >= 0 in decimal notation with `digits` (1 to 6) digits after the point.
 inline std::string DecimalText(double value, int digits) {
   int64_t scale = 1;
   for (int i = 0; i < digits; ++i) scale *= 10;

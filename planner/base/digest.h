@@ -1,5 +1,5 @@
 // A short name for a list of values (FNV-1a, 64 bit): equal values have equal names on every
-// platform. No defence against values made to collide.
+// platform. It is no defence against values chosen to collide.
 #ifndef EVENKEEL_PLANNER_BASE_DIGEST_H_
 #define EVENKEEL_PLANNER_BASE_DIGEST_H_
 
@@ -18,7 +18,7 @@ class Digest {
   }
   void Add(double value) { Add(std::bit_cast<int64_t>(value)); }
 
-  // 16 hexadecimal digits.
+  // Returns 16 hexadecimal digits.
   std::string Text() const {
     std::string text;
     for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash_ >> shift & 0xf];

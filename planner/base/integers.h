@@ -13,18 +13,18 @@ constexpr int64_t RoundUp(int64_t a, int64_t multiple) {
   return CeilDivide(a, multiple) * multiple;
 }
 
-// Nearest integer of a value >= 0; what is beyond 4e18 counts as that.
+// Returns the integer nearest to `value` >= 0. Values above 4e18 count as 4e18.
 constexpr int64_t Nearest(double value) {
   return value < 4e18 ? static_cast<int64_t>(value + 0.5) : int64_t{4'000'000'000'000'000'000};
 }
 
-// a * b, or the largest number there is where that is too much. REQUIRES: a >= 0, b > 0.
+// Returns a * b, or the largest int64_t if the product exceeds it. REQUIRES: a >= 0, b > 0.
 constexpr int64_t CappedProduct(int64_t a, int64_t b) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   return a > kMost / b ? kMost : a * b;
 }
 
-// a * b / c where only the result is sure to fit in 64 bits. REQUIRES c > 0.
+// Returns a * b / c. Only the result must fit in 64 bits, not the product. REQUIRES: c > 0.
 constexpr int64_t MultiplyDivide(int64_t a, int64_t b, int64_t c) {
   __extension__ using Wide = __int128;
   return static_cast<int64_t>(Wide{a} * b / c);

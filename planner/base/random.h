@@ -21,10 +21,10 @@ class Random {
     return z ^ (z >> 31);
   }
 
-  // In [0, bound), bound > 0. The modulo's bias is below bound / 2^64.
+  // Returns a value in [0, bound), for bound > 0. The modulo's bias is below bound / 2^64.
   uint64_t Below(uint64_t bound) { return Next() % bound; }
 
-  // Fisher-Yates.
+  // Shuffles by Fisher-Yates.
   template <typename T>
   void Shuffle(std::vector<T>& items) {
     for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[Below(i)]);

@@ -1,6 +1,6 @@
-// How a computation learns that its answer is no longer wanted. A Stop is handed down to whatever
-// may take long; copies of it belong together. Results never depend on it: a computation either
-// ends as if there were none, or ends as Stopped.
+// Tells a computation that its answer is no longer wanted. A Stop is passed down to everything that
+// may take long; all copies share one state. Results never depend on it: a computation either ends
+// as if there were no Stop, or ends as Stopped.
 #ifndef EVENKEEL_PLANNER_BASE_STOP_H_
 #define EVENKEEL_PLANNER_BASE_STOP_H_
 
@@ -13,23 +13,24 @@
 
 namespace evenkeel::planner {
 
-// Thrown by Stop::Spend, and caught by RunsThrough alone: half of a result never gets out.
+// Thrown by Stop::Ask and Stop::Spend, and caught by RunsThrough alone, so that a partial result
+// never gets out.
 struct Stopped {};
 
-// Used by one thread, like the computation that holds it.
+// Not thread-safe: a Stop and its copies belong to the one thread of their computation.
 class Stop {
  public:
-  // A unit of work is what an inner loop does in about a nanosecond, such as one cell of a table.
-  // So many are spent between two questions: some milliseconds at worst.
+  // Units of work between two calls of `ask`: some milliseconds at worst. A unit is what an inner
+  // loop does in about a nanosecond, such as one cell of a table.
   static constexpr int64_t kUnitsPerQuestion = 1'000'000;
 
-  Stop() = default;        // never
-  Stop(std::nullptr_t) {}  // likewise; NOLINT(google-explicit-constructor)
+  Stop() = default;        // never stops
+  Stop(std::nullptr_t) {}  // never stops; NOLINT(google-explicit-constructor)
 
-  // `ask` says true where the answer is no longer wanted. From then on it is not asked again.
+  // `ask` returns true when the answer is no longer wanted. After that it is not called again.
   template <std::invocable Ask>
   requires(!std::same_as<std::remove_cvref_t<Ask>, Stop>)
-      Stop(Ask&& ask) {  // NOLINT(google-explicit-constructor): callers give a lambda
+      Stop(Ask&& ask) {  // NOLINT(google-explicit-constructor): callers pass a lambda
     std::function<bool()> wrapped(std::forward<Ask>(ask));
     if (!wrapped) return;
     if (const Stop* same = wrapped.target<Stop>())
@@ -40,47 +41,49 @@ class Stop {
 
   explicit operator bool() const { return meter_ != nullptr; }
 
-  // Asks at once. Whoever calls this may return half a result: the front door (RunsThrough) drops
-  // it.
+  // Asks at once, and returns true if the answer is no longer wanted. The caller may then return a
+  // partial result, which RunsThrough discards.
   bool operator()() const { return meter_ != nullptr && meter_->Ask(); }
 
-  // Asks at once. Throws Stopped.
+  // Asks at once. Throws Stopped if the answer is no longer wanted.
   void Ask() const {
     if ((*this)()) throw Stopped();
   }
 
   // Counts work that is about to be done, at most a few million units at a time, and asks every
-  // kUnitsPerQuestion. Throws Stopped.
+  // kUnitsPerQuestion units. Throws Stopped if the answer is no longer wanted.
   void Spend(int64_t units) const {
     if (meter_ == nullptr || (meter_->left -= units) >= 0) return;
     if (meter_->Ask()) throw Stopped();
   }
 
-  // Whether `ask` has said true.
+  // Returns whether `ask` has returned true.
   bool said() const { return meter_ != nullptr && meter_->said; }
 
-  // Units that have been spent, by all copies.
+  // Returns the units that all copies together have spent.
   int64_t spent() const { return meter_ == nullptr ? 0 : meter_->granted - meter_->left; }
 
  private:
   struct Meter {
     bool Ask() {
       if (!said) said = ask();
-      const int64_t more = said ? -1 - left : kUnitsPerQuestion - left;  // said: the next throws
+      // If said, the next Spend throws.
+      const int64_t more = said ? -1 - left : kUnitsPerQuestion - left;
       left += more;
       granted += more;
       return said;
     }
     std::function<bool()> ask;
-    int64_t left = kUnitsPerQuestion;     // until the next question
-    int64_t granted = kUnitsPerQuestion;  // units, in all
+    int64_t left = kUnitsPerQuestion;     // units until the next question
+    int64_t granted = kUnitsPerQuestion;  // units granted in total
     bool said = false;
   };
 
   std::shared_ptr<Meter> meter_;
 };
 
-// A front door. False: `stop` said so, and whatever `work` made is not whole.
+// Runs `work` to its end. Returns false if `stop` ended it: whatever `work` made is then
+// incomplete.
 template <std::invocable Work>
 [[nodiscard]] bool RunsThrough(const Stop& stop, const Work& work) {
   try {

@@ -16,7 +16,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Not std::tolower: it would depend on the locale.
+// std::tolower would depend on the locale.
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {
@@ -65,7 +65,7 @@ std::set<std::string> Words(std::string_view name) {
 
 // The closer of two candidates sorts first; the slug breaks ties.
 struct Candidate {
-  bool lacks_words = true;  // some word of the query is in neither the slug nor one alias
+  bool lacks_words = true;  // neither the slug nor any one alias has all words of the query
   size_t distance = 0;
   std::string slug;
 
@@ -75,8 +75,8 @@ struct Candidate {
   }
 };
 
-// Whole words go first because names such as "h100" belong to several entries and so are no alias,
-// while the edit distance alone would answer "h200".
+// Whole words go first because a name such as "h100" belongs to several entries, so that it is not
+// an alias of any, and the edit distance alone would answer "h200".
 template <typename Entry>
 void AddCandidates(const std::vector<Entry>& entries, std::string_view key,
                    std::vector<Candidate>& candidates) {
@@ -87,7 +87,7 @@ void AddCandidates(const std::vector<Entry>& entries, std::string_view key,
         !wanted.empty() && std::includes(words.begin(), words.end(), wanted.begin(), wanted.end());
     return std::pair(!has_all, EditDistance(key, name));
   };
-  const size_t farthest = key.size() / 2;  // beyond it two names are merely both names
+  const size_t farthest = key.size() / 2;  // names further apart are unrelated
   for (const Entry& entry : entries) {
     auto best = rate(entry.spec.name);
     for (const std::string& alias : entry.aliases) best = std::min(best, rate(alias));
@@ -106,7 +106,7 @@ std::vector<std::string> Nearest(std::vector<Candidate> candidates, int limit) {
   return slugs;
 }
 
-// No catalogued name is as long; the cut bounds the work that a hostile query can ask for.
+// No catalogued name is as long. The cut limits the work that a hostile query can cause.
 std::string QueryKey(std::string_view name) {
   constexpr size_t kLongest = 64;
   return LowerCase(name.substr(0, kLongest));
@@ -129,7 +129,7 @@ const GpuEntry* FindGpu(std::string_view name) { return Find(Gpus(), name); }
 Projector DefaultProjector(const Encoder& encoder, int64_t llm_hidden) {
   const int64_t patches = encoder.tokens_per_unit - encoder.class_tokens;
   const int64_t merged = std::max<int64_t>(encoder.llm_tokens_per_unit, 1);
-  // Rounded to nearest, so that a stray token does not change how many are merged.
+  // Rounds to nearest, so that one token more or less does not change how many are merged.
   const int64_t merge = std::max<int64_t>((patches + merged / 2) / merged, 1);
   return {.input_width = merge * encoder.hidden, .hidden_width = llm_hidden, .norm = merge > 1};
 }

@@ -1,5 +1,5 @@
 // The built-in catalogue: every model and GPU type with its aliases and the source of its figures.
-// Immutable.
+// It is immutable.
 #ifndef EVENKEEL_PLANNER_CATALOG_CATALOG_H_
 #define EVENKEEL_PLANNER_CATALOG_CATALOG_H_
 
@@ -12,13 +12,13 @@
 
 namespace evenkeel::planner {
 
-// Changes whenever a figure in the catalogue does; part of every plan id.
+// Part of every plan id. It changes whenever a figure in the catalogue changes.
 inline constexpr std::string_view kCatalogVersion = "2026.11.2";
 
 struct LanguageModelEntry {
   LanguageModel spec;                // spec.name is the slug
-  std::vector<std::string> aliases;  // other names it answers to, lower case
-  int64_t published_parameters = 0;  // 0: not published
+  std::vector<std::string> aliases;  // other names of the same model, lower case
+  int64_t published_parameters = 0;  // 0 if not published
   std::string source;
 };
 
@@ -43,7 +43,8 @@ struct GpuEntry {
   std::vector<std::string> aliases;
   std::string vendor;  // "nvidia" or "amd"
   std::string source;
-  std::string uncertain;  // comma-separated figures that the source itself doubts; empty: none
+  // comma-separated figures that the source itself doubts; empty if there are none
+  std::string uncertain;
 };
 
 const std::vector<LanguageModelEntry>& LanguageModels();
@@ -51,28 +52,29 @@ const std::vector<EncoderEntry>& Encoders();
 const std::vector<VisionLanguageEntry>& VisionLanguageModels();
 const std::vector<GpuEntry>& Gpus();
 
-// Look-ups by slug or alias; the name is compared in lower case. nullptr: unknown.
+// Look up an entry by slug or alias; the name is compared in lower case. They return nullptr if it
+// is unknown.
 const LanguageModelEntry* FindLanguageModel(std::string_view name);
 const EncoderEntry* FindEncoder(std::string_view name);
 const VisionLanguageEntry* FindVisionLanguageModel(std::string_view name);
 const GpuEntry* FindGpu(std::string_view name);
 
-// The projector that joins `encoder` to a language model of width `llm_hidden` where none is
-// published: a 2-layer MLP after merging encoder tokens down to llm_tokens_per_unit (pixel
-// shuffle), as InternVL 1.5 and LLaVA 1.5 do.
+// Returns the projector that joins `encoder` to a language model of width `llm_hidden` where no
+// projector is published: a 2-layer MLP after merging encoder tokens down to llm_tokens_per_unit
+// (pixel shuffle), as InternVL 1.5 and LLaVA 1.5 do.
 Projector DefaultProjector(const Encoder& encoder, int64_t llm_hidden);
 
-// Up to `limit` slugs most like `name`, for "did you mean": first those that have every word of it
-// ("h100"), then those whose edit distance over slug and aliases is at most half of its length,
-// each nearest first. Deterministic.
+// Return up to `limit` slugs most like `name`, for "did you mean": first those that contain every
+// word of `name` ("h100"), then those whose edit distance, over slug and aliases, is at most half
+// the length of `name`. Both lists begin with the nearest. Deterministic.
 std::vector<std::string> SimilarModels(std::string_view name, int limit);
 std::vector<std::string> SimilarGpus(std::string_view name, int limit);
 
-// Learnable parameters, counted from the dimensions. Encoders: blocks, patch embedding, class
-// tokens and positions; not the norms before and after the blocks (at most 4 x hidden), nor pooling
-// heads, which no language model uses.
+// CountParameters returns the learnable parameters, counted from the dimensions. For an encoder
+// these are the blocks, patch embedding, class tokens and positions, but not the norms before and
+// after the blocks (at most 4 x hidden), nor pooling heads, which no language model uses.
 int64_t CountParameters(const LanguageModel& model);
-// Counts only the experts that a token visits.
+// Returns the parameters that one token uses: of the routed experts, only those that it visits.
 int64_t CountActiveParameters(const LanguageModel& model);
 int64_t CountParameters(const Encoder& encoder);
 int64_t CountParameters(const Projector& projector, int64_t llm_hidden);

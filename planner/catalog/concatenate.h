@@ -1,4 +1,4 @@
-// Joins the parts of a catalogue table. For the tables only.
+// Joins the parts of a catalogue table. Only the tables of the catalogue use it.
 #ifndef EVENKEEL_PLANNER_CATALOG_CONCATENATE_H_
 #define EVENKEEL_PLANNER_CATALOG_CONCATENATE_H_
 

@@ -1,4 +1,5 @@
-// Datasets to assume where a job gives none. Their `is_default` is set, so that plans can say so.
+// The datasets that are assumed if a job gives none. Their `is_default` is set, so that plans can
+// say so.
 #ifndef EVENKEEL_PLANNER_CATALOG_DEFAULT_DATASET_H_
 #define EVENKEEL_PLANNER_CATALOG_DEFAULT_DATASET_H_
 
@@ -8,13 +9,13 @@
 
 namespace evenkeel::planner {
 
-// 40,941 real samples of vision-language instruction tuning, 1 to 5 units (tiles) each, binned by
-// 32 tokens. They were counted with 256 language-model tokens per unit; for an encoder with another
-// figure the text of each sample stays and its visual tokens change.
+// Returns 40,941 real samples of vision-language instruction tuning, 1 to 5 units (tiles) each,
+// binned by 32 tokens. They were counted with 256 language-model tokens per unit; for an encoder
+// with another figure, the text tokens of each sample stay and its visual tokens change.
 Dataset DefaultVisionLanguageDataset(int64_t llm_tokens_per_unit = 256);
 
-// 1,000,000 samples of exactly 4096 tokens: an assumption, such as a pre-training job that
-// concatenates documents.
+// Returns 1,000,000 samples of exactly 4096 tokens. This is an assumption; it resembles a
+// pre-training job that concatenates documents.
 Dataset DefaultTextDataset();
 
 }  // namespace evenkeel::planner

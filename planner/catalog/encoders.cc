@@ -10,8 +10,8 @@ namespace {
 
 std::vector<EncoderEntry> InternVitEncoders() {
   return {
-      // V1-2 and later drop the last 3 of 48 blocks. 1025 tokens less the class token become 256 by
-      // 2x2 pixel shuffle.
+      // V1-2 and later drop the last 3 of 48 blocks. The 1025 tokens without the class token become
+      // 256 by 2x2 pixel shuffle.
       {.spec = {.name = "internvit-6b-448px-v1.5",
                 .layers = 45,
                 .hidden = 3200,
@@ -65,8 +65,8 @@ std::vector<EncoderEntry> InternVitEncoders() {
 
 std::vector<EncoderEntry> ClipAndSiglipEncoders() {
   return {
-      // LLaVA reads the penultimate layer: the work of the last block is not needed. The published
-      // total has the norms before and after the blocks (4096 weights).
+      // LLaVA reads the penultimate layer, so the work of the last block is not needed. The
+      // published total includes the norms before and after the blocks (4096 weights).
       {.spec = {.name = "clip-vit-l-14-336",
                 .layers = 24,
                 .hidden = 1024,
@@ -82,8 +82,8 @@ std::vector<EncoderEntry> ClipAndSiglipEncoders() {
        .published_parameters = 303507456,
        .source =
            "openai/clip-vit-large-patch14-336 configuration; NVIDIA/NeMo vlm/vision/clip_vit.py"},
-      // 27 x 27 patches (384 is no multiple of 14). The published total has the attention pool head
-      // and last norm (15240656 weights), which no language model uses.
+      // 27 x 27 patches (384 is not a multiple of 14). The published total includes the attention
+      // pool head and last norm (15240656 weights), which no language model uses.
       {.spec = {.name = "siglip-so400m-384",
                 .layers = 27,
                 .hidden = 1152,
@@ -105,8 +105,8 @@ std::vector<EncoderEntry> ClipAndSiglipEncoders() {
 std::vector<EncoderEntry> QwenEncoders() {
   return {
       // Native resolution: (height / 14) x (width / 14) patches, sides rounded to multiples of 28;
-      // 448 px is an example. The published total has the 2x2 merger of the 7B model (5120 -> 5120
-      // -> 3584).
+      // 448 px is an example. The published total includes the 2x2 merger of the 7B model (5120 ->
+      // 5120 -> 3584).
       {.spec = {.name = "qwen2-vl-vit",
                 .layers = 32,
                 .hidden = 1280,
@@ -125,7 +125,8 @@ std::vector<EncoderEntry> QwenEncoders() {
        .published_parameters = 675000000,
        .source = "NVIDIA/NeMo vlm/qwen2vl/model/vision.py; Qwen2-VL configuration"},
       // Native resolution, as above. Attention stays inside windows of 8 x 8 patches except in
-      // blocks 7, 15, 23 and 31. Some ports of the 72B release say ffn 3456; not confirmed.
+      // blocks 7, 15, 23 and 31. Some ports of the 72B release say ffn 3456, which is not
+      // confirmed.
       {.spec = {.name = "qwen2.5-vl-vit",
                 .layers = 32,
                 .hidden = 1280,

@@ -1,4 +1,4 @@
-// GPU types. Memory is the marketing size taken as GiB; CUDA shows a little less.
+// GPU types. Memory is the marketing size taken as GiB; CUDA reports a little less.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
 
-// Kubernetes GPU feature discovery labels nodes with the driver's name, its spaces as dashes.
+// Adds the aliases with dashes instead of spaces: Kubernetes GPU feature discovery labels nodes
+// with the driver's name in that form.
 std::vector<std::string> WithLabels(std::vector<std::string> aliases) {
   const size_t given = aliases.size();
   for (size_t i = 0; i < given; ++i) {
@@ -26,7 +27,8 @@ std::vector<std::string> WithLabels(std::vector<std::string> aliases) {
   return aliases;
 }
 
-// The two forms of an A100 have the same peak, so a memory size alone names the SXM module.
+// The SXM and PCIe forms of an A100 have the same peak, so a name with only the memory size stands
+// for the SXM module.
 std::vector<GpuEntry> AmpereDataCentreGpus() {
   return {
       {.spec = {.name = "a100-sxm-80gb",
@@ -89,8 +91,8 @@ std::vector<GpuEntry> AmpereDataCentreGpus() {
   };
 }
 
-// "h100-80gb" names none: the PCIe board has three quarters of the SXM module's peak. With the
-// prefix "nvidia-" it is Google Kubernetes Engine's label for the SXM module.
+// "h100-80gb" is not an alias, because the PCIe board has three quarters of the SXM module's peak.
+// With the prefix "nvidia-" it is Google Kubernetes Engine's label for the SXM module.
 std::vector<GpuEntry> HopperGpus() {
   return {
       {.spec = {.name = "h100-sxm-80gb",
@@ -119,7 +121,7 @@ std::vector<GpuEntry> HopperGpus() {
        .source =
            "stas00/ml-engineering accelerator and network tables; cli99/llm-analysis gpu_configs",
        .uncertain = ""},
-      // True peak unknown: torchtitan's authors use the SXM peak at a 500 W limit.
+      // The true peak is unknown. torchtitan's authors use the SXM peak at a 500 W limit.
       {.spec = {.name = "h100-sxm-96gb-hbm2e",
                 .dense_16bit_flops = 989e12,
                 .memory_bytes = 96 * kGiB,
@@ -181,7 +183,7 @@ std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
        .uncertain = ""},
-      // PCIe Gen6 on some boards, not confirmed.
+      // Some boards may have PCIe Gen6; this is not confirmed.
       {.spec = {.name = "b200-sxm-180gb",
                 .dense_16bit_flops = 2250e12,
                 .best_measured_16bit_flops = 1745e12,
@@ -329,7 +331,7 @@ std::vector<GpuEntry> AmdGpus() {
        .vendor = "amd",
        .source = "stas00/ml-engineering accelerator and network tables",
        .uncertain = "scaleup_bytes_per_second"},
-      // Two dies of 64 GB, each its own device to the driver.
+      // Two dies of 64 GB, each of which the driver shows as its own device.
       {.spec = {.name = "mi250x-128gb",
                 .dense_16bit_flops = 383e12,
                 .memory_bytes = 128 * kGiB,

@@ -1,5 +1,5 @@
-// Dimensions of language models. Published totals are those of the model cards or papers; most were
-// not fetched again, but that the dimensions count up to them confirms both.
+// Dimensions of language models. Published totals are those of the model cards or papers. Most were
+// not fetched again, but the dimensions add up to them, which confirms both.
 #include <vector>
 
 #include "planner/catalog/catalog.h"
@@ -458,8 +458,8 @@ std::vector<LanguageModelEntry> DeepSeekModels() {
 }
 
 // The papers train at 2048 tokens, but the rows of the position table follow the run's sequence
-// length and are left out here (0.01% of the parameters). The biases are in: 9 x hidden per layer,
-// the papers' own 13 x hidden (arXiv 2104.04473 equation 2) less two layer norms.
+// length and are left out here (0.01% of the parameters). The biases are included: 9 x hidden per
+// layer, which is the papers' 13 x hidden (arXiv 2104.04473 equation 2) less two layer norms.
 std::vector<LanguageModelEntry> MegatronModels() {
   return {
       {.spec = {.name = "gpt3-175b",

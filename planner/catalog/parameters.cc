@@ -41,8 +41,8 @@ int64_t AttentionParameters(const LanguageModel& model) {
          (model.qk_norm ? 2 * model.head_dim : 0);
 }
 
-// One mixture layer of which `experts` routed experts count. The router counts whole: every token
-// is scored against every expert.
+// Returns the parameters of one mixture layer, of which `experts` routed experts count. The whole
+// router counts, because every token is scored against every expert.
 int64_t MixtureParameters(const LanguageModel& model, const MoeSpec& moe, int64_t experts) {
   const auto mlp = [&](int64_t ffn) {
     return MlpParameters(model.hidden, ffn, model.gated_mlp, model.linear_bias);
@@ -61,7 +61,8 @@ int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {
                MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
   }
   const int64_t norm = NormParameters(model.norm, model.hidden);
-  // A layer that predicts a further token: a product from 2 hidden, its two norms and a final one.
+  // A layer that predicts a further token has a projection from 2 x hidden, its two norms and a
+  // final one.
   const int64_t layer = AttentionParameters(model) + 2 * norm;
   const int64_t predictor =
       2 * model.hidden * model.hidden + 3 * norm + layer +

@@ -1,5 +1,5 @@
-// What a job is made of: architectures of language models and encoders, and GPU types. Plain
-// values; dimensions are counts unless a suffix says otherwise.
+// Architectures of language models and encoders, and GPU types. Plain values; dimensions are counts
+// unless a suffix says otherwise.
 #ifndef EVENKEEL_PLANNER_CATALOG_SPECS_H_
 #define EVENKEEL_PLANNER_CATALOG_SPECS_H_
 
@@ -17,15 +17,15 @@ enum class Norm { kLayerNorm, kRmsNorm };
 // some of its linear layers.
 enum class TrainMode { kFull, kFrozen, kLora };
 
-// Linear layers that LoRA adapts (Hu 2021, arXiv 2106.09685); a set of them is an or.
+// Linear layers that LoRA adapts (Hu 2021, arXiv 2106.09685). A set of them is their bitwise or.
 enum LoraTarget : uint32_t {
-  kLoraQkv = 1,           // queries, keys and values, or the projections of MLA
+  kLoraQkv = 1,           // queries, keys and values, or MLA's projections
   kLoraAttentionOut = 2,  // output projection of attention
   kLoraMlpUp = 4,         // gate and up projections of MLPs and shared experts, or a projector's
-  kLoraMlpDown = 8        // down projections of the same
+  kLoraMlpDown = 8        // down projections of the same MLPs
 };
 
-// Read where the component's TrainMode is kLora. An adapter of a linear layer in -> out is two
+// Read only if the component's TrainMode is kLora. The adapter of a linear layer in -> out has two
 // matrices, in x rank and rank x out.
 struct LoraSpec {
   int64_t rank = 16;
@@ -34,9 +34,9 @@ struct LoraSpec {
 
 enum class Modality { kImage, kVideo, kAudio };
 
-// Mixture of experts. Every layer after `first_dense_layers` replaces its MLP by `experts` MLPs of
-// `expert_ffn`, of which each token visits `top_k`, plus an always-on shared MLP of `shared_ffn`
-// (0: none).
+// Mixture of experts. Every layer after the first `first_dense_layers` replaces its MLP by
+// `experts` MLPs of width `expert_ffn`, of which each token visits `top_k`, and a shared MLP of
+// width `shared_ffn` that every token visits (0 if there is none).
 struct MoeSpec {
   int64_t experts = 0;
   int64_t top_k = 0;
@@ -71,20 +71,20 @@ struct LanguageModel {
   bool qkv_bias = false;         // bias on the QKV projection only
   bool linear_bias = false;      // bias on every linear layer (GPT-3, Megatron); implies qkv_bias
   bool qk_norm = false;          // RMSNorm on each head of q and k
-  // Rows of a learned position table; 0: rotary, or a table that follows the run's sequence length.
+  // Rows of a learned position table. 0 stands for rotary positions, or for a table that follows
+  // the run's sequence length.
   int64_t learned_positions = 0;
   std::optional<MoeSpec> moe = std::nullopt;
   std::optional<MlaSpec> mla = std::nullopt;
-  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): layers behind the last,
-  // each with a product from 2 hidden to hidden and a pass through the head of its own. They run
-  // with the head.
+  // Multi-token prediction (DeepSeek-V3, arXiv 2412.19437, section 2.2): layers behind the last
+  // one, each with a projection from 2 x hidden to hidden and a pass of its own through the head.
+  // They run with the head.
   int64_t predicted_tokens = 0;
   TrainMode train = TrainMode::kFull;
   LoraSpec lora = {};
 };
 
-// A transformer encoder whose work grows by a fixed number of tokens per unit (tile, frame,
-// second).
+// A transformer encoder with a fixed number of tokens per unit (tile, frame, second).
 struct Encoder {
   std::string name;
   Modality modality = Modality::kImage;
@@ -102,8 +102,8 @@ struct Encoder {
   int64_t patch_pixels = 14;
   int64_t temporal_patch = 1;       // frames that one patch spans
   bool patch_bias = true;           // bias on the patch embedding
-  int64_t class_tokens = 1;         // learned tokens among tokens_per_unit that are no patch
-  bool learned_positions = true;    // a row per token of a unit; false: rotary
+  int64_t class_tokens = 1;         // learned tokens among tokens_per_unit that are not patches
+  bool learned_positions = true;    // one row per token of a unit; else rotary
   int64_t tokens_per_unit = 0;      // tokens inside the encoder per unit, class token included
   int64_t llm_tokens_per_unit = 0;  // tokens that one unit becomes in the language model
   bool native_resolution = false;   // work grows with patches per image, not per unit (Qwen2-VL)
@@ -126,7 +126,7 @@ struct EncoderTower {
   Projector projector;
 };
 
-// Towers feed the language model. No tower: a text-only model.
+// A language model and the towers that feed it. A text-only model has no towers.
 struct ModelSpec {
   std::string name;
   std::vector<EncoderTower> towers;
@@ -136,13 +136,14 @@ struct ModelSpec {
 // One GPU type and memory size. Rates are per GPU; link rates are per direction.
 struct GpuSpec {
   std::string name;
-  double dense_16bit_flops = 0;          // vendor peak, without sparsity, FLOP/s
-  double best_measured_16bit_flops = 0;  // best matrix product anyone measured, FLOP/s; 0: unknown
-  int64_t memory_bytes = 0;              // marketing size taken as GiB (COST_MODEL.md, memory)
+  double dense_16bit_flops = 0;  // vendor's peak without sparsity, FLOP/s
+  // Best published measurement of a matrix product, FLOP/s; 0 if unknown.
+  double best_measured_16bit_flops = 0;
+  int64_t memory_bytes = 0;  // marketing size taken as GiB (COST_MODEL.md, memory)
   double hbm_bytes_per_second = 0;
   bool bfloat16 = true;                 // can multiply in bfloat16
   bool scaleup_pairs_only = false;      // the scale-up link is a bridge between two cards
-  double scaleup_bytes_per_second = 0;  // NVLink or its like; 0: none
+  double scaleup_bytes_per_second = 0;  // NVLink or similar; 0 if none
   double pcie_bytes_per_second = 0;
 };
 

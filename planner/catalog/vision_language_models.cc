@@ -18,7 +18,7 @@ VisionLanguageEntry Complete(VisionLanguageEntry entry, const Projector& project
 
 const std::vector<VisionLanguageEntry>& VisionLanguageModels() {
   static const auto& models = *new const std::vector<VisionLanguageEntry>{
-      // Trained on up to 12 tiles an image, plus a thumbnail when there is more than one. 2x2 pixel
+      // Trained on up to 12 tiles per image, plus a thumbnail if there is more than one. 2x2 pixel
       // shuffle makes 12800 channels of 3200.
       Complete({.spec = {.name = "internvl-chat-v1.5", .towers = {}, .language_model = {}},
                 .aliases = {"internvl-chat-1.5", "internvl-chat-v1-5", "internvl-1.5",

@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kSampled = .05;  // packs are tried on a sample of each class
+constexpr double kSampled = .05;  // packs are made from a sample of each class
 
 double D(int64_t v) { return static_cast<double>(v); }
 
@@ -65,7 +65,7 @@ class GroupChecker {
     Require(group.packs > 0 && group.steps == CeilDivide(group.packs, step_packs),
             name + "steps do not hold its packs");
     Require(g == 0 || group.packs % step_packs == 0, name + "a holed step of a longer group");
-    // Stages, memory and the parts of a step as for any plan.
+    // Checks stages, memory and the parts of a step as for any plan.
     Plan alone;
     alone.fits = true;
     alone.batch_rule = batchings_[g]->rule;
@@ -78,7 +78,7 @@ class GroupChecker {
       faults_.push_back(name + fault);
   }
 
-  // Every sample has a group, and packs hold what there is.
+  // Checks that every sample has a group, and that the packs hold the tokens of the data.
   void CheckCover() {
     double tokens = 0, packed = 0, last_packs = 0;
     int64_t samples = 0, grouped = 0, longest = 0;
@@ -95,7 +95,7 @@ class GroupChecker {
     Require(plan_.groups.back().longest_sample >= longest, "groups: a sample is too long for all");
     Require(std::abs(packed - tokens) <= kSampled * tokens + last_packs,
             "groups: packs do not hold the tokens of the data");
-    // Each sample belongs to one group, that of its length, be it there or as another's filler.
+    // Each sample counts in one group, that of its length, even if it fills a pack of another.
     Require(grouped == samples, "groups: samples do not add up to the dataset");
     for (const GroupPlan& group : plan_.groups) {
       Require(group.samples >= 0 && group.fillers >= 0, "groups: a negative count");
@@ -121,12 +121,12 @@ class GroupChecker {
     Require(Near(p.gpu_days,
                  epoch * 1e-9 / 86400 * D(job_.training.epochs) * D(job_.cluster.gpu_count)),
             "groups: GPU-days");
-    // Means of whole nanoseconds.
+    // Means are rounded to whole nanoseconds.
     Require(std::abs(D(p.step.total_ns) * D(steps) - epoch) <= 16 * D(steps),
             "groups: the mean step");
     Require(Near(plan_.group_choice.communication_ratio, D(shared) / D(slots)), "groups: CR");
     const Proof& proof = plan_.proof;
-    // A lower bound of 0: none can be given.
+    // A lower bound of 0 means that none is known.
     Require(proof.lower_bound_ns >= 0 && proof.lower_bound_ns <= proof.step_ns &&
                 proof.plan_lower_bound_ns > 0 && proof.plan_lower_bound_ns <= proof.step_ns,
             "groups: a bound above the plan");

@@ -1,4 +1,4 @@
-// The part of the plan checker for packing groups.
+// The part of the plan checker that checks packing groups.
 #ifndef EVENKEEL_PLANNER_CHECK_GROUP_CHECKER_H_
 #define EVENKEEL_PLANNER_CHECK_GROUP_CHECKER_H_
 
@@ -11,7 +11,8 @@
 
 namespace evenkeel::planner {
 
-// Faults of a plan with groups; empty: it is sound. `batchings`: what each group was planned from.
+// Returns the faults of a plan with packing groups, in words; empty if it is sound. `batchings`
+// holds, for each group, the batching that it was planned from.
 std::vector<std::string> CheckGroupedPlan(const Job& job,
                                           const std::vector<const Batching*>& batchings,
                                           const Plan& plan);

@@ -45,7 +45,7 @@ class Checker {
   }
 
  private:
-  // Degrees below 1 are a fault to report, not to divide by.
+  // Raises degrees below 1 to 1: they are a fault to report, and must not be divided by.
   static Parallelism Whole(Parallelism p) {
     for (int64_t* degree :
          {&p.tensor, &p.pipeline, &p.data, &p.context, &p.expert, &p.virtual_stages})
@@ -104,7 +104,7 @@ class Checker {
     }
   }
 
-  // What ranks share: heads or keys and values, experts, weights.
+  // Checks what ranks share: heads or keys and values, experts, weights.
   void CheckSharing(const Parallelism& p) {
     const LanguageModel& model = job_.model.language_model;
     const Execution& execution = job_.training.execution;
@@ -147,7 +147,7 @@ class Checker {
             "step time: not corrected as measured");
     Require(sum + t.measured_correction_ns == t.total_ns && t.total_ns > 0,
             "step time: parts do not sum to the total");
-    // No stage can be done sooner than it works.
+    // No stage can end before its own work is done.
     for (const StagePlan& stage : plan_.stages) {
       const int64_t busy = plan_.prediction.micro_batches *
                            (stage.forward_ns + stage.backward_ns + stage.recompute_ns);
@@ -158,7 +158,7 @@ class Checker {
   void CheckPrediction() {
     const Prediction& p = plan_.prediction;
     Require(p.micro_batches >= 1 && p.steps_per_epoch >= 1, "prediction: no steps");
-    // A measured ratio may promise more than the peak where it is carried to another shape.
+    // A measured ratio that is applied to another shape may predict more than the peak.
     const bool mfu = job_.calibration.empty() ? Ratio(p.mfu) : std::isfinite(p.mfu) && p.mfu >= 0;
     Require(mfu && Ratio(p.bubble_ratio), "prediction: a ratio is outside [0, 1]");
     const int64_t packs = p.micro_batches * plan_.parallelism.data;
@@ -182,8 +182,8 @@ class Checker {
             "prediction: an epoch leaves packs out");
   }
 
-  // The stage that is said to be short is: what it holds follows from its layers, the parts of that
-  // sum, and are more than the GPU has by exactly the bytes said.
+  // Checks the stage that the misfit names: its memory follows from its layers, and the sum of the
+  // parts exceeds the GPU's capacity by exactly the stated bytes.
   void CheckMisfit() {
     const Misfit& misfit = plan_.misfit;
     const Parallelism p = Whole(misfit.parallelism);
@@ -193,7 +193,7 @@ class Checker {
     Require(misfit.stage >= 0 && misfit.stage < p.pipeline, "misfit: no such stage");
     Require(misfit.capacity_bytes == CapacityBytes(job_.cluster), "misfit: capacity");
     Require(misfit.short_bytes == misfit.memory.total() - misfit.capacity_bytes,
-            "misfit: the shortage is not what the parts exceed the capacity by");
+            "misfit: the shortage is not the excess of the parts over the capacity");
     Require(misfit.short_bytes > 0, "misfit without shortage");
     CheckMisfitParts(misfit);
     if (faults_.empty()) CheckMisfitLayers(misfit);
@@ -219,7 +219,7 @@ class Checker {
             "misfit: memory outside the model");
   }
 
-  // How many packs are in flight the misfit does not say: one at least.
+  // The misfit does not say how many packs are in flight: at least one.
   void CheckMisfitLayers(const Misfit& misfit) {
     const LayerProfile profile =
         BuildLayerProfile(job_, misfit.parallelism, batching_.mean, batching_.largest);
@@ -262,7 +262,7 @@ class Checker {
             "proof: gap");
     Require(proof.plan_lower_bound_ns > 0 && proof.plan_lower_bound_ns <= proof.step_ns,
             "proof: step faster than its bound");
-    // The closed form is 1F1B's.
+    // Only 1F1B has the closed form.
     Require((proof.closed_form_optimum_ns > 0) == (plan_.schedule == Schedule::kOneFOneB),
             "proof: closed form");
     Require(proof.parallelisms_pruned + proof.parallelisms_unfit + proof.parallelisms_unsearched +

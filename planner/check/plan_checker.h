@@ -1,6 +1,6 @@
-// The independent check of every plan before it leaves: recomputes feasibility and time from the
-// cost equations, layer by layer. Shares nothing with the searches (partition/, recompute/,
-// simulate/, search/).
+// The independent check of every plan before it leaves the planner. It recomputes feasibility and
+// time from the cost equations, layer by layer, and shares no code with the searches (partition/,
+// recompute/, simulate/, search/).
 #ifndef EVENKEEL_PLANNER_CHECK_PLAN_CHECKER_H_
 #define EVENKEEL_PLANNER_CHECK_PLAN_CHECKER_H_
 
@@ -13,11 +13,12 @@
 
 namespace evenkeel::planner {
 
-// Faults found, in words; empty: the plan is sound. `batching` is the one that the plan was made
-// from.
+// Returns the faults of the plan, in words; empty if it is sound. `batching` is the one that the
+// plan was made from.
 std::vector<std::string> CheckPlan(const Job& job, const Batching& batching, const Plan& plan);
 
-// Of those, the faults of its batch rule, degrees, stages and the parts of its step alone.
+// Returns only those faults that concern the batch rule, the degrees, the stages and the parts of
+// the step.
 std::vector<std::string> CheckSteps(const Job& job, const Batching& batching, const Plan& plan);
 
 }  // namespace evenkeel::planner

@@ -8,7 +8,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// What one stage must come to, added up layer by layer.
+// The expected figures of one stage, added up layer by layer.
 struct Expected {
   int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0;
   int64_t weights = 0, gradients = 0, optimizer = 0, workspace = 0, parameters = 0;
@@ -52,7 +52,8 @@ class StageChecker {
   }
   static std::string Name(int64_t s) { return "stage " + std::to_string(s) + ": "; }
 
-  // Layers of one chunk from `position` on. False: they do not follow the model.
+  // Checks the layers of one chunk from `position` on. Returns false if they do not follow the
+  // model.
   bool CheckChunk(int64_t s, int64_t c, size_t& next, int64_t& position, Expected& expected) {
     const StagePlan& stage = plan_.stages[static_cast<size_t>(s)];
     int64_t transformers = 0, kept = 0;
@@ -77,8 +78,8 @@ class StageChecker {
     return true;
   }
 
-  // Passes held at once, and the bytes of them, most of each over the step: by going through the
-  // order in which the schedule runs the stage's passes.
+  // The most passes, and the most bytes of them, that the stage holds at once over the step, found
+  // by going through the order in which the schedule runs its passes.
   struct Held {
     int64_t passes = 0, bytes = 0;
   };
@@ -86,18 +87,18 @@ class StageChecker {
     int64_t m = plan_.prediction.micro_batches;
     const int64_t stages = plan_.parallelism.pipeline, v = plan_.parallelism.virtual_stages;
     if (v == 1) {
-      // Behind a backward that is over, zero-bubble keeps what its weight gradient needs, and so
-      // does stage 0's depth on every stage.
+      // After a backward, zero-bubble keeps what the weight gradient needs, so every stage holds as
+      // many passes as stage 0.
       const int64_t held = plan_.schedule == Schedule::kGPipe        ? m
                            : plan_.schedule == Schedule::kZeroBubble ? std::min(m, stages)
                                                                      : std::min(m, stages - s);
       return {held, held * kept_of_chunk.front()};
     }
-    // Megatron-Core: groups of micro-batches go through each chunk in turn; a group is P of them,
-    // or the next number that leaves no rest, or one of P at least; fewer than P are one group.
+    // Megatron-Core: groups of micro-batches go through each chunk in turn. A group has P of them,
+    // or the next larger number whose remainder is 0 or at least P; fewer than P form one group.
     int64_t group = std::min(stages, m);
     while (group < m && m % group != 0 && m % group < stages) ++group;
-    if (m > 8 * group) m = 7 * group + m % group;  // groups after the first few repeat them
+    if (m > 8 * group) m = 7 * group + m % group;  // later groups repeat the first few
     const int64_t warm_up = std::min(m * v, 2 * (stages - 1 - s) + (v - 1) * group);
     const auto chunk_of = [&](int64_t pass) {
       const int64_t round = pass / (group * v), in_round = pass % (group * v);
@@ -116,7 +117,7 @@ class StageChecker {
     return most;
   }
 
-  // `begin`: where the group lies in the chain.
+  // `begin` is the position of the group in the chain.
   void CheckPolicy(int64_t s, const LayerGroup& group, int64_t begin) {
     if (group.count <= 0) return;
     int64_t first = 0;
@@ -126,7 +127,8 @@ class StageChecker {
     Require(group.first == first, Name(s) + "layers are numbered wrongly");
     const bool recomputable = profile_.at(begin).recomputable();
     const int64_t recomputed = group.recomputed_count();
-    Require(recomputable || recomputed == 0, Name(s) + "recomputes what it can not");
+    Require(recomputable || recomputed == 0,
+            Name(s) + "recomputes layers that cannot be recomputed");
     if (job_.constraints.recompute == RecomputePolicy::kForbidden) {
       Require(recomputed == 0, Name(s) + "recomputes although forbidden");
     }
@@ -147,7 +149,7 @@ class StageChecker {
     return valid;
   }
 
-  // What the n-th layer of the group recomputes.
+  // Returns the parts that layer n of the group recomputes.
   static RecomputeParts PartsOf(const LayerGroup& group, int64_t n) {
     for (const RecomputedLayers& r : group.recomputed) {
       if (n < r.count) return r.parts;
@@ -156,7 +158,7 @@ class StageChecker {
     return 0;
   }
 
-  // Gives the bytes that one micro-batch keeps.
+  // Adds a layer to `e`. Returns the bytes that one micro-batch keeps.
   int64_t AddLayer(int64_t s, const LayerCost& layer, RecomputeParts parts, Expected& e) {
     e.forward_ns += layer.forward_ns;
     e.backward_ns += layer.backward_ns;
@@ -200,7 +202,8 @@ class StageChecker {
         Name(s) + "does not fit");
   }
 
-  // What leaves each chunk of the stage goes to the next stage, from the last one to the first.
+  // The output of each chunk of the stage goes to the next stage; the last stage sends to the
+  // first.
   void CheckSend(int64_t s, const StagePlan& stage, const Expected& e) {
     int64_t bytes = 0, ns = 0;
     for (const int64_t end : e.chunk_ends) {

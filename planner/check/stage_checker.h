@@ -1,4 +1,4 @@
-// The part of the plan checker that goes through the layers of every stage.
+// The part of the plan checker that checks the layers of every stage.
 #ifndef EVENKEEL_PLANNER_CHECK_STAGE_CHECKER_H_
 #define EVENKEEL_PLANNER_CHECK_STAGE_CHECKER_H_
 
@@ -11,8 +11,8 @@
 
 namespace evenkeel::planner {
 
-// Faults of the stages: layers, times, memory, p2p. REQUIRES that the plan's degrees are sound and
-// as many stages as its pipeline has.
+// Returns the faults of the stages, in words: their layers, times, memory and p2p. REQUIRES: the
+// plan's degrees are sound, and it has as many stages as its pipeline degree says.
 std::vector<std::string> CheckStages(const Job& job, const LayerProfile& profile, const Plan& plan);
 
 }  // namespace evenkeel::planner

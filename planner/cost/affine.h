@@ -4,7 +4,7 @@
 
 namespace evenkeel::planner {
 
-// a + b * rows.
+// constant + per_row * rows.
 struct Affine {
   double constant = 0;
   double per_row = 0;

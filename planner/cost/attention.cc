@@ -13,7 +13,8 @@ double D(int64_t value) { return static_cast<double>(value); }
 // value heads than ranks are copied.
 struct CoreHeads {
   int64_t heads = 0, kv_heads = 0;
-  double share = 1;  // of the whole samples' attention that the rank does with these heads
+  // Share of the whole samples' attention that the rank computes with these heads.
+  double share = 1;
 };
 
 CoreHeads HeadsOf(const LayerBuilder& b, const RankHeads& rank, bool causal) {
@@ -25,8 +26,8 @@ CoreHeads HeadsOf(const LayerBuilder& b, const RankHeads& rank, bool causal) {
           std::max<int64_t>(1, rank.kv_heads / p.context), 1};
 }
 
-// Context-parallel ranks exchange heads (Ulysses: what goes in and what comes out), or keys and
-// values while they work on those that they have (ring).
+// Context-parallel ranks exchange heads (Ulysses: inputs and outputs), or keys and values while
+// they work on those that they already have (ring).
 void AddContextExchange(LayerBuilder& b, const RankHeads& rank) {
   const Parallelism& p = b.setting().parallelism;
   if (p.context == 1) return;
@@ -48,7 +49,7 @@ PackCost CoreTime(LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
     return b.OverRows(
         kernels.EncoderAttention(rank.heads, rank.head_size, sequence, b.EqualRows()));
   const CoreHeads core = HeadsOf(b, rank, /*causal=*/true);
-  // Equal packs: of equal samples, as far as their sums tell.
+  // Equal packs are taken to have samples of equal length, which is all that their sums can tell.
   const PackShape& mean = b.setting().mean;
   const int64_t longest =
       b.setting().equal_packs && mean.tokens > 0 ? Nearest(mean.squared / mean.tokens) : 0;
@@ -63,8 +64,9 @@ struct CoreTimes {
   PackCost forward, backward;
 };
 
-// Batched products over all pairs of rows, masked ones too, and the passes over the scores between
-// them: mask and softmax (4 bytes a score, 6 backward), dropout with its mask of a byte (5 and 5).
+// Returns the times of batched products over all pairs of rows, masked pairs included, and of the
+// passes over the scores between them: mask and softmax (4 bytes per score, 6 backward), and
+// dropout with its mask of one byte (5 and 5).
 CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
   const KernelTime& kernels = b.setting().kernels;
   const PackShape& mean = b.setting().mean;
@@ -89,7 +91,7 @@ CoreTimes FlashTimes(LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
   return {forward, b.setting().kernels.constants().attention_backward * forward};
 }
 
-// Scores of the rank's heads, in values: rows x sequence x heads.
+// Returns the number of scores of the rank's heads: rows x sequence x heads.
 PackCost Scores(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
   if (sequence > 0) return b.PerRow(D(sequence) * D(rank.heads));
   return {.per_squared = b.rows().share * D(rank.heads)};
@@ -122,7 +124,7 @@ void AddCoreAttention(LayerBuilder& b, const RankHeads& rank, int64_t heads, int
   b.Transient(q + kv + out);
   const PackCost scores = Scores(b, rank, sequence);
   if (unfused) {
-    // Softmax in 16 bit; with dropout its mask of one byte and the dropped copy.
+    // Keeps the 16-bit softmax and, with dropout, its mask of one byte and the dropped copy.
     b.KeepBytes((execution.dropout ? 5.0 : 2.0) * scores, kCoreAttention);
     op.transient += (execution.dropout ? 6.0 : 4.0) * scores;
     return;
@@ -166,7 +168,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   }
   if (s.rotary) {
     b.Begin("rotary");
-    // Eager: two products, a rotation and a sum, each read and written.
+    // Eager code reads and writes for each of two products, a rotation and a sum.
     b.Stream((b.setting().execution.fused_kernels ? 2 : 9) * D(q + kv));
   }
   AddCoreAttention(b, rank, s.heads, s.sequence, 0);
@@ -192,7 +194,7 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const MlaSpec& 
   const int64_t kv = rank.heads * (mla.qk_nope_dim + mla.v_dim);
   b.Begin("input norm", kNorms);
   b.AddNorm(m.norm, h, shard);
-  // Down projections: every tensor-parallel rank has them whole, for its share of the rows.
+  // Every tensor-parallel rank has the whole down projections, for its share of the rows.
   b.Begin("latents");
   b.KeepInput(h * shard, kLoraQkv, kNorms);
   const auto down = [&](int64_t width) {

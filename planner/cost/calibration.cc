@@ -16,10 +16,11 @@ using RatioOf = MeasuredRatio LayerCalibration::*;
 
 struct Found {
   MeasuredRatio ratio;
-  int64_t tensor = 0;  // measured at; 0: nowhere
+  int64_t tensor = 0;  // degree of the measurement; 0 if there is none
 };
 
-// Measured under `tensor`, or under the nearest degree by ratio, the smaller of two.
+// Finds the ratio measured under `tensor`, or under the nearest degree by ratio (the smaller of
+// two).
 Found Find(const Calibration& calibration, LayerKind kind, int64_t tensor, RatioOf which) {
   Found found;
   const auto distance = [tensor](int64_t degree) {
@@ -106,7 +107,7 @@ void Calibrate(const Calibration& calibration, int64_t tensor, LayerCost& layer)
   layer.forward = factor(&LayerCalibration::forward) * layer.forward;
   layer.backward = factor(&LayerCalibration::backward) * layer.backward;
   layer.weight_gradient = factor(&LayerCalibration::backward) * layer.weight_gradient;
-  // Probes measure what is kept beyond the layer's input, which every way keeps.
+  // Probes measure the bytes kept beyond the layer's input, which every mode keeps.
   const int64_t whole = layer.modes.front().kept_bytes;
   const int64_t input = layer.modes.size() > 1 ? layer.modes.back().kept_bytes : 0;
   const int64_t measured = std::max(input, Scaled(whole, factor(&LayerCalibration::activation)));
@@ -116,10 +117,11 @@ void Calibrate(const Calibration& calibration, int64_t tensor, LayerCost& layer)
   for (RecomputeMode& mode : layer.modes) {
     const int64_t dropped = whole - mode.kept_bytes;
     mode.kept_bytes = input + Scaled(mode.kept_bytes - input, kept);
-    // What was dropped is held again while the layer runs backward.
+    // Dropped tensors are held again while the layer runs backward.
     mode.workspace_bytes += measured - mode.kept_bytes - dropped;
     mode.repeated = factor(&LayerCalibration::forward) * mode.repeated;
-    // The widest layer of a stage is its workspace: added to each, the rest comes in once.
+    // The largest workspace of its layers is the stage's workspace, so the rest counts once
+    // although it is added to each layer.
     mode.workspace_bytes += calibration.rest_bytes;
   }
 }
@@ -150,7 +152,7 @@ std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, int6
                        MebibytesText(static_cast<double>(calibration.rest_bytes)) +
                            " beyond the model on every stage, counted as workspace: median of " +
                            std::to_string(calibration.rest_count) +
-                           " measured steps, each its fullest stage"});
+                           " measured steps, each on its fullest stage"});
   }
   return figures;
 }

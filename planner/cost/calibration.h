@@ -1,4 +1,4 @@
-// What was measured, in the cost model: docs/COST_MODEL.md, section 7. A Calibration comes from a
+// Applies measurements to the cost model: docs/COST_MODEL.md, section 7. A Calibration comes from a
 // CalibrationBook.
 #ifndef EVENKEEL_PLANNER_COST_CALIBRATION_H_
 #define EVENKEEL_PLANNER_COST_CALIBRATION_H_
@@ -14,23 +14,24 @@
 
 namespace evenkeel::planner {
 
-// Puts what was measured into one layer's cost: times, kept bytes, and the rest that steps
-// allocated, as workspace. What was measured under another tensor degree only is taken from the
-// nearest.
+// Corrects one layer's cost by the measurements: its times, its kept bytes, and, as workspace, the
+// bytes that steps allocated beyond the model. If a layer was measured under other tensor degrees
+// only, the nearest degree counts.
 void Calibrate(const Calibration& calibration, int64_t tensor, LayerCost& layer);
 
-// What still holds on another GPU type: what layers keep and what steps allocate, but no times.
+// Returns the part of the calibration that still holds on another GPU type: the bytes that layers
+// keep and that steps allocate, but no times.
 Calibration WithoutTimes(Calibration calibration);
 
-// The step that `modelled_ns` comes to in practice.
+// Returns the step time to expect in practice where the model predicts `modelled_ns`, in ns.
 int64_t CorrectedStep(const Calibration& calibration, int64_t modelled_ns);
 
-// Which figures of a plan under this tensor degree are measured, in words.
+// Returns, in words, which figures of a plan under this tensor degree are measured.
 std::vector<FigureBasis> CalibrationFigures(const Calibration& calibration, int64_t tensor);
 
-// How far predictions are from what `profile` measured: mean |predicted / measured - 1|.
+// How far predictions are from the measurements of a profile: mean |predicted / measured - 1|.
 struct PredictionError {
-  int64_t count = 0;  // of measured values; 0: nothing to compare, `mean` is 0
+  int64_t count = 0;  // number of measured values; `mean` is 0 if there are none
   double mean = 0;
 };
 struct PredictionErrors {

@@ -17,7 +17,8 @@ Part PartOf(LayerKind kind) {
   return IsLanguageKind(kind) ? Part::kLanguage : Part::kProjector;
 }
 
-// By what a component's measurements are found; empty: the model has no such part.
+// Returns the name under which a component's measurements are found; empty if the model has no such
+// part.
 std::string NameOf(Part part, const ModelSpec& model, bool encoder_only) {
   const std::string encoder = model.towers.empty() ? "" : model.towers.front().encoder.name;
   if (part == Part::kEncoder) return encoder;
@@ -26,7 +27,7 @@ std::string NameOf(Part part, const ModelSpec& model, bool encoder_only) {
   return encoder.empty() ? "" : encoder + "+" + model.language_model.name;
 }
 
-// Of the whole model, by its components: a label of the caller's says nothing.
+// Returns the name of the whole model, from its components: a caller's own label is not reliable.
 std::string NameOf(const ModelSpec& model) {
   return NameOf(model.towers.empty() ? Part::kLanguage : Part::kProjector, model, false);
 }
@@ -51,7 +52,7 @@ bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
   return dims(a) == dims(b);
 }
 
-// Names may be a caller's own: what was measured holds for layers of the same dimensions only.
+// Names may be a caller's own, so measurements hold only for layers of the same dimensions.
 bool SamePart(Part part, const ModelSpec& a, const ModelSpec& b) {
   if (part == Part::kLanguage) return SameLayers(a.language_model, b.language_model);
   const EncoderTower &s = a.towers.front(), &t = b.towers.front();
@@ -167,7 +168,8 @@ void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, c
   SetLayerVersion(calibration);
 }
 
-// Steps that were predicted by this model from these layer times: others would be corrected twice.
+// Only steps count that this model predicted from these layer times: others would be corrected
+// twice.
 void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
                                Calibration* calibration) const {
   const auto found = steps_.find({gpu.name, NameOf(model)});

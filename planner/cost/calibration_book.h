@@ -1,4 +1,4 @@
-// Recorded profiles, and what they say about a job: docs/COST_MODEL.md, section 7.
+// Recorded profiles, and the calibrations that they give: docs/COST_MODEL.md, section 7.
 #ifndef EVENKEEL_PLANNER_COST_CALIBRATION_BOOK_H_
 #define EVENKEEL_PLANNER_COST_CALIBRATION_BOOK_H_
 
@@ -20,37 +20,38 @@ namespace evenkeel::planner {
 struct RatedProfile {
   int64_t revision = 0;
   Profile profile;
-  std::vector<Rating> ratings;  // of its layer times and memory
+  std::vector<Rating> ratings;  // ratings of its layer times and memory
 };
 using RatedProfilePtr = std::shared_ptr<const RatedProfile>;
 
-// All profiles in force, by GPU type and component. Immutable.
+// All active profiles, by GPU type and component. Immutable.
 class CalibrationBook {
  public:
   CalibrationBook() = default;
-  // `model_version`: of this planner and catalogue. Steps that another one predicted say nothing
-  // about this one.
+  // `model_version` is the version of this planner and catalogue. Measured steps that another
+  // version predicted do not count.
   CalibrationBook(const std::vector<RatedProfilePtr>& active, std::string model_version);
 
-  // What concerns a job of this model on this GPU type. A component counts if it has the
-  // catalogue's name and its dimensions.
+  // Returns the calibration for a job with this model on this GPU type. A component counts if it
+  // has the catalogue's name and its dimensions.
   Calibration For(const ModelSpec& model, const GpuSpec& gpu) const;
-  // Likewise for what a profile measures: without its stand-in.
+  // Returns the calibration for the components that a profile measures, without its stand-in.
   Calibration For(const Profile& profile) const;
 
-  // Ratings of the same component and GPU as the profile's, any tensor degree.
+  // Returns all ratings of the profile's component on its GPU type, under any tensor degree.
   std::vector<Rating> RatingsLike(const Profile& profile) const;
-  // Likewise the measured over the predicted time of steps that count.
+  // Returns the measured over the predicted times of those steps of the same model and GPU type
+  // that count.
   std::vector<double> StepRatiosLike(const Profile& profile) const;
 
  private:
-  // GPU type, then the component's name.
+  // (GPU type, component name).
   using Key = std::pair<std::string, std::string>;
   struct Component {
     std::vector<Rating> ratings;
     std::vector<LayerCalibration> layers;
     std::vector<int64_t> revisions;
-    ModelSpec model;  // it, or one that has it
+    ModelSpec model;  // the component itself, or a model that contains it
   };
 
   void AddComponents(const ModelSpec& model, bool encoder_only, const GpuSpec& gpu,
@@ -60,7 +61,7 @@ class CalibrationBook {
 
   std::string model_version_;
   std::map<Key, Component> components_;
-  std::map<Key, std::vector<std::pair<int64_t, StepMeasurement>>> steps_;  // with revisions
+  std::map<Key, std::vector<std::pair<int64_t, StepMeasurement>>> steps_;  // (revision, step)
 };
 
 }  // namespace evenkeel::planner

@@ -2,7 +2,7 @@
 
 namespace evenkeel::planner {
 
-// Rows as tests/validation/fit_kernels.py prints them, from the tables of aiconfigurator 095f58a
+// The rows are printed by tests/validation/fit_kernels.py from the tables of aiconfigurator 095f58a
 // (Apache-2.0): all-gather, reduce-scatter, all-reduce, all-to-all; 2, 4 and 8 ranks each.
 const CollectiveTable& A100Collectives() {
   static constexpr CollectiveTable kTable{.link_bytes_per_second = 300e9,

@@ -15,14 +15,15 @@ struct CollectiveTable {
                                                    16777216.0, 67108864.0, 536870912.0};
   static constexpr std::array<int64_t, 3> kRanks = {2, 4, 8};
 
-  double link_bytes_per_second = 0;  // per GPU and direction, of the measured node
-  // Microseconds, by Collective, ranks and bytes.
+  double link_bytes_per_second = 0;  // per GPU and direction, in the measured node
+  // Microseconds, by [Collective][index of kRanks][index of kBytes].
   std::array<std::array<std::array<double, 6>, 3>, 4> us = {};
 
-  // Nanoseconds of `op` over `ranks` >= 2 GPUs of a node whose link has `bytes_per_second`. `bytes`
-  // as nccl-tests count them: what an all-gather gathers, what a reduce-scatter or all-reduce
-  // reduces, what one rank sends in an all-to-all. Between the table's sizes and ranks linear;
-  // beyond 8 ranks a ring's bytes on each link, and its latency, grow on.
+  // Returns the nanoseconds of `op` over `ranks` >= 2 GPUs of a node whose link has
+  // `bytes_per_second`. `bytes` counts as in nccl-tests: what an all-gather gathers, what a
+  // reduce-scatter or all-reduce reduces, what one rank sends in an all-to-all. The time is linear
+  // between the table's sizes and ranks. Beyond 8 ranks, the bytes that a ring puts on each link
+  // and its latency keep growing.
   double Time(Collective op, int64_t ranks, double bytes, double bytes_per_second) const;
 
  private:

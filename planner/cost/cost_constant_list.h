@@ -1,4 +1,5 @@
-// The cost constants by name, with what each rests on: for provenance and for fits that vary them.
+// The cost constants by name, each with its basis and source: for provenance and for fits that vary
+// them.
 #ifndef EVENKEEL_PLANNER_COST_COST_CONSTANT_LIST_H_
 #define EVENKEEL_PLANNER_COST_COST_CONSTANT_LIST_H_
 

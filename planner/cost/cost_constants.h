@@ -1,44 +1,49 @@
 // The constants of the time model that belong to no single GPU type, in one place, so that a fit
-// can list and vary them: docs/COST_MODEL.md, sections 2 and 3. What is fitted per GPU type on its
-// kernel tables stands in gpu_rates.cc. A plain value: planner::Job holds it.
+// can list and vary them: docs/COST_MODEL.md, sections 2 and 3. Constants that are fitted per GPU
+// type on its kernel tables are in gpu_rates.cc. A plain value that planner::Job holds. The basis
+// and source of each constant are in cost_constant_list.cc.
 #ifndef EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
 #define EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
 
 namespace evenkeel::planner {
 
-// Every member is a double: CostConstantList() (cost_constant_list.h) names them all.
+// Every member is a double, and CostConstantList() (cost_constant_list.h) names them all.
 struct CostConstants {
-  // Share of the rates of short isolated kernels that matrix products and attention reach in a
-  // training run, where heat and power hold the clock down, by GPU family.
+  // By GPU family, the share of the rates of short isolated kernels that matrix products and
+  // attention reach in a training run, where heat and power lower the clock.
   double ampere_clock = 0.91;
   double ada_clock = 0.70;
   double hopper_clock = 0.78;
   double blackwell_clock = 0.60;
   double other_clock = 0.91;
 
-  double hbm_efficiency = 0.8;     // share of the HBM rate that streaming kernels reach
-  double kernel_launch_ns = 2500;  // from one kernel's end to the next one's work, on the GPU
-  // Host time per kernel of an eager framework: a layer of n kernels takes at least n times this.
+  double hbm_efficiency = 0.8;  // share of the HBM rate that streaming kernels reach
+  // From the end of one kernel to the first work of the next, on the GPU.
+  double kernel_launch_ns = 2500;
+  // Host time to launch one kernel in an eager framework: a layer of n kernels takes at least n
+  // times this.
   double host_launch_ns = 5000;
-  // Flash attention's backward pass over its forward pass.
+  // Time of flash attention's backward pass over that of its forward pass.
   double attention_backward = 2.9;
-  // Rate of FlashAttention-2 over that of the best kernels, on Hopper and Blackwell.
+  // Rate of FlashAttention-2 over the rate of the best kernels, on Hopper and Blackwell.
   double flash2_rate = 0.59;
-  // fp32 master weight and two moments (read and write), fp32 gradient, 16-bit weight.
+  // Bytes that Adam moves: fp32 master weight and two moments (read and written), fp32 gradient,
+  // 16-bit weight.
   double adam_bytes_per_parameter = 30;
 
   double inter_node_efficiency = 0.85;  // share of the given bandwidth that large messages reach
-  // k ranks of a group in one node reach 1 + this (k - 1) times one rank's bandwidth between nodes.
+  // k ranks of a group in one node reach 1 + inter_node_sharing * (k - 1) times one rank's
+  // bandwidth between nodes.
   double inter_node_sharing = 1;
-  double send_latency_ns = 20e3;  // of a point-to-point message between nodes, with its launch
+  double send_latency_ns = 20e3;  // a point-to-point message between nodes, launch included
   double node_hop_ns = 5e3;       // one hop of a ring between nodes
   double rank_hop_ns = 1e3;       // one hop of a ring inside a node
-  // Streaming multiprocessors that a collective beside compute takes from it.
+  // Streaming multiprocessors that a collective takes from the compute it runs beside.
   double collective_processors = 20;
   // Gradients are reduced and weights gathered in buckets of at least so many parameters: the
-  // larger of both.
+  // larger of bucket_parameters and bucket_parameters_per_rank times the data-parallel ranks.
   double bucket_parameters = 40e6;
-  double bucket_parameters_per_rank = 1e6;  // times data-parallel ranks
+  double bucket_parameters_per_rank = 1e6;  // times the data-parallel ranks
 };
 
 }  // namespace evenkeel::planner

@@ -17,15 +17,15 @@ int64_t RankVocabulary(const RankSetting& setting, const LanguageModel& m) {
   return CeilDivide(m.vocab, setting.parallelism.tensor);
 }
 
-// Bytes per logit at the loss. 16-bit logits and an fp32 copy that becomes the softmax in place
-// (Megatron-Core); TransformerEngine's fused loss works in place in 16 bit; compiled code holds one
-// fp32 copy more.
+// Returns the bytes per logit at the loss. Megatron-Core holds 16-bit logits and an fp32 copy that
+// becomes the softmax in place; TransformerEngine's fused loss works in place in 16 bit; compiled
+// code holds one more fp32 copy.
 double LossBytes(const Execution& e) {
   if (e.fused_loss) return 2;
   return e.compiled_loss ? 10 : 6;
 }
 
-// Of those, what stays until the backward pass.
+// Returns those of LossBytes that stay until the backward pass.
 double KeptLossBytes(const Execution& e) { return e.fused_loss ? 2 : 4; }
 
 void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_weights) {
@@ -122,7 +122,8 @@ LayerWork HeadWork(const RankSetting& setting, const LanguageModel& m) {
   const bool one_stage = setting.parallelism.pipeline == 1;
   AddFinalNormAndLogits(b, m, /*own_weights=*/!(m.tied_embeddings && one_stage));
   for (int64_t i = 0; i < m.predicted_tokens; ++i) AddPredictedToken(b, m);
-  // Predicted tokens are embedded on the last stage: it holds the table, which a tied head is.
+  // Predicted tokens are embedded on the last stage, so it holds the table; a tied head is that
+  // table.
   if (m.predicted_tokens > 0 && !one_stage && !m.tied_embeddings)
     b.AddParameters(D(RankVocabulary(setting, m)) * D(m.hidden));
   return b.Finish(D(m.hidden));
@@ -138,7 +139,8 @@ HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& m
   const double earlier = D(m.predicted_tokens) * KeptLossBytes(e);
   HeadTransient forward{.logits = per_row((LossBytes(e) + earlier) * vocab),
                         .rest = per_row(gathers ? kBytes * h : 0)};
-  // 16-bit gradient of the logits, gathered rows, gradient of the rows.
+  // Backward holds the 16-bit gradient of the logits, the gathered rows and the gradient of the
+  // rows.
   HeadTransient backward{.logits = per_row((kBytes + earlier) * vocab),
                          .rest = per_row(kBytes * h * (gathers ? 2 : 1)),
                          .weights = m.train == TrainMode::kFull ? kBytes * vocab * h : 0};

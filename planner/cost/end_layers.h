@@ -1,4 +1,4 @@
-// The layers of the chain that are no transformer layers, as operations.
+// The operations of the layers of the chain that are not transformer layers.
 #ifndef EVENKEEL_PLANNER_COST_END_LAYERS_H_
 #define EVENKEEL_PLANNER_COST_END_LAYERS_H_
 
@@ -11,19 +11,19 @@ LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& encoder)
 LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, int64_t llm_hidden);
 LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& model);
 
-// Final norm, logits, loss, and the layers that predict further tokens (LanguageModel::
-// predicted_tokens). With one stage a tied head has no weights of its own; with more it holds a
-// copy of the embedding.
+// Returns the final norm, the logits, the loss and the layers that predict further tokens
+// (LanguageModel::predicted_tokens). A tied head has no weights of its own with one stage, and
+// holds a copy of the embedding with more.
 LayerWork HeadWork(const RankSetting& setting, const LanguageModel& model);
 
-// What the head holds while it runs, besides what it keeps: at the loss, or while its product runs
-// backward. docs/COST_MODEL.md, section 1.5.
+// What the head holds while it runs, besides what it keeps, at the moment when that is more: at the
+// loss, or while its product runs backward. docs/COST_MODEL.md, section 1.5.
 struct HeadTransient {
-  PackCost logits;     // bytes that logits, softmax and gradient take at the larger moment
-  PackCost rest;       // bytes of gathered rows and their gradient then
-  double weights = 0;  // bytes of the head's 16-bit weight gradient then
+  PackCost logits;     // bytes of the logits, their softmax and gradient
+  PackCost rest;       // bytes of the gathered rows and their gradient
+  double weights = 0;  // bytes of the head's 16-bit weight gradient
 };
-// `rows` of the pack that must fit.
+// Returns the transient of `largest`, the pack that must fit.
 HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& model,
                               const PackShape& largest);
 

@@ -9,8 +9,8 @@ constexpr const char* kKernelTables =
     "fitted on the kernel tables of aiconfigurator 095f58a (Apache-2.0) by "
     "tests/validation/fit_kernels.py";
 
-// Columns from one run of tests/validation/fit_kernels.py. Streaming multiprocessors: NVIDIA's
-// architecture white papers.
+// The columns are from one run of tests/validation/fit_kernels.py. The numbers of streaming
+// multiprocessors are from NVIDIA's architecture white papers.
 GpuRates L40s() {
   return {.family = GpuFamily::kAda,
           .processors = 142,
@@ -23,7 +23,7 @@ GpuRates L40s() {
           .source = kKernelTables};
 }
 
-// Measured with head size 128 and causal only: other head sizes and the encoder curve keep L40S's
+// Measured only with head size 128 and causal. Other head sizes and the encoder curve keep L40S's
 // ratios to it (both run FlashAttention-2's kernels).
 GpuRates A100() {
   return {.family = GpuFamily::kAmpere,
@@ -84,7 +84,7 @@ bool StartsWith(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-// Its best published product is one of whole waves.
+// Returns the matrix efficiency of a chip's best published product, which is one of whole waves.
 double BestEfficiency(const GpuSpec& gpu, double otherwise) {
   return gpu.best_measured_16bit_flops > 0 ? gpu.best_measured_16bit_flops / gpu.dense_16bit_flops
                                            : otherwise;
@@ -100,8 +100,9 @@ GpuRates Kin(GpuRates rates, const GpuSpec& gpu, const char* of, double processo
   return rates;
 }
 
-// A chip that nobody measured: matrix rate from its best published one or a cautious 0.7, attention
-// at two thirds, and shapes as on the middle of the measured ones.
+// Returns rates of a chip that nobody measured: the matrix rate is its best published one or a
+// cautious 0.7, attention reaches about two thirds of it, and the shape constants are in the middle
+// of those measured.
 GpuRates Unmeasured(const GpuSpec& gpu) {
   const double e = BestEfficiency(gpu, 0.7);
   GpuRates rates = A100();
@@ -122,7 +123,7 @@ GpuRates ByName(const GpuSpec& gpu) {
   struct Entry {
     std::string_view prefix;
     GpuRates (*rates)();
-    const char* kin_of;  // nullptr: this very chip was measured
+    const char* kin_of;  // nullptr if this chip itself was measured
     double processors = 0;
   };
   static constexpr Entry kEntries[] = {
@@ -159,12 +160,12 @@ bool IsAmpereBoard(const GpuSpec& gpu) {
 
 GpuRates RatesOf(const GpuSpec& gpu) {
   GpuRates rates = ByName(gpu);
-  // Boards of the generation before Ada: no fp8, but its kernels otherwise.
+  // Boards of the generation before Ada have no fp8, but otherwise Ada's kernels.
   if (IsAmpereBoard(gpu)) {
     rates.family = GpuFamily::kAmpere;
     rates.fp8.reset();
   }
-  // Without a link among all GPUs of a node, traffic passes the host as on L40S.
+  // Without a link among all GPUs of a node, traffic goes through the host as on L40S.
   if (gpu.scaleup_bytes_per_second <= 0 || gpu.scaleup_pairs_only)
     rates.collectives = &L40sCollectives();
   return rates;

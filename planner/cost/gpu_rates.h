@@ -1,5 +1,5 @@
-// What a GPU type reaches in practice: the constants of the kernel-time equations
-// (docs/COST_MODEL.md, section 2), fitted on measured kernels where there are any.
+// The rates that a GPU type reaches in practice: the constants of the kernel-time equations
+// (docs/COST_MODEL.md, section 2), fitted on measured kernels if there are any.
 #ifndef EVENKEEL_PLANNER_COST_GPU_RATES_H_
 #define EVENKEEL_PLANNER_COST_GPU_RATES_H_
 
@@ -20,11 +20,11 @@ enum class GpuFamily { kAmpere, kAda, kHopper, kBlackwell, kOther };
 // Matrix products. Efficiencies are shares of the dense peak of the precision.
 struct MatrixRates {
   double efficiency = 0;          // e: whole waves of 128 x 256 tiles, short kernels
-  double depth_offset = 0;        // k0: filling and draining a tile, in products along k
-  double wave_rounding = 0;       // w: share of an unfilled last wave that is paid for
-  double square_tile = 1;         // r: rate of 128 x 128 tiles against 128 x 256
-  double split_depth_offset = 0;  // ks: in place of k0 where k is split and all waves are full
-  // Only fp8: launches and bytes per value of the left operand that quantising it takes.
+  double depth_offset = 0;        // k0: cost of filling and draining a tile, in products along k
+  double wave_rounding = 0;       // w: share of an unfilled last wave that still costs time
+  double square_tile = 1;         // r: rate of 128 x 128 tiles over that of 128 x 256 tiles
+  double split_depth_offset = 0;  // ks: replaces k0 if k is split and all waves are full
+  // For fp8 only: launch time, and bytes moved per value, of quantising the left operand.
   double quantise_launch_ns = 0;
   double quantise_bytes = 0;
 };
@@ -32,9 +32,10 @@ struct MatrixRates {
 // Causal flash attention, forward.
 struct CausalRates {
   double launch_ns = 0;
-  std::array<double, 4> efficiency = {};  // for head sizes of 64, 128, 192 and 256; long sequences
-  double half_length = 0;  // s0: tokens; a sequence of s takes s (s + s0): prologue of each tile
-  double tail = 0;         // share of the longest sequence's last tile that nothing overlaps
+  std::array<double, 4> efficiency = {};  // for head sizes 64, 128, 192 and 256; long sequences
+  // s0, tokens: a sequence of s tokens costs s (s + s0), for each tile's prologue
+  double half_length = 0;
+  double tail = 0;  // share of the longest sequence's last tile that overlaps with nothing
 };
 
 // Bidirectional flash attention of encoders, forward.
@@ -42,8 +43,8 @@ struct EncoderRates {
   double launch_ns = 0;
   double efficiency_64 = 0;  // for head sizes up to 64
   double efficiency_wide = 0;
-  int64_t wide_size = 0;                 // what head sizes above 64 are padded to, up to it
-  int64_t query_tile = 0, key_tile = 0;  // tokens: lengths round up to them
+  int64_t wide_size = 0;                 // head sizes above 64, up to this, are padded to it
+  int64_t query_tile = 0, key_tile = 0;  // tokens; lengths are rounded up to a multiple
   double half_length = 0;                // s0: tokens, per tile of queries
   double wave_rounding = 0;              // as in MatrixRates, for tiles of queries
 };
@@ -52,7 +53,8 @@ struct GpuRates {
   GpuFamily family = GpuFamily::kOther;
   double processors = 0;  // streaming multiprocessors
   MatrixRates matrix;
-  std::optional<MatrixRates> fp8;  // against twice the 16-bit peak; unset: no fp8 products
+  // Shares of twice the 16-bit peak; nullopt if the GPU has no fp8 products.
+  std::optional<MatrixRates> fp8;
   CausalRates causal;
   EncoderRates encoder;
   const CollectiveTable* collectives = nullptr;
@@ -60,8 +62,8 @@ struct GpuRates {
   std::string source;  // in words
 };
 
-// Rates by GPU name; a GPU without measured kernels takes those of the nearest measured kin and
-// says so.
+// Returns the rates of a GPU by its name. A GPU without measured kernels takes the rates of its
+// nearest measured relative, and `source` says so.
 GpuRates RatesOf(const GpuSpec& gpu);
 
 double SustainedClock(GpuFamily family, const CostConstants& constants);

@@ -8,10 +8,10 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kProcessBytes = 6 * kGiB;
-// Of a process: NCCL's share of the 1 GiB of /dev/shm that containers of eight GPUs are given.
+// Per process: NCCL's share of the 1 GiB of /dev/shm that containers of eight GPUs are given.
 constexpr int64_t kNcclSharedBytes = kGiB / 8;
-constexpr double kWorkers = 4;      // of one rank's loader
-constexpr double kPacksAhead = 2;   // that each worker has ready
+constexpr double kWorkers = 4;      // per rank's data loader
+constexpr double kPacksAhead = 2;   // packs that each worker holds ready
 constexpr double kTokenBytes = 32;  // ids, labels, loss mask and positions of 8 bytes
 constexpr double kPixelBytes = 12;  // three colours in fp32
 constexpr double kCopies = 2;       // decoded, and packed

@@ -9,11 +9,12 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kCausalQueryTile = 128;
-constexpr int64_t kHeadSizeStep = 32;  // what kernels round head sizes up to
+constexpr int64_t kHeadSizeStep = 32;  // kernels round head sizes up to a multiple of this
 
 double D(int64_t value) { return static_cast<double>(value); }
 
-// Head size over efficiency: what one pair of tokens costs, linear between the measured sizes.
+// Returns head size over efficiency, the cost of one pair of tokens; linear between the measured
+// sizes.
 double CausalCost(const CausalRates& rates, int64_t head_size) {
   const double size = D(RoundUp(head_size, kHeadSizeStep));
   const auto cost = [&](size_t i) { return 64 * static_cast<double>(i + 1) / rates.efficiency[i]; };
@@ -24,7 +25,8 @@ double CausalCost(const CausalRates& rates, int64_t head_size) {
   return cost(below) + share * (cost(std::min<size_t>(below + 1, 3)) - cost(below));
 }
 
-// Above the widest measured size as the causal kernels grow.
+// Returns the cost of one pair of tokens. Above the widest measured size it grows as for causal
+// kernels.
 double EncoderCost(const GpuRates& rates, int64_t head_size) {
   const double narrow = 64 / rates.encoder.efficiency_64;
   if (head_size <= 64) return narrow;

@@ -20,36 +20,39 @@ class KernelTime {
  public:
   explicit KernelTime(const GpuSpec& gpu, const CostConstants& constants = {});
 
-  // C[rows x n] = A[rows x k] B[k x n]. `rows`: the count that every pack has, and the line is
-  // exact there; 0: packs differ, and the line is their average. fp8 needs HasFp8(), and quantises
-  // A first.
+  // Returns the time of C[rows x n] = A[rows x k] B[k x n]. If every pack has the same number of
+  // rows, `rows` is that number and the line is exact there; if packs differ, `rows` is 0 and the
+  // line is an average. fp8 requires HasFp8() and includes the time to quantise A.
   Affine Matrix(int64_t n, int64_t k, int64_t rows = 0,
                 Precision precision = Precision::k16Bit) const;
-  // C[n x k] += A[rows x n]' B[rows x k]: the gradient of a weight, accumulated in fp32.
+  // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k], accumulated in
+  // fp32.
   Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0) const;
   bool HasFp8() const { return rates_.fp8.has_value(); }
 
-  // Flash attention over full (bidirectional) sequences of `length` tokens; `rows`, sequences x
-  // length, as for Matrix.
+  // Returns the time of flash attention over full (bidirectional) sequences of `length` tokens.
+  // `rows`, which counts sequences x length, is as in Matrix.
   Affine EncoderAttention(int64_t heads, int64_t head_size, int64_t length, int64_t rows = 0) const;
 
-  // Causal flash attention over samples laid end to end: constant + per_token * tokens +
-  // per_squared * sum of squared lengths. `longest`: tokens of a pack's longest sample, whose last
-  // tile nothing overlaps; 0 leaves that out. Rotary embedding is no part. Fewer key and value
-  // heads save memory, not time: their traffic hides behind the products.
+  // Time of causal flash attention over samples laid end to end: constant + per_token * tokens +
+  // per_squared * sum of squared lengths. `longest` is the tokens of a pack's longest sample, whose
+  // last tile overlaps with nothing; 0 leaves that tile out. Rotary embedding is not included.
+  // Fewer key and value heads save memory but no time: their traffic hides behind the products.
   struct Causal {
     double constant = 0, per_token = 0, per_squared = 0;
   };
   Causal CausalAttention(int64_t heads, int64_t kv_heads, int64_t head_size,
                          int64_t longest = 0) const;
 
-  // What FlashAttention-2 takes over the times above.
+  // Returns the time of FlashAttention-2 over the attention times above.
   double Flash2Slowdown() const;
 
-  // Norms, activations, residuals: reading and writing `bytes_per_row` of memory.
+  // Returns the time of norms, activations and residuals that read and write `bytes_per_row` bytes
+  // of memory.
   Affine MemoryBound(double bytes_per_row) const;
 
-  // Weight update of `parameters`: reads and writes master weights, moments, gradient and weight.
+  // Returns the time of the optimizer's update of `parameters` parameters, which moves master
+  // weights, moments, gradients and weights.
   double OptimizerUpdate(double parameters) const;
 
   const CostConstants& constants() const { return constants_; }
@@ -61,7 +64,7 @@ class KernelTime {
   CostConstants constants_;
   GpuRates rates_;
   double flops_per_ns_ = 0;  // dense 16-bit peak times the sustained clock
-  double bytes_per_ns_ = 0;  // of memory, that streaming kernels reach
+  double bytes_per_ns_ = 0;  // memory rate that streaming kernels reach
 };
 
 }  // namespace evenkeel::planner

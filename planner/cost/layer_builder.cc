@@ -144,7 +144,7 @@ void LayerBuilder::AddNorm(Norm norm, double width, double share) {
     Stream(2 * width * share);
     Keep(width * share);  // its input; the output belongs to the product that reads it
   } else {
-    // Hugging Face's RMSNorm: the input as fp32, and the normalised rows before the weight.
+    // Hugging Face's RMSNorm keeps the input as fp32, and the normalised rows before the weight.
     Stream(10 * width * share);
     Keep(3 * width * share);
   }

@@ -1,6 +1,5 @@
-// A layer as a list of operations. Everything that is said of a layer, its times, weights, kept
-// tensors, transients and ways to recompute, is a sum or maximum over this list:
-// docs/COST_MODEL.md, section 1.
+// A layer as a list of operations. All costs of a layer (times, weights, kept tensors, transients
+// and ways to recompute) are sums or maxima over this list: docs/COST_MODEL.md, section 1.
 #ifndef EVENKEEL_PLANNER_COST_LAYER_OPERATION_H_
 #define EVENKEEL_PLANNER_COST_LAYER_OPERATION_H_
 
@@ -24,14 +23,14 @@ struct LayerOperation {
   const char* name = "";
   RecomputeParts repeated_by = 0;  // recomputing one of these parts runs it again
   PackCost matrices;               // products with the layer's weights
-  PackCost input_gradients;        // of those products: backward, where something before trains
-  PackCost weight_gradients;       // of those products: backward, where the weight trains
+  PackCost input_gradients;        // of those products: backward, if a layer before trains
+  PackCost weight_gradients;       // of those products: backward, if the weight trains
   PackCost adapters;               // products of LoRA's matrices
-  PackCost attention;              // scores, softmax, product with the values
-  PackCost attention_gradients;    // of these: backward
+  PackCost attention;              // forward: scores, softmax, product with the values
+  PackCost attention_gradients;    // the backward pass of the attention
   PackCost streams;                // norms, activations, residuals, rotations, permutations
   PackCost communication;          // the backward pass communicates as much
-  PackCost flops;                  // of the model: all ranks together
+  PackCost flops;                  // FLOPs of the model, all ranks together
   int64_t launches = 0;            // kernels that the host launches, forward
   std::vector<KeptTensor> kept;    // freed when this operation has run backward
   PackCost transient;              // bytes: gradients and copies that its backward pass holds
@@ -42,11 +41,11 @@ struct LayerWork {
   std::vector<LayerOperation> operations;
   double parameters = 0;
   double trained_parameters = 0;
-  double expert_parameters = 0;  // of them in routed experts, which fewer ranks hold copies of
+  double expert_parameters = 0;  // of `parameters`: routed experts, copied on fewer ranks
   double trained_expert_parameters = 0;
   double largest_weight = 0;  // parameters of the largest matrix that trains
   double weight_shapes = 0;   // parameters of one matrix of each shape that trains
-  PackCost input_bytes;       // what full recompute keeps
+  PackCost input_bytes;       // bytes that full recompute keeps
 };
 
 }  // namespace evenkeel::planner

@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr double kBytes = 2;  // of a 16-bit value
-// Norms and activations read two tensors and write one backward, for one and one forward.
+// Norms and activations move two tensors forward and three backward.
 constexpr double kStreamBackward = 1.5;
 
 double D(int64_t v) { return static_cast<double>(v); }
@@ -23,7 +23,7 @@ double D(int64_t v) { return static_cast<double>(v); }
 int64_t Bytes(double value) { return Nearest(std::min(value, D(kPartBytesAtMost))); }
 int64_t WorkspaceBytes(double value) { return Nearest(std::min(value, D(kWorkspaceBytesAtMost))); }
 
-// Whether every pack has the same rows: then none is larger than the mean.
+// Returns whether every pack has the same rows: then none is larger than the mean.
 bool EqualRows(const PackShape& mean, const PackShape& largest) {
   return mean.units == largest.units && mean.tokens == largest.tokens;
 }
@@ -60,9 +60,9 @@ class ProfileBuilder {
   }
 
  private:
-  // Forward and backward, by what trains. Backward repeats each product for the input's gradient
-  // where something before it trains (or an adapter beside it does), and for the weight's gradient
-  // where the weight trains.
+  // Sets forward and backward times by what trains. Backward repeats each product for the input's
+  // gradient if a layer before it (or an adapter beside it) trains, and for the weight's gradient
+  // if the weight trains.
   void SetTimes(LayerCost& layer, const LayerWork& work, TrainMode train) {
     layer.trains = work.trained_parameters > 0;
     const bool input_gradient = trained_before_ || train == TrainMode::kLora;
@@ -91,7 +91,8 @@ class ProfileBuilder {
     trained_before_ = trained_before_ || layer.trains;
   }
 
-  // A layer takes no less than the host takes to launch its kernels: about twice as many backward.
+  // A layer takes at least as long as the host takes to launch its kernels, of which there are
+  // about twice as many backward.
   void HoldToHost(LayerCost& layer, int64_t launches) {
     const double host = D(launches) * job_.constants.host_launch_ns;
     const auto hold = [&](PackCost& compute, const PackCost& communication, double least) {
@@ -113,8 +114,8 @@ class ProfileBuilder {
     if (job_.training.zero_stage == ZeroStage::kWeights) GatherWeights(layer, work);
   }
 
-  // ZeRO-3 gathers a layer's weights before its forward and its backward pass and scatters its
-  // gradients; what compute does not hide is added, the same for any pack.
+  // ZeRO-3 gathers a layer's weights before its forward and its backward pass, and scatters its
+  // gradients. Adds the part that compute does not hide, the same for every pack.
   void GatherWeights(LayerCost& layer, const LayerWork& work) {
     const double weights = kBytes * work.parameters;
     const RankGroup group = network_.DataGroup(p_);
@@ -127,8 +128,9 @@ class ProfileBuilder {
     layer.backward_communication.constant += std::max(0.0, pass + scatter - backward);
   }
 
-  // Bytes held besides a layer's kept tensors and transients: buffers, weight gradients on their
-  // way, with ZeRO-3 the weights of this layer and the next.
+  // Returns the bytes held besides a layer's kept tensors and transients: buffers, weight gradients
+  // before they are in the gradient buffer and, with ZeRO-3, the weights of this layer and the
+  // next.
   double Surroundings(const LayerWork& work) const {
     double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work);
     if (job_.training.zero_stage == ZeroStage::kWeights)
@@ -147,12 +149,12 @@ class ProfileBuilder {
       layer.modes.resize(1);
       return;
     }
-    // The whole layer again, with what the host adds.
+    // Full recompute repeats the whole layer, with the time that the host adds.
     layer.modes.back().repeated = layer.forward;
     layer.modes.back().repeated_communication = layer.forward_communication;
   }
 
-  // Rows that leave a layer, sharded by sequence parallel.
+  // Sets the bytes of the rows that leave a layer, sharded by sequence parallelism.
   void SetOutput(LayerCost& layer, const Rows& rows, int64_t width) {
     const double shard = setting_.execution.sequence_parallel ? 1 / D(p_.tensor) : 1;
     const PackCost bytes{.per_unit = rows.per_unit * rows.share * D(width) * kBytes * shard,
@@ -221,7 +223,7 @@ class ProfileBuilder {
   void AddHead(const LanguageModel& m) {
     LayerCost layer = CostOf(LayerKind::kHead, HeadWork(setting_, m), m.train);
     if (layer.has_backward) {
-      // The last stage's transformer layers have left their weight gradients' buffers.
+      // The last stage's transformer layers leave the buffers of their weight gradients allocated.
       const HeadTransient held = HeadTransientOf(setting_, m, largest_);
       layer.logits_bytes = Bytes(held.logits.at(largest_));
       layer.modes.front().workspace_bytes =

@@ -9,15 +9,15 @@
 namespace evenkeel::planner {
 namespace {
 
-// Where no row count is given, shapes are chosen as for this one.
+// If no row count is given, tile shapes are chosen for this one.
 constexpr int64_t kReferenceRows = 8192;
-constexpr double kNarrowTile = 0.9;  // rate of tiles of 64 against 128 x 128: fitted, all GPUs
+constexpr double kNarrowTile = 0.9;  // rate of 64-wide over 128 x 128 tiles: fitted over all GPUs
 
 double D(int64_t value) { return static_cast<double>(value); }
 
 struct Tile {
   int64_t rows = 0, columns = 0;
-  double rate = 1;  // against the best shape
+  double rate = 1;  // relative to the best shape
 };
 
 std::array<Tile, 5> Tiles(const MatrixRates& rates) {
@@ -25,23 +25,23 @@ std::array<Tile, 5> Tiles(const MatrixRates& rates) {
   return {{{128, 256, 1}, {256, 128, 1}, {128, 128, square}, {64, 128, narrow}, {128, 64, narrow}}};
 }
 
-// ns that one processor takes for one tile, per product along k.
+// Returns the ns that one processor takes for one tile, per product along k.
 double TileTime(const MatrixMachine& m, const Tile& tile) {
   return 2 * D(tile.rows) * D(tile.columns) * m.processors /
          (m.flops_per_ns * m.rates.efficiency * tile.rate);
 }
 
-// Waves that are paid for: at least one, and a share of what the last one leaves idle.
+// Returns the waves that cost time: at least one, and a share of what the last one leaves idle.
 double CountedWaves(const MatrixMachine& m, double waves) {
   return waves <= 1 ? 1 : waves + m.rates.wave_rounding * (std::ceil(waves) - waves);
 }
 
-// The line with the least time at `rows`; earlier ones win ties.
+// Keeps in `best` the line with the least time at `rows`; earlier lines win ties.
 void KeepLess(Affine& best, const Affine& line, double rows) {
   if (best.per_row == 0 || line.at(rows) < best.at(rows)) best = line;
 }
 
-// At least what reading and writing memory takes.
+// Returns `line`, or the time of reading and writing memory if that is more.
 Affine AtLeast(const Affine& line, const Affine& traffic, double rows) {
   return traffic.at(rows) > line.at(rows) ? traffic : line;
 }
@@ -55,7 +55,7 @@ Affine ProductTime(const MatrixMachine& m, int64_t n, int64_t k, int64_t rows) {
     const double time = TileTime(m, tile);
     const double waves_per_strip = D(CeilDivide(n, tile.columns)) / m.processors;
     const double waves_per_row = waves_per_strip / D(tile.rows);
-    // Whole waves with filling and draining, or k split so that all waves are full.
+    // Either whole waves with filling and draining, or k split so that all waves are full.
     const double wave = time * (D(k) + m.rates.depth_offset);
     const double split = time * (D(k) + m.rates.split_depth_offset);
     double idle = m.rates.wave_rounding / 2;  // waves

@@ -1,4 +1,4 @@
-// Time of one matrix product on one GPU by tiles and waves: docs/COST_MODEL.md, section 2.1.
+// Time of one matrix product on one GPU, from its tiles and waves: docs/COST_MODEL.md, section 2.1.
 #ifndef EVENKEEL_PLANNER_COST_MATRIX_TIME_H_
 #define EVENKEEL_PLANNER_COST_MATRIX_TIME_H_
 
@@ -14,18 +14,18 @@ struct MatrixMachine {
   MatrixRates rates;
   double flops_per_ns = 0;  // dense peak times the sustained clock
   double processors = 0;
-  double bytes_per_ns = 0;  // of memory, that streaming reaches
-  double value_bytes = 2;   // of an operand
+  double bytes_per_ns = 0;  // memory rate that streaming kernels reach
+  double value_bytes = 2;   // bytes per value of an operand
   double launch_ns = 0;
 };
 
-// C[rows x n] = A[rows x k] B[k x n], ns. With `rows` > 0 the line is exact at this row count, its
-// last wave included, and rises with the rate of whole waves. With 0 it is what many row counts
-// cost on average: half a tile and half a wave are lost.
+// Returns the time of C[rows x n] = A[rows x k] B[k x n], in ns. If `rows` > 0, the line is exact
+// at that row count, its last wave included, and rises at the rate of whole waves. If `rows` is 0,
+// the line is the average over many row counts: half a tile and half a wave are lost.
 Affine ProductTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);
 
-// C[n x k] += A[rows x n]' B[rows x k], accumulated in fp32, ns: the tiles do not depend on the
-// rows, which are summed over.
+// Returns the time of C[n x k] += A[rows x n]' B[rows x k], accumulated in fp32, in ns. The sum
+// runs over the rows, so the tiles do not depend on them.
 Affine ReductionTime(const MatrixMachine& machine, int64_t n, int64_t k, int64_t rows);
 
 }  // namespace evenkeel::planner

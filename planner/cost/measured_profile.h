@@ -1,5 +1,5 @@
-// What somebody measured of one model, or of one component, on one GPU type under one tensor
-// parallel degree. Plain values; times in ns, sizes in bytes, of one GPU.
+// A user's measurements of one model, or of one component, on one GPU type under one
+// tensor-parallel degree. Plain values; times are in ns and sizes in bytes, both of one GPU.
 #ifndef EVENKEEL_PLANNER_COST_MEASURED_PROFILE_H_
 #define EVENKEEL_PLANNER_COST_MEASURED_PROFILE_H_
 
@@ -12,8 +12,8 @@
 
 namespace evenkeel::planner {
 
-// What a layer worked on: units for the kinds of the encoder and the projector, tokens for those of
-// the language model, there as equal samples of `sample_tokens` laid end to end.
+// What a layer worked on: units for layers of the encoder and the projector; tokens, as equal
+// samples of `sample_tokens` laid end to end, for layers of the language model.
 struct MeasuredShape {
   int64_t units = 0;
   int64_t tokens = 0;
@@ -25,42 +25,43 @@ struct LayerTimeMeasurement {
   LayerKind kind{};
   MeasuredShape shape;
   int64_t forward_ns = 0;
-  int64_t backward_ns = 0;           // 0: not measured
+  int64_t backward_ns = 0;           // 0 if not measured
   bool backward_recomputes = false;  // the backward pass repeats the forward pass
   bool with_communication = false;   // tensor-parallel collectives are included
 };
 
-// Memory of one stage under one recompute setting. Two settings of the same stage and shape tell
-// what a layer keeps (OmniBal's BAR).
+// Memory of one stage under one recompute setting. Two settings of the same stage and shape give
+// the bytes that a layer keeps (OmniBal's BAR).
 struct MemoryMeasurement {
   LayerKind kind{};
   int64_t stage = 0;
-  int64_t layers = 0;      // of the kind on the stage
-  int64_t recomputed = 0;  // of these
+  int64_t layers = 0;      // layers of this kind on the stage
+  int64_t recomputed = 0;  // of these layers
   int64_t in_flight = 1;   // micro-batches
-  MeasuredShape shape;     // of each
+  MeasuredShape shape;     // of each micro-batch
   int64_t allocated_bytes = 0;
-  bool is_peak = true;  // of the whole step; else after the last forward, before any backward
+  // Peak of the whole step; else between the last forward and the first backward.
+  bool is_peak = true;
 };
 
-// A step that ran under a plan of ours.
+// A step that ran under a plan of this planner.
 struct StepMeasurement {
   std::string plan_id;
   int64_t measured_ns = 0;
-  int64_t steps = 1;          // that `measured_ns` is the mean of
-  int64_t predicted_ns = 0;   // by the plan, without its correction by measured steps
-  double mfu = 0;             // that the plan promised in that time
-  int64_t parameters = 0;     // of the plan's model: tells models of one name apart
-  std::string layer_version;  // Calibration's, of the plan
-  std::string model_version;  // of planner and catalogue that made the plan
-  // Allocated beyond the plan's weights, gradients, optimizer, activations and workspace, by stage;
-  // empty: not measured.
+  int64_t steps = 1;          // number of steps whose mean is `measured_ns`
+  int64_t predicted_ns = 0;   // by the plan, without the correction by measured steps
+  double mfu = 0;             // that the plan predicted for predicted_ns
+  int64_t parameters = 0;     // of the plan's model: distinguishes models of the same name
+  std::string layer_version;  // Calibration::layer_version of the plan
+  std::string model_version;  // of the planner and catalogue that made the plan
+  // Bytes allocated beyond the plan's weights, gradients, optimizer, activations and workspace, by
+  // stage; empty if not measured.
   std::vector<int64_t> rest_bytes;
 };
 
 struct Profile {
   ModelSpec model;
-  bool encoder_only = false;  // the language model of `model` only stands in
+  bool encoder_only = false;  // the language model of `model` is only a stand-in
   GpuSpec gpu;
   int64_t tensor = 1;
   std::vector<LayerTimeMeasurement> layer_times;

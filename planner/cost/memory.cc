@@ -12,12 +12,13 @@ constexpr int64_t kCommunicationBytes = kGiB;
 constexpr int64_t kReservePerMille = 43;
 constexpr int64_t kUsablePercent = 99;
 
-// Workspace of a cuBLAS handle in TransformerEngine: by the card's generation, told from its rate.
+// Workspace of a cuBLAS handle in TransformerEngine. It depends on the card's generation, which is
+// inferred from its rate.
 constexpr int64_t kWorkspaceBytes = int64_t{4} << 20;
 constexpr int64_t kHopperWorkspaceBytes = int64_t{32} << 20;
 constexpr double kHopperFlops = 6e14;
-// What Megatron's published runs hold between iterations besides weights, gradients, optimizer
-// state and one workspace: 63 to 68 MB in 20 runs without a pipeline.
+// Megatron's published runs hold 63 to 68 MB between iterations, besides weights, gradients,
+// optimizer state and one workspace, in 20 runs without a pipeline.
 constexpr int64_t kLibraryBytes = 66'000'000;
 // Grouped products of experts run on so many streams, each with a workspace.
 constexpr int64_t kGroupedStreams = 4;
@@ -38,7 +39,8 @@ int64_t FrameworkBytes() { return kFrameworkBytes; }
 int64_t CommunicationBytes() { return kCommunicationBytes; }
 
 int64_t AllocatorReserve(int64_t allocated) {
-  // Thousands apart: the product of what misfits need would not fit in 64 bits.
+  // Thousands and the rest separately: for the sizes of misfits, the plain product would not fit in
+  // 64 bits.
   return allocated / 1000 * kReservePerMille +
          CeilDivide(allocated % 1000 * kReservePerMille, 1000);
 }
@@ -101,9 +103,9 @@ ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, cons
 }
 
 double WeightGradientBytes(const Training& training, const LayerWork& work) {
-  // TransformerEngine returns a 16-bit stand-in beside the gradient that the product added to the
-  // buffer, and keeps one of each shape (get_dummy_wgrad); without the fusion it is the gradient
-  // itself, and goes when it has been added.
+  // With the fusion, the product adds the gradient to the buffer, and TransformerEngine returns a
+  // 16-bit stand-in and keeps one of each shape (get_dummy_wgrad). Without it, the 16-bit tensor is
+  // the gradient itself, which is freed once it is added.
   return kWeightBytes *
          (training.execution.fused_weight_gradients ? work.weight_shapes : work.largest_weight);
 }

@@ -7,16 +7,16 @@
 namespace evenkeel::planner {
 namespace {
 
-// Routing of one row, per expert: fp32 logits and probabilities, their softmax and the map.
+// Bytes to route one row, per expert: fp32 logits and probabilities, their softmax and the map.
 constexpr double kRoutingBytesPerExpert = 16;
 
-// Rows of the fullest rank over the mean where none is dropped. Fitted to Megatron's published runs
+// Rows of the fullest rank over the mean if no row is dropped. Fitted to Megatron's published runs
 // of dropless routers early in training (1.0 to 1.9).
 constexpr double kDroplessImbalance = 1.2;
 
 double D(int64_t value) { return static_cast<double>(value); }
 
-// Rows whose memory is held, over the mean rows.
+// Returns the rows that take memory, over the mean rows.
 double HeldRows(const Execution& execution) {
   return execution.expert_capacity > 0 ? execution.expert_capacity : kDroplessImbalance;
 }
@@ -25,13 +25,14 @@ double HeldRows(const Execution& execution) {
 struct Products {
   int64_t hidden = 0;
   int64_t ffn = 0;       // of this rank
-  double whole_ffn = 0;  // of the model and row, for FLOPs
+  double whole_ffn = 0;  // of the model, per row, for FLOPs
   double share = 1;      // rows of the products per row of the layer
   int64_t copies = 1;
   bool gated = false, bias = false, expert = false;
-  bool gathers = false;     // input gathered from, output scattered to tensor-parallel ranks
+  // Gathers its input from, and scatters its output to, tensor-parallel ranks.
+  bool gathers = false;
   double held = 1;          // rows held in memory over the mean
-  double input_values = 0;  // per row, that the first product keeps for itself
+  double input_values = 0;  // per row, kept by the first product
   RecomputeParts input_dropped_by = 0;
 };
 
@@ -55,8 +56,8 @@ void AddProducts(LayerBuilder& b, const Products& p) {
 
   b.Begin(p.expert ? "experts activation" : "activation", kMlp | kActivation);
   b.Keep(ups * held, kMlp);
-  // The function's value beside its product with the gate, or with the router's probability: fused
-  // kernels keep neither, but there is none for experts without a gate.
+  // Keeps the activation's value besides its product with the gate, or with the router's
+  // probability. Fused kernels keep neither, but experts without a gate have no fused kernel.
   if ((eager && p.gated) || (p.expert && !p.gated)) b.Keep(held, kMlp | kActivation);
   b.Stream((ups + 1 + (eager && p.gated ? 2 : 0)) * width);
   b.Transient((ups + 1) * held + residual);
@@ -98,13 +99,14 @@ void AddMlp(LayerBuilder& b, const MlpShape& s) {
   AddResidual(b, s.hidden);
 }
 
-// Router, dispatch to the ranks that hold a row's experts, their MLPs, the way back, the shared
-// MLP. Rows are dealt evenly over experts: capacity-padded, or a balanced router.
+// Adds the router, the dispatch to the ranks that hold a row's experts, their MLPs, the way back,
+// and the shared MLP. Rows are spread evenly over experts: they are padded to capacity, or the
+// router is balanced.
 void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   const Parallelism& p = b.setting().parallelism;
   const int64_t expert_tensor =
       p.expert > 1 ? std::max<int64_t>(1, b.setting().execution.expert_tensor) : p.tensor;
-  // Routed rows begin as a tensor-parallel rank's share, whether or not norms are sharded too.
+  // Routed rows start as a tensor-parallel rank's share, even if norms are not sharded.
   const double own = 1.0 / D(p.tensor), k = D(moe.top_k), h = D(m.hidden);
   const double share = k * own * D(expert_tensor);
   const double held = HeldRows(b.setting().execution);

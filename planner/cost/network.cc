@@ -70,7 +70,7 @@ double Network::Ring(Collective op, const RankGroup& group, double bytes) const 
                               constants_.rank_hop_ns * D(group.ranks - nodes));
 }
 
-// What a rank sends to other nodes passes while the rest is exchanged inside.
+// The traffic of a rank to other nodes overlaps with the exchange inside its node.
 double Network::Exchange(const RankGroup& group, double bytes) const {
   const double inside = D(group.ranks_per_node) / D(group.ranks);
   const double outside =
@@ -84,14 +84,14 @@ bool Network::StageLinkCrossesNodes(const Parallelism& p, int64_t s) const {
   const int64_t ranks = p.tensor * p.context * p.data;
   if (s + 1 == p.pipeline) return ranks * p.pipeline > cluster_.gpus_per_node;
   const int64_t last_of_stage = (s + 1) * ranks - 1;
-  // Peers differ by `ranks`: if a whole node or more lies between them, or the two stages do not
-  // share one node.
+  // Peers differ by `ranks`. They are on different nodes if that is a whole node or more, or if the
+  // two stages do not share one node.
   return ranks >= cluster_.gpus_per_node ||
          (s * ranks) / cluster_.gpus_per_node != (last_of_stage + ranks) / cluster_.gpus_per_node;
 }
 
 int64_t Network::StageSend(const Parallelism& p, int64_t s, int64_t bytes) const {
-  // A pair's all-to-all keeps half of each rank's buffer and sends the other half.
+  // In an all-to-all of two ranks, each rank keeps half of its buffer and sends the other half.
   if (!StageLinkCrossesNodes(p, s))
     return Nearest(NodeCollective(Collective::kAllToAll, 2, 2 * D(bytes)));
   return Nearest(constants_.send_latency_ns + D(bytes) / BetweenNodes(1));

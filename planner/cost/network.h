@@ -1,4 +1,4 @@
-// Time of communication by topology: docs/COST_MODEL.md, section 3. Ranks are laid out tp-cp-dp-pp,
+// Communication times by topology: docs/COST_MODEL.md, section 3. Ranks are laid out tp-cp-dp-pp,
 // tensor fastest (Megatron's order), so a tensor group is a block of consecutive ranks, and stage s
 // begins at rank s T C D.
 #ifndef EVENKEEL_PLANNER_COST_NETWORK_H_
@@ -14,8 +14,8 @@
 
 namespace evenkeel::planner {
 
-// Ranks that communicate, and how many of them share a node. A stride that leaves nodes uneven
-// counts as the least full node.
+// Ranks that communicate, and how many of them share a node. If the stride fills nodes unevenly,
+// the least full node counts.
 struct RankGroup {
   int64_t ranks = 1;
   int64_t ranks_per_node = 1;
@@ -28,33 +28,38 @@ class Network {
 
   RankGroup TensorGroup(const Parallelism& p) const;
   RankGroup ContextGroup(const Parallelism& p) const;
-  // Reduces gradients and shards the optimizer: the data and context ranks together.
+  // Returns the group that reduces gradients and shards the optimizer: the data and context ranks
+  // together.
   RankGroup DataGroup(const Parallelism& p) const;
-  // Shares a layer's experts, each of them split over `expert_tensor` consecutive ranks.
+  // Returns the group that shares a layer's experts, each of them split over `expert_tensor`
+  // consecutive ranks.
   RankGroup ExpertGroup(const Parallelism& p, int64_t expert_tensor = 1) const;
-  // Reduces the gradients of one rank's experts.
+  // Returns the group that reduces the gradients of one rank's experts.
   RankGroup ExpertDataGroup(const Parallelism& p, int64_t expert_tensor = 1) const;
 
-  // Collective inside one node. `bytes`: as CollectiveTable counts them. ns.
+  // Returns the ns of a collective inside one node; `bytes` counts as in CollectiveTable.
   double NodeCollective(Collective op, int64_t ranks, double bytes) const;
-  // All-gather or reduce-scatter inside one node, their mean; `total_bytes` is the gathered size.
+  // Returns the mean ns of an all-gather and a reduce-scatter inside one node; `total_bytes` is the
+  // gathered size.
   double NodeCollective(int64_t ranks, double total_bytes) const;
 
-  // Collective over a group that may span nodes; `bytes` as above. ns.
+  // Returns the ns of a collective over a group that may span nodes; `bytes` counts as in
+  // CollectiveTable.
   double GroupCollective(Collective op, const RankGroup& group, double bytes) const;
 
-  // Whether stage s and s + 1 sit on different nodes; of the last stage, whether the first does,
-  // to which its chunks send.
+  // Returns whether stages s and s + 1 are on different nodes. For the last stage, the next one is
+  // the first, to which its chunks send.
   bool StageLinkCrossesNodes(const Parallelism& p, int64_t s) const;
 
-  // One-way send of `bytes` from each rank of stage s to its peer on stage s + 1. ns.
+  // Returns the ns of a one-way send of `bytes` from each rank of stage s to its peer on stage s +
+  // 1.
   int64_t StageSend(const Parallelism& p, int64_t s, int64_t bytes) const;
 
  private:
   RankGroup Group(int64_t ranks, int64_t stride) const;
   double Ring(Collective op, const RankGroup& group, double bytes) const;
   double Exchange(const RankGroup& group, double bytes) const;
-  // Bytes per ns between nodes of `ranks` ranks in one node.
+  // Returns the bytes per ns that `ranks` ranks of one node reach together between nodes.
   double BetweenNodes(int64_t ranks) const;
 
   Cluster cluster_;

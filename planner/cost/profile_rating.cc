@@ -13,7 +13,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kStandardDeviation = 1.4826;  // over the median absolute deviation, normal values
+constexpr double kStandardDeviation = 1.4826;  // over the median absolute deviation, if normal
 
 double D(int64_t v) { return static_cast<double>(v); }
 
@@ -32,7 +32,7 @@ Cluster OneNode(const Profile& profile) {
   return cluster;
 }
 
-// A layer of that kind as the analytic model has it, all parts trained.
+// Returns a layer of that kind in the analytic model, with all parts trained.
 std::optional<LayerCost> Analytic(const Profile& profile, LayerKind kind,
                                   const MeasuredShape& shape) {
   Job job;
@@ -50,7 +50,7 @@ std::optional<LayerCost> Analytic(const Profile& profile, LayerKind kind,
   return std::nullopt;
 }
 
-// One value of a measurement against the model; `least` is what physics allows.
+// One value of a measurement and of the model; `least` is the physical lower limit.
 struct Comparison {
   Rated what = Rated::kForward;
   double measured = 0;
@@ -75,7 +75,7 @@ std::string ValueText(Rated what, double value) {
                                     : MillisecondsText(Nearest(std::max(0.0, value)));
 }
 
-// A measurement, or a group of probes, on its way to be accepted or refused.
+// A measurement, or a group of probes, to be accepted or refused.
 struct Candidate {
   Measured list = Measured::kLayerTime;
   std::vector<int64_t> indices;
@@ -93,7 +93,7 @@ void Refuse(Candidate& c, RefusalReason reason, std::string text) {
 
 void Compare(Candidate& c, const Profile& profile, LayerKind kind, const Comparison& compared) {
   c.comparisons.push_back(compared);
-  // What is left of a time without its communication may be less than nothing.
+  // A time less its communication may be negative.
   const double left = std::max(0.0, compared.measured);
   c.ratings.push_back({kind, profile.tensor, compared.what,
                        compared.predicted > 0 ? left / compared.predicted : kRatioAtMost + 1});
@@ -135,7 +135,7 @@ Candidate RateLayerTime(const Profile& profile, int64_t index) {
   return c;
 }
 
-// Probes of the same place: they differ in what is recomputed.
+// Identifies probes of the same place, which differ in what is recomputed.
 using Place = std::tuple<int, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
 
 Place PlaceOf(const MemoryMeasurement& m) {
@@ -143,9 +143,10 @@ Place PlaceOf(const MemoryMeasurement& m) {
           m.shape.sample_tokens,    m.is_peak};
 }
 
-// Fewest against most recomputed layers: M(r) = rest + n ((L - r) a + r c), n micro-batches in
-// flight, a kept by a layer, c by one that is recomputed. At the peak of a stage that recomputes
-// all of its layers, one of them is held whole in addition (docs/COST_MODEL.md, section 7).
+// Compares the probes with the fewest and the most recomputed layers: M(r) = rest + n ((L - r) a +
+// r c), with n micro-batches in flight, a bytes kept by a layer, and c bytes kept by a recomputed
+// layer. At the peak of a stage that recomputes all of its layers, one of them is also held whole
+// (docs/COST_MODEL.md, section 7).
 Candidate RatePlace(const Profile& profile, std::vector<int64_t> indices) {
   Candidate c{.list = Measured::kMemory, .indices = std::move(indices)};
   const auto at = [&](int64_t i) -> const MemoryMeasurement& {
@@ -228,7 +229,7 @@ double Median(std::vector<double>& values) {
   return (lower + upper) / 2;
 }
 
-// Values of one kind, tensor degree and quantity, and where they are centred.
+// The values of one kind, tensor degree and quantity, and their centre.
 struct Crowd {
   std::vector<double> ratios;
   MeasuredRatio centre;
@@ -344,7 +345,7 @@ Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
 std::vector<Rating> RatingsOf(const Profile& profile) {
   std::vector<Rating> ratings;
   for (const Candidate& c : RateAll(profile)) {
-    // What a newer model finds out of bounds it does not use.
+    // Measurements that a newer model finds out of bounds are not used.
     if (!c.reason) ratings.insert(ratings.end(), c.ratings.begin(), c.ratings.end());
   }
   return ratings;

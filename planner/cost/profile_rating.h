@@ -1,5 +1,5 @@
-// A profile against the analytic model: the ratio that each measurement comes to, and which of them
-// can not be believed.
+// Compares a profile with the analytic model: gives the ratio of each measurement, and refuses
+// measurements that cannot be right.
 #ifndef EVENKEEL_PLANNER_COST_PROFILE_RATING_H_
 #define EVENKEEL_PLANNER_COST_PROFILE_RATING_H_
 
@@ -12,18 +12,19 @@
 
 namespace evenkeel::planner {
 
-// A measurement is refused if it is further than this factor from the analytic model, either way,
+// A measurement is refused if it differs from the analytic model by more than this factor, either
+// way.
 inline constexpr double kRatioAtMost = 3;
-// or, where there are so many others of its kind and tensor degree, further from their median than
-// so many times their median absolute deviation (scaled to a standard deviation) and than this
-// share.
+// If there are at least kOthersAtLeast other measurements of its kind and tensor degree, it is also
+// refused if its distance from their median exceeds both kDeviationsAtMost times their median
+// absolute deviation (scaled to a standard deviation) and kDeviationShare of the median.
 inline constexpr int64_t kOthersAtLeast = 4;
 inline constexpr double kDeviationsAtMost = 3;
 inline constexpr double kDeviationShare = 0.25;
 
 enum class Rated { kForward, kBackward, kActivation };
 
-// Measured over predicted of one thing.
+// Measured over predicted value of one quantity.
 struct Rating {
   LayerKind kind{};
   int64_t tensor = 1;
@@ -32,43 +33,45 @@ struct Rating {
 };
 
 enum class RefusalReason {
-  kImpossible,     // faster than the GPU's peak, or memory that recompute does not lessen
-  kOutOfBounds,    // beyond kRatioAtMost of the model
+  kImpossible,     // faster than the GPU's peak, or memory that recompute does not reduce
+  kOutOfBounds,    // beyond kRatioAtMost of the model's value
   kOutlier,        // far from the others
-  kSingleSetting,  // a memory probe without one under another recompute setting
+  kSingleSetting,  // a memory probe without a second one under another recompute setting
 };
 
 enum class Measured { kLayerTime, kMemory, kStep };
 
 struct Refusal {
   Measured list = Measured::kLayerTime;
-  int64_t index = 0;  // in the profile's list
+  int64_t index = 0;  // index in that list of the profile
   RefusalReason reason = RefusalReason::kOutOfBounds;
   std::string text;  // for a person: measured, predicted, and the bound
 };
 
 struct Judgement {
-  Profile accepted;              // the profile without what was refused
-  std::vector<Rating> ratings;   // of what was accepted
-  std::vector<Refusal> refused;  // by list and index
+  Profile accepted;              // the profile without the refused measurements
+  std::vector<Rating> ratings;   // of the accepted measurements
+  std::vector<Refusal> refused;  // sorted by list and index
 };
 
-// `known`: ratings of the same component and GPU type that are in force; `known_steps`: measured
-// over predicted of such steps.
+// Judges a profile. `known` are the active ratings of the same component and GPU type;
+// `known_steps` are the measured over the predicted times of its active steps.
 Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
                 const std::vector<double>& known_steps);
 
-// Ratings of a profile that was judged before.
+// Returns the ratings of a profile that was judged before.
 std::vector<Rating> RatingsOf(const Profile& profile);
 
-// Whether the model that the profile is of has such a layer.
+// Returns whether the profile's model has a layer of this kind.
 bool HasKind(const Profile& profile, LayerKind kind);
 
-// Kinds of the encoder, of the projector between both, of the language model.
+// Return whether a kind belongs to the encoder or to the language model. The projector belongs to
+// neither.
 bool IsEncoderKind(LayerKind kind);
 bool IsLanguageKind(LayerKind kind);
 
-// Median, and the median distance from it as a share of it. Empty: 1 with count 0.
+// Returns the median, and the median distance from it as a share of it. Returns 1 with count 0 if
+// there are no ratios.
 MeasuredRatio MedianRatio(std::vector<double> ratios);
 
 }  // namespace evenkeel::planner

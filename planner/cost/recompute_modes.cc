@@ -33,8 +33,8 @@ RecomputeMode ModeOf(const LayerWork& work, RecomputeParts parts, const PackShap
   const double all = KeptBytes(work, 0, largest);
   const double kept = std::min(all, KeptBytes(work, parts, largest));
   mode.kept_bytes = Bytes(kept, kPartBytesAtMost);
-  // What was dropped is held again while the layer runs backward: to the byte, so that one layer
-  // alone holds no more where it recomputes.
+  // Dropped tensors are held again while the layer runs backward. This is exact to the byte, so
+  // that a single layer never holds more because it recomputes.
   mode.workspace_bytes = std::min(
       Bytes(workspace, kWorkspaceBytesAtMost) + Bytes(all, kPartBytesAtMost) - mode.kept_bytes,
       kWorkspaceBytesAtMost);
@@ -47,7 +47,7 @@ bool Sooner(const RecomputeMode& a, const RecomputeMode& b) {
   return a.parts < b.parts;
 }
 
-// Whether b lies on or above the line from a to c (all in order of time).
+// Returns whether b lies on or above the line from a to c (in order of time).
 bool Above(const RecomputeMode& a, const RecomputeMode& b, const RecomputeMode& c) {
   const double saved_b = static_cast<double>(a.kept_bytes - b.kept_bytes);
   const double saved_c = static_cast<double>(a.kept_bytes - c.kept_bytes);
@@ -56,7 +56,7 @@ bool Above(const RecomputeMode& a, const RecomputeMode& b, const RecomputeMode& 
   return saved_b * time_c <= saved_c * time_b;
 }
 
-// Lower convex hull of (time, kept bytes), front to back.
+// Returns the lower convex hull of (time, kept bytes), in order of time.
 std::vector<RecomputeMode> Hull(std::vector<RecomputeMode> modes) {
   std::sort(modes.begin(), modes.end(), Sooner);
   std::vector<RecomputeMode> hull;
@@ -68,7 +68,7 @@ std::vector<RecomputeMode> Hull(std::vector<RecomputeMode> modes) {
   return hull;
 }
 
-// Sets of parts that the layer has: the activation lies inside the MLP.
+// Returns the sets of parts that the layer has. The MLP includes the activation.
 std::vector<RecomputeParts> PartSets(const LayerWork& work) {
   RecomputeParts all = 0;
   for (const LayerOperation& op : work.operations) all |= op.repeated_by;
@@ -122,7 +122,7 @@ std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape
   std::vector<RecomputeMode> modes = Hull(std::move(between));
   if (modes.front().parts != 0) modes.insert(modes.begin(), nothing);
   if (modes.back().parts != kWholeLayer) modes.push_back(everything);
-  // Ends stay; of what lies between, the latest go first.
+  // The ends stay; of the modes in between, the latest are erased first.
   while (modes.size() + also.size() > kModesAtMost && modes.size() > 2)
     modes.erase(modes.end() - 2);
   for (const RecomputeParts parts : also) {

@@ -1,5 +1,5 @@
-// What of a layer can run forward again, what that costs and saves: section 1.6 of
-// docs/COST_MODEL.md.
+// Which parts of a layer can run forward again, what that costs, and what it saves:
+// docs/COST_MODEL.md, section 1.6.
 #ifndef EVENKEEL_PLANNER_COST_RECOMPUTE_MODES_H_
 #define EVENKEEL_PLANNER_COST_RECOMPUTE_MODES_H_
 
@@ -10,15 +10,15 @@
 
 namespace evenkeel::planner {
 
-// Bytes that a layer keeps from forward to backward, recomputing `parts`.
+// Returns the bytes that a layer keeps from forward to backward if it recomputes `parts`.
 double KeptBytes(const LayerWork& work, RecomputeParts parts, const PackShape& largest);
 
-// The largest sum of transients over a layer's backward pass, less what the operations behind have
-// freed by then. At least 0.
+// Returns the bytes of the largest transient during a layer's backward pass, less the bytes that
+// the operations behind have freed by then. At least 0.
 double BackwardTransient(const LayerWork& work, const PackShape& largest);
 
-// Nothing, everything, what lies on the lower hull between, and `also`. `workspace` bytes are held
-// besides.
+// Returns the modes that recompute nothing, everything, the sets of parts on the lower hull in
+// between, and the sets in `also`. `workspace` bytes are held in addition.
 std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape& mean,
                                           const PackShape& largest, double workspace,
                                           const std::vector<RecomputeParts>& also);

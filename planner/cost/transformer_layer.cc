@@ -21,7 +21,7 @@ Rows TokenRows(const Parallelism& p) {
   return {.per_token = 1, .share = 1 / static_cast<double>(p.context)};
 }
 
-// Context-parallel ranks each run the whole encoder.
+// Every context-parallel rank runs the whole encoder.
 LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e) {
   LayerBuilder b(setting, {.per_unit = static_cast<double>(e.tokens_per_unit)}, e.train, e.lora);
   AddAttention(b, {.hidden = e.hidden,

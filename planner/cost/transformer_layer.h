@@ -9,7 +9,7 @@
 
 namespace evenkeel::planner {
 
-// Attention heads of one tensor-parallel rank, padded where they do not divide.
+// Attention heads of one tensor-parallel rank, padded if they do not divide.
 struct RankHeads {
   int64_t heads = 0;
   int64_t kv_heads = 0;
@@ -22,12 +22,12 @@ RankHeads LanguageHeads(const LanguageModel& model, int64_t tensor);
 
 LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder);
 
-// A decoder layer with one MLP, or with experts where `moe`.
+// Returns a decoder layer with experts if `moe`, else with one MLP.
 LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& model, bool moe);
-// The same, behind what the builder holds already.
+// Adds the same layer behind the operations that the builder already holds.
 void AddDecoderLayer(LayerBuilder& b, const LanguageModel& model, bool moe);
 
-// Rows of the language model on one rank.
+// Returns the rows of the language model on one rank.
 Rows TokenRows(const Parallelism& parallelism);
 
 // The attention of a layer: docs/COST_MODEL.md, section 1.2.
@@ -36,15 +36,16 @@ struct AttentionShape {
   int64_t heads = 0, kv_heads = 0;  // of the model
   RankHeads rank;
   bool qkv_bias = false, out_bias = false;
-  bool head_norm = false;   // norm of queries and keys, each head alone
+  bool head_norm = false;   // norm of queries and keys over each head
   bool width_norm = false;  // norm of queries and keys over the width of all heads
   Norm norm = Norm::kRmsNorm;
   bool rotary = true;
-  int64_t sequence = 0;  // full attention over sequences of so many rows; 0: causal over samples
+  // Full attention over sequences of so many rows; 0 for causal attention over samples.
+  int64_t sequence = 0;
 };
 void AddAttention(LayerBuilder& b, const AttentionShape& shape);
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla);
-// Scores, softmax and their product with the values, of queries, keys and values that are there.
+// Adds scores, softmax and their product with the values, for existing queries, keys and values.
 void AddCoreAttention(LayerBuilder& b, const RankHeads& rank, int64_t heads, int64_t sequence,
                       RecomputeParts inputs_dropped_by);
 
@@ -57,7 +58,7 @@ struct MlpShape {
 void AddMlp(LayerBuilder& b, const MlpShape& shape);
 void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe);
 
-// x + dropout(y): keeps the mask.
+// Adds x + dropout(y), which keeps the mask.
 void AddResidual(LayerBuilder& b, int64_t hidden);
 
 }  // namespace evenkeel::planner

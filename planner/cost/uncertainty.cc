@@ -3,9 +3,10 @@
 namespace evenkeel::planner {
 namespace {
 
-// Hidden size 1024 and above: 6 rows of Megatron's, 11 of SimuMax's; it does not depend on the GPU.
+// Error over 6 of Megatron's rows and 11 of SimuMax's with hidden sizes of 1024 and above. It does
+// not depend on the GPU.
 constexpr double kMemory = 0.007;
-// Twice the error of all families, for GPUs that nobody published such runs on.
+// Twice the error of all families, for GPUs without published runs.
 constexpr double kUnknown = 0.15;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How far predictions lie from measurements, as a rule: docs/COST_MODEL.md, section 6.
+// The usual distance between predictions and measurements: docs/COST_MODEL.md, section 6.
 #ifndef EVENKEEL_PLANNER_COST_UNCERTAINTY_H_
 #define EVENKEEL_PLANNER_COST_UNCERTAINTY_H_
 
@@ -8,7 +8,7 @@
 
 namespace evenkeel::planner {
 
-// Mean absolute errors, as shares of what was measured.
+// Mean absolute errors, as shares of the measured value.
 struct Uncertainty {
   double step_time = 0;
   double memory = 0;
@@ -16,8 +16,8 @@ struct Uncertainty {
   std::string source;     // in words
 };
 
-// From the rows that tests/validation holds predictions to. tests/validation/harness_test.cc keeps
-// the figures true.
+// Returns the errors on the rows that tests/validation compares predictions with.
+// tests/validation/harness_test.cc checks these figures.
 Uncertainty UncertaintyOf(GpuFamily family);
 
 }  // namespace evenkeel::planner

@@ -17,9 +17,9 @@
 namespace evenkeel::planner {
 namespace {
 
-// Long samples are few, and decide: more of all are drawn than for a plan.
+// Long samples are few but decide the result, so more samples are drawn than for a plan.
 constexpr int64_t kSamplesDrawn = 100000;
-constexpr double kBatchesDivided = 32;  // by FlexSP's assignment
+constexpr double kBatchesDivided = 32;  // batches that FlexSP's assignment divides
 constexpr double kNsPerDay = 86400e9;
 
 double D(int64_t v) { return static_cast<double>(v); }
@@ -33,7 +33,8 @@ class Baselines {
         found_(found),
         stop_(stop),
         last_(found.runs.back().candidate) {
-    // Of one group for all: the degree that the published rule finds for the longest.
+    // With one group for all samples, the degree is the one that the published rule finds for the
+    // longest.
     if (!found.published.groups.empty()) {
       const GroupStep& step = found.published.groups.back().step;
       last_.parallelism = step.parallelism;
@@ -54,7 +55,8 @@ class Baselines {
                     D(batching.rule.packs));
   }
 
-  // Micro-batches of consecutive samples, as many as fit when padded.
+  // Sorts samples by length and makes micro-batches of as many consecutive samples as fit when
+  // padded.
   BatchingBaseline Sorted() const {
     const DrawnSamples samples = DrawSamples(job_.dataset, kSamplesDrawn);
     std::vector<uint32_t> order(samples.tokens.size());
@@ -87,8 +89,8 @@ class Baselines {
     return sorted;
   }
 
-  // Side by side on the GPUs of a step, one after the other where memory asks for it. nullopt: with
-  // a pipeline there is no such thing.
+  // Runs samples side by side on the GPUs of a step, and one after the other if memory requires it.
+  // Returns nullopt for a pipeline, with which FlexSP does not work.
   std::optional<BatchingBaseline> FlexSp() const {
     if (last_.parallelism.pipeline > 1) return std::nullopt;
     const int64_t gpus = last_.parallelism.data * last_.parallelism.context;
@@ -155,7 +157,7 @@ class Baselines {
     return flex;
   }
 
-  // The plan's groups, in the plan's order or at random.
+  // Costs the plan's groups, in the plan's order or in random order.
   BatchingBaseline Groups(bool balanced) const {
     BatchingBaseline groups{.method = balanced ? BatchingMethod::kBalancedGroups
                                                : BatchingMethod::kGroups};
@@ -199,7 +201,7 @@ class Baselines {
                     D(job_.cluster.gpu_count) / kNsPerDay;
   }
 
-  // Micro-batches in their order, under the split of the plan.
+  // Costs micro-batches in the given order, on the split of the plan.
   BatchingBaseline OneGroup(BatchingMethod method, const PackShape& mean, const PackShape& largest,
                             const std::vector<PackShape>& packs, double packs_in_all) const {
     BatchingBaseline out{.method = method};

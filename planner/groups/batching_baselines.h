@@ -1,5 +1,5 @@
-// Other ways to batch samples of unlike lengths, on the split of a grouped plan: what each would
-// cost, by the same cost model. docs/ALGORITHMS.md says what each does.
+// The cost of other ways to batch samples of different lengths, on the split of a grouped plan and
+// by the same cost model. docs/ALGORITHMS.md describes each.
 #ifndef EVENKEEL_PLANNER_GROUPS_BATCHING_BASELINES_H_
 #define EVENKEEL_PLANNER_GROUPS_BATCHING_BASELINES_H_
 
@@ -11,9 +11,10 @@
 
 namespace evenkeel::planner {
 
-// Worst first: packing to the longest in random order, samples sorted by length, FlexSP's
-// assignment (without pipeline alone), the plan's groups in random order, and the plan itself,
-// which comes last whatever it costs. What does not fit is listed as such. `found` must have runs.
+// Returns the methods, worst first: packing to the longest sample in random order, samples sorted
+// by length, FlexSP's assignment (only without a pipeline), the plan's groups in random order, and
+// the plan itself, which is last whatever it costs. A method that does not fit is listed with
+// `fits` false. REQUIRES: `found` has runs.
 std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClasses& classes,
                                                 const GroupedSearch& found, const Stop& stop);
 

@@ -6,14 +6,14 @@
 namespace evenkeel::planner {
 namespace {
 
-// The least degree that holds so many tokens; the largest where none does.
+// Returns the least degree that holds so many tokens, or the largest if none does.
 int64_t DegreeFor(double tokens, double tokens_per_gpu, const DegreeTimes& times) {
   for (const auto& [degree, time] : times)
     if (tokens <= tokens_per_gpu * static_cast<double>(degree)) return degree;
   return times.rbegin()->first;
 }
 
-// Groups that hold the samples that need more than one GPU; samples descend in tokens.
+// Makes groups for the samples that need more than one GPU. `samples` descend in tokens.
 std::vector<FlexibleGroup> GroupsForLong(const std::vector<PackShape>& samples,
                                          double tokens_per_gpu, const DegreeTimes& times,
                                          const Stop& stop) {
@@ -74,7 +74,8 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
 std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
                                                       double tokens_per_gpu,
                                                       const DegreeTimes& times, const Stop& stop) {
-  constexpr double kFull = .98, kLess = .95;  // of the room of all GPUs; of the last try
+  // Share of the room of all GPUs, and the factor from one try to the next.
+  constexpr double kFull = .98, kLess = .95;
   std::stable_sort(samples.begin(), samples.end(),
                    [](const PackShape& a, const PackShape& b) { return a.tokens > b.tokens; });
   std::vector<std::vector<FlexibleGroup>> waves;

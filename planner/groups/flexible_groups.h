@@ -1,5 +1,5 @@
-// One random batch divided over sequence-parallel groups of unlike degree that run side by side, in
-// the manner of FlexSP (arXiv 2412.01523).
+// Divides one random batch over sequence-parallel groups of different degrees that run side by
+// side, as FlexSP does (arXiv 2412.01523).
 #ifndef EVENKEEL_PLANNER_GROUPS_FLEXIBLE_GROUPS_H_
 #define EVENKEEL_PLANNER_GROUPS_FLEXIBLE_GROUPS_H_
 
@@ -19,19 +19,21 @@ struct FlexibleGroup {
   double ns = 0;
 };
 
-// Time of work on a group, by degree: forward, backward and recompute of the whole model.
+// Time of a group's work in ns, by degree: forward, backward and recompute of the whole model.
 using DegreeTimes = std::map<int64_t, PackCost>;
 
-// `samples` over `gpus` at once: each gets the least degree at which a GPU holds `tokens_per_gpu`
-// of it, in groups filled by first fit decreasing; GPUs that are left form groups of degree 1. Then
-// samples, largest first, go to the group that will end first of those with room for them. Degrees
-// are keys of `times`. Empty: there is no room for all.
+// Assigns `samples` to `gpus` GPUs at once. Each sample gets the least degree at which a GPU holds
+// `tokens_per_gpu` of it, in groups filled by first fit decreasing; the remaining GPUs form groups
+// of degree 1. Then the samples, largest first, go to the group that will end first among those
+// with room for them. All degrees are keys of `times`. Returns an empty vector if there is not room
+// for all samples.
 std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples, int64_t gpus,
                                           double tokens_per_gpu, const DegreeTimes& times,
                                           const Stop& stop = {});
 
-// One after the other what is too much at once: of the samples sorted by length as many each time
-// as have room together. Empty: one has none alone.
+// Assigns samples that do not all have room at once, in waves that run one after the other. Each
+// wave takes as many of the samples, sorted by length, as have room together. Returns an empty
+// vector if some sample has no room even alone.
 std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
                                                       double tokens_per_gpu,
                                                       const DegreeTimes& times,

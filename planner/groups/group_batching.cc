@@ -10,7 +10,7 @@ namespace {
 
 double D(int64_t v) { return static_cast<double>(v); }
 
-// Packs of the group's own samples, drawn and packed as PackByGroups does.
+// Draws samples of the group's own lengths and packs them as PackByGroups does.
 Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGroup& group,
                   const Stop& stop) {
   Job part = job;
@@ -18,7 +18,7 @@ Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGrou
   return MakeGroupBatching(part, classes.Packs(group.from, group.to).caps, stop);
 }
 
-// What shorter samples, alike in every pack, add to the room that is left.
+// Fills the room that is left in each pack with shorter samples, the same mean ones in every pack.
 void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   double units = 0, tokens = 0, squared = 0;
   for (PackSums& pack : batching.packs) {
@@ -37,8 +37,8 @@ void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   batching.mean = {units / n, tokens / n, squared / n};
 }
 
-// Fills whole steps of packs with shorter samples, of which `others` tokens are left; or with all
-// of them, where those are not enough. The tokens taken.
+// Fills whole steps of packs with shorter samples, of which `others` tokens are left, or with all
+// of them if they are not enough. Returns the tokens taken.
 double Fill(const ClassSums& shorter, double others, const ClassSums& own, double left,
             int64_t step_packs, GroupData& data) {
   Batching& batching = data.batching;
@@ -73,7 +73,7 @@ double Fill(const ClassSums& shorter, double others, const ClassSums& own, doubl
 std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classes,
                                      const GroupSet& set, const Stop& stop) {
   std::vector<GroupData> all(set.groups.size());
-  double taken = 0;  // tokens, from the shortest samples up
+  double taken = 0;  // tokens taken as fillers, from the shortest samples up
   for (size_t g = set.groups.size(); g-- > 0;) {
     const ChosenGroup& group = set.groups[g];
     GroupData& data = all[g];

@@ -1,4 +1,4 @@
-// The packs of each group of a set, tried on samples of its lengths.
+// The packs of each group of a set, from samples of its lengths.
 #ifndef EVENKEEL_PLANNER_GROUPS_GROUP_BATCHING_H_
 #define EVENKEEL_PLANNER_GROUPS_GROUP_BATCHING_H_
 
@@ -11,18 +11,18 @@
 
 namespace evenkeel::planner {
 
-// One group: its packs full of own and shorter samples, and how many of them an epoch has.
+// One group: its packs, filled with its own and shorter samples, and their number in an epoch.
 struct GroupData {
   Batching batching;
-  int64_t samples = 0;  // of its own lengths
-  int64_t fillers = 0;  // shorter ones in its packs
+  int64_t samples = 0;  // samples of its own lengths
+  int64_t fillers = 0;  // shorter samples in its packs
   int64_t packs = 0;
-  int64_t steps = 0;  // of which all but the first group's last are whole
+  int64_t steps = 0;  // all whole, except the first group's last step
 };
 
-// In the order of the set's groups. As PackByGroups does it: from the longest group down each takes
-// shorter samples until its packs are full and its steps whole. A group of which nothing is left
-// has no packs.
+// Returns the data of each group, in the order of the set. As in PackByGroups, each group from the
+// longest down takes shorter samples until its packs are full and its steps whole. A group that has
+// no samples left has no packs.
 std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classes,
                                      const GroupSet& set, const Stop& stop = {});
 

@@ -9,12 +9,13 @@
 namespace evenkeel::planner {
 namespace {
 
-// Walks the groups that end at `ends` from the longest to the shortest: packs are filled up with
-// the shortest samples that are left, which their groups then lack. `visit` gets where each group's
-// class begins and the tokens of its packs; false ends the walk.
+// Walks the groups that end at `ends` from the longest to the shortest. Packs are filled up with
+// the shortest samples that are left, which their own groups then lack. `visit` gets the start of
+// each group's class and the tokens of its packs; it returns false to end the walk. Returns false
+// if it was ended.
 bool WalkDown(const LengthClasses& classes, const std::vector<GroupEnd>& ends,
               const std::function<bool(size_t from, const GroupEnd&, double tokens)>& visit) {
-  double taken = 0;  // tokens, from the shortest samples up
+  double taken = 0;  // tokens taken as fillers, from the shortest samples up
   for (size_t g = ends.size(); g-- > 0;) {
     const size_t from = g == 0 ? 0 : ends[g - 1].to + 1;
     const ClassPacks& packs = classes.Packs(from, ends[g].to);
@@ -38,7 +39,7 @@ std::vector<GroupEnd> EndsOf(uint64_t subset, size_t lengths) {
   return ends;
 }
 
-// The candidate at most as long as `tokens`; nullopt: all are longer.
+// Returns the longest candidate of at most `tokens`, or nullopt if all are longer.
 std::optional<size_t> AtMost(const LengthClasses& classes, int64_t tokens) {
   std::optional<size_t> found;
   for (size_t k = 0; k < classes.size(); ++k)
@@ -59,7 +60,8 @@ GroupSet SetOf(GroupSteps& steps, const LengthClasses& classes, const std::vecto
     return true;
   };
   if (!WalkDown(classes, ends, visit)) return {};
-  // What is left of classes that fillers are taken from down to nothing is the first group's.
+  // If fillers use up whole classes of short samples, what remains of them belongs to the first
+  // group.
   if (!set.groups.empty()) set.groups.front().from = 0;
   return set;
 }
@@ -70,7 +72,7 @@ GroupSet ExactGroups(GroupSteps& steps, const LengthClasses& classes) {
   for (uint64_t subset = 0; subset < subsets; ++subset) {
     GroupSet set = SetOf(steps, classes, EndsOf(subset, classes.size()));
     if (set.groups.empty()) continue;
-    // Of equal epochs the fewer groups.
+    // Among equal epochs, fewer groups are better.
     const bool better = best.groups.empty() || set.epoch_ns < best.epoch_ns ||
                         (set.epoch_ns == best.epoch_ns && set.groups.size() < best.groups.size());
     if (better) best = std::move(set);
@@ -92,7 +94,8 @@ GroupSet PublishedGroups(GroupSteps& alone, GroupSteps& steps, const LengthClass
   const int64_t sp_best = alone.Best(0, *best)->parallelism.context,
                 sp_max = longest->parallelism.context;
   const int64_t l1 = lengths[*best] / sp_best, l2 = lengths[last] / sp_max;
-  // Of equal lengths the one named last: what needs no communication, unless it is the longest.
+  // Among equal lengths, the last one set here wins: the one without communication, except for the
+  // longest length.
   std::map<size_t, int64_t> ends{{*best, sp_best}};
   if (const auto k = AtMost(classes, l1)) ends[*k] = 1;
   if (const auto k = AtMost(classes, l2); k && l2 >= lengths[*best]) ends[*k] = 1;

@@ -33,10 +33,12 @@ double StepTokens(const Job& job, const LengthClasses& classes) {
 
 namespace {
 
-constexpr int64_t kRhythm = 2;            // packs per stage after which a pipeline repeats itself
-constexpr int64_t kPassesOfAStage = 200;  // what its recompute takes, and a share of the profile
+constexpr int64_t kRhythm = 2;  // packs per stage after which a pipeline repeats itself
+// Work of its recompute search and its share of the profile.
+constexpr int64_t kPassesOfAStage = 200;
 
-// Step of even stages. Many packs repeat what the pipeline does with some.
+// Returns the time of a step with even stages. The time for many packs is extrapolated from some,
+// since the pipeline repeats itself.
 std::optional<int64_t> EvenStep(const Job& job, const LayerProfile& profile, const Parallelism& p,
                                 Schedule schedule, int64_t micro_batches) {
   const int64_t few = kRhythm * p.pipeline, more = micro_batches - 2 * few;
@@ -97,8 +99,8 @@ std::optional<GroupStep> GroupSteps::StepOf(const Parallelism& p, const ClassPac
   bool too_large = false;
   if (batch_ == GroupBatch::kGlobal) {
     const double per_step = StepTokens(job_, classes_) / packs.mean.tokens;
-    // More ranks than packs would train on a larger batch than asked for: not chosen, unless the
-    // job allows nothing else. The bound holds for such jobs too.
+    // With more ranks than packs, the batch would be larger than requested. Such a degree is not
+    // chosen unless the job allows nothing else, but the bound must hold for such jobs, too.
     too_large = p.data > std::max(family_.back().data, Nearest(per_step));
     step.micro_batches = MicroBatches(per_step, p.data);
   }
@@ -121,7 +123,7 @@ double GroupSteps::PipelineRate(const LayerProfile& profile, const GroupStep& st
   Parallelism p = step.parallelism;
   const int64_t send = LeastSend(job_, p, work);
   int64_t least = PipelineBound(work, p, ScheduleOf(job_.constraints, p), step.micro_batches, send);
-  // Of interleaved schedules fewest chunks are bounded least.
+  // Among interleaved schedules, the bound is lowest for the fewest chunks.
   if (!job_.constraints.schedule && job_.constraints.virtual_stages.max != 1) {
     p.virtual_stages = 2;
     least =

@@ -1,4 +1,4 @@
-// How the steps of a class of lengths run: for one family of parallelisms, which share the split of
+// How the steps of a class of lengths run, for one family of parallelisms: these share the split of
 // the model and differ in how many GPUs share the tokens of a pack.
 #ifndef EVENKEEL_PLANNER_GROUPS_GROUP_STEPS_H_
 #define EVENKEEL_PLANNER_GROUPS_GROUP_STEPS_H_
@@ -17,7 +17,8 @@
 
 namespace evenkeel::planner {
 
-// Parallelisms alike but for `context` and `data`, context ascending; their product is the same.
+// Parallelisms that differ only in `context` (ascending) and `data`, whose product is the same for
+// all.
 using Family = std::vector<Parallelism>;
 std::vector<Family> Families(const Job& job);
 
@@ -25,45 +26,49 @@ std::vector<Family> Families(const Job& job);
 struct GroupStep {
   Parallelism parallelism;
   int64_t micro_batches = 0;
-  double tokens = 0;    // of a step
-  int64_t step_ns = 0;  // under even stages, with the least recompute that fits
+  double tokens = 0;    // per step
+  int64_t step_ns = 0;  // with even stages and the least recompute that fits
   double ns_per_token() const { return static_cast<double>(step_ns) / tokens; }
 };
 
-// What a step is given: the job's global batch, or one pack per rank as HBP's selection has it.
+// What one step works on: the job's global batch, or one pack per rank as in HBP's selection.
 enum class GroupBatch { kGlobal, kOnePackPerRank };
 
-// What several GroupSteps may spend together, in passes simulated.
+// The work that several GroupSteps may spend together, in simulated passes.
 struct GroupWork {
   int64_t left = 0;
-  std::function<bool()> stop;  // asked often; true: no more. May be empty
-  bool over = false;           // from now on classes have no steps, and nothing said of them holds
+  std::function<bool()> stop;  // asked often; returns true to end the work; may be empty
+  bool over = false;           // once true, classes have no steps, and results are invalid
 };
 
-// The steps of every class (from, to) under a family.
+// The steps of every class (from, to) under one family.
 class GroupSteps {
  public:
-  // All must outlive it. `family` has one number of virtual stages. No `work`: no limit.
+  // All arguments must outlive it. All of `family` have the same number of virtual stages. Without
+  // `work` there is no limit.
   GroupSteps(const Job& job, const LengthClasses& classes, const Family& family, GroupBatch batch,
              GroupWork* work = nullptr);
 
-  // The degree of least time per token that fits; null: none does. Worked out once.
+  // Returns the step with the degree of least time per token that fits, or nullptr if none fits.
+  // Each class is computed once.
   const GroupStep* Best(size_t from, size_t to);
-  // That of so many GPUs per pack; null: it does not fit.
+  // Returns the step with `context` GPUs per pack, or nullptr if it does not fit.
   const GroupStep* With(size_t from, size_t to, int64_t context);
-  // No degree takes less, with any number of virtual stages that the job allows, also where
-  // constraints leave this degree alone; ns per token. Exact without pipeline but for degrees that
-  // are not chosen because they take too large a batch; infinite where nothing fits.
+  // Returns a lower bound on the ns per token of every degree, with any number of virtual stages
+  // that the job allows; it also holds for jobs whose constraints allow only one degree. Without a
+  // pipeline the bound is exact, except for degrees that are not chosen because their batch is too
+  // large. It is infinite if nothing fits.
   double Bound(size_t from, size_t to) { return At(from, to).bound; }
 
  private:
   struct Entry {
-    std::vector<GroupStep> steps;  // that fit, context ascending
+    std::vector<GroupStep> steps;  // those that fit, context ascending
     double bound = 0;
   };
   const Entry& At(size_t from, size_t to);
-  bool Spend(const Parallelism& p);  // false: no more
-  // No partition, recompute and number of virtual stages of a pipeline takes less, ns per token.
+  bool Spend(const Parallelism& p);  // returns false if the work has run out
+  // Returns a lower bound on the ns per token over all partitions, recompute choices and numbers of
+  // virtual stages of a pipeline.
   double PipelineRate(const LayerProfile& profile, const GroupStep& step) const;
   std::optional<GroupStep> StepOf(const Parallelism& p, const ClassPacks& packs,
                                   double& bound) const;
@@ -76,7 +81,7 @@ class GroupSteps {
   std::map<std::pair<size_t, size_t>, Entry> entries_;
 };
 
-// Tokens of the job's global batch.
+// Returns the mean tokens of the job's global batch.
 double StepTokens(const Job& job, const LengthClasses& classes);
 
 }  // namespace evenkeel::planner

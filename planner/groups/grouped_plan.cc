@@ -91,21 +91,21 @@ class Writer {
                         : per_gpu + " with " + std::to_string(context) + " GPUs to a pack";
   }
 
-  // Mean over the steps of an epoch.
+  // Returns the mean of `value` over the steps of an epoch.
   template <typename Value>
   double OverSteps(Value value) const {
     double sum = 0;
     for (size_t g = 0; g < found_.runs.size(); ++g) sum += D(found_.runs[g].data.steps) * value(g);
     return sum / D(steps_);
   }
-  // ... over packs.
+  // Returns the mean over packs.
   template <typename Value>
   double OverPacks(Value value) const {
     double sum = 0;
     for (size_t g = 0; g < found_.runs.size(); ++g) sum += D(found_.runs[g].data.packs) * value(g);
     return sum / D(packs_);
   }
-  // ... over the time of an epoch.
+  // Returns the mean over the time of an epoch.
   template <typename Value>
   double OverTime(Value value) const {
     double sum = 0, time = 0;
@@ -166,8 +166,8 @@ class Writer {
     p.bubble_ratio = OverTime([&](size_t g) { return predictions_[g].bubble_ratio; });
   }
 
-  // Per step of the global batch, shared out by tokens: an epoch of the packs that the groups were
-  // chosen by. Those that were then packed hold a little more or less.
+  // Times are per step of the global batch, by its share of the tokens of an epoch of those mean
+  // packs by which the groups were chosen. The real packs hold a little more or less.
   void FillProof() {
     Proof& proof = plan_.proof;
     proof = {};
@@ -182,7 +182,7 @@ class Writer {
       epoch += n * (D(step.pipeline_ns) + rest);
       bound += n * (D(ScheduleBound(c)) + rest);
     }
-    // Bounds are rounded down, the plan is not.
+    // Bounds are rounded down, the plan's step is rounded up.
     proof.step_ns = static_cast<int64_t>(std::ceil(epoch / batches));
     proof.lower_bound_ns = static_cast<int64_t>(found_.epoch_bound_ns / batches);
     if (proof.lower_bound_ns > 0) proof.gap = D(proof.step_ns) / D(proof.lower_bound_ns) - 1;
@@ -209,7 +209,7 @@ class Writer {
             : std::min(kPublishedCurriculum, steps_ * job_.training.epochs / 10);
   }
 
-  // HBP's ablation (table 6): one group, groups, groups whose steps are balanced.
+  // Fills in HBP's ablation (table 6): one group, groups, groups with balanced steps.
   void FillLadder() {
     const auto rung = [&](BatchingMethod method, const char* name) {
       for (const BatchingBaseline& b : plan_.group_choice.baselines) {

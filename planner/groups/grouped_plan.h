@@ -1,4 +1,4 @@
-// A grouped search written out as a plan.
+// Writes the result of a grouped search as a plan.
 #ifndef EVENKEEL_PLANNER_GROUPS_GROUPED_PLAN_H_
 #define EVENKEEL_PLANNER_GROUPS_GROUPED_PLAN_H_
 
@@ -10,11 +10,11 @@
 namespace evenkeel::planner {
 
 // Fills in the groups, how they were chosen, batch rule, degrees, stages, prediction, ladder and
-// proof. Placement, goodput, alternatives and figures are left. `found` must have runs.
+// proof. Leaves placement, goodput, alternatives and figures unset. REQUIRES: `found` has runs.
 void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
                      const Stop& stop, Plan* plan);
 
-// The plan in short: degrees and stages of its longest group, mean step, GPU-days.
+// Returns a summary of the plan: degrees and stages of its longest group, mean step, GPU-days.
 Alternative InShort(const Job& job, const GroupedSearch& found);
 
 }  // namespace evenkeel::planner

@@ -15,14 +15,14 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr size_t kFamiliesAtMost = 64;       // whose classes are all timed; some milliseconds each
-constexpr int64_t kWorkAtMost = 20'000'000;  // passes simulated for that: about a second
-constexpr size_t kSplitsInFull = 3;          // planned with real packs
+constexpr size_t kFamiliesAtMost = 64;       // families whose classes are all timed; a few ms each
+constexpr int64_t kWorkAtMost = 20'000'000;  // simulated passes for that: about a second
+constexpr size_t kSplitsInFull = 3;          // splits planned with real packs
 constexpr size_t kLeadersAtMost = 3;         // groups whose best partition is tried for all
 
 double D(int64_t v) { return static_cast<double>(v); }
 
-// A split of the model and the groups under it.
+// A split of the model, and its groups.
 struct Prospect {
   Family family;
   GroupSet chosen, published, exact;
@@ -60,7 +60,7 @@ class Searcher {
       if (Stopped()) return std::move(result_);
     }
     if (result_.parallelisms_unsearched > 0) bound_ = std::min(bound_, PeakEpoch());
-    // Without the plan's own epoch there is nothing that a bound could be compared with.
+    // Without the plan's own epoch, there is nothing to compare a bound with.
     const bool comparable =
         std::all_of(result_.runs.begin(), result_.runs.end(),
                     [](const GroupRun& run) { return !run.mean_packs.stages.empty(); });
@@ -80,11 +80,11 @@ class Searcher {
 
   struct Promising {
     Family family;
-    double ns_per_token = 0;  // of all samples in one group, even stages, no recompute
+    double ns_per_token = 0;  // one group for all samples, even stages, no recompute
   };
 
-  // Families that may fit, the best first; those with virtual stages, which are looked at for the
-  // best splits alone, go to `later`.
+  // Returns the families that may fit, the best first. Families with virtual stages are only tried
+  // for the best splits and go to `later`.
   std::vector<Promising> Promise(std::vector<Family>& later) {
     std::vector<Promising> all;
     for (Family& family : Families(job_)) {
@@ -112,7 +112,7 @@ class Searcher {
     return all;
   }
 
-  // ns per token; 0: weights, gradients and optimizer alone are too much.
+  // Returns ns per token, or 0 if weights, gradients and optimizer alone do not fit.
   double Estimate(const Family& family) const {
     const Parallelism& p = family.back();
     const ClassPacks& packs = classes_.Packs(0, classes_.size() - 1);
@@ -152,8 +152,9 @@ class Searcher {
     }
   }
 
-  // All FLOPs of an epoch at the peak rate of all GPUs, or above it where layers were measured to
-  // be quicker than the model has them: no split is quicker, ns.
+  // Returns a lower bound on the epoch of every split, in ns: all FLOPs of an epoch at the peak
+  // rate of all GPUs, or at a higher rate if layers were measured to be quicker than the model
+  // predicts.
   double PeakEpoch() const {
     const ClassSums all = classes_.Sums(0, classes_.size() - 1);
     const PackShape mean{all.units / all.samples, all.tokens / all.samples,
@@ -184,7 +185,7 @@ class Searcher {
   void PlanInFull(const Prospect& prospect) {
     std::vector<GroupData> data = MakeGroupData(job_, classes_, prospect.chosen, stop_);
     std::vector<GroupRun> runs;
-    int64_t samples = 0;  // of the shortest groups, where longer ones leave nothing of them
+    int64_t samples = 0;  // of the shortest groups, if longer ones use up all of them
     for (size_t g = 0; g < data.size(); ++g) {
       samples += data[g].samples;
       if (data[g].packs == 0) continue;
@@ -217,8 +218,8 @@ class Searcher {
     result_.exact = prospect.exact;
   }
 
-  // One partition for all groups: that which is best for one of them, of those the one with the
-  // shortest epoch of mean packs. False: none fits all.
+  // Finds one partition for all groups: among those that are best for one group, the one with the
+  // shortest epoch of mean packs. Returns false if none fits all groups.
   bool Cut(std::vector<GroupRun>& runs) const {
     std::vector<size_t> leaders(runs.size());
     for (size_t i = 0; i < runs.size(); ++i) leaders[i] = i;
@@ -249,8 +250,8 @@ class Searcher {
     return true;
   }
 
-  // What the packs that the group was chosen by make of the run's cut. Their largest may be larger
-  // than any of the run's packs, and not fit: nothing then.
+  // Times the run's cut with the packs by which the group was chosen. Their largest pack may be
+  // larger than all of the run's packs; if it does not fit, mean_packs stays empty.
   void CutMeanPacks(GroupRun& run) const {
     const ClassPacks& packs = classes_.Packs(run.group.timed_from, run.group.to);
     const Candidate& c = run.candidate;
@@ -265,7 +266,7 @@ class Searcher {
     }
   }
 
-  // Empty: nothing fits.
+  // Returns the boundaries that are best for a run; empty if nothing fits.
   std::vector<int64_t> BestCut(const GroupRun& run) const {
     const Candidate& c = run.candidate;
     const Parallelism& p = c.parallelism;

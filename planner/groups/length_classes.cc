@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kShortestLength = 8192;  // as published
+constexpr int64_t kShortestLength = 8192;  // as published by HBP
 constexpr int64_t kLengthStep = 128;
 
 std::vector<int64_t> CandidateLengths(const Job& job, int64_t longest) {
@@ -18,7 +18,7 @@ std::vector<int64_t> CandidateLengths(const Job& job, int64_t longest) {
     if (length < longest) lengths.push_back(length);
   if (job.training.group_lengths.empty()) {
     int64_t length = kShortestLength;
-    // The longest few, where there are too many.
+    // If there are too many, only the longest are kept.
     while (length << (kGroupLengthsAtMost - 1) < longest) length *= 2;
     for (; length < longest; length *= 2) lengths.push_back(length);
   }
@@ -68,7 +68,8 @@ Dataset LengthClasses::Samples(size_t from, size_t to) const {
 Caps LengthClasses::CapsOf(size_t to) const {
   Caps caps{job_.training.unit_cap, lengths_[to]};
   if (caps.units > 0) return caps;
-  // Units do not limit: a pack of the samples richest in them, be they its own or fillers.
+  // Units do not limit packs, so the cap is that of a pack of the samples richest in units, own or
+  // fillers.
   for (const LengthBin& bin : job_.dataset.bins) {
     if (bin.llm_tokens > lengths_[to]) continue;
     caps.units = std::max({caps.units, bin.units, caps.tokens * bin.units / bin.llm_tokens});

@@ -1,5 +1,5 @@
-// A dataset cut by the lengths that the packs of a packing group may have: what each class of
-// samples comes to, and what a mean pack of it holds.
+// Divides a dataset by the lengths that the packs of a packing group may have, and gives the sums
+// of each class of samples and the mean pack of it.
 #ifndef EVENKEEL_PLANNER_GROUPS_LENGTH_CLASSES_H_
 #define EVENKEEL_PLANNER_GROUPS_LENGTH_CLASSES_H_
 
@@ -21,30 +21,30 @@ struct ClassSums {
   ClassSums& operator+=(const ClassSums& o);
 };
 
-// The class of samples longer than those of class `from` - 1 and no longer than length `to`, packed
-// to length `to`, as if shorter samples filled what room is left.
+// The class of samples longer than length `from` - 1 and no longer than length `to`, packed to
+// length `to`, as if shorter samples filled the room that is left.
 struct ClassPacks {
   ClassSums own;
-  double packs = 0;          // least number, proven
-  double filler_tokens = 0;  // of shorter samples in them
+  double packs = 0;          // lower bound on the number of packs, proven
+  double filler_tokens = 0;  // tokens of shorter samples in them
   PackShape mean;            // of a pack
-  PackShape largest;         // that must fit into memory
+  PackShape largest;         // the pack that must fit in memory
   Caps caps;
 };
 
 class LengthClasses {
  public:
-  // Lengths: training.group_lengths below the longest sample (or powers of two from 8192), and the
-  // longest sample rounded up to 128. The job must outlive it.
+  // The lengths are training.group_lengths below the longest sample (or powers of two from 8192),
+  // and the longest sample rounded up to a multiple of 128. The job must outlive it.
   explicit LengthClasses(const Job& job, const Stop& stop = {});
 
   const std::vector<int64_t>& lengths() const { return lengths_; }
   size_t size() const { return lengths_.size(); }
 
-  // Samples longer than lengths()[from - 1], up to lengths()[to].
+  // Returns the sums over samples longer than lengths()[from - 1] and up to lengths()[to].
   ClassSums Sums(size_t from, size_t to) const;
   const ClassPacks& Packs(size_t from, size_t to) const { return packs_[from * size() + to]; }
-  // The job's dataset without other samples.
+  // Returns the job's dataset with only these samples.
   Dataset Samples(size_t from, size_t to) const;
 
  private:
@@ -54,7 +54,7 @@ class LengthClasses {
   const Job& job_;
   const Stop stop_;
   std::vector<int64_t> lengths_;
-  std::vector<ClassSums> sums_;    // between two lengths next to each other
+  std::vector<ClassSums> sums_;    // between adjacent lengths
   std::vector<ClassPacks> packs_;  // size x size
 };
 

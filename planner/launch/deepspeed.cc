@@ -1,5 +1,6 @@
-// DeepSpeed: a ds_config, and where there is a pipeline a PipelineModule that takes the plan's cut
-// and recompute. Rules: deepspeed/runtime/pipe/{module,engine}.py, deepspeed/runtime/config.py.
+// DeepSpeed: makes a ds_config and, for a pipeline, a PipelineModule with the plan's cut and
+// recompute. The rules are in deepspeed/runtime/pipe/{module,engine}.py and
+// deepspeed/runtime/config.py.
 #include <string>
 #include <utility>
 
@@ -27,14 +28,14 @@ std::string Config(const Job& job, ZeroStage zero, const PlanSpec& spec) {
   add("gradient_accumulation_steps", std::to_string(spec.micro_batches));
   const char* half = job.launch.float16 ? "fp16" : "bf16";
   add(half, "{\"enabled\": true}");
-  // Without ZeRO, gradients of another type than the weights' are refused.
+  // Without ZeRO, DeepSpeed refuses gradients of another type than the weights.
   const bool wide = t.distributed_gradients_fp32 && zero != ZeroStage::kNone;
   add("data_types", std::string("{\"grad_accum_dtype\": \"") + (wide ? "fp32" : half) + "\"}");
   std::string sharding = "{\n    \"stage\": " + std::to_string(StageNumber(zero));
   if (zero != ZeroStage::kNone) {
     sharding += std::string(",\n    \"overlap_comm\": ") +
                 Json(t.execution.overlap_gradient_reduce) + ",\n    \"contiguous_gradients\": true";
-    if (t.execution.bucket_bytes > 0) {  // two reduce buckets and one to gather, of 16-bit values
+    if (t.execution.bucket_bytes > 0) {  // two reduce buckets and a gather bucket, 16-bit values
       const std::string values = std::to_string(t.execution.bucket_bytes / 6);
       sharding += ",\n    \"reduce_bucket_size\": " + values +
                   ",\n    \"allgather_bucket_size\": " + values;
@@ -52,7 +53,8 @@ std::string Config(const Job& job, ZeroStage zero, const PlanSpec& spec) {
   return text + "\n}\n";
 }
 
-// Bounds of the stages in the list of all layers, front to back, and which of that list recompute.
+// The bounds of the stages in the list of all layers, front to back, and the layers of that list
+// that recompute.
 struct Pipeline {
   std::vector<int64_t> parts = {0};
   std::vector<int64_t> recomputed;
@@ -136,7 +138,7 @@ void NoteTopology(const Parallelism& p, Launch* out) {
   }
   if (p.context > 1 && p.pipeline > 1) {
     out->notes.push_back({"stages",
-                          "DeepSpeed's Ulysses does not go with its pipeline engine: "
+                          "DeepSpeed's Ulysses does not work with its pipeline engine: "
                           "layers must share tokens over " +
                               std::to_string(p.context) + " ranks by themselves."});
   }
@@ -153,8 +155,8 @@ void NoteTopology(const Parallelism& p, Launch* out) {
   }
 }
 
-// The pipeline engine shards no more than the optimizer state: where the plan shards more, `runs`
-// becomes what that holds, empty where it does not fit.
+// The pipeline engine shards no more than the optimizer state. If the plan shards more, replaces
+// `runs` by the best run with sharded optimizer state only, or by nullopt if that does not fit.
 ZeroStage HoldZero(const Trials& trials, std::optional<Trial>* runs, Launch* out) {
   const ZeroStage asked = trials.job().training.zero_stage;
   const bool less = asked == ZeroStage::kGradients || asked == ZeroStage::kWeights;

@@ -90,9 +90,9 @@ std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer
   const std::string text =
       trainer +
       " shards weights over all ranks, without pipeline or tensor parallelism, and recomputes "
-      "whole layers: the split is another than the plan's.";
+      "whole layers: the split differs from the plan's.";
   if (!found) {
-    notes->push_back({"stages", text + " Nothing of that fits in memory."});
+    notes->push_back({"stages", text + " No such run fits in memory."});
     return std::nullopt;
   }
   const double slower = SlowerBy(*found, trials.base());

@@ -1,5 +1,5 @@
-// One emitter for each trainer, and what they share. An emitter fills in all of a Launch but its
-// framework.
+// One emitter for each trainer, and the code that they share. An emitter fills in all of a Launch
+// except its framework.
 #ifndef EVENKEEL_PLANNER_LAUNCH_EMITTERS_H_
 #define EVENKEEL_PLANNER_LAUNCH_EMITTERS_H_
 
@@ -20,14 +20,15 @@ void EmitTorchtitan(const Trials& trials, Launch* out);
 void EmitFsdp(const Trials& trials, Launch* out);
 void EmitXTuner(const Trials& trials, Launch* out);
 
-// What runs: match, and where it differs from the plan stages, degrees, schedule and times.
+// Fills in what runs: `match` and, if `runs` differs from the plan, its stages, degrees, schedule
+// and times.
 void Settle(const Trials& trials, const Trial& runs, Launch* out);
 
-// The pipeline of `runs` as --pipeline-model-parallel-layout: E, t, m and L for embedding,
-// transformer layer, predicted token and loss, | between chunks.
+// Returns the pipeline of `spec` for --pipeline-model-parallel-layout: E, t, m and L stand for
+// embedding, transformer layer, predicted token and loss, and | separates chunks.
 std::string MegatronLayout(const ModelSpec& model, const PlanSpec& spec);
 
-// Words of a command line.
+// Appends words of a command line.
 class Arguments {
  public:
   explicit Arguments(std::vector<std::string>* words) : words_(words) {}
@@ -42,28 +43,28 @@ class Arguments {
   std::vector<std::string>* words_;
 };
 
-// Python text: ["a", "b"], and a list of integers. Names must need no escapes.
+// Return a Python list of strings or integers. REQUIRES: names need no escapes.
 std::string PythonList(const std::vector<std::string>& names);
 std::string PythonList(const std::vector<int64_t>& values);
 
-// The longest pack in tokens, rounded up to what tensor (with sequence) and context parallelism
-// split evenly: trainers refuse other lengths.
+// Returns `tokens` rounded up to a length that tensor (with sequence) and context parallelism split
+// evenly: trainers refuse other lengths.
 int64_t EvenLength(const Trials& trials, const PlanSpec& spec, int64_t tokens);
 
-// The packs of a step, for notes and comments of files.
+// Describes the packs of a step, for notes and for comments in files.
 std::string BatchText(const Trials& trials, const PlanSpec& spec);
 
-// First line of a generated file, after its comment sign.
+// Returns the first line of a generated file, without its comment sign.
 std::string HeadLine(const Trials& trials);
 
-// The best plan of the job when weights are sharded over all ranks, without pipeline and tensor
-// parallelism; the plan itself where it is one. nullopt: nothing that fits; a note says so.
-// `experts`: the trainer has expert parallelism.
+// Returns the best plan of the job with weights sharded over all ranks and without pipeline and
+// tensor parallelism, or the plan itself if it is such a plan. Returns nullopt if nothing fits, and
+// adds a note that says so. `experts` says whether the trainer has expert parallelism.
 std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer, bool experts,
                                 std::vector<LaunchNote>* notes);
 
-// Indices of layers that recompute all of themselves, of the encoder and of the language model, in
-// the order of the model.
+// Indices of the layers that are recomputed whole, of the encoder and of the language model, in the
+// order of the model.
 struct RecomputedIndices {
   std::vector<int64_t> encoder, language;
 };

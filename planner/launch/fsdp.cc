@@ -1,4 +1,4 @@
-// PyTorch FSDP2 (torch.distributed.fsdp.fully_shard, torch 2.6 and later): a module with one
+// PyTorch FSDP2 (torch.distributed.fsdp.fully_shard, torch 2.6 and later): makes a module with one
 // function that wraps a model, and the loop over a step's packs.
 #include <string>
 #include <utility>

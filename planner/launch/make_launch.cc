@@ -25,7 +25,8 @@ void Emit(const Trials& trials, Launch* launch) {
   }
 }
 
-// What one batch per step costs where the trainer can not change lengths from step to step.
+// Notes that the settings run the longest packing group alone, since the trainer cannot change the
+// degree from step to step, and what that costs.
 void NoteGroups(const Plan& plan, Launch* launch) {
   if (plan.groups.empty() || launch->match == LaunchMatch::kNone) return;
   if (launch->match == LaunchMatch::kExact) {

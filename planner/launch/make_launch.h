@@ -1,5 +1,5 @@
-// Settings for trainers, from a plan. Pure, like the rest of the planner. What each trainer can
-// express, with versions and sources: docs/LAUNCH.md.
+// Makes settings for trainers from a plan. Pure, like the rest of the planner. docs/LAUNCH.md says
+// what each trainer can express, with versions and sources.
 #ifndef EVENKEEL_PLANNER_LAUNCH_MAKE_LAUNCH_H_
 #define EVENKEEL_PLANNER_LAUNCH_MAKE_LAUNCH_H_
 
@@ -12,8 +12,9 @@
 
 namespace evenkeel::planner {
 
-// One entry for each of job.launch.frameworks. `plan` fits; `batching` is that of its packs, of the
-// last packing group where there are groups. When `stop` says so, the rest is left out.
+// Returns one entry for each of job.launch.frameworks; if `stop` ends the work, the rest is left
+// out. `batching` is that of the plan's packs, or of its last packing group if it has groups.
+// REQUIRES: `plan` fits.
 std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const Plan& plan,
                                const Stop& stop);
 

@@ -1,4 +1,5 @@
-// Megatron-LM, and FlagScale, which takes its arguments and adds recompute per stage.
+// Emitters for Megatron-LM, and for FlagScale, which takes the same arguments and adds recompute
+// per stage.
 #include <string>
 #include <utility>
 
@@ -18,7 +19,7 @@ void NoteShortage(const Trials& trials, const PlanSpec& spec, Launch* out) {
   out->match = LaunchMatch::kNone;
   out->notes.push_back(
       {"memory",
-       "No recompute setting of it fits: with every layer recomputed stage " +
+       "None of its recompute settings fits: with every layer recomputed, stage " +
            std::to_string(trial.misfit.stage) + " lacks " +
            GibibytesText(trial.misfit.short_bytes) +
            ". More pipeline stages, more tensor parallelism or smaller packs would help."});
@@ -80,7 +81,7 @@ void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Laun
   }
 }
 
-// Both: `per_stage` is what FlagScale adds.
+// Emits for both trainers. `per_stage` enables FlagScale's recompute per stage.
 void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch* out) {
   const Job& job = trials.job();
   const bool vision = !job.model.towers.empty();
@@ -104,15 +105,15 @@ void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch*
   const PlanSpec& spec = choice->trial.spec;
   out->program = vision ? "examples/multimodal/train.py" : "pretrain_gpt.py";
   out->arguments = MegatronArguments(trials, spec, choice->setting);
-  // Before Blackwell, tensor and context parallelism order their communication by it; Megatron-FSDP
-  // refuses it.
+  // Before Blackwell, tensor and context parallelism need this variable to order their
+  // communication. Megatron-FSDP refuses it.
   const bool fsdp = job.training.zero_stage == ZeroStage::kGradients ||
                     job.training.zero_stage == ZeroStage::kWeights;
   if (!fsdp && (spec.parallelism.tensor > 1 || spec.parallelism.context > 1))
     out->environment.push_back({"CUDA_DEVICE_MAX_CONNECTIONS", "1"});
   if (fsdp && spec.parallelism.pipeline > 1)
     out->notes.push_back({"memory",
-                          "Gradients are sharded by Megatron-FSDP: whether it goes with a "
+                          "Gradients are sharded by Megatron-FSDP: whether it works with a "
                           "pipeline depends on the version of Megatron-LM."});
   NoteModel(job, trials.batching().rule, spec.parallelism, out);
   out->notes.push_back({"batches", BatchText(trials, spec)});
@@ -125,7 +126,7 @@ void EmitMegatron(const Trials& trials, Launch* out) {
 }
 
 // FlagScale takes the same settings as keys of train.system and train.model in a configuration; the
-// arguments stand for both. What it adds: recompute per stage (flagscale/train/arguments.py).
+// arguments stand for both. FlagScale adds recompute per stage (flagscale/train/arguments.py).
 void EmitFlagScale(const Trials& trials, Launch* out) {
   Emit(trials, "FlagScale", /*per_stage=*/true, out);
   if (out->match == LaunchMatch::kNone) return;

@@ -65,7 +65,8 @@ void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
   if (p.pipeline > 1) out.Add("--pipeline-model-parallel-layout", MegatronLayout(job.model, spec));
 }
 
-// --seq-length of examples/multimodal is the encoder's, replaced there by what its encoder gives.
+// In examples/multimodal, --seq-length belongs to the encoder, and the length that its encoder
+// gives replaces it there.
 void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   const ModelSpec& model = trials.job().model;
   const int64_t tokens = EvenLength(trials, spec, trials.batching().rule.token_cap);
@@ -94,7 +95,7 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
     out.Add("--use-megatron-fsdp");
     out.Add("--data-parallel-sharding-strategy",
             t.zero_stage == ZeroStage::kWeights ? "optim_grads_params" : "optim_grads");
-    out.Add("--ckpt-format", "fsdp_dtensor");  // it refuses every other
+    out.Add("--ckpt-format", "fsdp_dtensor");  // Megatron-FSDP refuses all other formats
   }
   if (e.overlap_gradient_reduce && sharded) out.Add("--overlap-grad-reduce");
   if (e.overlap_weight_gather && sharded && t.zero_stage != ZeroStage::kNone)
@@ -110,9 +111,9 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   out.Add("--hidden-dropout", e.dropout ? "0.1" : "0.0");
 }
 
-// FlagScale reads values per stage only beside a process mesh. One of them, without
-// --enable-hetero, changes nothing else; its runner puts the type that a host file names in place
-// of the GPU's.
+// FlagScale reads values per stage only together with a process mesh. A single mesh, without
+// --enable-hetero, changes nothing else; FlagScale's runner replaces the GPU type by the one that a
+// host file names.
 void AddPerStage(const Job& job, const PlanSpec& spec, const std::vector<int64_t>& per_stage,
                  Arguments& out) {
   const Parallelism& p = spec.parallelism;
@@ -140,7 +141,7 @@ void AddRecompute(const Job& job, const RecomputeSetting& setting, const PlanSpe
   out.Add("--recompute-granularity", "full");
   const bool uniform = setting.all && !setting.encoder;
   out.Add("--recompute-method", uniform ? "uniform" : "block");
-  // Where each stage has its own value, this one is only checked to be there.
+  // If each stage has its own value, this one only has to be present.
   const bool per_stage = setting.block.size() > 1;
   out.Add("--recompute-num-layers", uniform || per_stage ? 1 : setting.block.front());
   if (setting.encoder) out.Add("--recompute-vision");

@@ -1,5 +1,6 @@
 // Arguments of Megatron-LM's pretrain_gpt.py, or of examples/multimodal/train.py for models with an
-// encoder. Rules: megatron/core/transformer/{pipeline_parallel_layer_layout,transformer_config}.py,
+// encoder. Their rules are in
+// megatron/core/transformer/{pipeline_parallel_layer_layout,transformer_config}.py and
 // megatron/training/arguments.py.
 #ifndef EVENKEEL_PLANNER_LAUNCH_MEGATRON_ARGUMENTS_H_
 #define EVENKEEL_PLANNER_LAUNCH_MEGATRON_ARGUMENTS_H_
@@ -12,7 +13,7 @@
 
 namespace evenkeel::planner {
 
-// `setting` with a value for each stage gives FlagScale's arguments besides.
+// Returns the arguments. A `setting` with one value per stage also gives FlagScale's arguments.
 std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
                                            const RecomputeSetting& setting);
 

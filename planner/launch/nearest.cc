@@ -34,12 +34,12 @@ class Restriction {
  private:
   struct Cut {
     Trial trial;
-    Job job;  // with the constraints that it follows
+    Job job;  // the job with the constraints of the cut
   };
 
   bool Take(std::optional<Trial> found, const char* topic, const std::string& text) {
     if (!found) {
-      notes_->push_back({topic, text + " Nothing of that fits in memory."});
+      notes_->push_back({topic, text + " No such run fits in memory."});
       return false;
     }
     const double slower = SlowerBy(*found, trial_);
@@ -74,8 +74,8 @@ class Restriction {
     job_.constraints.virtual_stages = {1, 1};
   }
 
-  // Cuts with the whole encoder on the first stage: it takes `first` language layers too, the last
-  // stage as many as `last`, those between share the rest evenly.
+  // Returns cuts with the whole encoder on the first stage, which also takes `first` language
+  // layers. The last stage takes `last` layers, and the stages in between share the rest evenly.
   std::vector<std::vector<int64_t>> TowerCuts(int64_t stages) const {
     const int64_t tower = trials_.job().model.towers.front().encoder.layers;
     const int64_t layers = trials_.job().model.language_model.layers;
@@ -99,7 +99,8 @@ class Restriction {
     return cuts;
   }
 
-  // The tower on the first stage of so many, other degrees as the job leaves them free.
+  // Tries cuts with the tower on the first of `stages` stages; the other degrees are as free as in
+  // the job.
   void TryTower(int64_t stages) {
     const Constraints& asked = trials_.job().constraints;
     const DegreeRange& range = asked.pipeline_parallel;
@@ -124,8 +125,8 @@ class Restriction {
     }
   }
 
-  // The best of cuts_ by what the trainer makes of them; nullptr: none fits. A trial's own time
-  // bounds that from below.
+  // Returns the best of cuts_ by its time under the trainer's rules, or nullptr if none fits. A
+  // trial's own time is a lower bound on that time.
   const Cut* BestCut(double* sample_ns) const {
     std::vector<const Cut*> order;
     for (const Cut& cut : cuts_) order.push_back(&cut);
@@ -187,9 +188,9 @@ class Restriction {
   const Trials& trials_;
   const Abilities& abilities_;
   std::vector<LaunchNote>* notes_;
-  Job job_;  // with the restrictions so far
+  Job job_;  // the job with the restrictions so far
   Trial trial_;
-  std::vector<Cut> cuts_;  // that fit
+  std::vector<Cut> cuts_;  // the cuts that fit
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The nearest to a plan that a trainer can run: one restriction after the other, each with what it
-// costs.
+// Finds the run nearest to a plan that a trainer can express: applies one restriction after the
+// other, and notes the cost of each.
 #ifndef EVENKEEL_PLANNER_LAUNCH_NEAREST_H_
 #define EVENKEEL_PLANNER_LAUNCH_NEAREST_H_
 
@@ -13,22 +13,24 @@
 
 namespace evenkeel::planner {
 
-// What a trainer can express of a pipeline.
+// The pipelines that a trainer can express.
 struct Abilities {
-  std::string name;         // of the trainer, for notes
+  std::string name;         // the trainer's name, for notes
   bool interleaved = true;  // virtual stages
-  // Interleaved passes go in micro_batches / stages rounds of as many micro-batches each.
+  // Interleaved passes run in micro_batches / stages rounds with the same number of micro-batches
+  // each.
   bool even_rounds = false;
   bool gpipe = false;
-  bool tower_anywhere = false;     // else all of the encoder is on the first stage
-  bool layers_one_by_one = false;  // each layer recomputes all of itself or nothing
-  // Time per sample of a trial when the trainer's further rules hold; not less than the trial's
-  // own. Empty: there are none. nullopt: it does not fit then.
+  bool tower_anywhere = false;     // else the whole encoder is on the first stage
+  bool layers_one_by_one = false;  // each layer is recomputed whole or not at all
+  // Returns a trial's time per sample, in ns, under the trainer's further rules: never less than
+  // the trial's own. Returns nullopt if the trial does not fit under them. Empty if there are no
+  // further rules.
   std::function<std::optional<double>(const Trial&)> judge;
 };
 
-// What of the plan the trainer runs, still with what each layer recomputes chosen freely unless
-// `layers_one_by_one`. nullopt: nothing that fits; a note says why.
+// Returns the run nearest to the plan. What each layer recomputes is still chosen freely, unless
+// `layers_one_by_one`. Returns nullopt if nothing fits, and adds a note that says why.
 std::optional<Trial> NearestRun(const Trials& trials, const Abilities& abilities,
                                 std::vector<LaunchNote>* notes);
 

@@ -8,11 +8,12 @@
 
 namespace evenkeel::planner {
 
-// LANGUAGE_RECOMPUTED, ENCODER_RECOMPUTED and recompute(language_layers, encoder_layers), which
-// wraps those layers of two module lists. Needs nothing above it.
+// Returns the definitions of LANGUAGE_RECOMPUTED, ENCODER_RECOMPUTED and recompute(language_layers,
+// encoder_layers), which wraps those layers of two module lists. They depend on nothing above them.
 std::string PythonRecompute(const RecomputedIndices& indices);
 
-// A comment and a docstring for the head of a file; `does` ends its first sentence.
+// Returns a comment and a docstring for the head of a file; `does` ends the first sentence of the
+// docstring.
 std::string PythonHead(const Trials& trials, const std::string& does);
 
 }  // namespace evenkeel::planner

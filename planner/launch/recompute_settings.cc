@@ -9,10 +9,10 @@ namespace {
 
 struct Module {
   const char* name;
-  RecomputeParts dense, moe;  // what a dense layer recomputes of itself, and one with experts
+  RecomputeParts dense, moe;  // parts of a dense layer, and of one with experts
 };
 
-// "shared_experts" alone is not a part of the cost model; "moe" includes it.
+// "shared_experts" alone is not a part in the cost model; "moe" includes it.
 constexpr std::array<Module, 6> kModules = {{{"core_attn", kCoreAttention, kCoreAttention},
                                              {"layernorm", kNorms, kNorms},
                                              {"mla_up_proj", kLatentProjection, kLatentProjection},
@@ -32,13 +32,13 @@ RecomputeParts PartsOf(const RecomputeSetting& setting, LayerKind kind) {
   return parts;
 }
 
-// Sets of modules that mean something for the model.
+// Returns the sets of modules that have an effect for the model.
 std::vector<RecomputeSetting> ModuleSets(const Job& job) {
   const LanguageModel& model = job.model.language_model;
   const bool moe = model.moe.has_value();
   const bool dense = !moe || model.moe->first_dense_layers > 0;
   std::vector<std::string> names = {"layernorm"};
-  // Flash attention keeps no scores: there is nothing to save.
+  // Flash attention keeps no scores, so "core_attn" saves nothing.
   if (job.training.execution.attention == AttentionKernel::kUnfused)
     names.insert(names.begin(), "core_attn");
   if (model.mla) names.push_back("mla_up_proj");
@@ -51,7 +51,7 @@ std::vector<RecomputeSetting> ModuleSets(const Job& job) {
     for (size_t i = 0; i < names.size(); ++i) {
       if ((bits >> i) & 1) setting.modules.push_back(names[i]);
     }
-    if (Has(setting, "moe") && Has(setting, "moe_act")) continue;  // the first has the second
+    if (Has(setting, "moe") && Has(setting, "moe_act")) continue;  // "moe" includes "moe_act"
     sets.push_back(std::move(setting));
   }
   return sets;
@@ -77,7 +77,8 @@ class Choosing {
       }
       TryBlocks(full, per_stage, /*encoder=*/false);
       const std::vector<EncoderTower>& towers = trials_.job().model.towers;
-      // Nothing before a frozen encoder trains: it runs no backward pass, and keeps nothing for it.
+      // A frozen encoder runs no backward pass, since nothing before it trains, and keeps nothing
+      // for one.
       if (!towers.empty() && towers.front().encoder.train != TrainMode::kFrozen)
         TryBlocks(full, per_stage, /*encoder=*/true);
     }
@@ -104,7 +105,7 @@ class Choosing {
     return true;
   }
 
-  // More recomputed layers hold less and take longer, so that the fewest which fit are the best.
+  // More recomputed layers hold less memory and take longer, so the fewest that fit are the best.
   void TryBlocks(bool full, bool per_stage, bool encoder) {
     const int64_t most = MostLanguageLayers(spec_);
     if (most == 0) return;
@@ -119,8 +120,9 @@ class Choosing {
     Try({.block = {most}, .encoder = encoder, .all = true});
   }
 
-  // For each stage the fewest layers of a chunk, 0 to `most`, with which it fits, or `most`. A
-  // stage's memory does not depend on what the others recompute: all are bisected at once.
+  // Returns for each stage the fewest layers of a chunk, from 0 to `most`, with which it fits, or
+  // `most`. A stage's memory does not depend on what the others recompute, so all stages are
+  // bisected at once.
   std::vector<int64_t> LeastBlocks(int64_t most, bool encoder) {
     std::vector<int64_t> low(static_cast<size_t>(spec_.parallelism.pipeline), 0);
     std::vector<int64_t> high(low.size(), most);

@@ -11,13 +11,14 @@
 
 namespace evenkeel::planner {
 
-// One value for all stages, as its flags have it (megatron/core/transformer/transformer_config.py).
+// A setting as Megatron-Core's flags express it: one for all stages
+// (megatron/core/transformer/transformer_config.py).
 struct RecomputeSetting {
   std::vector<std::string> modules;  // --recompute-granularity selective --recompute-modules ...
   // --recompute-granularity full --recompute-method block: language layers from the front of each
-  // chunk. One value: --recompute-num-layers. As many as stages: FlagScale's, each stage its own.
+  // chunk. One value is --recompute-num-layers; one value per stage is FlagScale's setting.
   std::vector<int64_t> block;
-  bool encoder = false;  // all of every encoder layer too (--recompute-vision)
+  bool encoder = false;  // every encoder layer is recomputed whole, too (--recompute-vision)
   bool all = false;      // `block` covers every layer of every chunk
 };
 
@@ -27,15 +28,15 @@ struct SettingChoice {
   int64_t tried = 0, fitting = 0;
 };
 
-// The quickest of those that fit; `per_stage`: FlagScale's values for each stage count. nullopt:
-// none fits.
+// Returns the quickest setting that fits, or nullopt if none fits. If `per_stage`, FlagScale's
+// settings with one value per stage are tried, too.
 std::optional<SettingChoice> BestSetting(const Trials& trials, const PlanSpec& spec,
                                          bool per_stage);
 
-// The spec with what the setting recomputes, and nothing else.
+// Returns the spec with exactly the recompute of the setting.
 PlanSpec Apply(const RecomputeSetting& setting, PlanSpec spec);
 
-// "none", "the modules layernorm, mlp of every layer", ...
+// Describes the setting: "none", "the modules layernorm, mlp of every layer", ...
 std::string TextOf(const RecomputeSetting& setting);
 
 }  // namespace evenkeel::planner

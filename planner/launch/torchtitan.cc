@@ -1,5 +1,6 @@
-// torchtitan: a module with a configuration function, for --module and --config. Rules:
-// torchtitan/config/configs.py, distributed/{pipeline_parallel,activation_checkpoint}.py (0.3.0).
+// torchtitan: makes a module with a configuration function, for --module and --config. The rules
+// are in torchtitan/config/configs.py and distributed/{pipeline_parallel,activation_checkpoint}.py
+// (0.3.0).
 #include <array>
 #include <string>
 #include <utility>
@@ -22,7 +23,7 @@ const char* ScheduleName(Schedule schedule) {
   }
 }
 
-// Modules of each chunk, in the order of the model's forward pass.
+// Returns the modules of each chunk, in the order of the model's forward pass.
 std::vector<std::vector<std::string>> ModuleNames(const PlanSpec& spec, bool vision) {
   std::vector<std::vector<std::string>> parts(spec.chunks.size());
   if (vision) parts.front().push_back("vision_encoder");
@@ -44,7 +45,7 @@ std::string ModulesText(const PlanSpec& spec, bool vision) {
   return text + "]";
 }
 
-// Experts are spread over the ranks of one shard group: they shard without ZeRO too.
+// Experts are spread over the ranks of one shard group, so they shard even without ZeRO.
 bool Shards(const Job& job, const Parallelism& p) {
   return job.training.zero_stage != ZeroStage::kNone || p.expert > p.tensor * p.context;
 }
@@ -75,7 +76,8 @@ std::string Degrees(const Job& job, const PlanSpec& spec) {
 
 std::string Training(const Trials& trials, const PlanSpec& spec) {
   const Parallelism& p = spec.parallelism;
-  // A pipeline makes its micro-batches from the local batch; without one it is what a pass takes.
+  // A pipeline makes its micro-batches from the local batch. Without a pipeline, one pass takes the
+  // whole local batch.
   const int64_t local = p.pipeline > 1 ? spec.micro_batches : 1;
   const bool graphs = p.pipeline == 1 && p.expert == 1;
   return "    t = config.training\n    t.local_batch_size = " + std::to_string(local) +
@@ -117,7 +119,7 @@ def planned():
     return apply(getattr(importlib.import_module(module), function)())
 )";
 
-// torchtitan's own configurations of models of the catalogue.
+// Returns torchtitan's own configuration of a catalogue model.
 std::string BaseOf(const std::string& model) {
   constexpr std::array<std::array<const char*, 3>, 5> kBases = {
       {{"llama3-8b", "llama3", "llama3_8b"},
@@ -187,11 +189,12 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
   if (p.context > 1 && job.training.execution.context == ContextKind::kUlysses)
     out->notes.push_back({"stages",
                           "torchtitan's context parallelism is a ring, not Ulysses: "
-                          "the plan's exchange of heads is not what runs."});
+                          "it does not exchange heads as the plan does."});
   if (!RecomputedOf(spec).encoder.empty())
-    out->notes.push_back({"recompute",
-                          "Recompute of encoder layers (ENCODER_RECOMPUTED) is the "
-                          "model's own parallelize function to apply."});
+    out->notes.push_back(
+        {"recompute",
+         "The model's own parallelize function must recompute the encoder layers of "
+         "ENCODER_RECOMPUTED."});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 DegreeRange Exactly(int64_t degree) { return {degree, degree}; }
 
-// What a layer group runs, without empty entries.
+// Returns what a layer group recomputes, without empty entries.
 std::vector<RecomputedLayers> Recomputed(const LayerGroup& group) {
   std::vector<RecomputedLayers> recomputed;
   for (const RecomputedLayers& r : group.recomputed) {
@@ -41,7 +41,7 @@ int64_t Layers(const ChunkSpec& chunk, Wanted wanted) {
 Trials::Trials(const Job& job, const Batching& batching, const Plan& plan, const Stop& stop)
     : job_(job), batching_(batching), plan_(plan), stop_(stop) {
   PlanSpec spec = SpecOf(plan);
-  // The stages of a plan with packing groups are those of its last.
+  // The stages of a plan with packing groups are those of its last group.
   if (!plan.groups.empty()) spec.micro_batches = plan.groups.back().micro_batches;
   base_ = Predict(spec);
 }
@@ -49,7 +49,7 @@ Trials::Trials(const Job& job, const Batching& batching, const Plan& plan, const
 Trial Trials::Predict(const Job& job, const PlanSpec& spec) const {
   Evaluation found = EvaluatePlan(job, batching_, spec, stop_);
   Trial trial{.spec = spec};
-  if (!found.faults.empty()) {  // never of a spec that follows the model
+  if (!found.faults.empty()) {  // never for a spec that follows the model
     trial.misfit.remedies.push_back(
         {.kind = RemedyKind::kFreeDegrees,
          .text = found.faults.front().field + " " + found.faults.front().message});
@@ -95,7 +95,7 @@ std::optional<Trial> Trials::Best(const Job& job) const {
       BuildLayerProfile(job, best.parallelism, batching_.mean, batching_.largest);
   plan.stages = StagePlans(job, profile, best, stop_);
   PlanSpec spec = SpecOf(plan);
-  // The packs of a group are not those that the global batch asks for.
+  // The number of packs of a group is not the one that the global batch asks for.
   if (!plan_.groups.empty() && spec.parallelism.data == base_.spec.parallelism.data)
     spec.micro_batches = base_.spec.micro_batches;
   Trial trial = Predict(job, spec);

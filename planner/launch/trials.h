@@ -1,5 +1,5 @@
-// Ways to run a job under what a trainer can express, predicted by the planner's own cost model on
-// the packs of its plan.
+// Predicts runs of a job that a trainer can express, by the planner's own cost model and on the
+// packs of the job's plan.
 #ifndef EVENKEEL_PLANNER_LAUNCH_TRIALS_H_
 #define EVENKEEL_PLANNER_LAUNCH_TRIALS_H_
 
@@ -19,13 +19,13 @@ namespace evenkeel::planner {
 struct Trial {
   PlanSpec spec;
   bool fits = false;
-  int64_t step_ns = 0;   // as Prediction's
+  int64_t step_ns = 0;   // as in Prediction
   double sample_ns = 0;  // step_ns over the samples that a step trains on
   std::vector<StagePlan> stages;
-  Misfit misfit;  // only where !fits: the stage that lacks most
+  Misfit misfit;  // only if !fits: the stage that lacks most memory
 };
 
-// Of a plan that fits. All references must outlive it.
+// The trials for one plan, which must fit. All arguments must outlive it.
 class Trials {
  public:
   Trials(const Job& job, const Batching& batching, const Plan& plan, const Stop& stop);
@@ -36,14 +36,16 @@ class Trials {
   const Trial& base() const { return base_; }  // the plan itself
   bool stopped() const { return stop_ && stop_(); }
 
-  // Degrees that differ from the plan's need a `job` that trains so.
+  // Predicts a spec. Degrees that differ from the plan's need a `job` that allows them.
   Trial Predict(const PlanSpec& spec) const { return Predict(job_, spec); }
   Trial Predict(const Job& job, const PlanSpec& spec) const;
 
-  // The job with the plan's degrees and schedule for constraints; recompute as the job has it.
+  // Returns the job with the plan's degrees and schedule as constraints. Recompute stays as in the
+  // job.
   Job AsPlanned() const;
 
-  // The best plan of a job that differs in constraints and training alone. nullopt: nothing fits.
+  // Returns the best plan of a job that differs only in constraints and training, or nullopt if
+  // nothing fits.
   std::optional<Trial> Best(const Job& job) const;
 
  private:
@@ -54,29 +56,29 @@ class Trials {
   Trial base_;
 };
 
-// Time per sample of `trial` over that of `other`, less 1.
+// Returns the time per sample of `trial` over that of `other`, less 1.
 double SlowerBy(const Trial& trial, const Trial& other);
 
-// Whether both run the same layers with the same recompute in the same order.
+// Returns whether both run the same layers with the same recompute in the same order.
 bool SameRun(const PlanSpec& a, const PlanSpec& b);
 
-// Whether every layer recomputes all of itself or nothing.
+// Returns whether every layer is recomputed whole or not at all.
 bool RecomputesWholeLayers(const PlanSpec& spec);
 bool RecomputesAnything(const PlanSpec& spec);
 
-// Transformer layers of a chunk: of the encoder, and of the language model.
+// Return the number of transformer layers of a chunk: of the encoder, and of the language model.
 int64_t EncoderLayers(const ChunkSpec& chunk);
 int64_t LanguageLayers(const ChunkSpec& chunk);
 
-// Whether all of the encoder runs in the first chunk.
+// Returns whether the whole encoder runs in the first chunk.
 bool TowerIsFirst(const PlanSpec& spec);
 
-// For notes: "1.3%", "12.4 GiB".
+// Format figures for notes: "1.3%", "12.4 GiB".
 std::string PercentText(double share);
 std::string LongerText(double slower_by);  // "1.3% longer", "0.2% shorter", "as long"
 std::string GibibytesText(int64_t bytes);
 
-// Numbers with commas between them.
+// Returns the values with `separator` between them.
 std::string Joined(const std::vector<int64_t>& values, const char* separator = ",");
 
 }  // namespace evenkeel::planner

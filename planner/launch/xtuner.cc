@@ -1,5 +1,6 @@
-// XTuner v1: keyword arguments of its configurations, for a trainer that reads preset packs. Rules:
-// xtuner/v1/config/fsdp.py, datasets/{config,preset_pack,preset_sampler}.py, train/trainer.py.
+// XTuner v1: makes keyword arguments of its configurations, for a trainer that reads preset packs.
+// The rules are in xtuner/v1/config/fsdp.py, datasets/{config,preset_pack,preset_sampler}.py and
+// train/trainer.py.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -29,7 +30,7 @@ PlanSpec FromTheFront(PlanSpec spec, Counts counts) {
   return spec;
 }
 
-// A ratio that int(layers x ratio) turns into `count` again: half a layer above.
+// Returns a ratio that int(layers x ratio) turns back into `count`: half a layer above it.
 std::string Ratio(int64_t count, int64_t layers) {
   if (count == layers) return "1.0";
   if (count == 0) return "0.0";
@@ -80,22 +81,22 @@ std::string File(const Trials& trials, const PlanSpec& spec, const Counts& count
          kShortPacks;
 }
 
-// What its command line and its reader of preset packs ask for.
+// Notes what XTuner's command line and its reader of preset packs require.
 void NoteReader(const Trials& trials, Launch* out) {
   out->notes.push_back({"model",
                         "train_config.py is yours: it imports evenkeel_xtuner and sets trainer = "
                         "TrainerConfig(...) of model, data, optimizer and these settings."});
   if (!trials.job().model.towers.empty())
     out->notes.push_back({"batches",
-                          "XTuner's preset reader hands on tokens and labels, no images: for this "
-                          "model PresetPackDataset.__getitem__ must keep them."});
+                          "XTuner's preset reader passes on tokens and labels but no images: for "
+                          "this model, PresetPackDataset.__getitem__ must keep them."});
   const BatchRule& rule = trials.batching().rule;
   if (rule.mean_tokens >= 0.99 * static_cast<double>(rule.token_cap)) return;
   out->notes.push_back(
       {"batches", "XTuner pads packs to pack_max_length, of which a mean pack has " +
                       PercentText(rule.mean_tokens / static_cast<double>(rule.token_cap)) +
                       "; the plan's times are of packs at their own length. Shorter ones are "
-                      "refused until pad_short_packs() was called."});
+                      "refused until pad_short_packs() is called."});
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
   const RecomputedIndices indices = RecomputedOf(runs->spec);
   Counts counts{.encoder = static_cast<int64_t>(indices.encoder.size()),
                 .language = static_cast<int64_t>(indices.language.size())};
-  // Kinds of layers keep different amounts: as many from the front may not be enough.
+  // Kinds of layers keep different amounts, so the same number from the front may not be enough.
   Trial front = *runs;
   const int64_t layers = trials.job().model.language_model.layers;
   for (;; ++counts.language) {

@@ -8,7 +8,7 @@ namespace {
 
 using Items = std::span<WorkItem>;
 
-// By one part, then the other; pack indices make it a total order.
+// Sorts by the major part, then by the other; pack indices make it a total order.
 void SortBy(size_t major, const Stop& stop, Items items) {
   const auto key = [major](const WorkItem& i) {
     return static_cast<uint64_t>(i.work[major]) << 32 | static_cast<uint64_t>(i.work[1 - major]);
@@ -19,7 +19,8 @@ void SortBy(size_t major, const Stop& stop, Items items) {
   });
 }
 
-// Moves what is left over to the end, from where that spares most. Cost of all steps.
+// Moves the packs left over to the end, from the place where that saves most. Returns the cost of
+// all steps.
 int64_t PlaceRest(Items items, int64_t step_packs) {
   const size_t size = static_cast<size_t>(step_packs);
   const size_t steps = items.size() / size, rest = items.size() % size;
@@ -46,8 +47,8 @@ struct Layout {
   bool flat = true;  // no strip mixes values of its major part
 };
 
-// Strips by the major part, in each of them sorted by the minor one: upwards, or downwards where
-// the step that it shares with the strip before then falls less short.
+// Makes strips by the major part, each sorted by the minor part: upwards, or downwards if the step
+// that it shares with the strip before is then more even.
 Layout LayOut(size_t major, Items items, int64_t step_packs, const Stop& stop) {
   SortBy(major, stop, items);
   const Strips strips = DivideIntoStrips(items, major, step_packs);
@@ -73,7 +74,7 @@ void GroupAlike(std::span<WorkItem> window, int64_t step_packs, const Stop& stop
   if (static_cast<int64_t>(window.size()) <= step_packs) return;
   const Layout by_vision = LayOut(0, window, step_packs, stop);
   if (by_vision.flat) return;
-  // Made again rather than kept, as memory is dearer; sorting makes it the same.
+  // The layout is made again rather than kept, to save memory; sorting makes it the same.
   if (LayOut(1, window, step_packs, stop).cost >= by_vision.cost)
     LayOut(0, window, step_packs, stop);
 }

@@ -1,5 +1,5 @@
-// Packs of a window into steps of packs that take the same time, in the vision part and in the
-// language part.
+// Groups the packs of a window into steps whose packs take the same time, both in the vision part
+// and in the language part.
 #ifndef EVENKEEL_PLANNER_PACKING_ALIKE_STEPS_H_
 #define EVENKEEL_PLANNER_PACKING_ALIKE_STEPS_H_
 
@@ -11,7 +11,8 @@
 
 namespace evenkeel::planner {
 
-// Orders a window: each `step_packs` from the front are a step; what is left over is last.
+// Reorders a window. From the front, every `step_packs` packs form a step; the packs left over are
+// last.
 void GroupAlike(std::span<WorkItem> window, int64_t step_packs, const Stop& stop = {});
 
 }  // namespace evenkeel::planner

@@ -1,4 +1,4 @@
-// OmniBal's argument search: which caps make ISF's packs hold about as many samples as a
+// OmniBal's argument search: finds caps under which ISF's packs hold about as many samples as a
 // micro-batch did (docs/ALGORITHMS.md). A baseline; the batch rule derives its own caps.
 #ifndef EVENKEEL_PLANNER_PACKING_ARGUMENT_SEARCH_H_
 #define EVENKEEL_PLANNER_PACKING_ARGUMENT_SEARCH_H_
@@ -12,13 +12,13 @@
 namespace evenkeel::planner {
 
 struct ArgumentRule {
-  int64_t micro_batch = 4;  // AVE-BS wanted: this to one more
+  int64_t micro_batch = 4;  // the wanted AVE-BS is between this and one more
   int64_t start_tokens = 4096;
-  int64_t round_tokens = 16;        // the token budget of a unit is rounded up to that
-  int64_t keep_slack = kKeepSlack;  // Qt' = Qt - so many; Qv' = Qv
+  int64_t round_tokens = 16;        // the token budget of a unit is rounded up to a multiple
+  int64_t keep_slack = kKeepSlack;  // Qt' = Qt - keep_slack; Qv' = Qv
   int64_t iterations = 10;          // T
   uint64_t seed = 0;
-  int64_t ranks = 8;  // data parallel, of the DistRatios: one pack per rank and step
+  int64_t ranks = 8;  // data parallel, for the DistRatios: one pack per rank and step
   int64_t tries_at_most = 64;
 };
 
@@ -36,16 +36,16 @@ struct ArgumentTry {
 struct ArgumentSearch {
   int64_t tokens_per_unit = 0;     // token budget
   std::vector<ArgumentTry> tries;  // in order
-  size_t best = 0;                 // of `tries`
-  bool reached = false;            // AVE-BS of the best is in range
+  size_t best = 0;                 // index into `tries`
+  bool reached = false;            // the best try's AVE-BS is in range
 };
 
-// Starts at (start_tokens / budget, start_tokens). Qv moves by one and Qt by the budget: down while
-// packs hold too many samples, else up, until AVE-BS has left the range on the far side. Of the
-// tries in range the lowest score wins. Without any, `reached` is false and the best is the try
-// whose AVE-BS is nearest to the range (ties: the earlier), as it is when tries or caps run out.
-// Samples that break a cap alone count as packs of their own. Without units, Qv is 0 and Qt moves
-// by the mean sample. No samples: no tries.
+// Searches from (Qv, Qt) = (start_tokens / budget, start_tokens). Qv moves by one and Qt by the
+// budget: down while packs hold too many samples, else up, until AVE-BS has left the range on the
+// far side or tries or caps run out. The lowest score among the tries in range wins. If there is
+// none, `reached` is false and the best is the try whose AVE-BS is nearest to the range (the
+// earlier one of equals). Samples that break a cap alone count as packs of their own. Without
+// units, Qv is 0 and Qt moves by the mean sample. Without samples there are no tries.
 ArgumentSearch SearchArguments(const Lengths& lengths, const ArgumentRule& rule);
 
 }  // namespace evenkeel::planner

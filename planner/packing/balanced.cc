@@ -22,9 +22,9 @@ constexpr double kSlack = .05;
 constexpr int64_t kLeastWork = 20'000'000;        // for designs, in cells of the knapsack's grid
 constexpr int64_t kFastDesignWork = 100'000'000;  // for one design of a fast search
 constexpr int64_t kWorkPerSample = 20'000;
-constexpr size_t kTrialAtMost = 100'000;  // larger sets are designed as a part of them is best
+constexpr size_t kTrialAtMost = 100'000;  // larger sets are designed as is best for a part of them
 constexpr size_t kTrial = 32'768;
-constexpr int64_t kFastGap = 200;  // a fast search ends at 1 / 200 above the bound
+constexpr int64_t kFastGap = 200;  // a fast search ends 1 / 200 above the bound
 
 class Search {
  public:
@@ -58,7 +58,7 @@ class Search {
   }
 
  private:
-  // Samples designed for at the slack `low`, but for a share designed for at `high`.
+  // Packs are designed with the slack `low`, except for a share of the samples with `high`.
   struct Mix {
     double low = 1, high = 1, share = 0;
   };
@@ -85,7 +85,8 @@ class Search {
     }
   }
 
-  // What is best for every so-manieth sample of the order by type is tried once on all.
+  // Finds the best design for evenly spaced samples in the order by type, and tries it once on all
+  // samples.
   void FollowTrial() {
     const size_t stride = (lengths_.size() + kTrial - 1) / kTrial;
     std::vector<int32_t> units, tokens;
@@ -105,10 +106,10 @@ class Search {
     groups_ = GroupSamples(sorted_.types, caps_.tokens / parts, kGroupsAtMost, stop_);
   }
 
-  // Packs may be designed a little longer than the cap, as levelling can choose samples below the
-  // mean for them; the longer they may be, the fewer there are and the harder it gets to fill them.
-  // Where the token cap does not limit the number, the least slack that gives as few is the one.
-  // True: such packs could be filled.
+  // Packs may be designed a little longer than the cap, because levelling can choose samples below
+  // the mean for them. The longer they may be, the fewer there are, and the harder it is to fill
+  // them. If the token cap does not limit their number, the least slack that gives the fewest is
+  // used. Returns true if such packs could be filled.
   bool TryFewestPacks() {
     double low = 1 - kSlack, high = 1 + kSlack;
     const int64_t fewest = DesignFor({high, high, 0}).packs;
@@ -120,7 +121,7 @@ class Search {
     return TryFill({high, high, 0});
   }
 
-  // Between what can be filled and what cannot.
+  // Bisects between a slack or share that can be filled and one that cannot.
   template <typename MakeMix>
   void Bisect(double& filled, double& unfilled, const MakeMix& mix) {
     for (int i = 0; i < steps_ && !Ended(); ++i) {
@@ -146,7 +147,7 @@ class Search {
     return design;
   }
 
-  // Whether packs could be filled as they were designed.
+  // Returns whether packs could be filled as designed.
   bool TryFill(const Mix& mix) {
     const PackDesign design = DesignFor(mix);
     if (design.packs < bound_) return false;
@@ -158,7 +159,7 @@ class Search {
     return filled;
   }
 
-  // Whether it is the best so far.
+  // Keeps a packing if it is the best so far. Returns whether it is.
   bool Keep(Packing packing) {
     if (packing.size() == 0 || (best_.size() > 0 && packing.size() >= best_.size())) return false;
     best_ = std::move(packing);
@@ -166,8 +167,8 @@ class Search {
     return true;
   }
 
-  // Packs of the decreasing packers are as unequal as can be: the same numbers of samples of equal
-  // units, chosen to be level.
+  // The decreasing packers make packs as unequal as possible. Replaces their packs by level ones
+  // with the same numbers of samples of equal units.
   void Relevel() {
     if (best_is_level_) return;
     groups_ = GroupSamples(sorted_.types, caps_.tokens, kGroupsAtMost, stop_);
@@ -196,17 +197,17 @@ class Search {
   SortedSamples sorted_;
   bool thorough_;
   int steps_;
-  int64_t bound_ = 0;                        // no packing has fewer
-  int64_t good_ = 0;                         // with so many packs the search ends
-  double level_ = 0;                         // tokens of a pack, were there `bound_` of them
-  int64_t fills_ = 100;                      // that may still be tried
+  int64_t bound_ = 0;                        // no packing has fewer packs
+  int64_t good_ = 0;                         // the search ends at so many packs
+  double level_ = 0;                         // mean tokens of a pack if there are `bound_` packs
+  int64_t fills_ = 100;                      // fills that may still be tried
   int64_t work_left_ = 0;                    // for designs
   int64_t design_work_ = kDesignWorkAtMost;  // for one
   std::vector<SampleGroup> groups_;
   int64_t parts_ = 1;
   Packing best_;
   bool best_is_level_ = false;
-  int64_t best_parts_ = 1;  // where it is level: how it was designed
+  int64_t best_parts_ = 1;  // if it is level: the grid it was designed with
   Mix best_mix_;
 };
 
@@ -215,7 +216,7 @@ class Search {
 Packing PackBalanced(const Lengths& lengths, const Caps& caps, PackEffort effort,
                      const Stop& stop) {
   if (lengths.size() == 0) return {};
-  // Where a full token cap never holds too many units, units need no look.
+  // If a full token cap never holds too many units, units can be ignored.
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (caps.UnitsBind(lengths.units[i], lengths.tokens[i]))
       return Search(lengths, caps, effort, stop).Run();

@@ -1,4 +1,5 @@
-// Our packer: as few packs as can be proven or nearly so, and all of them alike.
+// The planner's own packer: it makes as few packs as possible, or nearly so, and makes them all
+// alike.
 #ifndef EVENKEEL_PLANNER_PACKING_BALANCED_H_
 #define EVENKEEL_PLANNER_PACKING_BALANCED_H_
 
@@ -8,15 +9,15 @@
 namespace evenkeel::planner {
 
 enum class PackEffort {
-  kFast,      // for predictions: within half a percent of the fewest packs is good enough
-  kThorough,  // until a lower bound is met, or a counted amount of work is done
+  kFast,      // for predictions: ends within 0.5% of the fewest packs
+  kThorough,  // ends at a lower bound, or after a counted amount of work
 };
 
-// Every sample must fit the caps alone. First packs are designed: cutting stock over groups of like
-// samples gives the fewest packs that hold all units, with means of tokens as even as can be. Then
-// real samples are chosen so that packs come out level. Never more packs than first fit or best fit
-// decreasing make, in either order of types. Peak memory, result included: about 20 bytes per
-// sample.
+// Packs the samples. First it designs packs: cutting stock over groups of similar samples gives the
+// fewest packs that hold all units, with mean tokens as even as possible. Then it chooses real
+// samples so that packs come out level. The result never has more packs than first fit or best fit
+// decreasing make, in either order of types. Peak memory, result included, is about 20 bytes per
+// sample. REQUIRES: every sample fits the caps alone.
 Packing PackBalanced(const Lengths& lengths, const Caps& caps,
                      PackEffort effort = PackEffort::kThorough, const Stop& stop = {});
 

@@ -23,7 +23,7 @@ void SortEach(const Lengths& lengths, size_t megabatch, Samples& samples) {
   }
 }
 
-// Whole rows change places; a short one stays last.
+// Shuffles whole rows; a short row stays last.
 void ShuffleRows(size_t row, Random& random, Samples& samples) {
   std::vector<size_t> rows(samples.size() / row);
   std::iota(rows.begin(), rows.end(), size_t{0});
@@ -63,7 +63,7 @@ Samples Sequence(const Lengths& lengths, const BaselineRule& rule) {
   return samples;
 }
 
-// Which samples of a row each rank takes.
+// Returns the samples of a row that each rank takes.
 std::vector<Samples> Split(const Samples& row, const BaselineRule& rule) {
   const size_t ranks = static_cast<size_t>(rule.ranks), size = static_cast<size_t>(rule.samples);
   std::vector<Samples> split(ranks);
@@ -72,7 +72,7 @@ std::vector<Samples> Split(const Samples& row, const BaselineRule& rule) {
   return split;
 }
 
-// Each sample, longest first, to the rank with the fewest tokens that still takes one.
+// Gives each sample, longest first, to the rank with the fewest tokens that still has a place.
 std::vector<Samples> SplitEvenly(const Lengths& lengths, const Samples& row,
                                  const BaselineRule& rule) {
   const size_t size = static_cast<size_t>(rule.samples);
@@ -87,8 +87,8 @@ std::vector<Samples> SplitEvenly(const Lengths& lengths, const Samples& row,
   return split;
 }
 
-// Rows of `samples`, cut into micro-batches. Appends to the order of steps as if there were one
-// micro-batch per rank and step.
+// Cuts the rows of `samples` into micro-batches, and appends these to the order of steps as if
+// there were one micro-batch per rank and step.
 void Cut(const Lengths& lengths, const Samples& samples, const BaselineRule& rule,
          BaselineBatches& out) {
   const size_t row_size = static_cast<size_t>(rule.ranks * rule.samples);
@@ -108,7 +108,7 @@ void Cut(const Lengths& lengths, const Samples& samples, const BaselineRule& rul
   }
 }
 
-// From row after row to steps of ranks x micro-batches.
+// Converts rows into steps of ranks x micro-batches.
 std::vector<int64_t> Steps(const std::vector<int64_t>& rows, const BaselineRule& rule) {
   const int64_t per_step = rule.ranks * rule.micro_batches;
   const int64_t steps = CeilDivide(static_cast<int64_t>(rows.size()), per_step);

@@ -20,7 +20,7 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kStepsDealt = 64;        // of the sample
-constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; more are taken as they come
+constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; more are taken in their order
 
 bool HasUnits(const Dataset& dataset) {
   return std::any_of(dataset.bins.begin(), dataset.bins.end(),
@@ -35,7 +35,7 @@ PackShape MeanOf(const std::vector<PackShape>& packs) {
   return {mean.units / n, mean.tokens / n, mean.squared / n};
 }
 
-// Forward and backward of the whole model on one GPU.
+// Returns the times of forward and backward of the whole model on one GPU.
 PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& largest) {
   const LayerProfile profile = BuildLayerProfile(job, {1, 1, 1}, mean, largest);
   PackCost all;
@@ -49,9 +49,9 @@ PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& larges
           job.model.towers.empty() ? 0 : 1};
 }
 
-// Steps of a whole epoch whose packs are grouped by work, told from a sample of the packs: a step
-// holds neighbours among all packs, which lie closer together than those of the sample. So packs
-// are interpolated between the sample's, for steps taken evenly from those of the epoch.
+// Predicts steps of a whole epoch whose packs are grouped by work, from a sample of the packs. A
+// step holds neighbours among all packs, which are closer together than those of the sample, so
+// packs are interpolated between the sample's, for evenly spaced steps of the epoch.
 std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_t micro_batches,
                                   int64_t steps_of_epoch, const Stop& stop) {
   std::vector<PackSums> sorted = batching.packs;
@@ -96,7 +96,7 @@ std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_
   return shapes;
 }
 
-// Random micro-batches of equal sample count, every sample padded to the longest of its
+// Makes random micro-batches of equal sample count, with every sample padded to the longest of its
 // micro-batch.
 void MakeBaseline(const Lengths& samples, uint64_t seed, Batching& out) {
   std::vector<uint32_t> order(samples.size());
@@ -174,7 +174,7 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
     out.largest.units = std::max(out.largest.units, static_cast<double>(bin.units));
     out.largest.tokens = std::max(out.largest.tokens, static_cast<double>(bin.llm_tokens));
   }
-  // No pack has more than all of its tokens in samples as long as the longest.
+  // The sum is largest if all tokens of a pack are in samples as long as the longest.
   out.largest.squared = out.largest.tokens * std::min(longest, out.largest.tokens);
   rule.pack_times = TimesOf(job, out.mean, out.largest);
   MakeBaseline(lengths, rule.seed + 2, out);
@@ -250,7 +250,7 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
                         int64_t micro_batches, const Stop& stop) {
   const int64_t per_step = data * micro_batches;
   const int64_t steps = std::clamp<int64_t>(static_cast<int64_t>(packs.size()) / per_step, 1, 64);
-  // Sums of the packs before each, so that a rank's total takes no walk over its packs.
+  // Sums of the packs before each pack, so that a rank's total needs no loop over its packs.
   stop.Spend(static_cast<int64_t>(4 * packs.size()));
   std::vector<PackShape> before(packs.size() + 1);
   for (size_t i = 0; i < packs.size(); ++i) {
@@ -280,7 +280,8 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
       times_of[r] = times.vision_per_unit * units[r] + times.language_per_token * tokens[r] +
                     times.language_per_squared_token * attention[r];
     }
-    // Rank by rank: the mean of equal times may round to more than the longest of them.
+    // Summed rank by rank, because the mean of equal times may round to more than the longest of
+    // them.
     const double most = *std::max_element(times_of.begin(), times_of.end());
     most_time += most;
     for (const double time : times_of) waited += (most - time) / static_cast<double>(data);

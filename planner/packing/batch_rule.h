@@ -1,5 +1,5 @@
-// The batch rule of a job: caps, packer and order, and what packing by it is predicted to give,
-// tried on a sample of the dataset.
+// The batch rule of a job: caps, packer and order, and the packs that it is predicted to give, from
+// a sample of the dataset.
 #ifndef EVENKEEL_PLANNER_PACKING_BATCH_RULE_H_
 #define EVENKEEL_PLANNER_PACKING_BATCH_RULE_H_
 
@@ -18,10 +18,10 @@ namespace evenkeel::planner {
 
 // Micro-batches as the cost model sees them.
 struct Batching {
-  BatchRule rule;  // ratios are filled in later: they depend on the data-parallel degree
-  std::vector<PackSums> packs;  // of the sample
+  BatchRule rule;               // its ratios depend on the data-parallel degree: filled in later
+  std::vector<PackSums> packs;  // packs of the sample
   PackShape mean;
-  PackShape largest;  // what must fit in memory: the caps, or the largest oversize sample
+  PackShape largest;  // must fit in memory: the caps, or the largest oversize sample
 
   // The unbalanced start: random micro-batches of `baseline_samples`, padded to the longest.
   std::vector<PackShape> baseline;
@@ -37,35 +37,37 @@ struct Batching {
 SampleTypes TypesOf(const Dataset& dataset);
 PackShape ShapeOf(const PackSums& sums);
 
-// The rule by which caps that the job does not give are derived.
+// Returns the rule that derives the caps that the job does not give.
 CapsRule CapsRuleOf(const Job& job, const Stop& stop = {});
 
-// Whether a cap is left to derive: one that matters and that the job does not give.
+// Returns whether a cap must be derived: one that matters and that the job does not give.
 bool DerivesCaps(const Job& job);
 
-inline constexpr int64_t kSampledAtMost = 20000;  // ratios within .01, and a few milliseconds
+inline constexpr int64_t kSampledAtMost = 20000;  // ratios within 0.01, in a few milliseconds
 
-// Packs a sample under the caps. `reason`: why they are what they are, if they are derived.
+// Packs a sample of the dataset under the caps. `reason` explains derived caps.
 Batching MakeBatching(const Job& job, const Caps& caps, std::string reason, const Stop& stop = {},
                       int64_t sampled_at_most = kSampledAtMost);
 
-// Of the samples of a packing group, packed as PackByGroups packs them, without what fills them up.
+// Packs the samples of a packing group as PackByGroups does, without the samples that fill packs
+// up.
 Batching MakeGroupBatching(const Job& job, const Caps& caps, const Stop& stop = {});
 
-// Under the job's caps, or those whose packs come out level (CapsRule::Balanced).
+// Packs a sample under the job's caps, or under derived caps that make packs level
+// (CapsRule::Balanced).
 Batching MakeBatching(const Job& job, const Stop& stop = {});
 
-// Packs in the order in which Deal hands them out, whole steps of `data` ranks x `micro_batches`.
-// Fewer packs than one step: they are gone through again.
+// Returns packs in the order in which Deal hands them out, as whole steps of `data` ranks x
+// `micro_batches`. If there are fewer packs than in one step, they repeat.
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
                                   const Stop& stop = {});
 
-// DistRatio of each quantity: packs in their order as steps of `data` ranks x `micro_batches`; mean
-// over whole steps of sum_r(X_max - X_r) / (X_max N). Fewer packs than one step: the packs are gone
-// through again.
+// DistRatio of each quantity: the mean over whole steps of sum_r(X_max - X_r) / (X_max N), with the
+// packs in their order as steps of `data` ranks x `micro_batches`. If there are fewer packs than in
+// one step, they repeat.
 struct DistRatios {
   double units = 0, tokens = 0, attention = 0;
-  double idle = 0;  // of the time by PackTimes: sum over steps of (max - mean) over the sum of max
+  double idle = 0;  // of time by PackTimes: sum over steps of (max - mean) / sum of max
 };
 DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& times, int64_t data,
                         int64_t micro_batches, const Stop& stop = {});

@@ -12,7 +12,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int kLevels = 64;  // numbers of units left that are looked at, for a bound on time
+constexpr int kLevels = 64;  // numbers of units left that are examined, to bound the time
 
 constexpr size_t kNothing = std::numeric_limits<size_t>::max();
 
@@ -40,8 +40,9 @@ class BestFit {
     }
   }
 
-  // All samples of a type. What the first of them filled best, that one with it inside the second
-  // fills best: so packs are filled one after the other, as far as the type goes.
+  // Places all samples of a type. The pack that the first sample fills best is, with that sample
+  // inside, the one that the second fills best. So packs are filled one after the other until the
+  // samples run out.
   void Place(size_t type_index) {
     const SampleType& type = sorted_.types[type_index];
     int64_t left = type.count;
@@ -76,9 +77,9 @@ class BestFit {
   }
 
  private:
-  // The fewest tokens left that suffice, of the levels with the fewest units left that do, then the
-  // fewest units left; new packs for `samples` of the
-  // type where there are none.
+  // Takes the packs that a sample fills best: the fewest tokens left that suffice, then the fewest
+  // units left, among the first kLevels levels with enough units left. If there are none, makes new
+  // packs for `samples` samples of the type.
   Alike TakeBest(const SampleType& type, int64_t samples) {
     auto best_level = open_.end();
     Level::iterator best;
@@ -102,7 +103,7 @@ class BestFit {
     return packs;
   }
 
-  // `packs` of those, each with `samples` of the type added.
+  // Keeps `packs` of the packs in `before`, each with `samples` of the type added.
   void Put(const Alike& before, int64_t packs, size_t type_index, int64_t samples) {
     if (packs == 0) return;
     const SampleType& type = sorted_.types[type_index];
@@ -127,8 +128,8 @@ class BestFit {
   const Stop stop_;
   int64_t least_units_ = std::numeric_limits<int64_t>::max();
   int64_t least_tokens_ = std::numeric_limits<int64_t>::max();
-  // Never destroyed: a walk through a million nodes would take half a second after a stop. The
-  // memory of all of them goes at once, with `memory_`.
+  // Never destroyed, because a walk through a million nodes would take half a second after a stop.
+  // `memory_` frees the memory of all nodes at once.
   std::pmr::unsynchronized_pool_resource memory_;
   Levels& open_ = *new (memory_.allocate(sizeof(Levels), alignof(Levels))) Levels(&memory_);
   std::vector<Alike> full_;  // nothing more fits

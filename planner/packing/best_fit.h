@@ -8,7 +8,8 @@
 
 namespace evenkeel::planner {
 
-// Every sample must fit the caps alone. Best: fewest tokens left, then fewest units left.
+// The best pack is the one with the fewest tokens left, then the fewest units left. REQUIRES: every
+// sample fits the caps alone.
 Packing PackBestFit(const Lengths& lengths, const Caps& caps, TypeOrder order,
                     const Stop& stop = {});
 

@@ -14,22 +14,23 @@ namespace {
 
 constexpr double kTarget = .01;
 constexpr int64_t kRanks = 64;
-constexpr double kLevelled = .002;  // what levelling leaves between packs that can be equal
+constexpr double kLevelled = .002;  // imbalance that levelling leaves between equal packs
 constexpr double kLightShare = 1. / 6;
 constexpr double kFilled = .9995;
-constexpr int64_t kFillLooks = 12;  // unit caps looked at for one that fills
-constexpr int64_t kUnitSteps = 32;  // between 0 and the largest sample, at most
+constexpr int64_t kFillLooks = 12;  // unit caps examined for one that fills
+constexpr int64_t kUnitSteps = 32;  // most steps between 0 and the largest sample
 constexpr int64_t kUsualTokenCap = 4096;
 constexpr int64_t kTokenStep = 128;
-constexpr int64_t kLongestPack = 32768;  // tokens; or the longest sample
-// A sample so many times as long as 999 of 1000 others travels alone, if it is above kLongestPack.
+constexpr int64_t kLongestPack = 32768;  // tokens; more only if the longest sample has more
+// A sample above kLongestPack that is more than this many times as long as 999 of 1000 samples
+// travels alone.
 constexpr int64_t kOutlier = 16;
-// What deriving caps may take, in units of planner::Stop: some tenths of a second each.
-constexpr int64_t kSeekWork = 200'000'000;  // for packs that come out level
-constexpr int64_t kFillWork = 200'000'000;  // for those that fill
+// Work limits for deriving caps, in units of planner::Stop: some tenths of a second each.
+constexpr int64_t kSeekWork = 200'000'000;  // to find packs that are level
+constexpr int64_t kFillWork = 200'000'000;  // to find packs that fill
 constexpr double kRoomAboveLevel = 1.01;
 
-// By multiplication alone: the same on every platform.
+// By multiplication alone, so that the result is the same on every platform.
 double Power(double base, int64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent /= 2, base *= base)
@@ -57,7 +58,7 @@ int64_t LongestWithoutOutliers(const SampleTypes& types) {
 }  // namespace
 
 double CapsChoice::Imbalance(int64_t ranks) const {
-  // E[max] = integral of P(some of the ranks is above x): packs are drawn at random.
+  // E[max] = integral of P(some rank is above x), since packs are drawn at random.
   double expected = kLevelled;
   for (size_t i = 0; i < excess.size(); ++i) {
     const double next = i + 1 < excess.size() ? excess[i + 1].first : 0;
@@ -178,7 +179,7 @@ CapsChoice CapsRule::BestFilled(const CapsChoice& choice, FillOf fill_of) const 
     const CapsChoice next = At(choice.caps.units + i * step_);
     if (i > 0 && !TokensAllow(next)) break;
     const double fill = (this->*fill_of)(next, &work_left);
-    // What a last pack lacks is no fault of the cap.
+    // The cap is not to blame for a last pack that is not full.
     if (fill >= std::min(kFilled, next.packs / std::ceil(next.packs))) return next;
     if (fill > best_fill) best = next, best_fill = fill;
     best.cut_short = work_left <= 0;
@@ -231,7 +232,7 @@ std::string BalanceReason(const CapsChoice& choice) {
                   100 * choice.Imbalance(kRanks));
   }
   std::string reason = text;
-  if (choice.cut_short) reason += "; not all caps were looked at, as the work ran out";
+  if (choice.cut_short) reason += "; the work ran out before all caps were examined";
   if (choice.alone > 0)
     reason += "; " + std::to_string(choice.alone) + " far longer than the rest travel alone";
   return reason;

@@ -10,7 +10,7 @@ namespace {
 constexpr double kReducedCostTolerance = 1e-9;
 constexpr double kPivotTolerance = 1e-9;
 
-// Unbounded knapsack over a grid of (units, tokens), with the way to each cell's best pattern.
+// Unbounded knapsack over a grid of (units, tokens), with a path to each cell's best pattern.
 class Knapsack {
  public:
   explicit Knapsack(const StockProblem& problem)
@@ -19,7 +19,7 @@ class Knapsack {
         value_(width_ * (static_cast<size_t>(problem.unit_cells) + 1)),
         last_(value_.size()) {}
 
-  // The pattern of least reduced cost 1 + extra - prices, and that cost.
+  // Returns the pattern of least reduced cost 1 + extra - prices, and that cost.
   std::pair<Pattern, double> Cheapest(const std::vector<double>& prices) {
     Fill(prices);
     work_ += static_cast<int64_t>(value_.size() * prices.size());
@@ -45,15 +45,15 @@ class Knapsack {
     return static_cast<size_t>(g.units) * width_ + static_cast<size_t>(g.tokens);
   }
 
-  // value_: best price of a pattern that fills exactly the cell's units and tokens; last_: a group
-  // in it, -1 where there is no pattern.
+  // Fills value_ with the best price of a pattern that fills exactly the cell's units and tokens,
+  // and last_ with a group in that pattern, or -1 if there is none.
   void Fill(const std::vector<double>& prices) {
     std::fill(value_.begin(), value_.end(), -std::numeric_limits<double>::infinity());
     std::fill(last_.begin(), last_.end(), -1);
     value_[0] = 0;
     for (size_t g = 0; g < prices.size(); ++g) {
       const StockGroup& group = problem_.groups[g];
-      // What is worth nothing may still bring a pack to a cell of less extra cost.
+      // A worthless sample may still move a pack to a cell with less extra cost.
       if (prices[g] < 0 || (prices[g] == 0 && !problem_.extra_cost)) continue;
       const size_t step = StepOf(group);
       for (int64_t u = group.units; u <= problem_.unit_cells; ++u) {
@@ -87,8 +87,8 @@ class Knapsack {
   int64_t work_ = 0;
 };
 
-// Revised simplex with an explicit inverse. Rows: groups; columns: patterns, and a surplus for each
-// row (a pattern with the single entry -1 and no cost).
+// Revised simplex with an explicit inverse. The rows are groups; the columns are patterns, and a
+// surplus for each row (a pattern with the single entry -1 and no cost).
 class Master {
  public:
   explicit Master(const StockProblem& problem)
@@ -147,7 +147,7 @@ class Master {
     return knapsack_.Cheapest(prices_);
   }
 
-  // Brings a column into the basis; false where numbers have become too small to go on.
+  // Brings a column into the basis. Returns false if numbers have become too small to go on.
   bool Pivot(Pattern entering, double reduced_cost) {
     problem_.stop.Spend(static_cast<int64_t>(rows_ * rows_));
     std::vector<double> direction(rows_);

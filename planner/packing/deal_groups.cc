@@ -9,7 +9,7 @@ namespace evenkeel::planner {
 namespace {
 
 struct DealtGroup {
-  std::vector<int64_t> order;  // packs by their index among all
+  std::vector<int64_t> order;  // packs by their index among all packs
   int64_t step_packs = 1;
   int64_t full_steps = 0, steps = 0;
   int64_t next = 0;  // step
@@ -34,8 +34,8 @@ DealtGroup DealGroup(std::span<const PackWork> work, int64_t first, const Length
   return dealt;
 }
 
-// The group of each step: the curriculum's first, then full steps in random order, then those that
-// lack packs.
+// Returns the group of each step: the curriculum's steps first, then full steps in random order,
+// then those that lack packs.
 std::vector<int32_t> StepGroups(std::span<const DealtGroup> groups, int64_t leading,
                                 size_t shortest, const DealRule& rule) {
   std::vector<int32_t> mixed;
@@ -43,7 +43,7 @@ std::vector<int32_t> StepGroups(std::span<const DealtGroup> groups, int64_t lead
     const int64_t steps = groups[g].full_steps - (g == shortest ? leading : 0);
     mixed.insert(mixed.end(), static_cast<size_t>(steps), static_cast<int32_t>(g));
   }
-  // Another sequence than that of dealing packs: the seed's second draw.
+  // The seed's second draw gives another random sequence than that of dealing packs.
   Random seeds(rule.seed);
   seeds.Next();
   Random(seeds.Next() + static_cast<uint64_t>(rule.epoch)).Shuffle(mixed);
@@ -53,7 +53,7 @@ std::vector<int32_t> StepGroups(std::span<const DealtGroup> groups, int64_t lead
   return mixed;
 }
 
-// Times the power of two that gives `most` 30 bits.
+// Returns `value` times the power of two that gives `most` 30 bits.
 int32_t Scaled(int64_t value, int64_t most) {
   const int bits = std::bit_width(static_cast<uint64_t>(most));
   return static_cast<int32_t>(bits > 30 ? value >> (bits - 30) : value << (30 - bits));
@@ -91,7 +91,7 @@ GroupedOrder DealByGroups(std::span<const PackWork> work, std::span<const int64_
   }
   GroupedOrder result;
   if (steps == 0) return result;
-  const int64_t before = CappedProduct(rule.epoch, steps);  // this epoch
+  const int64_t before = CappedProduct(rule.epoch, steps);  // steps before this epoch
   const int64_t leading = std::max<int64_t>(0, curriculum_steps - before);
   result.curriculum_steps = std::min(leading, dealt[shortest].full_steps);
   result.step_group = StepGroups(dealt, result.curriculum_steps, shortest, rule);

@@ -14,17 +14,17 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kManySamples = 8;  // in a pack
-// Packs above the volume's: none, or one in so many.
+// Packs above the number by volume: none (0), or one in so many.
 constexpr int64_t kRoomParts[] = {0, 1000, 400, 200};
 
-// Empty where a pack would exceed the cap.
+// Returns no packs if a pack would exceed the cap.
 Packing PackInto(const SortedSamples& sorted, int64_t token_cap, int64_t packs, const Stop& stop) {
   using Open = std::pair<int64_t, uint32_t>;  // tokens, pack
   std::vector<Open> empty;
   for (uint32_t p = 0; p < packs; ++p) empty.emplace_back(0, p);
   std::priority_queue<Open, std::vector<Open>, std::greater<>> open(std::greater<>(),
                                                                     std::move(empty));
-  std::vector<uint32_t> pack_of;  // by place, from the last
+  std::vector<uint32_t> pack_of;  // by position, from the last
   pack_of.reserve(sorted.order.size());
   Packing packing;
   packing.offsets.resize(static_cast<size_t>(packs) + 1);

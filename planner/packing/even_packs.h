@@ -1,4 +1,5 @@
-// Packs that are as alike as can be, in tokens and in squared lengths, and nearly as few as can be.
+// Makes packs that are as alike as possible, in tokens and in squared lengths, and nearly as few as
+// possible.
 #ifndef EVENKEEL_PLANNER_PACKING_EVEN_PACKS_H_
 #define EVENKEEL_PLANNER_PACKING_EVEN_PACKS_H_
 
@@ -9,10 +10,10 @@
 
 namespace evenkeel::planner {
 
-// Where packs hold many samples and none has units. The longest sample first, each to the pack with
-// the fewest tokens, of equals the first (LPT: Graham 1969). Of the numbers of packs from the
-// volume's to half a percent above, the least at which all are within the cap. Empty where there is
-// none, or packs hold few samples, or samples have units.
+// For packs of many samples without units. Samples, longest first, each go to the pack with the
+// fewest tokens, the first one of equals (LPT: Graham 1969). The number of packs is the least, from
+// the volume bound to 0.5% above, at which all packs are within the cap. Returns no packs if there
+// is no such number, if packs hold few samples, or if samples have units.
 Packing PackEvenly(const Lengths& lengths, int64_t token_cap, const Stop& stop = {});
 
 }  // namespace evenkeel::planner

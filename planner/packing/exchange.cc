@@ -9,14 +9,14 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int kRoundsAtMost = 40;
-constexpr int64_t kEnoughParts = 32;       // a round that moves fewer of those off is the last
-constexpr int32_t kCandidates = 16;        // samples of a run that an exchange looks at
-constexpr int64_t kRescueCandidates = 32;  // likewise, of a pack
+constexpr int64_t kEnoughParts = 32;  // a round that moves fewer of the uneven packs is the last
+constexpr int32_t kCandidates = 16;   // samples of a run that an exchange examines
+constexpr int64_t kRescueCandidates = 32;  // samples of a pack that a rescue examines
 constexpr size_t kRescueWork = 1 << 20;    // pairs of packs
 
 }  // namespace
 
-// Rounds of exchanges. Ends when all are level, or when a round moves next to nothing.
+// Runs rounds of exchanges until all packs are level or a round moves almost nothing.
 void Leveler::Exchange() {
   for (int round = 0; round < kRoundsAtMost; ++round) {
     int64_t off = 0;
@@ -25,8 +25,8 @@ void Leveler::Exchange() {
   }
 }
 
-// Pairs long packs that are off with short ones that are, at random and those over the cap first;
-// what is left on one side is paired with any pack of the other.
+// Pairs uneven long packs with uneven short ones at random, those over the cap first. Packs left on
+// one side are paired with any pack of the other side.
 int64_t Leveler::ExchangeOnce(uint64_t round) {
   Random random(round);
   for (std::vector<uint32_t>* list : {&long_, &short_, &long_even_, &short_even_}) list->clear();
@@ -55,7 +55,8 @@ int64_t Leveler::ExchangeOnce(uint64_t round) {
   return moved;
 }
 
-// The exchange of two samples of equal units that brings both packs nearest to their common mean.
+// Makes the exchange of two samples of equal units that brings both packs nearest to their common
+// mean.
 bool Leveler::ExchangePair(size_t longer, size_t shorter, uint64_t round) {
   const int64_t want = (need_[shorter] - need_[longer]) / 2;
   if (want <= 0) return false;
@@ -70,7 +71,7 @@ bool Leveler::ExchangePair(size_t longer, size_t shorter, uint64_t round) {
     }
     stop_.Spend(kCandidates * kCandidates);
     const Run &x = runs[i++], &y = others[j++];
-    // Of long runs some are looked at, others the next time.
+    // Long runs are only sampled, with other samples in the next round.
     const int32_t step_x = 1 + (x.end - x.begin) / kCandidates;
     const int32_t step_y = 1 + (y.end - y.begin) / kCandidates;
     const int32_t turn = static_cast<int32_t>(round);
@@ -87,7 +88,7 @@ bool Leveler::ExchangePair(size_t longer, size_t shorter, uint64_t round) {
   return true;
 }
 
-// The samples of slot s of pack a and slot t of pack b change places.
+// Swaps the samples of slot s of pack a and slot t of pack b.
 void Leveler::Swap(size_t a, size_t s, size_t b, size_t t) {
   const int64_t moved = int64_t{tokens_[s]} - tokens_[t];
   need_[a] += moved;
@@ -96,7 +97,7 @@ void Leveler::Swap(size_t a, size_t s, size_t b, size_t t) {
   std::swap(member_[s], member_[t]);
 }
 
-// Each pack over the cap goes through others, from a place of its own on.
+// Each pack over the cap tries other packs, from a starting point of its own.
 void Leveler::Rescue() {
   std::vector<size_t> over;
   for (size_t p = 0; p < need_.size(); ++p)
@@ -115,14 +116,14 @@ void Leveler::Rescue() {
   }
 }
 
-// The exchange that takes most of the excess off `over`, or all of it with the least change, and
-// keeps `other` within the caps.
+// Makes the exchange that takes most of the excess off `over`, or all of it with the least change,
+// and keeps `other` within the caps.
 bool Leveler::RescueOnce(size_t over, size_t other) {
   const int64_t excess = -need_[over] - room_, free = need_[other] + room_;
   if (free <= 0) return false;
   stop_.Spend(2 * kRescueCandidates * kRescueCandidates);
   int64_t best = 0, from = -1, to = -1;
-  // Of long packs some samples are looked at, others with another partner.
+  // Long packs are only sampled, with other samples for another partner.
   const auto step = [&](size_t pack) {
     return 1 + (first_slot_[pack + 1] - first_slot_[pack]) / kRescueCandidates;
   };

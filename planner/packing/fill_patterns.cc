@@ -10,9 +10,10 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr size_t kShardSamples = 1 << 18;  // levelled at once: what stays in a processor's cache
+// Levelled at once, so that they stay in a processor's cache.
+constexpr size_t kShardSamples = 1 << 18;
 
-// Samples that levelling took out: first fit decreasing into new packs.
+// Packs the samples that levelling took out into new packs, by first fit decreasing.
 void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> rest,
               const Stop& stop, Packing& packing) {
   if (rest.empty()) return;
@@ -29,13 +30,13 @@ void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> re
   }
 }
 
-// Of a pattern, so many packs are made in this shard.
+// Returns how many packs of a pattern are made in this shard.
 int64_t ShareOf(int64_t times, int64_t shard, int64_t shards) {
   return times * (shard + 1) / shards - times * shard / shards;
 }
 
-// Samples that each shard gets of each group, ascending by tokens: every so-manieth, so that all
-// shards come out at the same level.
+// Returns the samples of each group that each shard gets, ascending by tokens. They are evenly
+// spaced, so that all shards have the same level.
 std::vector<GroupMembers> DealToShards(const SortedSamples& sorted,
                                        const std::vector<SampleGroup>& groups,
                                        const std::vector<PackPattern>& patterns, size_t shards) {
@@ -79,7 +80,7 @@ Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSampl
       part[p].times =
           ShareOf(patterns[p].times, static_cast<int64_t>(s), static_cast<int64_t>(shards));
     leveler.Fill(groups, part, dealt[s], packing, rest);
-    GroupMembers().swap(dealt[s]);  // memory: what is packed is not held twice
+    GroupMembers().swap(dealt[s]);  // frees memory: packed samples are not held twice
   }
   PackRest(lengths, caps, std::move(rest), stop, packing);
   return packing;

@@ -1,4 +1,4 @@
-// Packs of designed patterns, made of real samples.
+// Makes packs of designed patterns from real samples.
 #ifndef EVENKEEL_PLANNER_PACKING_FILL_PATTERNS_H_
 #define EVENKEEL_PLANNER_PACKING_FILL_PATTERNS_H_
 
@@ -12,8 +12,8 @@
 
 namespace evenkeel::planner {
 
-// `groups` are of `sorted`, `patterns` hold all of them. Where levelling cannot keep all packs
-// under the token cap there are more packs than the patterns have.
+// `groups` are groups of the samples in `sorted`, and `patterns` hold all of those samples. If
+// levelling cannot keep all packs under the token cap, the result has more packs than the patterns.
 Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSamples& sorted,
                      const std::vector<SampleGroup>& groups,
                      const std::vector<PackPattern>& patterns, const Stop& stop = {});

@@ -8,7 +8,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Types in placing order, with how many of each remain: a tree over them finds the next that fits.
+// Types in placing order, with the number of each that remains. A tree over them finds the next one
+// that fits.
 class Remaining {
  public:
   Remaining(const SampleTypes& types, const std::vector<size_t>& order, const Stop& stop)
@@ -37,7 +38,7 @@ class Remaining {
 
  private:
   static constexpr int32_t kGone = std::numeric_limits<int32_t>::max();
-  struct Least {  // smallest of each below a node, not of one sample
+  struct Least {  // least of each below a node; may be of two types
     int32_t units = kGone, tokens = kGone;
   };
 
@@ -74,7 +75,7 @@ Packing PackFirstFit(const Lengths& lengths, const Caps& caps, TypeOrder order, 
   SamplesByType samples(sorted);
   Packing packing;
   packing.members.reserve(lengths.size());
-  std::vector<std::pair<size_t, int64_t>> pattern;  // (place, how many)
+  std::vector<std::pair<size_t, int64_t>> pattern;  // (place, samples)
   while (true) {
     pattern.clear();
     int64_t units = caps.units, tokens = caps.tokens;

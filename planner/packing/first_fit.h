@@ -1,6 +1,6 @@
-// First-fit decreasing. A pack that repeatedly takes the largest remaining sample that fits, as the
-// greedy knapsack does, becomes just what first fit would have made of it; so both are this, in
-// their own orders.
+// First-fit decreasing. The greedy knapsack, which fills one pack after the other with the largest
+// remaining sample that fits, makes exactly the packs of first fit, so this code serves both, each
+// in its own order.
 #ifndef EVENKEEL_PLANNER_PACKING_FIRST_FIT_H_
 #define EVENKEEL_PLANNER_PACKING_FIRST_FIT_H_
 
@@ -10,9 +10,9 @@
 
 namespace evenkeel::planner {
 
-// Every sample must fit the caps alone. Packs in the order in which first fit opens them. Cost
-// O(N + P log T) for T types and P samples in packs that differ: packs of one pattern are made all
-// at once.
+// Returns packs in the order in which first fit opens them. Cost O(N + P log T) for N samples, T
+// types and P samples in packs that differ: packs of one pattern are made all at once. REQUIRES:
+// every sample fits the caps alone.
 Packing PackFirstFit(const Lengths& lengths, const Caps& caps, TypeOrder order,
                      const Stop& stop = {});
 

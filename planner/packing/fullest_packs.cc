@@ -17,11 +17,12 @@ constexpr int64_t kMeanAtMost = 8;                // samples per pack
 constexpr int64_t kCapAtMost = int64_t{1} << 26;  // worth stays within 64 bits
 constexpr int64_t kNodesPerPack = 2'000;
 constexpr int64_t kNodes = 10'000'000;  // of all runs
-// A token of a sample is worth `even` caps and the sample's length. Fullness alone (0) takes
-// several small samples where one large does nearly as well, and the large ones then lack partners.
+// A token is worth `even` caps plus the length of its sample. With fullness alone (0), several
+// small samples are taken where one large sample does nearly as well, and the large samples then
+// lack partners.
 constexpr int64_t kEven[] = {0, 256, 128, 64, 32, 16, 8, 4, 2};
 
-// One run. Samples are named by their place in `tokens`, descending.
+// One run. Samples are identified by their index in `tokens`, which descends.
 class Run {
  public:
   Run(const std::vector<int64_t>& tokens, int64_t cap, int64_t even)
@@ -31,7 +32,8 @@ class Run {
         slope_(even == 0 ? 0 : 1),
         left_(tokens.size()) {}
 
-  // Opens a pack with the largest sample that is left, which `pack` then lists first. False: none.
+  // Opens a pack with the largest sample that is left, which comes first in `pack`. Returns false
+  // if none is left.
   bool NextPack(std::vector<size_t>* pack) {
     const size_t first = left_.From(0);
     if (first == tokens_.size()) return false;
@@ -51,13 +53,14 @@ class Run {
   }
 
   int64_t nodes_used() const { return nodes_used_; }
-  int64_t nodes_of_pack() const { return nodes_of_pack_; }  // of the last
+  int64_t nodes_of_pack() const { return nodes_of_pack_; }  // of the last pack
 
  private:
-  // A token's worth in a sample of so many: it falls from the largest sample to the least.
+  // Returns the worth of a token in a sample of `tokens` tokens: it is highest in the largest
+  // sample.
   int64_t TokenWorth(int64_t tokens) const { return base_ + slope_ * tokens; }
 
-  // Tries what may follow the sample `last`, largest first.
+  // Tries the samples that may follow the sample `last`, largest first.
   void Extend(size_t last, int64_t room, int64_t worth) {
     if (worth > best_worth_) best_worth_ = worth, best_ = chosen_;
     int64_t tried = 0;

@@ -1,4 +1,4 @@
-// Packs of few long samples, each made as full as a search finds: minimum bin slack from the
+// Makes packs of few long samples, each as full as a search can make it: minimum bin slack from the
 // largest sample on (MBS': Gupta and Ho 1999, Fleszar and Hindi 2002).
 #ifndef EVENKEEL_PLANNER_PACKING_FULLEST_PACKS_H_
 #define EVENKEEL_PLANNER_PACKING_FULLEST_PACKS_H_
@@ -10,10 +10,11 @@
 
 namespace evenkeel::planner {
 
-// Samples without units, each of which fits `token_cap` alone. The fewest packs of several runs
-// that prefer few large samples to many small ones more and more; ends at `good` packs. Empty where
-// packs hold many samples or there are too many samples: other packers are as good there. Nodes are
-// counted, so the result is the same everywhere.
+// Returns the packing with the fewest packs of several runs, in which the preference for few large
+// samples over many small ones grows; it ends once a run has at most `good` packs. Returns no packs
+// if packs hold many samples or there are too many samples, since other packers are as good there.
+// The work is counted in nodes, so the result is the same on every platform. REQUIRES: samples have
+// no units, and each fits `token_cap` alone.
 Packing PackFullest(const Lengths& lengths, int64_t token_cap, int64_t good, const Stop& stop = {});
 
 }  // namespace evenkeel::planner

@@ -5,7 +5,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int kLevelsAtMost = 64;  // looked at for one sample
+constexpr int kLevelsAtMost = 64;  // levels examined for one sample
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// GreedyFill: the room that packs of long samples leave goes to short ones, longest first.
+// GreedyFill: fills the room that packs of long samples leave with short samples, longest first.
 #ifndef EVENKEEL_PLANNER_PACKING_GREEDY_FILL_H_
 #define EVENKEEL_PLANNER_PACKING_GREEDY_FILL_H_
 
@@ -15,13 +15,13 @@ namespace evenkeel::planner {
 
 class GreedyFill {
  public:
-  // The samples to fill with, by type; not owned.
+  // `sorted` are the samples to fill with, by type; not owned.
   explicit GreedyFill(const SortedSamples& sorted);
 
   bool empty() const { return left_ == 0; }
-  // Adds to the open pack, over and over, the sample with the most tokens that fits, of those the
-  // one with the most units, and as many of its type as fit. Of the numbers of units that fit and
-  // are left, only the 64 largest are looked at.
+  // Adds to the open pack, repeatedly, the sample with the most tokens that fits (with the most
+  // units among equals), and as many of its type as fit. Only the 64 largest numbers of units that
+  // fit and are left are examined.
   void Fill(int64_t units_left, int64_t tokens_left, Packing& packing);
 
  private:
@@ -34,10 +34,10 @@ class GreedyFill {
 
   size_t TypeAt(size_t place) const { return types_.size() - 1 - place; }
   SampleType& At(size_t place) { return types_[TypeAt(place)]; }
-  // First place of a level that is left and fits; its end where there is none.
+  // Returns the first place of a level that is left and fits, or its end if there is none.
   size_t Longest(const Level& level, int64_t tokens_left);
 
-  SampleTypes types_;  // with how many of each are left
+  SampleTypes types_;  // with the samples left of each
   SamplesByType samples_;
   std::vector<Level> levels_;  // descending in units; only those with samples left
   NextLeft places_;

@@ -8,7 +8,7 @@ namespace {
 
 double Double(int64_t count) { return static_cast<double>(count); }
 
-// Steps of each group apart, and figures over all.
+// Measures the steps of each group separately, and all steps together.
 class StepMeter {
  public:
   StepMeter(std::span<const PackSums> sums, std::span<const PackWork> work,

@@ -1,4 +1,5 @@
-// What came of packing groups: figures of each and of all, and what makes losses of steps alike.
+// Figures of each packing group and of all of them, and the normalizers that make the losses of
+// steps comparable.
 #ifndef EVENKEEL_PLANNER_PACKING_GROUP_FIGURES_H_
 #define EVENKEEL_PLANNER_PACKING_GROUP_FIGURES_H_
 
@@ -15,8 +16,8 @@ namespace evenkeel::planner {
 
 struct GroupFigure {
   LengthGroup group;
-  int64_t samples = 0;  // that its length puts into it
-  int64_t fillers = 0;  // of shorter groups in its packs
+  int64_t samples = 0;  // samples that belong to it by length
+  int64_t fillers = 0;  // samples of shorter groups in its packs
   int64_t packs = 0;
   double share = 0;  // packs x context over that of all groups
   double mean_tokens = 0;
@@ -29,22 +30,22 @@ struct GroupFigures {
   std::vector<int32_t> step_group;       // by step
   std::vector<double> loss_normalizers;  // by step: T_ave
   int64_t curriculum_steps = 0;
-  double communication_ratio = 0;  // CR: the share of groups with context above 1
+  double communication_ratio = 0;  // CR: share of groups with context above 1
 };
 
-// T_ave of each step: loss tokens of its packs over ranks x packs per rank, whether or not there
-// are as many packs. A rank's loss is (sum of its tokens' losses) / (packs_per_rank x T_ave): then
-// the mean over ranks weighs every token of the step alike. `loss_tokens`: per pack.
+// Returns T_ave of each step: the loss tokens of its packs over ranks x packs per rank, even if the
+// step has fewer packs. A rank's loss is (sum of its tokens' losses) / (packs_per_rank x T_ave);
+// the mean over ranks then weighs every token of the step equally. `loss_tokens` are per pack.
 std::vector<double> LossNormalizers(std::span<const int64_t> loss_tokens, const GroupedOrder& order,
                                     std::span<const LengthGroup> groups);
 
-// Per pack; `loss_tokens` of samples, or empty: all tokens.
+// Returns the loss tokens of each pack. `loss_tokens` are per sample; if empty, all tokens count.
 std::vector<int64_t> LossTokensOf(const Packing& packing, const Lengths& lengths,
                                   std::span<const int32_t> loss_tokens);
 
-// Of each group (spread and trend among its own steps), and in *all over all steps: spread and
-// trend are then means over groups, weighted by steps, and a rank of `context` GPUs is so many
-// times as fast.
+// Returns the figures of each group, with spread and trend among its own steps, and fills in *all
+// with those over all steps: there, spread and trend are means over groups, weighted by steps, and
+// a rank of `context` GPUs counts as that many times as fast.
 GroupFigures FiguresOf(const Lengths& lengths, const GroupedPacking& packed,
                        const GroupedOrder& order, std::span<const LengthGroup> groups,
                        std::span<const PackSums> sums, std::span<const PackWork> work,

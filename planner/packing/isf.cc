@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// One scan over `left`: packs that are to be kept go to `packing`, the samples of all others to the
+// Scans `left` once: moves packs to keep to `packing`, and the samples of all other packs to the
 // front of `left`, in their order.
 template <typename Keep>
 void Scan(const Lengths& lengths, const Caps& caps, Keep keep, std::vector<uint32_t>& left,

@@ -14,21 +14,22 @@ namespace {
 
 constexpr uint8_t kPacked = std::numeric_limits<uint8_t>::max();
 
-// The first group from its own up that holds a sample alone; the last where none does.
+// Returns the first group, from its own upwards, whose caps hold the sample alone, or the last
+// group if none does.
 size_t HomeOf(std::span<const LengthGroup> groups, int64_t units, int64_t tokens) {
   size_t group = GroupOf(groups, tokens);
   while (group + 1 < groups.size() && !groups[group].caps.Hold(units, tokens)) ++group;
   return group;
 }
 
-// Some of the samples, by their indices among all.
+// Some of the samples, by their indices among all samples.
 struct Part {
   std::vector<uint32_t> index;
   std::vector<int32_t> units, tokens;
   Lengths lengths() const { return {units, tokens}; }
 };
 
-// The samples of a group that others may take. Stays where it is.
+// The samples of a group that other groups may take. Must not move in memory.
 struct Filler {
   explicit Filler(Part samples)
       : part(std::move(samples)), sorted(SortByType(part.lengths())), fill(sorted) {}
@@ -65,7 +66,7 @@ class Builder {
   }
 
  private:
-  // Samples not packed yet whose home is in [begin, end); without their units where no cap asks.
+  // Returns the unpacked samples whose home is in [begin, end), without their units unless `units`.
   Part Among(size_t begin, size_t end, bool units) const {
     rule_.stop.Spend(static_cast<int64_t>(4 * home_.size()));
     Part part;
@@ -83,7 +84,7 @@ class Builder {
     return {caps.units == kNoUnitCap ? 0 : caps.units, caps.tokens};
   }
 
-  // Packs of one group, in indices of all samples.
+  // Packs one group, in indices of all samples.
   Packing PackGroup(size_t group, GroupedPacking* all) {
     const Caps caps = CapsOf(group);
     const Part own = Among(group, group + 1, caps.units > 0);
@@ -102,12 +103,12 @@ class Builder {
     return FillUp(packing, group, &all->fillers[group]);
   }
 
-  // Room goes to samples of shorter groups, of the shortest first, and so do packs that make the
-  // last step whole.
+  // Fills room with samples of shorter groups, the shortest group first, and fills packs that make
+  // the last step whole in the same way.
   Packing FillUp(const Packing& packing, size_t group, int64_t* fillers) {
     const Caps caps = CapsOf(group);
     const bool units_count = caps.units > 0;
-    std::deque<Filler> shorter;  // which do not move
+    std::deque<Filler> shorter;  // a deque does not move its elements
     for (size_t k = 0; k < group; ++k) shorter.emplace_back(Among(k, k + 1, units_count));
     Packing filled;
     const auto fill_pack = [&](int64_t units, int64_t tokens) {
@@ -143,7 +144,7 @@ class Builder {
   const Lengths lengths_;
   const std::span<const LengthGroup> groups_;
   PackRule rule_;
-  std::vector<uint8_t> home_;  // by sample; kPacked: no more
+  std::vector<uint8_t> home_;  // home group by sample, or kPacked
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Packing groups: samples of like length packed together, longer packs filled up with shorter
-// samples, steps of one group each. Hierarchical balance packing (HBP, arXiv 2503.07680, algorithms
-// 2 and 5 to 7); what differs from the publication is in docs/ALGORITHMS.md.
+// Packing groups: samples of similar length are packed together, longer packs are filled up with
+// shorter samples, and each step runs packs of one group. This is hierarchical balance packing
+// (HBP, arXiv 2503.07680, algorithms 2 and 5 to 7); docs/ALGORITHMS.md lists the differences from
+// the publication.
 #ifndef EVENKEEL_PLANNER_PACKING_LENGTH_GROUPS_H_
 #define EVENKEEL_PLANNER_PACKING_LENGTH_GROUPS_H_
 
@@ -15,59 +16,62 @@
 
 namespace evenkeel::planner {
 
-// Caps::units of a group that limits tokens alone: its packs are then made without a look at units.
+// Caps::units of a group that limits tokens only. Its packs are made without regard to units.
 inline constexpr int64_t kNoUnitCap = std::numeric_limits<int64_t>::max();
 
-// One group and how its steps run. Groups are ascending in `longest` and caps.tokens, not
-// descending in caps.units; at most 250 of them.
+// One group and how its steps run. `longest` and caps.tokens ascend from group to group, and
+// caps.units never decreases. There are at most 250 groups.
 struct LengthGroup {
-  int64_t longest = 0;  // tokens of its longest sample; the last group takes what is longer too
-  Caps caps;            // of its packs
-  int64_t context = 1;  // GPUs that share the tokens of a pack
-  int64_t ranks = 1;    // data parallel
+  int64_t longest = 0;         // tokens of its longest sample; longer ones go to the last group
+  Caps caps;                   // caps of its packs
+  int64_t context = 1;         // GPUs that share the tokens of a pack
+  int64_t ranks = 1;           // data parallel
   int64_t packs_per_rank = 1;  // per step
 
   int64_t step_packs() const { return ranks * packs_per_rank; }
 };
 
-// Index of the group that a sample of so many tokens belongs to.
+// Returns the index of the group of a sample with so many tokens.
 size_t GroupOf(std::span<const LengthGroup> groups, int64_t tokens);
 
 struct GroupedPacking {
   Packing packing;                  // packs of the first group, then of the second, ...
-  std::vector<int64_t> first_pack;  // of each group, and the number of packs
+  std::vector<int64_t> first_pack;  // of each group, then the number of packs
   std::vector<int64_t> fillers;     // by group: samples of shorter groups in its packs
 };
 
-// The packs of a group's own samples: packs of many samples are made alike (PackEvenly) where
-// rule.packer is kBalanced; else by that packer.
+// Packs a group's own samples. If rule.packer is kBalanced, packs of many samples are made alike
+// (PackEvenly); otherwise rule.packer packs them.
 Packing PackOwnSamples(const Lengths& lengths, const PackRule& rule);
 
-// From the longest group to the shortest: the group's own samples are packed by rule.packer under
-// its caps; packs are added until they make whole steps; room that is left takes shorter samples,
-// those of the shortest group first, of these the longest that fits. So only the shortest group
-// that is left can end with a step in which some rank lacks a pack. Where shorter samples run out
-// before a step is whole, there are no shorter groups left. rule.caps, keep thresholds and `apart`
-// are not read. `rule.oversize` decides on samples that break the caps of the last group alone.
+// Packs the groups from the longest to the shortest: rule.packer packs the group's own samples
+// under its caps; packs are added until they make whole steps; the room that is left takes shorter
+// samples, those of the shortest group first, the longest that fits among them. So only the
+// shortest group that is left can end with a step in which some rank lacks a pack: if shorter
+// samples run out before a step is whole, there are no shorter groups left. rule.caps, the keep
+// thresholds and `apart` are ignored. `rule.oversize` applies to samples that break the caps of the
+// last group alone.
 GroupedPacking PackByGroups(const Lengths& lengths, std::span<const LengthGroup> groups,
                             const PackRule& rule);
 
-// Work to deal the packs of groups by. Packs of text alone are full, so their tokens hardly differ
-// and their attention does: the two parts are then tokens and squared lengths, each times the power
-// of two (rounded down) that gives the largest of all packs 30 bits. Else that of WorkOf.
+// Returns the work by which the packs of groups are dealt. Packs without units are full, so their
+// tokens hardly differ but their attention does: the two parts are then tokens and squared lengths,
+// each times the power of two (rounded down) that gives the largest of all packs 30 bits. For other
+// packs it returns WorkOf.
 std::vector<PackWork> GroupWorkOf(std::span<const PackSums> sums, const PackTimes& times);
 
 struct GroupedOrder {
-  std::vector<int32_t> step_group;  // of each step
+  std::vector<int32_t> step_group;  // group of each step
   // Step by step, each ranks x packs_per_rank of its group: a pack's index, or -1.
   std::vector<int64_t> order;
   int64_t curriculum_steps = 0;  // leading steps that the curriculum keeps to the shortest group
 };
 
-// Each group's packs dealt by Deal under `rule` (ranks, packs_per_rank and group are not read), the
-// steps of all groups in random order: those of a group stay in theirs. Of the first
-// `curriculum_steps` of training (counted over epochs of as many steps), those that are in this
-// epoch run the shortest group alone, while it lasts. A step that lacks packs comes last.
+// Deals each group's packs by Deal under `rule` (whose ranks, packs_per_rank and group are
+// ignored), and puts the steps of all groups in random order; the steps of one group keep their
+// order. The first `curriculum_steps` of training (counted over epochs of equal numbers of steps)
+// run only the shortest group while its steps last; this holds for those that fall into this epoch.
+// A step that lacks packs comes last.
 GroupedOrder DealByGroups(std::span<const PackWork> work, std::span<const int64_t> first_pack,
                           std::span<const LengthGroup> groups, const DealRule& rule,
                           int64_t curriculum_steps);

@@ -8,7 +8,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kToleranceParts = 400;  // of the mean: 0.25%
+constexpr int64_t kToleranceParts = 400;  // parts of the mean: 0.25%
 constexpr size_t kBuckets = 1 << 14;
 
 }  // namespace
@@ -60,7 +60,7 @@ void Leveler::DealGroups(const std::vector<SampleGroup>& groups,
   room_ = caps_.tokens - level_;
   if (room_ >= 0) tolerance_ = std::min(tolerance_, std::max<int64_t>(1, room_));
 
-  // A pack needs what mean samples would leave it short of the level.
+  // A pack needs the tokens by which mean samples would leave it short of the level.
   std::vector<int64_t> mean(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) mean[g] = Nearest(groups[g].mean_tokens);
   need_.clear();
@@ -71,7 +71,7 @@ void Leveler::DealGroups(const std::vector<SampleGroup>& groups,
     need_.insert(need_.end(), static_cast<size_t>(pattern.times), level_ - expected);
   }
 
-  // Groups of the widest range first: the narrow ones after them make up for what they leave.
+  // Groups with the widest range come first, so that narrow ones even out the rest.
   std::vector<size_t> by_width(groups.size());
   std::iota(by_width.begin(), by_width.end(), size_t{0});
   std::stable_sort(by_width.begin(), by_width.end(), [&](size_t a, size_t b) {
@@ -99,7 +99,7 @@ void Leveler::DealGroups(const std::vector<SampleGroup>& groups,
   }
 }
 
-// The next largest samples, largest to the pack of the greatest need.
+// Deals the next largest samples, the largest to the pack with the greatest need.
 void Leveler::DealRound(const std::vector<uint32_t>& members, int64_t mean, size_t& next) {
   SortByNeed();
   stop_.Spend(static_cast<int64_t>(30 * sorted_.size()));
@@ -112,7 +112,7 @@ void Leveler::DealRound(const std::vector<uint32_t>& members, int64_t mean, size
   }
 }
 
-// Bucket sort of `round_`, greatest need first. Needs that share a bucket keep their order.
+// Sorts `round_` by need, greatest first, into buckets. Needs that share a bucket keep their order.
 void Leveler::SortByNeed() {
   int64_t least = need_[round_.front().pack], most = least;
   for (const Round& r : round_) {
@@ -131,8 +131,8 @@ void Leveler::SortByNeed() {
   for (const Round& r : round_) sorted_[bucket_[bucket(r.pack)]++] = r;
 }
 
-// Takes `excess` tokens or more out of a pack: the least sample that alone is enough, else the
-// largest and again.
+// Takes at least `excess` tokens out of a pack: the smallest sample that alone is enough, or else
+// the largest sample, repeatedly.
 void Leveler::TakeOut(std::vector<size_t>& slots, int64_t excess,
                       std::vector<uint32_t>& left_over) const {
   std::sort(slots.begin(), slots.end(), [&](size_t s, size_t t) {

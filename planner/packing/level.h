@@ -1,4 +1,4 @@
-// Fills packs of given patterns with real samples so that their token sums come out level.
+// Fills packs of given patterns with real samples so that their token sums are level.
 #ifndef EVENKEEL_PLANNER_PACKING_LEVEL_H_
 #define EVENKEEL_PLANNER_PACKING_LEVEL_H_
 
@@ -13,19 +13,20 @@
 
 namespace evenkeel::planner {
 
-// Samples of each group for the packs at hand, ascending by tokens: as many as the patterns hold.
+// Samples of each group, ascending by tokens, as many as the patterns hold.
 using GroupMembers = std::vector<std::vector<uint32_t>>;
 
-// First each group is dealt, largest samples first, to the packs that need the most; then pairs of
-// a long and a short pack exchange samples of equal units until all sums are within 0.25% of the
-// mean or nothing more moves. Packs over the token cap then try many others for an exchange of
-// any samples. What still breaks the cap is taken out of its pack.
+// First the samples of each group are dealt, largest first, to the packs that need the most tokens.
+// Then pairs of a long and a short pack exchange samples of equal units until all sums are within
+// 0.25% of the mean or no exchange helps. Packs over the token cap then try exchanges of any
+// samples with many other packs. Finally, samples are taken out of packs that are still over the
+// cap.
 class Leveler {
  public:
   Leveler(const Lengths& lengths, const Caps& caps, const Stop& stop = {})
       : lengths_(lengths), caps_(caps), stop_(stop) {}
 
-  // Appends the packs to `packing` and what was taken out to `left_over`.
+  // Appends the packs to `packing`, and the samples that were taken out to `left_over`.
   void Fill(const std::vector<SampleGroup>& groups, const std::vector<PackPattern>& patterns,
             const GroupMembers& members, Packing& packing, std::vector<uint32_t>& left_over);
 
@@ -65,13 +66,13 @@ class Leveler {
 
   std::vector<Shape> shapes_;        // by pattern
   std::vector<uint32_t> shape_of_;   // by pack
-  std::vector<int64_t> first_slot_;  // by pack, and one more
+  std::vector<int64_t> first_slot_;  // by pack, and the end of the last
   std::vector<int64_t> need_;        // by pack: tokens short of the mean; negative: too many
   std::vector<uint32_t> member_;     // by slot
   std::vector<int32_t> tokens_;      // by slot
   int64_t level_ = 0;                // mean tokens of a pack
   int64_t tolerance_ = 0;
-  int64_t room_ = 0;            // level + room = the cap: a pack with need < -room is over
+  int64_t room_ = 0;            // level + room is the cap: a pack with need < -room is over it
   std::vector<int64_t> units_;  // by pack, once rescue begins
 
   struct Round {

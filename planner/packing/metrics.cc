@@ -7,9 +7,9 @@
 namespace evenkeel::planner {
 namespace {
 
-// Mean tokens per pack of the steps that lack nothing, and how far packs are spread around it.
+// Mean tokens per pack of the steps that lack no pack, and the spread of packs around them.
 struct StepMeans {
-  double center = 0;  // near the mean of all: keeps sums of squares small
+  double center = 0;  // near the overall mean, to keep sums of squares small
   std::vector<double> means;
   double squares = 0;  // of the packs' distances from the center
 
@@ -22,7 +22,7 @@ struct StepMeans {
     }
     means.push_back(sum / static_cast<double>(step.size()));
   }
-  // Analysis of variance: with packs dealt at random, spread is 1 on average.
+  // Analysis of variance: if packs are dealt at random, the spread is 1 on average.
   void Fill(double step_packs, Balance* balance) const {
     const double n = static_cast<double>(means.size());
     if (means.size() < 2) return;
@@ -87,7 +87,8 @@ bool BalanceMeter::AddStep(std::span<const int64_t> step, size_t ranks, double s
     most = std::max(most, totals_.vision[r] + totals_.language[r]);
     tokens += totals_.tokens[r];
   }
-  // Rank by rank: the mean of equal times may round to more than the longest of them.
+  // Summed rank by rank, because the mean of equal times may round to more than the longest of
+  // them.
   for (size_t r = 0; r < ranks; ++r) waited += most - (totals_.vision[r] + totals_.language[r]);
   lost_ += waited / static_cast<double>(ranks) / speed;
   waited_ += most / speed;

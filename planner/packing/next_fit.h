@@ -1,5 +1,5 @@
-// Next fit: samples in random order, a pack closed by the first that does not fit. XTuner's soft
-// packing.
+// Next fit: takes samples in random order and closes a pack at the first sample that does not fit.
+// This is XTuner's soft packing.
 #ifndef EVENKEEL_PLANNER_PACKING_NEXT_FIT_H_
 #define EVENKEEL_PLANNER_PACKING_NEXT_FIT_H_
 
@@ -10,7 +10,7 @@
 
 namespace evenkeel::planner {
 
-// Every sample must fit the caps alone.
+// REQUIRES: every sample fits the caps alone.
 Packing PackNextFit(const Lengths& lengths, const Caps& caps, uint64_t seed, const Stop& stop = {});
 
 }  // namespace evenkeel::planner

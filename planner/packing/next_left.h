@@ -1,4 +1,4 @@
-// Places 0 .. n - 1 that are used up one by one: the first that is left from any place on.
+// Places 0 .. n - 1 that are used up one by one. Finds the first place left from any place on.
 #ifndef EVENKEEL_PLANNER_PACKING_NEXT_LEFT_H_
 #define EVENKEEL_PLANNER_PACKING_NEXT_LEFT_H_
 
@@ -9,12 +9,12 @@
 
 namespace evenkeel::planner {
 
-// Union-find with path halving: next to constant time.
+// Union-find with path halving: each call takes nearly constant time.
 class NextLeft {
  public:
   explicit NextLeft(size_t n) : next_(n + 1) { std::iota(next_.begin(), next_.end(), 0u); }
 
-  // n where none is left.
+  // Returns the first place left from `place` on, or n if none is left.
   size_t From(size_t place) {
     while (next_[place] != place) place = next_[place] = next_[next_[place]];
     return place;

@@ -17,14 +17,14 @@ __extension__ using Wide = __int128;
 constexpr int64_t kUnitCellsAtMost = 128;
 constexpr size_t kPriceGroups = 96;
 constexpr int64_t kPriceWidths = 256, kPriceCells = 1024, kLeastPriceCells = 64;
-constexpr int64_t kPriceWork = 500'000;  // cells of the grid, times groups: of one pricing
+constexpr int64_t kPriceWork = 500'000;  // of one pricing: cells of the grid x groups
 constexpr int64_t kHopelessWork = 5'000'000;
-constexpr int64_t kProofWork = 200'000'000;  // cells times types: of the proof
+constexpr int64_t kProofWork = 200'000'000;  // of the proof: cells x types
 constexpr int64_t kProofCells = 4'000'000;
 constexpr int64_t kCloseParts = 2000;
 
-// Sizes of samples that fit alone, merged where they share a cell of a coarser grid. Sizes are
-// rounded down, so every packing of the samples is one of the cells.
+// Sizes of samples that fit alone, merged if they share a cell of a coarser grid. Sizes are rounded
+// down, so every packing of the samples is also a packing of the cells.
 struct Relaxed {
   std::vector<StockGroup> groups;
   int64_t unit_cells = 0, token_cells = 0;
@@ -44,7 +44,7 @@ Relaxed Relax(const SampleTypes& types, const Caps& caps, int64_t unit_cell, int
   std::sort(relaxed.groups.begin(), relaxed.groups.end(), less);
   std::vector<StockGroup> merged;
   for (const StockGroup& g : relaxed.groups) {
-    if (g.units == 0 && g.tokens == 0) continue;  // takes no room here
+    if (g.units == 0 && g.tokens == 0) continue;  // takes no room on this grid
     if (!merged.empty() && !less(merged.back(), g))
       merged.back().demand += g.demand;
     else
@@ -54,8 +54,9 @@ Relaxed Relax(const SampleTypes& types, const Caps& caps, int64_t unit_cell, int
   return relaxed;
 }
 
-// Prices of samples prove a bound: whatever a pack holds is worth at most the best pattern's price
-// (Farley 1990). Prices are rounded down to integers first, so nothing rests on floating point.
+// Returns the bound that prices of samples prove: the contents of a pack are worth at most the
+// price of the best pattern (Farley 1990). Prices are first rounded down to integers, so the proof
+// does not depend on floating point.
 int64_t ProvenBound(const Relaxed& relaxed, const std::vector<double>& prices, const Stop& stop) {
   constexpr double kOne = 1 << 24;
   std::vector<int64_t> whole;
@@ -69,8 +70,8 @@ int64_t ProvenBound(const Relaxed& relaxed, const std::vector<double>& prices, c
   return best == 0 ? 0 : static_cast<int64_t>((worth + best - 1) / best);
 }
 
-// Between the least samples of two groups of equal units, in a straight line or as a step; flat
-// beyond the ends.
+// Returns the price of a sample between the least samples of two groups of equal units: on a
+// straight line, or as a step; constant beyond the ends.
 double PriceOf(const std::vector<SampleGroup>& groups, const std::vector<double>& prices,
                int64_t units, double tokens, bool step) {
   size_t below = groups.size(), above = groups.size();
@@ -98,7 +99,7 @@ int64_t ByUnits(const SampleTypes& types, const Caps& caps, const Stop& stop) {
   return ProvenBound(relaxed, SolveCuttingStock(problem).prices, stop);
 }
 
-// Where a full token cap never holds too many units, they need no look.
+// Removes units, which can be ignored if a full token cap never holds too many of them.
 SampleTypes WithoutUnits(SampleTypes types, const Stop& stop) {
   for (SampleType& t : types) t.units = 0;
   std::sort(types.begin(), types.end(), [&stop](const SampleType& a, const SampleType& b) {
@@ -115,8 +116,9 @@ SampleTypes WithoutUnits(SampleTypes types, const Stop& stop) {
   return merged;
 }
 
-// Groups stand for their least sample, so that what they prove holds for all. Their prices prove a
-// bound twice: as they are, and drawn out in straight lines between the groups over exact lengths.
+// Each group counts as its least sample, so that the bound holds for all samples. The prices give
+// two bounds: as they are, and interpolated in straight lines between the groups over exact
+// lengths.
 int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given, const Stop& stop) {
   Caps caps = given;
   SampleTypes fitting;
@@ -145,7 +147,7 @@ int64_t ByUnitsAndTokens(const SampleTypes& types, const Caps& given, const Stop
                              .extra_cost = {},
                              .stop = stop};
   const std::vector<double> prices = SolveCuttingStock(problem).prices;
-  // The finest grid that the work allows; 1 is exact.
+  // The finest grid that the work limit allows; 1 is exact.
   const int64_t cells = CappedProduct(caps.units + 1, caps.tokens);
   const int64_t work = CappedProduct(cells, static_cast<int64_t>(fitting.size()));
   const Relaxed relaxed =
@@ -167,16 +169,16 @@ int64_t Alone(const SampleTypes& types, const Caps& caps) {
   return alone;
 }
 
-// Martello and Toth's L2 in tokens: for each size k up to half the cap, samples longer than cap - k
-// share with none of at least k, those above half the cap not with each other, and what is then
-// left over of the others needs packs of its own.
+// Martello and Toth's L2 in tokens. For each size k up to half the cap, samples longer than cap - k
+// share a pack with no sample of at least k, those above half the cap do not share with each other,
+// and the remaining tokens of the others need packs of their own.
 int64_t ByLongSamples(const SampleTypes& types, const Caps& caps, const Stop& stop) {
   SampleTypes sorted;
   for (const SampleType& t : types)
     if (caps.Hold(t.units, t.tokens)) sorted.push_back(t);
   sorted = WithoutUnits(std::move(sorted), stop);
   const size_t n = sorted.size();
-  std::vector<Wide> count(n + 1), sum(n + 1);  // of the types before each
+  std::vector<Wide> count(n + 1), sum(n + 1);  // over the types before each
   for (size_t i = 0; i < n; ++i) {
     count[i + 1] = count[i] + sorted[i].count;
     sum[i + 1] = sum[i] + static_cast<Wide>(sorted[i].tokens) * sorted[i].count;

@@ -1,4 +1,4 @@
-// How few packs there can be: a lower bound on every packing under two caps, proven in integers.
+// Lower bounds, proven in integers, on the number of packs of every packing under two caps.
 #ifndef EVENKEEL_PLANNER_PACKING_PACK_BOUND_H_
 #define EVENKEEL_PLANNER_PACKING_PACK_BOUND_H_
 
@@ -11,17 +11,17 @@
 namespace evenkeel::planner {
 
 struct PackBound {
-  int64_t packs = 0;  // oversize samples that travel alone count one each
+  int64_t packs = 0;  // each oversize sample that travels alone counts as one
   // The strongest argument: "volume", "long samples", "column generation over units" or "... over
   // units and tokens".
   const char* method = "volume";
 };
 
-// Without column generation over both dimensions: takes no noticeable time.
+// Returns the bound without column generation over both dimensions, in no noticeable time.
 PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps, const Stop& stop = {});
 
-// `reached`: packs that somebody has come down to; arguments that cost more are spared where the
-// cheap ones come within 0.05% of it. 0: nothing is spared.
+// Returns the best bound. `reached` is a number of packs that is already achieved: if cheap
+// arguments come within 0.05% of it, costly ones are skipped. If 0, no argument is skipped.
 PackBound LowerBound(const SampleTypes& types, const Caps& caps, int64_t reached = 0,
                      const Stop& stop = {});
 

@@ -17,7 +17,7 @@ PackBound BoundOfPart(const Lengths& part, const PackRule& rule, int64_t reached
   return types.empty() ? PackBound{} : LowerBound(types, rule.caps, reached, rule.stop);
 }
 
-// Packs of parts that stay apart: their bounds add up. The method is that of the largest.
+// The bounds of datasets that stay apart add up. The method is that of the largest bound.
 PackBound BoundOf(const Lengths& lengths, const PackRule& rule, int64_t packs) {
   if (rule.apart.size() <= 1) return BoundOfPart(lengths, rule, packs);
   PackBound all, largest;
@@ -61,7 +61,7 @@ void DeriveCaps(const Lengths& lengths, const Stop& stop, PackingResult& result)
   result.caps_reason = BalanceReason(choice);
 }
 
-// Sums of the caps of the packs at hand, and of what fills them; oversize packs left out.
+// Fills in the metrics from the sums of the packs' caps and contents, without oversize packs.
 void FillGroupMetrics(std::span<const LengthGroup> groups, const std::vector<int64_t>& first_pack,
                       PackingResult& result) {
   if (result.packing.size() == 0) return;
@@ -131,7 +131,7 @@ PackingResult PackAndDealAll(const Lengths& lengths, const PackingJob& job, cons
   deal.stop = stop;
   result.order = Deal(work, deal);
   stop.Ask();
-  // Once more rather than kept: with many samples, memory while dealing is what there is least of.
+  // Computed again rather than kept, because memory is scarcest while many samples are dealt.
   result.sums = SumsOf(lengths, result.packing);
   stop.Ask();
   result.balance =

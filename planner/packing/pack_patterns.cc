@@ -10,16 +10,16 @@
 namespace evenkeel::planner {
 namespace {
 
-// Cells of the knapsack's grid, times groups: what one pricing costs.
+// Work of one pricing: cells of the knapsack's grid times groups.
 constexpr int64_t kPricingWork = 250000;
-constexpr int64_t kTokenCells = 512;  // or more, so that the smallest group has kCellsOfSmallest
+constexpr int64_t kTokenCells = 512;  // more if the smallest group needs them for kCellsOfSmallest
 constexpr int64_t kCellsOfSmallest = 16;
 constexpr int64_t kLeastTokenCells = 64;
-constexpr int64_t kUnitWork = 1'000'000;  // likewise, with the least of token cells
+constexpr int64_t kUnitWork = 1'000'000;  // work of one pricing with the fewest token cells
 constexpr int64_t kSolveWork = 100'000'000;
 constexpr int kDives = 6;
-// Small against a pack, so that evenness never costs one: at most a pack in 3000 for patterns twice
-// as long as the mean.
+// Small compared with a pack, so that evenness costs at most one pack in 3000 for patterns twice as
+// long as the mean.
 constexpr double kUnevenness = 1e-4;
 
 class Designer {
@@ -50,9 +50,9 @@ class Designer {
     };
   }
 
-  // Each round solves what is left and takes the whole parts. The few samples of the fractions go
-  // into whichever are fewer: packs by first fit, or some of the most used pattern, one a round,
-  // and the rest by first fit.
+  // Each round solves for the samples left and takes the whole numbers of packs. The few samples of
+  // the fractions go into packs by first fit, or into packs of the most used pattern, one per
+  // round, with the rest by first fit, whichever gives fewer packs.
   PackDesign Run() {
     std::vector<PackPattern> by_first_fit;
     size_t whole = 0;  // patterns taken before
@@ -94,7 +94,7 @@ class Designer {
       if (left_[g] == 0) continue;
       const int64_t tokens =
           std::clamp<int64_t>(Nearest(groups_[g].mean_tokens / cell_), 1, problem_.token_cells);
-      // A sample fits alone, however it is rounded.
+      // A sample must fit alone, even after rounding.
       const int64_t units = std::min(CeilDivide(groups_[g].units, unit_cell_), problem_.unit_cells);
       problem_.groups.push_back({units, tokens, left_[g]});
       posed_.push_back(static_cast<int32_t>(g));
@@ -102,8 +102,8 @@ class Designer {
     return !posed_.empty();
   }
 
-  // A pattern may hold more of a group than is left, since the linear programme covers demands:
-  // the packs for which something lacks hold what there is.
+  // A pattern may hold more samples of a group than are left, since the linear programme only
+  // covers demands. Packs that lack samples hold those that are left.
   void Take(const Pattern& pattern, int64_t times) {
     while (times > 0) {
       PackPattern pack{{}, times};
@@ -127,7 +127,7 @@ class Designer {
     taken_.insert(taken_.end(), packs.begin(), packs.end());
   }
 
-  // What is left, groups of the largest share of the capacities first.
+  // Packs the samples left, the groups with the largest share of the capacities first.
   std::vector<PackPattern> FirstFit() const {
     std::vector<size_t> order(problem_.groups.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -171,8 +171,8 @@ class Designer {
   const std::vector<SampleGroup>& groups_;
   std::vector<int64_t> left_;
   StockProblem problem_;
-  int64_t unit_cell_ = 1;       // units are rounded up to it
-  double cell_ = 1;             // tokens are rounded to it
+  int64_t unit_cell_ = 1;       // units are rounded up to a multiple of it
+  double cell_ = 1;             // tokens are rounded to a multiple of it
   std::vector<int32_t> posed_;  // group of each row of the problem
   std::vector<PackPattern> taken_;
   const int64_t work_at_most_;

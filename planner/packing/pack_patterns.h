@@ -1,4 +1,4 @@
-// What packs hold, by group: whole numbers of packs of each pattern that take up every sample.
+// Designs packs by sample group: whole numbers of packs of each pattern that hold every sample.
 #ifndef EVENKEEL_PLANNER_PACKING_PACK_PATTERNS_H_
 #define EVENKEEL_PLANNER_PACKING_PACK_PATTERNS_H_
 
@@ -12,8 +12,7 @@
 
 namespace evenkeel::planner {
 
-// Cells of the knapsack's grid that one design fills in at most, unless told otherwise: half a
-// second or so.
+// Default limit on the cells of the knapsack's grid that one design computes: about half a second.
 inline constexpr int64_t kDesignWorkAtMost = 400'000'000;
 
 struct PackPattern {
@@ -23,14 +22,14 @@ struct PackPattern {
 
 struct PackDesign {
   std::vector<PackPattern> patterns;
-  int64_t packs = 0;       // of all patterns
-  int64_t work = 0;        // spent on it, for budgets
-  bool cut_short = false;  // the work ran out: what was left went by first fit
+  int64_t packs = 0;       // sum over all patterns
+  int64_t work = 0;        // spent on this design, for budgets
+  bool cut_short = false;  // the work ran out, and first fit packed the rest
 };
 
-// As few packs as cutting stock needs, of patterns whose mean tokens lie as near to
-// `tokens_per_pack` as they can. Units fit exactly; the tokens of mean samples fit `slack` times
-// the cap, so that what is left to do is to choose samples that even out.
+// Designs as few packs as cutting stock needs, from patterns whose mean tokens are as near to
+// `tokens_per_pack` as possible. Units fit exactly; the tokens of mean samples fit `slack` times
+// the cap, so that it only remains to choose samples that even out.
 PackDesign DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
                        double tokens_per_pack, double slack, const Stop& stop = {},
                        int64_t work_at_most = kDesignWorkAtMost);

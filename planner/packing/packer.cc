@@ -13,7 +13,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Every sample fits alone.
+// REQUIRES: every sample fits the caps alone.
 Packing PackFitting(const Lengths& lengths, const PackRule& rule) {
   switch (rule.packer) {
     case Packer::kBalanced:
@@ -49,7 +49,7 @@ Packing PackFittingAmong(const Lengths& lengths, size_t fitting, const PackRule&
   return PackFitting({units, tokens}, rule);
 }
 
-// One dataset.
+// Packs one dataset.
 Packing PackPart(const Lengths& lengths, const PackRule& rule) {
   rule.stop.Spend(static_cast<int64_t>(10 * lengths.size()));
   std::vector<uint32_t> oversize;
@@ -59,7 +59,8 @@ Packing PackPart(const Lengths& lengths, const PackRule& rule) {
   if (oversize.empty()) return PackFitting(lengths, rule);
   const size_t fitting = lengths.size() - oversize.size();
   Packing packing = PackFittingAmong(lengths, fitting, rule);
-  // Back to the indices of all samples. Made only now, when the copy of the lengths is gone.
+  // Converts back to the indices of all samples. The map is made only now, after the copy of the
+  // lengths is freed.
   std::vector<uint32_t> index;
   index.reserve(fitting);
   for (size_t i = 0; i < lengths.size(); ++i) {

@@ -1,4 +1,4 @@
-// Every packer by its name (packing.h).
+// One entry point to every packer of packing.h.
 #ifndef EVENKEEL_PLANNER_PACKING_PACKER_H_
 #define EVENKEEL_PLANNER_PACKING_PACKER_H_
 
@@ -17,26 +17,26 @@ struct PackRule {
   Packer packer = Packer::kBalanced;
   Caps caps;
   OversizePolicy oversize = OversizePolicy::kAlone;
-  PackEffort effort = PackEffort::kThorough;  // of kBalanced
-  uint64_t seed = 0;  // of ISF's and next fit's order; the others depend on lengths alone
+  PackEffort effort = PackEffort::kThorough;  // for kBalanced
+  uint64_t seed = 0;  // for ISF and next fit; the others depend on lengths only
 
-  // ISF: a closed pack is kept with at least keep_units (Qv'; 0: never for its units) or
-  // keep_tokens (Qt'); T rounds.
+  // For ISF: a closed pack is kept if it has at least keep_units (Qv'; 0: never because of its
+  // units) or keep_tokens (Qt'); there are `iterations` (T) rounds.
   int64_t keep_units = 0;
   int64_t keep_tokens = 0;
   int64_t iterations = 10;
 
-  // Samples of each dataset, in order, summing to all: packs of each hold its own samples alone.
-  // Empty: one dataset, or several mixed within packs.
+  // Number of samples of each dataset, in order, which sum to all: no pack mixes datasets. If
+  // empty, there is one dataset, or packs mix several.
   std::vector<int64_t> apart;
 
   Stop stop = {};
 };
 
-// OmniBal's thresholds for the rule's caps: Qv' = Qv, Qt' = Qt - 128, at least 1.
+// Sets OmniBal's thresholds for the rule's caps: Qv' = Qv, Qt' = Qt - 128, at least 1.
 void SetUsualKeep(PackRule* rule);
 
-// Deterministic. Packs of one part follow those of the part before it.
+// Packs the samples. Deterministic. Packs of one dataset (`apart`) follow those of the one before.
 Packing Pack(const Lengths& lengths, const PackRule& rule);
 
 }  // namespace evenkeel::planner

@@ -1,4 +1,4 @@
-// Samples, caps and packs: what every packer reads and writes. Definitions: docs/ALGORITHMS.md.
+// Samples, caps and packs, which every packer reads and writes. docs/ALGORITHMS.md defines them.
 #ifndef EVENKEEL_PLANNER_PACKING_PACKING_H_
 #define EVENKEEL_PLANNER_PACKING_PACKING_H_
 
@@ -9,33 +9,34 @@
 
 namespace evenkeel::planner {
 
-// Lengths of N samples, not owned. A sample's index is its place here, below 2^32.
+// Lengths of N samples, not owned. A sample's index is its position here, below 2^32.
 struct Lengths {
-  std::span<const int32_t> units;   // encoder units (tiles), 0 and up
-  std::span<const int32_t> tokens;  // in the language model, visual tokens included, 1 and up
+  std::span<const int32_t> units;   // encoder units (tiles), >= 0
+  std::span<const int32_t> tokens;  // in the language model, visual tokens included, >= 1
 
   size_t size() const { return tokens.size(); }
 };
 
-// Most of each in a pack of several samples.
+// The most units and tokens that a pack of several samples may have.
 struct Caps {
   int64_t units = 0;   // Qv
   int64_t tokens = 0;  // Qt
 
   bool Hold(int64_t u, int64_t t) const { return u <= units && t <= tokens; }
-  // Whether a pack full of tokens may hold too many units, were all samples like this one.
+  // Returns whether a pack full of tokens would hold too many units if all samples were like this
+  // one.
   bool UnitsBind(int64_t u, int64_t t) const { return u * tokens > units * t; }
   friend bool operator==(const Caps&, const Caps&) = default;
 };
 
-// What happens to a sample that breaks a cap alone. It is listed by index either way.
+// What happens to a sample that breaks a cap alone. Its index is listed either way.
 enum class OversizePolicy {
   kAlone,   // it gets a pack of its own
   kReject,  // it is in no pack
 };
 
 enum class Packer {
-  kBalanced,            // ours: equal packs, never more of them than the others make
+  kBalanced,            // the planner's own: equal packs, never more than the others make
   kIsf,                 // iterative sampling and filtering (OmniBal)
   kFirstFitDecreasing,  // Megatron-Bridge
   kBestFitDecreasing,   // TRL
@@ -49,7 +50,7 @@ struct Packing {
   std::vector<int64_t> offsets{0};  // packs + 1, strictly ascending
   std::vector<uint32_t> members;
   std::vector<uint32_t> oversize;  // samples that break a cap alone, ascending
-  std::vector<uint32_t> rejected;  // of those, the ones in no pack: all or none
+  std::vector<uint32_t> rejected;  // the oversize samples that are in no pack: all or none
 
   size_t size() const { return offsets.size() - 1; }
   std::span<const uint32_t> operator[](size_t pack) const {
@@ -70,14 +71,14 @@ struct PackSums {
 };
 std::vector<PackSums> SumsOf(const Lengths& lengths, const Packing& packing);
 
-// Time of a pack on one rank, to balance what ranks wait for: linear in its sums, in any one unit
-// of time (the cost model gives seconds). Where no model is known, units and tokens stand for
-// themselves.
+// Time of a pack on one rank, by which ranks are balanced: linear in the pack's sums, in any unit
+// of time (the cost model gives seconds). By default, for an unknown model, units and tokens count
+// as they are.
 struct PackTimes {
   double vision_per_unit = 1;
   double language_per_token = 1;
   double language_per_squared_token = 0;
-  int64_t dummy_units = 0;  // that a pack without units costs in the vision part
+  int64_t dummy_units = 0;  // units that a pack without units costs in the vision part
 };
 
 }  // namespace evenkeel::planner

@@ -11,8 +11,8 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kOne = 1 << 20;             // fixed point of shares of a rank's work
-constexpr int64_t kCloseEnough = kOne >> 13;  // above the mean: not worth another swap
-constexpr int64_t kLooksPerBundle = 512;      // at pairs to exchange; bounds the time
+constexpr int64_t kCloseEnough = kOne >> 13;  // excess over the mean that is not worth another swap
+constexpr int64_t kLooksPerBundle = 512;      // pairs examined for an exchange; bounds the time
 
 using Work = std::array<int64_t, 2>;  // vision, language
 
@@ -20,7 +20,7 @@ using Work = std::array<int64_t, 2>;  // vision, language
 struct Bundle {
   size_t first = 0, count = 0;
   int64_t time = 0;  // both parts
-  Work share{};      // of what a rank has on average
+  Work share{};      // shares of a rank's mean work
 };
 
 class Dealer {
@@ -48,7 +48,7 @@ class Dealer {
     const size_t slots = static_cast<size_t>(rule.packs_per_rank);
     for (size_t rank = 0; rank < ranks_; ++rank) {
       std::vector<size_t>& hand = hands_[rank];
-      // A few packs of a last step in groups: those alike next to each other, as they are.
+      // In a last step with few packs in groups, packs that are alike stay next to each other.
       if (rule.group == 1 || group_ > 1) SmallAtTheEnds(hand);
       auto slot = row.begin() +
                   static_cast<std::ptrdiff_t>((rank + static_cast<size_t>(turn)) % ranks_ * slots);
@@ -92,7 +92,8 @@ class Dealer {
     for (int64_t& m : mean_) m /= static_cast<int64_t>(ranks_);
   }
 
-  // Largest first, in rounds of one for each rank: the next largest to the rank that has least.
+  // Spreads bundles, largest first, in rounds of one for each rank: the next largest goes to the
+  // rank that has least.
   void Spread() {
     std::vector<size_t> order(bundles_.size()), turn(ranks_);
     std::iota(order.begin(), order.end(), size_t{0});
@@ -115,8 +116,8 @@ class Dealer {
     }
   }
 
-  // While it makes totals more alike (least squares), the rank farthest above the mean, in either
-  // part, exchanges the best pair with any other.
+  // As long as it makes totals more equal (in least squares), the rank farthest above the mean, in
+  // either part, exchanges the best pair with any other rank.
   void Swap() {
     const auto above = [this](size_t rank) {
       return std::max(totals_[rank][0] - mean_[0], totals_[rank][1] - mean_[1]);
@@ -165,7 +166,7 @@ class Dealer {
     return true;
   }
 
-  // In 1F1B the first micro-batch fills the pipeline and the last drains it, alone.
+  // In 1F1B, the first micro-batch fills the pipeline alone, and the last one drains it alone.
   void SmallAtTheEnds(std::vector<size_t>& hand) const {
     std::sort(hand.begin(), hand.end(), [this](size_t a, size_t b) {
       return bundles_[a].time != bundles_[b].time ? bundles_[a].time < bundles_[b].time : a < b;
@@ -184,7 +185,7 @@ class Dealer {
   std::vector<Bundle> bundles_;
   Work mean_{};
   std::vector<std::vector<size_t>> hands_;  // bundles of each rank
-  std::vector<Work> totals_;                // and their shares together
+  std::vector<Work> totals_;                // the sum of their shares
   int64_t looks_left_ = 0;
 };
 

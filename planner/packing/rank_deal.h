@@ -1,4 +1,4 @@
-// The packs of one step to its ranks.
+// Deals the packs of one step to its ranks.
 #ifndef EVENKEEL_PLANNER_PACKING_RANK_DEAL_H_
 #define EVENKEEL_PLANNER_PACKING_RANK_DEAL_H_
 
@@ -10,8 +10,8 @@
 namespace evenkeel::planner {
 
 // Fills `row` (ranks x packs_per_rank) with the packs of a step, -1 where there are too few: every
-// rank the same number (or, of too few, up to one less), with totals as equal as swaps get them.
-// Rank numbers turn by `turn`, so that no rank always has the larger packs.
+// rank gets the same number (or up to one less if there are too few), with totals as equal as swaps
+// can make them. Rank numbers turn by `turn`, so that no rank always has the larger packs.
 void DealToRanks(std::span<const uint32_t> packs, std::span<const PackWork> work,
                  const DealRule& rule, int64_t turn, std::span<int64_t> row);
 

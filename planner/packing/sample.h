@@ -1,4 +1,4 @@
-// Samples drawn from a joint histogram, to try a batch rule on.
+// Draws samples from a joint histogram, to test a batch rule on.
 #ifndef EVENKEEL_PLANNER_PACKING_SAMPLE_H_
 #define EVENKEEL_PLANNER_PACKING_SAMPLE_H_
 
@@ -10,7 +10,7 @@
 
 namespace evenkeel::planner {
 
-// Lengths that are owned.
+// Lengths that own their values.
 struct DrawnSamples {
   std::vector<int32_t> units, tokens;
   Lengths lengths() const { return {units, tokens}; }
@@ -18,9 +18,9 @@ struct DrawnSamples {
 
 int64_t SampleCount(const Dataset& dataset);
 
-// Systematic: of the samples in the order of bins, every so-manieth, so that rare bins next to each
-// other are drawn as often as one that held them all. All samples where there are no more than
-// `at_most`. In bin order, not shuffled.
+// Draws at most `at_most` samples systematically: evenly spaced samples in the order of bins, so
+// that adjacent rare bins are drawn as often as one bin that held them all. Draws all samples if
+// there are no more than `at_most`. The samples are in bin order, not shuffled.
 DrawnSamples DrawSamples(const Dataset& dataset, int64_t at_most);
 
 }  // namespace evenkeel::planner

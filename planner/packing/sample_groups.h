@@ -1,4 +1,5 @@
-// Samples taken for alike when packs are designed: equal units, and tokens in one range.
+// Groups of samples that are treated as equal when packs are designed: equal units, and tokens in
+// one range.
 #ifndef EVENKEEL_PLANNER_PACKING_SAMPLE_GROUPS_H_
 #define EVENKEEL_PLANNER_PACKING_SAMPLE_GROUPS_H_
 
@@ -11,20 +12,21 @@
 
 namespace evenkeel::planner {
 
-// As many as designs of packs take: rows of a linear programme.
+// Most groups that a design of packs takes; they are the rows of a linear programme.
 inline constexpr size_t kGroupsAtMost = 64;
 
 struct SampleGroup {
   int64_t units = 0;
   int64_t least_tokens = 0, most_tokens = 0;
   double mean_tokens = 0;
-  int64_t begin = 0;  // its samples are [begin, begin + count) of the order by type
+  int64_t begin = 0;  // its samples are [begin, begin + count) in the order by type
   int64_t count = 0;
 };
 
-// One group for each number of units, then the group of the widest range of tokens (times count) is
-// split at its middle value again and again, until all are narrower than `token_width` or there are
-// `at_most` of them. Ascending. Empty where there are more than `at_most` numbers of units.
+// Makes one group for each number of units, then repeatedly splits the group with the widest range
+// of tokens (times count) at its middle value, until all groups are narrower than `token_width` or
+// there are `at_most` of them. The groups ascend. Returns no groups if there are more than
+// `at_most` numbers of units.
 std::vector<SampleGroup> GroupSamples(const SampleTypes& types, int64_t token_width, size_t at_most,
                                       const Stop& stop = {});
 

@@ -17,8 +17,8 @@ int64_t Largest(std::span<const int32_t> values) {
 
 }  // namespace
 
-// Radix sort of the key units * (longest + 1) + tokens, lowest digit first. Tiles and usual lengths
-// make one or two digits.
+// Radix sort of the key units * (longest + 1) + tokens, lowest digit first. With usual numbers of
+// tiles and lengths, the key has one or two digits.
 SortedSamples SortByType(const Lengths& lengths, const Stop& stop) {
   const size_t n = lengths.size();
   const uint64_t stride = static_cast<uint64_t>(Largest(lengths.tokens)) + 1;

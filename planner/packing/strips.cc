@@ -3,9 +3,10 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kMostRuns = 256;  // bounds the square in DivideIntoStrips
+constexpr int64_t kMostRuns = 256;  // bounds the quadratic time of DivideIntoStrips
 
-// Where strips may end: between different values of the major part, or, of too many, at quantiles.
+// Returns the runs between which strips may end: between different values of the major part or, if
+// there are too many, at quantiles.
 std::vector<WorkRun> RunsOf(std::span<const WorkItem> items, size_t major, int64_t most_runs) {
   const auto work = [&](size_t i) { return items[i].work[major]; };
   const auto quantile = [&](size_t i) {
@@ -23,9 +24,10 @@ std::vector<WorkRun> RunsOf(std::span<const WorkItem> items, size_t major, int64
   return runs;
 }
 
-// What a strip will cost, in packs: all its steps fall short in the major part, as it is not sorted
-// by that; in the minor part, sorted and cut, the gaps of its steps together make up its range. A
-// strip too short for a step shares one with others: the minor part then is what it is at large.
+// Returns what a strip will cost, in packs. It is not sorted by the major part, so all its steps
+// fall short in that part. It is sorted by the minor part and cut, so the gaps of its steps add up
+// to its range in that part. A strip too short for a step shares one with others; the minor part
+// then counts as in the whole window.
 int64_t StripCost(const WorkRun& strip, const WorkRun& all, size_t major, int64_t step_packs) {
   const int64_t uneven = strip.count * strip.part[major].Short(strip.count);
   if (strip.count < step_packs) {
@@ -37,7 +39,8 @@ int64_t StripCost(const WorkRun& strip, const WorkRun& all, size_t major, int64_
   return uneven + std::min(strip.count * kShare, gap * step_packs);
 }
 
-// What a step across two strips falls short in the major part, if half of it is in each.
+// Returns how far a step across two strips falls short in the major part if half of it is in each
+// strip.
 int64_t CrossingCost(const WorkRun& below, const WorkRun& strip, size_t major, int64_t step_packs) {
   const int64_t most = strip.part[major].most;
   if (most == 0) return 0;
@@ -46,7 +49,7 @@ int64_t CrossingCost(const WorkRun& below, const WorkRun& strip, size_t major, i
 
 }  // namespace
 
-// A dynamic programme over where the last strip begins.
+// A dynamic programme over the start of the last strip.
 Strips DivideIntoStrips(std::span<const WorkItem> items, size_t major, int64_t step_packs) {
   const int64_t steps = static_cast<int64_t>(items.size()) / step_packs;
   const std::vector<WorkRun> runs = RunsOf(items, major, std::min(kMostRuns, 4 * steps));

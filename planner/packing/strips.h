@@ -1,4 +1,4 @@
-// A window of packs, sorted by one part of their work, divided into strips.
+// Divides a window of packs, sorted by one part of their work, into strips.
 #ifndef EVENKEEL_PLANNER_PACKING_STRIPS_H_
 #define EVENKEEL_PLANNER_PACKING_STRIPS_H_
 
@@ -18,7 +18,7 @@ struct WorkItem {
 
 inline constexpr int64_t kShare = 1 << 16;  // fixed point of shares
 
-// One part of the work of some packs.
+// Least, most and sum of one part of the work of some packs.
 struct WorkRange {
   int64_t least = std::numeric_limits<int64_t>::max();
   int64_t most = 0;
@@ -28,14 +28,14 @@ struct WorkRange {
   void Add(const WorkRange& r) {
     least = std::min(least, r.least), most = std::max(most, r.most), sum += r.sum;
   }
-  // Share of the largest that the mean falls short of it: DistRatio of `count` packs on as many
-  // ranks.
+  // Returns how far the mean falls short of the largest, as a share of the largest times kShare:
+  // the DistRatio of `count` packs on as many ranks.
   int64_t Short(int64_t count) const {
     return most == 0 ? 0 : (most - sum / count) * kShare / most;
   }
 };
 
-// Some packs.
+// Sums over some packs.
 struct WorkRun {
   int64_t count = 0;
   std::array<WorkRange, 2> part;
@@ -56,9 +56,9 @@ struct Strips {
   bool flat = true;  // each strip has one value of the major part
 };
 
-// Packs ascending by the `major` part (0: vision, 1: language) are divided such that, sorted by the
-// other part within each strip and cut into steps of `step_packs`, steps fall short of even ones by
-// the least.
+// Divides packs that ascend by the `major` part (0: vision, 1: language) into strips. When each
+// strip is then sorted by the other part and cut into steps of `step_packs`, the steps are as even
+// as possible.
 Strips DivideIntoStrips(std::span<const WorkItem> items, size_t major, int64_t step_packs);
 
 }  // namespace evenkeel::planner

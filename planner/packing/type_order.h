@@ -1,4 +1,4 @@
-// What the decreasing packers share: in which order types are placed, and samples handed out by
+// Shared by the decreasing packers: the order in which they place types, and the samples of each
 // type.
 #ifndef EVENKEEL_PLANNER_PACKING_TYPE_ORDER_H_
 #define EVENKEEL_PLANNER_PACKING_TYPE_ORDER_H_
@@ -15,14 +15,14 @@ namespace evenkeel::planner {
 
 // Largest first. Ties: more tokens, then more units.
 enum class TypeOrder {
-  kTokens,       // as the published packers, which know tokens alone
+  kTokens,       // as in the published packers, which know only tokens
   kLargerShare,  // by the larger of units / cap and tokens / cap
 };
-// Places of `types`, in that order.
+// Returns the indices of `types` in that order.
 std::vector<size_t> OrderTypes(const SampleTypes& types, const Caps& caps, TypeOrder order,
                                const Stop& stop = {});
 
-// So many more samples of size (units, tokens > 0) go into the room that is left.
+// Returns how many samples of this type fit into the room that is left. REQUIRES: type.tokens > 0.
 int64_t HowManyFit(int64_t units_left, int64_t tokens_left, const SampleType& type);
 
 // Hands out samples of a type, lowest index first.

@@ -41,7 +41,7 @@ class Certifying {
  private:
   struct Behind {
     int64_t round_trip = 0;  // forwards, backwards and sends of one pack through the stages behind
-    int64_t longest = 0;     // path known through one of them, from the first forward on
+    int64_t longest = 0;     // known path through one of them, from the first forward on
     std::array<int64_t, 2> after_all{};
   };
   struct Branch {
@@ -56,7 +56,7 @@ class Certifying {
     return std::move(found_);
   }
 
-  // Steps from here on need not be looked at.
+  // Steps this long or longer can be ignored.
   int64_t Limit() const { return std::min(found_.step_ns, limits_.step_ns); }
 
   void Prove() {
@@ -99,7 +99,7 @@ class Certifying {
     return simulation_.Step(stages, table_.micro_batches());
   }
 
-  // First improvement, boundary by boundary, until no move helps.
+  // Takes the first improvement, boundary by boundary, until no move helps.
   void Improve(std::vector<int64_t> boundaries) {
     std::optional<int64_t> step = StepOf(boundaries);
     if (!step) return;
@@ -130,7 +130,7 @@ class Certifying {
     found_.boundaries = boundaries;
   }
 
-  // Stages s, s + 1, ... are fixed: branches on the begin of stage s - 1, most promising first.
+  // Stages s, s + 1, ... are fixed. Branches on the begin of stage s - 1, most promising first.
   void Dive(int64_t s, const Behind& behind) {
     if (s == 0) return;  // simulated whole
     std::vector<Branch> branches;
@@ -166,8 +166,8 @@ class Certifying {
     }
   }
 
-  // Of the step, if a path of `longest` leads through the stages from s on and from there back
-  // through those in front.
+  // Returns a lower bound on the step if a path of length `longest` leads through the stages from s
+  // on and then back through those in front.
   int64_t BoundBehind(int64_t s, const Branch& branch, int64_t longest) const {
     const SegmentPool::Front& front = pool_->At(s, branch.segment.begin);
     longest += front.sum;
@@ -176,9 +176,9 @@ class Certifying {
     return longest;
   }
 
-  // The stages from s on, simulated as a pipeline of their own that the first pack reaches when it
-  // has run through those in front. With s = 0 that is the step. In long pipelines only every some
-  // stages: in between the bound grows little.
+  // Simulates the stages from s on as a pipeline of their own, which the first pack reaches after
+  // it has run through those in front. With s = 0, the result is the step. In long pipelines, this
+  // is done only every few stages, because the bound grows little in between.
   int64_t SimulatedBound(int64_t s, const Branch& branch) {
     if (s > 1 && s % (1 + table_.stages() / 16) != 0) return branch.bound;
     const std::span<const StageTimes> stages = std::span(suffix_).subspan(static_cast<size_t>(s));
@@ -202,10 +202,10 @@ class Certifying {
   EqualPacks simulation_;
   CertifiedPartition found_;
   const SegmentPool* pool_ = nullptr;
-  std::vector<StageTimes> suffix_;   // from the last stage fixed on
-  std::vector<int64_t> boundaries_;  // likewise
-  int64_t root_bound_ = 0;           // of all partitions
-  int64_t open_bound_ = kNoPlan;     // least of what was left when work ran out
+  std::vector<StageTimes> suffix_;   // by stage; valid from the first fixed stage on
+  std::vector<int64_t> boundaries_;  // of the current partition
+  int64_t root_bound_ = 0;           // on all partitions
+  int64_t open_bound_ = kNoPlan;     // least bound of the open branches when work ran out
   bool stopped_ = false;
 };
 

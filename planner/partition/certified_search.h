@@ -1,4 +1,4 @@
-// The partition of least step time under 1F1B with mean packs, with proof.
+// Finds the partition of least step time under 1F1B with mean packs, and proves it.
 #ifndef EVENKEEL_PLANNER_PARTITION_CERTIFIED_SEARCH_H_
 #define EVENKEEL_PLANNER_PARTITION_CERTIFIED_SEARCH_H_
 
@@ -16,35 +16,37 @@ enum class CertifiedEnd {
   kOptimal,  // no partition and recompute of this parallelism has a shorter step
   kBounded,  // work ran out, or limits.step_ns was proven: step_ns >= optimum >= lower_bound_ns
   kUnfit,    // no partition fits
-  kStopped   // `stop` said so; nothing else means anything
+  kStopped   // `stop` ended the work; nothing else is valid
 };
 
 struct CertifiedPartition {
   CertifiedEnd end = CertifiedEnd::kUnfit;
   std::vector<int64_t> boundaries;  // P + 1 chain positions; each stage with its least recompute
-  int64_t step_ns = 0;              // EqualPackStep of these; kNoPlan under kUnfit
-  int64_t lower_bound_ns = 0;       // of any partition; equal to step_ns under kOptimal
-  int64_t nodes = 0;                // partial partitions looked at
+  int64_t step_ns = 0;              // EqualPackStep of the stages; kNoPlan under kUnfit
+  int64_t lower_bound_ns = 0;       // holds for every partition; equal to step_ns under kOptimal
+  int64_t nodes = 0;                // partial partitions examined
   int64_t simulations = 0;          // whole and partial pipelines
-  int64_t events = 0;               // forwards and backwards simulated, or bounds worked out
+  int64_t events = 0;               // forwards and backwards simulated, or bounds computed
 };
 
 struct CertifyLimits {
-  int64_t step_ns = kNoPlan;   // steps from here on are of no interest
+  int64_t step_ns = kNoPlan;   // steps this long or longer are of no interest
   int64_t events = 4'000'000;  // some 10 ms; more than any published model pair needs
 };
 
-// Bound and branch over the boundaries, from the last stage to the first. Least recompute per stage
-// is optimal, since no step gets longer where an operation gets shorter. `starts` (boundaries; may
-// be empty, those that do not fit are skipped) are improved by local search and give the first
-// incumbent, beside the optimum of the closed form. The result is the same on every platform, and
-// depends on `starts` only among steps of equal time or where work runs out.
+// Branch and bound over the boundaries, from the last stage to the first. The least recompute per
+// stage is optimal, since a step never gets longer if an operation gets shorter. `starts` are
+// boundaries (there may be none; those that do not fit are skipped). Local search improves them,
+// and together with the optimum of the closed form they give the first incumbent. The result is the
+// same on every platform, and depends on `starts` only among steps of equal time or if the work
+// runs out.
 CertifiedPartition CertifyPartition(const SegmentTable& table,
                                     const std::vector<std::vector<int64_t>>& starts,
                                     const CertifyLimits& limits, const Stop& stop);
 
-// No partition of this table has a step shorter than this and than `limit`: the bound that the
-// search begins with. The lower the limit, the less work. kNoPlan: none fits.
+// Returns the lower bound with which the search begins: no partition of this table has a step
+// shorter than the smaller of it and `limit`. A lower limit takes less work. Returns kNoPlan if no
+// partition fits.
 int64_t StepLowerBound(const SegmentTable& table, int64_t limit, const Stop& stop = {});
 
 }  // namespace evenkeel::planner

@@ -5,7 +5,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Whether all times moved on by the same amount.
+// Returns whether all times grew by exactly `by`.
 bool Shifted(const std::vector<int64_t>& before, const std::vector<int64_t>& after, int64_t by) {
   for (size_t s = 0; s < before.size(); ++s) {
     if (after[s] - before[s] != by) return false;
@@ -26,9 +26,9 @@ int64_t EqualPackStep(std::span<const StageTimes> stages, std::span<const int64_
   return last + phases[0] + phases[1];
 }
 
-// In round r stage s runs the forward of pack r + P - 1 - s and the backward of pack r, as far as
-// there are such packs: its order in 1F1B. From the last stage to the first all that a round needs
-// has then been done, in it or in the round before.
+// In round r, stage s runs the forward of pack r + P - 1 - s and the backward of pack r, if there
+// are such packs: this is its order in 1F1B. If stages run from the last to the first, everything
+// that a pass needs is done in this round or the one before.
 void EqualPacks::Round(std::span<const StageTimes> stages, int64_t round, int64_t micro_batches) {
   const int64_t count = static_cast<int64_t>(stages.size());
   // Stages whose forward of this round exists.

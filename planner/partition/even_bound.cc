@@ -5,7 +5,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Rounding can not take more than that from a bound.
+// Relative error that rounding can cause in a bound, at most.
 constexpr double kRounding = 1e-9;
 
 class Even {
@@ -18,10 +18,10 @@ class Even {
         send_(2 * static_cast<double>(chain.least_send_ns)),
         once_(work_ + static_cast<double>(stages - 1) * send_) {}
 
-  // The least time at which the stages can take all the work.
+  // Returns the least time within which the stages can take all the work.
   double Least() const {
     double low = std::max({once_ + (m_ - 1) / 2 * longest_, m_ * longest_, once_});
-    double high = std::max(low, m_ * once_);  // one pack after the other
+    double high = std::max(low, m_ * once_);  // packs run one after the other
     for (int round = 0; round < 60 && high - low > 0.5; ++round) {
       const double middle = low + (high - low) / 2;
       (Takes(middle) ? high : low) = middle;
@@ -30,9 +30,9 @@ class Even {
   }
 
  private:
-  // Whether stages that end within `time` can hold all the work: from the last to the first, each
-  // takes as much as its paths leave it. What one takes more never costs those in front as much, so
-  // that is most.
+  // Returns whether stages that end within `time` can take all the work. From the last to the
+  // first, each stage takes as much as its paths allow. This is optimal: the more a stage takes,
+  // the less those in front can take, but never by as much.
   bool Takes(double time) const {
     const double spare = time - once_;
     double behind = 0, sends = 0;  // work and sends of the stages behind, and the sends alone
@@ -44,7 +44,7 @@ class Even {
         if (denominator > 0) most = std::min(most, numerator / denominator);
       };
       const double trips = Trips(s);
-      // Trips to the end and back leave nothing for more behind than that.
+      // Trips to the end and back allow no more work behind than this.
       if (trips >= 1) behind = std::min(behind, spare / trips);
       if (behind < sends * (1 - kRounding)) return false;
       limit(spare + behind, m_ - 1);
@@ -58,7 +58,7 @@ class Even {
     return behind * (1 + kRounding) >= once_;
   }
 
-  // How often a path on stage s can go on to the end and back between its first and last pack.
+  // Returns how often a path on stage s can go to the end and back between its first and last pack.
   double Trips(int64_t s) const {
     return static_cast<double>((static_cast<int64_t>(m_) - 1) / (stages_ - s));
   }
@@ -66,8 +66,8 @@ class Even {
   const int64_t stages_;
   const double m_;
   const double work_;
-  const double longest_;  // layer
-  const double send_;     // there and back
+  const double longest_;  // longest layer
+  const double send_;     // both ways
   const double once_;     // one pack through all stages and back
 };
 

@@ -1,5 +1,5 @@
-// A lower bound of the pipeline from sums over the model alone: for dismissing parallelisms by the
-// hundred.
+// A lower bound on the pipeline's time from sums over the model only, to dismiss parallelisms by
+// the hundred.
 #ifndef EVENKEEL_PLANNER_PARTITION_EVEN_BOUND_H_
 #define EVENKEEL_PLANNER_PARTITION_EVEN_BOUND_H_
 
@@ -10,14 +10,15 @@ namespace evenkeel::planner {
 // The chain of one mean pack without recompute, ns.
 struct EvenChain {
   int64_t work_ns = 0;           // forward and backward of all layers
-  int64_t longest_layer_ns = 0;  // of one of them
+  int64_t longest_layer_ns = 0;  // the longest of them
   int64_t least_send_ns = 0;     // p2p over any boundary, one way
 };
 
-// No 1F1B of any partition into P stages ends its last backward of m packs sooner, p2p included,
-// ns. Work is cut at will, inside layers too, and nothing is recomputed; data sync and optimizer
-// are not in it. Some microseconds. At m > P no less than the closed form of even stages, (m - 1) W
-// / P + W for work W. Proof: docs/ALGORITHMS.md, "Bounds".
+// Returns a lower bound, in ns, on the end of the last backward of m packs, p2p included, under
+// 1F1B with any partition into P stages. Work may be cut anywhere, even inside layers, and nothing
+// is recomputed; data sync and optimizer are not included. Takes a few microseconds. For m > P the
+// bound is at least the closed form of even stages, (m - 1) W / P + W for work W. Proof:
+// docs/ALGORITHMS.md, "Bounds".
 int64_t EvenBound(const EvenChain& chain, int64_t stages, int64_t micro_batches);
 
 }  // namespace evenkeel::planner

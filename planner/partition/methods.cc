@@ -14,7 +14,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// Greedy at equal weight: each stage ends at the cut nearest to its share of the whole.
+// Splits greedily by equal weight: each stage ends at the cut nearest to its share of the whole.
 template <typename Weight>
 std::vector<int64_t> SplitEvenly(const LayerProfile& profile, int64_t stages, Weight weight) {
   Wide total = 0;
@@ -43,7 +43,7 @@ std::vector<int64_t> SplitEvenly(const LayerProfile& profile, int64_t stages, We
   return boundaries;
 }
 
-// The stages of a partition; nullopt: one does not fit.
+// Returns the times of the stages of a partition, or nullopt if one does not fit.
 std::optional<std::vector<StageTimes>> TimesOfCut(const SegmentTable& table, StepCosts& costs,
                                                   const std::vector<int64_t>& boundaries) {
   std::vector<StageTimes> stages;
@@ -56,14 +56,15 @@ std::optional<std::vector<StageTimes>> TimesOfCut(const SegmentTable& table, Ste
   return stages;
 }
 
-// Ranks all jittered cuts at once: with the mean given, the variance is a sum over stages, and so a
-// dynamic programme that keeps the best few per boundary finds the same as trying them all.
+// Ranks all cuts near the anchor at once. Since the mean is given, the variance is a sum over
+// stages, so a dynamic programme that keeps the best few per boundary finds the same cuts as trying
+// all of them.
 class Jitter {
  public:
   Jitter(const SegmentTable& table, const BmpSettings& settings, const Stop& stop)
       : table_(table), settings_(settings), stop_(stop) {}
 
-  // The best cuts, best first.
+  // Returns the best cuts, best first.
   std::vector<std::vector<int64_t>> Ranked() {
     const std::vector<int64_t> anchor = SplitEvenly(
         table_.profile(), table_.stages(), [](const LayerCost& l) { return l.forward_ns; });
@@ -90,7 +91,8 @@ class Jitter {
   }
 
  private:
-  // P times the rank up to here, in us^2 and bytes: as ms^2 and MB. Then the boundaries.
+  // P times the rank value so far, in us^2 and bytes (equivalent to ms^2 and MB), and the
+  // boundaries.
   using Ranking = std::pair<Wide, std::vector<int64_t>>;
 
   void Extend(const Ranking& before, int64_t s, int64_t j, std::vector<Ranking>* longer) const {
@@ -111,7 +113,8 @@ class Jitter {
   const Stop stop_;
 };
 
-// Least of the slowest stage or send, by dynamic programming; of equal ones the cut in front.
+// Minimises the slowest stage or send by dynamic programming. Among equal cuts, the one in front
+// wins.
 std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const Stop& stop) {
   const size_t width = static_cast<size_t>(table.size()) + 1;
   const size_t stages = static_cast<size_t>(table.stages());
@@ -125,7 +128,7 @@ std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const Stop& stop
       const size_t end = static_cast<size_t>(j);
       for (int64_t i = j - 1; i >= s; --i) {
         const int64_t send = 2 * table.SendTime(s, j), before = value[static_cast<size_t>(i)];
-        if (table.LeastTime(s, i, j) - send > next[end]) break;  // longer stages are slower still
+        if (table.LeastTime(s, i, j) - send > next[end]) break;  // longer stages are even slower
         const int64_t stage = table.StageTime(s, i, j);
         if (before >= kNoPlan || stage >= kNoPlan) continue;
         const int64_t slowest = std::max({before, stage - send, send});
@@ -202,7 +205,7 @@ std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages) 
   std::vector<int64_t> boundaries{0};
   int64_t position = 0, layers = 0;
   for (int64_t s = 0; s + 1 < stages; ++s) {
-    // What does not divide goes to the stages in front.
+    // The remainder goes to the stages in front.
     const int64_t each = profile.transformer_layers / stages,
                   rest = profile.transformer_layers % stages;
     const int64_t target = each * (s + 1) + std::min(s + 1, rest);

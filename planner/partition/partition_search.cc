@@ -8,14 +8,15 @@
 namespace evenkeel::planner {
 namespace {
 
-// Dynamic programmes over (stages used, boundary), with the cut kept for the way back.
+// Dynamic programmes over (stages used, boundary), which keep each cut to reconstruct the
+// boundaries.
 class Programme {
  public:
   Programme(const SegmentTable& table, int64_t micro_batches, const Stop& stop)
       : table_(table), m_(micro_batches), stop_(stop) {}
 
-  // The partition of least sum_s T_s among those with max_s T_s <= limit. nullopt: none fits, or
-  // stopped().
+  // Returns the partition of least sum_s T_s among those with max_s T_s <= limit, or nullopt if
+  // none fits or if stopped().
   std::optional<Partition> LeastSum(int64_t limit) {
     const int64_t n = table_.size(), stages = table_.stages();
     if (table_.window() < 1) return std::nullopt;
@@ -31,7 +32,7 @@ class Programme {
       const int64_t last = s + 1 == stages ? n : n - (stages - 1 - s);
       for (int64_t j = first; j <= last; ++j) {
         int64_t best = kNoPlan, cut = -1;
-        // The longer a stage, the slower.
+        // Longer stages are slower.
         for (int64_t i = j - 1; i >= s && table_.LeastTime(s, i, j) <= limit; --i) {
           ++states_;
           if (value[static_cast<size_t>(i)] >= kNoPlan) continue;
@@ -81,8 +82,8 @@ PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches, 
   Programme programme(table, micro_batches, stop);
   PartitionSearch result;
   std::optional<Partition>& best = result.best;
-  // A first incumbent from the least bottleneck that is found by trying: segments above it need not
-  // be looked at. With one pack only the sum counts, and no bottleneck is too large.
+  // Finds a first incumbent by trying growing bottlenecks; segments above the limit can be ignored.
+  // With one pack, only the sum counts, and no bottleneck is too large.
   const int64_t work = table.WorkBefore(table.size());
   int64_t limit = micro_batches == 1 ? kNoPlan - 1 : CeilDivide(work, table.stages());
   while (!(best = programme.LeastSum(limit)) && !programme.stopped() && limit < kNoPlan - 1)

@@ -20,16 +20,17 @@ struct Partition {
 };
 
 struct PartitionSearch {
-  std::optional<Partition> best;  // the least closed form of all partitions; nullopt: none fits
+  std::optional<Partition> best;  // least closed form of all partitions; nullopt if none fits
   int64_t states = 0;             // (stage, boundary, cut) triples examined
-  bool stopped = false;           // `stop` said so; `best` means nothing
+  bool stopped = false;           // `stop` ended the work; `best` is not valid
 };
 
-// Proof of optimality. Let S be at most the sum of any partition (the work without recompute and
-// p2p). A partition better than an incumbent of value v has a bottleneck B with (m - 1) B + S < v.
-// Walking B down from that limit, each pass finds the least sum under the bottleneck and the next B
-// below it, until nothing fits: what is skipped has a larger sum and no smaller bottleneck. Of
-// equal closed forms the one with the quicker bottleneck: it waits less for the spread of packs.
+// Proof of optimality. Let S be a lower bound on the sum of every partition (the work without
+// recompute and p2p). A partition better than an incumbent of value v has a bottleneck B with (m -
+// 1) B + S < v. B is lowered from that limit: each pass finds the least sum under the bottleneck
+// and the next B below it, until nothing fits. Each skipped partition has at least that sum and no
+// smaller bottleneck. Among equal closed forms, the one with the quicker bottleneck wins, because
+// it waits less for the spread of packs.
 PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches, const Stop& stop);
 
 }  // namespace evenkeel::planner

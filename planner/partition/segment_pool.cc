@@ -7,7 +7,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Shorter than any path, and not so short that sums overflow.
+// Shorter than any path, but not so short that sums overflow.
 constexpr int64_t kNoPath = -kNoPlan;
 
 }  // namespace
@@ -21,7 +21,7 @@ SegmentPool::SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t li
       segments_(static_cast<size_t>(stages_)),
       fronts_(static_cast<size_t>((stages_ + 1) * positions_)),
       backs_(static_cast<size_t>((stages_ + 1) * positions_)) {
-  // The pipeline can not be quicker than all packs on one stage.
+  // The pipeline cannot be quicker than all packs on one stage.
   const int64_t stage_limit = (limit - 1) / micro_batches_;
   const int64_t work = table.WorkBefore(table.size());
   const auto reached = [&](int64_t ns, int64_t stages) {
@@ -89,14 +89,15 @@ std::span<const StageSegment> SegmentPool::Ending(int64_t s, int64_t j) const {
 int64_t SegmentPool::Through(int64_t s, const StageTimes& times, int64_t round_trip) const {
   const int64_t m = micro_batches_, behind = std::min(m, stages_ - 1 - s);
   const int64_t forward = times.forward, backward = times.backward, total = times.total();
-  // All packs one by one; or one that goes to the end and back first or last, while the others in
-  // flight do their forwards or backwards unseen.
+  // Either all packs one by one, or one pack that goes to the end and back, first or last, while
+  // the path skips forwards or backwards of the others in flight.
   int64_t longest = m * total;
   if (behind == 0) return longest;
   const int64_t seen = std::max<int64_t>(1, m - behind);
   longest = std::max(longest, round_trip + m * backward + seen * forward);
   longest = std::max(longest, round_trip + m * forward + seen * backward);
-  // Both, and as often between as the packs allow: P - s of them pass meanwhile.
+  // Trips both first and last, and in between as often as the packs allow: P - s of them pass
+  // during each trip.
   const int64_t most = (m - 1) / (stages_ - s);
   for (const int64_t trips : {int64_t{1}, most}) {
     if (trips >= 1 && trips <= most)
@@ -179,7 +180,7 @@ int64_t SegmentPool::StepBound(int64_t s, int64_t i, int64_t behind,
                                const std::array<int64_t, 2>& after_all) const {
   const Front& front = At(s, i);
   if (front.sum >= kNoPlan) return kNoPlan;
-  // A pack's way through all stages and back, once for every P packs.
+  // The way of one pack through all stages and back, once for every P packs.
   int64_t longest = ((micro_batches_ - 1) / stages_ + 1) * (front.sum + behind);
   for (size_t trips = 0; trips < front.trips.size(); ++trips) {
     longest = std::max(longest, front.trips[trips] + static_cast<int64_t>(trips) * behind);

@@ -1,5 +1,5 @@
-// The segments that a partition better than an incumbent can be made of, and bounds of what they
-// can make.
+// The segments of which a partition better than an incumbent can consist, and bounds on such
+// partitions.
 #ifndef EVENKEEL_PLANNER_PARTITION_SEGMENT_POOL_H_
 #define EVENKEEL_PLANNER_PARTITION_SEGMENT_POOL_H_
 
@@ -22,68 +22,69 @@ struct StageSegment {
 };
 
 // Every bound is the length of a path through the forwards and backwards of 1F1B, or the least such
-// length over all ways to cut what is not cut yet: docs/ALGORITHMS.md, "Bounds".
+// length over all ways to cut the rest of the chain: docs/ALGORITHMS.md, "Bounds".
 class SegmentPool {
  public:
-  // All that the stages in front of a stage, cut in any way, add to a path: the least of each, not
-  // all of one cut.
+  // The least that the stages in front of a stage add to a path, over all ways to cut them. Each
+  // field is a minimum of its own; they need not come from the same cut.
   struct Front {
     int64_t sum = kNoPlan;   // forwards, backwards and both sends of one pack
     int64_t fill = kNoPlan;  // forwards and sends of one pack
-    // Longest path through one stage in front that goes `q` times on to the stages behind and back,
-    // without those stages.
+    // trips[q]: longest path through one stage in front that goes q times to the stages behind and
+    // back, without those stages.
     std::array<int64_t, 3> trips{kNoPlan, kNoPlan, kNoPlan};
     std::array<int64_t, 2> after_all{};
   };
 
-  // All segments whose step could be below `limit`. The table and costs must outlive it.
-  // Where `stop` says so, stopped() is true from then on and nothing else means anything.
+  // Holds all segments that a step below `limit` could have. The table and costs must outlive it.
+  // If `stop` ends the work, stopped() is true from then on and nothing else is valid.
   SegmentPool(const SegmentTable& table, StepCosts& costs, int64_t limit, const Stop& stop = {});
 
   bool stopped() const { return stopped_; }
 
-  // Dismisses segments that no partition of a step below `limit` has, until none is dismissed any
-  // more. False: no partition is left, so none is below the limit.
+  // Repeatedly dismisses segments that no partition with a step below `limit` has, until none is
+  // dismissed. Returns false if no partition is left, so that none is below the limit.
   bool Tighten(int64_t limit);
 
-  // No partition of the segments left has a shorter step. kNoPlan: there is none.
+  // Returns a lower bound on the step of every partition of the segments left, or kNoPlan if there
+  // is no partition.
   int64_t LowerBound() const { return lower_bound_; }
 
   int64_t stages() const { return stages_; }
   int64_t segments() const;
 
-  // Of stage s, ending at j; by their begin.
+  // Returns the segments of stage s that end at j, in order of their begin.
   std::span<const StageSegment> Ending(int64_t s, int64_t j) const;
-  // Stages 0 ... s - 1 on the first i layers.
+  // Returns the bounds of stages 0 ... s - 1 on the first i layers.
   const Front& At(int64_t s, int64_t i) const {
     return fronts_[static_cast<size_t>(s * positions_ + i)];
   }
-  // Boundaries along which the bound of the stages behind stays least: a good partition, as a rule.
-  // REQUIRES that a partition is left.
+  // Returns boundaries along which the bound of the stages behind stays least: usually a good
+  // partition. REQUIRES: a partition is left.
   std::vector<int64_t> Promising() const;
 
-  // Longest path known through stage s, from its first forward on, if one pack needs `round_trip`
-  // from the end of its forward there to the begin of its backward.
+  // Returns the length of the longest known path through stage s, from its first forward on, if one
+  // pack needs `round_trip` from the end of its forward there to the start of its backward.
   int64_t Through(int64_t s, const StageTimes& times, int64_t round_trip) const;
 
-  // The step is at least that if stages 0 ... s - 1 run the first i layers, the forwards, backwards
-  // and sends of one pack through the stages behind them add up to `behind`, and the phases after
-  // all take `after_all` behind. Ends of the front alone count.
+  // Returns a lower bound on the step if stages 0 ... s - 1 run the first i layers, the forwards,
+  // backwards and sends of one pack through the stages behind them add up to `behind`, and the
+  // phases after all take `after_all` on those stages. Only the ends of the stages in front count.
   int64_t StepBound(int64_t s, int64_t i, int64_t behind,
                     const std::array<int64_t, 2>& after_all) const;
 
  private:
-  // Of the stages from s on, likewise.
+  // The same for the stages from s on.
   struct Back {
     int64_t sum = kNoPlan;
-    int64_t longest = kNoPlan;  // path through one of them, from the first forward on
-    int64_t next = 0;           // end of the first of them, of the least `longest`
+    int64_t longest = kNoPlan;  // longest path through one of them, from the first forward on
+    int64_t next = 0;           // end of the first of them where `longest` is least
     std::array<int64_t, 2> after_all{};
   };
 
   void FillFronts();
   void FillBacks();
-  // Of any partition with this segment.
+  // Returns a lower bound on the step of every partition with this segment.
   int64_t Bound(int64_t s, const StageSegment& segment) const;
   Back& BackAt(int64_t s, int64_t j) { return backs_[static_cast<size_t>(s * positions_ + j)]; }
   const Back& BackAt(int64_t s, int64_t j) const {
@@ -96,7 +97,7 @@ class SegmentPool {
   const int64_t stages_, positions_, micro_batches_;
   const Stop stop_;
   bool stopped_ = false;
-  std::vector<std::vector<StageSegment>> segments_;  // by stage; by end, then begin
+  std::vector<std::vector<StageSegment>> segments_;  // by stage; sorted by end, then begin
   std::vector<std::vector<size_t>> first_;           // by stage and end, into segments_
   std::vector<Front> fronts_;
   std::vector<Back> backs_;

@@ -16,7 +16,7 @@ SegmentTable::SegmentTable(const Job& job, const LayerProfile& profile, const Pa
 
 int64_t SegmentTable::Recomputed(int64_t s, int64_t i, int64_t j) const {
   if (!Allowed(s, i, j)) return kNoPlan;
-  // One layer less in front and an equal one more behind: the same layers.
+  // If the segment loses its last layer and gains an equal one in front, it has the same layers.
   const auto& chain = profile().chain;
   if (i > s && chain[static_cast<size_t>(i - 1)] == chain[static_cast<size_t>(j - 1)] &&
       Allowed(s, i - 1, j - 1))

@@ -1,4 +1,4 @@
-// Time of every possible stage: segment [i, j) of the chain on stage s, with the least recompute
+// Times of all possible stages: segment [i, j) of the chain on stage s, with the least recompute
 // that fits.
 #ifndef EVENKEEL_PLANNER_PARTITION_SEGMENT_TABLE_H_
 #define EVENKEEL_PLANNER_PARTITION_SEGMENT_TABLE_H_
@@ -14,49 +14,50 @@ namespace evenkeel::planner {
 
 inline constexpr int64_t kNoPlan = std::numeric_limits<int64_t>::max() / 4;
 
-// Works out what it is asked for and keeps it: not for several threads.
+// Computes times on demand and keeps them. Not thread-safe.
 class SegmentTable : public Segments {
  public:
   SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
                int64_t micro_batches, const Stop& stop = {});
 
-  // Asking throws Stopped where `stop` says so.
+  // StageTime and RecomputeTime throw Stopped if `stop` ends the work.
 
-  // T_s = forward + backward + least recompute + both p2p of the boundary behind it, ns; kNoPlan
-  // where it does not fit or is not allowed. REQUIRES 0 <= i < j <= size.
+  // Returns T_s = forward + backward + least recompute + both p2p of the boundary behind it, in ns,
+  // or kNoPlan if it does not fit or is not allowed. REQUIRES: 0 <= i < j <= size.
   int64_t StageTime(int64_t s, int64_t i, int64_t j) const {
     const int64_t recompute = RecomputeTime(s, i, j);
     return recompute >= kNoPlan ? kNoPlan : LeastTime(s, i, j) + recompute;
   }
 
-  // The least recompute alone, ns; kNoPlan likewise. Where it is too hard to find exactly, no more
-  // than it (RecomputeChoice::undecided_ns).
+  // Returns the least recompute alone, in ns, or kNoPlan as above. If it is too hard to find
+  // exactly, returns a lower bound (RecomputeChoice::undecided_ns).
   int64_t RecomputeTime(int64_t s, int64_t i, int64_t j) const {
     if (i < s || j > s + window()) return kNoPlan;
     int64_t& time = times_[static_cast<size_t>(s)][Index(s, i, j)];
     return time >= 0 ? time : time = Recomputed(s, i, j);
   }
 
-  // StageTime if nothing were recomputed; costs nothing to ask. REQUIRES as StageTime.
+  // Returns StageTime as if nothing were recomputed, without any search. REQUIRES: as StageTime.
   int64_t LeastTime(int64_t s, int64_t i, int64_t j) const {
     return WorkBefore(j) - WorkBefore(i) + 2 * SendTime(s, j);
   }
 
  private:
-  // In the triangle of stage s: begins in [s, s + window), ends behind them.
+  // Returns the index in the triangle of stage s, whose begins are in [s, s + window) and whose
+  // ends are behind them.
   static size_t Index(int64_t s, int64_t i, int64_t j) {
     const int64_t end = j - s;
     return static_cast<size_t>(end * (end - 1) / 2 + (i - s));
   }
   int64_t Recomputed(int64_t s, int64_t i, int64_t j) const;
 
-  // Of Stop::Spend, for one recompute that is looked for: hard ones take a millisecond.
+  // Units of Stop::Spend for one search of the least recompute: hard ones take a millisecond.
   static constexpr int64_t kUnitsPerRecompute = 20'000;
 
   const Stop stop_;
-  // Least recompute by stage, then Index; below 0: not asked for yet.
+  // Least recompute by stage, then Index; negative if not computed yet.
   mutable std::vector<std::vector<int64_t>> times_;
-  // By stage and begin: the first end known not to fit. What is longer does not fit either.
+  // By stage and begin: the first end known not to fit. Longer segments do not fit either.
   mutable std::vector<int64_t> unfit_;
 };
 

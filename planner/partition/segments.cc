@@ -69,7 +69,7 @@ void Segments::FixBoundaries(const std::vector<int64_t>& stage_layers) {
     for (int64_t layers = 0; layers < stage_layers[s]; ++position) {
       if (IsTransformerLayer(profile_.at(position).kind)) ++layers;
     }
-    // The projector goes with the encoder; what else follows goes with the next stage.
+    // The projector goes with the encoder; other layers that follow go with the next stage.
     while (profile_.at(position).kind == LayerKind::kProjector) ++position;
     fixed_boundaries_.push_back(position);
   }

@@ -1,5 +1,5 @@
-// Ways to cut the chain of a pipeline: which segments a stage may run, and what is known of them
-// without a search.
+// Ways to cut the chain of a pipeline: which segments a stage may run, and their figures that need
+// no search.
 #ifndef EVENKEEL_PLANNER_PARTITION_SEGMENTS_H_
 #define EVENKEEL_PLANNER_PARTITION_SEGMENTS_H_
 
@@ -15,42 +15,43 @@
 namespace evenkeel::planner {
 
 // Boundaries are chain positions: stage s runs [b[s], b[s+1]), b[0] = 0, b[P] = size of the chain.
-// Every stage holds at least one transformer layer, and the layers that are no transformer layers
-// lie with a neighbour.
+// Every stage holds at least one transformer layer, and every other layer lies with a neighbouring
+// one.
 class Segments {
  public:
   // P stages and m packs per rank. constraints.stage_layers (may be empty) fixes the transformer
-  // layers of each stage; the patch embedding then joins the first, the projector the last encoder
-  // layer, the token embedding the first decoder layer, the head the last. Job and profile must
-  // outlive it.
+  // layers of each stage. The patch embedding then joins the first layer, the projector the last
+  // encoder layer, the token embedding the first decoder layer, and the head the last layer. Job
+  // and profile must outlive it.
   Segments(const Job& job, const LayerProfile& profile, const Parallelism& p,
            int64_t micro_batches);
 
   int64_t stages() const { return stages_; }
   int64_t size() const { return size_; }
-  // Begins that a stage can have: every stage in front and behind takes a layer at least. Below 1:
-  // too many stages.
+  // Returns how many begins a stage can have: every stage in front and behind takes at least one
+  // layer. Below 1 if there are too many stages.
   int64_t window() const { return size_ - stages_ + 1; }
-  // Segments of all stages.
+  // Returns the number of segments of all stages.
   int64_t count() const { return window() < 1 ? 0 : stages_ * (window() * (window() + 1) / 2); }
 
   bool Allowed(int64_t s, int64_t i, int64_t j) const;
-  // Least recompute of [i, j) as stage s under the job's policy; nullopt: it does not fit. REQUIRES
-  // Allowed(s, i, j).
+  // Returns the least recompute of [i, j) as stage s under the job's policy, or nullopt if it does
+  // not fit. REQUIRES: Allowed(s, i, j).
   std::optional<RecomputeChoice> Recompute(int64_t s, int64_t i, int64_t j) const {
     return LeastRecompute(profile_, Counts(i, j), InFlight(s), allocatable_,
                           job_.constraints.recompute);
   }
-  // Boundaries that constraints.stage_layers fixes; empty: they are free.
+  // Returns the boundaries that constraints.stage_layers fixes; empty if they are free.
   const std::vector<int64_t>& fixed_boundaries() const { return fixed_boundaries_; }
-  // Layers by kind in [i, j).
+  // Returns the layers by kind in [i, j).
   KindCounts Counts(int64_t i, int64_t j) const;
-  // Forward and backward of one mean pack through the first i layers, ns.
+  // Returns the forward and backward time of one mean pack through the first i layers, in ns.
   int64_t WorkBefore(int64_t i) const { return prefix_ns_[static_cast<size_t>(i)]; }
-  // The forward passes alone.
+  // Returns the same for the forward pass alone.
   int64_t ForwardBefore(int64_t i) const { return forward_ns_[static_cast<size_t>(i)]; }
   int64_t InFlight(int64_t s) const { return std::min(micro_batches_, stages_ - s); }
-  // p2p of one pack from stage s to s + 1 where the chain is cut at j, ns; 0 behind the last stage.
+  // Returns the p2p time of one pack from stage s to s + 1 if the chain is cut at j, in ns; 0
+  // behind the last stage.
   int64_t SendTime(int64_t s, int64_t j) const {
     return s + 1 == stages_ ? 0 : sends_[static_cast<size_t>(s * (size_ + 1) + j)];
   }
@@ -75,7 +76,7 @@ class Segments {
   std::vector<int64_t> prefix_ns_;         // forward + backward before each position
   std::vector<int64_t> forward_ns_;        // forward before each position
   std::vector<int64_t> sends_;             // by stage and cut
-  std::vector<int64_t> fixed_boundaries_;  // empty: free
+  std::vector<int64_t> fixed_boundaries_;  // empty if free
 };
 
 }  // namespace evenkeel::planner

@@ -1,5 +1,5 @@
-// What a stage adds to the step besides its own forwards and backwards: the objective of the
-// partition search.
+// The time that a stage adds to the step besides its own forwards and backwards: part of the
+// objective of the partition search.
 #ifndef EVENKEEL_PLANNER_PARTITION_STEP_COSTS_H_
 #define EVENKEEL_PLANNER_PARTITION_STEP_COSTS_H_
 
@@ -12,25 +12,27 @@
 
 namespace evenkeel::planner {
 
-// The one place that says how a stage's data sync and optimizer enter the step of a search: the
-// stage reduces its gradients behind its own last backward; optimizers begin when all have; then
-// the first stage waits for weights. EqualPackStep of these is SimulatedStep::total_ns without
-// imbalance. Of a first stage: after_all[1] counts for it alone. With more recompute
-// nothing shrinks, but after_own by no more than backward grows.
+// Returns the times of a first stage. Only these functions say how a stage's data sync and
+// optimizer enter the step of a search: the stage reduces its gradients behind its own last
+// backward; optimizers begin when all stages have done so; then the first stage waits for weights,
+// so after_all[1] counts for the first stage only. EqualPackStep of these times is
+// SimulatedStep::total_ns without imbalance. With more recompute no time shrinks, except after_own,
+// which shrinks by no more than backward grows.
 StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work);
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
                                       const std::vector<StageWork>& stages);
 
-// TimesOf every segment of a table. The table must outlive it.
+// Returns TimesOf for the segments of a table. The table must outlive it.
 class StepCosts {
  public:
   explicit StepCosts(const SegmentTable& table);
 
-  // Of [i, j) as stage s with its least recompute. REQUIRES that StageTime(s, i, j) is a time.
+  // Returns the times of [i, j) as stage s with its least recompute. REQUIRES: StageTime(s, i, j)
+  // is not kNoPlan.
   StageTimes At(int64_t s, int64_t i, int64_t j);
 
  private:
-  // Kept for equal layers with equal recompute.
+  // Cached for equal layers with equal recompute.
   struct Known {
     int64_t recompute_ns = -1;
     StageTimes times;

@@ -7,7 +7,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kProbedLayers = 2;  // "a few"
+constexpr int64_t kProbedLayers = 2;  // the publication says "a few"
 
 }  // namespace
 
@@ -18,12 +18,12 @@ std::optional<ChunkedRecompute> AdaptiveRecompute(const LayerProfile& profile,
   for (const ChunkLoad& chunk : chunks) recomputed.push_back(AllRecomputed(profile, chunk.counts));
   const auto free = [&] { return allocatable - MemoryOf(profile, chunks, recomputed).allocated(); };
   if (free() < 0) return std::nullopt;
-  std::vector<int64_t*> stopped;  // the count each layer was taken from
+  std::vector<int64_t*> stopped;  // the count from which each layer was taken
   for (size_t c = 0; c < chunks.size(); ++c) {
     for (size_t k = 0; k < profile.kinds.size(); ++k) {
       if (!profile.kinds[k].recomputable() || chunks[c].counts[k] == 0) continue;
       int64_t& layers = recomputed[c][k][profile.kinds[k].modes.size() - 1];
-      // One layer stays, so that the probe sees no change of the workspace.
+      // At least one layer still recomputes, so that the probe sees no change of the workspace.
       const int64_t probed = std::min(kProbedLayers, std::max<int64_t>(1, layers - 1));
       const int64_t before = free();
       layers -= probed;

@@ -1,5 +1,5 @@
-// Balanced adaptive recomputation (BAR) as OmniBal publishes it (arXiv 2407.20761, section 3.4), to
-// compare with.
+// Balanced adaptive recomputation (BAR) as OmniBal publishes it (arXiv 2407.20761, section 3.4),
+// for comparison.
 #ifndef EVENKEEL_PLANNER_RECOMPUTE_ADAPTIVE_RECOMPUTE_H_
 #define EVENKEEL_PLANNER_RECOMPUTE_ADAPTIVE_RECOMPUTE_H_
 
@@ -11,11 +11,11 @@
 
 namespace evenkeel::planner {
 
-// One probe recomputes every layer and notes the free memory; a second one stops recomputing a few
-// layers, and the difference gives the bytes that one vision and one language layer save. Then as
-// many layers as the free memory allows are recomputed no longer, those in front of the chain first
-// (the order is not published); where the result does not fit, layers are added back one by one.
-// Whole layers only. nullopt: full recompute does not fit.
+// One probe recomputes every layer and notes the free memory. A second one leaves out a few layers,
+// and the difference gives the bytes that one vision and one language layer save. Then as many
+// layers as the free memory allows stop recomputing, from the front of the chain on (the order is
+// not published). If the result does not fit, layers recompute again one by one. Only whole layers
+// recompute. Returns nullopt if full recompute does not fit.
 std::optional<ChunkedRecompute> AdaptiveRecompute(const LayerProfile& profile,
                                                   std::span<const ChunkLoad> chunks,
                                                   int64_t allocatable);

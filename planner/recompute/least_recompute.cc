@@ -11,7 +11,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Whether a layer may run in its mode q under the policy.
+// Returns whether a layer may run in its mode q under the policy.
 bool ModeAllowed(const LayerCost& layer, size_t q, RecomputePolicy policy) {
   return policy == RecomputePolicy::kAuto || q == 0 || q + 1 == layer.modes.size();
 }
@@ -21,14 +21,14 @@ struct Run {
   size_t chunk = 0, kind = 0;
 };
 
-// The workspace is the largest of any layer's: so one knapsack for each size it can have, over the
-// modes that need no more.
+// The workspace is the largest of all layers' workspaces, so there is one knapsack for each size it
+// can have, over the modes that need no more.
 class Choosing {
  public:
   Choosing(const LayerProfile& profile, std::span<const ChunkLoad> chunks, int64_t allocatable,
            RecomputePolicy policy)
       : profile_(profile), chunks_(chunks), allocatable_(allocatable), policy_(policy) {
-    // Later kinds in front: they are preferred where times tie.
+    // Later kinds come first, because they are preferred if times tie.
     for (size_t k = profile.kinds.size(); k-- > 0;) {
       for (size_t c = 0; c < chunks.size(); ++c) {
         if (chunks[c].counts[k] > 0) Add({c, k});
@@ -70,7 +70,7 @@ class Choosing {
     least_workspace_ = std::max(least_workspace_, least);
   }
 
-  // False: no smaller workspace can do better either.
+  // Returns false if no smaller workspace can do better.
   bool Try(int64_t workspace) {
     std::vector<ModeKnapsack::Group> groups;
     std::vector<std::vector<size_t>> modes;
@@ -116,7 +116,7 @@ class Choosing {
   std::vector<std::vector<size_t>> best_modes_;
 };
 
-// No more than what any choice allocates: a quick way to tell most of what does not fit.
+// Returns a lower bound on the bytes that any choice allocates, to reject most misfits quickly.
 int64_t AllocatedAtLeast(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                          RecomputePolicy policy) {
   int64_t bytes = 0, workspace = 0;
@@ -184,7 +184,7 @@ ModeCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& coun
   const ModeCounts all = AllRecomputed(profile, counts);
   if (policy == RecomputePolicy::kForbidden) return ModeCounts{};
   if (policy == RecomputePolicy::kFull || policy == RecomputePolicy::kAdaptive) return all;
-  // Under each limit of the workspace every kind is best whole in the mode that keeps least.
+  // Under each limit of the workspace, all layers of a kind are best in the mode that keeps least.
   std::vector<int64_t> limits{std::numeric_limits<int64_t>::max()};
   for (size_t k = 0; k < profile.kinds.size(); ++k) {
     if (counts[k] == 0) continue;

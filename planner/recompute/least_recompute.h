@@ -1,5 +1,5 @@
-// Where recompute is decided: for one stage, the cheapest set of layers, and of their parts, to
-// recompute so that it fits in memory. Exact.
+// Decides what one stage recomputes: the cheapest set of layers, and of their parts, with which it
+// fits in memory. Exact unless the work runs out (RecomputeChoice::undecided_ns).
 #ifndef EVENKEEL_PLANNER_RECOMPUTE_LEAST_RECOMPUTE_H_
 #define EVENKEEL_PLANNER_RECOMPUTE_LEAST_RECOMPUTE_H_
 
@@ -17,21 +17,22 @@ namespace evenkeel::planner {
 struct RecomputeChoice {
   ModeCounts recomputed{};
   int64_t recompute_ns = 0;  // RepeatedTime
-  // No choice takes less by more than this: 0, but where the work ran out.
+  // No other choice takes less time by more than this. 0 unless the work ran out.
   int64_t undecided_ns = 0;
 };
 
-// Of a stage with several chunks.
+// The choice for a stage with several chunks.
 struct ChunkedRecompute {
   std::vector<ModeCounts> recomputed;  // by chunk
-  int64_t recompute_ns = 0;            // of all chunks, of one pack
+  int64_t recompute_ns = 0;            // of one pack over all chunks
   int64_t undecided_ns = 0;            // as in RecomputeChoice
 };
 
-// Under kAuto the choice of least recompute time whose memory is at most `allocatable`; under
-// kWholeLayers likewise of choices that recompute all of a layer or nothing. Ties go to fewer
-// recomputed layers, then to the later kind. Under kForbidden and kFull the choice is given and
-// only checked; kAdaptive is AdaptiveRecompute. nullopt: what the policy allows does not fit.
+// Under kAuto, returns the choice of least recompute time whose memory is at most `allocatable`
+// bytes; under kWholeLayers, the best of the choices that recompute all of a layer or nothing. Ties
+// go to fewer recomputed layers, then to the later kind. Under kForbidden and kFull there is only
+// one choice; kAdaptive is AdaptiveRecompute. Returns nullopt if nothing that the policy allows
+// fits.
 std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const KindCounts& counts,
                                               int64_t in_flight, int64_t allocatable,
                                               RecomputePolicy policy);
@@ -39,7 +40,8 @@ std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
                                                std::span<const ChunkLoad> chunks,
                                                int64_t allocatable, RecomputePolicy policy);
 
-// The recompute that brings the stage to its least memory under the policy, and that memory.
+// Return the recompute with which the stage needs the least memory under the policy, and that
+// memory in bytes.
 ModeCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& counts,
                              int64_t in_flight, RecomputePolicy policy);
 int64_t LeastAllocated(const LayerProfile& profile, const KindCounts& counts, int64_t in_flight,

@@ -21,7 +21,7 @@ ModeKnapsack::ModeKnapsack(std::vector<Group> groups) {
   }
   behind_.resize(groups_.size() + 1);
   for (size_t g = groups_.size(); g-- > 0;) {
-    // Stable: of equal segments those of the group in front come first.
+    // The merge is stable: among equal segments, those of the group in front come first.
     const std::vector<Segment>& own = groups_[g].hulls.front();
     std::merge(own.begin(), own.end(), behind_[g + 1].begin(), behind_[g + 1].end(),
                std::back_inserter(behind_[g]), Cheaper);
@@ -43,7 +43,7 @@ ModeKnapsack::Prepared ModeKnapsack::Prepare(const Group& group) {
   prepared.base = order.front();
   const Mode& base = group.modes[prepared.base];
   int64_t least = base.bytes;
-  // From the quickest on: what takes longer and saves no more is never needed.
+  // From the quickest on. A mode that takes longer and saves no more is never needed.
   for (const size_t q : order) {
     const Mode& mode = group.modes[q];
     if (mode.bytes >= least) continue;
@@ -63,7 +63,7 @@ std::vector<ModeKnapsack::Segment> ModeKnapsack::Hull(const std::vector<Option>&
   int64_t saved = 0, time = 0;  // of the last vertex
   for (size_t o = options.size(); o-- > from;) {
     Segment next{options[o].saved - saved, options[o].time - time, layers, o};
-    // A vertex above the line to the next one is none.
+    // A point above the line to the next one is not a vertex.
     while (!hull.empty() && !Cheaper(hull.back(), next)) {
       next.saved += hull.back().saved, next.time += hull.back().time;
       hull.pop_back();
@@ -80,7 +80,7 @@ class ModeKnapsack::Branching {
     for (const Prepared& g : problem.groups_) taken_.emplace_back(g.options.size(), 0);
   }
 
-  // Whether anything better was found.
+  // Returns whether a better solution was found.
   bool Run(int64_t excess, int64_t time, int64_t counted) {
     const int64_t layers = problem_.groups_.empty() ? 0 : problem_.groups_[0].layers;
     Dive(0, 0, layers, excess, time, counted);
@@ -92,13 +92,13 @@ class ModeKnapsack::Branching {
   struct Relaxation {
     bool feasible = false;
     int64_t time = 0;          // rounded up
-    int64_t most_saved = 0;    // by any layer
-    int64_t here = 0;          // whole layers in the option branched on
-    bool may_uncount = false;  // some option does not add to what is counted
+    int64_t most_saved = 0;    // by one layer, at most
+    int64_t here = 0;          // whole layers in the option to branch on
+    bool may_uncount = false;  // some option does not add to the count
   };
 
-  // What was not looked at takes as long as the relaxation, and if it fits, all in the modes that
-  // save most do.
+  // Solutions that were not examined take at least as long as the relaxation. If one fits, then so
+  // does the one with all layers in the modes that save most.
   void OutOfWork(int64_t layers, int64_t excess, int64_t time, int64_t counted) {
     const Relaxation relaxed = Relax(0, 0, layers, excess);
     best_->bound_ns = std::min(best_->bound_ns, time + relaxed.time);
@@ -114,8 +114,9 @@ class ModeKnapsack::Branching {
     Offer(time, counted);
   }
 
-  // Options of group g from o on for `left` layers, and all groups behind it, must save `excess`
-  // bytes. False: whatever follows takes longer than *best_ or saves too little.
+  // The options of group g from o on, for `left` layers, and all groups behind it must save
+  // `excess` bytes. Returns false if all solutions from here take longer than *best_ or save too
+  // little.
   bool Dive(size_t g, size_t o, int64_t left, int64_t excess, int64_t time, int64_t counted) {
     if (excess <= 0) {
       if (time > best_->time_ns) return false;
@@ -132,7 +133,7 @@ class ModeKnapsack::Branching {
     if (time + relaxed.time == best_->time_ns && !relaxed.may_uncount &&
         counted + (excess + relaxed.most_saved - 1) / relaxed.most_saved >= best_->counted)
       return true;
-    // The relaxation is convex in this count: away from its optimum it only gets worse.
+    // The relaxation is convex in this count, so it only gets worse away from its optimum.
     const Option& option = problem_.groups_[g].options[o];
     int64_t& count = taken_[g][o];
     const auto branch = [&](int64_t n) {
@@ -171,7 +172,8 @@ class ModeKnapsack::Branching {
       const bool last = excess <= layers * s.saved;
       const int64_t whole = last ? excess / s.saved : layers;
       if (mine && s.option == o) r.here = whole;
-      // Who goes on to the next vertex leaves this one; `own` ends at option o if it is a vertex.
+      // Layers that go on to the next vertex leave this one; `own` ends at option o if it is a
+      // vertex.
       if (last) {
         r.time += static_cast<int64_t>((Wide{excess} * s.time + s.saved - 1) / s.saved);
         r.feasible = true;

@@ -6,7 +6,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// When each chunk's gradients move. `ends`: of the stages' last passes on the slowest rank.
+// Returns when each chunk's gradients move. `ends` are the ends of the stages' last passes on the
+// slowest rank.
 std::vector<Span> SyncSpans(const PipelineSpec& spec, const std::vector<GradientsReady>& gradients,
                             const std::vector<int64_t>& ends) {
   std::vector<Span> spans(spec.sync_ns.size());
@@ -24,7 +25,7 @@ std::vector<Span> SyncSpans(const PipelineSpec& spec, const std::vector<Gradient
       spans[i].start_ns = stream;
       spans[i].end_ns = stream + time;
       if (spec.sync_overlaps) {
-        // Buckets become ready evenly: the first or the last is the one to wait for.
+        // Buckets become ready evenly, so either the first or the last one determines the wait.
         spans[i].start_ns = std::max(stream, gradients[i].first_bucket_ns);
         spans[i].end_ns = std::max(spans[i].start_ns + time,
                                    gradients[i].all_ns + CeilDivide(time, spec.buckets_of(i)));

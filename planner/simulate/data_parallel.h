@@ -1,5 +1,5 @@
-// What data-parallel ranks exchange around the passes of a step: parameters before, gradients
-// behind.
+// The exchange between data-parallel ranks around the passes of a step: parameters before,
+// gradients after.
 #ifndef EVENKEEL_PLANNER_SIMULATE_DATA_PARALLEL_H_
 #define EVENKEEL_PLANNER_SIMULATE_DATA_PARALLEL_H_
 
@@ -11,7 +11,7 @@
 
 namespace evenkeel::planner {
 
-// When the gradients of a chunk are there, ns.
+// When the gradients of a chunk are available, in ns.
 struct GradientsReady {
   int64_t first_bucket_ns = 0;
   int64_t all_ns = 0;
@@ -21,17 +21,18 @@ struct GradientsReady {
   }
 };
 
-// When each chunk's parameters move, element stage x chunks + chunk; empty where none do.
+// Returns when each chunk's parameters are gathered, element stage x chunks + chunk; empty if none
+// are.
 std::vector<Span> GatherSpans(const PipelineSpec& spec);
 
-// When the gradients of each stage are reduced, if its last pass ends at `ends`; `gradients` as
-// below.
+// Returns when the gradients of each stage are reduced if its last pass ends at ends[stage].
+// `gradients` is as below.
 std::vector<int64_t> SyncedByStage(const PipelineSpec& spec,
                                    const std::vector<GradientsReady>& gradients,
                                    const std::vector<int64_t>& ends);
 
-// Completes the ranks' runs, whose passes are done: gradient reduction, optimizer, idle times.
-// `gradients`: of the slowest rank, element stage x chunks + chunk.
+// Completes the runs of all ranks, whose passes are already simulated: gradient reduction,
+// optimizer, idle times. `gradients` are those of the slowest rank, element stage x chunks + chunk.
 void FinishStep(const PipelineSpec& spec, const std::vector<GradientsReady>& gradients,
                 RanksRun* run);
 

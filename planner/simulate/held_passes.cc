@@ -15,7 +15,7 @@ void GoThrough(PipelineShape shape, int64_t stage, Seen seen) {
     held.assign(held.size(), shape.micro_batches);
     return seen(held);
   }
-  // What follows the first groups repeats them.
+  // Later groups repeat the first ones.
   const int64_t group = shape.chunks > 1 ? shape.group() : shape.stages;
   shape = shape.WithFewer(
       std::min(shape.micro_batches, kGroupsLike * group + shape.micro_batches % group));

@@ -1,4 +1,4 @@
-// Reads PassValues.
+// Values per pass, and their reader.
 #ifndef EVENKEEL_PLANNER_SIMULATE_PASS_VALUES_H_
 #define EVENKEEL_PLANNER_SIMULATE_PASS_VALUES_H_
 
@@ -10,7 +10,7 @@
 namespace evenkeel::planner {
 
 // Values by (stage, chunk, micro-batch): element (stage x chunks + chunk) x m + micro-batch, or
-// stage x chunks + chunk where they are the same for all micro-batches. Empty: all 0.
+// stage x chunks + chunk if all micro-batches have the same. If empty, all values are 0.
 using PassValues = std::vector<int64_t>;
 
 class PassTable {
@@ -24,13 +24,13 @@ class PassTable {
     return at(static_cast<size_t>(pass.stage) * chunks_ + static_cast<size_t>(pass.chunk),
               static_cast<size_t>(pass.micro_batch));
   }
-  // `unit`: stage x chunks + chunk.
+  // `unit` is stage x chunks + chunk.
   int64_t at(size_t unit, size_t micro_batch) const {
     if (values_ == nullptr) return 0;
     return values_[row_ == 1 ? unit : unit * row_ + micro_batch];
   }
 
-  // Whether all micro-batches take the same.
+  // Returns whether all micro-batches have the same values.
   bool alike() const { return values_ == nullptr || row_ == 1; }
 
  private:

@@ -28,15 +28,15 @@ struct PassTimes {
   PassTable forward, backward, recompute, weight_gradient;
 };
 
-// One pass as it happened.
+// One simulated pass.
 struct Event {
   Pass pass;
-  int64_t free_ns;      // the stage was free
-  int64_t produced_ns;  // what the pass waits for was computed
+  int64_t free_ns;      // when the stage became free
+  int64_t produced_ns;  // when the pass's input was computed
   int64_t start_ns;
   int64_t end_ns;
-  int64_t stall_ns;  // of start to end: waiting for parameters
-  int64_t sent_ns;   // the stage is free again
+  int64_t stall_ns;  // time from start to end spent waiting for parameters
+  int64_t sent_ns;   // when the stage is free again
 };
 
 // Runs all passes of a rank in a given order and shows each to `observe`.
@@ -90,7 +90,8 @@ class Walk {
     return event;
   }
 
-  // The forward starts with the first bucket, and computes the last bucket's share behind the last.
+  // The forward starts after the first bucket arrives, and computes the last bucket's share after
+  // the last one arrives.
   void WaitForParameters(Event* event) const {
     if (gathers_.empty()) return;
     const size_t unit =
@@ -111,11 +112,11 @@ class Walk {
   const PipelineSpec& spec_;
   PassTimes times_;
   std::vector<Span> gathers_;
-  std::vector<int64_t> free_;                        // by stage: since when
+  std::vector<int64_t> free_;                        // by stage: the time since it is free
   std::vector<int64_t> forward_end_, backward_end_;  // virtual stage x m + micro-batch
 };
 
-// Where the time of the stage goes.
+// Adds an event's time to the parts of the stage's time.
 void Account(const PassTimes& times, const Event& event, StageRun* stage) {
   const int64_t wait = event.start_ns - event.free_ns;
   const int64_t computing = std::clamp<int64_t>(event.produced_ns - event.free_ns, 0, wait);
@@ -142,12 +143,13 @@ void Account(const PassTimes& times, const Event& event, StageRun* stage) {
   stage->end_ns = event.sent_ns;
 }
 
-// Of a chunk whose last pass runs from start to end.
+// Returns when the gradients of a chunk are available whose last pass runs from start to end.
 GradientsReady ReadyAt(const PipelineSpec& spec, size_t unit, int64_t start_ns, int64_t end_ns) {
   return {start_ns + CeilDivide(end_ns - start_ns, spec.buckets_of(unit)), end_ns};
 }
 
-// Up to the last pass; `gradients`: when those of each chunk are there.
+// Simulates up to the last pass. Sets `gradients` to the times when each chunk's gradients are
+// available.
 PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, bool keep_passes,
                       std::vector<GradientsReady>* gradients) {
   const size_t chunks = static_cast<size_t>(spec.shape.chunks);
@@ -179,10 +181,10 @@ PipelineRun RunPasses(const PipelineSpec& spec, const std::vector<Pass>& order, 
   return run;
 }
 
-// 1F1B in waves: in wave i every stage s runs the forward of micro-batch i, and then the backward
-// of micro-batch i - (P - 1 - s), if there are such. What a pass waits for lies in the same wave on
-// the stage before, or in the wave before on the stage behind, so that nothing else need be kept.
-// When each stage is free behind its last backward.
+// Returns when each stage is free after its last backward. 1F1B runs in waves: in wave i, every
+// stage s runs the forward of micro-batch i and then the backward of micro-batch i - (P - 1 - s),
+// if they exist. A pass waits for one in the same wave on the stage before, or in the previous wave
+// on the stage behind, so nothing else must be kept.
 std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
   const size_t stages = static_cast<size_t>(spec.shape.stages);
   const size_t m = static_cast<size_t>(spec.shape.micro_batches);
@@ -207,7 +209,8 @@ std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
   return free;
 }
 
-// The passes of a schedule in a given order, without what a timeline shows: some nanoseconds each.
+// Runs the passes of a schedule in a given order, without the data for a timeline: a few
+// nanoseconds each.
 class FastWalk {
  public:
   explicit FastWalk(const PipelineSpec& spec)
@@ -230,9 +233,9 @@ class FastWalk {
   }
 
   int64_t pipeline_ns() const { return pipeline_ns_; }
-  // When each stage is free behind its last pass.
+  // Returns when each stage is free after its last pass.
   const std::vector<int64_t>& free() const { return free_; }
-  // Each chunk's last pass.
+  // Returns each chunk's last pass.
   const std::vector<Span>& ready() const { return ready_; }
 
  private:
@@ -249,7 +252,7 @@ class FastWalk {
       int64_t& free = free_[s];
       const int64_t before = free;
       int64_t start = before, sends = 0;
-      // Behind its own forward, the place of a micro-batch on a virtual stage holds its backward.
+      // After its own forward, the entry of a micro-batch on a virtual stage holds its backward.
       if (pass.kind == PassKind::kForward) {
         if (q > 0) start = std::max(start, produced_[here - m] + spec_.send_ns[q - 1]);
         end_ = start + forward_.at(unit, k);

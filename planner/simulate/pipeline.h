@@ -15,51 +15,55 @@ namespace evenkeel::planner {
 struct PipelineSpec {
   PipelineShape shape;
   PassValues forward_ns;
-  PassValues backward_ns;         // whole: recompute, gradients of inputs and of weights
-  PassValues recompute_ns;        // of backward_ns: forwards repeated at its start
-  PassValues weight_gradient_ns;  // of backward_ns: the pass that kZeroBubble defers; else unused
+  PassValues backward_ns;   // total: recompute, gradients of inputs and of weights
+  PassValues recompute_ns;  // part of backward_ns: forwards repeated at its start
+  // Part of backward_ns: the pass that kZeroBubble defers; otherwise unused.
+  PassValues weight_gradient_ns;
 
-  // One-way p2p of one micro-batch over the boundary behind virtual stage q, element q; its
-  // gradient takes as long on the way back. At least virtual_stages - 1 elements.
+  // Element q: one-way p2p of one micro-batch over the boundary behind virtual stage q. Its
+  // gradient takes the same time on the way back. At least virtual_stages - 1 elements.
   std::vector<int64_t> send_ns;
-  bool send_blocks = false;  // the sender computes nothing meanwhile
+  bool send_blocks = false;  // the sender does not compute while it sends
 
-  // Data-parallel communication, element stage x chunks + chunk. Empty: none.
+  // Data-parallel communication, element stage x chunks + chunk. Empty if there is none.
   std::vector<int64_t> gather_ns;  // parameters, before the first forward of the chunk
   std::vector<int64_t> sync_ns;    // gradients
-  // Whether it goes on during passes, bucket by bucket. A chunk's gradients become available evenly
-  // during its last backward (weight gradient); its parameters are used evenly during its first
-  // forward. One stream carries a stage's chunks one after the other.
-  bool gather_overlaps = false;  // else: all of the stage's before its first forward
-  bool sync_overlaps = false;    // else: all of the stage's behind its last pass
-  // Passes beside such communication take that share of it longer: counted at the end of the first
-  // forward, and where the stage's gradients are reduced.
+  // Whether this communication overlaps with passes, bucket by bucket. A chunk's gradients become
+  // available evenly during its last backward (or weight gradient); its parameters are used evenly
+  // during its first forward. One stream carries a stage's chunks one after the other.
+  bool gather_overlaps = false;  // else a stage gathers all before its first forward
+  bool sync_overlaps = false;    // else a stage reduces all after its last pass
+  // Passes that overlap with this communication take longer by this share of it. The delay counts
+  // at the end of the first forward, and when the stage's gradients are reduced.
   double overlap_slowdown = 0;
-  std::vector<int64_t> buckets;  // equal ones that each chunk's move in, >= 1. Empty: one each
+  // Number of equal buckets, >= 1, in which each chunk's parameters and gradients move. If empty,
+  // one each.
+  std::vector<int64_t> buckets;
 
-  std::vector<int64_t> optimizer_ns;  // by stage; starts when all stages have synced (the gradient
-                                      // norm is global). Empty: none.
+  // By stage. The optimizer starts when all stages have synced (the gradient norm is global). Empty
+  // if there is none.
+  std::vector<int64_t> optimizer_ns;
 
   int64_t buckets_of(size_t unit) const { return buckets.empty() ? 1 : buckets[unit]; }
 };
 
-// Where one stage's time goes. Apart from the ends, the fields sum to the step (see total_ns).
+// The time of one stage. The fields other than ends sum to the step (see total_ns).
 struct StageRun {
   int64_t forward_ns = 0;
   int64_t recompute_ns = 0;
   int64_t backward_ns = 0;         // without recompute and weight_gradient_ns
-  int64_t weight_gradient_ns = 0;  // as passes of their own
-  int64_t send_ns = 0;             // sending, where that blocks
+  int64_t weight_gradient_ns = 0;  // run as passes of their own
+  int64_t send_ns = 0;             // blocking sends
   int64_t gather_ns = 0;           // waiting for its own parameters
-  int64_t wait_p2p_ns = 0;         // what it waits for is on the wire
-  int64_t wait_forward_ns = 0;     // ... is a forward still running on another stage
-  int64_t wait_backward_ns = 0;    // ... is a backward still running on another stage
-  int64_t sync_ns = 0;             // behind its last pass, until its gradients are reduced
-  int64_t wait_sync_ns = 0;        // behind that, until those of all stages are
+  int64_t wait_p2p_ns = 0;         // waiting for data that is being sent
+  int64_t wait_forward_ns = 0;     // waiting for a forward that still runs on another stage
+  int64_t wait_backward_ns = 0;    // waiting for a backward that still runs on another stage
+  int64_t sync_ns = 0;             // after its last pass, until its gradients are reduced
+  int64_t wait_sync_ns = 0;        // after that, until all stages' gradients are reduced
   int64_t optimizer_ns = 0;
-  int64_t wait_optimizer_ns = 0;  // until all stages are done
+  int64_t wait_optimizer_ns = 0;  // until all optimizers are done
 
-  int64_t end_ns = 0;       // of its last pass, a blocking send included
+  int64_t end_ns = 0;       // end of its last pass, a blocking send included
   int64_t sync_end_ns = 0;  // >= end_ns
 
   int64_t busy_ns() const { return forward_ns + recompute_ns + backward_ns + weight_gradient_ns; }
@@ -81,25 +85,27 @@ struct Span {
 struct PipelineRun {
   int64_t pipeline_ns = 0;  // end of the last pass of all stages
   int64_t synced_ns = 0;    // all gradients are reduced
-  int64_t step_ns = 0;      // everything
+  int64_t step_ns = 0;      // the whole step
   std::vector<StageRun> stages;
   std::vector<std::vector<TimedPass>> passes;  // by stage, in order; only if asked for
-  // Of the chunks' parameters and gradients, element stage x chunks + chunk; from when the first
-  // bucket can move. Empty spans: nothing to move.
+  // Transfers of the chunks' parameters and gradients, element stage x chunks + chunk, from the
+  // time when the first bucket can move. A span is empty if there is nothing to move.
   std::vector<Span> gathers, syncs;
-  // Idle until the last pass of all stages, parameter gathering and sends included.
+  // Returns the stage's idle time until the last pass of all stages, parameter gathering and sends
+  // included.
   int64_t bubble_ns(size_t stage) const { return pipeline_ns - stages[stage].busy_ns(); }
 };
 
 PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes = false);
 
-// pipeline_ns of it, and much faster. `order` is WorkOrder(spec.shape), for those who simulate one
-// shape often; 1F1B needs none. Throws Stopped where `stop` says so.
+// Returns only pipeline_ns of SimulatePipeline, much faster. `order` is WorkOrder(spec.shape), for
+// callers that simulate one shape often; 1F1B needs none. Throws Stopped if `stop` ends the work.
 int64_t PipelineEnd(const PipelineSpec& spec);
 int64_t PipelineEnd(const PipelineSpec& spec, const std::vector<Pass>& order,
                     const Stop& stop = {});
 
-// pipeline_ns and synced_ns of it, likewise.
+// pipeline_ns and synced_ns of SimulatePipeline. PipelineEnds computes them in the same way as
+// PipelineEnd.
 struct StepEnds {
   int64_t pipeline_ns = 0, synced_ns = 0;
 };
@@ -107,11 +113,11 @@ StepEnds PipelineEnds(const PipelineSpec& spec);
 StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order,
                       const Stop& stop = {});
 
-// One rank of a step of several.
+// One rank of a step of several ranks.
 struct RankRun {
-  PipelineRun pipeline;  // its syncs, and what follows, are those of the step
-  // Behind the stages' last passes until the same stages of all ranks have done theirs: mean over
-  // the stages, rounded down.
+  PipelineRun pipeline;  // its syncs and what follows are those of the whole step
+  // Time from a stage's last pass until the same stage of every rank has ended its last pass: mean
+  // over the stages, rounded down.
   int64_t idle_ns = 0;
 };
 
@@ -121,9 +127,9 @@ struct RanksRun {
   std::vector<RankRun> ranks;
 };
 
-// Data-parallel ranks, each with micro-batches of its own: a stage's gradients are reduced when
-// every rank has them. All specs have the same shape and data-parallel communication, and at least
-// one is given.
+// Simulates data-parallel ranks, each with micro-batches of its own: a stage's gradients are
+// reduced when every rank has them. REQUIRES: at least one spec; all have the same shape and
+// data-parallel communication.
 RanksRun SimulateRanks(const std::vector<PipelineSpec>& specs, bool keep_passes = false);
 
 }  // namespace evenkeel::planner

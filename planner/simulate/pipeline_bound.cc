@@ -25,7 +25,7 @@ int64_t PipelineLowerBound(const PipelineSpec& spec) {
   const size_t chunks = static_cast<size_t>(shape.chunks);
   std::vector<Unit> sums(units);
   int64_t bound = 0;
-  // Micro-batches that are all alike need no walk through all of them: there may be billions.
+  // Micro-batches that are all alike are not visited one by one: there may be billions.
   const bool alike = forward.alike() && backward.alike() && weight_gradient.alike();
   const int64_t times = alike ? shape.micro_batches : 1;
   for (int64_t k = 0; k < shape.micro_batches; k += times) {
@@ -44,7 +44,7 @@ int64_t PipelineLowerBound(const PipelineSpec& spec) {
     }
     bound = std::max(bound, through);
   }
-  // There and back by the first chunks of the stages before.
+  // The way there and back through the first chunks of the stages before.
   int64_t there = 0, back = 0;
   for (size_t s = 0; s < static_cast<size_t>(shape.stages); ++s) {
     int64_t passes = 0, deferred = 0;

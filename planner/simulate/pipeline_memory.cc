@@ -5,7 +5,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// One part of one stage, as its passes go by.
+// The memory of one part of one stage while its passes run.
 class PartMeter {
  public:
   PartMeter(const MemoryPart& part, const PipelineShape& shape, int64_t stage)
@@ -19,7 +19,7 @@ class PartMeter {
 
   int64_t held() const { return held_; }
 
-  // What the pass needs in addition while it runs.
+  // Returns the bytes that the pass needs in addition while it runs.
   int64_t Workspace(const Pass& pass) const {
     const std::vector<int64_t>& bytes = *workspaces_[static_cast<size_t>(pass.kind)];
     return bytes.empty() ? 0 : bytes[static_cast<size_t>(pass.stage * chunks_ + pass.chunk)];
@@ -91,7 +91,7 @@ class StageMeter {
     }
   }
 
-  // One step per moment, and none where nothing changes.
+  // Adds a step to the curve: one per moment, and none if nothing changes.
   void Step(int64_t ns, int64_t bytes) {
     std::vector<MemoryStep>& curve = memory_.curve;
     if (curve.back().ns == ns) {

@@ -5,14 +5,14 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kUnitsPerPass = 10;  // of Stop::Spend
+constexpr int64_t kUnitsPerPass = 10;  // units of Stop::Spend
 
 Pass MakePass(PassKind kind, int64_t stage, int64_t chunk, int64_t micro_batch) {
   return {kind, static_cast<int32_t>(stage), static_cast<int32_t>(chunk),
           static_cast<int32_t>(micro_batch)};
 }
 
-// Forwards of a stage in order.
+// Returns the forwards of a stage in order.
 std::vector<Pass> Forwards(const PipelineShape& shape, int64_t stage) {
   const int64_t group = shape.group();
   std::vector<Pass> passes;
@@ -28,7 +28,7 @@ std::vector<Pass> Forwards(const PipelineShape& shape, int64_t stage) {
   return passes;
 }
 
-// Forwards that a stage runs before its first backward.
+// Returns the number of forwards that a stage runs before its first backward.
 int64_t WarmUp(const PipelineShape& shape, int64_t stage) {
   const int64_t passes = shape.chunks * shape.micro_batches, behind = shape.stages - 1 - stage;
   switch (shape.schedule) {
@@ -43,7 +43,8 @@ int64_t WarmUp(const PipelineShape& shape, int64_t stage) {
   return passes;
 }
 
-// Takes one pass after the other from the stages' orders, as soon as what it waits for was taken.
+// Takes passes one after the other from the stages' orders, each as soon as those it waits for were
+// taken.
 class Merge {
  public:
   Merge(const PipelineShape& shape, const Stop& stop)
@@ -77,8 +78,8 @@ class Merge {
   }
 
  private:
-  // Every virtual stage takes its micro-batches in ascending order, forward and backward: a count
-  // says which are done.
+  // Returns whether the passes before `pass` are done. Every virtual stage takes its micro-batches
+  // in ascending order, forward and backward, so a count says which are done.
   bool Ready(const Pass& pass) {
     if (pass.kind == PassKind::kWeightGradient) return true;
     const size_t q = static_cast<size_t>(shape_.virtual_stage(pass.stage, pass.chunk));
@@ -97,7 +98,7 @@ class Merge {
   const Stop stop_;
   std::vector<std::vector<Pass>> orders_;
   std::vector<size_t> next_;                   // by stage
-  std::vector<int64_t> forwards_, backwards_;  // by virtual stage: taken
+  std::vector<int64_t> forwards_, backwards_;  // by virtual stage: number taken
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 double D(int64_t value) { return static_cast<double>(value); }
 
-// Adds what `parameters` take whose copies the group holds.
+// Adds up the times to exchange parameters, and counts those that one rank updates.
 class Exchange {
  public:
   Exchange(const Job& job) : job_(job), network_(job.cluster, job.constants) {}
@@ -47,7 +47,7 @@ int64_t SlowedBy(double slowdown, int64_t hidden_ns) {
 
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained) {
   if (trained.all <= 0) return {};
-  // With expert parallel the copies of an expert are fewer.
+  // With expert parallelism, an expert has fewer copies.
   const int64_t experts = p.expert > 1 ? trained.experts : 0;
   Exchange exchange(job);
   exchange.Add(D(trained.all - experts), exchange.network().DataGroup(p));

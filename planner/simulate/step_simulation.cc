@@ -38,14 +38,14 @@ StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
   return work;
 }
 
-constexpr int64_t kUnitsPerPass = 20;  // of Stop::Spend
+constexpr int64_t kUnitsPerPass = 20;  // units of Stop::Spend
 
-// More packs of one rank are not simulated one by one.
+// Returns the most packs of one rank that are simulated one by one.
 int64_t PacksAtMost(const PipelineShape& shape, int64_t events) {
   return std::max<int64_t>(2, events / shape.virtual_stages());
 }
 
-// The pipeline of these segments, with `packs` values for each pass.
+// Returns the pipeline of these segments, with `packs` values for each pass.
 PipelineSpec PipelineOf(const PipelineShape& shape, const std::vector<StageWork>& segments,
                         size_t packs) {
   PipelineSpec spec;
@@ -56,14 +56,14 @@ PipelineSpec PipelineOf(const PipelineShape& shape, const std::vector<StageWork>
   return spec;
 }
 
-// Where PassValues hold the first of `packs` values of a segment.
+// Returns the index in PassValues of the first of `packs` values of a segment.
 size_t PlaceOf(const PipelineShape& shape, size_t segment, size_t packs) {
   const size_t stages = static_cast<size_t>(shape.stages),
                chunks = static_cast<size_t>(shape.chunks);
   return (segment % stages * chunks + segment / stages) * packs;
 }
 
-// The steps that stand for all: `steps` of them, each of `ranks` data-parallel ranks that run
+// The steps that represent all: `steps` steps, each of `ranks` data-parallel ranks that run
 // `shape`.
 struct SampledSteps {
   PipelineShape shape;
@@ -78,16 +78,16 @@ SampledSteps SampleOf(const Job& job, const Parallelism& p, const PipelineShape&
   sample.shape = shape.WithFewer(std::min(shape.micro_batches, PacksAtMost(shape, most_events)));
   const int64_t events = sample.shape.micro_batches * p.data * shape.virtual_stages();
   sample.steps = std::clamp<int64_t>(most_events / events, 1, kStepsAtMost);
-  // Where one step alone is more than the budget, fewer ranks stand for all; the slowest of many is
-  // then understated.
+  // If a single step exceeds the budget, fewer ranks represent all; the time of the slowest of many
+  // ranks is then underestimated.
   sample.ranks = std::clamp<int64_t>(most_events * p.data / events, 1, p.data);
   sample.locked = LockedRanks(job, p);
   sample.dummy_units = !job.model.towers.empty();
   return sample;
 }
 
-// Mean over the steps of the slowest rank's time. `time_of` takes the packs of one rank, those of
-// ranks that are locked together as one.
+// Returns the mean over the steps of the slowest rank's time. `time_of` takes the packs of one
+// rank; ranks that are locked together count as one.
 template <typename TimeOf>
 int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& packs,
                       TimeOf time_of) {
@@ -117,7 +117,7 @@ int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& 
   return sum / sample.steps;
 }
 
-// Runs the packs of one rank after those of another through the same pipeline.
+// Runs the packs of ranks, one rank after the other, through the same pipeline.
 class RankPipeline {
  public:
   RankPipeline(const PipelineShape& shape, const std::vector<StageWork>& segments, const Stop& stop)
@@ -145,10 +145,10 @@ class RankPipeline {
   const std::vector<StageWork>& segments_;
   const Stop stop_;
   PipelineSpec spec_;
-  std::vector<Pass> order_;  // of schedules other than 1F1B
+  std::vector<Pass> order_;  // only for schedules other than 1F1B
 };
 
-// Spreads the exchange of each segment over the pipeline's units, each stage with one optimizer.
+// Assigns the exchange of each segment to the pipeline's units; each stage has one optimizer.
 void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& cache,
              PipelineSpec& spec) {
   spec.sync_ns.resize(segments.size());
@@ -168,7 +168,8 @@ void AddSync(const Job& job, const std::vector<StageWork>& segments, StepCache& 
     spec.optimizer_ns[s] = cache.Sync(stages[s]).optimizer_ns;
 }
 
-// How a step is told from its beginning: packs in whole groups, of which two halves are simulated.
+// How a step is extrapolated from its beginning: packs in whole groups, of which two halves are
+// simulated.
 struct Beginning {
   Beginning(const PipelineShape& shape, int64_t events) {
     const int64_t group = shape.chunks > 1 ? shape.group() : 1;
@@ -182,9 +183,9 @@ struct Beginning {
   int64_t half = 0, rest = 0, more = 0;
 };
 
-// The pipeline finds its rhythm: what follows the first packs repeats it, and takes no less than
-// the slowest stage works. `simulate` takes a shape; gives the pipeline's end, and what else it
-// gives as with fewer packs.
+// Extrapolates a step. The packs after the first ones repeat their rhythm, and take no less time
+// than the slowest stage works. `simulate` takes a shape. Returns the end of the whole pipeline;
+// its other results are those with fewer packs.
 template <typename Simulate>
 StepEnds InRhythm(const PipelineShape& shape, const std::vector<StageWork>& segments,
                   int64_t events, Simulate simulate) {

@@ -5,7 +5,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Operations of one stage.
+// Makes the operations of one stage.
 class StageTimeline {
  public:
   StageTimeline(const PipelineSpec& spec, const PipelineRun& run, size_t stage)
