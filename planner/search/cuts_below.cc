@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_set>
 #include <utility>
 
 namespace evenkeel::planner {
@@ -11,6 +10,7 @@ namespace {
 constexpr int64_t kPartialCutsAtMost = 20'000;  // of LeastLoadedCut
 constexpr int64_t kPartialCutsPerVisit = 20;    // of VisitCutsBelow
 constexpr int64_t kUnitsPerPartialCut = 100;    // of Stop
+constexpr uint64_t kSlots = 1 << 15;            // for partial cuts that were met
 constexpr int64_t kSegmentsAtMost = 1000;       // the search recurses as deep as there are segments
 
 // Extends partial cuts by one segment at a time, depth first.
@@ -76,7 +76,7 @@ class CutSearch {
       cut_.pop_back();
       return;
     }
-    if (skips_repeated_ && segment >= stages_ && !seen_.insert(Digest(segment)).second) return;
+    if (skips_repeated_ && segment >= stages_ && Seen(Digest(segment))) return;
     const int64_t after = segments_ - segment - 1;  // segments that still need a layer each
     const int64_t layers = LayersAt(begin);
     const auto find = [this](int64_t count) {
@@ -109,6 +109,12 @@ class CutSearch {
     loads_[static_cast<size_t>(segment % stages_)] = before;
   }
 
+  // Whether the digest was met before and has not been displaced since.
+  bool Seen(uint64_t digest) {
+    if (seen_.empty()) seen_.resize(kSlots);
+    return std::exchange(seen_[digest % kSlots], digest) == digest;
+  }
+
   // The load of a segment's stage once the segment ends at `end`.
   double LoadWith(int64_t segment, int64_t end, double first_chunks) const {
     const double before =
@@ -136,7 +142,7 @@ class CutSearch {
   std::vector<int64_t> layers_{0};  // transformer layers before each position
   std::vector<double> loads_;       // of stages
   std::vector<int64_t> cut_{0};
-  std::unordered_set<uint64_t> seen_;
+  std::vector<uint64_t> seen_;  // digests, each in a slot of its own or of one that it displaced
   double below_ = std::numeric_limits<double>::infinity();
   int64_t partial_cuts_ = 0;  // that may still be looked at
   bool skips_repeated_ = false;
