@@ -153,14 +153,14 @@ constexpr int64_t kYearSeconds = 366 * 24 * 3600;
 // The one table of settings.
 constexpr Setting kSettings[] = {
     {"listen", "127.0.0.1:50051",
-     "Addresses to serve gRPC on: HOST:PORT or unix:/path, several separated by commas. Others "
-     "than loopback and unix sockets need TLS (--tls-cert) or --allow-plaintext=true.",
+     "Addresses to serve gRPC on: HOST:PORT or unix:/path, separated by commas. Addresses "
+     "other than loopback and unix sockets need TLS (--tls-cert) or --allow-plaintext=true.",
      &Listen},
     {"metrics-address", "127.0.0.1:9464",
      "HOST:PORT that serves Prometheus metrics under /metrics, or off.", &MetricsAddress},
     {"admin-address", "off",
-     "Where the status page (/statusz) and the log level are served over HTTP: unix:/path (mode "
-     "0600), HOST:PORT of loopback, or off.",
+     "Address that serves the status page (/statusz) and the log level over HTTP: unix:/path "
+     "(mode 0600), HOST:PORT of loopback, or off.",
      &AdminAddress},
     {"workers", "0", "Threads that compute plans. 0: one per CPU.",
      &Whole<&Options::workers, 0, 1024>},
@@ -172,7 +172,8 @@ constexpr Setting kSettings[] = {
      "Most seconds for one computation, whatever the caller's deadline; then it fails with "
      "DEADLINE_EXCEEDED.",
      &Seconds<&Options::max_plan_seconds, 1, 3600>},
-    {"cache-bytes", "67108864", "Memory for computed plans; the least recently used go first.",
+    {"cache-bytes", "67108864",
+     "Memory for computed plans; the least recently used are evicted first.",
      &Whole<&Options::cache_bytes, 0, 1024 * kGiB>},
     {"memo-bytes", "16777216",
      "Memory for requests seen before, which are then answered without being parsed.",
@@ -195,7 +196,7 @@ constexpr Setting kSettings[] = {
      "delay.",
      &Whole<&Options::pack_max_streams, 1, 1'000'000>},
     {"pack-memory-bytes", "2147483648",
-     "Memory for all PackDataset calls together; beyond it they are refused likewise.",
+     "Memory for all PackDataset calls together; calls beyond it are refused too.",
      &Whole<&Options::pack_memory_bytes, 8 * kMiB, 1024 * kGiB>},
     {"pack-idle-timeout", "30",
      "Seconds after which a PackDataset caller who neither sends nor takes a message is cut off. "
@@ -203,14 +204,14 @@ constexpr Setting kSettings[] = {
      &Seconds<&Options::pack_idle_timeout_seconds, 0, 3600>},
     {"dataset-bytes", "16777216",
      "Memory for the datasets that PackDataset leaves behind for dataset_ref; the least recently "
-     "used go first.",
+     "used are evicted first.",
      &Whole<&Options::dataset_bytes, 128 * 1024, 1024 * kGiB>},
     {"plan-store", "auto",
      "File that keeps computed plans over restarts; it belongs to one server. auto: plans.lmdb in "
-     "$STATE_DIRECTORY, or in /var/lib/evenkeel where that is there, else off. off: memory only.",
+     "$STATE_DIRECTORY, or in /var/lib/evenkeel if that exists, else off. off: memory only.",
      &StorePath<&Options::plan_store>},
     {"plan-store-bytes", "1073741824",
-     "Disk for those plans; the first made go first. The files may be half as large again.",
+     "Disk for those plans; the oldest are removed first. The files may take 1.5 times as much.",
      &Whole<&Options::plan_store_bytes, kMiB, 1024 * kGiB>},
     {"profile-store", "auto",
      "File that keeps recorded profiles (RecordProfile); its folder must exist, and it belongs to "
@@ -222,11 +223,11 @@ constexpr Setting kSettings[] = {
      "File whose first line is the password of the Redis that --profile-store names.",
      &Path<&Options::profile_redis_password>},
     {"profile-redis-trust", "false",
-     "true: the operator vouches that this Redis keeps what it acknowledges, where it does not "
-     "show it.",
+     "true: the operator vouches that this Redis keeps what it acknowledges, even if Redis itself "
+     "does not say so.",
      &Flag<&Options::profile_redis_trust>},
     {"redis", "off",
-     "Redis that replicas share plans by: HOST:PORT, unix:/path or "
+     "Redis through which replicas share plans: HOST:PORT, unix:/path or "
      "redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]. off: each replica has its own only.",
      &Redis},
     {"redis-password-file", "off", "File whose first line is the password for --redis.",
@@ -235,7 +236,8 @@ constexpr Setting kSettings[] = {
      "Seconds that a look-up in that Redis may take, its wait included; then the plan is computed.",
      &RedisTimeout},
     {"auth-policy", "off",
-     "File that says who may call what, and as which tenant (docs/SECURITY.md); a change is taken "
+     "File that says who may call what, and as which tenant (docs/SECURITY.md); changes take "
+     "effect "
      "while the server runs. off: everybody may call everything.",
      &AuthPolicyPath},
     {"drain-timeout", "20",
@@ -283,17 +285,16 @@ constexpr Setting kSettings[] = {
      "Folder of revocation lists of those authorities, named by openssl rehash.",
      &Path<&Options::tls_crl_dir>},
     {"tls-reload-seconds", "10",
-     "Seconds between looks at these files. New ones are used for new connections; files that can "
-     "not be used change nothing. 0: never look again.",
+     "Seconds between checks of these files. New ones are used for new connections; files that "
+     "cannot be used change nothing. 0: never check again.",
      &Seconds<&Options::tls_reload_seconds, 0, 86400>},
     {"self-probe-seconds", "3",
      "Seconds between calls of the server to its own addresses; after three in a row without an "
      "answer in as many seconds the process ends with exit code 3. 0: off.",
      &Seconds<&Options::self_probe_seconds, 0, 3600>},
     {"drain-delay", "0",
-     "Seconds after SIGTERM or SIGINT during which all is still accepted and answered, while "
-     "health "
-     "says NOT_SERVING: as long as clients take to notice.",
+     "Seconds after SIGTERM or SIGINT during which calls are still accepted and answered "
+     "while health says NOT_SERVING: as long as clients take to notice.",
      &Seconds<&Options::drain_delay_seconds, 0, 3600>},
     {"reflection", "true", "Serve gRPC server reflection, which grpcurl needs: true or false.",
      &Flag<&Options::reflection>},

@@ -12,7 +12,7 @@ Json Parse(const std::filesystem::path& path) {
   std::ifstream in(path);
   if (!in) throw std::runtime_error("can not read " + path.string());
   Json json = Json::parse(in, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded()) throw std::runtime_error(path.string() + " is no JSON");
+  if (json.is_discarded()) throw std::runtime_error(path.string() + " is not JSON");
   return json;
 }
 

@@ -62,7 +62,7 @@ def load_job(path: str | os.PathLike[str]) -> planner_service_pb2.PlanJobRequest
         try:
             values = json.load(file)
         except ValueError as error:
-            raise ValueError(f"{os.fspath(path)} is no JSON: {error}") from error
+            raise ValueError(f"{os.fspath(path)} is not JSON: {error}") from error
     if not isinstance(values, dict):
         raise ValueError(f"{os.fspath(path)} holds no JSON object")
     return plan_job_request(values)
