@@ -38,9 +38,9 @@ std::vector<FigureBasis> Figures(const Job& job) {
                      rates.family == GpuFamily::kOther ? Basis::kAssumed : Basis::kFitted,
                      "training runs reach " + std::to_string(Nearest(100 * clock)) +
                          "% of the rates of short isolated kernels"});
-  const Uncertainty uncertainty = UncertaintyOf(rates.family);
+  const Uncertainty uncertainty = UncertaintyOf(rates.family, !job.model.towers.empty());
   figures.push_back({"predictions.step_uncertainty",
-                     uncertainty.measured ? Basis::kMeasured : Basis::kAssumed,
+                     uncertainty.step_time > 0 ? Basis::kMeasured : Basis::kAssumed,
                      uncertainty.source});
   figures.push_back(
       {"network.between_nodes", Basis::kAssumed,

@@ -177,7 +177,8 @@ struct Prediction {
   double mfu = 0;            // model FLOPs of the step (no recompute) over those at peak
   double llm_tokens_per_second = 0;  // whole job
   double bubble_ratio = 0;           // idle share of the pipeline with mean micro-batches
-  // Expected errors, as shares: mean absolute errors on published runs (cost/uncertainty.h).
+  // Expected errors, as shares: mean absolute errors on published runs (cost/uncertainty.h). 0: not
+  // validated.
   double step_uncertainty = 0, memory_uncertainty = 0;
 };
 

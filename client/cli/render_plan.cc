@@ -36,7 +36,7 @@ std::string Verdict(const Style& style, const v1::Plan& plan) {
       fmt::format("Fits: {} per step{}, {}, MFU {}", Duration(predictions.step().total_seconds()),
                   predictions.step_uncertainty_ratio() > 0
                       ? " (+-" + Percent(predictions.step_uncertainty_ratio()) + ")"
-                      : "",
+                      : " (not validated for this kind of run)",
                   GpuTime(predictions.gpu_days()), Percent(predictions.mfu())));
   if (plan.stages_size() > 0) {
     const std::string free = Gib(plan.stages(tightest).free_bytes());

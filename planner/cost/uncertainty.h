@@ -10,15 +10,15 @@ namespace evenkeel::planner {
 
 // Mean absolute errors, as shares of the measured value.
 struct Uncertainty {
-  double step_time = 0;
+  double step_time = 0;  // on published runs that nothing was fitted to; 0: there are none
   double memory = 0;
-  bool measured = false;  // there are published runs on this kind of GPU
-  std::string source;     // in words
+  std::string source;  // in words: the runs, or why there are none
 };
 
-// Returns the errors on the rows that tests/validation compares predictions with.
-// tests/validation/harness_test.cc checks these figures.
-Uncertainty UncertaintyOf(GpuFamily family);
+// Returns the errors on the published runs that tests/validation compares predictions with, of
+// models with encoders or of language models alone. tests/validation/harness_test.cc and
+// omnibal_ladder_test.cc hold these figures to the runs.
+Uncertainty UncertaintyOf(GpuFamily family, bool has_encoders);
 
 }  // namespace evenkeel::planner
 

@@ -68,7 +68,8 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
                    const Candidate& c) {
   Prediction p;
   p.step = MakeStepTime(job, batching, profile, c);
-  const Uncertainty uncertainty = UncertaintyOf(RatesOf(job.cluster.gpu).family);
+  const Uncertainty uncertainty =
+      UncertaintyOf(RatesOf(job.cluster.gpu).family, !job.model.towers.empty());
   p.step_uncertainty = uncertainty.step_time;
   p.memory_uncertainty = uncertainty.memory;
   p.micro_batches = c.micro_batches;

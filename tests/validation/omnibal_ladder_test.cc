@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/cost/uncertainty.h"
 #include "planner/evaluate_plan.h"
 #include "planner/make_plan.h"
 #include "tests/planner/jobs.h"
@@ -176,6 +177,23 @@ TEST(OmniBalLadderTest, EveryPartGainsAsPublished) {
     EXPECT_NEAR(here / there, 1, 0.15) << ladder[i].name;
   }
   EXPECT_NEAR(ladder[3].gpu_days / kPublished[3], 1, 0.25);
+}
+
+// The error that plans for models with encoders state is the one on these trainings.
+TEST(OmniBalLadderTest, StatedErrorIsTheOneOnTheseTrainings) {
+  std::vector<Case> cases = TableNine();
+  Case on_h100 = cases[1];
+  on_h100.gpu = "h100-sxm-80gb", on_h100.network_bytes_per_second = kEight400;
+  on_h100.after = 12.2;
+  cases.push_back(on_h100);
+  double error = 0;
+  for (const Case& c : cases) error += std::abs(PlanOf(JobOf(c)).prediction.gpu_days / c.after - 1);
+  error /= static_cast<double>(cases.size());
+  for (const GpuFamily family : {GpuFamily::kAmpere, GpuFamily::kHopper}) {
+    const Uncertainty said = UncertaintyOf(family, true);
+    EXPECT_NEAR(said.step_time, error, 0.005);
+    EXPECT_EQ(said.source.find(std::to_string(cases.size()) + " published"), 0u);
+  }
 }
 
 TEST(OmniBalLadderTest, OtherHardware) {
