@@ -52,6 +52,14 @@ std::string RenderBasis(const Style& style, const v1::Plan& plan);
 std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
                                 const CommandLine& command);
 
+// "The step is 23.3 s as simulated with mean packs, and 871 ms imbalance: ..."; empty without
+// imbalance. Terminal and report share it.
+std::string StepSumText(const v1::StepTime& step);
+
+// Says which lower bound on the step with mean packs is proven, and how far the plan is above it.
+// Needs a plan whose proof has a lower bound. Terminal and report share it.
+std::string BoundText(const v1::Plan& plan);
+
 // "encoder 0-21 (22)" and the like, packed into lines of at most `width` columns.
 std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers, int width);
 
