@@ -103,7 +103,7 @@ func simple(pod *v1.Pod) bool {
 	return true
 }
 
-// portsFree: trainers on the host's network take its ports.
+// portsFree says whether the host ports of the pod are free: trainers on the host's network take them.
 func portsFree(info fwk.NodeInfo, pod *v1.Pod) bool {
 	for at := range pod.Spec.Containers {
 		for _, port := range pod.Spec.Containers[at].Ports {
@@ -141,7 +141,7 @@ func (p *Plugin) fits(ctx context.Context, pod *v1.Pod, found *cycle) func(strin
 	}
 }
 
-// letsIn: node selector, required node affinity, cordons and taints.
+// letsIn checks node selector, required node affinity, cordons and taints.
 func letsIn(logger klog.Logger, node *v1.Node, pod *v1.Pod, affinity nodeaffinity.RequiredNodeAffinity) bool {
 	if node.Spec.Unschedulable {
 		return false
