@@ -20,7 +20,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Between two questions whether to stop.
+// Times between two questions whether to stop.
 struct Gaps {
   double last = CpuSeconds(), longest = 0;
   void See() {
