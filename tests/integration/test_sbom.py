@@ -17,7 +17,7 @@ LINKAGES = {"shared", "header-only", "generated"}
 
 
 def faults(bill):
-    """What breaks the rules of CycloneDX 1.5, or ours, as lines."""
+    """Returns what breaks the rules of CycloneDX 1.5, or ours, as lines."""
     found = []
 
     def check(good, what):
