@@ -1,4 +1,4 @@
-// From counted lengths to the Histogram message of the contract.
+// Makes the Histogram message of the contract from counted lengths.
 #ifndef EVENKEEL_CLIENT_CLI_HISTOGRAM_H_
 #define EVENKEEL_CLIENT_CLI_HISTOGRAM_H_
 

@@ -271,9 +271,10 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", settings.seconds, "Seconds of load on each server in each round")
       ->capture_default_str();
   app.add_option("--max-p50-ratio", settings.max_p50_ratio,
-                 "Most that is good, at 1 and 8 in flight")
+                 "Highest ratio that passes, at 1 and 8 in flight")
       ->capture_default_str();
-  app.add_option("--min-qps-ratio", settings.min_qps_ratio, "Least that is good, likewise")
+  app.add_option("--min-qps-ratio", settings.min_qps_ratio,
+                 "Lowest ratio that passes, at 1 and 8 in flight")
       ->capture_default_str();
   app.add_option("--echo", settings.echo_address, "Be the echo server on this address");
   app.add_option("--reply-bytes", settings.reply_bytes, "Size of its replies");

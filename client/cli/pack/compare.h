@@ -1,4 +1,4 @@
-// What other ways to make micro-batches would come to, beside a packing.
+// Compares a packing with other ways to make micro-batches.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_COMPARE_H_
 #define EVENKEEL_CLIENT_CLI_PACK_COMPARE_H_
 

@@ -18,7 +18,7 @@ type gang struct {
 	places  map[int]place
 	lowest  int // no place below is free
 
-	// What all pods of the gang go by, from the first that got a node until the last is gone.
+	// All pods of the gang go by these, from the first that got a node until the last is gone.
 	pinned   *layout
 	planID   string // of `pinned`; set without it after a restart, until the plan is read again
 	planless bool   // the gang runs without a plan

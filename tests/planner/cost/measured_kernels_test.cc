@@ -17,7 +17,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// What is reached on these rows.
+// Errors that are reached on these rows.
 struct Bounds {
   double mean = 0, worst = 0;
 };

@@ -178,7 +178,7 @@ TEST(CostBombs, StopIsAskedOftenEnough) {
   }
 }
 
-// What measures the gaps sees one.
+// The instrument that measures the gaps sees one.
 TEST(CostBombs, WorkWithoutAQuestionIsSeen) {
   const OfferJobs usual = JobsOf(TextRequest("llama3.1-8b", 64));
   double unit = 1e9;

@@ -1,4 +1,4 @@
-"""Where a sampler has its packs from: a server, asked by every rank or by one for all."""
+"""The source of a sampler's packs: a server, asked by every rank or by one for all."""
 from __future__ import annotations
 
 import threading

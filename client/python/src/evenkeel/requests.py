@@ -1,4 +1,4 @@
-"""From what callers have at hand to requests."""
+"""Makes requests from what callers have at hand."""
 from __future__ import annotations
 
 import json
