@@ -14,8 +14,7 @@ UNIT_CAP, TOKEN_CAP = 9, 4096
 
 
 def dataset(count, seed=1):
-    """Returns samples as visual instruction tuning has them: 1 to 13 tiles of 256 tokens, and text; some without
-    images."""
+    """Samples as visual instruction tuning has them: 1 to 13 tiles of 256 tokens, and text; some without images."""
     chance = random.Random(seed)
     units = [chance.choice((0, 1, 1, 2, 3, 5, 7)) for _ in range(count)]
     return units, [256 * u + 1 + min(int(chance.expovariate(1 / 150)), 2000) for u in units]
