@@ -5,7 +5,7 @@
 ARG DEBIAN=debian:bookworm-slim
 
 FROM ${DEBIAN} AS build
-# Upgraded, so that the libraries taken over into the image are those with the latest fixes.
+# Packages are upgraded, so that the libraries taken over into the image are those with the latest fixes.
 COPY deploy/install-packages.sh deploy/packages-build.txt deploy/packages-image.txt /src/deploy/
 RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get upgrade -y -qq \
     && /src/deploy/install-packages.sh build image && rm -rf /var/lib/apt/lists/*

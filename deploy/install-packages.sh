@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs lists of Debian packages; a list is deploy/packages-NAME.txt. Does nothing where all of them are there.
+# Installs lists of Debian packages; a list is deploy/packages-NAME.txt. Does nothing if all packages are there.
 #
 #   deploy/install-packages.sh NAME [NAME ...]        NAME: build, runtime, test, deploy or slurm
 #
-# A line is a package, or "PACKAGE unless COMMAND": not wanted where that command is there from elsewhere (Node.js of
-# another origin, say, whose npm conflicts with Debian's).
+# A line is a package, or "PACKAGE unless COMMAND": the package is not wanted if that command is there from elsewhere
+# (Node.js of another origin, say, whose npm conflicts with Debian's).
 # Needs root, or sudo, only where something is missing.
 set -euo pipefail
 
@@ -23,7 +23,7 @@ for name in "$@"; do
 done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-  echo "install-packages.sh: this is no Debian system; install the likes of these by hand and use --no-install:" >&2
+  echo "install-packages.sh: this is no Debian system; install packages like these by hand and use --no-install:" >&2
   printf '  %s\n' "${packages[@]}" >&2
   exit 1
 fi

@@ -58,7 +58,8 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# step TITLE COMMAND [ARGUMENT ...]: runs it into the log; shows its last line now and then; stops on failure.
+# step TITLE COMMAND [ARGUMENT ...]: runs the command into the log, shows its last line now and then, and stops on
+# failure.
 step() {
   local title=$1 started=$SECONDS shown=$SECONDS last pid pause=15
   shift
@@ -147,7 +148,8 @@ say "   answers on $address"
 say "== Plan"
 say "   \$ evenkeelctl plan --job $job"
 say ""
-# By the environment, so that the questions that the answer suggests do not name a socket that is soon gone.
+# The address goes by the environment, so that the questions that the answer suggests do not name a socket that is soon
+# gone.
 EVENKEEL_SERVER=$address build/bin/evenkeelctl plan --job "$job" || fail "the plan failed." "$server_log"
 
 cat <<TEXT
@@ -166,7 +168,7 @@ More jobs: deploy/examples/README.md
 TEXT
 if [ $keep = 1 ] && [ -n "$server_pid" ]; then
   say "The server stays, on $address: stop it with  kill $server_pid"
-  [ "$address" = "$default_address" ] || say "Say so to evenkeelctl:  export EVENKEEL_SERVER=$address"
+  [ "$address" = "$default_address" ] || say "Tell evenkeelctl:  export EVENKEEL_SERVER=$address"
   server_pid=
   socket_folder=
 fi

@@ -25,7 +25,7 @@ import uuid
 PROGRAMS = ("evenkeel-server", "evenkeel-store", "evenkeelctl")  # of the image
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# Debian's short names of licences that SPDX calls otherwise. "+" becomes "-or-later", without it "-only".
+# Maps Debian's short names of licences that SPDX calls otherwise. "+" becomes "-or-later", without it "-only".
 SPDX = {"expat": "MIT", "mit": "MIT", "apache-2": "Apache-2.0", "apache-2.0": "Apache-2.0", "apache": "Apache-2.0",
         "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "bsd-3-clauses": "BSD-3-Clause", "isc": "ISC",
         "zlib": "Zlib", "boost-1.0": "BSL-1.0", "bsl-1.0": "BSL-1.0", "openldap-2.8": "OLDAP-2.8", "cc0-1.0": "CC0-1.0",
@@ -44,7 +44,7 @@ def release():
 
 @functools.lru_cache(maxsize=None)
 def libraries(program):
-    """Paths of the shared objects that the loader loads with it, links resolved; the loader itself is one."""
+    """Returns the paths of the shared objects that the loader loads with it, links resolved, the loader included."""
     found = set()
     for line in output_of("ldd", program).splitlines():
         if "not found" in line:
@@ -56,7 +56,7 @@ def libraries(program):
 
 
 def headers(build, programs):
-    """Headers from outside the project that the programs' objects were compiled with: from Ninja's log."""
+    """Returns the headers from outside the project that the programs' objects were compiled with: from Ninja's log."""
     names = [os.path.relpath(program, build) for program in programs]
     inputs = set(output_of("ninja", "-C", build, "-t", "inputs", *names).split())
     found, wanted = set(), False
@@ -71,7 +71,7 @@ def headers(build, programs):
 
 
 def owners(paths):
-    """Debian package of each path; files that no package owns are an error."""
+    """Returns the Debian package of each path; files that no package owns are an error."""
     # dpkg knows a file by the path it was shipped under, which may be one without /usr.
     asked = sorted(set(paths) | {path[4:] for path in paths if path.startswith("/usr/lib")})
     listed = subprocess.run(["dpkg-query", "-S", *asked], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -89,7 +89,7 @@ def owners(paths):
 
 @functools.lru_cache(maxsize=None)
 def about(package):
-    """(version, architecture, source package, its version)"""
+    """Returns (version, architecture, source package, its version)."""
     fields = "${Version}\t${Architecture}\t${source:Package}\t${source:Version}\n"
     # An architecture's name is needed where several are installed; the first is the machine's own.
     return tuple(output_of("dpkg-query", "-W", f"-f={fields}", package).splitlines()[0].split("\t"))
@@ -104,7 +104,7 @@ def spdx(name):
 
 
 def licences(package):
-    """As CycloneDX has them. Empty where the copyright file is prose."""
+    """Returns licences as CycloneDX has them; empty if the copyright file is prose."""
     with open(f"/usr/share/doc/{package}/copyright", encoding="utf-8", errors="replace") as file:
         text = file.read()
     if not re.match(r"\s*Format(-Specification)?:", text):
@@ -150,7 +150,7 @@ def application(program):
 
 
 def needed(path, by_soname):
-    """Shared objects that an object file names itself."""
+    """Returns the shared objects that an object file names itself."""
     names = re.findall(r"\(NEEDED\).*\[(.+)\]", output_of("readelf", "-d", path))
     return [by_soname[name] for name in names if name in by_soname]
 

@@ -6,7 +6,7 @@
 
 namespace evenkeel {
 
-// Of this thread so far.
+// Returns the seconds of this thread so far.
 inline double CpuSeconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

@@ -40,7 +40,7 @@ if [ ! -x "$tools/bin/buf-$buf_version" ]; then
 fi
 ln -sf "buf-$buf_version" "$tools/bin/buf"
 
-# Of packages whose installation would start a service on this machine: out of the archive by hand.
+# Installing these packages would start a service on this machine, so they are unpacked by hand.
 if [ ! -x "$tools/bin/prometheus" ]; then
   echo "prometheus and promtool"
   unpacked=$(mktemp -d)
@@ -51,5 +51,5 @@ if [ ! -x "$tools/bin/prometheus" ]; then
   cp "$unpacked/usr/bin/promtool" "$unpacked/usr/bin/prometheus" "$tools/bin/"
 fi
 
-# The same program under two names; redis-tools holds it without the service.
+# redis-server is the same program under another name; redis-tools holds it without the service.
 ln -sf "$(command -v redis-check-rdb)" "$tools/bin/redis-server"

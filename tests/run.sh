@@ -20,7 +20,7 @@
 #   compilers      plans of gcc and clang builds are equal, byte for byte
 #   asan           AddressSanitizer + UndefinedBehaviorSanitizer over everything that is free of gRPC
 # and only when named:
-#   tsan           ThreadSanitizer, likewise
+#   tsan           ThreadSanitizer over the same
 #   clang-tidy     a small list of checks over the planner (.clang-tidy)
 #   bench          the benchmarks of tests/bench
 #
@@ -132,8 +132,8 @@ run_ctest() {
   "$python" tests/tally.py "$results/junit.xml" "$results"
 }
 
-# Left out under sanitizers: what judges times, and what plans hundreds of jobs in full, minutes each there. Other tests
-# go through the same code.
+# Under sanitizers these are left out: tests that judge times, and tests that plan hundreds of jobs in full, which take
+# minutes each there. Other tests go through the same code.
 slow_when_instrumented="CostBombs.StopIsAskedOftenEnough:PlanCost.OrdersJobsAsTheyTake:Deadline.*"
 slow_when_instrumented+=":GroupedPlanTest.NoPinnedSplitLiesBelowTheBound:SearchTest.WholeSpaceAsIfAllWerePlanned"
 slow_when_instrumented+=":MisfitTest.RandomMisfits*:MakePlanTest.EveryLanguageModelOnSomeGpus"

@@ -6,8 +6,8 @@
 
 namespace evenkeel::cli {
 
-// The body of GET `path`. `address`: unix:/path or HOST:PORT. Throws CommandError: kBadInput (no
-// address), kUnavailable (nobody answers there), kError (the answer is no 200).
+// Returns the body of GET `path`. `address` is unix:/path or HOST:PORT. Throws CommandError:
+// kBadInput (no such address), kUnavailable (nobody answers there), kError (the status is not 200).
 std::string AdminGet(const std::string& address, const std::string& path, double timeout_seconds);
 
 }  // namespace evenkeel::cli

@@ -27,9 +27,9 @@ constexpr const char* kFooter =
     "A first answer, without a server:\n"
     "  evenkeelctl plan --local --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32";
 
-// Options before and after the command are the same: a command hands back what it does not know.
+// Options may stand before or after the command: a command hands back what it does not know.
 void Configure(CLI::App* app) {
-  app->require_subcommand(0, 1);  // none is told apart from an unknown one below
+  app->require_subcommand(0, 1);  // a missing command is told apart from an unknown one below
   app->fallthrough();
   app->footer(kFooter);
   const auto formatter = std::make_shared<CLI::Formatter>();
@@ -45,7 +45,7 @@ int Complain(const CommandError& error) {
 
 int Run(CLI::App* app, const std::vector<std::string>& arguments, const ExitCode* exit_code) {
   try {
-    // CLI11 takes them last first, and without the program's name.
+    // CLI11 takes the arguments last first, and without the program's name.
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     if (!reversed.empty()) reversed.pop_back();
     app->parse(reversed);

@@ -7,8 +7,8 @@
 
 namespace evenkeel::cli {
 
-// `arguments` with the program's name first. Prints to standard output and error; returns what the
-// process should return (exit_codes.h).
+// Runs the command line `arguments`, whose first is the program's name. Prints to standard output
+// and error. Returns the exit code of the process (exit_codes.h).
 int RunApp(const std::vector<std::string>& arguments);
 
 }  // namespace evenkeel::cli

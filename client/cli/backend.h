@@ -11,8 +11,8 @@
 
 namespace evenkeel::cli {
 
-// One call at a time. Every method throws CommandError where there is no answer: kBadInput with all
-// violations as details, kUnavailable, or kError.
+// Takes one call at a time. Every method throws CommandError if there is no answer: kBadInput with
+// all violations as details, kUnavailable, or kError.
 class Backend {
  public:
   Backend() = default;
@@ -31,30 +31,30 @@ class Backend {
   virtual v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) = 0;
   virtual v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) = 0;
 
-  // Packs and order are there only if `start` asks for them.
+  // Fills in packs and order only if `start` asks for them.
   virtual PackedDataset PackDataset(const v1::PackDatasetStart& start,
                                     const SampleLengths& samples) = 0;
 
-  // For "computed by ...".
+  // Names the source of plans, as in "computed by ...".
   virtual std::string name() const = 0;
 };
 
 // PEM files for a server that speaks TLS.
 struct TlsFiles {
   std::string ca;           // authorities that may sign the server's certificate; empty: no TLS
-  std::string certificate;  // of this client, where the server asks for one
+  std::string certificate;  // this client's own, if the server asks for one
   std::string key;
-  std::string server_name;  // that its certificate must carry; empty: the host of the address
+  std::string server_name;  // name that its certificate must carry; empty: the host of the address
 };
 
-// A server at a gRPC address, such as "127.0.0.1:50051" or "unix:/run/evenkeel.sock". Connects with
-// the first call. `timeout_seconds` bounds each call with all its retries: UNAVAILABLE is retried
-// by gRPC, RESOURCE_EXHAUSTED after the time that the server names. Throws CommandError(kBadInput)
-// where a file of `tls` cannot be read.
+// Makes the backend of a server at a gRPC address, such as "127.0.0.1:50051" or
+// "unix:/run/evenkeel.sock". It connects with the first call. `timeout_seconds` bounds each call
+// with all its retries: gRPC retries UNAVAILABLE, and the backend retries RESOURCE_EXHAUSTED after
+// the time that the server names. Throws CommandError(kBadInput) if a file of `tls` cannot be read.
 std::unique_ptr<Backend> MakeGrpcBackend(const std::string& address, double timeout_seconds,
                                          const TlsFiles& tls = {});
 
-// The same computation in this process. Knows neither stored plans nor profiles.
+// Makes a backend that computes in this process. It knows neither stored plans nor profiles.
 std::unique_ptr<Backend> MakeLocalBackend(double timeout_seconds);
 
 }  // namespace evenkeel::cli

@@ -16,7 +16,7 @@ namespace evenkeel::cli {
 
 class ByteSource {
  public:
-  // Throws CommandError(kBadInput) if `path` cannot be opened. Reading throws likewise on an I/O
+  // Throws CommandError(kBadInput) if `path` cannot be opened. Reading throws the same on an I/O
   // error.
   explicit ByteSource(const std::string& path);
   ByteSource(const ByteSource&) = delete;
@@ -28,17 +28,18 @@ class ByteSource {
     if (*next_++ == '\n') ++line_;
   }
 
-  // Up to `size` coming bytes without consuming them: fewer only at the end of the file.
+  // Returns up to `size` coming bytes without consuming them; fewer only at the end of the file.
   std::string_view Peek(size_t size);
 
   // Consumes up to `size` bytes into `out`; returns how many. Does not count lines.
   size_t Read(char* out, size_t size);
 
-  // The next line without its end, consumed; false at the end. Lines above `max_size` bytes throw.
+  // Consumes the next line and stores it without its end. Returns false at the end of the file.
+  // Throws if a line has more than `max_size` bytes.
   bool ReadLine(std::string* line, size_t max_size);
 
   const std::string& name() const { return name_; }  // for messages
-  int64_t line() const { return line_; }             // from 1, of the byte that comes next
+  int64_t line() const { return line_; }             // line of the next byte, from 1
   int64_t offset() const { return chunk_offset_ + (next_ - buffer_.data()); }
   int64_t size() const { return size_; }  // 0: not known (a pipe)
 
@@ -81,7 +82,7 @@ class ByteIterator {
     source_->Advance();
     return before;
   }
-  // Only comparisons with the end mean anything, as for every input iterator.
+  // Only comparisons with the end are meaningful, as for every input iterator.
   bool operator==(const ByteIterator& other) const { return Ended() == other.Ended(); }
   bool operator!=(const ByteIterator& other) const { return !(*this == other); }
 
@@ -91,7 +92,7 @@ class ByteIterator {
   ByteSource* source_ = nullptr;
 };
 
-// A whole file of at most `max_size` bytes. Throws CommandError(kBadInput).
+// Returns the whole file, of at most `max_size` bytes. Throws CommandError(kBadInput).
 std::string ReadWholeFile(const std::string& path, size_t max_size);
 
 }  // namespace evenkeel::cli

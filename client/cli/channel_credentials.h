@@ -1,4 +1,4 @@
-// TLS or not, towards the server.
+// Credentials of the channel to the server: TLS or none.
 #ifndef EVENKEEL_CLIENT_CLI_CHANNEL_CREDENTIALS_H_
 #define EVENKEEL_CLIENT_CLI_CHANNEL_CREDENTIALS_H_
 
@@ -10,8 +10,8 @@
 
 namespace evenkeel::cli {
 
-// Throws CommandError(kBadInput) where a file cannot be read, or what belongs together is not
-// there.
+// Throws CommandError(kBadInput) if a file cannot be read, or if a flag is given without those that
+// it needs.
 std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(const TlsFiles& tls);
 
 }  // namespace evenkeel::cli

@@ -10,16 +10,17 @@ namespace evenkeel::cli {
 
 class CommandLine {
  public:
-  // Arguments with the program's name first.
+  // The first of `arguments` is the program's name.
   explicit CommandLine(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {}
 
   bool Has(const std::string& flag) const;
 
-  // The same with `flag` set to `value` (replaced where it is, else at the end), or without it.
+  // Returns the same command line with `flag` set to `value` (replaced where it is, else added at
+  // the end), or without it.
   CommandLine With(const std::string& flag, const std::string& value) const;
   CommandLine Without(const std::string& flag) const;
 
-  // For a POSIX shell.
+  // Returns the text for a POSIX shell.
   std::string Text() const;
 
  private:

@@ -13,7 +13,7 @@ namespace evenkeel::cli {
 enum class ExitCode {
   kOk = 0,
   kDoesNotFit = 1,   // a plan came back, and it says that the job does not fit
-  kNotServing = 1,   // of healthcheck
+  kNotServing = 1,   // healthcheck: the server does not serve
   kBadInput = 2,     // usage, a file that cannot be read, or a job that is refused
   kUnavailable = 3,  // no server, or one that takes no work at present
   kError = 4,        // anything else: timeout, unknown plan, internal error

@@ -53,8 +53,9 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
         ->group(kGroup)
         ->take_last();
   };
-  add_tls("--tls-ca", &options->tls.ca, "Use TLS: PEM file of who signs the server's certificate",
-          "FILE", "EVENKEEL_TLS_CA");
+  add_tls("--tls-ca", &options->tls.ca,
+          "Use TLS: PEM file of the authority that signs the server's certificate", "FILE",
+          "EVENKEEL_TLS_CA");
   add_tls("--tls-cert", &options->tls.certificate, "PEM file of this client's own certificate",
           "FILE", "EVENKEEL_TLS_CLIENT_CERT");
   add_tls("--tls-key", &options->tls.key, "PEM file of its private key", "FILE",
@@ -75,7 +76,7 @@ void AddGlobalOptions(CLI::App* app, GlobalOptions* options) {
       ->group(kGroup)
       ->take_last();
   app->add_option("--color", options->color,
-                  "Colours: auto is a terminal where NO_COLOR is not set [auto]")
+                  "Colours; auto: on a terminal where NO_COLOR is not set [auto]")
       ->type_name("auto|always|never")
       ->check(CLI::IsMember({"auto", "always", "never"}).description(""))
       ->group(kGroup)
@@ -102,8 +103,8 @@ std::unique_ptr<Backend> BackendOf(const GlobalOptions& options) {
                        : MakeGrpcBackend(options.server, options.timeout_seconds, options.tls);
 }
 
-// All that is shown passes here, also what is JSON: so no text of a caller turns what stands around
-// it, however it came. Escape sequences are our own: callers' texts have lost theirs in Plain.
+// All output passes here, JSON included, so that no text of a caller can reorder what stands around
+// it. The only escape sequences left are our own: Plain has written out those of callers.
 void Print(const std::string& text) {
   const std::string shown = server::Visible(text, "\n\t\x1b");
   if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() ||

@@ -29,17 +29,17 @@ struct GlobalOptions {
 // Declares the options on `app`; they are written to *options, which must outlive the parsing.
 void AddGlobalOptions(CLI::App* app, GlobalOptions* options);
 
-// What standard output can show, by options, terminal, locale and NO_COLOR.
+// Returns what standard output can show, by options, terminal, locale and NO_COLOR.
 Style StyleOf(const GlobalOptions& options);
 
-// The server, or this process with --local.
+// Returns the server's backend, or with --local that of this process.
 std::unique_ptr<Backend> BackendOf(const GlobalOptions& options);
 
 // Writes to standard output. Throws CommandError(kError) if that fails (a full disk, say).
 void Print(const std::string& text);
 
-// To standard error, where anybody reads it: a stream that is closed or full changes nothing.
-// Hidden characters of callers are written out (server/core/visible_text.h).
+// Writes to standard error. A stream that is closed or full changes nothing. Hidden characters of
+// callers are written out (server/core/visible_text.h).
 void PrintError(const std::string& text);
 
 }  // namespace evenkeel::cli

@@ -113,7 +113,7 @@ class GrpcBackend : public Backend {
     return response;
   }
 
-  // Until the server has time for it.
+  // Repeats `attempt` until the server has time for it.
   template <typename Attempt>
   void Call(const char* what, Attempt attempt) {
     const Clock::time_point deadline = Clock::now() + Seconds(timeout_seconds_);
@@ -125,7 +125,7 @@ class GrpcBackend : public Backend {
       const grpc::Status status = attempt(&context, &progress);
       if (status.ok()) return;
       const std::optional<double> delay = RetryDelay(status);
-      // At least a little, so that a server that says 0 is not hammered.
+      // Wait at least a little, so that a server that says 0 is not hammered.
       const Clock::time_point next =
           Clock::now() + Seconds(std::clamp(delay.value_or(0), 0.05, 86400.0));
       if (!delay || next >= deadline) throw ErrorFromStatus(status, address_);
@@ -134,7 +134,7 @@ class GrpcBackend : public Backend {
     }
   }
 
-  // Fails early and with advice where nobody listens, instead of using up the whole timeout.
+  // Fails early and with advice if nobody listens, instead of using up the whole timeout.
   void Connect(Clock::time_point deadline) {
     const Clock::time_point patience = std::min(deadline, Clock::now() + Seconds(kConnectSeconds));
     if (!channel_->WaitForConnected(patience)) throw NoServer(address_, "");

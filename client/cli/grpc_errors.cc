@@ -10,7 +10,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// The first detail of type `Detail`, if the status carries one.
+// Returns the first detail of type `Detail`, if the status carries one.
 template <typename Detail>
 std::optional<Detail> FindDetail(const grpc::Status& status) {
   google::rpc::Status rich;

@@ -1,4 +1,4 @@
-// From a gRPC status with google.rpc details to what the command says and returns.
+// Turns a gRPC status with google.rpc details into what the command says and returns.
 #ifndef EVENKEEL_CLIENT_CLI_GRPC_ERRORS_H_
 #define EVENKEEL_CLIENT_CLI_GRPC_ERRORS_H_
 
@@ -11,13 +11,14 @@
 
 namespace evenkeel::cli {
 
-// `status` is not OK. `server` is the address, for messages.
+// Needs a `status` that is not OK. `server` is the address, for messages.
 CommandError ErrorFromStatus(const grpc::Status& status, const std::string& server);
 
-// The delay in RetryInfo, in seconds. Unset: the status has none, or does not ask for a retry.
+// Returns the delay in RetryInfo, in seconds, or nullopt if the status has none or does not ask for
+// a retry.
 std::optional<double> RetryDelay(const grpc::Status& status);
 
-// "no server at ..." with what to do about it.
+// Says "no server at ..." and what to do about it.
 CommandError NoServer(const std::string& server, const std::string& reason);
 
 }  // namespace evenkeel::cli

@@ -11,12 +11,12 @@
 namespace evenkeel::cli {
 namespace {
 
-// Below 768 KiB a message, at any values: servers take 1 MiB.
+// Keeps a message below 768 KiB, at any values; servers take 1 MiB.
 constexpr size_t kChunkSamples = size_t{1} << 16;
 
 using Stream = grpc::ClientReaderWriter<v1::PackDatasetRequest, v1::PackDatasetResponse>;
 
-// False where the server has ended the call: its status says why.
+// Returns false if the server has ended the call: its status says why.
 bool Upload(Stream* stream, const v1::PackDatasetStart& start, const SampleLengths& samples,
             Progress* progress) {
   v1::PackDatasetRequest request;
@@ -53,13 +53,13 @@ void AddPacks(const v1::PackChunk& chunk, PackedDataset* packed) {
     packed->offsets.push_back(packed->offsets.back() + count);
   }
   for (const int64_t index : chunk.sample_index()) {
-    // What is out of range stays so.
+    // Clamping keeps an index that is out of range out of range.
     packed->members.push_back(
         static_cast<uint32_t>(std::clamp<int64_t>(index, 0, kMaxPackedSamples)));
   }
 }
 
-// Whether the answer ended with its summary.
+// Returns whether the answer ended with its summary.
 bool Download(Stream* stream, const SampleLengths& samples, Progress* progress,
               PackedDataset* packed) {
   v1::PackDatasetResponse response;

@@ -12,8 +12,8 @@
 
 namespace evenkeel::cli {
 
-// *packed is valid if the status is OK. Throws CommandError(kError) where an answer that is OK is
-// not whole.
+// Fills in *packed, which is valid if the status is OK. Throws CommandError(kError) if an answer
+// that is OK is not whole.
 grpc::Status PackOverStream(v1::PlannerService::Stub* stub, grpc::ClientContext* context,
                             const v1::PackDatasetStart& start, const SampleLengths& samples,
                             Progress* progress, PackedDataset* packed);

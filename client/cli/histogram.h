@@ -1,4 +1,4 @@
-// From counted lengths to the Histogram message of the contract.
+// Makes the Histogram message of the contract from counted lengths.
 #ifndef EVENKEEL_CLIENT_CLI_HISTOGRAM_H_
 #define EVENKEEL_CLIENT_CLI_HISTOGRAM_H_
 
@@ -17,8 +17,8 @@ struct BinnedHistogram : server::BinnedLengths {
   std::string Describe() const;  // how it was binned, in a sentence without full stop
 };
 
-// server::BinLengths of `sorted`, which is as from LengthCounts::Sorted(): the binning that a
-// server does with an upload too.
+// Bins `sorted`, which must come from LengthCounts::Sorted(), by server::BinLengths: servers bin
+// uploads the same way.
 BinnedHistogram BinLengths(const std::vector<LengthCount>& sorted,
                            int64_t max_bytes = kMaxHistogramBytes);
 

@@ -18,7 +18,7 @@ CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* typ
   return command->add_option(name, *target, help)->type_name(type)->group(group)->take_last();
 }
 
-// The request can not tell a zero from a flag that was not given, so ranges are held here.
+// The request can not tell a zero from a flag that was not given, so ranges are checked here.
 template <typename Number>
 CLI::Validator In(Number min, Number max, const char* what) {
   const auto check = [=](const std::string& text) -> std::string {

@@ -42,7 +42,8 @@ struct JobFlags {
 };
 
 // Declares the flags on `command`; they are written to *flags, which must outlive the parsing. A
-// number out of its range is a CLI::ParseError. `framework_flag`: what sets Training.framework.
+// number out of its range is a CLI::ParseError. `framework_flag` is the flag that sets
+// Training.framework.
 void AddJobFlags(CLI::App* command, JobFlags* flags,
                  const std::string& framework_flag = "--framework");
 

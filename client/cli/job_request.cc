@@ -1,4 +1,4 @@
-// From flags to a request: the second half of job_flags.h.
+// Makes a request from flags: the second half of job_flags.h.
 #include <fmt/format.h>
 
 #include <charconv>

@@ -24,7 +24,7 @@ struct LengthCount {
 
 class LengthCounts {
  public:
-  // Within the bounds above; readers check before they add.
+  // Takes values within the bounds above; readers check before they add.
   void Add(int64_t units, int64_t tokens, int64_t count = 1) {
     counts_[units << 32 | tokens] += count;
     samples_ += count;
@@ -32,7 +32,8 @@ class LengthCounts {
 
   int64_t samples() const { return samples_; }
 
-  // Distinct lengths, ascending by units and then tokens: the order of addition leaves no trace.
+  // Returns the distinct lengths, ascending by units and then tokens: the order of addition leaves
+  // no trace.
   std::vector<LengthCount> Sorted() const;
 
  private:
@@ -48,7 +49,8 @@ struct LengthSummary {
   std::vector<int64_t> percentiles;  // nearest rank, as many as were asked for
 };
 
-// `sorted` from LengthCounts::Sorted(), not empty; percentiles in percent, 0 to 100.
+// `sorted` comes from LengthCounts::Sorted() and is not empty; percentiles are in percent, 0 to
+// 100.
 LengthSummary SummarizeUnits(const std::vector<LengthCount>& sorted,
                              const std::vector<double>& percentiles);
 LengthSummary SummarizeTokens(const std::vector<LengthCount>& sorted,

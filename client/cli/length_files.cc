@@ -15,7 +15,7 @@ namespace {
 // A histogram below 64 KiB is well below this as JSON.
 constexpr size_t kMaxHistogramJson = size_t{4} << 20;
 
-// Whether text that starts with '{' is a histogram rather than JSON Lines.
+// Returns whether text that starts with '{' is a histogram rather than JSON Lines.
 bool LooksLikeHistogram(std::string_view text) {
   return text.find("\"sample_count\"") != std::string_view::npos ||
          text.find("\"sampleCount\"") != std::string_view::npos;
@@ -52,7 +52,7 @@ char FirstByteOfText(std::string_view head) {
   return at == std::string_view::npos ? '\0' : head[at];
 }
 
-// `histograms`: whether they will do.
+// `histograms` says whether histograms are accepted.
 template <typename Samples>
 void ReadOne(const std::string& path, Samples* samples, bool histograms, Progress* progress) {
   ByteSource source(path);

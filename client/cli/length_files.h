@@ -1,12 +1,12 @@
-// Reads length files. By content, whatever the name:
+// Reads length files. Their content decides, not their name:
 // - a JSON array of records, as OmniBal ships them: {"vit_num": 5, "token_num": 1341,
 // "image_flags": 5};
 // - JSON Lines: one record a line;
 // - NumPy .npy of little-endian int32 or int64: one dimension = tokens, (N, 2) = units and tokens;
 // - a histogram as `stats --histogram-out` writes it.
 // A record has its tokens, visual ones included, as "token_num", "llm_tokens" or "length", and may
-// have units as "vit_num" or "units" (0 if it has neither); may say in
-// "loss_tokens" how many of its tokens have a loss, all records or none; other keys are ignored.
+// have units as "vit_num" or "units" (0 if it has neither). It may say in "loss_tokens" how many of
+// its tokens have a loss: all records say so, or none. Other keys are ignored.
 #ifndef EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
 #define EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
 
@@ -21,11 +21,11 @@
 
 namespace evenkeel::cli {
 
-// Adds what `paths` hold to one count. Throws CommandError(kBadInput) that names file, line and
-// record of the first fault; a file without samples is one.
+// Adds what `paths` hold to one count. Throws a CommandError(kBadInput) that names file, line and
+// record of the first fault; a file without samples is a fault.
 LengthCounts ReadLengthFiles(const std::vector<std::string>& paths);
 
-// Samples one by one, in order; a histogram has no order and is refused. Throws like
+// Reads samples one by one, in order. A histogram has no order and is refused. Throws like
 // ReadLengthFiles.
 SampleLengths ReadSampleLengths(const std::vector<std::string>& paths);
 
@@ -36,8 +36,8 @@ struct LengthRecord {
   int64_t loss_tokens = -1;  // -1: not said
 };
 
-// Where samples of one file go, counted or one by one: checks the bounds of the contract and keeps
-// the progress line going.
+// Receives the samples of one file, counted or one by one: checks the bounds of the contract and
+// keeps the progress line going.
 class LengthSink {
  public:
   LengthSink(ByteSource* source, LengthCounts* counts, Progress* progress)
@@ -45,10 +45,10 @@ class LengthSink {
   LengthSink(ByteSource* source, SampleLengths* samples, Progress* progress)
       : source_(source), samples_(samples), progress_(progress) {}
 
-  // That so many samples are to come.
+  // Says how many samples are to come.
   void Expect(int64_t count);
 
-  // `line`: of the record, or 0 where the format has none. Throws CommandError(kBadInput).
+  // `line` is that of the record, or 0 if the format has no lines. Throws CommandError(kBadInput).
   void Add(const LengthRecord& record, int64_t line, int64_t count = 1);
 
   // Throws CommandError(kBadInput) with the place of the record that would come next.
@@ -67,7 +67,7 @@ class LengthSink {
   int64_t records_ = 0;
 };
 
-// One format each. The source stands at its first byte.
+// Each reads one format. The source stands at its first byte.
 void ReadJsonArray(ByteSource* source, LengthSink* sink);
 void ReadJsonLines(ByteSource* source, LengthSink* sink);
 void ReadNpy(ByteSource* source, LengthSink* sink);

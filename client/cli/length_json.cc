@@ -23,8 +23,8 @@ constexpr int kMaxDepth = 64;
 // Collects one record from the events of the parser. Depth counts open braces and brackets.
 class RecordParser : public nlohmann::json_sax<Json> {
  public:
-  // `first_line`: of the text, if it is one line of a file; else the source says where the parser
-  // stands.
+  // `line` is that of the text, if it is one line of a file; if it is 0, the source says where the
+  // parser stands.
   RecordParser(const ByteSource* source, LengthSink* sink, bool array, int64_t line)
       : source_(source), sink_(sink), record_depth_(array ? 1 : 0), line_(line) {}
 
@@ -106,7 +106,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  // A value other than an integer.
+  // Handles a value other than an integer.
   bool Other() {
     if (depth_ <= record_depth_) sink_->Fail("a record must be an object", Line());
     if (depth_ == record_depth_ + 1) NoValue();

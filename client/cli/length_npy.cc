@@ -27,7 +27,7 @@ struct NpyHeader {
   throw CommandError(ExitCode::kBadInput, fmt::format("{}: {}", source.name(), fault));
 }
 
-// The Python dictionary literal of the header.
+// Parses the Python dictionary literal of the header.
 class HeaderParser {
  public:
   HeaderParser(const ByteSource* source, std::string_view text) : source_(*source), rest_(text) {}
@@ -175,7 +175,7 @@ void ReadNpy(ByteSource* source, LengthSink* sink) {
                               fmt::join(header.shape, ", ")));
   }
   const size_t row_bytes = header.item_bytes * (pairs ? 2 : 1);
-  // As the file's size says, not its header.
+  // The count follows from the file's size; the header may claim any number.
   if (source->size() > 0) {
     sink->Expect(std::min(header.shape[0], source->size() / static_cast<int64_t>(row_bytes)));
   }

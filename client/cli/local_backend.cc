@@ -123,7 +123,7 @@ class LocalBackend : public Backend {
   std::string name() const override { return "this process"; }
 
  private:
-  // Whether --timeout is over, counted from now.
+  // Returns a function that says whether --timeout is over, counted from now.
   std::function<bool()> Stop() const {
     using std::chrono::duration;
     using std::chrono::steady_clock;
@@ -166,7 +166,7 @@ class LocalBackend : public Backend {
     std::vector<std::string> faults;
     switch (computation(hooks, &computed, &faults)) {
       case server::ComputeEnd::kDone:
-      case server::ComputeEnd::kRefused:  // of evaluations
+      case server::ComputeEnd::kRefused:  // only evaluations are refused
         break;
       case server::ComputeEnd::kStopped:
         throw CommandError(ExitCode::kError, "planning took longer than --timeout allows");

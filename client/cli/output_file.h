@@ -6,11 +6,12 @@
 
 namespace evenkeel::cli {
 
-// Throws CommandError(kBadInput) if something is there and may not be written over: for a look
-// before the work. An empty path is no file.
+// Throws CommandError(kBadInput) if a file is there and may not be written over. Commands call this
+// before the work. An empty path stands for no file.
 void CheckMayWrite(const std::string& path, bool force);
 
-// The file appears under its name only when it is whole. Throws CommandError(kBadInput).
+// Writes the file, which appears under its name only when it is whole. Throws
+// CommandError(kBadInput).
 void WriteWholeFile(const std::string& path, const std::string& text);
 
 }  // namespace evenkeel::cli

@@ -8,7 +8,7 @@
 
 namespace evenkeel::cli {
 
-// A Plan in protobuf JSON, or an answer that has one ("-": standard input). Throws
+// Reads a Plan in protobuf JSON, or an answer that has one ("-": standard input). Throws
 // CommandError(kBadInput).
 v1::Plan ReadPlanFile(const std::string& path);
 

@@ -9,14 +9,14 @@
 
 namespace evenkeel::cli {
 
-// Ends with a newline. `pretty`: one value a line, else everything on one.
+// Returns JSON that ends with a newline. `pretty` writes one value a line, else all stand on one.
 std::string ToJson(const google::protobuf::Message& message, bool pretty = true);
 
-// `name` is what the text is called in messages. Unknown fields are refused. Throws
+// Parses `text`, which messages call `name`. Unknown fields are refused. Throws
 // CommandError(kBadInput).
 void FromJson(const std::string& text, const std::string& name, google::protobuf::Message* message);
 
-// Throws CommandError(kBadInput) if the file cannot be written.
+// Writes a file. Throws CommandError(kBadInput) if that fails.
 void WriteFile(const std::string& path, const std::string& text);
 
 }  // namespace evenkeel::cli

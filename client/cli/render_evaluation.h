@@ -10,11 +10,11 @@
 
 namespace evenkeel::cli {
 
-// `computed_by`: as PlanOrigin::served_from.
+// Shows a plan of the caller beside ours. `computed_by` is as PlanOrigin::served_from.
 std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse& response,
                              const std::string& computed_by);
 
-// What a command wrote, a paragraph each; empty where it wrote nothing.
+// Returns what a command wrote, a paragraph each; empty if it wrote nothing.
 std::string RenderWritten(const Style& style, const std::vector<std::string>& written);
 
 }  // namespace evenkeel::cli

@@ -1,4 +1,4 @@
-// What failures of nodes make of a plan.
+// Effect of node failures on a plan.
 #include <fmt/format.h>
 
 #include <string>

@@ -20,7 +20,7 @@ struct MemoryRow {
 std::string MemoryTable(const Style& style, const std::string& name_heading,
                         const std::vector<MemoryRow>& rows);
 
-// One stage as a list of parts with bars, for a misfit.
+// Shows one stage as a list of parts with bars, for a misfit.
 std::string MemoryBars(const Style& style, const v1::MemoryParts& memory, int64_t capacity_bytes);
 
 }  // namespace evenkeel::cli

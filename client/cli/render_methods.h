@@ -10,10 +10,10 @@
 
 namespace evenkeel::cli {
 
-// The methods to compare, ours first.
+// Returns the methods to compare, ours first.
 std::vector<v1::PartitionMethod> PartitionMethods();
 
-// A table of the plans, one for each of PartitionMethods.
+// Returns a table of the plans, one for each of PartitionMethods.
 std::string RenderMethods(const Style& style, const std::vector<v1::Plan>& plans);
 
 }  // namespace evenkeel::cli

@@ -48,7 +48,7 @@ std::string OversizeNote(const v1::Plan& plan) {
                      Integer(oversize), Integer(plan.subject().sample_count()));
 }
 
-// A stage that is predicted to be filled to within what predictions are off by.
+// Notes the stages that are predicted to be filled to within the mean error of predictions.
 std::string TightNote(const v1::Plan& plan) {
   int tight = 0, fullest = 0;
   for (int s = 0; s < plan.stages_size(); ++s) {
@@ -60,7 +60,7 @@ std::string TightNote(const v1::Plan& plan) {
   }
   if (tight == 0 || plan.has_misfit()) return "";
   return fmt::format(
-      "{} filled to within {} of memory, which predictions miss on average; --reserve-gib 1 plans "
+      "{} filled to within {} of memory, the mean error of predictions; --reserve-gib 1 plans "
       "with more room",
       plan.stages_size() == 1 ? "GPUs are"
                               : fmt::format("{} of {} stages (the fullest: {}) {}", tight,

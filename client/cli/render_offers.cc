@@ -13,7 +13,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Of all epochs; with failures where the job says how often nodes fail.
+// Returns the time of all epochs, with failures if the job says how often nodes fail.
 double FinishSeconds(const v1::Plan& plan) {
   const v1::Predictions& predictions = plan.predictions();
   if (predictions.has_goodput()) return predictions.goodput().finish_seconds();

@@ -9,7 +9,8 @@
 
 namespace evenkeel::cli {
 
-// A table of the offers, best first, and of those without a plan; empty where there was one offer.
+// Returns a table of the offers, best first, and of those without a plan; empty if there was one
+// offer.
 std::string RenderOffers(const Style& style, const v1::PlanJobResponse& response);
 
 }  // namespace evenkeel::cli

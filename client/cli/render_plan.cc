@@ -12,7 +12,8 @@
 namespace evenkeel::cli {
 namespace {
 
-// `evenkeelctl plan` for the plan's own subject: for plans that were not asked for by flags.
+// Returns `evenkeelctl plan` for the plan's own subject, for plans that were not asked for by
+// flags.
 CommandLine CommandFor(const v1::Plan& plan) {
   return CommandLine({"evenkeelctl", "plan", "--model", plan.subject().model(), "--gpu",
                       plan.subject().gpu_type(), "--gpus",
@@ -72,7 +73,7 @@ std::string ModelText(const v1::PlanSubject& subject) {
   return parameters > 0 ? text + ", " + BigCount(parameters) + " parameters" : text;
 }
 
-// Virtual stages apart: they are no degree of the GPU count.
+// Names context and expert degrees. Virtual stages stand apart: they do not multiply the GPU count.
 std::string OtherDegrees(const v1::Parallelism& parallelism) {
   std::string text;
   if (parallelism.context() > 1) text += fmt::format(", context {}", parallelism.context());

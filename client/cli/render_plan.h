@@ -19,7 +19,7 @@ struct PlanOrigin {
       command;  // for "Next questions"; unset: derived from the plan's subject
 };
 
-// ", with the profiles of 12 s ago": of an answer that may lack newer ones; else nothing.
+// Says ", with the profiles of 12 s ago" of an answer that may lack newer ones; else nothing.
 template <typename Response>
 std::string UnconfirmedText(const Response& response) {
   if (!response.has_calibration_unconfirmed_seconds()) return "";
@@ -52,22 +52,30 @@ std::string RenderBasis(const Style& style, const v1::Plan& plan);
 std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
                                 const CommandLine& command);
 
-// "encoder 0-21 (22)" and the like, packed into lines of at most `width` columns.
+// "The step is 23.3 s as simulated with mean packs, and 871 ms imbalance: ..."; empty without
+// imbalance. Terminal and report share it.
+std::string StepSumText(const v1::StepTime& step);
+
+// Says which lower bound on the step with mean packs is proven, and how far the plan is above it.
+// Needs a plan whose proof has a lower bound. Terminal and report share it.
+std::string BoundText(const v1::Plan& plan);
+
+// Wraps "encoder 0-21 (22)" and the like into lines of at most `width` columns.
 std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers, int width);
 
-// "tensor 4 x pipeline 4 x data 2", with other degrees where they are above 1.
+// Returns "tensor 4 x pipeline 4 x data 2", with other degrees where they are above 1.
 std::string ParallelismText(const v1::Parallelism& parallelism);
 
-// Whether layers of this kind are cut by the layer: encoder, dense and MoE ones.
+// Returns whether layers of this kind are cut by the layer: encoder, dense and MoE ones.
 bool IsTransformer(v1::LayerKind kind);
 
-// On all stages, whatever part.
+// Counts the recomputed layers of all stages, whatever part of them is recomputed.
 int RecomputedLayers(const v1::Plan& plan);
 
-// "interleaved 1F1B, 3 virtual stages".
+// Returns "interleaved 1F1B, 3 virtual stages".
 std::string ScheduleText(const v1::Plan& plan);
 
-// Likewise for tables: "4 x 4 x 2", "4 x 4 x 2, context 2".
+// Returns the split as tables show it: "4 x 4 x 2", "4 x 4 x 2, context 2".
 std::string SplitText(const v1::Parallelism& parallelism);
 
 }  // namespace evenkeel::cli

@@ -14,7 +14,7 @@ std::string RenderRecorded(const Style& style, const v1::RecordProfileRequest& r
 std::string RenderHistory(const Style& style, const v1::ListProfilesResponse& response);
 std::string RenderRolledBack(const v1::RollBackProfileResponse& response);
 
-// "2026-11-21 10:36:00" in the local time zone.
+// Returns "2026-11-21 10:36:00", in the local time zone.
 std::string LocalTime(const google::protobuf::Timestamp& time);
 
 }  // namespace evenkeel::cli

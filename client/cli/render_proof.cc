@@ -26,6 +26,8 @@ std::string SearchText(const v1::Proof& proof) {
   return text + fmt::format("; {} states examined", Integer(proof.examined_state_count()));
 }
 
+}  // namespace
+
 std::string BoundText(const v1::Plan& plan) {
   const v1::Proof& proof = plan.proof();
   const int64_t samples = plan.subject().global_batch_samples();
@@ -45,8 +47,6 @@ std::string BoundText(const v1::Plan& plan) {
   }
   return text;
 }
-
-}  // namespace
 
 std::string RenderProof(const Style& style, const v1::Plan& plan) {
   if (!plan.has_proof()) return "";

@@ -48,7 +48,7 @@ std::string Joined(const std::vector<std::string>& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-// Nothing where nothing was measured.
+// Returns nothing if nothing was measured.
 std::string CalibrationText(const v1::Provenance& provenance) {
   if (provenance.profile_revisions_size() == 0) return "";
   return fmt::format(", calibration {} (profile revisions {})", provenance.calibration_version(),

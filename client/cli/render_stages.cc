@@ -42,7 +42,7 @@ std::string GroupText(const v1::LayerGroup& group) {
                      group.layer_count());
 }
 
-// "12/22": recomputed of the transformer layers there are; by kind where a stage has several.
+// Returns "12/22": recomputed of the transformer layers there are; by kind if a stage has several.
 std::string RecomputedText(const v1::Stage& stage) {
   std::string text;
   bool any = false;
@@ -75,7 +75,7 @@ const char* PartName(int part) {
   }
 }
 
-// What the recomputed layers recompute: "norms of 24 layers, norms and activation of 3".
+// Says what the recomputed layers recompute: "norms of 24 layers, norms and activation of 3".
 std::string PartsText(const v1::Plan& plan) {
   std::map<std::string, int> layers;
   for (const v1::Stage& stage : plan.stages()) {
@@ -118,7 +118,7 @@ int RecomputedLayers(const v1::Plan& plan) {
 
 std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers,
                        int width) {
-  // Of very many runs (virtual stages) the first ones, and the last.
+  // If there are very many runs (virtual stages), only the first ones and the last are shown.
   constexpr int kShown = 7;
   std::vector<std::string> parts;
   for (int i = 0; i < layers.size(); ++i) {
@@ -142,7 +142,7 @@ std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>&
 
 std::string RenderStages(const Style& style, const v1::Plan& plan) {
   if (plan.stages_size() == 0) return "";
-  // Narrow terminals go without what other sections show again.
+  // Narrow terminals do without what other sections show again.
   const bool wide = style.width >= 100;
   std::vector<Table::Column> columns = {
       {"stage"}, {"layers", Align::kLeft}, {"recomputed", Align::kLeft}, {"forward"}, {"backward"}};

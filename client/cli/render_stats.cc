@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostRows = 20;
 
-// Least of 1, 2, 5, 10, 20, ... that needs no more than kMostRows rows.
+// Returns the least of 1, 2, 5, 10, 20, ... that needs no more than kMostRows rows.
 int64_t RangeWidth(int64_t least, int64_t most) {
   for (int64_t width = 1;; width *= 10) {
     for (const int64_t step : {width, 2 * width, 5 * width}) {
@@ -21,7 +21,7 @@ int64_t RangeWidth(int64_t least, int64_t most) {
   }
 }
 
-// Samples by value, in ranges of one width where there are many values.
+// Counts samples by value, in ranges of one width if there are many values.
 std::string Bars(const Style& style, const std::string& title,
                  const std::map<int64_t, int64_t>& counts, int64_t samples) {
   const int64_t width = RangeWidth(counts.begin()->first, counts.rbegin()->first);

@@ -11,7 +11,7 @@
 
 namespace evenkeel::cli {
 
-// `sorted` from LengthCounts::Sorted(), not empty; `files` is how many were joined.
+// `sorted` comes from LengthCounts::Sorted() and is not empty; `files` is how many were joined.
 std::string RenderStats(const Style& style, const std::vector<LengthCount>& sorted,
                         const BinnedHistogram& binned, size_t files);
 

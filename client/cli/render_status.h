@@ -8,8 +8,8 @@
 
 namespace evenkeel::cli {
 
-// `json`: what /statusz?format=json answers. Throws CommandError(kError) if it is something else.
-// Control characters in it are written out.
+// Renders `json`, the answer of /statusz?format=json. Throws CommandError(kError) if it is
+// something else. Control characters in it are written out.
 std::string RenderStatus(const Style& style, const std::string& json);
 
 }  // namespace evenkeel::cli

@@ -11,18 +11,15 @@
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
-namespace {
 
-std::string HowTheStepAddsUp(const Style& style, const v1::StepTime& step) {
+std::string StepSumText(const v1::StepTime& step) {
   if (step.imbalance_seconds() <= 0) return "";
-  return Paragraph(
-      style, fmt::format("The step is {} as simulated with mean packs, and {} imbalance: what the "
-                         "real spread of packs adds.",
-                         Duration(step.total_seconds() - step.imbalance_seconds()),
-                         Duration(step.imbalance_seconds())));
+  return fmt::format(
+      "The step is {} as simulated with mean packs, and {} imbalance: what the real spread of "
+      "packs adds.",
+      Duration(step.total_seconds() - step.imbalance_seconds()),
+      Duration(step.imbalance_seconds()));
 }
-
-}  // namespace
 
 std::string RenderStepTime(const Style& style, const v1::Plan& plan) {
   const v1::StepTime& step = plan.predictions().step();
@@ -57,7 +54,9 @@ std::string RenderStepTime(const Style& style, const v1::Plan& plan) {
                   Integer(static_cast<int64_t>(predictions.llm_tokens_per_second())),
                   Duration(predictions.epoch_seconds()));
   if (predictions.cost() > 0) remark += ", cost " + Decimal(predictions.cost(), 2);
-  return Section(style, "Step time", remark) + table.Render(style) + HowTheStepAddsUp(style, step);
+  const std::string sum = StepSumText(step);
+  return Section(style, "Step time", remark) + table.Render(style) +
+         (sum.empty() ? "" : Paragraph(style, sum));
 }
 
 }  // namespace evenkeel::cli

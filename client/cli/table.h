@@ -45,13 +45,13 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A heading of a section, with an empty line before it.
+// Returns the heading of a section, with an empty line before it.
 std::string Section(const Style& style, const std::string& title, const std::string& remark = "");
 
-// Wrapped text after `indent` blanks.
+// Wraps text after `indent` blanks.
 std::string Paragraph(const Style& style, const std::string& text, int indent = 2);
 
-// "name   value" with wrapped value, as whole lines.
+// Returns "name   value" with wrapped value, as whole lines.
 std::string NameValues(const Style& style,
                        const std::vector<std::pair<std::string, std::string>>& pairs,
                        int indent = 2);

@@ -21,7 +21,7 @@ int CodePointWidth(uint32_t code) {
   return wide ? 2 : 1;
 }
 
-// Bytes of an escape sequence at the start of `text`; 0: none.
+// Returns the bytes of an escape sequence at the start of `text`; 0 for none.
 size_t EscapeSize(std::string_view text) {
   if (text.substr(0, 2) != "\x1b[") return 0;
   const size_t end = text.find('m');
@@ -125,7 +125,7 @@ std::string Plain(const Style& style, std::string_view text) {
   return result;
 }
 
-// Eighths of a cell as blocks; `eighths` of them make the bar.
+// Draws eighths of a cell as blocks; `eighths` of them make the bar.
 static std::string Blocks(int eighths) {
   static constexpr std::array<std::string_view, 8> kEighths = {"",  "▏", "▎", "▍",
                                                                "▌", "▋", "▊", "▉"};

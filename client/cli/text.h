@@ -19,30 +19,31 @@ struct Style {
 
 enum class Tone { kPlain, kBold, kDim, kGood, kBad, kWarn, kAccent };
 
-// `text` in the escape sequences of `tone`, or as it is where `style` has no colour.
+// Returns `text` in the escape sequences of `tone`, or as it is if `style` has no colour.
 std::string Paint(const Style& style, Tone tone, std::string_view text);
 
-// Columns that UTF-8 `text` takes; escape sequences take none, wide East Asian characters two.
+// Counts the columns that UTF-8 `text` takes; escape sequences take none, wide East Asian
+// characters two.
 int DisplayWidth(std::string_view text);
 
-// Filled with blanks to `width` columns; longer text is left alone.
+// Fills `text` with blanks to `width` columns; longer text is left alone.
 std::string PadLeft(std::string_view text, int width);
 std::string PadRight(std::string_view text, int width);
 
-// What does not fit `width` columns is cut off and marked. `text` without escape sequences.
+// Cuts off and marks what does not fit `width` columns. `text` has no escape sequences.
 std::string Shorten(const Style& style, std::string_view text, int width);
 
-// Lines of at most `width` columns, broken at blanks.
+// Returns lines of at most `width` columns, broken at blanks.
 std::vector<std::string> Wrap(std::string_view text, int width);
 
 // Replaces what only Unicode has (multiplication signs, dashes) where `style` is ASCII; other such
 // characters become '?'. Hidden characters and bytes that are no UTF-8 are written out: "\u202e".
 std::string Plain(const Style& style, std::string_view text);
 
-// A bar of `fraction` (0 to 1) of `width` columns, filled up with blanks; in eighths where Unicode
-// is there. Anything above 0 shows.
+// Draws a bar of `fraction` (0 to 1) of `width` columns, filled up with blanks; in eighths with
+// Unicode. Anything above 0 shows.
 std::string Bar(const Style& style, double fraction, int width);
-// Likewise on a visible track: how full something is.
+// Draws the bar on a visible track, for how full something is.
 std::string Gauge(const Style& style, double fraction, int width);
 
 std::string Integer(int64_t value);             // 1,234,567

@@ -11,7 +11,7 @@ sequence parallel). Where rows are gathered, a local copy writes what a collecti
 
 Times: CUDA events around a stack of --layers layers, forward and backward apart, median of --repeat runs after
 warm-up; bf16, SDPA (flash attention). Memory: allocated after the forward pass, with no layer and with all layers
-checkpointed. On a CPU (float32, --device cpu) it only tries itself out: the request is then a dry run. Needs
+checkpointed. On a CPU (float32, --device cpu) the script only tries itself out: the request is a dry run. Needs
 PyTorch 2.5 or newer.
 """
 import argparse
@@ -67,7 +67,7 @@ TABLE = {
     "llama3-70b": LayerShape(8192, 64, 8, 128, 28672, gated=True, rms_norm=True, causal=True),
 }
 
-# What torch.cuda.get_device_name says, to the catalogue's name.
+# Maps what torch.cuda.get_device_name says to the catalogue's name.
 GPU_TYPES = {
     "NVIDIA A100-SXM4-80GB": "a100-sxm-80gb", "NVIDIA A100-SXM4-40GB": "a100-sxm-40gb",
     "NVIDIA A100 80GB PCIe": "a100-pcie-80gb", "NVIDIA A100-PCIE-40GB": "a100-pcie-40gb",
@@ -77,7 +77,7 @@ GPU_TYPES = {
 
 
 def shape_from_config(config):
-    """The layer of a Hugging Face config.json: a dense decoder, or a vision transformer."""
+    """Returns the layer of a Hugging Face config.json: a dense decoder, or a vision transformer."""
     config = config.get("text_config", config)
     heads = config["num_attention_heads"]
     is_encoder = "image_size" in config and "patch_size" in config
@@ -100,7 +100,7 @@ def shape_from_config(config):
 
 if torch is not None:
     class Gather(torch.autograd.Function):
-        """Rows of one rank to the rows of all, as an all-gather leaves them; backward keeps this rank's."""
+        """Gathers one rank's rows to the rows of all, as an all-gather leaves them; backward keeps this rank's."""
 
         @staticmethod
         def forward(ctx, rows, ranks, whole):
@@ -112,7 +112,7 @@ if torch is not None:
             return gradient[:ctx.local], None, None
 
     class Scatter(torch.autograd.Function):
-        """The reverse."""
+        """Keeps this rank's rows of the rows of all; the reverse of Gather."""
 
         @staticmethod
         def forward(ctx, rows, ranks, local):
@@ -148,7 +148,7 @@ class Layer(Module):
                                        if shape.layer_scale else [])
 
     def normed(self, norm, values, heads, samples):
-        """Values of `heads` heads as samples x heads x tokens x size, through `norm` if there is one."""
+        """Returns values of `heads` heads as samples x heads x tokens x size, through `norm` if there is one."""
         size = self.shape.head_size
         if norm is not None and self.shape.qk_norm == "width":
             values = norm(values)
@@ -177,7 +177,7 @@ class Layer(Module):
         return self.down(F.silu(gate) * value)
 
     def forward(self, rows, whole, sample_tokens, rotary):
-        """`rows`: this rank's rows of the residual stream, of `whole` in all."""
+        """Runs the layer. `rows` are this rank's rows of the residual stream, of `whole` in all."""
         parts = (lambda x: self.attention(x, sample_tokens, rotary), self.mlp)
         for i, part in enumerate(parts):
             change = Scatter.apply(part(Gather.apply(self.norms[i](rows), self.ranks, whole)), self.ranks,
@@ -231,7 +231,7 @@ class Bench:
             layer.zero_grad(set_to_none=True)
 
     def times(self, tokens, sample_tokens):
-        """Seconds of one layer, forward and backward: medians."""
+        """Returns the seconds of one layer, forward and backward: medians."""
         rows, rotary = self.inputs(tokens, sample_tokens)
         gradient = torch.randn_like(rows)
         samples = []
@@ -260,7 +260,8 @@ class Bench:
         return begin.elapsed_time(end) / 1e3 if self.on_gpu else end - begin
 
     def kept_bytes(self, tokens, sample_tokens, checkpointed):
-        """Allocated after the forward pass, before the backward pass. On a CPU: what autograd has saved."""
+        """Returns the bytes allocated after the forward pass, before the backward pass. On a CPU: what autograd has
+        saved."""
         rows, rotary = self.inputs(tokens, sample_tokens)
         self.clear(rows)
         if self.on_gpu:
@@ -282,7 +283,7 @@ class Bench:
 
 
 def measure(shape, ranks, options):
-    """layer_times and memory_probes of one shape."""
+    """Returns layer_times and memory_probes of one shape."""
     bench = Bench(shape, ranks, options)
     sizes = options.tokens if shape.causal else options.units
     layer_times, probes = [], []
@@ -325,7 +326,7 @@ def gpu_type_of(options):
 
 
 def profile(options):
-    """The request."""
+    """Makes the request."""
     shapes = shapes_of(options)
     request = {"model": options.model, "gpu_type": gpu_type_of(options), "tensor_parallel": options.tensor_parallel,
                "author": options.author, "layer_times": [], "memory_probes": [],
@@ -345,7 +346,7 @@ def profile(options):
 
 
 def send(path, request, server):
-    """By gRPC where grpcio and the generated messages are at hand; else says how to do it."""
+    """Sends the request by gRPC if grpcio and the generated messages are at hand; else says how to do it."""
     try:
         import grpc
         from evenkeel.v1 import profile_pb2

@@ -28,7 +28,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, {module!r}, globals())
 
 
 def source(*names):
-    """A file of the repository; in a source distribution they stand in `repository/`."""
+    """Returns the path of a file of the repository; in a source distribution these files stand in `repository/`."""
     for root in (os.path.join(HERE, "repository"), os.path.join(HERE, os.pardir, os.pardir)):
         path = os.path.join(root, *names)
         if os.path.exists(path):
@@ -37,7 +37,7 @@ def source(*names):
 
 
 def inputs():
-    """All files of the repository that the package is made from, relative to its root."""
+    """Returns all files of the repository that the package is made from, relative to its root."""
     folder = source("proto", PROTO_PACKAGE)
     protos = sorted(name for name in os.listdir(folder) if name.endswith(".proto"))
     return [os.path.join("proto", PROTO_PACKAGE, name) for name in protos] + [
@@ -64,7 +64,7 @@ def run_protoc(arguments):
 
 
 def module_text(file):
-    """The Python module of one FileDescriptorProto."""
+    """Returns the Python module of one FileDescriptorProto."""
     imports = [f"import {name[:-len('.proto')].replace('/', '.')}_pb2  # noqa: F401\n" for name in file.dependency]
     return MODULE.format(proto=file.name, imports="".join(imports), data=file.SerializeToString(),
                          module=file.name[:-len(".proto")].replace("/", ".") + "_pb2")
@@ -89,7 +89,7 @@ def write_messages(package):
 
 
 def write_service_config(package):
-    """The shipped one, so that it parses here and not in each process."""
+    """Writes the shipped config as plain JSON, so that it is parsed here and not in each process."""
     with open(source("deploy", "grpc", "service-config.json"), encoding="utf-8") as file:
         config = json.load(file)
     with open(os.path.join(package, "service_config.json"), "w", encoding="utf-8") as file:

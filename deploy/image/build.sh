@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the image with buildah, where there is no Docker engine and perhaps no registry: as root, on Debian with the
-# packages buildah and debootstrap. Prints sizes; tests/image/run.sh tries the image out.
+# Builds the image with buildah, where there is no Docker engine and perhaps no registry. Runs as root, on Debian with
+# the packages buildah and debootstrap. Prints sizes; tests/image/run.sh tries the image out.
 #
 #   deploy/image/build.sh [--debian IMAGE | --base FOLDER] [--ccache FOLDER] [--archive FILE] [--with-tests]
 #
@@ -37,7 +37,7 @@ command -v buildah >/dev/null || { echo "build.sh: apt-get install buildah" >&2;
 export BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} STORAGE_DRIVER=${STORAGE_DRIVER:-vfs}
 version=$(sed -n 's/.*kReleaseVersion = "\(.*\)".*/\1/p' server/convert/version.h)
 
-# make_base IMAGE: from $base, or with debootstrap.
+# make_base IMAGE: makes it from $base, or with debootstrap.
 make_base() {
   local folder=$base made='' container
   if [ -z "$folder" ]; then
@@ -50,7 +50,7 @@ make_base() {
   fi
   container=$(buildah from scratch)
   buildah add --quiet "$container" "$folder" / >/dev/null
-  # What debootstrap leaves out, and Debian's own image has: updates and security fixes.
+  # debootstrap leaves out what Debian's own image has: updates and security fixes.
   buildah run "$container" -- sh -c 'printf "%s\n" \
     "deb http://deb.debian.org/debian bookworm main" "deb http://deb.debian.org/debian bookworm-updates main" \
     "deb http://deb.debian.org/debian-security bookworm-security main" >/etc/apt/sources.list'

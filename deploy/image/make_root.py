@@ -20,12 +20,12 @@ USER = 65532
 FILES = {
     "etc/passwd": f"evenkeel:x:{USER}:{USER}:evenkeel:/nonexistent:/usr/sbin/nologin\n",
     "etc/group": f"evenkeel:x:{USER}:\n",
-    # Without it the C library asks DNS before /etc/hosts.
+    # Without this file the C library asks DNS before /etc/hosts.
     "etc/nsswitch.conf": "hosts: files dns\n",
 }
-# Where container runtimes mount: on a read-only root they could not make these.
+# Container runtimes mount here: on a read-only root they could not make these folders.
 MOUNTED = ("dev", "proc", "run", "sys")
-# Tables in UTF-8; a locale without these is ASCII.
+# Locale for tables in UTF-8; one without these files is ASCII.
 LOCALE = "/usr/lib/locale/C.utf8"
 
 
@@ -41,7 +41,7 @@ def put(root, path, source=None, text=None, mode=0o644):
 
 
 def put_library(root, path):
-    """The file, and its soname beside it as a link where the two differ."""
+    """Copies the file, and its soname beside it as a link if the two differ."""
     put(root, path, source=path, mode=0o755)
     name = sbom.soname(path)
     if name != os.path.basename(path):
@@ -77,7 +77,7 @@ def make(build, root):
 
 
 def put_licences(root):
-    """The licences that copyright files refer to by path."""
+    """Returns the licences that copyright files refer to by path."""
     folder = "usr/share/common-licenses"
     named = ""
     for at, _, names in os.walk(os.path.join(root, "usr/share/doc")):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes PrometheusRule objects of recording-rules.yaml and alerts.yaml, for the Prometheus operator.
+"""Makes PrometheusRule objects from recording-rules.yaml and alerts.yaml, for the Prometheus operator.
 
     deploy/prometheus/make_rules.py      writes recording-rules.yaml and alerts.yaml of components/monitoring
 
@@ -21,7 +21,7 @@ NAMES = ("recording-rules", "alerts")
 
 
 def made(name):
-    """The text of the object: the rules as they are, two columns to the right; comments stay in the source."""
+    """Returns the text of the object: the rules as they are, two columns to the right; comments stay in the source."""
     with open(os.path.join(HERE, name + ".yaml"), encoding="utf-8") as file:
         lines = file.read().splitlines()
     return HEAD.format(name=name) + "".join(f"  {line}\n" for line in lines if not line.lstrip().startswith("#"))

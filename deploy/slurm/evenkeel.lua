@@ -1,5 +1,5 @@
 -- What cli_filter.lua and job_submit.lua share. For Lua 5.1 to 5.4.
--- A job describes itself in its comment, or in EVENKEEL_REQUEST where that is for something else:
+-- A job describes itself in its comment, or in EVENKEEL_REQUEST if the comment is needed for something else:
 --
 --   #SBATCH --comment=evenkeel:model=llama3-8b,global-batch=128
 local M = {}
@@ -11,7 +11,8 @@ local PLAN_ID = "^plan%-" .. string.rep("%x", 32) .. "$"
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
--- The command line that asks for the plan. What it says of faults is kept apart from the plan: programs warn there, too.
+-- Returns the command line that asks for the plan. What it says of faults is kept apart from the plan: programs warn
+-- there, too.
 local function command(job, settings)
   local words = {}
   if settings.environment_file then
@@ -33,7 +34,8 @@ local function command(job, settings)
   return "exec 3>&1; faults=$({ " .. table.concat(words, " ") .. "; } 2>&1 >&3); printf '\\036%d %s' $? \"$faults\""
 end
 
--- Runs it: exit status, output, and what it said of faults. Behind a mark, because Lua 5.1 does not tell the status.
+-- Runs it and returns exit status, output, and what it said of faults. These stand behind a mark, because Lua 5.1 does
+-- not tell the status.
 local function run(line)
   local pipe = io.popen(line, "r")
   if not pipe then return 127, "", "no shell" end
@@ -74,7 +76,7 @@ local function export(options, got)
   options["export"] = table.concat(found, ",")
 end
 
--- Without an answer: by configuration.
+-- Goes on without an answer as the configuration says.
 local function without(options, settings, why)
   if settings.unavailable == "refuse" then return refuse("not submitted, because there is no plan: " .. why) end
   if options["type"] ~= "salloc" then export(options, nil) end
@@ -82,7 +84,7 @@ local function without(options, settings, why)
   return slurm.SUCCESS
 end
 
--- The plan in evenkeelctl's output; nil where there is none.
+-- Returns the plan in evenkeelctl's output; nil if there is none.
 local function answer(output)
   local ok, found = pcall(json.decode, output)
   local got = ok and type(found) == "table" and found.plan
@@ -114,8 +116,8 @@ local function plan(options, job, settings)
   return slurm.SUCCESS
 end
 
--- cli_filter's slurm_cli_pre_submit. Of a heterogeneous job the first part (`offset` 0) is planned, where the script runs:
--- the others inherit its comment, and the environment of their steps is the script's.
+-- Serves cli_filter's slurm_cli_pre_submit. The first part (`offset` 0) of a heterogeneous job is planned, where the
+-- script runs: the others inherit its comment, and the environment of their steps is the script's.
 function M.pre_submit(options, offset)
   if (offset or 0) > 0 then return slurm.SUCCESS end
   local job, fault = request.parse(request.text(options["comment"], os.getenv("EVENKEEL_REQUEST")))
@@ -124,7 +126,7 @@ function M.pre_submit(options, offset)
   if not job or (options["type"] == "srun" and os.getenv("SLURM_JOB_ID")) then return slurm.SUCCESS end
   local settings, wrong = request.settings(FOLDER .. "/evenkeel.conf")
   if not settings then return refuse(wrong) end
-  -- An answer that is none of evenkeelctl's shall not look like a defect of Slurm.
+  -- An answer that does not come from evenkeelctl must not look like a defect of Slurm.
   local ran, result = pcall(plan, options, job, settings)
   if not ran then return without(options, settings, "no plan in the answer: " .. tostring(result)) end
   return result
@@ -135,8 +137,8 @@ local function refused(text)
   return slurm.ERROR
 end
 
--- job_submit's slurm_job_submit: form and consistency only, in microseconds; slurmctld waits for nothing. Jobs without
--- a script (srun, salloc, later parts of heterogeneous jobs) bring no environment to look at.
+-- Serves job_submit's slurm_job_submit: form and consistency only, in microseconds; slurmctld waits for nothing. Jobs
+-- without a script (srun, salloc, later parts of heterogeneous jobs) bring no environment to look at.
 function M.job_submit(job)
   if not job.script then return slurm.SUCCESS end
   local wanted, fault = request.parse(request.text(job.comment, job.environment["EVENKEEL_REQUEST"]))

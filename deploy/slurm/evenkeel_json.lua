@@ -1,4 +1,4 @@
--- Decodes JSON: objects and arrays become tables, null nil. Raises an error where the text is none. For evenkeel.lua.
+-- Decodes JSON: objects and arrays become tables, null nil. Raises an error if the text is no JSON. For evenkeel.lua.
 local M = {}
 
 local ESCAPES = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
@@ -9,7 +9,7 @@ local function fail(at) error("no JSON at byte " .. at, 0) end
 
 local function skip(text, at) return text:find("%S", at) or #text + 1 end
 
--- What is not ASCII becomes a question mark: messages need no more.
+-- Characters outside ASCII become question marks: messages need no more.
 local function unescape(text)
   text = text:gsub("\\u(%x%x%x%x)", function(hex)
     local code = tonumber(hex, 16)
@@ -27,7 +27,7 @@ local function string_at(text, at)
   end
 end
 
--- Members between an opening and a closing bracket; `member` reads one into `found`.
+-- Reads the members between an opening and a closing bracket; `member` reads one into `found`.
 local function members(text, at, close, member)
   local found = {}
   at = skip(text, at + 1)

@@ -13,7 +13,7 @@ KEYS.launch = true -- not an option of `plan`: the trainer whose settings the pl
 local TRAINERS = { megatron = true, flagscale = true, deepspeed = true, torchtitan = true, fsdp = true, xtuner = true }
 local DEFAULTS = { server = "127.0.0.1:50051", command = "evenkeelctl", timeout_seconds = "5", unavailable = "submit" }
 
--- Settings, or nil and what is wrong with them.
+-- Returns settings, or nil and what is wrong with them.
 function M.settings(path)
   local found = { gpu_type = {} }
   for key, value in pairs(DEFAULTS) do found[key] = value end
@@ -42,19 +42,19 @@ function M.settings(path)
   return found
 end
 
--- The description: of the comment, else of the variable; and where it is.
+-- Returns the description, from the comment or else from the variable, and where it is.
 function M.text(comment, variable)
   if comment and comment:sub(1, #M.PREFIX) == M.PREFIX then return comment, "--comment" end
   return variable and variable ~= "" and M.PREFIX .. variable or nil, "EVENKEEL_REQUEST"
 end
 
--- The trainer of `launch=`; what is wrong with it.
+-- Sets the trainer of `launch=`; returns what is wrong with it.
 local function trainer_fault(found)
   if not TRAINERS[found.launch] then
     return "launch=" .. found.launch .. ": must be megatron, flagscale, deepspeed, torchtitan, fsdp or xtuner"
   end
   if found.job then return "launch= does not go with job=FILE: write launch_frameworks into the file" end
-  -- As `evenkeelctl launch` has it: these shard and have no pipeline.
+  -- As in `evenkeelctl launch`, these shard and have no pipeline.
   local pipeline = found.pp or found["virtual-stages"] or found.schedule or found.zero or found.partition
   if (found.launch == "fsdp" or found.launch == "xtuner") and not pipeline then
     found.framework = found.framework or "fsdp"
@@ -76,17 +76,17 @@ local function pairs_of(text)
   return found
 end
 
--- {key = value} of what M.text gave; nil where there is none; nil and what is wrong with it.
+-- Returns {key = value} of what M.text gave; nil if there is none; nil and what is wrong with it.
 function M.parse(text, where)
   if not text then return nil end
-  -- What follows in a comment is somebody else's; the variable has nothing else in it.
+  -- In a comment, what follows belongs to somebody else; the variable has nothing else in it.
   if where == "EVENKEEL_REQUEST" and text:find("%s") then return nil, where .. ": has a space in it" end
   local found, fault = pairs_of(text)
   return found, fault and where .. ": " .. fault
 end
 
--- Type (or nil) and number of GPUs of a list such as "gpu:h100:8,tmpdisk:10" or "gres:gpu:8"; with `alone` such as
--- "h100:8" or "8", as --gpus has it. nil where there are none.
+-- Returns type (or nil) and number of GPUs of a list such as "gpu:h100:8,tmpdisk:10" or "gres:gpu:8"; with `alone` of
+-- one such as "h100:8" or "8", as --gpus has it. Returns nil if there are none.
 local function gpus_of(text, alone)
   for part in ((text or "") .. ","):gmatch("(.-),") do
     local rest = part:gsub("^gres[:/]", ""):match("^gpu[:=]?(.*)$") or (alone and part)
@@ -102,14 +102,14 @@ end
 
 local NO_VALUE = 4294967294 -- slurm.NO_VAL, and above it INFINITE
 
--- A positive number that says something, else nil.
+-- Returns a positive number that says something, else nil.
 local function count_of(value)
   local count = tonumber(value)
   return count and count >= 1 and count < NO_VALUE and count or nil
 end
 
--- GPUs in all, per node and their type, of what the job asks Slurm for; each nil where it does not say. Nodes that are
--- a range, or several tasks on no number of nodes, leave open how many GPUs "per node" come to.
+-- Returns GPUs in all, per node and their type, of what the job asks Slurm for; each nil if it does not say. Nodes that
+-- are a range, or several tasks on no number of nodes, leave open how many GPUs "per node" come to.
 function M.resources(total, per_node, gres, least, most, tasks)
   local kind, all = gpus_of(total, true)
   local node_kind, each = gpus_of(per_node, true)
@@ -122,7 +122,7 @@ function M.resources(total, per_node, gres, least, most, tasks)
   return all and math.floor(all), each and math.floor(each), kind or node_kind
 end
 
--- Puts what Slurm is asked for into the request; what is wrong where the two differ.
+-- Puts what Slurm is asked for into the request; returns what is wrong if the two differ.
 function M.complete(request, settings, all, each, kind)
   if request.job then return end
   if kind and not request.gpu then

@@ -1,7 +1,8 @@
-// Whether work ends when it is no longer wanted, and whether admission knew of it: for each request
-// the longest time between two questions whether to stop, where that was, and the time taken over
-// what server/convert/plan_cost.h estimated. All are seconds of CPU of this thread, told next to a
-// probe (a small job in this very process), so that a slow machine does not look like a fault.
+// Checks that work ends when it is no longer wanted, and that admission knew of it. For each
+// request it prints the longest time between two questions whether to stop, where that was, and the
+// time taken over what server/convert/plan_cost.h estimated. All are seconds of CPU of this thread,
+// printed next to a probe (a small job in this very process), so that a slow machine does not look
+// like a fault.
 #include <execinfo.h>
 #include <signal.h>
 #include <time.h>
@@ -26,7 +27,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Where the program is when nobody has asked for long: a timer looks every 10 ms of CPU.
+// Finds where the program is when nobody has asked for long: a timer looks every 10 ms of CPU.
 constexpr int kFrames = 24;
 constexpr double kLong = 0.03;
 volatile double last_question = 0;
@@ -41,7 +42,8 @@ void Look(int) {
   frame_count = backtrace(frames, kFrames);
 }
 
-// Functions of the planner among the frames, innermost first: by addr2line, where there is one.
+// Names the functions of the planner among the frames, innermost first, by addr2line if there is
+// one.
 std::string Where() {
   if (frame_count == 0) return "";
   std::string command = "addr2line -sCfpe /proc/" + std::to_string(getpid()) + "/exe";
@@ -132,7 +134,7 @@ const char* NameOf(ComputeEnd end) {
   return kEnds[static_cast<int>(end)];
 }
 
-// False: refused.
+// Returns false if the request was refused.
 bool Plan(const v1::PlanJobRequest& request, double limit, Row* row) {
   OfferJobs offers;
   if (!OffersFromProto(request, &offers, {}, {}).empty()) return false;
@@ -266,7 +268,7 @@ void Random(double limit, int64_t count, uint64_t seed, bool by_gap) {
 
 // Usage: deadline_bench fixed SECONDS FOLDER [NAME] | packs SECONDS [NAME] |
 //        random SECONDS COUNT SEED [gap]
-// SECONDS of CPU end each; FOLDER holds requests as JSON.
+// Each run ends after SECONDS of CPU; FOLDER holds requests as JSON.
 int main(int argc, char** argv) {
   using namespace evenkeel::server;
   const std::string mode = argc > 1 ? argv[1] : "";

@@ -3,7 +3,7 @@
 
 EVENKEEL_BUILD names another build folder.
 
-Memory above 40 MiB fails; the time is only reported against 0.3 s, because it depends on the machine's mood.
+Memory above 40 MiB fails; the time is only reported against 0.3 s, because it depends on what else the machine does.
 """
 import os
 import statistics

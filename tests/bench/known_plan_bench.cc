@@ -31,7 +31,7 @@ using EchoApi = v1::PlannerService::WithRawCallbackMethod_PlanJob<
     v1::PlannerService::WithRawCallbackMethod_GetPlan<v1::PlannerService::Service>>;
 
 constexpr char kPlanJob[] = "/evenkeel.v1.PlannerService/PlanJob";
-constexpr char kEmptyCall[] = "/evenkeel.v1.PlannerService/GetPlan";  // of the echo server
+constexpr char kEmptyCall[] = "/evenkeel.v1.PlannerService/GetPlan";  // the echo server's
 constexpr int kConcurrencies[] = {1, 8, 64};
 constexpr int kJudgedUpTo = 8;  // above that, both servers wait for the CPU
 constexpr double kWarmUpSeconds = 0.1;
@@ -43,8 +43,8 @@ struct Settings {
   double seconds = 0.2;
   double max_p50_ratio = 1.5;
   double min_qps_ratio = 0.65;
-  std::string echo_address;  // set: be the echo server
-  size_t reply_bytes = 0;    // of that
+  std::string echo_address;  // set: this process is the echo server
+  size_t reply_bytes = 0;    // of the echo server's replies
 };
 
 // ---------------------------------------------------------------- echo server
@@ -186,8 +186,8 @@ Figures MedianFigures(const std::vector<std::vector<Figures>>& rounds, size_t ta
           MedianOf(rounds, [target](const auto& r) { return r[target].qps; })};
 }
 
-// All rounds at one concurrency. `targets`: echo, known plan, empty call. Whether the medians of
-// the ratios are good.
+// Runs all rounds at one concurrency. `targets` are echo, known plan and empty call. Returns
+// whether the medians of the ratios are good.
 bool Compare(const Settings& settings, const std::vector<Target>& targets, int concurrency) {
   for (const Target& target : targets) Load(target, concurrency, kWarmUpSeconds).Run();
   std::vector<std::vector<Figures>> rounds;
@@ -271,9 +271,10 @@ int main(int argc, char** argv) {
   app.add_option("--seconds", settings.seconds, "Seconds of load on each server in each round")
       ->capture_default_str();
   app.add_option("--max-p50-ratio", settings.max_p50_ratio,
-                 "Most that is good, at 1 and 8 in flight")
+                 "Highest ratio that passes, at 1 and 8 in flight")
       ->capture_default_str();
-  app.add_option("--min-qps-ratio", settings.min_qps_ratio, "Least that is good, likewise")
+  app.add_option("--min-qps-ratio", settings.min_qps_ratio,
+                 "Lowest ratio that passes, at 1 and 8 in flight")
       ->capture_default_str();
   app.add_option("--echo", settings.echo_address, "Be the echo server on this address");
   app.add_option("--reply-bytes", settings.reply_bytes, "Size of its replies");

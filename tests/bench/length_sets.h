@@ -56,7 +56,7 @@ inline LengthSet Union(const std::vector<LengthSet>& sets) {
   return all;
 }
 
-// With replacement.
+// Draws samples with replacement.
 inline LengthSet Draw(const LengthSet& from, size_t samples) {
   LengthSet set{from.name + " x " + std::to_string(samples), {}, {}};
   set.units.resize(samples);
@@ -70,7 +70,7 @@ inline LengthSet Draw(const LengthSet& from, size_t samples) {
   return set;
 }
 
-// All files of a folder; the shipped set where none is given.
+// Reads all files of a folder, or the shipped set if none is given.
 inline std::vector<LengthSet> BaseSets(const std::string& folder) {
   if (folder.empty()) return {ShippedSet()};
   std::vector<LengthSet> sets;

@@ -62,7 +62,7 @@ int64_t Sum(const std::vector<int32_t>& values) {
   return sum;
 }
 
-// DistRatios of packs dealt in random order, one to each rank and step.
+// Prints the DistRatios of packs dealt in random order, one to each rank and step.
 void PrintBalance(const std::vector<PackSums>& sums, const std::vector<int64_t>& ranks) {
   const std::vector<PackWork> work = WorkOf(sums, {});
   for (const int64_t n : ranks) {
@@ -74,7 +74,7 @@ void PrintBalance(const std::vector<PackSums>& sums, const std::vector<int64_t>&
   }
 }
 
-// All packers at one pair of caps. Returns whether ours is as good as it must be.
+// Runs all packers at one pair of caps. Returns whether ours is as good as it must be.
 bool Compare(const LengthSet& set, const Caps& caps, const Settings& settings) {
   const Lengths lengths = set.lengths();
   PackBound bound;
@@ -107,8 +107,9 @@ bool Compare(const LengthSet& set, const Caps& caps, const Settings& settings) {
   return ours <= best && static_cast<double>(ours) <= allowed;
 }
 
-// Our packs at the derived caps, one to each rank, in every order: balance and randomness. The
-// asked figures are judged: in random order on 200,000 samples or more, and with windows.
+// Deals our packs at the derived caps, one to each rank, in every order, and measures balance and
+// randomness. The required figures are judged in random order on 200,000 samples or more, and with
+// windows.
 bool JudgeOrders(const LengthSet& set) {
   const Caps caps = ReadCaps("derived", set);
   const Packing packing = Pack(set.lengths(), RuleOf(Packer::kBalanced, caps));
@@ -178,7 +179,7 @@ int RunMemory(const Settings& settings) {
   const Caps caps = ReadCaps(settings.caps.front(), set);
   for (const Packer packer : kPackers) {
     if (settings.packer != PackerName(packer)) continue;
-    const double before = PeakBytes();  // the input: nothing was freed that it could hide in
+    const double before = PeakBytes();  // the input; nothing was freed that it could hide in
     Packing packing;
     const double seconds = Seconds([&] { packing = Pack(set.lengths(), RuleOf(packer, caps)); });
     const double bytes = (PeakBytes() - before) / static_cast<double>(settings.samples);

@@ -1,4 +1,4 @@
-// Cold plans: what a request costs that no cache can answer.
+// Cold plans: costs of a request that no cache can answer.
 #include <benchmark/benchmark.h>
 
 #include "planner/groups/grouped_search.h"
@@ -89,8 +89,9 @@ void BM_SearchAlone70bOn64(benchmark::State& state) {
 }
 BENCHMARK(BM_SearchAlone70bOn64)->Unit(benchmark::kMillisecond);
 
-// Long context: which packing groups, of 941,343 samples with 12,650 different lengths, on one
-// split of the GPUs (HBP's: ZeRO and Ulysses alone). Both rules; the classes of lengths included.
+// These benchmarks choose packing groups for long context: 941,343 samples with 12,650 different
+// lengths, on one split of the GPUs (HBP's: ZeRO and Ulysses alone). Both rules are run; the
+// classes of lengths are included.
 const LongMix& Mix() {
   static const LongMix mix = MakeLongMix();
   return mix;
@@ -109,7 +110,7 @@ void BM_GroupSelection(benchmark::State& state) {
 }
 BENCHMARK(BM_GroupSelection)->Unit(benchmark::kMillisecond);
 
-// The same over every split that Megatron has on 32 GPUs.
+// Chooses groups over every split that Megatron has on 32 GPUs.
 void BM_GroupSelectionWholeSpace(benchmark::State& state) {
   Job job = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 32));
   job.dataset = LongMixDataset(Mix());

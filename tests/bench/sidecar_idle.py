@@ -20,7 +20,7 @@ MOST_CORES = 0.01
 
 
 def process(pid):
-    """CPU seconds and resident bytes."""
+    """Returns CPU seconds and resident bytes."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     with open(f"/proc/{pid}/status", encoding="ascii") as file:

@@ -23,7 +23,7 @@ PipelineSpec Spec(Schedule schedule, bool equal) {
   return spec;
 }
 
-// The end of the last pass alone: what a search asks for.
+// Finds the end of the last pass alone: what a search asks for.
 void BM_End(benchmark::State& state, Schedule schedule, bool equal) {
   const PipelineSpec spec = Spec(schedule, equal);
   for (auto _ : state) benchmark::DoNotOptimize(PipelineEnd(spec));
@@ -34,7 +34,7 @@ BENCHMARK_CAPTURE(BM_End, interleaved_4, Schedule::kInterleaved, false);
 BENCHMARK_CAPTURE(BM_End, gpipe, Schedule::kGPipe, false);
 BENCHMARK_CAPTURE(BM_End, zero_bubble, Schedule::kZeroBubble, false);
 
-// The same with the order of passes at hand.
+// Finds the same with the order of passes at hand.
 void BM_EndInOrder(benchmark::State& state, Schedule schedule) {
   const PipelineSpec spec = Spec(schedule, false);
   const std::vector<Pass> order = WorkOrder(spec.shape);
@@ -43,7 +43,7 @@ void BM_EndInOrder(benchmark::State& state, Schedule schedule) {
 BENCHMARK_CAPTURE(BM_EndInOrder, interleaved_4, Schedule::kInterleaved);
 BENCHMARK_CAPTURE(BM_EndInOrder, zero_bubble, Schedule::kZeroBubble);
 
-// Everything but the passes themselves.
+// Simulates everything but the passes themselves.
 void BM_Step(benchmark::State& state, Schedule schedule) {
   const PipelineSpec spec = Spec(schedule, false);
   for (auto _ : state) benchmark::DoNotOptimize(SimulatePipeline(spec).step_ns);
@@ -53,7 +53,7 @@ BENCHMARK_CAPTURE(BM_Step, interleaved_4, Schedule::kInterleaved);
 BENCHMARK_CAPTURE(BM_Step, gpipe, Schedule::kGPipe);
 BENCHMARK_CAPTURE(BM_Step, zero_bubble, Schedule::kZeroBubble);
 
-// With all passes, and memory over time in three parts.
+// Simulates with all passes, and memory over time in three parts.
 void BM_StepWithMemory(benchmark::State& state, Schedule schedule) {
   const PipelineSpec spec = Spec(schedule, false);
   const size_t units = static_cast<size_t>(spec.shape.virtual_stages());

@@ -73,7 +73,7 @@ SmallPacking GroupedPacking() {
     group->set_data_parallel(2);
     group->set_packs_per_rank(1);
   }
-  // Of the first group {0}, {1, 2} and {3}; of the second {4} and {5, 6}.
+  // The first group has packs {0}, {1, 2} and {3}; the second {4} and {5, 6}.
   small.packed.offsets = {0, 1, 3, 4, 5, 7};
   small.packed.order = {0, 1, 3, 4, 2, -1};
   small.packed.step_group = {0, 1, 0};

@@ -7,11 +7,12 @@
 
 namespace evenkeel::cli {
 
-// Two groups, packs of 16,384 on one GPU and of 131,072 on eight, with HBP's figures beside them.
+// Makes a plan of two groups, packs of 16,384 on one GPU and of 131,072 on eight, with HBP's
+// figures beside them.
 v1::Plan GroupedPlan();
 
-// Groups of 10 tokens on two ranks and of 40 on one rank of two GPUs; steps 0, 1, 0, of which the
-// first is the curriculum's.
+// Makes groups of 10 tokens on two ranks and of 40 on one rank of two GPUs; steps 0, 1, 0, of which
+// the first is the curriculum's.
 SmallPacking GroupedPacking();
 
 }  // namespace evenkeel::cli

@@ -51,7 +51,7 @@ class GrpcBackendTest : public testing::Test {
   }
   ~GrpcBackendTest() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
-  // The error of PlanJob.
+  // Returns the error of PlanJob.
   CommandError Error(double timeout_seconds = 10) {
     try {
       MakeGrpcBackend(address_, timeout_seconds)->PlanJob({});

@@ -65,7 +65,7 @@ class GrpcPackTest : public testing::Test {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// In chunks that cut a pack in two.
+// Answers in chunks that cut a pack in two.
 grpc::Status AnswerOf(const PackedDataset& packed, Stream* stream) {
   v1::PackDatasetResponse response;
   for (size_t p = 0; p < packed.packs(); ++p) {

@@ -7,10 +7,10 @@
 
 namespace evenkeel::cli {
 
-// What is wrong with the nesting of elements: "" for nothing.
+// Says what is wrong with the nesting of elements; "" for nothing.
 std::string NestingFault(const std::string& html);
 
-// How often `part` occurs.
+// Counts how often `part` occurs.
 size_t CountOf(const std::string& text, const std::string& part);
 
 }  // namespace evenkeel::cli

@@ -53,7 +53,7 @@ TEST(FaultsOfTest, FindsWhatIsWrongWithTheOrder) {
   EXPECT_EQ(FirstFault(lost), "the order leaves out packs");
   SmallPacking shorter;
   shorter.packed.order.pop_back();
-  EXPECT_EQ(FirstFault(shorter), "the order has not as many entries as its steps");
+  EXPECT_EQ(FirstFault(shorter), "the order does not have as many entries as its steps");
 }
 
 TEST(FaultsOfTest, RejectedSamplesAreInNoPack) {

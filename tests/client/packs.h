@@ -33,12 +33,12 @@ struct Npy {
   std::string header;  // the dictionary, without the blanks that fill it up
   std::vector<int64_t> values;
 };
-// Format 1.0 of int64 alone; a failure of the test for anything else.
+// Reads format 1.0 of int64 alone; fails the test for anything else.
 Npy ReadNpyFile(const std::string& path);
 
-// Two files: samples 0 to 3 (two units, 10 tokens each) and 4 to 6 (20 tokens); the last of each is
-// beyond the caps (4 units, 20 tokens). Packs {0, 1}, {2}, {3}, {4}, {5}, {6}; two ranks with two
-// packs each: one whole step, and one of two packs.
+// Two files: samples 0 to 3 (two units, 10 tokens each) and 4 to 6 (20 tokens). The last sample of
+// each is beyond the caps (4 units, 20 tokens). Packs are {0, 1}, {2}, {3}, {4}, {5}, {6}; two
+// ranks with two packs each make one whole step, and one of two packs.
 struct SmallPacking {
   SmallPacking();
 

@@ -103,6 +103,22 @@ TEST(PipelineReportTest, SaysWhatMatters) {
   }
 }
 
+// The report heads with the step time that the text of `plan` shows; the simulated step that the
+// pictures show is named as such.
+TEST(PipelineReportTest, ShowsTheStepTimeOfTheText) {
+  const v1::Plan plan = GoldenPlan();
+  const std::string html = PipelineReport(plan, Simulated(Schedule::kOneFOneB, 1, 12));
+  for (const char* part :
+       {"<div class=\"figure\">24.2 s</div><div class=\"below\">mean of steps\nwith real packs",
+        "as simulated with\nmean packs", "Every pack is the mean pack.",
+        "The step is 23.3 s as simulated with mean packs, and 871 ms imbalance",
+        "a step of 512 samples below 22.9 s with mean packs"}) {
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+  const std::string real = PipelineReport(plan, Simulated(Schedule::kOneFOneB, 1, 12, 4));
+  EXPECT_NE(real.find("as simulated with\nthe packs of one step"), std::string::npos);
+}
+
 // Names come from requests.
 TEST(PipelineReportTest, NamesStayText) {
   v1::Plan plan = GoldenPlan();

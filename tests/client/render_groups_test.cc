@@ -14,7 +14,7 @@ namespace {
 
 const Style kStyle = {.width = 100, .unicode = true, .color = false};
 
-// The line that begins with `start`, its runs of blanks made one; "" where there is none.
+// Returns the line that begins with `start`, its runs of blanks made one; "" if there is none.
 std::string Line(const std::string& text, const std::string& start) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

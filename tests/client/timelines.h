@@ -8,14 +8,15 @@
 
 namespace evenkeel::cli {
 
-// The plan of tests/client/golden/plan.textproto: four stages, 62 packs.
+// Reads the plan of tests/client/golden/plan.textproto: four stages, 62 packs.
 v1::Plan GoldenPlan();
 
-// Its stages under a schedule, with `chunks` virtual stages each and data-parallel communication.
+// Takes its stages under a schedule, with `chunks` virtual stages each and data-parallel
+// communication.
 planner::PipelineSpec PipelineOf(const v1::Plan& plan, planner::Schedule schedule, int64_t chunks,
                                  int64_t micro_batches);
 
-// Of one rank, or of several of which each has packs of its own; with memory in three parts.
+// Simulates one rank, or several of which each has packs of its own; with memory in three parts.
 v1::Timeline TimelineOf(const v1::Plan& plan, const planner::PipelineSpec& spec, int ranks = 1);
 
 }  // namespace evenkeel::cli

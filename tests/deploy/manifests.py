@@ -18,7 +18,7 @@ CUSTOM = ("monitoring.coreos.com/", "cert-manager.io/")
 
 @functools.lru_cache(maxsize=None)
 def rendered(overlay):
-    """The text that kustomize makes of an overlay (or `base`)."""
+    """Returns the text that kustomize makes of an overlay (or `base`)."""
     folder = "base" if overlay == "base" else os.path.join("overlays", overlay)
     done = harness.run([os.path.join(TOOLS, "kustomize"), "build", os.path.join(KUBERNETES, folder)])
     assert done.returncode == 0, done.stderr
@@ -34,7 +34,7 @@ def named(found, kind, name):
 
 
 def templates(found):
-    """[(object, pod template)]"""
+    """Returns [(object, pod template)]."""
     return [(item, item["spec"]["template"]) for item in found
             if item["kind"] in ("Deployment", "StatefulSet", "DaemonSet", "Job")]
 
@@ -44,7 +44,7 @@ def containers(template):
 
 
 def check_custom(found):
-    """Faults of custom resources, one a line."""
+    """Returns the faults of custom resources, one a line."""
     done = harness.run(["node", os.path.join(os.path.dirname(__file__), "check_custom.mjs"),
                         os.path.join(TOOLS, "npm", "node_modules")], text=json.dumps(found))
     assert done.returncode == (1 if done.stdout else 0), done.stderr
@@ -52,7 +52,7 @@ def check_custom(found):
 
 
 def check_core(found, version):
-    """Faults of built-in kinds, one a line; a kind without a schema is one."""
+    """Returns the faults of built-in kinds, one a line; a kind without a schema is one."""
     done = subprocess.run([os.path.join(TOOLS, "python", "bin", "kubernetes-validate"), "--strict", "--quiet", "-k",
                            version, "-"], input=yaml.safe_dump_all(found), text=True, capture_output=True, check=False)
     assert done.returncode == 0 or done.stdout, done.stderr
@@ -60,7 +60,7 @@ def check_core(found, version):
 
 
 def faults(found):
-    """All of them, against each version."""
+    """Returns all faults, against each version."""
     custom = [item for item in found if item["apiVersion"].startswith(CUSTOM)]
     core = [item for item in found if item not in custom]
     text = "".join(check_core(core, version) for version in VERSIONS) if core else ""

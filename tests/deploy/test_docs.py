@@ -17,14 +17,14 @@ def blocks(language):
 
 
 def block(words):
-    """The snippet with these words in it, as an object."""
+    """Returns the snippet with these words in it, as an object."""
     (text,) = [text for text in blocks("yaml") if words in text]
     return yaml.safe_load(text)
 
 
 class DocsTest(unittest.TestCase):
     def rendered(self, **files):
-        """A user's folder beside the checkout."""
+        """Makes a user's folder beside the checkout."""
         with tempfile.TemporaryDirectory(dir=manifests.TOOLS) as folder:
             os.symlink(harness.ROOT, os.path.join(folder, "checkout"))
             own = os.path.join(folder, "evenkeel")

@@ -12,7 +12,7 @@ import manifests
 import numpy as np
 from pod import Pod
 
-# In place of an image with PyTorch 2.6 and the package: this machine's Python, and the package where `image` is
+# These stand in for an image with PyTorch 2.6 and the package: this machine's Python, and the package where `image` is
 # mounted. PyTorch 1.13 writes options with underscores.
 TORCHRUN = ('#!/bin/bash\noptions=("${@:1:$#-1}")\n'
             'exec python3 -m torch.distributed.run --redirects 1 --tee 1 "${options[@]//proc-per-node/proc_per_node}" '
@@ -21,7 +21,7 @@ RANKS, SAMPLES = 2, 240
 
 
 def small(job):
-    """A job of the same form that two slow cores can train."""
+    """Returns a job of the same form that two slow cores can train."""
     job["model"]["language_model"].update(layers=2, hidden_size=64, attention_heads=4, ffn_size=128,
                                           vocabulary_size=256)
     job["cluster"]["pools"][0].update(gpu_count=RANKS, gpus_per_node=RANKS)

@@ -26,17 +26,17 @@ SIDECARS = {"kustomization.yaml": "resources: [a.yaml, b.yaml]\n",
 
 # Made outside of the overlays, as docs/KUBERNETES.md says.
 BY_HAND = {("Secret", "evenkeel-redis"), ("PersistentVolumeClaim", "dataset")}
-VOLUMES = {"configMap", "secret", "emptyDir", "persistentVolumeClaim"}  # of those that `restricted` allows
+VOLUMES = {"configMap", "secret", "emptyDir", "persistentVolumeClaim"}  # kinds that `restricted` allows
 
 
 def provided(found):
-    """(kind, name) of what there is, secrets of certificates included."""
+    """Returns (kind, name) of what there is, secrets of certificates included."""
     names = {(item["kind"], item["metadata"]["name"]) for item in found} | BY_HAND
     return names | {("Secret", item["spec"]["secretName"]) for item in found if item["kind"] == "Certificate"}
 
 
 def wanted(template):
-    """(kind, name) of what a pod needs to start."""
+    """Returns (kind, name) of what a pod needs to start."""
     spec = template["spec"]
     for volume in spec.get("volumes", []):
         for kind, key in (("configMap", "name"), ("secret", "secretName"), ("persistentVolumeClaim", "claimName")):
@@ -50,13 +50,13 @@ def wanted(template):
 
 
 def selected(found, labels):
-    """Pod templates that have all the labels."""
+    """Returns the pod templates that have all the labels."""
     return [template for _, template in manifests.templates(found)
             if labels.items() <= template["metadata"]["labels"].items()]
 
 
 def restricted_faults(template):
-    """What the Pod Security Standard `restricted` would refuse."""
+    """Returns what the Pod Security Standard `restricted` would refuse."""
     pod = template["spec"].get("securityContext", {})
     for container in manifests.containers(template):
         context = {**pod, **container.get("securityContext", {})}
@@ -141,7 +141,7 @@ class ObjectsTest(unittest.TestCase):
         self.assertEqual(pods, {"with": ["evenkeel", "main"], "without": ["main"]})
 
     def own(self, files, field, at):
-        """What is rendered of a user's own overlay that names ours."""
+        """Returns what is rendered of a user's own overlay that names ours."""
         with tempfile.TemporaryDirectory(dir=manifests.TOOLS) as folder:
             for name, text in files.items():
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as file:

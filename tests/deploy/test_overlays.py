@@ -14,7 +14,7 @@ CLIENT = "spiffe://cluster.local/ns/evenkeel/sa/client"
 
 
 def data(found, secrets=None):
-    """{(kind, name): {key: text}} of ConfigMaps, and of the secrets that operators make."""
+    """Returns {(kind, name): {key: text}} of ConfigMaps, and of the secrets that operators make."""
     maps = {("ConfigMap", item["metadata"]["name"]): item["data"] for item in found if item["kind"] == "ConfigMap"}
     return {**maps, ("Secret", "evenkeel-redis"): {"password": PASSWORD}, **(secrets or {})}
 
@@ -67,7 +67,7 @@ class OverlayTest(unittest.TestCase):
                                     f"'http://{ADDRESS}:9464/metrics').read().decode())").stdout
 
     def test_redis_shares_plans(self):
-        # However slow the machine is now: what is asked here is whether they find each other.
+        # The timeout is generous, however slow the machine is now: the test asks whether they find each other.
         deployed = Deployed(self, "redis", EVENKEEL_REDIS_TIMEOUT="1")
         self.check_server(deployed)
         found = plan(deployed.planner)
@@ -80,7 +80,7 @@ class OverlayTest(unittest.TestCase):
         self.assertIn('"served_from":"shared"', replica.log())
 
     def redis(self, deployed, which, *words):
-        """What a client on another machine is answered."""
+        """Returns what a client on another machine is answered."""
         port = {"plans": "6380", "profiles": "6379"}[which]
         done = deployed.planner.run("redis-cli", "--no-auth-warning", "-h", f"evenkeel-redis-{which}", "-p", port,
                                     *words)
@@ -96,14 +96,14 @@ class OverlayTest(unittest.TestCase):
         self.assertIn("appendonlydir", os.listdir(deployed.pods["evenkeel-redis-profiles"].volume("data")))
 
     def tls(self, overlay):
-        """The overlay with certificates as cert-manager makes them, and the authority."""
+        """Returns the overlay with certificates as cert-manager makes them, and the authority."""
         authority = certificates.Authority()
         certificate, key = authority.issue("evenkeel", san="DNS:evenkeel.evenkeel")
         secret = {"ca.crt": read(authority.ca), "tls.crt": read(certificate), "tls.key": read(key)}
         return Deployed(self, overlay, {("Secret", "evenkeel-tls"): secret}), authority
 
     def ask(self, deployed, authority, uri):
-        """The plan, asked for over TLS by a client with that URI, or without a certificate."""
+        """Asks for the plan over TLS as a client with that URI, or without a certificate."""
         server = deployed.planner
         arguments = ["--server", f"{ADDRESS}:50051", "--tls-server-name", "evenkeel.evenkeel"]
         files = {"ca": authority.ca}

@@ -43,7 +43,7 @@ FLAGS = {
 
 
 def plan_of(command):
-    """The plan of `evenkeelctl plan --local ...`, or None where the job does not fit."""
+    """Returns the plan of `evenkeelctl plan --local ...`, or None if the job does not fit."""
     run = subprocess.run([CTL, "plan", "--local", "--timeout", "900", "--output", "json", *command], check=False,
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if run.returncode not in (0, 1):
@@ -53,14 +53,14 @@ def plan_of(command):
 
 
 def with_frameworks(job, frameworks=FRAMEWORKS):
-    """A request that asks for launch settings too."""
+    """Returns a request that asks for launch settings too."""
     request = json.loads(json.dumps(job))
     request["job"]["launch_frameworks"] = [ENUM[name] for name in frameworks]
     return request
 
 
 def all_plans(names=None):
-    """(name, plan with launch settings for every framework) of each case that fits."""
+    """Yields (name, plan with launch settings for every framework) of each case that fits."""
     with tempfile.TemporaryDirectory(prefix="evenkeel-launch-") as folder:
         path = os.path.join(folder, "job.json")
         with open(path, "w", encoding="utf-8") as file:
@@ -84,7 +84,7 @@ def launch_of(plan, name):
 
 
 def run_of(plan, launch):
-    """(parallelism, stages) that run by the settings."""
+    """Returns (parallelism, stages) that run by the settings."""
     if launch["match"] == "LAUNCH_MATCH_EXACT":
         return plan["parallelism"], plan["stages"]
     return launch["parallelism"], launch["stages"]
@@ -94,7 +94,7 @@ LANGUAGE = ("LAYER_KIND_DENSE", "LAYER_KIND_MOE")
 
 
 def layers_of(stages, virtual, kinds=LANGUAGE):
-    """[stage][chunk]: layers of those kinds."""
+    """Returns [stage][chunk]: layers of those kinds."""
     counts = [[0] * virtual for _ in stages]
     for s, stage in enumerate(stages):
         for group in stage["layers"]:
@@ -104,12 +104,12 @@ def layers_of(stages, virtual, kinds=LANGUAGE):
 
 
 def chunks_of(stages, virtual):
-    """Layer groups of each chunk in the order of the model."""
+    """Returns the layer groups of each chunk in the order of the model."""
     return [[g for g in stages[s]["layers"] if g["chunk"] == c] for c in range(virtual) for s in range(len(stages))]
 
 
 def recomputed_of(stages, virtual, kinds=LANGUAGE):
-    """Indices of layers of those kinds that recompute all of themselves."""
+    """Returns the indices of layers of those kinds that recompute all of themselves."""
     indices, at = [], 0
     for chunk in chunks_of(stages, virtual):
         for group in chunk:
@@ -122,7 +122,7 @@ def recomputed_of(stages, virtual, kinds=LANGUAGE):
 
 
 def option(arguments, name, default=None):
-    """Values behind an option of a command line; None: it is not there."""
+    """Returns the values behind an option of a command line, or None if it is not there."""
     if name not in arguments:
         return default
     at = arguments.index(name) + 1

@@ -61,7 +61,7 @@ PLANS = list(cases.all_plans())
 
 
 def load_text(name, text):
-    """Python text as a module."""
+    """Runs Python text as a module."""
     module = types.ModuleType(name)
     exec(compile(text, name, "exec"), module.__dict__)  # pylint: disable=exec-used
     return module
@@ -252,7 +252,8 @@ with open(f"{sys.argv[1]}/rank{os.environ['RANK']}.json", "w") as file:
 
     @staticmethod
     def optimizer_of(config, pipeline):
-        """Which optimizer the engine takes for these types of weights and gradients; it raises where it has none."""
+        """Returns the optimizer that the engine takes for these types of weights and gradients; it raises if it has
+        none."""
         import deepspeed.runtime.engine as engine
         patch = unittest.mock.patch.object(engine, "is_zero_supported_optimizer", lambda _: True)
         with patch:

@@ -38,7 +38,7 @@ def mebibytes(text):
 
 
 def pods_of(job):
-    """[(number of pods, pod spec-like: containers and volumes, annotations)]"""
+    """Returns [(number of pods, pod spec-like: containers and volumes, annotations)]."""
     spec = job["spec"]
     if job["kind"] == "PyTorchJob":
         return [(r["replicas"], r["template"]["spec"], r["template"]["metadata"]["annotations"])

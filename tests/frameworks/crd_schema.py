@@ -1,5 +1,5 @@
-"""Objects against the schema of a CustomResourceDefinition, strictly: unknown keys are faults, as kubectl's
---validate=strict has them."""
+"""Checks objects against the schema of a CustomResourceDefinition, strictly: unknown keys are faults, as in
+kubectl's --validate=strict."""
 import re
 
 
@@ -39,7 +39,7 @@ def _value_faults(value, schema, path):
 
 
 def faults(value, schema, path="$"):
-    """Everything that is wrong with it."""
+    """Returns everything that is wrong with it."""
     found = _type_fault(value, schema, path)
     if found:
         return found

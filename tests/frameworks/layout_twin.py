@@ -12,7 +12,7 @@ class LayoutError(ValueError):
 
 
 def expand(text):
-    """The letters and bars that a layout stands for."""
+    """Returns the letters and bars that a layout stands for."""
     out, at = [], 0
     text = text.replace(",", "")
 
@@ -43,7 +43,7 @@ def expand(text):
 
 
 def parse(text, pipeline, layers, predicted=0):
-    """stages[s][c]: number of transformer layers of chunk c of stage s."""
+    """Returns stages[s][c]: the number of transformer layers of chunk c of stage s."""
     chunks = expand(text).split("|")
     letters = "".join(chunks)
     if set(letters) - set("EtmL"):

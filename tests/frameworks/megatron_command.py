@@ -18,12 +18,12 @@ import types
 
 import stubs
 
-# What examples/multimodal asks for besides: the user's.
+# Options that examples/multimodal asks for besides, which are the user's.
 VISION = ["--language-model-type", "x", "--tokenizer-prompt-format", "chatml"]
 
 
 def load(root):
-    """(megatron.training.arguments, flagscale.train.arguments, multimodal_args) of FlagScale."""
+    """Returns (megatron.training.arguments, flagscale.train.arguments, multimodal_args) of FlagScale."""
     megatron = os.path.join(root, "third_party", "Megatron-LM")
     sys.path.insert(0, os.path.join(megatron, "examples", "multimodal"))
     for name in ("megatron", "megatron.core", "megatron.core.transformer", "megatron.training"):

@@ -15,7 +15,7 @@ python=/usr/bin/python3
 
 # Versions that the settings were written for; docs/LAUNCH.md names them too.
 trainers=(megatron-core==0.16.1 flag-scale==0.8.0 deepspeed==0.19.8 torchtitan==0.3.0)
-# What these import; their own torch would be gigabytes.
+# Packages that these import; their own torch would be gigabytes.
 needed=(hjson einops msgpack py-cpuinfo pydantic==2.14.3 pydantic-core==2.50.4 annotated-types typing-inspection
   'typing-extensions>=4.15' tqdm psutil packaging ninja tyro docstring-parser shtab typeguard)
 modules=(github.com/kubeflow/training-operator@v1.8.1 github.com/kubeflow/trainer/v2@v2.0.0 sigs.k8s.io/jobset@v0.10.1)

@@ -46,12 +46,12 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def stand_in(*names):
-    """Stand-ins for these modules, before anything imports them."""
+    """Installs stand-ins for these modules, before anything imports them."""
     sys.meta_path.insert(0, Finder(names))
 
 
 def package(name, path):
-    """A package that is only its folder: its modules import, its __init__ does not run."""
+    """Makes a package that is only its folder: its modules import, its __init__ does not run."""
     module = types.ModuleType(name)
     module.__path__ = [path]
     sys.modules[name] = module

@@ -20,14 +20,15 @@ class Broken : public std::logic_error {
 
 void Require(bool promise, const std::string& what);
 
-// Each names a field and says something, in one line of valid UTF-8, and there are not too many.
+// Requires that each names a field and says something, in one line of valid UTF-8, and that there
+// are not too many.
 void RequireGood(const std::vector<server::Violation>& violations);
 
-// No NaN and no infinity anywhere.
+// Requires that there is no NaN and no infinity anywhere.
 void RequireFinite(const google::protobuf::Message& message);
 
-// Time of this thread, so that other load does not count: bounds work by asking it to stop, and
-// finds work that cannot be bounded.
+// Measures time of this thread, so that other load does not count: bounds work by asking it to
+// stop, and finds work that cannot be bounded.
 class Budget {
  public:
   explicit Budget(const char* what);
@@ -43,7 +44,7 @@ class Budget {
   double started_;
 };
 
-// Seconds that every Budget grants, and that work may take after that.
+// Sets the seconds that every Budget grants, and that work may take after that.
 void SetBudgets(double granted, double patience);
 
 }  // namespace evenkeel::fuzz

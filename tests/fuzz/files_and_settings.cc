@@ -37,7 +37,7 @@ class MemoryFile {
   const int file_;
 };
 
-// Whether it went well; files may only be refused in one way.
+// Returns whether reading went well; files may only be refused in one way.
 template <typename Work>
 bool Accepted(Work work) {
   try {

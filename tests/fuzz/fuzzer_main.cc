@@ -29,14 +29,14 @@ std::string MutatedBytes(const std::string& old) {
   return bytes;
 }
 
-// nullptr: the target takes bytes, or these are no message.
+// Returns nullptr if the target takes bytes, or these are no message.
 std::unique_ptr<google::protobuf::Message> Parsed(const uint8_t* data, size_t size) {
   if (ThisTarget().prototype == nullptr) return nullptr;
   std::unique_ptr<google::protobuf::Message> message(ThisTarget().prototype()->New());
   return message->ParseFromArray(data, static_cast<int>(size)) ? std::move(message) : nullptr;
 }
 
-// 0: too large.
+// Returns 0 if the message is too large.
 size_t Write(const google::protobuf::Message& message, uint8_t* data, size_t max_size) {
   const std::string bytes = message.SerializeAsString();
   if (bytes.size() > max_size) return 0;
@@ -44,7 +44,7 @@ size_t Write(const google::protobuf::Message& message, uint8_t* data, size_t max
   return bytes.size();
 }
 
-// The beginning of one, the end of the other.
+// Joins the beginning of one input and the end of the other.
 size_t Splice(std::span<const uint8_t> one, std::span<const uint8_t> other, unsigned int seed,
               std::span<uint8_t> out) {
   const auto begin = one.first(std::min(seed % (one.size() + 1), out.size()));

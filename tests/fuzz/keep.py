@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Of what a search found, keeps the few files that reach most: adds to the committed corpus until it has 40 files.
+"""Keeps the few files of a search that reach most: adds them to the committed corpus until it has 40 files.
 
     tests/fuzz/keep.py FUZZER FOUND_FOLDER CORPUS_FOLDER [MOST_FILES]
 
@@ -17,7 +17,7 @@ MOST_BYTES = 4096  # of one file
 
 
 def features(fuzzer, folders):
-    """{path: set of features}"""
+    """Returns {path: set of features}."""
     with tempfile.TemporaryDirectory() as scratch:
         control = os.path.join(scratch, "control")
         merged = os.path.join(scratch, "merged")

@@ -17,7 +17,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Field = google::protobuf::FieldDescriptor;
 
-// The message and all below it.
+// Lists the message and all below it.
 void Gather(Message* message, std::vector<Message*>* all) {
   all->push_back(message);
   const Reflection& reflection = *message->GetReflection();

@@ -20,10 +20,10 @@ class MessageMutator {
   // The same seed changes the same message in the same way. `bytes` changes texts now and then.
   MessageMutator(uint32_t seed, BytesMutator bytes) : random_(seed), bytes_(std::move(bytes)) {}
 
-  // One to four changes.
+  // Makes one to four changes.
   void Mutate(google::protobuf::Message* message);
 
-  // A part of `message` becomes a part of `donor` of the same type, if both have one.
+  // Replaces a part of `message` by a part of `donor` of the same type, if both have one.
   void Cross(const google::protobuf::Message& donor, google::protobuf::Message* message);
 
  private:

@@ -133,7 +133,7 @@ void ProfileRecords(std::string_view input) {
   const std::string serialised = SerializeProfile(facts);
   Require(ParseProfile(serialised, &facts) && SerializeProfile(facts) == serialised,
           "a profile changes when it is read and written");
-  // The whole way of a restart: what is there may be refused, or else be listed.
+  // Go the whole way of a restart: records may be refused, or else are listed.
   record.revision = 1;
   record.action = server::ProfileAction::kRecord;
   Records records = {record};

@@ -1,4 +1,4 @@
-// What fuzzers found, and what they began with, once more: corpus/TARGET/*.
+// Replays what fuzzers found, and what they began with: corpus/TARGET/*.
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 const fs::path kCorpus = fs::path(EVENKEEL_SOURCE_DIR) / "tests/fuzz/corpus";
 
-// Longer than fuzzers take, so that plans are complete; waits for nothing that takes less.
+// The budget is longer than that of fuzzers, so that plans are complete; work that takes less waits
+// for nothing.
 constexpr double kGrantedSeconds = 1, kPatienceSeconds = 30;
 
 std::vector<fs::path> FilesOf(const std::string& target) {

@@ -5,7 +5,7 @@
 #   tests/fuzz/run.sh [--seconds N] [--keep] [--build-only] [TARGET ...]
 #
 #   --seconds N    for each target [600]
-#   --keep         what is worth keeping of what was found goes into tests/fuzz/corpus/TARGET/, at most 40 files there
+#   --keep         inputs found that are worth keeping go into tests/fuzz/corpus/TARGET/, at most 40 files there
 #   --build-only   no search
 #   TARGET         folders of tests/fuzz/corpus [all]
 #

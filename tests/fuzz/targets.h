@@ -1,5 +1,5 @@
-// What hostile bytes reach, one function each. Fuzzers try to break them; the replay test runs what
-// they found.
+// The code that hostile bytes reach, one function each. Fuzzers try to break them; the replay test
+// runs what they found.
 #ifndef EVENKEEL_TESTS_FUZZ_TARGETS_H_
 #define EVENKEEL_TESTS_FUZZ_TARGETS_H_
 
@@ -11,15 +11,15 @@
 namespace evenkeel::fuzz {
 
 struct Target {
-  const char* name;                     // of its folder under corpus/ too
+  const char* name;                     // also the name of its folder under corpus/
   void (*run)(std::string_view input);  // throws Broken (checks.h) where a promise is broken
-  // What input is a serialised message of; nullptr: plain bytes.
+  // Returns the type of message that the input serialises; nullptr: the input is plain bytes.
   const google::protobuf::Message* (*prototype)();
 };
 
 std::span<const Target> Targets();
 
-// nullptr: none has that name.
+// Returns nullptr if no target has that name.
 const Target* FindTarget(std::string_view name);
 
 void EvaluateRequest(std::string_view input);  // EvaluatePlanRequest: checked, then predicted

@@ -29,7 +29,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Two computations of the job must agree to the byte; the plan as text.
+// Returns the plan as text. Two computations of the job must agree to the byte.
 std::string PlanText(const std::string& example) {
   v1::PlanJobRequest request;
   const std::string json = ReadFile(kSource + "/deploy/examples/" + example + ".json");

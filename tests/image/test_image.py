@@ -37,7 +37,7 @@ def regular_files():
 
 
 class Container:
-    """The image's entrypoint and arguments under crun; `arguments` instead of the image's."""
+    """Runs the image's entrypoint and arguments under crun; `arguments` replace the image's."""
 
     def __init__(self, arguments, folder):
         config = image_config()
@@ -69,7 +69,7 @@ class Container:
                                             "readonlyPaths": ["/proc/sys"]}}
 
     def run(self, *command):
-        """A command inside, as the same user."""
+        """Runs a command inside, as the same user."""
         path = os.path.join(self.bundle.name, f"exec-{time.monotonic_ns()}.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self.process_part(list(command)), file)
@@ -186,7 +186,7 @@ class RunTest(unittest.TestCase):
             done = self.container.run(*plan, path)
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertRegex(done.stderr, "Read-only file system|Permission denied")
-        # Even for those who may write there.
+        # This holds even for users who may write there.
         with open(f"/proc/{self.container.state()['pid']}/mountinfo", encoding="utf-8") as file:
             root = next(line.split() for line in file if line.split()[4] == "/")
         self.assertIn("ro", root[5].split(","))

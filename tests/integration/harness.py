@@ -63,7 +63,7 @@ def free_port():
 
 
 def libfiu():
-    """What LD_PRELOAD needs to make system calls fail (packages libfiu-dev, fiu-utils)."""
+    """Returns what LD_PRELOAD needs to make system calls fail (packages libfiu-dev, fiu-utils)."""
     libraries = [os.path.join(at, name) for at in ("/usr/lib/fiu", "/usr/lib/x86_64-linux-gnu/fiu")
                  for name in ("fiu_run_preload.so", "fiu_posix_preload.so")]
     found = [path for path in libraries if os.path.exists(path)]
@@ -72,14 +72,14 @@ def libfiu():
 
 
 def run(command, text=None, timeout=TIMEOUT_SECONDS, environment=None):
-    """Runs to the end; never raises for an exit status."""
+    """Runs a program to the end; never raises for an exit status."""
     return subprocess.run(command, input=text, stdin=None if text is not None else subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False, cwd=ROOT,
                           env={**os.environ, **(environment or {})})
 
 
 def job_request(path=JOB, **overrides):
-    """A PlanJobRequest from a shipped example; `overrides` are fields of Training."""
+    """Makes a PlanJobRequest from a shipped example; `overrides` are fields of Training."""
     with open(path, encoding="utf-8") as file:
         request = json_format.Parse(file.read(), planner_service_pb2.PlanJobRequest())
     for name, value in overrides.items():
@@ -118,7 +118,7 @@ class Client:
 
 
 def error_details(error):
-    """The google.rpc details of a failed call, by message name."""
+    """Returns the google.rpc details of a failed call, by message name."""
     found = {}
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
@@ -154,7 +154,7 @@ class Server:
         self.start_seconds = self.wait_until_serving() if wait else None
 
     def wait_until_serving(self, seconds=20):
-        """Seconds from exec to the first SERVING."""
+        """Returns the seconds from exec to the first SERVING."""
         path = self.address[len("unix:"):]
         while time.monotonic() - self.started < seconds:
             if self.process.poll() is not None:
@@ -172,7 +172,7 @@ class Server:
         raise AssertionError(f"server not SERVING after {seconds} s: {self.log()}")
 
     def log(self, *parts):
-        """The log so far. Lines are written in batches: waits some seconds until each of `parts` is there."""
+        """Returns the log so far. Lines are written in batches: waits some seconds until each of `parts` is there."""
         deadline = time.monotonic() + (10 if parts else 0)
         while True:
             with open(self.log_path, encoding="utf-8", errors="replace") as file:
@@ -188,7 +188,7 @@ class Server:
         return run([CTL, command, "--server", self.address, *arguments], **options)
 
     def grpcurl(self, *verb, data=None, flags=()):
-        """grpcurl FLAGS ADDRESS VERB...; `data` is the request as JSON."""
+        """Runs grpcurl FLAGS ADDRESS VERB...; `data` is the request as JSON."""
         given = ["-d", "@"] if data is not None else []
         return run([os.path.join(TOOLS, "grpcurl"), "-plaintext", "-unix", "-max-time", "60", *flags, *given,
                     self.address[len("unix:"):], *verb], text=data)
@@ -198,7 +198,7 @@ class Server:
             return reply.read().decode()
 
     def metric(self, name, **labels):
-        """Sum of the samples of that name whose labels include these."""
+        """Returns the sum of the samples of that name whose labels include these."""
         total = 0.0
         for line in self.metrics_text().splitlines():
             if line.startswith((name + "{", name + " ")) and all(f'{k}="{v}"' in line for k, v in labels.items()):

@@ -11,7 +11,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def call_headers(path):
-    """The header block of a gRPC call: literals that leave no trace in the peer's table."""
+    """Returns the header block of a gRPC call: literals that leave no trace in the peer's table."""
     block = b""
     for name, value in ((":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "localhost"),
                         ("te", "trailers"), ("content-type", "application/grpc")):
@@ -20,7 +20,7 @@ def call_headers(path):
 
 
 def frames(data):
-    """(kind, flags, stream, payload) of every whole frame."""
+    """Yields (kind, flags, stream, payload) of every whole frame."""
     at = 0
     while at + 9 <= len(data):
         length = int.from_bytes(data[at:at + 3], "big")

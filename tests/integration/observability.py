@@ -21,20 +21,20 @@ OPTIONAL = {
 
 
 def rules(path, kind):
-    """All rules of that kind ("alert" or "record") in a rule file."""
+    """Returns all rules of that kind ("alert" or "record") in a rule file."""
     with open(path, encoding="utf-8") as file:
         groups = yaml.safe_load(file)["groups"]
     return [rule for group in groups for rule in group["rules"] if kind in rule]
 
 
 def panels():
-    """The panels of the dashboard that show something."""
+    """Returns the panels of the dashboard that show something."""
     with open(DASHBOARD, encoding="utf-8") as file:
         return [panel for panel in json.load(file)["panels"] if panel["type"] != "row"]
 
 
 def metric_names(expression):
-    """Metrics of the server in a PromQL expression, without the endings that belong to histograms."""
+    """Returns metrics of the server in a PromQL expression, without the endings that belong to histograms."""
     plain = re.sub(r'"[^"]*"', '""', expression)
     names = re.findall(r"\b(?:evenkeel|grpc_server|process)_\w+", plain)
     return {re.sub(r"_(bucket|sum|count)$", "", name) for name in names}
@@ -45,6 +45,6 @@ def recorded_names(expression):
 
 
 def documented_metrics():
-    """Names in the table of docs/OPERATING.md, which a unit test holds against the server."""
+    """Returns the names in the table of docs/OPERATING.md, which a unit test holds against the server."""
     with open(os.path.join(harness.ROOT, "docs", "OPERATING.md"), encoding="utf-8") as file:
         return set(re.findall(r"(?m)^\| `((?:evenkeel|grpc_server|process)_\w+)` \|", file.read()))

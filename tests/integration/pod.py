@@ -17,23 +17,24 @@ import time
 
 import harness
 
-ENTRYPOINTS = {"evenkeel": ["evenkeel-server"]}  # of the Dockerfile
+ENTRYPOINTS = {"evenkeel": ["evenkeel-server"]}  # as in the Dockerfile
 PATH = "/usr/local/bin:/opt/bin:/usr/bin:/bin"
 _CLONE_NEWNET = 0x40000000
 _SIOCSIFFLAGS = 0x8914
 _SIOCSIFADDR = 0x8916
 _IFF_UP = 1
-# Of every pod in its network: no loopback address, since programs are kinder to those (Redis' protected mode).
+# The address of every pod in its network. It is no loopback address, since programs treat those more kindly (Redis'
+# protected mode).
 ADDRESS = "10.0.0.1"
 
 
 def possible():
-    """Whether namespaces and mounts can be made: not in a container without rights, nor as an ordinary user."""
+    """Returns whether namespaces and mounts can be made: not in a container without rights, nor as an ordinary user."""
     return harness.run(["unshare", "--net", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).returncode == 0
 
 
 def loopback_up():
-    """In a new network, which has nothing but lo: gives it ADDRESS too."""
+    """Gives a new network, which has nothing but lo, the ADDRESS too."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP))
         address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(ADDRESS))
@@ -47,7 +48,7 @@ def _loopback_only():
 
 
 class Container:
-    """One of them, running. `pod` has the volumes and the network."""
+    """One of the containers, running. `pod` has the volumes and the network."""
 
     def __init__(self, pod, spec):
         self.pod, self.spec = pod, spec
@@ -75,7 +76,7 @@ class Container:
                 "env", "-i", *(f"{key}={value}" for key, value in self.environment.items())]
 
     def _script(self, root):
-        """A root file system of this machine's /usr and the pod's volumes; then the command in it."""
+        """Makes a root file system of this machine's /usr and the pod's volumes, and runs the command in it."""
         lines = ["root=" + shlex.quote(root), "mount -t tmpfs tmpfs $root",
                  "for at in usr proc dev etc opt/bin; do mkdir -p $root/$at; done",
                  "for at in bin lib lib64 sbin; do ln -s usr/$at $root/$at; done",
@@ -96,7 +97,7 @@ class Container:
         return "\n".join([*lines, 'exec chroot $root "$@"'])
 
     def run(self, *command, user=None, group=None):
-        """A command inside, as this container's user unless another is given; its groups are the pod's."""
+        """Runs a command inside, as this container's user unless another is given; its groups are the pod's."""
         return harness.run(["nsenter", "--target", str(self.process.pid), "--mount", "--net", "--root", "--wd",
                             *self._unprivileged(user, group), *command])
 
@@ -112,7 +113,7 @@ class Container:
         return self.run("/usr/bin/python3", "-c", f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)")
 
     def wait_until(self, name, seconds=20):
-        """Until that probe succeeds."""
+        """Waits until that probe succeeds."""
         end = time.monotonic() + seconds
         while (done := self.probe(name)).returncode:
             if self.process.poll() is not None or time.monotonic() > end:
@@ -155,7 +156,7 @@ class Pod:
         self.holder = network.holder if network else subprocess.Popen(["sleep", "3600"], preexec_fn=_loopback_only)
 
     def container(self, name):
-        """Its specification."""
+        """Returns the specification of a container."""
         return next(spec for spec in [*self.spec.get("initContainers", []), *self.spec["containers"]]
                     if spec["name"] == name)
 
@@ -177,7 +178,7 @@ class Pod:
         return found
 
     def volume(self, name):
-        """The folder of a volume, made as a kubelet makes it."""
+        """Returns the folder of a volume, made as a kubelet makes it."""
         if name in self.volumes:
             return self.volumes[name]
         source = next((volume for volume in self.spec.get("volumes", []) if volume["name"] == name), {})
@@ -213,7 +214,7 @@ class Pod:
 
 
 def plan(container, **options):
-    """The plan of a small job, asked for inside a container; `options` are those of Container.run."""
+    """Asks for the plan of a small job inside a container; `options` are those of Container.run."""
     done = container.run("evenkeelctl", "plan", "--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "8",
                          "--output", "json", **options)
     return json.loads(done.stdout)["plan"] if done.returncode == 0 else done

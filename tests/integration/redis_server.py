@@ -13,7 +13,7 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 class Redis:
-    """On a port of the loopback; use it in a with statement."""
+    """A server on a port of the loopback; use it in a with statement."""
 
     def __init__(self, *settings, config=None):
         self.folder = tempfile.TemporaryDirectory(prefix="evenkeel-redis-")
@@ -43,7 +43,7 @@ class Redis:
             time.sleep(0.01)
 
     def do(self, *words):
-        """What redis-cli prints."""
+        """Returns what redis-cli prints."""
         return harness.run([CLI, "-p", str(self.port), *words]).stdout.strip()
 
     def kill(self):

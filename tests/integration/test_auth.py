@@ -39,19 +39,19 @@ class PolicyCase(unittest.TestCase):
         self.write_text(json.dumps({"version": 1, "rules": list(rules)}))
 
     def write_text(self, text):
-        """As an operator should: a reader sees the old file or the new one."""
+        """Replaces the file as an operator should: a reader sees the old file or the new one."""
         aside = self.path + ".new"
         with open(aside, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(aside, self.path)
 
     def start(self, *arguments, listen="127.0.0.1:0"):
-        """A server that is expected to end at once."""
+        """Starts a server that is expected to end at once."""
         return harness.run([harness.SERVER, "--listen", listen, "--metrics-address", "off",
                             "--auth-policy", self.path, *arguments])
 
     def eventually(self, condition, what):
-        """A guard, not a measurement: looks at the file come every second."""
+        """Waits for a condition. A guard, not a measurement: looks at the file come every second."""
         end = time.monotonic() + 30
         while not condition():
             self.assertLess(time.monotonic(), end, what)
@@ -65,7 +65,7 @@ class PolicyTest(PolicyCase):
         return server
 
     def code(self, client, name):
-        """Of a call with an empty request; all but INVALID_ARGUMENT and OK say that it was let in."""
+        """Returns the code of a call with an empty request; all but INVALID_ARGUMENT and OK say that it was refused."""
         method = client.channel.unary_unary(f"/{harness.SERVICE}/{name}")
         try:
             method(b"", timeout=60)
@@ -278,7 +278,7 @@ class CertificatesTest(PolicyCase):
         self.addCleanup(self.server.__exit__)
 
     def codes(self, name):
-        """Of one method of each role, called with an empty message."""
+        """Calls one method of each role, with an empty message."""
         certificate, key = self.issued[name]
         credentials = grpc.ssl_channel_credentials(certificates.read(self.authority.ca), certificates.read(key),
                                                    certificates.read(certificate))

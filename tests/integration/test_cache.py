@@ -70,7 +70,7 @@ class CacheTest(unittest.TestCase):
             self.assertEqual(seen, ids[::-1])
 
 
-# Room for a few plans only.
+# Has room for a few plans only.
 SMALL_CACHE = ("--cache-bytes", "20000")
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class CutUploadTest(unittest.TestCase):
             self.assertTrue(server.alive())
 
     def raw_status(self, port, data):
-        """The grpc-status of an upload of these bytes, which end the stream."""
+        """Returns the grpc-status of an upload of these bytes, which end the stream."""
         back = b""
         with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
             peer.sendall(http2_bytes.PREFACE + http2_bytes.frame(http2_bytes.SETTINGS, 0, 0) +

@@ -34,7 +34,7 @@ def text_request(seed):
 
 
 def probe(client, seeds):
-    """Seconds of the slowest of some small jobs right now, on whatever else this machine does."""
+    """Returns the seconds of the slowest of some small jobs right now, on whatever else this machine does."""
     slowest = 0
     for seed in seeds:
         began = time.monotonic()

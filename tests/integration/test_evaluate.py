@@ -13,7 +13,7 @@ SPEC = {"parallelism": {"tensor": 2, "pipeline": 4, "data": 4},
 
 
 def evaluation(timeline=True):
-    """The shipped job with the plan of SPEC."""
+    """Returns the shipped job with the plan of SPEC."""
     request = planner_service_pb2.EvaluatePlanRequest(include_timeline=timeline)
     request.job.CopyFrom(harness.job_request().job)
     harness.json_format.ParseDict(SPEC, request.plan)

@@ -30,7 +30,7 @@ def has_torch():
 
 
 def catalogue():
-    """Name -> field -> text of every initialiser in planner/catalog."""
+    """Returns name -> field -> text of every initialiser in planner/catalog."""
     entries = {}
     for path in glob.glob(os.path.join(harness.ROOT, "planner", "catalog", "*.cc")):
         with open(path, encoding="utf-8") as file:

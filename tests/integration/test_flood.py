@@ -27,7 +27,7 @@ def allow_many_files():
 
 
 def connect(port, count):
-    """Sockets that connected; the server may have closed some since."""
+    """Opens sockets that connect; the server may have closed some since."""
     peers = []
     for _ in range(count):
         peer = socket.socket()
@@ -41,7 +41,7 @@ def connect(port, count):
 
 
 def was_refused(peer):
-    """Closed without a byte; one that is served gets SETTINGS at once."""
+    """Returns whether it is closed without a byte; a peer that is served gets SETTINGS at once."""
     try:
         return peer.recv(1) == b""
     except ConnectionError:
@@ -173,7 +173,7 @@ class HostileStreamsTest(unittest.TestCase):
         return data, False
 
     def resets(self, count, headers):
-        """Opens and resets calls on one connection until it is cut off; how many."""
+        """Opens and resets calls on one connection until it is cut off; returns how many."""
         sent = 0
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as peer:
             try:
@@ -233,7 +233,7 @@ class HostileStreamsTest(unittest.TestCase):
         self.assertTrue(is_serving(self.port))
 
     def test_empty_sub_messages_from_64_callers(self):
-        # One mebibyte of the two bytes that make an empty message in a repeated field of the job's model.
+        # One mebibyte of two-byte empty messages, in a repeated field of the job's model.
         before = highest = self.server.resident_bytes()
         from evenkeel.v1 import job_pb2
         number = job_pb2.Cluster.DESCRIPTOR.fields_by_name["pools"].number

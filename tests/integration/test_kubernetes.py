@@ -31,7 +31,7 @@ def kustomizations():
 
 
 def referenced(path):
-    """Files and folders that a kustomization names, as absolute paths."""
+    """Returns files and folders that a kustomization names, as absolute paths."""
     (content,) = documents(path)
     names = [*content.get("resources", []), *content.get("components", [])]
     names += [patch["path"] for patch in content.get("patches", [])]
@@ -41,7 +41,7 @@ def referenced(path):
 
 
 def settings():
-    """{environment name: flag} of the server."""
+    """Returns {environment name: flag} of the server."""
     text = harness.run([harness.SERVER, "--help"]).stdout
     return {name: flag for flag, name in re.findall(r"^  (--[a-z-]+)=VALUE\s+\((EVENKEEL_[A-Z_]+),", text, re.M)}
 
@@ -52,7 +52,7 @@ def environment_file(path):
 
 
 def example_pod():
-    """The pod template of the training job with its sidecar, as kustomize merges them."""
+    """Returns the pod template of the training job with its sidecar, as kustomize merges them."""
     (patch,), (job,) = documents(SIDECAR), documents(os.path.join(EXAMPLE, "job.yaml"))
     template, sidecar = job["spec"]["template"], patch["spec"]["template"]["spec"]
     spec = template["spec"]
@@ -63,7 +63,7 @@ def example_pod():
 
 
 def example_files():
-    """Its ConfigMap."""
+    """Returns its ConfigMap."""
     found = {}
     for name in ("job.json", "train.py"):
         with open(os.path.join(EXAMPLE, name), encoding="utf-8") as file:
@@ -169,7 +169,7 @@ class SidecarTest(unittest.TestCase):
             self.assertIn("plan_id", plan(sidecar, user=1000, group=1000))
 
     def test_the_example_is_planned_and_fed(self):
-        """As far as it goes without PyTorch; tests/deploy/run.sh trains."""
+        """Runs it as far as it goes without PyTorch; tests/deploy/run.sh trains."""
         lengths = np.arange(20000) % 2000 + 2
         np.save(os.path.join(self.pod.volume("data"), "lengths.npy"), lengths)
         for name in ("plan", "launch"):

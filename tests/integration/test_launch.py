@@ -22,7 +22,7 @@ import layout_twin  # noqa: E402  pylint: disable=wrong-import-position
 GOLDEN = os.path.join(harness.ROOT, "tests", "golden", "launch")
 TEXT_JOB = os.path.join(harness.EXAMPLES, "llama3-8b-text.json")
 FLAGS = ["--model", "llama3-8b", "--gpu", "a100-sxm-80gb", "--gpus", "8", "--pp", "4"]
-# Quick ones; tests/frameworks/run.sh has them all.
+# Cases that are quick; tests/frameworks/run.sh has them all.
 NAMES = {"dense-pp1", "dense-pp2", "dense-pp8-virtual", "dense-pp16", "dense-uneven", "dense-zero-bubble", "experts",
          "latent-experts", "predicted-tokens", "vision-pp1", "vision-frozen", "zero2", "llama3-8b-long"}
 
@@ -32,7 +32,7 @@ def launch(*arguments, backend=("--local",)):
 
 
 class LayoutTwin(unittest.TestCase):
-    """The twin itself: what Megatron documents, and what it refuses."""
+    """Tests the twin itself: what Megatron documents, and what it refuses."""
 
     def test_it_reads_the_documented_examples(self):
         self.assertEqual(layout_twin.expand("Ettt|(tt|)*29,m|L"), "Ettt|" + "tt|" * 29 + "m|L")
@@ -132,7 +132,7 @@ class Settings(unittest.TestCase):
                     self.assertEqual([b - a for a, b in zip(parts, parts[1:])], sizes)
 
     def test_xtuner_is_told_to_pad_short_packs(self):
-        """By a stand-in with the defaults of xtuner/v1/datasets/preset_pack.py: v1 is on no package registry."""
+        """Uses a stand-in with the defaults of xtuner/v1/datasets/preset_pack.py: v1 is on no package registry."""
         class PresetPackDataset:
             def __init__(self, datasets, pack_config_path, pack_max_length, short_pack_strategy="error"):
                 self.strategy = short_pack_strategy

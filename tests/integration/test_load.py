@@ -16,7 +16,7 @@ OK = grpc.StatusCode.OK
 
 
 def slow_request(seed):
-    """About the slowest job there is (tenths of a second); no two seeds share a plan."""
+    """Returns about the slowest job there is (tenths of a second); no two seeds share a plan."""
     request = harness.planner_service_pb2.PlanJobRequest()
     request.job.model.name = "internvit-6b-448px-v1.5+qwen1.5-110b"
     request.job.cluster.pools.add(gpu_type="a100-sxm-80gb", gpu_count=GPUS, gpus_per_node=8)
@@ -40,7 +40,7 @@ def code_of(call):
 
 
 def wait_for(condition, seconds=20):
-    """Seconds until the condition holds."""
+    """Waits until the condition holds; returns the seconds."""
     began = time.monotonic()
     while not condition():
         if time.monotonic() - began > seconds:
@@ -173,7 +173,7 @@ class AbandonedWorkTest(unittest.TestCase):
 
 class OverloadTest(unittest.TestCase):
     def run_clients(self, server, clients, seconds, first_seed):
-        """(plans per second, refusals, retry delays in seconds)."""
+        """Returns (plans per second, refusals, retry delays in seconds)."""
         plans, delays = [], []
         end = time.monotonic() + seconds
 

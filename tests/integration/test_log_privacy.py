@@ -16,7 +16,7 @@ MAX_DEPTH = 7
 
 
 def text_paths(descriptor, depth=0):
-    """Paths to every text and bytes field, through messages and lists."""
+    """Yields paths to every text and bytes field, through messages and lists."""
     for field in descriptor.fields:
         if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
             yield (field,)
@@ -45,7 +45,7 @@ def put(message, path, text):
 
 
 def variants(base):
-    """`base` itself, and with a mark in each text field, one at a time."""
+    """Yields `base` itself, and with a mark in each text field, one at a time."""
     yield base, "as it is"
     for path in text_paths(base.DESCRIPTOR):
         message = type(base)()

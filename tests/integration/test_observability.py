@@ -18,7 +18,7 @@ UNKNOWN = planner_service_pb2.GetPlanRequest(plan_id="plan-" + "0" * 32)
 
 
 class Balance(html.parser.HTMLParser):
-    """Whether every element that is opened is closed, and all text of the page."""
+    """Checks that every element that is opened is closed, and collects all text of the page."""
 
     VOID = {"meta", "br"}
 
@@ -49,14 +49,14 @@ class ObservabilityTest(unittest.TestCase):
         cls.addClassCleanup(cls.server.__exit__)
 
     def http(self, path, *options):
-        """(status, body) by curl, as an operator would."""
+        """Returns (status, body) by curl, as an operator would get them."""
         done = subprocess.run(["curl", "-sS", "-w", "\n%{http_code}", "--unix-socket", self.socket, *options,
                                f"http://localhost{path}"], stdout=subprocess.PIPE, text=True, check=True, timeout=20)
         body, status = done.stdout.rsplit("\n", 1)
         return int(status), body
 
     def calls(self, **fields):
-        """The log's lines of calls with these fields."""
+        """Returns the log's lines of calls with these fields."""
         lines = [json.loads(line) for line in self.server.log().splitlines()]
         return [line for line in lines if line["msg"] == "call" and fields.items() <= line.items()]
 

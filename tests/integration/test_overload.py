@@ -24,12 +24,13 @@ def percentile(values, percent):
 
 
 class Crowd:
-    """Clients in closed loops over plans that nobody asked for before. Refused ones come again at `pause` seconds."""
+    """Clients in closed loops over plans that nobody asked for before. Refused calls come again after `pause`
+    seconds."""
     seeds = iter(range(1, 10**9))
 
     def __init__(self, address, clients, seconds, pause):
         self.accepted, self.rejected, self.wrong = [], [], []
-        self.ended = []  # when, of the accepted
+        self.ended = []  # times of the accepted calls
         self.end = time.monotonic() + seconds
         self.threads = [threading.Thread(target=self.work, args=(address, pause)) for _ in range(clients)]
         for thread in self.threads:
@@ -97,7 +98,7 @@ class GoodputTest(unittest.TestCase):
 
 class FairnessTest(unittest.TestCase):
     def test_a_flood_leaves_another_client_its_share(self):
-        """The flood comes by the unix socket, the other by TCP: two clients to the server."""
+        """The flood comes by the unix socket, the other client by TCP: they are two clients to the server."""
         port = harness.free_port()
         with Server("--workers", "1", "--queue-length", "8", "--log-level", "off",
                     listen=[f"127.0.0.1:{port}"]) as server:
@@ -342,8 +343,8 @@ class HistoryTest(unittest.TestCase):
 
     @staticmethod
     def explain(history):
-        """What no sequence of calls explains. A plan may exist from the first begin of a call for its job on, and must
-        from the first end of one that returned it on; ids and bytes are functions of the job."""
+        """Returns what no sequence of calls explains. A plan may exist from the first begin of a call for its job
+        on, and must from the first end of one that returned it on; ids and bytes are functions of the job."""
         faults = [row for row in history if row[2] == "fault"]
         ids, plans, may, must = {}, {}, {}, {}
         for row in history:
@@ -361,7 +362,7 @@ class HistoryTest(unittest.TestCase):
         revisions = [revision for _, _, revision in recorded]
         if len(set(revisions)) != len(revisions):
             faults.append(("two profiles share a revision", revisions))
-        newest = 0  # of those that had ended when the next began
+        newest = 0  # of the calls that had ended when the next began
         for i, (begin, _, revision) in enumerate(recorded):
             newest = max([newest, *(r for _, end, r in recorded[max(0, i - 64):i] if end < begin)])
             if revision <= newest:

@@ -35,7 +35,7 @@ def chunks(units, tokens, size=CHUNK):
 
 
 def serialize(message):
-    """Bytes go as they are: no message at all."""
+    """Sends bytes as they are: no message at all."""
     return message if isinstance(message, bytes) else message.SerializeToString()
 
 
@@ -86,12 +86,12 @@ class PackCase(unittest.TestCase):
         self.assertTrue(condition())
 
     def assert_nothing_is_held(self):
-        """Within a while: the server learns of a broken call a little later than its caller."""
+        """Waits for it a while: the server learns of a broken call a little later than its caller."""
         self.wait_for(lambda: not any(self.server.metric(name) for name in (
             "evenkeel_pack_streams", "evenkeel_pack_reserved_bytes", "evenkeel_inflight")))
 
     def check(self, packed, units, tokens, ranks=8, packs_per_rank=1):
-        """Everything that the summary claims and a packing must keep, from the samples alone."""
+        """Checks everything that the summary claims and a packing must keep, from the samples alone."""
         self.assertEqual(sorted(packed.indices), list(range(len(tokens))))
         self.assertTrue(all(packed.counts))
         for members in packed.packs:
@@ -112,7 +112,7 @@ class PackCase(unittest.TestCase):
         volume = max(-(-sum(units) // UNIT_CAP), -(-sum(tokens) // TOKEN_CAP))
         self.assertGreaterEqual(summary.rule.pack_count_lower_bound, volume)
         self.assertLessEqual(summary.rule.pack_count_lower_bound, len(packed.packs))
-        # DistRatio of tokens over whole steps, once more.
+        # Computes DistRatio of tokens over whole steps once more.
         ratios = []
         for step in range(steps):
             totals = [sum(tokens[i] for p in packed.order[step * row + r * packs_per_rank:][:packs_per_rank] if p >= 0
@@ -327,7 +327,7 @@ class PackLimitsTest(PackCase):
     flags = ("--pack-max-samples=20000", "--pack-max-streams=2", "--pack-memory-bytes=13000000")
 
     def held(self, count=1):
-        """So many streams that have sent their start and wait."""
+        """Opens so many streams that have sent their start and wait."""
         release = threading.Event()
 
         def messages():

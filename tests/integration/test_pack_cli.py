@@ -16,7 +16,7 @@ RESULTS = ("pack_offsets.npy", "sample_index.npy", "step_order.npy", "summary.js
 
 
 def lengths(count, seed=5):
-    """(units, tokens) of tiles and text, much like a chart question set."""
+    """Returns (units, tokens) of tiles and text, much like a chart question set."""
     chance = random.Random(seed)
     samples = []
     for _ in range(count):
@@ -26,7 +26,7 @@ def lengths(count, seed=5):
 
 
 def read_npy(path):
-    """(shape, values) of an int64 .npy, format 1.0."""
+    """Returns (shape, values) of an int64 .npy, format 1.0."""
     with open(path, "rb") as file:
         data = file.read()
     assert data[:8] == b"\x93NUMPY\x01\x00", path
@@ -87,7 +87,7 @@ class PackCliTest(unittest.TestCase):
         return done.stdout
 
     def check(self, out, samples, caps, alone=(), rejected=()):
-        """What the files say, by the definitions alone. Returns packs and order."""
+        """Checks what the files say, by the definitions alone. Returns packs and order."""
         _, offsets = read_npy(self.path(f"{out}/pack_offsets.npy"))
         _, index = read_npy(self.path(f"{out}/sample_index.npy"))
         shape, order = read_npy(self.path(f"{out}/step_order.npy"))
@@ -163,7 +163,7 @@ class PackCliTest(unittest.TestCase):
             self.assertEqual(summary["rejected_sample_count"], 0 if policy == "alone" else 2)
 
     def test_xtuner_takes_the_preset(self):
-        """The checks of its preset loader and sampler, stated again."""
+        """States the checks of its preset loader and sampler again."""
         samples = lengths(777)
         parts = [self.write("a.npy", npy(samples[:500])), self.write("b.npy", npy(samples[500:]))]
         self.packed(*parts, *CAPS, "--dp", "4", "--packs-per-rank", "2", "--output", self.path("out"), "--xtuner",

@@ -30,7 +30,7 @@ def read_npy(path):
 
 
 def lengths(count, seed=3):
-    """(units, tokens, loss tokens): mostly short, some long, few of them longer than the last group."""
+    """Returns (units, tokens, loss tokens): mostly short, some long, few of them longer than the last group."""
     chance = random.Random(seed)
     tokens = [min(9000, int(chance.lognormvariate(4.5, 1.4)) + 1) for _ in range(count)]
     return [(0, t, chance.randrange(t + 1)) for t in tokens]
@@ -66,7 +66,7 @@ class PackGroupsTest(unittest.TestCase):
         self.assertEqual(sum(counts), len(packs))
         self.assertEqual(sorted(index), list(range(len(samples))))
 
-        # Longest group first: every pack is its own samples and what GreedyFill adds to them.
+        # Longest group first: every pack holds its own samples and what GreedyFill adds to them.
         homes = [twin.home_of(groups, u, t) for u, t, _ in samples]
         left = set(range(len(samples)))
         for g in reversed(range(len(groups))):
@@ -79,7 +79,7 @@ class PackGroupsTest(unittest.TestCase):
                 added = twin.fill(groups[g], samples, own, shorter, homes)
                 self.assertEqual(sorted(samples[i][1] for i in pack if homes[i] != g),
                                  sorted(samples[i][1] for i in added))
-                # Samples of one length are the same to it: leave out those that really went.
+                # Samples of one length are the same to GreedyFill: leave out those that really went.
                 shorter |= set(added)
                 shorter -= set(pack)
                 left -= set(pack)

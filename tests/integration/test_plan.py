@@ -34,7 +34,7 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(layers, 45 + 48)
         for stage in plan.stages:
             parts = stage.memory
-            # Sums of others, and parts of parts.
+            # These fields are sums of others, or parts of parts.
             derived = {"total_bytes", "allocated_bytes", "reserved_bytes", "logits_bytes", "activations_by_kind"}
             total = sum(getattr(parts, f.name) for f in parts.DESCRIPTOR.fields if f.name not in derived)
             self.assertEqual(parts.total_bytes, total)
@@ -79,7 +79,7 @@ class PlanTest(unittest.TestCase):
 
 class DeterminismTest(unittest.TestCase):
     def raw_plan(self, request):
-        """The answer's bytes as they came over the wire, from a server of its own."""
+        """Returns the answer's bytes as they came over the wire, from a server of its own."""
         with Server() as server:
             call = server.client().channel.unary_unary(f"/{harness.SERVICE}/PlanJob")
             return call(request.SerializeToString(), timeout=harness.TIMEOUT_SECONDS)

@@ -14,7 +14,7 @@ JOB = ("--model", "llama3.1-8b", "--gpu", "h100-sxm-80gb", "--gpus", "32", "--gl
 
 
 def long_mix(count, long_share=0.002, seed=11):
-    """Tokens of samples: most of them short answers, a few as long as a book."""
+    """Returns the tokens of samples: most of them short answers, a few as long as a book."""
     chance = random.Random(seed)
     return [chance.randrange(LONGEST // 2, LONGEST + 1) if chance.random() < long_share
             else min(LONGEST, int(chance.lognormvariate(6, 1)) + 1) for _ in range(count)]
@@ -56,7 +56,7 @@ class PlanGroupsTest(unittest.TestCase):
                 self.assertEqual(packed["data_parallel"], planned.data_parallel)
                 for field, allowed in (("pack_count", planned.packs_per_rank * planned.data_parallel),
                                        ("step_count", 1)):
-                    # One percent, or the last step.
+                    # Allows one percent, or the last step.
                     expected = getattr(planned, field)
                     self.assertAlmostEqual(int(packed[field]), expected, delta=max(allowed, expected / 100), msg=field)
                 for field in ("share", "dist_ratio_tokens", "dist_ratio_attention", "idle_ratio"):

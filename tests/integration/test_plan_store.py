@@ -19,7 +19,7 @@ FROM = planner_service_pb2.ServedFrom.Value
 
 
 def small_job(number):
-    """A job that is planned in a millisecond or so; another plan for each number."""
+    """Returns a job that is planned in a millisecond or so; another plan for each number."""
     request = planner_service_pb2.PlanJobRequest()
     request.job.model.name = "llama3-8b"
     request.job.cluster.pools.add(gpu_type="h100-sxm-80gb", gpu_count=8)
@@ -153,7 +153,7 @@ class StoreTest(Folder):
 
 
 class FullDiskTest(Folder):
-    """Against real faults of the system calls, put in by libfiu."""
+    """Tests against real faults of the system calls, put in by libfiu."""
 
     def faulty(self, *rules):
         environment = {"LD_PRELOAD": harness.libfiu(), "FIU_ENABLE": "\n".join(rules)}
@@ -180,7 +180,7 @@ class FullDiskTest(Folder):
 
 class KillTest(Folder):
     def fill(self, server, first, acknowledged):
-        """Plans until the server is gone."""
+        """Asks for plans until the server is gone."""
         client = server.client()
         number = first
         try:

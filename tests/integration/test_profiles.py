@@ -16,7 +16,7 @@ from harness import Server, error_details
 
 
 def profile(number, seconds=0.0062):
-    """A profile of its own for each number."""
+    """Returns a profile of its own for each number."""
     return profile_pb2.RecordProfileRequest(
         model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2, note=f"number {number}",
         layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9,
@@ -33,7 +33,7 @@ class ProfilesTest(unittest.TestCase):
         return Server("--profile-store", self.store, **options)
 
     def notes(self, client):
-        """Revision -> note of everything in the history."""
+        """Returns revision -> note of everything in the history."""
         notes, token = {}, ""
         while True:
             page = client.call("ListProfiles", profile_pb2.ListProfilesRequest(

@@ -47,12 +47,12 @@ class Prometheus:
             return json.load(reply)["data"]
 
     def query(self, expression):
-        """[(labels, value)]"""
+        """Returns [(labels, value)]."""
         return [(sample["metric"], float(sample["value"][1]))
                 for sample in self.get("query", query=expression)["result"]]
 
     def wait_for(self, expression, accept):
-        """The first values of the expression that are accepted; fails when none are in time."""
+        """Returns the first values of the expression that are accepted; fails if there are none in time."""
         found, end = None, time.monotonic() + GUARD_SECONDS
         while time.monotonic() < end:
             try:
@@ -71,7 +71,7 @@ class Prometheus:
 
 
 class Load:
-    """Calls of many kinds for a while, counted by method and code."""
+    """Makes calls of many kinds for a while, counted by method and code."""
 
     def __init__(self, server):
         self.server = server

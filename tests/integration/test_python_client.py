@@ -237,7 +237,7 @@ class AsyncTest(unittest.TestCase):
 
 
 class BusyTest(unittest.TestCase):
-    """One place for uploads, and somebody in it: RESOURCE_EXHAUSTED with a delay of 1 s."""
+    """The one place for uploads is taken: RESOURCE_EXHAUSTED with a delay of 1 s."""
 
     def setUp(self):
         self.server = Server("--pack-max-streams=1")

@@ -54,7 +54,7 @@ class FilesCase(unittest.TestCase):
 
 class StatsTest(FilesCase):
     def compare(self, *paths):
-        """The histogram, byte for byte, and every figure of the table."""
+        """Compares the histogram, byte for byte, and every figure of the table."""
         ctl, ours = (run("--output", "json") for run in (
             lambda *a: harness.run([harness.CTL, "stats", *paths, *a]), lambda *a: self.python(*paths, *a)))
         self.assertEqual((ctl.returncode, ours.returncode), (0, 0), ctl.stderr + ours.stderr)

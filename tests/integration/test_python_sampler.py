@@ -47,7 +47,7 @@ class SamplerCase(unittest.TestCase):
         return [self.sampler(rank, world_size, **options) for rank in range(world_size)]
 
     def trained(self, samplers, batches=None):
-        """Samples that count, of the next `batches` batches of each rank."""
+        """Returns the samples that count, of the next `batches` batches of each rank."""
         seen = []
         for sampler in samplers:
             for i, micro in enumerate(sampler.micro_batches(iter(sampler))):
@@ -163,7 +163,7 @@ class StreamTest(SamplerCase):
 
     @staticmethod
     def forked():
-        """How a child ended that was forked now, and after how many seconds."""
+        """Returns how a child ended that was forked now, and after how many seconds."""
         began = time.monotonic()
         child = os.fork()
         if child == 0:
@@ -262,7 +262,7 @@ class StreamTest(SamplerCase):
 
 
 class Loader(list):
-    """As far as micro_batches looks at one."""
+    """A loader as far as micro_batches looks at one."""
 
     def __init__(self, batches, **attributes):
         super().__init__(batches)

@@ -67,7 +67,7 @@ class Replicas(unittest.TestCase):
                       program=program)
 
     def fleet(self):
-        """A client of all replicas, as a scheduler would be one."""
+        """Makes a client of all replicas, as a scheduler would be one."""
         with open(os.path.join(harness.ROOT, "deploy/grpc/service-config.json"), encoding="utf-8") as file:
             config = file.read()
         target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
@@ -94,7 +94,7 @@ class Replicas(unittest.TestCase):
 
     @staticmethod
     def patient(call):
-        """On a busy machine a look-up in Redis may take longer than its budget: UNAVAILABLE, so ask again."""
+        """Asks again after UNAVAILABLE: on a busy machine a look-up in Redis may take longer than its budget."""
         deadline = time.monotonic() + 10
         while True:
             try:
@@ -146,7 +146,7 @@ class SharedTierTest(Replicas):
         answer = self.patient(lambda: plan(two, request))
         self.assertEqual(answer.plan.subject.sample_count, 3000)
         self.assertEqual(plan(one, request).plan_id, answer.plan_id)
-        # The same for a plan of the caller's; at a replica that has forgotten it.
+        # A plan of the caller's is treated the same, at a replica that has forgotten it.
         self.servers[1].terminate()
         self.assertEqual(self.servers[1].wait(), 0)
         self.servers[1].__exit__()
@@ -176,7 +176,7 @@ class SharedTierTest(Replicas):
 
 class RollingTest(Replicas):
     def call_while(self, work):
-        """Calls from four threads until `work` is done and CALLS are made. Returns the errors."""
+        """Makes calls from four threads until `work` is done and CALLS are made. Returns the errors."""
         errors, made, done = [], [0], threading.Event()
         lock = threading.Lock()
         fleet = self.fleet()

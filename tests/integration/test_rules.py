@@ -12,7 +12,7 @@ TESTS = sorted(glob.glob(os.path.join(harness.ROOT, "tests", "prometheus", "*_te
 
 
 def key(labels):
-    """What tells one alert from another of the same name: the long window of budgets."""
+    """Tells one alert from another of the same name: the long window of budgets."""
     return labels["alertname"], labels.get("long", "")
 
 
@@ -21,7 +21,8 @@ def parse_labels(text):
 
 
 def tested_alerts():
-    """(firing, quiet): alerts that some test expects at one time, and those that the same test does not at another."""
+    """Returns (firing, quiet): alerts that some test expects at one time, and those that the same test does not at
+    another."""
     firing, quiet = set(), set()
     for path in TESTS:
         with open(path, encoding="utf-8") as file:

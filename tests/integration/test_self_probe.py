@@ -29,7 +29,7 @@ def hang(thread):
 
 
 def wait_for_end(server, thread, seconds=60):
-    """The exit code. A traced thread is reaped by its tracer; until then the process does not end."""
+    """Returns the exit code. A traced thread is reaped by its tracer; until then the process does not end."""
     deadline = time.monotonic() + seconds
     while server.process.poll() is None:
         try:

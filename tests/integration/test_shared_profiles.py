@@ -20,7 +20,7 @@ PATIENT_SECONDS = 60
 
 
 def profile(number, seconds=0.0062):
-    """A profile of its own for each number."""
+    """Returns a profile of its own for each number."""
     return profile_pb2.RecordProfileRequest(
         model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2, note=f"number {number}",
         layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9,
@@ -34,7 +34,7 @@ def plan(client, min_revision=0):
 
 
 def record(client, request, method="RecordProfile"):
-    """Until it is acknowledged: a retry is safe, and a busy disk may keep Redis from answering in time."""
+    """Records until it is acknowledged: a retry is safe, and a busy disk may keep Redis from answering in time."""
     end = time.monotonic() + PATIENT_SECONDS
     while True:
         try:
@@ -45,7 +45,7 @@ def record(client, request, method="RecordProfile"):
 
 
 def plan_at(client, revision):
-    """Until the replica knows the revision."""
+    """Waits until the replica knows the revision."""
     end = time.monotonic() + PATIENT_SECONDS
     while True:
         try:
@@ -60,7 +60,7 @@ def is_unconfirmed(answer):
 
 
 def failure(call, *arguments, **options):
-    """(code, reason, details) of a call that fails."""
+    """Returns (code, reason, details) of a call that fails."""
     try:
         call(*arguments, **options)
     except grpc.RpcError as error:
@@ -70,7 +70,7 @@ def failure(call, *arguments, **options):
 
 
 def notes(client):
-    """Revision -> note of everything in the history."""
+    """Returns revision -> note of everything in the history."""
     found, token = {}, ""
     while True:
         page = client.call("ListProfiles", profile_pb2.ListProfilesRequest(

@@ -12,7 +12,7 @@ HIDDEN = "\u202e\u2028\u2029\u2066\u200e\u061c\u0085\u009b\u200b"
 
 
 def shell(arguments, redirection):
-    """The exit status under a shell's redirections."""
+    """Returns the exit status under a shell's redirections."""
     return subprocess.run(["bash", "-o", "pipefail", "-c", f'"$0" "$@" {redirection}', harness.CTL, *arguments],
                           check=False, capture_output=True, timeout=harness.TIMEOUT_SECONDS).returncode
 
@@ -32,7 +32,7 @@ class StreamsTest(unittest.TestCase):
             for arguments in (["version"], ["--help"], ["plan", "--help"], PLAN, [*PLAN, "--output", "json"]):
                 with self.subTest(lost=lost, arguments=arguments[:1]):
                     got = shell(arguments, lost)
-                    # Where nobody reads, what is written may still fit into the pipe.
+                    # If nobody reads, what is written may still fit into the pipe.
                     self.assertIn(got, (0, 4) if lost == "| true" else (4,))
 
     def test_a_closed_stream_gets_no_file_in_its_place(self):

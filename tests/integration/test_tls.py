@@ -37,12 +37,12 @@ class TlsServer(Server):
         super().__init__(*flags, *arguments, listen=[f"127.0.0.1:{self.port}"])
 
     def put(self, certificate, key):
-        """One file after the other, as a careless script does."""
+        """Writes one file after the other, as a careless script does."""
         shutil.copy(certificate, self.certificate)
         shutil.copy(key, self.key)
 
     def health(self, pair=None, timeout=5, ca=None):
-        """SERVING, by a handshake of its own."""
+        """Returns whether it is SERVING, by a handshake of its own."""
         client = TlsClient(self.port, ca or self.authority.ca, pair)
         try:
             return client.health(timeout=timeout)
@@ -50,7 +50,7 @@ class TlsServer(Server):
             client.close()
 
     def serial(self):
-        """Of the certificate that a new connection is shown."""
+        """Returns the serial number of the certificate that a new connection is shown."""
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

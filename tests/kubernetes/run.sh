@@ -34,7 +34,8 @@ export EVENKEEL_SERVER_REQUIRED=1 EVENKEEL_SERVER_PROGRAM=${EVENKEEL_SERVER_PROG
   { echo "run.sh: no $EVENKEEL_SERVER_PROGRAM: tests/run.sh --only build" >&2; exit 1; }
 [ $install = 0 ] || deploy/install-packages.sh test || exit 1
 go=$(client/go/toolchain.sh build/tools) || exit 1
-# The toolchain of this machine, whatever the modules would like; and its own folder first, for what it calls itself.
+# Uses the toolchain of this machine, whatever the modules would like, with its own folder first, for what it calls
+# itself.
 PATH=$(dirname "$go"):$PATH
 export PATH GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
 work=$(mktemp -d)
@@ -42,7 +43,7 @@ export TMPDIR=$work # what an interrupted test leaves goes with it
 trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
-# Of what deploy/kubernetes uses beside Kubernetes itself: MODULE@VERSION:FOLDER
+# CRDs of what deploy/kubernetes uses beside Kubernetes itself: MODULE@VERSION:FOLDER
 crd_modules=(github.com/prometheus-operator/prometheus-operator@v0.83.0:example/prometheus-operator-crd
   github.com/cert-manager/cert-manager@v1.18.2:deploy/crds)
 

@@ -27,7 +27,7 @@ PLANNER = {
          "launch"},
 }
 
-# What callers enter by; every other planner/*.h is a plain value.
+# Callers enter by these; every other planner/*.h is a plain value.
 DOORS = ("planner/make_plan", "planner/evaluate_plan", "planner/plan_timeline", "planner/offers")
 
 # Plain values that job.h and plan.h are made of.

@@ -14,7 +14,7 @@ UNSIGNED = re.compile(r"^(u?fixed|uint)(32|64)$")
 # Endings that hide a factor: sizes are bytes, times are seconds.
 WRONG_UNIT = re.compile(
     r"_(ms|us|ns|millis|micros|nanos|minutes|hours|kb|mb|gb|tb|kib|mib|gib|gbps|tflops|percent|pct)$")
-# A number whose name speaks of one of these must end in its unit.
+# A number whose name contains one of these words must end in its unit.
 QUANTITY = [
     (re.compile(r"(^|_)(time|duration|latency|deadline|age|timeout|delay)($|_)"), ("_seconds",)),
     (re.compile(r"(^|_)(memory|workspace|activations|weights|gradients|short|free|capacity)($|_)"),

@@ -25,7 +25,7 @@ _NOT_FUNCTION = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
 
 
 def _is_function(head):
-    """Whether the text between the last delimiter and a brace begins a function's body."""
+    """Returns whether the text between the last delimiter and a brace begins a function's body."""
     if "(" not in head or re.match(r"\s*#", head):
         return False
     # An assignment outside of parentheses is a table or a value, unless it names an operator.

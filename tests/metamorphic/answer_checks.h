@@ -8,13 +8,13 @@
 
 namespace evenkeel::metamorphic {
 
-// A plan or a refusal: no defect, no exception, an end in time.
+// Accepts a plan or a refusal: no defect, no exception, an end in time.
 Faults CheckAnswer(const Answer& answer);
-// That the same request gave the same bytes.
+// Checks that the same request gave the same bytes.
 Faults CheckSameBytes(const Answer& answer, const Answer& again);
-// That the request with a remedy applied is accepted and fits.
+// Checks that the request with a remedy applied is accepted and fits.
 Faults CheckRemedied(const Answer& answer);
-// That the plan of an offer is the plan of a request for that offer alone.
+// Checks that the plan of an offer is the plan of a request for that offer alone.
 Faults CheckOfferAlone(const v1::Plan& offer, const Answer& single);
 
 }  // namespace evenkeel::metamorphic

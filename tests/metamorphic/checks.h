@@ -31,7 +31,7 @@ enum class Check {
   kOffers,        // an offer's plan is the single plan; the chosen one is the best
   // Only reported: no failures.
   kDominanceScaled,  // as kDominance, where the pinned plan takes fewer samples per step
-  kDominanceLarger,  // likewise, more samples per step
+  kDominanceLarger,  // as kDominance, where it takes more samples per step
   kBoundLarger,      // a plan below the bound trains on more samples per step than was asked for
   kLora,             // adapters are no slower than full training
   kDoubling,         // twice the GPUs are no slower
@@ -42,31 +42,31 @@ bool OnlyReported(Check check);
 
 using Faults = std::vector<std::string>;
 
-// Of one plan or misfit. `layers`: the model's transformer layers.
+// These judge one plan or misfit. `layers` is the number of the model's transformer layers.
 Faults CheckPartsSum(const v1::Plan& plan, int64_t layers);
 Faults CheckNumbers(const v1::Plan& plan);
 Faults CheckFits(const v1::Plan& plan);
 Faults CheckMisfit(const v1::Plan& plan);
 Faults CheckStatus(const v1::Plan& plan);
 
-// Of two plans of jobs that differ in one way, with the same caps.
+// These judge two plans of jobs that differ in one way, with the same caps.
 enum class Samples { kEqual, kFewer, kMore };  // per step: `other` against `plan`, within 0.01%
 Samples SamplesOf(const v1::Plan& plan, const v1::Plan& other);
-// That `plan` takes at most 0.1% more time per sample than `other`, and fits if that does.
+// Checks that `plan` takes at most 0.1% more time per sample than `other`, and fits if that does.
 Faults CheckNoSlower(const v1::Plan& plan, const v1::Plan& other);
-// That a plan, or an evaluation, of the space of `free` is not below its bound, in the time that
-// its step takes with mean packs, scaled to the batch asked for.
+// Checks that a plan, or an evaluation, of the space of `free` is not below its bound. Compared is
+// the time of its step with mean packs, scaled to the batch asked for.
 Faults CheckBound(const v1::Plan& free, const v1::Plan& other);
-// Whether the plan's packs are more than the batch asked for needs.
+// Returns whether the plan's packs are more than the batch asked for needs.
 bool LargerThanAsked(const v1::Plan& plan);
-// Likewise the alternatives of `free`.
+// Checks the bound for the alternatives of `free`.
 Faults CheckAlternativesBound(const v1::Plan& free);
-// That the plan with every layer recomputed needs no more memory on any stage.
+// Checks that the plan with every layer recomputed needs no more memory on any stage.
 Faults CheckRecompute(const v1::Plan& none, const v1::Plan& all);
-// That the plans are the same but for the lists of alternatives, of which one holds the other, and
-// each has the best first.
+// Checks that the plans are the same but for the lists of alternatives, of which one holds the
+// other, and that each has the best first.
 Faults CheckAlternatives(const v1::Plan& plan, const v1::Plan& other);
-// That the first of the offers is the best of them, and the plan of the answer.
+// Checks that the first of the offers is the best of them, and the plan of the answer.
 Faults CheckOffers(const v1::PlanJobResponse& response, const v1::Objective& objective);
 
 }  // namespace evenkeel::metamorphic

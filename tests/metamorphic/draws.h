@@ -25,14 +25,14 @@ class Draws {
     return z ^ (z >> 31);
   }
 
-  // From `least` to `most`, both included. REQUIRES least <= most.
+  // Draws from `least` to `most`, both included. REQUIRES least <= most.
   int64_t Between(int64_t least, int64_t most) {
     return least + static_cast<int64_t>(Next() % (static_cast<uint64_t>(most - least) + 1));
   }
 
   bool OneIn(int64_t n) { return Between(1, n) == 1; }
 
-  // Likewise, each power of two as likely as any other. REQUIRES 1 <= least.
+  // Draws in that range with each power of two as likely as any other. REQUIRES 1 <= least.
   int64_t Scaled(int64_t least, int64_t most) {
     int64_t doublings = 0;
     while (doublings < 62 && least <= (most >> (doublings + 1))) ++doublings;

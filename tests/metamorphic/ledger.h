@@ -29,7 +29,7 @@ struct Counts {
   void Add(const Counts& other);
 };
 
-// What the counts come to. A property of which nothing was compared has failed once: it held
+// Says what the counts come to. A property of which nothing was compared has failed once: it held
 // nothing.
 struct Verdict {
   int64_t passed = 0, failed = 0;
@@ -44,8 +44,8 @@ class Ledger {
   Ledger(Counts* counts, std::string folder) : counts_(*counts), folder_(std::move(folder)) {}
 
   void BeginJob(int64_t number);
-  // One comparison. `request` is what shows a fault, `other` (may be null) what it is compared
-  // with.
+  // Notes one comparison. `request` is what shows a fault, `other` (may be null) what it is
+  // compared with.
   bool Judge(Check check, const Faults& faults, const std::string& what,
              const v1::PlanJobRequest& request, const v1::PlanJobRequest* other = nullptr);
 
@@ -54,7 +54,7 @@ class Ledger {
  private:
   Counts& counts_;
   const std::string folder_;
-  int serial_ = 0;  // of findings of this job
+  int serial_ = 0;  // number of the next finding of this job
 };
 
 }  // namespace evenkeel::metamorphic

@@ -1,4 +1,4 @@
-// Of several plans.
+// Properties of several plans.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -38,7 +38,7 @@ std::string Degrees(const v1::Plan& plan) {
   return out.str();
 }
 
-// Of the whole training, failures included where the plan knows of them.
+// Returns the time of the whole training, with failures if the plan knows of them.
 double TrainingSeconds(const v1::Plan& plan) {
   const v1::Predictions& p = plan.predictions();
   return p.has_goodput() ? p.goodput().finish_seconds()

@@ -34,17 +34,18 @@ struct Answer {
 // that never end; deadlines have tests of their own.
 inline constexpr double kLateSeconds = 60;
 
-// Told to stop after so much CPU time; what ends later is late.
+// Plans with a stop after so much CPU time; what ends later is late.
 Answer PlanOf(const v1::PlanJobRequest& request, double stop_seconds = kLateSeconds);
 
-// CPU time of this process so far.
+// Returns the CPU time of this process so far.
 double CpuSeconds();
 
-// The caller's plan, predicted under the job's own caps. REQUIRES that the job gives both caps, or
+// Predicts the caller's plan under the job's own caps. REQUIRES that the job gives both caps, or
 // the plan's batch rule does.
 Answer EvaluationOf(const v1::EvaluatePlanRequest& request);
 
-// Transformer layers of the model, as validation understands it. 0 where the request is refused.
+// Returns the transformer layers of the model, as validation understands it; 0 if the request is
+// refused.
 int64_t LayersOf(const v1::PlanJobRequest& request);
 
 }  // namespace evenkeel::metamorphic

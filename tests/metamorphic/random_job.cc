@@ -43,7 +43,7 @@ void DrawGpu(Draws& draws, v1::Gpu* gpu) {
   if (draws.OneIn(3)) gpu->set_pcie_bytes_per_second(draws.Scaled(1e8, 1e13));
 }
 
-// Part of a node, or whole nodes.
+// Draws a part of a node, or whole nodes.
 int64_t GpuCount(Draws& draws, Size size, int64_t node) {
   const int64_t most = size == Size::kSmall ? 16 : draws.OneIn(4) ? 4096 : 512;
   if (draws.OneIn(6) || node > most) return draws.Between(1, std::min(node, most));
@@ -93,7 +93,7 @@ void DrawExecution(Draws& draws, bool deepspeed, v1::Execution* execution) {
   if (draws.OneIn(8)) execution->set_fused_weight_gradients(false);
 }
 
-// Lengths of a histogram of some shape, in tokens.
+// Draws lengths of a histogram of some shape, in tokens.
 int64_t Length(Draws& draws, int64_t shape, int64_t longest) {
   switch (shape) {
     case 0:  // short
@@ -115,7 +115,7 @@ int64_t SampleCount(Draws& draws, Size size) {
                         : draws.Scaled(int64_t{1}, few ? int64_t{500} : int64_t{100000});
 }
 
-// Around a divisor of `whole` that is at most `most`.
+// Draws around a divisor of `whole` that is at most `most`.
 v1::DegreeRange Range(Draws& draws, int64_t whole, int64_t most) {
   v1::DegreeRange range;
   std::vector<int64_t> divisors;
@@ -237,7 +237,7 @@ void DrawTraining(Draws& draws, Size size, bool encoder, v1::Training* training)
 }
 
 void DrawDataset(Draws& draws, Size size, int64_t tokens_per_unit, v1::Job* job) {
-  if (draws.OneIn(size == Size::kSmall ? 40 : 8)) return;  // the built-in one
+  if (draws.OneIn(size == Size::kSmall ? 40 : 8)) return;  // the built-in dataset
   v1::Dataset* dataset = job->mutable_dataset();
   const int64_t parts = draws.OneIn(12) ? draws.Between(2, 4) : 0;
   const int64_t shape = draws.Between(0, 3);
@@ -307,7 +307,7 @@ void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job) {
 
 namespace {
 
-// Those that no degrees satisfy are drawn again; after a few the job has none.
+// Constraints that no degrees satisfy are drawn again; after a few tries the job has none.
 void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* request) {
   for (int tries = 0; tries < 5; ++tries) {
     request->mutable_job()->clear_constraints();

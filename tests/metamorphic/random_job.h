@@ -17,11 +17,11 @@ enum class Size {
 // The same seed, number and size give the same request.
 v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size);
 
-// Its parts, in the order in which they are drawn.
+// Draw the parts of a request, in this order.
 void DrawModel(Draws& draws, Size size, v1::Model* model);
 void DrawCluster(Draws& draws, Size size, v1::Cluster* cluster);
 void DrawTraining(Draws& draws, Size size, bool encoder, v1::Training* training);
-// `tokens_per_unit`: the model's tokens for each unit, or 0 where it has no encoder.
+// `tokens_per_unit` is the number of the model's tokens for each unit, or 0 if it has no encoder.
 void DrawDataset(Draws& draws, Size size, int64_t tokens_per_unit, v1::Job* job);
 void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job);
 

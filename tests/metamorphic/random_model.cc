@@ -1,4 +1,4 @@
-// Models: of the catalogue by name, pairs of its components, and described ones.
+// Models: those of the catalogue by name, pairs of its components, and described ones.
 #include <map>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ const std::vector<v1::CatalogModel>& Catalog() {
   return models;
 }
 
-// Names of a kind that can be planned and have at most `layers`.
+// Lists the names of a kind that can be planned and have at most `layers`.
 std::vector<std::string> NamesOf(v1::ModelKind kind, int64_t layers) {
   std::vector<std::string> names;
   for (const v1::CatalogModel& model : Catalog()) {
@@ -117,7 +117,7 @@ void DrawEncoder(Draws& draws, Size size, int64_t layers, v1::Encoder* encoder) 
   if (draws.OneIn(6)) encoder->mutable_projector()->set_train_mode(v1::TRAIN_MODE_FROZEN);
 }
 
-// How the components train: something always does.
+// Draws how the components train: something always does.
 void DrawTrainModes(Draws& draws, bool encoder, v1::Model* model) {
   const auto mode = [&] {
     return draws.Among({v1::TRAIN_MODE_FULL, v1::TRAIN_MODE_FROZEN, v1::TRAIN_MODE_LORA});
@@ -150,7 +150,7 @@ void DrawDescribed(Draws& draws, Size size, v1::Model* model) {
                     model->mutable_language_model());
 }
 
-// A model of the catalogue with another number of layers.
+// Draws a model of the catalogue with another number of layers.
 void DrawShortened(Draws& draws, v1::Model* model) {
   v1::LanguageModel* language = model->mutable_language_model();
   language->set_catalog_name(draws.Among(NamesOf(v1::MODEL_KIND_LANGUAGE, 1000)));

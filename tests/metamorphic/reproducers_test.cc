@@ -99,8 +99,8 @@ std::string TestName(const testing::TestParamInfo<Reproducer>& param) {
 
 INSTANTIATE_TEST_SUITE_P(All, ReproducerTest, testing::ValuesIn(Reproducers()), TestName);
 
-// Long work stops soon after it is told to: of CPU time, which other processes take nothing of, and
-// with room for a slow machine.
+// Long work stops soon after it is told to. Measured in CPU time, of which other processes take
+// nothing, and with room for a slow machine.
 class OverrunTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(OverrunTest, EndsSoonAfterItIsStopped) {

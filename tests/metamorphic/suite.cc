@@ -47,7 +47,7 @@ class JobCheck {
 
   bool Try() { return draws_.OneIn(effort_.one_in); }
 
-  // The answer, judged for being one.
+  // Plans, and judges the answer itself.
   Answer Plan(const v1::PlanJobRequest& request, const std::string& what = "") {
     Answer answer = PlanOf(request);
     ++ledger_.counts().plans;
@@ -61,7 +61,7 @@ class JobCheck {
     ledger_.Judge(Check::kAnswers, CheckAnswer(answer), what, request);
   }
 
-  // What holds of every plan alone.
+  // Checks what holds of every plan alone.
   void Alone(const v1::PlanJobRequest& request, const v1::Plan& plan, const std::string& what) {
     ledger_.Judge(Check::kPartsSum, CheckPartsSum(plan, layers_), what, request);
     ledger_.Judge(Check::kNumbers, CheckNumbers(plan), what, request);
@@ -133,14 +133,14 @@ class JobCheck {
     if (Try()) Evaluations(capped, free.plan());
   }
 
-  // Whether the plan has the very caps that the request gives.
+  // Returns whether the plan has the very caps that the request gives.
   static bool HasCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
     const v1::Training& training = request.job().training();
     return training.token_cap() > 0 && training.token_cap() == plan.batch_rule().token_cap() &&
            training.unit_cap() == plan.batch_rule().unit_cap();
   }
 
-  // What the plan itself does not hang on, and takes time.
+  // Removes what the plan itself does not depend on and what takes time.
   static v1::PlanJobRequest WithoutExtras(v1::PlanJobRequest request) {
     request.clear_compare_sizes();
     request.mutable_job()->clear_launch_frameworks();
@@ -161,7 +161,7 @@ class JobCheck {
     if (!free.has_misfit()) Bounded(free, answer.plan(), pin.name, capped, &pin.request);
   }
 
-  // More samples per step than were asked for are outside of what the bound is about.
+  // A plan with more samples per step than were asked for is outside of what the bound is about.
   void Bounded(const v1::Plan& free, const v1::Plan& other, const std::string& what,
                const v1::PlanJobRequest& capped, const v1::PlanJobRequest* request = nullptr) {
     const bool larger = LargerThanAsked(other) && SamplesOf(free, other) == Samples::kMore;
@@ -196,7 +196,8 @@ class JobCheck {
     ledger_.Judge(check, CheckNoSlower(free, answer.plan()), "", capped, &variant);
   }
 
-  // Times of steps on other numbers of samples say nothing of each other.
+  // Says whether times can be compared: steps on other numbers of samples say nothing of each
+  // other.
   bool Comparable(const Answer& answer, const v1::Plan& free) {
     if (answer.end == End::kRefused) {
       ++ledger_.counts().refused_pins;

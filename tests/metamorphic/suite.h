@@ -11,14 +11,14 @@
 
 namespace evenkeel::metamorphic {
 
-// How many variants of a job are tried. Which ones is chance, from `draws`.
+// Says how many variants of a job are tried. Which ones is drawn from `draws`.
 struct Effort {
   int pins = 2;    // pinned sub-spaces of each job
-  int one_in = 4;  // of the other variants of a job each is tried so often
+  int one_in = 4;  // each other variant of a job is tried once in so many times
   static Effort All() { return {.pins = 12, .one_in = 1}; }
 };
 
-// Pins that are tried before random ones, as Pinned() names them.
+// `pins` are tried before random ones, as Pinned() names them.
 void CheckJob(const v1::PlanJobRequest& request, Draws draws, const Effort& effort, Ledger& ledger,
               const std::vector<std::string>& pins = {});
 

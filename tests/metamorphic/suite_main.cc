@@ -35,7 +35,7 @@ struct Options {
   Effort effort;
 };
 
-// Of mixed jobs each eighth is of full size.
+// Every eighth of mixed jobs is of full size.
 Size SizeOf(const Options& options, int64_t number) {
   if (options.size == "mixed") return number % 8 == 7 ? Size::kFull : Size::kSmall;
   return options.size == "full" ? Size::kFull : Size::kSmall;
@@ -55,7 +55,8 @@ void RunJob(const Options& options, int64_t number, Ledger& ledger) {
   }
 }
 
-// Every so-manieth job from `from` on, in a process of its own, which writes into `counts`.
+// Runs every `processes`-th job from `from` on, in a process of its own, which writes into
+// `counts`.
 pid_t Begin(const Options& options, int64_t from, Counts* counts) {
   const pid_t child = fork();
   if (child != 0) return child;

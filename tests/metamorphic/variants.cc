@@ -74,7 +74,7 @@ void Pin(const std::string& word, v1::Constraints* to) {
   throw std::invalid_argument(word);
 }
 
-// What the request leaves free, as words of a pin: of each thing one value, at random.
+// Holds what the request leaves free, as words of a pin: one random value of each thing.
 class Free {
  public:
   Free(Draws& draws, const v1::PlanJobRequest& request, const v1::Plan& plan)

@@ -17,43 +17,43 @@ struct Variant {
   v1::PlanJobRequest request;
 };
 
-// The request with the caps of its plan, and so one group of samples: plans of it and of its
-// variants have the same packs.
+// Returns the request with the caps of its plan, and so one group of samples: plans of it and of
+// its variants have the same packs.
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan);
 
-// The request, held to one value of something that it leaves free; so its plans are among those of
-// the request. Up to `count` of them, different.
+// Returns the request held to one value of something that it leaves free, so that its plans are
+// among those of the request. Up to `count` of them, all different.
 std::vector<Variant> RandomPins(Draws& draws, const v1::PlanJobRequest& request,
                                 const v1::Plan& plan, int count);
 
-// One pin by name, as RandomPins names them: "tp=4", "pp=2 cp=1", "schedule=INTERLEAVED",
+// Makes one pin by name, as RandomPins names them: "tp=4", "pp=2 cp=1", "schedule=INTERLEAVED",
 // "recompute=FULL", "method=LAYERS". REQUIRES that it is one.
 Variant Pinned(const v1::PlanJobRequest& request, const std::string& name);
 
-// nullopt: it has no remedy's field to change.
+// Returns the request with the remedy applied.
 v1::PlanJobRequest WithRemedy(const v1::PlanJobRequest& request, const v1::Remedy& remedy);
 
 v1::PlanJobRequest WithMoreBandwidth(Draws& draws, const v1::PlanJobRequest& request,
                                      const v1::Plan& plan);
-// Less memory than the request has.
+// Returns the request with less memory than it has.
 v1::PlanJobRequest WithLessMemory(Draws& draws, const v1::PlanJobRequest& request,
                                   const v1::Plan& plan);
-// One component more is frozen. nullopt: nothing else would train.
+// Freezes one component more. Returns nullopt if nothing else would train.
 std::optional<v1::PlanJobRequest> WithFrozen(Draws& draws, const v1::PlanJobRequest& request);
-// The components with adapters train in full. nullopt: there are none.
+// Trains the components with adapters in full. Returns nullopt if there are none.
 std::optional<v1::PlanJobRequest> WithoutLora(const v1::PlanJobRequest& request);
-// nullopt: too many.
+// Returns nullopt if the GPUs would be too many.
 std::optional<v1::PlanJobRequest> WithTwiceTheGpus(const v1::PlanJobRequest& request);
-// How many of its pools offer that type and number of GPUs.
+// Counts the pools that offer that type and number of GPUs.
 int64_t PoolsOf(const v1::PlanJobRequest& request, const v1::PlanSubject& subject);
-// One of its offers, alone.
+// Returns the request for one of its offers alone.
 v1::PlanJobRequest OfferAlone(const v1::PlanJobRequest& request, const v1::PlanSubject& subject);
 
-// The plan as it is, for EvaluatePlan.
+// Returns the plan as it is, for EvaluatePlan.
 v1::EvaluatePlanRequest AsEvaluation(const v1::PlanJobRequest& request, const v1::Plan& plan);
-// Every layer recomputes all of itself, or none does.
+// Lets every layer recompute all of itself, or none.
 v1::EvaluatePlanRequest WithRecompute(v1::EvaluatePlanRequest request, bool all);
-// A layer moves from one stage to the next. nullopt: no stage can spare one.
+// Moves a layer from one stage to the next. Returns nullopt if no stage can spare one.
 std::optional<v1::EvaluatePlanRequest> WithLayerMoved(Draws& draws,
                                                       v1::EvaluatePlanRequest request);
 

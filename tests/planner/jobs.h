@@ -24,7 +24,7 @@ inline Cluster ClusterOf(std::string_view gpu, int64_t gpu_count) {
   return cluster;
 }
 
-// The defaults of the contract: 512 samples per step, data assumed.
+// Makes a job with the defaults of the contract: 512 samples per step, data assumed.
 inline Job TextJob(std::string_view language_model, std::string_view gpu, int64_t gpu_count) {
   Job job;
   job.model.language_model = FindLanguageModel(language_model)->spec;
@@ -46,7 +46,7 @@ inline Job VisionJob(std::string_view encoder, std::string_view language_model,
   return job;
 }
 
-// OmniBal's main case (table 9, row 2).
+// Makes OmniBal's main case (table 9, row 2).
 inline Job QuickstartJob() {
   return VisionJob("internvit-6b-448px-v1.5", "internlm2-20b", "a100-sxm-80gb", 32);
 }
@@ -57,7 +57,7 @@ inline void FixDegrees(Job& job, int64_t tensor, int64_t pipeline, int64_t data)
   job.constraints.data_parallel = {data, data};
 }
 
-// Every degree of the contract free: TP x PP x DP x CP x EP x virtual stages.
+// Frees every degree of the contract: TP x PP x DP x CP x EP x virtual stages.
 inline Job WholeSpace(Job job) {
   job.constraints.context_parallel = job.constraints.expert_parallel =
       job.constraints.virtual_stages = {1, 0};

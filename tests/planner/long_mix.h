@@ -27,8 +27,8 @@ struct LongMixParameters {
   size_t long_samples = 2'000;
   int32_t long_least = 16 * 1024;  // uniform between the two
   int32_t long_most = 128 * 1024;
-  // Uniform in their logarithm instead: 54K tokens on average where the default has 72K. To see how
-  // far a figure hangs on that.
+  // Draws uniformly in the logarithm instead: 54K tokens on average where the default has 72K.
+  // Shows how far a figure depends on that.
   bool log_uniform = false;
   uint64_t seed = 1;
 };
@@ -40,18 +40,19 @@ struct LongMix {
 
 LongMix MakeLongMix(const LongMixParameters& parameters = {});
 
-// One bin per length.
+// Makes a dataset with one bin per length.
 Dataset LongMixDataset(const LongMix& mix);
 
-// Share of the tokens that are in samples of more than `length` tokens.
+// Returns the share of the tokens that are in samples of more than `length` tokens.
 double TokenShareAbove(const LongMix& mix, int64_t length);
 
-// HBP's experiments as far as they are published: DeepSpeed around Hugging Face modules with
-// Ulysses on 32 H100 at 50 GB/s between nodes. Two things are not published. The ZeRO stage: stage
-// 1 with fp32 gradients where that fits (which table 4 asks for), else 3 with 16-bit ones. The
-// global batch, in packs of 16K tokens per GPU: of 1, 2, 4 and 8 the one that comes nearest to the
-// attention balance of packs in random order (table 6: .506 with one group, .288 with two; on this
-// mix .538 and .619 with 1, .492 and .360 with 4, .397 and .205 with 8). No time was looked at.
+// Makes HBP's experiments as far as they are published: DeepSpeed around Hugging Face modules with
+// Ulysses on 32 H100 at 50 GB/s between nodes. Two things are not published. The ZeRO stage is set
+// to 1 with fp32 gradients where that fits (which table 4 asks for), else to 3 with 16-bit ones.
+// The global batch, in packs of 16K tokens per GPU, is the one of 1, 2, 4 and 8 that comes nearest
+// to the attention balance of packs in random order (table 6: .506 with one group, .288 with two;
+// on this mix .538 and .619 with 1, .492 and .360 with 4, .397 and .205 with 8). No time was looked
+// at.
 Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix,
            int64_t packs_per_gpu = 4);
 

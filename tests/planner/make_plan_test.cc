@@ -13,7 +13,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Every plan must be complete and without faults; gives it back.
+// Checks that the plan is complete and without faults, and returns it.
 Plan PlanOf(const Job& job) {
   const PlanResult result = MakePlan(job, {});
   EXPECT_EQ(result.end, PlanEnd::kComplete) << job.model.name;

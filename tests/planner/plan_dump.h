@@ -8,7 +8,7 @@
 
 namespace evenkeel::planner {
 
-// Reals in hexadecimal.
+// Writes reals in hexadecimal.
 std::string DumpPlan(const Plan& plan);
 
 }  // namespace evenkeel::planner

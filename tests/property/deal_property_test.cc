@@ -1,4 +1,4 @@
-// What must hold of every step order, on random packs and rules.
+// Checks what must hold of every step order, on random packs and rules.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

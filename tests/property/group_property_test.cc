@@ -1,4 +1,4 @@
-// What must hold of every packing by groups and of its order, on random samples and groups.
+// Checks what must hold of every packing by groups and of its order, on random samples and groups.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,4 @@
-// What must hold of every plan, on random jobs.
+// Checks what must hold of every plan, on random jobs.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,4 @@
-// What must hold of every packing, on random lengths and caps.
+// Checks what must hold of every packing, on random lengths and caps.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

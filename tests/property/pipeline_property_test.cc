@@ -1,4 +1,4 @@
-// What holds for every pipeline, whatever its schedule and times.
+// Checks what holds for every pipeline, whatever its schedule and times.
 #include <gtest/gtest.h>
 
 #include <algorithm>

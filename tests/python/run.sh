@@ -83,7 +83,7 @@ tests() {
 source_distribution() {
   rm -rf "$folder/dist" && mkdir "$folder/dist" &&
     "$folder/current/bin/python" -m build --sdist --outdir "$folder/dist" "$root/client/python" &&
-    # From the archive alone: nothing of the repository is beside it.
+    # Builds from the archive alone: nothing of the repository is beside it.
     "$folder/current/bin/pip" wheel --no-deps --wheel-dir "$folder/dist" "$folder/dist"/evenkeel-*.tar.gz
 }
 

@@ -29,7 +29,7 @@ class TrainingCase(unittest.TestCase):
         cls.addClassCleanup(cls.server.stop)
 
     def results(self, runs, world):
-        """What `runs` gave in `world` processes."""
+        """Returns what `runs` gave in `world` processes."""
         with tempfile.TemporaryDirectory(prefix="evenkeel-train-") as folder:
             path, output = os.path.join(folder, "runs.json"), os.path.join(folder, "out.json")
             with open(path, "w", encoding="utf-8") as file:
@@ -51,7 +51,8 @@ class ExactTest(TrainingCase):
     WORLD = 3
 
     def test_samples_and_gradients_are_those_of_one_process(self):
-        """Every sample once per epoch, and each step's gradient that of the mean over all its tokens in one process."""
+        """Checks that every sample comes once per epoch, and that each step's gradient is that of the mean over all
+        its tokens in one process."""
         run = {"order": "balanced", "samples": 500, "seed": 4, "epochs": 2, "packs_per_rank": 2, "rate": .5,
                "exact": True, "workers": 2}
         result, = self.results([run], self.WORLD)
@@ -127,7 +128,7 @@ class LossCurveTest(TrainingCase):
         balanced, plain, control = (curves[i * SEEDS:(i + 1) * SEEDS] for i in range(3))
 
         def interval(order, epoch, t):
-            """Of the mean difference, as a share of the loss in random order."""
+            """Returns the interval of the mean difference, as a share of the loss in random order."""
             reference = statistics.mean(curve[epoch] for curve in plain)
             differences = [(a[epoch] - b[epoch]) / reference for a, b in zip(order, plain)]
             mean, spread = statistics.mean(differences), statistics.stdev(differences) / math.sqrt(SEEDS)

@@ -10,7 +10,7 @@ VOCABULARY = 16
 
 
 def lengths(count, seed):
-    """Lengths of `count` sequences: mostly short, some long."""
+    """Returns the lengths of `count` sequences: mostly short, some long."""
     chance = np.random.RandomState(seed)
     return np.clip(chance.lognormal(3.3, .8, count).astype(np.int64), 4, 250)
 
@@ -37,7 +37,7 @@ class Sequences(torch.utils.data.Dataset):
 
 
 class Cached(torch.utils.data.Dataset):
-    """The same, made beforehand: many runs read it."""
+    """The same items, made beforehand: many runs read them."""
 
     def __init__(self, dataset):
         self.items = [dataset[i] for i in range(len(dataset))]
@@ -50,7 +50,7 @@ class Cached(torch.utils.data.Dataset):
 
 
 def collate(items):
-    """A pack laid end to end: (numbers, inputs, targets). The first token of a sequence has no loss."""
+    """Lays a pack end to end: (numbers, inputs, targets). The first token of a sequence has no loss."""
     return ([number for number, _ in items], torch.cat([tokens[:-1] for _, tokens in items]),
             torch.cat([tokens[1:] for _, tokens in items]))
 
@@ -64,7 +64,7 @@ class Model(nn.Module):
         self.to(dtype)
 
     def forward(self, inputs, targets):
-        """Sum of the token losses."""
+        """Returns the sum of the token losses."""
         return F.cross_entropy(self.out(torch.tanh(self.embedding(inputs))), targets, reduction="sum")
 
 

@@ -28,7 +28,7 @@ def balanced(run, sizes, dataset, rank, world, epoch=None):
 
 
 def balanced_batches(run, sizes, dataset, rank, world):
-    """Of each epoch: (batch, loss scale, ends step, counts), by the package."""
+    """Yields for each epoch (batch, loss scale, ends step, counts), by the package."""
     sampler, loader = balanced(run, sizes, dataset, rank, world)
     for epoch in range(run["epochs"]):
         sampler.set_epoch(epoch)
@@ -37,7 +37,7 @@ def balanced_batches(run, sizes, dataset, rank, world):
 
 
 def plain_batches(run, sizes, dataset, rank, world):
-    """The same packs in an order that is not ours: `random`, or `sorted` by the mean length of their samples."""
+    """Yields the same packs in an order that is not ours: `random`, or `sorted` by the mean length of their samples."""
     chance = np.random.RandomState(run["seed"])
     slots = world * run["packs_per_rank"]
     with evenkeel.Client(run["server"]) as client:
@@ -71,7 +71,7 @@ def train(run, rank, world):
     held_out = toy.collate(list(toy.Cached(toy.Sequences(toy.lengths(300, 7), 7))))
     steps, current, gradients, losses = [], [], [], []
     for epoch, of_epoch in enumerate(batches(run, sizes, dataset, rank, world)):
-        looks = []  # at the held-out loss, in the second half of the epoch
+        looks = []  # measurements of the held-out loss, in the second half of the epoch
         for i, ((numbers, inputs, targets), scale, ends, counts) in enumerate(of_epoch):
             with contextlib.nullcontext() if ends else parallel.no_sync():
                 (parallel(inputs, targets) * scale).backward()

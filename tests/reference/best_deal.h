@@ -11,11 +11,12 @@ namespace evenkeel::planner::reference {
 
 using NaiveWork = std::vector<std::pair<double, double>>;  // vision, language of each pack
 
-// Least sum of both DistRatios of one step over all ways to give each rank as many packs.
+// Returns the least sum of both DistRatios of one step over all ways to give each rank as many
+// packs.
 double BestStep(const NaiveWork& packs, size_t ranks);
 
-// Least mean over the steps, one pack per rank, of the sum of both DistRatios, over all ways to
-// make steps of `ranks` packs.
+// Returns the least mean over the steps, one pack per rank, of the sum of both DistRatios, over all
+// ways to make steps of `ranks` packs.
 double BestSteps(const NaiveWork& packs, size_t ranks);
 
 }  // namespace evenkeel::planner::reference

@@ -96,7 +96,7 @@ void ForEachPartition(const Job& job, const LayerProfile& profile, int64_t stage
   extend();
 }
 
-// What stages take, each worked out once.
+// Holds what stages take, each worked out once.
 class Stages {
  public:
   Stages(const Job& job, const LayerProfile& profile, const Parallelism& p, int64_t m)

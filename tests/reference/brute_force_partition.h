@@ -19,13 +19,14 @@ struct StageRecompute {
   int64_t layers = 0;   // that repeat anything
 };
 
-// Of all choices of a mode for each layer that the job's policy (but kAdaptive) allows for the
-// layers [begin, end) of the chain and whose memory fits, the least time, and of that the fewest
-// layers. nullopt: none fits.
+// Chooses a mode for each of the layers [begin, end) of the chain, among all choices that the job's
+// policy (but kAdaptive) allows and whose memory fits: the least time, and of equal times the
+// fewest layers. Returns nullopt if none fits.
 std::optional<StageRecompute> CheapestRecompute(const Job& job, const LayerProfile& profile,
                                                 int64_t begin, int64_t end, int64_t in_flight);
 
-// Least memory of all choices that the policy allows, without framework and reserve. Bytes.
+// Returns the least memory of all choices that the policy allows, without framework and reserve, in
+// bytes.
 int64_t SmallestMemory(const Job& job, const LayerProfile& profile, int64_t begin, int64_t end,
                        int64_t in_flight);
 
@@ -34,7 +35,7 @@ struct BruteForcePartition {
   int64_t closed_form_ns = 0;       // (m - 1) max_s T_s + sum_s T_s
 };
 
-// The least closed form of all partitions into P stages. nullopt: none fits.
+// Returns the least closed form of all partitions into P stages, or nullopt if none fits.
 std::optional<BruteForcePartition> BestPartition(const Job& job, const LayerProfile& profile,
                                                  const Parallelism& p, int64_t micro_batches);
 
@@ -43,12 +44,12 @@ struct BruteForceStep {
   int64_t step_ns = 0;  // StepOf
 };
 
-// The least step of all partitions into P stages. nullopt: none fits.
+// Returns the least step of all partitions into P stages, or nullopt if none fits.
 std::optional<BruteForceStep> BestStep(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, int64_t micro_batches);
 
-// Whether stages may be cut at these boundaries: a transformer layer on each stage and, where the
-// job fixes stage_layers, so many, with every other layer where the contract says.
+// Returns whether stages may be cut at these boundaries: a transformer layer on each stage and, if
+// the job fixes stage_layers, so many, with every other layer where the contract says.
 bool CutsAllowed(const Job& job, const LayerProfile& profile,
                  const std::vector<int64_t>& boundaries);
 

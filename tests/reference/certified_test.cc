@@ -90,7 +90,7 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
   return made;
 }
 
-// Checks one instance; gives whether anything fits.
+// Checks one instance; returns whether anything fits.
 bool Compare(const Instance& made, Dice& dice) {
   const SegmentTable table(made.job, made.profile, made.p, made.micro_batches);
   const auto best = BestStep(made.job, made.profile, made.p, made.micro_batches);

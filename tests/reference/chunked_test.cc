@@ -26,7 +26,8 @@ struct Instance {
   PipelineShape shape;
 };
 
-// Bytes at the fullest moment of each stage, by walking through its passes.
+// Compares the bytes at the fullest moment of each stage with its memory, by walking through its
+// passes.
 bool Fits(const Instance& made, const std::vector<int64_t>& boundaries,
           const std::vector<ModeCounts>& recomputed) {
   MemoryPart part;

@@ -9,7 +9,7 @@
 
 namespace evenkeel::reference {
 
-// Every sample must fit alone. For some ten samples.
+// Needs samples that each fit alone, some ten of them.
 int64_t FewestPacks(const planner::Lengths& lengths, const planner::Caps& caps);
 
 }  // namespace evenkeel::reference

@@ -1,5 +1,5 @@
-// Whether a job fits, against brute force: every parallelism, cut and way to recompute of small
-// models, pass by pass, on GPUs that have just enough memory, and 1 byte less.
+// Checks whether a job fits against brute force: every parallelism, cut and way to recompute of
+// small models, pass by pass, on GPUs that have just enough memory, and 1 byte less.
 #include "planner/search/misfit.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ class Stage {
   int64_t least_ = kMost / 2;
 };
 
-// The least of all cuts that the fullest stage must allocate.
+// Finds the least, over all cuts, of what the fullest stage must allocate.
 class Cuts {
  public:
   Cuts(const Job& job, const Parallelism& p, const PipelineShape& shape,
@@ -165,7 +165,7 @@ Needed NeededBy(const Job& job) {
   return needed;
 }
 
-// GPUs on which so many bytes can be allocated.
+// Returns the job on GPUs on which so many bytes can be allocated.
 Job WithMemory(Job job, int64_t allocatable) {
   const int64_t needed =
       allocatable + AllocatorReserve(allocatable) + FrameworkBytes() + CommunicationBytes();

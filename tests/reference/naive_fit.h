@@ -15,19 +15,19 @@ using NaivePacks = std::vector<std::vector<uint32_t>>;
 int64_t NaiveUnits(const NaiveSamples& samples, const std::vector<uint32_t>& pack);
 int64_t NaiveTokens(const NaiveSamples& samples, const std::vector<uint32_t>& pack);
 
-// All samples, largest first: by tokens, or by the larger share of a cap; ties by tokens, units,
-// and the lower index.
+// Orders all samples, largest first: by tokens, or by the larger share of a cap; ties by tokens,
+// units, and the lower index.
 std::vector<uint32_t> NaiveOrder(const NaiveSamples& samples, int64_t unit_cap, int64_t token_cap,
                                  bool by_share);
 
-// Samples in the given order, each into the first open pack that has room.
+// Puts samples in the given order, each into the first open pack that has room.
 NaivePacks NaiveFirstFit(const NaiveSamples& samples, int64_t unit_cap, int64_t token_cap,
                          const std::vector<uint32_t>& order);
-// ... into the pack with the fewest tokens left, then the fewest units left.
+// Puts each into the pack with the fewest tokens left, then the fewest units left.
 NaivePacks NaiveBestFit(const NaiveSamples& samples, int64_t unit_cap, int64_t token_cap,
                         const std::vector<uint32_t>& order);
-// One pack after the other, each taking the first sample of what remains that fits, again and
-// again.
+// Fills one pack after the other, each taking the first of the remaining samples that fits, again
+// and again.
 NaivePacks NaiveKnapsack(const NaiveSamples& samples, int64_t unit_cap, int64_t token_cap,
                          std::vector<uint32_t> order);
 

@@ -32,8 +32,8 @@ class NaiveGroups {
   double Best() const { return From(lengths_.size() - 1, 0); }
 
  private:
-  // The least epoch of what is left, the longest group ending at `to`; `taken` tokens are gone from
-  // the shortest samples up.
+  // Returns the least epoch of what is left, the longest group ending at `to`; `taken` tokens are
+  // gone from the shortest samples up.
   double From(size_t to, double taken) const {
     double best = std::numeric_limits<double>::infinity();
     for (size_t from = 0; from <= to; ++from) {
@@ -45,7 +45,8 @@ class NaiveGroups {
     return best;
   }
 
-  // The least time of the samples in (above, length], with what fills them up added to `taken`.
+  // Returns the least time of the samples in (above, length], with what fills them up added to
+  // `taken`.
   double Group(int64_t above, int64_t length, double& taken) const {
     PackShape own, filler, whole;
     SampleTypes types;

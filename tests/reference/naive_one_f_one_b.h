@@ -8,7 +8,8 @@
 
 namespace evenkeel::planner::reference {
 
-// When the last backward ends, ns. Rows are stages, columns packs; `send` as in PipelineTimes.
+// Returns when the last backward ends, ns. Rows are stages, columns packs; `send` as in
+// PipelineTimes.
 int64_t LongestPathOneFOneB(const std::vector<std::vector<int64_t>>& forward,
                             const std::vector<std::vector<int64_t>>& backward,
                             const std::vector<int64_t>& send);

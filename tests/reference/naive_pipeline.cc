@@ -14,7 +14,7 @@ struct Node {
   int64_t start = 0;
 };
 
-// From the end of a node to the start of another.
+// An edge from the end of a node to the start of another.
 struct Edge {
   size_t from, to;
   int64_t delay;
@@ -41,7 +41,7 @@ std::vector<Key> OrderOf(const PipelineShape& shape, int64_t s) {
   }
   std::sort(forwards.begin(), forwards.end());
   std::sort(backwards.begin(), backwards.end());
-  // When a pass is due: the i-th backward comes right behind forward i + ahead.
+  // The i-th backward is due right behind forward i + ahead.
   int64_t ahead = shape.stages - 1 - s;
   if (shape.schedule == Schedule::kInterleaved) ahead = 2 * ahead + (v - 1) * group;
   if (shape.schedule == Schedule::kGPipe) ahead = m * v;

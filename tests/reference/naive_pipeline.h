@@ -18,10 +18,10 @@ struct NaiveRun {
   int64_t step_ns = 0;
   // (kind as 'F', 'B' or 'W', stage, chunk, micro-batch) -> start and end.
   std::map<std::tuple<char, int64_t, int64_t, int64_t>, std::pair<int64_t, int64_t>> passes;
-  std::vector<int64_t> sync_end_ns;  // by stage; of its last pass where nothing is reduced
+  std::vector<int64_t> sync_end_ns;  // by stage; the end of its last pass if nothing is reduced
 };
 
-// Of one rank. Where communication overlaps, the passes in question and the communication must be
+// Runs one rank. Where communication overlaps, the passes in question and the communication must be
 // multiples of the numbers of buckets: then a bucket's share is a whole number.
 NaiveRun LongestPaths(const PipelineSpec& spec);
 

@@ -18,7 +18,8 @@ class Pipeline {
   int64_t Stages() const { return static_cast<int64_t>(stages_.size()); }
   const NaiveStage& At(int64_t s) const { return stages_[static_cast<size_t>(s)]; }
 
-  // What the stage ran before: it keeps as many packs in flight as there are stages from it on.
+  // Returns what the stage ran before: it keeps as many packs in flight as there are stages from it
+  // on.
   int64_t BeforeOnStage(int64_t s, int64_t pack, bool forward) {
     const int64_t most = std::min(packs_, Stages() - s);
     if (forward) {
@@ -70,7 +71,7 @@ int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, boo
     optimizer = std::max(optimizer, stage.optimizer);
   }
   const NaiveStage& first = stages.front();
-  int64_t later = first.gather;  // than without gathering
+  int64_t later = first.gather;  // time that gathering adds
   if (overlap && first.gather > 0) {
     const int64_t end = std::max(part(first.gather, first.buckets) + first.forward,
                                  first.gather + part(first.forward, first.buckets));

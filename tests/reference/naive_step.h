@@ -12,16 +12,17 @@ struct NaiveStage {
   int64_t forward = 0, backward = 0, send = 0;
   int64_t reduce = 0, gather = 0, optimizer = 0;
   int64_t buckets = 1;  // of the reduction and the gathering
-  double slowdown = 0;  // share of what passes hide of them that the passes take longer
+  double slowdown = 0;  // passes take longer by this share of the communication that they hide
 };
 
-// When the last backward of each stage ends, with m equal packs.
+// Returns when the last backward of each stage ends, with m equal packs.
 std::vector<int64_t> LastBackwards(const std::vector<NaiveStage>& stages, int64_t micro_batches);
 
-// Each stage reduces its gradients behind its last backward or, where that overlaps, from when that
-// has made the first bucket; the last bucket goes behind it. Then all optimizers run, and the
-// slowest counts. The first stage gathers its weights before its first forward or, where that
-// overlaps, computes behind the last bucket what that is for.
+// Returns the whole step. Each stage reduces its gradients behind its last backward; where that
+// overlaps, it begins once the last backward has made the first bucket, and the last bucket goes
+// behind it. Then all optimizers run, and the slowest counts. The first stage gathers its weights
+// before its first forward; where that overlaps, it computes the last bucket's share behind the
+// last bucket.
 int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, bool overlap);
 
 }  // namespace evenkeel::planner::reference

@@ -36,7 +36,7 @@ std::string Describe(const Job& job, const Parallelism& p, int64_t m, const std:
          " allocatable=" + std::to_string(AllocatableBytes(job.cluster));
 }
 
-// Empty where the search and brute force agree; else what differs.
+// Returns what differs between the search and brute force; empty if they agree.
 std::string Difference(const Job& job, const LayerProfile& profile, const Parallelism& p,
                        int64_t m) {
   const SegmentTable table(job, profile, p, m);
@@ -63,7 +63,7 @@ std::string Difference(const Job& job, const LayerProfile& profile, const Parall
   return "";
 }
 
-// All cost choices for a chain of so many kinds.
+// Lists all cost choices for a chain of so many kinds.
 std::vector<std::vector<SmallLayer>> CostChoices(size_t kinds) {
   std::vector<std::vector<SmallLayer>> choices{{}};
   for (size_t k = 0; k < kinds; ++k) {
@@ -85,7 +85,7 @@ size_t Kinds(const std::string& chain) {
   return static_cast<size_t>(std::unique(letters.begin(), letters.end()) - letters.begin());
 }
 
-// Gives the number of instances compared.
+// Returns the number of instances compared.
 int64_t CompareAll(const std::string& chain, const std::vector<int64_t>& stage_layers) {
   int64_t compared = 0;
   for (const std::vector<SmallLayer>& costs : CostChoices(std::min<size_t>(3, Kinds(chain)))) {

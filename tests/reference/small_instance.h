@@ -16,8 +16,8 @@ struct SmallMode {
   int64_t time = 0, kept = 0, workspace = 0;
 };
 
-// What a test varies about one kind of layer. Times in units of 10 us, so that they weigh as much
-// as the p2p latency; memory in bytes.
+// Costs that a test varies about one kind of layer. Times in units of 10 us, so that they weigh as
+// much as the p2p latency; memory in bytes.
 struct SmallLayer {
   int64_t forward = 1, backward = 2;
   int64_t weights = 1, activation = 2, checkpoint = 1, workspace = 0;
@@ -53,8 +53,9 @@ inline LayerCost ToLayerCost(LayerKind kind, const SmallLayer& small) {
   return layer;
 }
 
-// One letter per layer: P patch embedding, e encoder, j projector, t token embedding, d dense,
-// m MoE, H head. Kinds in the order of their first letter; `costs` has one entry per kind.
+// Makes one layer per letter: P patch embedding, e encoder, j projector, t token embedding, d
+// dense, m MoE, H head. Kinds come in the order of their first letter; `costs` has one entry per
+// kind.
 inline LayerProfile MakeProfile(const std::string& chain, const std::vector<SmallLayer>& costs) {
   static const std::string kLetters = "PejtdmH";
   LayerProfile profile;
@@ -72,7 +73,8 @@ inline LayerProfile MakeProfile(const std::string& chain, const std::vector<Smal
   return profile;
 }
 
-// A job whose GPUs have `spare_bytes` beyond what the framework takes, for layers and reserve.
+// Makes a job whose GPUs have `spare_bytes` beyond what the framework takes, for layers and
+// reserve.
 inline Job MakeJob(int64_t spare_bytes, RecomputePolicy policy) {
   Job job;
   job.cluster.gpu.name = "made-up";

@@ -26,7 +26,7 @@ class SplitMix64:
 
 
 def order_of(work, ranks, packs_per_rank, window, group, seed, epoch):
-    """Rows of ranks x packs_per_rank, flat. `work`: pairs (vision, language)."""
+    """Returns rows of ranks x packs_per_rank, flat. `work` are pairs (vision, language)."""
     step_packs = ranks * packs_per_rank
     random = SplitMix64(SplitMix64(seed).draw() + epoch)
     packs = list(range(len(work)))
@@ -127,7 +127,7 @@ def best_strips(window, runs, work, step_packs, major):
         mean = sum(work[p][major] for p in run_before) // len(run_before)
         return (largest - mean) * 65536 // largest * step_packs // 2
 
-    best = [(0, [])]  # of the first e runs: cost, strips
+    best = [(0, [])]  # for the first e runs: cost, strips
     for end in range(1, len(runs) + 1):
         found = None
         for begin in range(end - 1, -1, -1):
@@ -159,7 +159,7 @@ def place_rest(row, work, step_packs):
 
 
 def deal_to_ranks(packs, work, ranks, packs_per_rank, group):
-    """The packs of each rank, before ranks turn."""
+    """Returns the packs of each rank, before ranks turn."""
     if packs_per_rank == 1:
         return [[p] for p in packs] + [[] for _ in range(ranks - len(packs))]
     full = len(packs) == ranks * packs_per_rank

@@ -27,7 +27,7 @@ class LogSinkTest : public testing::Test {
     if (ends_[1] >= 0) close(ends_[1]);
   }
 
-  // Up to the end of what has been written.
+  // Reads up to the end of what has been written.
   std::string ReadAll() {
     close(ends_[1]);
     ends_[1] = -1;
@@ -62,7 +62,7 @@ TEST_F(LogSinkTest, WritesWithoutBeingStopped) {
   EXPECT_EQ(read(ends_[0], buffer, sizeof(buffer)), 7);
 }
 
-// How many whole lines are `line`, and how many are said to be dropped.
+// Counts the whole lines that are `line`, and those said to be dropped.
 std::pair<size_t, size_t> Count(const std::string& all, const std::string& line) {
   const std::string said = R"("msg":"log lines dropped","lines":)";
   std::pair<size_t, size_t> counts;

@@ -13,7 +13,8 @@
 namespace evenkeel::server {
 namespace {
 
-// The tables' lines that begin with "| `" and `prefix`.
+// Returns the tables' lines that begin with "
+//  `" and `prefix`.
 std::set<std::string> Rows(const std::vector<std::string>& prefixes) {
   std::ifstream file(EVENKEEL_SOURCE_DIR "/docs/OPERATING.md");
   EXPECT_TRUE(file.is_open());
@@ -35,7 +36,10 @@ TEST(OperatingDocTest, ListsEverySettingAndNoOther) {
   EXPECT_EQ(Rows({"--"}), expected);
 }
 
-// "| `NAME` | TYPE | LABELS" of every family in a scrape, from its TYPE line and its first sample.
+// Returns "
+//  `NAME`
+//  TYPE
+//  LABELS" of every family in a scrape, from its TYPE line and its first sample.
 std::set<std::string> ScrapedFamilies(const std::string& text) {
   std::set<std::string> families;
   std::istringstream lines(text);

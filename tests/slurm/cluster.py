@@ -51,9 +51,9 @@ class Slurm:
         self.folder = self._owner.name
         os.chmod(self.folder, 0o755)
         self.host = socket.gethostname().split(".")[0]
-        # For this process and what it starts: run.sh gave it mounts of its own. Slurm resolves the host's name, and the
-        # job script of docs/SLURM.md that of the planner. With both of its
-        # addresses, so that nobody waits for a name server to tell the other.
+        # These mounts are for this process and what it starts: run.sh gave it mounts of its own. Slurm resolves the
+        # host's name, and the job script of docs/SLURM.md that of the planner. The planner has both of its addresses,
+        # so that nobody waits for a name server to tell the other.
         hosts = self.write("hosts", "127.0.0.1 localhost planner\n::1 planner\n"
                            f"{ADDRESS} {socket.gethostname()} {self.host}\n")
         subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
@@ -80,7 +80,7 @@ class Slurm:
         return path
 
     def configure(self, **settings):
-        """deploy/slurm/evenkeel.conf with these settings; None leaves one out."""
+        """Writes deploy/slurm/evenkeel.conf with these settings; None leaves one out."""
         with open(os.path.join(SOURCE, "evenkeel.conf"), encoding="utf-8") as file:
             lines = [line for line in file if line.split("=")[0].strip() not in settings]
         self.write("evenkeel.conf", "".join(lines) + "".join(f"{key} = {value}\n" for key, value in settings.items()))
@@ -121,20 +121,20 @@ class Slurm:
         return text
 
     def run(self, *command, environment=None):
-        """As the user, in their home."""
+        """Runs a command as the user, in their home."""
         return subprocess.run(["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups", *command],
                               env={**self.environment, **(environment or {})}, cwd=self.home, text=True, timeout=60,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
 
     def submit(self, *options, script="env | grep '^EVENKEEL' | sort", environment=None):
-        """sbatch; its lines for Slurm are among `options`."""
+        """Runs sbatch; its lines for Slurm are among `options`."""
         path = os.path.join(self.home, "job.sh")
         with open(path, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\n" + "".join(f"#SBATCH {option}\n" for option in options) + script + "\n")
         return self.run("sbatch", "--parsable", path, environment=environment)
 
     def output(self, submitted):
-        """What the job wrote, once it has ended."""
+        """Returns what the job wrote, once it has ended."""
         assert submitted.returncode == 0, submitted.stderr
         number = submitted.stdout.strip()
         self.wait_for(lambda: re.search("JobState=(COMPLETED|FAILED)", self.job(number)), f"job {number}")

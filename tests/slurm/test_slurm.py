@@ -71,7 +71,8 @@ class SlurmTest(unittest.TestCase):
         return self.slurm.write("home/job.sh", script)
 
     def run_documented(self, comment, *options):
-        """What torchrun was called with by the script of docs/SLURM.md, as it stands there but for these options."""
+        """Returns what torchrun was called with by the script of docs/SLURM.md, as it stands there but for these
+        options."""
         self.slurm.write("bin/torchrun", TORCHRUN, 0o755)
         path = os.pathsep.join([os.path.join(self.slurm.folder, "bin"), os.path.dirname(harness.CTL),
                                 os.environ["PATH"]])
@@ -108,7 +109,7 @@ class SlurmTest(unittest.TestCase):
         self.slurm.run("scancel", "--me")
 
     def test_keys_are_options_of_plan(self):
-        """A misspelt one would be refused by evenkeelctl, not here."""
+        """Checks the list: a misspelt key would be refused by evenkeelctl, not here."""
         with open(os.path.join(harness.ROOT, "deploy", "slurm", "evenkeel_request.lua"), encoding="utf-8") as file:
             keys = re.search(r"in \(\[\[(.*?)\]\]\)", file.read(), re.S)[1].split()
         options = re.findall(r"--([a-z-]+)", harness.run([harness.CTL, "plan", "--help"]).stdout)
@@ -229,7 +230,7 @@ class SlurmTest(unittest.TestCase):
         self.assertIn("no program /no/such", self.slurm.submit(MODEL, GPUS).stderr)
 
     def command(self, script):
-        """`script` in place of evenkeelctl."""
+        """Puts `script` in place of evenkeelctl."""
         self.slurm.configure(command=self.slurm.write("ctl", "#!/bin/sh\n" + script + "\n", 0o755))
 
     def test_warnings_are_no_part_of_the_answer(self):

@@ -83,7 +83,7 @@ def caller_loop(address, index, rate, seconds, results):
         began = time.monotonic()
         try:
             one_call(client, chance, number, index)
-            # Known plans alone: the others take what they take.
+            # Only known plans are timed: the others take what they take.
             if number % 100 % NEW_EVERY and number % 100 not in (7, 13, 17, 23):
                 latencies.append((began - begin, time.monotonic() - began))
         except (grpc.RpcError, AssertionError) as error:
@@ -114,7 +114,7 @@ def quantile(values, share):
 
 
 def slope(points):
-    """Least squares, per second."""
+    """Returns the slope by least squares, per second."""
     n = len(points)
     mean_x, mean_y = sum(x for x, _ in points) / n, sum(y for _, y in points) / n
     spread = sum((x - mean_x) ** 2 for x, _ in points)

@@ -39,7 +39,7 @@ OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "alltoall")
 
 
 def read(path):
-    """The CSV as a dict of columns; text stays text."""
+    """Reads the CSV as a dict of columns; text stays text."""
     if not os.path.exists(path):
         return None
     with open(path, newline="") as f:
@@ -53,8 +53,8 @@ def keep(d, mask):
 
 
 def fit(model, bounds, fixed, d, judged):
-    """Constants by a robust loss of log(model / measured) on one half; rows outside the domain that
-    is judged weigh less. Returns them, and the mask of the other half."""
+    """Fits constants by a robust loss of log(model / measured) on one half; rows outside the domain that is judged
+    weigh less. Returns the constants, and the mask of the other half."""
     half = np.random.default_rng(1).random(d["us"].size) < 0.5
     names = [n for n in bounds if n not in fixed]
     s, weight = keep(d, half), np.where(judged, 1, 0.25)[half]
@@ -100,7 +100,7 @@ def fit_matrix(table, gpu, kind):
 
 
 def print_floor(table, kind):
-    """Each product predicted from the others nearby: a plane through log time over log shape."""
+    """Predicts each product from the others nearby: a plane through log time over log shape."""
     d = keep(table, (table["dtype"] == kind) & (table["m"] >= 512) & (table["n"] >= 512) &
              (table["k"] >= 512))
     x = np.log2(np.c_[d["m"], d["n"], d["k"]])

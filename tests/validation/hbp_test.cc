@@ -29,7 +29,7 @@ struct Outcome {
       if (way.method == method) return way;
     return ways.back();
   }
-  // How much less this plan takes.
+  // Returns how much less this plan takes.
   double SpeedUp(BatchingMethod method) const {
     return Way(method).gpu_days / ways.back().gpu_days;
   }
@@ -133,7 +133,7 @@ TEST(HbpTest, DeepSeekV2) {
   EXPECT_LT(outcome.SpeedUp(BatchingMethod::kNaivePacking), 2.4);
 }
 
-// What a plan says of its packs is what packing by its groups gives.
+// Compares what a plan says of its packs with what packing by its groups gives.
 TEST(HbpTest, PlansKnowTheirPacks) {
   const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, Mix());
   const LengthClasses classes(job);

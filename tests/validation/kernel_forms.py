@@ -11,12 +11,12 @@ TILES = ((128, 256, ()), (256, 128, ()), (128, 128, ("square",)), (64, 128, ("sq
 
 
 def droop(t, p):
-    """Clocks fall in long kernels: t grows by the share `droop` once it is well beyond `droop_us`."""
+    """Slows long kernels as clocks fall: t grows by the share `droop` once it is well beyond `droop_us`."""
     return t * (1 + p["droop"] * t * t / (t * t + p["droop_us"] ** 2))
 
 
 def matrix(p, d, gpu, peak, value_bytes):
-    """The best tile shape, its last wave counted by the share `waves`; or split along k."""
+    """Takes the best tile shape, its last wave counted by the share `waves`; or splits along k."""
     m, n, k = d["m"], d["n"], d["k"]
     best = np.inf
     for rows, columns, slower in TILES:
@@ -32,7 +32,7 @@ def matrix(p, d, gpu, peak, value_bytes):
 
 
 def causal(p, d, gpu, peak):
-    """The tables' kernel; `token`, `kv` and `kv_equal` are their rotary embedding and cache writes."""
+    """Time of the tables' kernel; `token`, `kv` and `kv_equal` are its rotary embedding and cache writes."""
     b, s, h, kv, size = (d[c] for c in ("batch", "seq", "heads", "kv_heads", "head_dim"))
     e = np.select([size <= 64, size <= 128, size <= 192], [p["a64"], p["a128"], p["a192"]], p["a256"])
     core = 2 * b * h * s * (s + p["half"]) * size / (peak * e)
@@ -42,7 +42,7 @@ def causal(p, d, gpu, peak):
 
 
 def encoder(p, d, gpu, peak, tiles):
-    """Whole tiles of queries and keys, waves of query tiles; head sizes padded to tiles[2]."""
+    """Time of whole tiles of queries and keys, waves of query tiles; head sizes padded to tiles[2]."""
     b, s, h, size = (d[c] for c in ("batch", "seq", "heads", "head_dim"))
     queries, keys = np.ceil(s / tiles[0]), np.ceil(s / tiles[1]) * tiles[1]
     padded = np.where(size <= 64, 64, tiles[2])

@@ -83,12 +83,12 @@ TEST(OmniBalBatchingTest, TheTableHasTheSameShape) {
   Print("balanced at (9, 4096)", Packed(mix, Packer::kBalanced, {9, 4096}), {});
   Print("balanced at caps searched", Packed(mix, Packer::kBalanced, searched), {});
 
-  // The fit.
+  // Checks the fit.
   EXPECT_NEAR(random.pad, .31, .015);
   EXPECT_NEAR(random.vision, .34, .015);
   EXPECT_NEAR(random.language, .30, .015);
 
-  // The shape. Length groups trade nothing; device groups trade padding for balance.
+  // Checks the shape. Length groups trade nothing; device groups trade padding for balance.
   EXPECT_LT(length.pad, random.pad);
   EXPECT_GT(device.pad, random.pad);
   for (const Row& row : {length, device, isf, isf_searched}) {

@@ -21,10 +21,10 @@ struct OmniBalMix {
   Lengths lengths() const { return {units, tokens}; }
 };
 
-// The first `samples` of the mix.
+// Returns the first `samples` of the mix.
 OmniBalMix MakeOmniBalMix(size_t samples = 200'000);
 
-// An epoch: the mix, each of its samples as often as it takes.
+// Makes an epoch: the mix, each of its samples as often as it takes.
 Dataset OmniBalDataset();
 
 }  // namespace evenkeel::planner

@@ -60,7 +60,8 @@ TEST(PartitionMethodsTest, TableFourOfOmniBal) {
   std::printf("%-16s %9s %9s %9s %12s %6s %9s\n", "method", "SD(param)", "SD(layer)", "SD(fwd)",
               "crossing MB", "days", "published");
   for (const Row& row : kRows) {
-    // As they are used: BMP keeps the fastest of its runs on real packs, ours is refined on them.
+    // Methods run as they are used: BMP keeps the fastest of its runs on real packs, ours is
+    // refined on them.
     const std::vector<int64_t> cut = row.method == PartitionMethod::kBmp
                                          ? BmpPartition(table, {}, run)
                                          : PartitionBy(row.method, table, nullptr);

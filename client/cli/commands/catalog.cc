@@ -35,7 +35,7 @@ std::string LinkText(const v1::CatalogGpu& gpu) {
   return ByteRate(gpu.scaleup_bytes_per_second()) + (gpu.scaleup_pairs_only() ? " pairs" : "");
 }
 
-// All pages in one answer.
+// Fetches all pages into one answer.
 template <typename Request, typename Response, typename Call>
 Response AllPages(Request request, Call call) {
   Response all = call(request);

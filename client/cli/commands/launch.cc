@@ -39,7 +39,8 @@ v1::LaunchFramework FrameworkOf(const std::string& name) {
   return v1::LAUNCH_FRAMEWORK_UNSPECIFIED;  // --framework is checked when it is parsed
 }
 
-// The settings are part of a plan: one that was made without them has none.
+// Returns the launch settings for `name`. They are part of a plan: one that was made without them
+// has none.
 const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
   std::string there;
   for (const v1::Launch& launch : plan.launch()) {
@@ -53,8 +54,8 @@ const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
       v1::LaunchFramework_Name(FrameworkOf(name))));
 }
 
-// A job of flags alone is planned for a trainer of sharded weights where that is what it runs on,
-// unless a flag speaks of a pipeline, which such a trainer has none of.
+// Plans a job of flags alone for a trainer of sharded weights if --framework is one, unless a flag
+// speaks of a pipeline, which such a trainer does not have.
 void SetTrainer(const LaunchFlags& flags, v1::Job* job) {
   const JobFlags& given = flags.job;
   const bool shards = flags.framework == "fsdp" || flags.framework == "xtuner";
@@ -82,7 +83,7 @@ v1::Plan PlanOf(const GlobalOptions& options, const LaunchFlags& flags) {
   return backend->PlanJob(request).plan();
 }
 
-// All of them, or none: what is there already is looked for first.
+// Writes all files or none: looks first for files that are there already.
 void WriteFiles(const LaunchFlags& flags,
                 const std::vector<std::pair<std::string, std::string>>& files) {
   std::filesystem::path folder(flags.output_dir);
@@ -175,7 +176,8 @@ void AddLaunchCommand(CLI::App* app, const GlobalOptions* options, ExitCode* exi
                    "A plan that the server keeps, made with launch_frameworks, in place of a job")
       ->type_name("ID")
       ->take_last();
-  launch->add_option("--plan", flags->plan_file, "Likewise a plan that `plan --save` wrote")
+  launch
+      ->add_option("--plan", flags->plan_file, "A plan that `plan --save` wrote, in place of a job")
       ->type_name("FILE")
       ->take_last();
   launch

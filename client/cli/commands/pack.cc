@@ -63,7 +63,7 @@ int64_t PacksPerStep(const v1::PackDatasetStart& start) {
   return int64_t{start.data_parallel()} * start.packs_per_rank();
 }
 
-// What XTuner must be told to read the preset.
+// Says what XTuner must be told to read the preset.
 std::string XtunerText(const PackFlags& flags, const v1::PackDatasetStart& start) {
   return fmt::format(
       "{}: packs and order for XTuner with global_batch_size {}, pack_max_length {}, "
@@ -107,7 +107,8 @@ class PackCommand {
     v1::PackDatasetStart start = StartFromFlags(flags_, planned, samples);
     PackedDataset packed = backend->PackDataset(start, samples);
     v1::BatchRule* rule = packed.summary.mutable_rule();
-    if (!rule->caps_derived()) {  // but those of a plan's rule may have been, before
+    // The caps of a plan's rule may have been derived when it was planned.
+    if (!rule->caps_derived()) {
       rule->set_caps_derived(start.rule().caps_derived());
       rule->set_caps_reason(start.rule().caps_reason());
     }

@@ -37,7 +37,8 @@ struct PlanFlags {
   bool compare = false;
 };
 
-// Ours and those of the published methods, which cut a pipeline under 1F1B; in a table.
+// Compares our plan with those of the published methods, which cut a pipeline under 1F1B, in a
+// table.
 std::string CompareMethods(const Style& style, const v1::PlanJobRequest& request,
                            Backend* backend) {
   std::vector<v1::Plan> plans;
@@ -62,7 +63,7 @@ std::vector<std::string> WriteFiles(const PlanFlags& flags, const v1::Job& job,
   return WriteTimeline(flags.timeline, plan, evaluated.timeline());
 }
 
-// A picture is of one plan, and EvaluatePlan of one offer.
+// Refuses several offers: a picture shows one plan, and EvaluatePlan takes one offer.
 void CheckOneOffer(const PlanFlags& flags, const v1::PlanJobRequest& request) {
   const v1::Cluster& cluster = request.job().cluster();
   const bool one = cluster.pools_size() == 0 ||

@@ -22,7 +22,7 @@ struct RecordFlags {
   bool dry_run = false;
 };
 
-// Nothing of it recorded is a failure, whatever the reason: a script should not go on.
+// Fails if nothing was recorded, whatever the reason, so that a script does not go on.
 ExitCode RunRecord(const GlobalOptions& options, const RecordFlags& flags) {
   v1::RecordProfileRequest request;
   FromJson(ReadWholeFile(flags.file, kLargestFile), flags.file, &request);
@@ -103,7 +103,7 @@ void AddRollBack(CLI::App* profile, const GlobalOptions* options) {
           "out")
       ->required();
   roll_back->add_flag("--remove", flags->only,
-                      "Take only this revision out; that of a roll-back undoes it");
+                      "Take only this revision out; taking out a roll-back undoes it");
   roll_back->add_option("--author", flags->author, "Who does it")->type_name("NAME");
   roll_back->callback([=] {
     v1::RollBackProfileRequest request;

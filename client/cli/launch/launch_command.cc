@@ -48,14 +48,15 @@ std::string MatchText(const v1::Plan& plan, const v1::Launch& launch) {
   }
 }
 
-// A mark that no line of the text is.
+// Returns an end mark that no line of the text equals.
 std::string EndMark(const std::string& text) {
   std::string mark = "END_OF_FILE";
   while (("\n" + text).find("\n" + mark + "\n") != std::string::npos) mark += "_";
   return mark;
 }
 
-// One option with its values per line, and the program, which is word `program`.
+// Writes each option with its values on a line. Word `program` is the program, which starts a line
+// too.
 std::string CommandText(const std::vector<std::string>& words, size_t program) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -143,7 +144,7 @@ std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const s
     }
   }
   std::vector<std::string> words;
-  // A script makes way for torchrun, so that signals to it, in a pod for example, reach torchrun.
+  // With exec, torchrun replaces the script, so that signals, in a pod for example, reach torchrun.
   if (files_written) words.push_back(launch.environment().empty() ? "exec" : "exec env");
   for (const v1::LaunchVariable& variable : launch.environment())
     words.push_back(variable.name() + "=" + ShellWord(variable.value()));

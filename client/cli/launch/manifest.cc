@@ -44,7 +44,7 @@ class Manifest {
     return metadata;
   }
 
-  // What the scheduler plugin reads (evenkeel.dev/model ...) and what says which plan this is.
+  // Returns what the scheduler plugin reads (evenkeel.dev/model ...) and which plan this is.
   Json Annotations() const {
     const std::string id = plan_.plan_id();
     return {{"evenkeel.dev/plan", id},
@@ -114,7 +114,7 @@ class Manifest {
     variables.push_back(FromAnnotation("EVENKEEL_RANK", "evenkeel.dev/rank"));
     for (const v1::LaunchVariable& variable : launch_.environment())
       variables.push_back({{"name", variable.name()}, {"value", variable.value()}});
-    // It replaces the image's own: only where there is something to import.
+    // It replaces the image's own PYTHONPATH, so it is set only if there is something to import.
     if (HasModules()) variables.push_back({{"name", "PYTHONPATH"}, {"value", kFolder}});
     return variables;
   }
@@ -164,7 +164,7 @@ class Manifest {
     return options_.kind == "trainjob" ? TrainJob() : JobSet();
   }
 
-  // Its operator sets RANK (of the pod), MASTER_ADDR and MASTER_PORT.
+  // The operator sets RANK (of the pod), MASTER_ADDR and MASTER_PORT.
   Json PyTorchJob() const {
     Json spec = PodSpec("pytorch", Torchrun("$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)"));
     spec.erase("restartPolicy");
@@ -179,7 +179,7 @@ class Manifest {
             {"spec", {{"nprocPerNode", std::to_string(gpus())}, {"pytorchReplicaSpecs", types}}}};
   }
 
-  // Its runtime sets PET_* for torchrun; pods get no annotations by the job.
+  // The runtime sets PET_* for torchrun. Pods get no annotations from the job.
   Json TrainJob() const {
     const Json trainer = {{"image", options_.image},
                           {"command", Json::array({"torchrun"})},
@@ -226,7 +226,8 @@ class Manifest {
   const ManifestOptions& options_;
 };
 
-// RFC 1123. Pods of a JobSet are called NAME-node-0-INDEX: 63 characters at most.
+// Checks a name by RFC 1123. Pods of a JobSet are called NAME-node-0-INDEX, of 63 characters at
+// most.
 void CheckLabel(const char* flag, const std::string& text) {
   bool good = !text.empty() && text.size() <= 45 && text.front() != '-' && text.back() != '-';
   for (const char c : text)
@@ -235,7 +236,7 @@ void CheckLabel(const char* flag, const std::string& text) {
   if (good) return;
   throw CommandError(ExitCode::kBadInput,
                      fmt::format("{}: \"{}\" is no name for Kubernetes: at most 45 of a-z, 0-9 and "
-                                 "-, neither first nor last a -",
+                                 "-, with no - at either end",
                                  flag, text));
 }
 

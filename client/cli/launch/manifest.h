@@ -19,8 +19,8 @@ struct ManifestOptions {
   std::string gpu_resource = "nvidia.com/gpu";
 };
 
-// YAML of one or two documents: the files of the settings as a ConfigMap, and the job. Throws
-// CommandError(kBadInput) where options can not be.
+// Writes YAML of one or two documents: the files of the settings as a ConfigMap, and the job.
+// Throws CommandError(kBadInput) if an option is not valid.
 std::string RenderManifest(const v1::Plan& plan, const v1::Launch& launch,
                            const ManifestOptions& options);
 

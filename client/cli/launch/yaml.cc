@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A word that is text in YAML 1.1 as in 1.2: no number, no boolean, nothing that marks.
+// Returns whether a word is text in YAML 1.1 and in 1.2: no number, no boolean, no markup.
 bool IsPlain(const std::string& text) {
   if (text.empty() || !std::isalpha(static_cast<unsigned char>(text[0]))) return false;
   const auto allowed = [](char c) {
@@ -35,7 +35,8 @@ std::string Key(const std::string& key) {
   return IsPlain(key) ? key : server::Visible(Json(key).dump());
 }
 
-// A literal block says its lines as they are; it can not begin with a blank here.
+// Returns whether a literal block can hold the value. A block has its lines as they are; here it
+// can not begin with a blank.
 bool IsBlock(const Json& value) {
   if (!value.is_string()) return false;
   const std::string text = value.get<std::string>();
@@ -70,7 +71,7 @@ class Writer {
  private:
   void Indent(int indent) {
     if (at_item_) {
-      at_item_ = false;  // the first line of an entry stands behind its dash
+      at_item_ = false;  // the first line of an entry follows its dash
     } else {
       text.append(static_cast<size_t>(indent), ' ');
     }

@@ -7,8 +7,8 @@
 
 namespace evenkeel::cli {
 
-// One document in block style, keys in their order; text of several lines as literal blocks. Text
-// that YAML could take for something else is quoted as in JSON, which YAML reads alike.
+// Writes one document in block style: keys in their order, text of several lines as literal blocks.
+// Text that YAML could take for something else is quoted as in JSON, which YAML reads the same way.
 std::string ToYaml(const nlohmann::ordered_json& value);
 
 }  // namespace evenkeel::cli

@@ -1,4 +1,4 @@
-// What other ways to make micro-batches would come to, beside a packing.
+// Compares a packing with other ways to make micro-batches.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_COMPARE_H_
 #define EVENKEEL_CLIENT_CLI_PACK_COMPARE_H_
 
@@ -10,14 +10,14 @@
 
 namespace evenkeel::cli {
 
-// A table, by the planner in this process: padded orders with as many samples per micro-batch as
-// the packs have, every packer under the same caps in random order, ISF at the caps of OmniBal's
-// argument search, and the packing itself. `start` with the caps as carried out.
+// Returns a table, computed by the planner in this process: padded orders with as many samples per
+// micro-batch as the packs have, every packer under the same caps in random order, ISF at the caps
+// of OmniBal's argument search, and the packing itself. `start` has the caps as carried out.
 std::string RenderComparison(const Style& style, const v1::PackDatasetSummary& summary,
                              const SampleLengths& samples, const v1::PackDatasetStart& start);
 
-// Likewise with packing groups: one group for all samples (OneGroupJob), every packer with these
-// groups in random order, the windows of the order, and the packing itself.
+// Returns the table for packing groups: one group for all samples (OneGroupJob), every packer with
+// these groups in random order, the windows of the order, and the packing itself.
 std::string RenderGroupComparison(const Style& style, const v1::PackDatasetSummary& summary,
                                   const SampleLengths& samples, const v1::PackDatasetStart& start);
 

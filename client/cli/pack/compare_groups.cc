@@ -55,7 +55,7 @@ class GroupComparison {
         made.groups.communication_ratio);
   }
 
-  // This packing's packer.
+  // Adds a window of the order, with the packer of this packing.
   void AddWindow(const std::string& name, int64_t window) {
     planner::PackingJob job = job_;
     job.deal.window = window;

@@ -11,8 +11,8 @@
 
 namespace evenkeel::cli {
 
-// One group for all samples (OneGroupJob), then these packs in random order (unless theirs is
-// random), then `packed`.
+// Returns one group for all samples (OneGroupJob), then these packs in random order (unless theirs
+// is random), then `packed`.
 std::vector<ReportCase> GroupCases(const PackedDataset& packed, const SampleLengths& samples,
                                    const v1::PackDatasetStart& start, Progress* progress);
 

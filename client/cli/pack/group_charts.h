@@ -9,7 +9,7 @@
 
 namespace evenkeel::cli {
 
-// Class of the marks of a group, by its index.
+// Returns the class of the marks of a group, by its index.
 std::string GroupStyle(size_t group);
 
 // Steps of an epoch, each of one group.
@@ -21,8 +21,8 @@ struct GroupedSteps {
   int64_t curriculum_steps = 0;  // that many at the start
 };
 
-// A dot for each step (of evenly many, where there are many) at its ratio, which has a logarithmic
-// axis, and below it which share of the steps at a place each group has.
+// Draws a dot for each step (for evenly many, where there are many) at its ratio, on a logarithmic
+// axis. Below them it draws which share of the steps at a place each group has.
 std::string GroupStepChart(const GroupedSteps& steps);
 
 }  // namespace evenkeel::cli

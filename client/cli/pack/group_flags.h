@@ -11,9 +11,10 @@
 
 namespace evenkeel::cli {
 
-// "LENGTH:SP[:PACKS_PER_RANK],...": SP of the `ranks` data-parallel ranks share a pack, the others
-// remain. Packs per rank that are not said give all groups about as many tokens a step as the one
-// with the most, at `packs_per_rank`. Throws CommandError(kBadInput).
+// Parses "LENGTH:SP[:PACKS_PER_RANK],...": SP of the `ranks` data-parallel ranks share a pack, and
+// ranks / SP remain. Where packs per rank are not given, they are set so that all groups have about
+// as many tokens a step as the group with the most, at `packs_per_rank`. Throws
+// CommandError(kBadInput).
 google::protobuf::RepeatedPtrField<v1::PackingGroup> ParseGroups(const std::string& text,
                                                                  int32_t ranks,
                                                                  int32_t packs_per_rank);

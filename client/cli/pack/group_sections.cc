@@ -24,8 +24,8 @@ std::string GroupName(const v1::PackingGroup& group) {
   return "packs of " + Integer(group.length_tokens());
 }
 
-// A row of all packs before, and of each group's packs. `value`: of a pack of a group of so many
-// tokens.
+// Returns a row of all packs before grouping, and a row of each group's packs. `value` takes a pack
+// and the length of its group in tokens.
 template <typename Value>
 std::vector<PackRow> PackRows(const ReportData& data, const v1::PackDatasetSummary& summary,
                               Value value) {

@@ -9,13 +9,13 @@
 
 namespace evenkeel::cli {
 
-// HTML; empty without groups. What each group is and does.
+// Returns HTML that says what each group is and does; empty without groups.
 std::string GroupTableSection(const v1::PackDatasetSummary& summary);
 
-// What packs hold: those of one group for all samples, and of each group.
+// Returns HTML that shows what packs hold: those of one group for all samples, and of each group.
 std::string GroupPackSection(const ReportData& data, const v1::PackDatasetSummary& summary);
 
-// Step by step, which group it is; empty without groups.
+// Returns HTML that shows the group of each step; empty without groups.
 std::string GroupStepSection(const ReportData& data, const v1::PackDatasetSummary& summary);
 
 }  // namespace evenkeel::cli

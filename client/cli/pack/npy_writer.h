@@ -14,7 +14,7 @@ namespace evenkeel::cli {
 
 class NpyWriter {
  public:
-  // Throws CommandError(kBadInput) if the file cannot be made, as all of this does where the disk
+  // Throws CommandError(kBadInput) if the file cannot be made, as all methods do if the disk
   // refuses.
   explicit NpyWriter(const std::string& path);
   NpyWriter(const NpyWriter&) = delete;

@@ -24,7 +24,7 @@ std::string WithoutSlash(std::string path) {
   return path;
 }
 
-// As mkdir would make it: mkdtemp's are closed to others.
+// Sets the mode that mkdir would set: mkdtemp's folders are closed to others.
 void OpenToOthers(const std::string& folder) {
   const mode_t mask = umask(0);
   umask(mask);
@@ -62,7 +62,8 @@ OutputFolder::~OutputFolder() {
 }
 
 void OutputFolder::Commit() {
-  // Replaces an empty folder too; any other was there before, or has come meanwhile.
+  // Renaming replaces an empty folder too. Any other folder was there before, or has come
+  // meanwhile.
   const bool inside = fs::path(staging_).parent_path() == fs::path(folder_);
   if (inside || std::rename(staging_.c_str(), folder_.c_str()) != 0) {
     if (!fs::is_directory(folder_)) Fail("cannot make");

@@ -8,21 +8,21 @@
 namespace evenkeel::cli {
 
 // Files are written to a folder of another name. If there was no folder of the right name, that one
-// is renamed in the end; else its files are moved one by one, the last of `names` at the end and
-// gone before the first: where it is, the others are of the same run.
+// is renamed in the end; else its files are moved one by one. The last of `names` is removed before
+// the first move and moved last: where it is, the other files are of the same run.
 class OutputFolder {
  public:
-  // `names`: of the files that may be written. Throws CommandError(kBadInput) if one of them is
+  // `names` are the files that may be written. Throws CommandError(kBadInput) if one of them is
   // there and not `force`, or if `folder` cannot be made.
   OutputFolder(const std::string& folder, std::vector<std::string> names, bool force);
   ~OutputFolder();  // without Commit(): nothing is left
   OutputFolder(const OutputFolder&) = delete;
   OutputFolder& operator=(const OutputFolder&) = delete;
 
-  // Where to write the file that will be `name`.
+  // Returns where to write the file that will be `name`.
   std::string PathOf(const std::string& name) const { return staging_ + "/" + name; }
 
-  // Files of `names` that were not written are not there afterwards either.
+  // Puts the files in place. Files of `names` that were not written do not exist afterwards.
   void Commit();
 
  private:

@@ -18,10 +18,11 @@ constexpr double kLabel = 20, kBars = 52, kGap = 12;
 constexpr double kAxis = 42;
 constexpr int64_t kMostBins = 90;
 
-// Beyond any cap of use: it says that there is none.
+// A cap above this many times the packs is beyond use: it says that there is no cap.
 constexpr int64_t kCapsInSight = 3;
 
-// Bins of equal width, real, so that one can end at the cap. The first has 0, each its upper end.
+// Bins of equal width, a real number, so that one can end at the cap. The first bin has 0, and each
+// has its upper end.
 struct Axis {
   double width = 1;
   int64_t bins = 1;
@@ -44,7 +45,8 @@ int64_t Quantile(std::vector<int64_t> values, double share) {
   return *at;
 }
 
-// A divisor, so that bins have equally many values, or nearly as many where there is none.
+// Returns a divisor of the cap, so that bins have equally many values, or nearly as many where
+// there is none.
 int64_t BinsUpTo(int64_t cap) {
   for (int64_t bins = 60; bins >= 24; --bins) {
     if (cap % bins == 0) return bins;
@@ -52,7 +54,8 @@ int64_t BinsUpTo(int64_t cap) {
   return 60;
 }
 
-// Wide enough for the cap and nearly all packs: one giant must not squeeze the others.
+// Returns an axis wide enough for the cap and nearly all packs: one giant must not squeeze the
+// others.
 Axis AxisOf(const std::vector<PackRow>& rows, int64_t cap) {
   int64_t most = 1;
   for (const PackRow& row : rows) most = std::max(most, Quantile(row.values, 0.995));
@@ -91,7 +94,8 @@ std::string StatsText(const PackRow& row, int64_t cap) {
   return text;
 }
 
-// Bars of one row, as high as its fullest bin; returns how many packs are beyond the axis.
+// Draws the bars of one row, as high as its fullest bin. Returns how many packs are beyond the
+// axis.
 int64_t DrawBars(Svg* svg, const PackRow& row, const Axis& axis, double floor) {
   std::vector<int64_t> counts(static_cast<size_t>(axis.bins));
   int64_t beyond = 0;

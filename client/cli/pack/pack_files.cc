@@ -59,7 +59,7 @@ std::vector<int64_t> OrderShape(const PackedDataset& packed, const v1::PackDatas
   return {packed.summary.step_count(), start.data_parallel(), start.packs_per_rank()};
 }
 
-// Where each step begins in the order.
+// Returns where each step begins in the order.
 std::vector<int64_t> StepOffsets(const PackedDataset& packed, const v1::PackDatasetStart& start) {
   std::vector<int64_t> offsets = {0};
   for (const int32_t group : packed.step_group)

@@ -52,7 +52,7 @@ void AddRuleFlags(CLI::App* command, PackFlags* flags) {
   Add(command, "--rule", &flags->rule_file, "FILE",
       "The rule of a plan, as `plan --save` writes it, and its steps; flags beside it override it",
       kRule);
-  Add(command, "--plan", &flags->plan_id, "ID", "Likewise, of a plan that the server keeps", kRule)
+  Add(command, "--plan", &flags->plan_id, "ID", "The same, of a plan that the server keeps", kRule)
       ->excludes("--rule");
   Add(command, "--packer", &flags->packer, "NAME",
       "balanced, isf, first-fit-decreasing, best-fit-decreasing, greedy-knapsack or next-fit "

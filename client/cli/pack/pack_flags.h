@@ -34,10 +34,10 @@ struct PackFlags {
 // number out of its range is a CLI::ParseError.
 void AddPackFlags(CLI::App* command, PackFlags* flags);
 
-// What does not go together. Throws CommandError(kBadInput).
+// Checks that the flags go together. Throws CommandError(kBadInput).
 void CheckPackFlags(const PackFlags& flags);
 
-// Likewise, where the request has packing groups.
+// Checks the same for a request with packing groups.
 void CheckGroupFlags(const PackFlags& flags);
 
 // How a plan says to pack: its rule, and what a step of it is.
@@ -46,16 +46,16 @@ struct PlannedPacking {
   int32_t data_parallel = 0;  // 0: not said
   int32_t packs_per_rank = 0;
   google::protobuf::RepeatedPtrField<v1::PackingGroup> groups;
-  int64_t curriculum_steps = 0;  // of groups
+  int64_t curriculum_steps = 0;  // with groups: first steps that run the shortest alone
 };
 PlannedPacking PackingOf(const v1::Plan& plan);
 
-// From a file as `plan --save` writes it, or with a Plan or a BatchRule alone. Throws
+// Reads a file as `plan --save` writes it, or one with a Plan or a BatchRule alone. Throws
 // CommandError(kBadInput).
 PlannedPacking ReadRuleFile(const std::string& path);
 
-// Lays the flags over `planned`. Throws CommandError(kBadInput) where something is missing; what
-// the server can judge is left to it.
+// Lays the flags over `planned`. Throws CommandError(kBadInput) if something is missing; what the
+// server can judge is left to it.
 v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking& planned,
                                     const SampleLengths& samples);
 

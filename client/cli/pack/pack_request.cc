@@ -1,4 +1,4 @@
-// From flags to a request: the second half of pack_flags.h.
+// Makes a request from flags: the second half of pack_flags.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// A plan of many stages, as JSON.
+// Limit of a rule file: holds a plan of many stages, as JSON.
 constexpr size_t kMaxRuleFile = size_t{16} << 20;
 
 constexpr int64_t kWholeEpoch = 1'000'000'000;  // as the contract says it
@@ -41,7 +41,7 @@ v1::Packer PackerOf(const std::string& name) {
 
 void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
   if (flags.unit_cap || flags.token_cap) {
-    // Thresholds go with the caps that they were made for.
+    // Thresholds belong to the caps that they were made for.
     rule->clear_keep_units();
     rule->clear_keep_tokens();
     rule->clear_caps_derived();

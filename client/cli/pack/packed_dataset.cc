@@ -7,7 +7,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Whether a pack may hold so much. A group without a unit cap does not limit units.
+// Returns whether a pack may hold so much. A group without a unit cap does not limit units.
 bool Holds(const v1::PackingGroup& group, int64_t units, int64_t tokens) {
   return tokens <= group.length_tokens() && (group.unit_cap() == 0 || units <= group.unit_cap());
 }
@@ -43,7 +43,7 @@ class PackCheck {
     return BreaksCapsAlone(start_, samples_.units[i], samples_.tokens[i]);
   }
 
-  // Of a pack, with groups.
+  // Returns the group of a pack. Only for requests with groups.
   int GroupOf(size_t pack) const {
     int group = 0;
     for (auto left = static_cast<int64_t>(pack); group + 1 < packed_.summary.groups_size();
@@ -117,7 +117,7 @@ class PackCheck {
     if (!start_.groups().empty()) return GroupedSteps();
     const int64_t step = int64_t{start_.data_parallel()} * std::max(1, start_.packs_per_rank());
     if (static_cast<int64_t>(packed_.order.size()) != packed_.summary.step_count() * step) {
-      faults_.push_back("the order has not as many entries as its steps");
+      faults_.push_back("the order does not have as many entries as its steps");
     }
   }
 
@@ -133,7 +133,7 @@ class PackCheck {
       const bool known = group >= 0 && group < start_.groups_size();
       const size_t end = at + (known ? static_cast<size_t>(StepSlots(start_.groups(group))) : 0);
       if (!known || end > packed_.order.size()) {
-        faults_.push_back("the order has not the entries of its steps");
+        faults_.push_back("the order does not have the entries of its steps");
         return;
       }
       for (; at < end; ++at) {

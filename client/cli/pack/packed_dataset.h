@@ -17,8 +17,8 @@ struct PackedDataset {
   std::vector<int64_t> offsets{0};  // pack i is members[offsets[i] .. offsets[i + 1])
   std::vector<uint32_t> members;    // sample indices
   std::vector<int64_t> order;       // steps x ranks x packs per rank; -1 where there is no pack
-  // Of each step; empty without packing groups. Then steps have the ranks and packs per rank of
-  // their groups, and packs come group by group.
+  // Group of each step; empty without packing groups. With them, steps have the ranks and packs per
+  // rank of their groups, and packs come group by group.
   std::vector<int32_t> step_group;
   std::vector<double> loss_normalizer;
   v1::PackDatasetSummary summary;
@@ -29,17 +29,17 @@ struct PackedDataset {
   }
 };
 
-// What is wrong with it, a sentence each; empty: nothing. Every sample is in one pack or rejected
-// as the rule has it, several samples keep the caps, every pack comes once. Shares nothing with
-// what packs.
+// Returns what is wrong with it, a sentence each; empty if nothing is. Every sample must be in one
+// pack or rejected as the rule has it, packs of several samples must keep the caps, and every pack
+// must come once. Shares no code with the packers.
 std::vector<std::string> FaultsOf(const PackedDataset& packed, const SampleLengths& samples,
                                   const v1::PackDatasetStart& start);
 
-// Samples that break a cap alone, ascending.
+// Returns the samples that break a cap alone, ascending.
 std::vector<int64_t> OversizeSamples(const SampleLengths& samples,
                                      const v1::PackDatasetStart& start);
 
-// Slots of a step of a group.
+// Returns the slots of a step of a group.
 int64_t StepSlots(const v1::PackingGroup& group);
 
 }  // namespace evenkeel::cli

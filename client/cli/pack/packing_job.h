@@ -10,16 +10,16 @@
 
 namespace evenkeel::cli {
 
-// By the server's checks of the first message. What is wrong goes to *violations; then the job is
-// not valid.
+// Makes the planner's job by the server's checks of the first message. What is wrong goes to
+// *violations; then the job is not valid.
 planner::PackingJob PackingJobOf(v1::PackDatasetStart start,
                                  std::vector<server::Violation>* violations);
 
-// Of a request that was carried out.
+// Makes the job of a request that was carried out.
 planner::PackingJob PackingJobOf(const v1::PackDatasetStart& start);
 
-// What packing groups are measured by: all samples in one group, run as the longest of `job` is;
-// iterative sampling and filtering, packs in random order.
+// Returns the job that packing groups are measured by: all samples in one group, run as the longest
+// of `job` is, with iterative sampling and filtering and packs in random order.
 planner::PackingJob OneGroupJob(planner::PackingJob job);
 
 }  // namespace evenkeel::cli

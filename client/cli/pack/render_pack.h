@@ -18,14 +18,14 @@ struct PackOrigin {
   bool oversize_listed = false;      // a file lists all oversize samples
 };
 
-// Text of at most style.width columns wherever words allow it.
+// Returns text of at most style.width columns wherever words allow it.
 std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary,
                        const v1::PackDatasetStart& start, const PackOrigin& origin);
 
 // "first-fit-decreasing".
 std::string PackerName(v1::Packer packer);
 
-// How far `packs` is above its lower bound, as a share of it.
+// Returns how far the pack count is above its lower bound, as a share of the bound.
 double BoundGap(const v1::BatchRule& rule);
 
 }  // namespace evenkeel::cli

@@ -25,7 +25,7 @@ class Maker {
         const v1::PackDatasetStart& start)
       : packed_(packed), samples_(samples), job_(PackingJobOf(start)) {}
 
-  // Micro-batches of one size, or of two sizes next to each other, from shuffled samples.
+  // Makes micro-batches of one size, or of two sizes next to each other, from shuffled samples.
   ReportCase Random() const {
     Packing packing;
     packing.members = packed_.members;
@@ -69,7 +69,7 @@ class Maker {
  private:
   planner::Lengths lengths() const { return {samples_.units, samples_.tokens}; }
 
-  // As training without a planner does it: packs shuffled, the next one to the next rank.
+  // Deals as training without a planner does: packs shuffled, the next one to the next rank.
   std::vector<int64_t> Dealt(const Packing& packing) const {
     std::vector<int64_t> shuffled(packing.size());
     std::iota(shuffled.begin(), shuffled.end(), int64_t{0});
@@ -121,7 +121,7 @@ class Maker {
     }
   }
 
-  // Mean over micro-batches of sum(t_max - t_i) / (t_max B).
+  // Returns the mean over micro-batches of sum(t_max - t_i) / (t_max B).
   double PadRatio(const Packing& packing) const {
     double sum = 0;
     for (size_t p = 0; p < packing.size(); ++p) {

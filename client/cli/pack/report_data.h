@@ -41,15 +41,15 @@ struct ReportData {
   std::vector<int32_t> step_group;  // of its steps; empty without packing groups
 };
 
-// Random micro-batches of the same mean sample count in random order, then ISF at these caps in
-// random order (unless the packing is ISF's), then `packed`; with packing groups those of
-// GroupCases. `packed` holds its packs.
+// Compares random micro-batches of the same mean sample count in random order, then ISF at these
+// caps in random order (unless the packing is ISF's), then `packed`; with packing groups, those of
+// GroupCases. `packed` must hold its packs.
 ReportData MakeReportData(const PackedDataset& packed, const SampleLengths& samples,
                           const v1::PackDatasetStart& start, Progress* progress);
 
-// Parts of it. The packing itself is named and marked alike everywhere.
+// Names and marks the packing itself, the same way everywhere. A part of MakeReportData.
 void NameOurs(const v1::PackDatasetSummary& summary, ReportCase* made);
-// From `order` and made->packs.
+// Fills in the ratios of steps from `order` and made->packs. A part of MakeReportData.
 void FillStepRatios(const std::vector<int64_t>& order, const std::vector<StepShape>& steps,
                     const std::vector<planner::PackWork>& work, ReportCase* made);
 

@@ -83,7 +83,7 @@ class Page {
     return text;
   }
 
-  // Packs, and how full they are.
+  // Shows the packs, and how full they are.
   std::string PackTiles() const {
     // Groups need not have unit caps.
     const bool capped = data_.has_units && (!grouped() || summary_.unit_fill() > 0);
@@ -196,7 +196,7 @@ class Page {
       return text;
     };
     const std::string text = "language part";
-    // As in the charts above: vision first, attention last.
+    // The order is that of the charts above: vision first, attention last.
     const auto add = [&](const std::string& kind, auto chart) {
       const std::string cards[] = {Card(title(name) + kind, chart(name, other)),
                                    Card(title(text) + kind, chart(text, language))};

@@ -11,7 +11,7 @@
 
 namespace evenkeel::cli {
 
-// A function of its arguments: no date, no machine.
+// Depends on its arguments alone: no date, no machine.
 std::string RenderReport(const ReportData& data, const v1::PackDatasetSummary& summary,
                          const v1::PackDatasetStart& start, const SampleLengths& samples);
 

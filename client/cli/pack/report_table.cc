@@ -17,7 +17,7 @@ constexpr int kListedSamples = 40;
 
 std::string Ratio(double value) { return fmt::format("{:.4f}", value); }
 
-// Columns that belong together: their heading, and names with what `made` has.
+// Columns that belong together: their heading, and names with the values of `made`.
 struct ColumnGroup {
   std::string heading;
   std::vector<std::pair<std::string, std::string>> cells;

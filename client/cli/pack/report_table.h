@@ -9,10 +9,10 @@
 
 namespace evenkeel::cli {
 
-// The cases in figures. HTML.
+// Returns the cases in figures, as HTML.
 std::string CaseTable(const ReportData& data, const v1::BatchRule& rule);
 
-// What the figures mean, and what else came of the packing. HTML.
+// Says what the figures mean, and what else came of the packing, as HTML.
 std::string ReportNotes(const ReportData& data, const v1::PackDatasetSummary& summary);
 
 }  // namespace evenkeel::cli

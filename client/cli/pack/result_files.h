@@ -14,23 +14,23 @@
 
 namespace evenkeel::cli {
 
-// The folder of --output, which gets pack_offsets.npy, sample_index.npy, step_order.npy, with
+// Makes the folder of --output, which gets pack_offsets.npy, sample_index.npy, step_order.npy, with
 // packing groups step_offsets.npy, step_group.npy and loss_normalizer.npy, oversize_index.npy (only
-// if there are any) and, last, summary.json. Made before the work, so that what cannot be written
+// if there are any) and, last, summary.json. Called before the work, so that what cannot be written
 // is refused at once.
 std::unique_ptr<OutputFolder> MakePackFolder(const std::string& folder, bool force);
 void WritePackFiles(const OutputFolder& folder, const PackedDataset& packed,
                     const SampleLengths& samples, const v1::PackDatasetStart& start,
                     Progress* progress);
 
-// summary.json: PackDatasetSummary in protobuf JSON with integers as numbers, and what the arrays
-// are: inputs, ranks, shape of the step order.
+// Writes summary.json: PackDatasetSummary in protobuf JSON with integers as numbers, and what the
+// arrays are: inputs, ranks, shape of the step order.
 std::string SummaryJson(const PackedDataset& packed, const SampleLengths& samples,
                         const v1::PackDatasetStart& start);
 
-// The folder of --xtuner: XTuner v1's preset packs (boundaries.npy, samples.npy, paths.json) and
-// their order (order.npy, for its preset sampler). `paths`: what XTuner calls the dataset of each
-// part of `samples`.
+// Makes the folder of --xtuner: XTuner v1's preset packs (boundaries.npy, samples.npy, paths.json)
+// and their order (order.npy, for its preset sampler). `paths` is what XTuner calls the dataset of
+// each part of `samples`.
 std::unique_ptr<OutputFolder> MakeXtunerFolder(const std::string& folder, bool force);
 void WriteXtunerPreset(const OutputFolder& folder, const PackedDataset& packed,
                        const SampleLengths& samples, const std::vector<std::string>& paths,

@@ -1,4 +1,4 @@
-// Imbalance of steps: over the epoch, and how often it is how much.
+// Imbalance of steps: over the epoch, and as a distribution.
 #include <fmt/format.h>
 
 #include <algorithm>

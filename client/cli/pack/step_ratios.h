@@ -20,15 +20,15 @@ struct StepShape {
   size_t end() const { return first + ranks * slots; }
 };
 
-// Steps that are all alike.
+// Returns the shapes of steps that are all alike.
 std::vector<StepShape> EqualSteps(size_t order_size, int64_t ranks, int64_t packs_per_rank);
 
-// Steps that run a group each.
+// Returns the shapes of steps that run a group each.
 std::vector<StepShape> GroupSteps(std::span<const int32_t> step_group,
                                   std::span<const planner::LengthGroup> groups);
 
-// In order, of the totals of `value` on each rank; a step in which some rank has no pack is left
-// out, unless it is the only one.
+// Returns the ratios in order, of the totals of `value` on each rank. A step in which some rank has
+// no pack is left out, unless it is the only one.
 std::vector<double> StepRatios(const std::vector<int64_t>& order,
                                const std::vector<StepShape>& steps,
                                const std::function<double(size_t pack)>& value);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kColumns = 6;
 
-// path_id, sample_idx, char_start, char_end, token_start, token_end: whole samples, and -1 says
-// that they are no slices of a long text.
+// Writes path_id, sample_idx, char_start, char_end, token_start, token_end. Samples are whole: -1
+// says that they are no slices of a long text.
 void WriteSamples(NpyWriter* writer, const PackedDataset& packed, const SampleLengths& samples,
                   Progress* progress) {
   std::vector<int64_t> ends;  // of the parts
@@ -42,8 +42,8 @@ void WriteSamples(NpyWriter* writer, const PackedDataset& packed, const SampleLe
 }
 
 // The sampler gives rank r of R every R-th entry from the r-th, so a step is written micro-batch by
-// micro-batch, the ranks of each side by side. It takes no holes: what the last, incomplete step
-// has stands together.
+// micro-batch, the ranks of each side by side. It takes no holes: the packs of the last, incomplete
+// step stand together.
 void WriteOrder(NpyWriter* writer, const PackedDataset& packed, const v1::PackDatasetStart& start) {
   const size_t ranks = static_cast<size_t>(start.data_parallel());
   const size_t slots = static_cast<size_t>(start.packs_per_rank());

@@ -10,20 +10,20 @@
 
 namespace evenkeel::cli {
 
-// The whole page. `style`: what the page needs beyond kPageStyle. `body`: HTML.
+// Returns the whole page. `style` is what the page needs beyond kPageStyle; `body` is HTML.
 std::string HtmlPage(const std::string& title, const std::string& style, const std::string& body);
 
-// A figure among the first that one sees. `below` may have several lines. All are plain text.
+// Shows one of the key figures at the top. `below` may have several lines. All are plain text.
 std::string Tile(const std::string& name, const std::string& value, const std::string& below);
 
-// A chart with its title. `content`: HTML.
+// Frames a chart with its title. `content` is HTML.
 std::string Card(const std::string& title, const std::string& content);
 
-// `title` and `lead`: plain text; `content`: HTML.
+// `title` and `lead` are plain text; `content` is HTML.
 std::string PageSection(const std::string& title, const std::string& lead,
                         const std::string& content);
 
-// Names and texts, all plain.
+// Lists names and texts, all plain.
 std::string FactsTable(const std::vector<std::pair<std::string, std::string>>& facts);
 
 // The first cell of a row is its heading. `keys`: a class for each row whose mark stands before its

@@ -10,7 +10,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Without more digits than one can see.
+// Writes a coordinate without more digits than one can see.
 std::string Place(double value) {
   std::string text = fmt::format("{:.1f}", value);
   if (text.size() > 2 && text.compare(text.size() - 2, 2, ".0") == 0) text.resize(text.size() - 2);

@@ -9,7 +9,7 @@
 
 namespace evenkeel::cli {
 
-// For text and attributes of HTML and SVG.
+// Escapes text and attributes of HTML and SVG.
 std::string Escaped(std::string_view text);
 
 // A drawing of so many units; the page's style says what the classes look like.
@@ -17,17 +17,17 @@ class Svg {
  public:
   using Points = std::vector<std::pair<double, double>>;
 
-  // `title`: what it shows, for those who cannot see it.
+  // `title` says what the drawing shows, for those who cannot see it.
   Svg(double width, double height, const std::string& title);
 
   void Line(const std::string& style, double x1, double y1, double x2, double y2);
-  // `hint`: what a pointer over it shows; none where empty.
+  // `hint` is what a pointer over the box shows; empty for none.
   void Box(const std::string& style, double x, double y, double width, double height,
            const std::string& hint = "");
   void Dot(const std::string& style, double x, double y, double radius);
   void Path(const std::string& style, const Points& points);
   void Area(const std::string& style, const Points& points);  // closed
-  // `anchor`: "start", "middle" or "end".
+  // `anchor` is "start", "middle" or "end".
   void Text(const std::string& style, double x, double y, const std::string& anchor,
             const std::string& text);
 
@@ -37,7 +37,8 @@ class Svg {
   std::string text_;
 };
 
-// Round values, from the first at or below `low` to the first at or above `high`, about `count`.
+// Returns about `count` round values, from the first at or below `low` to the first at or above
+// `high`.
 std::vector<double> RoundTicks(double low, double high, int count);
 
 }  // namespace evenkeel::cli

@@ -9,10 +9,10 @@
 
 namespace evenkeel::cli {
 
-// Trace Event Format as JSON, for ui.perfetto.dev and chrome://tracing: a process per stage with
-// threads for compute, sends and data-parallel communication, and a counter of its memory. Names
-// end in numbers that viewers leave out when they choose colours. Needs the plan for names only.
-// Empty where the timeline is not well-formed.
+// Writes the Trace Event Format as JSON, for ui.perfetto.dev and chrome://tracing: a process per
+// stage with threads for compute, sends and data-parallel communication, and a counter of its
+// memory. Names end in numbers that viewers leave out when they choose colours. The plan is needed
+// for names only. Empty if the timeline is not well-formed.
 std::string ChromeTrace(const v1::Plan& plan, const v1::Timeline& timeline);
 
 }  // namespace evenkeel::cli

@@ -8,7 +8,7 @@
 
 namespace evenkeel::cli {
 
-// The groups, how they were chosen, and other ways to batch the data; empty without groups.
+// Shows the groups, how they were chosen, and other ways to batch the data; empty without groups.
 std::string GroupsSection(const v1::Plan& plan);
 
 }  // namespace evenkeel::cli

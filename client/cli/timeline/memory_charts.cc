@@ -31,7 +31,7 @@ int64_t Sum(const StagePeak& peak) {
   return sum;
 }
 
-// Corners of a curve of steps from the chart's floor and back to it.
+// Returns the corners of a curve of steps from the chart's floor and back to it.
 Svg::Points CurvePoints(const v1::MemoryCurve& memory, const Window& step, double floor,
                         double scale) {
   const auto y = [&](int64_t bytes) { return floor - scale * static_cast<double>(bytes); };
@@ -45,7 +45,7 @@ Svg::Points CurvePoints(const v1::MemoryCurve& memory, const Window& step, doubl
       points.emplace_back(x, y(memory.held_bytes(i)));
     }
   } else {
-    // The most in each place.
+    // Draw the most in each place.
     for (double x = kChartLeft; x < end; ++x) {
       int64_t most = 0;
       for (int i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// How operations of a pipeline are called and marked.
+// Names and marks of the operations of a pipeline.
 #ifndef EVENKEEL_CLIENT_CLI_TIMELINE_OPERATION_NAMES_H_
 #define EVENKEEL_CLIENT_CLI_TIMELINE_OPERATION_NAMES_H_
 
@@ -21,19 +21,20 @@ TimelineOperation OperationAt(const v1::Operations& operations, int i);
 // "forward", "send of activations", ...
 const char* OperationName(v1::OperationKind kind);
 
-// Class of its marks in a report.
+// Returns the class of its marks in a report.
 const char* OperationStyle(v1::OperationKind kind);
 
-// Whether it keeps the GPU computing on a pack.
+// Returns whether it keeps the GPU computing on a pack.
 bool IsPass(v1::OperationKind kind);
 
-// Whether it moves data over the data-parallel ranks.
+// Returns whether it moves data over the data-parallel ranks.
 bool IsDataParallel(v1::OperationKind kind);
 
-// "backward of pack 3 (virtual stage 1)"; the virtual stage is left out where stages have one.
+// Returns "backward of pack 3 (virtual stage 1)"; the virtual stage is left out if stages have only
+// one.
 std::string OperationText(v1::OperationKind kind, int chunk, int pack, int virtual_stages);
 
-// The columns have one length on every stage. False: not what the contract says.
+// Returns false if the columns do not have one length on every stage, which the contract asks for.
 bool IsWellFormed(const v1::Timeline& timeline);
 
 }  // namespace evenkeel::cli

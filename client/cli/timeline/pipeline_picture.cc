@@ -13,18 +13,18 @@ namespace evenkeel::cli {
 namespace {
 
 constexpr double kTop = 6, kAxis = 26;
-constexpr double kDigit = 5.6;     // width of one in a pass's number
-constexpr double kNumbered = 15;   // width that leaves room for two
+constexpr double kDigit = 5.6;     // width of a digit in a pass's number
+constexpr double kNumbered = 15;   // width that leaves room for two digits
 constexpr double kVisible = 2.5;   // median width from which passes are drawn one by one
-constexpr int kPassesPerBin = 24;  // of narrower ones, on average
-constexpr int kLevels = 8;         // of shares in a bin
+constexpr int kPassesPerBin = 24;  // narrower passes in a bin, on average
+constexpr int kLevels = 8;         // levels of a share in a bin
 
 const std::array<v1::OperationKind, 4> kPasses = {
     v1::OPERATION_KIND_FORWARD, v1::OPERATION_KIND_RECOMPUTE, v1::OPERATION_KIND_BACKWARD,
     v1::OPERATION_KIND_WEIGHT_GRADIENT};
 
 struct Rows {
-  double height, strip, step;  // of a row's passes, of its communication, from row to row
+  double height, strip, step;  // a row's passes, its communication, from row to row
 };
 
 Rows RowsFor(int stages) {
@@ -39,7 +39,7 @@ double Median(std::vector<double>* values) {
   return *middle;
 }
 
-// Narrow passes of one row, as shares of the time in bins.
+// Draws the narrow passes of one row as shares of the time in bins.
 class ShareBins {
  public:
   ShareBins(const Window& window, double width)
@@ -178,7 +178,8 @@ class Row {
                "middle", number);
   }
 
-  // Communication has its strip; where no pass runs any more, or yet, it is what the stage does.
+  // Draws communication in its strip, and as what the stage does where no pass runs yet, or any
+  // more.
   void DrawOther(TimelineOperation operation, const std::string& hint) {
     const char* style = OperationStyle(operation.kind);
     const double x = AtTime(window_, operation.start_seconds);
@@ -233,7 +234,7 @@ std::vector<Window> PictureWindows(const v1::Timeline& timeline) {
   }
   std::vector<Window> windows = {{0, step}};
   if (forwards.empty()) return windows;
-  // A forward is then a little wider than its number needs.
+  // With this length a forward is a little wider than its number needs.
   const double length = Median(&forwards) * (kChartRight - kChartLeft) / (kNumbered * 1.4);
   if (length < 0.7 * step) windows.insert(windows.end(), {{0, length}, {step - length, step}});
   return windows;

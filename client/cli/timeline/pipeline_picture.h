@@ -15,15 +15,15 @@ struct Window {
   double to_seconds = 0;
 };
 
-// What of the step to draw: all of it, and, where passes are then too narrow for their numbers, its
-// start and its end again.
+// Returns what of the step to draw: all of it and, if passes are then too narrow for their numbers,
+// its start and its end again.
 std::vector<Window> PictureWindows(const v1::Timeline& timeline);
 
-// One row per stage: what it computes, and in a strip below its communication. Passes too narrow to
-// see are drawn as shares of the time.
+// Draws one row per stage: what it computes, and its communication in a strip below. Passes too
+// narrow to see are drawn as shares of the time.
 std::string PipelinePicture(const v1::Timeline& timeline, const Window& window);
 
-// An axis of time below a chart: ticks at round times. For charts of this width.
+// Width of charts with an axis of time, and where the axis begins and ends.
 inline constexpr double kChartWidth = 1120;
 inline constexpr double kChartLeft = 86, kChartRight = 1112;
 double AtTime(const Window& window, double seconds);

@@ -59,10 +59,10 @@ class Report {
 
   bool grouped() const { return plan_.packing_groups_size() > 0; }
 
-  // For headings of what one step alone shows.
+  // Completes the heading of a section that shows one step alone.
   std::string OfLongest() const { return grouped() ? ", a step of the longest group" : ""; }
 
-  // Idle share of all stages until the last pass.
+  // Returns the idle share of all stages until the last pass.
   double Bubble() const {
     double busy = 0;
     for (const v1::StageTimeline& stage : timeline_.stages()) {
@@ -74,15 +74,30 @@ class Report {
     return whole > 0 ? 1 - busy / whole : 0;
   }
 
+  // Shows the step time of the verdict of `plan`, which is the mean over steps with real packs. The
+  // pictures show one simulated step, whose time is named where it differs.
+  std::string StepTile() const {
+    const double predicted = plan_.predictions().step().total_seconds();
+    const std::string drawn = Duration(timeline_.step_seconds());
+    const std::string simulated = timeline_.ranks_size() > 0
+                                      ? "as simulated with\nthe packs of one step"
+                                      : "as simulated with\nmean packs";
+    if (!(predicted > 0)) return Tile("Step", drawn, simulated);
+    std::string below = grouped() ? "mean of the steps of\nall groups, real packs;\n"
+                                  : "mean of steps\nwith real packs";
+    if (grouped()) {
+      below += fmt::format("the longest group:\nits mean is {}",
+                           Duration(plan_.packing_groups().rbegin()->step_seconds()));
+    }
+    if (drawn != Duration(predicted)) {
+      below += fmt::format(";\nthe step drawn: {}\n{}", drawn, simulated);
+    }
+    return Tile("Step", Duration(predicted), below);
+  }
+
   std::string Tiles() const {
     const v1::Predictions& predictions = plan_.predictions();
-    // Steps of a group differ in their attention, so the mean stands beside the one shown.
-    const std::string packs = timeline_.ranks_size() > 0 ? "with real packs" : "with mean packs";
-    std::string tiles =
-        Tile("Step", Duration(timeline_.step_seconds()),
-             grouped() ? fmt::format("of the longest group,\n{};\nits mean is {}", packs,
-                                     Duration(plan_.packing_groups().rbegin()->step_seconds()))
-                       : packs);
+    std::string tiles = StepTile();
     tiles += Tile("Pipeline idle", Percent(Bubble()),
                   "of the time until\nthe last backward,\nmean over the stages");
     if (plan_.has_predictions()) {
@@ -150,7 +165,11 @@ class Report {
         "What each stage computes when; numbers are packs. In the strip below: its communication.";
     if (timeline_.virtual_stages() > 1) lead += " Later virtual stages are paler.";
     if (timeline_.ranks_size() > 0) {
-      lead += fmt::format(" Shown is data-parallel rank {}, the slowest.", timeline_.data_index());
+      lead += fmt::format(
+          " The step has real packs; the picture shows data-parallel rank {}, the slowest.",
+          timeline_.data_index());
+    } else {
+      lead += " Every pack is the mean pack.";
     }
     return PageSection(std::string("The pipeline") + OfLongest(), lead, charts);
   }
@@ -163,7 +182,7 @@ class Report {
       charts += Card("Until its last pass, each data-parallel rank", ranks);
     }
     return PageSection(std::string("Where the step goes") + OfLongest(),
-                       "Every stage's bar is the whole step.", charts);
+                       "Every stage's bar is the whole step that the pictures show.", charts);
   }
 
   std::string MemorySection() const {
@@ -203,13 +222,13 @@ class Report {
                fmt::format("{}, {}", Duration(seconds), Percent(seconds / step.total_seconds())));
       top += kRow;
     }
-    return PageSection(
-        "Step time by part",
-        fmt::format("As the plan predicts it: {}, mean over {}the stages, with what the "
-                    "real spread of packs adds.",
-                    Duration(step.total_seconds()),
-                    grouped() ? "the steps of an epoch, of all groups, and " : ""),
-        Card("Parts of the predicted step", svg.Finish()));
+    std::string lead = fmt::format(
+        "The predicted step with real packs: {}. Its parts are means over {}the stages.",
+        Duration(step.total_seconds()),
+        grouped() ? "the steps of an epoch, of all groups, and " : "");
+    if (const std::string sum = StepSumText(step); !sum.empty()) lead += " " + sum;
+    return PageSection("Step time by part", lead,
+                       Card("Parts of the predicted step", svg.Finish()));
   }
 
   std::string StageTable() const {
@@ -252,14 +271,9 @@ class Report {
                                               grouped() ? " in the longest group" : "",
                                               Significant(rule.samples_per_pack())));
     }
-    // Evaluated plans have no such bound, nor have all plans with groups.
+    // Evaluated plans have no such bound, and not every plan with groups has one.
     if (plan_.proof().lower_bound_seconds() > 0) {
-      const v1::Proof& proof = plan_.proof();
-      facts.emplace_back("proof",
-                         fmt::format("{} per step with mean packs; no plan searched is "
-                                     "faster than {}: at most {} to gain",
-                                     Duration(proof.step_seconds()),
-                                     Duration(proof.lower_bound_seconds()), Percent(proof.gap())));
+      facts.emplace_back("proof", BoundText(plan_));
     }
     if (plan_.has_placement()) {
       facts.emplace_back(

@@ -9,8 +9,9 @@
 
 namespace evenkeel::cli {
 
-// The pipeline as a picture, where time and memory of each stage go, and the plan's key facts. A
-// function of its arguments: no date, no machine. Empty where the timeline is not well-formed.
+// Shows the pipeline as a picture, where time and memory of each stage go, and the plan's key
+// facts. Depends on its arguments alone: no date, no machine. Empty if the timeline is not
+// well-formed.
 std::string PipelineReport(const v1::Plan& plan, const v1::Timeline& timeline);
 
 }  // namespace evenkeel::cli

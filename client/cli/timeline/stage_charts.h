@@ -15,10 +15,10 @@ namespace evenkeel::cli {
 // (class of the marks, name): for legends.
 using Legend = std::vector<std::pair<std::string, std::string>>;
 
-// Keys of marks, in a paragraph.
+// Explains the marks, in a paragraph.
 std::string LegendText(const Legend& legend);
 
-// The parts of a stage's time that any stage has.
+// Returns the parts of a stage's time that any stage has.
 Legend TimeParts(const v1::Timeline& timeline);
 std::string TimeBars(const v1::Timeline& timeline);
 
@@ -28,15 +28,16 @@ struct StagePeak {
   int64_t capacity_bytes = 0;  // 0: unknown
   std::string moment;          // when and by what it peaks; empty: not simulated
 };
-// From the simulation where there is one, else from the plan.
+// Takes peaks from the simulation if there is one, else from the plan.
 std::vector<StagePeak> StagePeaks(const v1::Plan& plan, const v1::Timeline& timeline);
 Legend PeakParts(const std::vector<StagePeak>& peaks);
 std::string PeakBars(const std::vector<StagePeak>& peaks);
 
-// Memory of each stage over the step, against the capacity; empty where it was not simulated.
+// Draws the memory of each stage over the step, against the capacity; empty if it was not
+// simulated.
 std::string MemoryCurves(const v1::Timeline& timeline, const std::vector<StagePeak>& peaks);
 
-// When each data-parallel rank ends its last pass; empty where all are alike.
+// Draws when each data-parallel rank ends its last pass; empty if all are alike.
 std::string RankChart(const v1::Timeline& timeline);
 
 }  // namespace evenkeel::cli

@@ -20,14 +20,15 @@ struct TimelineFlags {
 // Declares the flags on `command`; they are written to *flags, which must outlive the parsing.
 void AddTimelineFlags(CLI::App* command, TimelineFlags* flags);
 
-// Throws CommandError(kBadInput) where a file is there already.
+// Throws CommandError(kBadInput) if a file is there already.
 void CheckTimelineFlags(const TimelineFlags& flags);
 
-// Asks for the timeline of our own `plan` for `job`: EvaluatePlan of what it decides.
+// Returns the request for the timeline of our own `plan` for `job`: EvaluatePlan of what it
+// decides.
 v1::EvaluatePlanRequest TimelineRequest(const v1::Job& job, const v1::Plan& plan);
 
-// Writes what the flags ask for. Returns what was written, a line each. Throws CommandError where a
-// file can not be written, or the timeline is none.
+// Writes what the flags ask for. Returns what was written, a line each. Throws CommandError if a
+// file can not be written, or if the timeline is not well-formed.
 std::vector<std::string> WriteTimeline(const TimelineFlags& flags, const v1::Plan& plan,
                                        const v1::Timeline& timeline);
 

@@ -1,4 +1,5 @@
-// Package annotations reads a training job from the annotations of Kubernetes objects, for all who ask for plans there.
+// Package annotations reads a training job from the annotations of Kubernetes objects, for all programs that ask for
+// plans there.
 package annotations
 
 import (
@@ -77,7 +78,7 @@ func Request(annotations, labels map[string]string) (*evenkeelv1.PlanJobRequest,
 }
 
 // SetGPUs puts the job on `gpus` GPUs of the pools, unless it names pools itself; their counts must then agree.
-// `interNode` bytes per second is the bandwidth of pools that do not say; 0: the planner's default.
+// `interNode` is the bandwidth in bytes per second of pools that do not say; 0 is the planner's default.
 func SetGPUs(job *evenkeelv1.Job, gpus int64, pools []*evenkeelv1.GpuPool, interNode float64) error {
 	if job.Cluster == nil {
 		job.Cluster = &evenkeelv1.Cluster{}
@@ -123,7 +124,7 @@ func decode(text string) (*evenkeelv1.PlanJobRequest, error) {
 	return &evenkeelv1.PlanJobRequest{Job: job}, nil
 }
 
-// MisfitText is why a job does not fit and what would make it fit, for a person.
+// MisfitText says why a job does not fit and what would make it fit, for a person.
 func MisfitText(plan *evenkeelv1.Plan) string {
 	text := plan.GetMisfit().GetText()
 	for at, remedy := range plan.GetMisfit().GetRemedies() {

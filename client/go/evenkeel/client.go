@@ -67,7 +67,7 @@ func New(options Options) (*Client, error) {
 // Close ends the connections; calls in flight fail.
 func (c *Client) Close() error { return c.connection.Close() }
 
-// calls is what every unary call goes through.
+// calls makes every unary call.
 type calls struct {
 	Options
 	limits timeouts
@@ -104,9 +104,9 @@ func (o calls) unary(ctx context.Context, method string, request, reply any, con
 		if decoded.Code != codes.ResourceExhausted || delay == 0 || attempt == o.MaxAttempts {
 			return decoded
 		}
-		delay += time.Duration(rand.Int64N(int64(delay)/5 + 1)) // up to 20% more, or all who were refused come at once
+		delay += time.Duration(rand.Int64N(int64(delay)/5 + 1)) // up to 20% more, or all refused callers come at once
 		if deadline, limited := ctx.Deadline(); limited && time.Until(deadline) < delay {
-			return decoded // says more than "deadline exceeded" would
+			return decoded // this error says more than "deadline exceeded" would
 		}
 		select {
 		case <-ctx.Done():

@@ -23,7 +23,7 @@ import (
 	"evenkeel.dev/client/go/evenkeelv1"
 )
 
-// A server that fails as often as it is told.
+// fakeServer fails as often as it is told.
 type fakeServer struct {
 	evenkeelv1.UnimplementedPlannerServiceServer
 	failures int32

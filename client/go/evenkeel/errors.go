@@ -69,7 +69,7 @@ type Error struct {
 	status *status.Status
 }
 
-// Error is the code, the reason and the message, and every violation.
+// Error returns the code, the reason and the message, and every violation.
 func (e *Error) Error() string {
 	var text strings.Builder
 	text.WriteString("evenkeel: " + e.Code.String())

@@ -28,8 +28,9 @@ type Options struct {
 	// Streams have the deadline of their context alone.
 	Timeout time.Duration
 
-	// MaxAttempts of a unary call, the first included: 1 to 5. 0: DefaultMaxAttempts. What may be tried again:
-	// UNAVAILABLE, by gRPC itself, where that repeats nothing that was done, and what the server refuses with a retry delay (RetryInfo), after that delay.
+	// MaxAttempts of a unary call, the first included: 1 to 5. 0: DefaultMaxAttempts. gRPC itself retries UNAVAILABLE
+	// if that repeats nothing that was done. Calls that the server refuses with a retry delay (RetryInfo) are tried
+	// again after that delay.
 	MaxAttempts int
 
 	// UserAgent goes before gRPC's own.
@@ -41,7 +42,7 @@ type Options struct {
 
 // TLS names PEM files. Certificate and key are read again for every connection, so that they can be replaced in place.
 type TLS struct {
-	// CAFile: who signs the server's certificate. Unset: the system's authorities.
+	// CAFile holds the authorities that may sign the server's certificate. Unset: the system's authorities.
 	CAFile string `json:"caFile,omitempty"`
 
 	// CertFile and KeyFile: this client's own certificate, both or neither.

@@ -13,7 +13,7 @@ import (
 //go:embed service-config.json
 var shippedServiceConfig []byte
 
-// timeouts are the shipped ones, by method of the service; "" for those that are not named.
+// timeouts holds the shipped timeouts, by method of the service; "" for methods that are not named.
 type timeouts map[string]time.Duration
 
 func (t timeouts) of(method string) time.Duration {
@@ -23,8 +23,8 @@ func (t timeouts) of(method string) time.Duration {
 	return t[""]
 }
 
-// serviceConfig is the shipped one with this client's attempts, and its timeouts apart: in gRPC's hands they would also
-// shorten deadlines that the caller sets.
+// serviceConfig returns the shipped config with this client's attempts, and its timeouts apart: in gRPC's hands they
+// would also shorten deadlines that the caller sets.
 func serviceConfig(maxAttempts int) (config string, limits timeouts, err error) {
 	var whole map[string]any
 	if err := json.Unmarshal(shippedServiceConfig, &whole); err != nil {

@@ -41,7 +41,7 @@ func (r *checkReconciler) Reconcile(ctx context.Context, request ctrl.Request) (
 	return ctrl.Result{}, nil
 }
 
-// checksOfParameters: a change of parameters may make a check active, or stop it.
+// checksOfParameters returns the checks that name the parameters: a change of them may make a check active, or stop it.
 func (r *checkReconciler) checksOfParameters(ctx context.Context, object client.Object) (requests []reconcile.Request) {
 	checks := &kueue.AdmissionCheckList{}
 	if err := r.client.List(ctx, checks); err != nil {

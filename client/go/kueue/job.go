@@ -19,7 +19,7 @@ var gpuResources = []corev1.ResourceName{"nvidia.com/gpu", "amd.com/gpu"}
 // Labels of nodes, and so of a flavor's nodeLabels, that name a GPU type; the planner's catalogue knows their values.
 var gpuTypeLabels = []string{annotations.GPUType, "nvidia.com/gpu.product", "amd.com/gpu.product-name"}
 
-// workloadJob is what a workload asks the planner for. `podSets` get the plan; none: it asks for nothing.
+// workloadJob is what a workload asks the planner for. `podSets` get the plan; if there are none, it asks for nothing.
 type workloadJob struct {
 	request *evenkeelv1.PlanJobRequest
 	podSets []kueue.PodSetReference
@@ -86,7 +86,7 @@ func jobOf(ctx context.Context, reader client.Reader, workload *kueue.Workload, 
 	return job, nil
 }
 
-// perNode is how many GPUs of a node the job uses: equal nodes, or a part of one.
+// perNode returns how many GPUs of a node the job uses: equal nodes, or a part of one.
 func perNode(gpus, pod int64, parameters *Parameters) int64 {
 	node := int64(parameters.GPUsPerNode)
 	if node == 0 {
@@ -132,7 +132,8 @@ func assignment(workload *kueue.Workload, name kueue.PodSetReference) *kueue.Pod
 	return nil
 }
 
-// typeOf is the GPU type of a flavor: what the parameters say, or the flavor's node labels, or the pods' node selector.
+// typeOf returns the GPU type of a flavor: what the parameters say, or the flavor's node labels, or the pods' node
+// selector.
 func typeOf(ctx context.Context, reader client.Reader, flavor string, set *kueue.PodSet, parameters *Parameters) (string,
 	error) {
 	if annotations.NamesGPUs(set.Template.Annotations) {

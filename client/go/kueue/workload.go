@@ -65,7 +65,7 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 			r.answer(ctx, workload, state, parameters)
 		}
 	}
-	// Another controller may have answered its check meanwhile: the whole list is written, so only if nobody has.
+	// Another controller may have answered its check meanwhile. The whole list is written, so only if nobody has.
 	if !changed(before, workload) {
 		return ctrl.Result{}, nil
 	}
@@ -124,7 +124,7 @@ func (r *workloadReconciler) answer(ctx context.Context, workload *kueue.Workloa
 	}
 }
 
-// decide: what the workload's author has to mend is rejected; what may pass is tried again, or let through.
+// decide rejects what the workload's author has to mend; what may pass is tried again, or let through.
 func decide(state *kueue.AdmissionCheckState, err error, parameters *Parameters) {
 	var failed *evenkeel.Error
 	var bad badWorkload

@@ -21,8 +21,8 @@ type Server struct {
 	process   *exec.Cmd
 }
 
-// Program is the path of evenkeel-server: EVENKEEL_SERVER_PROGRAM, or build/bin/evenkeel-server of this repository. ""
-// where there is none.
+// Program returns the path of evenkeel-server: EVENKEEL_SERVER_PROGRAM, or build/bin/evenkeel-server of this
+// repository. "" if there is none.
 func Program() string {
 	path := os.Getenv("EVENKEEL_SERVER_PROGRAM")
 	if path == "" {
@@ -44,7 +44,7 @@ func Start(t *testing.T, arguments ...string) *Server {
 	return server
 }
 
-// New is as Start, but the server does not run yet.
+// New makes a server like Start, but does not run it yet.
 func New(t *testing.T, arguments ...string) *Server {
 	t.Helper()
 	if Program() == "" {

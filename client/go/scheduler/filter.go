@@ -92,7 +92,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 	return nil, nil
 }
 
-// gangSize is what the pod's PodGroup says; 0: it has none.
+// gangSize returns what the pod's PodGroup says; 0: it has none.
 func (p *Plugin) gangSize(pod *v1.Pod) (int, error) {
 	if p.podGroups == nil || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
 		return 0, nil
@@ -146,7 +146,7 @@ func (p *Plugin) place(ctx context.Context, pod *v1.Pod, job *podJob) (*cycle, s
 	return found, neighbour, nil
 }
 
-// plans are those known for the job; an answer without plans comes back only where the job goes ahead without one.
+// plans returns the plans known for the job; an answer without plans comes back only if the job goes ahead without one.
 func (p *Plugin) plans(pod *v1.Pod, job *podJob, planID string) (*answer, *fwk.Status) {
 	var offers offersFor
 	if !job.ownPools {
@@ -199,10 +199,10 @@ func (p *Plugin) neighbours(g *gang, found *cycle, pod *v1.Pod) (nearest string,
 	return nearest, nil
 }
 
-// PreFilterExtensions: there are none, Filter looks at the node as it is given.
+// PreFilterExtensions returns nil: Filter looks at the node as it is given.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter: the plan's GPU type, the node that ranks of one group share, and room for the rest of them.
+// Filter checks the plan's GPU type, the node that ranks of one group share, and room for the rest of them.
 func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	found := read(state)
 	if found == nil || found.chosen == nil {

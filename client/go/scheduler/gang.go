@@ -18,9 +18,9 @@ type gang struct {
 	places  map[int]place
 	lowest  int // no place below is free
 
-	// What all pods of the gang go by, from the first that got a node until the last is gone.
+	// All pods of the gang go by these, from the first that got a node until the last is gone.
 	pinned   *layout
-	planID   string // of `pinned`; alone after a restart, until the plan is read again
+	planID   string // of `pinned`; set without it after a restart, until the plan is read again
 	planless bool   // the gang runs without a plan
 	home     domain // topology domain that the gang began in
 }
@@ -35,7 +35,7 @@ type place struct {
 	node string
 }
 
-// gangs are all of them.
+// gangs holds all gangs by name.
 type gangs struct {
 	mu    sync.Mutex
 	known map[string]*gang
@@ -57,7 +57,7 @@ func (g *gangs) with(name string, f func(*gang)) {
 	}
 }
 
-// next is the place for a pod: what its index says, or the lowest that is free.
+// next returns the place for a pod: what its index says, or the lowest that is free.
 func (g *gang) next(pod *v1.Pod, job *podJob) (int, error) {
 	if known, ok := g.members[pod.UID]; ok && known.place >= 0 {
 		return known.place, nil
@@ -138,7 +138,7 @@ func (g *gang) remove(uid types.UID) {
 	}
 }
 
-// blockNode is the node that pods of the same block of places have, and how many of the block have none yet.
+// blockNode returns the node that pods of the same block of places have, and how many of the block have none yet.
 func (g *gang) blockNode(at, blockPods int) (node string, left int) {
 	first := at / blockPods * blockPods
 	left = blockPods
@@ -151,7 +151,8 @@ func (g *gang) blockNode(at, blockPods int) (node string, left int) {
 	return node, left
 }
 
-// nearest are the nodes of the places nearest to this one: by rank on either side, and in the stages before and after.
+// nearest returns the nodes of the places nearest to this one: by rank on either side, and in the stages before and
+// after.
 func (g *gang) nearest(at, perStage, pods int) (byRank, byStage []string) {
 	const far = 64 // neighbours further away say nothing about the network
 	for distance := 1; distance <= far && byRank == nil; distance++ {

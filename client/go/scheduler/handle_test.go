@@ -69,7 +69,7 @@ func (f *fakePlanner) set(answer func(*evenkeelv1.PlanJobRequest) (*evenkeelv1.P
 	f.answer = answer
 }
 
-// plan is one for all GPUs of the pool: tensor 8 unless told, two stages.
+// plan makes a plan for all GPUs of the pool: tensor 8 unless told, two stages.
 func plan(id, gpuType string, gpus, tensor int32) *evenkeelv1.Plan {
 	return &evenkeelv1.Plan{PlanId: id,
 		Subject:     &evenkeelv1.PlanSubject{GpuType: gpuType, GpuCount: gpus, GpusPerNode: 8},
@@ -190,14 +190,14 @@ func gangPod(gang string, at, size, gpus int) *v1.Pod {
 	}
 }
 
-// preFilter is the beginning of a scheduling attempt.
+// preFilter runs the beginning of a scheduling attempt.
 func (r *rig) preFilter(pod *v1.Pod) (*framework.CycleState, *fwk.PreFilterResult, *fwk.Status) {
 	state := framework.NewCycleState()
 	result, status := r.plugin.PreFilter(r.Context(), state, pod, nil)
 	return state, result, status
 }
 
-// schedule is a whole attempt. It returns the node, or "" and why.
+// schedule runs a whole attempt. It returns the node, or "" and why.
 func (r *rig) schedule(pod *v1.Pod) (string, *framework.CycleState, *fwk.Status) {
 	r.Helper()
 	state, result, status := r.preFilter(pod)

@@ -41,7 +41,7 @@ func normalise(product string) string {
 	return strings.NewReplacer(" ", "-", "_", "-").Replace(strings.ToLower(product))
 }
 
-// nodeGPUs is the GPU type of a node, "" where no label names one, and what the label says. Parts of GPUs ("-MIG-",
+// nodeGPUs returns the GPU type of a node, "" if no label names one, and what the label says. Parts of GPUs ("-MIG-",
 // "-SHARED") are no GPU type of the catalogue, so such nodes are left alone.
 func (t *gpuTypes) nodeGPUs(node *v1.Node, labels []string) (gpuType, product string) {
 	for _, key := range labels {
@@ -73,7 +73,7 @@ type inventory struct {
 	nodes   map[string]nodeGPUs
 	domains map[string]int32            // numbers of topology domains, from 1
 	memo    map[string]offersFor        // by what they are for; emptied by every change
-	names   map[string]sets.Set[string] // nodes by type, likewise; never changed once made
+	names   map[string]sets.Set[string] // nodes by type; emptied like memo, never changed once made
 
 	known atomic.Pointer[topologies] // nil: to be made anew
 }
@@ -179,7 +179,7 @@ func (i *inventory) topologies() *topologies {
 	return made
 }
 
-// at is a node's domains; nil where the node is not known yet.
+// at returns a node's domains; nil where the node is not known yet.
 func (t *topologies) at(node string) topology {
 	if number, ok := t.of[node]; ok {
 		return t.distinct[number]
@@ -187,7 +187,7 @@ func (t *topologies) at(node string) topology {
 	return nil
 }
 
-// offersFor are the GPU types with enough GPUs in all, free or not, in nodes that can hold such a pod.
+// offersFor returns the GPU types with enough GPUs in all, free or not, in nodes that can hold such a pod.
 func (i *inventory) offersFor(job *podJob) offersFor {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -239,7 +239,7 @@ func noPlace(job *podJob, short []string) string {
 	return text
 }
 
-// named is the catalogue's name of a GPU type that a person wrote.
+// named returns the catalogue's name of a GPU type that a person wrote.
 func (t *gpuTypes) named(text string) string {
 	if gpuType, ok := t.byName[normalise(text)]; ok {
 		return gpuType
@@ -247,8 +247,8 @@ func (t *gpuTypes) named(text string) string {
 	return text
 }
 
-// plannedNode is how many GPUs of a node the job uses: as many as most nodes have, or less where the job would not use
-// all of them, since the planner takes equal nodes only.
+// plannedNode returns how many GPUs of a node the job uses: as many as most nodes have, or less where the job would not
+// use all of them, since the planner takes equal nodes only.
 func plannedNode(nodes map[int64]int, job *podJob) int64 {
 	most := int64(0)
 	for count, number := range nodes {
@@ -262,7 +262,7 @@ func plannedNode(nodes map[int64]int, job *podJob) int64 {
 	return use
 }
 
-// nodesOf are the names of all nodes of a type, and whether that is all nodes there are. Not to be changed.
+// nodesOf returns the names of all nodes of a type, and whether that is all nodes there are. Not to be changed.
 func (i *inventory) nodesOf(gpuType string) (names sets.Set[string], all bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

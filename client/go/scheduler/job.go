@@ -123,8 +123,8 @@ func groupOf(pod *v1.Pod) string {
 
 func soleGroup(pod *v1.Pod) string { return pod.Namespace + "/pod/" + pod.Name + "/" + string(pod.UID) }
 
-// identityOf is equal for equal jobs. A hash that the pod brings is believed only inside of its group: elsewhere it would
-// let one user take another's plan, or give him a wrong one.
+// identityOf returns an identity that is equal for equal jobs. A hash that the pod brings is believed only inside of
+// its group: elsewhere it would let one user take another's plan, or give that user a wrong one.
 func identityOf(pod *v1.Pod) string {
 	if hash := value(pod, annotations.SpecHash); hash != "" {
 		return groupOf(pod) + "\x00" + hash

@@ -7,14 +7,14 @@ import (
 	"evenkeel.dev/client/go/evenkeelv1"
 )
 
-// layout is what placing pods needs of a plan; plans themselves are hundreds of times larger.
+// layout holds what placing pods needs of a plan; plans themselves are hundreds of times larger.
 type layout struct {
 	planID      string
 	gpuType     string
 	ranks       int // GPUs
 	stages      int
 	colocated   int // so many consecutive ranks share a node (a tensor-parallel group)
-	ranksOfNode int // so many the planner put on one node
+	ranksOfNode int // so many ranks the planner put on one node
 }
 
 func newLayout(plan *evenkeelv1.Plan) layout {
@@ -41,7 +41,7 @@ func (l layout) check(job *podJob) error {
 	return nil
 }
 
-// stage is the annotation of a pod with so many ranks from `rank` on: the pipeline is the slowest dimension of
+// stage returns the annotation of a pod with so many ranks from `rank` on: the pipeline is the slowest dimension of
 // "tp-cp-dp-pp" (Placement.rank_order).
 func (l layout) stage(rank, count int) string {
 	perStage := max(l.ranks/l.stages, 1)

@@ -128,7 +128,7 @@ func (l *lookup) wait(key string, pod *v1.Pod, limit time.Duration) *waiting {
 	return list
 }
 
-// wake brings all pods back that wait for the key. A timer does not while a call runs: the call will.
+// wake brings all pods back that wait for the key. A timer does nothing while a call runs: the call will wake them.
 func (l *lookup) wake(key string, called bool) {
 	l.mu.Lock()
 	list := l.waiting[key]
@@ -195,7 +195,7 @@ func (l *lookup) classify(plans []layout, err error) (*answer, string) {
 	return &answer{unavailable: err, expires: now.Add(wait)}, "unavailable"
 }
 
-// store keeps an answer, and an expired plan in place of none.
+// store keeps an answer. If the planner is unavailable, a plan that has expired stays in its place.
 func (l *lookup) store(key string, found *answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -264,7 +264,7 @@ func stored(id string, again ask) ask {
 	}
 }
 
-// layoutsOf are the plans that fit and that the pods can carry, best first.
+// layoutsOf returns the plans that fit and that the pods can carry, best first.
 func layoutsOf(response *evenkeelv1.PlanJobResponse, job *podJob) ([]layout, error) {
 	offers := response.GetOffers()
 	if len(offers) == 0 {

@@ -21,11 +21,11 @@ const (
 
 // narrow returns the nodes that kube-scheduler shall look at, instead of at hundreds. nil: all of them.
 //
-// Where a look at a node alone tells whether the pod fits, these are the ones that Score would put first: the node that the
-// plan puts the pod on beside others of its job, or free ones in the narrowest domain of its neighbour by rank. Where it
-// does not, or no label tells domains apart, they are a sample of free ones of all domains, the neighbour's above all, from
-// which other plugins choose. If these accept none of them, PostFilter sees to it that the job's pods are shown all nodes
-// from then on.
+// If a look at a node alone tells whether the pod fits, these are the nodes that Score would put first: the node that
+// the plan puts the pod on beside others of its job, or free ones in the narrowest domain of its neighbour by rank. If
+// it does not, or no label tells domains apart, they are a sample of free nodes of all domains, the neighbour's above
+// all, from which other plugins choose. If these accept none of them, PostFilter sees to it that the job's pods are
+// shown all nodes from then on.
 func (p *Plugin) narrow(ctx context.Context, pod *v1.Pod, found *cycle, neighbour string) sets.Set[string] {
 	if found.node != "" {
 		return nil
@@ -103,7 +103,7 @@ func simple(pod *v1.Pod) bool {
 	return true
 }
 
-// portsFree: trainers on the host's network take its ports.
+// portsFree says whether the host ports of the pod are free: trainers on the host's network take them.
 func portsFree(info fwk.NodeInfo, pod *v1.Pod) bool {
 	for at := range pod.Spec.Containers {
 		for _, port := range pod.Spec.Containers[at].Ports {
@@ -141,7 +141,7 @@ func (p *Plugin) fits(ctx context.Context, pod *v1.Pod, found *cycle) func(strin
 	}
 }
 
-// letsIn: node selector, required node affinity, cordons and taints.
+// letsIn checks node selector, required node affinity, cordons and taints.
 func letsIn(logger klog.Logger, node *v1.Node, pod *v1.Pod, affinity nodeaffinity.RequiredNodeAffinity) bool {
 	if node.Spec.Unschedulable {
 		return false

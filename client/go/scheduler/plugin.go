@@ -86,7 +86,7 @@ func enabled(gate featuregate.Feature) bool {
 	return known && utilfeature.DefaultFeatureGate.Enabled(gate)
 }
 
-// Name is "Evenkeel".
+// Name returns "Evenkeel".
 func (p *Plugin) Name() string { return Name }
 
 // watch follows nodes, and pods that were bound, ended, or changed what they say.
@@ -164,8 +164,8 @@ func (p *Plugin) observe(pod *v1.Pod, gone bool) {
 	})
 }
 
-// EventsToRegister are the events that may make a pod schedulable that this plugin refused; answers of the planner bring
-// their pods back themselves.
+// EventsToRegister returns the events that may make a pod schedulable that this plugin refused; answers of the planner
+// bring their pods back themselves.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel | fwk.UpdateNodeAllocatable |
@@ -201,8 +201,8 @@ func (p *Plugin) afterPodDeletion(_ klog.Logger, pod *v1.Pod, before, _ any) (fw
 	return fwk.QueueSkip, nil
 }
 
-// SignPod: pods with a plan differ by rank, so no result of one can be used for another; for all others this plugin makes
-// no difference.
+// SignPod signs pods without a plan, to which this plugin makes no difference. Pods with a plan differ by rank, so no
+// result of one can be used for another.
 func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if wantsPlan(pod) {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "pods with a plan differ by rank")

@@ -15,8 +15,8 @@ type topology []int32
 // domain is one topology domain: the numbers of it and of those around it. nil: none.
 type domain = topology
 
-// scores are 0 to 80 for each of the distinct topologies: near the nodes of the neighbours by rank and by stage, and in the
-// domain that holds the whole job.
+// scores returns 0 to 80 for each of the distinct topologies: near the nodes of the neighbours by rank and by stage,
+// and in the domain that holds the whole job.
 func (t *topologies) scores(byRank, byStage []string, home domain) []int64 {
 	made := make([]int64, len(t.distinct))
 	for at, node := range t.distinct {
@@ -29,7 +29,7 @@ func (t *topologies) scores(byRank, byStage []string, home domain) []int64 {
 	return made
 }
 
-// shared is the share of levels, of those that either has, at which two nodes are in the same domain.
+// shared returns the share of levels, of those that either node has, at which two nodes are in the same domain.
 func shared(a, b topology) float64 {
 	if len(a) != len(b) {
 		return 0 // a node that is not known yet
@@ -50,7 +50,7 @@ func shared(a, b topology) float64 {
 	return float64(same) / float64(levels)
 }
 
-// nearness is the mean over the other nodes.
+// nearness returns the mean of shared over the other nodes.
 func (t *topologies) nearness(node topology, others []string) float64 {
 	sum := 0.0
 	for _, other := range others {
@@ -71,7 +71,7 @@ func holds(d domain, node topology) bool {
 	return len(d) > 0
 }
 
-// PreScore: pods without a plan are none of this plugin's business.
+// PreScore skips pods without a plan, which are none of this plugin's business.
 func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
 	found := read(state)
 	if found == nil || found.chosen == nil {
@@ -86,8 +86,8 @@ func (p *Plugin) PreScore(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ 
 // shares says whether the planner put several pods on one node.
 func (c *cycle) shares() bool { return c.chosen.podsPerNode(c.job.podGPUs) > 1 }
 
-// Score: the node where the planner has the pod's ranks first, then nodes near the neighbours by rank and by stage, then
-// the domain that holds the whole job.
+// Score prefers the node where the planner has the pod's ranks, then nodes near the neighbours by rank and by stage,
+// then the domain that holds the whole job.
 func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
 	found := read(state)
 	if found == nil || found.chosen == nil {
@@ -159,8 +159,8 @@ type nodeRoom struct {
 	places int
 }
 
-// narrowest is the narrowest domain with so many places; of several the one with the fewest, so that larger ones stay
-// whole. nil: no labelled domain has them.
+// narrowest returns the narrowest domain with so many places; of several the one with the fewest, so that larger ones
+// stay whole. nil: no labelled domain has them.
 func (p *Plugin) narrowest(room []nodeRoom, wanted int) domain {
 	for depth := len(p.args.TopologyLabels); depth > 0; depth-- {
 		sums, paths := map[int32]int{}, map[int32]domain{}

@@ -102,7 +102,7 @@ func (c *control) start() error {
 	if err := c.writeFiles(api); err != nil {
 		return err
 	}
-	// Data on a disk that need not survive: unsafe-no-fsync keeps the disk out of what is measured.
+	// The data lie on a disk and need not survive: unsafe-no-fsync keeps the disk out of what is measured.
 	if _, err := c.run("etcd", "--data-dir="+c.folder+"/etcd", "--unsafe-no-fsync", "--listen-client-urls="+etcd,
 		"--advertise-client-urls="+etcd, fmt.Sprintf("--listen-peer-urls=http://127.0.0.1:%d", ports[1]),
 		"--log-level=warn"); err != nil {

@@ -15,7 +15,7 @@ import (
 
 var fences = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// fenced is a code block of a page: the one of that language and number.
+// fenced returns a code block of a page: the one of that language and number.
 func fenced(t *testing.T, path, language string, number int) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

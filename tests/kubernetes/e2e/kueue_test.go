@@ -263,7 +263,7 @@ func (q *queue) started(name string) (job *batchv1.Job) {
 	return job
 }
 
-// workload that Kueue made of a job; nil as long as there is none.
+// workload returns the workload that Kueue made of a job; nil as long as there is none.
 func (q *queue) workload(name string) *unstructured.Unstructured {
 	q.Helper()
 	list, err := q.client.Resource(workloads).Namespace("default").List(q.Context(), metav1.ListOptions{})
@@ -311,7 +311,7 @@ func (q *queue) rejected(name, text string) {
 	}
 }
 
-// states of a workload's checks by name.
+// states returns the states of a workload's checks by name.
 func (q *queue) states(name string) map[string]string {
 	q.Helper()
 	found := map[string]string{}

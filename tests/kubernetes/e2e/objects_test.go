@@ -250,7 +250,7 @@ func waitBound(t *testing.T, gang string, count int) []v1.Pod {
 	return bound
 }
 
-// refusal is what the scheduler last said of a pod that it did not place.
+// refusal returns what the scheduler last said of a pod that it did not place.
 func refusal(t *testing.T, pod string) string {
 	t.Helper()
 	found, err := plane.client.CoreV1().Pods("default").Get(t.Context(), pod, metav1.GetOptions{})

@@ -107,7 +107,7 @@ func (m *manifests) namespace(object *unstructured.Unstructured) {
 	}
 }
 
-// try is a creation that leaves nothing behind: whether the API server knows the kind, and what it says.
+// try creates an object and leaves nothing behind: says whether the API server knows the kind, and what it says.
 func (m *manifests) try(object *unstructured.Unstructured) (known bool, err error) {
 	m.Helper()
 	kind := object.GroupVersionKind()
@@ -165,7 +165,8 @@ func (m *manifests) overlay(objects []*unstructured.Unstructured) {
 	m.Logf("%d objects and %d pods", tried, pods)
 }
 
-// podOf is a pod as the object's controller would make it, nil for what makes none. A StatefulSet gives it its volumes.
+// podOf returns a pod as the object's controller would make it, nil for objects that make none. A StatefulSet gives it
+// its volumes.
 func podOf(object *unstructured.Unstructured) *unstructured.Unstructured {
 	template, found, _ := unstructured.NestedMap(object.Object, "spec", "template")
 	if !found {
@@ -189,7 +190,7 @@ func podOf(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return pod
 }
 
-// refused plants faults: what finds none of them would find no others.
+// refused plants faults: a check that finds none of them would find no others.
 func (m *manifests) refused(objects []*unstructured.Unstructured) {
 	for _, object := range objects {
 		if object.GetKind() != "Deployment" {

@@ -175,7 +175,7 @@ func awaitBound(t *testing.T, events watch.Interface, wanted int) {
 	}
 }
 
-// processorTime of a process so far (proc(5): utime and stime, in hundredths of a second).
+// processorTime returns the time of a process so far (proc(5): utime and stime, in hundredths of a second).
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

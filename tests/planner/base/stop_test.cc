@@ -67,7 +67,7 @@ TEST(Stop, WorkThatWasStoppedDoesNotPassForWhole) {
     ++done;
   }));
   EXPECT_EQ(done, 0);
-  // Who is told by the call's value and returns half a result is found out too.
+  // A callee that asks for the value and returns half a result is found out too.
   EXPECT_FALSE(RunsThrough(at_once, [&] { done = at_once() ? 1 : 2; }));
   EXPECT_EQ(done, 1);
 }

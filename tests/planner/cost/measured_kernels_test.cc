@@ -17,13 +17,13 @@
 namespace evenkeel::planner {
 namespace {
 
-// What is reached on these rows.
+// Errors that are reached on these rows.
 struct Bounds {
   double mean = 0, worst = 0;
 };
 
-// In the tables, not in a training run, and from the same run of fit_kernels.py: a clock that falls
-// by `droop` in kernels beyond droop_us.
+// The clock in the tables, not in a training run, from the same run of fit_kernels.py: it falls by
+// `droop` in kernels beyond droop_us.
 struct Products {
   const char* gpu;
   double droop, droop_us;
@@ -46,8 +46,8 @@ const Products kFp8Products[] = {
     {"l40s-48gb", .116, 2960, {.07, .17}, kL40sFp8Products},
 };
 
-// Likewise rotary embedding and cache writes: bytes per token, and per value of a key/value head
-// where queries have more heads, and where they have as many.
+// From the same run: rotary embedding and cache writes, as bytes per token, and per value of a
+// key/value head if queries have more heads, and if they have as many.
 struct CausalKernels {
   const char* gpu;
   double token_bytes, kv_bytes, kv_equal_bytes;

@@ -198,7 +198,7 @@ TEST(MakeLaunchTest, SchedulesThatATrainerLacksAreReplaced) {
   }
 }
 
-// Of a pipeline whose first stage lacks memory: each stage recomputes as many layers as it must.
+// In a pipeline whose first stage lacks memory, each stage recomputes as many layers as it must.
 Job UnevenJob() {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   job.constraints.stage_layers = {5, 9, 9, 9};

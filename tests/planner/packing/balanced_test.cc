@@ -57,7 +57,7 @@ TEST(BalancedTest, DoesNotDependOnTheOrderOfSamples) {
   EXPECT_EQ(packing.size(), packs);
 }
 
-// Long tails of text, one tile each, documents of forty tiles, all equal.
+// Lengths are long tails of text, one tile each, documents of forty tiles, all equal.
 TEST(BalancedTest, HostileSets) {
   Random random(7);
   const auto text = [&](int64_t most) {

@@ -134,7 +134,7 @@ TEST(DistRatiosTest, EqualPacksAreInBalance) {
   EXPECT_EQ(even.idle, 0);
 }
 
-// What the plan predicts on a sample and what packing all of the data gives.
+// Compares what the plan predicts on a sample with what packing all of the data gives.
 TEST(BatchRuleTest, TheSampleSpeaksForTheWholeDataset) {
   Dataset dataset = QuickstartJob().dataset;
   for (LengthBin& bin : dataset.bins) bin.count *= 5;

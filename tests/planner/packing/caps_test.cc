@@ -17,7 +17,7 @@ SampleTypes TypesOf(const Dataset& dataset) {
   return types;
 }
 
-// DistRatio of tokens and units in random order, one pack per rank.
+// Returns DistRatio of tokens and units in random order, one pack per rank.
 Balance Packed(const Caps& caps, int64_t ranks) {
   static const DrawnSamples all = DrawSamples(DefaultVisionLanguageDataset(), int64_t{1} << 40);
   return PackAndDeal(
@@ -70,11 +70,11 @@ TEST(CapsTest, GivenCapsAreKept) {
   EXPECT_EQ(CapsRule(types, {12, 0}).Balanced().caps.units, 12);
 }
 
-// Sets that are as unlike the usual as can be.
+// Sets of samples that are as unlike the usual as can be.
 TEST(CapsTest, HostileSets) {
   struct Set {
     SampleTypes types;
-    int64_t longest_pack;  // that makes sense, tokens
+    int64_t longest_pack;  // the longest pack that makes sense, tokens
     int64_t alone = 0;
   };
   const std::vector<Set> sets = {

@@ -182,7 +182,7 @@ TEST(DealTest, GroupsHoldPacksOfLikeLength) {
   const auto work = SomeWork(Kind::kSpread, 64 * 5 + 13, 4);
   for (const int64_t group : {2, 4}) {
     const auto order = Deal(work, {.ranks = 8, .packs_per_rank = 8, .window = 1, .group = group});
-    // Of the 64 packs of a step, those of a group are neighbours in length.
+    // Among the 64 packs of a step, those of a group are neighbours in length.
     for (size_t step = 0; step < 5; ++step) {
       const std::vector<int64_t> packs(order.begin() + static_cast<std::ptrdiff_t>(step * 64),
                                        order.begin() + static_cast<std::ptrdiff_t>(step * 64 + 64));

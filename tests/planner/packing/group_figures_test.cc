@@ -31,8 +31,8 @@ struct Case {
   }
 };
 
-// What the mean of the gradients over all data and context ranks makes of one unit of loss of each
-// token, by the returned order alone.
+// Computes what the mean of the gradients over all data and context ranks makes of one unit of loss
+// of each token, by the returned order alone.
 TEST(GroupFiguresTest, EveryTokenOfAStepWeighsTheSameOnEveryRank) {
   const Case c;
   const GroupFigures& figures = c.result.groups;
@@ -47,7 +47,7 @@ TEST(GroupFiguresTest, EveryTokenOfAStepWeighsTheSameOnEveryRank) {
     for (int64_t rank = 0; rank < group.ranks; ++rank) {
       for (int64_t k = 0; k < group.packs_per_rank; ++k, ++slot) {
         if (*slot < 0) continue;
-        int64_t place = 0;  // of a loss token in the pack: context ranks take them in turn
+        int64_t place = 0;  // place of a loss token in the pack: context ranks take them in turn
         for (const uint32_t i : c.result.packing[static_cast<size_t>(*slot)]) {
           for (int32_t t = 0; t < c.loss[i]; ++t, ++place) {
             // On the GPU that has the token: loss / (packs_per_rank x T_ave), `context` times as

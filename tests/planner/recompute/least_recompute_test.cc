@@ -23,7 +23,7 @@ LayerProfile TwoKinds() {
   return profile;
 }
 
-// `layers` of the kinds' last modes.
+// Recomputes `layers` of the kinds' last modes.
 ModeCounts Whole(const LayerProfile& profile, const std::vector<int64_t>& layers) {
   ModeCounts counts{};
   for (size_t k = 0; k < layers.size(); ++k)

@@ -12,7 +12,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// A cut of the chain into so many segments, each with a transformer layer; recompute at random.
+// Draws a cut of the chain into so many segments, each with a transformer layer, and recompute at
+// random.
 Candidate RandomCandidate(Random& random, const Job& job, const LayerProfile& profile,
                           const Parallelism& p, Schedule schedule, int64_t m) {
   const int64_t segments = p.pipeline * p.virtual_stages;

@@ -19,7 +19,7 @@ Plan PlanOf(const Job& job) {
   return result.plan;
 }
 
-// Plans the job, which must not fit, and checks what it says. Gives the kinds of remedies.
+// Plans the job, which must not fit, and checks what it says. Returns the kinds of remedies.
 std::vector<RemedyKind> CheckMisfit(const Job& job) {
   const Plan plan = PlanOf(job);
   EXPECT_FALSE(plan.fits);
@@ -85,7 +85,7 @@ TEST(MisfitTest, FixedPartitionNamesItsFullestStage) {
   EXPECT_EQ(PlanOf(job).misfit.stage, 0);
 }
 
-// A job of a catalogue's vision-language model, with the contract's default data.
+// Makes a job of a catalogue's vision-language model, with the contract's default data.
 Job CatalogueJob(std::string_view model, std::string_view gpu, int64_t gpus, int64_t node) {
   Job job = TextJob("llama3-8b", gpu, gpus);
   job.model = FindVisionLanguageModel(model)->spec;

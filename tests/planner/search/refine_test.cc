@@ -21,8 +21,8 @@ std::vector<int64_t> TransformerLayers(const Plan& plan) {
   return layers;
 }
 
-// The least step of all plans that differ by one layer moved over one boundary, over the plan's
-// own.
+// Returns the least step of all plans that differ by one layer moved over one boundary, over the
+// plan's own.
 double BestNeighbour(Job job) {
   const Plan plan = MakePlan(job, {}).plan;
   const Parallelism& p = plan.parallelism;

@@ -18,7 +18,8 @@ inline bool HasChunks(Schedule schedule) {
   return schedule == Schedule::kInterleaved || schedule == Schedule::kGPipe;
 }
 
-// Equal chunks and micro-batches; for kZeroBubble, `weight_gradient` of the backward is deferred.
+// Makes equal chunks and micro-batches; for kZeroBubble, `weight_gradient` of the backward is
+// deferred.
 inline PipelineSpec EqualPipeline(const PipelineShape& shape, int64_t forward, int64_t backward,
                                   int64_t send, int64_t weight_gradient = 0) {
   PipelineSpec spec;
@@ -52,10 +53,10 @@ inline PipelineShape DrawShape(Random& random, Schedule schedule, int64_t most_s
   return shape;
 }
 
-// What times of DrawPipeline are multiples of: every number of buckets divides it.
+// Times of DrawPipeline are multiples of this number: every number of buckets divides it.
 inline constexpr int64_t kDrawnUnit = 12;
 
-// Anything that a spec can say.
+// Draws anything that a spec can say.
 inline PipelineSpec DrawPipeline(Random& random, const PipelineShape& shape) {
   PipelineSpec spec;
   spec.shape = shape;

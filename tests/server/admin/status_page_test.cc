@@ -30,7 +30,7 @@ MetricSample Histogram(const std::string& name, const MetricsSnapshot::Labels& l
   return {name, labels, 100, 1, {{0.001, 50}, {0.01, 98}, {0.1, 100}, {kInfinity, 100}}};
 }
 
-// What a healthy server has.
+// Returns what a healthy server has.
 std::vector<MetricSample> Healthy() {
   return {
       {"evenkeel_build_info", {{"version", "1.2.3"}, {"planner", "17"}, {"catalog", "9"}}, 1},

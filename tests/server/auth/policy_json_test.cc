@@ -46,7 +46,7 @@ TEST(PolicyJsonTest, TheExampleIsAPolicy) {
   EXPECT_EQ(policy->Decide({{}, "ip:10.0.0.7"}, "PlanJob").access, Access::kUnauthenticated);
 }
 
-// What stands in docs/SECURITY.md between ```json and ```.
+// Reads what stands in docs/SECURITY.md between ```json and ```.
 TEST(PolicyJsonTest, TheDocumentShowsAPolicyAndNamesEveryRole) {
   std::ifstream file(EVENKEEL_SOURCE_DIR "/docs/SECURITY.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

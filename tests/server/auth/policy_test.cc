@@ -106,7 +106,7 @@ TEST(PolicyTest, SaysWhenNobodyCanProveAnything) {
   EXPECT_EQ(SomePolicy().CheckProvable(none), "");  // "any"
 }
 
-// The second implementation: no index, no roles table of the server's.
+// Decides a second time, independently: no index, no roles table of the server's.
 struct Twin {
   std::vector<PolicyRule> rules;
 

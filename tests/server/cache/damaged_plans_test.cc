@@ -1,5 +1,5 @@
 // Files of plans under every kind of damage: the store opens and works, no wrong plan is found, and
-// what is lost was set aside.
+// lost plans were set aside.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -53,7 +53,7 @@ std::vector<std::string> PartsOf(const std::string& path) {
 
 enum class Outcome { kWhole, kSetAside, kNotOpened, kWrongPlan, kLostSilently, kCannotGoOn, kGone };
 
-// How many plans are there; -1: one of them is wrong.
+// Counts the plans that are there; -1: one of them is wrong.
 int CountGood(const PlanStore& store, bool* damaged) {
   int good = 0;
   for (int i = 1; i <= kPlans; ++i) {
@@ -113,7 +113,7 @@ class DamagedPlansTest : public testing::Test {
     }
   }
 
-  // `try_one` damages and judges in a process of its own.
+  // Runs `try_one`, which damages and judges, in a process of its own.
   void TryAll(
       const std::function<Outcome(const std::string& path, const std::string& bytes)>& try_one) {
     std::mt19937_64 chance(20'261'122);

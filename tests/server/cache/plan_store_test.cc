@@ -164,7 +164,7 @@ TEST_F(PlanStoreTest, ReadsWhileItWrites) {
   EXPECT_EQ(wrong, 0);
 }
 
-// What was in the place of a part is gone after a start: the others serve.
+// A file that is cut short is set aside when it is repaired, and new plans are kept.
 TEST_F(PlanStoreTest, SurvivesAFileThatIsCutShort) {
   auto store = Open();
   for (int i = 1; i <= 200; ++i) ASSERT_EQ(Write(*store, Entry(i)), "");

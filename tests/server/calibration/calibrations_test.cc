@@ -183,7 +183,7 @@ TEST_F(CalibrationsTest, RollBacksRestoreTheFormerPlanId) {
   EXPECT_EQ(calibrations_->TakeBack({.is_remove = true, .target = 3}).revision, 0);  // is inactive
 }
 
-// Of a model that a later release may have dropped.
+// The profile may be of a model that a later release has dropped.
 TEST_F(CalibrationsTest, WhatTheCatalogueDoesNotKnowIsKeptButNotUsed) {
   calibrations_->Record(Upload("a", {1.2}));
   ProfileFacts facts = calibrations_->state()->history[0]->facts;

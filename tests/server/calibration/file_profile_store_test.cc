@@ -50,7 +50,7 @@ class FileProfileStoreTest : public testing::Test {
 
   static std::string Key(int64_t revision) { return LmdbNumber(revision); }
 
-  // As an earlier version would have written it.
+  // Writes the store as an earlier version would have.
   LmdbTransactions Earlier(int count) {
     LmdbTransactions transactions = {
         {{"meta", "schema", "evenkeel-profiles/1"}, {"meta", "last", Key(0)}}};
@@ -185,7 +185,7 @@ TEST_F(FileProfileStoreTest, RefusesFilesOfEarlierVersionsThatLackSomething) {
   EXPECT_THAT(error_, HasSubstr("of another program"));
 }
 
-// LMDB takes the older of its two states where the newer one can not be recognised.
+// LMDB takes the older of its two states if the newer one can not be recognised.
 TEST_F(FileProfileStoreTest, DoesNotTakeTheStateBeforeTheLastOfAnEarlierVersion) {
   WriteLmdb(path_, Earlier(5));
   const std::string good = FileBytes(path_);

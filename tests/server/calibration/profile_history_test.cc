@@ -17,7 +17,7 @@ class History {
   History& BackTo(int64_t target) { return Add(ProfileAction::kRollBackTo, target); }
   History& Remove(int64_t target) { return Add(ProfileAction::kRemove, target); }
 
-  // Revisions in force.
+  // Returns the revisions in force.
   std::vector<int64_t> Active() const {
     std::vector<int64_t> revisions;
     const std::vector<bool> active = ActiveRevisions(records_);

@@ -45,7 +45,7 @@ struct SharedLog {
   bool loses_replies = false;
 };
 
-// Calls `meanwhile` before and after each access: what others may do then.
+// Calls `meanwhile` before and after each access, where others may act.
 class SharedStore : public ProfileStore {
  public:
   SharedStore(SharedLog& log, std::function<void()> meanwhile)

@@ -23,7 +23,7 @@ struct Samples {
 
 Samples FewSamples() { return {{1, 5, 1, 2}, {300, 1400, 300, 600}}; }
 
-// `count` distinct lengths with the visual tokens of internvl-chat-v1.5 among them.
+// Makes `count` distinct lengths with the visual tokens of internvl-chat-v1.5 among them.
 Samples ManySamples(int32_t count) {
   Samples samples;
   for (int32_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
-// What is no longer wanted ends: at whichever question that is said, nothing is answered and next
-// to nothing more is done. Counts questions and units of work, so that no clock decides.
+// Work that is no longer wanted ends: at whichever question that is said, nothing is answered and
+// next to nothing more is done. Counts questions and units of work, so that no clock decides.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,9 +29,9 @@ struct Ending {
   int64_t units_after = 0;  // spent after the stop was said
 };
 
-using Work = std::function<std::string(const Stop&)>;  // empty where it was stopped
+using Work = std::function<std::string(const Stop&)>;  // returns an empty text where it was stopped
 
-// Says so at question `at` and at no other; 0: never.
+// Says stop at question `at` and at no other; 0: never.
 Ending RunUntilQuestion(const Work& work, int64_t at) {
   Ending ending;
   const Stop* all = nullptr;

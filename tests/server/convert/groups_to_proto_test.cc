@@ -101,13 +101,13 @@ TEST(GroupsToProto, HowTheyWereChosen) {
   ASSERT_EQ(made.baselines_size(), 2);
   EXPECT_EQ(made.baselines(0).method(), v1::BATCHING_METHOD_SORTED);
   EXPECT_FALSE(made.baselines(0).fits());
-  EXPECT_EQ(made.baselines(0).gpu_days(), 0);  // of what does not fit nothing else is said
+  EXPECT_EQ(made.baselines(0).gpu_days(), 0);  // a method that does not fit has no other figures
   EXPECT_TRUE(made.baselines(1).fits());
   EXPECT_EQ(made.baselines(1).step_seconds(), .25);
   EXPECT_EQ(made.baselines(1).communication_ratio(), .2);
 }
 
-// A plan of two groups, sent to be predicted.
+// Makes a plan of two groups, sent to be predicted.
 v1::EvaluatePlanRequest Sent() {
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = Parse(R"(job {

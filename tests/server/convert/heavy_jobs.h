@@ -16,7 +16,7 @@
 
 namespace evenkeel::server {
 
-// One number for each choice.
+// Genes: one number for each choice.
 using Genes = std::array<uint64_t, 40>;
 
 inline Genes RandomGenes(planner::Random& random) {
@@ -25,7 +25,7 @@ inline Genes RandomGenes(planner::Random& random) {
   return genes;
 }
 
-// Another value for one to three of them.
+// Changes one to three of them.
 inline Genes Mutated(Genes genes, planner::Random& random) {
   for (uint64_t i = 0; i <= random.Below(3); ++i) genes[random.Below(genes.size())] = random.Next();
   return genes;
@@ -52,7 +52,7 @@ class HeavyJob {
   int64_t Below(int64_t bound) {
     return static_cast<int64_t>(Next() % static_cast<uint64_t>(bound));
   }
-  // Log-uniform by powers of two, up to 2^bits.
+  // Draws log-uniformly by powers of two, up to 2^bits.
   int64_t Size(int64_t bits) {
     const uint64_t gene = Next();
     const int64_t power = int64_t{1} << (gene % static_cast<uint64_t>(bits + 1));

@@ -107,7 +107,8 @@ const std::set<std::string>& RefusedAsAWhole() {
   return messages;
 }
 
-// At the leaf, at one of its elements, or at a message around it that is refused as a whole.
+// Looks for the violation at the leaf, at one of its elements, or at a message around it that is
+// refused as a whole.
 bool IsAbout(const std::string& violation, const std::string& leaf) {
   return violation == leaf || violation.starts_with(leaf + "[") ||
          (RefusedAsAWhole().contains(violation) && leaf.starts_with(violation + "."));

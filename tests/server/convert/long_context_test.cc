@@ -1,4 +1,4 @@
-// What a job says about long context: packing groups, the curriculum, and DeepSpeed as a trainer.
+// Fields of a job about long context: packing groups, the curriculum, and DeepSpeed as a trainer.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -82,7 +82,7 @@ TEST(LongContextTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(ViolationsOf("group_lengths: [1024, 1024]"),
             Lines({"job.training.group_lengths: must ascend"}));
   const Lines found = ViolationsOf("group_lengths: [16777217, 127] curriculum_steps: -1");
-  ASSERT_EQ(found.size(), 2u);  // of a list the first, with how many there are
+  ASSERT_EQ(found.size(), 2u);  // of a list only the first, with how many there are
   std::string both = found[0] + found[1];
   EXPECT_NE(both.find("job.training.group_lengths[0]: "), std::string::npos) << both;
   EXPECT_NE(both.find("job.training.curriculum_steps: "), std::string::npos) << both;

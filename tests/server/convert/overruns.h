@@ -15,8 +15,8 @@
 
 namespace evenkeel::server {
 
-// Of every *.json below `folder`: a PlanJobRequest, or a Job. By name; what cannot be read has a
-// name that ends with " is no request".
+// Reads every *.json below `folder`: a PlanJobRequest, or a Job. Ordered by name; a file that
+// cannot be read gets a name that ends with " is no request".
 inline std::vector<CostBomb> RequestsIn(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
   if (std::filesystem::is_directory(folder)) {

@@ -47,7 +47,7 @@ class Uploaded {
 
 using Lines = std::vector<std::string>;
 
-// All violations of a stream that ends with its first bad message.
+// Returns all violations of a stream that ends with its first bad message.
 Lines ViolationsOf(const std::vector<std::string>& messages) {
   Uploaded uploaded;
   for (const std::string& message : messages) {

@@ -20,7 +20,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Between two questions whether to stop.
+// Times between two questions whether to stop.
 struct Gaps {
   double last = CpuSeconds(), longest = 0;
   void See() {
@@ -178,7 +178,7 @@ TEST(CostBombs, StopIsAskedOftenEnough) {
   }
 }
 
-// What measures the gaps sees one.
+// The instrument that measures the gaps sees one.
 TEST(CostBombs, WorkWithoutAQuestionIsSeen) {
   const OfferJobs usual = JobsOf(TextRequest("llama3.1-8b", 64));
   double unit = 1e9;

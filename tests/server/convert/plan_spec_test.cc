@@ -227,7 +227,7 @@ TEST(ComputeEvaluation, OurOwnPlanEvaluatesToItself) {
   EXPECT_NE(EvaluationId(evaluation, 1, 2), EvaluationId(evaluation, 1, 3));
 }
 
-// Of all schedules the one with the most operations; packs differ, so that nothing is shortened.
+// This is the schedule with the most operations; packs differ, so that nothing is shortened.
 TEST(ComputeEvaluation, TheLongestTimelineFitsIntoAMessage) {
   v1::EvaluatePlanRequest request = Request(R"(
     parallelism { tensor: 4 pipeline: 4 data: 2 }

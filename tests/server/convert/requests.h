@@ -10,15 +10,15 @@
 
 namespace evenkeel::server {
 
-// A request in text format. Fails the test and returns an empty one where that can not be read.
+// Parses a request in text format. Fails the test and returns an empty one if that can not be read.
 v1::PlanJobRequest Parse(const std::string& text);
 
-// The least that PlanJob takes: a catalogue model on 32 GPUs of a catalogue type.
+// Returns the least that PlanJob takes: a catalogue model on 32 GPUs of a catalogue type.
 std::string MinimalText();
-// Everything described in full, nothing by name, every field of an accepted kind set.
+// Describes everything in full, nothing by name, every field of an accepted kind set.
 std::string DescribedText();
 
-// The job of a request that must be valid; violations fail the test.
+// Returns the job of a request that must be valid; violations fail the test.
 planner::Job JobOf(const v1::PlanJobRequest& request);
 planner::Job JobOf(const std::string& text);
 

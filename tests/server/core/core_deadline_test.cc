@@ -16,7 +16,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Turned by hand.
+// A clock that is turned by hand.
 class HandClock : public Clock {
  public:
   std::chrono::steady_clock::time_point Now() const override {
@@ -114,14 +114,14 @@ TEST_F(DeadlineTest, ADeadlineFarBelowTheWaitIsRefusedAtOnce) {
   planner_.WaitForStarted(11);
   Plan("w1", {.client = "a", .cost_seconds = 0.5});
   Plan("w2", {.client = "a", .cost_seconds = 0.5});
-  Plan("too short", In(600, "a", 0.5));  // of 2 s
+  Plan("too short", In(600, "a", 0.5));  // 0.6 s, while the wait is 2 s
   const auto all = answers_.WaitFor(11);
   ASSERT_EQ(all.size(), 11u);
   EXPECT_EQ(all[10].kind, OutcomeKind::kDeadlineTooShort);
   EXPECT_GE(all[10].retry_after_seconds, 0.1);
   EXPECT_EQ(observer_.too_short, 1);
   Plan("may do", In(700, "a", 0.5));     // not far enough below
-  Plan("another's", In(100, "b", 0.5));  // who has nothing waiting: gets its turn, and a place
+  Plan("another's", In(100, "b", 0.5));  // a client with nothing waiting gets its turn, and a place
   EXPECT_EQ(observer_.too_short, 1);
   EXPECT_EQ(observer_.displaced, 1);
   EXPECT_EQ(core_.queue_depth(), 3u);

@@ -26,7 +26,7 @@ class FairQueueTest : public testing::Test {
                       double now = 0) {
     return queue_.Add({next_++, client, cost, At(now)}, capacity);
   }
-  // Clients in the order in which they are served, costs behind them where asked for.
+  // Serves clients in order; writes costs behind them if asked.
   std::string Drain(size_t count = 1000, double now = 0) {
     std::string order;
     while (count-- > 0) {
@@ -70,7 +70,7 @@ TEST_F(FairQueueTest, NobodyGainsByBeingAway) {
 TEST_F(FairQueueTest, NobodyEscapesADebtByLeaving) {
   Add("a", 0.4);
   for (int i = 0; i < 6; ++i) Add("b", 0.1);
-  EXPECT_EQ(Drain(2), "ab");  // a has had its turn of 0.4 s, and nothing waits of it
+  EXPECT_EQ(Drain(2), "ab");  // a has had its turn of 0.4 s, and nothing of a waits
   Add("a", 0.1);
   EXPECT_EQ(Drain(),
             "bbbab"
@@ -120,7 +120,7 @@ TEST_F(FairQueueTest, SaysWhatComesBeforeANewcomer) {
   EXPECT_NEAR(queue_.cost_seconds(), 6.3, 1e-9);
 }
 
-// The same by plain lists, worked out anew each time.
+// Decides the same by plain lists, worked out anew each time.
 class NaiveQueue {
  public:
   struct Item {

@@ -177,7 +177,7 @@ TEST_F(PlanningCoreTest, StopAllAnswersEveryWaiter) {
   for (const PlanOutcome& outcome : all) EXPECT_EQ(outcome.kind, OutcomeKind::kShuttingDown);
 }
 
-// Work that is no plan: an answer for its waiters alone.
+// Makes work that is no plan: an answer for its waiters alone.
 Work Answering(const std::string& bytes) {
   return [bytes](const planner::PlanHooks&) {
     WorkResult result;

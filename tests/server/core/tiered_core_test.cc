@@ -66,7 +66,7 @@ class FakeTiers : public LowerTiers {
 
 class TieredCoreTest : public PlanningCoreTest {
  protected:
-  // Of a second process that shares the tiers.
+  // The core of a second process that shares the tiers.
   struct Replica {
     explicit Replica(TieredCoreTest& test)
         : core({1, 1}, test.planner_.function(), cache, test.observer_, test.clock_, &test.tiers_) {

@@ -77,7 +77,7 @@ class ListenerTest : public testing::Test {
     return fd;
   }
 
-  // gRPC sends SETTINGS at once to whom it serves.
+  // gRPC sends SETTINGS at once to a peer that it serves.
   static bool IsServed(int fd) {
     char byte;
     return recv(fd, &byte, 1, 0) == 1;
@@ -199,7 +199,7 @@ class SilentServer {
   std::jthread thread_;
 };
 
-// Whether a probe ends the process at such a server, while calls end there or not.
+// Says whether a probe ends the process at such a server, while calls end there or not.
 bool IsFoundDead(bool calls_end, bool accepts) {
   SilentServer server;
   ProbeAddresses addresses;

@@ -21,20 +21,20 @@ inline RedisClient::Deadline In(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
 }
 
-// A guard for what should take no time at all.
+// A guard for actions that should take no time at all.
 inline constexpr std::chrono::seconds kPatient{20};
 
 // A redis-server with a folder and a unix socket of its own.
 class RedisProcess {
  public:
-  // Whether there is one to run. Tests without it must say so.
+  // Returns whether there is one to run. Tests without it must say so.
   static bool Exists();
 
-  // `settings`: more words of its command line.
+  // `settings` are more words of its command line.
   explicit RedisProcess(std::vector<std::string> settings = {});
   ~RedisProcess();
 
-  // What a store of profiles asks for.
+  // Returns the settings that a store of profiles asks for.
   static std::vector<std::string> Durable();
 
   RedisAddress address() const;
@@ -46,7 +46,7 @@ class RedisProcess {
   void Pause() const;   // hangs: connections are accepted, nothing is answered
   void Resume() const;  // until it answers
 
-  // On a connection of its own; the reply is a failure where it can not be had.
+  // Uses a connection of its own; the reply is a failure if it can not be had.
   RedisReply Do(const std::vector<std::string_view>& words) const;
 
  private:

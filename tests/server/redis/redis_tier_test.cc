@@ -69,7 +69,7 @@ class RedisTierTest : public testing::Test {
 
   TurnedClock clock_;
   std::unique_ptr<RedisTier> tier_;
-  bool known_ = false;  // of the last Find
+  bool known_ = false;  // result of the last Find
 };
 
 TEST_F(RedisTierTest, FindsWhatWasPut) {

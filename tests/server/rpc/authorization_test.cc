@@ -65,7 +65,7 @@ class AuthorizationTest : public testing::Test {
     return *HostOf(principal).planner;
   }
 
-  // A call of any kind with an empty message.
+  // Makes a call of any kind with an empty message.
   grpc::Status Call(const std::string& principal,
                     const google::protobuf::MethodDescriptor& method) {
     const std::string path = std::string("/") + kServiceName + "/" + method.name();
@@ -184,7 +184,7 @@ TEST_F(AuthorizationTest, NoMethodIsOpenToWhomThePolicyDoesNotName) {
       const grpc::Status status = Call(principal, *method);
       const std::string about = method->name() + " by " + principal;
       if (method->name() == "ListModels") {
-        EXPECT_TRUE(status.ok()) << about;  // of the rule for "any"
+        EXPECT_TRUE(status.ok()) << about;  // by the rule for "any"
         continue;
       }
       EXPECT_EQ(status.error_code(),

@@ -35,7 +35,7 @@ std::string ReadDocument() {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Names of the details beyond ErrorInfo, by reason, as docs/ERRORS.md lists them.
+// Returns the names of the details beyond ErrorInfo, by reason, as docs/ERRORS.md lists them.
 std::map<std::string, std::set<std::string>> DocumentedDetails() {
   std::map<std::string, std::set<std::string>> details;
   const std::string text = ReadDocument();
@@ -51,8 +51,8 @@ std::map<std::string, std::set<std::string>> DocumentedDetails() {
   return details;
 }
 
-// google.rpc.RetryInfo -> RetryInfo, of all details; the rules of google.rpc.Status allow each
-// once.
+// Returns the names of all details, shortened: google.rpc.RetryInfo -> RetryInfo. The rules of
+// google.rpc.Status allow each once.
 std::multiset<std::string> DetailNames(const google::rpc::Status& status) {
   std::multiset<std::string> names;
   for (const auto& detail : status.details()) {

@@ -56,7 +56,7 @@ class PackDatasetTest : public ServerFixture {
     return call;
   }
 
-  // The rest of the answer; the last message is the summary.
+  // Reads the rest of the answer; the last message is the summary.
   static grpc::Status Read(Call& call, std::vector<v1::PackDatasetResponse>* answer) {
     v1::PackDatasetResponse message;
     while (call.stream->Read(&message)) answer->push_back(message);

@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// What gRPC knows of a connection.
+// Stands in for what gRPC knows of a connection.
 class FakeAuth : public grpc::AuthContext {
  public:
   FakeAuth(bool authenticated, std::vector<std::pair<std::string, std::string>> properties)

@@ -66,7 +66,7 @@ class ServerFixture : public testing::Test {
 
   std::string address() const { return "unix:" + folder_ + "/socket"; }
 
-  // Differs by `gpus`, which must be a multiple of 8.
+  // Makes a request that differs by `gpus`, which must be a multiple of 8.
   static v1::PlanJobRequest Request(int gpus = 32) {
     v1::PlanJobRequest request;
     request.mutable_job()->mutable_model()->set_name("internvl-chat-v1.5");
@@ -85,7 +85,7 @@ class ServerFixture : public testing::Test {
     while (started_ < count) std::this_thread::yield();
   }
 
-  // ErrorInfo's reason; empty: there is none, or its domain is not ours.
+  // Returns ErrorInfo's reason; empty if there is none, or its domain is not ours.
   static std::string Reason(const grpc::Status& status) {
     google::rpc::ErrorInfo info;
     if (!Detail(status, &info) || info.domain() != "evenkeel.dev") return {};

@@ -1,4 +1,4 @@
-// What the model holds today, and why not more: one table.
+// Bounds that the model holds today, and why not more: one table.
 #ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_BOUNDS_H_
 #define EVENKEEL_TESTS_VALIDATION_HARNESS_BOUNDS_H_
 
@@ -16,11 +16,11 @@ struct Bound {
   std::string_view reason;
 };
 
-// The first that fits.
+// Returns the first bound that fits.
 const Bound& BoundOf(std::string_view family, Figure figure);
 
-// Why an entry of the index ("area row, metric") lies beyond its own tolerance by such an error;
-// empty: for no reason that is known.
+// Says why an entry of the index ("area row, metric") lies beyond its own tolerance by such an
+// error; empty if no reason is known.
 std::string_view WhyBeyond(std::string_view entry, double error);
 
 // Mean over groups of Kendall's tau between predicted and measured iteration times: the aim is 0.9;

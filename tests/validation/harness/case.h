@@ -28,7 +28,7 @@ inline constexpr int kFigures = 9;
 inline constexpr double kNoFit = -1;
 const char* NameOf(Figure figure);
 
-// What a figure is in print: bytes as GiB, ns as ms.
+// Figures as they are printed: bytes as GiB, ns as ms.
 double Shown(Figure figure, double value);
 const char* UnitOf(Figure figure);
 
@@ -51,7 +51,7 @@ struct Case {
   planner::PlanSpec spec;
   planner::Batching batching;
   std::vector<Measurement> measured;
-  std::vector<std::string> assumed;  // what the row does not print
+  std::vector<std::string> assumed;  // values that the row does not print
   // Micro-batch sizes to choose from where none is printed: the fastest that fits.
   std::vector<int64_t> micro_batch_choices;
   int64_t samples_per_rank = 0;  // with choices: per step

@@ -33,7 +33,8 @@ size_t ModeIndex(const LayerCost& layer, RecomputeParts parts) {
   return 0;
 }
 
-// Layers by kind and mode of chunk i: what is no transformer layer goes with the first or last.
+// Layers by kind and mode of chunk i; layers other than transformer layers go with the first or
+// last chunk.
 struct ChunkLayers {
   KindCounts counts{};
   ModeCounts recomputed{};
@@ -52,7 +53,7 @@ ChunkLayers LayersOf(const LayerProfile& profile, const PlanSpec& spec, size_t i
   return layers;
 }
 
-// The fewest whole layers, in the order of the stage's kinds, whose recompute makes it fit.
+// Returns the fewest whole layers, in the order of the stage's kinds, whose recompute makes it fit.
 double LeastRecomputed(const Case& run, const LayerProfile& profile, size_t s, PlanSpec& spec) {
   const int64_t allocatable = AllocatableBytes(run.job.cluster);
   const int64_t in_flight =
@@ -139,8 +140,8 @@ class Evaluator {
     return ValueOf(m, outcome_.stages[s]);
   }
 
-  // What stays allocated between iterations. Megatron's runs hold two to three hidden states per
-  // chunk of a pipeline then, which outlive the schedule that sent and received them.
+  // Returns what stays allocated between iterations. Megatron's runs hold two to three hidden
+  // states per chunk of a pipeline then, which outlive the schedule that sent and received them.
   double States(const MemoryParts& parts) const {
     const Parallelism& p = run_.spec.parallelism;
     int64_t left = LibraryBytes(run_.job);

@@ -1,5 +1,5 @@
 // Rows of hidden, heads, layers and degrees with an iteration time: Narayanan 2021, Megatron-Core's
-// table, vTrain, MT-NLG. What all rows share stands in the file's `setup`.
+// table, vTrain, MT-NLG. The file's `setup` has what all rows share.
 #include <algorithm>
 #include <cstdio>
 

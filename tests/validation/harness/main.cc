@@ -13,7 +13,7 @@
 
 namespace {
 
-// "name=value" into the constants; false: no such constant or no number.
+// Reads "name=value" into the constants; returns false if there is no such constant or no number.
 bool Set(const std::string& setting, evenkeel::planner::CostConstants& constants) {
   const size_t equals = setting.find('=');
   if (equals == std::string::npos) return false;

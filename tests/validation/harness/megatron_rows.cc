@@ -15,7 +15,7 @@ int64_t RoundUpTo(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Why a row is outside the model; empty: it is not.
+// Says why a row is outside the model; empty if it is not.
 std::string Outside(const Json& c) {
   if (c.contains("hybrid-layer-pattern")) return "Mamba layers";
   if (c.contains("fp8-format")) return "fp8";
@@ -94,7 +94,9 @@ RecomputeParts PartsOf(const Json& c, std::string& outside) {
   return parts;
 }
 
-// "Et*3|(tt|)*6tmL": transformer layers of each chunk, front to back.
+// Reads "Et*3
+// (tt
+// )*6tmL": transformer layers of each chunk, front to back.
 std::vector<int64_t> LayoutOf(const std::string& layout) {
   std::string flat = layout;
   std::smatch match;
@@ -133,7 +135,7 @@ Execution ExecutionOf(const Json& c) {
   return e;
 }
 
-// Two frozen towers and a projector that trains, as LLaVA's first stage.
+// Freezes two towers, and a projector trains, as in LLaVA's first stage.
 void MakeLlava(Case& run, const Json& c) {
   ModelSpec& model = run.job.model;
   model.language_model = FindLanguageModel("vicuna-7b-v1.5")->spec;

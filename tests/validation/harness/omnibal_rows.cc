@@ -76,7 +76,8 @@ void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases) {
     for (size_t s = 0; free.is_array() && s < free.size(); ++s) {
       const double used =
           static_cast<double>(run->job.cluster.gpu.memory_bytes) - free[s].get<double>() * kGiBytes;
-      // Bound where activations are most of it: not where every layer is recomputed.
+      // The figure is bounded where activations are most of it: not where every layer is
+      // recomputed.
       run->measured.push_back({Figure::kUsed, static_cast<int64_t>(s), used, !full && s < 2, ""});
     }
     cases.covered.push_back(*run);

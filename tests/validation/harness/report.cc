@@ -58,7 +58,8 @@ void PrintParts(const Outcome& outcome) {
 
 using Families = std::map<std::pair<std::string, Figure>, Errors>;
 
-// Measurements that are bounded and have no prediction: a bound that nothing is held to.
+// Prints a case. Returns how many measurements are bounded but have no prediction: nothing is held
+// to such a bound.
 int PrintCase(const Result& result, const ReportOptions& options, Families& families) {
   const Case& run = *result.run;
   int unpredicted = 0;
@@ -105,7 +106,7 @@ int PrintFamilies(const Families& families) {
   return broken;
 }
 
-// Groups of one model and GPU count with at least 4 rows.
+// Ranks groups of one model and GPU count with at least 4 rows.
 int PrintRanking(const std::vector<Result>& results) {
   constexpr size_t kLeastRows = 4;
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> groups;
@@ -131,7 +132,7 @@ int PrintRanking(const std::vector<Result>& results) {
   return holds ? 0 : 1;
 }
 
-// Figures that an entry of the index can mean.
+// Returns whether an entry of the index can mean the figure.
 bool Concerns(const Indexed& entry, Figure figure) {
   if (entry.area == "time") return figure >= Figure::kIteration;
   if (entry.area == "min-recompute") return figure == Figure::kRecomputed;
@@ -141,8 +142,8 @@ bool Concerns(const Indexed& entry, Figure figure) {
                 : figure != Figure::kStates && figure < Figure::kRecomputed;
 }
 
-// The index's entries by their own tolerances, and those that nothing here evaluates. Gives how
-// many lie beyond theirs without a reason that is known.
+// Judges the index's entries by their own tolerances, and lists those that nothing here evaluates.
+// Returns how many lie beyond theirs without a reason that is known.
 int PrintIndex(const std::vector<Result>& results, const std::vector<Indexed>& index) {
   int evaluated = 0, within = 0, unexplained = 0;
   std::string beyond, others;
@@ -166,7 +167,7 @@ int PrintIndex(const std::vector<Result>& results, const std::vector<Indexed>& i
       continue;
     }
     ++evaluated;
-    // Counts have none: two layers.
+    // Counts have no relative error: two layers are allowed.
     const double tolerance = entry.tolerance > 0 ? entry.tolerance : 2;
     const bool holds = std::abs(worst) <= tolerance;
     within += holds ? 1 : 0;

@@ -15,17 +15,17 @@ struct Result {
   Outcome outcome;
 };
 
-// Kendall's tau-b of two lists of equal length; 0 where one of them is constant.
+// Returns Kendall's tau-b of two lists of equal length; 0 if one of them is constant.
 double KendallTau(const std::vector<double>& a, const std::vector<double>& b);
 
-// Relative error; of counts, the difference.
+// Returns the relative error; for counts, the difference.
 double ErrorOf(Figure figure, double predicted, double measured);
 
 struct ReportOptions {
   bool parts = false;  // memory and time by part under each case
 };
 
-// Prints all; how many bounds do not hold.
+// Prints all; returns how many bounds do not hold.
 int Report(const std::vector<Result>& results, const Cases& cases, const ReportOptions& options);
 
 }  // namespace evenkeel::validation

@@ -1,5 +1,5 @@
-// Readers of published rows, one per schema. Each takes what it knows, and names what it does not
-// take with the reason; keys that it does not know are passed over.
+// Readers of published rows, one per schema. Each takes the rows that it knows, and names the
+// others with the reason; keys that it does not know are passed over.
 #ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_ROWS_H_
 #define EVENKEEL_TESTS_VALIDATION_HARNESS_ROWS_H_
 
@@ -16,11 +16,11 @@ namespace evenkeel::validation {
 
 using Json = nlohmann::json;
 
-// All rows of all *.json files of the folder but cases.json. Throws std::runtime_error where the
+// Reads all rows of all *.json files of the folder but cases.json. Throws std::runtime_error if the
 // folder or a file can not be read.
 Cases ReadFolder(const std::string& folder);
 
-// By schema; `file` is the name without folder and extension.
+// Reads rows by schema; `file` is the name without folder and extension.
 void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases);
 void ReadSimuMaxRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
 void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
@@ -28,38 +28,39 @@ void ReadKorthikanti(const std::string& file, const Json& whole, Cases& cases);
 void ReadHbp(const std::string& file, const Json& whole, Cases& cases);
 void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases);
 
-// Values by key, whatever their JSON type; the default where they are missing or of another type.
+// Returns values by key, whatever their JSON type; the default if they are missing or of another
+// type.
 int64_t Int(const Json& object, std::string_view key, int64_t otherwise = 0);
 double Real(const Json& object, std::string_view key, double otherwise = 0);
 bool Flag(const Json& object, std::string_view key, bool otherwise = false);
 std::string Text(const Json& object, std::string_view key, std::string otherwise = "");
 const Json& Child(const Json& object, std::string_view key);  // an empty object where missing
 
-// The first integer before `word` in `text`, such as 16 in "16 kv heads".
+// Returns the first integer before `word` in `text`, such as 16 in "16 kv heads".
 std::optional<int64_t> NumberBefore(const std::string& text, const std::string& word);
 std::optional<int64_t> NumberAfter(const std::string& text, const std::string& word);
 
-// The catalogue's GPU whose name a label begins with; nullopt: none.
+// Returns the catalogue's GPU whose name a label begins with, or nullopt if there is none.
 std::optional<planner::GpuSpec> GpuOf(std::string label);
 
-// Bytes per second and GPU of a network such as "8 x 200 Gb/s" per node; otherwise the usual of a
-// DGX system with that GPU: one NIC per GPU, 200 Gb/s with A100, else 400.
+// Returns bytes per second and GPU of a network such as "8 x 200 Gb/s" per node; otherwise the
+// usual of a DGX system with that GPU: one NIC per GPU, 200 Gb/s with A100, else 400.
 double NetworkOf(const Json& setup, const planner::GpuSpec& gpu);
 
 planner::Cluster ClusterOf(const planner::GpuSpec& gpu, int64_t gpus, double network);
 
-// GPT of the Megatron papers: MLP of 4 hidden, LayerNorm, biases, learned positions, tied.
+// Makes GPT of the Megatron papers: MLP of 4 hidden, LayerNorm, biases, learned positions, tied.
 planner::LanguageModel GptOf(const Json& row, int64_t sequence, int64_t vocabulary);
 
-// Layers dealt evenly to chunks, the first ones one more where it does not come out even.
+// Deals layers evenly to chunks; the first ones get one more if it does not come out even.
 std::vector<planner::ChunkSpec> EvenChunks(const planner::ModelSpec& model, int64_t chunks,
                                            planner::RecomputeParts recomputed);
-// Chunks of the given transformer layers each, front to back.
+// Makes chunks of the given transformer layers each, front to back.
 std::vector<planner::ChunkSpec> ChunksOf(const planner::ModelSpec& model,
                                          const std::vector<int64_t>& layers,
                                          planner::RecomputeParts recomputed);
 
-// Micro-batches of equal samples.
+// Makes micro-batches of equal samples.
 planner::Batching EqualPacks(int64_t samples, int64_t tokens, int64_t units = 0);
 
 }  // namespace evenkeel::validation

@@ -15,11 +15,11 @@ constexpr double kGiBytes = int64_t{1} << 30;
 const LanguageModelEntry* ModelNamed(std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
   if (const LanguageModelEntry* found = FindLanguageModel(name)) return found;
-  // "deepseekv2" is "deepseek-v2".
+  // Turns "deepseekv2" into "deepseek-v2".
   return FindLanguageModel(std::regex_replace(name, std::regex("v([0-9]+)$"), "-v$1"));
 }
 
-// What the file says of the runs' architecture where it differs from the catalogue's.
+// Sets what the file says of the runs' architecture where it differs from the catalogue's.
 void Amend(LanguageModel& m, const std::string& notes) {
   if (const auto heads = NumberBefore(notes, "kv heads")) m.kv_heads = *heads;
   if (!m.moe) return;

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .packing import Packing
 
-# A fork waits so long for a call under way; then the call is given up, and made again when its answer is needed.
+# A fork waits this long for a call under way; then the call is given up, and made again when its answer is needed.
 FORK_WAIT_SECONDS = 5.0
 END_WAIT_SECONDS = 5.0  # until a call that was given up has ended
 
@@ -40,7 +40,7 @@ class Ahead:
         self._thread.start()
 
     def take(self, key: Any) -> Packing | None:
-        """The result, if this was begun and succeeded."""
+        """Returns the result, if this was begun and succeeded."""
         if self._thread is None:
             return None
         self._thread.join()
@@ -62,14 +62,15 @@ _ALL: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
 
 def _before_fork() -> None:
-    """A child frees what the parent's other threads had at hand, gRPC's calls among it, and may crash there: workers of
-    a DataLoader have been seen to. So nobody forks while a call is under way."""
+    """Waits for calls under way before a fork. A child frees what the parent's other threads had at hand, gRPC's
+    calls among it, and may crash there: workers of a DataLoader have been seen to."""
     for each in list(_ALL):
         each.settle(FORK_WAIT_SECONDS)
 
 
 def _at_exit() -> None:
-    """Threads of this kind end wherever they are when the interpreter goes; better not within gRPC."""
+    """Waits for the threads before the interpreter exits: it ends daemon threads wherever they are, which must not
+    be in gRPC."""
     for each in list(_ALL):
         each.settle(0)
 
@@ -79,7 +80,8 @@ atexit.register(_at_exit)
 
 
 def wait_for_grpc(before: set[threading.Thread]) -> None:
-    """gRPC's own threads of a call, which were not there `before`, end a moment after it. Until then as above."""
+    """Waits for gRPC's own threads of a call, which were not there `before` and end a moment after it, for the same
+    reason."""
     for thread in set(threading.enumerate()) - before:
         if thread.name.endswith(("(_run)", "(channel_spin)", "(consume_request_iterator)")):  # as gRPC calls them
             thread.join(1)

@@ -66,7 +66,8 @@ class Batches(Iterator[list[int]]):
 
 
 def check_loader(loader: Any, sampler: EvenkeelBatchSampler, samples: int) -> None:
-    """Refuses a loader whose batches are not those of `sampler`, in its order: their weights would be others'."""
+    """Refuses a loader whose batches are not those of `sampler`, in its order: they would get the weights of other
+    batches."""
     theirs = getattr(loader, "batch_sampler", sampler)
     if theirs is not sampler:
         raise ValueError(f"the loader's batch sampler is a {type(theirs).__name__}, not this sampler: pass "

@@ -30,10 +30,10 @@ def method_of(response: type[Message]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Of one client."""
+    """The settings of one client."""
     target: str
     timeout: float  # seconds of a call, all its tries together
-    pack_timeout: float  # likewise of an upload
+    pack_timeout: float  # seconds of an upload, all its tries together
     retry: RetryPolicy
     wait_for_ready: bool
 
@@ -52,7 +52,7 @@ def new_request_id() -> str:
 
 
 def stubs(channel: grpc.Channel | grpc.aio.Channel) -> dict[str, Any]:
-    """A callable for each method, of either kind of channel."""
+    """Returns a callable for each method, of either kind of channel."""
     return {method_of(response): channel.unary_unary(
         f"/{SERVICE}/{method_of(response)}", request_serializer=serialize,
         response_deserializer=response.FromString) for response in RESPONSES}

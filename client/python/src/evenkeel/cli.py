@@ -35,7 +35,7 @@ def _describe(binned: stats.Histogram) -> str:
 
 
 def _write_job(path: str, out: str, binned: stats.Histogram) -> None:
-    """The job of `path` with this dataset."""
+    """Writes the job of `path` with this dataset."""
     with open(path, encoding="utf-8") as file:
         request = json.load(file)
     if not isinstance(request, dict):

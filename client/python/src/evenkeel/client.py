@@ -45,7 +45,7 @@ class Client:
         return self._settings.target
 
     def close(self) -> None:
-        """Calls under way end with CallCancelledError."""
+        """Closes the connection. Calls under way end with CallCancelledError."""
         self._channel.close()
 
     def __enter__(self) -> Client:
@@ -71,13 +71,13 @@ class Client:
         return self._call(planner_service_pb2.EvaluatePlanResponse, request, timeout)
 
     def get_plan(self, plan_id: str, *, timeout: float | None = None) -> planner_service_pb2.GetPlanResponse:
-        """Reads a stored plan. NotFoundError: plan_job makes it again, under the same id."""
+        """Reads a stored plan. After a NotFoundError, plan_job makes it again, under the same id."""
         return self._call(planner_service_pb2.GetPlanResponse,
                           planner_service_pb2.GetPlanRequest(plan_id=plan_id), timeout)
 
     def list_plans(self, *, page_size: int = 0,
                    timeout: float | None = None) -> Iterator[planner_service_pb2.PlanSummary]:
-        """Stored plans, newest first, page by page as they are asked for. `timeout`: of each page."""
+        """Lists stored plans, newest first, page by page as they are asked for. `timeout` holds for each page."""
         token = ""
         while True:
             request = planner_service_pb2.ListPlansRequest(page_size=page_size, page_token=token)
@@ -99,7 +99,7 @@ class Client:
     def list_profiles(self, *, page_size: int = 0, model_filter: str = "", active_only: bool = False,
                       include_measurements: bool = False,
                       timeout: float | None = None) -> Iterator[profile_pb2.ProfileRevision]:
-        """The history of profiles, newest first. `timeout`: of each page."""
+        """Lists the history of profiles, newest first. `timeout` holds for each page."""
         token = ""
         while True:
             page = self._call(profile_pb2.ListProfilesResponse, profile_pb2.ListProfilesRequest(
@@ -112,16 +112,16 @@ class Client:
 
     def roll_back_profile(self, *, to_revision: int | None = None, remove_revision: int | None = None,
                           author: str = "", timeout: float | None = None) -> profile_pb2.RollBackProfileResponse:
-        """Takes profiles out of force: exactly one of the two revisions."""
+        """Takes profiles out of force. Give exactly one of the two revisions."""
         return self._call(profile_pb2.RollBackProfileResponse, profile_pb2.RollBackProfileRequest(
             to_revision=to_revision, remove_revision=remove_revision, author=author), timeout)
 
     def list_models(self, *, timeout: float | None = None) -> catalog_pb2.ListModelsResponse:
-        """The models of the catalogue."""
+        """Lists the models of the catalogue."""
         return self._call(catalog_pb2.ListModelsResponse, catalog_pb2.ListModelsRequest(), timeout)
 
     def list_gpu_types(self, *, timeout: float | None = None) -> catalog_pb2.ListGpuTypesResponse:
-        """The GPU types of the catalogue."""
+        """Lists the GPU types of the catalogue."""
         return self._call(catalog_pb2.ListGpuTypesResponse, catalog_pb2.ListGpuTypesRequest(), timeout)
 
     def pack_dataset(self, rule: packing.RuleLike, tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, *,
@@ -131,8 +131,8 @@ class Client:
                      curriculum_steps: int | None = None, summary_only: bool = False, keep_histogram: bool = False,
                      timeout: float | None = None) -> packing.Packing:
         """Packs samples by a rule or a plan: one value of `tokens` (visual ones included) per sample, and of `units`
-        (tiles) where the model has an encoder. What is None comes from the plan. The other arguments are the fields of
-        PackDatasetStart."""
+        (tiles) where the model has an encoder. Arguments that are None come from the plan. The other arguments are the
+        fields of PackDatasetStart."""
         start = packing.start_message(
             packing.settings_of(rule), data_parallel=data_parallel, packs_per_rank=packs_per_rank, epoch=epoch,
             sequence_parallel_group=sequence_parallel_group, apart=apart, groups=groups,
@@ -141,7 +141,7 @@ class Client:
 
     def pack_start(self, start: packing_pb2.PackDatasetStart, samples: packing.Samples, *,
                    timeout: float | None = None) -> packing.Packing:
-        """As pack_dataset, with the first message of the upload given."""
+        """Packs like pack_dataset, with the first message of the upload given."""
         settings = self._settings
         attempts = Attempts(settings.retry, settings.pack_timeout if timeout is None else timeout,
                             retry_unavailable=True)

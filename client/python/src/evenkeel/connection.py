@@ -46,7 +46,7 @@ def shipped_service_config() -> Any:
 
 
 def service_config(retry: RetryPolicy) -> str:
-    """The shipped one (round robin, health checking, retry tokens) as this client uses it.
+    """Returns the shipped one (round robin, health checking, retry tokens) as this client uses it.
 
     Its timeout is left out, since gRPC takes the lesser of two and every call here has a deadline of its own.
     """
@@ -82,7 +82,7 @@ def channel_options(tls: Tls | grpc.ChannelCredentials | None, retry: RetryPolic
 
 
 def credentials(tls: Tls | grpc.ChannelCredentials | None) -> grpc.ChannelCredentials | None:
-    """None: plaintext."""
+    """Returns the credentials of the channel; None stands for plaintext."""
     if isinstance(tls, Tls):
         return tls.credentials()
     if tls is not None and not isinstance(tls, grpc.ChannelCredentials):
@@ -91,7 +91,7 @@ def credentials(tls: Tls | grpc.ChannelCredentials | None) -> grpc.ChannelCreden
 
 
 def check_target(target: str) -> str:
-    """`HOST:PORT`, `dns:///NAME:PORT`, `unix:PATH` and what else gRPC takes."""
+    """Refuses what is no address. gRPC takes `HOST:PORT`, `dns:///NAME:PORT`, `unix:PATH` and others."""
     if not isinstance(target, str) or not target or target != target.strip():
         raise ValueError(f"target {target!r}: must be an address such as 127.0.0.1:50051 or unix:/run/evenkeel/s.sock")
     return target

@@ -115,7 +115,7 @@ _CLASSES: dict[grpc.StatusCode, type[EvenkeelError]] = {
 
 
 def _add_detail(error: EvenkeelError, detail: Any) -> None:
-    """Unknown details are left alone: a newer server may send more."""
+    """Reads a detail into the error. Unknown details are left alone: a newer server may send more."""
     if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
         info = error_details_pb2.ErrorInfo()
         detail.Unpack(info)
@@ -140,7 +140,7 @@ def _add_detail(error: EvenkeelError, detail: Any) -> None:
 
 
 def from_rpc_error(rpc_error: Any, method: str, request_id: str = "", target: str = "") -> EvenkeelError:
-    """The error of a failed call, of the sync or the asyncio API."""
+    """Makes the error of a failed call, of the sync or the asyncio API."""
     code = rpc_error.code()
     error = _CLASSES.get(code, ServerError)(method, code, rpc_error.details() or "", request_id, target)
     for key, value in rpc_error.trailing_metadata() or ():

@@ -1,6 +1,6 @@
 """Reads sample lengths, from the files that `evenkeelctl stats` and `pack` read and from columns beside.
 
-By content, whatever the name:
+The content of a file decides, not its name:
 - a JSON array of records, as OmniBal ships them: {"vit_num": 5, "token_num": 1341, "image_flags": 5};
 - JSON Lines: one record a line;
 - NumPy .npy of integers: (N,) tokens, or (N, 2) units and tokens;
@@ -31,7 +31,7 @@ MAX_TOKENS, MAX_UNITS = 1 << 24, 10 ** 6  # as the contract says
 
 
 class LengthFileError(ValueError):
-    """Names file, line and record of the first fault."""
+    """A file that can not be read; names file, line and record of the first fault."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def from_columns(tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, loss
 
 
 def whole_column(values: Any) -> Any:
-    """At once what reads its items from storage one by one, such as a column of a Hugging Face dataset."""
+    """Reads at once what reads its items from storage one by one, such as a column of a Hugging Face dataset."""
     if isinstance(values, Sequence) and not isinstance(values, (list, tuple, range, str)):
         return values[:]
     return values
@@ -236,7 +236,7 @@ def _arrow(module: str) -> Any:
 
 
 def _hugging_face_folder(name: str, column: str | None, units_column: str | None) -> _Columns:
-    """A dataset of `save_to_disk`: state.json lists its Arrow streams."""
+    """Reads a dataset of `save_to_disk`: state.json lists its Arrow streams."""
     try:
         with open(os.path.join(name, "state.json"), encoding="utf-8") as file:
             state = json.load(file)
@@ -267,7 +267,7 @@ def _parquet(name: str, column: str | None, units_column: str | None) -> _Column
 
 
 def _arrow_table(name: str, opener: str, column: str | None, units_column: str | None) -> _Columns:
-    """Mapped, so that of the other columns nothing is read."""
+    """Maps the file, so that nothing of the other columns is read."""
     ipc = _arrow("ipc")
     try:
         with _arrow("lib").memory_map(name) as source:

@@ -1,4 +1,4 @@
-"""Where a sampler has its packs from: a server, asked by every rank or by one for all."""
+"""The source of a sampler's packs: a server, asked by every rank or by one for all."""
 from __future__ import annotations
 
 import threading
@@ -34,10 +34,11 @@ class PackSource:
 
     def fetch(self, epoch: int, world_size: int, packs_per_rank: int,
               segments: tuple[Segment, ...] = ()) -> Packing:
-        """The packing of an epoch. After `segments`: of what they left, with the sample indices of the whole."""
+        """Returns the packing of an epoch; after `segments`, that of what they left, with the sample indices of the
+        whole."""
         if isinstance(self._server, Client):
             return self._fetch(self._server, epoch, world_size, packs_per_rank, segments)
-        # A connection is only held while it is used: processes that fork afterwards inherit nothing.
+        # A connection is held only while it is used: processes that fork afterwards inherit nothing.
         before = set(threading.enumerate())
         made = Client(self._server, wait_for_ready=True) if isinstance(self._server, str) else self._server()
         self._open = made
@@ -88,15 +89,15 @@ class PackSource:
 
 
 def distributed() -> Any:
-    """torch.distributed where it is initialised, else None; never imports PyTorch by itself."""
+    """Returns torch.distributed if it is initialised, else None; never imports PyTorch by itself."""
     import sys
     module = sys.modules.get("torch.distributed")
     return module if module is not None and module.is_available() and module.is_initialized() else None
 
 
 def broadcast(work: Callable[[], Packing], group: Any, question: Mapping[str, Any]) -> Packing:
-    """`work` on rank 0 of the group, its result or its error on all. `question`: what it answers; a rank that asks
-    another raises."""
+    """Runs `work` on rank 0 of the group and returns its result, or raises its error, on all. `question` is what it
+    answers; a rank that asks another raises ValueError."""
     dist = distributed()
     source = dist.get_global_rank(group, 0) if group is not None else 0
     box: list[Any] = [dict(question), None]

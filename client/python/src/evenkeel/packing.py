@@ -36,7 +36,7 @@ class PackSettings:
 
 
 def settings_of(rule: RuleLike) -> PackSettings:
-    """As `evenkeelctl pack --rule` takes a plan: its rule, groups, data-parallel degree and micro-batches."""
+    """Takes a plan as `evenkeelctl pack --rule` does: its rule, groups, data-parallel degree and micro-batches."""
     if isinstance(rule, batching_pb2.BatchRule):
         return PackSettings(rule)
     if isinstance(rule, Mapping) and not {"plan", "plan_id", "planId", "batch_rule", "batchRule"} & set(rule):
@@ -89,7 +89,7 @@ class Samples:
         return Samples(checked, unit_counts if unit_counts is not None and unit_counts.any() else None, loss)
 
     def take(self, index: Int64s) -> Samples:
-        """Those samples alone."""
+        """Returns those samples alone."""
         return Samples(self.tokens[index], None if self.units is None else self.units[index],
                        None if self.loss_tokens is None else self.loss_tokens[index])
 
@@ -98,7 +98,7 @@ def start_message(settings: PackSettings, *, data_parallel: int | None = None, p
                   epoch: int = 0, sequence_parallel_group: int = 1, apart: Sequence[int] = (),
                   groups: Sequence[batching_pb2.PackingGroup] = (), curriculum_steps: int | None = None,
                   summary_only: bool = False, keep_histogram: bool = False) -> packing_pb2.PackDatasetStart:
-    """The first message of an upload. What is None comes from the plan."""
+    """Makes the first message of an upload. Arguments that are None come from the plan."""
     used = tuple(groups) or settings.groups
     if used and (data_parallel is not None or packs_per_rank is not None):
         raise ValueError("data_parallel and packs_per_rank do not go with packing groups, which have their own: "
@@ -116,7 +116,7 @@ def start_message(settings: PackSettings, *, data_parallel: int | None = None, p
 
 
 def upload(start: packing_pb2.PackDatasetStart, samples: Samples) -> Iterator[packing_pb2.PackDatasetRequest]:
-    """The messages of a call."""
+    """Yields the messages of a call."""
     first = packing_pb2.PackDatasetRequest(start=start)
     first.start.sample_count = samples.tokens.size
     yield first
@@ -145,7 +145,7 @@ class Packing:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Of packs and order: equal where every rank gets the same batches."""
+        """Returns a digest of packs and order: equal if every rank gets the same batches."""
         digest = hashlib.sha256()
         for array in (self.pack_offsets, self.sample_index, self.order, self.step_offsets):
             digest.update(array.astype("<i8").tobytes())
@@ -160,13 +160,13 @@ class Packing:
         return self.step_offsets.size - 1
 
     def pack(self, index: int) -> Int64s:
-        """Samples of a pack."""
+        """Returns the samples of a pack."""
         if not 0 <= index < self.pack_count:
             raise IndexError(f"pack {index} of {self.pack_count}")
         return self.sample_index[self.pack_offsets[index]:self.pack_offsets[index + 1]]
 
     def step(self, index: int) -> Int64s:
-        """Packs of a step: data-parallel ranks x packs per rank."""
+        """Returns the packs of a step: data-parallel ranks x packs per rank."""
         if not 0 <= index < self.step_count:
             raise IndexError(f"step {index} of {self.step_count}")
         ranks, _ = step_shape(self.start, self.step_group, index)
@@ -174,7 +174,7 @@ class Packing:
 
 
 def step_shape(start: packing_pb2.PackDatasetStart, step_group: npt.NDArray[np.int32], step: int) -> tuple[int, int]:
-    """Data-parallel ranks and packs per rank."""
+    """Returns data-parallel ranks and packs per rank."""
     if not start.groups:
         return start.data_parallel, max(1, start.packs_per_rank)
     group = start.groups[int(step_group[step])]
@@ -224,7 +224,7 @@ class Answer:
         return packing
 
     def _check(self, packing: Packing) -> None:
-        """Nothing is handed on that does not hold together."""
+        """Raises RuntimeError if the answer does not hold together."""
         if self._start.result == packing_pb2.PACK_DATASET_RESULT_SUMMARY:
             return
         kept = packing.summary.sample_count - packing.summary.rejected_sample_count

@@ -30,7 +30,7 @@ class RankEpoch:
         return indices
 
     def loss_scale(self, batch: int) -> float:
-        """What the sum of the token losses of the batch is multiplied with; see MicroBatch."""
+        """Returns what the sum of the token losses of the batch is multiplied with; see MicroBatch."""
         step = int(self.batch_step[batch])
         packs = int(self.step_batches[step + 1] - self.step_batches[step])
         if self.missing[batch] or self.normalizer[step] == 0:
@@ -46,7 +46,7 @@ def world_size_of(packing: Packing) -> int:
 
 
 def _step_shapes(packing: Packing) -> tuple[Int64s, Int64s, Int64s]:
-    """Of each step: data-parallel ranks, packs per rank, ranks that share a pack."""
+    """Returns for each step: data-parallel ranks, packs per rank, ranks that share a pack."""
     start = packing.start
     groups = list(start.groups)
     if not groups:
@@ -60,7 +60,7 @@ def _step_shapes(packing: Packing) -> tuple[Int64s, Int64s, Int64s]:
 
 
 def _normalizers(packing: Packing, samples: Samples, slots: Int64s) -> npt.NDArray[np.float64]:
-    """T_ave: loss tokens of a step's packs over its ranks x packs per rank (docs/ALGORITHMS.md, "Loss")."""
+    """Returns T_ave: loss tokens of a step's packs over its ranks x packs per rank (docs/ALGORITHMS.md, "Loss")."""
     if packing.loss_normalizer.size:
         return packing.loss_normalizer
     loss = samples.tokens if samples.loss_tokens is None else samples.loss_tokens
@@ -73,7 +73,7 @@ def _normalizers(packing: Packing, samples: Samples, slots: Int64s) -> npt.NDArr
 
 
 def _smallest_pack(packing: Packing, samples: Samples) -> int:
-    """Stands in where a rank lacks a pack: the fewest tokens, of equals the first."""
+    """Returns the pack that stands in where a rank lacks one: the one of fewest tokens, and of equals the first."""
     if packing.pack_count == 0:
         return 0
     tokens = np.add.reduceat(samples.tokens[packing.sample_index], packing.pack_offsets[:-1])
@@ -81,8 +81,8 @@ def _smallest_pack(packing: Packing, samples: Samples) -> int:
 
 
 def rank_epoch(packing: Packing, samples: Samples, rank: int) -> RankEpoch:
-    """`rank`: of the ranks among which samples are dealt. With packing groups, C neighbours share each pack of a group
-    of sequence parallel C."""
+    """Returns what `rank` runs, of the ranks among which samples are dealt. With packing groups, C neighbours share
+    each pack of a group of sequence parallel C."""
     ranks, packs, sharing = _step_shapes(packing)
     step_batches = np.concatenate([[0], np.cumsum(packs)]).astype(np.int64)
     first = packing.step_offsets[:-1] + (rank // sharing) * packs

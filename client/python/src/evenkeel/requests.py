@@ -1,4 +1,4 @@
-"""From what callers have at hand to requests."""
+"""Makes requests from what callers have at hand."""
 from __future__ import annotations
 
 import json
@@ -13,7 +13,7 @@ from .v1 import job_pb2, plan_pb2, planner_service_pb2, profile_pb2
 
 M = TypeVar("M", bound=Message)
 
-# A Job or a whole request; or either as a mapping in protobuf JSON, such as deploy/examples has them.
+# A Job or a whole request; or either as a mapping in protobuf JSON, as in deploy/examples.
 JobLike = Union[job_pb2.Job, planner_service_pb2.PlanJobRequest, Mapping[str, Any]]
 PlanLike = Union[plan_pb2.Plan, planner_service_pb2.PlanJobResponse, planner_service_pb2.GetPlanResponse,
                  Mapping[str, Any]]
@@ -21,7 +21,7 @@ ProfileLike = Union[profile_pb2.RecordProfileRequest, Mapping[str, Any]]
 
 
 def parse(values: Mapping[str, Any], message: M, name: str) -> M:
-    """Protobuf JSON into `message`; a key that it does not have is an error."""
+    """Parses protobuf JSON into `message`; a key that the message does not have is an error."""
     try:
         json_format.ParseDict(dict(values), message)
     except json_format.ParseError as error:
@@ -30,7 +30,7 @@ def parse(values: Mapping[str, Any], message: M, name: str) -> M:
 
 
 def plan_job_request(job: JobLike) -> planner_service_pb2.PlanJobRequest:
-    """A copy, so that the caller's message stays as it is."""
+    """Returns a copy, so that the caller's message stays as it is."""
     request = planner_service_pb2.PlanJobRequest()
     if isinstance(job, planner_service_pb2.PlanJobRequest):
         request.CopyFrom(job)
@@ -48,7 +48,7 @@ def plan_job_request(job: JobLike) -> planner_service_pb2.PlanJobRequest:
 
 
 def with_fields(request: M, fields: Mapping[str, Any]) -> M:
-    """Sets them, a False or 0 that stands against the request's own value too."""
+    """Sets the fields. A False or 0 stands against the request's own value too."""
     made = type(request)(**fields)
     for name in fields:
         request.ClearField(name)
@@ -57,7 +57,7 @@ def with_fields(request: M, fields: Mapping[str, Any]) -> M:
 
 
 def load_job(path: str | os.PathLike[str]) -> planner_service_pb2.PlanJobRequest:
-    """A request from a file in protobuf JSON: a PlanJobRequest such as deploy/examples has, or a Job."""
+    """Reads a request from a file in protobuf JSON: a PlanJobRequest, as in deploy/examples, or a Job."""
     with open(path, encoding="utf-8") as file:
         try:
             values = json.load(file)

@@ -38,7 +38,7 @@ NO_RETRIES = RetryPolicy(max_attempts=1, honour_retry_info=False)
 
 
 def check_timeout(name: str, timeout: Any) -> None:
-    """gRPC takes infinity for a deadline that has passed."""
+    """Checks a timeout: gRPC would take infinity for a deadline that has passed."""
     if not isinstance(timeout, numbers.Real) or not 0 < float(timeout) < float("inf"):
         raise ValueError(f"{name} is {timeout}: must be a number of seconds, above 0 and finite")
 
@@ -54,11 +54,11 @@ class Attempts:
         self._backoffs = 0
 
     def remaining(self) -> float:
-        """Seconds that the next try may take."""
+        """Returns the seconds that the next try may take."""
         return max(0.001, self._deadline - time.monotonic())
 
     def delay(self, error: EvenkeelError) -> float | None:
-        """Seconds to wait before the next try; None: there is none."""
+        """Returns the seconds to wait before the next try, or None if there is none."""
         policy = self._policy
         if error.code == grpc.StatusCode.RESOURCE_EXHAUSTED and error.retry_after is not None:
             if not policy.honour_retry_info:

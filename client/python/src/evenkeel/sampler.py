@@ -21,7 +21,7 @@ __all__ = ["EvenkeelBatchSampler", "MicroBatch"]
 
 
 def _ranks(rank: int | None, world_size: int | None, planned: int) -> tuple[int, int]:
-    """Rank and number of ranks: given, or the plan's and torch.distributed's."""
+    """Returns rank and number of ranks: those given, or the plan's and torch.distributed's."""
     dist = distributed()
     processes = dist.get_world_size() if dist is not None else None
     size = world_size if world_size is not None else planned or processes
@@ -109,7 +109,7 @@ class EvenkeelBatchSampler:
 
     @property
     def packing(self) -> Packing:
-        """Packs and order of the epoch, for all ranks."""
+        """Returns packs and order of the epoch, for all ranks."""
         return self._current.packing
 
     @property
@@ -121,11 +121,11 @@ class EvenkeelBatchSampler:
         return self._epoch
 
     def __len__(self) -> int:
-        """Batches of the whole epoch (after an elastic resume: of what was left of it), equal on all ranks."""
+        """Counts the batches of the epoch (after an elastic resume: of what was left of it), equal on all ranks."""
         return self._current.batch_count
 
     def set_epoch(self, epoch: int) -> None:
-        """To be called before each epoch, on all ranks. That of a resumed state keeps its place.
+        """Sets the epoch. Call it before each epoch, on all ranks. The epoch of a resumed state keeps its place.
 
         Packs are asked for here, not when batches are: a server that is not there shows here, and only here (and where
         a state is loaded) do ranks talk to each other.
@@ -138,12 +138,12 @@ class EvenkeelBatchSampler:
             self._tracked = None
 
     def __iter__(self) -> Iterator[list[int]]:
-        """From where a state was loaded, else the whole epoch."""
+        """Begins where a state was loaded, else with the whole epoch."""
         return Batches(self)
 
     def begin(self, restored: bool) -> tuple[RankEpoch, int]:
-        """For Batches: a pass begins, with this batch of this epoch. `restored`: by torchdata, which makes another pass
-        at once where this one has nothing left."""
+        """Begins a pass, for Batches: returns the epoch and its first batch. `restored` says that torchdata began
+        the pass; it makes another one at once if this one has nothing left."""
         begin = self._begun = self._resume_at
         left = begin < self._current.batch_count
         if left or not restored:
@@ -159,7 +159,7 @@ class EvenkeelBatchSampler:
         return self._current, begin
 
     def reached(self, batch: int, done: bool) -> None:
-        """For Batches: so many batches were asked for."""
+        """Notes how many batches were asked for. Batches calls it."""
         self._yielded = batch
         self._ran_to_end = done and batch > self._begun
 
@@ -181,16 +181,16 @@ class EvenkeelBatchSampler:
             batch += 1
 
     def loss_scale(self, batch: int) -> float:
-        """MicroBatch.loss_scale of a batch by its number in the epoch, for loops that are a framework's own."""
+        """Returns MicroBatch.loss_scale of a batch by its number in the epoch, for loops that are a framework's own."""
         return self._current.loss_scale(batch)
 
     def state_dict(self) -> dict[str, Any]:
-        """The place in the stream, the same on every rank. With `micro_batches`: after the last whole step of the loop.
-        Without: after the last batch that was asked for; a plain DataLoader with workers asks ahead."""
+        """Returns the place in the stream, the same on every rank. With `micro_batches`: after the last whole step
+        of the loop. Without: after the last batch that was asked for; a plain DataLoader with workers asks ahead."""
         return self.state_at(self._yielded if self._tracked is None else self._tracked)
 
     def state_at(self, batch: int | None) -> dict[str, Any]:
-        """After so many batches. None: where the next pass begins."""
+        """Returns the state after so many batches; None: where the next pass begins."""
         current = self._current
         batch = self._resume_at if batch is None else batch
         step = int(current.batch_step[batch]) if batch < current.batch_count else current.packing.step_count
@@ -198,8 +198,9 @@ class EvenkeelBatchSampler:
                             self._segments, current.packing.digest).to_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, elastic: bool = False) -> None:
-        """The next iteration goes on where the state was taken, to the identical batches. ResumeError: the state is of
-        another plan, rule, seed or other samples; or, unless `elastic`, of another number of ranks or packs per rank.
+        """Lets the next iteration go on where the state was taken, with identical batches. Raises ResumeError if the
+        state is of another plan, rule, seed or other samples; or, unless `elastic`, of another number of ranks or packs
+        per rank.
 
         elastic: what the epoch has left is packed and dealt anew to the ranks there are now, so that every sample still
         comes once per epoch. A step that was not complete is run again. To be called on all ranks.
@@ -253,7 +254,8 @@ class EvenkeelBatchSampler:
         return self._share == "broadcast" or bool(dist.get_world_size(self._group) == self._world_size)
 
     def _prefetch_next(self) -> None:
-        """Once workers have forked: the first batch is asked for after that. Who forks later waits for it."""
+        """Asks for the next epoch. The first batch is asked for once workers have forked; a process that forks later
+        waits for the call."""
         dist = distributed()
         if self._broadcasts() and dist is not None and dist.get_rank(self._group) != 0:
             return

@@ -30,7 +30,7 @@ def _only(message: Any, fields: tuple[str, ...]) -> dict[str, Any]:
 
 
 def rule_digest(settings: PackSettings, sequence_parallel_group: int) -> str:
-    """Of all that decides on packs and order but samples, ranks and epoch."""
+    """Returns a digest of all that decides on packs and order, except samples, ranks and epoch."""
     rule = batching_pb2.BatchRule(**_only(settings.rule, _RULE_FIELDS))
     if settings.rule.HasField("pack_times"):
         rule.pack_times.CopyFrom(settings.rule.pack_times)
@@ -70,7 +70,7 @@ class SamplerState:
     packing: str = ""  # digest of packs and order: another release of the server may make others
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values only: it goes through JSON, torch.save and torch.load(weights_only=True)."""
+        """Returns plain values only: the state goes through JSON, torch.save and torch.load(weights_only=True)."""
         return {"format": FORMAT, **dataclasses.asdict(self.identity),
                 "world_size": self.world_size, "packs_per_rank": self.packs_per_rank, "epoch": self.epoch,
                 "batch": self.batch, "step": self.step, "segments": [list(s) for s in self.segments],
@@ -112,7 +112,7 @@ def check(state: SamplerState, mine: Identity) -> None:
 
 
 def check_packing(saved: str, mine: str, epoch: int) -> None:
-    """Raises ResumeError where the server packs otherwise than when the state was taken."""
+    """Raises ResumeError if the server packs otherwise than when the state was taken."""
     if saved != mine:
         raise ResumeError(f"the state is of other packs of epoch {epoch} than the server makes now (another release?): "
                           "resume with the release that the run began with, or begin an epoch")

@@ -32,11 +32,11 @@ class Histogram:
 
     @property
     def size_bytes(self) -> int:
-        """As a serialised message."""
+        """Returns the size of the serialised message."""
         return sum(_packed_bytes(column) for column in (self.units, self.llm_tokens, self.sample_count))
 
     def to_json(self) -> dict[str, Any]:
-        """The Histogram message in protobuf JSON, all fields spelled out."""
+        """Returns the Histogram message in protobuf JSON, all fields spelled out."""
         def texts(column: Int64s) -> list[str]:
             return [str(value) for value in column.tolist()]
         return {"units": texts(self.units), "llm_tokens": texts(self.llm_tokens),
@@ -44,7 +44,7 @@ class Histogram:
 
 
 def _packed_bytes(column: Int64s) -> int:
-    """Of a packed repeated field with a tag of one byte: tag, length, varints."""
+    """Returns the bytes of a packed repeated field with a tag of one byte: tag, length, varints."""
     if column.size == 0:
         return 0
     body = int(_varint_bytes(column).sum())
@@ -73,8 +73,8 @@ class LengthCounts:
 
 
 def histogram(samples: SampleLengths | LengthCounts, max_bytes: int = MAX_HISTOGRAM_BYTES) -> Histogram:
-    """The finest binning that stays below `max_bytes`: exact if that does, else bins of tokens (and, where these do not
-    do, units) of widths 2^k and 3 x 2^k (docs/ALGORITHMS.md)."""
+    """Returns the finest binning that stays below `max_bytes`: exact if that does, else bins of tokens (and, if
+    these do not, units) of widths 2^k and 3 x 2^k (docs/ALGORITHMS.md)."""
     counts = samples if isinstance(samples, LengthCounts) else LengthCounts.of(samples)
     unit_width = 1
     while unit_width <= 2 * _MAX_UNITS:
@@ -111,7 +111,7 @@ def _bin(counts: LengthCounts, unit_width: int, token_width: int) -> Histogram:
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """Of one quantity over all samples."""
+    """Figures of one quantity over all samples."""
     mean: float
     min: int
     percentiles: tuple[int, ...]  # PERCENTILES: the value at rank ceil(p% of the samples)
@@ -122,7 +122,7 @@ PERCENTILES = (1, 10, 25, 50, 75, 90, 99)
 
 
 def summarize(values: Int64s, count: Int64s) -> Summary:
-    """`count[i]` samples have `values[i]`."""
+    """Summarises a quantity: `count[i]` samples have `values[i]`."""
     order = np.argsort(values, kind="stable")
     values, count = values[order], count[order]
     total = int(count.sum())
@@ -133,5 +133,5 @@ def summarize(values: Int64s, count: Int64s) -> Summary:
 
 
 def dump(binned: Histogram) -> str:
-    """The very text that `evenkeelctl stats --output json` prints."""
+    """Returns the very text that `evenkeelctl stats --output json` prints."""
     return json.dumps(binned.to_json(), separators=(",", ":")) + "\n"

@@ -21,8 +21,9 @@ from .packing import Packing, step_shape
 
 
 def global_order(packing: Packing) -> npt.NDArray[np.int64]:
-    """Packs such that order[r::R] is what rank r runs: within a step micro-batch by micro-batch, the ranks side by
-    side. XTuner knows no missing packs: what the last, incomplete step has stands together at the end."""
+    """Returns the packs such that order[r::R] is what rank r runs: within a step micro-batch by micro-batch, the
+    ranks side by side. XTuner knows no missing packs: the packs of the last, incomplete step stand together at the
+    end."""
     if packing.start.groups:
         raise ValueError("a packing of groups is no XTuner preset, which has one pack_max_length")
     if packing.step_count == 0:

@@ -32,13 +32,13 @@ func run() error {
 	tls := evenkeel.TLS{}
 	flag.StringVar(&options.Address, "planner", "127.0.0.1:50051", "where evenkeel-server listens: HOST:PORT or unix:/PATH")
 	flag.DurationVar(&options.Timeout, "deadline", 10*time.Second, "longest to wait for a plan")
-	flag.StringVar(&tls.CAFile, "tls-ca", "", "PEM file of who signs the planner's certificate; turns TLS on")
+	flag.StringVar(&tls.CAFile, "tls-ca", "", "PEM file of the authority that signs the planner's certificate; turns TLS on")
 	flag.StringVar(&tls.CertFile, "tls-cert", "", "PEM file of this controller's own certificate")
 	flag.StringVar(&tls.KeyFile, "tls-key", "", "PEM file of its private key")
 	flag.StringVar(&tls.ServerName, "tls-server-name", "", "name that the planner's certificate must carry")
 	probes := flag.String("health-probe-bind-address", "127.0.0.1:8081", "HOST:PORT of /healthz and /readyz; 0: none")
 	metrics := flag.String("metrics-bind-address", "127.0.0.1:8080", "HOST:PORT of /metrics, over HTTP; 0: none")
-	elect := flag.Bool("leader-elect", false, "of several replicas one works")
+	elect := flag.Bool("leader-elect", false, "only one of several replicas works")
 	namespace := flag.String("leader-election-namespace", "", "namespace of the lease; the pod's own unless set")
 	flag.Parse() // controller-runtime adds --kubeconfig
 	if tls != (evenkeel.TLS{}) {
