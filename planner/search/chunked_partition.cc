@@ -16,8 +16,8 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kPassesAtMost = 1'000'000;  // passes simulated to improve one candidate
-constexpr int64_t kMovesInShort = 100;      // looked at to improve one candidate in short
-constexpr int64_t kEventsPerScore = 8000;
+constexpr int64_t kMovesInShort = 100;        // looked at to improve one candidate in short
+constexpr int64_t kEventsPerScore = 3000;
 // Passes by which all runs of boundaries are moved, not only single ones.
 constexpr int64_t kPassesOfRuns = 2000;
 constexpr double kFewCuts = 10'000;  // all cuts are looked at where there are no more than so many,
