@@ -15,7 +15,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 8;
+inline constexpr int64_t kPlannerRevision = 9;
 
 // The kinds of layers in a pipeline. Encoder, dense and MoE layers are transformer layers and can
 // be recomputed.

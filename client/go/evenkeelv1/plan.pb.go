@@ -1676,8 +1676,8 @@ type Predictions struct {
 	HoledSteps int32 `protobuf:"varint,11,opt,name=holed_steps,json=holedSteps,proto3" json:"holed_steps,omitempty"`
 	// Effect of failures and checkpoints. Unset unless the job has `Job.reliability`.
 	Goodput *Goodput `protobuf:"bytes,12,opt,name=goodput,proto3" json:"goodput,omitempty"`
-	// Expected error of `step.total_seconds`, as a share: the mean absolute error on published runs on this kind of GPU.
-	// Provenance names the runs.
+	// Expected error of `step.total_seconds`, as a share: the mean absolute error on published runs of this kind that
+	// nothing was fitted to. Provenance names the runs. 0: there are none, so the prediction is not validated.
 	StepUncertaintyRatio float64 `protobuf:"fixed64,13,opt,name=step_uncertainty_ratio,json=stepUncertaintyRatio,proto3" json:"step_uncertainty_ratio,omitempty"`
 	// Expected error of allocated memory (without the allocator's reserve), as a share: the mean absolute error on
 	// published runs on this kind of GPU.
