@@ -1,8 +1,9 @@
 #include "planner/search/cuts_below.h"
 
+#include <absl/container/btree_set.h>
+
 #include <algorithm>
 #include <limits>
-#include <unordered_set>
 #include <utility>
 
 namespace evenkeel::planner {
@@ -136,7 +137,7 @@ class CutSearch {
   std::vector<int64_t> layers_{0};  // transformer layers before each position
   std::vector<double> loads_;       // of stages
   std::vector<int64_t> cut_{0};
-  std::unordered_set<uint64_t> seen_;
+  absl::btree_set<uint64_t> seen_;
   double below_ = std::numeric_limits<double>::infinity();
   int64_t partial_cuts_ = 0;  // that may still be looked at
   bool skips_repeated_ = false;

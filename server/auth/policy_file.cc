@@ -40,7 +40,7 @@ std::unique_ptr<PolicyFile> PolicyFile::Open(std::string path, Prepare prepare,
 }
 
 std::shared_ptr<const Policy> PolicyFile::current() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return policy_;
 }
 
@@ -50,7 +50,7 @@ PolicyFile::Reload PolicyFile::Refresh(std::string* error) {
   *error = ReadBounded(path_, &bytes);
   // The whole text is compared, because time and size stay the same if a file is written twice
   // within one clock tick.
-  if (error->empty() && policy_ != nullptr && bytes == bytes_) return Reload::kUnchanged;
+  if (error->empty() && current() != nullptr && bytes == bytes_) return Reload::kUnchanged;
   if (error->empty()) policy = ParsePolicy(bytes, error);
   if (error->empty()) *error = prepare_(*policy);
   if (!error->empty()) {
@@ -58,7 +58,7 @@ PolicyFile::Reload PolicyFile::Refresh(std::string* error) {
     return Reload::kFailed;
   }
   bytes_ = std::move(bytes);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   policy_ = std::move(policy);
   return Reload::kTaken;
 }

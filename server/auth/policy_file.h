@@ -4,10 +4,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "server/auth/policy.h"
+#include "server/base/mutex.h"
 
 namespace evenkeel::server {
 
@@ -36,8 +36,8 @@ class PolicyFile {
   const std::string path_;
   const Prepare prepare_;
   std::string bytes_;  // of the policy in force
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Policy> policy_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Policy> policy_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace evenkeel::server

@@ -29,7 +29,10 @@ std::unique_ptr<TlsWatcher> TlsWatcher::Start(const TlsPaths& paths, double inte
     *error = paths.certificate + " cannot be used for TLS";
     return nullptr;
   }
-  watcher->gauges_ = {true, true, 0, 0, static_cast<double>(material->expiry_unix_seconds)};
+  {
+    const MutexLock lock(watcher->mutex_);
+    watcher->gauges_ = {true, true, 0, 0, static_cast<double>(material->expiry_unix_seconds)};
+  }
   watcher->served_ = std::move(*material);
   if (interval_seconds == 0) return watcher;
   watcher->thread_ = std::thread([self = watcher.get()] { self->Run(); });
@@ -48,15 +51,15 @@ TlsWatcher::~TlsWatcher() { Stop(); }
 
 void TlsWatcher::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
-  stop_changed_.notify_all();
+  stop_changed_.NotifyAll();
   if (thread_.joinable()) thread_.join();
 }
 
 TlsGauges TlsWatcher::gauges() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return gauges_;
 }
 
@@ -68,9 +71,9 @@ void TlsWatcher::Run() {
 }
 
 bool TlsWatcher::SleepOrStop(double seconds) {
-  std::unique_lock lock(mutex_);
-  return stop_changed_.wait_for(lock, std::chrono::duration<double>(seconds),
-                                [this] { return stop_; });
+  MutexLock lock(mutex_);
+  return stop_changed_.WaitFor(lock, std::chrono::duration<double>(seconds),
+                               [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_; });
 }
 
 std::optional<TlsMaterial> TlsWatcher::LoadPatiently(std::string* error) {
@@ -88,7 +91,7 @@ void TlsWatcher::Look() {
   const bool is_new = *material != served_;
   if (is_new && !apply_(*material)) return Fail(paths_.certificate + " cannot be used for TLS");
   last_error_.clear();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   gauges_.files_ok = true;
   if (!is_new) return;
   ++gauges_.reloads;
@@ -105,7 +108,7 @@ void TlsWatcher::Fail(const std::string& error) {
         .Add("why", error);
   }
   last_error_ = error;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   gauges_.files_ok = false;
   ++gauges_.reload_failures;
 }

@@ -2,13 +2,12 @@
 #ifndef EVENKEEL_SERVER_LISTENER_TLS_WATCHER_H_
 #define EVENKEEL_SERVER_LISTENER_TLS_WATCHER_H_
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "server/base/mutex.h"
 #include "server/listener/tls_files.h"
 #include "server/metrics/listener_gauges.h"
 
@@ -50,10 +49,10 @@ class TlsWatcher {
   const std::function<void()> tick_;
   TlsMaterial served_;      // used by Start, then by the thread
   std::string last_error_;  // used by Start, then by the thread
-  mutable std::mutex mutex_;
-  std::condition_variable stop_changed_;
-  bool stop_ = false;  // guarded by mutex_
-  TlsGauges gauges_;   // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar stop_changed_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  TlsGauges gauges_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
