@@ -1,12 +1,12 @@
 #include "server/listener/tls_files.h"
 
+#include <absl/strings/str_cat.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -112,11 +112,11 @@ bool Parse(const TlsPaths& paths, TlsMaterial* material, std::string* error) {
 bool LoadCrls(const std::string& folder, const std::vector<Certificate>& authorities,
               TlsMaterial* material, std::string* error) {
   for (const Certificate& authority : authorities) {
-    char name[16];
-    std::snprintf(name, sizeof(name), "%08lx.r", X509_subject_name_hash(authority.get()));
+    const std::string name =
+        absl::StrCat(absl::Hex(X509_subject_name_hash(authority.get()), absl::kZeroPad8), ".r");
     bool is_current = false;
     for (int number = 0;; ++number) {
-      const std::string path = folder + "/" + name + std::to_string(number);
+      const std::string path = absl::StrCat(folder, "/", name, number);
       if (!std::filesystem::exists(path)) break;
       std::string text;
       if (!ReadFile(path, &text, error)) return false;
