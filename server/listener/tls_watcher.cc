@@ -18,16 +18,15 @@ constexpr double kLeastIntervalSeconds = 0.05;
 
 }  // namespace
 
-std::unique_ptr<TlsWatcher> TlsWatcher::Start(const TlsPaths& paths, double interval_seconds,
-                                              Apply apply, std::function<void()> tick,
-                                              std::string* error) {
+absl::StatusOr<std::unique_ptr<TlsWatcher>> TlsWatcher::Start(const TlsPaths& paths,
+                                                              double interval_seconds, Apply apply,
+                                                              std::function<void()> tick) {
   std::unique_ptr<TlsWatcher> watcher(
       new TlsWatcher(paths, interval_seconds, std::move(apply), std::move(tick)));
-  std::optional<TlsMaterial> material = LoadTls(paths, error);
-  if (!material) return nullptr;
+  absl::StatusOr<TlsMaterial> material = LoadTls(paths);
+  if (!material.ok()) return material.status();
   if (!watcher->apply_(*material)) {
-    *error = paths.certificate + " cannot be used for TLS";
-    return nullptr;
+    return absl::InvalidArgumentError(paths.certificate + " cannot be used for TLS");
   }
   {
     const MutexLock lock(watcher->mutex_);
@@ -76,18 +75,17 @@ bool TlsWatcher::SleepOrStop(double seconds) {
                                [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_; });
 }
 
-std::optional<TlsMaterial> TlsWatcher::LoadPatiently(std::string* error) {
+absl::StatusOr<TlsMaterial> TlsWatcher::LoadPatiently() {
   for (int i = 1; i < kTries; ++i) {
-    if (auto material = LoadTls(paths_, error)) return material;
+    if (auto material = LoadTls(paths_); material.ok()) return material;
     if (SleepOrStop(kBetweenTriesSeconds)) break;
   }
-  return LoadTls(paths_, error);
+  return LoadTls(paths_);
 }
 
 void TlsWatcher::Look() {
-  std::string error;
-  std::optional<TlsMaterial> material = LoadPatiently(&error);
-  if (!material) return Fail(error);
+  absl::StatusOr<TlsMaterial> material = LoadPatiently();
+  if (!material.ok()) return Fail(std::string(material.status().message()));
   const bool is_new = *material != served_;
   if (is_new && !apply_(*material)) return Fail(paths_.certificate + " cannot be used for TLS");
   last_error_.clear();

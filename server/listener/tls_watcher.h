@@ -2,6 +2,8 @@
 #ifndef EVENKEEL_SERVER_LISTENER_TLS_WATCHER_H_
 #define EVENKEEL_SERVER_LISTENER_TLS_WATCHER_H_
 
+#include <absl/status/statusor.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,11 +21,10 @@ class TlsWatcher {
   using Apply = std::function<bool(const TlsMaterial&)>;
 
   // Applies what is on disk now, then checks again every `interval_seconds` (0: never) on a thread
-  // of its own, which also calls `tick` each time. Returns nullptr, with a reason in *error, if the
-  // files cannot be used.
-  static std::unique_ptr<TlsWatcher> Start(const TlsPaths& paths, double interval_seconds,
-                                           Apply apply, std::function<void()> tick,
-                                           std::string* error);
+  // of its own, which also calls `tick` each time. Fails if the files cannot be used.
+  static absl::StatusOr<std::unique_ptr<TlsWatcher>> Start(const TlsPaths& paths,
+                                                           double interval_seconds, Apply apply,
+                                                           std::function<void()> tick);
   ~TlsWatcher();
   TlsWatcher(const TlsWatcher&) = delete;
   TlsWatcher& operator=(const TlsWatcher&) = delete;
@@ -40,7 +41,7 @@ class TlsWatcher {
   void Run();
   void Look();
   void Fail(const std::string& error);
-  std::optional<TlsMaterial> LoadPatiently(std::string* error);
+  absl::StatusOr<TlsMaterial> LoadPatiently();
   bool SleepOrStop(double seconds);
 
   const TlsPaths paths_;
