@@ -1,6 +1,7 @@
 #include "server/log_sink.h"
 
 #include <spdlog/details/log_msg.h>
+#include <spdlog/sinks/base_sink-inl.h>  // spdlog itself has it only for its own mutexes
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,10 +34,10 @@ BatchSink::~BatchSink() { Stop(); }
 
 void BatchSink::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -55,28 +56,31 @@ void BatchSink::sink_it_(const spdlog::details::log_msg& message) {
   urgent_ |= is_prompt;
   const bool is_first = pending_.size() == 0;
   formatter_->format(message, pending_);
-  if (is_first || is_prompt) wake_.notify_one();
+  if (is_first || is_prompt) wake_.NotifyOne();
 }
 
 void BatchSink::flush_() {
   urgent_ = true;
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 void BatchSink::Work() {
   spdlog::memory_buf_t writing;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return ending_ || pending_.size() > 0; });
-    wake_.wait_for(lock, kGatherTime, [this] { return ending_ || urgent_; });
+    wake_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return ending_ || pending_.size() > 0;
+    });
+    wake_.WaitFor(lock, kGatherTime,
+                  [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ending_ || urgent_; });
     if (pending_.size() == 0) return;  // the sink is ending
     urgent_ = false;
     AppendDropped();
     std::swap(pending_, writing);
-    lock.unlock();
+    lock.Unlock();
     WriteAll(fd_, writing.data(), writing.size());
     writing.clear();
-    lock.lock();
+    lock.Lock();
   }
 }
 

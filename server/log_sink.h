@@ -6,18 +6,18 @@
 #include <spdlog/sinks/base_sink.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <thread>
+
+#include "server/base/mutex.h"
 
 namespace evenkeel::server {
 
 // Few lines are written at once, as are those that the logger flushes; under load, lines are
 // gathered for 20 ms. Never blocks: while the reader of `fd` is stuck and the buffer is full, new
 // lines are dropped, and a line reports their number as soon as there is room.
-class BatchSink final : public spdlog::sinks::base_sink<std::mutex> {
+class BatchSink final : public spdlog::sinks::base_sink<Mutex> {
  public:
   static constexpr size_t kMaxPendingBytes = 1 << 20;
 
@@ -31,23 +31,24 @@ class BatchSink final : public spdlog::sinks::base_sink<std::mutex> {
   uint64_t dropped_total() const { return dropped_total_; }
 
  protected:
-  void sink_it_(const spdlog::details::log_msg& message) override;
-  void flush_() override;
+  void sink_it_(const spdlog::details::log_msg& message) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void flush_() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
  private:
   void Work();
-  void AppendDropped();
+  void AppendDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // mutex_ of the base class guards all members except the thread.
+  // mutex_ is of the base class.
   const int fd_;
-  std::condition_variable wake_;
-  spdlog::memory_buf_t pending_;
-  uint64_t dropped_ = 0;  // not reported yet
+  CondVar wake_;
+  spdlog::memory_buf_t pending_ ABSL_GUARDED_BY(mutex_);
+  uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;  // not reported yet
   std::atomic<uint64_t> dropped_total_ = 0;
-  spdlog::log_clock::time_point window_;  // start of the present 20 ms
-  int lines_in_window_ = 0;
-  bool urgent_ = false;
-  bool ending_ = false;
+  spdlog::log_clock::time_point window_ ABSL_GUARDED_BY(mutex_);  // start of the present 20 ms
+  int lines_in_window_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool urgent_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -14,16 +14,22 @@ std::shared_ptr<PolicyWatch> PolicyWatch::Open(const std::string& path,
                                                std::string* error) {
   std::shared_ptr<PolicyWatch> watch(new PolicyWatch(offered, registry, metrics));
   PolicyWatch* const self = watch.get();
-  watch->file_ = PolicyFile::Open(
-      path, [self](const Policy& policy) { return self->Prepare(policy); }, error);
-  return watch->file_ == nullptr ? nullptr : watch;
+  absl::StatusOr<std::unique_ptr<PolicyFile>> file =
+      PolicyFile::Open(path, [self](const Policy& policy) { return self->Prepare(policy); });
+  if (!file.ok()) {
+    *error = std::string(file.status().message());
+    return nullptr;
+  }
+  watch->file_ = *std::move(file);
+  return watch;
 }
 
-std::string PolicyWatch::Prepare(const Policy& policy) {
+absl::Status PolicyWatch::Prepare(const Policy& policy) {
   const std::string why = policy.CheckProvable(offered_);
-  if (!why.empty()) return why;
+  if (!why.empty()) return absl::FailedPreconditionError(why);
   const std::string fault = OpenTenants(policy);
-  return file_ == nullptr ? fault : "";
+  if (file_ == nullptr && !fault.empty()) return absl::UnavailableError(fault);
+  return absl::OkStatus();
 }
 
 std::string PolicyWatch::OpenTenants(const Policy& policy) {
@@ -44,20 +50,17 @@ std::string PolicyWatch::OpenTenants(const Policy& policy) {
 }
 
 void PolicyWatch::OnSweep() {
-  std::string error;
-  switch (file_->Refresh(&error)) {
-    case PolicyFile::Reload::kTaken:
-      LogLine(LogLevel::kInfo, "policy taken");
-      break;
-    case PolicyFile::Reload::kFailed:
-      metrics_.OnPolicyReloadFailure();
-      if (error != fault_) LogLine(LogLevel::kError, "policy not taken").Add("fault", error);
-      break;
-    case PolicyFile::Reload::kUnchanged:
-      if (!fault_.empty()) LogLine(LogLevel::kInfo, "policy unchanged");
-      break;
+  const absl::StatusOr<PolicyFile::Reload> reload = file_->Refresh();
+  const std::string fault(reload.status().message());
+  if (!reload.ok()) {
+    metrics_.OnPolicyReloadFailure();
+    if (fault != fault_) LogLine(LogLevel::kError, "policy not taken").Add("fault", fault);
+  } else if (*reload == PolicyFile::Reload::kTaken) {
+    LogLine(LogLevel::kInfo, "policy taken");
+  } else if (!fault_.empty()) {
+    LogLine(LogLevel::kInfo, "policy unchanged");
   }
-  fault_ = error;
+  fault_ = fault;
   OpenTenants(*file_->current());
 }
 

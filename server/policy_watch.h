@@ -2,6 +2,8 @@
 #ifndef EVENKEEL_SERVER_POLICY_WATCH_H_
 #define EVENKEEL_SERVER_POLICY_WATCH_H_
 
+#include <absl/status/status.h>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -31,7 +33,7 @@ class PolicyWatch : public Swept {
   PolicyWatch(const ProofsOffered& offered, CalibrationRegistry& registry, Metrics& metrics);
 
   // Once a policy is in force, a tenant whose history cannot be read affects only itself.
-  std::string Prepare(const Policy& policy);
+  absl::Status Prepare(const Policy& policy);
   std::string OpenTenants(const Policy& policy);
 
   const ProofsOffered offered_;

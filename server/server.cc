@@ -1,5 +1,7 @@
 #include "server/server.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -99,12 +101,6 @@ std::vector<TierGauges> Tiers(const PlanTiers* tiers) {
   if (tiers == nullptr) return all;
   if (tiers->has_store()) all.push_back(ToGauges("store", tiers->store_counters(), true));
   if (tiers->has_shared()) all.push_back(ToGauges("shared", tiers->shared_counters(), false));
-  return all;
-}
-
-std::string Joined(const std::vector<std::string>& parts) {
-  std::string all;
-  for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
   return all;
 }
 
@@ -256,7 +252,7 @@ StatusPage Server::Parts::Status(const Options& options) const {
                          .now = now.count(),
                          .uptime_seconds = SecondsBetween(since, clock.Now()),
                          .serving = listener->serving(),
-                         .listen = Joined(options.listen),
+                         .listen = absl::StrJoin(options.listen, ", "),
                          .log_level = LogLevelName(GetLogLevel()),
                          .changed_settings = options.changed,
                          .recent_plans = RecentPlans(cache, now.count()),

@@ -3,8 +3,9 @@
 #ifndef EVENKEEL_CLIENT_CLI_LENGTH_COUNTS_H_
 #define EVENKEEL_CLIENT_CLI_LENGTH_COUNTS_H_
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 namespace evenkeel::cli {
@@ -37,7 +38,7 @@ class LengthCounts {
   std::vector<LengthCount> Sorted() const;
 
  private:
-  std::unordered_map<int64_t, int64_t> counts_;
+  absl::flat_hash_map<int64_t, int64_t> counts_;
   int64_t samples_ = 0;
 };
 

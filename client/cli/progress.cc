@@ -36,15 +36,15 @@ Progress::Progress(std::string what) : what_(std::move(what)) {
 Progress::~Progress() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const server::MutexLock lock(mutex_);
     done_ = true;
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   thread_.join();
 }
 
 void Progress::Say(std::string what, double share) {
-  const std::lock_guard lock(mutex_);
+  const server::MutexLock lock(mutex_);
   what_ = std::move(what);
   share_ = share;
 }
@@ -54,10 +54,11 @@ void Progress::Run() {
   using std::chrono::milliseconds;
   using std::chrono::steady_clock;
   const auto start = steady_clock::now();
-  std::unique_lock lock(mutex_);
+  server::MutexLock lock(mutex_);
   bool shown = false;
   auto pause = milliseconds(1000);
-  while (!wake_.wait_for(lock, pause, [this] { return done_; })) {
+  while (!wake_.WaitFor(lock, pause,
+                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_; })) {
     const double seconds = duration<double>(steady_clock::now() - start).count();
     const std::string bar = share_ < 0 ? " ..." : " " + BarText(share_);
     Show(fmt::format("\r\x1b[K{}{} {:.0f} s", server::Visible(what_), bar, seconds));

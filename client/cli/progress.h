@@ -3,10 +3,10 @@
 #ifndef EVENKEEL_CLIENT_CLI_PROGRESS_H_
 #define EVENKEEL_CLIENT_CLI_PROGRESS_H_
 
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "server/base/mutex.h"
 
 namespace evenkeel::cli {
 
@@ -26,11 +26,11 @@ class Progress {
 
   void Run();
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::string what_;
-  double share_ = kUnknownShare;
-  bool done_ = false;
+  server::Mutex mutex_;
+  server::CondVar wake_;
+  std::string what_ ABSL_GUARDED_BY(mutex_);
+  double share_ ABSL_GUARDED_BY(mutex_) = kUnknownShare;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // not started where there is no terminal
 };
 

@@ -3,6 +3,8 @@
 #ifndef EVENKEEL_PLANNER_BASE_DECIMAL_TEXT_H_
 #define EVENKEEL_PLANNER_BASE_DECIMAL_TEXT_H_
 
+#include <absl/strings/str_format.h>
+
 #include <cstdint>
 #include <string>
 
@@ -15,9 +17,7 @@ inline std::string DecimalText(double value, int digits) {
   int64_t scale = 1;
   for (int i = 0; i < digits; ++i) scale *= 10;
   const int64_t scaled = Nearest(value * static_cast<double>(scale));
-  const std::string fraction = std::to_string(scaled % scale);
-  return std::to_string(scaled / scale) + "." +
-         std::string(static_cast<size_t>(digits) - fraction.size(), '0') + fraction;
+  return absl::StrFormat("%d.%0*d", scaled / scale, digits, scaled % scale);
 }
 
 inline std::string RatioText(double ratio) { return DecimalText(ratio, 2) + "x"; }

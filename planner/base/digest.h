@@ -3,6 +3,8 @@
 #ifndef EVENKEEL_PLANNER_BASE_DIGEST_H_
 #define EVENKEEL_PLANNER_BASE_DIGEST_H_
 
+#include <absl/strings/str_cat.h>
+
 #include <bit>
 #include <cstdint>
 #include <string>
@@ -19,11 +21,7 @@ class Digest {
   void Add(double value) { Add(std::bit_cast<int64_t>(value)); }
 
   // Returns 16 hexadecimal digits.
-  std::string Text() const {
-    std::string text;
-    for (int shift = 60; shift >= 0; shift -= 4) text += "0123456789abcdef"[hash_ >> shift & 0xf];
-    return text;
-  }
+  std::string Text() const { return absl::StrCat(absl::Hex(hash_, absl::kZeroPad16)); }
 
  private:
   uint64_t hash_ = 0xcbf29ce484222325;

@@ -1,5 +1,7 @@
 #include "planner/catalog/catalog.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,12 +18,9 @@
 namespace evenkeel::planner {
 namespace {
 
-// std::tolower would depend on the locale.
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  absl::AsciiStrToLower(&lower);
   return lower;
 }
 

@@ -80,10 +80,6 @@ GpuRates Gb200() {
   return rates;
 }
 
-bool StartsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 // Returns the matrix efficiency of a chip's best published product, which is one of whole waves.
 double BestEfficiency(const GpuSpec& gpu, double otherwise) {
   return gpu.best_measured_16bit_flops > 0 ? gpu.best_measured_16bit_flops / gpu.dense_16bit_flops
@@ -145,7 +141,7 @@ GpuRates ByName(const GpuSpec& gpu) {
       {"a10g", L40s, "L40S", 80},
   };
   for (const Entry& entry : kEntries) {
-    if (!StartsWith(gpu.name, entry.prefix)) continue;
+    if (!gpu.name.starts_with(entry.prefix)) continue;
     if (entry.kin_of == nullptr) return entry.rates();
     return Kin(entry.rates(), gpu, entry.kin_of, entry.processors);
   }
@@ -153,7 +149,7 @@ GpuRates ByName(const GpuSpec& gpu) {
 }
 
 bool IsAmpereBoard(const GpuSpec& gpu) {
-  return StartsWith(gpu.name, "rtx-a") || StartsWith(gpu.name, "a10g");
+  return gpu.name.starts_with("rtx-a") || gpu.name.starts_with("a10g");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "planner/launch/trials.h"
 
+#include <absl/strings/str_join.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -180,12 +182,7 @@ std::string GibibytesText(int64_t bytes) {
 }
 
 std::string Joined(const std::vector<int64_t>& values, const char* separator) {
-  std::string text;
-  for (const int64_t value : values) {
-    if (!text.empty()) text += separator;
-    text += std::to_string(value);
-  }
-  return text;
+  return absl::StrJoin(values, separator);
 }
 
 }  // namespace evenkeel::planner

@@ -1,8 +1,9 @@
 #include "planner/packing/caps.h"
 
+#include <absl/strings/str_format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "planner/base/integers.h"
 #include "planner/packing/pack_bound.h"
@@ -221,17 +222,16 @@ std::vector<CapsChoice> CapsRule::Shorter(const CapsChoice& longest) const {
 }
 
 std::string BalanceReason(const CapsChoice& choice) {
-  char text[240];
+  std::string reason;
   if (choice.by_tokens) {
-    std::snprintf(text, sizeof text, "the longest sample decides%s",
-                  choice.caps.units > 0 ? ": units are too rare to fill packs evenly" : "");
+    reason = "the longest sample decides";
+    if (choice.caps.units > 0) reason += ": units are too rare to fill packs evenly";
   } else {
-    std::snprintf(text, sizeof text,
-                  "the shortest packs that come out level, as far as a given cap allows: %.1f%% "
-                  "imbalance of tokens expected over 64 ranks of one pack each in random order",
-                  100 * choice.Imbalance(kRanks));
+    reason = absl::StrFormat(
+        "the shortest packs that come out level, as far as a given cap allows: %.1f%% "
+        "imbalance of tokens expected over 64 ranks of one pack each in random order",
+        100 * choice.Imbalance(kRanks));
   }
-  std::string reason = text;
   if (choice.cut_short) reason += "; the work ran out before all caps were examined";
   if (choice.alone > 0)
     reason += "; " + std::to_string(choice.alone) + " far longer than the rest travel alone";

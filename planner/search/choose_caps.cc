@@ -1,7 +1,8 @@
 #include "planner/search/choose_caps.h"
 
+#include <absl/strings/str_format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <optional>
 #include <string>
@@ -188,13 +189,9 @@ class Chooser {
 
   std::string LossText(const CapsSearch& search, const CapsChoice& choice) const {
     const Loss loss = LossOf(search, choice);
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "packs of %lld units and %lld tokens, %.1f%% to bubble and %.1f%% to imbalance",
-                  static_cast<long long>(choice.caps.units),
-                  static_cast<long long>(choice.caps.tokens), 100 * loss.bubble,
-                  100 * loss.imbalance);
-    return text;
+    return absl::StrFormat(
+        "packs of %d units and %d tokens, %.1f%% to bubble and %.1f%% to imbalance",
+        choice.caps.units, choice.caps.tokens, 100 * loss.bubble, 100 * loss.imbalance);
   }
   std::string Reason(const CapsSearch& search, const CapsChoice& choice) const {
     return "expected to lose, with " + LossText(search, choice) + "; with level " +

@@ -1,5 +1,6 @@
 #include "planner/search/cuts_below.h"
 
+
 #include <algorithm>
 #include <limits>
 #include <utility>

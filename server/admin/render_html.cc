@@ -1,5 +1,7 @@
 #include "server/admin/render_html.h"
 
+#include <absl/strings/str_replace.h>
+
 #include "server/admin/status_style.h"
 #include "server/core/visible_text.h"
 
@@ -61,30 +63,9 @@ std::string Table(const StatusTable& table) {
 }  // namespace
 
 std::string EscapeHtml(std::string_view text) {
-  std::string html;
-  html.reserve(text.size());
-  for (const char c : Visible(text)) {
-    switch (c) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      case '\'':
-        html += "&#39;";
-        break;
-      default:
-        html += c;
-    }
-  }
-  return html;
+  return absl::StrReplaceAll(
+      Visible(text),
+      {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}, {"'", "&#39;"}});
 }
 
 std::string RenderHtml(const StatusPage& page) {

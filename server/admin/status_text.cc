@@ -1,35 +1,25 @@
 #include "server/admin/status_text.h"
 
+#include <absl/strings/str_format.h>
+
 #include <cmath>
-#include <cstdarg>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
 
 namespace evenkeel::server {
 namespace {
 
-[[gnu::format(printf, 1, 2)]] std::string Print(const char* format, ...) {
-  char text[64];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text, sizeof(text), format, arguments);
-  va_end(arguments);
-  return text;
-}
-
 // Formats a time in two units, the larger one first.
 std::string TwoUnits(double seconds, int64_t unit, const char* large, int64_t part,
                      const char* small) {
   const auto whole = static_cast<int64_t>(seconds);
-  return Print("%lld %s %lld %s", static_cast<long long>(whole / unit), large,
-               static_cast<long long>(whole % unit / part), small);
+  return absl::StrFormat("%d %s %d %s", whole / unit, large, whole % unit / part, small);
 }
 
 }  // namespace
 
 std::string CountText(double value) {
-  std::string digits = Print("%.0f", std::abs(value));
+  std::string digits = absl::StrFormat("%.0f", std::abs(value));
   for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
     digits.insert(static_cast<size_t>(at), ",");
   }
@@ -37,28 +27,28 @@ std::string CountText(double value) {
 }
 
 std::string BytesText(double bytes) {
-  if (bytes < 1024) return Print("%.0f B", bytes);
+  if (bytes < 1024) return absl::StrFormat("%.0f B", bytes);
   constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
   int unit = -1;
   while (bytes >= 1024 && unit < 3) {
     bytes /= 1024;
     ++unit;
   }
-  return Print("%.1f %s", bytes, kUnits[unit]);
+  return absl::StrFormat("%.1f %s", bytes, kUnits[unit]);
 }
 
 std::string SecondsText(double seconds) {
   constexpr int64_t kMinute = 60, kHour = 3600, kDay = 86400;
   if (seconds < 0) return "-" + SecondsText(-seconds);
-  if (seconds < 1e-3) return Print("%.0f us", seconds * 1e6);
-  if (seconds < 1) return Print("%.3g ms", seconds * 1e3);
-  if (seconds < 60) return Print("%.3g s", seconds);
+  if (seconds < 1e-3) return absl::StrFormat("%.0f us", seconds * 1e6);
+  if (seconds < 1) return absl::StrFormat("%.3g ms", seconds * 1e3);
+  if (seconds < 60) return absl::StrFormat("%.3g s", seconds);
   if (seconds < kHour) return TwoUnits(seconds, kMinute, "min", 1, "s");
   if (seconds < kDay) return TwoUnits(seconds, kHour, "h", kMinute, "min");
   return TwoUnits(seconds, kDay, "d", kHour, "h");
 }
 
-std::string PercentText(double fraction) { return Print("%.1f%%", fraction * 100); }
+std::string PercentText(double fraction) { return absl::StrFormat("%.1f%%", fraction * 100); }
 
 std::string OfText(double part, double whole) {
   return CountText(part) + " of " + CountText(whole);

@@ -1,5 +1,6 @@
 #include "server/auth/policy_file.h"
 
+#include <absl/strings/str_cat.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -12,20 +13,19 @@
 namespace evenkeel::server {
 namespace {
 
-// Reads at most one byte more than a policy may have. Returns why the file cannot be read, or "" if
-// it was read.
-std::string ReadBounded(const std::string& path, std::string* bytes) {
+// Reads at most one byte more than a policy may have.
+absl::StatusOr<std::string> ReadBounded(const std::string& path) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return std::strerror(errno);
+  if (stat(path.c_str(), &status) != 0) return absl::NotFoundError(std::strerror(errno));
   // Opening a pipe would wait for a writer.
-  if (!S_ISREG(status.st_mode)) return "is not a regular file";
+  if (!S_ISREG(status.st_mode)) return absl::FailedPreconditionError("is not a regular file");
   std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) return std::strerror(errno);
-  bytes->resize(kMaxPolicyBytes + 1);
-  file.read(bytes->data(), static_cast<std::streamsize>(bytes->size()));
-  if (file.bad()) return "cannot be read";
-  bytes->resize(static_cast<size_t>(file.gcount()));
-  return {};
+  if (!file.is_open()) return absl::UnavailableError(std::strerror(errno));
+  std::string bytes(kMaxPolicyBytes + 1, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (file.bad()) return absl::UnavailableError("cannot be read");
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  return bytes;
 }
 
 }  // namespace
@@ -33,33 +33,32 @@ std::string ReadBounded(const std::string& path, std::string* bytes) {
 PolicyFile::PolicyFile(std::string path, Prepare prepare)
     : path_(std::move(path)), prepare_(std::move(prepare)) {}
 
-std::unique_ptr<PolicyFile> PolicyFile::Open(std::string path, Prepare prepare,
-                                             std::string* error) {
+absl::StatusOr<std::unique_ptr<PolicyFile>> PolicyFile::Open(std::string path, Prepare prepare) {
   std::unique_ptr<PolicyFile> file(new PolicyFile(std::move(path), std::move(prepare)));
-  return file->Refresh(error) == Reload::kTaken ? std::move(file) : nullptr;
+  if (const auto taken = file->Refresh(); !taken.ok()) return taken.status();
+  return file;
 }
 
 std::shared_ptr<const Policy> PolicyFile::current() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return policy_;
 }
 
-PolicyFile::Reload PolicyFile::Refresh(std::string* error) {
-  std::string bytes;
-  std::shared_ptr<const Policy> policy;
-  *error = ReadBounded(path_, &bytes);
+absl::StatusOr<PolicyFile::Reload> PolicyFile::Refresh() {
+  const auto refused = [this](const absl::Status& why) {
+    return absl::Status(why.code(), absl::StrCat("policy ", path_, ": ", why.message()));
+  };
+  absl::StatusOr<std::string> bytes = ReadBounded(path_);
+  if (!bytes.ok()) return refused(bytes.status());
   // The whole text is compared, because time and size stay the same if a file is written twice
   // within one clock tick.
-  if (error->empty() && policy_ != nullptr && bytes == bytes_) return Reload::kUnchanged;
-  if (error->empty()) policy = ParsePolicy(bytes, error);
-  if (error->empty()) *error = prepare_(*policy);
-  if (!error->empty()) {
-    *error = "policy " + path_ + ": " + *error;
-    return Reload::kFailed;
-  }
-  bytes_ = std::move(bytes);
-  const std::lock_guard lock(mutex_);
-  policy_ = std::move(policy);
+  if (current() != nullptr && *bytes == bytes_) return Reload::kUnchanged;
+  absl::StatusOr<std::shared_ptr<const Policy>> policy = ParsePolicy(*bytes);
+  if (!policy.ok()) return refused(policy.status());
+  if (const absl::Status prepared = prepare_(**policy); !prepared.ok()) return refused(prepared);
+  bytes_ = *std::move(bytes);
+  const MutexLock lock(mutex_);
+  policy_ = *std::move(policy);
   return Reload::kTaken;
 }
 

@@ -2,33 +2,35 @@
 #ifndef EVENKEEL_SERVER_AUTH_POLICY_FILE_H_
 #define EVENKEEL_SERVER_AUTH_POLICY_FILE_H_
 
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "server/auth/policy.h"
+#include "server/base/mutex.h"
 
 namespace evenkeel::server {
 
 class PolicyFile {
  public:
-  // Prepares what a well-formed policy needs before it comes into force. Returns what is wrong with
-  // it, or "" if nothing is.
-  using Prepare = std::function<std::string(const Policy&)>;
+  // Prepares what a well-formed policy needs before it comes into force, or says what is wrong with
+  // it.
+  using Prepare = std::function<absl::Status(const Policy&)>;
 
-  // Returns nullptr, with the reason in *error, if the file cannot be read or its policy is not
-  // accepted.
-  static std::unique_ptr<PolicyFile> Open(std::string path, Prepare prepare, std::string* error);
+  // Fails if the file cannot be read or its policy is not accepted.
+  static absl::StatusOr<std::unique_ptr<PolicyFile>> Open(std::string path, Prepare prepare);
 
   // Returns the policy in force. Thread-safe.
   std::shared_ptr<const Policy> current() const;
 
-  enum class Reload { kUnchanged, kTaken, kFailed };
+  enum class Reload { kUnchanged, kTaken };
 
-  // Reads the file again; one thread at a time may call this. If the policy is not accepted, the
-  // reason is in *error and the policy in force stays. Every call fails until the file is right.
-  Reload Refresh(std::string* error);
+  // Reads the file again; one thread at a time may call this. Fails if the policy is not accepted,
+  // and the policy in force stays. Every call fails until the file is right.
+  absl::StatusOr<Reload> Refresh();
 
  private:
   PolicyFile(std::string path, Prepare prepare);
@@ -36,8 +38,8 @@ class PolicyFile {
   const std::string path_;
   const Prepare prepare_;
   std::string bytes_;  // of the policy in force
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Policy> policy_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Policy> policy_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace evenkeel::server

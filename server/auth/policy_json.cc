@@ -1,5 +1,7 @@
 #include "server/auth/policy_json.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -261,10 +263,9 @@ class Reader {
 
 }  // namespace
 
-std::shared_ptr<const Policy> ParsePolicy(std::string_view text, std::string* error) {
+absl::StatusOr<std::shared_ptr<const Policy>> ParsePolicy(std::string_view text) {
   if (text.size() > kMaxPolicyBytes) {
-    *error = "is larger than " + std::to_string(kMaxPolicyBytes) + " bytes";
-    return nullptr;
+    return absl::InvalidArgumentError(absl::StrCat("is larger than ", kMaxPolicyBytes, " bytes"));
   }
   DuplicateKeys duplicates;
   json root;
@@ -273,18 +274,19 @@ std::shared_ptr<const Policy> ParsePolicy(std::string_view text, std::string* er
   } catch (const json::exception& fault) {
     const std::string_view what = fault.what();
     const size_t end = what.find("] ");  // of the library's error number
-    *error = "is not JSON: " + Printable(what.substr(end == what.npos ? 0 : end + 2, 300));
-    return nullptr;
+    return absl::InvalidArgumentError("is not JSON: " +
+                                      Printable(what.substr(end == what.npos ? 0 : end + 2, 300)));
   } catch (const TooDeep&) {
-    *error = "nests lists or objects too deeply";
-    return nullptr;
+    return absl::InvalidArgumentError("nests lists or objects too deeply");
   }
-  *error = duplicates.found();
-  if (!error->empty()) return nullptr;
+  if (const std::string found = duplicates.found(); !found.empty()) {
+    return absl::InvalidArgumentError(found);
+  }
   Reader reader;
   std::vector<PolicyRule> rules = reader.Read(root);
-  *error = reader.faults();
-  if (!error->empty()) return nullptr;
+  if (const std::string faults = reader.faults(); !faults.empty()) {
+    return absl::InvalidArgumentError(faults);
+  }
   return std::make_shared<const Policy>(std::move(rules));
 }
 

@@ -3,9 +3,10 @@
 #ifndef EVENKEEL_SERVER_AUTH_POLICY_JSON_H_
 #define EVENKEEL_SERVER_AUTH_POLICY_JSON_H_
 
+#include <absl/status/statusor.h>
+
 #include <cstddef>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "server/auth/policy.h"
@@ -16,9 +17,9 @@ inline constexpr size_t kMaxPolicyBytes = size_t{1} << 20;
 inline constexpr size_t kMaxPolicyRules = 1000;
 inline constexpr size_t kMaxPrincipalsOfRule = 1000;
 
-// Returns nullptr if the text is not accepted. *error then has all faults, separated by "; ", each
-// with its path and what would be accepted: "rules[2].principals[0]: must be ...".
-std::shared_ptr<const Policy> ParsePolicy(std::string_view text, std::string* error);
+// If the text is not accepted, the message has all faults, separated by "; ", each with its path
+// and what would be accepted: "rules[2].principals[0]: must be ...". Never returns a null policy.
+absl::StatusOr<std::shared_ptr<const Policy>> ParsePolicy(std::string_view text);
 
 }  // namespace evenkeel::server
 

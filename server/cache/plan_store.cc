@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <tuple>
 #include <utility>
 
@@ -75,14 +74,14 @@ std::string PlanStore::PartPath(size_t age) const {
 
 std::string PlanStore::Repair() {
   {
-    const std::unique_lock lock(mutex_);
+    const WriterMutexLock lock(mutex_);
     parts_.clear();  // readers hold their own references
     index_.clear();
   }
   std::vector<Part> parts;
   Index index;
   std::string error = OpenParts(&parts, &index);
-  const std::unique_lock lock(mutex_);
+  const WriterMutexLock lock(mutex_);
   if (error.empty()) {
     parts_ = std::move(parts);
     index_ = std::move(index);
@@ -208,7 +207,7 @@ PlanStore::Found PlanStore::Find(std::string_view key, std::string* record,
   std::shared_ptr<RecordLog> log;
   LogPlace at;
   {
-    const std::shared_lock lock(mutex_);
+    const ReaderMutexLock lock(mutex_);
     const auto found = index_.find(RecordSeed(key));
     if (found == index_.end()) return Found::kNo;
     for (const Part& part : parts_) {
@@ -227,6 +226,11 @@ PlanStore::Found PlanStore::Find(std::string_view key, std::string* record,
   if (entry.key != key) return Found::kNo;
   *record = std::move(entry.record);
   return Found::kYes;
+}
+
+RecordLog* PlanStore::newest() const {
+  const ReaderMutexLock lock(mutex_);
+  return parts_.empty() ? nullptr : parts_.back().log.get();
 }
 
 LogFault PlanStore::Write(std::span<const PlanEntry> entries) {
@@ -264,7 +268,7 @@ LogFault PlanStore::Append(std::span<const PlanEntry> entries, std::vector<std::
   LogFault fault = newest()->Append(*records, &places);
   records->clear();
   if (!fault.ok()) return fault;
-  const std::unique_lock lock(mutex_);
+  const WriterMutexLock lock(mutex_);
   for (size_t i = 0; i < places.size(); ++i) {
     index_[RecordSeed(entries[i].key)] = {parts_.back().number, places[i], entries[i].made_ns};
   }
@@ -275,16 +279,20 @@ LogFault PlanStore::Append(std::span<const PlanEntry> entries, std::vector<std::
 // Renames each file to the name of the next older one, the oldest first: after a crash in between,
 // a name is free and nothing is lost.
 LogFault PlanStore::BeginPart() {
-  int64_t kept = 0;
-  for (const Part& part : parts_) kept += part.log->bytes();
-  while (!parts_.empty() && kept + part_bytes_ > budget_bytes_ * 3 / 2) {
-    kept -= parts_.front().log->bytes();
-    DropOldest();
+  {
+    const WriterMutexLock lock(mutex_);
+    int64_t kept = 0;
+    for (const Part& part : parts_) kept += part.log->bytes();
+    while (!parts_.empty() && kept + part_bytes_ > budget_bytes_ * 3 / 2) {
+      kept -= parts_.front().log->bytes();
+      DropOldest();
+    }
   }
   size_t free = 0;
   while (Exists(PartPath(free))) ++free;
   for (size_t age = free; age-- > 0;) {
     if (std::rename(PartPath(age).c_str(), PartPath(age + 1).c_str()) != 0) return {ErrnoText()};
+    const ReaderMutexLock lock(mutex_);
     for (const Part& part : parts_) {
       if (part.log->path() == PartPath(age)) part.log->set_path(PartPath(age + 1));
     }
@@ -293,17 +301,16 @@ LogFault PlanStore::BeginPart() {
   std::vector<Part> parts;
   Index index;
   if (std::string error = OpenPart(path_, &parts, &index); !error.empty()) return {error};
-  const std::unique_lock lock(mutex_);
+  const WriterMutexLock lock(mutex_);
   parts_.insert(parts_.end(), parts.begin(), parts.end());
   Count();
   return {};
 }
 
 void PlanStore::DropOldest() {
-  const std::unique_lock lock(mutex_);
   const int64_t number = parts_.front().number;
   evictions_ += static_cast<int64_t>(
-      std::erase_if(index_, [&](const auto& each) { return each.second.part == number; }));
+      absl::erase_if(index_, [&](const auto& each) { return each.second.part == number; }));
   unlink(parts_.front().log->path().c_str());
   parts_.erase(parts_.begin());
 }
@@ -320,7 +327,7 @@ void PlanStore::ForEachNewest(const std::function<bool(const PlanEntry&)>& visit
   std::vector<Place> places;
   std::vector<Part> parts;
   {
-    const std::shared_lock lock(mutex_);
+    const ReaderMutexLock lock(mutex_);
     parts = parts_;
     for (const auto& [digest, place] : index_) places.push_back(place);
   }

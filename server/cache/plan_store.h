@@ -6,17 +6,18 @@
 #ifndef EVENKEEL_SERVER_CACHE_PLAN_STORE_H_
 #define EVENKEEL_SERVER_CACHE_PLAN_STORE_H_
 
+#include <absl/container/flat_hash_map.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/cache/file_owner.h"
 #include "server/cache/record_log.h"
 
@@ -80,7 +81,7 @@ class PlanStore {
   };
   // Places by a digest of the key. Two keys with the same digest (very unlikely) hide each other: a
   // record contains its key, so one is never taken for the other.
-  using Index = std::unordered_map<uint64_t, Place>;
+  using Index = absl::flat_hash_map<uint64_t, Place>;
 
   PlanStore(std::string path, int64_t budget_bytes, OnSetAside on_set_aside);
 
@@ -89,21 +90,21 @@ class PlanStore {
   std::string TakeInLmdb(const std::string& path);
   std::string SetAside(const std::string& path, const std::string& why);
   LogFault BeginPart();
-  void DropOldest();
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   LogFault Append(std::span<const PlanEntry> entries, std::vector<std::string>* records);
   std::string PartPath(size_t age) const;
-  void Count();
-  RecordLog* newest() const { return parts_.empty() ? nullptr : parts_.back().log.get(); }
+  void Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  RecordLog* newest() const;  // nullptr if there is none; only the writing thread asks
 
   const std::string path_;
   const int64_t budget_bytes_;
   const int64_t part_bytes_;
   const OnSetAside on_set_aside_;
   FileOwner owner_;
-  mutable std::shared_mutex mutex_;  // guards the members below; only the writing thread changes it
-  std::vector<Part> parts_;          // the oldest first
-  Index index_;
-  int64_t next_part_ = 0;
+  int64_t next_part_ = 0;                            // used only by the writing thread
+  mutable SharedMutex mutex_;                        // only the writing thread takes it as a writer
+  std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+  Index index_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> bytes_ = 0, entries_ = 0, evictions_ = 0, set_aside_ = 0, left_out_ = 0;
 };
 

@@ -13,10 +13,10 @@ StoreWriter::StoreWriter(Settings settings, OnFault on_fault)
 
 StoreWriter::~StoreWriter() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   thread_.join();
 }
 
@@ -26,13 +26,13 @@ void StoreWriter::Open() {
       settings_.path, settings_.budget_bytes, [this](const std::string& what) { OnSetAside(what); },
       &error);
   if (opened == nullptr) return Fault(error);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   store_ = std::move(opened);
   ok_ = true;
 }
 
 std::shared_ptr<PlanStore> StoreWriter::store() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return store_;
 }
 
@@ -44,17 +44,17 @@ bool StoreWriter::Find(std::string_view key, std::string* record) {
   if (found == PlanStore::Found::kDamaged) {
     Fault("plan store " + settings_.path + ": " + error);
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       damaged_ = true;
     }
-    wake_.notify_one();
+    wake_.NotifyOne();
   }
   return found == PlanStore::Found::kYes;
 }
 
 void StoreWriter::Put(PlanEntry entry) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const size_t bytes = entry.key.size() + entry.record.size();
     if (store_ == nullptr || queue_bytes_ + bytes > settings_.queue_bytes) {
       ++dropped_;
@@ -63,34 +63,36 @@ void StoreWriter::Put(PlanEntry entry) {
     queue_bytes_ += bytes;
     queue_.push_back(std::move(entry));
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 void StoreWriter::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    const auto ready = [this] { return stopping_ || damaged_ || !queue_.empty(); };
+    const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || damaged_ || !queue_.empty();
+    };
     if (store_ != nullptr) {
-      wake_.wait(lock, ready);
-    } else if (!wake_.wait_for(lock, settings_.retry, ready)) {
-      lock.unlock();
+      wake_.Wait(lock, ready);
+    } else if (!wake_.WaitFor(lock, settings_.retry, ready)) {
+      lock.Unlock();
       Open();
-      lock.lock();
+      lock.Lock();
       continue;
     }
     if (std::exchange(damaged_, false) && store_ != nullptr) {
       const std::shared_ptr<PlanStore> store = store_;
-      lock.unlock();
+      lock.Unlock();
       (void)Repair(store.get(), {});
-      lock.lock();
+      lock.Lock();
       continue;
     }
     if (queue_.empty()) return;
     std::deque<PlanEntry> batch = std::exchange(queue_, {});
     queue_bytes_ = 0;
-    lock.unlock();
+    lock.Unlock();
     WriteBatch(std::move(batch));
-    lock.lock();
+    lock.Lock();
   }
 }
 

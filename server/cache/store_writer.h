@@ -5,17 +5,16 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "server/base/mutex.h"
 #include "server/cache/plan_store.h"
 
 namespace evenkeel::server {
@@ -63,13 +62,13 @@ class StoreWriter {
   std::atomic<bool> ok_ = false;
   std::atomic<int64_t> errors_ = 0, dropped_ = 0, set_aside_ = 0;
 
-  mutable std::mutex mutex_;  // guards the members below
-  std::condition_variable wake_;
-  std::shared_ptr<PlanStore> store_;
-  bool damaged_ = false;  // found by a reader
-  std::deque<PlanEntry> queue_;
-  size_t queue_bytes_ = 0;
-  bool stopping_ = false;
+  mutable Mutex mutex_;
+  CondVar wake_;
+  std::shared_ptr<PlanStore> store_ ABSL_GUARDED_BY(mutex_);
+  bool damaged_ ABSL_GUARDED_BY(mutex_) = false;  // found by a reader
+  std::deque<PlanEntry> queue_ ABSL_GUARDED_BY(mutex_);
+  size_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last
 };
 

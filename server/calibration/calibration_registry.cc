@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace evenkeel::server {
 
@@ -19,14 +20,14 @@ CalibrationRegistry::CalibrationRegistry(OpenStore open_store, const Clock& cloc
       observer_(observer) {}
 
 Calibrations* CalibrationRegistry::Open(const std::string& tenant, std::string* error) {
-  const std::lock_guard opening(open_mutex_);
+  const MutexLock opening(open_mutex_);
   if (Calibrations* opened = Find(tenant, error)) return opened;
   error->clear();
   std::unique_ptr<Calibrations> fresh;
   std::unique_ptr<ProfileStore> store = open_store_(tenant, error);
   if (store != nullptr) fresh = Calibrations::Open(std::move(store), clock_, observer_, error);
   if (fresh != nullptr && on_opened_) on_opened_(tenant, *fresh);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (fresh == nullptr) {
     observer_.OnStoreError();
     errors_[tenant] = *error;
@@ -37,7 +38,7 @@ Calibrations* CalibrationRegistry::Open(const std::string& tenant, std::string* 
 }
 
 Calibrations* CalibrationRegistry::Find(std::string_view tenant, std::string* error) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = by_tenant_.find(tenant);
   if (found != by_tenant_.end()) return found->second.get();
   const auto failed = errors_.find(tenant);
@@ -47,13 +48,19 @@ Calibrations* CalibrationRegistry::Find(std::string_view tenant, std::string* er
 }
 
 void CalibrationRegistry::StopFollowing() {
-  const std::lock_guard opening(open_mutex_);
+  const MutexLock opening(open_mutex_);
   on_opened_ = nullptr;
-  for (const auto& [tenant, calibrations] : by_tenant_) calibrations->StopFollowing();
+  // Stopped without the lock: what they report may ask this registry.
+  std::vector<Calibrations*> all;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [tenant, calibrations] : by_tenant_) all.push_back(calibrations.get());
+  }
+  for (Calibrations* calibrations : all) calibrations->StopFollowing();
 }
 
 CalibrationRegistry::Totals CalibrationRegistry::totals() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Totals totals;
   for (const auto& [tenant, calibrations] : by_tenant_) {
     const CalibrationStatePtr state = calibrations->state();

@@ -7,10 +7,10 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "server/base/mutex.h"
 #include "server/calibration/calibrations.h"
 
 namespace evenkeel::server {
@@ -58,13 +58,15 @@ class CalibrationRegistry {
 
  private:
   const OpenStore open_store_;
-  OnOpened on_opened_;
+  OnOpened on_opened_ ABSL_GUARDED_BY(open_mutex_);
   const Clock& clock_;
   CalibrationObserver& observer_;
-  std::mutex open_mutex_;     // one opening at a time
-  mutable std::mutex mutex_;  // guards the members below
-  std::map<std::string, std::unique_ptr<Calibrations>, std::less<>> by_tenant_;
-  std::map<std::string, std::string, std::less<>> errors_;  // by tenant that could not be opened
+  Mutex open_mutex_;  // one opening at a time
+  mutable Mutex mutex_;
+  std::map<std::string, std::unique_ptr<Calibrations>, std::less<>> by_tenant_
+      ABSL_GUARDED_BY(mutex_);
+  // By tenant that could not be opened.
+  std::map<std::string, std::string, std::less<>> errors_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace evenkeel::server

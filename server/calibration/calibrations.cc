@@ -74,7 +74,7 @@ std::unique_ptr<Calibrations> Calibrations::Open(std::unique_ptr<ProfileStore> s
 }
 
 CalibrationStatePtr Calibrations::state() const {
-  const std::lock_guard lock(state_mutex_);
+  const MutexLock lock(state_mutex_);
   return state_;
 }
 
@@ -85,18 +85,18 @@ void Calibrations::Publish(CalibrationStatePtr state, Time asked) {
   } else {
     state->lease.Own();
   }
-  const std::lock_guard lock(state_mutex_);
+  const MutexLock lock(state_mutex_);
   state_ = std::move(state);
 }
 
 std::string Calibrations::CatchUp() {
-  const std::lock_guard lock(write_mutex_);
+  const MutexLock lock(write_mutex_);
   return ReadNew(/*patient=*/false);
 }
 
 bool Calibrations::CatchUpTo(int64_t revision, Time arrived) {
   if (state()->newest() >= revision) return true;
-  const std::lock_guard lock(write_mutex_);
+  const MutexLock lock(write_mutex_);
   if (state()->newest() < revision && last_asked_ < arrived) (void)ReadNew(/*patient=*/false);
   return state()->newest() >= revision;
 }
@@ -173,7 +173,7 @@ template <typename Outcome, typename Try>
 Outcome Calibrations::Persist(Try attempt) {
   Outcome outcome;
   {
-    const std::lock_guard lock(write_mutex_);
+    const MutexLock lock(write_mutex_);
     for (int i = 0; i < kAttempts; ++i) {
       outcome = Outcome{.store_error = ReadNew(/*patient=*/true)};
       if (!outcome.store_error.empty()) {
@@ -192,14 +192,19 @@ Outcome Calibrations::Persist(Try attempt) {
 }
 
 RecordOutcome Calibrations::Record(const ProfileUpload& upload) {
-  RecordOutcome outcome =
-      Persist<RecordOutcome>([&](bool* conflict) { return TryRecord(upload, conflict); });
+  RecordOutcome outcome = Persist<RecordOutcome>([&](bool* conflict) {
+    write_mutex_.AssertHeld();
+    return TryRecord(upload, conflict);
+  });
   if (!outcome.store_error.empty()) observer_.OnProfile(ProfileEnding::kStoreError);
   return outcome;
 }
 
 RollBackOutcome Calibrations::TakeBack(const RollBack& roll_back) {
-  return Persist<RollBackOutcome>([&](bool* conflict) { return TryTakeBack(roll_back, conflict); });
+  return Persist<RollBackOutcome>([&](bool* conflict) {
+    write_mutex_.AssertHeld();
+    return TryTakeBack(roll_back, conflict);
+  });
 }
 
 RecordOutcome Calibrations::TryRecord(const ProfileUpload& upload, bool* conflict) {

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/calibration/calibration_observer.h"
 #include "server/calibration/calibration_state.h"
 #include "server/calibration/profile_store.h"
@@ -61,19 +61,21 @@ class Calibrations {
   Calibrations(std::unique_ptr<ProfileStore> store, const Clock& clock,
                CalibrationObserver& observer, SleepUntil sleep_until);
 
-  // Call with write_mutex_ held.
-  std::string ReadNew(bool patient);
-  std::string Adopt(NewRecords found, Time asked);
-  RecordOutcome TryRecord(const ProfileUpload& upload, bool* conflict);
-  RollBackOutcome TryTakeBack(const RollBack& roll_back, bool* conflict);
+  std::string ReadNew(bool patient) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  std::string Adopt(NewRecords found, Time asked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  RecordOutcome TryRecord(const ProfileUpload& upload, bool* conflict)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  RollBackOutcome TryTakeBack(const RollBack& roll_back, bool* conflict)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   template <typename Outcome, typename Try>
   Outcome Persist(Try attempt);
 
   RecordOutcome Judged(const CalibrationState& before, const ProfileUpload& upload) const;
   ProfileEnding Keep(const CalibrationStatePtr& before, const ProfileUpload& upload,
-                     RecordOutcome* outcome, bool* conflict);
+                     RecordOutcome* outcome, bool* conflict)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   void Observe(const ProfileUpload& upload, const RecordOutcome& outcome, ProfileEnding ending);
-  AppendResult Append(ProfileRecord* record);
+  AppendResult Append(ProfileRecord* record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   void Publish(CalibrationStatePtr state, Time asked);
   void AwaitOthers();
 
@@ -81,10 +83,11 @@ class Calibrations {
   const Clock& clock_;
   CalibrationObserver& observer_;
   const SleepUntil sleep_until_;
-  std::mutex write_mutex_;  // allows one change at a time; guards store_ and the members below
-  Time last_asked_;         // when the store was last asked, whatever the result
-  mutable std::mutex state_mutex_;
-  CalibrationStatePtr state_;
+  Mutex write_mutex_;  // allows one change at a time, and one use of store_ but for its constants
+  // When the store was last asked, whatever the result.
+  Time last_asked_ ABSL_GUARDED_BY(write_mutex_);
+  mutable Mutex state_mutex_;
+  CalibrationStatePtr state_ ABSL_GUARDED_BY(state_mutex_);
   std::unique_ptr<Ticker> ticker_;  // last: it uses all members above
 };
 

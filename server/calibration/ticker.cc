@@ -9,21 +9,22 @@ Ticker::Ticker(std::chrono::milliseconds interval, std::function<void()> tick)
 
 Ticker::~Ticker() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   thread_.join();
 }
 
 void Ticker::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
     const auto next = std::chrono::steady_clock::now() + interval_;
-    lock.unlock();
+    lock.Unlock();
     tick_();
-    lock.lock();
-    wake_.wait_until(lock, next, [this] { return stopping_; });
+    lock.Lock();
+    wake_.WaitUntil(lock, next,
+                    [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
   }
 }
 

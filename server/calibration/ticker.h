@@ -3,10 +3,10 @@
 #define EVENKEEL_SERVER_CALIBRATION_TICKER_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "server/base/mutex.h"
 
 namespace evenkeel::server {
 
@@ -23,9 +23,9 @@ class Ticker {
 
   const std::chrono::milliseconds interval_;
   const std::function<void()> tick_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

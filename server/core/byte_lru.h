@@ -2,6 +2,8 @@
 #ifndef EVENKEEL_SERVER_CORE_BYTE_LRU_H_
 #define EVENKEEL_SERVER_CORE_BYTE_LRU_H_
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -9,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -82,7 +83,7 @@ class ByteLru {
   size_t bytes_ = 0;
   std::list<Entry>
       entries_;  // most recently used first; list nodes never move, so views stay valid
-  std::unordered_map<std::string_view, typename std::list<Entry>::iterator, Hash> index_;
+  absl::flat_hash_map<std::string_view, typename std::list<Entry>::iterator, Hash> index_;
 };
 
 }  // namespace evenkeel::server

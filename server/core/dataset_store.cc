@@ -6,13 +6,13 @@
 namespace evenkeel::server {
 
 DatasetBytes DatasetStore::Find(std::string_view ref) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const DatasetBytes* found = lru_.Find(ref);
   return found == nullptr ? nullptr : *found;
 }
 
 bool DatasetStore::Insert(const std::string& ref, std::string bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (lru_.Find(ref) != nullptr) return true;
   const size_t size = bytes.size();
   if (!lru_.Admits(ref, size)) return false;
@@ -22,7 +22,7 @@ bool DatasetStore::Insert(const std::string& ref, std::string bytes) {
 }
 
 StoreCounters DatasetStore::counters() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {evictions_, lru_.bytes(), lru_.size()};
 }
 

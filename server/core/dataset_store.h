@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "server/base/mutex.h"
 #include "server/convert/dataset_source.h"
 #include "server/core/byte_lru.h"
 
@@ -30,9 +30,9 @@ class DatasetStore {
   StoreCounters counters() const;
 
  private:
-  mutable std::mutex mutex_;
-  ByteLru<DatasetBytes> lru_;
-  uint64_t evictions_ = 0;
+  mutable Mutex mutex_;
+  ByteLru<DatasetBytes> lru_ ABSL_GUARDED_BY(mutex_);
+  uint64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace evenkeel::server

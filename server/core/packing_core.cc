@@ -34,7 +34,7 @@ PackingCore::Ticket PackingCore::Run(int64_t samples, Work work, OnEnd done,
   Ticket refused = task;
   PackingEnd refusal = PackingEnd::kShuttingDown;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!stopped_) {
       const auto admission =
           pool_.Submit({.task = [this, task](const QueueWait&) { Perform(task); },
@@ -63,7 +63,7 @@ void PackingCore::Cancel(const Ticket& ticket) {
 void PackingCore::StopAll() {
   std::vector<Ticket> all;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     refusing_ = true;
     stopped_ = true;
     all.assign(tasks_.begin(), tasks_.end());
@@ -82,7 +82,7 @@ void PackingCore::StopTask(const Ticket& task, PackingEnd end) {
 void PackingCore::End(const Ticket& task, PackingEnd end, const std::string& fault) {
   OnEnd done;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.erase(task);
     done.swap(task->done);
   }

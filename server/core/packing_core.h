@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "server/base/mutex.h"
 #include "server/core/clock.h"
 #include "server/core/plan_observer.h"
 #include "server/core/work_terms.h"
@@ -59,9 +59,9 @@ class PackingCore {
   PlanObserver& observer_;
   const Clock& clock_;
   std::atomic<bool> refusing_ = false;
-  std::mutex mutex_;  // guards the members below, and the `done` and `pool_task` of every task
-  std::set<Ticket> tasks_;
-  bool stopped_ = false;
+  Mutex mutex_;  // also guards the `done` and `pool_task` of every task
+  std::set<Ticket> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   WorkerPool pool_;  // last: its threads use all members above
 };
 

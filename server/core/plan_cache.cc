@@ -1,7 +1,8 @@
 #include "server/core/plan_cache.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <charconv>
-#include <cstdio>
 #include <iterator>
 #include <queue>
 #include <utility>
@@ -35,7 +36,7 @@ PlanCache::PlanCache(size_t capacity_bytes, uint32_t instance)
     : instance_(instance), lru_(capacity_bytes) {}
 
 StoredPlanPtr PlanCache::Find(std::string_view key, Count count, PlanTime oldest) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Slot* slot = lru_.Find(key);
   if (slot == nullptr || slot->plan->create_time < oldest) {
     misses_ += count == Count::kHitAndMiss ? 1 : 0;
@@ -48,7 +49,7 @@ StoredPlanPtr PlanCache::Find(std::string_view key, Count count, PlanTime oldest
 void PlanCache::Insert(StoredPlanPtr plan) {
   std::string key = plan->key();
   const size_t bytes = BytesOf(*plan);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Slot* known = lru_.Find(key);
   if (known != nullptr && known->plan->create_time >= plan->create_time) return;
   if (!lru_.Admits(key, bytes)) return;
@@ -75,7 +76,7 @@ std::optional<PlanPage> PlanCache::List(std::string_view tenant, size_t page_siz
     if (!parsed) return std::nullopt;
     before = *parsed;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   PlanPage page;
   const auto plans = by_tenant_.find(tenant);
   if (plans == by_tenant_.end()) return page;
@@ -99,7 +100,7 @@ std::vector<StoredPlanPtr> PlanCache::Newest(size_t count) const {
   };
   std::priority_queue<Position, std::vector<Position>, decltype(is_older)> latest(is_older);
   std::vector<StoredPlanPtr> newest;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [tenant, plans] : by_tenant_) {
     if (!plans.empty()) latest.emplace(std::prev(plans.end()), plans.begin());
   }
@@ -113,7 +114,7 @@ std::vector<StoredPlanPtr> PlanCache::Newest(size_t count) const {
 }
 
 CacheCounters PlanCache::counters() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return {hits_, misses_, evictions_, lru_.bytes(), lru_.size()};
 }
 
@@ -127,11 +128,9 @@ std::optional<PlanCache::Place> PlanCache::ParseToken(std::string_view token) co
 }
 
 std::string PlanCache::MakeToken(const Place& place) const {
-  char token[kInstanceDigits + 2 * kNumberDigits + 1];
-  std::snprintf(token, sizeof(token), "%08x%016llx%016llx", instance_,
-                static_cast<unsigned long long>(place.made_ns),
-                static_cast<unsigned long long>(place.sequence));
-  return token;
+  return absl::StrCat(absl::Hex(instance_, absl::kZeroPad8),
+                      absl::Hex(place.made_ns, absl::kZeroPad16),
+                      absl::Hex(place.sequence, absl::kZeroPad16));
 }
 
 }  // namespace evenkeel::server

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/convert/compute_plan.h"
 #include "server/core/byte_lru.h"
 #include "server/core/scoped_id.h"
@@ -93,16 +93,19 @@ class PlanCache {
     Place place;
   };
 
-  void Forget(const Slot& slot);
+  void Forget(const Slot& slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Place> ParseToken(std::string_view token) const;
   std::string MakeToken(const Place& place) const;
 
   const uint32_t instance_;
-  mutable std::mutex mutex_;
-  ByteLru<Slot> lru_;
-  std::map<std::string, std::map<Place, StoredPlanPtr>, std::less<>> by_tenant_;
-  uint64_t next_sequence_ = 1;
-  uint64_t hits_ = 0, misses_ = 0, evictions_ = 0;
+  mutable Mutex mutex_;
+  ByteLru<Slot> lru_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::map<Place, StoredPlanPtr>, std::less<>> by_tenant_
+      ABSL_GUARDED_BY(mutex_);
+  uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint64_t hits_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t misses_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t evictions_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace evenkeel::server

@@ -107,7 +107,7 @@ class PlanningCore::DisplacedAnswers {
   ~DisplacedAnswers() {
     std::vector<std::pair<OnOutcome, PlanOutcome>> all;
     {
-      const std::lock_guard lock(core_.mutex_);
+      const MutexLock lock(core_.mutex_);
       all.swap(core_.displaced_);
     }
     for (const auto& [done, outcome] : all) done(outcome);
@@ -131,8 +131,8 @@ PlanningCore::PlanningCore(const PlanningCoreOptions& options, ComputeFunction c
 PlanningCore::~PlanningCore() {
   StopAll();
   pool_.Shutdown();
-  std::unique_lock lock(mutex_);
-  sought_.wait(lock, [this] { return seeking_ == 0; });
+  MutexLock lock(mutex_);
+  sought_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return seeking_ == 0; });
 }
 
 PlanningCore::Ticket PlanningCore::Plan(const PlanWanted& wanted, planner::Job job, OnOutcome done,
@@ -147,7 +147,7 @@ PlanningCore::Ticket PlanningCore::PlanWith(const PlanWanted& wanted, Work work,
   PlanOutcome at_once;
   Ticket ticket;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::string key = FlightKey(wanted);
     // Looks under the lock: a plan enters the cache before its flight is forgotten, so it is found
     // in one of the two and never computed twice.
@@ -184,7 +184,7 @@ PlanningCore::Ticket PlanningCore::Compute(const std::string& id, Work work, OnO
   const DisplacedAnswers displaced(*this);
   PlanOutcome at_once;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto flying = flights_.find(id); flying != flights_.end()) {
       observer_.OnJoined();
       return Join(flying->second, std::move(done), terms);
@@ -205,9 +205,9 @@ void PlanningCore::Seek(const FlightPtr& flight, PlanTime oldest) {
   const PlanWanted& wanted = flight->wanted;
   tiers_->Find(wanted.tenant, wanted.plan_id, oldest, [this, flight](const FoundPlan& found) {
     Sought(flight, found);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --seeking_;
-    sought_.notify_all();
+    sought_.NotifyAll();
   });
 }
 
@@ -218,7 +218,7 @@ void PlanningCore::Sought(const FlightPtr& flight, const FoundPlan& found) {
   if (found.plan != nullptr) {
     outcome = Found(found.plan, found.tier);
   } else {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (flight->waiters.empty()) return;
     if (!Refuses(flight->terms) && Submit(flight)) return;
     outcome = Refusal(flight->terms);
@@ -239,7 +239,7 @@ void PlanningCore::Cancel(const Ticket& ticket) {
   OnOutcome done;
   Work dropped;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Flight& flight = *ticket.flight;
     const auto waiter = flight.waiters.find(ticket.waiter);
     if (waiter == flight.waiters.end()) return;
@@ -255,7 +255,7 @@ void PlanningCore::Cancel(const Ticket& ticket) {
 }
 
 void PlanningCore::RefuseNewWork() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   draining_since_ = std::min(draining_since_, clock_.Now());
 }
 
@@ -263,7 +263,7 @@ void PlanningCore::StopAll() {
   std::vector<OnOutcome> waiters;  // waiters of computations that never began
   std::vector<Work> dropped;       // those computations
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopped_ = true;
     for (auto next = flights_.begin(); next != flights_.end();) {
       Flight& flight = *next->second;
@@ -275,7 +275,7 @@ void PlanningCore::StopAll() {
       for (auto& [id, done] : flight.waiters) waiters.push_back(std::move(done));
       flight.waiters.clear();
       dropped.push_back(std::move(flight.work));
-      next = flights_.erase(next);
+      flights_.erase(next++);
     }
   }
   for (const OnOutcome& done : waiters) done(Ended(OutcomeKind::kShuttingDown));
@@ -363,7 +363,7 @@ void PlanningCore::Run(const FlightPtr& flight, const QueueWait& waited) {
                               std::chrono::duration<double>(max_plan_seconds_));
   Work work;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     work = std::move(flight->work);
     if (flight->waiters.empty()) return;
   }
@@ -384,7 +384,7 @@ bool PlanningCore::ShouldStop(const FlightPtr& flight) {
 
 // Returns true if all deadlines have passed; then nobody may join any more.
 bool PlanningCore::Expire(const FlightPtr& flight) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (clock_.Now() < flight->deadline.load()) return false;  // another request has joined
   flight->expired = true;
   flight->stop = true;
@@ -473,7 +473,7 @@ void PlanningCore::Land(const FlightPtr& flight, const PlanOutcome& outcome, dou
   const bool has_plan = outcome.kind == OutcomeKind::kPlan;
   const bool computed = has_plan && outcome.tier == PlanTier::kPlanner;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (computed) speed_.Note(flight->cost_seconds, seconds);
     if (flight->keep && has_plan) cache_.Insert(outcome.plan);
     Forget(flight);

@@ -3,23 +3,23 @@
 #ifndef EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 #define EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 
+#include <absl/container/flat_hash_map.h>
+
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "planner/job.h"
 #include "planner/make_plan.h"
+#include "server/base/mutex.h"
 #include "server/convert/compute_plan.h"
 #include "server/core/clock.h"
 #include "server/core/lower_tiers.h"
@@ -135,15 +135,18 @@ class PlanningCore {
   class DisplacedAnswers;
 
   FlightPtr Prepare(const std::string& key, bool keep, Work work, const WorkTerms& terms) const;
-  bool Submit(const FlightPtr& flight);  // returns false if refused
+  // Returns false if it is refused.
+  bool Submit(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Seek(const FlightPtr& flight, PlanTime oldest);
   void Sought(const FlightPtr& flight, const FoundPlan& found);
-  Ticket Join(const FlightPtr& flight, OnOutcome done, const WorkTerms& terms);
-  bool Refuses(const WorkTerms& terms) const;
-  bool TooLate(const WorkTerms& terms) const;
-  PlanOutcome Refusal(const WorkTerms& terms);
-  PlanOutcome QueueFull(OutcomeKind kind, double cost_seconds) const;
-  void Displace(const FlightPtr& flight);
+  Ticket Join(const FlightPtr& flight, OnOutcome done, const WorkTerms& terms)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Refuses(const WorkTerms& terms) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TooLate(const WorkTerms& terms) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PlanOutcome Refusal(const WorkTerms& terms) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  PlanOutcome QueueFull(OutcomeKind kind, double cost_seconds) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Displace(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run(const FlightPtr& flight, const QueueWait& waited);
   bool ShouldStop(const FlightPtr& flight);
   bool Expire(const FlightPtr& flight);
@@ -154,7 +157,7 @@ class PlanningCore {
                       const std::string& plan_id) const;
   void Keep(const StoredPlanPtr& plan) const;
   void Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds);
-  void Forget(const FlightPtr& flight);
+  void Forget(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ComputeFunction compute_;
   PlanCache& cache_;
@@ -163,16 +166,17 @@ class PlanningCore {
   LowerTiers* const tiers_;
   const double max_plan_seconds_;
 
-  std::mutex mutex_;  // guards the members below, and the waiters of every flight
-  std::unordered_map<std::string, FlightPtr> flights_;
-  uint64_t next_waiter_ = 1;
-  std::chrono::steady_clock::time_point draining_since_ =
+  Mutex mutex_;  // also guards the waiters of every flight
+  absl::flat_hash_map<std::string, FlightPtr> flights_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_waiter_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::chrono::steady_clock::time_point draining_since_ ABSL_GUARDED_BY(mutex_) =
       std::chrono::steady_clock::time_point::max();
-  bool stopped_ = false;
-  int64_t seeking_ = 0;  // look-ups in progress in the lower tiers
-  std::condition_variable sought_;
-  WorkSpeed speed_;
-  std::vector<std::pair<OnOutcome, PlanOutcome>> displaced_;  // waiters not answered yet
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t seeking_ ABSL_GUARDED_BY(mutex_) = 0;  // look-ups in progress in the lower tiers
+  CondVar sought_;
+  WorkSpeed speed_ ABSL_GUARDED_BY(mutex_);
+  // Waiters not answered yet.
+  std::vector<std::pair<OnOutcome, PlanOutcome>> displaced_ ABSL_GUARDED_BY(mutex_);
 
   WorkerPool pool_;  // last: its threads use all members above
 };

@@ -24,32 +24,32 @@ bool StreamQuota::Lease::Resize(int64_t bytes) {
 }
 
 StreamQuota::Lease StreamQuota::Admit() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (streams_ >= max_streams_) return {};
   ++streams_;
   return Lease(this);
 }
 
 bool StreamQuota::Change(int64_t from, int64_t to) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (to > from && to - from > max_bytes_ - bytes_) return false;
   bytes_ += to - from;
   return true;
 }
 
 void StreamQuota::Leave(int64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   --streams_;
   bytes_ -= bytes;
 }
 
 int64_t StreamQuota::streams() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return streams_;
 }
 
 int64_t StreamQuota::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bytes_;
 }
 

@@ -3,7 +3,8 @@
 #define EVENKEEL_SERVER_CORE_STREAM_QUOTA_H_
 
 #include <cstdint>
-#include <mutex>
+
+#include "server/base/mutex.h"
 
 namespace evenkeel::server {
 
@@ -52,9 +53,9 @@ class StreamQuota {
 
   const int64_t max_streams_;
   const int64_t max_bytes_;
-  mutable std::mutex mutex_;
-  int64_t streams_ = 0;
-  int64_t bytes_ = 0;
+  mutable Mutex mutex_;
+  int64_t streams_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace evenkeel::server

@@ -9,34 +9,37 @@ Sweeper::Sweeper(std::chrono::milliseconds interval)
 
 Sweeper::~Sweeper() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   thread_.join();
 }
 
 void Sweeper::Add(std::weak_ptr<Swept> swept) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     all_.push_back(std::move(swept));
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
 }
 
 void Sweeper::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
-    wake_.wait(lock, [this] { return stopping_ || !all_.empty(); });
-    wake_.wait_for(lock, interval_, [this] { return stopping_; });
+    wake_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return stopping_ || !all_.empty();
+    });
+    wake_.WaitFor(lock, interval_,
+                  [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
     if (stopping_) return;
     std::erase_if(all_, [](const auto& swept) { return swept.expired(); });
     const std::vector<std::weak_ptr<Swept>> now = all_;
-    lock.unlock();
+    lock.Unlock();
     for (const auto& swept : now) {
       if (const auto held = swept.lock()) held->OnSweep();
     }
-    lock.lock();
+    lock.Lock();
   }
 }
 

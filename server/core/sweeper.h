@@ -3,11 +3,11 @@
 #define EVENKEEL_SERVER_CORE_SWEEPER_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "server/base/mutex.h"
 
 namespace evenkeel::server {
 
@@ -30,10 +30,10 @@ class Sweeper {
   void Run();
 
   const std::chrono::milliseconds interval_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<std::weak_ptr<Swept>> all_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::vector<std::weak_ptr<Swept>> all_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -1,5 +1,7 @@
 #include "server/core/visible_text.h"
 
+#include <absl/strings/str_cat.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -38,11 +40,8 @@ constexpr std::array<Range, 22> kHidden = {{
     {0xe0000, 0xe0fff},  // tags, more variation selectors
 }};
 
-constexpr char kHex[] = "0123456789abcdef";
-
 void AppendEscape(uint32_t unit, std::string* out) {
-  *out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) *out += kHex[unit >> shift & 15];
+  absl::StrAppend(out, "\\u", absl::Hex(unit, absl::kZeroPad4));
 }
 
 }  // namespace
@@ -84,7 +83,7 @@ std::string Visible(std::string_view text, std::string_view keep) {
         first.code < 0x80 && keep.find(static_cast<char>(first.code)) != std::string_view::npos;
     if (!first.valid) {
       const auto byte = static_cast<unsigned char>(text[0]);
-      shown += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+      absl::StrAppend(&shown, "\\x", absl::Hex(byte, absl::kZeroPad2));
     } else if (kept || !IsHidden(first.code)) {
       shown += text.substr(0, first.bytes);
     } else if (first.code < 0x10000) {

@@ -17,7 +17,7 @@ WorkerPool::Admission WorkerPool::Submit(Submission submission) {
   Admission admission;
   Queued displaced;  // declared before the lock: destroyed after it is released
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) return admission;
     const TaskId id = next_id_++;
     // A task that an idle thread is about to take does not count as waiting.
@@ -34,7 +34,7 @@ WorkerPool::Admission WorkerPool::Submit(Submission submission) {
     tasks_.emplace(id, Queued{std::move(submission.task), std::move(submission.owner)});
     admission.id = id;
   }
-  wake_.notify_one();
+  wake_.NotifyOne();
   return admission;
 }
 
@@ -44,7 +44,7 @@ std::optional<WorkerPool::TaskId> WorkerPool::Submit(Task task) {
 
 bool WorkerPool::Withdraw(TaskId id) {
   Queued gone;  // declared before the lock: destroyed after it is released
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!queue_.Remove(id)) return false;
   const auto found = tasks_.find(id);
   gone = std::move(found->second);
@@ -53,21 +53,21 @@ bool WorkerPool::Withdraw(TaskId id) {
 }
 
 void WorkerPool::Shutdown() {
-  std::unordered_map<TaskId, Queued> dropped;
+  absl::flat_hash_map<TaskId, Queued> dropped;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     dropped.swap(tasks_);
     queue_ = FairQueue();
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
 }
 
 size_t WorkerPool::depth() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const size_t startable =
       queue_.size(Lane::kShort) + std::min(queue_.size(Lane::kHeavy), HeavyAllowed());
   return queue_.size() - std::min(idle_, startable);
@@ -79,31 +79,31 @@ size_t WorkerPool::HeavyAllowed() const {
 }
 
 size_t WorkerPool::depth(Lane lane) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return queue_.size(lane);
 }
 
 double WorkerPool::backlog_seconds() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return queue_.cost_seconds() / static_cast<double>(threads_count_);
 }
 
 double WorkerPool::least_wait_seconds(const std::string& client, double cost_seconds) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (idle_ > 0) return 0;
   return queue_.CostBefore(client, LaneOf(cost_seconds)) / static_cast<double>(threads_count_);
 }
 
 size_t WorkerPool::busy() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return threads_.size() - idle_;
 }
 
 void WorkerPool::Work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
     std::optional<FairQueue::Entry> next;
-    wake_.wait(lock, [&] {
+    wake_.Wait(lock, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopping_ || (next = queue_.Next(clock_.Now(), HeavyAllowed() > 0)).has_value();
     });
     if (!next) return;
@@ -113,14 +113,14 @@ void WorkerPool::Work() {
     const bool heavy = next->lane() == Lane::kHeavy;
     --idle_;
     heavy_running_ += heavy ? 1 : 0;
-    lock.unlock();
+    lock.Unlock();
     queued.task({SecondsBetween(next->since, clock_.Now()), next->lane()});
     queued = {};
-    lock.lock();
+    lock.Lock();
     ++idle_;
     if (!heavy) continue;
     --heavy_running_;
-    wake_.notify_one();  // a waiting thread may now be allowed to take heavy work
+    wake_.NotifyOne();  // a waiting thread may now be allowed to take heavy work
   }
 }
 

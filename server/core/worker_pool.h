@@ -3,18 +3,18 @@
 #ifndef EVENKEEL_SERVER_CORE_WORKER_POOL_H_
 #define EVENKEEL_SERVER_CORE_WORKER_POOL_H_
 
-#include <condition_variable>
+#include <absl/container/flat_hash_map.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/core/clock.h"
 #include "server/core/fair_queue.h"
 
@@ -82,19 +82,20 @@ class WorkerPool {
   };
 
   void Work();
-  size_t HeavyAllowed() const;  // heavy tasks that may begin now
+  // Returns the number of heavy tasks that may begin now.
+  size_t HeavyAllowed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const size_t queue_length_;
   const size_t threads_count_;
   const Clock& clock_;
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  FairQueue queue_;
-  std::unordered_map<TaskId, Queued> tasks_;  // tasks in the queue
-  TaskId next_id_ = 1;
-  size_t idle_;  // threads that do not run a task
-  size_t heavy_running_ = 0;
-  bool stopping_ = false;
+  mutable Mutex mutex_;
+  CondVar wake_;
+  FairQueue queue_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<TaskId, Queued> tasks_ ABSL_GUARDED_BY(mutex_);  // tasks in the queue
+  TaskId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
+  size_t idle_ ABSL_GUARDED_BY(mutex_);  // threads that do not run a task
+  size_t heavy_running_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

@@ -53,18 +53,18 @@ void SetTcpOptions(int fd, double user_timeout_seconds) {
 }  // namespace
 
 void ProbeAddresses::Add(const sockaddr_storage& address) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   known_.insert(KeyOf(address));
 }
 
 void ProbeAddresses::Remove(const sockaddr_storage& address) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   known_.erase(KeyOf(address));
 }
 
 bool ProbeAddresses::Contains(const sockaddr_storage& address) const {
   const std::string key = KeyOf(address);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !key.empty() && known_.contains(key);
 }
 

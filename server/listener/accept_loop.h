@@ -10,12 +10,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/listener/connection_table.h"
 #include "server/listener/hosts.h"
 #include "server/listener/listen_socket.h"
@@ -32,8 +32,8 @@ class ProbeAddresses {
   bool Contains(const sockaddr_storage& address) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::set<std::string> known_;
+  mutable Mutex mutex_;
+  std::set<std::string> known_ ABSL_GUARDED_BY(mutex_);
 };
 
 struct AcceptLimits {

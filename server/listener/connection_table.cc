@@ -38,7 +38,7 @@ void ConnectionTable::Add(int fd, const GrpcHost* host, const sockaddr_storage& 
   struct stat info {};
   if (fstat(fd, &info) != 0) return;
   Connection connection{info.st_dev, info.st_ino, host, PeerName(peer), is_probe};
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Forget(fd);  // the former connection with this number is gone
   if (!connection.peer.empty()) by_peer_[connection.peer] = fd;
   probes_ += is_probe ? 1 : 0;
@@ -67,7 +67,7 @@ int ConnectionTable::Find(const std::string& peer) const {
 }
 
 std::optional<uint64_t> ConnectionTable::BytesSentTo(const std::string& peer) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tcp_info info{};
   socklen_t length = sizeof(info);
   const int fd = Find(peer);
@@ -76,7 +76,7 @@ std::optional<uint64_t> ConnectionTable::BytesSentTo(const std::string& peer) co
 }
 
 bool ConnectionTable::Cut(const std::string& peer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const int fd = Find(peer);
   by_peer_.erase(peer);  // once is enough: calls that it sent before are still processed
   // Not shutdown(): that leaves megabytes of received data to be read, and accepts more. This
@@ -94,13 +94,13 @@ void ConnectionTable::DropDead() {
 }
 
 size_t ConnectionTable::Count() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   DropDead();
   return connections_.size() - probes_;
 }
 
 size_t ConnectionTable::CountOf(const GrpcHost* host) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   DropDead();
   return static_cast<size_t>(
       std::count_if(connections_.begin(), connections_.end(),
@@ -108,7 +108,7 @@ size_t ConnectionTable::CountOf(const GrpcHost* host) {
 }
 
 size_t ConnectionTable::upper_bound() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return connections_.size() - probes_;
 }
 

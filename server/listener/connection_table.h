@@ -4,15 +4,16 @@
 #ifndef EVENKEEL_SERVER_LISTENER_CONNECTION_TABLE_H_
 #define EVENKEEL_SERVER_LISTENER_CONNECTION_TABLE_H_
 
+#include <absl/container/flat_hash_map.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
+
+#include "server/base/mutex.h"
 
 namespace evenkeel::server {
 
@@ -49,15 +50,16 @@ class ConnectionTable {
   };
 
   static bool Lives(int fd, const Connection& connection);
-  int Find(const std::string& peer) const;  // negative if not here
+  // Returns a negative number if it is not here.
+  int Find(const std::string& peer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  void DropDead();
-  void Forget(int fd);
+  void DropDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Forget(int fd) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  mutable std::mutex mutex_;
-  std::unordered_map<int, Connection> connections_;  // by descriptor
-  std::unordered_map<std::string, int> by_peer_;
-  size_t probes_ = 0;  // among connections_
+  mutable Mutex mutex_;
+  absl::flat_hash_map<int, Connection> connections_ ABSL_GUARDED_BY(mutex_);  // by descriptor
+  absl::flat_hash_map<std::string, int> by_peer_ ABSL_GUARDED_BY(mutex_);
+  size_t probes_ ABSL_GUARDED_BY(mutex_) = 0;  // among connections_
 };
 
 }  // namespace evenkeel::server

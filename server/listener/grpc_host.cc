@@ -77,7 +77,7 @@ GrpcHost::~GrpcHost() {
 }
 
 void GrpcHost::Serve(int fd) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_shut_down_) {  // gRPC would forget to close it
     close(fd);
     return;
@@ -95,7 +95,7 @@ void GrpcHost::SetServing(bool serving) {
 
 void GrpcHost::Shutdown(std::chrono::system_clock::time_point deadline) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_shut_down_) return;
     is_shut_down_ = true;
   }

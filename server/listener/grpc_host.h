@@ -12,10 +12,10 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/listener/reset_guard.h"
 #include "server/options.h"
 
@@ -53,9 +53,10 @@ class GrpcHost {
 
   const GrpcServices services_;  // outlive the server
   std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  std::mutex mutex_;
-  bool is_shut_down_ = false;  // guarded by mutex_, as are calls of acceptor_
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_
+      ABSL_PT_GUARDED_BY(mutex_);
+  Mutex mutex_;
+  bool is_shut_down_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace evenkeel::server

@@ -42,7 +42,7 @@ std::shared_ptr<GrpcHost> Hosts::Choose(const Peer& peer) {
 }
 
 bool Hosts::Serve(int fd, const Peer& peer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_shut_down_) return false;
   const std::shared_ptr<GrpcHost> host = Choose(peer);
   if (host == nullptr) return false;
@@ -53,7 +53,7 @@ bool Hosts::Serve(int fd, const Peer& peer) {
 }
 
 bool Hosts::SetTls(std::shared_ptr<grpc::ServerCredentials> credentials) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_shut_down_) return true;
   std::shared_ptr<GrpcHost> host = Make(std::move(credentials), "");
   if (host == nullptr) return false;
@@ -72,13 +72,13 @@ std::vector<std::shared_ptr<GrpcHost>> Hosts::All() const {
 }
 
 void Hosts::SetServing(bool serving) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   serving_ = serving;
   for (const auto& host : All()) host->SetServing(serving);
 }
 
 bool Hosts::serving() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return serving_;
 }
 
@@ -86,7 +86,7 @@ size_t Hosts::EndRetired() {
   std::vector<std::shared_ptr<GrpcHost>> ended;
   size_t left = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(retired_, [&](const auto& host) {
       if (table_.CountOf(host.get()) > 0) return false;
       ended.push_back(host);
@@ -101,7 +101,7 @@ size_t Hosts::EndRetired() {
 void Hosts::Shutdown(std::chrono::system_clock::time_point deadline) {
   std::vector<std::shared_ptr<GrpcHost>> all;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     is_shut_down_ = true;
     all = All();
   }

@@ -9,11 +9,11 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/listener/connection_table.h"
 #include "server/listener/grpc_host.h"
 #include "server/listener/listener_hooks.h"
@@ -62,9 +62,10 @@ class Hosts {
 
  private:
   std::shared_ptr<GrpcHost> Make(std::shared_ptr<grpc::ServerCredentials> credentials,
-                                 const std::string& principal);
-  std::shared_ptr<GrpcHost> Choose(const Peer& peer);
-  std::vector<std::shared_ptr<GrpcHost>> All() const;
+                                 const std::string& principal)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<GrpcHost> Choose(const Peer& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<std::shared_ptr<GrpcHost>> All() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const ServicesFactory services_;
@@ -72,12 +73,12 @@ class Hosts {
   ConnectionTable& table_;
   ResetGuard reset_guard_;
   std::optional<grpc::ResourceQuota> quota_;  // one for all hosts
-  mutable std::mutex mutex_;                  // guards all members below
-  bool serving_ = false;
-  bool is_shut_down_ = false;
-  std::shared_ptr<GrpcHost> tls_;
-  std::map<std::string, std::shared_ptr<GrpcHost>> plain_;  // by principal
-  std::vector<std::shared_ptr<GrpcHost>> retired_;
+  mutable Mutex mutex_;
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_shut_down_ ABSL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<GrpcHost> tls_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<GrpcHost>> plain_ ABSL_GUARDED_BY(mutex_);  // by principal
+  std::vector<std::shared_ptr<GrpcHost>> retired_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace evenkeel::server

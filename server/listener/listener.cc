@@ -57,13 +57,18 @@ bool Listener::OpenTls(std::string* error) {
   if (options_.tls_cert == "off") return true;
   const TlsPaths paths{options_.tls_cert, options_.tls_key, PathOrNone(options_.tls_client_ca),
                        PathOrNone(options_.tls_crl_dir)};
-  tls_ = TlsWatcher::Start(
+  absl::StatusOr<std::unique_ptr<TlsWatcher>> watcher = TlsWatcher::Start(
       paths, options_.tls_reload_seconds,
       [this, folder = paths.crl_folder](const TlsMaterial& material) {
         return hosts_.SetTls(MakeTlsCredentials(material, folder));
       },
-      [this] { hosts_.EndRetired(); }, error);
-  return tls_ != nullptr;
+      [this] { hosts_.EndRetired(); });
+  if (!watcher.ok()) {
+    *error = std::string(watcher.status().message());
+    return false;
+  }
+  tls_ = *std::move(watcher);
+  return true;
 }
 
 bool Listener::OpenSockets(std::string* error) {

@@ -34,7 +34,7 @@ std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> ResetGuar
 
 void ResetGuard::OnSampledCall(const std::string& peer) {
   const Clock::time_point now = Clock::now();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (windows_.size() > kMostWindows) windows_.clear();
   Window& window = windows_[peer];
   if (window.calls == 0 || now - window.since > kWindow) {

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "server/base/mutex.h"
 #include "server/listener/connection_table.h"
 
 namespace evenkeel::server {
@@ -53,8 +53,8 @@ class ResetGuard {
   ConnectionTable& table_;
   std::atomic<uint64_t> calls_ = 0;
   std::atomic<uint64_t> cut_ = 0;
-  std::mutex mutex_;
-  std::map<std::string, Window> windows_;  // by peer
+  Mutex mutex_;
+  std::map<std::string, Window> windows_ ABSL_GUARDED_BY(mutex_);  // by peer
 };
 
 }  // namespace evenkeel::server

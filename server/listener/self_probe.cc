@@ -32,10 +32,10 @@ SelfProbe::~SelfProbe() {
 
 void SelfProbe::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
-  stop_changed_.notify_all();
+  stop_changed_.NotifyAll();
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(stop_fd_, &one, sizeof(one));
   for (std::thread& thread : threads_) {
@@ -44,8 +44,9 @@ void SelfProbe::Stop() {
 }
 
 bool SelfProbe::SleepOrStop(std::chrono::steady_clock::time_point until) {
-  std::unique_lock lock(mutex_);
-  return stop_changed_.wait_until(lock, until, [this] { return stop_; });
+  MutexLock lock(mutex_);
+  return stop_changed_.WaitUntil(lock, until,
+                                 [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_; });
 }
 
 void SelfProbe::Run(const ProbeTarget& target) {

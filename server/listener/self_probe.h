@@ -7,15 +7,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/listener/accept_loop.h"
 
 namespace evenkeel::server {
@@ -71,9 +70,9 @@ class SelfProbe {
   const std::function<ProbeProgress()> progress_;
   const std::function<void(const std::string&)> on_dead_;
   std::atomic<uint64_t> failures_ = 0;
-  std::mutex mutex_;
-  std::condition_variable stop_changed_;
-  bool stop_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar stop_changed_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   int stop_fd_;
   std::vector<std::thread> threads_;
 };

@@ -1,12 +1,12 @@
 #include "server/listener/tls_files.h"
 
+#include <absl/strings/str_cat.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -30,18 +30,15 @@ using Certificate = std::unique_ptr<X509, Deleter<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Deleter<EVP_PKEY_free>>;
 using Crl = std::unique_ptr<X509_CRL, Deleter<X509_CRL_free>>;
 
-bool ReadFile(const std::string& path, std::string* text, std::string* error) {
+absl::Status ReadFile(const std::string& path, std::string* text) {
   std::ifstream file(path, std::ios::binary);
-  if (file.is_open()) {
-    text->resize(kMostBytes);
-    file.read(text->data(), kMostBytes);
-    text->resize(static_cast<size_t>(file.gcount()));
-    if (!text->empty() && text->size() < kMostBytes) return true;
-    *error = path + (text->empty() ? " is empty" : " is too large");
-  } else {
-    *error = path + " cannot be read";
-  }
-  return false;
+  if (!file.is_open()) return absl::NotFoundError(path + " cannot be read");
+  text->resize(kMostBytes);
+  file.read(text->data(), kMostBytes);
+  text->resize(static_cast<size_t>(file.gcount()));
+  if (text->empty()) return absl::InvalidArgumentError(path + " is empty");
+  if (text->size() == kMostBytes) return absl::InvalidArgumentError(path + " is too large");
+  return absl::OkStatus();
 }
 
 Bio Open(const std::string& text) {
@@ -75,55 +72,51 @@ Key ReadKey(const std::string& text) {
   return key;
 }
 
-bool Parse(const TlsPaths& paths, TlsMaterial* material, std::string* error) {
+absl::Status Parse(const TlsPaths& paths, TlsMaterial* material) {
   const std::vector<Certificate> chain = kReadCertificates(material->certificate);
   if (chain.empty()) {
-    *error = paths.certificate + " holds no certificate, or one that is damaged";
-    return false;
+    return absl::InvalidArgumentError(paths.certificate +
+                                      " holds no certificate, or one that is damaged");
   }
   const Key key = ReadKey(material->key);
   if (key == nullptr) {
-    *error = paths.key + " holds no private key without a pass phrase";
-    return false;
+    return absl::InvalidArgumentError(paths.key + " holds no private key without a pass phrase");
   }
   X509* own = chain.front().get();
   const bool matches = X509_check_private_key(own, key.get()) == 1;
   ERR_clear_error();
   if (!matches) {
-    *error = paths.key + " is not the key of " + paths.certificate;
-    return false;
+    return absl::InvalidArgumentError(paths.key + " is not the key of " + paths.certificate);
   }
   if (X509_cmp_current_time(X509_get0_notAfter(own)) <= 0) {
-    *error = paths.certificate + " has expired";
-    return false;
+    return absl::InvalidArgumentError(paths.certificate + " has expired");
   }
   if (X509_cmp_current_time(X509_get0_notBefore(own)) >= 0) {
-    *error = paths.certificate + " is not valid yet";
-    return false;
+    return absl::InvalidArgumentError(paths.certificate + " is not valid yet");
   }
   std::tm expiry{};
   ASN1_TIME_to_tm(X509_get0_notAfter(own), &expiry);
   material->expiry_unix_seconds = timegm(&expiry);
-  return true;
+  return absl::OkStatus();
 }
 
 // Loads and checks the revocation lists. gRPC finds them only by their names, and accepts a client
 // if it finds none.
-bool LoadCrls(const std::string& folder, const std::vector<Certificate>& authorities,
-              TlsMaterial* material, std::string* error) {
+absl::Status LoadCrls(const std::string& folder, const std::vector<Certificate>& authorities,
+                      TlsMaterial* material) {
   for (const Certificate& authority : authorities) {
-    char name[16];
-    std::snprintf(name, sizeof(name), "%08lx.r", X509_subject_name_hash(authority.get()));
+    const std::string name =
+        absl::StrCat(absl::Hex(X509_subject_name_hash(authority.get()), absl::kZeroPad8), ".r");
     bool is_current = false;
     for (int number = 0;; ++number) {
-      const std::string path = folder + "/" + name + std::to_string(number);
+      const std::string path = absl::StrCat(folder, "/", name, number);
       if (!std::filesystem::exists(path)) break;
       std::string text;
-      if (!ReadFile(path, &text, error)) return false;
+      if (const absl::Status read = ReadFile(path, &text); !read.ok()) return read;
       const std::vector<Crl> lists = kReadCrls(text);
       if (lists.empty()) {
-        *error = path + " holds no revocation list, or one that is damaged";
-        return false;
+        return absl::InvalidArgumentError(path +
+                                          " holds no revocation list, or one that is damaged");
       }
       for (const Crl& list : lists) {
         const ASN1_TIME* next = X509_CRL_get0_nextUpdate(list.get());
@@ -132,30 +125,33 @@ bool LoadCrls(const std::string& folder, const std::vector<Certificate>& authori
       material->crls += path + "\n" + text;
     }
     if (is_current) continue;
-    *error = folder + " has no current revocation list " + name +
-             "0 for an authority of the clients; names are made by openssl rehash";
-    return false;
+    return absl::InvalidArgumentError(
+        folder + " has no current revocation list " + name +
+        "0 for an authority of the clients; names are made by openssl rehash");
   }
-  return true;
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-std::optional<TlsMaterial> LoadTls(const TlsPaths& paths, std::string* error) {
+absl::StatusOr<TlsMaterial> LoadTls(const TlsPaths& paths) {
   TlsMaterial material;
-  if (!ReadFile(paths.certificate, &material.certificate, error) ||
-      !ReadFile(paths.key, &material.key, error) || !Parse(paths, &material, error)) {
-    return std::nullopt;
-  }
+  absl::Status status = ReadFile(paths.certificate, &material.certificate);
+  if (status.ok()) status = ReadFile(paths.key, &material.key);
+  if (status.ok()) status = Parse(paths, &material);
+  if (!status.ok()) return status;
   if (paths.client_ca.empty()) return material;
-  if (!ReadFile(paths.client_ca, &material.client_ca, error)) return std::nullopt;
+  status = ReadFile(paths.client_ca, &material.client_ca);
+  if (!status.ok()) return status;
   const std::vector<Certificate> authorities = kReadCertificates(material.client_ca);
   if (authorities.empty()) {
-    *error = paths.client_ca + " holds no certificate, or one that is damaged";
-    return std::nullopt;
+    return absl::InvalidArgumentError(paths.client_ca +
+                                      " holds no certificate, or one that is damaged");
   }
-  if (paths.crl_folder.empty()) return material;
-  if (!LoadCrls(paths.crl_folder, authorities, &material, error)) return std::nullopt;
+  if (!paths.crl_folder.empty()) {
+    status = LoadCrls(paths.crl_folder, authorities, &material);
+    if (!status.ok()) return status;
+  }
   return material;
 }
 

@@ -3,9 +3,10 @@
 #ifndef EVENKEEL_SERVER_LISTENER_TLS_FILES_H_
 #define EVENKEEL_SERVER_LISTENER_TLS_FILES_H_
 
+#include <absl/status/statusor.h>
+
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace evenkeel::server {
@@ -29,10 +30,10 @@ struct TlsMaterial {
   bool operator==(const TlsMaterial&) const = default;
 };
 
-// Returns nullopt, with a reason that names the file in *error, if a file is missing, empty or
-// truncated, or holds no certificate, key or list; if the key does not belong to the certificate;
-// if the certificate has expired; or if a client authority has no current list in crl_folder.
-std::optional<TlsMaterial> LoadTls(const TlsPaths& paths, std::string* error);
+// Fails, with a message that names the file, if a file is missing, empty or truncated, or holds no
+// certificate, key or list; if the key does not belong to the certificate; if the certificate has
+// expired; or if a client authority has no current list in crl_folder.
+absl::StatusOr<TlsMaterial> LoadTls(const TlsPaths& paths);
 
 }  // namespace evenkeel::server
 

@@ -18,18 +18,20 @@ constexpr double kLeastIntervalSeconds = 0.05;
 
 }  // namespace
 
-std::unique_ptr<TlsWatcher> TlsWatcher::Start(const TlsPaths& paths, double interval_seconds,
-                                              Apply apply, std::function<void()> tick,
-                                              std::string* error) {
+absl::StatusOr<std::unique_ptr<TlsWatcher>> TlsWatcher::Start(const TlsPaths& paths,
+                                                              double interval_seconds, Apply apply,
+                                                              std::function<void()> tick) {
   std::unique_ptr<TlsWatcher> watcher(
       new TlsWatcher(paths, interval_seconds, std::move(apply), std::move(tick)));
-  std::optional<TlsMaterial> material = LoadTls(paths, error);
-  if (!material) return nullptr;
+  absl::StatusOr<TlsMaterial> material = LoadTls(paths);
+  if (!material.ok()) return material.status();
   if (!watcher->apply_(*material)) {
-    *error = paths.certificate + " cannot be used for TLS";
-    return nullptr;
+    return absl::InvalidArgumentError(paths.certificate + " cannot be used for TLS");
   }
-  watcher->gauges_ = {true, true, 0, 0, static_cast<double>(material->expiry_unix_seconds)};
+  {
+    const MutexLock lock(watcher->mutex_);
+    watcher->gauges_ = {true, true, 0, 0, static_cast<double>(material->expiry_unix_seconds)};
+  }
   watcher->served_ = std::move(*material);
   if (interval_seconds == 0) return watcher;
   watcher->thread_ = std::thread([self = watcher.get()] { self->Run(); });
@@ -48,15 +50,15 @@ TlsWatcher::~TlsWatcher() { Stop(); }
 
 void TlsWatcher::Stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stop_ = true;
   }
-  stop_changed_.notify_all();
+  stop_changed_.NotifyAll();
   if (thread_.joinable()) thread_.join();
 }
 
 TlsGauges TlsWatcher::gauges() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return gauges_;
 }
 
@@ -68,27 +70,26 @@ void TlsWatcher::Run() {
 }
 
 bool TlsWatcher::SleepOrStop(double seconds) {
-  std::unique_lock lock(mutex_);
-  return stop_changed_.wait_for(lock, std::chrono::duration<double>(seconds),
-                                [this] { return stop_; });
+  MutexLock lock(mutex_);
+  return stop_changed_.WaitFor(lock, std::chrono::duration<double>(seconds),
+                               [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_; });
 }
 
-std::optional<TlsMaterial> TlsWatcher::LoadPatiently(std::string* error) {
+absl::StatusOr<TlsMaterial> TlsWatcher::LoadPatiently() {
   for (int i = 1; i < kTries; ++i) {
-    if (auto material = LoadTls(paths_, error)) return material;
+    if (auto material = LoadTls(paths_); material.ok()) return material;
     if (SleepOrStop(kBetweenTriesSeconds)) break;
   }
-  return LoadTls(paths_, error);
+  return LoadTls(paths_);
 }
 
 void TlsWatcher::Look() {
-  std::string error;
-  std::optional<TlsMaterial> material = LoadPatiently(&error);
-  if (!material) return Fail(error);
+  absl::StatusOr<TlsMaterial> material = LoadPatiently();
+  if (!material.ok()) return Fail(std::string(material.status().message()));
   const bool is_new = *material != served_;
   if (is_new && !apply_(*material)) return Fail(paths_.certificate + " cannot be used for TLS");
   last_error_.clear();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   gauges_.files_ok = true;
   if (!is_new) return;
   ++gauges_.reloads;
@@ -105,7 +106,7 @@ void TlsWatcher::Fail(const std::string& error) {
         .Add("why", error);
   }
   last_error_ = error;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   gauges_.files_ok = false;
   ++gauges_.reload_failures;
 }

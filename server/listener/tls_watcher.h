@@ -2,13 +2,14 @@
 #ifndef EVENKEEL_SERVER_LISTENER_TLS_WATCHER_H_
 #define EVENKEEL_SERVER_LISTENER_TLS_WATCHER_H_
 
-#include <condition_variable>
+#include <absl/status/statusor.h>
+
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "server/base/mutex.h"
 #include "server/listener/tls_files.h"
 #include "server/metrics/listener_gauges.h"
 
@@ -20,11 +21,10 @@ class TlsWatcher {
   using Apply = std::function<bool(const TlsMaterial&)>;
 
   // Applies what is on disk now, then checks again every `interval_seconds` (0: never) on a thread
-  // of its own, which also calls `tick` each time. Returns nullptr, with a reason in *error, if the
-  // files cannot be used.
-  static std::unique_ptr<TlsWatcher> Start(const TlsPaths& paths, double interval_seconds,
-                                           Apply apply, std::function<void()> tick,
-                                           std::string* error);
+  // of its own, which also calls `tick` each time. Fails if the files cannot be used.
+  static absl::StatusOr<std::unique_ptr<TlsWatcher>> Start(const TlsPaths& paths,
+                                                           double interval_seconds, Apply apply,
+                                                           std::function<void()> tick);
   ~TlsWatcher();
   TlsWatcher(const TlsWatcher&) = delete;
   TlsWatcher& operator=(const TlsWatcher&) = delete;
@@ -41,7 +41,7 @@ class TlsWatcher {
   void Run();
   void Look();
   void Fail(const std::string& error);
-  std::optional<TlsMaterial> LoadPatiently(std::string* error);
+  absl::StatusOr<TlsMaterial> LoadPatiently();
   bool SleepOrStop(double seconds);
 
   const TlsPaths paths_;
@@ -50,10 +50,10 @@ class TlsWatcher {
   const std::function<void()> tick_;
   TlsMaterial served_;      // used by Start, then by the thread
   std::string last_error_;  // used by Start, then by the thread
-  mutable std::mutex mutex_;
-  std::condition_variable stop_changed_;
-  bool stop_ = false;  // guarded by mutex_
-  TlsGauges gauges_;   // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar stop_changed_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  TlsGauges gauges_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

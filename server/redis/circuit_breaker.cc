@@ -10,7 +10,7 @@ CircuitBreaker::CircuitBreaker(const Settings& settings, const Clock& clock, uin
     : settings_(settings), clock_(clock), on_change_(std::move(on_change)), random_(seed) {}
 
 std::optional<CircuitBreaker::Permit> CircuitBreaker::Ask() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (state_ == State::kOpen && clock_.Now() >= open_until_) Become(State::kHalfOpen);
   if (state_ == State::kOpen || (state_ == State::kHalfOpen && probing_)) return std::nullopt;
   probing_ = state_ == State::kHalfOpen;
@@ -18,7 +18,7 @@ std::optional<CircuitBreaker::Permit> CircuitBreaker::Ask() {
 }
 
 void CircuitBreaker::Report(Permit permit, Outcome outcome) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (permit.epoch != epoch_) return;
   probing_ = false;
   if (outcome == Outcome::kUnknown) return;
@@ -35,12 +35,12 @@ void CircuitBreaker::Report(Permit permit, Outcome outcome) {
 }
 
 CircuitBreaker::State CircuitBreaker::state() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_;
 }
 
 bool CircuitBreaker::is_resting() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return state_ == State::kOpen && clock_.Now() < open_until_;
 }
 

@@ -6,10 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <random>
 
+#include "server/base/mutex.h"
 #include "server/core/clock.h"
 
 namespace evenkeel::server {
@@ -49,20 +49,20 @@ class CircuitBreaker {
   bool is_resting() const;
 
  private:
-  void Become(State state);
-  std::chrono::nanoseconds NextPause();
+  void Become(State state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::chrono::nanoseconds NextPause() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Settings settings_;
   const Clock& clock_;
   const std::function<void(State)> on_change_;
-  mutable std::mutex mutex_;
-  std::mt19937_64 random_;
-  State state_ = State::kClosed;
-  uint64_t epoch_ = 0;  // number of changes of state
-  int failures_ = 0;    // in a row, while closed
-  int pauses_ = 0;      // since it was closed
-  bool probing_ = false;
-  std::chrono::steady_clock::time_point open_until_;
+  mutable Mutex mutex_;
+  std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kClosed;
+  uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;  // number of changes of state
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;    // in a row, while closed
+  int pauses_ ABSL_GUARDED_BY(mutex_) = 0;      // since it was closed
+  bool probing_ ABSL_GUARDED_BY(mutex_) = false;
+  std::chrono::steady_clock::time_point open_until_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace evenkeel::server

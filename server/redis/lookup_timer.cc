@@ -9,41 +9,41 @@ LookupTimer::LookupTimer(std::chrono::nanoseconds budget)
 
 LookupTimer::~LookupTimer() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   thread_.join();
 }
 
 void LookupTimer::Add(std::shared_ptr<Timed> timed) {
   bool was_empty = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     was_empty = entries_.empty();
     entries_.push_back({std::chrono::steady_clock::now() + budget_, std::move(timed)});
   }
-  if (was_empty) wake_.notify_all();
+  if (was_empty) wake_.NotifyAll();
 }
 
 void LookupTimer::Run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
     if (entries_.empty()) {
-      wake_.wait(lock);
+      wake_.Wait(lock);
       continue;
     }
     // A look-up that is done needs no wait.
     if (!entries_.front().timed->is_done() &&
         std::chrono::steady_clock::now() < entries_.front().due) {
-      wake_.wait_until(lock, entries_.front().due);
+      wake_.WaitUntil(lock, entries_.front().due);
       continue;
     }
     const std::shared_ptr<Timed> due = std::move(entries_.front().timed);
     entries_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     due->OnTimeout();  // does nothing if it is done
-    lock.lock();
+    lock.Lock();
   }
 }
 

@@ -4,11 +4,11 @@
 #define EVENKEEL_SERVER_REDIS_LOOKUP_TIMER_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
+
+#include "server/base/mutex.h"
 
 namespace evenkeel::server {
 
@@ -36,10 +36,10 @@ class LookupTimer {
   void Run();
 
   const std::chrono::nanoseconds budget_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<Entry> entries_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

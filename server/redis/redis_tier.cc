@@ -47,12 +47,12 @@ class RedisTier::Lookup : public Timed {
 class RedisTier::Loan {
  public:
   explicit Loan(RedisTier& tier) : tier_(tier) {
-    const std::lock_guard lock(tier_.clients_mutex_);
+    const MutexLock lock(tier_.clients_mutex_);
     client_ = std::move(tier_.clients_.back());
     tier_.clients_.pop_back();
   }
   ~Loan() {
-    const std::lock_guard lock(tier_.clients_mutex_);
+    const MutexLock lock(tier_.clients_mutex_);
     tier_.clients_.push_back(std::move(client_));
   }
   Loan(const Loan&) = delete;
@@ -70,7 +70,7 @@ RedisTier::RedisTier(const RedisTierSettings& settings, const Clock& clock, uint
       timer_(settings.budget),
       pool_(settings.threads, settings.queue_length, clock) {
   const auto connect = std::chrono::ceil<std::chrono::milliseconds>(kPatience * settings.budget);
-  const std::lock_guard lock(clients_mutex_);
+  const MutexLock lock(clients_mutex_);
   for (size_t i = 0; i < settings.threads; ++i) {
     clients_.push_back(std::make_unique<RedisClient>(settings.address, connect));
   }

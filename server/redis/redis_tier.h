@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "server/base/mutex.h"
 #include "server/core/clock.h"
 #include "server/core/worker_pool.h"
 #include "server/redis/circuit_breaker.h"
@@ -84,8 +84,9 @@ class RedisTier {
     std::atomic<uint64_t> writes = 0, write_errors = 0, dropped_writes = 0;
   };
   const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
-  std::mutex clients_mutex_;
-  std::vector<std::unique_ptr<RedisClient>> clients_;  // connections that no thread uses
+  Mutex clients_mutex_;
+  std::vector<std::unique_ptr<RedisClient>> clients_
+      ABSL_GUARDED_BY(clients_mutex_);  // connections that no thread uses
   LookupTimer timer_;
   WorkerPool pool_;
 };

@@ -1,7 +1,8 @@
 #include "server/rpc/errors.h"
 
+#include <absl/strings/str_format.h>
+
 #include <cmath>
-#include <cstdio>
 #include <initializer_list>
 #include <utility>
 
@@ -198,11 +199,9 @@ grpc::Status DeadlineTooShort(double retry_after_seconds) {
 }
 
 grpc::Status PlanTimeLimit(double limit_seconds) {
-  char seconds[32];
-  std::snprintf(seconds, sizeof seconds, "%g", limit_seconds);
+  const std::string seconds = absl::StrFormat("%g", limit_seconds);
   return MakeStatus(kPlanTimeLimit,
-                    std::string("the computation took longer than this server allows: "
-                                "--max-plan-seconds is ") +
+                    "the computation took longer than this server allows: --max-plan-seconds is " +
                         seconds + "; narrow job.constraints, or offer fewer GPU counts",
                     {{"limit_seconds", seconds}});
 }

@@ -78,7 +78,7 @@ void EvaluatePlanCall::End(const grpc::Status& status) {
 void EvaluatePlanCall::Hold(Phase phase, PlanningCore::Ticket ticket) {
   bool cancelled = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (phase < phase_) return;
     phase_ = phase;
     ticket_ = ticket;
@@ -90,7 +90,7 @@ void EvaluatePlanCall::Hold(Phase phase, PlanningCore::Ticket ticket) {
 void EvaluatePlanCall::OnCancel() {
   PlanningCore::Ticket ticket;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     cancelled_ = true;
     ticket = ticket_;
   }

@@ -3,10 +3,10 @@
 #define EVENKEEL_SERVER_RPC_EVALUATE_PLAN_CALL_H_
 
 #include <memory>
-#include <mutex>
 
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/base/mutex.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/profile_to_proto.h"
 #include "server/core/planning_core.h"
@@ -49,10 +49,10 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
   StoredPlanPtr best_;
   std::shared_ptr<EvaluatePlanCall> self_;
 
-  std::mutex mutex_;  // guards the members below
-  Phase phase_ = kPlanning;
-  PlanningCore::Ticket ticket_;  // ticket of that phase
-  bool cancelled_ = false;
+  Mutex mutex_;
+  Phase phase_ ABSL_GUARDED_BY(mutex_) = kPlanning;
+  PlanningCore::Ticket ticket_ ABSL_GUARDED_BY(mutex_);  // ticket of that phase
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace evenkeel::server

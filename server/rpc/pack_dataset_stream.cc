@@ -12,8 +12,6 @@
 
 namespace evenkeel::server {
 
-using Lock = std::lock_guard<std::recursive_mutex>;
-
 struct PackDatasetStream::Held {
   Held(StreamQuota& quota, int64_t max_samples, StreamQuota::Lease taken, std::string of_tenant)
       : tenant(std::move(of_tenant)),
@@ -80,7 +78,7 @@ PackDatasetStream::PackDatasetStream(const PackDatasetParts& parts, RpcWorld& wo
       waiting_since_(world.clock.Now()) {}
 
 void PackDatasetStream::Open() {
-  const Lock lock(mutex_);
+  const RecursiveMutexLock lock(mutex_);
   if (parts_.core.refusing()) {
     world_.metrics.OnShed(ShedReason::kShuttingDown);
     return End(ShuttingDown());
@@ -97,7 +95,7 @@ void PackDatasetStream::Open() {
 }
 
 void PackDatasetStream::OnReadDone(bool ok) {
-  const Lock lock(mutex_);
+  const RecursiveMutexLock lock(mutex_);
   if (phase_ != Phase::kUploading) return;
   if (!ok) return EndUpload();
   world_.metrics.OnReceived(static_cast<size_t>(Method::kPackDataset));
@@ -133,7 +131,7 @@ void PackDatasetStream::EndUpload() {
 }
 
 void PackDatasetStream::OnPackingEnd(PackingEnd end, const std::string& fault) {
-  const Lock lock(mutex_);
+  const RecursiveMutexLock lock(mutex_);
   if (phase_ != Phase::kPacking) return;
   switch (end) {
     case PackingEnd::kDone:
@@ -165,7 +163,7 @@ void PackDatasetStream::WriteNext() {
 }
 
 void PackDatasetStream::OnWriteDone(bool ok) {
-  const Lock lock(mutex_);
+  const RecursiveMutexLock lock(mutex_);
   message_out_.Clear();
   if (phase_ != Phase::kAnswering) return;
   if (!ok) return End(CancelStatus());
@@ -174,14 +172,14 @@ void PackDatasetStream::OnWriteDone(bool ok) {
 }
 
 void PackDatasetStream::OnCancel() {
-  const Lock lock(mutex_);
+  const RecursiveMutexLock lock(mutex_);
   if (phase_ == Phase::kUploading) End(CancelStatus());
   if (phase_ == Phase::kPacking) parts_.core.Cancel(ticket_);
   // In kAnswering the pending write fails.
 }
 
 void PackDatasetStream::OnSweep() {
-  const Lock lock(mutex_);
+  const RecursiveMutexLock lock(mutex_);
   const double waited = SecondsBetween(waiting_since_, world_.clock.Now());
   if (parts_.idle_timeout_seconds == 0 || waited < parts_.idle_timeout_seconds) return;
   if (phase_ == Phase::kUploading) return End(StreamStalled(parts_.idle_timeout_seconds));
@@ -200,7 +198,7 @@ void PackDatasetStream::End(const grpc::Status& status) {
 
 void PackDatasetStream::OnDone() {
   const std::shared_ptr<PackDatasetStream> self = std::move(self_);  // destroyed after the lock
-  const Lock lock(mutex_);
+  const RecursiveMutexLock lock(mutex_);
   ticket_.reset();
   scope_.reset();
 }

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
+#include "server/base/mutex.h"
 #include "server/cache/dataset_tiers.h"
 #include "server/convert/pack_answer.h"
 #include "server/convert/pack_request.h"
@@ -64,12 +64,13 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
   struct Held;
 
   void Open();
-  void EndUpload();
+  void EndUpload() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnPackingEnd(PackingEnd end, const std::string& fault);
-  void WriteNext();
-  void End(const grpc::Status& status);
-  grpc::Status UploadStatus(UploadEnd end, const std::vector<Violation>& violations) const;
-  grpc::Status CancelStatus() const;
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(const grpc::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  grpc::Status UploadStatus(UploadEnd end, const std::vector<Violation>& violations) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  grpc::Status CancelStatus() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const PackDatasetParts& parts_;
   RpcWorld& world_;
@@ -77,14 +78,15 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
   std::unique_ptr<RpcScope> scope_;
   std::shared_ptr<PackDatasetStream> self_;  // until OnDone
 
-  std::recursive_mutex mutex_;  // guards the members below
-  Phase phase_ = Phase::kUploading;
-  std::shared_ptr<Held> held_;
-  PackingCore::Ticket ticket_;
-  grpc::ByteBuffer message_in_;
-  grpc::ByteBuffer message_out_;
-  std::chrono::steady_clock::time_point waiting_since_;  // since when it waits for the client
-  bool stalled_ = false;  // the client stalled while taking the answer
+  RecursiveMutex mutex_;
+  Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kUploading;
+  std::shared_ptr<Held> held_ ABSL_GUARDED_BY(mutex_);
+  PackingCore::Ticket ticket_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer message_in_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer message_out_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point waiting_since_
+      ABSL_GUARDED_BY(mutex_);                    // since when it waits for the client
+  bool stalled_ ABSL_GUARDED_BY(mutex_) = false;  // the client stalled while taking the answer
 };
 
 }  // namespace evenkeel::server

@@ -45,7 +45,7 @@ void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers,
   }
   bool cancelled = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ticket_ = ticket;
     cancelled = cancelled_;
   }
@@ -66,7 +66,7 @@ void PlanJobCall::End(const grpc::Status& status) {
 void PlanJobCall::OnCancel() {
   PlanningCore::Ticket ticket;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     cancelled_ = true;
     ticket = ticket_;
   }

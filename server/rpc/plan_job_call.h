@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
 #include "grpcpp/support/slice.h"
+#include "server/base/mutex.h"
 #include "server/convert/offers.h"
 #include "server/convert/profile_to_proto.h"
 #include "server/core/planning_core.h"
@@ -67,9 +67,9 @@ class PlanJobCall : public grpc::ServerUnaryReactor,
   UsedCalibration calibration_;
   std::shared_ptr<PlanJobCall> self_;
 
-  std::mutex mutex_;  // guards the members below
-  PlanningCore::Ticket ticket_;
-  bool cancelled_ = false;
+  Mutex mutex_;
+  PlanningCore::Ticket ticket_ ABSL_GUARDED_BY(mutex_);
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace evenkeel::server

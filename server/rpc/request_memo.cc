@@ -37,7 +37,7 @@ size_t RequestMemo::SeededHash::operator()(std::string_view bytes) const {
 std::optional<RequestMemo::Entry> RequestMemo::Find(std::string_view request_bytes,
                                                     const Context& context) {
   const Key key(context.tenant, request_bytes);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Slot* slot = lru_.Find(key.view());
   if (slot == nullptr || slot->generation != context.generation) return std::nullopt;
   return slot->entry;
@@ -46,7 +46,7 @@ std::optional<RequestMemo::Entry> RequestMemo::Find(std::string_view request_byt
 void RequestMemo::Remember(std::string_view request_bytes, Entry entry, const Context& context) {
   const size_t bytes = sizeof(Slot) + entry.plan_id.size() + entry.label.size();
   const Key key(context.tenant, request_bytes);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Slot* known = lru_.Find(key.view());
   // A slower thread may still hold an older calibration.
   if (known != nullptr && known->generation >= context.generation) return;

@@ -5,11 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "server/base/mutex.h"
 #include "server/core/byte_lru.h"
 
 namespace evenkeel::server {
@@ -47,8 +47,8 @@ class RequestMemo {
     uint64_t generation;
   };
 
-  std::mutex mutex_;
-  ByteLru<Slot, SeededHash> lru_;
+  Mutex mutex_;
+  ByteLru<Slot, SeededHash> lru_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace evenkeel::server

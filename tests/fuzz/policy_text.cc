@@ -11,13 +11,14 @@ namespace evenkeel::fuzz {
 
 void PolicyText(std::string_view input) {
   const Budget budget("reading a policy");
-  std::string error;
-  const std::shared_ptr<const server::Policy> policy = server::ParsePolicy(input, &error);
-  Require((policy == nullptr) == !error.empty(), "a policy is refused without a reason");
-  if (policy == nullptr) {
+  const auto parsed = server::ParsePolicy(input);
+  const std::string error(parsed.status().message());
+  Require(parsed.ok() == error.empty(), "a policy is refused without a reason");
+  if (!parsed.ok()) {
     RequireGood({{"", error}});
     return budget.RequireKept();
   }
+  const std::shared_ptr<const server::Policy> policy = *parsed;
   // Whom it lets in, it lets in as one of its tenants.
   const server::PeerIdentity peers[] = {{{}, "ip:10.0.0.7"},
                                         {{"uid:1", "gid:1"}, "unix"},

@@ -51,12 +51,17 @@ mapfile -t sources < <(find planner server client tests -path '*/fixtures/*' -pr
 mapfile -t scripts < <(find client deploy tests .ci -path '*/fixtures/*' -prune -o -type f -print | sort |
   while read -r file; do head -c 64 "$file" | grep -aqE '^#!.*\b(ba)?sh\b' && echo "$file"; done)
 
+# The build with clang checks all sources; this holds that the locks of server/base/mutex.h take part.
+thread_safety() { clang++ -std=c++20 -I. -fsyntax-only -Wthread-safety -Werror "tests/lint/fixtures/thread_safety/$1"; }
+
 lint_buf() { (cd "$1" && "$tools/buf" lint); }
 
 check "linters find their fixtures" "$python" tests/lint/test_linters.py
 check "clang-format finds its fixture" must_fail "clang-formatted" clang_format tests/lint/fixtures/clang_format/bad.cc
 check "shellcheck finds its fixture" must_fail "SC2086" shellcheck tests/lint/fixtures/shellcheck/bad.sh
 check "buf finds its fixture" must_fail "COLOUR_" lint_buf tests/lint/fixtures/buf
+check "thread safety finds its fixture" must_fail "requires holding mutex 'mutex_'" thread_safety bad.cc
+check "thread safety lets correct locking pass" thread_safety good.cc
 check "layers" "$python" tests/lint/check_layers.py
 check "tidy" "$python" tests/lint/tidy.py
 check "proto comments" "$python" tests/lint/proto_comments.py

@@ -1,7 +1,8 @@
 #include "client/cli/launch/yaml.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
-#include <cctype>
 
 #include "server/core/visible_text.h"
 
@@ -12,14 +13,13 @@ using Json = nlohmann::ordered_json;
 
 // Returns whether a word is text in YAML 1.1 and in 1.2: no number, no boolean, no markup.
 bool IsPlain(const std::string& text) {
-  if (text.empty() || !std::isalpha(static_cast<unsigned char>(text[0]))) return false;
+  if (text.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(text[0]))) return false;
   const auto allowed = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ||
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ||
            c == '/';
   };
   if (!std::all_of(text.begin(), text.end(), allowed)) return false;
-  std::string lower = text;
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = absl::AsciiStrToLower(text);
   for (const char* word : {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}) {
     if (lower == word) return false;
   }

@@ -1,5 +1,6 @@
 #include "client/cli/pack/group_flags.h"
 
+#include <absl/strings/str_split.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,16 +20,6 @@ constexpr int64_t kMaxLength = 16'777'216, kMaxDegree = 65536;
   throw CommandError(ExitCode::kBadInput, "--groups: " + message);
 }
 
-std::vector<std::string_view> Split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const size_t at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
-
 int64_t Whole(std::string_view text, std::string_view group, const char* what, int64_t most) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -38,8 +29,8 @@ int64_t Whole(std::string_view text, std::string_view group, const char* what, i
                    most, text));
 }
 
-v1::PackingGroup ParseGroup(std::string_view text, int32_t ranks) {
-  const std::vector<std::string_view> parts = Split(text, ':');
+v1::PackingGroup ParseGroup(const std::string& text, int32_t ranks) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
   if (parts.size() < 2 || parts.size() > 3) {
     Fail(
         fmt::format("a group is LENGTH:SP or LENGTH:SP:PACKS_PER_RANK, such as 131072:8, but one "
@@ -68,7 +59,9 @@ google::protobuf::RepeatedPtrField<v1::PackingGroup> ParseGroups(const std::stri
                                                                  int32_t ranks,
                                                                  int32_t packs_per_rank) {
   google::protobuf::RepeatedPtrField<v1::PackingGroup> groups;
-  for (const std::string_view part : Split(text, ',')) *groups.Add() = ParseGroup(part, ranks);
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, ','))) {
+    *groups.Add() = ParseGroup(part, ranks);
+  }
   const auto tokens = [](const v1::PackingGroup& group) {
     return static_cast<double>(group.data_parallel()) * static_cast<double>(group.length_tokens());
   };

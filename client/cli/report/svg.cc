@@ -1,5 +1,6 @@
 #include "client/cli/report/svg.h"
 
+#include <absl/strings/str_replace.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,26 +29,8 @@ std::string PathText(const Svg::Points& points) {
 }  // namespace
 
 std::string Escaped(std::string_view text) {
-  std::string result;
-  for (const char c : server::Visible(text, "\n")) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
+  return absl::StrReplaceAll(server::Visible(text, "\n"),
+                             {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
 Svg::Svg(double width, double height, const std::string& title)

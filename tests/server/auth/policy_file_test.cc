@@ -28,8 +28,12 @@ class PolicyFileTest : public testing::Test {
   void Write(const std::string& text) const { std::ofstream(path_) << text; }
 
   std::unique_ptr<PolicyFile> Open(std::string* error) {
-    return PolicyFile::Open(
-        path_, [this](const Policy&) { return prepared_++, objection_; }, error);
+    auto opened = PolicyFile::Open(path_, [this](const Policy&) {
+      ++prepared_;
+      return objection_.empty() ? absl::OkStatus() : absl::UnavailableError(objection_);
+    });
+    *error = std::string(opened.status().message());
+    return opened.ok() ? *std::move(opened) : nullptr;
   }
 
   static bool MayPlan(const PolicyFile& file) {
@@ -47,10 +51,10 @@ TEST_F(PolicyFileTest, TakesChangesAndOnlyThose) {
   const auto file = Open(&error);
   ASSERT_NE(file, nullptr) << error;
   EXPECT_FALSE(MayPlan(*file));
-  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kUnchanged);
+  EXPECT_EQ(file->Refresh().value(), PolicyFile::Reload::kUnchanged);
   EXPECT_EQ(prepared_, 1);
   Write(kPlanners);  // as long as before, and perhaps in the same tick of the file system's clock
-  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kTaken);
+  EXPECT_EQ(file->Refresh().value(), PolicyFile::Reload::kTaken);
   EXPECT_TRUE(MayPlan(*file));
 }
 
@@ -60,7 +64,7 @@ TEST_F(PolicyFileTest, ABadFileKeepsThePolicyUntilItIsRight) {
   ASSERT_NE(file, nullptr) << error;
   const auto fails = [&](const char* why) {
     for (int i = 0; i < 2; ++i) {
-      EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kFailed);
+      error = std::string(file->Refresh().status().message());
       EXPECT_THAT(error, HasSubstr("policy " + path_ + ": "));
       EXPECT_THAT(error, HasSubstr(why));
     }
@@ -87,13 +91,12 @@ TEST_F(PolicyFileTest, ABadFileKeepsThePolicyUntilItIsRight) {
   objection_ = "the server objects";
   fails("the server objects");
   objection_.clear();
-  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kTaken);
+  EXPECT_EQ(file->Refresh().value(), PolicyFile::Reload::kTaken);
   EXPECT_TRUE(MayPlan(*file));
   Write("");
-  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kFailed);
+  EXPECT_FALSE(file->Refresh().ok());
   Write(kPlanners);
-  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kUnchanged);
-  EXPECT_EQ(error, "");
+  EXPECT_EQ(file->Refresh().value(), PolicyFile::Reload::kUnchanged);
 }
 
 TEST_F(PolicyFileTest, FollowsASwappedLink) {
@@ -105,7 +108,7 @@ TEST_F(PolicyFileTest, FollowsASwappedLink) {
   ASSERT_NE(file, nullptr) << error;
   std::filesystem::create_symlink("two", folder_.File("next"));
   std::filesystem::rename(folder_.File("next"), path_);
-  EXPECT_EQ(file->Refresh(&error), PolicyFile::Reload::kTaken);
+  EXPECT_EQ(file->Refresh().value(), PolicyFile::Reload::kTaken);
   EXPECT_TRUE(MayPlan(*file));
 }
 

@@ -14,10 +14,9 @@ namespace {
 using testing::HasSubstr;
 
 std::string Error(const std::string& text) {
-  std::string error;
-  const auto policy = ParsePolicy(text, &error);
-  EXPECT_EQ(policy == nullptr, !error.empty()) << text;
-  return error;
+  const auto policy = ParsePolicy(text);
+  EXPECT_EQ(policy.ok(), policy.status().message().empty()) << text;
+  return std::string(policy.status().message());
 }
 
 std::string WithRule(const std::string& rule) {
@@ -27,9 +26,9 @@ std::string WithRule(const std::string& rule) {
 TEST(PolicyJsonTest, TheExampleIsAPolicy) {
   std::ifstream file(EVENKEEL_SOURCE_DIR "/deploy/auth/policy.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::string error;
-  const auto policy = ParsePolicy(text, &error);
-  ASSERT_NE(policy, nullptr) << error;
+  const auto parsed = ParsePolicy(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  const auto& policy = *parsed;
   EXPECT_THAT(policy->tenants(), testing::ElementsAre("", "vision"));
   const auto of = [&](const char* identity, const char* method) {
     return policy->Decide({{identity}, ""}, method);

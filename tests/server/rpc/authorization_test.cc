@@ -44,10 +44,11 @@ class AuthorizationTest : public testing::Test {
     char folder[] = "/tmp/evenkeel-auth-XXXXXX";
     folder_ = mkdtemp(folder);
     std::ofstream(folder_ + "/policy") << kPolicy;
+    auto opened =
+        PolicyFile::Open(folder_ + "/policy", [](const Policy&) { return absl::OkStatus(); });
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    policy_ = *std::move(opened);
     std::string error;
-    policy_ = PolicyFile::Open(
-        folder_ + "/policy", [](const Policy&) { return ""; }, &error);
-    EXPECT_NE(policy_, nullptr) << error;
     world_.policy = policy_.get();
     for (const std::string& tenant : policy_->current()->tenants()) {
       EXPECT_NE(calibrations_.Open(tenant, &error), nullptr);
@@ -346,7 +347,7 @@ TEST_F(AuthorizationTest, ATenantWithoutItsProfilesIsUnavailableAndNobodyElse) {
   std::ofstream(folder_ + "/policy")
       << R"({"version": 1, "rules": [{"principals": ["uid:1"], "tenant": "c", "roles": ["admin"]},
                                      {"principals": ["uid:2"], "tenant": "b", "roles": ["admin"]}]})";
-  ASSERT_EQ(policy_->Refresh(&error), PolicyFile::Reload::kTaken) << error;
+  ASSERT_EQ(policy_->Refresh().value(), PolicyFile::Reload::kTaken);
   std::set<std::string> unavailable;
   for (const auto* method : Methods()) {
     const grpc::Status status = Call("uid:1", *method);
