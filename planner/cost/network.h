@@ -10,7 +10,7 @@
 #include "planner/cost/cost_constants.h"
 #include "planner/cost/gpu_rates.h"
 #include "planner/job.h"
-#include "planner/plan.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
