@@ -58,6 +58,7 @@ check "clang-format finds its fixture" must_fail "clang-formatted" clang_format 
 check "shellcheck finds its fixture" must_fail "SC2086" shellcheck tests/lint/fixtures/shellcheck/bad.sh
 check "buf finds its fixture" must_fail "COLOUR_" lint_buf tests/lint/fixtures/buf
 check "layers" "$python" tests/lint/check_layers.py
+check "planner floors" "$python" tests/lint/planner_floors.py
 check "tidy" "$python" tests/lint/tidy.py
 check "proto comments" "$python" tests/lint/proto_comments.py
 check "clang-format" clang_format "${sources[@]}"
