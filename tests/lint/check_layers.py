@@ -94,6 +94,8 @@ def planner_findings(path, bracket, header):
         mine, other = planner_folder(path), planner_folder(header)
         if mine in PLANNER and other != mine and other not in PLANNER[mine]:
             yield f"planner/{mine} may not include planner/{other}"
+        if mine == "check" and header == "planner/space/degrees.h":
+            yield "planner/check may not include the enumeration that the search uses"
         plain = other in ("", "base", "catalog", "model") or header in PLAIN_VALUES
         if mine == "" and not path.startswith(DOORS) and not plain:
             yield f"{path} is a plain value and may not include planner/{other}"
