@@ -26,7 +26,6 @@ class Network {
  public:
   explicit Network(const Cluster& cluster, const CostConstants& constants = {});
 
-  RankGroup TensorGroup(const Parallelism& p) const;
   RankGroup ContextGroup(const Parallelism& p) const;
   // Returns the group that reduces gradients and shards the optimizer: the data and context ranks
   // together.

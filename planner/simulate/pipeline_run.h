@@ -90,9 +90,6 @@ struct PipelineRun {
   // Transfers of the chunks' parameters and gradients, element stage x chunks + chunk, from the
   // time when the first bucket can move. A span is empty if there is nothing to move.
   std::vector<Span> gathers, syncs;
-  // Returns the stage's idle time until the last pass of all stages, parameter gathering and sends
-  // included.
-  int64_t bubble_ns(size_t stage) const { return pipeline_ns - stages[stage].busy_ns(); }
 };
 
 // One rank of a step of several ranks.
