@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace evenkeel::planner {
+#include "planner/model/layer_kind.h"
 
-enum class LayerKind;  // plan.h
+namespace evenkeel::planner {
 
 // A measured value divided by the prediction of the analytic model.
 struct MeasuredRatio {

@@ -15,6 +15,7 @@
 #include "planner/cost/cost_constants.h"
 #include "planner/launch.h"
 #include "planner/packing/packing.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
@@ -45,7 +46,6 @@ struct Cluster {
 // What is sharded over the data-parallel (and context-parallel) ranks. Each stage includes those
 // before it (Rajbhandari 2020, arXiv 1910.02054, section 5). kWeights is ZeRO-3, or FSDP.
 enum class ZeroStage { kNone, kOptimizer, kGradients, kWeights };
-enum class Schedule { kOneFOneB, kInterleaved, kGPipe, kZeroBubble };
 // kFlash is the best kernel for the GPU: FlashAttention-3 or cuDNN on Hopper. kUnfused stores the s
 // x s scores.
 enum class AttentionKernel { kFlash, kFlash2, kUnfused };

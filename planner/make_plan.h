@@ -3,26 +3,16 @@
 #ifndef EVENKEEL_PLANNER_MAKE_PLAN_H_
 #define EVENKEEL_PLANNER_MAKE_PLAN_H_
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "planner/base/stop.h"
 #include "planner/job.h"
 #include "planner/plan.h"
+#include "planner/plan_hooks.h"
 
 namespace evenkeel::planner {
 
-// The phases of MakePlan, in this order. For progress and metrics.
-enum class Phase { kBatchRule, kSearch, kSimulate, kExplain, kCheck };
-inline constexpr int kPhases = 5;
 const char* PhaseName(Phase phase);  // "batch_rule", "search", ...
-
-// The planner's only connections to the outside world. Both may be empty.
-struct PlanHooks {
-  Stop stop;                         // asked often; MakePlan gives up soon after it returns true
-  std::function<void(Phase)> enter;  // called when a phase begins
-};
 
 enum class PlanEnd {
   kComplete,  // `plan` is valid: it fits, or says why nothing fits

@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "planner/cost/layer_profile.h"
-#include "planner/search/other_sizes.h"
 #include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
 namespace {
-
-constexpr int64_t kCountsPerDoubling = 16;
 
 // Returns the mean sample as a pack, and the number of samples in *count.
 PackShape MeanSample(const Dataset& dataset, double* count) {
@@ -120,27 +117,6 @@ class Comparison {
 Offers CompareOffers(const std::vector<Job>& jobs, const PlanHooks& hooks) {
   if (jobs.empty()) return {.end = PlanEnd::kComplete};
   return Comparison(jobs, hooks).Run();
-}
-
-std::vector<Job> OnCounts(const Job& job, const std::vector<int64_t>& gpu_counts) {
-  std::vector<Job> jobs(gpu_counts.size(), job);
-  for (size_t i = 0; i < jobs.size(); ++i) jobs[i].cluster = Resized(job.cluster, gpu_counts[i]);
-  return jobs;
-}
-
-std::vector<int64_t> GpuCountsUpTo(const Cluster& cluster) {
-  const int64_t node = cluster.gpus_per_full_node;
-  std::vector<int64_t> counts;
-  for (int64_t gpus = 1; gpus < node && gpus <= cluster.gpu_count; ++gpus) {
-    if (node % gpus == 0) counts.push_back(gpus);
-  }
-  int64_t stride = 1;
-  for (int64_t nodes = 1; nodes * node <= cluster.gpu_count; nodes += stride) {
-    if (nodes >= 2 * kCountsPerDoubling * stride) stride *= 2;
-    counts.push_back(nodes * node);
-  }
-  if (counts.empty() || counts.back() != cluster.gpu_count) counts.push_back(cluster.gpu_count);
-  return counts;
 }
 
 double LeastSeconds(const Job& job) {

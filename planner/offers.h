@@ -42,14 +42,6 @@ struct Offers {
 // first that meets the deadline. A larger count is never skipped because a smaller one was worse.
 Offers CompareOffers(const std::vector<Job>& jobs, const PlanHooks& hooks);
 
-// Returns the job for each number of its GPUs in `gpu_counts`.
-std::vector<Job> OnCounts(const Job& job, const std::vector<int64_t>& gpu_counts);
-
-// Returns the GPU counts to try, ascending up to the job's own, in a search for the fewest:
-// divisors of a node, then whole nodes: every number up to 32, then 16 between each power of two
-// and the next.
-std::vector<int64_t> GpuCountsUpTo(const Cluster& cluster);
-
 // Returns a lower bound on the seconds of the job's training: the FLOPs of all epochs, without
 // recompute, at peak rate.
 double LeastSeconds(const Job& job);

@@ -2,48 +2,24 @@
 #ifndef EVENKEEL_PLANNER_PLAN_H_
 #define EVENKEEL_PLANNER_PLAN_H_
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "planner/cost/memory_parts.h"
 #include "planner/job.h"
 #include "planner/launch.h"
+#include "planner/model/layer_kind.h"
+#include "planner/model/recompute_parts.h"
 #include "planner/packing/packing.h"
+#include "planner/space/parallelism.h"
+#include "planner/space/placement.h"
 
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
 inline constexpr int64_t kPlannerRevision = 9;
-
-// The kinds of layers in a pipeline. Encoder, dense and MoE layers are transformer layers and can
-// be recomputed.
-enum class LayerKind {
-  kPatchEmbedding,
-  kEncoder,
-  kProjector,
-  kTokenEmbedding,
-  kDense,
-  kMoe,
-  kHead
-};
-inline constexpr int kLayerKinds = 7;
-inline bool IsTransformerLayer(LayerKind kind) {
-  return kind == LayerKind::kEncoder || kind == LayerKind::kDense || kind == LayerKind::kMoe;
-}
-
-// Degrees of parallelism; tensor x context x data x pipeline = GPUs. Ranks are laid out
-// tp-cp-dp-pp, tensor fastest.
-struct Parallelism {
-  int64_t tensor = 1;
-  int64_t pipeline = 1;
-  int64_t data = 1;
-  int64_t context = 1;         // ranks that share the tokens of one pack
-  int64_t expert = 1;          // ranks that share a layer's experts, within a pipeline stage
-  int64_t virtual_stages = 1;  // chunks of the model on each pipeline stage
-  friend bool operator==(const Parallelism&, const Parallelism&) = default;
-};
 
 // How the data loader makes micro-batches ("packs"), and the packs that it makes from a sample of
 // the dataset.
@@ -72,50 +48,6 @@ struct BatchRule {
   double dist_ratio_attention = 0;  // the same over sums of squared sample lengths
   int64_t pack_lower_bound = 0;     // for packings under these caps; 0 if not computed
   double idle_ratio = 0;            // share of a step's compute lost waiting for the slowest rank
-};
-
-struct MemoryParts {
-  int64_t weights = 0;
-  int64_t gradients = 0;
-  int64_t optimizer = 0;
-  int64_t activations = 0;  // of all micro-batches in flight
-  // Largest transient: of a layer that runs backward, or logits and their gradient.
-  int64_t workspace = 0;
-  int64_t buffers = 0;            // pipeline send and receive, workspaces of cuBLAS and the like
-  int64_t communication = 0;      // NCCL's, outside the allocator
-  int64_t framework = 0;          // CUDA context and libraries, outside the allocator
-  int64_t allocator_reserve = 0;  // what the caching allocator reserves beyond its allocations
-
-  // Not in the sums below: `activations` by the kind of layer, and the part of `workspace` that is
-  // logits, their softmax and gradient (0 if another layer's transient is larger).
-  std::array<int64_t, kLayerKinds> activations_by_kind{};
-  int64_t logits = 0;
-
-  // These count as torch.cuda.max_memory_allocated, max_memory_reserved and nvidia-smi do.
-  int64_t allocated() const {
-    return weights + gradients + optimizer + activations + workspace + buffers;
-  }
-  int64_t reserved() const { return allocated() + allocator_reserve; }
-  int64_t total() const { return reserved() + communication + framework; }
-};
-
-// Parts of a transformer layer that can run forward again in the backward pass. A set of them is a
-// RecomputeParts; 0 is the empty set. The names are those of Megatron's --recompute-modules, if it
-// has the part.
-enum RecomputePart : uint32_t {
-  kNorms = 1,             // "layernorm"
-  kCoreAttention = 2,     // "core_attn": scores, softmax and their product with the values
-  kActivation = 4,        // "moe_act": the function between the MLP's products
-  kMlp = 8,               // "mlp" or "moe": the whole MLP with its norm
-  kWholeLayer = 16,       // --recompute-granularity full
-  kLatentProjection = 32  // "mla_up_proj": from the latents of MLA to queries, keys and values
-};
-using RecomputeParts = uint32_t;
-
-struct RecomputedLayers {
-  RecomputeParts parts = kWholeLayer;
-  int64_t count = 0;
-  friend bool operator==(const RecomputedLayers&, const RecomputedLayers&) = default;
 };
 
 // A run of equal layers of one chunk on one stage. The first layers of the run recompute as the
@@ -342,16 +274,6 @@ struct GroupChoice {
   int64_t curriculum_steps = 0;
   double communication_ratio = 0;
   double mean_rank_tokens = 0;
-};
-
-// The node of each rank: rank = tensor + T (context + C (data + D pipeline)) (Megatron's order
-// tp-cp-dp-pp), and node = rank / gpus_per_node.
-struct Placement {
-  int64_t gpus_per_node = 0;
-  int64_t nodes = 0;
-  bool pipeline_neighbours_cross_nodes = false;
-  int64_t host_memory_bytes = 0;  // of a pod with the ranks of one node
-  int64_t shared_memory_bytes = 0;
 };
 
 // Settings for one trainer, and the run that they give.

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "planner/calibration.h"
-#include "planner/cost/layer_profile.h"
+#include "planner/cost/layer_cost.h"
 #include "planner/cost/measured_profile.h"
-#include "planner/cost/profile_rating.h"
+#include "planner/cost/rating.h"
 #include "planner/job.h"
 
 namespace evenkeel::planner {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/cost/layer_profile.h"
-#include "planner/plan.h"
+#include "planner/cost/pack_cost.h"
+#include "planner/model/recompute_parts.h"
 
 namespace evenkeel::planner {
 

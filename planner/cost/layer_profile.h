@@ -7,104 +7,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/cost/layer_cost.h"
+#include "planner/cost/pack_cost.h"
 #include "planner/job.h"
-#include "planner/plan.h"
+#include "planner/space/parallelism.h"
+#include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::planner {
-
-// The quantities that the costs of a pack depend on.
-struct PackShape {
-  double units = 0;
-  double tokens = 0;
-  double squared = 0;  // sum of squared sample lengths, tokens^2
-};
-
-// constant + per_unit * units + per_token * tokens + per_squared * squared, in ns, FLOPs or bytes.
-struct PackCost {
-  double constant = 0, per_unit = 0, per_token = 0, per_squared = 0;
-  double at(const PackShape& s) const {
-    return constant + per_unit * s.units + per_token * s.tokens + per_squared * s.squared;
-  }
-  PackCost& operator+=(const PackCost& o) {
-    constant += o.constant, per_unit += o.per_unit, per_token += o.per_token,
-        per_squared += o.per_squared;
-    return *this;
-  }
-  friend PackCost operator*(double f, const PackCost& c) {
-    return {f * c.constant, f * c.per_unit, f * c.per_token, f * c.per_squared};
-  }
-};
-
-// One way to run a layer: which parts the backward pass repeats, what that costs, and how much
-// memory it saves.
-struct RecomputeMode {
-  RecomputeParts parts = 0;
-  PackCost repeated, repeated_communication;  // forward work that the backward pass repeats, ns
-  int64_t repeated_ns = 0;                    // sum of both for the mean pack
-  // For the largest pack that the caps allow.
-  int64_t kept_bytes = 0;       // per pack, from forward to backward
-  int64_t workspace_bytes = 0;  // largest transient while the layer runs backward
-};
-
-// Most modes that a layer may have.
-inline constexpr size_t kModesAtMost = 8;
-
-// One kind of layer of one component. Times in ns, memory in bytes, both of one GPU.
-struct LayerCost {
-  LayerKind kind = LayerKind::kDense;
-  bool trains = true;        // has weight gradients
-  bool has_backward = true;  // the layer, or a layer before it, trains
-
-  PackCost forward, backward;  // compute alone
-  // Part of `backward` that no other pass waits for (zero-bubble schedules).
-  PackCost weight_gradient;
-  // Communication of tensor, context and expert parallelism and, with ZeRO-3, the part of weight
-  // gathering that compute does not hide.
-  PackCost forward_communication, backward_communication;
-  PackCost forward_flops;           // of the model, all tensor-parallel ranks together
-  double backward_flops_ratio = 2;  // backward over forward
-
-  // For the mean pack, communication included. The searches add these up.
-  int64_t forward_ns = 0;
-  int64_t backward_ns = 0;
-  int64_t weight_gradient_ns = 0;  // part of backward_ns
-
-  // Counts on one GPU. `trained_parameters` determine the gradients and weights to synchronise.
-  // Those of routed experts have fewer copies: tensor x context x data / (expert x expert_tensor)
-  // ranks.
-  int64_t parameters = 0;
-  int64_t trained_parameters = 0;
-  int64_t trained_expert_parameters = 0;
-  int64_t weight_bytes = 0;
-  int64_t gradient_bytes = 0;
-  int64_t optimizer_bytes = 0;
-
-  // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.
-  // From one mode to the next, time grows and kept memory shrinks.
-  std::vector<RecomputeMode> modes = {RecomputeMode{}};
-
-  int64_t logits_bytes = 0;  // part of the head's workspace: logits, their softmax and gradient
-
-  int64_t output_bytes = 0;  // passed to the next layer, for the largest pack
-
-  int64_t mean_output_bytes = 0;  // passed to the next layer, for the mean pack
-
-  bool recomputable() const { return modes.size() > 1; }
-  int64_t static_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes; }
-};
-
-struct LayerProfile {
-  std::vector<LayerCost> kinds;
-  std::vector<int> chain;  // the model from front to back, as indices into `kinds`
-  int64_t transformer_layers = 0;
-  // Part of every workspace: send and receive buffers of the pipeline, workspaces of libraries.
-  int64_t buffer_bytes = 0;
-
-  const LayerCost& at(int64_t position) const {
-    return kinds[static_cast<size_t>(chain[static_cast<size_t>(position)])];
-  }
-  int64_t size() const { return static_cast<int64_t>(chain.size()); }
-};
 
 // Builds the table. `mean` is the pack whose time is optimised, `largest` the one that must fit in
 // memory. `data` and `context` divide what the job's ZeroStage shards; `pipeline` matters for tied
@@ -116,10 +25,6 @@ struct LayerProfile {
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,
                                const std::vector<RecomputeParts>& also = {});
-
-// Returns whether the model can be split over `tensor` ranks. Encoder heads are padded if they do
-// not divide.
-bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor);
 
 }  // namespace evenkeel::planner
 

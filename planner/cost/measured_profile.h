@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "planner/catalog/specs.h"
-#include "planner/plan.h"
+#include "planner/model/layer_kind.h"
 
 namespace evenkeel::planner {
 

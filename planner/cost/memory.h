@@ -5,8 +5,9 @@
 #include <cstdint>
 
 #include "planner/cost/layer_operation.h"
-#include "planner/cost/layer_profile.h"
+#include "planner/cost/pack_cost.h"
 #include "planner/job.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 

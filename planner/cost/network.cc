@@ -18,8 +18,6 @@ RankGroup Network::Group(int64_t ranks, int64_t stride) const {
   return {ranks, std::clamp<int64_t>(cluster_.gpus_per_node / stride, 1, ranks)};
 }
 
-RankGroup Network::TensorGroup(const Parallelism& p) const { return Group(p.tensor, 1); }
-
 RankGroup Network::ContextGroup(const Parallelism& p) const { return Group(p.context, p.tensor); }
 
 RankGroup Network::DataGroup(const Parallelism& p) const {

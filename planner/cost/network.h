@@ -10,7 +10,7 @@
 #include "planner/cost/cost_constants.h"
 #include "planner/cost/gpu_rates.h"
 #include "planner/job.h"
-#include "planner/plan.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
@@ -26,7 +26,6 @@ class Network {
  public:
   explicit Network(const Cluster& cluster, const CostConstants& constants = {});
 
-  RankGroup TensorGroup(const Parallelism& p) const;
   RankGroup ContextGroup(const Parallelism& p) const;
   // Returns the group that reduces gradients and shards the optimizer: the data and context ranks
   // together.

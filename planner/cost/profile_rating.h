@@ -9,6 +9,7 @@
 
 #include "planner/calibration.h"
 #include "planner/cost/measured_profile.h"
+#include "planner/cost/rating.h"
 
 namespace evenkeel::planner {
 
@@ -21,16 +22,6 @@ inline constexpr double kRatioAtMost = 3;
 inline constexpr int64_t kOthersAtLeast = 4;
 inline constexpr double kDeviationsAtMost = 3;
 inline constexpr double kDeviationShare = 0.25;
-
-enum class Rated { kForward, kBackward, kActivation };
-
-// Measured over predicted value of one quantity.
-struct Rating {
-  LayerKind kind{};
-  int64_t tensor = 1;
-  Rated what = Rated::kForward;
-  double ratio = 1;
-};
 
 enum class RefusalReason {
   kImpossible,     // faster than the GPU's peak, or memory that recompute does not reduce

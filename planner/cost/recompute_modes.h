@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/cost/layer_cost.h"
 #include "planner/cost/layer_operation.h"
 
 namespace evenkeel::planner {

@@ -31,13 +31,6 @@ std::vector<LayerGroup> Groups(const ChunkSpec& chunk) {
   return groups;
 }
 
-template <typename Wanted>
-int64_t Layers(const ChunkSpec& chunk, Wanted wanted) {
-  int64_t layers = 0;
-  for (const LayerGroup& group : chunk.layers) layers += wanted(group.kind) ? group.count : 0;
-  return layers;
-}
-
 }  // namespace
 
 Trials::Trials(const Job& job, const Batching& batching, const Plan& plan, const Stop& stop)
@@ -141,14 +134,12 @@ bool RecomputesAnything(const PlanSpec& spec) {
   return false;
 }
 
-int64_t EncoderLayers(const ChunkSpec& chunk) {
-  return Layers(chunk, [](LayerKind kind) { return kind == LayerKind::kEncoder; });
-}
-
 int64_t LanguageLayers(const ChunkSpec& chunk) {
-  return Layers(chunk, [](LayerKind kind) {
-    return IsTransformerLayer(kind) && kind != LayerKind::kEncoder;
-  });
+  int64_t layers = 0;
+  for (const LayerGroup& group : chunk.layers) {
+    if (IsTransformerLayer(group.kind) && group.kind != LayerKind::kEncoder) layers += group.count;
+  }
+  return layers;
 }
 
 bool TowerIsFirst(const PlanSpec& spec) {

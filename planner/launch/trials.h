@@ -66,8 +66,7 @@ bool SameRun(const PlanSpec& a, const PlanSpec& b);
 bool RecomputesWholeLayers(const PlanSpec& spec);
 bool RecomputesAnything(const PlanSpec& spec);
 
-// Return the number of transformer layers of a chunk: of the encoder, and of the language model.
-int64_t EncoderLayers(const ChunkSpec& chunk);
+// Returns the number of a chunk's transformer layers of the language model.
 int64_t LanguageLayers(const ChunkSpec& chunk);
 
 // Returns whether the whole encoder runs in the first chunk.

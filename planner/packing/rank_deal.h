@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "planner/packing/deal.h"
+#include "planner/packing/deal_rule.h"
 
 namespace evenkeel::planner {
 

@@ -7,7 +7,8 @@
 #include <optional>
 #include <span>
 
-#include "planner/recompute/least_recompute.h"
+#include "planner/cost/layer_profile.h"
+#include "planner/recompute/recompute_choice.h"
 
 namespace evenkeel::planner {
 

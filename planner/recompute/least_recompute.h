@@ -10,23 +10,10 @@
 
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
+#include "planner/recompute/recompute_choice.h"
 #include "planner/recompute/stage_memory.h"
 
 namespace evenkeel::planner {
-
-struct RecomputeChoice {
-  ModeCounts recomputed{};
-  int64_t recompute_ns = 0;  // RepeatedTime
-  // No other choice takes less time by more than this. 0 unless the work ran out.
-  int64_t undecided_ns = 0;
-};
-
-// The choice for a stage with several chunks.
-struct ChunkedRecompute {
-  std::vector<ModeCounts> recomputed;  // by chunk
-  int64_t recompute_ns = 0;            // of one pack over all chunks
-  int64_t undecided_ns = 0;            // as in RecomputeChoice
-};
 
 // Under kAuto, returns the choice of least recompute time whose memory is at most `allocatable`
 // bytes; under kWholeLayers, the best of the choices that recompute all of a layer or nothing. Ties

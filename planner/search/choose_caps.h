@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "planner/job.h"
-#include "planner/make_plan.h"
 #include "planner/packing/batch_rule.h"
+#include "planner/plan_hooks.h"
 #include "planner/search/search.h"
 
 namespace evenkeel::planner {

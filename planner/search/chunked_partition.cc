@@ -8,6 +8,7 @@
 #include "planner/cost/network.h"
 #include "planner/search/chunked_recompute.h"
 #include "planner/search/cuts_below.h"
+#include "planner/search/even_cuts.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
 #include "planner/simulate/held_passes.h"
@@ -130,73 +131,21 @@ class Chunks {
             .boundaries = std::move(boundaries)};
   }
 
-  // Each stage with as many layers as the others, and each row of chunks likewise.
-  std::vector<int64_t> ByLayers() const {
-    const int64_t stages = p_.pipeline, chunks = p_.virtual_stages;
-    const int64_t each = profile_.transformer_layers / stages;
-    // Stages in the middle take what does not divide: the ends hold embedding and head.
-    const int64_t rest = profile_.transformer_layers % stages, first = (stages - rest + 1) / 2;
-    std::vector<int64_t> layers;
-    for (int64_t c = 0; c < chunks; ++c) {
-      for (int64_t s = 0; s < stages; ++s) {
-        const bool more = s >= first && s < first + rest;
-        const int64_t of_stage = each + (more ? 1 : 0);
-        layers.push_back(of_stage * (c + 1) / chunks - of_stage * c / chunks);
-      }
-    }
-    return CutAfter(layers);
-  }
-
   // The partition that the job gives.
-  std::vector<int64_t> Given() const { return CutAfter(job_.constraints.stage_layers); }
+  std::vector<int64_t> Given() const { return CutAfter(profile_, job_.constraints.stage_layers); }
 
-  // The k-th boundary where k shares of the time have passed.
-  std::vector<int64_t> ByTime() const {
-    const int64_t segments = shape_.virtual_stages();
-    double total = 0, passed = 0;
-    for (int64_t i = 0; i < profile_.size(); ++i) total += TimeAt(i);
-    std::vector<int64_t> layers(static_cast<size_t>(segments), 1);
-    int64_t free = profile_.transformer_layers - segments;  // each segment has one already
-    int64_t segment = 0;
-    for (int64_t i = 0; i < profile_.size(); ++i) {
-      passed += TimeAt(i);
-      if (!IsTransformerLayer(profile_.at(i).kind)) continue;
-      const int64_t due = std::min(
-          segments - 1, static_cast<int64_t>(passed / total * static_cast<double>(segments)));
-      segment = std::max(segment, due);
-      if (free > 0) ++layers[static_cast<size_t>(segment)], --free;
-    }
-    return CutAfter(layers);
-  }
+  std::vector<int64_t> ByLayers() const { return EvenLayerCut(profile_, p_); }
+  std::vector<int64_t> ByTime() const { return EvenTimeCut(profile_, p_); }
 
   // Passes of one simulation, at most.
   int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
 
  private:
-  double TimeAt(int64_t i) const {
-    return static_cast<double>(profile_.at(i).forward_ns + profile_.at(i).backward_ns);
-  }
-
   KindCounts Counts(int64_t begin, int64_t end) const {
     KindCounts counts{};
     for (int64_t i = begin; i < end; ++i)
       ++counts[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
     return counts;
-  }
-
-  // Transformer layers of each segment; a projector stays with the encoder, what else is no
-  // transformer layer goes with what follows.
-  std::vector<int64_t> CutAfter(const std::vector<int64_t>& layers) const {
-    std::vector<int64_t> boundaries{0};
-    int64_t position = 0;
-    for (size_t k = 0; k + 1 < layers.size(); ++k) {
-      for (int64_t taken = 0; taken < layers[k]; ++position)
-        taken += IsTransformerLayer(profile_.at(position).kind) ? 1 : 0;
-      while (profile_.at(position).kind == LayerKind::kProjector) ++position;
-      boundaries.push_back(position);
-    }
-    boundaries.push_back(profile_.size());
-    return boundaries;
   }
 
   const Job& job_;
@@ -226,11 +175,6 @@ int64_t ChunksWork(const PipelineShape& shape) {
 bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate) {
   return Chunks(job, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches)
       .Complete(candidate);
-}
-
-std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
-                                  const Parallelism& p) {
-  return Chunks(job, profile, p, ScheduleOf(job.constraints, p), p.pipeline).ByLayers();
 }
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,

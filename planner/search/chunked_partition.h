@@ -40,11 +40,6 @@ int64_t ChunksWork(const PipelineShape& shape);
 // not fit.
 bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate);
 
-// P v + 1 boundaries: each stage with as many transformer layers as the others, and each row of
-// chunks likewise. Memory is not looked at.
-std::vector<int64_t> EvenLayerCut(const Job& job, const LayerProfile& profile,
-                                  const Parallelism& p);
-
 // Moves boundaries, one at a time or runs of them, from the candidate's cut and from the even ones,
 // while that makes the step quicker and a fixed amount of work allows. Scores are not scaled. Gives
 // the passes that were simulated, with what else moves cost.

@@ -11,7 +11,7 @@
 #include "planner/partition/segment_table.h"
 #include "planner/partition/segments.h"
 #include "planner/recompute/least_recompute.h"
-#include "planner/search/chunked_partition.h"
+#include "planner/search/even_cuts.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/stage_needs.h"
 #include "planner/simulate/held_passes.h"
@@ -22,8 +22,6 @@ namespace {
 
 // What moving layers may take, in chunks looked at: some milliseconds.
 constexpr int64_t kChunksLookedAt = 200'000;
-
-constexpr int64_t kSegmentsPerRelief = 20'000;  // of one chunk, that take as long
 
 __extension__ using Wide = __int128;
 
@@ -304,7 +302,7 @@ class Room {
 LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNeeds& needs,
                                const std::function<bool()>& stop) {
   LeastFull least =
-      Reliever(job, shard, needs, stop).Run(EvenLayerCut(job, shard.profile, shard.parallelism));
+      Reliever(job, shard, needs, stop).Run(EvenLayerCut(shard.profile, shard.parallelism));
   if (!least.found || least.held.allocated <= AllocatableBytes(job.cluster)) return least;
   least.proven = !Room(job, shard, needs).Enough();
   if (least.proven) return least;
@@ -316,31 +314,6 @@ LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNe
 }
 
 }  // namespace
-
-int64_t Shard::segments() const {
-  if (shape.chunks > 1) return kSegmentsPerRelief;
-  const int64_t window = profile.size() - shape.stages + 1;
-  return window < 1 ? 0 : shape.stages * (window * (window + 1) / 2);
-}
-
-std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching) {
-  const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
-  std::vector<Shard> shards;
-  for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
-    // Fewer packs hold less.
-    const int64_t packs = MicroBatchChoices(packs_per_step, p).back();
-    Shard shard{.parallelism = p, .shape = ShapeOf(p, ScheduleOf(job.constraints, p), packs)};
-    shard.profile = BuildLayerProfile(job, p, batching.mean, batching.largest);
-    for (int64_t i = 0; i < shard.profile.size(); ++i)
-      shard.least_static_bytes += shard.profile.at(i).static_bytes();
-    shard.least_static_bytes /= p.pipeline;
-    shards.push_back(std::move(shard));
-  }
-  std::stable_sort(shards.begin(), shards.end(), [](const Shard& a, const Shard& b) {
-    return a.least_static_bytes < b.least_static_bytes;
-  });
-  return shards;
-}
 
 LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop) {
   const StageNeeds needs(job, shard, stop);
@@ -384,13 +357,18 @@ std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
   return recomputed;
 }
 
-std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries) {
-  std::vector<int64_t> layers(boundaries.size() - 1);
-  for (size_t k = 0; k + 1 < boundaries.size(); ++k) {
-    for (int64_t i = boundaries[k]; i < boundaries[k + 1]; ++i)
-      layers[k] += IsTransformerLayer(profile.at(i).kind) ? 1 : 0;
+bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
+               int64_t* segments_left) {
+  const int64_t allocatable = AllocatableBytes(job.cluster);
+  for (const Shard& shard : ShardsBySize(job, batching)) {
+    if (shard.least_static_bytes > allocatable || (stop && stop())) return false;
+    if (shard.shape.chunks > 1 && NoRoom(job, shard)) continue;
+    *segments_left -= shard.segments();
+    if (*segments_left < 0) return false;
+    const LeastFull tightest = LeastFullest(job, shard, stop);
+    if (tightest.found && tightest.held.allocated <= allocatable) return true;
   }
-  return layers;
+  return false;
 }
 
 }  // namespace evenkeel::planner

@@ -6,43 +6,14 @@
 #include <functional>
 #include <vector>
 
+#include "planner/base/stop.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/job.h"
 #include "planner/packing/batch_rule.h"
-#include "planner/plan.h"
 #include "planner/recompute/stage_memory.h"
-#include "planner/simulate/schedule.h"
+#include "planner/search/shard.h"
 
 namespace evenkeel::planner {
-
-// One parallelism and what its stages hold at least.
-struct Shard {
-  Parallelism parallelism;
-  PipelineShape shape;
-  LayerProfile profile;
-  int64_t least_static_bytes = 0;  // weights, gradients and optimizer, spread evenly over stages
-  int64_t segments() const;        // that LeastFullest looks at
-};
-
-// All degrees, those that hold least first; of equal ones fewer chunks first.
-std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching);
-
-// One stage of a partition: its chunks with the recompute that brings them to their least memory,
-// and the packs in flight at the moment when the stage holds most.
-struct StageHeld {
-  std::vector<ChunkLoad> loads;
-  std::vector<ModeCounts> recomputed;
-  int64_t allocated = 0;
-};
-
-// The partition whose fullest stage is least full.
-struct LeastFull {
-  bool found = false;   // false: `stop` said so, or no partition is allowed
-  bool proven = false;  // if it does not fit, no other does; of the cuts that the job allows
-  int64_t stage = 0;    // the fullest
-  std::vector<int64_t> boundaries;
-  StageHeld held;
-};
 
 // Exact with one chunk per stage, by dynamic programming over (stage, boundary) as in the search
 // for time. With several a cut that fits, or the best found: from the cut that is even in layers,
@@ -63,8 +34,10 @@ bool NoRoom(const Job& job, const Shard& shard, const Stop& stop = {});
 std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
                                           const std::vector<int64_t>& boundaries);
 
-// Transformer layers of each segment of a cut.
-std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries);
+// Whether some plan of the job fits in memory under these packs: the search without its times.
+// Takes the segments it looks at from `segments_left`; false where they do not suffice.
+bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
+               int64_t* segments_left);
 
 }  // namespace evenkeel::planner
 

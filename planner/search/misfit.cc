@@ -30,20 +30,6 @@ std::vector<LayerGroup> LayersOf(const Shard& shard, const LeastFull& tightest) 
 
 }  // namespace
 
-bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
-               int64_t* segments_left) {
-  const int64_t allocatable = AllocatableBytes(job.cluster);
-  for (const Shard& shard : ShardsBySize(job, batching)) {
-    if (shard.least_static_bytes > allocatable || (stop && stop())) return false;
-    if (shard.shape.chunks > 1 && NoRoom(job, shard)) continue;
-    *segments_left -= shard.segments();
-    if (*segments_left < 0) return false;
-    const LeastFull tightest = LeastFullest(job, shard, stop);
-    if (tightest.found && tightest.held.allocated <= allocatable) return true;
-  }
-  return false;
-}
-
 std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
                                     const std::function<bool()>& stop) {
   Misfit misfit;

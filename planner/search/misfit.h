@@ -18,11 +18,6 @@ namespace evenkeel::planner {
 std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
                                     const std::function<bool()>& stop);
 
-// Whether some plan of the job fits in memory under these packs: the search without its times.
-// Takes the segments it looks at from `segments_left`; false where they do not suffice.
-bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
-               int64_t* segments_left);
-
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_MISFIT_H_

@@ -7,17 +7,12 @@
 #include <vector>
 
 #include "planner/job.h"
-#include "planner/plan.h"
+#include "planner/space/parallelism.h"
 
 namespace evenkeel::planner {
 
-// All degrees that the constraints, the model and the node allow, by tensor, context, pipeline,
-// expert and virtual stages ascending; tensor x context x pipeline x data is the GPU count.
-//   tensor: divides a node, heads and width. Ranks of a group share a node.
-//   context: Ulysses divides the heads of a tensor rank (Jacobs 2023, arXiv 2309.14509); ring any.
-//   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).
-//   pipeline: no more stages than transformer layers. 1 where weights are sharded (ZeRO-3, FSDP).
-//   virtual stages: a layer for each chunk at least.
+// Returns the degrees that ForEachDegrees (planner/space/degrees.h) visits, in its order, each with
+// every number of virtual stages, ascending.
 // Left out unless nothing else remains: data-parallel degrees above the packs of the largest step
 // that the others run, which would train on a larger batch than any of them.
 std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step);

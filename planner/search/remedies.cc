@@ -11,7 +11,6 @@
 #include "planner/partition/segments.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/least_memory.h"
-#include "planner/search/misfit.h"
 #include "planner/search/other_sizes.h"
 #include "planner/search/parallelisms.h"
 #include "planner/simulate/step_simulation.h"

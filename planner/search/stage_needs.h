@@ -12,7 +12,7 @@
 #include "planner/base/stop.h"
 #include "planner/cost/memory.h"
 #include "planner/recompute/least_recompute.h"
-#include "planner/search/least_memory.h"
+#include "planner/search/shard.h"
 #include "planner/simulate/held_passes.h"
 
 namespace evenkeel::planner {

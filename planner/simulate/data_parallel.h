@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/simulate/pipeline.h"
+#include "planner/simulate/pipeline_run.h"
 
 namespace evenkeel::planner {
 

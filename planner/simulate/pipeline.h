@@ -7,94 +7,10 @@
 #include <vector>
 
 #include "planner/base/stop.h"
-#include "planner/simulate/pass_values.h"
+#include "planner/simulate/pipeline_run.h"
 #include "planner/simulate/schedule.h"
 
 namespace evenkeel::planner {
-
-struct PipelineSpec {
-  PipelineShape shape;
-  PassValues forward_ns;
-  PassValues backward_ns;   // total: recompute, gradients of inputs and of weights
-  PassValues recompute_ns;  // part of backward_ns: forwards repeated at its start
-  // Part of backward_ns: the pass that kZeroBubble defers; otherwise unused.
-  PassValues weight_gradient_ns;
-
-  // Element q: one-way p2p of one micro-batch over the boundary behind virtual stage q. Its
-  // gradient takes the same time on the way back. At least virtual_stages - 1 elements.
-  std::vector<int64_t> send_ns;
-  bool send_blocks = false;  // the sender does not compute while it sends
-
-  // Data-parallel communication, element stage x chunks + chunk. Empty if there is none.
-  std::vector<int64_t> gather_ns;  // parameters, before the first forward of the chunk
-  std::vector<int64_t> sync_ns;    // gradients
-  // Whether this communication overlaps with passes, bucket by bucket. A chunk's gradients become
-  // available evenly during its last backward (or weight gradient); its parameters are used evenly
-  // during its first forward. One stream carries a stage's chunks one after the other.
-  bool gather_overlaps = false;  // else a stage gathers all before its first forward
-  bool sync_overlaps = false;    // else a stage reduces all after its last pass
-  // Passes that overlap with this communication take longer by this share of it. The delay counts
-  // at the end of the first forward, and when the stage's gradients are reduced.
-  double overlap_slowdown = 0;
-  // Number of equal buckets, >= 1, in which each chunk's parameters and gradients move. If empty,
-  // one each.
-  std::vector<int64_t> buckets;
-
-  // By stage. The optimizer starts when all stages have synced (the gradient norm is global). Empty
-  // if there is none.
-  std::vector<int64_t> optimizer_ns;
-
-  int64_t buckets_of(size_t unit) const { return buckets.empty() ? 1 : buckets[unit]; }
-};
-
-// The time of one stage. The fields other than ends sum to the step (see total_ns).
-struct StageRun {
-  int64_t forward_ns = 0;
-  int64_t recompute_ns = 0;
-  int64_t backward_ns = 0;         // without recompute and weight_gradient_ns
-  int64_t weight_gradient_ns = 0;  // run as passes of their own
-  int64_t send_ns = 0;             // blocking sends
-  int64_t gather_ns = 0;           // waiting for its own parameters
-  int64_t wait_p2p_ns = 0;         // waiting for data that is being sent
-  int64_t wait_forward_ns = 0;     // waiting for a forward that still runs on another stage
-  int64_t wait_backward_ns = 0;    // waiting for a backward that still runs on another stage
-  int64_t sync_ns = 0;             // after its last pass, until its gradients are reduced
-  int64_t wait_sync_ns = 0;        // after that, until all stages' gradients are reduced
-  int64_t optimizer_ns = 0;
-  int64_t wait_optimizer_ns = 0;  // until all optimizers are done
-
-  int64_t end_ns = 0;       // end of its last pass, a blocking send included
-  int64_t sync_end_ns = 0;  // >= end_ns
-
-  int64_t busy_ns() const { return forward_ns + recompute_ns + backward_ns + weight_gradient_ns; }
-  int64_t total_ns() const {
-    return busy_ns() + send_ns + gather_ns + wait_p2p_ns + wait_forward_ns + wait_backward_ns +
-           sync_ns + wait_sync_ns + optimizer_ns + wait_optimizer_ns;
-  }
-};
-
-struct TimedPass {
-  Pass pass;
-  int64_t start_ns = 0, end_ns = 0;
-};
-
-struct Span {
-  int64_t start_ns = 0, end_ns = 0;
-};
-
-struct PipelineRun {
-  int64_t pipeline_ns = 0;  // end of the last pass of all stages
-  int64_t synced_ns = 0;    // all gradients are reduced
-  int64_t step_ns = 0;      // the whole step
-  std::vector<StageRun> stages;
-  std::vector<std::vector<TimedPass>> passes;  // by stage, in order; only if asked for
-  // Transfers of the chunks' parameters and gradients, element stage x chunks + chunk, from the
-  // time when the first bucket can move. A span is empty if there is nothing to move.
-  std::vector<Span> gathers, syncs;
-  // Returns the stage's idle time until the last pass of all stages, parameter gathering and sends
-  // included.
-  int64_t bubble_ns(size_t stage) const { return pipeline_ns - stages[stage].busy_ns(); }
-};
 
 PipelineRun SimulatePipeline(const PipelineSpec& spec, bool keep_passes = false);
 
@@ -112,20 +28,6 @@ struct StepEnds {
 StepEnds PipelineEnds(const PipelineSpec& spec);
 StepEnds PipelineEnds(const PipelineSpec& spec, const std::vector<Pass>& order,
                       const Stop& stop = {});
-
-// One rank of a step of several ranks.
-struct RankRun {
-  PipelineRun pipeline;  // its syncs and what follows are those of the whole step
-  // Time from a stage's last pass until the same stage of every rank has ended its last pass: mean
-  // over the stages, rounded down.
-  int64_t idle_ns = 0;
-};
-
-struct RanksRun {
-  int64_t pipeline_ns = 0;  // of the slowest rank
-  int64_t step_ns = 0;
-  std::vector<RankRun> ranks;
-};
 
 // Simulates data-parallel ranks, each with micro-batches of its own: a stage's gradients are
 // reduced when every rank has them. REQUIRES: at least one spec; all have the same shape and

@@ -3,16 +3,16 @@
 #define EVENKEEL_SERVER_CONVERT_DEGREE_PRODUCTS_H_
 
 #include "planner/job.h"
+#include "planner/space/degrees.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::server {
 
-int64_t TransformerLayers(const planner::ModelSpec& model);
+using planner::Admits;
+using planner::TransformerLayers;
 
-bool Admits(const planner::DegreeRange& range, int64_t degree);
-
-// Adds a violation at `path` unless some degrees in the space of the search (planner/search)
-// satisfy the constraints of `job`, whose other parts are valid.
+// Adds a violation at `path` unless some degrees in the space of the search
+// (planner/space/degrees.h) satisfy the constraints of `job`, whose other parts are valid.
 void CheckDegreeProducts(const planner::Job& job, const FieldPath& path, ViolationSink& sink);
 
 }  // namespace evenkeel::server

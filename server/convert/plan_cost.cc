@@ -6,21 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "planner/cost/layer_profile.h"
+#include "planner/space/degrees.h"
 #include "server/convert/degree_products.h"
 
 namespace evenkeel::server {
 namespace {
-
-std::vector<int64_t> Divisors(int64_t number) {
-  std::vector<int64_t> divisors;
-  for (int64_t d = 1; d * d <= number; ++d) {
-    if (number % d != 0) continue;
-    divisors.push_back(d);
-    if (d * d != number) divisors.push_back(number / d);
-  }
-  return divisors;
-}
 
 // Returns the cost of launch settings: some tens of evaluated plans for each trainer and, if an
 // encoder may have to move to the first stage, a small search for each of some tens of cuts: 1 s
@@ -35,36 +25,15 @@ double LaunchCost(const planner::Job& job) {
 
 SearchSize SearchSizeOf(const planner::Job& job) {
   SearchSize size;
-  const planner::Constraints& constraints = job.constraints;
-  const bool pipelines = job.training.framework == planner::Framework::kMegatron &&
-                         job.training.zero_stage != planner::ZeroStage::kWeights;
-  const bool ring = job.training.execution.context == planner::ContextKind::kRing;
-  const int64_t layers = TransformerLayers(job.model);
-  const auto& moe = job.model.language_model.moe;
-  const int64_t experts = moe ? static_cast<int64_t>(Divisors(moe->experts).size()) : 1;
-  const bool fixed = !constraints.stage_layers.empty();
-  const std::vector<int64_t> divisors = Divisors(job.cluster.gpu_count);
-  for (const int64_t t : divisors) {
-    if (job.cluster.gpus_per_node % t != 0 || !Admits(constraints.tensor_parallel, t) ||
-        !planner::TensorParallelAllowed(job.model, t))
-      continue;
-    for (const int64_t c : divisors) {
-      const int64_t rest = job.cluster.gpu_count / t;
-      if (rest % c != 0 || !Admits(constraints.context_parallel, c)) continue;
-      if (!ring && job.model.language_model.heads / t % c != 0) continue;
-      for (const int64_t p : divisors) {
-        if (p > layers || rest / c % p != 0 || !Admits(constraints.pipeline_parallel, p)) continue;
-        if ((p > 1 && !pipelines) || !Admits(constraints.data_parallel, rest / c / p)) continue;
-        const int64_t window = layers - p + 1;
-        size.degrees += experts;
-        size.segments += experts * p * window * (window + 1) / 2;
-        const int64_t most = p == 1 || fixed ? 1 : layers / p;
-        const planner::DegreeRange& range = constraints.virtual_stages;
-        size.chunked += experts * (range.max == 0 ? most : std::min(most, range.max));
-      }
-    }
-  }
-  size.layers = layers;
+  size.layers = TransformerLayers(job.model);
+  planner::ForEachDegrees(
+      job, [&](const planner::Parallelism& p, const planner::DegreeRange& virtual_stages) {
+        const int64_t window = size.layers - p.pipeline + 1;
+        ++size.degrees;
+        size.segments += p.pipeline * window * (window + 1) / 2;
+        size.chunked += virtual_stages.max - virtual_stages.min + 1;
+        return true;
+      });
   return size;
 }
 

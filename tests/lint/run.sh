@@ -63,6 +63,7 @@ check "buf finds its fixture" must_fail "COLOUR_" lint_buf tests/lint/fixtures/b
 check "thread safety finds its fixture" must_fail "requires holding mutex 'mutex_'" thread_safety bad.cc
 check "thread safety lets correct locking pass" thread_safety good.cc
 check "layers" "$python" tests/lint/check_layers.py
+check "planner floors" "$python" tests/lint/planner_floors.py
 check "tidy" "$python" tests/lint/tidy.py
 check "proto comments" "$python" tests/lint/proto_comments.py
 check "clang-format" clang_format "${sources[@]}"

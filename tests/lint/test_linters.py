@@ -9,11 +9,13 @@ import sys
 import unittest
 
 import check_layers
+import planner_floors
 import proto_comments
 import tidy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LINTERS = {"check_layers": check_layers, "tidy": tidy, "proto_comments": proto_comments}
+LINTERS = {"check_layers": check_layers, "planner_floors": planner_floors, "tidy": tidy,
+           "proto_comments": proto_comments}
 
 
 def fixture_files(folder):

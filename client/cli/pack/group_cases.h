@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "client/cli/pack/packed_dataset.h"
-#include "client/cli/pack/report_data.h"
+#include "client/cli/pack/report_case.h"
 #include "client/cli/progress.h"
 #include "client/cli/sample_lengths.h"
 

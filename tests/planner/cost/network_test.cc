@@ -28,7 +28,6 @@ TEST(NetworkTest, StageLinksCrossNodesWhereTheRanksSay) {
 TEST(NetworkTest, GroupsFollowTheOrderOfRanks) {
   const Network network(ClusterOf("a100-sxm-80gb", 128));
   const Parallelism p{.tensor = 2, .pipeline = 2, .data = 16, .context = 2, .expert = 8};
-  EXPECT_EQ(network.TensorGroup(p), (RankGroup{2, 2}));
   EXPECT_EQ(network.ContextGroup(p), (RankGroup{2, 2}));
   EXPECT_EQ(network.DataGroup(p), (RankGroup{32, 4}));
   EXPECT_EQ(network.ExpertGroup(p), (RankGroup{8, 8}));

@@ -1,10 +1,10 @@
 #include "planner/search/stage_needs.h"
+#include "planner/search/even_cuts.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "planner/search/chunked_partition.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -17,7 +17,7 @@ TEST(StageNeedsTest, AllocatedIsWhatTheWholeAnswerSays) {
     job.constraints.recompute = policy;
     for (const Shard& shard : ShardsBySize(job, MakeBatching(job))) {
       const StageNeeds needs(job, shard);
-      std::vector<int64_t> cut = EvenLayerCut(job, shard.profile, shard.parallelism);
+      std::vector<int64_t> cut = EvenLayerCut(shard.profile, shard.parallelism);
       for (const int64_t moved : {0, 1, -1}) {
         if (cut.size() > 2) cut[1] += moved;
         for (int64_t s = 0; s < shard.shape.stages; ++s)

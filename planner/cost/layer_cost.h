@@ -1,0 +1,88 @@
+// The costs of one layer, and the model as a chain of layers with their costs.
+#ifndef EVENKEEL_PLANNER_COST_LAYER_COST_H_
+#define EVENKEEL_PLANNER_COST_LAYER_COST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "planner/cost/pack_cost.h"
+#include "planner/model/layer_kind.h"
+#include "planner/model/recompute_parts.h"
+
+namespace evenkeel::planner {
+
+// One way to run a layer: which parts the backward pass repeats, what that costs, and how much
+// memory it saves.
+struct RecomputeMode {
+  RecomputeParts parts = 0;
+  PackCost repeated, repeated_communication;  // forward work that the backward pass repeats, ns
+  int64_t repeated_ns = 0;                    // sum of both for the mean pack
+  // For the largest pack that the caps allow.
+  int64_t kept_bytes = 0;       // per pack, from forward to backward
+  int64_t workspace_bytes = 0;  // largest transient while the layer runs backward
+};
+
+// Most modes that a layer may have.
+inline constexpr size_t kModesAtMost = 8;
+
+// One kind of layer of one component. Times in ns, memory in bytes, both of one GPU.
+struct LayerCost {
+  LayerKind kind = LayerKind::kDense;
+  bool trains = true;        // has weight gradients
+  bool has_backward = true;  // the layer, or a layer before it, trains
+
+  PackCost forward, backward;  // compute alone
+  // Part of `backward` that no other pass waits for (zero-bubble schedules).
+  PackCost weight_gradient;
+  // Communication of tensor, context and expert parallelism and, with ZeRO-3, the part of weight
+  // gathering that compute does not hide.
+  PackCost forward_communication, backward_communication;
+  PackCost forward_flops;           // of the model, all tensor-parallel ranks together
+  double backward_flops_ratio = 2;  // backward over forward
+
+  // For the mean pack, communication included. The searches add these up.
+  int64_t forward_ns = 0;
+  int64_t backward_ns = 0;
+  int64_t weight_gradient_ns = 0;  // part of backward_ns
+
+  // Counts on one GPU. `trained_parameters` determine the gradients and weights to synchronise.
+  // Those of routed experts have fewer copies: tensor x context x data / (expert x expert_tensor)
+  // ranks.
+  int64_t parameters = 0;
+  int64_t trained_parameters = 0;
+  int64_t trained_expert_parameters = 0;
+  int64_t weight_bytes = 0;
+  int64_t gradient_bytes = 0;
+  int64_t optimizer_bytes = 0;
+
+  // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.
+  // From one mode to the next, time grows and kept memory shrinks.
+  std::vector<RecomputeMode> modes = {RecomputeMode{}};
+
+  int64_t logits_bytes = 0;  // part of the head's workspace: logits, their softmax and gradient
+
+  int64_t output_bytes = 0;  // passed to the next layer, for the largest pack
+
+  int64_t mean_output_bytes = 0;  // passed to the next layer, for the mean pack
+
+  bool recomputable() const { return modes.size() > 1; }
+  int64_t static_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes; }
+};
+
+struct LayerProfile {
+  std::vector<LayerCost> kinds;
+  std::vector<int> chain;  // the model from front to back, as indices into `kinds`
+  int64_t transformer_layers = 0;
+  // Part of every workspace: send and receive buffers of the pipeline, workspaces of libraries.
+  int64_t buffer_bytes = 0;
+
+  const LayerCost& at(int64_t position) const {
+    return kinds[static_cast<size_t>(chain[static_cast<size_t>(position)])];
+  }
+  int64_t size() const { return static_cast<int64_t>(chain.size()); }
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_COST_LAYER_COST_H_

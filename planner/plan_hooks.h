@@ -1,0 +1,23 @@
+// The phases of making a plan, and how a caller watches and stops them.
+#ifndef EVENKEEL_PLANNER_PLAN_HOOKS_H_
+#define EVENKEEL_PLANNER_PLAN_HOOKS_H_
+
+#include <functional>
+
+#include "planner/base/stop.h"
+
+namespace evenkeel::planner {
+
+// The phases of MakePlan, in this order. For progress and metrics.
+enum class Phase { kBatchRule, kSearch, kSimulate, kExplain, kCheck };
+inline constexpr int kPhases = 5;
+
+// The planner's only connections to the outside world. Both may be empty.
+struct PlanHooks {
+  Stop stop;                         // asked often; MakePlan gives up soon after it returns true
+  std::function<void(Phase)> enter;  // called when a phase begins
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_PLAN_HOOKS_H_

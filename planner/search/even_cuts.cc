@@ -1,0 +1,57 @@
+#include "planner/search/even_cuts.h"
+
+#include <algorithm>
+
+namespace evenkeel::planner {
+
+std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers) {
+  std::vector<int64_t> boundaries{0};
+  int64_t position = 0;
+  for (size_t k = 0; k + 1 < layers.size(); ++k) {
+    for (int64_t taken = 0; taken < layers[k]; ++position)
+      taken += IsTransformerLayer(profile.at(position).kind) ? 1 : 0;
+    while (profile.at(position).kind == LayerKind::kProjector) ++position;
+    boundaries.push_back(position);
+  }
+  boundaries.push_back(profile.size());
+  return boundaries;
+}
+
+std::vector<int64_t> EvenLayerCut(const LayerProfile& profile, const Parallelism& p) {
+  const int64_t stages = p.pipeline, chunks = p.virtual_stages;
+  const int64_t each = profile.transformer_layers / stages;
+  // Stages in the middle take what does not divide: the ends hold embedding and head.
+  const int64_t rest = profile.transformer_layers % stages, first = (stages - rest + 1) / 2;
+  std::vector<int64_t> layers;
+  for (int64_t c = 0; c < chunks; ++c) {
+    for (int64_t s = 0; s < stages; ++s) {
+      const bool more = s >= first && s < first + rest;
+      const int64_t of_stage = each + (more ? 1 : 0);
+      layers.push_back(of_stage * (c + 1) / chunks - of_stage * c / chunks);
+    }
+  }
+  return CutAfter(profile, layers);
+}
+
+std::vector<int64_t> EvenTimeCut(const LayerProfile& profile, const Parallelism& p) {
+  const int64_t segments = p.pipeline * p.virtual_stages;
+  const auto time_at = [&](int64_t i) {
+    return static_cast<double>(profile.at(i).forward_ns + profile.at(i).backward_ns);
+  };
+  double total = 0, passed = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) total += time_at(i);
+  std::vector<int64_t> layers(static_cast<size_t>(segments), 1);
+  int64_t free = profile.transformer_layers - segments;  // each segment has one already
+  int64_t segment = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    passed += time_at(i);
+    if (!IsTransformerLayer(profile.at(i).kind)) continue;
+    const int64_t due = std::min(
+        segments - 1, static_cast<int64_t>(passed / total * static_cast<double>(segments)));
+    segment = std::max(segment, due);
+    if (free > 0) ++layers[static_cast<size_t>(segment)], --free;
+  }
+  return CutAfter(profile, layers);
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,50 @@
+#include "planner/search/shard.h"
+
+#include <algorithm>
+
+#include "planner/search/parallelisms.h"
+#include "planner/simulate/step_simulation.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Segments of one chunk that take as long to look at as a relief may.
+constexpr int64_t kSegmentsPerRelief = 20'000;
+
+}  // namespace
+
+int64_t Shard::segments() const {
+  if (shape.chunks > 1) return kSegmentsPerRelief;
+  const int64_t window = profile.size() - shape.stages + 1;
+  return window < 1 ? 0 : shape.stages * (window * (window + 1) / 2);
+}
+
+std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching) {
+  const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
+  std::vector<Shard> shards;
+  for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
+    // Fewer packs hold less.
+    const int64_t packs = MicroBatchChoices(packs_per_step, p).back();
+    Shard shard{.parallelism = p, .shape = ShapeOf(p, ScheduleOf(job.constraints, p), packs)};
+    shard.profile = BuildLayerProfile(job, p, batching.mean, batching.largest);
+    for (int64_t i = 0; i < shard.profile.size(); ++i)
+      shard.least_static_bytes += shard.profile.at(i).static_bytes();
+    shard.least_static_bytes /= p.pipeline;
+    shards.push_back(std::move(shard));
+  }
+  std::stable_sort(shards.begin(), shards.end(), [](const Shard& a, const Shard& b) {
+    return a.least_static_bytes < b.least_static_bytes;
+  });
+  return shards;
+}
+
+std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries) {
+  std::vector<int64_t> layers(boundaries.size() - 1);
+  for (size_t k = 0; k + 1 < boundaries.size(); ++k) {
+    for (int64_t i = boundaries[k]; i < boundaries[k + 1]; ++i)
+      layers[k] += IsTransformerLayer(profile.at(i).kind) ? 1 : 0;
+  }
+  return layers;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,134 @@
+#include "planner/space/degrees.h"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "planner/space/tensor_parallel.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Returns the divisors in ascending order.
+std::vector<int64_t> Divisors(int64_t number) {
+  std::vector<int64_t> divisors, large;
+  for (int64_t d = 1; d * d <= number; ++d) {
+    if (number % d != 0) continue;
+    divisors.push_back(d);
+    if (d * d != number) large.push_back(number / d);
+  }
+  divisors.insert(divisors.end(), large.rbegin(), large.rend());
+  return divisors;
+}
+
+class Enumeration {
+ public:
+  Enumeration(const Job& job, const VisitDegrees& visit)
+      : job_(job),
+        constraints_(job.constraints),
+        visit_(visit),
+        gpus_(job.cluster.gpu_count),
+        layers_(TransformerLayers(job.model)),
+        experts_(
+            Divisors(job.model.language_model.moe ? job.model.language_model.moe->experts : 1)) {}
+
+  bool Run() const {
+    for (const int64_t t : Divisors(gpus_)) {
+      if (!TensorAllowed(t)) continue;
+      const std::vector<int64_t> divisors = Divisors(gpus_ / t);
+      for (const int64_t c : divisors) {
+        if (ContextAllowed(t, c) && !Pipelines(t, c, divisors)) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool TensorAllowed(int64_t t) const {
+    const int64_t node = job_.cluster.gpus_per_node;
+    if (t > node || (t > 1 && job_.training.framework == Framework::kDeepSpeed)) return false;
+    return (node % t == 0 || gpus_ <= node) && Admits(constraints_.tensor_parallel, t) &&
+           TensorParallelAllowed(job_.model, t);
+  }
+
+  bool ContextAllowed(int64_t t, int64_t c) const {
+    if (!Admits(constraints_.context_parallel, c)) return false;
+    return job_.training.execution.context == ContextKind::kRing ||
+           job_.model.language_model.heads / t % c == 0;
+  }
+
+  // `divisors` are those of gpus / t. Returns false if the visitor ended the enumeration.
+  bool Pipelines(int64_t t, int64_t c, const std::vector<int64_t>& divisors) const {
+    const int64_t rest = gpus_ / t / c;
+    const int64_t fixed = static_cast<int64_t>(constraints_.stage_layers.size());
+    for (const int64_t p : divisors) {
+      if (p > std::min(rest, layers_)) break;
+      if (rest % p != 0 || !Admits(constraints_.pipeline_parallel, p)) continue;
+      if (fixed != 0 && p != fixed) continue;
+      // Weights that are gathered for each layer would be gathered for each micro-batch.
+      if (p > 1 && (job_.training.zero_stage == ZeroStage::kWeights ||
+                    job_.training.framework != Framework::kMegatron))
+        continue;
+      if (Admits(constraints_.data_parallel, rest / p) &&
+          !Experts({.tensor = t, .pipeline = p, .data = rest / p, .context = c}))
+        return false;
+    }
+    return true;
+  }
+
+  bool Experts(Parallelism p) const {
+    const DegreeRange chunks = VirtualStages(p.pipeline);
+    if (chunks.min > chunks.max) return true;
+    for (const int64_t e : experts_) {
+      if (!Admits(constraints_.expert_parallel, e) || (e > 1 && !ExpertsFit(p, e))) continue;
+      p.expert = e;
+      if (!visit_(p, chunks)) return false;
+    }
+    return true;
+  }
+
+  bool ExpertsFit(const Parallelism& p, int64_t e) const {
+    const int64_t expert_tensor = job_.training.execution.expert_tensor;
+    return p.tensor % expert_tensor == 0 &&
+           p.tensor * p.context * p.data % (expert_tensor * e) == 0;
+  }
+
+  // Only interleaved 1F1B runs several chunks on a stage, and it needs several.
+  DegreeRange VirtualStages(int64_t pipeline) const {
+    const DegreeRange& asked = constraints_.virtual_stages;
+    DegreeRange range{std::max<int64_t>(1, asked.min),
+                      asked.max == 0 ? std::numeric_limits<int64_t>::max() : asked.max};
+    const bool several = pipeline > 1 && constraints_.stage_layers.empty();
+    range.max = std::min(range.max, several ? layers_ / pipeline : 1);
+    if (constraints_.schedule == Schedule::kInterleaved) {
+      range.min = std::max<int64_t>(2, range.min);
+    } else if (constraints_.schedule) {
+      range.max = std::min<int64_t>(1, range.max);
+    }
+    return range;
+  }
+
+  const Job& job_;
+  const Constraints& constraints_;
+  const VisitDegrees& visit_;
+  const int64_t gpus_, layers_;
+  const std::vector<int64_t> experts_;  // the divisors of their number
+};
+
+}  // namespace
+
+int64_t TransformerLayers(const ModelSpec& model) {
+  int64_t layers = model.language_model.layers;
+  for (const EncoderTower& tower : model.towers) layers += tower.encoder.layers;
+  return layers;
+}
+
+bool Admits(const DegreeRange& range, int64_t degree) {
+  return degree >= range.min && (range.max == 0 || degree <= range.max);
+}
+
+bool ForEachDegrees(const Job& job, const VisitDegrees& visit) {
+  return Enumeration(job, visit).Run();
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,36 @@
+// The degrees of parallelism that a job may run with: the one enumeration that the search, the
+// estimate of its cost and the validation of constraints share.
+#ifndef EVENKEEL_PLANNER_SPACE_DEGREES_H_
+#define EVENKEEL_PLANNER_SPACE_DEGREES_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "planner/job.h"
+#include "planner/space/parallelism.h"
+
+namespace evenkeel::planner {
+
+// Returns the number of transformer layers of all components.
+int64_t TransformerLayers(const ModelSpec& model);
+
+bool Admits(const DegreeRange& range, int64_t degree);
+
+// Takes degrees with virtual_stages 1, and the inclusive range of virtual stages that they may
+// have, whose max is never 0. Returns false to end the enumeration.
+using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& virtual_stages)>;
+
+// Visits all degrees that the constraints, the model and the node allow, by tensor, context,
+// pipeline and expert ascending; tensor x context x pipeline x data is the GPU count.
+//   tensor: divides a node, heads and width. Ranks of a group share a node.
+//   context: for Ulysses, divides the heads of a tensor rank (Jacobs 2023, arXiv 2309.14509); for
+//     ring, any degree.
+//   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).
+//   pipeline: at most the transformer layers. 1 where weights are sharded (ZeRO-3, FSDP).
+//   virtual stages: each chunk has at least one layer.
+// Returns false if `visit` ended the enumeration.
+bool ForEachDegrees(const Job& job, const VisitDegrees& visit);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SPACE_DEGREES_H_

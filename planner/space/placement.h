@@ -1,0 +1,21 @@
+// Where ranks run, and what a node needs for them.
+#ifndef EVENKEEL_PLANNER_SPACE_PLACEMENT_H_
+#define EVENKEEL_PLANNER_SPACE_PLACEMENT_H_
+
+#include <cstdint>
+
+namespace evenkeel::planner {
+
+// The node of each rank: rank = tensor + T (context + C (data + D pipeline)) (Megatron's order
+// tp-cp-dp-pp), and node = rank / gpus_per_node.
+struct Placement {
+  int64_t gpus_per_node = 0;
+  int64_t nodes = 0;
+  bool pipeline_neighbours_cross_nodes = false;
+  int64_t host_memory_bytes = 0;  // of a pod with the ranks of one node
+  int64_t shared_memory_bytes = 0;
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SPACE_PLACEMENT_H_

@@ -1,0 +1,17 @@
+// Which tensor-parallel degrees suit a model.
+#ifndef EVENKEEL_PLANNER_SPACE_TENSOR_PARALLEL_H_
+#define EVENKEEL_PLANNER_SPACE_TENSOR_PARALLEL_H_
+
+#include <cstdint>
+
+#include "planner/catalog/specs.h"
+
+namespace evenkeel::planner {
+
+// Returns whether the model can be split over `tensor` ranks. Encoder heads are padded if they do
+// not divide.
+bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SPACE_TENSOR_PARALLEL_H_
