@@ -1,6 +1,5 @@
 #include "planner/search/cuts_below.h"
 
-
 #include <algorithm>
 #include <limits>
 #include <utility>
