@@ -119,7 +119,7 @@ TEST(PolicyJsonTest, EveryFaultIsNamedByPathAndWithWhatWouldDo) {
        "roles, tenant"},
       {WithRule(R"({"principals": ["any"], "roles": ["admin"], "roles": ["admin"]})"),
        "\"rules[0].roles\": stands twice in one object"},
-      {std::string(100'000, '['), "too many lists or objects"},
+      {std::string(100'000, '['), "nests lists or objects too deeply"},
       {std::string(kMaxPolicyBytes + 1, ' '), "is larger than 1048576 bytes"},
   };
   for (const auto& [text, fault] : all) {
