@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <string>
 
+#include "server/base/visible_text.h"
 #include "server/convert/compute_plan.h"
-#include "server/core/visible_text.h"
 #include "server/lifecycle.h"
 #include "server/log.h"
 #include "server/options.h"

@@ -39,7 +39,7 @@ std::unique_ptr<Backend> BackendOf(const GlobalOptions& options);
 void Print(const std::string& text);
 
 // To standard error, where anybody reads it: a stream that is closed or full changes nothing.
-// Hidden characters of callers are written out (server/core/visible_text.h).
+// Hidden characters of callers are written out (server/base/visible_text.h).
 void PrintError(const std::string& text);
 
 }  // namespace evenkeel::cli

@@ -1,7 +1,7 @@
 #include "server/admin/render_html.h"
 
 #include "server/admin/status_style.h"
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::server {
 namespace {

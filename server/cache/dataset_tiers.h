@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/base/dataset_source.h"
 #include "server/cache/shared_bytes.h"
-#include "server/convert/dataset_source.h"
 #include "server/core/dataset_store.h"
 
 namespace evenkeel::server {

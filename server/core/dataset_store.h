@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/convert/dataset_source.h"
+#include "server/base/dataset_source.h"
 #include "server/core/byte_lru.h"
 
 namespace evenkeel::server {

@@ -114,7 +114,7 @@ def direction_findings(path, header):
             yield "server/convert and server/core may not include server/rpc, server/metrics or the wiring"
         if path.startswith("server/metrics/") and re.match(r"server/(rpc|convert)/|planner/(?!make_plan\.h)", header):
             yield "server/metrics knows neither rpc nor convert, and of the planner only its phases (make_plan.h)"
-    if path.startswith("client/") and re.match(r"server/(?!convert/|core/)", header):
+    if path.startswith("client/") and re.match(r"server/(?!base/|convert/|core/)", header):
         yield "the client may include only the gRPC-free core of the server (for --local)"
     if header.startswith("tests/"):
         yield "nothing outside tests/ includes tests/"

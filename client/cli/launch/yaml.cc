@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::cli {
 namespace {

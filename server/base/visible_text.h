@@ -1,7 +1,7 @@
 // Makes a caller's text fit to be shown: characters that would control a terminal, change the
 // direction of text, break a line or be invisible are written out instead.
-#ifndef EVENKEEL_SERVER_CORE_VISIBLE_TEXT_H_
-#define EVENKEEL_SERVER_CORE_VISIBLE_TEXT_H_
+#ifndef EVENKEEL_SERVER_BASE_VISIBLE_TEXT_H_
+#define EVENKEEL_SERVER_BASE_VISIBLE_TEXT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -31,4 +31,4 @@ std::string Visible(std::string_view text, std::string_view keep = "");
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_CORE_VISIBLE_TEXT_H_
+#endif  // EVENKEEL_SERVER_BASE_VISIBLE_TEXT_H_

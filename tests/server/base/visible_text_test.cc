@@ -1,4 +1,4 @@
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Finds datasets that were uploaded before.
-#ifndef EVENKEEL_SERVER_CONVERT_DATASET_SOURCE_H_
-#define EVENKEEL_SERVER_CONVERT_DATASET_SOURCE_H_
+#ifndef EVENKEEL_SERVER_BASE_DATASET_SOURCE_H_
+#define EVENKEEL_SERVER_BASE_DATASET_SOURCE_H_
 
 #include <functional>
 #include <memory>
@@ -16,4 +16,4 @@ using DatasetSource = std::function<DatasetBytes(std::string_view dataset_ref)>;
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_CONVERT_DATASET_SOURCE_H_
+#endif  // EVENKEEL_SERVER_BASE_DATASET_SOURCE_H_
