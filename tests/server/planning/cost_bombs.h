@@ -1,7 +1,7 @@
 // The dearest requests that the contract accepts: each drives one field, or several together, to
 // its bound.
-#ifndef EVENKEEL_TESTS_SERVER_CONVERT_COST_BOMBS_H_
-#define EVENKEEL_TESTS_SERVER_CONVERT_COST_BOMBS_H_
+#ifndef EVENKEEL_TESTS_SERVER_PLANNING_COST_BOMBS_H_
+#define EVENKEEL_TESTS_SERVER_PLANNING_COST_BOMBS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -291,4 +291,4 @@ inline std::vector<CostBomb> OrdinaryJobs() {
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_TESTS_SERVER_CONVERT_COST_BOMBS_H_
+#endif  // EVENKEEL_TESTS_SERVER_PLANNING_COST_BOMBS_H_

@@ -1,6 +1,6 @@
 // Requests that once ran for seconds past their deadline, from overruns/*.json.
-#ifndef EVENKEEL_TESTS_SERVER_CONVERT_OVERRUNS_H_
-#define EVENKEEL_TESTS_SERVER_CONVERT_OVERRUNS_H_
+#ifndef EVENKEEL_TESTS_SERVER_PLANNING_OVERRUNS_H_
+#define EVENKEEL_TESTS_SERVER_PLANNING_OVERRUNS_H_
 
 #include <google/protobuf/util/json_util.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/server/convert/cost_bombs.h"
+#include "tests/server/planning/cost_bombs.h"
 
 namespace evenkeel::server {
 
@@ -42,9 +42,9 @@ inline std::vector<CostBomb> RequestsIn(const std::string& folder) {
 }
 
 inline std::vector<CostBomb> Overruns() {
-  return RequestsIn(EVENKEEL_SOURCE_DIR "/tests/server/convert/overruns");
+  return RequestsIn(EVENKEEL_SOURCE_DIR "/tests/server/planning/overruns");
 }
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_TESTS_SERVER_CONVERT_OVERRUNS_H_
+#endif  // EVENKEEL_TESTS_SERVER_PLANNING_OVERRUNS_H_

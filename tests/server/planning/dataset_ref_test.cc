@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "server/convert/bin_lengths.h"
-#include "server/convert/fingerprint.h"
+#include "server/convert/digest.h"
 #include "server/convert/from_proto.h"
-#include "server/convert/keep_dataset.h"
+#include "server/planning/fingerprint.h"
+#include "server/planning/keep_dataset.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

@@ -1,8 +1,8 @@
 // Random requests that are dear for their kind: genes drive the fields that cost time, each to an
 // extreme as often as not. Many are refused; those that are not look for work that neither
 // admission nor a stop has been told of.
-#ifndef EVENKEEL_TESTS_SERVER_CONVERT_HEAVY_JOBS_H_
-#define EVENKEEL_TESTS_SERVER_CONVERT_HEAVY_JOBS_H_
+#ifndef EVENKEEL_TESTS_SERVER_PLANNING_HEAVY_JOBS_H_
+#define EVENKEEL_TESTS_SERVER_PLANNING_HEAVY_JOBS_H_
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 #include "evenkeel/v1/planner_service.pb.h"
 #include "planner/base/random.h"
-#include "tests/server/convert/cost_bombs.h"
+#include "tests/server/planning/cost_bombs.h"
 
 namespace evenkeel::server {
 
@@ -162,4 +162,4 @@ class HeavyJob {
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_TESTS_SERVER_CONVERT_HEAVY_JOBS_H_
+#endif  // EVENKEEL_TESTS_SERVER_PLANNING_HEAVY_JOBS_H_

@@ -1,12 +1,10 @@
-#include "server/convert/compute_plan.h"
+#include "server/planning/compute_plan.h"
 
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "evenkeel/v1/plan.pb.h"
-#include "evenkeel/v1/timeline.pb.h"
 #include "planner/evaluate_plan.h"
 #include "planner/job.h"
 #include "planner/launch/make_launch.h"
@@ -14,8 +12,7 @@
 #include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
 #include "planner/plan_timeline.h"
-#include "server/convert/deterministic_bytes.h"
-#include "server/convert/timeline_to_proto.h"
+#include "server/convert/plan_bytes.h"
 #include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
@@ -36,8 +33,8 @@ PlanFacts FactsOf(const planner::Job& job, const planner::Plan& plan) {
 }
 
 // Returns "" and adds to *violations if the timeline would be too long.
-std::string TimelineBytes(const planner::Job& job, const planner::Evaluation& found,
-                          std::vector<Violation>* violations) {
+std::string CheckedTimeline(const planner::Job& job, const planner::Evaluation& found,
+                            std::vector<Violation>* violations) {
   const int64_t cells = planner::TimelineCells(found.plan);
   if (cells > kTimelineCellsAtMost) {
     const planner::Parallelism& p = found.plan.parallelism;
@@ -51,9 +48,7 @@ std::string TimelineBytes(const planner::Job& job, const planner::Evaluation& fo
              ", by a smaller global_batch_samples or more data parallelism; or leave it false"});
     return {};
   }
-  v1::Timeline timeline;
-  Fill(planner::TimelineOf(job, found), &timeline);
-  return DeterministicBytes(timeline);
+  return TimelineBytes(planner::TimelineOf(job, found));
 }
 
 ComputedEvaluation Evaluated(const EvaluationJob& evaluation, const planner::Job& job,
@@ -65,16 +60,14 @@ ComputedEvaluation Evaluated(const EvaluationJob& evaluation, const planner::Job
     computed.violations.push_back(ViolationOf(evaluation.plan, fault, FieldPath("plan")));
   std::string timeline;
   if (computed.violations.empty() && evaluation.include_timeline)
-    timeline = TimelineBytes(job, found, &computed.violations);
+    timeline = CheckedTimeline(job, found, &computed.violations);
   if (!computed.violations.empty()) {
     computed.end = ComputeEnd::kRefused;
     return computed;
   }
   if (found.plan.fits) found.plan.launch = planner::MakeLaunch(job, batching, found.plan, stop);
-  v1::Plan plan;
-  EvaluationToProto(job, found.plan, &plan);
   computed.end = ComputeEnd::kDone;
-  computed.plan.plan_bytes = DeterministicBytes(plan);
+  computed.plan.plan_bytes = EvaluationBytes(job, found.plan);
   computed.plan.facts = FactsOf(job, found.plan);
   computed.plan.timeline_bytes = std::move(timeline);
   return computed;
@@ -101,11 +94,9 @@ ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
 
 ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
                         const std::string& plan_id) {
-  v1::Plan message;
-  PlanToProto(job, plan, plan_id, &message);
   ComputedPlan computed;
   computed.plan_id = plan_id;
-  computed.plan_bytes = DeterministicBytes(message);
+  computed.plan_bytes = PlanBytes(job, plan, plan_id);
   computed.facts = FactsOf(job, plan);
   return computed;
 }

@@ -1,4 +1,4 @@
-#include "server/convert/compute_plan.h"
+#include "server/planning/compute_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/job.h"
 #include "planner/make_plan.h"
-#include "server/convert/fingerprint.h"
+#include "server/planning/fingerprint.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

@@ -1,13 +1,8 @@
-#include "server/convert/fingerprint.h"
+#include "server/planning/fingerprint.h"
 
-#include <openssl/evp.h>
-
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,8 +12,9 @@
 #include "planner/catalog/specs.h"
 #include "planner/job.h"
 #include "planner/plan.h"
-#include "server/convert/canonical_writer.h"
+#include "server/convert/digest.h"
 #include "server/convert/version.h"
+#include "server/planning/canonical_writer.h"
 
 namespace evenkeel::server {
 namespace {
@@ -27,8 +23,6 @@ namespace {
 constexpr std::string_view kLayout = "evenkeel-job-5";
 constexpr std::string_view kOffersLayout = "evenkeel-offers-1";
 constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
-constexpr std::string_view kDatasetPrefix = "ds-";
-constexpr size_t kDigestBytes = 16;
 
 // Writes a job field by field. Each struct is unpacked by name, so that a new field does not
 // compile until it is written here. Tags count the fields of a struct from 1.
@@ -254,27 +248,6 @@ class JobWriter {
   CanonicalWriter& out_;
 };
 
-// Fetched only once: a fetch costs more than digesting a small job.
-const EVP_MD* Sha256() {
-  static EVP_MD* const digest = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  return digest;
-}
-
-// Returns the first half of the SHA-256 in hexadecimal digits.
-std::string Digest(const std::string& bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, Sha256(), nullptr) != 1) {
-    throw std::runtime_error("OpenSSL offers no SHA-256");  // a broken installation
-  }
-  std::string text;
-  for (size_t i = 0; i < kDigestBytes; ++i) {
-    text += kDigits[digest[i] >> 4];
-    text += kDigits[digest[i] & 0xf];
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string CanonicalBytes(const planner::Job& job) {
@@ -299,10 +272,6 @@ std::string ComparisonId(const std::vector<std::string>& offers,
   return "plan-" + Digest(out.bytes());
 }
 
-std::string ProfileDigest(const std::string& request_bytes) {
-  return "prof-" + Digest(request_bytes);
-}
-
 std::string EvaluationId(const EvaluationJob& evaluation, int64_t unit_cap, int64_t token_cap) {
   CanonicalWriter out;
   out.Text(1, CanonicalBytes(evaluation.packs));
@@ -319,13 +288,6 @@ std::string DatasetRef(const std::vector<planner::LengthBin>& bins) {
   out.Text(1, kDatasetLayout);
   JobWriter(out).Put(2, bins);
   return std::string(kDatasetPrefix) + Digest(out.bytes());
-}
-
-bool IsDatasetRef(std::string_view text) {
-  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return text.size() == kDatasetPrefix.size() + 2 * kDigestBytes &&
-         text.starts_with(kDatasetPrefix) &&
-         std::all_of(text.begin() + kDatasetPrefix.size(), text.end(), is_digit);
 }
 
 }  // namespace evenkeel::server

@@ -1,7 +1,7 @@
 // Writes values as bytes that are the same on every platform and differ for every other sequence of
 // values.
-#ifndef EVENKEEL_SERVER_CONVERT_CANONICAL_WRITER_H_
-#define EVENKEEL_SERVER_CONVERT_CANONICAL_WRITER_H_
+#ifndef EVENKEEL_SERVER_PLANNING_CANONICAL_WRITER_H_
+#define EVENKEEL_SERVER_PLANNING_CANONICAL_WRITER_H_
 
 #include <bit>
 #include <cstddef>
@@ -56,4 +56,4 @@ class CanonicalWriter {
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_CONVERT_CANONICAL_WRITER_H_
+#endif  // EVENKEEL_SERVER_PLANNING_CANONICAL_WRITER_H_

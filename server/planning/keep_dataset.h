@@ -1,6 +1,6 @@
 // What PlanJob can use of an upload: its histogram, and a reference to it.
-#ifndef EVENKEEL_SERVER_CONVERT_KEEP_DATASET_H_
-#define EVENKEEL_SERVER_CONVERT_KEEP_DATASET_H_
+#ifndef EVENKEEL_SERVER_PLANNING_KEEP_DATASET_H_
+#define EVENKEEL_SERVER_PLANNING_KEEP_DATASET_H_
 
 #include <string>
 #include <string_view>
@@ -22,4 +22,4 @@ bool IsKeptDataset(std::string_view ref, const std::string& bytes);
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_CONVERT_KEEP_DATASET_H_
+#endif  // EVENKEEL_SERVER_PLANNING_KEEP_DATASET_H_

@@ -1,9 +1,9 @@
-// Computes one plan, from job to bytes. Free of gRPC and of protobuf types, so that any thread and
-// any cache can hold it.
-#ifndef EVENKEEL_SERVER_CONVERT_COMPUTE_PLAN_H_
-#define EVENKEEL_SERVER_CONVERT_COMPUTE_PLAN_H_
+// Computes one plan, from job to bytes.
+#ifndef EVENKEEL_SERVER_PLANNING_COMPUTE_PLAN_H_
+#define EVENKEEL_SERVER_PLANNING_COMPUTE_PLAN_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,46 +12,21 @@
 #include "planner/job.h"
 #include "planner/make_plan.h"
 #include "planner/plan.h"
+#include "server/base/violation.h"
 #include "server/convert/from_proto.h"
-#include "server/convert/violations.h"
+#include "server/core/computed_plan.h"
 
 namespace evenkeel::server {
-
-// A plan in one line.
-struct PlanFacts {
-  std::string model;
-  std::string gpu_type;
-  int64_t gpu_count = 0;
-  bool fits = false;
-  double step_seconds = 0;  // 0 if the job does not fit
-  double gpu_days = 0;      // 0 if the job does not fit
-  int64_t unit_cap = 0, token_cap = 0;
-};
-
-struct ComputedPlan {
-  std::string plan_id;
-  std::string plan_bytes;  // v1::Plan, serialised deterministically
-  PlanFacts facts;
-  // v1::Timeline, serialised deterministically, if an evaluation asks for it
-  std::string timeline_bytes;
-
-  // Plans of a comparison of offers, each with its own id; the plan above is the first of them.
-  std::vector<ComputedPlan> offers;
-  std::string left_out_bytes;  // v1::PlanJobResponse with nothing but offers_left_out
-  bool in_answer = true;       // false for an offer that the answer had no room for
-};
-
-enum class ComputeEnd {
-  kDone,     // `*out` is the plan
-  kStopped,  // hooks.stop asked for it
-  kDefect,   // the planner's own checker refused the plan; `*faults` says why
-  kRefused,  // for evaluations: the plan to predict is invalid
-};
 
 // `plan_id` is PlanId(job). The same job gives the same bytes.
 ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
                        const planner::PlanHooks& hooks, ComputedPlan* out,
                        std::vector<std::string>* faults);
+
+// Has the signature of ComputePlan; tests pass their own.
+using ComputeFunction =
+    std::function<ComputeEnd(const planner::Job&, const std::string& plan_id,
+                             const planner::PlanHooks&, ComputedPlan*, std::vector<std::string>*)>;
 
 // Serialises a plan that MakePlan made of the job.
 ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
@@ -77,4 +52,4 @@ ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t un
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_CONVERT_COMPUTE_PLAN_H_
+#endif  // EVENKEEL_SERVER_PLANNING_COMPUTE_PLAN_H_

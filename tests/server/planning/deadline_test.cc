@@ -12,10 +12,10 @@
 #include "planner/base/random.h"
 #include "planner/base/stop.h"
 #include "planner/packing/pack_dataset.h"
-#include "server/convert/compute_plan.h"
-#include "server/convert/offers.h"
-#include "tests/server/convert/cost_bombs.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/offers.h"
 #include "tests/server/convert/requests.h"
+#include "tests/server/planning/cost_bombs.h"
 
 namespace evenkeel::server {
 namespace {

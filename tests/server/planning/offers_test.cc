@@ -1,4 +1,4 @@
-#include "server/convert/offers.h"
+#include "server/planning/offers.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
-#include "server/convert/fingerprint.h"
+#include "server/planning/fingerprint.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

@@ -1,16 +1,13 @@
 // A job with several offers: pools of a cluster, or GPU counts of a pool.
-#ifndef EVENKEEL_SERVER_CONVERT_OFFERS_H_
-#define EVENKEEL_SERVER_CONVERT_OFFERS_H_
+#ifndef EVENKEEL_SERVER_CONVERT_OFFERS_FROM_PROTO_H_
+#define EVENKEEL_SERVER_CONVERT_OFFERS_FROM_PROTO_H_
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "planner/job.h"
-#include "planner/make_plan.h"
-#include "server/convert/compute_plan.h"
+#include "server/base/dataset_source.h"
 #include "server/convert/from_proto.h"
+#include "server/convert/violations.h"
 
 namespace evenkeel::v1 {
 class PlanJobRequest;
@@ -39,18 +36,6 @@ std::vector<Violation> OffersFromProto(const v1::PlanJobRequest& request, OfferJ
                                        const DatasetSource& datasets = {},
                                        const CalibrationSource& calibrations = {});
 
-// Returns PlanId of the job, or the id of the comparison if there are several offers.
-std::string PlanId(const OfferJobs& offers);
-
-// Limit on all plans of one answer together: gRPC clients take messages of 4 MiB by default.
-inline constexpr size_t kOfferBytesAtMost = size_t{3} << 20;
-
-// Computes the best offer's plan under the comparison's `plan_id`, with the plans of all offers.
-ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
-                         const planner::PlanHooks& hooks, ComputedPlan* out,
-                         std::vector<std::string>* faults,
-                         size_t bytes_at_most = kOfferBytesAtMost);
-
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_CONVERT_OFFERS_H_
+#endif  // EVENKEEL_SERVER_CONVERT_OFFERS_FROM_PROTO_H_

@@ -1,9 +1,8 @@
 // The identity of a plan, and of a dataset.
-#ifndef EVENKEEL_SERVER_CONVERT_FINGERPRINT_H_
-#define EVENKEEL_SERVER_CONVERT_FINGERPRINT_H_
+#ifndef EVENKEEL_SERVER_PLANNING_FINGERPRINT_H_
+#define EVENKEEL_SERVER_PLANNING_FINGERPRINT_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "planner/job.h"
@@ -22,9 +21,6 @@ std::string PlanId(const planner::Job& job);
 std::string ComparisonId(const std::vector<std::string>& offers,
                          const planner::Objective& objective);
 
-// Returns "prof-" and 32 hexadecimal digits, a digest of a request's bytes.
-std::string ProfileDigest(const std::string& request_bytes);
-
 // Returns the bytes that PlanId digests: versioned, self-delimiting, and independent of how
 // protobuf serialises. For tests.
 std::string CanonicalBytes(const planner::Job& job);
@@ -35,8 +31,7 @@ std::string EvaluationId(const EvaluationJob& evaluation, int64_t unit_cap, int6
 
 // Returns "ds-" and 32 hexadecimal digits, a digest of the bins, which are distinct and ascending.
 std::string DatasetRef(const std::vector<planner::LengthBin>& bins);
-bool IsDatasetRef(std::string_view text);  // true if it has that form
 
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_CONVERT_FINGERPRINT_H_
+#endif  // EVENKEEL_SERVER_PLANNING_FINGERPRINT_H_

@@ -1,4 +1,4 @@
-#include "server/convert/fingerprint.h"
+#include "server/planning/fingerprint.h"
 
 #include <gtest/gtest.h>
 
@@ -250,7 +250,7 @@ TEST(PlanId, IsFiveLettersAnd32Digits) {
 // catalogue's version and figures, and the wording of `figures`: then, and only then,
 // EVENKEEL_UPDATE_GOLDEN=1 rewrites the file.
 TEST(PlanId, IsStable) {
-  constexpr char kPath[] = EVENKEEL_SOURCE_DIR "/tests/server/convert/golden/plan_ids.txt";
+  constexpr char kPath[] = EVENKEEL_SOURCE_DIR "/tests/server/planning/golden/plan_ids.txt";
   const std::vector<std::pair<std::string, std::string>> requests = {
       {"minimal", MinimalText()},
       {"described", DescribedText()},

@@ -1,14 +1,11 @@
-// Estimates the cost of a computation before it runs: seconds of one core of the machine that the
-// estimate was fitted on. Cheap and deterministic, and right within a factor of a few: it sorts
-// work into lanes and weighs clients against each other.
-#ifndef EVENKEEL_SERVER_CONVERT_PLAN_COST_H_
-#define EVENKEEL_SERVER_CONVERT_PLAN_COST_H_
+// How much there is to search, and the limit on it.
+#ifndef EVENKEEL_SERVER_CONVERT_SEARCH_SIZE_H_
+#define EVENKEEL_SERVER_CONVERT_SEARCH_SIZE_H_
 
 #include <cstdint>
 
 #include "planner/job.h"
-#include "server/convert/from_proto.h"
-#include "server/convert/offers.h"
+#include "server/convert/violations.h"
 
 namespace evenkeel::server {
 
@@ -26,11 +23,6 @@ SearchSize SearchSizeOf(const planner::Job& job);
 inline constexpr int64_t kMaxChunked = 500'000;
 void CheckSearchSize(const planner::Job& job, const FieldPath& job_path, ViolationSink& sink);
 
-double PlanCost(const planner::Job& job);
-double PlanCost(const OfferJobs& offers);
-double EvaluationCost(const EvaluationJob& evaluation);
-double PackingCost(int64_t samples);
-
 }  // namespace evenkeel::server
 
-#endif  // EVENKEEL_SERVER_CONVERT_PLAN_COST_H_
+#endif  // EVENKEEL_SERVER_CONVERT_SEARCH_SIZE_H_

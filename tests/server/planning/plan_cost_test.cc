@@ -1,4 +1,4 @@
-#include "server/convert/plan_cost.h"
+#include "server/planning/plan_cost.h"
 
 #include <gtest/gtest.h>
 #include <time.h>
@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "server/convert/compute_plan.h"
-#include "server/convert/offers.h"
+#include "server/convert/search_size.h"
 #include "server/core/fair_queue.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/offers.h"
 #include "tests/cpu_time.h"
-#include "tests/server/convert/cost_bombs.h"
-#include "tests/server/convert/overruns.h"
 #include "tests/server/convert/requests.h"
+#include "tests/server/planning/cost_bombs.h"
+#include "tests/server/planning/overruns.h"
 
 namespace evenkeel::server {
 namespace {
