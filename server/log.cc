@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 #include "server/log_sink.h"
 
 namespace evenkeel::server {

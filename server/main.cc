@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <string>
 
-#include "server/convert/compute_plan.h"
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 #include "server/lifecycle.h"
 #include "server/log.h"
 #include "server/options.h"
+#include "server/planning/compute_plan.h"
 #include "server/server.h"
 
 int main(int argc, char** argv) {

@@ -21,6 +21,7 @@
 #include "server/metrics/metrics.h"
 #include "server/metrics/metrics_port.h"
 #include "server/open_stores.h"
+#include "server/planning/keep_dataset.h"
 #include "server/policy_watch.h"
 #include "server/rpc/grpc_log.h"
 #include "server/rpc/methods.h"
@@ -128,9 +129,9 @@ struct Server::Parts {
         memo(static_cast<size_t>(options.memo_bytes), RandomBits()),
         core({WorkerCount(options), static_cast<size_t>(options.queue_length),
               options.max_plan_seconds},
-             std::move(compute), cache, metrics, clock, tiers.get()),
+             cache, metrics, clock, tiers.get()),
         dataset_store(static_cast<size_t>(options.dataset_bytes)),
-        datasets(dataset_store, std::move(stores.datasets)),
+        datasets(dataset_store, std::move(stores.datasets), &IsKeptDataset),
         quota(options.pack_max_streams, options.pack_memory_bytes),
         sweeper(SweepInterval(options)),
         packing(PackWorkerCount(options), static_cast<size_t>(options.pack_max_streams), metrics,
@@ -140,6 +141,7 @@ struct Server::Parts {
         profile_reader(1, kProfileCallsAtMost, clock),
         service_parts{{metrics, clock, in_flight},
                       core,
+                      std::move(compute),
                       cache,
                       tiers.get(),
                       memo,

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "server/convert/pack_request.h"
 #include "server/core/planning_core.h"
 #include "server/listener/listener_hooks.h"
 #include "server/options.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/pack_function.h"
 
 namespace evenkeel::server {
 

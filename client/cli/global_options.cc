@@ -13,7 +13,7 @@
 #include <cstring>
 
 #include "client/cli/exit_codes.h"
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -39,7 +39,7 @@ std::unique_ptr<Backend> BackendOf(const GlobalOptions& options);
 void Print(const std::string& text);
 
 // Writes to standard error. A stream that is closed or full changes nothing. Hidden characters of
-// callers are written out (server/core/visible_text.h).
+// callers are written out (server/base/visible_text.h).
 void PrintError(const std::string& text);
 
 }  // namespace evenkeel::cli

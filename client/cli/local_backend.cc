@@ -10,11 +10,11 @@
 #include "client/cli/pack/packing_job.h"
 #include "client/cli/progress.h"
 #include "server/convert/catalog_to_proto.h"
-#include "server/convert/compute_plan.h"
-#include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
-#include "server/convert/offers.h"
 #include "server/convert/pack_answer.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/fingerprint.h"
+#include "server/planning/offers.h"
 
 namespace evenkeel::cli {
 namespace {

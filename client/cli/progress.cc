@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "client/cli/text.h"
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <absl/strings/str_replace.h>
 
 #include "server/admin/status_style.h"
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::server {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::server {
 namespace {

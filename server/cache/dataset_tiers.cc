@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "server/convert/keep_dataset.h"
 #include "server/core/scoped_id.h"
 
 namespace evenkeel::server {
@@ -34,7 +33,7 @@ DatasetTiers::Fetched DatasetTiers::Fetch(std::string_view tenant, std::string_v
   });
   const Found found = answer->get_future().get();
   if (!found.known) return Fetched::kUnknown;
-  if (!found.bytes || !IsKeptDataset(ref, *found.bytes)) return Fetched::kNowhere;
+  if (!found.bytes || !is_dataset_(ref, *found.bytes)) return Fetched::kNowhere;
   return memory_.Insert(key, *found.bytes) ? Fetched::kHere : Fetched::kNowhere;
 }
 

@@ -2,12 +2,14 @@
 #ifndef EVENKEEL_SERVER_CACHE_DATASET_TIERS_H_
 #define EVENKEEL_SERVER_CACHE_DATASET_TIERS_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "server/base/dataset_source.h"
 #include "server/cache/shared_bytes.h"
-#include "server/convert/dataset_source.h"
 #include "server/core/dataset_store.h"
 
 namespace evenkeel::server {
@@ -15,9 +17,13 @@ namespace evenkeel::server {
 // Thread-safe.
 class DatasetTiers {
  public:
-  // `shared` may be nullptr. `memory` must outlive this object.
-  DatasetTiers(DatasetStore& memory, std::unique_ptr<SharedBytes> shared)
-      : memory_(memory), shared_(std::move(shared)) {}
+  // Returns true if the bytes are exactly those of the dataset with that reference.
+  using IsDataset = std::function<bool(std::string_view ref, const std::string& bytes)>;
+
+  // `shared` may be nullptr; `is_dataset` judges what comes from there. `memory` must outlive this
+  // object.
+  DatasetTiers(DatasetStore& memory, std::unique_ptr<SharedBytes> shared, IsDataset is_dataset)
+      : memory_(memory), shared_(std::move(shared)), is_dataset_(std::move(is_dataset)) {}
 
   // Looks in memory only. Returns nullptr if the dataset is not there.
   DatasetBytes Find(std::string_view tenant, std::string_view ref);
@@ -36,6 +42,7 @@ class DatasetTiers {
  private:
   DatasetStore& memory_;
   const std::unique_ptr<SharedBytes> shared_;
+  const IsDataset is_dataset_;
 };
 
 }  // namespace evenkeel::server

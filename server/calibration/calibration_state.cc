@@ -70,4 +70,10 @@ CalibrationStatePtr Extended(const CalibrationState& before, std::vector<History
   return MakeState(std::move(history), before.generation + 1, now);
 }
 
+CalibrationSource CalibrationsOf(const CalibrationState& state) {
+  return [&book = state.book](const planner::Job& job) {
+    return book.For(job.model, job.cluster.gpu);
+  };
+}
+
 }  // namespace evenkeel::server

@@ -11,6 +11,7 @@
 #include "planner/cost/calibration_book.h"
 #include "server/calibration/lease.h"
 #include "server/calibration/profile_store.h"
+#include "server/convert/from_proto.h"
 #include "server/convert/profile_to_proto.h"
 
 namespace evenkeel::server {
@@ -48,6 +49,9 @@ CalibrationStatePtr MakeState(std::vector<HistoryEntryPtr> history, uint64_t gen
 // Returns the next state, which has `entries` in addition.
 CalibrationStatePtr Extended(const CalibrationState& before, std::vector<HistoryEntryPtr> entries,
                              std::chrono::steady_clock::time_point now);
+
+// Returns what `state`, which must outlive the result, has of a job's model on its GPU type.
+CalibrationSource CalibrationsOf(const CalibrationState& state);
 
 }  // namespace evenkeel::server
 

@@ -8,22 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/profile_record.h"
+
 namespace evenkeel::server {
-
-enum class ProfileAction {
-  kRecord = 1,      // `profile` was recorded
-  kRollBackTo = 2,  // back to the state after `target`
-  kRemove = 3,      // `target` was taken out
-};
-
-struct ProfileRecord {
-  int64_t revision = 0;  // from 1, without gaps; given by the store
-  int64_t unix_ns = 0;   // time since the epoch
-  ProfileAction action = ProfileAction::kRecord;
-  int64_t target = 0;   // of a roll-back
-  std::string author;   // empty: unknown
-  std::string profile;  // a serialised v1::Profile; empty for roll-backs
-};
 
 struct AppendResult {
   int64_t revision = 0;  // 0: nothing was appended

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::server {
 namespace {

@@ -10,7 +10,7 @@
 #include "planner/catalog/specs.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
-#include "server/convert/fingerprint.h"
+#include "server/convert/digest.h"
 #include "server/convert/histogram_from_proto.h"
 
 namespace evenkeel::server {

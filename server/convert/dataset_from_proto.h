@@ -3,7 +3,7 @@
 #define EVENKEEL_SERVER_CONVERT_DATASET_FROM_PROTO_H_
 
 #include "planner/job.h"
-#include "server/convert/dataset_source.h"
+#include "server/base/dataset_source.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {

@@ -15,7 +15,7 @@
 #include "server/convert/launch_from_proto.h"
 #include "server/convert/model_from_proto.h"
 #include "server/convert/objective_from_proto.h"
-#include "server/convert/plan_cost.h"
+#include "server/convert/search_size.h"
 #include "server/convert/training_from_proto.h"
 #include "server/convert/unknown_fields.h"
 #include "server/convert/violations.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/job.h"
-#include "server/convert/dataset_source.h"
+#include "server/base/dataset_source.h"
 #include "server/convert/plan_spec_from_proto.h"
 #include "server/convert/violations.h"
 

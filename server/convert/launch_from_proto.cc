@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "server/base/visible_text.h"
 #include "server/convert/choices.h"
 #include "server/convert/prediction_to_proto.h"
 #include "server/convert/stage_to_proto.h"
 #include "server/convert/to_proto.h"
-#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 

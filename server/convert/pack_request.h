@@ -17,10 +17,6 @@ class SampleChunk;
 
 namespace evenkeel::server {
 
-// Has the signature of planner::PackAndDeal; tests pass their own.
-using PackFunction = std::function<planner::PackingResult(
-    const planner::Lengths&, const planner::PackingJob&, const std::function<bool()>& stop)>;
-
 inline constexpr int64_t kMaxSlotsPerStep = int64_t{1} << 20;  // data_parallel x packs_per_rank
 
 // Returns the bytes that a stream with this many samples holds in the worst case, from its first

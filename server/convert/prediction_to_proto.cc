@@ -4,9 +4,9 @@
 
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/plan.h"
+#include "server/base/visible_text.h"
 #include "server/convert/packing_rule.h"
 #include "server/convert/to_proto.h"
-#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 namespace {

@@ -11,7 +11,7 @@
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/deterministic_bytes.h"
-#include "server/convert/fingerprint.h"
+#include "server/convert/digest.h"
 #include "server/convert/measured_step.h"
 #include "server/convert/unknown_fields.h"
 

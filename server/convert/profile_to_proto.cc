@@ -4,10 +4,10 @@
 #include <charconv>
 
 #include "evenkeel/v1/profile.pb.h"
+#include "server/base/visible_text.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/unknown_fields.h"
-#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 namespace {

@@ -11,7 +11,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/calibration_book.h"
 #include "planner/cost/profile_rating.h"
-#include "server/calibration/profile_store.h"
+#include "server/base/profile_record.h"
 #include "server/convert/profile_bytes.h"
 #include "server/convert/profile_from_proto.h"
 #include "server/convert/violations.h"

@@ -8,6 +8,7 @@
 #include "planner/catalog/catalog.h"
 #include "planner/job.h"
 #include "planner/plan.h"
+#include "server/base/visible_text.h"
 #include "server/convert/choices.h"
 #include "server/convert/execution_from_proto.h"
 #include "server/convert/groups_to_proto.h"
@@ -17,7 +18,6 @@
 #include "server/convert/prediction_to_proto.h"
 #include "server/convert/stage_to_proto.h"
 #include "server/convert/version.h"
-#include "server/core/visible_text.h"
 
 namespace evenkeel::server {
 namespace {

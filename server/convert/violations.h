@@ -7,12 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace evenkeel::server {
+#include "server/base/violation.h"
 
-struct Violation {
-  std::string field;  // path from the request, in proto names: "job.cluster.pools[0].gpu_count"
-  std::string description;  // what is wrong and what would be accepted; one line of valid UTF-8
-};
+namespace evenkeel::server {
 
 // Place of a value in the request. Costs nothing until Text() is called. A path points to its
 // parent, which must outlive it, and to its name, which is a literal.

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/base/dataset_source.h"
 #include "server/base/mutex.h"
-#include "server/convert/dataset_source.h"
 #include "server/core/byte_lru.h"
 
 namespace evenkeel::server {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "server/base/mutex.h"
-#include "server/convert/compute_plan.h"
 #include "server/core/byte_lru.h"
+#include "server/core/computed_plan.h"
 #include "server/core/scoped_id.h"
 
 namespace evenkeel::server {

@@ -117,11 +117,9 @@ class PlanningCore::DisplacedAnswers {
   PlanningCore& core_;
 };
 
-PlanningCore::PlanningCore(const PlanningCoreOptions& options, ComputeFunction compute,
-                           PlanCache& cache, PlanObserver& observer, const Clock& clock,
-                           LowerTiers* tiers)
-    : compute_(std::move(compute)),
-      cache_(cache),
+PlanningCore::PlanningCore(const PlanningCoreOptions& options, PlanCache& cache,
+                           PlanObserver& observer, const Clock& clock, LowerTiers* tiers)
+    : cache_(cache),
       observer_(observer),
       clock_(clock),
       tiers_(tiers),
@@ -135,13 +133,8 @@ PlanningCore::~PlanningCore() {
   sought_.Wait(lock, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return seeking_ == 0; });
 }
 
-PlanningCore::Ticket PlanningCore::Plan(const PlanWanted& wanted, planner::Job job, OnOutcome done,
+PlanningCore::Ticket PlanningCore::Plan(const PlanWanted& wanted, Work work, OnOutcome done,
                                         const WorkTerms& terms) {
-  return PlanWith(wanted, PlanWork(wanted.plan_id, std::move(job)), std::move(done), terms);
-}
-
-PlanningCore::Ticket PlanningCore::PlanWith(const PlanWanted& wanted, Work work, OnOutcome done,
-                                            const WorkTerms& terms) {
   const PlanTime oldest = OldestOf(wanted, clock_);
   const DisplacedAnswers displaced(*this);
   PlanOutcome at_once;
@@ -224,14 +217,6 @@ void PlanningCore::Sought(const FlightPtr& flight, const FoundPlan& found) {
     outcome = Refusal(flight->terms);
   }
   Land(flight, outcome, 0);
-}
-
-Work PlanningCore::PlanWork(const std::string& plan_id, planner::Job job) const {
-  return [this, plan_id, job = std::move(job)](const planner::PlanHooks& hooks) {
-    WorkResult result;
-    result.end = compute_(job, plan_id, hooks, &result.computed, &result.faults);
-    return result;
-  };
 }
 
 void PlanningCore::Cancel(const Ticket& ticket) {

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "planner/job.h"
 #include "planner/make_plan.h"
 #include "server/base/mutex.h"
-#include "server/convert/compute_plan.h"
+#include "server/base/violation.h"
 #include "server/core/clock.h"
+#include "server/core/computed_plan.h"
 #include "server/core/lower_tiers.h"
 #include "server/core/plan_cache.h"
 #include "server/core/plan_observer.h"
@@ -31,18 +31,13 @@
 
 namespace evenkeel::server {
 
-// Has the signature of ComputePlan; tests pass their own.
-using ComputeFunction =
-    std::function<ComputeEnd(const planner::Job&, const std::string& plan_id,
-                             const planner::PlanHooks&, ComputedPlan*, std::vector<std::string>*)>;
-
-// Any other computation that shares threads, queue and single flight with plans. Like
-// ComputeFunction; `violations` are those of kRefused.
+// A computation that runs on the core's threads. It asks `hooks.stop` regularly and throws only
+// because of a defect.
 struct WorkResult {
   ComputeEnd end = ComputeEnd::kDefect;
   ComputedPlan computed;
-  std::vector<std::string> faults;
-  std::vector<Violation> violations;
+  std::vector<std::string> faults;    // of kDefect
+  std::vector<Violation> violations;  // of kRefused
 };
 using Work = std::function<WorkResult(const planner::PlanHooks&)>;
 
@@ -96,19 +91,15 @@ class PlanningCore {
 
   // `cache`, `tiers`, `observer` and `clock` must outlive the core. `tiers` is nullptr if there are
   // none.
-  PlanningCore(const PlanningCoreOptions& options, ComputeFunction compute, PlanCache& cache,
-               PlanObserver& observer, const Clock& clock, LowerTiers* tiers = nullptr);
+  PlanningCore(const PlanningCoreOptions& options, PlanCache& cache, PlanObserver& observer,
+               const Clock& clock, LowerTiers* tiers = nullptr);
   ~PlanningCore();  // stops everything; every waiter has been answered when it returns
 
-  // Calls `done` exactly once: on this thread if the plan is known or the request is refused, else
-  // later on a thread of a worker or a tier. Equal requests share one computation. `done` must not
-  // throw.
-  Ticket Plan(const PlanWanted& wanted, planner::Job job, OnOutcome done,
-              const WorkTerms& terms = {});
-
-  // Does the same for a plan, or a comparison of offers, that `work` computes. The plans of the
-  // offers are kept too, under their own ids.
-  Ticket PlanWith(const PlanWanted& wanted, Work work, OnOutcome done, const WorkTerms& terms = {});
+  // Has `work` compute the plan, or the comparison of offers, unless it is known. Calls `done`
+  // exactly once: on this thread if the plan is known or the request is refused, else later on a
+  // thread of a worker or a tier. Equal requests share one computation. The plans of the offers are
+  // kept too, under their own ids. `done` must not throw.
+  Ticket Plan(const PlanWanted& wanted, Work work, OnOutcome done, const WorkTerms& terms = {});
 
   // Does the same for any work whose result is a plan that is not kept: it enters no cache, and
   // does not count as planned. `id` names what it computes, and is not the id of a plan.
@@ -150,7 +141,6 @@ class PlanningCore {
   void Run(const FlightPtr& flight, const QueueWait& waited);
   bool ShouldStop(const FlightPtr& flight);
   bool Expire(const FlightPtr& flight);
-  Work PlanWork(const std::string& plan_id, planner::Job job) const;
   WorkResult Perform(const FlightPtr& flight, const Work& work);
   PlanOutcome Judge(const Flight& flight, WorkResult result);
   StoredPlanPtr Store(ComputedPlan computed, const std::string& tenant,
@@ -159,7 +149,6 @@ class PlanningCore {
   void Land(const FlightPtr& flight, const PlanOutcome& outcome, double seconds);
   void Forget(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const ComputeFunction compute_;
   PlanCache& cache_;
   PlanObserver& observer_;
   const Clock& clock_;

@@ -4,24 +4,26 @@
 #include <string>
 #include <utility>
 
-#include "server/convert/compute_plan.h"
-#include "server/convert/fingerprint.h"
-#include "server/convert/plan_cost.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/fingerprint.h"
+#include "server/planning/plan_cost.h"
+#include "server/planning/plan_work.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/outcome_status.h"
 #include "server/rpc/wire.h"
 
 namespace evenkeel::server {
 
-EvaluatePlanCall::EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope,
-                                   grpc::ByteBuffer* response)
-    : core_(core), scope_(std::move(scope)), response_(response) {}
+EvaluatePlanCall::EvaluatePlanCall(PlanningCore& core, const ComputeFunction& compute,
+                                   std::unique_ptr<RpcScope> scope, grpc::ByteBuffer* response)
+    : core_(core), compute_(compute), scope_(std::move(scope)), response_(response) {}
 
 std::shared_ptr<EvaluatePlanCall> EvaluatePlanCall::Make(PlanningCore& core,
+                                                         const ComputeFunction& compute,
                                                          std::unique_ptr<RpcScope> scope,
                                                          grpc::ByteBuffer* response) {
   const std::shared_ptr<EvaluatePlanCall> call(
-      new EvaluatePlanCall(core, std::move(scope), response));
+      new EvaluatePlanCall(core, compute, std::move(scope), response));
   call->self_ = call;
   return call;
 }
@@ -33,7 +35,8 @@ void EvaluatePlanCall::Start(EvaluationJob evaluation, const CalibrationFacts& c
   scope_->SetPlan(plan_id, "");
   Hold(kPlanning,
        core_.Plan(
-           {scope_->caller().tenant, plan_id, std::nullopt}, evaluation_.job,
+           {scope_->caller().tenant, plan_id, std::nullopt},
+           PlanWork(compute_, plan_id, evaluation_.job),
            [self = shared_from_this()](const PlanOutcome& best) { self->Evaluate(best); },
            scope_->terms(PlanCost(evaluation_.job))));
 }
@@ -42,18 +45,12 @@ void EvaluatePlanCall::Evaluate(const PlanOutcome& best) {
   if (best.kind != OutcomeKind::kPlan) return End(ToStatus(best, *scope_));
   best_ = best.plan;
   const int64_t unit_cap = best_->facts.unit_cap, token_cap = best_->facts.token_cap;
-  const auto work = [self = shared_from_this(), unit_cap,
-                     token_cap](const planner::PlanHooks& hooks) {
-    ComputedEvaluation found =
-        ComputeEvaluation(self->evaluation_, unit_cap, token_cap, hooks.stop);
-    return WorkResult{.end = found.end,
-                      .computed = std::move(found.plan),
-                      .faults = {},
-                      .violations = std::move(found.violations)};
-  };
+  // The work holds the call, of which the evaluation is a part.
+  std::shared_ptr<const EvaluationJob> evaluation(shared_from_this(), &evaluation_);
   Hold(kEvaluating,
        core_.Compute(
-           EvaluationId(evaluation_, unit_cap, token_cap), work,
+           EvaluationId(evaluation_, unit_cap, token_cap),
+           EvaluationWork(std::move(evaluation), unit_cap, token_cap),
            [self = shared_from_this()](const PlanOutcome& evaluated) { self->Answer(evaluated); },
            scope_->terms(EvaluationCost(evaluation_))));
 }

@@ -10,6 +10,7 @@
 #include "server/convert/from_proto.h"
 #include "server/convert/profile_to_proto.h"
 #include "server/core/planning_core.h"
+#include "server/planning/compute_plan.h"
 #include "server/rpc/rpc_scope.h"
 
 namespace evenkeel::server {
@@ -19,8 +20,9 @@ namespace evenkeel::server {
 class EvaluatePlanCall : public grpc::ServerUnaryReactor,
                          public std::enable_shared_from_this<EvaluatePlanCall> {
  public:
-  // `core` must outlive the call; `response` is filled in before Finish.
-  static std::shared_ptr<EvaluatePlanCall> Make(PlanningCore& core, std::unique_ptr<RpcScope> scope,
+  // `core` and `compute` must outlive the call; `response` is filled in before Finish.
+  static std::shared_ptr<EvaluatePlanCall> Make(PlanningCore& core, const ComputeFunction& compute,
+                                                std::unique_ptr<RpcScope> scope,
                                                 grpc::ByteBuffer* response);
 
   const Caller& caller() const { return scope_->caller(); }
@@ -35,13 +37,15 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
  private:
   enum Phase { kPlanning, kEvaluating };
 
-  EvaluatePlanCall(PlanningCore& core, std::unique_ptr<RpcScope> scope, grpc::ByteBuffer* response);
+  EvaluatePlanCall(PlanningCore& core, const ComputeFunction& compute,
+                   std::unique_ptr<RpcScope> scope, grpc::ByteBuffer* response);
 
   void Evaluate(const PlanOutcome& best);
   void Answer(const PlanOutcome& evaluated);
   void Hold(Phase phase, PlanningCore::Ticket ticket);
 
   PlanningCore& core_;
+  const ComputeFunction& compute_;
   const std::unique_ptr<RpcScope> scope_;
   grpc::ByteBuffer* const response_;
   EvaluationJob evaluation_;      // set by Start

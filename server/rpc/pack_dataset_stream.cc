@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "evenkeel/v1/packing.pb.h"
-#include "server/convert/keep_dataset.h"
-#include "server/convert/plan_cost.h"
 #include "server/log.h"
+#include "server/planning/keep_dataset.h"
+#include "server/planning/plan_cost.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/parse_request.h"
 #include "server/rpc/wire.h"

@@ -17,6 +17,7 @@
 #include "server/core/packing_core.h"
 #include "server/core/stream_quota.h"
 #include "server/core/sweeper.h"
+#include "server/planning/pack_function.h"
 #include "server/rpc/rpc_scope.h"
 
 namespace evenkeel::server {

@@ -2,7 +2,8 @@
 
 #include <utility>
 
-#include "server/convert/plan_cost.h"
+#include "server/planning/plan_cost.h"
+#include "server/planning/plan_work.h"
 #include "server/rpc/outcome_status.h"
 #include "server/rpc/wire.h"
 
@@ -32,17 +33,8 @@ void PlanJobCall::Start(const std::string& plan_id, OfferJobs offers,
     self->OnOutcome(outcome);
   };
   const WorkTerms terms = scope_->terms(PlanCost(offers));
-  PlanningCore::Ticket ticket;
-  if (!offers.several()) {
-    ticket = parts_.core.Plan(wanted, std::move(offers.offers.front().job), answer, terms);
-  } else {
-    const Work work = [plan_id, offers = std::move(offers)](const planner::PlanHooks& hooks) {
-      WorkResult result;
-      result.end = ComputeOffers(offers, plan_id, hooks, &result.computed, &result.faults);
-      return result;
-    };
-    ticket = parts_.core.PlanWith(wanted, work, answer, terms);
-  }
+  const PlanningCore::Ticket ticket =
+      parts_.core.Plan(wanted, PlanWork(parts_.compute, plan_id, std::move(offers)), answer, terms);
   bool cancelled = false;
   {
     const MutexLock lock(mutex_);

@@ -11,9 +11,10 @@
 #include "grpcpp/support/server_callback.h"
 #include "grpcpp/support/slice.h"
 #include "server/base/mutex.h"
-#include "server/convert/offers.h"
+#include "server/convert/offers_from_proto.h"
 #include "server/convert/profile_to_proto.h"
 #include "server/core/planning_core.h"
+#include "server/planning/compute_plan.h"
 #include "server/rpc/request_memo.h"
 #include "server/rpc/rpc_scope.h"
 
@@ -22,6 +23,7 @@ namespace evenkeel::server {
 // What the call needs of the service (which must outlive it) and of the request.
 struct PlanJobParts {
   PlanningCore& core;
+  const ComputeFunction& compute;
   RequestMemo& memo;
   std::optional<double> max_age_seconds;  // 0: compute it anew
   std::string label;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "server/convert/catalog_to_proto.h"
-#include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
-#include "server/convert/offers.h"
+#include "server/convert/offers_from_proto.h"
+#include "server/planning/offers.h"
 #include "server/rpc/deferred_call.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/evaluate_plan_call.h"
@@ -46,10 +46,6 @@ std::optional<double> MaxAge(const v1::PlanJobRequest& request) {
   if (request.no_cache()) return 0;
   if (!request.has_max_age_seconds()) return std::nullopt;
   return request.max_age_seconds();
-}
-
-CalibrationSource CalibrationsOf(const planner::CalibrationBook& book) {
-  return [&book](const planner::Job& job) { return book.For(job.model, job.cluster.gpu); };
 }
 
 // Ends a call on this thread.
@@ -137,7 +133,7 @@ grpc::Status PlannerServiceImpl::TryBegin(const v1::PlanJobRequest& message,
   OfferJobs offers;
   grpc::Status status = WithDatasets(
       call.caller().tenant, message.job(), lacking, [&](const DatasetSource& datasets) {
-        return OffersFromProto(message, &offers, datasets, CalibrationsOf(calibration.book));
+        return OffersFromProto(message, &offers, datasets, CalibrationsOf(calibration));
       });
   status = CheckRevision(message.min_calibration_revision(), calibration, status, lacking);
   if (!status.ok()) return status;
@@ -156,11 +152,10 @@ grpc::Status PlannerServiceImpl::TryBegin(const v1::EvaluatePlanRequest& message
                                           const CalibrationState& calibration, Lacking* lacking,
                                           EvaluatePlanCall& call) {
   EvaluationJob evaluation;
-  grpc::Status status = WithDatasets(call.caller().tenant, message.job(), lacking,
-                                     [&](const DatasetSource& datasets) {
-                                       return EvaluationFromProto(message, &evaluation, datasets,
-                                                                  CalibrationsOf(calibration.book));
-                                     });
+  grpc::Status status = WithDatasets(
+      call.caller().tenant, message.job(), lacking, [&](const DatasetSource& datasets) {
+        return EvaluationFromProto(message, &evaluation, datasets, CalibrationsOf(calibration));
+      });
   status = CheckRevision(message.min_calibration_revision(), calibration, status, lacking);
   if (status.ok()) call.Start(std::move(evaluation), Used(calibration).facts);
   return status;
@@ -228,8 +223,9 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   v1::PlanJobRequest message;
   status = Parse(bytes, &message);
   if (!status.ok()) return Finish(context, scope.get(), status);
-  const auto call = PlanJobCall::Make({parts_.core, parts_.memo, MaxAge(message), message.label()},
-                                      std::move(scope), std::move(bytes), response);
+  const auto call = PlanJobCall::Make(
+      {parts_.core, parts_.compute, parts_.memo, MaxAge(message), message.label()},
+      std::move(scope), std::move(bytes), response);
   Begin(call, std::move(message), *calibration);
   return call.get();
 }
@@ -347,7 +343,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerC
   if (calibration == nullptr) return Finish(context, scope.get(), status);
   status = Parse(ToSlice(*request), &message);
   if (!status.ok()) return Finish(context, scope.get(), status);
-  const auto call = EvaluatePlanCall::Make(parts_.core, std::move(scope), response);
+  const auto call = EvaluatePlanCall::Make(parts_.core, parts_.compute, std::move(scope), response);
   Begin(call, std::move(message), *calibration);
   return call.get();
 }

@@ -10,6 +10,7 @@
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "server/core/plan_cache.h"
 #include "server/core/planning_core.h"
+#include "server/planning/compute_plan.h"
 #include "server/rpc/evaluate_plan_call.h"
 #include "server/rpc/pack_dataset_stream.h"
 #include "server/rpc/plan_job_call.h"
@@ -38,6 +39,7 @@ using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
 struct ServiceParts {
   RpcWorld world;
   PlanningCore& core;
+  ComputeFunction compute;  // makes the plans
   PlanCache& cache;
   LowerTiers* tiers;  // nullptr: none
   RequestMemo& memo;

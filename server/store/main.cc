@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 #include "server/store/move_history.h"
 
 int main(int argc, char** argv) {

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "server/convert/compute_plan.h"
 #include "server/convert/from_proto.h"
-#include "server/convert/offers.h"
-#include "server/convert/plan_cost.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/offers.h"
+#include "server/planning/plan_cost.h"
 #include "tests/cpu_time.h"
-#include "tests/server/convert/cost_bombs.h"
+#include "tests/server/planning/cost_bombs.h"
 
 namespace {
 

@@ -17,12 +17,12 @@
 
 #include "planner/base/random.h"
 #include "planner/packing/pack_dataset.h"
-#include "server/convert/compute_plan.h"
-#include "server/convert/offers.h"
-#include "server/convert/plan_cost.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/offers.h"
+#include "server/planning/plan_cost.h"
 #include "tests/cpu_time.h"
-#include "tests/server/convert/heavy_jobs.h"
-#include "tests/server/convert/overruns.h"
+#include "tests/server/planning/heavy_jobs.h"
+#include "tests/server/planning/overruns.h"
 
 namespace evenkeel::server {
 namespace {

@@ -17,8 +17,8 @@
 #include "evenkeel/v1/planner_service.grpc.pb.h"
 #include "planner/base/random.h"
 #include "planner/packing/pack_dataset.h"
-#include "server/convert/compute_plan.h"
 #include "server/options.h"
+#include "server/planning/compute_plan.h"
 #include "server/server.h"
 
 namespace evenkeel::server {

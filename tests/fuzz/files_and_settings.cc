@@ -12,8 +12,8 @@
 #include "client/cli/proto_json.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "server/convert/deterministic_bytes.h"
-#include "server/convert/offers.h"
 #include "server/options.h"
+#include "server/planning/offers.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 

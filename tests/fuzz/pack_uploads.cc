@@ -4,9 +4,9 @@
 
 #include "evenkeel/v1/packing.pb.h"
 #include "inputs.pb.h"
-#include "server/convert/keep_dataset.h"
 #include "server/convert/pack_answer.h"
 #include "server/convert/pack_request.h"
+#include "server/planning/keep_dataset.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 

@@ -4,10 +4,11 @@
 
 #include "evenkeel/v1/planner_service.pb.h"
 #include "evenkeel/v1/timeline.pb.h"
-#include "server/convert/compute_plan.h"
-#include "server/convert/fingerprint.h"
-#include "server/convert/keep_dataset.h"
-#include "server/convert/offers.h"
+#include "server/convert/digest.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/fingerprint.h"
+#include "server/planning/keep_dataset.h"
+#include "server/planning/offers.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
-#include "server/convert/compute_plan.h"
-#include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/fingerprint.h"
 
 namespace evenkeel::server {
 namespace {

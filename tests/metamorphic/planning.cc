@@ -3,11 +3,11 @@
 #include <ctime>
 #include <exception>
 
-#include "server/convert/compute_plan.h"
 #include "server/convert/degree_products.h"
-#include "server/convert/fingerprint.h"
 #include "server/convert/from_proto.h"
-#include "server/convert/offers.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/fingerprint.h"
+#include "server/planning/offers.h"
 
 namespace evenkeel::metamorphic {
 

@@ -6,7 +6,7 @@
 
 #include "evenkeel/v1/catalog.pb.h"
 #include "server/convert/catalog_to_proto.h"
-#include "server/convert/offers.h"
+#include "server/planning/offers.h"
 
 namespace evenkeel::metamorphic {
 namespace {

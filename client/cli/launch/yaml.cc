@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::cli {
 namespace {

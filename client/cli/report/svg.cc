@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/core/visible_text.h"
+#include "server/base/visible_text.h"
 
 namespace evenkeel::cli {
 namespace {

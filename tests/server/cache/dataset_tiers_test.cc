@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "server/convert/keep_dataset.h"
+#include "server/planning/keep_dataset.h"
 
 namespace evenkeel::server {
 namespace {
@@ -40,7 +40,7 @@ class FakeShared : public SharedBytes {
 
 struct Replica {
   Replica(std::map<std::string, std::string>& values, const Mood& mood)
-      : tiers(memory, std::make_unique<FakeShared>(values, mood)) {}
+      : tiers(memory, std::make_unique<FakeShared>(values, mood), &IsKeptDataset) {}
   DatasetStore memory{size_t{1} << 20};
   DatasetTiers tiers;
 };
@@ -95,12 +95,13 @@ TEST_F(DatasetTiersTest, AnUploadDoesNotWaitForAStoreThatEnds) {
 }
 
 TEST_F(DatasetTiersTest, AServerAloneSharesNothing) {
-  DatasetTiers alone(one_.memory, nullptr);
+  DatasetTiers alone(one_.memory, nullptr, &IsKeptDataset);
   EXPECT_FALSE(alone.has_shared());
   EXPECT_TRUE(alone.Insert("", dataset_.ref, dataset_.bytes));
   EXPECT_EQ(alone.Fetch("", "ds-0"), Fetched::kNowhere);
   DatasetStore tiny{16};
-  EXPECT_FALSE(DatasetTiers(tiny, nullptr).Insert("", dataset_.ref, dataset_.bytes));
+  EXPECT_FALSE(
+      DatasetTiers(tiny, nullptr, &IsKeptDataset).Insert("", dataset_.ref, dataset_.bytes));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/convert/fingerprint.h"
+#include "server/planning/fingerprint.h"
 #include "tests/planner/profiles.h"
 
 namespace evenkeel::server {

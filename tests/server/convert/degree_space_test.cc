@@ -10,7 +10,7 @@
 #include "planner/base/random.h"
 #include "planner/search/parallelisms.h"
 #include "server/convert/degree_products.h"
-#include "server/convert/plan_cost.h"
+#include "server/convert/search_size.h"
 #include "server/convert/violations.h"
 #include "tests/planner/jobs.h"
 

@@ -9,8 +9,8 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "evenkeel/v1/planner_service.pb.h"
 #include "evenkeel/v1/timeline.pb.h"
-#include "server/convert/compute_plan.h"
 #include "server/convert/from_proto.h"
+#include "server/planning/compute_plan.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

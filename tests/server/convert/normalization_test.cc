@@ -4,7 +4,7 @@
 #include <string>
 
 #include "planner/job.h"
-#include "server/convert/fingerprint.h"
+#include "server/planning/fingerprint.h"
 #include "tests/server/convert/requests.h"
 
 namespace evenkeel::server {

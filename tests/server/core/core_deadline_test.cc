@@ -33,7 +33,7 @@ class DeadlineTest : public testing::Test {
   ~DeadlineTest() override { planner_.hold = false; }
 
   PlanningCore::Ticket Plan(const std::string& id, WorkTerms terms = {}) {
-    return core_.Plan({"", id, std::nullopt}, {}, answers_.Next(), terms);
+    return core_.Plan({"", id, std::nullopt}, planner_.work(id), answers_.Next(), terms);
   }
   WorkTerms In(int64_t milliseconds, const std::string& client = "", double cost = 0) {
     return {.client = client,
@@ -46,7 +46,7 @@ class DeadlineTest : public testing::Test {
   CountingObserver observer_;
   PlanCache cache_{1 << 20, 1};
   Answers answers_;
-  PlanningCore core_{{1, 3, 30}, planner_.function(), cache_, observer_, clock_};
+  PlanningCore core_{{1, 3, 30}, cache_, observer_, clock_};
 };
 
 TEST_F(DeadlineTest, WorkStopsWhenItsDeadlineHasPassed) {
@@ -152,11 +152,13 @@ TEST_F(DeadlineTest, ClientsAreServedInTurn) {
   std::vector<std::string> order;
   std::mutex mutex;
   planner_.hold = true;
-  PlanningCore core({1, 100, 30}, planner_.function(), cache_, observer_, clock_);
-  core.Plan({"", "running", std::nullopt}, {}, answers_.Next(), {.client = "a"});
+  PlanningCore core({1, 100, 30}, cache_, observer_, clock_);
+  core.Plan({"", "running", std::nullopt}, planner_.work("running"), answers_.Next(),
+            {.client = "a"});
   planner_.WaitForStarted(1);
   const auto plan = [&](const std::string& client, int i) {
-    core.Plan({"", client + std::to_string(i), std::nullopt}, {},
+    core.Plan({"", client + std::to_string(i), std::nullopt},
+              planner_.work(client + std::to_string(i)),
               [&, client](const PlanOutcome& outcome) {
                 const std::lock_guard lock(mutex);
                 if (outcome.kind == OutcomeKind::kPlan) order.push_back(client);

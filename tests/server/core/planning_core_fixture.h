@@ -47,10 +47,12 @@ class Answers {
 // A planner whose computations last until they are let go or stopped.
 class FakePlanner {
  public:
-  ComputeFunction function() {
-    return [this](const planner::Job&, const std::string& id, const planner::PlanHooks& hooks,
-                  ComputedPlan* out,
-                  std::vector<std::string>* faults) { return Compute(id, hooks, out, faults); };
+  Work work(const std::string& id) {
+    return [this, id](const planner::PlanHooks& hooks) {
+      WorkResult result;
+      result.end = Compute(id, hooks, &result.computed, &result.faults);
+      return result;
+    };
   }
   void WaitForStarted(int count) const {
     while (started < count) std::this_thread::yield();
@@ -115,7 +117,7 @@ class PlanningCoreTest : public testing::Test {
   ~PlanningCoreTest() override { planner_.hold = false; }
 
   PlanningCore::Ticket Plan(const std::string& id) {
-    return core_.Plan({"", id, std::nullopt}, {}, answers_.Next());
+    return core_.Plan({"", id, std::nullopt}, planner_.work(id), answers_.Next());
   }
 
   Clock clock_;
@@ -123,7 +125,7 @@ class PlanningCoreTest : public testing::Test {
   CountingObserver observer_;
   PlanCache cache_{1 << 20, 1};
   Answers answers_;
-  PlanningCore core_{{1, 1}, planner_.function(), cache_, observer_, clock_};
+  PlanningCore core_{{1, 1}, cache_, observer_, clock_};
 };
 
 }  // namespace evenkeel::server

@@ -159,10 +159,10 @@ TEST_F(PlanningCoreTest, DrainFinishesWhatRunsAndRefusesWhatIsNew) {
 TEST_F(PlanningCoreTest, DrainServesWhatArrivedBeforeIt) {
   const WorkTerms terms{.arrived = clock_.Now()};
   core_.RefuseNewWork();
-  core_.Plan({"", "a", std::nullopt}, {}, answers_.Next(), terms);
+  core_.Plan({"", "a", std::nullopt}, planner_.work("a"), answers_.Next(), terms);
   EXPECT_EQ(answers_.WaitFor(1).at(0).kind, OutcomeKind::kPlan);
   core_.StopAll();
-  core_.Plan({"", "b", std::nullopt}, {}, answers_.Next(), terms);
+  core_.Plan({"", "b", std::nullopt}, planner_.work("b"), answers_.Next(), terms);
   EXPECT_EQ(answers_.WaitFor(2).at(1).kind, OutcomeKind::kShuttingDown);
 }
 
@@ -251,7 +251,7 @@ TEST_F(PlanningCoreTest, OffersAreKeptUnderTheirOwnIds) {
     result.computed.offers.back().in_answer = false;
     return result;
   };
-  core_.PlanWith({"", "both", std::nullopt}, compare, answers_.Next());
+  core_.Plan({"", "both", std::nullopt}, compare, answers_.Next());
   const StoredPlanPtr both = answers_.WaitFor(1)[0].plan;
   ASSERT_NE(both, nullptr);
   EXPECT_EQ(both->plan_bytes, "best");
@@ -259,7 +259,7 @@ TEST_F(PlanningCoreTest, OffersAreKeptUnderTheirOwnIds) {
   ASSERT_EQ(both->offers.size(), 1u);
   EXPECT_EQ(both->offers[0], cache_.Find("a", PlanCache::Count::kNothing));
   EXPECT_EQ(cache_.Find("b", PlanCache::Count::kNothing)->plan_bytes, "plan of b");
-  core_.PlanWith({"", "both", std::nullopt}, compare, answers_.Next());
+  core_.Plan({"", "both", std::nullopt}, compare, answers_.Next());
   EXPECT_EQ(answers_.WaitFor(2)[1].tier, PlanTier::kMemory);
   EXPECT_EQ(answers_.WaitFor(2)[1].plan, both);
 }
@@ -288,7 +288,7 @@ TEST_F(PlanningCoreTest, WorkIsLetGoWhileItsTicketIsHeld) {
 
 // An answer may ask for more work.
 TEST_F(PlanningCoreTest, WorkMayFollowAPlanFromItsAnswer) {
-  core_.Plan({"", "a", std::nullopt}, {}, [&](const PlanOutcome& outcome) {
+  core_.Plan({"", "a", std::nullopt}, planner_.work("a"), [&](const PlanOutcome& outcome) {
     core_.Compute("after " + outcome.plan->plan_id, Answering("more"), answers_.Next());
   });
   const auto outcomes = answers_.WaitFor(1);

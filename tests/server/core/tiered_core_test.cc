@@ -69,14 +69,13 @@ class TieredCoreTest : public PlanningCoreTest {
   // The core of a second process that shares the tiers.
   struct Replica {
     explicit Replica(TieredCoreTest& test)
-        : core({1, 1}, test.planner_.function(), cache, test.observer_, test.clock_, &test.tiers_) {
-    }
+        : core({1, 1}, cache, test.observer_, test.clock_, &test.tiers_) {}
     PlanCache cache{1 << 20, 2};
     PlanningCore core;
   };
 
   FakeTiers tiers_;
-  PlanningCore tiered_{{1, 1}, planner_.function(), cache_, observer_, clock_, &tiers_};
+  PlanningCore tiered_{{1, 1}, cache_, observer_, clock_, &tiers_};
 };
 
 TEST_F(TieredCoreTest, WhatOneReplicaPlannedTheOthersFind) {
@@ -84,13 +83,13 @@ TEST_F(TieredCoreTest, WhatOneReplicaPlannedTheOthersFind) {
   EXPECT_EQ(answers_.WaitFor(1)[0].tier, PlanTier::kPlanner);
   while (tiers_.plans() == 0) std::this_thread::yield();
   Replica other(*this);
-  other.core.Plan({"t", "a", std::nullopt}, {}, answers_.Next());
+  other.core.Plan({"t", "a", std::nullopt}, planner_.work("a"), answers_.Next());
   EXPECT_EQ(answers_.WaitFor(2)[1].tier, PlanTier::kShared);
-  other.core.Plan({"t", "a", std::nullopt}, {}, answers_.Next());
+  other.core.Plan({"t", "a", std::nullopt}, planner_.work("a"), answers_.Next());
   EXPECT_EQ(answers_.WaitFor(3)[2].tier, PlanTier::kMemory);
   EXPECT_EQ(planner_.started, 1);
   // Another tenant's plan of the same id is another plan.
-  other.core.Plan({"u", "a", std::nullopt}, {}, answers_.Next());
+  other.core.Plan({"u", "a", std::nullopt}, planner_.work("a"), answers_.Next());
   EXPECT_EQ(answers_.WaitFor(4)[3].tier, PlanTier::kPlanner);
 }
 
@@ -143,10 +142,10 @@ TEST_F(TieredCoreTest, AgeAndAnewAreRespectedByEveryTier) {
     std::chrono::system_clock::time_point now{std::chrono::hours(24 * 365 * 50)};
   } hands;
   PlanCache cache(1 << 20, 3);
-  PlanningCore core({1, 1}, planner_.function(), cache, observer_, hands, &tiers_);
+  PlanningCore core({1, 1}, cache, observer_, hands, &tiers_);
   size_t count = 0;
   const auto tier = [&](std::optional<double> max_age) {
-    core.Plan({"", "a", max_age}, {}, answers_.Next());
+    core.Plan({"", "a", max_age}, planner_.work("a"), answers_.Next());
     ++count;
     return answers_.WaitFor(count)[count - 1].tier;
   };

@@ -20,7 +20,8 @@
 #include "google/rpc/status.pb.h"
 #include "server/auth/roles.h"
 #include "server/calibration/calibration_registry.h"
-#include "server/convert/compute_plan.h"
+#include "server/planning/compute_plan.h"
+#include "server/planning/keep_dataset.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/planner_service.h"
 
@@ -120,9 +121,9 @@ class AuthorizationTest : public testing::Test {
   RpcWorld world_{metrics_, clock_, in_flight_};
   PlanCache cache_{size_t{1} << 20, 1};
   RequestMemo memo_{size_t{1} << 20, 1};
-  PlanningCore core_{{1, 8}, &ComputePlan, cache_, metrics_, clock_};
+  PlanningCore core_{{1, 8}, cache_, metrics_, clock_};
   DatasetStore dataset_store_{size_t{1} << 20};
-  DatasetTiers datasets_{dataset_store_, nullptr};
+  DatasetTiers datasets_{dataset_store_, nullptr, &IsKeptDataset};
   StreamQuota quota_{4, int64_t{1} << 30};
   Sweeper sweeper_{std::chrono::milliseconds(1000)};
   PackingCore packing_{1, 4, metrics_, clock_};
@@ -148,6 +149,7 @@ class AuthorizationTest : public testing::Test {
     host.service = std::make_unique<PlannerServiceImpl>(
         ServiceParts{world_,
                      core_,
+                     &ComputePlan,
                      cache_,
                      nullptr,
                      memo_,

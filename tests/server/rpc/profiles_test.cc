@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "server/convert/compute_plan.h"
+#include "server/planning/compute_plan.h"
 #include "tests/server/rpc/server_fixture.h"
 
 namespace evenkeel::server {

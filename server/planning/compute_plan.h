@@ -1,0 +1,55 @@
+// Computes one plan, from job to bytes.
+#ifndef EVENKEEL_SERVER_PLANNING_COMPUTE_PLAN_H_
+#define EVENKEEL_SERVER_PLANNING_COMPUTE_PLAN_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/base/stop.h"
+#include "planner/job.h"
+#include "planner/make_plan.h"
+#include "planner/plan.h"
+#include "server/base/violation.h"
+#include "server/convert/from_proto.h"
+#include "server/core/computed_plan.h"
+
+namespace evenkeel::server {
+
+// `plan_id` is PlanId(job). The same job gives the same bytes.
+ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
+                       const planner::PlanHooks& hooks, ComputedPlan* out,
+                       std::vector<std::string>* faults);
+
+// Has the signature of ComputePlan; tests pass their own.
+using ComputeFunction =
+    std::function<ComputeEnd(const planner::Job&, const std::string& plan_id,
+                             const planner::PlanHooks&, ComputedPlan*, std::vector<std::string>*)>;
+
+// Serialises a plan that MakePlan made of the job.
+ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
+                        const std::string& plan_id);
+
+// Returns the GPU-days of a plan over those of another, less 1, or nullopt unless both fit.
+std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best);
+
+// Limit on the length of a timeline: packs of a rank x stages x virtual stages. The longest ones
+// take some 3 MiB; gRPC clients take messages of 4 MiB by default.
+inline constexpr int64_t kTimelineCellsAtMost = 16384;
+
+// Predicts the caller's plan. If the batch rule leaves caps to derive, they are `unit_cap` and
+// `token_cap`, those of our own plan, so that both plans are compared over the same packs. The
+// result has no id.
+struct ComputedEvaluation {
+  ComputeEnd end = ComputeEnd::kDefect;
+  ComputedPlan plan;                  // for kDone
+  std::vector<Violation> violations;  // for kRefused
+};
+ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t unit_cap,
+                                     int64_t token_cap, const planner::Stop& stop = {});
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_PLANNING_COMPUTE_PLAN_H_

@@ -1,0 +1,293 @@
+#include "server/planning/fingerprint.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "planner/catalog/catalog.h"
+#include "planner/catalog/specs.h"
+#include "planner/job.h"
+#include "planner/plan.h"
+#include "server/convert/digest.h"
+#include "server/convert/version.h"
+#include "server/planning/canonical_writer.h"
+
+namespace evenkeel::server {
+namespace {
+
+// Change it whenever the layout below changes.
+constexpr std::string_view kLayout = "evenkeel-job-5";
+constexpr std::string_view kOffersLayout = "evenkeel-offers-1";
+constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
+
+// Writes a job field by field. Each struct is unpacked by name, so that a new field does not
+// compile until it is written here. Tags count the fields of a struct from 1.
+class JobWriter {
+ public:
+  static constexpr int kCalibrationTag = 64;
+  static constexpr int kLaunchTag = 65;
+
+  explicit JobWriter(CanonicalWriter& out) : out_(out) {}
+
+  void Put(int tag, bool value) { out_.Flag(tag, value); }
+  void Put(int tag, int64_t value) { out_.Integer(tag, value); }
+  void Put(int tag, uint64_t value) { out_.Integer(tag, value); }
+  void Put(int tag, double value) { out_.Real(tag, value); }
+  void Put(int tag, const std::string& value) { out_.Text(tag, value); }
+
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void Put(int tag, Enum value) { out_.Choice(tag, value); }
+
+  template <typename Value>
+  void Put(int tag, const std::optional<Value>& value) {
+    out_.Count(tag, value ? 1 : 0);
+    if (value) Put(1, *value);
+  }
+
+  template <typename Value>
+  void Put(int tag, const std::vector<Value>& values) {
+    out_.Count(tag, values.size());
+    for (const Value& value : values) Put(1, value);
+  }
+
+  void Put(int /*tag*/, const planner::MoeSpec& moe) {
+    const auto& [experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias] = moe;
+    Fields(experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias);
+  }
+
+  void Put(int /*tag*/, const planner::MlaSpec& mla) {
+    const auto& [q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim] = mla;
+    Fields(q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim);
+  }
+
+  void Put(int /*tag*/, const planner::LoraSpec& lora) {
+    const auto& [rank, targets] = lora;
+    Fields(rank, static_cast<int64_t>(targets));
+  }
+
+  void Put(int /*tag*/, const planner::LanguageModel& model) {
+    const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
+                 tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
+                 predicted_tokens, train, lora] = model;
+    Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
+           tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
+           predicted_tokens, train, lora);
+  }
+
+  void Put(int /*tag*/, const planner::Encoder& encoder) {
+    const auto& [name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
+                 linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
+                 class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
+                 native_resolution, train, lora] = encoder;
+    Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
+           linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
+           class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
+           train, lora);
+  }
+
+  void Put(int /*tag*/, const planner::Projector& projector) {
+    const auto& [input_width, hidden_width, norm, train, lora] = projector;
+    Fields(input_width, hidden_width, norm, train, lora);
+  }
+
+  void Put(int /*tag*/, const planner::EncoderTower& tower) {
+    const auto& [encoder, projector] = tower;
+    Fields(encoder, projector);
+  }
+
+  void Put(int /*tag*/, const planner::ModelSpec& model) {
+    const auto& [name, towers, language_model] = model;
+    Fields(name, towers, language_model);
+  }
+
+  void Put(int /*tag*/, const planner::LengthBin& bin) {
+    const auto& [units, llm_tokens, count] = bin;
+    Fields(units, llm_tokens, count);
+  }
+
+  void Put(int /*tag*/, const planner::Dataset& dataset) {
+    const auto& [bins, is_default] = dataset;
+    Fields(bins, is_default);
+  }
+
+  void Put(int /*tag*/, const planner::GpuSpec& gpu) {
+    const auto& [name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes,
+                 hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
+                 pcie_bytes_per_second] = gpu;
+    Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
+           bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
+  }
+
+  void Put(int /*tag*/, const planner::Cluster& cluster) {
+    const auto& [gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
+                 inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour] = cluster;
+    Fields(gpu, gpu_count, gpus_per_node, gpus_per_full_node, intra_node_bytes_per_second,
+           inter_node_bytes_per_second, reserved_bytes, price_per_gpu_hour);
+  }
+
+  void Put(int /*tag*/, const planner::Execution& execution) {
+    const auto& [sequence_parallel, attention, context, dropout, fused_loss,
+                 overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
+                 fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
+                 fused_weight_gradients] = execution;
+    Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
+           overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
+           expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients);
+  }
+
+  void Put(int /*tag*/, const planner::Training& training) {
+    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, framework, execution,
+                 distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
+                 group_selection, group_lengths, curriculum_steps] = training;
+    Fields(global_batch_samples, unit_cap, token_cap, zero_stage, framework, execution,
+           distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
+           group_selection, group_lengths, curriculum_steps);
+  }
+
+  void Put(int /*tag*/, const planner::DegreeRange& range) {
+    const auto& [min, max] = range;
+    Fields(min, max);
+  }
+
+  void Put(int /*tag*/, const planner::Constraints& constraints) {
+    const auto& [tensor_parallel, pipeline_parallel, data_parallel, context_parallel,
+                 expert_parallel, virtual_stages, schedule, recompute, stage_layers,
+                 partition_method] = constraints;
+    Fields(tensor_parallel, pipeline_parallel, data_parallel, context_parallel, expert_parallel,
+           virtual_stages, schedule, recompute, stage_layers, partition_method);
+  }
+
+  void Put(int /*tag*/, const planner::Objective& objective) {
+    const auto& [kind, deadline_seconds] = objective;
+    Fields(kind, deadline_seconds);
+  }
+
+  void Put(int /*tag*/, const planner::Reliability& reliability) {
+    const auto& [node_mean_time_between_failures_seconds, checkpoint_bytes_per_second,
+                 restart_seconds, checkpoint_interval_seconds] = reliability;
+    Fields(node_mean_time_between_failures_seconds, checkpoint_bytes_per_second, restart_seconds,
+           checkpoint_interval_seconds);
+  }
+
+  void Put(int /*tag*/, const planner::FigureBasis& figure_basis) {
+    const auto& [figure, basis, detail] = figure_basis;
+    Fields(figure, basis, detail);
+  }
+
+  void Put(int /*tag*/, const planner::MeasuredRatio& ratio) {
+    const auto& [value, count, spread] = ratio;
+    Fields(value, count, spread);
+  }
+
+  void Put(int /*tag*/, const planner::LayerCalibration& layer) {
+    const auto& [kind, tensor, forward, backward, activation] = layer;
+    Fields(kind, tensor, forward, backward, activation);
+  }
+
+  void Put(int /*tag*/, const planner::Calibration& calibration) {
+    const auto& [version, layer_version, layers, step, rest_bytes, rest_count, revisions] =
+        calibration;
+    Fields(version, layer_version, layers, step, rest_bytes, rest_count, revisions);
+  }
+
+  void Put(int /*tag*/, const planner::Parallelism& parallelism) {
+    const auto& [tensor, pipeline, data, context, expert, virtual_stages] = parallelism;
+    Fields(tensor, pipeline, data, context, expert, virtual_stages);
+  }
+
+  void Put(int /*tag*/, const planner::RecomputedLayers& layers) {
+    const auto& [parts, count] = layers;
+    Fields(static_cast<int64_t>(parts), count);
+  }
+
+  void Put(int /*tag*/, const planner::LayerGroup& group) {
+    const auto& [kind, first, count, recomputed, chunk] = group;
+    Fields(kind, first, count, recomputed, chunk);
+  }
+
+  void Put(int /*tag*/, const planner::ChunkSpec& chunk) {
+    const auto& [layers] = chunk;
+    Fields(layers);
+  }
+
+  void Put(int /*tag*/, const planner::PlanSpec& spec) {
+    const auto& [parallelism, schedule, chunks, micro_batches] = spec;
+    Fields(parallelism, schedule, chunks, micro_batches);
+  }
+
+  void Put(int tag, const planner::LaunchRequest& launch) {
+    const auto& [frameworks, float16] = launch;
+    out_.Count(tag, 1);
+    Fields(frameworks, float16);
+  }
+
+  void Put(int /*tag*/, const planner::Job& job) {
+    // The cost model's constants are fixed by kPlannerRevision: no request can set them.
+    const auto& [model, dataset, cluster, training, constraints, constants, objective, reliability,
+                 compare_sizes, max_alternatives, figures, calibration, launch] = job;
+    Fields(model, dataset, cluster, training, constraints, objective, reliability, compare_sizes,
+           max_alternatives, figures);
+    // Left out if nothing was measured, so that measurements of other models change no id.
+    if (!calibration.empty()) Put(kCalibrationTag, calibration);
+    // Left out if no launch settings are asked for. They are part of the answer's bytes.
+    if (!launch.frameworks.empty()) Put(kLaunchTag, launch);
+  }
+
+ private:
+  template <typename... Values>
+  void Fields(const Values&... values) {
+    int tag = 0;
+    (Put(++tag, values), ...);
+  }
+
+  CanonicalWriter& out_;
+};
+
+}  // namespace
+
+std::string CanonicalBytes(const planner::Job& job) {
+  CanonicalWriter out;
+  out.Reserve(4096 + 12 * job.dataset.bins.size());
+  out.Text(1, kLayout);
+  out.Integer(2, PlannerRevision());
+  out.Text(3, planner::kCatalogVersion);
+  JobWriter(out).Put(4, job);
+  return out.bytes();
+}
+
+std::string PlanId(const planner::Job& job) { return "plan-" + Digest(CanonicalBytes(job)); }
+
+std::string ComparisonId(const std::vector<std::string>& offers,
+                         const planner::Objective& objective) {
+  CanonicalWriter out;
+  out.Text(1, kOffersLayout);
+  JobWriter writer(out);
+  writer.Put(2, offers);
+  writer.Put(3, objective);
+  return "plan-" + Digest(out.bytes());
+}
+
+std::string EvaluationId(const EvaluationJob& evaluation, int64_t unit_cap, int64_t token_cap) {
+  CanonicalWriter out;
+  out.Text(1, CanonicalBytes(evaluation.packs));
+  out.Integer(2, unit_cap);
+  out.Integer(3, token_cap);
+  JobWriter(out).Put(4, evaluation.plan.spec);
+  out.Flag(5, evaluation.include_timeline);
+  return "evaluation-" + Digest(out.bytes());
+}
+
+std::string DatasetRef(const std::vector<planner::LengthBin>& bins) {
+  CanonicalWriter out;
+  out.Reserve(64 + 12 * bins.size());
+  out.Text(1, kDatasetLayout);
+  JobWriter(out).Put(2, bins);
+  return std::string(kDatasetPrefix) + Digest(out.bytes());
+}
+
+}  // namespace evenkeel::server

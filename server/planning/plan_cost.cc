@@ -1,0 +1,78 @@
+#include "server/planning/plan_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "server/convert/degree_products.h"
+#include "server/convert/search_size.h"
+
+namespace evenkeel::server {
+namespace {
+
+// Returns the cost of launch settings: some tens of evaluated plans for each trainer and, if an
+// encoder may have to move to the first stage, a small search for each of some tens of cuts: 1 s
+// for 90 layers, 17 s for 640.
+double LaunchCost(const planner::Job& job) {
+  const double layers = static_cast<double>(TransformerLayers(job.model));
+  const double each = job.model.towers.empty() ? 0.05 : std::pow(layers / 90, 1.5);
+  return each * static_cast<double>(job.launch.frameworks.size());
+}
+
+}  // namespace
+
+// Returns the cost of a batch rule for data unlike the default: caps are searched for by cutting
+// stock, within work limits (planner/packing/caps.cc), and samples are packed under each.
+double BatchRuleCost(const planner::Job& job) {
+  constexpr double kPerBin = 2e-6, kUnits = 0.25, kTokens = 0.04;
+  const double reading = kPerBin * static_cast<double>(job.dataset.bins.size());
+  if (job.dataset.is_default) return reading;
+  const bool units = std::any_of(job.dataset.bins.begin(), job.dataset.bins.end(),
+                                 [](const planner::LengthBin& bin) { return bin.units > 0; });
+  return reading + (units ? kUnits : kTokens);
+}
+
+// Returns the cost of simulation. Pipelines of many stages and packs take long, up to the limits of
+// the simulation.
+double SimulationCost(const planner::Job& job) {
+  constexpr double kUsual = 0.5, kAtMost = 4, kManySamples = 64, kManyLayers = 80;
+  const double samples = static_cast<double>(job.training.global_batch_samples) /
+                         static_cast<double>(std::max<int64_t>(1, job.cluster.gpu_count));
+  const double depth = static_cast<double>(TransformerLayers(job.model)) / kManyLayers;
+  return kUsual * std::min(kAtMost, samples / kManySamples) * std::min(1.0, depth * depth);
+}
+
+// Because of bounds, limits and pruning the time grows with the square root of what there is to
+// search, and several kinds of layers make it more expensive to find the least recompute of each
+// segment. Fitted to the jobs of cost_bombs_bench.
+double PlanCost(const planner::Job& job) {
+  constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kGroups = 0.7;
+  const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
+  const double per_root = kPerRoot * (job.model.towers.empty() ? 1 : kWithEncoder);
+  double search = kAtLeast + per_root * std::sqrt(segments) + SimulationCost(job);
+  if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
+  return (job.compare_sizes ? 3 : 1) * search + LaunchCost(job) + BatchRuleCost(job);
+}
+
+double PlanCost(const OfferJobs& offers) {
+  double cost = 0;
+  for (const OfferJob& offer : offers.offers) {
+    if (offer.possible) cost += PlanCost(offer.job);
+  }
+  return cost;
+}
+
+double EvaluationCost(const EvaluationJob& evaluation) {
+  constexpr double kAtLeast = 0.02;
+  return kAtLeast + LaunchCost(evaluation.job) + BatchRuleCost(evaluation.packs);
+}
+
+// The most expensive lengths, hardly two of them alike, take our packer seconds: designs continue
+// until their work limit (planner/packing/balanced.cc), which few samples reach as well as many.
+// Usual lengths take a tenth of it.
+double PackingCost(int64_t samples) {
+  constexpr double kDesigns = 0.35, kDesignedInFull = 20'000, kPerSample = 3e-6;
+  const double n = static_cast<double>(samples);
+  return kDesigns * std::min(1.0, n / kDesignedInFull) + kPerSample * n;
+}
+
+}  // namespace evenkeel::server

@@ -1,0 +1,22 @@
+// Estimates the cost of a computation before it runs: seconds of one core of the machine that the
+// estimate was fitted on. Cheap and deterministic, and right within a factor of a few: it sorts
+// work into lanes and weighs clients against each other.
+#ifndef EVENKEEL_SERVER_PLANNING_PLAN_COST_H_
+#define EVENKEEL_SERVER_PLANNING_PLAN_COST_H_
+
+#include <cstdint>
+
+#include "planner/job.h"
+#include "server/convert/from_proto.h"
+#include "server/convert/offers_from_proto.h"
+
+namespace evenkeel::server {
+
+double PlanCost(const planner::Job& job);
+double PlanCost(const OfferJobs& offers);
+double EvaluationCost(const EvaluationJob& evaluation);
+double PackingCost(int64_t samples);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_PLANNING_PLAN_COST_H_

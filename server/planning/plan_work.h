@@ -1,0 +1,29 @@
+// Computations as the core runs them.
+#ifndef EVENKEEL_SERVER_PLANNING_PLAN_WORK_H_
+#define EVENKEEL_SERVER_PLANNING_PLAN_WORK_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "planner/job.h"
+#include "server/convert/from_proto.h"
+#include "server/convert/offers_from_proto.h"
+#include "server/core/planning_core.h"
+#include "server/planning/compute_plan.h"
+
+namespace evenkeel::server {
+
+// Returns the work of ComputePlan, or of the function that stands for it.
+Work PlanWork(ComputeFunction compute, const std::string& plan_id, planner::Job job);
+
+// Does the same for one offer. Several offers are compared, without `compute`.
+Work PlanWork(ComputeFunction compute, const std::string& plan_id, OfferJobs offers);
+
+// Returns the work of ComputeEvaluation, with its caps.
+Work EvaluationWork(std::shared_ptr<const EvaluationJob> evaluation, int64_t unit_cap,
+                    int64_t token_cap);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_PLANNING_PLAN_WORK_H_

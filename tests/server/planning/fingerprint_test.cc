@@ -1,0 +1,276 @@
+#include "server/planning/fingerprint.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/plan.h"
+#include "tests/server/convert/requests.h"
+
+namespace evenkeel::server {
+namespace {
+
+// A job in which every optional part is there.
+planner::Job FullJob() {
+  planner::Job job = JobOf(DescribedText());
+  job.model.language_model.mla = planner::MlaSpec{.q_lora_rank = 1536,
+                                                  .kv_lora_rank = 512,
+                                                  .qk_nope_dim = 128,
+                                                  .qk_rope_dim = 64,
+                                                  .v_dim = 128};
+  return job;
+}
+
+planner::LanguageModel& Llm(planner::Job& job) { return job.model.language_model; }
+planner::Encoder& Enc(planner::Job& job) { return job.model.towers[0].encoder; }
+
+using Change = std::function<void(planner::Job&)>;
+struct NamedChange {
+  std::string name;
+  Change change;
+};
+
+// One entry for each field of a job. A field that is added does not compile in fingerprint.cc until
+// it is written there; then it belongs here too.
+std::vector<NamedChange> ChangesOfTheModel() {
+  return {
+      {"model.name", [](auto& j) { j.model.name += "x"; }},
+      {"towers", [](auto& j) { j.model.towers.push_back(j.model.towers[0]); }},
+      {"no towers", [](auto& j) { j.model.towers.clear(); }},
+      {"encoder.name", [](auto& j) { Enc(j).name += "x"; }},
+      {"encoder.modality", [](auto& j) { Enc(j).modality = planner::Modality::kAudio; }},
+      {"encoder.layers", [](auto& j) { ++Enc(j).layers; }},
+      {"encoder.hidden", [](auto& j) { ++Enc(j).hidden; }},
+      {"encoder.heads", [](auto& j) { ++Enc(j).heads; }},
+      {"encoder.head_dim", [](auto& j) { ++Enc(j).head_dim; }},
+      {"encoder.ffn", [](auto& j) { ++Enc(j).ffn; }},
+      {"encoder.gated_mlp", [](auto& j) { Enc(j).gated_mlp ^= true; }},
+      {"encoder.norm", [](auto& j) { Enc(j).norm = planner::Norm::kRmsNorm; }},
+      {"encoder.qkv_bias", [](auto& j) { Enc(j).qkv_bias ^= true; }},
+      {"encoder.linear_bias", [](auto& j) { Enc(j).linear_bias ^= true; }},
+      {"encoder.qk_norm", [](auto& j) { Enc(j).qk_norm ^= true; }},
+      {"encoder.layer_scale", [](auto& j) { Enc(j).layer_scale ^= true; }},
+      {"encoder.patch_pixels", [](auto& j) { ++Enc(j).patch_pixels; }},
+      {"encoder.temporal_patch", [](auto& j) { ++Enc(j).temporal_patch; }},
+      {"encoder.patch_bias", [](auto& j) { Enc(j).patch_bias ^= true; }},
+      {"encoder.class_tokens", [](auto& j) { ++Enc(j).class_tokens; }},
+      {"encoder.learned_positions", [](auto& j) { Enc(j).learned_positions ^= true; }},
+      {"encoder.tokens_per_unit", [](auto& j) { ++Enc(j).tokens_per_unit; }},
+      {"encoder.llm_tokens_per_unit", [](auto& j) { ++Enc(j).llm_tokens_per_unit; }},
+      {"encoder.native_resolution", [](auto& j) { Enc(j).native_resolution ^= true; }},
+      {"encoder.train", [](auto& j) { Enc(j).train = planner::TrainMode::kFull; }},
+      {"projector.input_width", [](auto& j) { ++j.model.towers[0].projector.input_width; }},
+      {"projector.hidden_width", [](auto& j) { ++j.model.towers[0].projector.hidden_width; }},
+      {"projector.norm", [](auto& j) { j.model.towers[0].projector.norm ^= true; }},
+      {"projector.train",
+       [](auto& j) { j.model.towers[0].projector.train = planner::TrainMode::kFrozen; }},
+      {"llm.name", [](auto& j) { Llm(j).name += "x"; }},
+      {"llm.layers", [](auto& j) { ++Llm(j).layers; }},
+      {"llm.hidden", [](auto& j) { ++Llm(j).hidden; }},
+      {"llm.heads", [](auto& j) { ++Llm(j).heads; }},
+      {"llm.kv_heads", [](auto& j) { ++Llm(j).kv_heads; }},
+      {"llm.head_dim", [](auto& j) { ++Llm(j).head_dim; }},
+      {"llm.ffn", [](auto& j) { ++Llm(j).ffn; }},
+      {"llm.gated_mlp", [](auto& j) { Llm(j).gated_mlp ^= true; }},
+      {"llm.norm", [](auto& j) { Llm(j).norm = planner::Norm::kLayerNorm; }},
+      {"llm.vocab", [](auto& j) { ++Llm(j).vocab; }},
+      {"llm.tied_embeddings", [](auto& j) { Llm(j).tied_embeddings ^= true; }},
+      {"llm.qkv_bias", [](auto& j) { Llm(j).qkv_bias ^= true; }},
+      {"llm.linear_bias", [](auto& j) { Llm(j).linear_bias ^= true; }},
+      {"llm.qk_norm", [](auto& j) { Llm(j).qk_norm ^= true; }},
+      {"llm.learned_positions", [](auto& j) { ++Llm(j).learned_positions; }},
+      {"llm.moe", [](auto& j) { Llm(j).moe.reset(); }},
+      {"moe.experts", [](auto& j) { ++Llm(j).moe->experts; }},
+      {"moe.top_k", [](auto& j) { ++Llm(j).moe->top_k; }},
+      {"moe.expert_ffn", [](auto& j) { ++Llm(j).moe->expert_ffn; }},
+      {"moe.shared_ffn", [](auto& j) { ++Llm(j).moe->shared_ffn; }},
+      {"moe.first_dense_layers", [](auto& j) { ++Llm(j).moe->first_dense_layers; }},
+      {"moe.expert_bias", [](auto& j) { Llm(j).moe->expert_bias ^= true; }},
+      {"llm.mla", [](auto& j) { Llm(j).mla.reset(); }},
+      {"mla.q_lora_rank", [](auto& j) { ++Llm(j).mla->q_lora_rank; }},
+      {"mla.kv_lora_rank", [](auto& j) { ++Llm(j).mla->kv_lora_rank; }},
+      {"mla.qk_nope_dim", [](auto& j) { ++Llm(j).mla->qk_nope_dim; }},
+      {"mla.qk_rope_dim", [](auto& j) { ++Llm(j).mla->qk_rope_dim; }},
+      {"mla.v_dim", [](auto& j) { ++Llm(j).mla->v_dim; }},
+      {"llm.train", [](auto& j) { Llm(j).train = planner::TrainMode::kFrozen; }},
+  };
+}
+
+std::vector<NamedChange> ChangesOfTheRest() {
+  return {
+      {"bins", [](auto& j) { j.dataset.bins.pop_back(); }},
+      {"bin.units", [](auto& j) { ++j.dataset.bins[1].units; }},
+      {"bin.llm_tokens", [](auto& j) { ++j.dataset.bins[1].llm_tokens; }},
+      {"bin.count", [](auto& j) { ++j.dataset.bins[1].count; }},
+      {"is_default", [](auto& j) { j.dataset.is_default ^= true; }},
+      {"gpu.name", [](auto& j) { j.cluster.gpu.name += "x"; }},
+      {"gpu.flops", [](auto& j) { j.cluster.gpu.dense_16bit_flops *= 2; }},
+      {"gpu.measured", [](auto& j) { j.cluster.gpu.best_measured_16bit_flops = 1; }},
+      {"gpu.memory", [](auto& j) { ++j.cluster.gpu.memory_bytes; }},
+      {"gpu.hbm", [](auto& j) { j.cluster.gpu.hbm_bytes_per_second *= 2; }},
+      {"gpu.scaleup", [](auto& j) { j.cluster.gpu.scaleup_bytes_per_second *= 2; }},
+      {"gpu.bfloat16", [](auto& j) { j.cluster.gpu.bfloat16 ^= true; }},
+      {"gpu.pairs_only", [](auto& j) { j.cluster.gpu.scaleup_pairs_only ^= true; }},
+      {"gpu.pcie", [](auto& j) { j.cluster.gpu.pcie_bytes_per_second *= 2; }},
+      {"gpu_count", [](auto& j) { ++j.cluster.gpu_count; }},
+      {"gpus_per_node", [](auto& j) { ++j.cluster.gpus_per_node; }},
+      {"gpus_per_full_node", [](auto& j) { ++j.cluster.gpus_per_full_node; }},
+      {"intra_node", [](auto& j) { j.cluster.intra_node_bytes_per_second *= 2; }},
+      {"inter_node", [](auto& j) { j.cluster.inter_node_bytes_per_second *= 2; }},
+      {"reserved", [](auto& j) { ++j.cluster.reserved_bytes; }},
+      {"price", [](auto& j) { j.cluster.price_per_gpu_hour *= 2; }},
+      {"global_batch", [](auto& j) { ++j.training.global_batch_samples; }},
+      {"unit_cap", [](auto& j) { ++j.training.unit_cap; }},
+      {"token_cap", [](auto& j) { ++j.training.token_cap; }},
+      {"zero_stage", [](auto& j) { j.training.zero_stage = planner::ZeroStage::kOptimizer; }},
+      {"gradients", [](auto& j) { j.training.distributed_gradients_fp32 ^= true; }},
+      {"epochs", [](auto& j) { ++j.training.epochs; }},
+      {"seed", [](auto& j) { ++j.training.seed; }},
+      {"isf_iterations", [](auto& j) { ++j.training.isf_iterations; }},
+      {"packer", [](auto& j) { j.training.packer = planner::Packer::kIsf; }},
+      {"order_window", [](auto& j) { ++j.training.order_window; }},
+      {"tp.min", [](auto& j) { ++j.constraints.tensor_parallel.min; }},
+      {"tp.max", [](auto& j) { ++j.constraints.tensor_parallel.max; }},
+      {"pp.min", [](auto& j) { ++j.constraints.pipeline_parallel.min; }},
+      {"pp.max", [](auto& j) { ++j.constraints.pipeline_parallel.max; }},
+      {"dp.min", [](auto& j) { ++j.constraints.data_parallel.min; }},
+      {"dp.max", [](auto& j) { ++j.constraints.data_parallel.max; }},
+      {"recompute", [](auto& j) { j.constraints.recompute = planner::RecomputePolicy::kAuto; }},
+      {"stage_layers", [](auto& j) { ++j.constraints.stage_layers[0]; }},
+      {"stages", [](auto& j) { j.constraints.stage_layers.pop_back(); }},
+      {"max_alternatives", [](auto& j) { ++j.max_alternatives; }},
+      {"figures", [](auto& j) { j.figures.pop_back(); }},
+      {"figure", [](auto& j) { j.figures[0].figure += "x"; }},
+      {"figure.basis", [](auto& j) { j.figures[0].basis = planner::Basis::kMeasured; }},
+      {"figure.detail", [](auto& j) { j.figures[0].detail += "x"; }},
+  };
+}
+
+TEST(PlanId, ChangesWithEveryField) {
+  std::vector<NamedChange> changes = ChangesOfTheModel();
+  for (NamedChange& change : ChangesOfTheRest()) changes.push_back(std::move(change));
+  std::map<std::string, std::string> seen = {{PlanId(FullJob()), "unchanged"}};
+  for (const NamedChange& change : changes) {
+    planner::Job job = FullJob();
+    change.change(job);
+    const auto [other, is_new] = seen.emplace(PlanId(job), change.name);
+    EXPECT_TRUE(is_new) << change.name << " gives the id of " << other->second;
+  }
+}
+
+// What was measured of the job counts, all of it; a calibration without measurements is none.
+TEST(PlanId, CoversTheCalibration) {
+  planner::Job job = FullJob();
+  const std::string none = PlanId(job);
+  job.calibration.layers.push_back({});
+  EXPECT_EQ(PlanId(job), none);
+  job.calibration.revisions = {3};
+  const planner::Job measured = job;
+  using planner::Calibration;
+  const std::vector<std::function<void(Calibration&)>> changes = {
+      [](auto&) {},
+      [](auto& c) { c.version = "x"; },
+      [](auto& c) { c.layer_version = "x"; },
+      [](auto& c) { c.layers[0].kind = planner::LayerKind::kDense; },
+      [](auto& c) { ++c.layers[0].tensor; },
+      [](auto& c) { c.layers[0].forward.value = 2; },
+      [](auto& c) { c.layers[0].backward.count = 2; },
+      [](auto& c) { c.layers[0].activation.spread = 2; },
+      [](auto& c) { c.layers.pop_back(); },
+      [](auto& c) { c.step.value = 2; },
+      [](auto& c) { c.rest_bytes = 2; },
+      [](auto& c) { c.rest_count = 2; },
+      [](auto& c) { c.revisions.push_back(4); }};
+  std::map<std::string, size_t> seen = {{none, changes.size()}};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    planner::Job changed = measured;
+    changes[i](changed.calibration);
+    EXPECT_TRUE(seen.emplace(PlanId(changed), i).second) << i;
+  }
+}
+
+// Launch settings are part of the answer's bytes, and so of the id; a job without any keeps its id.
+TEST(PlanId, CoversTheLaunchSettings) {
+  planner::Job job = FullJob();
+  const std::string without = PlanId(job);
+  job.launch.float16 = true;
+  EXPECT_EQ(PlanId(job), without);  // read only for settings
+  job.launch.frameworks = {planner::LaunchFramework::kMegatron};
+  const std::string half = PlanId(job);
+  EXPECT_NE(half, without);
+  job.launch.float16 = false;
+  const std::string megatron = PlanId(job);
+  EXPECT_NE(megatron, half);
+  job.launch.frameworks.push_back(planner::LaunchFramework::kFsdp);
+  EXPECT_NE(PlanId(job), megatron);
+}
+
+TEST(PlanId, DoesNotDependOnTheOrderOfTrainers) {
+  v1::PlanJobRequest request = Parse(MinimalText());
+  request.mutable_job()->add_launch_frameworks(v1::LAUNCH_FRAMEWORK_FSDP);
+  request.mutable_job()->add_launch_frameworks(v1::LAUNCH_FRAMEWORK_MEGATRON);
+  const std::string id = PlanId(JobOf(request));
+  request.mutable_job()->set_launch_frameworks(0, v1::LAUNCH_FRAMEWORK_MEGATRON);
+  request.mutable_job()->set_launch_frameworks(1, v1::LAUNCH_FRAMEWORK_FSDP);
+  EXPECT_EQ(PlanId(JobOf(request)), id);
+}
+
+TEST(PlanId, TellsWhereOneTextEndsAndTheNextBegins) {
+  planner::Job a = FullJob();
+  planner::Job b = FullJob();
+  a.figures = {{.figure = "ab", .basis = planner::Basis::kGiven, .detail = "c"}};
+  b.figures = {{.figure = "a", .basis = planner::Basis::kGiven, .detail = "bc"}};
+  EXPECT_NE(PlanId(a), PlanId(b));
+}
+
+TEST(PlanId, BothZerosAreTheSame) {
+  planner::Job a = FullJob();
+  planner::Job b = FullJob();
+  a.cluster.price_per_gpu_hour = 0.0;
+  b.cluster.price_per_gpu_hour = -0.0;
+  EXPECT_EQ(PlanId(a), PlanId(b));
+}
+
+TEST(PlanId, IsFiveLettersAnd32Digits) {
+  const std::string id = PlanId(FullJob());
+  EXPECT_EQ(id.size(), 37u);
+  EXPECT_TRUE(id.starts_with("plan-"));
+  EXPECT_EQ(id.find_first_not_of("0123456789abcdef", 5), std::string::npos);
+}
+
+// Same ids on every platform, compiler and run. They change with the planner's revision, the
+// catalogue's version and figures, and the wording of `figures`: then, and only then,
+// EVENKEEL_UPDATE_GOLDEN=1 rewrites the file.
+TEST(PlanId, IsStable) {
+  constexpr char kPath[] = EVENKEEL_SOURCE_DIR "/tests/server/planning/golden/plan_ids.txt";
+  const std::vector<std::pair<std::string, std::string>> requests = {
+      {"minimal", MinimalText()},
+      {"described", DescribedText()},
+      {"text_only", R"(job {
+         model { name: "llama3-70b" }
+         cluster { pools { gpu_type: "h100-sxm-80gb" gpu_count: 64
+                           inter_node_bytes_per_second: 50e9 } }
+         constraints { tensor_parallel { min: 8 max: 8 } }
+       })"},
+  };
+  std::string ids;
+  for (const auto& [name, text] : requests) ids += name + " " + PlanId(JobOf(text)) + "\n";
+  if (std::getenv("EVENKEEL_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(kPath) << ids;
+    return;
+  }
+  std::ifstream in(kPath);
+  const std::string golden((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  EXPECT_EQ(ids, golden);
+}
+
+}  // namespace
+}  // namespace evenkeel::server
