@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <ctime>
-#include <thread>
 
 #include "server/log.h"
 
@@ -13,8 +12,6 @@ namespace evenkeel::server {
 namespace {
 
 constexpr long kPollNanoseconds = 10'000'000;
-constexpr int kExitUnreachable = 3;
-constexpr std::chrono::milliseconds kTimeToLog{100};
 
 sigset_t EndSignals() {
   sigset_t set;
@@ -63,15 +60,6 @@ void RunUntilSignal(Server& server, const DrainTimes& times) {
   const int64_t left = server.calls_in_flight();
   server.Shutdown();
   LogLine(left > 0 ? LogLevel::kWarning : LogLevel::kInfo, "stopped").Add("calls_cut_off", left);
-}
-
-// Something that hangs must not delay the exit, so no destructor runs.
-void ExitUnreachable(const std::string& address) {
-  LogLine(LogLevel::kError, "the server does not answer at its own address: exit")
-      .Add("listen", address)
-      .Add("exit_code", static_cast<int64_t>(kExitUnreachable));
-  std::this_thread::sleep_for(kTimeToLog);
-  _exit(kExitUnreachable);
 }
 
 }  // namespace evenkeel::server

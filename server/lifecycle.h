@@ -2,8 +2,6 @@
 #ifndef EVENKEEL_SERVER_LIFECYCLE_H_
 #define EVENKEEL_SERVER_LIFECYCLE_H_
 
-#include <string>
-
 #include "server/server.h"
 
 namespace evenkeel::server {
@@ -19,9 +17,6 @@ struct DrainTimes {
 // Returns after SIGTERM or SIGINT and the drain: calls in flight have been answered, or the timeout
 // has passed. A second signal ends the process at once, with exit code 128 + its number.
 void RunUntilSignal(Server& server, const DrainTimes& times);
-
-// Ends the process with exit code 3, because the server no longer answers at `address`, its own.
-[[noreturn]] void ExitUnreachable(const std::string& address);
 
 }  // namespace evenkeel::server
 

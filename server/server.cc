@@ -15,7 +15,7 @@
 #include "server/admin/status_sections.h"
 #include "server/calibration/calibration_registry.h"
 #include "server/convert/version.h"
-#include "server/lifecycle.h"
+#include "server/exit_unreachable.h"
 #include "server/listener/listener.h"
 #include "server/log.h"
 #include "server/metrics/metrics.h"

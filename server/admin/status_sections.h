@@ -11,17 +11,10 @@
 #include <vector>
 
 #include "server/admin/status_page.h"
+#include "server/admin/status_tables.h"
 #include "server/metrics/metrics_snapshot.h"
 
 namespace evenkeel::server {
-
-struct RecentPlan {
-  std::string tenant, plan_id, model, gpu_type;
-  int64_t gpu_count = 0;
-  bool fits = false;
-  double step_seconds = 0;  // 0 if the job does not fit
-  double age_seconds = 0;
-};
 
 struct StatusInputs {
   MetricsSnapshot metrics;

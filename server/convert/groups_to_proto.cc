@@ -5,8 +5,8 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "server/convert/choices.h"
 #include "server/convert/prediction_to_proto.h"
+#include "server/convert/seconds.h"
 #include "server/convert/stage_to_proto.h"
-#include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
 namespace {

@@ -7,8 +7,8 @@
 #include "server/base/visible_text.h"
 #include "server/convert/choices.h"
 #include "server/convert/prediction_to_proto.h"
+#include "server/convert/seconds.h"
 #include "server/convert/stage_to_proto.h"
-#include "server/convert/to_proto.h"
 
 namespace evenkeel::server {
 

@@ -6,7 +6,7 @@
 #include "planner/plan.h"
 #include "server/base/visible_text.h"
 #include "server/convert/packing_rule.h"
-#include "server/convert/to_proto.h"
+#include "server/convert/seconds.h"
 
 namespace evenkeel::server {
 namespace {

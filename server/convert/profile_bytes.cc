@@ -8,7 +8,7 @@
 #include "server/convert/choices.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/model_name.h"
-#include "server/convert/to_proto.h"
+#include "server/convert/seconds.h"
 #include "server/convert/version.h"
 
 namespace evenkeel::server {

@@ -6,7 +6,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/plan.h"
 #include "server/convert/choices.h"
-#include "server/convert/to_proto.h"
+#include "server/convert/seconds.h"
 
 namespace evenkeel::server {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "evenkeel/v1/timeline.pb.h"
-#include "server/convert/to_proto.h"
+#include "server/convert/seconds.h"
 
 namespace evenkeel::server {
 namespace {

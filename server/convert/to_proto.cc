@@ -16,6 +16,7 @@
 #include "server/convert/misfit_text.h"
 #include "server/convert/objective_from_proto.h"
 #include "server/convert/prediction_to_proto.h"
+#include "server/convert/seconds.h"
 #include "server/convert/stage_to_proto.h"
 #include "server/convert/version.h"
 

@@ -2,7 +2,6 @@
 #ifndef EVENKEEL_SERVER_CONVERT_TO_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_TO_PROTO_H_
 
-#include <cstdint>
 #include <string>
 
 #include "planner/job.h"
@@ -21,8 +20,6 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
 
 // Fills in a plan that the caller wrote, as the contract describes EvaluatePlanResponse.evaluated.
 void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::Plan* out);
-
-inline double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 }  // namespace evenkeel::server
 

@@ -13,6 +13,7 @@
 #include "planner/plan.h"
 #include "planner/plan_timeline.h"
 #include "server/convert/plan_bytes.h"
+#include "server/convert/seconds.h"
 #include "server/convert/to_proto.h"
 
 namespace evenkeel::server {

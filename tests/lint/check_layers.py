@@ -92,6 +92,30 @@ def generated(header):
     return header.endswith(".pb.h")
 
 
+# Which server folders a server folder may include, besides itself. "" is server/*.h: options, logs, the wiring, which
+# may include all. The core keeps opaque records: it knows neither messages (convert) nor what plans (planning).
+SERVER = {
+    "base": set(),
+    "auth": {"base"},
+    "convert": {"base"},
+    "core": {"base"},
+    "planning": {"base", "convert", "core"},
+    "cache": {"base", "core"},
+    "calibration": {"base", "cache", "convert", "core"},
+    "redis": {"base", "calibration", "core"},
+    "store": {"base", "calibration", "redis"},
+    "metrics": {"auth", "base", "calibration", "core", "redis"},
+    "admin": {"base", "metrics", ""},
+    "rpc": {"auth", "base", "cache", "calibration", "convert", "core", "metrics", "planning", ""},
+    "listener": {"base", "metrics", "rpc", ""},
+}
+
+
+def server_folder(path):
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
 def planner_folder(path):
     parts = path.split("/")
     return parts[1] if len(parts) > 2 else ""
@@ -141,11 +165,14 @@ def direction_findings(path, header):
     if path.startswith("server/"):
         if header.startswith("client/"):
             yield "the server may not include the client"
+        mine, other = server_folder(path), server_folder(header)
+        if mine and header.startswith("server/") and other != mine and other not in SERVER.get(mine, set()):
+            yield f"server/{mine} may not include server/{other}"
         if path.startswith(CORE) and re.match(r"server/(rpc|metrics|server\.|options)", header):
             yield "server/convert and server/core may not include server/rpc, server/metrics or the wiring"
         if path.startswith("server/metrics/") and re.match(r"server/(rpc|convert)/|planner/(?!make_plan\.h)", header):
             yield "server/metrics knows neither rpc nor convert, and of the planner only its phases (make_plan.h)"
-    if path.startswith("client/") and re.match(r"server/(?!base/|convert/|core/)", header):
+    if path.startswith("client/") and re.match(r"server/(?!base/|convert/|core/|planning/)", header):
         yield "the client may include only the gRPC-free core of the server (for --local)"
     if header.startswith("tests/"):
         yield "nothing outside tests/ includes tests/"
