@@ -196,20 +196,6 @@ StatusSection ProcessSection(const MetricsSnapshot& metrics) {
 
 }  // namespace
 
-std::string HideSecrets(const std::string& name, const std::string& value) {
-  const auto has = [&name](const char* word) { return name.find(word) != std::string::npos; };
-  const bool is_secret = has("password") || has("secret") || has("token") || has("api-key");
-  if (is_secret && !name.ends_with("-file")) return "(hidden)";
-  std::string shown = value;
-  for (size_t at = shown.find("://"); at != std::string::npos; at = shown.find("://", at + 3)) {
-    const size_t host_end = std::min(shown.find_first_of("/,", at + 3), shown.size());
-    const size_t user_end = shown.rfind('@', host_end);
-    if (user_end == std::string::npos || user_end < at + 3) continue;
-    shown.replace(at + 3, user_end - at - 3, "(hidden)");
-  }
-  return shown;
-}
-
 StatusPage MakeStatusPage(const StatusInputs& inputs) {
   StatusPage page;
   page.title = "evenkeel-server " + BuildLabel(inputs.metrics, "version");

@@ -30,10 +30,6 @@ struct StatusInputs {
 
 StatusPage MakeStatusPage(const StatusInputs& inputs);
 
-// Returns `value` of the setting `--name` in a form that anybody may read: passwords, tokens and
-// the user part of a URL are hidden.
-std::string HideSecrets(const std::string& name, const std::string& value);
-
 }  // namespace evenkeel::server
 
 #endif  // EVENKEEL_SERVER_ADMIN_STATUS_SECTIONS_H_

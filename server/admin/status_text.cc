@@ -2,9 +2,11 @@
 
 #include <absl/strings/str_format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <ctime>
+#include <string>
 
 namespace evenkeel::server {
 namespace {
@@ -61,6 +63,20 @@ std::string UtcText(double seconds_since_epoch) {
   char text[32];
   std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
   return text;
+}
+
+std::string HideSecrets(const std::string& name, const std::string& value) {
+  const auto has = [&name](const char* word) { return name.find(word) != std::string::npos; };
+  const bool is_secret = has("password") || has("secret") || has("token") || has("api-key");
+  if (is_secret && !name.ends_with("-file")) return "(hidden)";
+  std::string shown = value;
+  for (size_t at = shown.find("://"); at != std::string::npos; at = shown.find("://", at + 3)) {
+    const size_t host_end = std::min(shown.find_first_of("/,", at + 3), shown.size());
+    const size_t user_end = shown.rfind('@', host_end);
+    if (user_end == std::string::npos || user_end < at + 3) continue;
+    shown.replace(at + 3, user_end - at - 3, "(hidden)");
+  }
+  return shown;
 }
 
 }  // namespace evenkeel::server

@@ -15,6 +15,10 @@ std::string OfText(double part, double whole);  // "3 of 64"
 // Formats a time in UTC: 2026-11-22 14:03:05.
 std::string UtcText(double seconds_since_epoch);
 
+// Returns `value` of the setting `--name` in a form that anybody may read: passwords, tokens and
+// the user part of a URL are hidden.
+std::string HideSecrets(const std::string& name, const std::string& value);
+
 }  // namespace evenkeel::server
 
 #endif  // EVENKEEL_SERVER_ADMIN_STATUS_TEXT_H_

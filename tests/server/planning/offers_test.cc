@@ -1,4 +1,5 @@
 #include "server/planning/offers.h"
+#include "server/planning/compute_plan.h"
 
 #include <gtest/gtest.h>
 
