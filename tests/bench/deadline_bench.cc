@@ -1,8 +1,8 @@
 // Checks that work ends when it is no longer wanted, and that admission knew of it. For each
 // request it prints the longest time between two questions whether to stop, where that was, and the
-// time taken over what server/convert/plan_cost.h estimated. All are seconds of CPU of this thread,
-// printed next to a probe (a small job in this very process), so that a slow machine does not look
-// like a fault.
+// time taken over what server/planning/plan_cost.h estimated. All are seconds of CPU of this
+// thread, printed next to a probe (a small job in this very process), so that a slow machine does
+// not look like a fault.
 #include <execinfo.h>
 #include <signal.h>
 #include <time.h>

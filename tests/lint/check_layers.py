@@ -84,8 +84,8 @@ LIBRARIES = [
     ("absl/", ("server/", "client/")),
 ]
 # Parts of server/ that stay free of gRPC, metrics and logging, so that the command line can link them.
-CORE = ("server/base/", "server/convert/", "server/core/", "server/calibration/", "server/cache/", "server/redis/",
-        "server/auth/", "server/store/")
+CORE = ("server/base/", "server/convert/", "server/core/", "server/planning/", "server/calibration/", "server/cache/",
+        "server/redis/", "server/auth/", "server/store/")
 
 
 def generated(header):
@@ -109,6 +109,12 @@ SERVER = {
     "rpc": {"auth", "base", "cache", "calibration", "convert", "core", "metrics", "planning", ""},
     "listener": {"base", "metrics", "rpc", ""},
 }
+
+# What a server folder may include of the planner. Folders that are not here neither include it nor name its types. Core
+# and metrics take the phases and hooks from make_plan.h.
+_HOOKS = ("planner/make_plan.h", "planner/plan_hooks.h")
+SERVER_PLANNER = {"": ("planner/",), "convert": ("planner/",), "planning": ("planner/",), "calibration": ("planner/",),
+                  "core": _HOOKS, "metrics": _HOOKS}
 
 
 def server_folder(path):
@@ -168,10 +174,10 @@ def direction_findings(path, header):
         mine, other = server_folder(path), server_folder(header)
         if mine and header.startswith("server/") and other != mine and other not in SERVER.get(mine, set()):
             yield f"server/{mine} may not include server/{other}"
+        if header.startswith("planner/") and not header.startswith(SERVER_PLANNER.get(mine, ("nothing",))):
+            yield f"server/{mine} may not include {header}"
         if path.startswith(CORE) and re.match(r"server/(rpc|metrics|server\.|options)", header):
             yield "server/convert and server/core may not include server/rpc, server/metrics or the wiring"
-        if path.startswith("server/metrics/") and re.match(r"server/(rpc|convert)/|planner/(?!make_plan\.h)", header):
-            yield "server/metrics knows neither rpc nor convert, and of the planner only its phases (make_plan.h)"
     if path.startswith("client/") and re.match(r"server/(?!base/|convert/|core/|planning/)", header):
         yield "the client may include only the gRPC-free core of the server (for --local)"
     if header.startswith("tests/"):
@@ -197,6 +203,12 @@ def file_findings(root, path):
     both = any(generated(h) for h in headers) and any(h.startswith("planner/") for h in headers)
     if both and path.startswith("server/") and not path.startswith("server/convert/"):
         yield f"{path}:1: only server/convert knows both messages and the planner"
+    if path.startswith("server/"):
+        folder = server_folder(path)
+        if folder and folder not in SERVER:
+            yield f"{path}:1: server/{folder} has no floor"
+        if folder not in SERVER_PLANNER and "planner::" in source_tree.strip_cpp(text):
+            yield f"{path}:1: server/{folder} may not name types of the planner"
     if path.startswith("planner/"):
         code = source_tree.strip_cpp(text)
         for pattern, why in PLANNER_BANNED_CALLS:
