@@ -1,5 +1,4 @@
 #include "server/planning/offers.h"
-#include "server/planning/compute_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +6,7 @@
 #include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
+#include "server/planning/compute_plan.h"
 #include "server/planning/fingerprint.h"
 #include "tests/server/convert/requests.h"
 
