@@ -116,7 +116,7 @@ TEST_F(MoveHistoryTest, SaysWhatIsWrong) {
   EXPECT_FALSE(std::filesystem::exists(Path("none")));
   EXPECT_NE(ReadHistoryFile(Path("none"), &history), "");
   std::ofstream(Path("text")) << "hello";
-  EXPECT_THAT(ReadHistoryFile(Path("text"), &history), HasSubstr("is no history"));
+  EXPECT_THAT(ReadHistoryFile(Path("text"), &history), HasSubstr("is not a history"));
   ASSERT_EQ(WriteHistory({Path("a"), "", ""}, History(20)), "");
   std::filesystem::resize_file(Path("a"), std::filesystem::file_size(Path("a")) / 2);
   EXPECT_THAT(ReadHistory({Path("a"), "", ""}, &history), HasSubstr("cut short"));
