@@ -79,7 +79,7 @@ class TieredCoreTest : public PlanningCoreTest {
 };
 
 TEST_F(TieredCoreTest, WhatOneReplicaPlannedTheOthersFind) {
-  tiered_.Plan({"t", "a", std::nullopt}, {}, answers_.Next());
+  tiered_.Plan({"t", "a", std::nullopt}, planner_.work("a"), answers_.Next());
   EXPECT_EQ(answers_.WaitFor(1)[0].tier, PlanTier::kPlanner);
   while (tiers_.plans() == 0) std::this_thread::yield();
   Replica other(*this);
@@ -95,7 +95,8 @@ TEST_F(TieredCoreTest, WhatOneReplicaPlannedTheOthersFind) {
 
 TEST_F(TieredCoreTest, EqualRequestsShareALookUp) {
   tiers_.hold = true;
-  for (int i = 0; i < 10; ++i) tiered_.Plan({"", "a", std::nullopt}, {}, answers_.Next());
+  for (int i = 0; i < 10; ++i)
+    tiered_.Plan({"", "a", std::nullopt}, planner_.work("a"), answers_.Next());
   EXPECT_EQ(tiers_.finds(), 1);
   EXPECT_EQ(answers_.count(), 0u);
   tiers_.Answer();
@@ -105,7 +106,7 @@ TEST_F(TieredCoreTest, EqualRequestsShareALookUp) {
 
 TEST_F(TieredCoreTest, NobodyWaitsAnyMoreWhenTheLookUpEnds) {
   tiers_.hold = true;
-  const auto ticket = tiered_.Plan({"", "a", std::nullopt}, {}, answers_.Next());
+  const auto ticket = tiered_.Plan({"", "a", std::nullopt}, planner_.work("a"), answers_.Next());
   tiered_.Cancel(ticket);
   EXPECT_EQ(answers_.WaitFor(1)[0].kind, OutcomeKind::kCancelled);
   tiers_.Answer();
@@ -114,7 +115,7 @@ TEST_F(TieredCoreTest, NobodyWaitsAnyMoreWhenTheLookUpEnds) {
 
 TEST_F(TieredCoreTest, StoppingAnswersThoseWhoLookUp) {
   tiers_.hold = true;
-  tiered_.Plan({"", "a", std::nullopt}, {}, answers_.Next());
+  tiered_.Plan({"", "a", std::nullopt}, planner_.work("a"), answers_.Next());
   tiered_.StopAll();
   EXPECT_EQ(answers_.WaitFor(1)[0].kind, OutcomeKind::kShuttingDown);
   tiers_.Answer();
@@ -127,8 +128,8 @@ TEST_F(TieredCoreTest, AFullQueueIsSaidAfterTheLookUp) {
   for (const char* id : {"a", "b"}) tiered_.Plan({"", id, std::nullopt}, {}, answers_.Next());
   planner_.WaitForStarted(1);
   tiers_.hold = true;
-  tiered_.Plan({"", "c", std::nullopt}, {}, answers_.Next());
-  tiered_.Plan({"", "d", std::nullopt}, {}, answers_.Next());
+  tiered_.Plan({"", "c", std::nullopt}, planner_.work("c"), answers_.Next());
+  tiered_.Plan({"", "d", std::nullopt}, planner_.work("d"), answers_.Next());
   EXPECT_EQ(answers_.count(), 0u);
   tiers_.Answer();
   EXPECT_GE(answers_.WaitFor(1)[0].retry_after_seconds, 0.1);
