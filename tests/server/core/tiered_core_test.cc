@@ -125,7 +125,8 @@ TEST_F(TieredCoreTest, StoppingAnswersThoseWhoLookUp) {
 
 TEST_F(TieredCoreTest, AFullQueueIsSaidAfterTheLookUp) {
   planner_.hold = true;
-  for (const char* id : {"a", "b"}) tiered_.Plan({"", id, std::nullopt}, {}, answers_.Next());
+  for (const char* id : {"a", "b"})
+    tiered_.Plan({"", id, std::nullopt}, planner_.work(id), answers_.Next());
   planner_.WaitForStarted(1);
   tiers_.hold = true;
   tiered_.Plan({"", "c", std::nullopt}, planner_.work("c"), answers_.Next());
