@@ -94,6 +94,10 @@ void EvaluatePlanCall::OnCancel() {
   core_.Cancel(ticket);
 }
 
-void EvaluatePlanCall::OnDone() { const auto last = std::move(self_); }
+// The thread that answered may hold the call for longer than the service lives.
+void EvaluatePlanCall::OnDone() {
+  const auto self = std::move(self_);
+  scope_.reset();
+}
 
 }  // namespace evenkeel::server

@@ -46,7 +46,7 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
 
   PlanningCore& core_;
   const ComputeFunction& compute_;
-  const std::unique_ptr<RpcScope> scope_;
+  std::unique_ptr<RpcScope> scope_;  // until OnDone
   grpc::ByteBuffer* const response_;
   EvaluationJob evaluation_;      // set by Start
   CalibrationFacts calibration_;  // set by Start

@@ -65,7 +65,11 @@ void PlanJobCall::OnCancel() {
   parts_.core.Cancel(ticket);
 }
 
-void PlanJobCall::OnDone() { const auto last = std::move(self_); }
+// The thread that answered may hold the call for longer than the service lives.
+void PlanJobCall::OnDone() {
+  const auto self = std::move(self_);
+  scope_.reset();
+}
 
 void PlanJobCall::OnOutcome(const PlanOutcome& outcome) {
   const grpc::Status status = ToStatus(outcome, *scope_);

@@ -63,7 +63,7 @@ class PlanJobCall : public grpc::ServerUnaryReactor,
   void Fill(const PlanOutcome& outcome);
 
   const PlanJobParts parts_;
-  const std::unique_ptr<RpcScope> scope_;
+  std::unique_ptr<RpcScope> scope_;  // until OnDone
   const grpc::Slice request_;
   grpc::ByteBuffer* const response_;
   UsedCalibration calibration_;

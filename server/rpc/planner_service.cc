@@ -14,6 +14,7 @@
 #include "server/rpc/errors.h"
 #include "server/rpc/evaluate_plan_call.h"
 #include "server/rpc/parse_request.h"
+#include "server/rpc/pending_call.h"
 #include "server/rpc/plan_job_call.h"
 #include "server/rpc/wire.h"
 
@@ -251,7 +252,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::GetPlan(grpc::CallbackServerContex
                                                       const grpc::ByteBuffer* request,
                                                       grpc::ByteBuffer* response) {
   grpc::Status status;
-  std::shared_ptr<RpcScope> scope =
+  std::unique_ptr<RpcScope> scope =
       RpcScope::Admit(parts_.world, Method::kGetPlan, context, &status);
   if (scope == nullptr) return Refuse(context, status);
   v1::GetPlanRequest message;
@@ -263,20 +264,20 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::GetPlan(grpc::CallbackServerContex
                                    "must be \"plan-\" and 32 lower-case hexadecimal "
                                    "digits, as PlanJob returns it"}}));
   }
+  const std::string tenant = scope->caller().tenant;
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  FindPlan(parts_.cache, parts_.tiers, scope->caller().tenant, message.plan_id(),
-           [scope, reactor, response, id = message.plan_id()](const FoundPlan& found) {
+  const auto call = std::make_shared<PendingCall>(std::move(scope), reactor);
+  FindPlan(parts_.cache, parts_.tiers, tenant, message.plan_id(),
+           [call, response, id = message.plan_id()](const FoundPlan& found) {
              const bool here = found.plan != nullptr;
-             scope->SetPlan(id, here ? TierName(found.tier) : "");
+             call->scope().SetPlan(id, here ? TierName(found.tier) : "");
              if (here) {
                *response =
                    ToByteBuffer(EncodeGetPlanResponse(*found.plan, ServedFromOf(found.tier)));
              }
-             const grpc::Status end = here          ? grpc::Status::OK
-                                      : found.known ? PlanNotFound(id)
-                                                    : SharedStoreSilent("plan " + id);
-             scope->End(end);
-             reactor->Finish(end);
+             call->Finish(here          ? grpc::Status::OK
+                          : found.known ? PlanNotFound(id)
+                                        : SharedStoreSilent("plan " + id));
            });
   return reactor;
 }

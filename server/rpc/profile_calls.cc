@@ -11,36 +11,13 @@
 #include "server/log.h"
 #include "server/rpc/errors.h"
 #include "server/rpc/parse_request.h"
+#include "server/rpc/pending_call.h"
 #include "server/rpc/wire.h"
 
 namespace evenkeel::server {
 namespace {
 
 constexpr double kRetrySeconds = 1;
-
-// A call in the writer's queue. If it is dropped unanswered, it answers that the server is shutting
-// down.
-class PendingCall {
- public:
-  PendingCall(std::unique_ptr<RpcScope> scope, grpc::ServerUnaryReactor* reactor)
-      : scope_(std::move(scope)), reactor_(reactor) {}
-  ~PendingCall() { Finish(ShuttingDown()); }
-  PendingCall(const PendingCall&) = delete;
-  PendingCall& operator=(const PendingCall&) = delete;
-
-  const Caller& caller() const { return scope_->caller(); }  // call before Finish
-
-  void Finish(const grpc::Status& status) {
-    if (scope_ == nullptr) return;
-    scope_->End(status);
-    scope_.reset();
-    reactor_->Finish(status);
-  }
-
- private:
-  std::unique_ptr<RpcScope> scope_;
-  grpc::ServerUnaryReactor* const reactor_;
-};
 
 // `answer` maps the message, an output and the caller to a status, on the writer's thread.
 template <typename Request, typename Response, typename Answer>
@@ -64,7 +41,7 @@ grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world
   }
   const auto submitted = parts.writer.Submit([call, message, response, answer](const QueueWait&) {
     Response output;
-    const grpc::Status status = answer(*message, &output, call->caller());
+    const grpc::Status status = answer(*message, &output, call->scope().caller());
     if (status.ok()) *response = ToByteBuffer(output.SerializeAsString());
     call->Finish(status);
   });

@@ -36,7 +36,8 @@ struct RpcWorld {
   const PolicyFile* policy = nullptr;  // nullptr: everybody may do everything
 };
 
-// Lives from a call's arrival until its answer has been handed to gRPC. A call that the policy
+// Lives from a call's arrival until its answer has been handed to gRPC, and never longer than the
+// service. A call that the policy
 // refuses has no scope.
 class RpcScope {
  public:

@@ -9,10 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "evenkeel/v1/planner_service.grpc.pb.h"
@@ -56,9 +58,13 @@ class AuthorizationTest : public testing::Test {
     }
   }
   ~AuthorizationTest() override {
+    EndHosts();
+    std::filesystem::remove_all(folder_);
+  }
+
+  void EndHosts() {
     for (auto& [principal, host] : hosts_) host.server->Shutdown();
     hosts_.clear();
-    std::filesystem::remove_all(folder_);
   }
 
   grpc::GenericStub& StubOf(const std::string& principal) { return *HostOf(principal).stub; }
@@ -340,6 +346,45 @@ TEST_F(AuthorizationTest, PlansAndDatasetsAreThoseOfTheTenant) {
   const grpc::Status status = plan("gid:5", &of_b);
   EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(InfoOf(status).reason(), "DATASET_NOT_FOUND");
+}
+
+// The thread that answers a call may be busy with the next waiter while the service ends.
+TEST_F(AuthorizationTest, AnAnsweredCallHoldsNothingOfTheService) {
+  v1::PlanJobRequest request;
+  request.mutable_job()->mutable_model()->set_name("llama3-8b");
+  auto* pool = request.mutable_job()->mutable_cluster()->add_pools();
+  pool->set_gpu_type("a100-sxm-80gb");
+  pool->set_gpu_count(8);
+  request.mutable_job()->mutable_training()->set_global_batch_samples(8);
+  v1::PlanJobResponse response;
+  grpc::ClientContext first;
+  ASSERT_TRUE(PlannerOf("uid:4").PlanJob(&first, request, &response).ok());
+
+  std::promise<void> work_began, work_may_end, waiter_may_end;
+  const std::shared_future<void> end_of_work(work_may_end.get_future());
+  const std::shared_future<void> end_of_waiter(waiter_may_end.get_future());
+  core_.Compute(
+      "work before it",
+      [&work_began, end_of_work](const planner::PlanHooks&) {
+        work_began.set_value();
+        end_of_work.wait();
+        return WorkResult{};
+      },
+      [](const PlanOutcome&) {});
+  work_began.get_future().wait();
+  request.set_max_age_seconds(0);
+  std::thread client([&] {
+    grpc::ClientContext context;
+    EXPECT_TRUE(PlannerOf("uid:4").PlanJob(&context, request, &response).ok());
+  });
+  while (core_.queue_depth() == 0) std::this_thread::yield();
+  core_.Plan({"a", response.plan_id(), 0.0}, nullptr,
+             [end_of_waiter](const PlanOutcome&) { end_of_waiter.wait(); });
+  work_may_end.set_value();
+  client.join();
+  EndHosts();
+  EXPECT_EQ(in_flight_, 0);
+  waiter_may_end.set_value();
 }
 
 TEST_F(AuthorizationTest, ATenantWithoutItsProfilesIsUnavailableAndNobodyElse) {
