@@ -329,12 +329,12 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
                       const Stop& stop) {
   if (!job.constraints.stage_layers.empty()) return 0;
   int64_t work = 0;
+  const std::vector<int64_t> least_loaded = LeastLoadedCut(profile, candidate.shape(), stop);
   const auto from_even_cuts = [&](const Chunks& chunks) {
-    const int64_t per_move = chunks.passes() + kPassesPerMove, most = kPassesAtMost / per_move;
-    int64_t moves = most;
+    const int64_t per_move = chunks.passes() + kPassesPerMove;
+    int64_t most = kPassesAtMost / per_move, moves = most;
     Mover(chunks, profile, stop, moves, candidate).RunThoroughly();
-    for (const std::vector<int64_t>& cut :
-         {chunks.ByLayers(), chunks.ByTime(), LeastLoadedCut(profile, candidate.shape(), stop)}) {
+    for (const std::vector<int64_t>& cut : {chunks.ByLayers(), chunks.ByTime(), least_loaded}) {
       Candidate other = candidate;
       other.boundaries = cut;
       if (moves <= 0 || cut.empty() || !chunks.Complete(other)) continue;
@@ -344,14 +344,14 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
     const VisitCut visit = [&](const std::vector<int64_t>& cut) {
       stop.Ask();
       --moves;
-      Candidate other = candidate;
-      other.boundaries = cut;
+      Candidate other = chunks.Cut(cut);
       if (chunks.Complete(other) && other.score_ns < candidate.score_ns)
         candidate = std::move(other);
       return candidate.score_ns;
     };
     if (FewCuts(profile.transformer_layers, candidate.shape().virtual_stages())) {
-      moves += kPassesOfAllCuts / per_move;
+      const int64_t more = kPassesOfAllCuts / per_move;
+      most += more, moves += more;
       VisitCutsBelow(profile, candidate.shape(), candidate.score_ns, moves, visit, stop);
     }
     work += (most - moves + 4) * per_move;

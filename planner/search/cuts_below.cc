@@ -1,8 +1,11 @@
 #include "planner/search/cuts_below.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
+
+#include "planner/base/random.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -126,12 +129,9 @@ class CutSearch {
   // digest, which can lose a cut but never gives a wrong one.
   uint64_t Digest(int64_t segment) const {
     uint64_t digest =
-        static_cast<uint64_t>(segment) * 0x9e3779b97f4a7c15u + static_cast<uint64_t>(cut_.back());
-    for (const double load : loads_) {
-      digest = (digest ^ (digest >> 29)) * 0xbf58476d1ce4e5b9u;
-      digest += static_cast<uint64_t>(load);
-    }
-    return (digest ^ (digest >> 32)) * 0x94d049bb133111ebu;
+        Random(static_cast<uint64_t>(segment)).Next() + static_cast<uint64_t>(cut_.back());
+    for (const double load : loads_) digest = Random(digest ^ std::bit_cast<uint64_t>(load)).Next();
+    return digest;
   }
 
   const Stop& stop_;

@@ -174,7 +174,7 @@ TEST(ChunkedReferenceTest, BoundedByAndCloseToBruteForce) {
         EvenOrFittingChunks(made.job, made.profile, made.p, made.shape.schedule, m);
     if (found) {
       ++fit;
-      ImproveChunks(made.job, made.profile, *found, nullptr);
+      EXPECT_GT(ImproveChunks(made.job, made.profile, *found, nullptr), 0) << trial;
       EXPECT_TRUE(Fits(made, found->boundaries, found->recomputed)) << trial;
       EXPECT_EQ(found->score_ns, StepOf(made, found->boundaries, found->recomputed)) << trial;
       EXPECT_LE(bound, found->score_ns);
