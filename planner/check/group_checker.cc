@@ -129,7 +129,9 @@ class GroupChecker {
     // A lower bound of 0 means that none is known.
     Require(proof.lower_bound_ns >= 0 && proof.lower_bound_ns <= proof.step_ns &&
                 proof.plan_lower_bound_ns > 0 && proof.plan_lower_bound_ns <= proof.step_ns,
-            "groups: a bound above the plan");
+            "groups: a bound of " + std::to_string(proof.lower_bound_ns) + " or " +
+                std::to_string(proof.plan_lower_bound_ns) + " ns for a step of " +
+                std::to_string(proof.step_ns) + " ns");
     Require(proof.lower_bound_ns > 0
                 ? Near(1 + proof.gap, D(proof.step_ns) / D(proof.lower_bound_ns))
                 : proof.gap == 0,

@@ -255,7 +255,8 @@ class Checker {
   void CheckProof() {
     const Proof& proof = plan_.proof;
     Require(proof.lower_bound_ns > 0 && proof.lower_bound_ns <= proof.step_ns,
-            "proof: bound above the plan");
+            "proof: bound of " + std::to_string(proof.lower_bound_ns) + " ns for a step of " +
+                std::to_string(proof.step_ns) + " ns");
     Require(std::isfinite(proof.gap) && proof.gap >= 0 &&
                 Near(1 + proof.gap, static_cast<double>(proof.step_ns) /
                                         static_cast<double>(proof.lower_bound_ns)),

@@ -173,7 +173,7 @@ class Writer {
     proof = {};
     const double batches =
         classes_.Sums(0, classes_.size() - 1).tokens / StepTokens(job_, classes_);
-    double epoch = 0, bound = 0;
+    double epoch = found_.epoch_bound_ns > 0 ? found_.filled_ns : 0, bound = epoch;
     for (const GroupRun& run : found_.runs) {
       const Candidate& c = found_.epoch_bound_ns > 0 ? run.mean_packs : run.candidate;
       const SimulatedStep& step = c.step;

@@ -185,11 +185,15 @@ class Searcher {
   void PlanInFull(const Prospect& prospect) {
     std::vector<GroupData> data = MakeGroupData(job_, classes_, prospect.chosen, stop_);
     std::vector<GroupRun> runs;
+    double filled_ns = 0;
     int64_t samples = 0;  // of the shortest groups, if longer ones use up all of them
     for (size_t g = 0; g < data.size(); ++g) {
       samples += data[g].samples;
-      if (data[g].packs == 0) continue;
       ChosenGroup group = prospect.chosen.groups[g];
+      if (data[g].packs == 0) {
+        filled_ns += group.tokens * group.step.ns_per_token();
+        continue;
+      }
       if (runs.empty()) group.from = 0;
       data[g].samples = std::exchange(samples, 0);
       const Parallelism& p = group.step.parallelism;
@@ -214,6 +218,7 @@ class Searcher {
     for (GroupRun& run : runs) CutMeanPacks(run);
     result_.runs = std::move(runs);
     result_.epoch_ns = epoch;
+    result_.filled_ns = filled_ns;
     result_.published = prospect.published;
     result_.exact = prospect.exact;
   }

@@ -5,10 +5,10 @@
 #include <span>
 #include <utility>
 
-#include "planner/partition/equal_packs.h"
 #include "planner/partition/partition_search.h"
 #include "planner/partition/segment_pool.h"
 #include "planner/partition/step_costs.h"
+#include "planner/simulate/equal_packs.h"
 
 namespace evenkeel::planner {
 namespace {

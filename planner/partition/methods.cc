@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "planner/partition/certified_search.h"
-#include "planner/partition/equal_packs.h"
 #include "planner/partition/step_costs.h"
+#include "planner/simulate/equal_packs.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "planner/base/stop.h"
-#include "planner/partition/equal_packs.h"
 #include "planner/partition/segment_table.h"
 #include "planner/partition/step_costs.h"
+#include "planner/simulate/equal_packs.h"
 
 namespace evenkeel::planner {
 

@@ -2,27 +2,6 @@
 
 namespace evenkeel::planner {
 
-StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work) {
-  const StageSync sync = SyncOf(job, p, work.trained);
-  const Execution& execution = job.training.execution;
-  const int64_t backward = work.backward_ns + work.recompute_ns;
-  return {.forward = work.forward_ns,
-          .backward = backward,
-          .send = work.send_ns,
-          .after_own = ExposedReduce(execution, sync, backward),
-          .after_all = {sync.optimizer_ns, ExposedGather(execution, sync, work.forward_ns)}};
-}
-
-std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
-                                      const std::vector<StageWork>& stages) {
-  std::vector<StageTimes> times;
-  for (const StageWork& work : stages) {
-    times.push_back(TimesOf(job, p, work));
-    if (times.size() > 1) times.back().after_all[1] = 0;
-  }
-  return times;
-}
-
 StepCosts::StepCosts(const SegmentTable& table)
     : table_(table), known_(static_cast<size_t>((table.size() + 1) * (table.size() + 1))) {}
 

@@ -6,21 +6,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/partition/equal_packs.h"
 #include "planner/partition/segment_table.h"
+#include "planner/simulate/equal_packs.h"
 #include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {
-
-// Returns the times of a first stage. Only these functions say how a stage's data sync and
-// optimizer enter the step of a search: the stage reduces its gradients behind its own last
-// backward; optimizers begin when all stages have done so; then the first stage waits for weights,
-// so after_all[1] counts for the first stage only. EqualPackStep of these times is
-// SimulatedStep::total_ns without imbalance. With more recompute no time shrinks, except after_own,
-// which shrinks by no more than backward grows.
-StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work);
-std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
-                                      const std::vector<StageWork>& stages);
 
 // Returns TimesOf for the segments of a table. The table must outlive it.
 class StepCosts {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "planner/partition/certified_search.h"
-#include "planner/partition/equal_packs.h"
+#include "planner/simulate/equal_packs.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/step_costs.h"
 

@@ -203,7 +203,46 @@ StepEnds InRhythm(const PipelineShape& shape, const std::vector<StageWork>& segm
   return {whole.pipeline_ns + later, whole.synced_ns + later};
 }
 
+StageTimes TimesOf(const Execution& execution, const StageSync& sync, const StageWork& work) {
+  const int64_t backward = work.backward_ns + work.recompute_ns;
+  return {.forward = work.forward_ns,
+          .backward = backward,
+          .send = work.send_ns,
+          .after_own = ExposedReduce(execution, sync, backward),
+          .after_all = {sync.optimizer_ns, ExposedGather(execution, sync, work.forward_ns)}};
+}
+
+StepEnds EndsOf(const std::vector<StageTimes>& stages, int64_t micro_batches, const Stop& stop) {
+  EqualPacks simulation(stop);
+  const std::vector<int64_t>& ends = simulation.Run(stages, micro_batches);
+  StepEnds last{};
+  for (size_t s = 0; s < stages.size(); ++s) {
+    last.pipeline_ns = std::max(last.pipeline_ns, ends[s]);
+    last.synced_ns = std::max(last.synced_ns, ends[s] + stages[s].after_own);
+  }
+  return last;
+}
+
+// Too many packs to simulate one by one, under the schedule that EqualPacks runs.
+bool RunsEqualPacks(const PipelineShape& shape, int64_t events) {
+  return shape.schedule == Schedule::kOneFOneB && !Beginning(shape, events).whole;
+}
+
 }  // namespace
+
+StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work) {
+  return TimesOf(job.training.execution, SyncOf(job, p, work.trained), work);
+}
+
+std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
+                                      const std::vector<StageWork>& stages) {
+  std::vector<StageTimes> times;
+  for (const StageWork& work : stages) {
+    times.push_back(TimesOf(job, p, work));
+    if (times.size() > 1) times.back().after_all[1] = 0;
+  }
+  return times;
+}
 
 const std::vector<Pass>& StepCache::Order(const PipelineShape& shape, const Stop& stop) {
   const auto [at, added] = orders_.try_emplace(shape.micro_batches);
@@ -275,6 +314,15 @@ PipelineSpec MeanPackPipeline(const PipelineShape& shape, const std::vector<Stag
 }
 
 int64_t SimulateMeanPacks(const PipelineShape& shape, const std::vector<StageWork>& segments) {
+  if (RunsEqualPacks(shape, kEventsAtMost)) {
+    std::vector<StageTimes> times;
+    for (const StageWork& work : segments) {
+      times.push_back({.forward = work.forward_ns,
+                       .backward = work.backward_ns + work.recompute_ns,
+                       .send = work.send_ns});
+    }
+    return EndsOf(times, shape.micro_batches, {}).pipeline_ns;
+  }
   PipelineSpec spec = MeanPackPipeline(shape, segments);
   return InRhythm(shape, segments, kEventsAtMost,
                   [&](const PipelineShape& like) {
@@ -291,12 +339,20 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
   StepCache own(job, p);
   StepCache& known = cache == nullptr ? own : *cache;
   AddSync(job, segments, known, spec);
-  const StepEnds ends = InRhythm(shape, segments, events, [&](const PipelineShape& like) {
+  const auto exact = [&] {
+    std::vector<StageTimes> times;
+    for (const StageWork& work : segments)
+      times.push_back(TimesOf(job.training.execution, known.Sync(work.trained), work));
+    return EndsOf(times, shape.micro_batches, stop);
+  };
+  const auto simulate = [&](const PipelineShape& like) {
     if (like.schedule == Schedule::kOneFOneB)
       stop.Spend(kUnitsPerPass * like.virtual_stages() * like.micro_batches);
     spec.shape = like;
     return PipelineEnds(spec, known.Order(like, stop), stop);
-  });
+  };
+  const StepEnds ends =
+      RunsEqualPacks(shape, events) ? exact() : InRhythm(shape, segments, events, simulate);
   const StageWork& first = segments.front();
   return {.pipeline_ns = ends.pipeline_ns,
           .data_sync_ns =

@@ -14,6 +14,7 @@
 #include "planner/job.h"
 #include "planner/plan.h"
 #include "planner/recompute/least_recompute.h"
+#include "planner/simulate/equal_packs.h"
 #include "planner/simulate/pipeline.h"
 #include "planner/simulate/stage_sync.h"
 
@@ -48,6 +49,16 @@ StageWork SegmentWork(const Network& network, const LayerProfile& profile, const
 std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, const Parallelism& p,
                                   const std::vector<int64_t>& boundaries,
                                   const std::vector<ModeCounts>& recomputed);
+
+// Returns the times of a first stage. Only these functions say how a stage's data sync and
+// optimizer enter the step of a search: the stage reduces its gradients behind its own last
+// backward; optimizers begin when all stages have done so; then the first stage waits for weights,
+// so after_all[1] counts for the first stage only. EqualPackStep of these times is
+// SimulatedStep::total_ns without imbalance. With more recompute no time shrinks, except after_own,
+// which shrinks by no more than backward grows.
+StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work);
+std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
+                                      const std::vector<StageWork>& stages);
 
 // Returns the ns that each stage works on one mean pack, over all its segments, without p2p.
 std::vector<int64_t> StageLoads(const PipelineShape& shape, const std::vector<StageWork>& segments);

@@ -122,7 +122,9 @@ class JobCheck {
     if (Try())
       Better(Check::kBandwidth, WithMoreBandwidth(draws_, capped, free.plan()), capped,
              free.plan());
-    if (Try())
+    // OmniBal's rule spends free memory in the order of the layers, on dear ones or cheap ones.
+    const bool adaptive = capped.job().constraints().recompute() == v1::RECOMPUTE_POLICY_ADAPTIVE;
+    if (Try() && !adaptive)
       Worse(Check::kMemory, WithLessMemory(draws_, capped, free.plan()), capped, free.plan());
     if (const auto frozen = WithFrozen(draws_, capped); frozen && Try())
       Better(Check::kFrozen, *frozen, capped, free.plan());

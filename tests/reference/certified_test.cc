@@ -7,8 +7,8 @@
 
 #include "planner/base/random.h"
 #include "planner/partition/certified_search.h"
-#include "planner/partition/equal_packs.h"
 #include "planner/partition/even_bound.h"
+#include "planner/simulate/equal_packs.h"
 #include "planner/simulate/pipeline.h"
 #include "tests/reference/brute_force_partition.h"
 #include "tests/reference/naive_step.h"
@@ -225,6 +225,28 @@ TEST(EqualPacksReferenceTest, AgreesWithEventSimulationAndDefinition) {
       ASSERT_EQ(ends, LastBackwards(naive, m)) << trial;
     }
   }
+}
+
+// Stages whose rates differ by little use up their margins over many packs: rounds are skipped up
+// to there, again and again.
+TEST(EqualPacksReferenceTest, SkipsRoundsOfSlowlyChangingRhythm) {
+  Dice dice(48);
+  EqualPacks simulation;
+  int64_t passes = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const int64_t m = 1'000 + dice.Below(3'000);
+    std::vector<StageTimes> stages;
+    std::vector<NaiveStage> naive;
+    for (int64_t s = 1 + dice.Below(6); s >= 0; --s) {
+      stages.push_back({.forward = 300 + dice.Below(3),
+                        .backward = 600 + dice.Below(3),
+                        .send = dice.Below(200)});
+      naive.push_back({stages.back().forward, stages.back().backward, stages.back().send});
+    }
+    ASSERT_EQ(simulation.Run(stages, m), LastBackwards(naive, m)) << trial;
+    passes += 2 * m * static_cast<int64_t>(stages.size());
+  }
+  EXPECT_LT(simulation.events(), passes / 20);
 }
 
 // Long runs of packs are cut short once the pipeline has found its rhythm.

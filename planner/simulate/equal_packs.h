@@ -1,6 +1,6 @@
-// 1F1B with equal packs: the simulation by which partitions are optimised.
-#ifndef EVENKEEL_PLANNER_PARTITION_EQUAL_PACKS_H_
-#define EVENKEEL_PLANNER_PARTITION_EQUAL_PACKS_H_
+// 1F1B with equal packs, exactly, at a cost that hardly depends on their number.
+#ifndef EVENKEEL_PLANNER_SIMULATE_EQUAL_PACKS_H_
+#define EVENKEEL_PLANNER_SIMULATE_EQUAL_PACKS_H_
 
 #include <array>
 #include <cstdint>
@@ -34,9 +34,9 @@ class EqualPacks {
   explicit EqualPacks(const Stop& stop = {}) : stop_(stop) {}
 
   // Returns when the last backward of each stage ends, exactly as in PipelineEnd of equal packs.
-  // The number of simulated rounds hardly grows with m: as soon as one round (a forward and a
-  // backward on every stage) takes equally long on all stages, so do the rounds that follow. The
-  // result is valid until the next run. REQUIRES: at least one stage, m >= 1.
+  // The number of simulated rounds hardly grows with m: while rounds (a forward and a backward on
+  // every stage) repeat in a rhythm, they are skipped. The result
+  // is valid until the next run. REQUIRES: at least one stage, m >= 1.
   const std::vector<int64_t>& Run(std::span<const StageTimes> stages, int64_t micro_batches);
 
   int64_t Step(std::span<const StageTimes> stages, int64_t micro_batches) {
@@ -48,13 +48,22 @@ class EqualPacks {
 
  private:
   void Round(std::span<const StageTimes> stages, int64_t round, int64_t micro_batches);
+  void Remember();
+  int64_t Skip(int64_t at_most);
+  bool Repeats(int64_t period) const;
+  int64_t PeriodsToSkip(int64_t period) const;
 
   const Stop stop_;
   std::vector<int64_t> now_, forward_, backward_;  // end of each stage's latest pass of each kind
   std::vector<int64_t> now_before_, forward_before_;
+  // Of each stage's latest forward and backward: how long the stage was free before the data was
+  // there; below 0: the data was there before. Elements 2 s and 2 s + 1.
+  std::vector<int64_t> margins_;
+  // All of these after each of the last rounds, the latest last.
+  std::vector<std::vector<int64_t>> rounds_;
   int64_t events_ = 0;
 };
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_PARTITION_EQUAL_PACKS_H_
+#endif  // EVENKEEL_PLANNER_SIMULATE_EQUAL_PACKS_H_
