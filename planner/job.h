@@ -13,6 +13,7 @@
 #include "planner/calibration.h"
 #include "planner/catalog/specs.h"
 #include "planner/cost/cost_constants.h"
+#include "planner/hardware/gpu_spec.h"
 #include "planner/launch.h"
 #include "planner/packing/packing.h"
 #include "planner/space/parallelism.h"
@@ -161,7 +162,6 @@ struct Reliability {
 };
 
 // The basis of a figure, for the plan's provenance.
-enum class Basis { kGiven, kMeasured, kFitted, kPublished, kAssumed };
 struct FigureBasis {
   std::string figure;  // such as "cluster.inter_node_bandwidth"
   Basis basis = Basis::kAssumed;

@@ -10,12 +10,12 @@
 #include "planner/check/plan_checker.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/goodput.h"
-#include "planner/cost/gpu_rates.h"
 #include "planner/cost/host_memory.h"
 #include "planner/cost/network.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/groups/grouped_plan.h"
 #include "planner/groups/grouped_search.h"
+#include "planner/hardware/gpu_costs.h"
 #include "planner/launch/make_launch.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/search/choose_caps.h"
@@ -31,14 +31,14 @@ namespace {
 
 std::vector<FigureBasis> Figures(const Job& job) {
   std::vector<FigureBasis> figures = job.figures;
-  const GpuRates rates = RatesOf(job.cluster.gpu);
-  figures.push_back({"gpu.kernel_times", rates.basis, rates.source});
-  const double clock = SustainedClock(rates.family, job.constants);
+  const GpuCosts& costs = job.cluster.gpu.costs;
+  figures.push_back({"gpu.kernel_times", costs.basis, costs.source});
+  const double clock = SustainedClock(costs.generation, job.constants);
   figures.push_back({"gpu.sustained_clock",
-                     rates.family == GpuFamily::kOther ? Basis::kAssumed : Basis::kFitted,
+                     costs.generation == GpuGeneration::kOther ? Basis::kAssumed : Basis::kFitted,
                      "training runs reach " + std::to_string(Nearest(100 * clock)) +
                          "% of the rates of short isolated kernels"});
-  const Uncertainty uncertainty = UncertaintyOf(rates.family, !job.model.towers.empty());
+  const Uncertainty uncertainty = UncertaintyOf(costs, !job.model.towers.empty());
   figures.push_back({"predictions.step_uncertainty",
                      uncertainty.step_time > 0 ? Basis::kMeasured : Basis::kAssumed,
                      uncertainty.source});

@@ -1,5 +1,5 @@
-// The built-in catalogue: every model and GPU type with its aliases and the source of its figures.
-// It is immutable.
+// The built-in catalogue: every model with its aliases and the source of its figures. It is
+// immutable. The GPU types are in planner/hardware.
 #ifndef EVENKEEL_PLANNER_CATALOG_CATALOG_H_
 #define EVENKEEL_PLANNER_CATALOG_CATALOG_H_
 
@@ -12,7 +12,7 @@
 
 namespace evenkeel::planner {
 
-// Part of every plan id. It changes whenever a figure in the catalogue changes.
+// Part of every plan id. It changes whenever a figure of a model or a GPU type changes.
 inline constexpr std::string_view kCatalogVersion = "2026.11.2";
 
 struct LanguageModelEntry {
@@ -38,37 +38,23 @@ struct VisionLanguageEntry {
   std::string source;
 };
 
-struct GpuEntry {
-  GpuSpec spec;
-  std::vector<std::string> aliases;
-  std::string vendor;  // "nvidia" or "amd"
-  std::string source;
-  // comma-separated figures that the source itself doubts; empty if there are none
-  std::string uncertain;
-};
-
 const std::vector<LanguageModelEntry>& LanguageModels();
 const std::vector<EncoderEntry>& Encoders();
 const std::vector<VisionLanguageEntry>& VisionLanguageModels();
-const std::vector<GpuEntry>& Gpus();
 
 // Look up an entry by slug or alias; the name is compared in lower case. They return nullptr if it
 // is unknown.
 const LanguageModelEntry* FindLanguageModel(std::string_view name);
 const EncoderEntry* FindEncoder(std::string_view name);
 const VisionLanguageEntry* FindVisionLanguageModel(std::string_view name);
-const GpuEntry* FindGpu(std::string_view name);
 
 // Returns the projector that joins `encoder` to a language model of width `llm_hidden` where no
 // projector is published: a 2-layer MLP after merging encoder tokens down to llm_tokens_per_unit
 // (pixel shuffle), as InternVL 1.5 and LLaVA 1.5 do.
 Projector DefaultProjector(const Encoder& encoder, int64_t llm_hidden);
 
-// Return up to `limit` slugs most like `name`, for "did you mean": first those that contain every
-// word of `name` ("h100"), then those whose edit distance, over slug and aliases, is at most half
-// the length of `name`. Both lists begin with the nearest. Deterministic.
+// Returns up to `limit` slugs of models of every kind most like `name` (base/name_search.h).
 std::vector<std::string> SimilarModels(std::string_view name, int limit);
-std::vector<std::string> SimilarGpus(std::string_view name, int limit);
 
 // CountParameters returns the learnable parameters, counted from the dimensions. For an encoder
 // these are the blocks, patch embedding, class tokens and positions, but not the norms before and

@@ -1,8 +1,8 @@
 // Dimensions of vision encoders. Published totals are rounded publisher figures.
 #include <vector>
 
+#include "planner/base/concatenate.h"
 #include "planner/catalog/catalog.h"
-#include "planner/catalog/concatenate.h"
 #include "planner/catalog/specs.h"
 
 namespace evenkeel::planner {

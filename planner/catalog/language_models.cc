@@ -2,8 +2,8 @@
 // not fetched again, but the dimensions add up to them, which confirms both.
 #include <vector>
 
+#include "planner/base/concatenate.h"
 #include "planner/catalog/catalog.h"
-#include "planner/catalog/concatenate.h"
 #include "planner/catalog/specs.h"
 
 namespace evenkeel::planner {

@@ -1,5 +1,5 @@
-// Architectures of language models and encoders, and GPU types. Plain values; dimensions are counts
-// unless a suffix says otherwise.
+// Architectures of language models and encoders. Plain values; dimensions are counts unless a
+// suffix says otherwise.
 #ifndef EVENKEEL_PLANNER_CATALOG_SPECS_H_
 #define EVENKEEL_PLANNER_CATALOG_SPECS_H_
 
@@ -131,20 +131,6 @@ struct ModelSpec {
   std::string name;
   std::vector<EncoderTower> towers;
   LanguageModel language_model;
-};
-
-// One GPU type and memory size. Rates are per GPU; link rates are per direction.
-struct GpuSpec {
-  std::string name;
-  double dense_16bit_flops = 0;  // vendor's peak without sparsity, FLOP/s
-  // Best published measurement of a matrix product, FLOP/s; 0 if unknown.
-  double best_measured_16bit_flops = 0;
-  int64_t memory_bytes = 0;  // marketing size taken as GiB (COST_MODEL.md, memory)
-  double hbm_bytes_per_second = 0;
-  bool bfloat16 = true;                 // can multiply in bfloat16
-  bool scaleup_pairs_only = false;      // the scale-up link is a bridge between two cards
-  double scaleup_bytes_per_second = 0;  // NVLink or similar; 0 if none
-  double pcie_bytes_per_second = 0;
 };
 
 }  // namespace evenkeel::planner

@@ -13,6 +13,7 @@
 #include "planner/catalog/specs.h"
 #include "planner/cost/measured_profile.h"
 #include "planner/cost/profile_rating.h"
+#include "planner/hardware/gpu_spec.h"
 
 namespace evenkeel::planner {
 

@@ -1,15 +1,17 @@
 // The constants of the time model that belong to no single GPU type, in one place, so that a fit
 // can list and vary them: docs/COST_MODEL.md, sections 2 and 3. Constants that are fitted per GPU
-// type on its kernel tables are in gpu_rates.cc. A plain value that planner::Job holds. The basis
-// and source of each constant are in cost_constant_list.cc.
+// type on its kernel tables are in planner/hardware. A plain value that planner::Job holds. The
+// basis and source of each constant are in cost_constant_list.cc.
 #ifndef EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
 #define EVENKEEL_PLANNER_COST_COST_CONSTANTS_H_
+
+#include "planner/hardware/gpu_costs.h"
 
 namespace evenkeel::planner {
 
 // Every member is a double, and CostConstantList() (cost_constant_list.h) names them all.
 struct CostConstants {
-  // By GPU family, the share of the rates of short isolated kernels that matrix products and
+  // By generation of GPU, the share of the rates of short isolated kernels that matrix products and
   // attention reach in a training run, where heat and power lower the clock.
   double ampere_clock = 0.91;
   double ada_clock = 0.70;
@@ -45,6 +47,9 @@ struct CostConstants {
   double bucket_parameters = 40e6;
   double bucket_parameters_per_rank = 1e6;  // times the data-parallel ranks
 };
+
+// Returns the share of the rates of short isolated kernels that a generation's training runs reach.
+double SustainedClock(GpuGeneration generation, const CostConstants& constants);
 
 }  // namespace evenkeel::planner
 

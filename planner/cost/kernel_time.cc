@@ -27,7 +27,7 @@ double CausalCost(const CausalRates& rates, int64_t head_size) {
 
 // Returns the cost of one pair of tokens. Above the widest measured size it grows as for causal
 // kernels.
-double EncoderCost(const GpuRates& rates, int64_t head_size) {
+double EncoderCost(const GpuCosts& rates, int64_t head_size) {
   const double narrow = 64 / rates.encoder.efficiency_64;
   if (head_size <= 64) return narrow;
   const double wide = D(rates.encoder.wide_size) / rates.encoder.efficiency_wide;
@@ -41,18 +41,17 @@ double EncoderCost(const GpuRates& rates, int64_t head_size) {
 KernelTime::KernelTime(const GpuSpec& gpu, const CostConstants& constants)
     : gpu_(gpu),
       constants_(constants),
-      rates_(RatesOf(gpu)),
-      flops_per_ns_(gpu.dense_16bit_flops * SustainedClock(rates_.family, constants) * 1e-9),
+      flops_per_ns_(gpu.dense_16bit_flops * SustainedClock(gpu.costs.generation, constants) * 1e-9),
       bytes_per_ns_(gpu.hbm_bytes_per_second * constants.hbm_efficiency * 1e-9) {}
 
 MatrixMachine KernelTime::Machine(Precision precision) const {
-  MatrixMachine machine = {.rates = rates_.matrix,
+  MatrixMachine machine = {.rates = gpu_.costs.matrix,
                            .flops_per_ns = flops_per_ns_,
-                           .processors = rates_.processors,
+                           .processors = gpu_.costs.processors,
                            .bytes_per_ns = bytes_per_ns_,
                            .launch_ns = constants_.kernel_launch_ns};
   if (precision == Precision::kFp8) {
-    machine.rates = rates_.fp8.value();
+    machine.rates = gpu_.costs.fp8.value();
     machine.flops_per_ns *= 2;
     machine.value_bytes = 1;
   }
@@ -73,12 +72,12 @@ Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows) const {
 
 Affine KernelTime::EncoderAttention(int64_t heads, int64_t head_size, int64_t length,
                                     int64_t rows) const {
-  const EncoderRates& e = rates_.encoder;
+  const EncoderRates& e = gpu_.costs.encoder;
   const double keys = D(RoundUp(length, e.key_tile)) + e.half_length;
-  const double tile = 4 * D(e.query_tile) * keys * EncoderCost(rates_, head_size) *
-                      rates_.processors / flops_per_ns_;
+  const double tile = 4 * D(e.query_tile) * keys * EncoderCost(gpu_.costs, head_size) *
+                      gpu_.costs.processors / flops_per_ns_;
   const double waves_per_row =
-      D(heads) * D(CeilDivide(length, e.query_tile)) / (rates_.processors * D(length));
+      D(heads) * D(CeilDivide(length, e.query_tile)) / (gpu_.costs.processors * D(length));
   double idle = e.wave_rounding / 2;  // waves
   if (rows > 0) {
     const double waves = waves_per_row * D(rows);
@@ -90,17 +89,15 @@ Affine KernelTime::EncoderAttention(int64_t heads, int64_t head_size, int64_t le
 
 KernelTime::Causal KernelTime::CausalAttention(int64_t heads, int64_t /*kv_heads*/,
                                                int64_t head_size, int64_t longest) const {
-  const CausalRates& c = rates_.causal;
+  const CausalRates& c = gpu_.costs.causal;
   const double pair = CausalCost(c, head_size) / flops_per_ns_;
   const double unit = 2 * D(heads) * pair;
-  const double tail = c.tail * 4 * D(kCausalQueryTile) * D(longest) * pair * rates_.processors;
+  const double tail = c.tail * 4 * D(kCausalQueryTile) * D(longest) * pair * gpu_.costs.processors;
   return {c.launch_ns + tail, unit * c.half_length, unit};
 }
 
 double KernelTime::Flash2Slowdown() const {
-  const bool has_better =
-      rates_.family == GpuFamily::kHopper || rates_.family == GpuFamily::kBlackwell;
-  return has_better ? 1 / constants_.flash2_rate : 1;
+  return gpu_.costs.beyond_flash2 ? 1 / constants_.flash2_rate : 1;
 }
 
 Affine KernelTime::MemoryBound(double bytes_per_row) const {

@@ -6,11 +6,10 @@
 
 #include <cstdint>
 
-#include "planner/catalog/specs.h"
 #include "planner/cost/affine.h"
 #include "planner/cost/cost_constants.h"
-#include "planner/cost/gpu_rates.h"
 #include "planner/cost/matrix_time.h"
+#include "planner/hardware/gpu_spec.h"
 
 namespace evenkeel::planner {
 
@@ -28,7 +27,7 @@ class KernelTime {
   // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k], accumulated in
   // fp32.
   Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0) const;
-  bool HasFp8() const { return rates_.fp8.has_value(); }
+  bool HasFp8() const { return gpu_.costs.fp8.has_value(); }
 
   // Returns the time of flash attention over full (bidirectional) sequences of `length` tokens.
   // `rows`, which counts sequences x length, is as in Matrix.
@@ -62,7 +61,6 @@ class KernelTime {
 
   GpuSpec gpu_;
   CostConstants constants_;
-  GpuRates rates_;
   double flops_per_ns_ = 0;  // dense 16-bit peak times the sustained clock
   double bytes_per_ns_ = 0;  // memory rate that streaming kernels reach
 };

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "planner/cost/affine.h"
-#include "planner/cost/gpu_rates.h"
+#include "planner/hardware/gpu_costs.h"
 
 namespace evenkeel::planner {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planner/catalog/specs.h"
+#include "planner/hardware/gpu_spec.h"
 #include "planner/model/layer_kind.h"
 
 namespace evenkeel::planner {

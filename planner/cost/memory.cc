@@ -12,11 +12,6 @@ constexpr int64_t kCommunicationBytes = kGiB;
 constexpr int64_t kReservePerMille = 43;
 constexpr int64_t kUsablePercent = 99;
 
-// Workspace of a cuBLAS handle in TransformerEngine. It depends on the card's generation, which is
-// inferred from its rate.
-constexpr int64_t kWorkspaceBytes = int64_t{4} << 20;
-constexpr int64_t kHopperWorkspaceBytes = int64_t{32} << 20;
-constexpr double kHopperFlops = 6e14;
 // Megatron's published runs hold 63 to 68 MB between iterations, besides weights, gradients,
 // optimizer state and one workspace, in 20 runs without a pipeline.
 constexpr int64_t kLibraryBytes = 66'000'000;
@@ -59,10 +54,9 @@ int64_t AllocatableBytes(const Cluster& cluster) {
 }
 
 int64_t LibraryBytes(const Job& job) {
-  const bool hopper = job.cluster.gpu.dense_16bit_flops >= kHopperFlops;
   const bool grouped = job.model.language_model.moe && job.training.execution.grouped_experts;
   const int64_t workspaces = 1 + (grouped ? kGroupedStreams : 0);
-  return kLibraryBytes + workspaces * (hopper ? kHopperWorkspaceBytes : kWorkspaceBytes);
+  return kLibraryBytes + workspaces * job.cluster.gpu.costs.workspace_bytes;
 }
 
 int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest) {

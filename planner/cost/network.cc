@@ -12,7 +12,7 @@ double D(int64_t value) { return static_cast<double>(value); }
 }  // namespace
 
 Network::Network(const Cluster& cluster, const CostConstants& constants)
-    : cluster_(cluster), constants_(constants), rates_(RatesOf(cluster.gpu)) {}
+    : cluster_(cluster), constants_(constants) {}
 
 RankGroup Network::Group(int64_t ranks, int64_t stride) const {
   return {ranks, std::clamp<int64_t>(cluster_.gpus_per_node / stride, 1, ranks)};
@@ -35,7 +35,8 @@ RankGroup Network::ExpertDataGroup(const Parallelism& p, int64_t expert_tensor) 
 
 double Network::NodeCollective(Collective op, int64_t ranks, double bytes) const {
   if (ranks <= 1 || bytes <= 0) return 0;
-  return rates_.collectives->Time(op, ranks, bytes, cluster_.intra_node_bytes_per_second);
+  return cluster_.gpu.costs.collectives->Time(op, ranks, bytes,
+                                              cluster_.intra_node_bytes_per_second);
 }
 
 double Network::NodeCollective(int64_t ranks, double total_bytes) const {

@@ -6,9 +6,8 @@
 
 #include <cstdint>
 
-#include "planner/cost/collective_table.h"
 #include "planner/cost/cost_constants.h"
-#include "planner/cost/gpu_rates.h"
+#include "planner/hardware/collective_table.h"
 #include "planner/job.h"
 #include "planner/space/parallelism.h"
 
@@ -63,7 +62,6 @@ class Network {
 
   Cluster cluster_;
   CostConstants constants_;
-  GpuRates rates_;
 };
 
 }  // namespace evenkeel::planner

@@ -9,21 +9,24 @@ constexpr double kMemory = 0.007;
 
 }  // namespace
 
-Uncertainty UncertaintyOf(GpuFamily family, bool has_encoders) {
-  const bool has_runs = family == GpuFamily::kAmpere || family == GpuFamily::kHopper;
+Uncertainty UncertaintyOf(const GpuCosts& gpu, bool has_encoders) {
+  if (!gpu.like.empty()) return {0, kMemory, "not validated: no published iterations on this GPU"};
+  const GpuGeneration generation = gpu.generation;
+  const bool has_runs =
+      generation == GpuGeneration::kAmpere || generation == GpuGeneration::kHopper;
   if (has_encoders && has_runs)
     return {0.27, kMemory,
             "6 published trainings of models with encoders on A100 and H100 (OmniBal), each slower "
             "than predicted; their lengths are not public"};
-  switch (family) {
-    case GpuFamily::kAmpere:
+  switch (generation) {
+    case GpuGeneration::kAmpere:
       return {0.085, kMemory, "32 published iterations on A100 that nothing was fitted to"};
-    case GpuFamily::kHopper:
+    case GpuGeneration::kHopper:
       return {0.127, kMemory, "13 published iterations on H100 that nothing was fitted to"};
-    case GpuFamily::kBlackwell:
+    case GpuGeneration::kBlackwell:
       return {0, kMemory, "not validated: all published iterations on B200 were used to fit"};
-    case GpuFamily::kAda:
-    case GpuFamily::kOther:
+    case GpuGeneration::kAda:
+    case GpuGeneration::kOther:
       break;
   }
   return {0, kMemory, "not validated: no published iterations on this kind of GPU"};

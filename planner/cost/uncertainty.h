@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "planner/cost/gpu_rates.h"
+#include "planner/hardware/gpu_costs.h"
 
 namespace evenkeel::planner {
 
@@ -15,10 +15,10 @@ struct Uncertainty {
   std::string source;  // in words: the runs, or why there are none
 };
 
-// Returns the errors on the published runs that tests/validation compares predictions with, of
-// models with encoders or of language models alone. tests/validation/harness_test.cc and
-// omnibal_ladder_test.cc hold these figures to the runs.
-Uncertainty UncertaintyOf(GpuFamily family, bool has_encoders);
+// Returns the errors of a GPU's generation on the published runs that tests/validation compares
+// predictions with, of models with encoders or of language models alone.
+// tests/validation/harness_test.cc and omnibal_ladder_test.cc hold these figures to the runs.
+Uncertainty UncertaintyOf(const GpuCosts& gpu, bool has_encoders);
 
 }  // namespace evenkeel::planner
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <tuple>
 
-#include "planner/catalog/catalog.h"
 #include "planner/cost/calibration.h"
+#include "planner/hardware/gpus.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planner/base/stop.h"
+#include "planner/hardware/gpu_spec.h"
 #include "planner/job.h"
 #include "planner/plan.h"
 

@@ -4,8 +4,8 @@
 
 #include "planner/base/integers.h"
 #include "planner/cost/calibration.h"
-#include "planner/cost/gpu_rates.h"
 #include "planner/cost/uncertainty.h"
+#include "planner/hardware/gpu_costs.h"
 #include "planner/search/ladder.h"
 #include "planner/search/stage_plans.h"
 
@@ -68,8 +68,7 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
                    const Candidate& c) {
   Prediction p;
   p.step = MakeStepTime(job, batching, profile, c);
-  const Uncertainty uncertainty =
-      UncertaintyOf(RatesOf(job.cluster.gpu).family, !job.model.towers.empty());
+  const Uncertainty uncertainty = UncertaintyOf(job.cluster.gpu.costs, !job.model.towers.empty());
   p.step_uncertainty = uncertainty.step_time;
   p.memory_uncertainty = uncertainty.memory;
   p.micro_batches = c.micro_batches;

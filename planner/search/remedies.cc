@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "planner/base/integers.h"
-#include "planner/catalog/catalog.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/memory.h"
+#include "planner/hardware/gpus.h"
 #include "planner/partition/segments.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/least_memory.h"

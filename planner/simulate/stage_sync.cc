@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
-#include "planner/cost/gpu_rates.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
+#include "planner/hardware/gpu_costs.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -62,7 +62,7 @@ StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& 
           .gather_ns = Nearest(exchange.gather),
           .optimizer_ns = Nearest(kernels.OptimizerUpdate(exchange.updated)),
           .buckets = std::max<int64_t>(1, Nearest(D(trained.all) / bucket)),
-          .slowdown = job.constants.collective_processors / RatesOf(job.cluster.gpu).processors};
+          .slowdown = job.constants.collective_processors / job.cluster.gpu.costs.processors};
 }
 
 int64_t ExposedReduce(const Execution& execution, const StageSync& sync, int64_t backward_ns) {

@@ -12,7 +12,8 @@
 
 #include "evenkeel/v1/catalog.pb.h"
 #include "planner/catalog/catalog.h"
-#include "planner/cost/gpu_rates.h"
+#include "planner/hardware/gpu_costs.h"
+#include "planner/hardware/gpus.h"
 #include "server/convert/checks.h"
 
 namespace evenkeel::server {
@@ -139,7 +140,7 @@ v1::CatalogGpu GpuOf(const planner::GpuEntry& entry) {
   out.set_memory_bytes_per_second(spec.hbm_bytes_per_second);
   out.set_scaleup_bytes_per_second(spec.scaleup_bytes_per_second);
   out.set_pcie_bytes_per_second(spec.pcie_bytes_per_second);
-  const planner::Basis basis = planner::RatesOf(spec).basis;
+  const planner::Basis basis = spec.costs.basis;
   out.set_measured_kernels(basis == planner::Basis::kFitted || basis == planner::Basis::kMeasured);
   out.set_uncertain(entry.uncertain);
   out.set_bfloat16(spec.bfloat16);

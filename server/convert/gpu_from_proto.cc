@@ -4,8 +4,8 @@
 #include <string>
 
 #include "evenkeel/v1/job.pb.h"
-#include "planner/catalog/catalog.h"
 #include "planner/catalog/specs.h"
+#include "planner/hardware/gpus.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
 
@@ -20,14 +20,20 @@ std::string PeakText(const planner::GpuSpec& gpu) {
   return NumberText(gpu.dense_16bit_flops / 1e12) + " TFLOP/s, dense, 16 bit";
 }
 
-void NamedGpu(const std::string& name, const FieldPath& field, ViolationSink& sink,
-              planner::GpuSpec* gpu, planner::FigureBasis* peak) {
+const planner::GpuEntry* KnownGpu(const std::string& name, const FieldPath& field,
+                                  ViolationSink& sink) {
   const planner::GpuEntry* entry = planner::FindGpu(name);
   if (entry == nullptr) {
     sink.Add(field, "unknown GPU type " + Quoted(name) + ": must be a name of ListGpuTypes" +
                         NearestText(planner::SimilarGpus(name, kSuggestions)));
-    return;
   }
+  return entry;
+}
+
+void NamedGpu(const std::string& name, const FieldPath& field, ViolationSink& sink,
+              planner::GpuSpec* gpu, planner::FigureBasis* peak) {
+  const planner::GpuEntry* entry = KnownGpu(name, field, sink);
+  if (entry == nullptr) return;
   *gpu = entry->spec;
   *peak = {.figure = "gpu.peak",
            .basis = planner::Basis::kPublished,
@@ -54,6 +60,11 @@ void DescribedGpu(const v1::Gpu& from, const FieldPath& path, ViolationSink& sin
                                               from.scaleup_bytes_per_second(), kLinkRates, 0);
   gpu->pcie_bytes_per_second = CheckRealOr(sink, path.Child("pcie_bytes_per_second"),
                                            from.pcie_bytes_per_second(), kLinkRates, kPcieGen4x16);
+  const planner::GpuEntry* like = nullptr;
+  if (!from.costs_like().empty())
+    like = KnownGpu(from.costs_like(), path.Child("costs_like"), sink);
+  if (like != nullptr) gpu->bfloat16 = like->spec.bfloat16;
+  gpu->costs = planner::CostsLike(*gpu, like);
   *peak = {.figure = "gpu.peak", .basis = planner::Basis::kGiven, .detail = PeakText(*gpu)};
 }
 

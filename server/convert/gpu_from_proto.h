@@ -2,7 +2,7 @@
 #ifndef EVENKEEL_SERVER_CONVERT_GPU_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_GPU_FROM_PROTO_H_
 
-#include "planner/catalog/specs.h"
+#include "planner/hardware/gpu_spec.h"
 #include "planner/job.h"
 #include "server/convert/violations.h"
 

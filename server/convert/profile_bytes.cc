@@ -5,6 +5,7 @@
 #include "evenkeel/v1/profile.pb.h"
 #include "planner/base/integers.h"
 #include "planner/catalog/catalog.h"
+#include "planner/hardware/gpus.h"
 #include "server/convert/choices.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/model_name.h"

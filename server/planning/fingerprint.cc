@@ -118,9 +118,11 @@ class JobWriter {
   void Put(int /*tag*/, const planner::GpuSpec& gpu) {
     const auto& [name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes,
                  hbm_bytes_per_second, bfloat16, scaleup_pairs_only, scaleup_bytes_per_second,
-                 pcie_bytes_per_second] = gpu;
+                 pcie_bytes_per_second, costs] = gpu;
     Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
            bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
+    // Those of a catalogue's type follow from its name. The source tells what was asked for.
+    if (!costs.like.empty()) Fields(costs.like, costs.source);
   }
 
   void Put(int /*tag*/, const planner::Cluster& cluster) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planner/catalog/catalog.h"
+#include "planner/hardware/gpus.h"
 
 namespace evenkeel::fuzz {
 namespace {

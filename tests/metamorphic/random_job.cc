@@ -32,7 +32,11 @@ bool MultipliesInBfloat16(const std::string& name) {
 }
 
 void DrawGpu(Draws& draws, v1::Gpu* gpu) {
-  gpu->set_name("chip-" + std::to_string(draws.Between(1, 9)));
+  const int64_t chip = draws.Between(1, 9);
+  gpu->set_name("chip-" + std::to_string(chip));
+  if (chip == 1) gpu->set_costs_like("h100-sxm-80gb");
+  if (chip == 2) gpu->set_costs_like("l40s-48gb");
+  if (chip == 3) gpu->set_costs_like("mi300x-192gb");
   const bool ends = draws.OneIn(6);
   gpu->set_dense_16bit_flops_per_second(ends ? draws.Among({1e12, 1e17})
                                              : draws.Scaled(5e13, 5e15));

@@ -8,6 +8,7 @@
 
 #include "planner/catalog/catalog.h"
 #include "planner/catalog/default_dataset.h"
+#include "planner/hardware/gpus.h"
 #include "planner/job.h"
 
 namespace evenkeel::planner {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "planner/base/integers.h"
-#include "planner/cost/gpu_rates.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
+#include "planner/hardware/gpu_costs.h"
 #include "tests/reference/naive_step.h"
 
 namespace evenkeel::planner::reference {
@@ -140,7 +140,7 @@ class Stages {
       return Nearest(network_.GroupCollective(op, copies, bytes * parameters));
     };
     stage.buckets = std::max<int64_t>(1, Nearest(parameters / job_.constants.bucket_parameters));
-    stage.slowdown = job_.constants.collective_processors / RatesOf(job_.cluster.gpu).processors;
+    stage.slowdown = job_.constants.collective_processors / job_.cluster.gpu.costs.processors;
     double updated = parameters;
     if (job_.training.zero_stage == ZeroStage::kOptimizer) {
       stage.reduce = move(Collective::kReduceScatter, 4);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
+#include "planner/hardware/gpus.h"
 #include "planner/job.h"
 
 namespace evenkeel::planner::reference {
@@ -81,6 +82,7 @@ inline Job MakeJob(int64_t spare_bytes, RecomputePolicy policy) {
   job.cluster.gpu.dense_16bit_flops = 1e14;
   job.cluster.gpu.hbm_bytes_per_second = 1e12;
   job.cluster.gpu.memory_bytes = int64_t{100} << 30;
+  job.cluster.gpu.costs = CostsLike(job.cluster.gpu, nullptr);
   job.cluster.reserved_bytes = (int64_t{99} << 30) - (int64_t{2} << 30) - spare_bytes;
   job.cluster.gpus_per_node = 2;
   job.cluster.intra_node_bytes_per_second = 1e11;

@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "planner/cost/gpu_rates.h"
 #include "planner/cost/uncertainty.h"
+#include "planner/hardware/gpu_costs.h"
 #include "tests/validation/harness/bounds.h"
 #include "tests/validation/harness/evaluate.h"
 #include "tests/validation/harness/report.h"
@@ -122,15 +122,15 @@ bool WasFitted(const Case& run) {
 
 // The error that plans state is what the shipped rows give that nothing was fitted to.
 TEST(UncertaintyTest, IsTheErrorOnTheShippedRowsThatNothingWasFittedTo) {
-  using planner::GpuFamily;
-  std::map<GpuFamily, std::pair<double, int64_t>> times;
+  using planner::GpuGeneration;
+  std::map<GpuGeneration, std::pair<double, int64_t>> times;
   double memory = 0;
   int64_t peaks = 0, fitted = 0;
   const Cases cases = ReadFolder(EVENKEEL_SOURCE_DIR "/tests/validation/measured");
   for (const Case& run : cases.covered) {
     if (run.family.find("(hidden < 1024)") != std::string::npos) continue;
     const Outcome outcome = Evaluate(run);
-    const GpuFamily family = planner::RatesOf(run.job.cluster.gpu).family;
+    const GpuGeneration generation = run.job.cluster.gpu.costs.generation;
     for (size_t i = 0; i < run.measured.size(); ++i) {
       const Measurement& m = run.measured[i];
       if (!m.bounded || !outcome.predicted[i]) continue;
@@ -140,20 +140,21 @@ TEST(UncertaintyTest, IsTheErrorOnTheShippedRowsThatNothingWasFittedTo) {
       if (WasFitted(run))
         ++fitted;
       else
-        times[family].first += error, ++times[family].second;
+        times[generation].first += error, ++times[generation].second;
     }
   }
   EXPECT_EQ(fitted, 37);
-  EXPECT_NEAR(planner::UncertaintyOf(GpuFamily::kAmpere, false).memory,
+  EXPECT_NEAR(planner::UncertaintyOf({.generation = GpuGeneration::kAmpere}, false).memory,
               memory / static_cast<double>(peaks), 0.002);
   ASSERT_EQ(times.size(), 2u);
-  for (const auto& [family, sum] : times) {
-    const planner::Uncertainty said = planner::UncertaintyOf(family, false);
+  for (const auto& [generation, sum] : times) {
+    const planner::Uncertainty said = planner::UncertaintyOf({.generation = generation}, false);
     EXPECT_NEAR(said.step_time, sum.first / static_cast<double>(sum.second), 0.001);
     EXPECT_NE(said.source.find(std::to_string(sum.second) + " published"), std::string::npos);
   }
-  for (const GpuFamily family : {GpuFamily::kBlackwell, GpuFamily::kAda, GpuFamily::kOther})
-    EXPECT_EQ(planner::UncertaintyOf(family, false).step_time, 0);
+  for (const GpuGeneration generation :
+       {GpuGeneration::kBlackwell, GpuGeneration::kAda, GpuGeneration::kOther})
+    EXPECT_EQ(planner::UncertaintyOf({.generation = generation}, false).step_time, 0);
 }
 
 TEST(MegatronRowTest, ArgumentsBecomeAJob) {

@@ -189,8 +189,8 @@ TEST(OmniBalLadderTest, StatedErrorIsTheOneOnTheseTrainings) {
   double error = 0;
   for (const Case& c : cases) error += std::abs(PlanOf(JobOf(c)).prediction.gpu_days / c.after - 1);
   error /= static_cast<double>(cases.size());
-  for (const GpuFamily family : {GpuFamily::kAmpere, GpuFamily::kHopper}) {
-    const Uncertainty said = UncertaintyOf(family, true);
+  for (const GpuGeneration generation : {GpuGeneration::kAmpere, GpuGeneration::kHopper}) {
+    const Uncertainty said = UncertaintyOf({.generation = generation}, true);
     EXPECT_NEAR(said.step_time, error, 0.005);
     EXPECT_EQ(said.source.find(std::to_string(cases.size()) + " published"), 0u);
   }

@@ -911,7 +911,8 @@ const (
 	// As AUTO, but each layer recomputes all of itself or nothing, as in frameworks without selective recompute.
 	RecomputePolicy_RECOMPUTE_POLICY_WHOLE_LAYERS RecomputePolicy = 4
 	// Balanced adaptive recomputation as OmniBal publishes it, for comparison. It recomputes whole layers: probes give
-	// the bytes that a layer saves, and then as many layers as the free memory allows are no longer recomputed.
+	// the bytes that a layer saves, and then as many layers as the free memory allows are no longer recomputed, in the
+	// model's order. More memory can therefore make a step slower.
 	RecomputePolicy_RECOMPUTE_POLICY_ADAPTIVE RecomputePolicy = 5
 )
 
@@ -2355,8 +2356,12 @@ type Gpu struct {
 	ScaleupBytesPerSecond float64 `protobuf:"fixed64,5,opt,name=scaleup_bytes_per_second,json=scaleupBytesPerSecond,proto3" json:"scaleup_bytes_per_second,omitempty"`
 	// Bandwidth of PCIe, per direction. Range: 10^8 to 10^13. Unset: 31.5e9 (Gen4 x16).
 	PcieBytesPerSecond float64 `protobuf:"fixed64,6,opt,name=pcie_bytes_per_second,json=pcieBytesPerSecond,proto3" json:"pcie_bytes_per_second,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Catalogue name or alias of a GPU type (ListGpuTypes), in upper or lower case, whose kernels, collectives and number
+	// formats this one has, at its own rates. Unset: that of the measured type with the nearest matrix rate and memory
+	// bandwidth, which the plan's provenance names; bfloat16 is then assumed. The name has no influence.
+	CostsLike     string `protobuf:"bytes,7,opt,name=costs_like,json=costsLike,proto3" json:"costs_like,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Gpu) Reset() {
@@ -2429,6 +2434,13 @@ func (x *Gpu) GetPcieBytesPerSecond() float64 {
 		return x.PcieBytesPerSecond
 	}
 	return 0
+}
+
+func (x *Gpu) GetCostsLike() string {
+	if x != nil {
+		return x.CostsLike
+	}
+	return ""
 }
 
 // How training runs.
@@ -3276,14 +3288,16 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x0ereserved_bytes\x18\a \x01(\x03R\rreservedBytes\x12+\n" +
 	"\x12price_per_gpu_hour\x18\b \x01(\x01R\x0fpricePerGpuHour\x12\x1d\n" +
 	"\n" +
-	"gpu_counts\x18\t \x03(\x05R\tgpuCounts\"\x9f\x02\n" +
+	"gpu_counts\x18\t \x03(\x05R\tgpuCounts\"\xbe\x02\n" +
 	"\x03Gpu\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12>\n" +
 	"\x1cdense_16bit_flops_per_second\x18\x02 \x01(\x01R\x18dense16bitFlopsPerSecond\x12!\n" +
 	"\fmemory_bytes\x18\x03 \x01(\x03R\vmemoryBytes\x125\n" +
 	"\x17memory_bytes_per_second\x18\x04 \x01(\x01R\x14memoryBytesPerSecond\x127\n" +
 	"\x18scaleup_bytes_per_second\x18\x05 \x01(\x01R\x15scaleupBytesPerSecond\x121\n" +
-	"\x15pcie_bytes_per_second\x18\x06 \x01(\x01R\x12pcieBytesPerSecond\"\xa7\a\n" +
+	"\x15pcie_bytes_per_second\x18\x06 \x01(\x01R\x12pcieBytesPerSecond\x12\x1d\n" +
+	"\n" +
+	"costs_like\x18\a \x01(\tR\tcostsLike\"\xa7\a\n" +
 	"\bTraining\x120\n" +
 	"\x14global_batch_samples\x18\x01 \x01(\x03R\x12globalBatchSamples\x12\x19\n" +
 	"\bunit_cap\x18\x02 \x01(\x03R\aunitCap\x12\x1b\n" +

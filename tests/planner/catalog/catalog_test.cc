@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planner/catalog/specs.h"
+#include "planner/hardware/gpus.h"
 
 namespace evenkeel::planner {
 namespace {

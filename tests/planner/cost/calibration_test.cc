@@ -7,6 +7,7 @@
 
 #include "planner/catalog/catalog.h"
 #include "planner/cost/calibration_book.h"
+#include "planner/hardware/gpus.h"
 #include "planner/make_plan.h"
 #include "tests/planner/profiles.h"
 

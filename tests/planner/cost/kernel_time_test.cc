@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "planner/catalog/catalog.h"
 #include "planner/cost/cost_constant_list.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/hardware/gpus.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -162,17 +162,17 @@ TEST(KernelTimeTest, NoMatrixRunsAboveThePeak) {
   }
 }
 
-TEST(GpuRatesTest, SaysWhereFiguresComeFrom) {
-  EXPECT_EQ(RatesOf(A100()).basis, Basis::kFitted);
-  EXPECT_EQ(RatesOf(FindGpu("h100-pcie-80gb")->spec).basis, Basis::kAssumed);
+TEST(GpuCostsTest, SaysWhereFiguresComeFrom) {
+  EXPECT_EQ(A100().costs.basis, Basis::kFitted);
+  EXPECT_EQ(FindGpu("h100-pcie-80gb")->spec.costs.basis, Basis::kAssumed);
   for (const GpuEntry& entry : Gpus()) {
-    const GpuRates rates = RatesOf(entry.spec);
-    EXPECT_FALSE(rates.source.empty()) << entry.spec.name;
-    ASSERT_NE(rates.collectives, nullptr) << entry.spec.name;
-    EXPECT_GE(rates.processors, 80) << entry.spec.name;
-    std::vector<double> shares = {rates.matrix.efficiency, rates.matrix.square_tile,
-                                  rates.encoder.efficiency_64, rates.encoder.efficiency_wide};
-    shares.insert(shares.end(), rates.causal.efficiency.begin(), rates.causal.efficiency.end());
+    const GpuCosts& costs = entry.spec.costs;
+    EXPECT_FALSE(costs.source.empty()) << entry.spec.name;
+    ASSERT_NE(costs.collectives, nullptr) << entry.spec.name;
+    EXPECT_GE(costs.processors, 80) << entry.spec.name;
+    std::vector<double> shares = {costs.matrix.efficiency, costs.matrix.square_tile,
+                                  costs.encoder.efficiency_64, costs.encoder.efficiency_wide};
+    shares.insert(shares.end(), costs.causal.efficiency.begin(), costs.causal.efficiency.end());
     for (const double share : shares) {
       EXPECT_GT(share, 0.1) << entry.spec.name;
       EXPECT_LE(share, 1) << entry.spec.name;

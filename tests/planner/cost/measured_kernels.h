@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/cost/collective_table.h"
+#include "planner/hardware/collective_table.h"
 
 namespace evenkeel::planner {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "planner/catalog/catalog.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
+#include "planner/hardware/gpus.h"
 #include "tests/planner/cost/measured_kernels.h"
 #include "tests/planner/jobs.h"
 
@@ -114,7 +114,7 @@ double ProductUs(const Products& table, const MeasuredMatrix& row, Precision pre
   const double m = static_cast<double>(row.m);
   double beside = kernels.constants().kernel_launch_ns;
   if (precision == Precision::kFp8) {
-    const MatrixRates rates = RatesOf(spec).fp8.value();
+    const MatrixRates rates = spec.costs.fp8.value();
     beside += rates.quantise_launch_ns + rates.quantise_bytes * m * static_cast<double>(row.k) /
                                              spec.hbm_bytes_per_second * 1e9;
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planner/partition/certified_search.h"
-#include "planner/partition/equal_packs.h"
+#include "planner/simulate/equal_packs.h"
 #include "planner/partition/step_costs.h"
 #include "tests/planner/jobs.h"
 

@@ -1,4 +1,5 @@
 #include "planner/search/other_sizes.h"
+#include "planner/hardware/gpus.h"
 
 #include <gtest/gtest.h>
 

@@ -9,6 +9,7 @@
 
 #include "evenkeel/v1/catalog.pb.h"
 #include "planner/catalog/catalog.h"
+#include "planner/hardware/gpus.h"
 
 namespace evenkeel::server {
 namespace {

@@ -253,5 +253,21 @@ TEST(Normalization, EveryDescribedFieldArrives) {
   EXPECT_EQ(job.max_alternatives, 5);
 }
 
+std::string MyGpu(const std::string& more) {
+  return R"(gpu { name: "mine" dense_16bit_flops_per_second: 3e14 memory_bytes: 80000000000
+                  memory_bytes_per_second: 2e12 scaleup_bytes_per_second: 3e11 )" +
+         more + "} gpu_count: 8";
+}
+
+TEST(Normalization, CostsOfADescribedGpu) {
+  EXPECT_EQ(JobOf(With(kText, MyGpu(""))).cluster.gpu.costs.like, "a100-sxm-80gb");
+  const planner::Job job = JobOf(With(kText, MyGpu(R"(costs_like: "V100-SXM2-32GB" )"),
+                                      "training { precision: PRECISION_FP16 }"));
+  EXPECT_EQ(job.cluster.gpu.costs.like, "v100-sxm2-32gb");
+  EXPECT_FALSE(job.cluster.gpu.bfloat16);
+  ExpectSame(With(kText, MyGpu(R"(costs_like: "h100-sxm-80gb" )")),
+             With(kText, MyGpu(R"(costs_like: "H100-SXM5" )")));
+}
+
 }  // namespace
 }  // namespace evenkeel::server

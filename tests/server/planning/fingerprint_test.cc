@@ -120,6 +120,7 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"gpu.bfloat16", [](auto& j) { j.cluster.gpu.bfloat16 ^= true; }},
       {"gpu.pairs_only", [](auto& j) { j.cluster.gpu.scaleup_pairs_only ^= true; }},
       {"gpu.pcie", [](auto& j) { j.cluster.gpu.pcie_bytes_per_second *= 2; }},
+      {"gpu.costs_like", [](auto& j) { j.cluster.gpu.costs.like = "x"; }},
       {"gpu_count", [](auto& j) { ++j.cluster.gpu_count; }},
       {"gpus_per_node", [](auto& j) { ++j.cluster.gpus_per_node; }},
       {"gpus_per_full_node", [](auto& j) { ++j.cluster.gpus_per_full_node; }},

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <regex>
 
-#include "planner/catalog/catalog.h"
+#include "planner/hardware/gpus.h"
 #include "tests/validation/harness/rows.h"
 
 namespace evenkeel::validation {
@@ -69,7 +69,7 @@ double NetworkOf(const Json& setup, const planner::GpuSpec& gpu) {
     return std::strtod(match[1].str().c_str(), nullptr) *
            std::strtod(match[2].str().c_str(), nullptr) * 1e9 / kBitsPerByte / kGpusPerNode;
   }
-  return gpu.name.rfind("a100", 0) == 0 ? 25e9 : 50e9;
+  return gpu.costs.generation == planner::GpuGeneration::kAmpere ? 25e9 : 50e9;
 }
 
 planner::Cluster ClusterOf(const planner::GpuSpec& gpu, int64_t gpus, double network) {

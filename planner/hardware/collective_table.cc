@@ -1,4 +1,4 @@
-#include "planner/cost/collective_table.h"
+#include "planner/hardware/collective_table.h"
 
 namespace evenkeel::planner {
 

@@ -1,6 +1,6 @@
 // Measured times of NCCL collectives inside one node: docs/COST_MODEL.md, section 3.
-#ifndef EVENKEEL_PLANNER_COST_COLLECTIVE_TABLE_H_
-#define EVENKEEL_PLANNER_COST_COLLECTIVE_TABLE_H_
+#ifndef EVENKEEL_PLANNER_HARDWARE_COLLECTIVE_TABLE_H_
+#define EVENKEEL_PLANNER_HARDWARE_COLLECTIVE_TABLE_H_
 
 #include <array>
 #include <cstddef>
@@ -38,4 +38,4 @@ const CollectiveTable& L40sCollectives();  // over PCIe and the host
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_COST_COLLECTIVE_TABLE_H_
+#endif  // EVENKEEL_PLANNER_HARDWARE_COLLECTIVE_TABLE_H_

@@ -1,4 +1,7 @@
-// GPU types. Memory is the marketing size taken as GiB; CUDA reports a little less.
+// Memory is the marketing size taken as GiB; CUDA reports a little less. The numbers of streaming
+// multiprocessors and compute units are from the vendors' architecture papers.
+#include "planner/hardware/gpu_records.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -6,9 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/catalog/catalog.h"
-#include "planner/catalog/concatenate.h"
-#include "planner/catalog/specs.h"
+#include "planner/base/concatenate.h"
+#include "planner/hardware/collective_table.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -27,6 +29,94 @@ std::vector<std::string> WithLabels(std::vector<std::string> aliases) {
   return aliases;
 }
 
+constexpr int64_t kWorkspace = int64_t{4} << 20;
+constexpr int64_t kLargeWorkspace = int64_t{32} << 20;
+
+// Traits that several types share; a copy states what differs.
+GpuTraits AmpereTraits() {
+  return {.generation = GpuGeneration::kAmpere,
+          .processors = 108,
+          .fp8_products = false,
+          .workspace_bytes = kWorkspace,
+          .beyond_flash2 = false,
+          .kernels = &A100Kernels(),
+          .collectives = &A100Collectives()};
+}
+
+GpuTraits HopperTraits() {
+  return {.generation = GpuGeneration::kHopper,
+          .processors = 132,
+          .fp8_products = true,
+          .workspace_bytes = kLargeWorkspace,
+          .beyond_flash2 = true,
+          .kernels = &H100Kernels(),
+          .collectives = &H100Collectives()};
+}
+
+GpuTraits BlackwellTraits() {
+  return {.generation = GpuGeneration::kBlackwell,
+          .processors = 148,
+          .fp8_products = true,
+          .workspace_bytes = kLargeWorkspace,
+          .beyond_flash2 = true,
+          .kernels = &B200Kernels(),
+          .collectives = &B200Collectives()};
+}
+
+GpuTraits AdaTraits() {
+  return {.generation = GpuGeneration::kAda,
+          .processors = 142,
+          .fp8_products = true,
+          .workspace_bytes = kWorkspace,
+          .beyond_flash2 = false,
+          .kernels = &L40sKernels(),
+          .collectives = &L40sCollectives()};
+}
+
+// Boards of the generation before Ada have no fp8, but otherwise Ada's kernels.
+GpuTraits AmpereBoardTraits() {
+  GpuTraits traits = AdaTraits();
+  traits.generation = GpuGeneration::kAmpere;
+  traits.fp8_products = false;
+  return traits;
+}
+
+GpuTraits VoltaTraits() {
+  return {.generation = GpuGeneration::kOther,
+          .processors = 80,
+          .fp8_products = false,
+          .workspace_bytes = kWorkspace,
+          .beyond_flash2 = false,
+          .kernels = nullptr,
+          .collectives = &A100Collectives()};
+}
+
+GpuTraits CdnaTraits(double compute_units) {
+  return {.generation = GpuGeneration::kOther,
+          .processors = compute_units,
+          .fp8_products = false,
+          .workspace_bytes = kLargeWorkspace,
+          .beyond_flash2 = false,
+          .kernels = nullptr,
+          .collectives = &A100Collectives()};
+}
+
+GpuTraits WithProcessors(GpuTraits traits, double processors) {
+  traits.processors = processors;
+  return traits;
+}
+
+GpuTraits WithKernels(GpuTraits traits, const KernelCurves& kernels) {
+  traits.kernels = &kernels;
+  return traits;
+}
+
+// Without a link among all GPUs of a node, traffic goes through the host as on L40S.
+GpuTraits ThroughHost(GpuTraits traits) {
+  traits.collectives = &L40sCollectives();
+  return traits;
+}
+
 // The SXM and PCIe forms of an A100 have the same peak, so a name with only the memory size stands
 // for the SXM module.
 std::vector<GpuEntry> AmpereDataCentreGpus() {
@@ -38,6 +128,7 @@ std::vector<GpuEntry> AmpereDataCentreGpus() {
                 .hbm_bytes_per_second = 2039e9,
                 .scaleup_bytes_per_second = 300e9,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = AmpereTraits(),
        .aliases =
            WithLabels({"a100-80gb", "a100-sxm4-80gb", "nvidia a100-sxm4-80gb", "nvidia-a100-80gb"}),
        .vendor = "nvidia",
@@ -50,6 +141,7 @@ std::vector<GpuEntry> AmpereDataCentreGpus() {
                 .hbm_bytes_per_second = 1555e9,
                 .scaleup_bytes_per_second = 300e9,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = AmpereTraits(),
        .aliases = WithLabels({"a100-40gb", "a100-sxm4-40gb", "nvidia a100-sxm4-40gb"}),
        .vendor = "nvidia",
        .source = "cli99/llm-analysis gpu_configs",
@@ -62,6 +154,7 @@ std::vector<GpuEntry> AmpereDataCentreGpus() {
                 .scaleup_pairs_only = true,
                 .scaleup_bytes_per_second = 300e9,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = ThroughHost(AmpereTraits()),
        .aliases = WithLabels({"a100-80gb-pcie", "nvidia a100 80gb pcie"}),
        .vendor = "nvidia",
        .source =
@@ -74,6 +167,7 @@ std::vector<GpuEntry> AmpereDataCentreGpus() {
                 .scaleup_pairs_only = true,
                 .scaleup_bytes_per_second = 300e9,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = ThroughHost(AmpereTraits()),
        .aliases = WithLabels({"a100-40gb-pcie", "nvidia a100-pcie-40gb"}),
        .vendor = "nvidia",
        .source = "cli99/llm-analysis gpu_configs",
@@ -84,6 +178,7 @@ std::vector<GpuEntry> AmpereDataCentreGpus() {
                 .hbm_bytes_per_second = 2039e9,
                 .scaleup_bytes_per_second = 200e9,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = AmpereTraits(),
        .aliases = WithLabels({"a800-sxm4-80gb", "nvidia a800-sxm4-80gb"}),
        .vendor = "nvidia",
        .source = "General knowledge (export variant of A100 with NVLink cut to 400 GB/s total)",
@@ -102,6 +197,7 @@ std::vector<GpuEntry> HopperGpus() {
                 .hbm_bytes_per_second = 3350e9,
                 .scaleup_bytes_per_second = 450e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = HopperTraits(),
        .aliases =
            WithLabels({"h100-sxm", "h100-sxm5", "h100-sxm5-80gb", "h100-80gb-hbm3",
                        "nvidia h100 80gb hbm3", "nvidia-h100-80gb", "nvidia-h100-mega-80gb"}),
@@ -116,6 +212,7 @@ std::vector<GpuEntry> HopperGpus() {
                 .scaleup_pairs_only = true,
                 .scaleup_bytes_per_second = 300e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = ThroughHost(WithProcessors(HopperTraits(), 114)),
        .aliases = WithLabels({"h100-pcie", "nvidia h100 pcie"}),
        .vendor = "nvidia",
        .source =
@@ -128,6 +225,7 @@ std::vector<GpuEntry> HopperGpus() {
                 .hbm_bytes_per_second = 2400e9,
                 .scaleup_bytes_per_second = 450e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = HopperTraits(),
        .aliases = {"h100-96gb-hbm2e"},
        .vendor = "nvidia",
        .source = "pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md (500 W limit)",
@@ -140,6 +238,7 @@ std::vector<GpuEntry> HopperGpus() {
                 .hbm_bytes_per_second = 4800e9,
                 .scaleup_bytes_per_second = 450e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = WithKernels(HopperTraits(), H200Kernels()),
        .aliases =
            WithLabels({"h200", "h200-sxm", "h200-141gb", "nvidia h200", "nvidia-h200-141gb"}),
        .vendor = "nvidia",
@@ -151,6 +250,7 @@ std::vector<GpuEntry> HopperGpus() {
                 .hbm_bytes_per_second = 3350e9,
                 .scaleup_bytes_per_second = 200e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = HopperTraits(),
        .aliases = {"h800-sxm", "h800-sxm5-80gb"},
        .vendor = "nvidia",
        .source = "Vendor data sheet copies: NVLink 400 GB/s total",
@@ -168,6 +268,7 @@ std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
                 .hbm_bytes_per_second = 4000e9,
                 .scaleup_bytes_per_second = 450e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = HopperTraits(),
        .aliases = WithLabels({"nvidia gh200 480gb"}),
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -179,6 +280,7 @@ std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
                 .hbm_bytes_per_second = 4800e9,
                 .scaleup_bytes_per_second = 450e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = HopperTraits(),
        .aliases = WithLabels({"gh200-144gb", "nvidia gh200 144g hbm3e"}),
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -191,6 +293,7 @@ std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
                 .hbm_bytes_per_second = 8000e9,
                 .scaleup_bytes_per_second = 900e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = BlackwellTraits(),
        .aliases = WithLabels({"b200", "b200-sxm", "b200-180gb", "nvidia b200"}),
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -202,6 +305,7 @@ std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
                 .hbm_bytes_per_second = 8000e9,
                 .scaleup_bytes_per_second = 900e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = BlackwellTraits(),
        .aliases = WithLabels({"b300", "b300-sxm", "b300-288gb", "nvidia b300 sxm6 ac"}),
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -214,6 +318,7 @@ std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
                 .hbm_bytes_per_second = 8000e9,
                 .scaleup_bytes_per_second = 900e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = WithProcessors(WithKernels(BlackwellTraits(), Gb200Kernels()), 152),
        .aliases = WithLabels({"gb200", "nvidia gb200"}),
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -229,6 +334,7 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .hbm_bytes_per_second = 864e9,
                 .scaleup_bytes_per_second = 0,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = AdaTraits(),
        .aliases = WithLabels({"l40s", "nvidia l40s"}),
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -239,6 +345,7 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .hbm_bytes_per_second = 1008e9,
                 .scaleup_bytes_per_second = 0,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = WithProcessors(AdaTraits(), 128),
        .aliases = WithLabels({"rtx4090", "rtx-4090", "4090", "nvidia geforce rtx 4090"}),
        .vendor = "nvidia",
        .source = "Vendor architecture white paper figures (fp16 input, fp32 accumulate)",
@@ -250,6 +357,7 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .scaleup_pairs_only = true,
                 .scaleup_bytes_per_second = 56.25e9,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = WithProcessors(AmpereBoardTraits(), 84),
        .aliases = WithLabels({"a6000", "rtx-a6000", "nvidia rtx a6000"}),
        .vendor = "nvidia",
        .source = "cli99/llm-analysis gpu_configs",
@@ -260,6 +368,7 @@ std::vector<GpuEntry> WorkstationGpus() {
                 .hbm_bytes_per_second = 600e9,
                 .scaleup_bytes_per_second = 0,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = WithProcessors(AmpereBoardTraits(), 80),
        .aliases = WithLabels({"a10g", "nvidia a10g"}),
        .vendor = "nvidia",
        .source = "cli99/llm-analysis gpu_configs",
@@ -276,6 +385,7 @@ std::vector<GpuEntry> VoltaGpus() {
                 .bfloat16 = false,
                 .scaleup_bytes_per_second = 150e9,
                 .pcie_bytes_per_second = 15.75e9},
+       .traits = VoltaTraits(),
        .aliases = WithLabels({"v100-sxm-32gb", "tesla v100-sxm2-32gb"}),
        .vendor = "nvidia",
        .source = "cli99/llm-analysis gpu_configs",
@@ -287,6 +397,7 @@ std::vector<GpuEntry> VoltaGpus() {
                 .bfloat16 = false,
                 .scaleup_bytes_per_second = 150e9,
                 .pcie_bytes_per_second = 15.75e9},
+       .traits = VoltaTraits(),
        .aliases = WithLabels({"v100-sxm-16gb", "tesla v100-sxm2-16gb"}),
        .vendor = "nvidia",
        .source = "cli99/llm-analysis gpu_configs",
@@ -298,6 +409,7 @@ std::vector<GpuEntry> VoltaGpus() {
                 .bfloat16 = false,
                 .scaleup_bytes_per_second = 0,
                 .pcie_bytes_per_second = 15.75e9},
+       .traits = ThroughHost(VoltaTraits()),
        .aliases = WithLabels({"tesla v100-pcie-32gb"}),
        .vendor = "nvidia",
        .source = "cli99/llm-analysis gpu_configs",
@@ -315,6 +427,7 @@ std::vector<GpuEntry> AmdGpus() {
                 .hbm_bytes_per_second = 5300e9,
                 .scaleup_bytes_per_second = 448e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = CdnaTraits(304),
        .aliases = WithLabels(
            {"mi300x", "amd instinct mi300x", "amd_instinct_mi300x", "amd_instinct_mi300x_oam"}),
        .vendor = "amd",
@@ -327,6 +440,7 @@ std::vector<GpuEntry> AmdGpus() {
                 .hbm_bytes_per_second = 6000e9,
                 .scaleup_bytes_per_second = 448e9,
                 .pcie_bytes_per_second = 63e9},
+       .traits = CdnaTraits(304),
        .aliases = WithLabels({"mi325x", "amd instinct mi325x", "amd_instinct_mi325x"}),
        .vendor = "amd",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -338,6 +452,7 @@ std::vector<GpuEntry> AmdGpus() {
                 .hbm_bytes_per_second = 3280e9,
                 .scaleup_bytes_per_second = 350e9,
                 .pcie_bytes_per_second = 31.5e9},
+       .traits = CdnaTraits(208),
        .aliases = WithLabels({"mi250x", "amd instinct mi250x", "amd_instinct_mi250x"}),
        .vendor = "amd",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -347,11 +462,9 @@ std::vector<GpuEntry> AmdGpus() {
 
 }  // namespace
 
-const std::vector<GpuEntry>& Gpus() {
-  static const auto& gpus = *new const std::vector<GpuEntry>(
-      Concatenate<GpuEntry>({AmpereDataCentreGpus, HopperGpus, GraceHopperAndBlackwellGpus,
-                             WorkstationGpus, VoltaGpus, AmdGpus}));
-  return gpus;
+std::vector<GpuEntry> GpuRecords() {
+  return Concatenate<GpuEntry>({AmpereDataCentreGpus, HopperGpus, GraceHopperAndBlackwellGpus,
+                                WorkstationGpus, VoltaGpus, AmdGpus});
 }
 
 }  // namespace evenkeel::planner

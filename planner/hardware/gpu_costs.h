@@ -1,21 +1,20 @@
-// The rates that a GPU type reaches in practice: the constants of the kernel-time equations
-// (docs/COST_MODEL.md, section 2), fitted on measured kernels if there are any.
-#ifndef EVENKEEL_PLANNER_COST_GPU_RATES_H_
-#define EVENKEEL_PLANNER_COST_GPU_RATES_H_
+// What a GPU type reaches in practice: the constants of the kernel-time equations
+// (docs/COST_MODEL.md, section 2), the times of collectives and the traits of its generation.
+#ifndef EVENKEEL_PLANNER_HARDWARE_GPU_COSTS_H_
+#define EVENKEEL_PLANNER_HARDWARE_GPU_COSTS_H_
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "planner/catalog/specs.h"
-#include "planner/cost/collective_table.h"
-#include "planner/cost/cost_constants.h"
-#include "planner/job.h"
+#include "planner/base/basis.h"
+#include "planner/hardware/collective_table.h"
 
 namespace evenkeel::planner {
 
-enum class GpuFamily { kAmpere, kAda, kHopper, kBlackwell, kOther };
+// kOther has no training runs that tell its sustained clock.
+enum class GpuGeneration { kAmpere, kAda, kHopper, kBlackwell, kOther };
 
 // Matrix products. Efficiencies are shares of the dense peak of the precision.
 struct MatrixRates {
@@ -49,25 +48,23 @@ struct EncoderRates {
   double wave_rounding = 0;              // as in MatrixRates, for tiles of queries
 };
 
-struct GpuRates {
-  GpuFamily family = GpuFamily::kOther;
-  double processors = 0;  // streaming multiprocessors
+struct GpuCosts {
+  GpuGeneration generation = GpuGeneration::kOther;
+  double processors = 1;        // streaming multiprocessors, or compute units
+  int64_t workspace_bytes = 0;  // of one cuBLAS handle in TransformerEngine
+  bool beyond_flash2 = false;   // its best attention kernels are quicker than FlashAttention-2
   MatrixRates matrix;
   // Shares of twice the 16-bit peak; nullopt if the GPU has no fp8 products.
   std::optional<MatrixRates> fp8;
   CausalRates causal;
   EncoderRates encoder;
-  const CollectiveTable* collectives = nullptr;
+  const CollectiveTable* collectives = nullptr;  // required
   Basis basis = Basis::kAssumed;
   std::string source;  // in words
+  // The catalogue's type whose costs a described GPU has; empty: a type of the catalogue.
+  std::string like;
 };
-
-// Returns the rates of a GPU by its name. A GPU without measured kernels takes the rates of its
-// nearest measured relative, and `source` says so.
-GpuRates RatesOf(const GpuSpec& gpu);
-
-double SustainedClock(GpuFamily family, const CostConstants& constants);
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_COST_GPU_RATES_H_
+#endif  // EVENKEEL_PLANNER_HARDWARE_GPU_COSTS_H_

@@ -1,6 +1,6 @@
-// Joins the parts of a catalogue table. Only the tables of the catalogue use it.
-#ifndef EVENKEEL_PLANNER_CATALOG_CONCATENATE_H_
-#define EVENKEEL_PLANNER_CATALOG_CONCATENATE_H_
+// Joins the parts of a catalogue table.
+#ifndef EVENKEEL_PLANNER_BASE_CONCATENATE_H_
+#define EVENKEEL_PLANNER_BASE_CONCATENATE_H_
 
 #include <initializer_list>
 #include <iterator>
@@ -21,4 +21,4 @@ std::vector<Entry> Concatenate(std::initializer_list<std::vector<Entry> (*)()> p
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_CATALOG_CONCATENATE_H_
+#endif  // EVENKEEL_PLANNER_BASE_CONCATENATE_H_

@@ -1,0 +1,23 @@
+#ifndef EVENKEEL_PLANNER_BASE_STATED_H_
+#define EVENKEEL_PLANNER_BASE_STATED_H_
+
+#include <utility>
+
+namespace evenkeel::planner {
+
+// A member of a record that has no default: a record that leaves it out does not compile.
+template <typename T>
+class Stated {
+ public:
+  Stated(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  operator const T&() const { return value_; }   // NOLINT(google-explicit-constructor)
+  const T& operator*() const { return value_; }
+  const T* operator->() const { return &value_; }
+
+ private:
+  T value_;
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_BASE_STATED_H_

@@ -1,0 +1,30 @@
+// Curves of kernels fitted on the kernel tables of aiconfigurator 095f58a (Apache-2.0). Each is
+// from one run of tests/validation/fit_kernels.py.
+#ifndef EVENKEEL_PLANNER_HARDWARE_KERNEL_CURVES_H_
+#define EVENKEEL_PLANNER_HARDWARE_KERNEL_CURVES_H_
+
+#include <optional>
+
+#include "planner/hardware/gpu_costs.h"
+
+namespace evenkeel::planner {
+
+struct KernelCurves {
+  const char* measured_on = "";  // slug of the GPU type
+  const char* label = "";        // its name in texts
+  MatrixRates matrix;
+  std::optional<MatrixRates> fp8;
+  CausalRates causal;
+  EncoderRates encoder;
+};
+
+const KernelCurves& A100Kernels();
+const KernelCurves& H100Kernels();
+const KernelCurves& H200Kernels();
+const KernelCurves& B200Kernels();
+const KernelCurves& Gb200Kernels();
+const KernelCurves& L40sKernels();
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_HARDWARE_KERNEL_CURVES_H_

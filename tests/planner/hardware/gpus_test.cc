@@ -1,0 +1,64 @@
+#include "planner/hardware/gpus.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace evenkeel::planner {
+namespace {
+
+GpuSpec Described(const char* figures_of) {
+  GpuSpec gpu = FindGpu(figures_of)->spec;
+  gpu.name = "mine";
+  gpu.costs = {};
+  return gpu;
+}
+
+TEST(CostsLikeTest, MeasuredTypesAreNearestToThemselves) {
+  for (const char* type : {"a100-sxm-80gb", "h100-sxm-80gb", "h200-sxm-141gb", "b200-sxm-180gb",
+                           "gb200-186gb", "l40s-48gb"}) {
+    const GpuCosts& own = FindGpu(type)->spec.costs;
+    const GpuCosts costs = CostsLike(Described(type), nullptr);
+    EXPECT_EQ(costs.like, type);
+    EXPECT_EQ(costs.basis, Basis::kAssumed);
+    EXPECT_EQ(costs.collectives, own.collectives) << type;
+    EXPECT_EQ(costs.matrix.efficiency, own.matrix.efficiency) << type;
+    EXPECT_EQ(costs.workspace_bytes, own.workspace_bytes) << type;
+    EXPECT_NE(costs.source.find(type), std::string::npos) << costs.source;
+  }
+}
+
+TEST(CostsLikeTest, NameHasNoInfluence) {
+  GpuSpec gpu = Described("l40s-48gb");
+  gpu.name = "h100-like";
+  EXPECT_EQ(CostsLike(gpu, nullptr).like, "l40s-48gb");
+}
+
+TEST(CostsLikeTest, TypeThatIsAskedForDecides) {
+  const GpuEntry* v100 = FindGpu("v100-sxm2-32gb");
+  const GpuCosts costs = CostsLike(Described("h100-sxm-80gb"), v100);
+  EXPECT_EQ(costs.like, "v100-sxm2-32gb");
+  EXPECT_EQ(costs.processors, 80);
+  EXPECT_EQ(costs.generation, GpuGeneration::kOther);
+  EXPECT_NE(costs.source.find("as asked for"), std::string::npos) << costs.source;
+}
+
+TEST(CostsLikeTest, LinksDecideOnCollectives) {
+  GpuSpec gpu = Described("h100-sxm-80gb");
+  gpu.scaleup_bytes_per_second = 0;
+  EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &L40sCollectives());
+  gpu = Described("l40s-48gb");  // which has no link
+  gpu.scaleup_bytes_per_second = 500e9;
+  EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &H100Collectives());
+}
+
+// Cards without a link among all GPUs of a node, and only these, exchange through the host.
+TEST(GpusTest, CollectivesFitTheLink) {
+  for (const GpuEntry& entry : Gpus()) {
+    const bool linked = entry.spec.scaleup_bytes_per_second > 0 && !entry.spec.scaleup_pairs_only;
+    EXPECT_EQ(entry.spec.costs.collectives == &L40sCollectives(), !linked) << entry.spec.name;
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
