@@ -7,6 +7,7 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
+#include "planner/space/degrees.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/degree_products.h"

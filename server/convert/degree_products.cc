@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "planner/space/degrees.h"
 #include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::server {

@@ -3,13 +3,9 @@
 #define EVENKEEL_SERVER_CONVERT_DEGREE_PRODUCTS_H_
 
 #include "planner/job.h"
-#include "planner/space/degrees.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::server {
-
-using planner::Admits;
-using planner::TransformerLayers;
 
 // Adds a violation at `path` unless some degrees in the space of the search
 // (planner/space/degrees.h) satisfy the constraints of `job`, whose other parts are valid.

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "planner/space/degrees.h"
-#include "server/convert/degree_products.h"
 
 namespace evenkeel::server {
 SearchSize SearchSizeOf(const planner::Job& job) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/convert/degree_products.h"
+#include "planner/space/degrees.h"
 #include "server/convert/search_size.h"
 
 namespace evenkeel::server {

@@ -30,11 +30,12 @@ def has_torch():
 
 
 def catalogue():
-    """Returns name -> field -> text of every initialiser in planner/catalog."""
+    """Returns name -> field -> text of every initialiser in planner/catalog and planner/hardware."""
     entries = {}
-    for path in glob.glob(os.path.join(harness.ROOT, "planner", "catalog", "*.cc")):
+    for path in [path for room in ("catalog", "hardware")
+                 for path in glob.glob(os.path.join(harness.ROOT, "planner", room, "*.cc"))]:
         with open(path, encoding="utf-8") as file:
-            for spec in re.findall(r"\.spec = \{(.*?)\},\s*\.aliases", file.read(), re.S):
+            for spec in re.findall(r"\.spec = \{(.*?)\},\s*\.(?:aliases|traits)", file.read(), re.S):
                 fields = dict(re.findall(r"\.(\w+) = ([^,{}]+)", spec))
                 entries[fields["name"].strip('"')] = fields
     return entries
