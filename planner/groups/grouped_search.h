@@ -33,8 +33,8 @@ struct GroupedSearch {
   // Time, in mean packs, of chosen groups that come out without a pack of their own: the real packs
   // of longer groups hold all their samples. Part of the epoch that epoch_bound_ns bounds.
   double filled_ns = 0;
-  double epoch_ns = 0;         // with real packs, in whole steps
-  GroupSet published, exact;   // for the plan's split, timed with mean packs
+  double epoch_ns = 0;        // with real packs, in whole steps
+  GroupSet published, exact;  // for the plan's split, timed with mean packs
   // Lower bound on the epoch of GroupRun::mean_packs over all splits, lengths, partitions and
   // recompute choices; 0 if unknown.
   double epoch_bound_ns = 0;

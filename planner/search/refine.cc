@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "planner/partition/certified_search.h"
-#include "planner/simulate/equal_packs.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/step_costs.h"
+#include "planner/simulate/equal_packs.h"
 
 namespace evenkeel::planner {
 namespace {

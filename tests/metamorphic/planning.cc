@@ -3,7 +3,7 @@
 #include <ctime>
 #include <exception>
 
-#include "server/convert/degree_products.h"
+#include "planner/space/degrees.h"
 #include "server/convert/from_proto.h"
 #include "server/planning/compute_plan.h"
 #include "server/planning/fingerprint.h"
@@ -124,7 +124,7 @@ Answer EvaluationOf(const v1::EvaluatePlanRequest& request) {
 int64_t LayersOf(const v1::PlanJobRequest& request) {
   server::OfferJobs offers;
   if (!server::OffersFromProto(request, &offers).empty()) return 0;
-  return server::TransformerLayers(offers.first().model);
+  return planner::TransformerLayers(offers.first().model);
 }
 
 }  // namespace evenkeel::metamorphic

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "planner/partition/certified_search.h"
-#include "planner/simulate/equal_packs.h"
 #include "planner/partition/step_costs.h"
+#include "planner/simulate/equal_packs.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
