@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <numeric>
-#include <set>
 #include <utility>
 
 namespace evenkeel::planner {
@@ -48,16 +47,16 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-NameSearch::NameSearch(std::string_view name) : key_(LowerCase(name.substr(0, kLongestQuery))) {}
+NameSearch::NameSearch(std::string_view name)
+    : key_(LowerCase(name.substr(0, kLongestQuery))), wanted_(Words(key_)) {}
 
 // Whole words go first because a name such as "h100" belongs to several records, so that it is not
 // an alias of any, and the edit distance alone would answer "h200".
 void NameSearch::Add(const std::string& slug, const std::vector<std::string>& aliases) {
-  const std::set<std::string> wanted = Words(key_);
   const auto rate = [&](const std::string& name) {
     const std::set<std::string> words = Words(name);
-    const bool has_all =
-        !wanted.empty() && std::includes(words.begin(), words.end(), wanted.begin(), wanted.end());
+    const bool has_all = !wanted_.empty() &&
+                         std::includes(words.begin(), words.end(), wanted_.begin(), wanted_.end());
     return std::pair(!has_all, EditDistance(key_, name));
   };
   auto best = rate(slug);

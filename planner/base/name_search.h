@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,7 @@ class NameSearch {
   };
 
   std::string key_;
+  std::set<std::string> wanted_;  // words of the key
   std::vector<Candidate> candidates_;
 };
 

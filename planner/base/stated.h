@@ -11,8 +11,6 @@ class Stated {
  public:
   Stated(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
   operator const T&() const { return value_; }   // NOLINT(google-explicit-constructor)
-  const T& operator*() const { return value_; }
-  const T* operator->() const { return &value_; }
 
  private:
   T value_;

@@ -91,11 +91,11 @@ GpuTraits VoltaTraits() {
           .collectives = &A100Collectives()};
 }
 
-GpuTraits CdnaTraits(double compute_units) {
+GpuTraits CdnaTraits(double compute_units, int64_t workspace_bytes) {
   return {.generation = GpuGeneration::kOther,
           .processors = compute_units,
           .fp8_products = false,
-          .workspace_bytes = kLargeWorkspace,
+          .workspace_bytes = workspace_bytes,
           .beyond_flash2 = false,
           .kernels = nullptr,
           .collectives = &A100Collectives()};
@@ -427,7 +427,7 @@ std::vector<GpuEntry> AmdGpus() {
                 .hbm_bytes_per_second = 5300e9,
                 .scaleup_bytes_per_second = 448e9,
                 .pcie_bytes_per_second = 63e9},
-       .traits = CdnaTraits(304),
+       .traits = CdnaTraits(304, kLargeWorkspace),
        .aliases = WithLabels(
            {"mi300x", "amd instinct mi300x", "amd_instinct_mi300x", "amd_instinct_mi300x_oam"}),
        .vendor = "amd",
@@ -440,7 +440,7 @@ std::vector<GpuEntry> AmdGpus() {
                 .hbm_bytes_per_second = 6000e9,
                 .scaleup_bytes_per_second = 448e9,
                 .pcie_bytes_per_second = 63e9},
-       .traits = CdnaTraits(304),
+       .traits = CdnaTraits(304, kLargeWorkspace),
        .aliases = WithLabels({"mi325x", "amd instinct mi325x", "amd_instinct_mi325x"}),
        .vendor = "amd",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -452,7 +452,7 @@ std::vector<GpuEntry> AmdGpus() {
                 .hbm_bytes_per_second = 3280e9,
                 .scaleup_bytes_per_second = 350e9,
                 .pcie_bytes_per_second = 31.5e9},
-       .traits = CdnaTraits(208),
+       .traits = CdnaTraits(208, kWorkspace),
        .aliases = WithLabels({"mi250x", "amd instinct mi250x", "amd_instinct_mi250x"}),
        .vendor = "amd",
        .source = "stas00/ml-engineering accelerator and network tables",

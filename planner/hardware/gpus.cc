@@ -17,7 +17,7 @@ double BestEfficiency(const GpuSpec& gpu, double otherwise) {
 
 void TakeCurves(const KernelCurves& curves, const GpuTraits& traits, GpuCosts& costs) {
   costs.matrix = curves.matrix;
-  if (*traits.fp8_products) costs.fp8 = curves.fp8;
+  if (traits.fp8_products) costs.fp8 = curves.fp8;
   costs.causal = curves.causal;
   costs.encoder = curves.encoder;
 }

@@ -5,7 +5,6 @@
 #include "planner/base/integers.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/uncertainty.h"
-#include "planner/hardware/gpu_costs.h"
 #include "planner/search/ladder.h"
 #include "planner/search/stage_plans.h"
 

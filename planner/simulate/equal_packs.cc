@@ -118,7 +118,7 @@ int64_t EqualPacks::Skip(int64_t at_most) {
     if (periods <= 0) continue;
     const std::vector<int64_t>& before = rounds_[rounds_.size() - 1 - static_cast<size_t>(period)];
     size_t i = 0;
-    for (auto* part : {&now_, &forward_, &backward_, &margins_}) {
+    for (auto* part : {&now_, &forward_, &backward_}) {
       for (int64_t& value : *part) value += periods * (value - before[i++]);
     }
     rounds_.clear();

@@ -5,7 +5,6 @@
 #include "planner/base/integers.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
-#include "planner/hardware/gpu_costs.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -37,8 +37,7 @@ struct RpcWorld {
 };
 
 // Lives from a call's arrival until its answer has been handed to gRPC, and never longer than the
-// service. A call that the policy
-// refuses has no scope.
+// service. A call that the policy refuses has no scope.
 class RpcScope {
  public:
   // Every handler begins with this. Returns nullptr if the caller may not make the call: its end

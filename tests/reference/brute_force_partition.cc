@@ -9,7 +9,6 @@
 #include "planner/base/integers.h"
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/network.h"
-#include "planner/hardware/gpu_costs.h"
 #include "tests/reference/naive_step.h"
 
 namespace evenkeel::planner::reference {

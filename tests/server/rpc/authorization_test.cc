@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -101,6 +102,16 @@ class AuthorizationTest : public testing::Test {
     call->Finish(&status, nullptr);
     await();
     return status;
+  }
+
+  static v1::PlanJobRequest RequestOf(const std::string& model, int32_t gpus, int64_t samples) {
+    v1::PlanJobRequest request;
+    request.mutable_job()->mutable_model()->set_name(model);
+    auto* pool = request.mutable_job()->mutable_cluster()->add_pools();
+    pool->set_gpu_type("a100-sxm-80gb");
+    pool->set_gpu_count(gpus);
+    request.mutable_job()->mutable_training()->set_global_batch_samples(samples);
+    return request;
   }
 
   static google::rpc::ErrorInfo InfoOf(const grpc::Status& status) {
@@ -287,12 +298,7 @@ TEST_F(AuthorizationTest, ProfilesAreThoseOfTheTenant) {
 }
 
 TEST_F(AuthorizationTest, PlansAndDatasetsAreThoseOfTheTenant) {
-  v1::PlanJobRequest request;
-  request.mutable_job()->mutable_model()->set_name("internvl-chat-v1.5");
-  auto* pool = request.mutable_job()->mutable_cluster()->add_pools();
-  pool->set_gpu_type("a100-sxm-80gb");
-  pool->set_gpu_count(32);
-  request.mutable_job()->mutable_training()->set_global_batch_samples(64);
+  v1::PlanJobRequest request = RequestOf("internvl-chat-v1.5", 32, 64);
   const auto plan = [&](const char* principal, v1::PlanJobResponse* response) {
     grpc::ClientContext context;
     return PlannerOf(principal).PlanJob(&context, request, response);
@@ -350,12 +356,7 @@ TEST_F(AuthorizationTest, PlansAndDatasetsAreThoseOfTheTenant) {
 
 // The thread that answers a call may be busy with the next waiter while the service ends.
 TEST_F(AuthorizationTest, AnAnsweredCallHoldsNothingOfTheService) {
-  v1::PlanJobRequest request;
-  request.mutable_job()->mutable_model()->set_name("llama3-8b");
-  auto* pool = request.mutable_job()->mutable_cluster()->add_pools();
-  pool->set_gpu_type("a100-sxm-80gb");
-  pool->set_gpu_count(8);
-  request.mutable_job()->mutable_training()->set_global_batch_samples(8);
+  v1::PlanJobRequest request = RequestOf("llama3-8b", 8, 8);
   v1::PlanJobResponse response;
   grpc::ClientContext first;
   ASSERT_TRUE(PlannerOf("uid:4").PlanJob(&first, request, &response).ok());
