@@ -30,7 +30,8 @@ constexpr int64_t MultiplyDivide(int64_t a, int64_t b, int64_t c) {
   return static_cast<int64_t>(Wide{a} * b / c);
 }
 
-inline constexpr int64_t kGiB = int64_t{1} << 30;
+// Shorthand for formulas that give a real number.
+constexpr double D(int64_t value) { return static_cast<double>(value); }
 
 }  // namespace evenkeel::planner
 

@@ -11,8 +11,6 @@ namespace {
 
 constexpr double kSampled = .05;  // packs are made from a sample of each class
 
-double D(int64_t v) { return static_cast<double>(v); }
-
 class GroupChecker {
  public:
   GroupChecker(const Job& job, const std::vector<const Batching*>& batchings, const Plan& plan)

@@ -7,8 +7,6 @@
 namespace evenkeel::planner {
 namespace {
 
-double D(int64_t value) { return static_cast<double>(value); }
-
 // Heads that one context-parallel rank works on. Ulysses exchanges heads for rows; fewer key and
 // value heads than ranks are copied.
 struct CoreHeads {

@@ -3,15 +3,13 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/cost/transformer_layer.h"
 
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kBytes = 2;  // of a 16-bit value
 constexpr int64_t kColours = 3;
-
-double D(int64_t value) { return static_cast<double>(value); }
 
 int64_t RankVocabulary(const RankSetting& setting, const LanguageModel& m) {
   return CeilDivide(m.vocab, setting.parallelism.tensor);
@@ -138,12 +136,12 @@ HeadTransient HeadTransientOf(const RankSetting& setting, const LanguageModel& m
   const bool gathers = setting.parallelism.tensor > 1;
   const double earlier = D(m.predicted_tokens) * KeptLossBytes(e);
   HeadTransient forward{.logits = per_row((LossBytes(e) + earlier) * vocab),
-                        .rest = per_row(gathers ? kBytes * h : 0)};
+                        .rest = per_row(gathers ? kValueBytes * h : 0)};
   // Backward holds the 16-bit gradient of the logits, the gathered rows and the gradient of the
   // rows.
-  HeadTransient backward{.logits = per_row((kBytes + earlier) * vocab),
-                         .rest = per_row(kBytes * h * (gathers ? 2 : 1)),
-                         .weights = m.train == TrainMode::kFull ? kBytes * vocab * h : 0};
+  HeadTransient backward{.logits = per_row((kValueBytes + earlier) * vocab),
+                         .rest = per_row(kValueBytes * h * (gathers ? 2 : 1)),
+                         .weights = m.train == TrainMode::kFull ? kValueBytes * vocab * h : 0};
   const auto bytes = [&](const HeadTransient& t) {
     return t.logits.at(largest) + t.rest.at(largest) + t.weights;
   };

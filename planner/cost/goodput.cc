@@ -6,12 +6,10 @@
 #include "planner/base/exponential.h"
 #include "planner/base/integers.h"
 #include "planner/catalog/catalog.h"
+#include "planner/cost/memory.h"
 
 namespace evenkeel::planner {
 namespace {
-
-constexpr int64_t kWeightBytes = 2;
-constexpr int64_t kAdamBytes = 12;
 
 int64_t BytesOf(int64_t parameters, TrainMode train) {
   return parameters * (kWeightBytes + (train == TrainMode::kFull ? kAdamBytes : 0));

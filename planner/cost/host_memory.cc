@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -15,8 +16,6 @@ constexpr double kPacksAhead = 2;   // packs that each worker holds ready
 constexpr double kTokenBytes = 32;  // ids, labels, loss mask and positions of 8 bytes
 constexpr double kPixelBytes = 12;  // three colours in fp32
 constexpr double kCopies = 2;       // decoded, and packed
-
-double D(int64_t value) { return static_cast<double>(value); }
 
 double PackBytes(const ModelSpec& model, const PackShape& pack) {
   double bytes = pack.tokens * kTokenBytes;

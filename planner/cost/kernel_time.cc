@@ -11,8 +11,6 @@ namespace {
 constexpr int64_t kCausalQueryTile = 128;
 constexpr int64_t kHeadSizeStep = 32;  // kernels round head sizes up to a multiple of this
 
-double D(int64_t value) { return static_cast<double>(value); }
-
 // Returns head size over efficiency, the cost of one pair of tokens; linear between the measured
 // sizes.
 double CausalCost(const CausalRates& rates, int64_t head_size) {

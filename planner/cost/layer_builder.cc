@@ -5,13 +5,7 @@
 #include "planner/base/integers.h"
 
 namespace evenkeel::planner {
-namespace {
-
-constexpr double kBytes = 2;  // of a 16-bit value
-
-double D(int64_t value) { return static_cast<double>(value); }
-
-}  // namespace
+namespace {}  // namespace
 
 LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode train,
                            const LoraSpec& lora)
@@ -87,7 +81,7 @@ PackCost LayerBuilder::OverRows(const Affine& cost, double share) const {
 double LayerBuilder::MeanRows() const { return PerRow(1).at(setting_.mean); }
 
 void LayerBuilder::Keep(double values, RecomputeParts dropped_by) {
-  KeepBytes(PerRow(kBytes * values), dropped_by);
+  KeepBytes(PerRow(kValueBytes * values), dropped_by);
 }
 
 void LayerBuilder::KeepInput(double values, uint32_t target, RecomputeParts dropped_by) {
@@ -99,11 +93,13 @@ void LayerBuilder::KeepBytes(const PackCost& bytes, RecomputeParts dropped_by) {
 }
 
 void LayerBuilder::Stream(double values) {
-  operation().streams += OverRows(setting_.kernels.MemoryBound(kBytes * values));
+  operation().streams += OverRows(setting_.kernels.MemoryBound(kValueBytes * values));
   operation().launches += 1;
 }
 
-void LayerBuilder::Transient(double values) { operation().transient += PerRow(kBytes * values); }
+void LayerBuilder::Transient(double values) {
+  operation().transient += PerRow(kValueBytes * values);
+}
 
 int64_t LayerBuilder::EqualRows(double share) const {
   return setting_.equal_packs ? Nearest(MeanRows() * share) : 0;
@@ -113,7 +109,7 @@ void LayerBuilder::TensorPass(double width) {
   const int64_t ranks = setting_.parallelism.tensor;
   const double rows = MeanRows();
   if (ranks <= 1 || rows <= 0) return;
-  const double ns = setting_.network.NodeCollective(ranks, rows * kBytes * width);
+  const double ns = setting_.network.NodeCollective(ranks, rows * kValueBytes * width);
   operation().communication += PerRow(ns / rows);
   operation().launches += 1;
   tensor_times_.push_back({work_.operations.size() - 1, ns});
@@ -152,7 +148,7 @@ void LayerBuilder::AddNorm(Norm norm, double width, double share) {
 
 LayerWork LayerBuilder::Finish(double width) {
   if (setting_.execution.overlap_tensor) HideTensorPasses();
-  work_.input_bytes = PerRow(kBytes * width * shard_);
+  work_.input_bytes = PerRow(kValueBytes * width * shard_);
   return std::move(work_);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/end_layers.h"
 #include "planner/cost/kernel_time.h"
@@ -14,11 +15,8 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kBytes = 2;  // of a 16-bit value
 // Norms and activations move two tensors forward and three backward.
 constexpr double kStreamBackward = 1.5;
-
-double D(int64_t v) { return static_cast<double>(v); }
 
 int64_t Bytes(double value) { return Nearest(std::min(value, D(kPartBytesAtMost))); }
 int64_t WorkspaceBytes(double value) { return Nearest(std::min(value, D(kWorkspaceBytesAtMost))); }
@@ -117,7 +115,7 @@ class ProfileBuilder {
   // ZeRO-3 gathers a layer's weights before its forward and its backward pass, and scatters its
   // gradients. Adds the part that compute does not hide, the same for every pack.
   void GatherWeights(LayerCost& layer, const LayerWork& work) {
-    const double weights = kBytes * work.parameters;
+    const double weights = kValueBytes * work.parameters;
     const RankGroup group = network_.DataGroup(p_);
     const double pass = network_.GroupCollective(Collective::kAllGather, group, weights);
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
@@ -134,7 +132,7 @@ class ProfileBuilder {
   double Surroundings(const LayerWork& work) const {
     double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work);
     if (job_.training.zero_stage == ZeroStage::kWeights)
-      bytes += kBytes * (2 * work.parameters + work.trained_parameters);
+      bytes += kValueBytes * (2 * work.parameters + work.trained_parameters);
     return bytes;
   }
 
@@ -157,8 +155,8 @@ class ProfileBuilder {
   // Sets the bytes of the rows that leave a layer, sharded by sequence parallelism.
   void SetOutput(LayerCost& layer, const Rows& rows, int64_t width) {
     const double shard = setting_.execution.sequence_parallel ? 1 / D(p_.tensor) : 1;
-    const PackCost bytes{.per_unit = rows.per_unit * rows.share * D(width) * kBytes * shard,
-                         .per_token = rows.per_token * rows.share * D(width) * kBytes * shard};
+    const PackCost bytes{.per_unit = rows.per_unit * rows.share * D(width) * kValueBytes * shard,
+                         .per_token = rows.per_token * rows.share * D(width) * kValueBytes * shard};
     layer.mean_output_bytes = Nearest(bytes.at(mean_));
     layer.output_bytes = Nearest(bytes.at(largest_));
   }

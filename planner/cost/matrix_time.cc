@@ -13,8 +13,6 @@ namespace {
 constexpr int64_t kReferenceRows = 8192;
 constexpr double kNarrowTile = 0.9;  // rate of 64-wide over 128 x 128 tiles: fitted over all GPUs
 
-double D(int64_t value) { return static_cast<double>(value); }
-
 struct Tile {
   int64_t rows = 0, columns = 0;
   double rate = 1;  // relative to the best shape

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -21,11 +22,6 @@ constexpr int64_t kGroupedStreams = 4;
 // Hidden states that a pipeline stage holds besides its layers': received and sent, forward and
 // backward.
 constexpr double kPipelineTensors = 4;
-
-constexpr double kWeightBytes = 2;
-constexpr double kAdamBytes = 12;  // fp32 master weight and two moments
-
-double D(int64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 

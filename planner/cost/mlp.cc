@@ -14,8 +14,6 @@ constexpr double kRoutingBytesPerExpert = 16;
 // of dropless routers early in training (1.0 to 1.9).
 constexpr double kDroplessImbalance = 1.2;
 
-double D(int64_t value) { return static_cast<double>(value); }
-
 // Returns the rows that take memory, over the mean rows.
 double HeldRows(const Execution& execution) {
   return execution.expert_capacity > 0 ? execution.expert_capacity : kDroplessImbalance;

@@ -5,11 +5,7 @@
 #include "planner/base/integers.h"
 
 namespace evenkeel::planner {
-namespace {
-
-double D(int64_t value) { return static_cast<double>(value); }
-
-}  // namespace
+namespace {}  // namespace
 
 Network::Network(const Cluster& cluster, const CostConstants& constants)
     : cluster_(cluster), constants_(constants) {}

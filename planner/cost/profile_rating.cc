@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "planner/base/decimal_text.h"
+#include "planner/base/integers.h"
 #include "planner/cost/layer_profile.h"
 
 namespace evenkeel::planner {
 namespace {
 
 constexpr double kStandardDeviation = 1.4826;  // over the median absolute deviation, if normal
-
-double D(int64_t v) { return static_cast<double>(v); }
 
 PackShape PackOf(const MeasuredShape& shape) {
   return {D(shape.units), D(shape.tokens), D(shape.tokens) * D(shape.sample_tokens)};
@@ -75,8 +74,8 @@ std::string ValueText(Rated what, double value) {
                                     : MillisecondsText(Nearest(std::max(0.0, value)));
 }
 
-// A measurement, or a group of probes, to be accepted or refused.
-struct Candidate {
+// What a profile claims with a measurement or a group of probes; to be accepted or refused.
+struct Claim {
   Measured list = Measured::kLayerTime;
   std::vector<int64_t> indices;
   std::vector<Rating> ratings;
@@ -85,13 +84,13 @@ struct Candidate {
   std::string text;
 };
 
-void Refuse(Candidate& c, RefusalReason reason, std::string text) {
+void Refuse(Claim& c, RefusalReason reason, std::string text) {
   if (c.reason) return;
   c.reason = reason;
   c.text = std::move(text);
 }
 
-void Compare(Candidate& c, const Profile& profile, LayerKind kind, const Comparison& compared) {
+void Compare(Claim& c, const Profile& profile, LayerKind kind, const Comparison& compared) {
   c.comparisons.push_back(compared);
   // A time less its communication may be negative.
   const double left = std::max(0.0, compared.measured);
@@ -112,9 +111,9 @@ void Compare(Candidate& c, const Profile& profile, LayerKind kind, const Compari
   }
 }
 
-Candidate RateLayerTime(const Profile& profile, int64_t index) {
+Claim RateLayerTime(const Profile& profile, int64_t index) {
   const LayerTimeMeasurement& m = profile.layer_times[static_cast<size_t>(index)];
-  Candidate c{.list = Measured::kLayerTime, .indices = {index}};
+  Claim c{.list = Measured::kLayerTime, .indices = {index}};
   const std::optional<LayerCost> layer = Analytic(profile, m.kind, m.shape);
   if (!layer) return c;
   const PackShape pack = PackOf(m.shape);
@@ -147,8 +146,8 @@ Place PlaceOf(const MemoryMeasurement& m) {
 // r c), with n micro-batches in flight, a bytes kept by a layer, and c bytes kept by a recomputed
 // layer. At the peak of a stage that recomputes all of its layers, one of them is also held whole
 // (docs/COST_MODEL.md, section 7).
-Candidate RatePlace(const Profile& profile, std::vector<int64_t> indices) {
-  Candidate c{.list = Measured::kMemory, .indices = std::move(indices)};
+Claim RatePlace(const Profile& profile, std::vector<int64_t> indices) {
+  Claim c{.list = Measured::kMemory, .indices = std::move(indices)};
   const auto at = [&](int64_t i) -> const MemoryMeasurement& {
     return profile.memory[static_cast<size_t>(i)];
   };
@@ -185,9 +184,9 @@ Candidate RatePlace(const Profile& profile, std::vector<int64_t> indices) {
   return c;
 }
 
-Candidate RateStep(const Profile& profile, int64_t index) {
+Claim RateStep(const Profile& profile, int64_t index) {
   const StepMeasurement& m = profile.steps[static_cast<size_t>(index)];
-  Candidate c{.list = Measured::kStep, .indices = {index}};
+  Claim c{.list = Measured::kStep, .indices = {index}};
   const double ratio = D(m.measured_ns) / D(m.predicted_ns);
   const std::string measured = MillisecondsText(m.measured_ns) + " measured, " +
                                MillisecondsText(m.predicted_ns) + " predicted";
@@ -202,8 +201,8 @@ Candidate RateStep(const Profile& profile, int64_t index) {
   return c;
 }
 
-std::vector<Candidate> RateAll(const Profile& profile) {
-  std::vector<Candidate> all;
+std::vector<Claim> RateAll(const Profile& profile) {
+  std::vector<Claim> all;
   for (size_t i = 0; i < profile.layer_times.size(); ++i) {
     all.push_back(RateLayerTime(profile, static_cast<int64_t>(i)));
   }
@@ -246,7 +245,7 @@ CrowdKey KeyOf(const Rating& r) {
   return {static_cast<int>(r.kind), r.tensor, static_cast<int>(r.what)};
 }
 
-void RefuseOutlier(Candidate& c, double ratio, const Crowd& crowd) {
+void RefuseOutlier(Claim& c, double ratio, const Crowd& crowd) {
   if (!crowd.Excludes(ratio)) return;
   Refuse(c, RefusalReason::kOutlier,
          "a factor of " + RatioText(ratio) + " of the model, where the median of " +
@@ -255,22 +254,22 @@ void RefuseOutlier(Candidate& c, double ratio, const Crowd& crowd) {
 }
 
 void RefuseOutliers(const Profile& profile, const std::vector<Rating>& known,
-                    const std::vector<double>& known_steps, std::vector<Candidate>& all) {
+                    const std::vector<double>& known_steps, std::vector<Claim>& all) {
   std::map<CrowdKey, Crowd> crowds;
   Crowd steps{.ratios = known_steps};
-  const auto step_ratio = [&](const Candidate& c) {
+  const auto step_ratio = [&](const Claim& c) {
     const StepMeasurement& m = profile.steps[static_cast<size_t>(c.indices.front())];
     return D(m.measured_ns) / D(m.predicted_ns);
   };
   for (const Rating& r : known) crowds[KeyOf(r)].ratios.push_back(r.ratio);
-  for (const Candidate& c : all) {
+  for (const Claim& c : all) {
     if (c.reason) continue;
     for (const Rating& r : c.ratings) crowds[KeyOf(r)].ratios.push_back(r.ratio);
     if (c.list == Measured::kStep) steps.ratios.push_back(step_ratio(c));
   }
   for (auto& [key, crowd] : crowds) crowd.centre = MedianRatio(crowd.ratios);
   steps.centre = MedianRatio(steps.ratios);
-  for (Candidate& c : all) {
+  for (Claim& c : all) {
     for (const Rating& r : c.ratings) RefuseOutlier(c, r.ratio, crowds[KeyOf(r)]);
     if (c.list == Measured::kStep) RefuseOutlier(c, step_ratio(c), steps);
   }
@@ -316,13 +315,13 @@ MeasuredRatio MedianRatio(std::vector<double> ratios) {
 
 Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
                 const std::vector<double>& known_steps) {
-  std::vector<Candidate> all = RateAll(profile);
+  std::vector<Claim> all = RateAll(profile);
   RefuseOutliers(profile, known, known_steps, all);
   Judgement judgement{.accepted = profile};
   std::vector<bool> refused[] = {std::vector<bool>(profile.layer_times.size()),
                                  std::vector<bool>(profile.memory.size()),
                                  std::vector<bool>(profile.steps.size())};
-  for (const Candidate& c : all) {
+  for (const Claim& c : all) {
     if (!c.reason) {
       judgement.ratings.insert(judgement.ratings.end(), c.ratings.begin(), c.ratings.end());
       continue;
@@ -344,7 +343,7 @@ Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
 
 std::vector<Rating> RatingsOf(const Profile& profile) {
   std::vector<Rating> ratings;
-  for (const Candidate& c : RateAll(profile)) {
+  for (const Claim& c : RateAll(profile)) {
     // Measurements that a newer model finds out of bounds are not used.
     if (!c.reason) ratings.insert(ratings.end(), c.ratings.begin(), c.ratings.end());
   }

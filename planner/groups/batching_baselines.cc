@@ -8,6 +8,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/random.h"
+#include "planner/base/units.h"
 #include "planner/cost/calibration.h"
 #include "planner/groups/flexible_groups.h"
 #include "planner/packing/metrics.h"
@@ -20,9 +21,6 @@ namespace {
 // Long samples are few but decide the result, so more samples are drawn than for a plan.
 constexpr int64_t kSamplesDrawn = 100000;
 constexpr double kBatchesDivided = 32;  // batches that FlexSP's assignment divides
-constexpr double kNsPerDay = 86400e9;
-
-double D(int64_t v) { return static_cast<double>(v); }
 
 class Baselines {
  public:

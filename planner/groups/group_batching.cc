@@ -8,8 +8,6 @@
 namespace evenkeel::planner {
 namespace {
 
-double D(int64_t v) { return static_cast<double>(v); }
-
 // Draws samples of the group's own lengths and packs them as PackByGroups does.
 Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGroup& group,
                   const Stop& stop) {

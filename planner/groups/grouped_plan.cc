@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/cost/calibration.h"
 #include "planner/groups/batching_baselines.h"
 #include "planner/search/prediction.h"
@@ -14,10 +15,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kNsPerSecond = 1e9, kNsPerDay = 86400e9;
 constexpr int64_t kPublishedCurriculum = 500;
-
-double D(int64_t v) { return static_cast<double>(v); }
 
 GroupLengths LengthsOf(const Job& job, const LengthClasses& classes, const GroupSet& set) {
   GroupLengths out;

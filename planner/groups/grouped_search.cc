@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "planner/base/integers.h"
 #include "planner/cost/memory.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
@@ -20,18 +21,16 @@ constexpr int64_t kWorkAtMost = 20'000'000;  // simulated passes for that: about
 constexpr size_t kSplitsInFull = 3;          // splits planned with real packs
 constexpr size_t kLeadersAtMost = 3;         // groups whose best partition is tried for all
 
-double D(int64_t v) { return static_cast<double>(v); }
-
 // A split of the model, and its groups.
 struct Prospect {
   Family family;
   GroupSet chosen, published, exact;
 };
 
-class Searcher {
+class GroupedSearcher {
  public:
-  Searcher(const Job& job, const LengthClasses& classes, const std::function<bool()>& stop,
-           const std::vector<Parallelism>& first)
+  GroupedSearcher(const Job& job, const LengthClasses& classes, const std::function<bool()>& stop,
+                  const std::vector<Parallelism>& first)
       : job_(job), classes_(classes), stop_(stop), first_(first), work_{kWorkAtMost, stop} {}
 
   GroupedSearch Run() {
@@ -308,7 +307,7 @@ double GroupRun::steps() const { return group.tokens / group.step.tokens; }
 GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
                            const std::function<bool()>& stop,
                            const std::vector<Parallelism>& first) {
-  return Searcher(job, classes, stop, first).Run();
+  return GroupedSearcher(job, classes, stop, first).Run();
 }
 
 }  // namespace evenkeel::planner

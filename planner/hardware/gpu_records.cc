@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "planner/base/concatenate.h"
+#include "planner/base/units.h"
 #include "planner/hardware/collective_table.h"
 
 namespace evenkeel::planner {
 namespace {
-
-constexpr int64_t kGiB = int64_t{1} << 30;
 
 // Adds the aliases with dashes instead of spaces: Kubernetes GPU feature discovery labels nodes
 // with the driver's name in that form.

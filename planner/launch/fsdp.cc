@@ -40,7 +40,7 @@ def run_step(model, packs, loss_of):
         loss_of(model, pack).backward()
 )";
 
-std::string File(const Trials& trials, const PlanSpec& spec) {
+std::string FsdpFile(const Trials& trials, const PlanSpec& spec) {
   const Parallelism& p = spec.parallelism;
   const Training& t = trials.job().training;
   const char* half = trials.job().launch.float16 ? "float16" : "bfloat16";
@@ -70,7 +70,7 @@ void EmitFsdp(const Trials& trials, Launch* out) {
     return;
   }
   Settle(trials, *runs, out);
-  out->files.push_back({"evenkeel_fsdp.py", File(trials, runs->spec)});
+  out->files.push_back({"evenkeel_fsdp.py", FsdpFile(trials, runs->spec)});
   if (runs->spec.parallelism.context > 1) {
     out->notes.push_back({"batches", "Each pack is shared by " +
                                          std::to_string(runs->spec.parallelism.context) +

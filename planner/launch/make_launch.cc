@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "planner/base/decimal_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/trials.h"
 

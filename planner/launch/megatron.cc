@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/base/decimal_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/megatron_arguments.h"
 #include "planner/launch/nearest.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/base/decimal_text.h"
+
 namespace evenkeel::planner {
 namespace {
 

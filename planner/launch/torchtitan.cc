@@ -134,7 +134,7 @@ std::string BaseOf(const std::string& model) {
   return "";
 }
 
-std::string File(const Trials& trials, const PlanSpec& spec) {
+std::string TorchtitanFile(const Trials& trials, const PlanSpec& spec) {
   const Job& job = trials.job();
   const RecomputedIndices indices = RecomputedOf(spec);
   const bool some = !indices.language.empty();
@@ -212,7 +212,7 @@ void EmitTorchtitan(const Trials& trials, Launch* out) {
   Arguments arguments(&out->arguments);
   arguments.Add("--module", "evenkeel_torchtitan");
   arguments.Add("--config", "planned");
-  out->files.push_back({"evenkeel_torchtitan.py", File(trials, runs->spec)});
+  out->files.push_back({"evenkeel_torchtitan.py", TorchtitanFile(trials, runs->spec)});
   NoteRest(trials, runs->spec, out);
   out->notes.push_back({"batches", BatchText(trials, runs->spec)});
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "planner/base/decimal_text.h"
 #include "planner/base/integers.h"
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
@@ -152,13 +153,6 @@ bool TowerIsFirst(const PlanSpec& spec) {
     }
   }
   return true;
-}
-
-std::string PercentText(double share) {
-  const int64_t tenths = Nearest(1000 * share);
-  const int64_t size = tenths < 0 ? -tenths : tenths;
-  return (tenths < 0 ? "-" : "") + std::to_string(size / 10) + "." + std::to_string(size % 10) +
-         "%";
 }
 
 std::string LongerText(double slower_by) {

@@ -72,10 +72,9 @@ int64_t LanguageLayers(const ChunkSpec& chunk);
 // Returns whether the whole encoder runs in the first chunk.
 bool TowerIsFirst(const PlanSpec& spec);
 
-// Format figures for notes: "1.3%", "12.4 GiB".
-std::string PercentText(double share);
+// Format figures for notes.
 std::string LongerText(double slower_by);  // "1.3% longer", "0.2% shorter", "as long"
-std::string GibibytesText(int64_t bytes);
+std::string GibibytesText(int64_t bytes);  // "12.4 GiB"
 
 // Returns the values with `separator` between them.
 std::string Joined(const std::vector<int64_t>& values, const char* separator = ",");

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/base/decimal_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/python_parts.h"
 
@@ -52,7 +53,7 @@ def pad_short_packs():
     PresetPackDataset.__init__ = padded
 )";
 
-std::string File(const Trials& trials, const PlanSpec& spec, const Counts& counts) {
+std::string XtunerFile(const Trials& trials, const PlanSpec& spec, const Counts& counts) {
   const Parallelism& p = spec.parallelism;
   const ModelSpec& model = trials.job().model;
   std::string text =
@@ -136,7 +137,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
   Settle(trials, *runs, out);
   out->program = "-m xtuner.v1.train.cli.sft";
   Arguments(&out->arguments).Add("--config", "train_config.py");
-  out->files.push_back({"evenkeel_xtuner.py", File(trials, runs->spec, counts)});
+  out->files.push_back({"evenkeel_xtuner.py", XtunerFile(trials, runs->spec, counts)});
   NoteReader(trials, out);
   if (trials.job().training.distributed_gradients_fp32)
     out->notes.push_back({"precision", "XTuner v1 reduces gradients in bfloat16, not in fp32."});

@@ -26,9 +26,9 @@ constexpr size_t kTrialAtMost = 100'000;  // larger sets are designed as is best
 constexpr size_t kTrial = 32'768;
 constexpr int64_t kFastGap = 200;  // a fast search ends 1 / 200 above the bound
 
-class Search {
+class BalancedSearch {
  public:
-  Search(const Lengths& lengths, const Caps& caps, PackEffort effort, const Stop& stop)
+  BalancedSearch(const Lengths& lengths, const Caps& caps, PackEffort effort, const Stop& stop)
       : lengths_(lengths),
         caps_(caps),
         stop_(stop),
@@ -94,7 +94,7 @@ class Search {
       units.push_back(lengths_.units[sorted_.order[i]]);
       tokens.push_back(lengths_.tokens[sorted_.order[i]]);
     }
-    Search trial({units, tokens}, caps_, PackEffort::kThorough, stop_);
+    BalancedSearch trial({units, tokens}, caps_, PackEffort::kThorough, stop_);
     trial.SearchDesigns();
     if (trial.best_.size() == 0) return;
     MakeGroups(trial.best_parts_);
@@ -219,10 +219,10 @@ Packing PackBalanced(const Lengths& lengths, const Caps& caps, PackEffort effort
   // If a full token cap never holds too many units, units can be ignored.
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (caps.UnitsBind(lengths.units[i], lengths.tokens[i]))
-      return Search(lengths, caps, effort, stop).Run();
+      return BalancedSearch(lengths, caps, effort, stop).Run();
   }
   const std::vector<int32_t> none(lengths.size());
-  return Search({none, lengths.tokens}, {0, caps.tokens}, effort, stop).Run();
+  return BalancedSearch({none, lengths.tokens}, {0, caps.tokens}, effort, stop).Run();
 }
 
 }  // namespace evenkeel::planner

@@ -13,8 +13,6 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kMoves[] = {-1, 1, -2, 2, -3, 3};
-
 class Certifying {
  public:
   Certifying(const SegmentTable& table, const CertifyLimits& limits, const Stop& stop)
@@ -107,7 +105,7 @@ class Certifying {
       improved = false;
       for (size_t b = 1; b + 1 < boundaries.size(); ++b) {
         if (Stopped()) return;
-        for (const int64_t move : kMoves) {
+        for (const int64_t move : kBoundaryMoves) {
           boundaries[b] += move;
           const bool inside =
               boundaries[b] > boundaries[b - 1] && boundaries[b] < boundaries[b + 1];

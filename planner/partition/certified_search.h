@@ -12,6 +12,9 @@
 
 namespace evenkeel::planner {
 
+// Layers by which a local search moves a boundary.
+inline constexpr int64_t kBoundaryMoves[] = {-1, 1, -2, 2, -3, 3};
+
 enum class CertifiedEnd {
   kOptimal,  // no partition and recompute of this parallelism has a shorter step
   kBounded,  // work ran out, or limits.step_ns was proven: step_ns >= optimum >= lower_bound_ns

@@ -11,12 +11,10 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kRounding = 1 - 1e-9;  // rounding errors of doubles stay below
+constexpr double kRoundedDown = 1 - 1e-9;  // rounding errors of doubles stay below
 
 // Bounds beyond it count as that.
 constexpr int64_t kMost = 4'000'000'000'000'000'000;
-
-double D(int64_t v) { return static_cast<double>(v); }
 
 // If V bounds fill * [work before stage s] + send * s + m * [work of stage s] for all s, then what
 // is left of V shrinks by at most q = 1 - fill / m, and by send, with each stage. Solved for V.
@@ -94,7 +92,7 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
   const Wide journey = crossings >= 0 ? work.total_ns + Wide{crossings} * least_send_ns : 0;
   const Wide exact = std::max(journey, Wide{micro_batches} * work.SlowestStage(stages));
   return std::max(static_cast<int64_t>(std::min(exact, Wide{kMost})),
-                  static_cast<int64_t>(std::min(bound, D(kMost)) * kRounding));
+                  static_cast<int64_t>(std::min(bound, D(kMost)) * kRoundedDown));
 }
 
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p) {

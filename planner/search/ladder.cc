@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/packing/sample.h"
@@ -12,8 +13,6 @@
 
 namespace evenkeel::planner {
 namespace {
-
-constexpr double kNsPerDay = 86400e9;
 
 // Every recomputable layer of each stage.
 std::vector<ModeCounts> RecomputeAll(const LayerProfile& profile,

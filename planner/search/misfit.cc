@@ -10,7 +10,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kSegmentsAtMost = 2'000'000;
+constexpr int64_t kSegmentsToCount = 2'000'000;
 
 // The fullest stage as a plan would list it.
 std::vector<LayerGroup> LayersOf(const Shard& shard, const LeastFull& tightest) {
@@ -45,7 +45,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
     const bool open = shard.shape.chunks > 1 && !NoRoom(job, shard);
     if (plain && !open && shard.shape.chunks > 1) continue;
     work += shard.segments();
-    if (least && work > kSegmentsAtMost) {
+    if (least && work > kSegmentsToCount) {
       misfit.proven = misfit.proven && !open;
       continue;
     }

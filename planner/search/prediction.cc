@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/search/ladder.h"
@@ -11,7 +12,6 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kNsPerSecond = 1e9;
 constexpr double kHoursPerDay = 24;
 
 bool OfEncoder(LayerKind kind) {

@@ -13,7 +13,6 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kMoves[] = {-1, 1, -2, 2, -3, 3};
 constexpr int64_t kMeanEventsAtMost = 50000;  // simulated forwards
 constexpr int64_t kRealMovesAtMost = 32;
 constexpr int64_t kRealEvents = 30000;  // per move: all compare the same packs
@@ -33,7 +32,7 @@ class Refiner {
     for (bool improved = true; improved;) {
       improved = false;
       for (size_t b = 1; b + 1 < candidate_.boundaries.size(); ++b) {
-        for (const int64_t move : kMoves) {
+        for (const int64_t move : kBoundaryMoves) {
           if (moves <= 0 || (stop_ && stop_())) return;
           const std::optional<Candidate> moved = Moved(b, move);
           if (!moved) continue;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/cost/calibration.h"
 #include "planner/cost/memory.h"
 #include "planner/hardware/gpus.h"
@@ -19,7 +20,7 @@ namespace evenkeel::planner {
 namespace {
 
 // Of all remedies together: what would take more is not offered.
-constexpr int64_t kSegmentsAtMost = 2'000'000;
+constexpr int64_t kSegmentsToTry = 2'000'000;
 constexpr int kDoublings = 7;
 constexpr int64_t kStepsInsideNode = 16;
 constexpr int64_t kGpusAtMost = 65536;  // the contract's bound
@@ -239,7 +240,7 @@ class Remedies {
   const Batching& batching_;
   const Misfit& misfit_;
   const std::function<bool()>& stop_;
-  int64_t segments_left_ = kSegmentsAtMost;
+  int64_t segments_left_ = kSegmentsToTry;
   std::vector<Remedy> found_;
 };
 

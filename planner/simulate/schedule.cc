@@ -5,7 +5,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kUnitsPerPass = 10;  // units of Stop::Spend
+constexpr int64_t kUnitsPerMergedPass = 10;  // units of Stop::Spend
 
 Pass MakePass(PassKind kind, int64_t stage, int64_t chunk, int64_t micro_batch) {
   return {kind, static_cast<int32_t>(stage), static_cast<int32_t>(chunk),
@@ -54,7 +54,7 @@ class Merge {
         forwards_(static_cast<size_t>(shape.virtual_stages())),
         backwards_(static_cast<size_t>(shape.virtual_stages())) {
     for (int64_t s = 0; s < shape.stages; ++s) {
-      stop_.Spend(kUnitsPerPass * shape.chunks * shape.micro_batches);
+      stop_.Spend(kUnitsPerMergedPass * shape.chunks * shape.micro_batches);
       orders_.push_back(StageOrder(shape, s));
     }
   }
@@ -71,7 +71,7 @@ class Merge {
         while (next_[s] < orders_[s].size() && Ready(orders_[s][next_[s]])) {
           merged.push_back(orders_[s][next_[s]++]);
         }
-        stop_.Spend(kUnitsPerPass * static_cast<int64_t>(next_[s] - taken) + 1);
+        stop_.Spend(kUnitsPerMergedPass * static_cast<int64_t>(next_[s] - taken) + 1);
       }
     }
     return merged;

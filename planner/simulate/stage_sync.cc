@@ -9,8 +9,6 @@
 namespace evenkeel::planner {
 namespace {
 
-double D(int64_t value) { return static_cast<double>(value); }
-
 // Adds up the times to exchange parameters, and counts those that one rank updates.
 class Exchange {
  public:

@@ -38,7 +38,7 @@ StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
   return work;
 }
 
-constexpr int64_t kUnitsPerPass = 20;  // units of Stop::Spend
+constexpr int64_t kUnitsPerTimedPass = 20;  // units of Stop::Spend
 
 // Returns the most packs of one rank that are simulated one by one.
 int64_t PacksAtMost(const PipelineShape& shape, int64_t events) {
@@ -128,7 +128,7 @@ class RankPipeline {
   }
 
   int64_t operator()(const std::vector<PackShape>& packs) {
-    stop_.Spend(kUnitsPerPass * spec_.shape.virtual_stages() * spec_.shape.micro_batches);
+    stop_.Spend(kUnitsPerTimedPass * spec_.shape.virtual_stages() * spec_.shape.micro_batches);
     for (size_t k = 0; k < packs.size(); ++k) {
       for (size_t s = 0; s < segments_.size(); ++s) {
         const size_t at = PlaceOf(spec_.shape, s, packs.size()) + k;
@@ -347,7 +347,7 @@ SimulatedStep MeanPackStep(const Job& job, const Parallelism& p, const PipelineS
   };
   const auto simulate = [&](const PipelineShape& like) {
     if (like.schedule == Schedule::kOneFOneB)
-      stop.Spend(kUnitsPerPass * like.virtual_stages() * like.micro_batches);
+      stop.Spend(kUnitsPerTimedPass * like.virtual_stages() * like.micro_batches);
     spec.shape = like;
     return PipelineEnds(spec, known.Order(like, stop), stop);
   };

@@ -19,9 +19,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr IntRange kPageSizes = {0, 1000};
-constexpr int64_t kMaxViolations = 100;
-
 std::string LowerCase(std::string text) {
   for (char& c : text) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -48,7 +45,7 @@ bool ReadToken(std::string_view token, size_t* index) {
 template <typename Request, typename Entry, typename Page, typename Response>
 std::vector<Violation> FillPage(const Request& request, std::vector<Entry> entries, Page* page,
                                 Response* response) {
-  ViolationSink sink(kMaxViolations);
+  ViolationSink sink(kDefaultMaxViolations);
   CheckText(sink, FieldPath("filter"), request.filter());
   const int64_t size =
       CheckIntOr(sink, FieldPath("page_size"), request.page_size(), kPageSizes, kPageSizes.max);

@@ -60,6 +60,11 @@ Value CheckOr(ViolationSink& sink, const FieldPath& field, Value value, Range ra
 
 }  // namespace
 
+int64_t KeptViolations(int64_t max_violations) {
+  const bool good = max_violations > 0 && max_violations <= kMaxViolations.max;
+  return good ? max_violations : kDefaultMaxViolations;
+}
+
 std::string NumberText(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "infinity" : "-infinity";

@@ -25,6 +25,20 @@ struct RealRange {  // inclusive
   double max = 0;
 };
 
+// What fields of several messages accept.
+inline constexpr IntRange kDegrees = {1, 65536};
+inline constexpr IntRange kUnitCaps = {0, 1'000'000};
+inline constexpr IntRange kSampleUnits = {0, 1'000'000};
+inline constexpr IntRange kSampleTokens = {1, 16'777'216};
+inline constexpr IntRange kPageSizes = {0, 1000};
+inline constexpr IntRange kMaxViolations = {0, 1000};
+inline constexpr int64_t kDefaultMaxViolations = 100;
+inline constexpr int kMaxParts = 64;    // of a dataset
+inline constexpr int kSuggestions = 3;  // of names near an unknown one
+
+// Returns how many violations to keep. A bad number is itself reported as a violation.
+int64_t KeptViolations(int64_t max_violations);
+
 std::string NumberText(double value);  // the shortest text that reads back as the same number
 
 // Returns a caller's text in quotes, fit to be shown: at most 64 bytes, cut between characters,

@@ -16,8 +16,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr int kMaxParts = 64;
-
 void AssumeDefault(planner::Job* job) {
   const bool text_only = job->model.towers.empty();
   job->dataset =

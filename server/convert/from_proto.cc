@@ -23,8 +23,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr IntRange kMaxViolations = {0, 1000};
-constexpr int64_t kDefaultMaxViolations = 100;
 constexpr int64_t kMaxLabelBytes = 256;
 constexpr IntRange kMaxAlternatives = {0, 16};
 constexpr RealRange kMaxAgeSeconds = {0, 1e10};
@@ -59,12 +57,6 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   if (sink.count() == before && !SeveralOffers(from)) CheckSearchSize(*job, path, sink);
   ObjectiveFromProto(from, path, sink, job);
   LaunchFromProto(from, path, sink, job);
-}
-
-// Returns how many violations to keep. A bad number is itself reported as a violation.
-int64_t Limit(int64_t max_violations) {
-  const bool good = max_violations > 0 && max_violations <= kMaxViolations.max;
-  return good ? max_violations : kDefaultMaxViolations;
 }
 
 // Converts the fields about the answer. `validate_only` may have any value.
@@ -117,7 +109,7 @@ void CheckSize(const planner::Job& job, const FieldPath& path, ViolationSink& si
 std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::Job* job,
                                     const DatasetSource& datasets,
                                     const CalibrationSource& calibrations) {
-  ViolationSink sink(Limit(request.max_violations()));
+  ViolationSink sink(KeptViolations(request.max_violations()));
   *job = planner::Job();
   const FieldPath path("job");
   if (request.has_job()) {
@@ -135,7 +127,7 @@ std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::
 std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& request,
                                            EvaluationJob* evaluation, const DatasetSource& datasets,
                                            const CalibrationSource& calibrations) {
-  ViolationSink sink(Limit(request.max_violations()));
+  ViolationSink sink(KeptViolations(request.max_violations()));
   *evaluation = EvaluationJob();
   planner::Job& job = evaluation->job;
   const FieldPath job_path("job");

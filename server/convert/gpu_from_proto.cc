@@ -12,7 +12,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr int kSuggestions = 3;
 constexpr RealRange kLinkRates = {1e8, 1e13};
 constexpr double kPcieGen4x16 = 31.5e9;
 

@@ -4,14 +4,12 @@
 
 #include "evenkeel/v1/plan.pb.h"
 #include "server/convert/choices.h"
+#include "server/convert/numbers.h"
 #include "server/convert/prediction_to_proto.h"
-#include "server/convert/seconds.h"
 #include "server/convert/stage_to_proto.h"
 
 namespace evenkeel::server {
 namespace {
-
-int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
 
 void FillGroup(const planner::GroupPlan& group, v1::PackingGroup* out) {
   out->set_length_tokens(group.token_cap);

@@ -16,8 +16,6 @@ namespace evenkeel::server {
 namespace {
 
 constexpr size_t kMaxSerialisedBytes = 65536;
-constexpr IntRange kUnits = {0, 1'000'000};
-constexpr IntRange kTokens = {1, 16'777'216};
 constexpr IntRange kSamples = {1, kMaxSamples};
 
 using Values = google::protobuf::RepeatedField<int64_t>;
@@ -88,11 +86,11 @@ void AppendHistogram(const v1::Histogram& from, const FieldPath& path, Violation
   if (from.encoder_count() == 0 || from.encoder_count() == 1) CheckSizes(from, path, sink);
   {  // in field order; each list reports before the next
     ListCheck units(sink, path, "units");
-    CheckValues(from.units(), kUnits, units);
+    CheckValues(from.units(), kSampleUnits, units);
   }
   {
     ListCheck tokens(sink, path, "llm_tokens");
-    CheckValues(from.llm_tokens(), kTokens, tokens);
+    CheckValues(from.llm_tokens(), kSampleTokens, tokens);
   }
   {
     ListCheck samples(sink, path, "sample_count");

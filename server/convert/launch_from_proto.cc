@@ -6,8 +6,8 @@
 
 #include "server/base/visible_text.h"
 #include "server/convert/choices.h"
+#include "server/convert/numbers.h"
 #include "server/convert/prediction_to_proto.h"
-#include "server/convert/seconds.h"
 #include "server/convert/stage_to_proto.h"
 
 namespace evenkeel::server {

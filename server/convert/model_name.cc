@@ -12,8 +12,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr int kSuggestions = 3;
-
 // Returns the names nearest to `name` for which `suits` holds.
 template <typename Predicate>
 std::string Nearest(std::string_view name, Predicate suits) {

@@ -16,15 +16,10 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr IntRange kUnits = {0, 1'000'000};
-constexpr IntRange kTokens = {1, 16'777'216};
-constexpr IntRange kDegrees = {1, 65536};
-constexpr IntRange kEpochs = {0, std::numeric_limits<int64_t>::max()};
+constexpr IntRange kAnyCount = {0, std::numeric_limits<int64_t>::max()};
 constexpr int64_t kMostSamples = std::numeric_limits<int32_t>::max();
-constexpr IntRange kCounts = {0, kMostSamples};
+constexpr IntRange kSampleCounts = {0, kMostSamples};
 constexpr IntRange kPartCounts = {1, kMostSamples};
-constexpr int kMaxParts = 64;
-constexpr int64_t kMaxViolations = 100;
 // samples reserved at once, so that small chunks do not ask every time
 constexpr int64_t kReserveAtOnce = 16384;
 
@@ -45,7 +40,7 @@ PackUpload::PackUpload(int64_t max_samples, Reserve reserve)
 
 UploadEnd PackUpload::Take(const v1::PackDatasetRequest& message,
                            std::vector<Violation>* violations) {
-  ViolationSink sink(kMaxViolations);
+  ViolationSink sink(kDefaultMaxViolations);
   UploadEnd end = UploadEnd::kTaken;
   if (message.has_start()) {
     end = TakeStart(message.start(), sink);
@@ -80,7 +75,7 @@ UploadEnd PackUpload::TakeStart(const v1::PackDatasetStart& start, ViolationSink
   job_.groups = GroupsFromProto(start.groups(), path, kMaxSlotsPerStep, sink);
   if (!job_.groups.empty() && start.rule().order_window() == 0) job_.deal.window = kWholeEpoch;
   job_.curriculum_steps =
-      CheckInt(sink, path.Child("curriculum_steps"), start.curriculum_steps(), kEpochs);
+      CheckInt(sink, path.Child("curriculum_steps"), start.curriculum_steps(), kAnyCount);
   CheckBesideGroups(start, path, sink);
   CheckEnum(sink, path.Child("result"), start.result(), v1::PackDatasetResult_IsValid,
             "PACK_DATASET_RESULT_FULL, PACK_DATASET_RESULT_SUMMARY");
@@ -105,8 +100,8 @@ void PackUpload::TakeDealing(const v1::PackDatasetStart& start, const FieldPath&
     deal.ranks = CheckRequiredInt(sink, ranks, start.data_parallel(), kDegrees);
     deal.packs_per_rank = CheckIntOr(sink, packs_per_rank, start.packs_per_rank(), kDegrees, 1);
   }
-  deal.epoch = CheckInt(sink, path.Child("epoch"), start.epoch(), kEpochs);
-  expected_ = CheckInt(sink, path.Child("sample_count"), start.sample_count(), kCounts);
+  deal.epoch = CheckInt(sink, path.Child("epoch"), start.epoch(), kAnyCount);
+  expected_ = CheckInt(sink, path.Child("sample_count"), start.sample_count(), kSampleCounts);
   const FieldPath group = path.Child("sequence_parallel_group");
   deal.group = CheckIntOr(sink, group, start.sequence_parallel_group(), kDegrees, 1);
   if (sink.count() != before || !start.groups().empty()) return;
@@ -190,12 +185,12 @@ void PackUpload::CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path,
   }
   {
     ListCheck list(sink, path, "units");
-    for (int i = 0; i < chunk.units_size(); ++i) list.CheckInt(i, chunk.units(i), kUnits);
+    for (int i = 0; i < chunk.units_size(); ++i) list.CheckInt(i, chunk.units(i), kSampleUnits);
   }
   {
     ListCheck list(sink, path, "llm_tokens");
     for (int i = 0; i < chunk.llm_tokens_size(); ++i) {
-      list.CheckInt(i, chunk.llm_tokens(i), kTokens);
+      list.CheckInt(i, chunk.llm_tokens(i), kSampleTokens);
     }
   }
   CheckLossTokens(chunk, path, sink);
@@ -237,7 +232,7 @@ UploadEnd PackUpload::MakeRoom(int64_t samples) {
 }
 
 UploadEnd PackUpload::Finish(std::vector<Violation>* violations) {
-  ViolationSink sink(kMaxViolations);
+  ViolationSink sink(kDefaultMaxViolations);
   const FieldPath path("start");
   if (!started_) {
     sink.Add(path, "required: the first message says how to pack");

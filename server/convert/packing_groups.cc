@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kMaxGroups = 16;
 constexpr IntRange kLengths = {1, 16'777'216};
-constexpr IntRange kDegrees = {1, 65536};
-constexpr IntRange kUnitCaps = {0, 1'000'000};
 
 using Groups = google::protobuf::RepeatedPtrField<v1::PackingGroup>;
 

@@ -10,9 +10,8 @@ namespace {
 constexpr char kPackerNames[] =
     "PACKER_BALANCED, PACKER_ISF, PACKER_FIRST_FIT_DECREASING, PACKER_BEST_FIT_DECREASING, "
     "PACKER_GREEDY_KNAPSACK, PACKER_NEXT_FIT";
-constexpr IntRange kUnitCaps = {0, 1'000'000};
 // The bound keeps the sum of squared sample lengths of a pack below 2^63.
-constexpr IntRange kTokenCaps = {0, int64_t{1} << 32};
+constexpr IntRange kPackTokenCaps = {0, int64_t{1} << 32};
 constexpr IntRange kIterations = {1, 100};
 constexpr int64_t kDefaultIterations = 10;
 constexpr RealRange kTimes = {0, 1000};
@@ -72,10 +71,10 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
                    planner::PackingJob* job) {
   planner::PackRule& pack = job->pack;
   pack.caps.units = CheckInt(sink, path.Child("unit_cap"), from.unit_cap(), kUnitCaps);
-  pack.caps.tokens = CheckInt(sink, path.Child("token_cap"), from.token_cap(), kTokenCaps);
+  pack.caps.tokens = CheckInt(sink, path.Child("token_cap"), from.token_cap(), kPackTokenCaps);
   pack.keep_units = CheckInt(sink, path.Child("keep_units"), from.keep_units(), kUnitCaps);
   if (from.keep_units() == 0) pack.keep_units = pack.caps.units;
-  pack.keep_tokens = CheckInt(sink, path.Child("keep_tokens"), from.keep_tokens(), kTokenCaps);
+  pack.keep_tokens = CheckInt(sink, path.Child("keep_tokens"), from.keep_tokens(), kPackTokenCaps);
   if (from.keep_tokens() == 0) pack.keep_tokens = planner::UsualKeepTokens(pack.caps.tokens);
   pack.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
   if (from.token_cap() == 0 && from.keep_units() != 0) {

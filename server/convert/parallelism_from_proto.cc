@@ -12,8 +12,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr IntRange kDegrees = {1, 65536};
-
 planner::Parallelism ConvertDegrees(const v1::Parallelism& from, const FieldPath& path,
                                     const planner::Job& job, ViolationSink& sink) {
   const int64_t before = sink.count();

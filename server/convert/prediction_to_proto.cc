@@ -5,13 +5,11 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/plan.h"
 #include "server/base/visible_text.h"
+#include "server/convert/numbers.h"
 #include "server/convert/packing_rule.h"
-#include "server/convert/seconds.h"
 
 namespace evenkeel::server {
 namespace {
-
-int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
 
 v1::SearchEnd EndOf(planner::SearchEnd end) {
   switch (end) {

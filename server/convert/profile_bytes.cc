@@ -9,15 +9,11 @@
 #include "server/convert/choices.h"
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/model_name.h"
-#include "server/convert/seconds.h"
+#include "server/convert/numbers.h"
 #include "server/convert/version.h"
 
 namespace evenkeel::server {
 namespace {
-
-int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
-// Returns 0 for an invalid time: a record may hold any number.
-int64_t Nanoseconds(double seconds) { return seconds > 0 ? planner::Nearest(seconds * 1e9) : 0; }
 
 void FillLayerTime(const planner::LayerTimeMeasurement& from, v1::LayerTime* out) {
   out->set_layer_kind(ToProto(kLayerKinds, from.kind));

@@ -13,27 +13,24 @@
 #include "server/convert/deterministic_bytes.h"
 #include "server/convert/digest.h"
 #include "server/convert/measured_step.h"
+#include "server/convert/numbers.h"
 #include "server/convert/unknown_fields.h"
 
 namespace evenkeel::server {
 namespace {
 
-constexpr int64_t kDefaultMaxViolations = 100;
-constexpr IntRange kMaxViolations = {0, 1000};
 constexpr int kListAtMost = 1000;
 constexpr int64_t kSoftwareBytes = 256;
 constexpr int64_t kNoteBytes = 1024;
-constexpr IntRange kTokens = {1, int64_t{1} << 27};
-constexpr IntRange kUnits = {1, int64_t{1} << 20};
+constexpr IntRange kShapeTokens = {1, int64_t{1} << 27};
+constexpr IntRange kShapeUnits = {1, int64_t{1} << 20};
 constexpr IntRange kBytes = {1, int64_t{1} << 42};
 constexpr IntRange kCounts = {1, 1024};
 constexpr RealRange kLayerSeconds = {1e-6, 1000};
 constexpr RealRange kStepSeconds = {1e-3, 1e6};
-constexpr int kSuggestions = 3;
 constexpr size_t kPlanIdBytes = 37;  // "plan-" and 32 digits
 
 // Returns 0 for an invalid time, which was already reported.
-int64_t Nanoseconds(double seconds) { return seconds > 0 ? planner::Nearest(seconds * 1e9) : 0; }
 
 bool IsTransformer(planner::LayerKind kind) { return planner::IsTransformerLayer(kind); }
 
@@ -147,10 +144,10 @@ class ProfileReader {
     const bool of_language = planner::IsLanguageKind(kind);
     const FieldPath units_path = path.Child("units"), tokens_path = path.Child("tokens");
     if (of_language) {
-      shape->tokens = CheckRequiredInt(sink_, tokens_path, tokens, kTokens);
+      shape->tokens = CheckRequiredInt(sink_, tokens_path, tokens, kShapeTokens);
       if (units != 0) sink_.Add(units_path, "must be unset: the layer works on tokens");
     } else {
-      shape->units = CheckRequiredInt(sink_, units_path, units, kUnits);
+      shape->units = CheckRequiredInt(sink_, units_path, units, kShapeUnits);
       if (tokens != 0) sink_.Add(tokens_path, "must be unset: the layer works on units");
     }
     shape->sample_tokens = shape->tokens;
@@ -253,7 +250,7 @@ std::string DigestOf(v1::RecordProfileRequest request) {
 std::vector<Violation> ProfileFromProto(const v1::RecordProfileRequest& request,
                                         const PlanSource& plans, ProfileUpload* upload) {
   const int64_t asked = request.max_violations();
-  ViolationSink sink(asked > 0 && asked <= kMaxViolations.max ? asked : kDefaultMaxViolations);
+  ViolationSink sink(KeptViolations(asked));
   *upload = ProfileUpload();
   ProfileReader(sink, plans, upload).Read(request);
   CheckNoUnknownFields(request, sink);

@@ -12,9 +12,7 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr IntRange kPageSizes = {0, 1000};
 constexpr int64_t kDefaultPageSize = 50;
-constexpr int64_t kMaxViolations = 100;
 constexpr size_t kPageBytes = 2 << 20;  // below what gRPC clients take by default
 
 int32_t Count(size_t value) { return static_cast<int32_t>(value); }
@@ -45,14 +43,14 @@ v1::ProfileAction ActionOf(ProfileAction action) {
   return v1::PROFILE_ACTION_UNSPECIFIED;
 }
 
-void Fill(const planner::MeasuredRatio& ratio, v1::MeasuredRatio* out) {
+void FillRatio(const planner::MeasuredRatio& ratio, v1::MeasuredRatio* out) {
   out->set_ratio(ratio.value);
   out->set_measurement_count(ratio.count);
   out->set_spread(ratio.spread);
 }
 
-void Fill(const planner::PredictionError& before, const planner::PredictionError& after,
-          v1::ErrorChange* out) {
+void FillErrors(const planner::PredictionError& before, const planner::PredictionError& after,
+                v1::ErrorChange* out) {
   out->set_value_count(after.count);
   out->set_before_ratio(before.mean);
   out->set_after_ratio(after.mean);
@@ -145,14 +143,15 @@ void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outc
     v1::LayerRatios* to = out->add_layers();
     to->set_layer_kind(ToProto(kLayerKinds, layer.kind));
     to->set_tensor_parallel(static_cast<int32_t>(layer.tensor));
-    Fill(layer.forward, to->mutable_forward());
-    Fill(layer.backward, to->mutable_backward());
-    Fill(layer.activation, to->mutable_activations());
+    FillRatio(layer.forward, to->mutable_forward());
+    FillRatio(layer.backward, to->mutable_backward());
+    FillRatio(layer.activation, to->mutable_activations());
   }
-  Fill(calibration.step, out->mutable_step());
-  Fill(outcome.before.layer_times, outcome.after.layer_times, out->mutable_layer_time_error());
-  Fill(outcome.before.memory, outcome.after.memory, out->mutable_memory_error());
-  Fill(outcome.before.steps, outcome.after.steps, out->mutable_step_error());
+  FillRatio(calibration.step, out->mutable_step());
+  FillErrors(outcome.before.layer_times, outcome.after.layer_times,
+             out->mutable_layer_time_error());
+  FillErrors(outcome.before.memory, outcome.after.memory, out->mutable_memory_error());
+  FillErrors(outcome.before.steps, outcome.after.steps, out->mutable_step_error());
   out->set_already_recorded(outcome.already_recorded);
   out->set_durable(outcome.durable);
 }
@@ -167,7 +166,7 @@ void RollBackOutcomeToProto(const RollBackOutcome& outcome, v1::RollBackProfileR
 std::vector<Violation> HistoryPageToProto(const v1::ListProfilesRequest& request,
                                           const std::vector<const HistoryEntry*>& history,
                                           bool durable, v1::ListProfilesResponse* out) {
-  ViolationSink sink(kMaxViolations);
+  ViolationSink sink(kDefaultMaxViolations);
   const int64_t size =
       CheckIntOr(sink, FieldPath("page_size"), request.page_size(), kPageSizes, kDefaultPageSize);
   CheckText(sink, FieldPath("model_filter"), request.model_filter());

@@ -6,14 +6,10 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/plan.h"
 #include "server/convert/choices.h"
-#include "server/convert/seconds.h"
+#include "server/convert/numbers.h"
 
 namespace evenkeel::server {
-namespace {
-
-int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
-
-}  // namespace
+namespace {}  // namespace
 
 void Fill(const planner::Parallelism& parallelism, v1::Parallelism* out) {
   out->set_tensor(Count(parallelism.tensor));

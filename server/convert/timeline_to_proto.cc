@@ -5,12 +5,10 @@
 #include <vector>
 
 #include "evenkeel/v1/timeline.pb.h"
-#include "server/convert/seconds.h"
+#include "server/convert/numbers.h"
 
 namespace evenkeel::server {
 namespace {
-
-int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
 
 const char* NameOf(planner::Schedule schedule) {
   switch (schedule) {

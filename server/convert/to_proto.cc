@@ -14,16 +14,14 @@
 #include "server/convert/groups_to_proto.h"
 #include "server/convert/launch_from_proto.h"
 #include "server/convert/misfit_text.h"
+#include "server/convert/numbers.h"
 #include "server/convert/objective_from_proto.h"
 #include "server/convert/prediction_to_proto.h"
-#include "server/convert/seconds.h"
 #include "server/convert/stage_to_proto.h"
 #include "server/convert/version.h"
 
 namespace evenkeel::server {
 namespace {
-
-int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
 
 v1::Basis BasisOf(planner::Basis basis) {
   switch (basis) {

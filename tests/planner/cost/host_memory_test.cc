@@ -1,4 +1,5 @@
 #include "planner/cost/host_memory.h"
+#include "planner/base/units.h"
 
 #include <gtest/gtest.h>
 

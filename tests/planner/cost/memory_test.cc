@@ -1,4 +1,5 @@
 #include "planner/cost/memory.h"
+#include "planner/base/units.h"
 
 #include <gtest/gtest.h>
 
