@@ -4,35 +4,14 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <string>
 
+#include "client/cli/flags.h"
+
 namespace evenkeel::cli {
 namespace {
-
-template <typename T>
-CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* type, const char* help,
-                 const char* group) {
-  return command->add_option(name, *target, help)->type_name(type)->group(group)->take_last();
-}
-
-// The request can not tell a zero from a flag that was not given, so ranges are checked here.
-template <typename Number>
-CLI::Validator In(Number min, Number max, const char* what) {
-  const auto check = [=](const std::string& text) -> std::string {
-    Number value{};
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, value);
-    if (error == std::errc() && end == last && value >= min && value <= max) return "";
-    return fmt::format("must be {} from {} to {}, but is \"{}\"", what, min, max, text);
-  };
-  return CLI::Validator(check, "");
-}
-
-CLI::Validator Whole(int64_t min, int64_t max) { return In(min, max, "a whole number"); }
-CLI::Validator Real(double min, double max) { return In(min, max, "a number"); }
 
 void AddModelFlags(CLI::App* command, JobFlags* flags) {
   const char* const kJob = "Job";

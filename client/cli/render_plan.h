@@ -29,6 +29,9 @@ std::string UnconfirmedText(const Response& response) {
 
 std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);
 
+// Names a kind of layers as the tables have it, such as "experts".
+const char* LayerKindName(v1::LayerKind kind);
+
 // Parts of it, in order of appearance. Each begins with an empty line, or is empty where the plan
 // has nothing to say.
 std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);

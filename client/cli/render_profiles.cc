@@ -6,31 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "client/cli/render_plan.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
 namespace {
-
-const char* KindName(v1::LayerKind kind) {
-  switch (kind) {
-    case v1::LAYER_KIND_PATCH_EMBEDDING:
-      return "patches";
-    case v1::LAYER_KIND_ENCODER:
-      return "encoder";
-    case v1::LAYER_KIND_PROJECTOR:
-      return "projector";
-    case v1::LAYER_KIND_TOKEN_EMBEDDING:
-      return "embedding";
-    case v1::LAYER_KIND_DENSE:
-      return "language";
-    case v1::LAYER_KIND_MOE:
-      return "language (MoE)";
-    case v1::LAYER_KIND_HEAD:
-      return "head";
-    default:
-      return "?";
-  }
-}
 
 const char* ReasonName(v1::RefusalReason reason) {
   switch (reason) {
@@ -99,7 +79,7 @@ std::string Ratios(const Style& style, const v1::RecordProfileResponse& response
                {"backward", Align::kLeft},
                {"activations", Align::kLeft}});
   for (const v1::LayerRatios& layer : response.layers()) {
-    table.Add({KindName(layer.layer_kind()), std::to_string(layer.tensor_parallel()),
+    table.Add({LayerKindName(layer.layer_kind()), std::to_string(layer.tensor_parallel()),
                Ratio(layer.forward()), Ratio(layer.backward()), Ratio(layer.activations())});
   }
   std::string text = Section(style, "In force for this model", "measured over the analytic model");

@@ -13,32 +13,11 @@
 namespace evenkeel::cli {
 namespace {
 
-const char* KindName(v1::LayerKind kind) {
-  switch (kind) {
-    case v1::LAYER_KIND_PATCH_EMBEDDING:
-      return "patches";
-    case v1::LAYER_KIND_ENCODER:
-      return "encoder";
-    case v1::LAYER_KIND_PROJECTOR:
-      return "projector";
-    case v1::LAYER_KIND_TOKEN_EMBEDDING:
-      return "embedding";
-    case v1::LAYER_KIND_DENSE:
-      return "language";
-    case v1::LAYER_KIND_MOE:
-      return "experts";
-    case v1::LAYER_KIND_HEAD:
-      return "head";
-    default:
-      return "layers";
-  }
-}
-
 std::string GroupText(const v1::LayerGroup& group) {
-  if (!IsTransformer(group.kind())) return KindName(group.kind());
+  if (!IsTransformer(group.kind())) return LayerKindName(group.kind());
   const int last = group.first_layer() + group.layer_count() - 1;
-  if (group.layer_count() == 1) return fmt::format("{} {} (1)", KindName(group.kind()), last);
-  return fmt::format("{} {}-{} ({})", KindName(group.kind()), group.first_layer(), last,
+  if (group.layer_count() == 1) return fmt::format("{} {} (1)", LayerKindName(group.kind()), last);
+  return fmt::format("{} {}-{} ({})", LayerKindName(group.kind()), group.first_layer(), last,
                      group.layer_count());
 }
 
@@ -102,6 +81,27 @@ double StageSeconds(const v1::Stage& stage) {
 }
 
 }  // namespace
+
+const char* LayerKindName(v1::LayerKind kind) {
+  switch (kind) {
+    case v1::LAYER_KIND_PATCH_EMBEDDING:
+      return "patches";
+    case v1::LAYER_KIND_ENCODER:
+      return "encoder";
+    case v1::LAYER_KIND_PROJECTOR:
+      return "projector";
+    case v1::LAYER_KIND_TOKEN_EMBEDDING:
+      return "embedding";
+    case v1::LAYER_KIND_DENSE:
+      return "language";
+    case v1::LAYER_KIND_MOE:
+      return "experts";
+    case v1::LAYER_KIND_HEAD:
+      return "head";
+    default:
+      return "layers";
+  }
+}
 
 bool IsTransformer(v1::LayerKind kind) {
   return kind == v1::LAYER_KIND_ENCODER || kind == v1::LAYER_KIND_DENSE ||

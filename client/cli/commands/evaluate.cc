@@ -15,7 +15,7 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kEvaluateFooter =
     "The plan is a Plan in protobuf JSON, or an answer that has one (`plan --save`, `plan "
     "--output\n"
     "json`, `get --output json`), changed or not. These fields count, the others do not:\n"
@@ -63,7 +63,7 @@ void AddEvaluateCommand(CLI::App* app, const GlobalOptions* options, ExitCode* e
   const auto flags = std::make_shared<EvaluateFlags>();
   CLI::App* evaluate =
       app->add_subcommand("evaluate", "Predict a plan that you wrote, beside our own");
-  evaluate->footer(kFooter);
+  evaluate->footer(kEvaluateFooter);
   evaluate->add_option("--plan", flags->plan_file, "The plan to predict ('-': standard input)")
       ->type_name("FILE")
       ->required()

@@ -26,7 +26,7 @@ namespace {
 // An upload of many samples takes longer than any plan.
 constexpr double kPackTimeout = 3600;
 
-constexpr const char* kFooter =
+constexpr const char* kPackFooter =
     "Length files are those of `stats`, except for histograms. Packs are made under both caps,\n"
     "from the data if not given, and dealt to steps and ranks; nothing is dropped in silence.\n"
     "--output writes, as int64 .npy:\n"
@@ -187,7 +187,7 @@ void AddPackCommand(CLI::App* app, const GlobalOptions* options) {
   const auto flags = std::make_shared<PackFlags>();
   CLI::App* pack =
       app->add_subcommand("pack", "Pack samples, and deal the packs to steps and ranks");
-  pack->footer(kFooter);
+  pack->footer(kPackFooter);
   AddPackFlags(pack, flags.get());
   pack->callback([=] { PackCommand(*options, *flags).Run(); });
 }

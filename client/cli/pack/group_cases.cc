@@ -17,10 +17,10 @@ using planner::LengthGroup;
 using planner::PackSums;
 using planner::PackWork;
 
-class Maker {
+class GroupCasesMaker {
  public:
-  Maker(const PackedDataset& packed, const SampleLengths& samples,
-        const v1::PackDatasetStart& start)
+  GroupCasesMaker(const PackedDataset& packed, const SampleLengths& samples,
+                  const v1::PackDatasetStart& start)
       : packed_(packed), lengths_{samples.units, samples.tokens}, job_(PackingJobOf(start)) {
     planner::Packing packing;
     packing.offsets = packed.offsets;
@@ -105,7 +105,7 @@ class Maker {
 
 std::vector<ReportCase> GroupCases(const PackedDataset& packed, const SampleLengths& samples,
                                    const v1::PackDatasetStart& start, Progress* progress) {
-  const Maker maker(packed, samples, start);
+  const GroupCasesMaker maker(packed, samples, start);
   std::vector<ReportCase> cases;
   progress->Say("report: packing all to the longest to compare");
   cases.push_back(maker.OneGroup());

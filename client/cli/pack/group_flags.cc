@@ -16,39 +16,39 @@ namespace {
 
 constexpr int64_t kMaxLength = 16'777'216, kMaxDegree = 65536;
 
-[[noreturn]] void Fail(const std::string& message) {
+[[noreturn]] void FailGroups(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, "--groups: " + message);
 }
 
-int64_t Whole(std::string_view text, std::string_view group, const char* what, int64_t most) {
+int64_t WholeNumber(std::string_view text, std::string_view group, const char* what, int64_t most) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= most)
     return value;
-  Fail(fmt::format("{} of \"{}\" must be a whole number from 1 to {}, but is \"{}\"", what, group,
-                   most, text));
+  FailGroups(fmt::format("{} of \"{}\" must be a whole number from 1 to {}, but is \"{}\"", what,
+                         group, most, text));
 }
 
 v1::PackingGroup ParseGroup(const std::string& text, int32_t ranks) {
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
   if (parts.size() < 2 || parts.size() > 3) {
-    Fail(
+    FailGroups(
         fmt::format("a group is LENGTH:SP or LENGTH:SP:PACKS_PER_RANK, such as 131072:8, but one "
                     "is \"{}\"",
                     text));
   }
   v1::PackingGroup group;
-  group.set_length_tokens(Whole(parts[0], text, "the length", kMaxLength));
-  const int64_t shared = Whole(parts[1], text, "SP", kMaxDegree);
+  group.set_length_tokens(WholeNumber(parts[0], text, "the length", kMaxLength));
+  const int64_t shared = WholeNumber(parts[1], text, "SP", kMaxDegree);
   if (ranks % shared != 0) {
-    Fail(fmt::format("SP of \"{}\" must divide the data-parallel ranks (--dp {}), but is {}", text,
-                     ranks, shared));
+    FailGroups(fmt::format("SP of \"{}\" must divide the data-parallel ranks (--dp {}), but is {}",
+                           text, ranks, shared));
   }
   group.set_sequence_parallel(static_cast<int32_t>(shared));
   group.set_data_parallel(static_cast<int32_t>(ranks / shared));
   if (parts.size() == 3) {
     group.set_packs_per_rank(
-        static_cast<int32_t>(Whole(parts[2], text, "packs per rank", kMaxDegree)));
+        static_cast<int32_t>(WholeNumber(parts[2], text, "packs per rank", kMaxDegree)));
   }
   return group;
 }

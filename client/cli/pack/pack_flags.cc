@@ -4,32 +4,16 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <string>
+
+#include "client/cli/flags.h"
 
 namespace evenkeel::cli {
 namespace {
 
 constexpr int64_t kMaxTokenCap = int64_t{1} << 32;
-
-template <typename T>
-CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* type, const char* help,
-                 const char* group) {
-  return command->add_option(name, *target, help)->type_name(type)->group(group)->take_last();
-}
-
-CLI::Validator Whole(int64_t min, int64_t max) {
-  const auto check = [=](const std::string& text) -> std::string {
-    int64_t value = 0;
-    const char* const last = text.data() + text.size();
-    const auto [end, error] = std::from_chars(text.data(), last, value);
-    if (error == std::errc() && end == last && value >= min && value <= max) return "";
-    return fmt::format("must be a whole number from {} to {}, but is \"{}\"", min, max, text);
-  };
-  return CLI::Validator(check, "");
-}
 
 CLI::Validator WindowSize() {
   const CLI::Validator whole = Whole(1, 1'000'000'000);

@@ -13,7 +13,7 @@
 namespace evenkeel::cli {
 namespace {
 
-constexpr int kListedSamples = 40;
+constexpr int kListedRows = 40;
 
 std::string Ratio(double value) { return fmt::format("{:.4f}", value); }
 
@@ -76,7 +76,7 @@ std::string OversizeNote(const v1::PackDatasetSummary& summary) {
   const int64_t count = summary.rule().oversize_sample_count();
   if (count == 0) return "";
   std::string list;
-  const int listed = std::min(kListedSamples, summary.oversize_sample_index_size());
+  const int listed = std::min(kListedRows, summary.oversize_sample_index_size());
   for (int i = 0; i < listed; ++i) {
     list += (i > 0 ? ", " : "") + std::to_string(summary.oversize_sample_index(i));
   }
