@@ -2,9 +2,9 @@
 # Builds and tests everything, on a fresh Debian 12 too. Logs are in build/test-logs/. The last line counts the tests:
 # "N passed, N failed"; the exit status is 0 only if none failed.
 #
-#   tests/run.sh [--fast] [--sanitize] [--only SUITE]... [--no-install] [--help]
+#   tests/run.sh [--all] [--sanitize] [--only SUITE]... [--no-install] [--help]
 #
-#   --fast         only lint, the gcc build and what runs with it: no clang, no sanitizers
+#   --all          what CI runs: the build with clang and that with sanitizers too
 #   --sanitize     only the builds with sanitizers and their tests
 #   --only SUITE   only this suite (and the build that it needs); may be given several times
 #   --no-install   install nothing: the packages of deploy/packages-{build,test}.txt are there
@@ -12,11 +12,12 @@
 #
 # Suites, in order:
 #   lint           layers, lengths, comments of the contract, clang-format, buf, shellcheck; each linter's own test
-#   build          gcc, every warning an error; tests and benchmarks too
+#   build          gcc, every warning an error; tests too
 #   unit           ctest: unit, property and golden tests, brute-force twins of every search, and the fuzzers' corpora
 #   integration    real server, real evenkeelctl, real grpcurl
 #   footprint      idle memory (at most 40 MiB) and start-up time of the server
-#   clang          the same sources with clang, every warning an error
+# with --all, or when named:
+#   clang          each source alone with clang, every warning an error; benchmarks too
 #   compilers      plans of gcc and clang builds are equal, byte for byte
 #   asan           AddressSanitizer + UndefinedBehaviorSanitizer over everything that is free of gRPC
 # and only when named:
@@ -45,7 +46,7 @@ usage() { sed -n '2,/^[^#]/{/shellcheck/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}";
 
 while [ $# -gt 0 ]; do
   case $1 in
-    --fast) suites+=(lint build unit integration footprint) ;;
+    --all) suites+=(lint build unit integration footprint clang compilers asan) ;;
     --sanitize) suites+=(asan tsan) ;;
     --only)
       [[ " $known " == *" ${2:-none} "* ]] || { echo "run.sh: --only takes one of: $known" >&2; exit 2; }
@@ -58,7 +59,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#suites[@]} -gt 0 ] || suites=(lint build unit integration footprint clang compilers asan)
+[ ${#suites[@]} -gt 0 ] || suites=(lint build unit integration footprint)
 
 # finish: the summary and the last line.
 finish() {
@@ -108,14 +109,18 @@ configure() {
 }
 
 build_gcc() {
-  configure build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DEVENKEEL_BUILD_TESTS=ON &&
+  local benchmarks=OFF
+  if wanted bench; then benchmarks=ON; fi
+  configure build -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DEVENKEEL_BUILD_TESTS=ON \
+    -DEVENKEEL_BUILD_BENCHMARKS="$benchmarks" &&
     cmake --build build --parallel "$jobs"
 }
 
-# Another level of optimisation than gcc's on purpose: plans must not depend on it.
+# Another level of optimisation than gcc's on purpose: plans must not depend on it. Each source is compiled alone, so
+# that one which forgets to include something is found.
 configure_clang() {
   configure build-clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DEVENKEEL_BUILD_TESTS=ON
+    -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DEVENKEEL_BUILD_TESTS=ON -DEVENKEEL_COMPILE_TOGETHER=OFF
 }
 
 build_clang() { configure_clang && cmake --build build-clang --parallel "$jobs"; }

@@ -3,7 +3,6 @@
 The programs come from build/bin (EVENKEEL_BUILD names another build folder), the tools from build/tools/bin.
 """
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -22,11 +21,19 @@ EXAMPLES = os.path.join(ROOT, "deploy", "examples")
 JOB = os.path.join(EXAMPLES, "internvl-6b-20b.json")
 SERVICE = "evenkeel.v1.PlannerService"
 TIMEOUT_SECONDS = 60
+PROTOS_VARIABLE = "EVENKEEL_TEST_PROTOS"
+
+
+class ProtosOfParent:
+    """The folder that the parent process generated, as its TemporaryDirectory would give it."""
+
+    def __init__(self, name):
+        self.name = name
 
 
 def generate_protos():
-    """The Python package with the messages of the contract, and messages of google.rpc and health, in a folder of their
-    own on sys.path. Returns its TemporaryDirectory."""
+    """Generates the Python package with the messages of the contract, and messages of google.rpc and health, in a
+    folder of their own. Returns its TemporaryDirectory."""
     folder = tempfile.TemporaryDirectory(prefix="evenkeel-protos-")
     package = os.path.join(folder.name, "evenkeel")
     shutil.copytree(os.path.join(ROOT, "client", "python", "src", "evenkeel"), package)
@@ -37,6 +44,13 @@ def generate_protos():
     health = "/usr/share/grpc-proto"
     subprocess.run(["protoc", "-I", os.path.join(ROOT, "proto"), "-I", health, "--python_out", folder.name,
                     *protos, os.path.join(health, "grpc/health/v1/health.proto")], check=True)
+    return folder
+
+
+def import_protos():
+    """Puts the generated messages on sys.path, those of the parent process if it has some. Returns their folder."""
+    parents = os.environ.get(PROTOS_VARIABLE)
+    folder = ProtosOfParent(parents) if parents else generate_protos()
     sys.path.insert(0, folder.name)
     # The packages google and grpc exist already: let ours add to them.
     import google
@@ -46,9 +60,9 @@ def generate_protos():
     return folder
 
 
-PROTOS = generate_protos()
+PROTOS = import_protos()
 
-# After generate_protos on purpose: these are what it generates.
+# After import_protos on purpose: these are what it generates.
 import grpc  # noqa: E402  pylint: disable=wrong-import-position
 from evenkeel.v1 import planner_service_pb2  # noqa: E402  pylint: disable=wrong-import-position
 from google.protobuf import json_format  # noqa: E402  pylint: disable=wrong-import-position
@@ -140,16 +154,13 @@ class Server:
         self.log_path = os.path.join(self.folder.name, "log")
         stores = [text for flag in ("--plan-store", "--profile-store") if flag not in arguments
                   for text in (flag, "off")]
-        command = [program or SERVER, *stores, "--metrics-address", f"127.0.0.1:{self.metrics_port}",
+        limit = ["prlimit", f"--nofile={max_files}"] if max_files else []
+        command = [*limit, program or SERVER, *stores, "--metrics-address", f"127.0.0.1:{self.metrics_port}",
                    "--listen", ",".join([self.address, *listen])]
-
-        def limit():
-            if max_files:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (max_files, max_files))
         with open(self.log_path, "wb") as log:
             self.started = time.monotonic()
             self.process = subprocess.Popen([*command, *arguments], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=subprocess.STDOUT, preexec_fn=limit, cwd=ROOT,
+                                            stderr=subprocess.STDOUT, cwd=ROOT,
                                             env={**os.environ, **(environment or {})})
         self.start_seconds = self.wait_until_serving() if wait else None
 

@@ -3,7 +3,6 @@ groups, volumes and read-only root, in a network of their own with nothing but a
 
 What stands in for the image is this machine's /usr, with the built programs in /usr/local/bin.
 """
-import ctypes
 import fcntl
 import json
 import os
@@ -12,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -19,7 +19,6 @@ import harness
 
 ENTRYPOINTS = {"evenkeel": ["evenkeel-server"]}  # as in the Dockerfile
 PATH = "/usr/local/bin:/opt/bin:/usr/bin:/bin"
-_CLONE_NEWNET = 0x40000000
 _SIOCSIFFLAGS = 0x8914
 _SIOCSIFADDR = 0x8916
 _IFF_UP = 1
@@ -41,10 +40,13 @@ def loopback_up():
         fcntl.ioctl(control, _SIOCSIFADDR, struct.pack("16s16s8x", b"lo:1", address))
 
 
-def _loopback_only():
-    if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
-        raise OSError(ctypes.get_errno(), "unshare")
-    loopback_up()
+def hold_network():
+    """Starts a process that holds a network of its own, and returns it when the network is up. It is a program of its
+    own, since code between fork and exec can hang in a process that has gRPC's threads."""
+    holder = subprocess.Popen(["unshare", "--net", sys.executable, os.path.abspath(__file__)], stdout=subprocess.PIPE)
+    if holder.stdout.readline() != b"up\n":
+        raise OSError("no network of its own")
+    return holder
 
 
 class Container:
@@ -153,7 +155,7 @@ class Pod:
         with open(self.hosts, "w", encoding="ascii") as file:
             file.write("127.0.0.1 localhost\n" + "".join(f"{ADDRESS} {name}\n" for name in hosts))
         self.own_network = network is None
-        self.holder = network.holder if network else subprocess.Popen(["sleep", "3600"], preexec_fn=_loopback_only)
+        self.holder = network.holder if network else hold_network()
 
     def container(self, name):
         """Returns the specification of a container."""
@@ -210,6 +212,7 @@ class Pod:
         if self.own_network:
             self.holder.kill()
             self.holder.wait()
+            self.holder.stdout.close()
         self._owner.cleanup()
 
 
@@ -218,3 +221,9 @@ def plan(container, **options):
     done = container.run("evenkeelctl", "plan", "--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "8",
                          "--output", "json", **options)
     return json.loads(done.stdout)["plan"] if done.returncode == 0 else done
+
+
+if __name__ == "__main__":
+    loopback_up()
+    print("up", flush=True)
+    time.sleep(3600)

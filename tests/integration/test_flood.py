@@ -15,6 +15,8 @@ import harness
 import http2_bytes as h2
 from harness import Client, Server, health_pb2
 
+RUNS_ALONE = True  # compares times
+
 RESETS = int(os.environ.get("EVENKEEL_RESETS", "60000"))
 SLOW_PEERS = int(os.environ.get("EVENKEEL_SLOW_PEERS", "200"))
 MIB = 1 << 20

@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -169,7 +170,16 @@ class StreamTest(SamplerCase):
         if child == 0:
             os._exit(7)
         seconds = time.monotonic() - began
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seconds
+        deadline = time.monotonic() + 30
+        while True:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status), seconds
+            if time.monotonic() > deadline:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                raise AssertionError("the child hangs")
+            time.sleep(0.01)
 
     def test_a_fork_waits_for_the_next_epoch(self):
         """A child that is forked amidst a call may crash."""

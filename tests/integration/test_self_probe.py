@@ -8,6 +8,8 @@ import unittest
 import harness
 from harness import Server
 
+RUNS_ALONE = True  # compares times
+
 PTRACE_SEIZE, PTRACE_INTERRUPT = 0x4206, 0x4207
 WAIT_FOR_THREADS = 0x40000000  # __WALL
 
