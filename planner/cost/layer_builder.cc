@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 
 namespace evenkeel::planner {
-namespace {}  // namespace
 
 LayerBuilder::LayerBuilder(const RankSetting& setting, Rows rows, TrainMode train,
                            const LoraSpec& lora)

@@ -5,7 +5,6 @@
 #include "planner/base/integers.h"
 
 namespace evenkeel::planner {
-namespace {}  // namespace
 
 Network::Network(const Cluster& cluster, const CostConstants& constants)
     : cluster_(cluster), constants_(constants) {}

@@ -9,7 +9,6 @@
 #include "server/convert/numbers.h"
 
 namespace evenkeel::server {
-namespace {}  // namespace
 
 void Fill(const planner::Parallelism& parallelism, v1::Parallelism* out) {
   out->set_tensor(Count(parallelism.tensor));
