@@ -48,6 +48,9 @@ class Pipeline {
 
 std::vector<int64_t> LastBackwards(const std::vector<NaiveStage>& stages, int64_t micro_batches) {
   Pipeline pipeline(stages, micro_batches);
+  // Asks for early packs first: the recursion then never goes deeper than one pack, however many
+  // there are.
+  for (int64_t pack = 0; pack < micro_batches; ++pack) pipeline.BackwardEnd(0, pack);
   std::vector<int64_t> ends;
   for (size_t s = 0; s < stages.size(); ++s)
     ends.push_back(pipeline.BackwardEnd(static_cast<int64_t>(s), micro_batches - 1));
