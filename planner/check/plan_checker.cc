@@ -7,6 +7,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
+#include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -115,13 +116,11 @@ class Checker {
     Require(p.expert == 1 || (model.moe && model.moe->experts % p.expert == 0 &&
                               ranks % split == 0 && p.tensor % execution.expert_tensor == 0),
             "expert parallel does not divide experts and ranks");
-    const Framework framework = job_.training.framework;
+    const Trainer& trainer = TrainerOf(job_.training.framework);
     Require(
-        (job_.training.zero_stage != ZeroStage::kWeights && framework == Framework::kMegatron) ||
-            p.pipeline == 1,
+        (job_.training.zero_stage != ZeroStage::kWeights && trainer.pipeline) || p.pipeline == 1,
         "a pipeline of sharded weights, or of a trainer that has none");
-    Require(framework != Framework::kDeepSpeed || p.tensor == 1,
-            "tensor parallel of a trainer that has none");
+    Require(trainer.tensor_parallel || p.tensor == 1, "tensor parallel of a trainer that has none");
   }
 
   void CheckSchedule(const Parallelism& p) {

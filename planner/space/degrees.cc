@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "planner/space/tensor_parallel.h"
+#include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -46,7 +47,7 @@ class Enumeration {
  private:
   bool TensorAllowed(int64_t t) const {
     const int64_t node = job_.cluster.gpus_per_node;
-    if (t > node || (t > 1 && job_.training.framework == Framework::kDeepSpeed)) return false;
+    if (t > node || (t > 1 && !TrainerOf(job_.training.framework).tensor_parallel)) return false;
     return (node % t == 0 || gpus_ <= node) && Admits(constraints_.tensor_parallel, t) &&
            TensorParallelAllowed(job_.model, t);
   }
@@ -67,7 +68,7 @@ class Enumeration {
       if (fixed != 0 && p != fixed) continue;
       // Weights that are gathered for each layer would be gathered for each micro-batch.
       if (p > 1 && (job_.training.zero_stage == ZeroStage::kWeights ||
-                    job_.training.framework != Framework::kMegatron))
+                    !TrainerOf(job_.training.framework).pipeline))
         continue;
       if (Admits(constraints_.data_parallel, rest / p) &&
           !Experts({.tensor = t, .pipeline = p, .data = rest / p, .context = c}))

@@ -8,6 +8,7 @@
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "planner/space/degrees.h"
+#include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/degree_products.h"
@@ -131,12 +132,13 @@ void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, Viol
   to->virtual_stages = {1, 1};
 }
 
-// Holds a job to what DeepSpeed can do: neither tensor parallelism nor a pipeline.
-void HoldDeepSpeed(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
+// Holds a job to a trainer that shares a model by ZeRO and by context alone.
+void HoldToData(const std::string& framework, const FieldPath& path, ViolationSink& sink,
+                planner::Constraints* to) {
   const auto hold = [&](const char* name, planner::DegreeRange* range) {
     if (range->min > 1) {
       sink.Add(path.Child(name),
-               "must admit 1: TRAINING_FRAMEWORK_DEEPSPEED shares a model by ZeRO and by context");
+               "must admit 1: " + framework + " shares a model by ZeRO and by context");
     }
     *range = {1, 1};
   };
@@ -195,12 +197,15 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
                  &to.virtual_stages);
   }
   CheckExperts(path, sink, model, to);
-  const bool deepspeed = job->training.framework == planner::Framework::kDeepSpeed;
-  if (deepspeed) HoldDeepSpeed(path, sink, &to);
-  to.recompute = FromProto(
-      kRecomputePolicies, from.recompute(),
-      deepspeed ? planner::RecomputePolicy::kWholeLayers : planner::RecomputePolicy::kAuto,
-      path.Child("recompute"), sink);
+  const planner::Trainer& trainer = planner::TrainerOf(job->training.framework);
+  if (!trainer.tensor_parallel && !trainer.pipeline) {
+    const auto framework = ToProto(kFrameworks, job->training.framework);
+    HoldToData(v1::TrainingFramework_Name(framework), path, sink, &to);
+  }
+  to.recompute = FromProto(kRecomputePolicies, from.recompute(),
+                           trainer.selective_recompute ? planner::RecomputePolicy::kAuto
+                                                       : planner::RecomputePolicy::kWholeLayers,
+                           path.Child("recompute"), sink);
   ConvertStageLayers(from, path, sink, model, &to);
   ConvertVirtualStages(from, path, sink, &to);
   to.partition_method =

@@ -7,6 +7,7 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
+#include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/execution_from_proto.h"
@@ -63,20 +64,6 @@ void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink
             "OPTIMIZER_ADAM");
 }
 
-// Returns what a trainer does by default.
-planner::Execution UsualExecution(planner::Framework framework, planner::ZeroStage stage) {
-  planner::Execution usual;
-  if (framework != planner::Framework::kDeepSpeed) return usual;
-  usual.fused_kernels = usual.fused_loss = usual.fused_weight_gradients = false;
-  usual.attention = planner::AttentionKernel::kFlash2;
-  // Sizes for 16-bit values: reduce_bucket_size and allgather_bucket_size are 5e8 each. Stages 1
-  // and 2 reduce into a second buffer and do not overlap by default.
-  const bool shards_weights = stage == planner::ZeroStage::kWeights;
-  usual.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
-  usual.overlap_gradient_reduce = usual.overlap_weight_gather = shards_weights;
-  return usual;
-}
-
 // Converts the choice of packing groups. They are searched for if some samples are much longer than
 // most.
 void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
@@ -122,19 +109,18 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
         CheckInt(sink, path.Child("curriculum_steps"), from.curriculum_steps(), {0, 1'000'000'000});
 }
 
-// Converts what is sharded. FSDP always shards weights.
+// Converts what is sharded.
 void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                      planner::Training* training) {
   const FieldPath field = path.Child("zero_stage");
   if (!Find(kFrameworks, from.framework(), &training->framework))
     training->framework = planner::Framework::kMegatron;
-  const bool fsdp = training->framework == planner::Framework::kFsdp;
-  training->zero_stage =
-      FromProto(kZeroStages, from.zero_stage(),
-                fsdp ? planner::ZeroStage::kWeights : planner::ZeroStage::kOptimizer, field, sink);
-  if (fsdp && from.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED &&
+  const planner::Trainer& trainer = planner::TrainerOf(training->framework);
+  training->zero_stage = FromProto(kZeroStages, from.zero_stage(), trainer.zero_stage, field, sink);
+  if (trainer.always_shards_weights && from.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED &&
       from.zero_stage() != v1::ZERO_STAGE_3) {
-    sink.Add(field, "must be ZERO_STAGE_3 or unset: TRAINING_FRAMEWORK_FSDP shards weights");
+    sink.Add(field, "must be ZERO_STAGE_3 or unset: " +
+                        v1::TrainingFramework_Name(from.framework()) + " shards weights");
   }
 }
 
@@ -185,7 +171,8 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   const bool groups = training.group_selection != planner::GroupSelection::kOne;
   training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
                                      kOrderWindows, groups ? kWholeEpoch : kDefaultOrderWindow);
-  training.execution = UsualExecution(training.framework, training.zero_stage);
+  training.execution =
+      planner::UsualExecution(planner::TrainerOf(training.framework), training.zero_stage);
   ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
   AddFigures(from, training, job);
 }

@@ -30,17 +30,19 @@ PLANNER = {
 # Low rooms of plain words (planner_floors.py says which of them lies below which).
 PLANNER["model"] = {"base"}
 PLANNER["hardware"] = {"base"}
-PLANNER["space"] = {"base", "catalog", "hardware", "model", ""}
-for _folder in PLANNER.keys() - {"base", "model", "hardware", "space"}:
-    PLANNER[_folder] |= {"model", "hardware", "space"}
-PLANNER["catalog"] -= {"hardware"}
+PLANNER["trainer"] = {"base"}
+PLANNER["space"] = {"base", "catalog", "hardware", "model", "trainer", ""}
+for _folder in PLANNER.keys() - {"base", "model", "hardware", "trainer", "space"}:
+    PLANNER[_folder] |= {"model", "hardware", "trainer", "space"}
+PLANNER["catalog"] -= {"hardware", "trainer"}
 
 # Callers enter by these; every other planner/*.h is a plain value.
 DOORS = ("planner/make_plan", "planner/evaluate_plan", "planner/plan_timeline", "planner/offers")
 
 # Plain values that job.h and plan.h are made of.
 PLAIN_VALUES = {"planner/cost/cost_constants.h", "planner/cost/memory_parts.h", "planner/hardware/gpu_spec.h",
-                "planner/packing/packing.h", "planner/space/parallelism.h", "planner/space/placement.h"}
+                "planner/packing/packing.h", "planner/space/parallelism.h", "planner/space/placement.h",
+                "planner/trainer/execution.h"}
 
 # Standard headers that bring in a clock, chance, threads, files, or an order that differs from run to run.
 PLANNER_BANNED_HEADERS = set(

@@ -15,7 +15,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 FLOORS = [
     ["planner/base/"],
     ["planner/model/"],
-    ["planner/catalog/", "planner/hardware/"],
+    ["planner/catalog/", "planner/hardware/", "planner/trainer/"],
     # Values that the job and the plan are made of.
     ["planner/calibration", "planner/launch", "planner/plan_hooks", "planner/space/parallelism",
      "planner/space/placement", "planner/cost/cost_constants", "planner/cost/memory_parts", "planner/packing/packing"],

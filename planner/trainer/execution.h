@@ -1,0 +1,50 @@
+// How a trainer runs a model: the habits that a plan depends on. Plain values.
+#ifndef EVENKEEL_PLANNER_TRAINER_EXECUTION_H_
+#define EVENKEEL_PLANNER_TRAINER_EXECUTION_H_
+
+#include <cstdint>
+
+namespace evenkeel::planner {
+
+// What is sharded over the data-parallel (and context-parallel) ranks. Each stage includes those
+// before it (Rajbhandari 2020, arXiv 1910.02054, section 5). kWeights is ZeRO-3, or FSDP.
+enum class ZeroStage { kNone, kOptimizer, kGradients, kWeights };
+// kFlash is the best kernel for the GPU: FlashAttention-3 or cuDNN on Hopper. kUnfused stores the s
+// x s scores.
+enum class AttentionKernel { kFlash, kFlash2, kUnfused };
+// What context-parallel ranks exchange: heads (kUlysses), or keys and values (kRing).
+enum class ContextKind { kUlysses, kRing };
+
+// The trainer. FSDP has no pipeline; DeepSpeed with Hugging Face modules has neither pipeline nor
+// tensor parallelism.
+enum class Framework { kMegatron, kFsdp, kDeepSpeed };
+
+// How the trainer runs the model. The defaults are Megatron-Core with the flags that its users set.
+struct Execution {
+  bool sequence_parallel = true;  // norms and residuals are sharded over tensor parallel too
+  AttentionKernel attention = AttentionKernel::kFlash;
+  ContextKind context = ContextKind::kUlysses;
+  bool dropout = false;    // dropout masks are kept
+  bool fused_loss = true;  // cross entropy without an fp32 copy of the logits' gradient
+  bool overlap_gradient_reduce = true;  // overlap with backward passes of the last micro-batch
+  bool overlap_weight_gather = true;    // sharded optimizer: overlap with the first forward passes
+  bool overlap_tensor = false;  // overlap tensor-parallel communication with matrix products
+  int64_t expert_tensor = 1;    // tensor parallelism inside an expert, if expert parallelism > 1
+  // Else eager modules (Hugging Face), which keep all intermediate values.
+  bool fused_kernels = true;
+  // If not fused_loss: cross entropy is compiled (Megatron's "native" fusion).
+  bool compiled_loss = false;
+  // Rows of an expert are padded or cut to this multiple of the mean. If 0, no row is dropped
+  // (dropless), and the fullest rank has more rows than the mean.
+  double expert_capacity = 0;
+  bool grouped_experts = true;  // one launch for the products of a rank's experts
+  // Bytes of the sharded optimizer's own buffers. 0 for Megatron, which reduces its gradient buffer
+  // in place. 3e9 for DeepSpeed's defaults: two reduce buckets and one gather bucket of 5e8 16-bit
+  // values each.
+  int64_t bucket_bytes = 0;
+  bool fused_weight_gradients = true;  // the product itself adds to the gradient buffer
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_TRAINER_EXECUTION_H_
