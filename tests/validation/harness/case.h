@@ -47,6 +47,10 @@ struct Case {
   std::string family;  // the file, and for Megatron the size class
   std::string id;
   std::string group;  // rows to rank: one model and GPU count; empty: none
+  bool weak = false;  // an input is uncertain
+  // What the run needs that the planner does not know, such as a dispatcher; empty: nothing.
+  std::string apart;
+  bool ran_out_of_memory = false;
   planner::Job job;
   planner::PlanSpec spec;
   planner::Batching batching;

@@ -56,9 +56,8 @@ void ReadIndex(const std::filesystem::path& path, Cases& cases) {
   }
 }
 
-}  // namespace
-
-Cases ReadFolder(const std::string& folder) {
+// Returns the folder's *.json files but cases.json, in order.
+std::vector<std::filesystem::path> FilesOf(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".json" && entry.path().stem() != "cases")
@@ -66,9 +65,21 @@ Cases ReadFolder(const std::string& folder) {
   }
   if (paths.empty()) throw std::runtime_error("no *.json in " + folder);
   std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
+Cases ReadFolder(const std::string& folder) {
   Cases cases;
-  for (const auto& path : paths) ReadFile(path.stem().string(), Parse(path), cases);
+  for (const auto& path : FilesOf(folder)) ReadFile(path.stem().string(), Parse(path), cases);
   ReadIndex(std::filesystem::path(folder) / "cases.json", cases);
+  return cases;
+}
+
+Cases ReadRunsFolder(const std::string& folder) {
+  Cases cases;
+  for (const auto& path : FilesOf(folder)) ReadRuns(Parse(path), cases);
   return cases;
 }
 

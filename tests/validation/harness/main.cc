@@ -10,6 +10,7 @@
 #include "planner/cost/cost_constant_list.h"
 #include "tests/validation/harness/report.h"
 #include "tests/validation/harness/rows.h"
+#include "tests/validation/harness/run_report.h"
 
 namespace {
 
@@ -28,11 +29,11 @@ bool Set(const std::string& setting, evenkeel::planner::CostConstants& constants
   return false;
 }
 
-int Run(const std::string& folder, const std::string& only,
+int Run(const std::string& folder, bool runs, const std::string& only,
         const evenkeel::planner::CostConstants& constants,
         const evenkeel::validation::ReportOptions& options) {
   using namespace evenkeel::validation;  // NOLINT
-  Cases cases = ReadFolder(folder);
+  Cases cases = runs ? ReadRunsFolder(folder) : ReadFolder(folder);
   std::vector<Result> results;
   for (Case& run : cases.covered) {
     run.job.constants = constants;
@@ -47,6 +48,10 @@ int Run(const std::string& folder, const std::string& only,
         folder.c_str());
     return 2;
   }
+  if (runs) {
+    ReportRuns(ErrorsOf(results), cases.uncovered);
+    return 0;
+  }
   return Report(results, cases, options) == 0 ? 0 : 1;
 }
 
@@ -54,9 +59,11 @@ int Run(const std::string& folder, const std::string& only,
 
 int main(int argc, char** argv) {
   CLI::App app{"Predicted against measured, for every row that the model covers."};
-  std::string folder = EVENKEEL_SOURCE_DIR "/tests/validation/measured", only;
+  std::string folder = EVENKEEL_SOURCE_DIR "/tests/validation/measured", runs, only;
   evenkeel::validation::ReportOptions options;
   app.add_option("--measured", folder, "Folder of rows (*.json)")->check(CLI::ExistingDirectory);
+  app.add_option("--runs", runs, "Folder of published runs; reports their errors by family")
+      ->check(CLI::ExistingDirectory);
   app.add_option("--only", only, "Cases or files whose name has this in it");
   app.add_flag("--parts", options.parts, "Memory and time by part");
   std::vector<std::string> settings;
@@ -73,7 +80,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return Run(folder, only, constants, options);
+    return Run(runs.empty() ? folder : runs, !runs.empty(), only, constants, options);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "validate: %s\n", e.what());
     return 2;

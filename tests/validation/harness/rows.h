@@ -19,12 +19,15 @@ using Json = nlohmann::json;
 // Reads all rows of all *.json files of the folder but cases.json. Throws std::runtime_error if the
 // folder or a file can not be read.
 Cases ReadFolder(const std::string& folder);
+// Reads published runs: all *.json files of a folder like tests/validation/runs. Throws as above.
+Cases ReadRunsFolder(const std::string& folder);
 
 // Reads rows by schema; `file` is the name without folder and extension.
 void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases);
 void ReadSimuMaxRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
 void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
 void ReadKorthikanti(const std::string& file, const Json& whole, Cases& cases);
+void ReadRuns(const Json& whole, Cases& cases);
 void ReadHbp(const std::string& file, const Json& whole, Cases& cases);
 void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases);
 

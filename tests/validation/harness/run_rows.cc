@@ -1,0 +1,245 @@
+// Published training runs of one schema (tests/validation/runs): a file per family, with rows, what
+// its rows share, and models by name.
+#include <algorithm>
+#include <cstdlib>
+#include <regex>
+
+#include "planner/base/units.h"
+#include "planner/catalog/catalog.h"
+#include "planner/hardware/gpus.h"
+#include "planner/trainer/trainers.h"
+#include "tests/validation/harness/rows.h"
+
+namespace evenkeel::validation {
+namespace {
+
+using namespace planner;  // NOLINT: the planner's values throughout
+
+bool Has(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
+
+// Says what of a run the planner can not express; empty if it can.
+std::string Inexpressible(const Json& row) {
+  const std::string precision = Text(row, "precision"), recompute = Text(row, "recompute");
+  if (precision != "bf16" && precision != "fp16") return "precision " + precision;
+  const Json& model = Child(row, "model");
+  const Json& detail = Child(model, "attention_detail");
+  if (Text(model, "attention") == "hybrid-mamba") return "Mamba layers";
+  if (Has(recompute, "moe,")) return "recompute of whole expert layers";
+  if (Int(detail, "mtp_layers") > 0) return "multi-token prediction";
+  const Json& trains = Child(row, "trains");
+  if (trains.is_object() && !trains.contains("lora")) return "frozen parts";
+  if (Child(trains, "lora").contains("also_trained")) return "LoRA with trained embeddings";
+  if (Flag(row, "activation_offload")) return "activations offloaded";
+  return "";
+}
+
+// Runs that need kinds of layers or dispatchers whose costs the planner does not know: reported
+// apart.
+std::string Apart(const Json& row) {
+  const std::string attention = Text(Child(row, "model"), "attention");
+  if (attention == "sliding") return "windows";
+  const std::string dispatcher = Text(row, "dispatcher");
+  if (Has(dispatcher, "DeepEP") || Has(dispatcher, "HybridEP") || dispatcher == "flex")
+    return "dispatchers";
+  if (Int(row, "scaleup_domain_gpus", 8) > 8) return "racks";
+  return "";
+}
+
+LanguageModel ModelOf(const Json& model, int64_t sequence) {
+  const Json& detail = Child(model, "attention_detail");
+  LanguageModel m{.name = Text(model, "name")};
+  m.layers = Int(model, "layers"), m.hidden = Int(model, "hidden");
+  m.heads = Int(model, "heads"), m.kv_heads = Int(model, "kv_heads", m.heads);
+  m.head_dim = Int(model, "head_dim", m.heads > 0 ? m.hidden / m.heads : 0);
+  m.ffn = Int(model, "ffn"), m.vocab = Int(model, "vocab");
+  m.gated_mlp = Flag(model, "gated_mlp");
+  m.norm = Text(model, "norm") == "layernorm" ? Norm::kLayerNorm : Norm::kRmsNorm;
+  m.tied_embeddings = Flag(model, "tied");
+  m.qk_norm = Flag(detail, "qk_norm") || Flag(detail, "qk_layernorm");
+  const bool gpt = m.norm == Norm::kLayerNorm && !m.gated_mlp;
+  m.linear_bias = gpt && !Flag(detail, "disable_bias_linear") && !Has(m.name, "mpt");
+  if (Text(detail, "positions") == "learned") m.learned_positions = sequence;
+  if (const Json& moe = Child(model, "moe"); moe.is_object() && moe.contains("experts")) {
+    m.moe = MoeSpec{.experts = Int(moe, "experts"),
+                    .top_k = Int(moe, "topk"),
+                    .expert_ffn = Int(moe, "expert_ffn"),
+                    .shared_ffn = Int(moe, "shared_ffn"),
+                    .first_dense_layers = Int(moe, "first_dense")};
+  }
+  if (Text(model, "attention") == "mla") {
+    m.mla = MlaSpec{Int(detail, "q_lora_rank"), Int(detail, "kv_lora_rank", 512),
+                    Int(detail, "qk_nope_dim", 128), Int(detail, "qk_rope_dim", 64),
+                    Int(detail, "v_dim", 128)};
+    m.qk_norm = false;
+  }
+  return m;
+}
+
+void SetAdapters(const Json& trains, LanguageModel& m) {
+  const Json& lora = Child(trains, "lora");
+  if (!lora.is_object() || !lora.contains("rank")) return;
+  m.train = TrainMode::kLora;
+  m.lora.rank = Int(lora, "rank");
+  const std::string targets = Text(lora, "targets");
+  if (Has(targets, "fused QKV")) {
+    m.lora.targets = kLoraQkv | (Has(targets, "attention output") ? kLoraAttentionOut : 0u);
+  }
+}
+
+RecomputeParts PartsOf(const std::string& recompute) {
+  if (recompute == "full") return kWholeLayer;
+  if (recompute == "selective" || Has(recompute, "inferred")) return kCoreAttention;
+  RecomputeParts parts = 0;
+  if (Has(recompute, "layernorm")) parts |= kNorms;
+  if (Has(recompute, "core_attn")) parts |= kCoreAttention;
+  if (Has(recompute, "moe_act")) parts |= kActivation;
+  if (Has(recompute, "mla_up_proj")) parts |= kLatentProjection;
+  return parts;
+}
+
+// What the planner takes a trainer for.
+struct TakenFor {
+  const char* name;
+  Framework framework;
+  bool eager = false;  // modules without fused kernels
+  bool fused_loss = true;
+  bool sequence_parallel = true;
+};
+
+constexpr TakenFor kTrainers[] = {
+    {"deepspeed", Framework::kDeepSpeed, true, false},
+    {"fsdp-llm-foundry", Framework::kFsdp, true, false},
+    {"huggingface-trainer", Framework::kDeepSpeed, true, false},
+    {"internevo", Framework::kMegatron, false, false},
+    {"megatron-bridge", Framework::kMegatron},
+    {"megatron-deepspeed", Framework::kMegatron, false, false, false},
+    {"megatron-lm", Framework::kMegatron},
+    {"nanotron", Framework::kMegatron, true, false},
+    {"nemo", Framework::kMegatron},
+    {"torchtitan", Framework::kFsdp, true, false},
+    {"xtuner", Framework::kMegatron},
+};
+
+const TakenFor* FindTrainer(const std::string& name) {
+  for (const TakenFor& trainer : kTrainers) {
+    if (name == trainer.name) return &trainer;
+  }
+  return nullptr;
+}
+
+void SetExecution(const Json& row, const TakenFor& trainer, Training& training) {
+  Execution& e = training.execution;
+  e = UsualExecution(TrainerOf(trainer.framework), training.zero_stage);
+  if (trainer.eager) {
+    e.fused_kernels = e.fused_weight_gradients = false;
+    e.attention = AttentionKernel::kFlash2;
+  }
+  e.fused_loss = trainer.fused_loss;
+  const std::string kernel = Text(row, "attention_kernel");
+  if (kernel == "unfused") e.attention = AttentionKernel::kUnfused;
+  if (kernel == "flash 2" || Has(kernel, "Triton") || Has(kernel, "SDPA"))
+    e.attention = AttentionKernel::kFlash2;
+  const Json& overlap = Child(row, "overlap");
+  e.overlap_gradient_reduce = Flag(overlap, "grad_reduce", e.overlap_gradient_reduce);
+  e.overlap_weight_gather = Flag(overlap, "param_gather", e.overlap_weight_gather);
+  e.overlap_tensor = Flag(overlap, "tp", e.overlap_tensor);
+  e.fused_kernels = Flag(row, "compiled", e.fused_kernels) || e.fused_kernels;
+  e.expert_tensor = Int(row, "etp", 1);
+  e.dropout = Flag(row, "dropout");
+  e.sequence_parallel = Flag(row, "sequence_parallel", trainer.sequence_parallel);
+  training.distributed_gradients_fp32 = !Flag(row, "gradients_16bit");
+  const std::string routing = Text(row, "routing");
+  if (Has(routing, "force-balanced")) e.expert_capacity = 1;
+  static const std::regex kCapacity("capacity ([0-9.]+)");
+  std::smatch match;
+  if (std::regex_search(routing, match, kCapacity))
+    e.expert_capacity = std::strtod(match[1].str().c_str(), nullptr);
+}
+
+// Returns the transformer layers of each chunk: where they do not come out even, the first and the
+// last chunk have fewer.
+std::vector<ChunkSpec> ChunksOfRun(const ModelSpec& model, int64_t chunks, RecomputeParts parts) {
+  const int64_t layers = model.language_model.layers;
+  if (layers % chunks == 0) return EvenChunks(model, chunks, parts);
+  if ((layers + 2) % chunks != 0 && (layers + 1) % chunks != 0)
+    return EvenChunks(model, chunks, parts);
+  std::vector<int64_t> counts(static_cast<size_t>(chunks), (layers + 2) / chunks);
+  --counts.back();
+  if ((layers + 2) % chunks == 0) --counts.front();
+  return ChunksOf(model, counts, parts);
+}
+
+std::string GroupOf(const Json& row) {
+  return row.contains("group") ? std::to_string(Int(row, "group")) : "";
+}
+
+void AddMeasured(const Json& row, Case& run) {
+  const Json& measured = Child(row, "measured");
+  if (const double s = Real(measured, "step_s"); s > 0)
+    run.measured.push_back({Figure::kIteration, kLastStage, s * kNsPerSecond, false, ""});
+  const double peak = Real(measured, "peak_gib");
+  if (peak <= 0) return;
+  const std::string kind = Text(measured, "peak_kind");
+  const Figure figure = kind == "used"       ? Figure::kUsed
+                        : kind == "reserved" ? Figure::kReserved
+                                             : Figure::kAllocated;
+  run.measured.push_back({figure, Int(measured, "peak_stage", kFullestStage),
+                          peak * static_cast<double>(kGiB), false, ""});
+}
+
+// `row` is a whole row, with what its family shares.
+void ReadRun(const std::string& family, const Json& row, Cases& cases) {
+  const std::string id = Text(row, "id");
+  const auto skip = [&](const std::string& why) { cases.uncovered.push_back({family, id, why}); };
+  if (const std::string why = Inexpressible(row); !why.empty()) return skip(why);
+  const TakenFor* trainer = FindTrainer(Text(Child(row, "trainer"), "name"));
+  if (trainer == nullptr) return skip("trainer " + Text(Child(row, "trainer"), "name"));
+  const std::optional<GpuSpec> gpu = GpuOf(Text(row, "gpu"));
+  if (!gpu) return skip("GPU " + Text(row, "gpu"));
+  Case run{.family = family, .id = id, .group = GroupOf(row)};
+  run.weak = row.contains("weak"), run.apart = Apart(row);
+  run.ran_out_of_memory = Flag(row, "ran_out_of_memory");
+  Job& job = run.job;
+  const int64_t sequence = Int(row, "seq_len");
+  job.model.language_model = ModelOf(Child(row, "model"), sequence);
+  SetAdapters(Child(row, "trains"), job.model.language_model);
+  const int64_t gpus = Int(row, "gpus");
+  const double network = Real(row, "inter_node_gbytes_per_s_per_gpu") * 1e9;
+  job.cluster = ClusterOf(*gpu, gpus, network > 0 ? network : NetworkOf(Json::object(), *gpu));
+  job.cluster.gpus_per_node =
+      std::min(gpus, std::max(Int(row, "scaleup_domain_gpus", 8), Int(row, "gpus_per_node", 8)));
+  Parallelism& p = run.spec.parallelism;
+  p.tensor = Int(row, "tp", 1), p.pipeline = Int(row, "pp", 1), p.context = Int(row, "cp", 1);
+  p.expert = Int(row, "ep", 1), p.virtual_stages = Int(row, "vpp", 1);
+  p.data = gpus / (p.tensor * p.pipeline * p.context);
+  if (p.tensor * p.pipeline * p.context * p.data != gpus) return skip("degrees and GPUs differ");
+  Training& training = job.training;
+  training.framework = trainer->framework;
+  training.zero_stage = static_cast<ZeroStage>(Int(row, "zero"));
+  SetExecution(row, *trainer, training);
+  training.global_batch_samples = Int(row, "global_batch");
+  run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);
+  run.spec.micro_batches = std::max<int64_t>(1, Int(row, "grad_accum", 1));
+  if (job.model.language_model.layers < p.pipeline * p.virtual_stages)
+    return skip("fewer layers than chunks");
+  run.spec.chunks =
+      ChunksOfRun(job.model, p.pipeline * p.virtual_stages, PartsOf(Text(row, "recompute")));
+  if (p.virtual_stages > 1) run.spec.schedule = Schedule::kInterleaved;
+  AddMeasured(row, run);
+  cases.covered.push_back(std::move(run));
+}
+
+}  // namespace
+
+void ReadRuns(const Json& whole, Cases& cases) {
+  const Json& models = Child(whole, "models");
+  for (const Json& given : Child(whole, "rows")) {
+    Json row = Child(whole, "defaults");
+    row.update(given);
+    if (const std::string name = Text(row, "model"); !name.empty())
+      row["model"] = Child(models, name);
+    ReadRun(Text(whole, "family"), row, cases);
+  }
+}
+
+}  // namespace evenkeel::validation
