@@ -144,6 +144,16 @@ def error_details(error):
     return found
 
 
+def wait_for(condition, seconds=20):
+    """Waits until the condition holds; returns the seconds."""
+    began = time.monotonic()
+    while not condition():
+        if time.monotonic() - began > seconds:
+            raise AssertionError(f"not within {seconds} s")
+        time.sleep(0.003)
+    return time.monotonic() - began
+
+
 class Server:
     """A running evenkeel-server on a unix socket of its own; use it in a with statement."""
 
@@ -215,6 +225,11 @@ class Server:
             if line.startswith((name + "{", name + " ")) and all(f'{k}="{v}"' in line for k, v in labels.items()):
                 total += float(line.rsplit(" ", 1)[1])
         return total
+
+    def metric_at_rest(self, name, **labels):
+        """Returns `metric` once no call is running: a caller has its answer a little before the server counts it."""
+        wait_for(lambda: self.metric("grpc_server_started_total") == self.metric("grpc_server_handled_total"))
+        return self.metric(name, **labels)
 
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:

@@ -5,7 +5,7 @@ Usage: run.py [PATTERN]: only tests whose name contains it. EVENKEEL_BUILD: buil
 files run at a time. A file that sets RUNS_ALONE = True has the machine to itself, because it compares times. A file
 that does not end is killed, and what its threads did is printed.
 
-Last line: "integration: N passed, N failed".
+What failed is printed once more at the end. Last line: "integration: N passed, N failed".
 """
 import concurrent.futures
 import faulthandler
@@ -99,11 +99,14 @@ def main():
     texts = texts_of(pattern)
     alone = [name for name, text in texts.items() if re.search(r"^RUNS_ALONE = True", text, re.MULTILINE)]
     totals = [0, 0, 0]
+    failures = []
 
     def report(name, output):
         print(output, end="" if output.endswith("\n") else "\n", flush=True)
         for i, count in enumerate(tally(name, output)):
             totals[i] += count
+        failures.extend(re.findall(r"^={70}\n((?:FAIL|ERROR): .*?)(?=^={70}$|^-{70}\nRan )", output,
+                                   re.MULTILINE | re.DOTALL))
 
     jobs = int(os.environ.get("EVENKEEL_TEST_JOBS") or os.cpu_count() or 1)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -112,6 +115,7 @@ def main():
             report(running[done], done.result())
     for name in alone:
         report(name, run_apart(name, pattern))
+    print("\n".join(failures), end="")
     good, bad, known = totals
     if known:
         print(f"integration: {known} known faults, marked as such, are not counted")

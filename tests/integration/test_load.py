@@ -9,7 +9,7 @@ import unittest
 
 import grpc
 import harness
-from harness import Server, error_details, health_pb2
+from harness import Server, error_details, health_pb2, wait_for
 
 RUNS_ALONE = True  # compares times
 
@@ -39,16 +39,6 @@ def start_calls(client, count, first_seed=1, timeout=120):
 def code_of(call):
     error = call.exception()
     return OK if error is None else error.code()
-
-
-def wait_for(condition, seconds=20):
-    """Waits until the condition holds; returns the seconds."""
-    began = time.monotonic()
-    while not condition():
-        if time.monotonic() - began > seconds:
-            raise AssertionError(f"not within {seconds} s")
-        time.sleep(0.003)
-    return time.monotonic() - began
 
 
 def wait_until_started(server, count):

@@ -9,9 +9,9 @@ import unittest
 
 import grpc
 import harness
-from harness import Server, error_details
+from harness import Server, error_details, wait_for
 from test_profiles import profile
-from test_load import OK, code_of, slow_request, start_calls, wait_for, wait_until_started
+from test_load import OK, code_of, slow_request, start_calls, wait_until_started
 
 RUNS_ALONE = True  # compares times
 

@@ -45,11 +45,11 @@ class ClientTest(unittest.TestCase):
         for gpus in (8, 16, 24, 32, 40):
             self.client.plan_job({"model": {"name": "llama3-8b"}, "cluster": {
                 "pools": [{"gpu_type": "a100-sxm-80gb", "gpu_count": gpus}]}})
-        pages = self.server.metric("grpc_server_handled_total", grpc_method="ListPlans")
+        pages = self.server.metric_at_rest("grpc_server_handled_total", grpc_method="ListPlans")
         plans = list(self.client.list_plans(page_size=2))
         self.assertGreaterEqual(len(plans), 5)
         self.assertEqual(len({p.plan_id for p in plans}), len(plans))
-        self.assertEqual(self.server.metric("grpc_server_handled_total", grpc_method="ListPlans") - pages,
+        self.assertEqual(self.server.metric_at_rest("grpc_server_handled_total", grpc_method="ListPlans") - pages,
                          -(-len(plans) // 2))
         self.assertGreater(len(self.client.list_models().models), 40)
         self.assertGreater(len(self.client.list_gpu_types().gpus), 20)
@@ -262,7 +262,7 @@ class BusyTest(unittest.TestCase):
             rule=batching_pb2.BatchRule(**RULE), data_parallel=1))
 
     def refused(self):
-        return self.server.metric("grpc_server_handled_total", grpc_method="PackDataset",
+        return self.server.metric_at_rest("grpc_server_handled_total", grpc_method="PackDataset",
                                   grpc_code="ResourceExhausted")
 
     def test_the_delay_is_waited_for(self):

@@ -116,11 +116,11 @@ class StreamTest(SamplerCase):
     def test_the_next_epoch_is_asked_for_early(self):
         calls = {"grpc_method": "PackDataset", "grpc_code": "OK"}
         sampler = self.sampler(prefetch=True)
-        begun = self.server.metric("grpc_server_handled_total", **calls)
+        begun = self.server.metric_at_rest("grpc_server_handled_total", **calls)
         batches = iter(sampler)
         next(batches)
         sampler._ahead._thread.join()  # pylint: disable=protected-access
-        self.assertEqual(self.server.metric("grpc_server_handled_total", **calls) - begun, 1)
+        self.assertEqual(self.server.metric_at_rest("grpc_server_handled_total", **calls) - begun, 1)
         list(batches)
         sampler.set_epoch(1)
         self.assertEqual(list(sampler), list(self.sampler(epoch=1)))
@@ -191,9 +191,9 @@ class StreamTest(SamplerCase):
         self.assertEqual(self.forked()[0], 7)
         self.assertFalse(thread.is_alive())
         self.assertEqual([t.name for t in threading.enumerate() if t is not threading.main_thread()], [])
-        asked = self.server.metric("grpc_server_handled_total", grpc_method="PackDataset")
+        asked = self.server.metric_at_rest("grpc_server_handled_total", grpc_method="PackDataset")
         sampler.set_epoch(1)
-        self.assertEqual(self.server.metric("grpc_server_handled_total", grpc_method="PackDataset"), asked)
+        self.assertEqual(self.server.metric_at_rest("grpc_server_handled_total", grpc_method="PackDataset"), asked)
 
     def test_a_fork_does_not_wait_for_a_server_that_is_gone(self):
         server = Server()
