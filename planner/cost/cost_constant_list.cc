@@ -15,8 +15,6 @@ std::span<const CostConstant> CostConstantList() {
       {"hbm_efficiency", &C::hbm_efficiency, Basis::kAssumed, "no table of streaming kernels"},
       {"kernel_launch_ns", &C::kernel_launch_ns, Basis::kFitted,
        "shared by all GPUs' matrix tables"},
-      {"host_launch_ns", &C::host_launch_ns, Basis::kAssumed,
-       "CUDA launch and dispatch of an eager framework"},
       {"attention_backward", &C::attention_backward, Basis::kPublished,
        "2.5 times the FLOPs at 0.86 of the rate: FlashAttention-2 63% against 73% of A100's peak "
        "(Dao 2023, 4.1), FlashAttention-3 561 against 648 TFLOP/s (Shah 2024, figures 5 and 6)"},

@@ -22,9 +22,6 @@ struct CostConstants {
   double hbm_efficiency = 0.8;  // share of the HBM rate that streaming kernels reach
   // From the end of one kernel to the first work of the next, on the GPU.
   double kernel_launch_ns = 2500;
-  // Host time to launch one kernel in an eager framework: a layer of n kernels takes at least n
-  // times this.
-  double host_launch_ns = 5000;
   // Time of flash attention's backward pass over that of its forward pass.
   double attention_backward = 2.9;
   // Rate of FlashAttention-2 over the rate of the best kernels, on Hopper and Blackwell.

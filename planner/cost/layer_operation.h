@@ -32,6 +32,7 @@ struct LayerOperation {
   PackCost communication;          // the backward pass communicates as much
   PackCost flops;                  // FLOPs of the model, all ranks together
   int64_t launches = 0;            // kernels that the host launches, forward
+  bool host_waits = false;         // the host reads its result before it launches what follows
   std::vector<KeptTensor> kept;    // freed when this operation has run backward
   PackCost transient;              // bytes: gradients and copies that its backward pass holds
 };

@@ -1,6 +1,7 @@
 #include "planner/cost/layer_profile.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
@@ -24,6 +25,16 @@ int64_t WorkspaceBytes(double value) { return Nearest(std::min(value, D(kWorkspa
 // Returns whether every pack has the same rows: then none is larger than the mean.
 bool EqualRows(const PackShape& mean, const PackShape& largest) {
   return mean.units == largest.units && mean.tokens == largest.tokens;
+}
+
+// Returns the time of a layer that the host launches while the device computes. It is the longer
+// of both where they differ much, and 1.19 times that where they are equal: then now the one waits,
+// now the other.
+double Together(double device, double host) {
+  const double longer = std::max(device, host);
+  if (longer <= 0) return 0;
+  const double ratio = std::min(device, host) / longer;
+  return longer * std::sqrt(std::sqrt(1 + ratio * ratio * ratio * ratio));
 }
 
 class ProfileBuilder {
@@ -68,6 +79,7 @@ class ProfileBuilder {
     layer.backward_flops_ratio =
         (input_gradient ? 1 : 0) + (train == TrainMode::kFull && layer.trains ? 1 : 0);
     int64_t launches = 0;
+    bool host_waits = false;
     const bool full = train == TrainMode::kFull;
     for (const LayerOperation& op : work.operations) {
       for (const PackCost* part : {&op.matrices, &op.adapters, &op.attention, &op.streams})
@@ -75,6 +87,7 @@ class ProfileBuilder {
       layer.forward_communication += op.communication;
       layer.forward_flops += op.flops;
       launches += op.launches;
+      host_waits = host_waits || op.host_waits;
       if (!layer.has_backward) continue;
       if (input_gradient) layer.backward += op.input_gradients;
       if (full) layer.backward += op.weight_gradients;
@@ -85,19 +98,19 @@ class ProfileBuilder {
       layer.weight_gradient += op.adapters;
     }
     if (layer.has_backward) layer.backward_communication = layer.forward_communication;
-    HoldToHost(layer, launches);
+    AddHostTime(layer, launches, host_waits);
     trained_before_ = trained_before_ || layer.trains;
   }
 
-  // A layer takes at least as long as the host takes to launch its kernels, of which there are
-  // about twice as many backward.
-  void HoldToHost(LayerCost& layer, int64_t launches) {
-    const double host = D(launches) * job_.constants.host_launch_ns;
-    const auto hold = [&](PackCost& compute, const PackCost& communication, double least) {
-      compute.constant += std::max(0.0, least - compute.at(mean_) - communication.at(mean_));
-    };
-    hold(layer.forward, layer.forward_communication, host);
-    if (layer.has_backward) hold(layer.backward, layer.backward_communication, 2 * host);
+  // The host launches about twice as many kernels backward as forward. Where it waits for a result
+  // in the forward pass, its time does not run beside the device's.
+  void AddHostTime(LayerCost& layer, int64_t launches, bool host_waits) {
+    const double host = D(launches) * job_.training.execution.host_launch_ns;
+    const double forward = layer.forward.at(mean_) + layer.forward_communication.at(mean_);
+    layer.forward.constant += host_waits ? host : Together(forward, host) - forward;
+    if (!layer.has_backward) return;
+    const double backward = layer.backward.at(mean_) + layer.backward_communication.at(mean_);
+    layer.backward.constant += Together(backward, 2 * host) - backward;
   }
 
   void SetParameters(LayerCost& layer, const LayerWork& work) {

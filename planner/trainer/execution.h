@@ -43,6 +43,9 @@ struct Execution {
   // values each.
   int64_t bucket_bytes = 0;
   bool fused_weight_gradients = true;  // the product itself adds to the gradient buffer
+  // Host time per operation of a layer (an operation of the cost model: a product, a norm, a
+  // collective). Fitted on 3,199 published steps of one node (vTrain, Megatron-DeepSpeed).
+  double host_launch_ns = 50e3;
 };
 
 }  // namespace evenkeel::planner

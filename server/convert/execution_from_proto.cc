@@ -1,6 +1,7 @@
 #include "server/convert/execution_from_proto.h"
 
 #include "evenkeel/v1/job.pb.h"
+#include "planner/base/units.h"
 #include "planner/job.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
@@ -32,6 +33,10 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   }
   flag(from.has_fused_weight_gradients(), from.fused_weight_gradients(),
        &to.fused_weight_gradients);
+  if (from.has_host_launch_seconds()) {
+    to.host_launch_ns = planner::kNsPerSecond * CheckReal(sink, path.Child("host_launch_seconds"),
+                                                          from.host_launch_seconds(), {0, 0.01});
+  }
 }
 
 void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
@@ -47,6 +52,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_fused_kernels(execution.fused_kernels);
   out->set_compiled_loss(execution.compiled_loss);
   out->set_fused_weight_gradients(execution.fused_weight_gradients);
+  out->set_host_launch_seconds(execution.host_launch_ns / planner::kNsPerSecond);
 }
 
 }  // namespace evenkeel::server

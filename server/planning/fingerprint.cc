@@ -136,10 +136,10 @@ class JobWriter {
     const auto& [sequence_parallel, attention, context, dropout, fused_loss,
                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
                  fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
-                 fused_weight_gradients] = execution;
+                 fused_weight_gradients, host_launch_ns] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
-           expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients);
+           expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns);
   }
 
   void Put(int /*tag*/, const planner::Training& training) {

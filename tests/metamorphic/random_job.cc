@@ -95,6 +95,7 @@ void DrawExecution(Draws& draws, bool deepspeed, v1::Execution* execution) {
   if (draws.OneIn(8)) execution->set_expert_tensor_parallel(draws.Among({2, 3, 8}));
   if (draws.OneIn(8)) execution->set_fused_kernels(false);
   if (draws.OneIn(8)) execution->set_fused_weight_gradients(false);
+  if (draws.OneIn(8)) execution->set_host_launch_seconds(draws.Among({0.0, 2e-6, 3e-4, 0.01}));
 }
 
 // Draws lengths of a histogram of some shape, in tokens.

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "planner/base/random.h"
+#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -69,13 +70,9 @@ Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix,
       tokens));
   training.order_window = 1'000'000'000;
   training.group_selection = GroupSelection::kPublished;
-  Execution& execution = training.execution;
-  execution.fused_kernels = execution.fused_loss = execution.fused_weight_gradients = false;
-  execution.attention = AttentionKernel::kFlash2;
+  training.execution = UsualExecution(TrainerOf(training.framework), stage);
   const bool shards_weights = stage == ZeroStage::kWeights;
   training.distributed_gradients_fp32 = !shards_weights;
-  execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
-  execution.overlap_gradient_reduce = execution.overlap_weight_gather = shards_weights;
   job.constraints.recompute = RecomputePolicy::kWholeLayers;
   job.constraints.context_parallel = {1, 0};
   return job;

@@ -2,7 +2,7 @@
 # Predicted against measured, for every row that the model covers:
 #   tests/validation/run.sh [--measured DIR] [--only NAME] [--parts] [--set CONSTANT=VALUE ...]
 # DIR holds *.json in the format of tests/validation/measured, which is the default. Status 1: a bound does not hold.
-#   tests/validation/run.sh --runs tests/validation/runs [--only NAME] [--set CONSTANT=VALUE ...]
+#   tests/validation/run.sh --runs tests/validation/runs|FILE.jsonl [--only NAME] [--parts] [--set CONSTANT=VALUE ...]
 # Errors on published runs of many trainers, family by family. A file is one family: what its rows share, its models by
 # name, its rows. Bytes are GiB, times seconds of one step.
 set -euo pipefail

@@ -2700,8 +2700,10 @@ type Execution struct {
 	// Whether matrix products add weight gradients directly to the gradient buffer (Megatron without
 	// --no-gradient-accumulation-fusion). Unset: true.
 	FusedWeightGradients *bool `protobuf:"varint,12,opt,name=fused_weight_gradients,json=fusedWeightGradients,proto3,oneof" json:"fused_weight_gradients,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Host time to launch one operation of a layer. Unit: s. Range: 0 to 0.01. Unset: the framework's.
+	HostLaunchSeconds *float64 `protobuf:"fixed64,16,opt,name=host_launch_seconds,json=hostLaunchSeconds,proto3,oneof" json:"host_launch_seconds,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -2816,6 +2818,13 @@ func (x *Execution) GetFusedWeightGradients() bool {
 		return *x.FusedWeightGradients
 	}
 	return false
+}
+
+func (x *Execution) GetHostLaunchSeconds() float64 {
+	if x != nil && x.HostLaunchSeconds != nil {
+		return *x.HostLaunchSeconds
+	}
+	return 0
 }
 
 // Constraints on the plan. TP x CP x PP x DP (tensor, context, pipeline and data parallel) is the number of GPUs;
@@ -3321,7 +3330,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\rgroup_lengths\x18\x12 \x03(\x03R\fgroupLengths\x12.\n" +
 	"\x10curriculum_steps\x18\x13 \x01(\x03H\x01R\x0fcurriculumSteps\x88\x01\x01B\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
-	"\x11_curriculum_steps\"\xb2\x06\n" +
+	"\x11_curriculum_steps\"\xff\x06\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -3336,7 +3345,8 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\rfused_kernels\x18\n" +
 	" \x01(\bH\x06R\ffusedKernels\x88\x01\x01\x12(\n" +
 	"\rcompiled_loss\x18\v \x01(\bH\aR\fcompiledLoss\x88\x01\x01\x129\n" +
-	"\x16fused_weight_gradients\x18\f \x01(\bH\bR\x14fusedWeightGradients\x88\x01\x01B\x14\n" +
+	"\x16fused_weight_gradients\x18\f \x01(\bH\bR\x14fusedWeightGradients\x88\x01\x01\x123\n" +
+	"\x13host_launch_seconds\x18\x10 \x01(\x01H\tR\x11hostLaunchSeconds\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -3346,7 +3356,8 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x0f_overlap_tensorB\x10\n" +
 	"\x0e_fused_kernelsB\x10\n" +
 	"\x0e_compiled_lossB\x19\n" +
-	"\x17_fused_weight_gradients\"\x82\x05\n" +
+	"\x17_fused_weight_gradientsB\x16\n" +
+	"\x14_host_launch_seconds\"\x82\x05\n" +
 	"\vConstraints\x12A\n" +
 	"\x0ftensor_parallel\x18\x01 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x0etensorParallel\x12E\n" +
 	"\x11pipeline_parallel\x18\x02 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x10pipelineParallel\x12=\n" +

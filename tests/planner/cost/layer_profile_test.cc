@@ -192,5 +192,37 @@ TEST(LayerProfileTest, FlopsOfALanguageModelAreAboutTwicePerParameter) {
   EXPECT_NEAR(flops, 2 * without_table * kPack.tokens + attention, 1e-9 * flops);
 }
 
+// Times of a layer with the host time of one operation.
+LayerCost WithHostTime(LayerKind kind, int64_t tensor, double host_launch_ns) {
+  const bool moe = kind == LayerKind::kMoe;
+  Job job = TextJob(moe ? "mixtral-8x7b" : "llama3.2-3b", "h100-sxm-80gb", 8);
+  job.training.execution.host_launch_ns = host_launch_ns;
+  return Kind(Profile(job, {.tensor = tensor, .data = 8 / tensor}), kind);
+}
+
+double Forward(const LayerCost& layer) {
+  return layer.forward.at(kPack) + layer.forward_communication.at(kPack);
+}
+
+TEST(LayerProfileTest, HostTimeBoundsALayerThatTheDeviceRunsFaster) {
+  const double device = Forward(WithHostTime(LayerKind::kDense, 8, 0));
+  const double bound = Forward(WithHostTime(LayerKind::kDense, 8, 1e7));
+  EXPECT_GT(bound, 1e8);  // more than ten operations
+  // Twice as many launches backward, whatever the device does.
+  EXPECT_NEAR(WithHostTime(LayerKind::kDense, 8, 1e7).backward.at(kPack) / bound, 2, 0.01);
+  // The longer of both where they differ, a little more where they are alike.
+  EXPECT_NEAR(Forward(WithHostTime(LayerKind::kDense, 8, device * 1e7 / bound / 4)) / device, 1,
+              0.002);
+  EXPECT_NEAR(Forward(WithHostTime(LayerKind::kDense, 8, device * 1e7 / bound)) / device, 1.189,
+              0.001);
+}
+
+TEST(LayerProfileTest, TheHostOfARouterWaitsForTheDevice) {
+  const double device = Forward(WithHostTime(LayerKind::kMoe, 1, 0));
+  const double host = Forward(WithHostTime(LayerKind::kMoe, 1, 1e6)) - device;
+  EXPECT_GT(host, 4e7);  // more than forty operations
+  EXPECT_NEAR(Forward(WithHostTime(LayerKind::kMoe, 1, 2e6)), device + 2 * host, 1);
+}
+
 }  // namespace
 }  // namespace evenkeel::planner

@@ -246,6 +246,7 @@ TEST(Normalization, EveryDescribedFieldArrives) {
   EXPECT_FALSE(job.training.execution.fused_kernels);
   EXPECT_TRUE(job.training.execution.compiled_loss);
   EXPECT_FALSE(job.training.execution.fused_weight_gradients);
+  EXPECT_DOUBLE_EQ(job.training.execution.host_launch_ns, 1e5);
   EXPECT_EQ(job.constraints.schedule, planner::Schedule::kGPipe);
   EXPECT_EQ(job.constraints.recompute, planner::RecomputePolicy::kFull);
   EXPECT_EQ(job.constraints.pipeline_parallel.min, 4);

@@ -85,7 +85,7 @@ std::string DescribedText() {
         context_exchange: CONTEXT_EXCHANGE_RING dropout: true fused_loss: false
         overlap_gradient_reduce: false overlap_weight_gather: false overlap_tensor: true
         expert_tensor_parallel: 2 fused_kernels: false compiled_loss: true
-        fused_weight_gradients: false
+        fused_weight_gradients: false host_launch_seconds: 0.0001
       }
     }
     constraints {

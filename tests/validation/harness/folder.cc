@@ -77,9 +77,23 @@ Cases ReadFolder(const std::string& folder) {
   return cases;
 }
 
-Cases ReadRunsFolder(const std::string& folder) {
+Cases ReadPublishedRuns(const std::string& path) {
   Cases cases;
-  for (const auto& path : FilesOf(folder)) ReadRuns(Parse(path), cases);
+  if (std::filesystem::is_directory(path)) {
+    for (const auto& file : FilesOf(path)) ReadRuns(Parse(file), cases);
+    return cases;
+  }
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("can not read " + path);
+  int64_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (line.empty()) continue;
+    const Json row = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!row.is_object())
+      throw std::runtime_error(path + ", line " + std::to_string(number) + ": no JSON object");
+    ReadRun(Text(row, "family", "?"), row, cases);
+  }
   return cases;
 }
 

@@ -33,7 +33,7 @@ int Run(const std::string& folder, bool runs, const std::string& only,
         const evenkeel::planner::CostConstants& constants,
         const evenkeel::validation::ReportOptions& options) {
   using namespace evenkeel::validation;  // NOLINT
-  Cases cases = runs ? ReadRunsFolder(folder) : ReadFolder(folder);
+  Cases cases = runs ? ReadPublishedRuns(folder) : ReadFolder(folder);
   std::vector<Result> results;
   for (Case& run : cases.covered) {
     run.job.constants = constants;
@@ -49,6 +49,7 @@ int Run(const std::string& folder, bool runs, const std::string& only,
     return 2;
   }
   if (runs) {
+    if (options.parts) ReportEachRun(results);
     ReportRuns(ErrorsOf(results), cases.uncovered);
     return 0;
   }
@@ -62,8 +63,8 @@ int main(int argc, char** argv) {
   std::string folder = EVENKEEL_SOURCE_DIR "/tests/validation/measured", runs, only;
   evenkeel::validation::ReportOptions options;
   app.add_option("--measured", folder, "Folder of rows (*.json)")->check(CLI::ExistingDirectory);
-  app.add_option("--runs", runs, "Folder of published runs; reports their errors by family")
-      ->check(CLI::ExistingDirectory);
+  app.add_option("--runs", runs, "Published runs, a folder or FILE.jsonl: errors by family")
+      ->check(CLI::ExistingPath);
   app.add_option("--only", only, "Cases or files whose name has this in it");
   app.add_flag("--parts", options.parts, "Memory and time by part");
   std::vector<std::string> settings;

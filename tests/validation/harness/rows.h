@@ -19,8 +19,9 @@ using Json = nlohmann::json;
 // Reads all rows of all *.json files of the folder but cases.json. Throws std::runtime_error if the
 // folder or a file can not be read.
 Cases ReadFolder(const std::string& folder);
-// Reads published runs: all *.json files of a folder like tests/validation/runs. Throws as above.
-Cases ReadRunsFolder(const std::string& folder);
+// Reads published runs: all *.json files of a folder like tests/validation/runs, or one file whose
+// lines are such runs with everything that they share. Throws as above.
+Cases ReadPublishedRuns(const std::string& path);
 
 // Reads rows by schema; `file` is the name without folder and extension.
 void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases);
@@ -28,6 +29,7 @@ void ReadSimuMaxRow(const std::string& file, const Json& whole, const Json& row,
 void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
 void ReadKorthikanti(const std::string& file, const Json& whole, Cases& cases);
 void ReadRuns(const Json& whole, Cases& cases);
+void ReadRun(const std::string& family, const Json& row, Cases& cases);
 void ReadHbp(const std::string& file, const Json& whole, Cases& cases);
 void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases);
 

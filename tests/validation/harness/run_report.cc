@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "planner/cost/memory.h"
@@ -100,6 +101,28 @@ std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results) {
   std::vector<FamilyErrors> errors;
   for (const auto& [name, family] : families) errors.push_back(ErrorsOf(name, family));
   return errors;
+}
+
+void ReportEachRun(const std::vector<Result>& results) {
+  for (const Result& result : results) {
+    const Case& run = *result.run;
+    for (size_t i = 0; i < run.measured.size(); ++i) {
+      const Measurement& m = run.measured[i];
+      const std::optional<double>& predicted = result.outcome.predicted[i];
+      if (!predicted) continue;
+      std::printf("%s %s: %s %.3f, predicted %.3f %s, %+.1f%%%s%s\n", run.family.c_str(),
+                  run.id.c_str(), NameOf(m.figure), Shown(m.figure, m.value),
+                  Shown(m.figure, *predicted), UnitOf(m.figure), 100 * (*predicted / m.value - 1),
+                  run.weak ? ", weak" : "", run.apart.empty() ? "" : (", " + run.apart).c_str());
+    }
+    const planner::StepTime& step = result.outcome.step;
+    const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
+    std::printf(
+        "  compute %.1f, recompute %.1f, tensor %.1f, bubble %.1f, sync %.1f, optimizer %.1f ms\n",
+        ms(step.encoder_compute_ns + step.language_compute_ns), ms(step.recompute_ns),
+        ms(step.tensor_communication_ns), ms(step.pipeline_bubble_ns), ms(step.data_sync_ns),
+        ms(step.optimizer_ns));
+  }
 }
 
 void ReportRuns(const std::vector<FamilyErrors>& families,

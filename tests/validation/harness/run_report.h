@@ -31,6 +31,9 @@ struct FamilyErrors {
 
 std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results);
 
+// Prints each run's figures, measured and predicted, with the parts of its step.
+void ReportEachRun(const std::vector<Result>& results);
+
 // Prints a table of the families, and why rows are not covered.
 void ReportRuns(const std::vector<FamilyErrors>& families, const std::vector<Uncovered>& uncovered);
 

@@ -187,6 +187,8 @@ void AddMeasured(const Json& row, Case& run) {
                           peak * static_cast<double>(kGiB), false, ""});
 }
 
+}  // namespace
+
 // `row` is a whole row, with what its family shares.
 void ReadRun(const std::string& family, const Json& row, Cases& cases) {
   const std::string id = Text(row, "id");
@@ -228,8 +230,6 @@ void ReadRun(const std::string& family, const Json& row, Cases& cases) {
   AddMeasured(row, run);
   cases.covered.push_back(std::move(run));
 }
-
-}  // namespace
 
 void ReadRuns(const Json& whole, Cases& cases) {
   const Json& models = Child(whole, "models");
