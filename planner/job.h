@@ -18,6 +18,7 @@
 #include "planner/packing/packing.h"
 #include "planner/space/parallelism.h"
 #include "planner/trainer/execution.h"
+#include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {
 
@@ -60,7 +61,9 @@ struct Training {
   int64_t unit_cap = 0;              // Qv
   int64_t token_cap = 0;             // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  Framework framework = Framework::kMegatron;
+  const Trainer* trainer = &DefaultTrainer();
+  // As the caller names it: where it has no record, `trainer` is the generic one. Empty: not given.
+  std::string trainer_name, trainer_version;
   Execution execution;
   // fp32 gradient accumulation (Megatron's default), else 16-bit.
   bool distributed_gradients_fp32 = true;

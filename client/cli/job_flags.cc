@@ -89,11 +89,15 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       ->check(CLI::IsMember({"encoder", "llm"}).description(""));
   command
       ->add_option(framework_flag, flags->framework,
-                   "Trainer: deepspeed is ZeRO with Ulysses around Hugging Face modules [megatron]")
+                   "Kind of trainer: deepspeed is ZeRO with Ulysses around Hugging Face modules "
+                   "[the trainer's, or megatron]")
       ->type_name("megatron|fsdp|deepspeed")
       ->group(kTraining)
       ->take_last()
       ->check(CLI::IsMember({"megatron", "fsdp", "deepspeed"}).description(""));
+  Add(command, "--trainer", &flags->trainer, "NAME[@VERSION]",
+      "Trainer whose habits are assumed, such as torchtitan or llm-foundry [megatron-core]",
+      kTraining);
   Add(command, "--seed", &flags->seed, "N", "Seed of all that is drawn at random [0]", kTraining)
       ->check(Whole(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
 }

@@ -27,6 +27,7 @@ struct JobFlags {
   std::string schedule, partition;                                      // as --help lists them
   std::vector<int32_t> stage_layers;
   std::string framework;  // "megatron", "fsdp" or "deepspeed"
+  std::string trainer;    // "NAME" or "NAME@VERSION"
   std::string groups;     // "one", "published" or "exact"
   std::vector<int64_t> group_lengths;
   std::optional<int64_t> curriculum;

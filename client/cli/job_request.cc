@@ -1,5 +1,6 @@
 // Makes a request from flags: the second half of job_flags.h.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <charconv>
 #include <cmath>
@@ -222,6 +223,12 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
       {"deepspeed", v1::TRAINING_FRAMEWORK_DEEPSPEED}};
   for (const auto& [name, framework] : frameworks) {
     if (flags.framework == name) job->mutable_training()->set_framework(framework);
+  }
+  if (!flags.trainer.empty()) {
+    const size_t at = std::min(flags.trainer.find('@'), flags.trainer.size());
+    v1::Trainer* trainer = job->mutable_training()->mutable_trainer();
+    trainer->set_name(flags.trainer.substr(0, at));
+    trainer->set_version(flags.trainer.substr(std::min(at + 1, flags.trainer.size())));
   }
   if (flags.zero) {
     // ZERO_STAGE_0 is 1 and so on; ZERO_STAGE_3 is 4.

@@ -73,6 +73,17 @@ std::string ModelText(const v1::PlanSubject& subject) {
   return parameters > 0 ? text + ", " + BigCount(parameters) + " parameters" : text;
 }
 
+std::string TrainerText(const v1::Plan& plan) {
+  const v1::Trainer& trainer = plan.subject().trainer();
+  std::string text = trainer.name();
+  if (!trainer.version().empty()) text += " " + trainer.version();
+  for (const v1::FigureBasis& figure : plan.provenance().figures()) {
+    if (figure.figure() == "training.trainer" && figure.basis() == v1::BASIS_ASSUMED)
+      text += " (" + figure.detail() + ")";
+  }
+  return text;
+}
+
 // Names context and expert degrees. Virtual stages stand apart: they do not multiply the GPU count.
 std::string OtherDegrees(const v1::Parallelism& parallelism) {
   std::string text;
@@ -140,6 +151,8 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
       "plan", plan.plan_id() + (origin.served_from.empty() ? "" : ", " + origin.served_from));
   pairs.emplace_back("model", ModelText(subject));
   pairs.emplace_back("cluster", ClusterText(subject));
+  if (!subject.trainer().name().empty() && subject.trainer().name() != "megatron-core")
+    pairs.emplace_back("trainer", TrainerText(plan));
   pairs.emplace_back("data", DataText(plan));
   if (plan.has_parallelism()) {
     std::string split = ParallelismText(plan.parallelism());

@@ -7,7 +7,6 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
-#include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -116,7 +115,7 @@ class Checker {
     Require(p.expert == 1 || (model.moe && model.moe->experts % p.expert == 0 &&
                               ranks % split == 0 && p.tensor % execution.expert_tensor == 0),
             "expert parallel does not divide experts and ranks");
-    const Trainer& trainer = TrainerOf(job_.training.framework);
+    const Trainer& trainer = *job_.training.trainer;
     Require(
         (job_.training.zero_stage != ZeroStage::kWeights && trainer.pipeline) || p.pipeline == 1,
         "a pipeline of sharded weights, or of a trainer that has none");

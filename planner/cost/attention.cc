@@ -144,7 +144,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   b.Transient(2 * h * shard);
 
   b.Begin("qkv");
-  b.KeepInput(h * shard, kLoraQkv, kNorms);
+  b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
   if (b.gathers()) b.TensorPass(h);
   b.AddLinear({.in = s.hidden,
                .out = q + 2 * kv,
@@ -194,7 +194,7 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const MlaSpec& 
   b.AddNorm(m.norm, h, shard);
   // Every tensor-parallel rank has the whole down projections, for its share of the rows.
   b.Begin("latents");
-  b.KeepInput(h * shard, kLoraQkv, kNorms);
+  b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
   const auto down = [&](int64_t width) {
     b.AddLinear({.in = m.hidden,
                  .out = width,

@@ -19,6 +19,7 @@ int64_t RankVocabulary(const RankSetting& setting, const LanguageModel& m) {
 // becomes the softmax in place; TransformerEngine's fused loss works in place in 16 bit; compiled
 // code holds one more fp32 copy.
 double LossBytes(const Execution& e) {
+  if (e.loss_bytes_per_logit > 0) return e.loss_bytes_per_logit;
   if (e.fused_loss) return 2;
   return e.compiled_loss ? 10 : 6;
 }
@@ -31,7 +32,7 @@ void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_wei
   b.Begin("final norm");
   b.AddNorm(m.norm, D(m.hidden), b.shard());
   b.Begin("logits");
-  b.KeepInput(D(m.hidden) * b.shard(), 0);
+  b.KeepInput(D(m.hidden) * b.gathered_shard(), 0);
   if (b.gathers()) b.TensorPass(D(m.hidden));
   b.AddLinear({.in = m.hidden,
                .out = vocab,

@@ -85,6 +85,8 @@ class LayerBuilder {
   // Share of the rank's rows that norms and residuals hold: a tensor-parallel share with sequence
   // parallelism.
   double shard() const { return shard_; }
+  // Share of a gathered input that a rank keeps for the backward pass.
+  double gathered_shard() const { return setting_.execution.keeps_gathered_inputs ? 1 : shard_; }
   double tensor() const { return static_cast<double>(setting_.parallelism.tensor); }
   bool gathers() const { return setting_.parallelism.tensor > 1; }
   bool trains(uint32_t target) const;

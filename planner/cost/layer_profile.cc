@@ -193,7 +193,13 @@ class ProfileBuilder {
     if (IsTransformerLayer(profile_.kinds.back().kind)) profile_.transformer_layers += count;
   }
 
-  LayerCost CostOf(LayerKind kind, const LayerWork& work, TrainMode train) {
+  LayerCost CostOf(LayerKind kind, LayerWork work, TrainMode train) {
+    const double longer = 1 / job_.training.execution.kernel_rate;
+    for (LayerOperation& op : work.operations) {
+      for (PackCost* part : {&op.matrices, &op.input_gradients, &op.weight_gradients, &op.adapters,
+                             &op.attention, &op.attention_gradients, &op.streams})
+        *part = longer * *part;
+    }
     LayerCost layer{.kind = kind};
     SetTimes(layer, work, train);
     SetParameters(layer, work);

@@ -56,7 +56,8 @@ int64_t LibraryBytes(const Job& job) {
 }
 
 int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest) {
-  const int64_t fixed = LibraryBytes(job) + job.training.execution.bucket_bytes;
+  const bool shards = job.training.zero_stage != ZeroStage::kNone;
+  const int64_t fixed = LibraryBytes(job) + (shards ? job.training.execution.bucket_bytes : 0);
   if (p.pipeline == 1) return fixed;
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
   double widest = largest.tokens / D(p.context) * D(job.model.language_model.hidden);
@@ -82,7 +83,12 @@ ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, cons
   const auto add = [&](double parameters, double trained, int64_t copies) {
     const double share = 1 / D(copies);
     const ZeroStage zero = training.zero_stage;
-    sum.weights += kWeightBytes * parameters * (zero >= ZeroStage::kWeights ? share : 1);
+    if (zero < ZeroStage::kWeights) {
+      sum.weights += kWeightBytes * parameters;
+    } else {
+      const bool cast = training.execution.casts_master_weights;
+      sum.weights += kWeightBytes * (cast ? parameters - trained : parameters) * share;
+    }
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
     sum.optimizer += kAdamBytes * trained * (zero >= ZeroStage::kOptimizer ? share : 1);
   };

@@ -96,7 +96,7 @@ void AddMlp(LayerBuilder& b, const MlpShape& s) {
                   .gated = s.gated,
                   .bias = s.bias,
                   .gathers = b.gathers(),
-                  .input_values = D(s.hidden) * b.shard(),
+                  .input_values = D(s.hidden) * b.gathered_shard(),
                   .input_dropped_by = kNorms | kMlp});
   AddResidual(b, s.hidden);
 }
@@ -114,7 +114,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
   const double held = HeldRows(b.setting().execution);
   b.Begin("mlp norm", kNorms | kMlp);
   b.AddNorm(m.norm, h, b.shard());
-  b.KeepInput(h * b.shard(), kLoraMlpUp, kNorms | kMlp);
+  b.KeepInput(h * b.gathered_shard(), kLoraMlpUp, kNorms | kMlp);
 
   b.Begin("router", kMlp);
   b.AddLinear({.in = m.hidden,

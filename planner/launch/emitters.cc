@@ -77,7 +77,7 @@ std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer
       RecomputesWholeLayers(trials.base().spec))
     return trials.base();
   Job job = trials.AsPlanned();
-  job.training.framework = Framework::kFsdp;
+  job.training.trainer = &TrainerOf(Framework::kFsdp);
   job.training.zero_stage = ZeroStage::kWeights;
   Constraints& c = job.constraints;
   c.tensor_parallel = c.pipeline_parallel = c.virtual_stages = {1, 1};

@@ -119,7 +119,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
     if (SameRun(front.spec, runs->spec)) break;
     Job sharded = trials.job();
     sharded.training.zero_stage = ZeroStage::kWeights;
-    sharded.training.framework = Framework::kFsdp;
+    sharded.training.trainer = &TrainerOf(Framework::kFsdp);
     front = trials.Predict(sharded, front.spec);
     if (front.fits || counts.language == layers || trials.stopped()) break;
   }

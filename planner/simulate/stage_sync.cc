@@ -21,7 +21,8 @@ class Exchange {
       reduce += network_.GroupCollective(Collective::kAllReduce, group, gradients);
     } else if (zero != ZeroStage::kWeights) {
       reduce += network_.GroupCollective(Collective::kReduceScatter, group, gradients);
-      gather += network_.GroupCollective(Collective::kAllGather, group, 2 * parameters);
+      gather += network_.GroupCollective(Collective::kAllGather, group, 2 * parameters) +
+                job_.training.execution.gather_ns_per_rank * D(group.ranks);
     }
     updated += zero == ZeroStage::kNone ? parameters : parameters / D(group.ranks);
   }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "planner/space/tensor_parallel.h"
-#include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -47,7 +46,7 @@ class Enumeration {
  private:
   bool TensorAllowed(int64_t t) const {
     const int64_t node = job_.cluster.gpus_per_node;
-    if (t > node || (t > 1 && !TrainerOf(job_.training.framework).tensor_parallel)) return false;
+    if (t > node || (t > 1 && !job_.training.trainer->tensor_parallel)) return false;
     return (node % t == 0 || gpus_ <= node) && Admits(constraints_.tensor_parallel, t) &&
            TensorParallelAllowed(job_.model, t);
   }
@@ -67,8 +66,8 @@ class Enumeration {
       if (rest % p != 0 || !Admits(constraints_.pipeline_parallel, p)) continue;
       if (fixed != 0 && p != fixed) continue;
       // Weights that are gathered for each layer would be gathered for each micro-batch.
-      if (p > 1 && (job_.training.zero_stage == ZeroStage::kWeights ||
-                    !TrainerOf(job_.training.framework).pipeline))
+      if (p > 1 &&
+          (job_.training.zero_stage == ZeroStage::kWeights || !job_.training.trainer->pipeline))
         continue;
       if (Admits(constraints_.data_parallel, rest / p) &&
           !Experts({.tensor = t, .pipeline = p, .data = rest / p, .context = c}))

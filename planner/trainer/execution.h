@@ -15,8 +15,8 @@ enum class AttentionKernel { kFlash, kFlash2, kUnfused };
 // What context-parallel ranks exchange: heads (kUlysses), or keys and values (kRing).
 enum class ContextKind { kUlysses, kRing };
 
-// The trainer. FSDP has no pipeline; DeepSpeed with Hugging Face modules has neither pipeline nor
-// tensor parallelism.
+// Kinds of trainers, by schedules and memory layout. kFsdp has no pipeline, kDeepSpeed has neither
+// pipeline nor tensor parallelism.
 enum class Framework { kMegatron, kFsdp, kDeepSpeed };
 
 // How the trainer runs the model. The defaults are Megatron-Core with the flags that its users set.
@@ -44,8 +44,19 @@ struct Execution {
   int64_t bucket_bytes = 0;
   bool fused_weight_gradients = true;  // the product itself adds to the gradient buffer
   // Host time per operation of a layer (an operation of the cost model: a product, a norm, a
-  // collective). Fitted on 3,199 published steps of one node (vTrain, Megatron-DeepSpeed).
+  // collective). Fitted on 714 published runs of one node (vTrain, Megatron-DeepSpeed).
   double host_launch_ns = 50e3;
+  // Rate of the trainer's compute kernels over Megatron-Core's.
+  double kernel_rate = 1;
+  // Bytes per logit at the loss. 0: as `fused_loss` and `compiled_loss` say.
+  double loss_bytes_per_logit = 0;
+  // Each rank keeps the inputs that it gathers from tensor-parallel ranks. Else it gathers them
+  // again in the backward pass.
+  bool keeps_gathered_inputs = false;
+  // Sharded weights (ZeRO-3) are held in fp32 alone, and cast when they are gathered.
+  bool casts_master_weights = false;
+  // What each rank of a sharded optimizer adds to gathering weights, if each broadcasts its own.
+  double gather_ns_per_rank = 0;
 };
 
 }  // namespace evenkeel::planner

@@ -1,55 +1,191 @@
 #include "planner/trainer/trainers.h"
 
+#include <algorithm>
+#include <array>
+
 namespace evenkeel::planner {
 namespace {
 
-// Megatron-Core's recommended flags, which are the defaults of Execution.
-constexpr Trainer kMegatronRecord = {.name = "Megatron"};
+// Modules of PyTorch that nothing fuses.
+constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
+                              .fused_loss = false,
+                              .fused_kernels = false,
+                              .fused_weight_gradients = false};
 
-// Megatron-FSDP and XTuner: the same kernels, with weights sharded over all ranks.
-constexpr Trainer kFsdpRecord = {.name = "FSDP",
-                                 .pipeline = false,
-                                 .always_shards_weights = true,
-                                 .zero_stage = ZeroStage::kWeights};
+// The same at a loss of 16-bit logits, their fp32 copy, its shifted copy and the fp32 softmax.
+constexpr double kEagerLossBytes = 14;
 
-// DeepSpeed around eager Hugging Face modules. The host time is fitted on LoRA runs of Qwen on one
-// node. Bucket sizes are those of DeepSpeed's configuration
-// for 16-bit values: reduce_bucket_size and allgather_bucket_size are 5e8 each. Stages 1 and 2
-// reduce into a second buffer and do not overlap by default.
-constexpr Execution kDeepSpeedStage3 = {.attention = AttentionKernel::kFlash2,
-                                        .fused_loss = false,
-                                        .fused_kernels = false,
-                                        .bucket_bytes = 1'000'000'000,
-                                        .fused_weight_gradients = false,
-                                        .host_launch_ns = 70e3};
-constexpr Execution kDeepSpeed = {.attention = AttentionKernel::kFlash2,
-                                  .fused_loss = false,
-                                  .overlap_gradient_reduce = false,
+// FSDP's mixed precision: weights are fp32 shards.
+constexpr Execution EagerShards(double kernel_rate) {
+  Execution execution = kEager;
+  execution.kernel_rate = kernel_rate;
+  execution.casts_master_weights = true;
+  return execution;
+}
+
+// Bucket sizes are those of DeepSpeed's configuration for 16-bit values: reduce_bucket_size and
+// allgather_bucket_size are 5e8 each. Stages 1 and 2 reduce into a second buffer and do not overlap
+// by default. The host time is fitted on the LoRA runs of `huggingface-trainer`.
+constexpr Execution DeepSpeed(bool shards_weights, double kernel_rate, double loss_bytes) {
+  Execution execution = kEager;
+  execution.kernel_rate = kernel_rate;
+  execution.loss_bytes_per_logit = loss_bytes;
+  execution.overlap_gradient_reduce = execution.overlap_weight_gather = shards_weights;
+  execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
+  execution.host_launch_ns = 70e3;
+  return execution;
+}
+
+// What a record says besides its habits.
+struct About {
+  std::string_view name;
+  std::string_view alias = {};
+  std::string_view title, source;
+  int fitted_runs = 0;
+};
+
+constexpr Trainer Record(const About& about, Framework framework) {
+  return {.name = about.name,
+          .alias = about.alias,
+          .title = about.title,
+          .framework = framework,
+          .source = about.source,
+          .fitted_runs = about.fitted_runs};
+}
+
+// With the degrees of Megatron.
+constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
+  Trainer trainer = Record(about, Framework::kMegatron);
+  trainer.usual = trainer.usual_sharding_weights = usual;
+  return trainer;
+}
+
+// Megatron-Core as its wrappers' performance recipes run it.
+constexpr Trainer WithSmallGradients(const About& about) {
+  Trainer trainer = ThreeDimensional(about, {});
+  trainer.fp32_gradients = false;
+  return trainer;
+}
+
+// Fully sharded, module by module.
+constexpr Trainer Sharded(const About& about, const Execution& usual) {
+  Trainer trainer = Record(about, Framework::kFsdp);
+  trainer.pipeline = false;
+  trainer.always_shards_weights = true;
+  trainer.zero_stage = ZeroStage::kWeights;
+  trainer.usual = trainer.usual_sharding_weights = usual;
+  return trainer;
+}
+
+constexpr Trainer AroundHuggingFace(const About& about, double kernel_rate, double loss_bytes) {
+  Trainer trainer = Record(about, Framework::kDeepSpeed);
+  trainer.tensor_parallel = trainer.pipeline = trainer.selective_recompute = false;
+  trainer.usual = DeepSpeed(/*shards_weights=*/false, kernel_rate, loss_bytes);
+  trainer.usual_sharding_weights = DeepSpeed(/*shards_weights=*/true, kernel_rate, loss_bytes);
+  return trainer;
+}
+
+constexpr Execution kMegatronDeepSpeed = {.sequence_parallel = false, .fused_loss = false};
+constexpr Execution kInternEvo = {.fused_loss = false,
                                   .overlap_weight_gather = false,
-                                  .fused_kernels = false,
-                                  .bucket_bytes = 3'000'000'000,
-                                  .fused_weight_gradients = false,
-                                  .host_launch_ns = 70e3};
-constexpr Trainer kDeepSpeedRecord = {.name = "DeepSpeed with Hugging Face modules",
-                                      .tensor_parallel = false,
-                                      .pipeline = false,
-                                      .selective_recompute = false,
-                                      .usual = kDeepSpeed,
-                                      .usual_sharding_weights = kDeepSpeedStage3};
+                                  .kernel_rate = 0.8,
+                                  .gather_ns_per_rank = 2.7e6};
+constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
+                                 .fused_loss = false,
+                                 .fused_kernels = false,
+                                 .fused_weight_gradients = false,
+                                 .loss_bytes_per_logit = kEagerLossBytes,
+                                 .keeps_gathered_inputs = true};
+constexpr Execution kGeneric = {
+    .attention = AttentionKernel::kFlash2, .fused_loss = false, .kernel_rate = 0.9};
+
+constexpr std::array kTrainers = {
+    ThreeDimensional({.name = "megatron-core",
+                      .alias = "megatron-lm",
+                      .title = "Megatron-Core",
+                      .source = "the flags that its users set; host time from vTrain's published "
+                                "runs of one node",
+                      .fitted_runs = 714},
+                     {}),
+    WithSmallGradients({.name = "megatron-bridge",
+                        .title = "Megatron-Bridge",
+                        .source = "Megatron-Core; its performance recipes set "
+                                  "grad_reduce_in_fp32=False"}),
+    WithSmallGradients({.name = "nemo",
+                        .title = "NeMo",
+                        .source = "Megatron-Core; its performance recipes set "
+                                  "grad_reduce_in_fp32=False"}),
+    ThreeDimensional({.name = "megatron-deepspeed",
+                      .title = "Megatron-DeepSpeed",
+                      .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
+                                "fused loss; host time from vTrain's published runs of one node",
+                      .fitted_runs = 714},
+                     kMegatronDeepSpeed),
+    Sharded({.name = "fsdp",
+             .title = "FSDP with fused kernels",
+             .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"},
+            {}),
+    Sharded({.name = "torchtitan",
+             .title = "torchtitan",
+             .source = "FSDP2 around modules that are not compiled; kernel rate from its published "
+                       "runs on A100 and H100",
+             .fitted_runs = 5},
+            EagerShards(0.87)),
+    Sharded({.name = "llm-foundry",
+             .alias = "fsdp-llm-foundry",
+             .title = "LLM Foundry",
+             .source = "FSDP around eager modules; kernel rate from its published runs on A100 and "
+                       "H100",
+             .fitted_runs = 58},
+            EagerShards(0.86)),
+    AroundHuggingFace({.name = "deepspeed",
+                       .title = "DeepSpeed with Hugging Face modules",
+                       .source = "DeepSpeed's default configuration"},
+                      1, 0),
+    AroundHuggingFace({.name = "huggingface-trainer",
+                       .title = "Hugging Face Trainer",
+                       .source = "as DeepSpeed, whose stages it runs; kernel rate and host time "
+                                 "from Qwen's published LoRA runs on A100",
+                       .fitted_runs = 18},
+                      0.85, kEagerLossBytes),
+    Sharded({.name = "torchtune",
+             .title = "torchtune",
+             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
+            EagerShards(0.87)),
+    ThreeDimensional({.name = "internevo",
+                      .title = "InternEvo",
+                      .source = "each rank broadcasts its own updated weights (broadcast_params of "
+                                "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
+                                "its published runs on A100",
+                      .fitted_runs = 54},
+                     kInternEvo),
+    ThreeDimensional({.name = "nanotron",
+                      .title = "nanotron",
+                      .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
+                     kNanotron),
+    Sharded({.name = "xtuner", .title = "XTuner", .source = "FSDP2 with fused kernels"}, {}),
+    ThreeDimensional({.name = "generic",
+                      .title = "a trainer without a record",
+                      .source = "between the records of the others"},
+                     kGeneric)};
 
 }  // namespace
 
+std::span<const Trainer> Trainers() { return kTrainers; }
+
 const Trainer& TrainerOf(Framework framework) {
-  switch (framework) {
-    case Framework::kFsdp:
-      return kFsdpRecord;
-    case Framework::kDeepSpeed:
-      return kDeepSpeedRecord;
-    case Framework::kMegatron:
-      break;
-  }
-  return kMegatronRecord;
+  return *std::find_if(kTrainers.begin(), kTrainers.end(),
+                       [&](const Trainer& trainer) { return trainer.framework == framework; });
 }
+
+const Trainer* FindTrainer(std::string_view name) {
+  const auto found = std::find_if(kTrainers.begin(), kTrainers.end(), [&](const Trainer& trainer) {
+    return trainer.name == name || (!trainer.alias.empty() && trainer.alias == name);
+  });
+  return found == kTrainers.end() ? nullptr : &*found;
+}
+
+const Trainer& GenericTrainer() { return kTrainers.back(); }
 
 const Execution& UsualExecution(const Trainer& trainer, ZeroStage stage) {
   return stage == ZeroStage::kWeights ? trainer.usual_sharding_weights : trainer.usual;

@@ -1,8 +1,8 @@
-// What the planner knows of each trainer: one record per Framework. A new trainer is a value of
-// Framework and a record; forgetting the record does not compile.
+// What the planner knows of each trainer: one record each. A new trainer is a record.
 #ifndef EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 #define EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 
+#include <span>
 #include <string_view>
 
 #include "planner/trainer/execution.h"
@@ -10,7 +10,13 @@
 namespace evenkeel::planner {
 
 struct Trainer {
-  std::string_view name;  // for a person
+  std::string_view name;   // in the contract, such as "torchtitan"
+  std::string_view alias;  // another name that it goes by, or empty
+  std::string_view title;  // for a person
+  Framework framework = Framework::kMegatron;
+  // What its habits follow, and the published runs that its rates were fitted on.
+  std::string_view source;
+  int fitted_runs = 0;  // 0: nothing was fitted
   // What it can do.
   bool tensor_parallel = true;
   bool pipeline = true;
@@ -18,11 +24,22 @@ struct Trainer {
   bool always_shards_weights = false;
   // What it does unasked.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  Execution usual;                   // below ZeRO stage 3
-  Execution usual_sharding_weights;  // at ZeRO stage 3
+  bool fp32_gradients = true;             // accumulates gradients in fp32, else in 16 bits
+  Execution usual = {};                   // below ZeRO stage 3
+  Execution usual_sharding_weights = {};  // at ZeRO stage 3
 };
 
+// Returns all records. The first of each framework is that framework's default.
+std::span<const Trainer> Trainers();
+
 const Trainer& TrainerOf(Framework framework);
+inline const Trainer& DefaultTrainer() { return TrainerOf(Framework::kMegatron); }
+
+// Returns the record of a name or alias in lower case, or nullptr if there is none.
+const Trainer* FindTrainer(std::string_view name);
+
+// Returns the record of a trainer that has none of its own: between those of the others.
+const Trainer& GenericTrainer();
 
 // Returns how the trainer runs a model unasked if it shards as `stage` says.
 const Execution& UsualExecution(const Trainer& trainer, ZeroStage stage);

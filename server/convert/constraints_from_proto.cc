@@ -133,12 +133,12 @@ void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, Viol
 }
 
 // Holds a job to a trainer that shares a model by ZeRO and by context alone.
-void HoldToData(const std::string& framework, const FieldPath& path, ViolationSink& sink,
+void HoldToData(const std::string& trainer, const FieldPath& path, ViolationSink& sink,
                 planner::Constraints* to) {
   const auto hold = [&](const char* name, planner::DegreeRange* range) {
     if (range->min > 1) {
       sink.Add(path.Child(name),
-               "must admit 1: " + framework + " shares a model by ZeRO and by context");
+               "must admit 1: " + trainer + " shares a model by ZeRO and by context");
     }
     *range = {1, 1};
   };
@@ -197,10 +197,9 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
                  &to.virtual_stages);
   }
   CheckExperts(path, sink, model, to);
-  const planner::Trainer& trainer = planner::TrainerOf(job->training.framework);
+  const planner::Trainer& trainer = *job->training.trainer;
   if (!trainer.tensor_parallel && !trainer.pipeline) {
-    const auto framework = ToProto(kFrameworks, job->training.framework);
-    HoldToData(v1::TrainingFramework_Name(framework), path, sink, &to);
+    HoldToData(std::string(trainer.title), path, sink, &to);
   }
   to.recompute = FromProto(kRecomputePolicies, from.recompute(),
                            trainer.selective_recompute ? planner::RecomputePolicy::kAuto

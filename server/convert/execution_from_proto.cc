@@ -33,10 +33,27 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   }
   flag(from.has_fused_weight_gradients(), from.fused_weight_gradients(),
        &to.fused_weight_gradients);
-  if (from.has_host_launch_seconds()) {
-    to.host_launch_ns = planner::kNsPerSecond * CheckReal(sink, path.Child("host_launch_seconds"),
-                                                          from.host_launch_seconds(), {0, 0.01});
+  flag(from.has_grouped_experts(), from.grouped_experts(), &to.grouped_experts);
+  if (from.has_bucket_bytes()) {
+    to.bucket_bytes =
+        CheckInt(sink, path.Child("bucket_bytes"), from.bucket_bytes(), {0, 1'000'000'000'000});
   }
+  const auto real = [&](bool has, double value, const char* name, RealRange range, double unit,
+                        double* slot) {
+    if (has) *slot = unit * CheckReal(sink, path.Child(name), value, range);
+  };
+  real(from.has_expert_capacity_ratio(), from.expert_capacity_ratio(), "expert_capacity_ratio",
+       {0, 100}, 1, &to.expert_capacity);
+  real(from.has_kernel_rate_ratio(), from.kernel_rate_ratio(), "kernel_rate_ratio", {0.1, 2}, 1,
+       &to.kernel_rate);
+  flag(from.has_casts_master_weights(), from.casts_master_weights(), &to.casts_master_weights);
+  flag(from.has_keeps_gathered_inputs(), from.keeps_gathered_inputs(), &to.keeps_gathered_inputs);
+  real(from.has_loss_logit_bytes(), from.loss_logit_bytes(), "loss_logit_bytes", {0, 64}, 1,
+       &to.loss_bytes_per_logit);
+  real(from.has_host_launch_seconds(), from.host_launch_seconds(), "host_launch_seconds", {0, 0.01},
+       planner::kNsPerSecond, &to.host_launch_ns);
+  real(from.has_rank_gather_seconds(), from.rank_gather_seconds(), "rank_gather_seconds", {0, 1},
+       planner::kNsPerSecond, &to.gather_ns_per_rank);
 }
 
 void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
@@ -52,6 +69,14 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_fused_kernels(execution.fused_kernels);
   out->set_compiled_loss(execution.compiled_loss);
   out->set_fused_weight_gradients(execution.fused_weight_gradients);
+  out->set_expert_capacity_ratio(execution.expert_capacity);
+  out->set_grouped_experts(execution.grouped_experts);
+  out->set_bucket_bytes(execution.bucket_bytes);
+  out->set_kernel_rate_ratio(execution.kernel_rate);
+  out->set_rank_gather_seconds(execution.gather_ns_per_rank / planner::kNsPerSecond);
+  out->set_loss_logit_bytes(execution.loss_bytes_per_logit);
+  out->set_casts_master_weights(execution.casts_master_weights);
+  out->set_keeps_gathered_inputs(execution.keeps_gathered_inputs);
   out->set_host_launch_seconds(execution.host_launch_ns / planner::kNsPerSecond);
 }
 

@@ -92,7 +92,11 @@ void FillConstraints(const planner::Constraints& constraints, v1::Constraints* o
 void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   out->set_global_batch_samples(training.global_batch_samples);
   out->set_epochs(Count(training.epochs));
-  out->set_framework(ToProto(kFrameworks, training.framework));
+  out->set_framework(ToProto(kFrameworks, training.trainer->framework));
+  v1::Trainer& trainer = *out->mutable_trainer();
+  trainer.set_name(training.trainer_name.empty() ? std::string(training.trainer->name)
+                                                 : training.trainer_name);
+  trainer.set_version(training.trainer_version);
   out->set_zero_stage(ToProto(kZeroStages, training.zero_stage));
   ExecutionToProto(training.execution, out->mutable_execution());
   out->set_gradient_precision(training.distributed_gradients_fp32 ? v1::GRADIENT_PRECISION_FP32

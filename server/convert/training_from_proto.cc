@@ -109,18 +109,44 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
         CheckInt(sink, path.Child("curriculum_steps"), from.curriculum_steps(), {0, 1'000'000'000});
 }
 
+// Converts who trains. A trainer without a record of its own has the generic one.
+void ConvertTrainer(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
+                    planner::Training* training) {
+  planner::Framework framework = planner::Framework::kMegatron;
+  const bool has_framework = Find(kFrameworks, from.framework(), &framework);
+  training->trainer = &planner::TrainerOf(framework);
+  if (!from.has_trainer()) return;
+  const FieldPath field = path.Child("trainer");
+  const std::string& name = from.trainer().name();
+  if (name.empty()) {
+    sink.Add(field.Child("name"), "required: the trainer's name, such as \"torchtitan\"");
+    return;
+  }
+  if (!CheckText(sink, field.Child("name"), name) ||
+      !CheckText(sink, field.Child("version"), from.trainer().version()))
+    return;
+  const planner::Trainer* known = planner::FindTrainer(name);
+  training->trainer = known == nullptr ? &planner::GenericTrainer() : known;
+  if (known == nullptr) training->trainer_name = name;
+  training->trainer_version = from.trainer().version();
+  if (has_framework && framework != training->trainer->framework) {
+    sink.Add(path.Child("framework"),
+             "must be unset or " +
+                 v1::TrainingFramework_Name(ToProto(kFrameworks, training->trainer->framework)) +
+                 ": job.training.trainer is " + name);
+  }
+}
+
 // Converts what is sharded.
 void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                      planner::Training* training) {
   const FieldPath field = path.Child("zero_stage");
-  if (!Find(kFrameworks, from.framework(), &training->framework))
-    training->framework = planner::Framework::kMegatron;
-  const planner::Trainer& trainer = planner::TrainerOf(training->framework);
+  const planner::Trainer& trainer = *training->trainer;
   training->zero_stage = FromProto(kZeroStages, from.zero_stage(), trainer.zero_stage, field, sink);
   if (trainer.always_shards_weights && from.zero_stage() != v1::ZERO_STAGE_UNSPECIFIED &&
       from.zero_stage() != v1::ZERO_STAGE_3) {
-    sink.Add(field, "must be ZERO_STAGE_3 or unset: " +
-                        v1::TrainingFramework_Name(from.framework()) + " shards weights");
+    sink.Add(field,
+             "must be ZERO_STAGE_3 or unset: " + std::string(trainer.title) + " shards weights");
   }
 }
 
@@ -140,6 +166,16 @@ void AddFigures(const v1::Training& from, const planner::Training& training, pla
                           .basis = from.global_batch_samples() == 0 ? planner::Basis::kAssumed
                                                                     : planner::Basis::kGiven,
                           .detail = std::to_string(training.global_batch_samples) + " samples"});
+  const planner::Trainer& trainer = *training.trainer;
+  if (from.has_trainer()) {
+    const bool known = training.trainer_name.empty();
+    job->figures.push_back(
+        {.figure = "training.trainer",
+         .basis = trainer.fitted_runs > 0 ? planner::Basis::kFitted : planner::Basis::kAssumed,
+         .detail = known ? std::string(trainer.title) + ": " + std::string(trainer.source)
+                         : "no record of " + training.trainer_name +
+                               ": habits between those of the known trainers"});
+  }
   const bool derived = training.token_cap == 0;
   job->figures.push_back({.figure = "training.token_cap",
                           .basis = derived ? planner::Basis::kFitted : planner::Basis::kGiven,
@@ -157,10 +193,14 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
                  kGlobalBatch, kDefaultGlobalBatch);
   ConvertCaps(from, path, sink, model, &training);
   CheckFormats(from, path, sink, job->cluster.gpu);
+  ConvertTrainer(from, path, sink, &training);
   ConvertSharding(from, path, sink, &training);
   CheckEnum(sink, path.Child("gradient_precision"), from.gradient_precision(),
             v1::GradientPrecision_IsValid, "GRADIENT_PRECISION_FP32, GRADIENT_PRECISION_16BIT");
-  training.distributed_gradients_fp32 = from.gradient_precision() != v1::GRADIENT_PRECISION_16BIT;
+  training.distributed_gradients_fp32 =
+      from.gradient_precision() == v1::GRADIENT_PRECISION_FP32 ||
+      (from.gradient_precision() != v1::GRADIENT_PRECISION_16BIT &&
+       training.trainer->fp32_gradients);
   training.epochs = CheckIntOr(sink, path.Child("epochs"), from.epochs(), kEpochs, 1);
   training.seed = static_cast<uint64_t>(from.seed());
   training.isf_iterations = CheckIntOr(sink, path.Child("isf_iterations"), from.isf_iterations(),
@@ -171,8 +211,7 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   const bool groups = training.group_selection != planner::GroupSelection::kOne;
   training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),
                                      kOrderWindows, groups ? kWholeEpoch : kDefaultOrderWindow);
-  training.execution =
-      planner::UsualExecution(planner::TrainerOf(training.framework), training.zero_stage);
+  training.execution = planner::UsualExecution(*training.trainer, training.zero_stage);
   ExecutionFromProto(from.execution(), path.Child("execution"), sink, &training.execution);
   AddFigures(from, training, job);
 }

@@ -20,7 +20,7 @@ namespace evenkeel::server {
 namespace {
 
 // Change it whenever the layout below changes.
-constexpr std::string_view kLayout = "evenkeel-job-5";
+constexpr std::string_view kLayout = "evenkeel-job-6";
 constexpr std::string_view kOffersLayout = "evenkeel-offers-1";
 constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
 
@@ -136,19 +136,23 @@ class JobWriter {
     const auto& [sequence_parallel, attention, context, dropout, fused_loss,
                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
                  fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
-                 fused_weight_gradients, host_launch_ns] = execution;
+                 fused_weight_gradients, host_launch_ns, kernel_rate, loss_bytes_per_logit,
+                 keeps_gathered_inputs, casts_master_weights, gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
-           expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns);
+           expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
+           kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
+           gather_ns_per_rank);
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
-    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, framework, execution,
-                 distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
-                 group_selection, group_lengths, curriculum_steps] = training;
-    Fields(global_batch_samples, unit_cap, token_cap, zero_stage, framework, execution,
-           distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
-           group_selection, group_lengths, curriculum_steps);
+    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, trainer, trainer_name,
+                 trainer_version, execution, distributed_gradients_fp32, epochs, seed,
+                 isf_iterations, packer, order_window, group_selection, group_lengths,
+                 curriculum_steps] = training;
+    Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
+           trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
+           isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
   }
 
   void Put(int /*tag*/, const planner::DegreeRange& range) {

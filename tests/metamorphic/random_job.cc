@@ -1,10 +1,13 @@
 #include "tests/metamorphic/random_job.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evenkeel/v1/catalog.pb.h"
+#include "planner/trainer/trainers.h"
 #include "server/convert/catalog_to_proto.h"
 #include "server/planning/offers.h"
 
@@ -96,6 +99,29 @@ void DrawExecution(Draws& draws, bool deepspeed, v1::Execution* execution) {
   if (draws.OneIn(8)) execution->set_fused_kernels(false);
   if (draws.OneIn(8)) execution->set_fused_weight_gradients(false);
   if (draws.OneIn(8)) execution->set_host_launch_seconds(draws.Among({0.0, 2e-6, 3e-4, 0.01}));
+}
+
+// Trainers and habits.
+void DrawTrainer(Draws& draws, v1::Training* training) {
+  if (draws.OneIn(4)) {
+    const std::span<const planner::Trainer> known = planner::Trainers();
+    const int64_t chosen = draws.Between(0, static_cast<int64_t>(known.size()));
+    training->clear_framework();
+    training->mutable_trainer()->set_name(
+        chosen == static_cast<int64_t>(known.size())
+            ? "an unknown one"
+            : std::string(known[static_cast<size_t>(chosen)].name));
+  }
+  v1::Execution drawn;
+  if (draws.OneIn(8)) drawn.set_kernel_rate_ratio(draws.Among({0.1, 0.5, 0.9, 2.0}));
+  if (draws.OneIn(8)) drawn.set_rank_gather_seconds(draws.Among({0.0, 1e-5, 3e-3, 1.0}));
+  if (draws.OneIn(8)) drawn.set_loss_logit_bytes(draws.Among({0.0, 6.0, 14.0, 64.0}));
+  if (draws.OneIn(8)) drawn.set_expert_capacity_ratio(draws.Among({0.0, 1.0, 1.5, 100.0}));
+  if (draws.OneIn(8)) drawn.set_bucket_bytes(draws.Scaled(int64_t{1}, int64_t{4'000'000'000}));
+  if (draws.OneIn(8)) drawn.set_grouped_experts(draws.OneIn(2));
+  if (draws.OneIn(8)) drawn.set_casts_master_weights(draws.OneIn(2));
+  if (draws.OneIn(8)) drawn.set_keeps_gathered_inputs(draws.OneIn(2));
+  if (drawn.ByteSizeLong() > 0) training->mutable_execution()->MergeFrom(drawn);
 }
 
 // Draws lengths of a histogram of some shape, in tokens.
@@ -323,6 +349,14 @@ void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* r
   request->mutable_job()->clear_constraints();
 }
 
+// A trainer that the rest of the request does not admit is left out.
+void DrawAdmittedTrainer(Draws& draws, v1::PlanJobRequest* request) {
+  v1::PlanJobRequest changed = *request;
+  DrawTrainer(draws, changed.mutable_job()->mutable_training());
+  server::OfferJobs offers;
+  if (server::OffersFromProto(changed, &offers).empty()) *request = std::move(changed);
+}
+
 }  // namespace
 
 v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
@@ -348,6 +382,8 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   }
   if (draws.OneIn(20)) request.set_compare_sizes(true);
   if (draws.OneIn(3)) request.set_max_alternatives(static_cast<int>(draws.Between(0, 10)));
+  // Last, so that the jobs of earlier versions keep all else.
+  DrawAdmittedTrainer(draws, &request);
   return request;
 }
 

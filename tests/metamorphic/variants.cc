@@ -80,8 +80,9 @@ class Free {
   Free(Draws& draws, const v1::PlanJobRequest& request, const v1::Plan& plan)
       : draws_(draws), job_(request.job()), constraints_(job_.constraints()), plan_(plan) {
     const int64_t gpus = plan.subject().gpu_count();
-    const bool pipelines = job_.training().framework() != v1::TRAINING_FRAMEWORK_FSDP &&
-                           job_.training().framework() != v1::TRAINING_FRAMEWORK_DEEPSPEED &&
+    const v1::TrainingFramework framework = plan.subject().framework();
+    const bool pipelines = framework != v1::TRAINING_FRAMEWORK_FSDP &&
+                           framework != v1::TRAINING_FRAMEWORK_DEEPSPEED &&
                            plan.subject().zero_stage() != v1::ZERO_STAGE_3;
     const bool plain = constraints_.stage_layers().empty() && Exact();
     for (const Degree& degree : kDegrees) {
@@ -89,7 +90,7 @@ class Free {
       if (name == "vs") {
         if (pipelines && plain && gpus > 1) Degrees(degree, {1, 2, 3, 4, 5, 6, 8});
       } else if (name == "tp") {
-        if (job_.training().framework() != v1::TRAINING_FRAMEWORK_DEEPSPEED)
+        if (framework != v1::TRAINING_FRAMEWORK_DEEPSPEED)
           Degrees(degree, Divisors(plan.subject().gpus_per_node()));
       } else if (name == "pp") {
         if (pipelines && constraints_.stage_layers().empty()) Degrees(degree, Divisors(gpus));

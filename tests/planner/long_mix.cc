@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "planner/base/random.h"
-#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -62,7 +61,7 @@ Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix,
   job.cluster.inter_node_bytes_per_second = 50e9;
   job.dataset = LongMixDataset(mix);
   Training& training = job.training;
-  training.framework = Framework::kDeepSpeed;
+  training.trainer = &TrainerOf(Framework::kDeepSpeed);
   training.zero_stage = stage;
   const double tokens = std::accumulate(mix.tokens.begin(), mix.tokens.end(), 0.0);
   training.global_batch_samples = static_cast<int64_t>(std::ceil(
@@ -70,7 +69,7 @@ Job HbpJob(std::string_view language_model, ZeroStage stage, const LongMix& mix,
       tokens));
   training.order_window = 1'000'000'000;
   training.group_selection = GroupSelection::kPublished;
-  training.execution = UsualExecution(TrainerOf(training.framework), stage);
+  training.execution = UsualExecution(*training.trainer, stage);
   const bool shards_weights = stage == ZeroStage::kWeights;
   training.distributed_gradients_fp32 = !shards_weights;
   job.constraints.recompute = RecomputePolicy::kWholeLayers;

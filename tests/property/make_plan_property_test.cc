@@ -110,7 +110,7 @@ Job RandomWholeSpaceJob() {
   t.execution.context = OneIn(2) ? ContextKind::kRing : ContextKind::kUlysses;
   t.execution.expert_tensor = Among({1, 1, 2});
   t.zero_stage = static_cast<ZeroStage>(*rc::gen::inRange(0, 4));
-  if (OneIn(6)) t.framework = Framework::kFsdp;
+  if (OneIn(6)) t.trainer = &TrainerOf(Framework::kFsdp);
   if (OneIn(3)) {
     job.reliability = {.node_mean_time_between_failures_seconds = 1e5,
                        .checkpoint_bytes_per_second = 1e9,
@@ -128,7 +128,7 @@ Job RandomLongJob() {
   job.training.order_window = OneIn(2) ? 16 : 1'000'000'000;
   if (OneIn(2)) job.training.group_lengths = {500, 1000, 4000, 30'000};
   if (OneIn(4)) {
-    job.training.framework = Framework::kDeepSpeed;
+    job.training.trainer = &TrainerOf(Framework::kDeepSpeed);
     job.constraints.tensor_parallel = job.constraints.pipeline_parallel = {};
     job.constraints.virtual_stages = {};
     job.constraints.schedule.reset();

@@ -308,177 +308,6 @@ func (GroupSelection) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
-// A kind of attention.
-type AttentionKernel int32
-
-const (
-	// The default: see Execution.attention_kernel.
-	AttentionKernel_ATTENTION_KERNEL_UNSPECIFIED AttentionKernel = 0
-	// The fastest flash attention for the GPU (FlashAttention-3 or cuDNN on Hopper): scores are never stored.
-	AttentionKernel_ATTENTION_KERNEL_FLASH AttentionKernel = 1
-	// Unfused attention: the scores of every pair of tokens are stored.
-	AttentionKernel_ATTENTION_KERNEL_UNFUSED AttentionKernel = 2
-	// FlashAttention-2, as most Hugging Face trainers call it: slower than the best kernels on Hopper and Blackwell.
-	AttentionKernel_ATTENTION_KERNEL_FLASH_2 AttentionKernel = 3
-)
-
-// Enum value maps for AttentionKernel.
-var (
-	AttentionKernel_name = map[int32]string{
-		0: "ATTENTION_KERNEL_UNSPECIFIED",
-		1: "ATTENTION_KERNEL_FLASH",
-		2: "ATTENTION_KERNEL_UNFUSED",
-		3: "ATTENTION_KERNEL_FLASH_2",
-	}
-	AttentionKernel_value = map[string]int32{
-		"ATTENTION_KERNEL_UNSPECIFIED": 0,
-		"ATTENTION_KERNEL_FLASH":       1,
-		"ATTENTION_KERNEL_UNFUSED":     2,
-		"ATTENTION_KERNEL_FLASH_2":     3,
-	}
-)
-
-func (x AttentionKernel) Enum() *AttentionKernel {
-	p := new(AttentionKernel)
-	*p = x
-	return p
-}
-
-func (x AttentionKernel) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (AttentionKernel) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[5].Descriptor()
-}
-
-func (AttentionKernel) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[5]
-}
-
-func (x AttentionKernel) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use AttentionKernel.Descriptor instead.
-func (AttentionKernel) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
-}
-
-// What the ranks that share the tokens of a pack exchange.
-type ContextExchange int32
-
-const (
-	// The default, CONTEXT_EXCHANGE_ULYSSES.
-	ContextExchange_CONTEXT_EXCHANGE_UNSPECIFIED ContextExchange = 0
-	// Heads: an all-to-all before and after attention (arXiv 2309.14509). The degree must divide the heads of a
-	// tensor-parallel rank.
-	ContextExchange_CONTEXT_EXCHANGE_ULYSSES ContextExchange = 1
-	// Keys and values, around a ring. Any degree is possible.
-	ContextExchange_CONTEXT_EXCHANGE_RING ContextExchange = 2
-)
-
-// Enum value maps for ContextExchange.
-var (
-	ContextExchange_name = map[int32]string{
-		0: "CONTEXT_EXCHANGE_UNSPECIFIED",
-		1: "CONTEXT_EXCHANGE_ULYSSES",
-		2: "CONTEXT_EXCHANGE_RING",
-	}
-	ContextExchange_value = map[string]int32{
-		"CONTEXT_EXCHANGE_UNSPECIFIED": 0,
-		"CONTEXT_EXCHANGE_ULYSSES":     1,
-		"CONTEXT_EXCHANGE_RING":        2,
-	}
-)
-
-func (x ContextExchange) Enum() *ContextExchange {
-	p := new(ContextExchange)
-	*p = x
-	return p
-}
-
-func (x ContextExchange) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ContextExchange) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[6].Descriptor()
-}
-
-func (ContextExchange) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[6]
-}
-
-func (x ContextExchange) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ContextExchange.Descriptor instead.
-func (ContextExchange) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
-}
-
-// A training framework.
-type TrainingFramework int32
-
-const (
-	// The default, TRAINING_FRAMEWORK_MEGATRON.
-	TrainingFramework_TRAINING_FRAMEWORK_UNSPECIFIED TrainingFramework = 0
-	// Megatron-LM: every degree and schedule of this contract.
-	TrainingFramework_TRAINING_FRAMEWORK_MEGATRON TrainingFramework = 1
-	// PyTorch FSDP, or DeepSpeed ZeRO-3 with fused kernels: weights are sharded too, and there is no pipeline.
-	TrainingFramework_TRAINING_FRAMEWORK_FSDP TrainingFramework = 2
-	// DeepSpeed ZeRO around Hugging Face modules, with Ulysses: no pipeline and no tensor parallelism. Unset fields of
-	// `Execution` then mean eager modules with FlashAttention-2, a loss that is not fused, communication that does not
-	// overlap (ZeRO stages 1 and 2), and DeepSpeed's default buckets. An unset `Constraints.recompute` is
-	// RECOMPUTE_POLICY_WHOLE_LAYERS.
-	TrainingFramework_TRAINING_FRAMEWORK_DEEPSPEED TrainingFramework = 3
-)
-
-// Enum value maps for TrainingFramework.
-var (
-	TrainingFramework_name = map[int32]string{
-		0: "TRAINING_FRAMEWORK_UNSPECIFIED",
-		1: "TRAINING_FRAMEWORK_MEGATRON",
-		2: "TRAINING_FRAMEWORK_FSDP",
-		3: "TRAINING_FRAMEWORK_DEEPSPEED",
-	}
-	TrainingFramework_value = map[string]int32{
-		"TRAINING_FRAMEWORK_UNSPECIFIED": 0,
-		"TRAINING_FRAMEWORK_MEGATRON":    1,
-		"TRAINING_FRAMEWORK_FSDP":        2,
-		"TRAINING_FRAMEWORK_DEEPSPEED":   3,
-	}
-)
-
-func (x TrainingFramework) Enum() *TrainingFramework {
-	p := new(TrainingFramework)
-	*p = x
-	return p
-}
-
-func (x TrainingFramework) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (TrainingFramework) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[7].Descriptor()
-}
-
-func (TrainingFramework) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[7]
-}
-
-func (x TrainingFramework) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use TrainingFramework.Descriptor instead.
-func (TrainingFramework) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
-}
-
 // A trainer to write launch settings for.
 type LaunchFramework int32
 
@@ -532,11 +361,11 @@ func (x LaunchFramework) String() string {
 }
 
 func (LaunchFramework) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[8].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[5].Descriptor()
 }
 
 func (LaunchFramework) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[8]
+	return &file_evenkeel_v1_job_proto_enumTypes[5]
 }
 
 func (x LaunchFramework) Number() protoreflect.EnumNumber {
@@ -545,7 +374,7 @@ func (x LaunchFramework) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use LaunchFramework.Descriptor instead.
 func (LaunchFramework) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 // Number format of weights and activations.
@@ -589,11 +418,11 @@ func (x Precision) String() string {
 }
 
 func (Precision) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[9].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[6].Descriptor()
 }
 
 func (Precision) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[9]
+	return &file_evenkeel_v1_job_proto_enumTypes[6]
 }
 
 func (x Precision) Number() protoreflect.EnumNumber {
@@ -602,7 +431,7 @@ func (x Precision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Precision.Descriptor instead.
 func (Precision) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 // Number format of accumulated gradients.
@@ -642,11 +471,11 @@ func (x GradientPrecision) String() string {
 }
 
 func (GradientPrecision) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[10].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[7].Descriptor()
 }
 
 func (GradientPrecision) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[10]
+	return &file_evenkeel_v1_job_proto_enumTypes[7]
 }
 
 func (x GradientPrecision) Number() protoreflect.EnumNumber {
@@ -655,7 +484,7 @@ func (x GradientPrecision) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GradientPrecision.Descriptor instead.
 func (GradientPrecision) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 // An optimizer.
@@ -691,11 +520,11 @@ func (x Optimizer) String() string {
 }
 
 func (Optimizer) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[11].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[8].Descriptor()
 }
 
 func (Optimizer) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[11]
+	return &file_evenkeel_v1_job_proto_enumTypes[8]
 }
 
 func (x Optimizer) Number() protoreflect.EnumNumber {
@@ -704,7 +533,7 @@ func (x Optimizer) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Optimizer.Descriptor instead.
 func (Optimizer) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 // What is sharded over the data- and context-parallel ranks.
@@ -752,11 +581,11 @@ func (x ZeroStage) String() string {
 }
 
 func (ZeroStage) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[12].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[9].Descriptor()
 }
 
 func (ZeroStage) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[12]
+	return &file_evenkeel_v1_job_proto_enumTypes[9]
 }
 
 func (x ZeroStage) Number() protoreflect.EnumNumber {
@@ -765,7 +594,7 @@ func (x ZeroStage) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ZeroStage.Descriptor instead.
 func (ZeroStage) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 // Order in which a pipeline stage works on packs.
@@ -814,11 +643,11 @@ func (x PipelineSchedule) String() string {
 }
 
 func (PipelineSchedule) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[13].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[10].Descriptor()
 }
 
 func (PipelineSchedule) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[13]
+	return &file_evenkeel_v1_job_proto_enumTypes[10]
 }
 
 func (x PipelineSchedule) Number() protoreflect.EnumNumber {
@@ -827,7 +656,7 @@ func (x PipelineSchedule) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PipelineSchedule.Descriptor instead.
 func (PipelineSchedule) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 // How the model is cut into stages. Methods other than EXACT are implemented as published, for comparison.
@@ -880,11 +709,11 @@ func (x PartitionMethod) String() string {
 }
 
 func (PartitionMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[14].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[11].Descriptor()
 }
 
 func (PartitionMethod) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[14]
+	return &file_evenkeel_v1_job_proto_enumTypes[11]
 }
 
 func (x PartitionMethod) Number() protoreflect.EnumNumber {
@@ -893,7 +722,7 @@ func (x PartitionMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PartitionMethod.Descriptor instead.
 func (PartitionMethod) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 // Whether layers may be recomputed.
@@ -947,11 +776,11 @@ func (x RecomputePolicy) String() string {
 }
 
 func (RecomputePolicy) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[15].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[12].Descriptor()
 }
 
 func (RecomputePolicy) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[15]
+	return &file_evenkeel_v1_job_proto_enumTypes[12]
 }
 
 func (x RecomputePolicy) Number() protoreflect.EnumNumber {
@@ -960,7 +789,7 @@ func (x RecomputePolicy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RecomputePolicy.Descriptor instead.
 func (RecomputePolicy) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{15}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 // An aim.
@@ -1009,11 +838,11 @@ func (x ObjectiveKind) String() string {
 }
 
 func (ObjectiveKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_job_proto_enumTypes[16].Descriptor()
+	return file_evenkeel_v1_job_proto_enumTypes[13].Descriptor()
 }
 
 func (ObjectiveKind) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_job_proto_enumTypes[16]
+	return &file_evenkeel_v1_job_proto_enumTypes[13]
 }
 
 func (x ObjectiveKind) Number() protoreflect.EnumNumber {
@@ -1022,7 +851,7 @@ func (x ObjectiveKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ObjectiveKind.Descriptor instead.
 func (ObjectiveKind) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{16}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 // A training job: what is trained, on which data, on which GPUs, and under which rules.
@@ -2456,7 +2285,7 @@ type Training struct {
 	// where `group_selection` asks for packing groups. Unset: derived together with `unit_cap`; for data without units it
 	// is 4096, or the longest sample (rounded up to a multiple of 128) where that is longer.
 	TokenCap int64 `protobuf:"varint,3,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
-	// Framework whose schedules and memory layout are assumed. Unset: TRAINING_FRAMEWORK_MEGATRON.
+	// Kind of the trainer. Unset: that of `trainer`, or TRAINING_FRAMEWORK_MEGATRON.
 	Framework TrainingFramework `protobuf:"varint,4,opt,name=framework,proto3,enum=evenkeel.v1.TrainingFramework" json:"framework,omitempty"`
 	// Number format of weights and activations. A GPU type without bfloat16 (V100) needs PRECISION_FP16. Unset:
 	// PRECISION_BF16.
@@ -2467,7 +2296,7 @@ type Training struct {
 	// gathered for each layer would be gathered again for every micro-batch. Unset: ZERO_STAGE_1, or ZERO_STAGE_3 for
 	// TRAINING_FRAMEWORK_FSDP, which accepts no other stage.
 	ZeroStage ZeroStage `protobuf:"varint,7,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
-	// Format in which gradients are accumulated. Unset: GRADIENT_PRECISION_FP32.
+	// Format in which gradients are accumulated. Unset: the trainer's; GRADIENT_PRECISION_FP32 for Megatron-Core.
 	GradientPrecision GradientPrecision `protobuf:"varint,8,opt,name=gradient_precision,json=gradientPrecision,proto3,enum=evenkeel.v1.GradientPrecision" json:"gradient_precision,omitempty"`
 	// Passes over the data. Range: 1 to 10000. Unset: 1.
 	Epochs int32 `protobuf:"varint,9,opt,name=epochs,proto3" json:"epochs,omitempty"`
@@ -2486,8 +2315,7 @@ type Training struct {
 	// Number of steps whose packs may be exchanged for balance: see `BatchRule.order_window`. Range: 1 to 10^9. Unset:
 	// 16, or the whole epoch where packing groups are searched for.
 	OrderWindow int64 `protobuf:"varint,15,opt,name=order_window,json=orderWindow,proto3" json:"order_window,omitempty"`
-	// How the trainer runs the model. Unset: every field at its default, which is Megatron-Core with the flags that its
-	// users usually set.
+	// How the trainer runs the model. Unset: the trainer's habits.
 	Execution *Execution `protobuf:"bytes,16,opt,name=execution,proto3" json:"execution,omitempty"`
 	// Whether samples of different lengths are put into packing groups, each with its own length and sequence-parallel
 	// degree. This needs a trainer that changes the degree from step to step. Unset: GROUP_SELECTION_EXACT where the
@@ -2500,8 +2328,11 @@ type Training struct {
 	// Curriculum: number of steps at the start of training that run the shortest group alone. Range: 0 to 10^9. Unset:
 	// 500, as published, or a tenth of the steps of all epochs where that is less.
 	CurriculumSteps *int64 `protobuf:"varint,19,opt,name=curriculum_steps,json=curriculumSteps,proto3,oneof" json:"curriculum_steps,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The trainer, whose habits fill the unset fields of `execution`. Must agree with `framework` where both are set.
+	// Unset: the one that `framework` is short for.
+	Trainer       *Trainer `protobuf:"bytes,20,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Training) Reset() {
@@ -2667,164 +2498,11 @@ func (x *Training) GetCurriculumSteps() int64 {
 	return 0
 }
 
-// How the trainer runs the model: everything other than the shapes of layers that decides their memory and time.
-// TRAINING_FRAMEWORK_DEEPSPEED has other defaults than those given here: see there.
-type Execution struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether norms and residuals are sharded over tensor-parallel ranks too (Megatron --sequence-parallel). Unset: true.
-	SequenceParallel *bool `protobuf:"varint,1,opt,name=sequence_parallel,json=sequenceParallel,proto3,oneof" json:"sequence_parallel,omitempty"`
-	// Kind of attention kernel. Unset: ATTENTION_KERNEL_FLASH.
-	AttentionKernel AttentionKernel `protobuf:"varint,2,opt,name=attention_kernel,json=attentionKernel,proto3,enum=evenkeel.v1.AttentionKernel" json:"attention_kernel,omitempty"`
-	// What context-parallel ranks exchange. Unset: CONTEXT_EXCHANGE_ULYSSES.
-	ContextExchange ContextExchange `protobuf:"varint,3,opt,name=context_exchange,json=contextExchange,proto3,enum=evenkeel.v1.ContextExchange" json:"context_exchange,omitempty"`
-	// Whether layers have dropout, whose masks are kept in memory. Unset: false.
-	Dropout *bool `protobuf:"varint,4,opt,name=dropout,proto3,oneof" json:"dropout,omitempty"`
-	// Whether cross entropy is fused and needs no fp32 copy of the logits' gradient. Unset: true.
-	FusedLoss *bool `protobuf:"varint,5,opt,name=fused_loss,json=fusedLoss,proto3,oneof" json:"fused_loss,omitempty"`
-	// Whether gradients are reduced during the backward passes of the last pack (--overlap-grad-reduce). Unset: true.
-	OverlapGradientReduce *bool `protobuf:"varint,6,opt,name=overlap_gradient_reduce,json=overlapGradientReduce,proto3,oneof" json:"overlap_gradient_reduce,omitempty"`
-	// Whether the weights of a sharded optimizer are gathered during the first forward passes (--overlap-param-gather).
-	// Unset: true.
-	OverlapWeightGather *bool `protobuf:"varint,7,opt,name=overlap_weight_gather,json=overlapWeightGather,proto3,oneof" json:"overlap_weight_gather,omitempty"`
-	// Whether tensor-parallel communication runs during matrix products (--tp-comm-overlap). Unset: false.
-	OverlapTensor *bool `protobuf:"varint,8,opt,name=overlap_tensor,json=overlapTensor,proto3,oneof" json:"overlap_tensor,omitempty"`
-	// Tensor-parallel degree inside an expert, where the expert-parallel degree is above 1
-	// (--expert-tensor-parallel-size). Range: 1 to 1024. Unset: 1.
-	ExpertTensorParallel int32 `protobuf:"varint,9,opt,name=expert_tensor_parallel,json=expertTensorParallel,proto3" json:"expert_tensor_parallel,omitempty"`
-	// Whether the kernels of a layer are fused (TransformerEngine). False: eager modules (Hugging Face), which keep the
-	// intermediate results between them. Unset: true.
-	FusedKernels *bool `protobuf:"varint,10,opt,name=fused_kernels,json=fusedKernels,proto3,oneof" json:"fused_kernels,omitempty"`
-	// Whether cross entropy is compiled (Megatron's "native" fusion). Must not be true together with `fused_loss`. Unset:
-	// false.
-	CompiledLoss *bool `protobuf:"varint,11,opt,name=compiled_loss,json=compiledLoss,proto3,oneof" json:"compiled_loss,omitempty"`
-	// Whether matrix products add weight gradients directly to the gradient buffer (Megatron without
-	// --no-gradient-accumulation-fusion). Unset: true.
-	FusedWeightGradients *bool `protobuf:"varint,12,opt,name=fused_weight_gradients,json=fusedWeightGradients,proto3,oneof" json:"fused_weight_gradients,omitempty"`
-	// Host time to launch one operation of a layer. Unit: s. Range: 0 to 0.01. Unset: the framework's.
-	HostLaunchSeconds *float64 `protobuf:"fixed64,16,opt,name=host_launch_seconds,json=hostLaunchSeconds,proto3,oneof" json:"host_launch_seconds,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *Execution) Reset() {
-	*x = Execution{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Execution) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Execution) ProtoMessage() {}
-
-func (x *Execution) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[16]
+func (x *Training) GetTrainer() *Trainer {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
+		return x.Trainer
 	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Execution.ProtoReflect.Descriptor instead.
-func (*Execution) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *Execution) GetSequenceParallel() bool {
-	if x != nil && x.SequenceParallel != nil {
-		return *x.SequenceParallel
-	}
-	return false
-}
-
-func (x *Execution) GetAttentionKernel() AttentionKernel {
-	if x != nil {
-		return x.AttentionKernel
-	}
-	return AttentionKernel_ATTENTION_KERNEL_UNSPECIFIED
-}
-
-func (x *Execution) GetContextExchange() ContextExchange {
-	if x != nil {
-		return x.ContextExchange
-	}
-	return ContextExchange_CONTEXT_EXCHANGE_UNSPECIFIED
-}
-
-func (x *Execution) GetDropout() bool {
-	if x != nil && x.Dropout != nil {
-		return *x.Dropout
-	}
-	return false
-}
-
-func (x *Execution) GetFusedLoss() bool {
-	if x != nil && x.FusedLoss != nil {
-		return *x.FusedLoss
-	}
-	return false
-}
-
-func (x *Execution) GetOverlapGradientReduce() bool {
-	if x != nil && x.OverlapGradientReduce != nil {
-		return *x.OverlapGradientReduce
-	}
-	return false
-}
-
-func (x *Execution) GetOverlapWeightGather() bool {
-	if x != nil && x.OverlapWeightGather != nil {
-		return *x.OverlapWeightGather
-	}
-	return false
-}
-
-func (x *Execution) GetOverlapTensor() bool {
-	if x != nil && x.OverlapTensor != nil {
-		return *x.OverlapTensor
-	}
-	return false
-}
-
-func (x *Execution) GetExpertTensorParallel() int32 {
-	if x != nil {
-		return x.ExpertTensorParallel
-	}
-	return 0
-}
-
-func (x *Execution) GetFusedKernels() bool {
-	if x != nil && x.FusedKernels != nil {
-		return *x.FusedKernels
-	}
-	return false
-}
-
-func (x *Execution) GetCompiledLoss() bool {
-	if x != nil && x.CompiledLoss != nil {
-		return *x.CompiledLoss
-	}
-	return false
-}
-
-func (x *Execution) GetFusedWeightGradients() bool {
-	if x != nil && x.FusedWeightGradients != nil {
-		return *x.FusedWeightGradients
-	}
-	return false
-}
-
-func (x *Execution) GetHostLaunchSeconds() float64 {
-	if x != nil && x.HostLaunchSeconds != nil {
-		return *x.HostLaunchSeconds
-	}
-	return 0
+	return nil
 }
 
 // Constraints on the plan. TP x CP x PP x DP (tensor, context, pipeline and data parallel) is the number of GPUs;
@@ -2867,7 +2545,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2879,7 +2557,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2892,7 +2570,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{17}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Constraints) GetTensorParallel() *DegreeRange {
@@ -2978,7 +2656,7 @@ type DegreeRange struct {
 
 func (x *DegreeRange) Reset() {
 	*x = DegreeRange{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2990,7 +2668,7 @@ func (x *DegreeRange) String() string {
 func (*DegreeRange) ProtoMessage() {}
 
 func (x *DegreeRange) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3003,7 +2681,7 @@ func (x *DegreeRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegreeRange.ProtoReflect.Descriptor instead.
 func (*DegreeRange) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{18}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DegreeRange) GetMin() int32 {
@@ -3034,7 +2712,7 @@ type Objective struct {
 
 func (x *Objective) Reset() {
 	*x = Objective{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3046,7 +2724,7 @@ func (x *Objective) String() string {
 func (*Objective) ProtoMessage() {}
 
 func (x *Objective) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3059,7 +2737,7 @@ func (x *Objective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Objective.ProtoReflect.Descriptor instead.
 func (*Objective) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{19}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Objective) GetKind() ObjectiveKind {
@@ -3095,7 +2773,7 @@ type Reliability struct {
 
 func (x *Reliability) Reset() {
 	*x = Reliability{}
-	mi := &file_evenkeel_v1_job_proto_msgTypes[20]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +2785,7 @@ func (x *Reliability) String() string {
 func (*Reliability) ProtoMessage() {}
 
 func (x *Reliability) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_job_proto_msgTypes[20]
+	mi := &file_evenkeel_v1_job_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +2798,7 @@ func (x *Reliability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reliability.ProtoReflect.Descriptor instead.
 func (*Reliability) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{20}
+	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Reliability) GetNodeMeanTimeBetweenFailuresSeconds() float64 {
@@ -3155,7 +2833,7 @@ var File_evenkeel_v1_job_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x15evenkeel/v1/job.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\"\xbb\x03\n" +
+	"\x15evenkeel/v1/job.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x19evenkeel/v1/trainer.proto\"\xbb\x03\n" +
 	"\x03Job\x12(\n" +
 	"\x05model\x18\x01 \x01(\v2\x12.evenkeel.v1.ModelR\x05model\x12.\n" +
 	"\adataset\x18\x02 \x01(\v2\x14.evenkeel.v1.DatasetR\adataset\x12.\n" +
@@ -3306,7 +2984,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x18scaleup_bytes_per_second\x18\x05 \x01(\x01R\x15scaleupBytesPerSecond\x121\n" +
 	"\x15pcie_bytes_per_second\x18\x06 \x01(\x01R\x12pcieBytesPerSecond\x12\x1d\n" +
 	"\n" +
-	"costs_like\x18\a \x01(\tR\tcostsLike\"\xa7\a\n" +
+	"costs_like\x18\a \x01(\tR\tcostsLike\"\xd7\a\n" +
 	"\bTraining\x120\n" +
 	"\x14global_batch_samples\x18\x01 \x01(\x03R\x12globalBatchSamples\x12\x19\n" +
 	"\bunit_cap\x18\x02 \x01(\x03R\aunitCap\x12\x1b\n" +
@@ -3328,36 +3006,10 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\texecution\x18\x10 \x01(\v2\x16.evenkeel.v1.ExecutionR\texecution\x12D\n" +
 	"\x0fgroup_selection\x18\x11 \x01(\x0e2\x1b.evenkeel.v1.GroupSelectionR\x0egroupSelection\x12#\n" +
 	"\rgroup_lengths\x18\x12 \x03(\x03R\fgroupLengths\x12.\n" +
-	"\x10curriculum_steps\x18\x13 \x01(\x03H\x01R\x0fcurriculumSteps\x88\x01\x01B\x15\n" +
+	"\x10curriculum_steps\x18\x13 \x01(\x03H\x01R\x0fcurriculumSteps\x88\x01\x01\x12.\n" +
+	"\atrainer\x18\x14 \x01(\v2\x14.evenkeel.v1.TrainerR\atrainerB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
-	"\x11_curriculum_steps\"\xff\x06\n" +
-	"\tExecution\x120\n" +
-	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
-	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
-	"\x10context_exchange\x18\x03 \x01(\x0e2\x1c.evenkeel.v1.ContextExchangeR\x0fcontextExchange\x12\x1d\n" +
-	"\adropout\x18\x04 \x01(\bH\x01R\adropout\x88\x01\x01\x12\"\n" +
-	"\n" +
-	"fused_loss\x18\x05 \x01(\bH\x02R\tfusedLoss\x88\x01\x01\x12;\n" +
-	"\x17overlap_gradient_reduce\x18\x06 \x01(\bH\x03R\x15overlapGradientReduce\x88\x01\x01\x127\n" +
-	"\x15overlap_weight_gather\x18\a \x01(\bH\x04R\x13overlapWeightGather\x88\x01\x01\x12*\n" +
-	"\x0eoverlap_tensor\x18\b \x01(\bH\x05R\roverlapTensor\x88\x01\x01\x124\n" +
-	"\x16expert_tensor_parallel\x18\t \x01(\x05R\x14expertTensorParallel\x12(\n" +
-	"\rfused_kernels\x18\n" +
-	" \x01(\bH\x06R\ffusedKernels\x88\x01\x01\x12(\n" +
-	"\rcompiled_loss\x18\v \x01(\bH\aR\fcompiledLoss\x88\x01\x01\x129\n" +
-	"\x16fused_weight_gradients\x18\f \x01(\bH\bR\x14fusedWeightGradients\x88\x01\x01\x123\n" +
-	"\x13host_launch_seconds\x18\x10 \x01(\x01H\tR\x11hostLaunchSeconds\x88\x01\x01B\x14\n" +
-	"\x12_sequence_parallelB\n" +
-	"\n" +
-	"\b_dropoutB\r\n" +
-	"\v_fused_lossB\x1a\n" +
-	"\x18_overlap_gradient_reduceB\x18\n" +
-	"\x16_overlap_weight_gatherB\x11\n" +
-	"\x0f_overlap_tensorB\x10\n" +
-	"\x0e_fused_kernelsB\x10\n" +
-	"\x0e_compiled_lossB\x19\n" +
-	"\x17_fused_weight_gradientsB\x16\n" +
-	"\x14_host_launch_seconds\"\x82\x05\n" +
+	"\x11_curriculum_steps\"\x82\x05\n" +
 	"\vConstraints\x12A\n" +
 	"\x0ftensor_parallel\x18\x01 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x0etensorParallel\x12E\n" +
 	"\x11pipeline_parallel\x18\x02 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x10pipelineParallel\x12=\n" +
@@ -3407,21 +3059,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x1bGROUP_SELECTION_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GROUP_SELECTION_ONE\x10\x01\x12\x1d\n" +
 	"\x19GROUP_SELECTION_PUBLISHED\x10\x02\x12\x19\n" +
-	"\x15GROUP_SELECTION_EXACT\x10\x03*\x8b\x01\n" +
-	"\x0fAttentionKernel\x12 \n" +
-	"\x1cATTENTION_KERNEL_UNSPECIFIED\x10\x00\x12\x1a\n" +
-	"\x16ATTENTION_KERNEL_FLASH\x10\x01\x12\x1c\n" +
-	"\x18ATTENTION_KERNEL_UNFUSED\x10\x02\x12\x1c\n" +
-	"\x18ATTENTION_KERNEL_FLASH_2\x10\x03*l\n" +
-	"\x0fContextExchange\x12 \n" +
-	"\x1cCONTEXT_EXCHANGE_UNSPECIFIED\x10\x00\x12\x1c\n" +
-	"\x18CONTEXT_EXCHANGE_ULYSSES\x10\x01\x12\x19\n" +
-	"\x15CONTEXT_EXCHANGE_RING\x10\x02*\x97\x01\n" +
-	"\x11TrainingFramework\x12\"\n" +
-	"\x1eTRAINING_FRAMEWORK_UNSPECIFIED\x10\x00\x12\x1f\n" +
-	"\x1bTRAINING_FRAMEWORK_MEGATRON\x10\x01\x12\x1b\n" +
-	"\x17TRAINING_FRAMEWORK_FSDP\x10\x02\x12 \n" +
-	"\x1cTRAINING_FRAMEWORK_DEEPSPEED\x10\x03*\xeb\x01\n" +
+	"\x15GROUP_SELECTION_EXACT\x10\x03*\xeb\x01\n" +
 	"\x0fLaunchFramework\x12 \n" +
 	"\x1cLAUNCH_FRAMEWORK_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19LAUNCH_FRAMEWORK_MEGATRON\x10\x01\x12\x1e\n" +
@@ -3487,106 +3125,104 @@ func file_evenkeel_v1_job_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_job_proto_rawDescData
 }
 
-var file_evenkeel_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 17)
-var file_evenkeel_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_evenkeel_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
+var file_evenkeel_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_evenkeel_v1_job_proto_goTypes = []any{
 	(TrainMode)(0),           // 0: evenkeel.v1.TrainMode
 	(LoraTarget)(0),          // 1: evenkeel.v1.LoraTarget
 	(Modality)(0),            // 2: evenkeel.v1.Modality
 	(Norm)(0),                // 3: evenkeel.v1.Norm
 	(GroupSelection)(0),      // 4: evenkeel.v1.GroupSelection
-	(AttentionKernel)(0),     // 5: evenkeel.v1.AttentionKernel
-	(ContextExchange)(0),     // 6: evenkeel.v1.ContextExchange
-	(TrainingFramework)(0),   // 7: evenkeel.v1.TrainingFramework
-	(LaunchFramework)(0),     // 8: evenkeel.v1.LaunchFramework
-	(Precision)(0),           // 9: evenkeel.v1.Precision
-	(GradientPrecision)(0),   // 10: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 11: evenkeel.v1.Optimizer
-	(ZeroStage)(0),           // 12: evenkeel.v1.ZeroStage
-	(PipelineSchedule)(0),    // 13: evenkeel.v1.PipelineSchedule
-	(PartitionMethod)(0),     // 14: evenkeel.v1.PartitionMethod
-	(RecomputePolicy)(0),     // 15: evenkeel.v1.RecomputePolicy
-	(ObjectiveKind)(0),       // 16: evenkeel.v1.ObjectiveKind
-	(*Job)(nil),              // 17: evenkeel.v1.Job
-	(*Model)(nil),            // 18: evenkeel.v1.Model
-	(*Lora)(nil),             // 19: evenkeel.v1.Lora
-	(*Encoder)(nil),          // 20: evenkeel.v1.Encoder
-	(*NativeResolution)(nil), // 21: evenkeel.v1.NativeResolution
-	(*Projector)(nil),        // 22: evenkeel.v1.Projector
-	(*LanguageModel)(nil),    // 23: evenkeel.v1.LanguageModel
-	(*LatentAttention)(nil),  // 24: evenkeel.v1.LatentAttention
-	(*MixtureOfExperts)(nil), // 25: evenkeel.v1.MixtureOfExperts
-	(*Dataset)(nil),          // 26: evenkeel.v1.Dataset
-	(*DatasetPart)(nil),      // 27: evenkeel.v1.DatasetPart
-	(*Histogram)(nil),        // 28: evenkeel.v1.Histogram
-	(*Cluster)(nil),          // 29: evenkeel.v1.Cluster
-	(*GpuPool)(nil),          // 30: evenkeel.v1.GpuPool
-	(*Gpu)(nil),              // 31: evenkeel.v1.Gpu
-	(*Training)(nil),         // 32: evenkeel.v1.Training
-	(*Execution)(nil),        // 33: evenkeel.v1.Execution
-	(*Constraints)(nil),      // 34: evenkeel.v1.Constraints
-	(*DegreeRange)(nil),      // 35: evenkeel.v1.DegreeRange
-	(*Objective)(nil),        // 36: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 37: evenkeel.v1.Reliability
-	(Packer)(0),              // 38: evenkeel.v1.Packer
+	(LaunchFramework)(0),     // 5: evenkeel.v1.LaunchFramework
+	(Precision)(0),           // 6: evenkeel.v1.Precision
+	(GradientPrecision)(0),   // 7: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),           // 8: evenkeel.v1.Optimizer
+	(ZeroStage)(0),           // 9: evenkeel.v1.ZeroStage
+	(PipelineSchedule)(0),    // 10: evenkeel.v1.PipelineSchedule
+	(PartitionMethod)(0),     // 11: evenkeel.v1.PartitionMethod
+	(RecomputePolicy)(0),     // 12: evenkeel.v1.RecomputePolicy
+	(ObjectiveKind)(0),       // 13: evenkeel.v1.ObjectiveKind
+	(*Job)(nil),              // 14: evenkeel.v1.Job
+	(*Model)(nil),            // 15: evenkeel.v1.Model
+	(*Lora)(nil),             // 16: evenkeel.v1.Lora
+	(*Encoder)(nil),          // 17: evenkeel.v1.Encoder
+	(*NativeResolution)(nil), // 18: evenkeel.v1.NativeResolution
+	(*Projector)(nil),        // 19: evenkeel.v1.Projector
+	(*LanguageModel)(nil),    // 20: evenkeel.v1.LanguageModel
+	(*LatentAttention)(nil),  // 21: evenkeel.v1.LatentAttention
+	(*MixtureOfExperts)(nil), // 22: evenkeel.v1.MixtureOfExperts
+	(*Dataset)(nil),          // 23: evenkeel.v1.Dataset
+	(*DatasetPart)(nil),      // 24: evenkeel.v1.DatasetPart
+	(*Histogram)(nil),        // 25: evenkeel.v1.Histogram
+	(*Cluster)(nil),          // 26: evenkeel.v1.Cluster
+	(*GpuPool)(nil),          // 27: evenkeel.v1.GpuPool
+	(*Gpu)(nil),              // 28: evenkeel.v1.Gpu
+	(*Training)(nil),         // 29: evenkeel.v1.Training
+	(*Constraints)(nil),      // 30: evenkeel.v1.Constraints
+	(*DegreeRange)(nil),      // 31: evenkeel.v1.DegreeRange
+	(*Objective)(nil),        // 32: evenkeel.v1.Objective
+	(*Reliability)(nil),      // 33: evenkeel.v1.Reliability
+	(TrainingFramework)(0),   // 34: evenkeel.v1.TrainingFramework
+	(Packer)(0),              // 35: evenkeel.v1.Packer
+	(*Execution)(nil),        // 36: evenkeel.v1.Execution
+	(*Trainer)(nil),          // 37: evenkeel.v1.Trainer
 }
 var file_evenkeel_v1_job_proto_depIdxs = []int32{
-	18, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
-	26, // 1: evenkeel.v1.Job.dataset:type_name -> evenkeel.v1.Dataset
-	29, // 2: evenkeel.v1.Job.cluster:type_name -> evenkeel.v1.Cluster
-	32, // 3: evenkeel.v1.Job.training:type_name -> evenkeel.v1.Training
-	34, // 4: evenkeel.v1.Job.constraints:type_name -> evenkeel.v1.Constraints
-	36, // 5: evenkeel.v1.Job.objective:type_name -> evenkeel.v1.Objective
-	8,  // 6: evenkeel.v1.Job.launch_frameworks:type_name -> evenkeel.v1.LaunchFramework
-	37, // 7: evenkeel.v1.Job.reliability:type_name -> evenkeel.v1.Reliability
-	20, // 8: evenkeel.v1.Model.encoders:type_name -> evenkeel.v1.Encoder
-	23, // 9: evenkeel.v1.Model.language_model:type_name -> evenkeel.v1.LanguageModel
+	15, // 0: evenkeel.v1.Job.model:type_name -> evenkeel.v1.Model
+	23, // 1: evenkeel.v1.Job.dataset:type_name -> evenkeel.v1.Dataset
+	26, // 2: evenkeel.v1.Job.cluster:type_name -> evenkeel.v1.Cluster
+	29, // 3: evenkeel.v1.Job.training:type_name -> evenkeel.v1.Training
+	30, // 4: evenkeel.v1.Job.constraints:type_name -> evenkeel.v1.Constraints
+	32, // 5: evenkeel.v1.Job.objective:type_name -> evenkeel.v1.Objective
+	5,  // 6: evenkeel.v1.Job.launch_frameworks:type_name -> evenkeel.v1.LaunchFramework
+	33, // 7: evenkeel.v1.Job.reliability:type_name -> evenkeel.v1.Reliability
+	17, // 8: evenkeel.v1.Model.encoders:type_name -> evenkeel.v1.Encoder
+	20, // 9: evenkeel.v1.Model.language_model:type_name -> evenkeel.v1.LanguageModel
 	0,  // 10: evenkeel.v1.Model.encoder_train_mode:type_name -> evenkeel.v1.TrainMode
 	0,  // 11: evenkeel.v1.Model.language_model_train_mode:type_name -> evenkeel.v1.TrainMode
-	19, // 12: evenkeel.v1.Model.lora:type_name -> evenkeel.v1.Lora
+	16, // 12: evenkeel.v1.Model.lora:type_name -> evenkeel.v1.Lora
 	1,  // 13: evenkeel.v1.Lora.targets:type_name -> evenkeel.v1.LoraTarget
 	2,  // 14: evenkeel.v1.Encoder.modality:type_name -> evenkeel.v1.Modality
 	3,  // 15: evenkeel.v1.Encoder.norm:type_name -> evenkeel.v1.Norm
 	0,  // 16: evenkeel.v1.Encoder.train_mode:type_name -> evenkeel.v1.TrainMode
-	19, // 17: evenkeel.v1.Encoder.lora:type_name -> evenkeel.v1.Lora
-	21, // 18: evenkeel.v1.Encoder.native_resolution:type_name -> evenkeel.v1.NativeResolution
-	22, // 19: evenkeel.v1.Encoder.projector:type_name -> evenkeel.v1.Projector
+	16, // 17: evenkeel.v1.Encoder.lora:type_name -> evenkeel.v1.Lora
+	18, // 18: evenkeel.v1.Encoder.native_resolution:type_name -> evenkeel.v1.NativeResolution
+	19, // 19: evenkeel.v1.Encoder.projector:type_name -> evenkeel.v1.Projector
 	0,  // 20: evenkeel.v1.Projector.train_mode:type_name -> evenkeel.v1.TrainMode
 	3,  // 21: evenkeel.v1.LanguageModel.norm:type_name -> evenkeel.v1.Norm
-	25, // 22: evenkeel.v1.LanguageModel.mixture_of_experts:type_name -> evenkeel.v1.MixtureOfExperts
+	22, // 22: evenkeel.v1.LanguageModel.mixture_of_experts:type_name -> evenkeel.v1.MixtureOfExperts
 	0,  // 23: evenkeel.v1.LanguageModel.train_mode:type_name -> evenkeel.v1.TrainMode
-	19, // 24: evenkeel.v1.LanguageModel.lora:type_name -> evenkeel.v1.Lora
-	24, // 25: evenkeel.v1.LanguageModel.latent_attention:type_name -> evenkeel.v1.LatentAttention
-	28, // 26: evenkeel.v1.Dataset.histogram:type_name -> evenkeel.v1.Histogram
-	27, // 27: evenkeel.v1.Dataset.parts:type_name -> evenkeel.v1.DatasetPart
-	28, // 28: evenkeel.v1.DatasetPart.histogram:type_name -> evenkeel.v1.Histogram
-	30, // 29: evenkeel.v1.Cluster.pools:type_name -> evenkeel.v1.GpuPool
-	31, // 30: evenkeel.v1.GpuPool.gpu:type_name -> evenkeel.v1.Gpu
-	7,  // 31: evenkeel.v1.Training.framework:type_name -> evenkeel.v1.TrainingFramework
-	9,  // 32: evenkeel.v1.Training.precision:type_name -> evenkeel.v1.Precision
-	11, // 33: evenkeel.v1.Training.optimizer:type_name -> evenkeel.v1.Optimizer
-	12, // 34: evenkeel.v1.Training.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	10, // 35: evenkeel.v1.Training.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	38, // 36: evenkeel.v1.Training.packer:type_name -> evenkeel.v1.Packer
-	33, // 37: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
+	16, // 24: evenkeel.v1.LanguageModel.lora:type_name -> evenkeel.v1.Lora
+	21, // 25: evenkeel.v1.LanguageModel.latent_attention:type_name -> evenkeel.v1.LatentAttention
+	25, // 26: evenkeel.v1.Dataset.histogram:type_name -> evenkeel.v1.Histogram
+	24, // 27: evenkeel.v1.Dataset.parts:type_name -> evenkeel.v1.DatasetPart
+	25, // 28: evenkeel.v1.DatasetPart.histogram:type_name -> evenkeel.v1.Histogram
+	27, // 29: evenkeel.v1.Cluster.pools:type_name -> evenkeel.v1.GpuPool
+	28, // 30: evenkeel.v1.GpuPool.gpu:type_name -> evenkeel.v1.Gpu
+	34, // 31: evenkeel.v1.Training.framework:type_name -> evenkeel.v1.TrainingFramework
+	6,  // 32: evenkeel.v1.Training.precision:type_name -> evenkeel.v1.Precision
+	8,  // 33: evenkeel.v1.Training.optimizer:type_name -> evenkeel.v1.Optimizer
+	9,  // 34: evenkeel.v1.Training.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	7,  // 35: evenkeel.v1.Training.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	35, // 36: evenkeel.v1.Training.packer:type_name -> evenkeel.v1.Packer
+	36, // 37: evenkeel.v1.Training.execution:type_name -> evenkeel.v1.Execution
 	4,  // 38: evenkeel.v1.Training.group_selection:type_name -> evenkeel.v1.GroupSelection
-	5,  // 39: evenkeel.v1.Execution.attention_kernel:type_name -> evenkeel.v1.AttentionKernel
-	6,  // 40: evenkeel.v1.Execution.context_exchange:type_name -> evenkeel.v1.ContextExchange
-	35, // 41: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
-	35, // 42: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
-	35, // 43: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
-	35, // 44: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
-	35, // 45: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
-	35, // 46: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
-	15, // 47: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
-	13, // 48: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	14, // 49: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
-	16, // 50: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	37, // 39: evenkeel.v1.Training.trainer:type_name -> evenkeel.v1.Trainer
+	31, // 40: evenkeel.v1.Constraints.tensor_parallel:type_name -> evenkeel.v1.DegreeRange
+	31, // 41: evenkeel.v1.Constraints.pipeline_parallel:type_name -> evenkeel.v1.DegreeRange
+	31, // 42: evenkeel.v1.Constraints.data_parallel:type_name -> evenkeel.v1.DegreeRange
+	31, // 43: evenkeel.v1.Constraints.context_parallel:type_name -> evenkeel.v1.DegreeRange
+	31, // 44: evenkeel.v1.Constraints.expert_parallel:type_name -> evenkeel.v1.DegreeRange
+	31, // 45: evenkeel.v1.Constraints.virtual_stages:type_name -> evenkeel.v1.DegreeRange
+	12, // 46: evenkeel.v1.Constraints.recompute:type_name -> evenkeel.v1.RecomputePolicy
+	10, // 47: evenkeel.v1.Constraints.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	11, // 48: evenkeel.v1.Constraints.partition_method:type_name -> evenkeel.v1.PartitionMethod
+	13, // 49: evenkeel.v1.Objective.kind:type_name -> evenkeel.v1.ObjectiveKind
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_job_proto_init() }
@@ -3595,19 +3231,19 @@ func file_evenkeel_v1_job_proto_init() {
 		return
 	}
 	file_evenkeel_v1_batching_proto_init()
+	file_evenkeel_v1_trainer_proto_init()
 	file_evenkeel_v1_job_proto_msgTypes[3].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[5].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[6].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[10].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[15].OneofWrappers = []any{}
-	file_evenkeel_v1_job_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_job_proto_rawDesc), len(file_evenkeel_v1_job_proto_rawDesc)),
-			NumEnums:      17,
-			NumMessages:   21,
+			NumEnums:      14,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

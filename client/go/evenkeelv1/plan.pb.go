@@ -419,71 +419,6 @@ func (RemedyKind) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
-// The kind of evidence behind a figure.
-type Basis int32
-
-const (
-	// Not said.
-	Basis_BASIS_UNSPECIFIED Basis = 0
-	// Given in the request.
-	Basis_BASIS_GIVEN Basis = 1
-	// Measured on the hardware in question.
-	Basis_BASIS_MEASURED Basis = 2
-	// Fitted to measurements.
-	Basis_BASIS_FITTED Basis = 3
-	// Published by the vendor or the author.
-	Basis_BASIS_PUBLISHED Basis = 4
-	// Assumed: nobody measured it for this case.
-	Basis_BASIS_ASSUMED Basis = 5
-)
-
-// Enum value maps for Basis.
-var (
-	Basis_name = map[int32]string{
-		0: "BASIS_UNSPECIFIED",
-		1: "BASIS_GIVEN",
-		2: "BASIS_MEASURED",
-		3: "BASIS_FITTED",
-		4: "BASIS_PUBLISHED",
-		5: "BASIS_ASSUMED",
-	}
-	Basis_value = map[string]int32{
-		"BASIS_UNSPECIFIED": 0,
-		"BASIS_GIVEN":       1,
-		"BASIS_MEASURED":    2,
-		"BASIS_FITTED":      3,
-		"BASIS_PUBLISHED":   4,
-		"BASIS_ASSUMED":     5,
-	}
-)
-
-func (x Basis) Enum() *Basis {
-	p := new(Basis)
-	*p = x
-	return p
-}
-
-func (x Basis) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Basis) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[6].Descriptor()
-}
-
-func (Basis) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[6]
-}
-
-func (x Basis) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Basis.Descriptor instead.
-func (Basis) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
-}
-
 // A complete plan for a job, or the reason why nothing fits.
 type Plan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -744,7 +679,9 @@ type PlanSubject struct {
 	// The aim of the optimisation.
 	Objective *Objective `protobuf:"bytes,24,opt,name=objective,proto3" json:"objective,omitempty"`
 	// How often nodes fail. Unset: the job does not say.
-	Reliability   *Reliability `protobuf:"bytes,25,opt,name=reliability,proto3" json:"reliability,omitempty"`
+	Reliability *Reliability `protobuf:"bytes,25,opt,name=reliability,proto3" json:"reliability,omitempty"`
+	// The trainer, filled in.
+	Trainer       *Trainer `protobuf:"bytes,26,opt,name=trainer,proto3" json:"trainer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -950,6 +887,13 @@ func (x *PlanSubject) GetObjective() *Objective {
 func (x *PlanSubject) GetReliability() *Reliability {
 	if x != nil {
 		return x.Reliability
+	}
+	return nil
+}
+
+func (x *PlanSubject) GetTrainer() *Trainer {
+	if x != nil {
+		return x.Trainer
 	}
 	return nil
 }
@@ -3118,177 +3062,11 @@ func (x *Launch) GetFittingSettings() int32 {
 	return 0
 }
 
-// The evidence behind one figure.
-type FigureBasis struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the figure, such as "gpu.kernel_times".
-	Figure string `protobuf:"bytes,1,opt,name=figure,proto3" json:"figure,omitempty"`
-	// Kind of the evidence.
-	Basis Basis `protobuf:"varint,2,opt,name=basis,proto3,enum=evenkeel.v1.Basis" json:"basis,omitempty"`
-	// Value and source, in words for a person.
-	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FigureBasis) Reset() {
-	*x = FigureBasis{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FigureBasis) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FigureBasis) ProtoMessage() {}
-
-func (x *FigureBasis) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FigureBasis.ProtoReflect.Descriptor instead.
-func (*FigureBasis) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *FigureBasis) GetFigure() string {
-	if x != nil {
-		return x.Figure
-	}
-	return ""
-}
-
-func (x *FigureBasis) GetBasis() Basis {
-	if x != nil {
-		return x.Basis
-	}
-	return Basis_BASIS_UNSPECIFIED
-}
-
-func (x *FigureBasis) GetDetail() string {
-	if x != nil {
-		return x.Detail
-	}
-	return ""
-}
-
-// The versions and the evidence behind a plan.
-type Provenance struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Version of the planner.
-	PlannerVersion string `protobuf:"bytes,1,opt,name=planner_version,json=plannerVersion,proto3" json:"planner_version,omitempty"`
-	// Version of the catalogue.
-	CatalogVersion string `protobuf:"bytes,2,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
-	// Version of the calibration: a digest of everything that was measured of this model on this GPU type. "none":
-	// nothing was measured.
-	CalibrationVersion string `protobuf:"bytes,3,opt,name=calibration_version,json=calibrationVersion,proto3" json:"calibration_version,omitempty"`
-	// The evidence behind the figures, one entry for each.
-	Figures []*FigureBasis `protobuf:"bytes,4,rep,name=figures,proto3" json:"figures,omitempty"`
-	// Version of the layer times and memory probes in the calibration. Unset: there are none.
-	LayerCalibrationVersion string `protobuf:"bytes,5,opt,name=layer_calibration_version,json=layerCalibrationVersion,proto3" json:"layer_calibration_version,omitempty"`
-	// Revisions of the profiles that the plan uses (ListProfiles), ascending.
-	ProfileRevisions []int64 `protobuf:"varint,6,rep,packed,name=profile_revisions,json=profileRevisions,proto3" json:"profile_revisions,omitempty"`
-	// Memory that measured steps allocated beyond the model's prediction. It is counted as workspace of every stage. 0
-	// where no memory of steps was measured, or none lay beyond the prediction.
-	MeasuredRestBytes int64 `protobuf:"varint,7,opt,name=measured_rest_bytes,json=measuredRestBytes,proto3" json:"measured_rest_bytes,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
-}
-
-func (x *Provenance) Reset() {
-	*x = Provenance{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[22]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Provenance) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Provenance) ProtoMessage() {}
-
-func (x *Provenance) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[22]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Provenance.ProtoReflect.Descriptor instead.
-func (*Provenance) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{22}
-}
-
-func (x *Provenance) GetPlannerVersion() string {
-	if x != nil {
-		return x.PlannerVersion
-	}
-	return ""
-}
-
-func (x *Provenance) GetCatalogVersion() string {
-	if x != nil {
-		return x.CatalogVersion
-	}
-	return ""
-}
-
-func (x *Provenance) GetCalibrationVersion() string {
-	if x != nil {
-		return x.CalibrationVersion
-	}
-	return ""
-}
-
-func (x *Provenance) GetFigures() []*FigureBasis {
-	if x != nil {
-		return x.Figures
-	}
-	return nil
-}
-
-func (x *Provenance) GetLayerCalibrationVersion() string {
-	if x != nil {
-		return x.LayerCalibrationVersion
-	}
-	return ""
-}
-
-func (x *Provenance) GetProfileRevisions() []int64 {
-	if x != nil {
-		return x.ProfileRevisions
-	}
-	return nil
-}
-
-func (x *Provenance) GetMeasuredRestBytes() int64 {
-	if x != nil {
-		return x.MeasuredRestBytes
-	}
-	return 0
-}
-
 var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\"\xb9\a\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xb9\a\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -3313,7 +3091,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\bschedule\x18\x10 \x01(\x0e2\x1d.evenkeel.v1.PipelineScheduleR\bschedule\x124\n" +
 	"\n" +
 	"group_runs\x18\x11 \x03(\v2\x15.evenkeel.v1.GroupRunR\tgroupRuns\x12;\n" +
-	"\fgroup_choice\x18\x12 \x01(\v2\x18.evenkeel.v1.GroupChoiceR\vgroupChoice\"\xec\b\n" +
+	"\fgroup_choice\x18\x12 \x01(\v2\x18.evenkeel.v1.GroupChoiceR\vgroupChoice\"\x9c\t\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -3341,7 +3119,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\tframework\x18\x16 \x01(\x0e2\x1e.evenkeel.v1.TrainingFrameworkR\tframework\x124\n" +
 	"\texecution\x18\x17 \x01(\v2\x16.evenkeel.v1.ExecutionR\texecution\x124\n" +
 	"\tobjective\x18\x18 \x01(\v2\x16.evenkeel.v1.ObjectiveR\tobjective\x12:\n" +
-	"\vreliability\x18\x19 \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\"\xe3\x01\n" +
+	"\vreliability\x18\x19 \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\x12.\n" +
+	"\atrainer\x18\x1a \x01(\v2\x14.evenkeel.v1.TrainerR\atrainer\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
@@ -3540,20 +3319,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\fstep_seconds\x18\f \x01(\x01R\vstepSeconds\x12&\n" +
 	"\x0fslower_by_ratio\x18\r \x01(\x01R\rslowerByRatio\x12%\n" +
 	"\x0etried_settings\x18\x0e \x01(\x05R\rtriedSettings\x12)\n" +
-	"\x10fitting_settings\x18\x0f \x01(\x05R\x0ffittingSettingsJ\x04\b\x01\x10\x02\"g\n" +
-	"\vFigureBasis\x12\x16\n" +
-	"\x06figure\x18\x01 \x01(\tR\x06figure\x12(\n" +
-	"\x05basis\x18\x02 \x01(\x0e2\x12.evenkeel.v1.BasisR\x05basis\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xdc\x02\n" +
-	"\n" +
-	"Provenance\x12'\n" +
-	"\x0fplanner_version\x18\x01 \x01(\tR\x0eplannerVersion\x12'\n" +
-	"\x0fcatalog_version\x18\x02 \x01(\tR\x0ecatalogVersion\x12/\n" +
-	"\x13calibration_version\x18\x03 \x01(\tR\x12calibrationVersion\x122\n" +
-	"\afigures\x18\x04 \x03(\v2\x18.evenkeel.v1.FigureBasisR\afigures\x12:\n" +
-	"\x19layer_calibration_version\x18\x05 \x01(\tR\x17layerCalibrationVersion\x12+\n" +
-	"\x11profile_revisions\x18\x06 \x03(\x03R\x10profileRevisions\x12.\n" +
-	"\x13measured_rest_bytes\x18\a \x01(\x03R\x11measuredRestBytes*\xd8\x01\n" +
+	"\x10fitting_settings\x18\x0f \x01(\x05R\x0ffittingSettingsJ\x04\b\x01\x10\x02*\xd8\x01\n" +
 	"\tLayerKind\x12\x1a\n" +
 	"\x16LAYER_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aLAYER_KIND_PATCH_EMBEDDING\x10\x01\x12\x16\n" +
@@ -3600,14 +3366,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x19REMEDY_KIND_SHARD_WEIGHTS\x10\t\x12\x1c\n" +
 	"\x18REMEDY_KIND_STAGE_LAYERS\x10\n" +
 	"\x12\x1d\n" +
-	"\x19REMEDY_KIND_FREE_SCHEDULE\x10\v*}\n" +
-	"\x05Basis\x12\x15\n" +
-	"\x11BASIS_UNSPECIFIED\x10\x00\x12\x0f\n" +
-	"\vBASIS_GIVEN\x10\x01\x12\x12\n" +
-	"\x0eBASIS_MEASURED\x10\x02\x12\x10\n" +
-	"\fBASIS_FITTED\x10\x03\x12\x13\n" +
-	"\x0fBASIS_PUBLISHED\x10\x04\x12\x11\n" +
-	"\rBASIS_ASSUMED\x10\x05b\x06proto3"
+	"\x19REMEDY_KIND_FREE_SCHEDULE\x10\vb\x06proto3"
 
 var (
 	file_evenkeel_v1_plan_proto_rawDescOnce sync.Once
@@ -3621,8 +3380,8 @@ func file_evenkeel_v1_plan_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_plan_proto_rawDescData
 }
 
-var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(LayerKind)(0),           // 0: evenkeel.v1.LayerKind
 	(RecomputePart)(0),       // 1: evenkeel.v1.RecomputePart
@@ -3630,112 +3389,110 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(ProofStatus)(0),         // 3: evenkeel.v1.ProofStatus
 	(SizeChange)(0),          // 4: evenkeel.v1.SizeChange
 	(RemedyKind)(0),          // 5: evenkeel.v1.RemedyKind
-	(Basis)(0),               // 6: evenkeel.v1.Basis
-	(*Plan)(nil),             // 7: evenkeel.v1.Plan
-	(*PlanSubject)(nil),      // 8: evenkeel.v1.PlanSubject
-	(*GroupRun)(nil),         // 9: evenkeel.v1.GroupRun
-	(*Parallelism)(nil),      // 10: evenkeel.v1.Parallelism
-	(*RecomputedLayers)(nil), // 11: evenkeel.v1.RecomputedLayers
-	(*LayerGroup)(nil),       // 12: evenkeel.v1.LayerGroup
-	(*Stage)(nil),            // 13: evenkeel.v1.Stage
-	(*MemoryParts)(nil),      // 14: evenkeel.v1.MemoryParts
-	(*KindBytes)(nil),        // 15: evenkeel.v1.KindBytes
-	(*Predictions)(nil),      // 16: evenkeel.v1.Predictions
-	(*Goodput)(nil),          // 17: evenkeel.v1.Goodput
-	(*StepTime)(nil),         // 18: evenkeel.v1.StepTime
-	(*LadderRung)(nil),       // 19: evenkeel.v1.LadderRung
-	(*Proof)(nil),            // 20: evenkeel.v1.Proof
-	(*Alternative)(nil),      // 21: evenkeel.v1.Alternative
-	(*OtherSize)(nil),        // 22: evenkeel.v1.OtherSize
-	(*Remedy)(nil),           // 23: evenkeel.v1.Remedy
-	(*Misfit)(nil),           // 24: evenkeel.v1.Misfit
-	(*Placement)(nil),        // 25: evenkeel.v1.Placement
-	(*RankPlacement)(nil),    // 26: evenkeel.v1.RankPlacement
-	(*Launch)(nil),           // 27: evenkeel.v1.Launch
-	(*FigureBasis)(nil),      // 28: evenkeel.v1.FigureBasis
+	(*Plan)(nil),             // 6: evenkeel.v1.Plan
+	(*PlanSubject)(nil),      // 7: evenkeel.v1.PlanSubject
+	(*GroupRun)(nil),         // 8: evenkeel.v1.GroupRun
+	(*Parallelism)(nil),      // 9: evenkeel.v1.Parallelism
+	(*RecomputedLayers)(nil), // 10: evenkeel.v1.RecomputedLayers
+	(*LayerGroup)(nil),       // 11: evenkeel.v1.LayerGroup
+	(*Stage)(nil),            // 12: evenkeel.v1.Stage
+	(*MemoryParts)(nil),      // 13: evenkeel.v1.MemoryParts
+	(*KindBytes)(nil),        // 14: evenkeel.v1.KindBytes
+	(*Predictions)(nil),      // 15: evenkeel.v1.Predictions
+	(*Goodput)(nil),          // 16: evenkeel.v1.Goodput
+	(*StepTime)(nil),         // 17: evenkeel.v1.StepTime
+	(*LadderRung)(nil),       // 18: evenkeel.v1.LadderRung
+	(*Proof)(nil),            // 19: evenkeel.v1.Proof
+	(*Alternative)(nil),      // 20: evenkeel.v1.Alternative
+	(*OtherSize)(nil),        // 21: evenkeel.v1.OtherSize
+	(*Remedy)(nil),           // 22: evenkeel.v1.Remedy
+	(*Misfit)(nil),           // 23: evenkeel.v1.Misfit
+	(*Placement)(nil),        // 24: evenkeel.v1.Placement
+	(*RankPlacement)(nil),    // 25: evenkeel.v1.RankPlacement
+	(*Launch)(nil),           // 26: evenkeel.v1.Launch
+	(*BatchRule)(nil),        // 27: evenkeel.v1.BatchRule
+	(*PackingGroup)(nil),     // 28: evenkeel.v1.PackingGroup
 	(*Provenance)(nil),       // 29: evenkeel.v1.Provenance
-	(*BatchRule)(nil),        // 30: evenkeel.v1.BatchRule
-	(*PackingGroup)(nil),     // 31: evenkeel.v1.PackingGroup
-	(PipelineSchedule)(0),    // 32: evenkeel.v1.PipelineSchedule
-	(*GroupChoice)(nil),      // 33: evenkeel.v1.GroupChoice
-	(ZeroStage)(0),           // 34: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0),   // 35: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 36: evenkeel.v1.Optimizer
-	(*Constraints)(nil),      // 37: evenkeel.v1.Constraints
-	(TrainingFramework)(0),   // 38: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),        // 39: evenkeel.v1.Execution
-	(*Objective)(nil),        // 40: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 41: evenkeel.v1.Reliability
-	(LaunchFramework)(0),     // 42: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),         // 43: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil),   // 44: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),       // 45: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),       // 46: evenkeel.v1.LaunchNote
+	(PipelineSchedule)(0),    // 30: evenkeel.v1.PipelineSchedule
+	(*GroupChoice)(nil),      // 31: evenkeel.v1.GroupChoice
+	(ZeroStage)(0),           // 32: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0),   // 33: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),           // 34: evenkeel.v1.Optimizer
+	(*Constraints)(nil),      // 35: evenkeel.v1.Constraints
+	(TrainingFramework)(0),   // 36: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),        // 37: evenkeel.v1.Execution
+	(*Objective)(nil),        // 38: evenkeel.v1.Objective
+	(*Reliability)(nil),      // 39: evenkeel.v1.Reliability
+	(*Trainer)(nil),          // 40: evenkeel.v1.Trainer
+	(LaunchFramework)(0),     // 41: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),         // 42: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil),   // 43: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),       // 44: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),       // 45: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
-	8,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
-	24, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
-	30, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
-	31, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
-	10, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
-	13, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
-	16, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
-	19, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
-	20, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
-	21, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
-	25, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
-	27, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
+	7,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
+	23, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
+	27, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
+	28, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
+	9,  // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
+	12, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
+	15, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
+	18, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
+	19, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
+	20, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
+	24, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
+	26, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
 	29, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
-	22, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
-	32, // 14: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	9,  // 15: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
-	33, // 16: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
-	34, // 17: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	35, // 18: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	36, // 19: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	37, // 20: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	38, // 21: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	39, // 22: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	40, // 23: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	41, // 24: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	10, // 25: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	13, // 26: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	18, // 27: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	1,  // 28: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
-	0,  // 29: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
-	11, // 30: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
-	12, // 31: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
-	14, // 32: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
-	15, // 33: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
-	0,  // 34: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
-	18, // 35: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	17, // 36: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	2,  // 37: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	3,  // 38: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	10, // 39: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	4,  // 40: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	21, // 41: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	5,  // 42: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
-	10, // 43: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
-	12, // 44: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
-	14, // 45: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
-	23, // 46: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
-	26, // 47: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
-	42, // 48: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	43, // 49: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	44, // 50: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	45, // 51: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	46, // 52: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	10, // 53: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	32, // 54: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	13, // 55: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	6,  // 56: evenkeel.v1.FigureBasis.basis:type_name -> evenkeel.v1.Basis
-	28, // 57: evenkeel.v1.Provenance.figures:type_name -> evenkeel.v1.FigureBasis
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	21, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
+	30, // 14: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	8,  // 15: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
+	31, // 16: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
+	32, // 17: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	33, // 18: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	34, // 19: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	35, // 20: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	36, // 21: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	37, // 22: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	38, // 23: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	39, // 24: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	40, // 25: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	9,  // 26: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	12, // 27: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	17, // 28: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	1,  // 29: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
+	0,  // 30: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
+	10, // 31: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
+	11, // 32: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
+	13, // 33: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
+	14, // 34: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
+	0,  // 35: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
+	17, // 36: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	16, // 37: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	2,  // 38: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	3,  // 39: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	9,  // 40: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	4,  // 41: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	20, // 42: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	5,  // 43: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
+	9,  // 44: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
+	11, // 45: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
+	13, // 46: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
+	22, // 47: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
+	25, // 48: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
+	41, // 49: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	42, // 50: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	43, // 51: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	44, // 52: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	45, // 53: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	9,  // 54: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	30, // 55: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	12, // 56: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -3747,13 +3504,15 @@ func file_evenkeel_v1_plan_proto_init() {
 	file_evenkeel_v1_grouping_proto_init()
 	file_evenkeel_v1_job_proto_init()
 	file_evenkeel_v1_launch_proto_init()
+	file_evenkeel_v1_provenance_proto_init()
+	file_evenkeel_v1_trainer_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_plan_proto_rawDesc), len(file_evenkeel_v1_plan_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   23,
+			NumEnums:      6,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

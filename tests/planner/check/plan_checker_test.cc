@@ -225,7 +225,7 @@ TEST(PlanCheckerTest, HoldsTheRulesOfSharing) {
   const Plan plan = MakePlan(job, {}).plan;
   const Batching batching =
       MakeBatching(job, {plan.batch_rule.unit_cap, plan.batch_rule.token_cap}, "");
-  job.training.framework = Framework::kFsdp;  // no pipeline then
+  job.training.trainer = &TrainerOf(Framework::kFsdp);  // no pipeline then
   EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
   job = WholeSpaceJob();
   job.constraints.schedule = Schedule::kZeroBubble;

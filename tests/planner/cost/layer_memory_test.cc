@@ -158,6 +158,35 @@ TEST(LayerMemoryTest, LossesDifferByTheirBytesPerLogit) {
   EXPECT_DOUBLE_EQ(bytes(), 6);
   e.compiled_loss = true;
   EXPECT_DOUBLE_EQ(bytes(), 10);
+  e.loss_bytes_per_logit = 14;
+  EXPECT_DOUBLE_EQ(bytes(), 14);
+}
+
+TEST(LayerMemoryTest, FsdpHoldsNoSecondCopyOfItsShards) {
+  Job job = Llama();
+  job.training.zero_stage = ZeroStage::kWeights;
+  const Parallelism p{1, 1, 32};
+  const LayerCost twice = KindOf(job, p, LayerKind::kDense);
+  job.training.execution.casts_master_weights = true;
+  const LayerCost once = KindOf(job, p, LayerKind::kDense);
+  EXPECT_EQ(twice.weight_bytes, 2 * twice.parameters / 32);
+  EXPECT_EQ(once.weight_bytes, 0);
+  EXPECT_EQ(once.optimizer_bytes, twice.optimizer_bytes);
+  // A frozen weight has no fp32 master.
+  job.model.language_model.train = TrainMode::kFrozen;
+  EXPECT_EQ(KindOf(job, p, LayerKind::kDense).weight_bytes, twice.weight_bytes);
+}
+
+TEST(LayerMemoryTest, GatheredInputsAreKeptWhole) {
+  Job job = Llama();
+  const Parallelism p{.tensor = 4, .pipeline = 1, .data = 8};
+  const int64_t shared = KindOf(job, p, LayerKind::kDense).modes.front().kept_bytes;
+  job.training.execution.keeps_gathered_inputs = true;
+  const int64_t whole = KindOf(job, p, LayerKind::kDense).modes.front().kept_bytes;
+  // The inputs of qkv and of the MLP: three quarters of each more.
+  EXPECT_EQ(whole - shared, 2 * 2 * 4096 * job.model.language_model.hidden * 3 / 4);
+  EXPECT_EQ(KindOf(job, {1, 1, 32}, LayerKind::kDense).modes.front().kept_bytes,
+            KindOf(Llama(), {1, 1, 32}, LayerKind::kDense).modes.front().kept_bytes);
 }
 
 TEST(LayerMemoryTest, PredictedTokensRunWithTheHead) {
@@ -189,6 +218,8 @@ TEST(LayerMemoryTest, BuffersGrowWithPipelinesAndBuckets) {
   EXPECT_EQ(BufferBytes(job, {1, 4, 8}, kPack) - alone, 4 * 2 * 4096 * 4096);
   job.training.execution.bucket_bytes = 3'000'000'000;
   EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kPack) - alone, 3'000'000'000);
+  job.training.zero_stage = ZeroStage::kNone;  // no sharded optimizer, no buckets
+  EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kPack), alone);
 }
 
 }  // namespace

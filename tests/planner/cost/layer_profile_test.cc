@@ -217,6 +217,19 @@ TEST(LayerProfileTest, HostTimeBoundsALayerThatTheDeviceRunsFaster) {
               0.001);
 }
 
+TEST(LayerProfileTest, ATrainersKernelsScaleComputeAlone) {
+  Job job = TextJob("llama3.2-3b", "h100-sxm-80gb", 8);
+  job.training.execution.host_launch_ns = 0;
+  const Parallelism p{.tensor = 8, .data = 1};
+  const LayerCost full = Kind(Profile(job, p), LayerKind::kDense);
+  job.training.execution.kernel_rate = 0.5;
+  const LayerCost half = Kind(Profile(job, p), LayerKind::kDense);
+  EXPECT_NEAR(half.forward.at(kPack) / full.forward.at(kPack), 2, 1e-9);
+  EXPECT_NEAR(half.backward.at(kPack) / full.backward.at(kPack), 2, 1e-9);
+  EXPECT_EQ(half.forward_communication.at(kPack), full.forward_communication.at(kPack));
+  EXPECT_EQ(half.forward_flops.at(kPack), full.forward_flops.at(kPack));
+}
+
 TEST(LayerProfileTest, TheHostOfARouterWaitsForTheDevice) {
   const double device = Forward(WithHostTime(LayerKind::kMoe, 1, 0));
   const double host = Forward(WithHostTime(LayerKind::kMoe, 1, 1e6)) - device;

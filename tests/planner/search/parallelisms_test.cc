@@ -130,7 +130,7 @@ TEST(ParallelismsTest, ScheduleDecidesOnChunks) {
 TEST(ParallelismsTest, ShardedWeightsHaveNoPipeline) {
   for (const bool fsdp : {false, true}) {
     Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 16));
-    if (fsdp) job.training.framework = Framework::kFsdp;
+    if (fsdp) job.training.trainer = &TrainerOf(Framework::kFsdp);
     if (!fsdp) job.training.zero_stage = ZeroStage::kWeights;
     const std::vector<Parallelism> all = Parallelisms(job, kManyPacks);
     EXPECT_FALSE(all.empty());

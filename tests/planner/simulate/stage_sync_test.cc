@@ -61,6 +61,16 @@ TEST(StageSyncTest, ExpertsHaveFewerCopies) {
   EXPECT_GT(SyncOf(job, p, experts).optimizer_ns, SyncOf(job, p, kBillion).optimizer_ns);
 }
 
+TEST(StageSyncTest, RanksThatBroadcastInTurnAddTheirTime) {
+  Job job = JobOn(ZeroStage::kOptimizer);
+  const Parallelism p{.tensor = 2, .pipeline = 1, .data = 16};
+  const StageSync before = SyncOf(job, p, kBillion);
+  job.training.execution.gather_ns_per_rank = 1e6;
+  const StageSync after = SyncOf(job, p, kBillion);
+  EXPECT_NEAR(static_cast<double>(after.gather_ns - before.gather_ns), 16e6, 1);
+  EXPECT_EQ(after.reduce_ns, before.reduce_ns);
+}
+
 TEST(StageSyncTest, BucketsOfMegatronCore) {
   const Job job = JobOn(ZeroStage::kOptimizer);
   EXPECT_EQ(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 32}, kBillion).buckets, 25);

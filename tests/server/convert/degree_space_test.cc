@@ -38,7 +38,7 @@ class RandomJobs {
     job.cluster.gpus_per_node = kNodes[Below(5)];
     job.cluster.gpu_count = job.cluster.gpus_per_node * (1 + Below(12));
     job.training.zero_stage = static_cast<planner::ZeroStage>(Below(4));
-    job.training.framework = Chance(3) ? static_cast<Framework>(Below(3)) : Framework::kMegatron;
+    if (Chance(3)) job.training.trainer = &planner::TrainerOf(static_cast<Framework>(Below(3)));
     job.training.execution.context =
         Chance(2) ? planner::ContextKind::kRing : planner::ContextKind::kUlysses;
     job.training.execution.expert_tensor = Chance(4) ? 2 : 1;
@@ -71,8 +71,8 @@ std::string Text(const Job& job) {
   const planner::Constraints& c = job.constraints;
   std::string text = job.model.name + " on " + std::to_string(job.cluster.gpu_count) + " of " +
                      std::to_string(job.cluster.gpus_per_node) + ", ZeRO " +
-                     std::to_string(static_cast<int>(job.training.zero_stage)) + ", framework " +
-                     std::to_string(static_cast<int>(job.training.framework)) + ", schedule " +
+                     std::to_string(static_cast<int>(job.training.zero_stage)) + ", trainer " +
+                     std::string(job.training.trainer->name) + ", schedule " +
                      (c.schedule ? std::to_string(static_cast<int>(*c.schedule)) : "any") +
                      ", stages " + std::to_string(c.stage_layers.size()) + ", ranges";
   for (const DegreeRange& range : {c.tensor_parallel, c.pipeline_parallel, c.data_parallel,

@@ -94,7 +94,7 @@ TEST(LongContextTest, WhatIsWrongIsNamed) {
 
 TEST(LongContextTest, DeepSpeedHasItsOwnDefaults) {
   const Training training = TrainingOf("framework: TRAINING_FRAMEWORK_DEEPSPEED");
-  EXPECT_EQ(training.framework, planner::Framework::kDeepSpeed);
+  EXPECT_EQ(training.trainer->name, "deepspeed");
   EXPECT_EQ(training.zero_stage, planner::ZeroStage::kOptimizer);
   const planner::Execution& execution = training.execution;
   EXPECT_FALSE(execution.fused_kernels);

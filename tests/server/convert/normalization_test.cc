@@ -135,7 +135,7 @@ TEST(Normalization, FsdpShardsWeights) {
              With(kText, pool,
                   "training { framework: TRAINING_FRAMEWORK_FSDP zero_stage: ZERO_STAGE_3 }"));
   EXPECT_EQ(JobOf(fsdp).training.zero_stage, planner::ZeroStage::kWeights);
-  EXPECT_EQ(JobOf(fsdp).training.framework, planner::Framework::kFsdp);
+  EXPECT_EQ(JobOf(fsdp).training.trainer->name, "fsdp");
   ExpectDifferent(fsdp, With(kText, pool, "training { zero_stage: ZERO_STAGE_3 }"));
 }
 

@@ -77,6 +77,7 @@ std::string DescribedText() {
     training {
       global_batch_samples: 256 unit_cap: 20 token_cap: 8192
       framework: TRAINING_FRAMEWORK_MEGATRON precision: PRECISION_FP16
+      trainer { name: "nanotron" version: "0.4" }
       optimizer: OPTIMIZER_ADAM zero_stage: ZERO_STAGE_0
       gradient_precision: GRADIENT_PRECISION_16BIT epochs: 3 seed: 7 isf_iterations: 5
       dummy_vision_units: 1 packer: PACKER_BEST_FIT_DECREASING order_window: 16
@@ -86,6 +87,9 @@ std::string DescribedText() {
         overlap_gradient_reduce: false overlap_weight_gather: false overlap_tensor: true
         expert_tensor_parallel: 2 fused_kernels: false compiled_loss: true
         fused_weight_gradients: false host_launch_seconds: 0.0001
+        expert_capacity_ratio: 1.5 grouped_experts: false bucket_bytes: 1000000
+        kernel_rate_ratio: 0.75 rank_gather_seconds: 0.001 loss_logit_bytes: 12
+        casts_master_weights: true keeps_gathered_inputs: false
       }
     }
     constraints {

@@ -30,6 +30,7 @@ planner::Job FullJob() {
 }
 
 planner::LanguageModel& Llm(planner::Job& job) { return job.model.language_model; }
+planner::Execution& Exec(planner::Job& job) { return job.training.execution; }
 planner::Encoder& Enc(planner::Job& job) { return job.model.towers[0].encoder; }
 
 using Change = std::function<void(planner::Job&)>;
@@ -132,6 +133,18 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"unit_cap", [](auto& j) { ++j.training.unit_cap; }},
       {"token_cap", [](auto& j) { ++j.training.token_cap; }},
       {"zero_stage", [](auto& j) { j.training.zero_stage = planner::ZeroStage::kOptimizer; }},
+      {"trainer", [](auto& j) { j.training.trainer = &planner::DefaultTrainer(); }},
+      {"trainer_name", [](auto& j) { j.training.trainer_name = "x"; }},
+      {"trainer_version", [](auto& j) { j.training.trainer_version = "x"; }},
+      {"host_launch", [](auto& j) { ++Exec(j).host_launch_ns; }},
+      {"kernel_rate", [](auto& j) { Exec(j).kernel_rate = 0.5; }},
+      {"loss_bytes", [](auto& j) { ++Exec(j).loss_bytes_per_logit; }},
+      {"gathered_inputs", [](auto& j) { Exec(j).keeps_gathered_inputs ^= true; }},
+      {"master_weights", [](auto& j) { Exec(j).casts_master_weights ^= true; }},
+      {"gather_per_rank", [](auto& j) { ++Exec(j).gather_ns_per_rank; }},
+      {"expert_capacity", [](auto& j) { ++Exec(j).expert_capacity; }},
+      {"grouped_experts", [](auto& j) { Exec(j).grouped_experts ^= true; }},
+      {"bucket_bytes", [](auto& j) { ++Exec(j).bucket_bytes; }},
       {"gradients", [](auto& j) { j.training.distributed_gradients_fp32 ^= true; }},
       {"epochs", [](auto& j) { ++j.training.epochs; }},
       {"seed", [](auto& j) { ++j.training.seed; }},

@@ -77,10 +77,10 @@ Cases ReadFolder(const std::string& folder) {
   return cases;
 }
 
-Cases ReadPublishedRuns(const std::string& path) {
+Cases ReadPublishedRuns(const std::string& path, const planner::Trainer* every) {
   Cases cases;
   if (std::filesystem::is_directory(path)) {
-    for (const auto& file : FilesOf(path)) ReadRuns(Parse(file), cases);
+    for (const auto& file : FilesOf(path)) ReadRuns(Parse(file), every, cases);
     return cases;
   }
   std::ifstream in(path);
@@ -92,7 +92,7 @@ Cases ReadPublishedRuns(const std::string& path) {
     const Json row = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!row.is_object())
       throw std::runtime_error(path + ", line " + std::to_string(number) + ": no JSON object");
-    ReadRun(Text(row, "family", "?"), row, cases);
+    ReadRun(Text(row, "family", "?"), row, every, cases);
   }
   return cases;
 }

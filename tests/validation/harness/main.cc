@@ -30,10 +30,11 @@ bool Set(const std::string& setting, evenkeel::planner::CostConstants& constants
 }
 
 int Run(const std::string& folder, bool runs, const std::string& only,
+        const evenkeel::planner::Trainer* trainer,
         const evenkeel::planner::CostConstants& constants,
         const evenkeel::validation::ReportOptions& options) {
   using namespace evenkeel::validation;  // NOLINT
-  Cases cases = runs ? ReadPublishedRuns(folder) : ReadFolder(folder);
+  Cases cases = runs ? ReadPublishedRuns(folder, trainer) : ReadFolder(folder);
   std::vector<Result> results;
   for (Case& run : cases.covered) {
     run.job.constants = constants;
@@ -60,11 +61,18 @@ int Run(const std::string& folder, bool runs, const std::string& only,
 
 int main(int argc, char** argv) {
   CLI::App app{"Predicted against measured, for every row that the model covers."};
-  std::string folder = EVENKEEL_SOURCE_DIR "/tests/validation/measured", runs, only;
+  std::string folder = EVENKEEL_SOURCE_DIR "/tests/validation/measured", runs, only, trainer;
   evenkeel::validation::ReportOptions options;
   app.add_option("--measured", folder, "Folder of rows (*.json)")->check(CLI::ExistingDirectory);
   app.add_option("--runs", runs, "Published runs, a folder or FILE.jsonl: errors by family")
       ->check(CLI::ExistingPath);
+  std::vector<std::string> trainers;
+  for (const evenkeel::planner::Trainer& t : evenkeel::planner::Trainers())
+    trainers.emplace_back(t.name);
+  app.add_option("--trainer", trainer,
+                 "With --runs: the trainer whose habits every run has, such as generic, for the "
+                 "errors on trainers that have no record")
+      ->check(CLI::IsMember(trainers));
   app.add_option("--only", only, "Cases or files whose name has this in it");
   app.add_flag("--parts", options.parts, "Memory and time by part");
   std::vector<std::string> settings;
@@ -81,7 +89,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    return Run(runs.empty() ? folder : runs, !runs.empty(), only, constants, options);
+    return Run(runs.empty() ? folder : runs, !runs.empty(), only,
+               evenkeel::planner::FindTrainer(trainer), constants, options);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "validate: %s\n", e.what());
     return 2;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/trainer/trainers.h"
 #include "tests/validation/harness/case.h"
 
 namespace evenkeel::validation {
@@ -20,16 +21,18 @@ using Json = nlohmann::json;
 // folder or a file can not be read.
 Cases ReadFolder(const std::string& folder);
 // Reads published runs: all *.json files of a folder like tests/validation/runs, or one file whose
-// lines are such runs with everything that they share. Throws as above.
-Cases ReadPublishedRuns(const std::string& path);
+// lines are such runs with everything that they share. Each run has the habits of its trainer, or
+// of `every` if that is given. Throws as above.
+Cases ReadPublishedRuns(const std::string& path, const planner::Trainer* every = nullptr);
 
 // Reads rows by schema; `file` is the name without folder and extension.
 void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases);
 void ReadSimuMaxRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
 void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
 void ReadKorthikanti(const std::string& file, const Json& whole, Cases& cases);
-void ReadRuns(const Json& whole, Cases& cases);
-void ReadRun(const std::string& family, const Json& row, Cases& cases);
+void ReadRuns(const Json& whole, const planner::Trainer* every, Cases& cases);
+void ReadRun(const std::string& family, const Json& row, const planner::Trainer* every,
+             Cases& cases);
 void ReadHbp(const std::string& file, const Json& whole, Cases& cases);
 void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases);
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "planner/base/integers.h"
 #include "planner/cost/memory.h"
 
 namespace evenkeel::validation {
@@ -35,13 +36,17 @@ Errors Summary(std::vector<double> errors) {
   return sum;
 }
 
-void Add(const Result& result, Family& family) {
-  const Case& run = *result.run;
-  ++family.runs;
+int64_t FullestBytes(const Result& result) {
   int64_t fullest = 0;
   for (const planner::MemoryParts& parts : result.outcome.stages)
     fullest = std::max(fullest, parts.total());
-  const bool fits = fullest <= planner::CapacityBytes(run.job.cluster);
+  return fullest;
+}
+
+void Add(const Result& result, Family& family) {
+  const Case& run = *result.run;
+  ++family.runs;
+  const bool fits = FullestBytes(result) <= planner::CapacityBytes(run.job.cluster);
   family.false_misfits += !fits && !run.ran_out_of_memory;
   family.false_fits += fits && run.ran_out_of_memory;
   for (size_t i = 0; i < run.measured.size(); ++i) {
@@ -115,6 +120,12 @@ void ReportEachRun(const std::vector<Result>& results) {
                   Shown(m.figure, *predicted), UnitOf(m.figure), 100 * (*predicted / m.value - 1),
                   run.weak ? ", weak" : "", run.apart.empty() ? "" : (", " + run.apart).c_str());
     }
+    const int64_t fullest = FullestBytes(result);
+    const int64_t capacity = planner::CapacityBytes(run.job.cluster);
+    if (fullest > capacity)
+      std::printf("  does not fit: %.1f of %.1f GiB%s\n", Shown(Figure::kUsed, planner::D(fullest)),
+                  Shown(Figure::kUsed, planner::D(capacity)),
+                  run.ran_out_of_memory ? ", as measured" : ", but ran");
     const planner::StepTime& step = result.outcome.step;
     const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
     std::printf(

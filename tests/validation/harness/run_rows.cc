@@ -2,6 +2,7 @@
 // its rows share, and models by name.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <regex>
 
 #include "planner/base/units.h"
@@ -86,8 +87,14 @@ void SetAdapters(const Json& trains, LanguageModel& m) {
   }
 }
 
+// torchtitan's selective recompute: every other layer, or every other product of each layer, which
+// takes about as long.
+bool RecomputesHalf(const std::string& recompute) {
+  return Has(recompute, "every other") || Has(recompute, "(op)");
+}
+
 RecomputeParts PartsOf(const std::string& recompute) {
-  if (recompute == "full") return kWholeLayer;
+  if (recompute == "full" || RecomputesHalf(recompute)) return kWholeLayer;
   if (recompute == "selective" || Has(recompute, "inferred")) return kCoreAttention;
   RecomputeParts parts = 0;
   if (Has(recompute, "layernorm")) parts |= kNorms;
@@ -97,44 +104,21 @@ RecomputeParts PartsOf(const std::string& recompute) {
   return parts;
 }
 
-// What the planner takes a trainer for.
-struct TakenFor {
-  const char* name;
-  Framework framework;
-  bool eager = false;  // modules without fused kernels
-  bool fused_loss = true;
-  bool sequence_parallel = true;
-};
-
-constexpr TakenFor kTrainers[] = {
-    {"deepspeed", Framework::kDeepSpeed, true, false},
-    {"fsdp-llm-foundry", Framework::kFsdp, true, false},
-    {"huggingface-trainer", Framework::kDeepSpeed, true, false},
-    {"internevo", Framework::kMegatron, false, false},
-    {"megatron-bridge", Framework::kMegatron},
-    {"megatron-deepspeed", Framework::kMegatron, false, false, false},
-    {"megatron-lm", Framework::kMegatron},
-    {"nanotron", Framework::kMegatron, true, false},
-    {"nemo", Framework::kMegatron},
-    {"torchtitan", Framework::kFsdp, true, false},
-    {"xtuner", Framework::kMegatron},
-};
-
-const TakenFor* FindTrainer(const std::string& name) {
-  for (const TakenFor& trainer : kTrainers) {
-    if (name == trainer.name) return &trainer;
-  }
-  return nullptr;
+// Rows name trainers as their sources do. Whatever has no record has the generic one's habits.
+const Trainer& TrainerOfRow(const Json& row) {
+  const std::string name = Text(Child(row, "trainer"), "name");
+  static const std::map<std::string, const char*> kOtherNames = {
+      {"mlperf-nemo", "nemo"}, {"fsdp_qlora", "huggingface-trainer"}};
+  // XTuner's page compares splits of Megatron with its own; FSDP has no pipeline.
+  if (name == "xtuner" && Int(row, "pp", 1) > 1) return DefaultTrainer();
+  const auto other = kOtherNames.find(name);
+  const Trainer* trainer = FindTrainer(other == kOtherNames.end() ? name : other->second);
+  return trainer == nullptr ? GenericTrainer() : *trainer;
 }
 
-void SetExecution(const Json& row, const TakenFor& trainer, Training& training) {
+void SetExecution(const Json& row, Training& training) {
   Execution& e = training.execution;
-  e = UsualExecution(TrainerOf(trainer.framework), training.zero_stage);
-  if (trainer.eager) {
-    e.fused_kernels = e.fused_weight_gradients = false;
-    e.attention = AttentionKernel::kFlash2;
-  }
-  e.fused_loss = trainer.fused_loss;
+  e = UsualExecution(*training.trainer, training.zero_stage);
   const std::string kernel = Text(row, "attention_kernel");
   if (kernel == "unfused") e.attention = AttentionKernel::kUnfused;
   if (kernel == "flash 2" || Has(kernel, "Triton") || Has(kernel, "SDPA"))
@@ -146,8 +130,15 @@ void SetExecution(const Json& row, const TakenFor& trainer, Training& training) 
   e.fused_kernels = Flag(row, "compiled", e.fused_kernels) || e.fused_kernels;
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
-  e.sequence_parallel = Flag(row, "sequence_parallel", trainer.sequence_parallel);
-  training.distributed_gradients_fp32 = !Flag(row, "gradients_16bit");
+  // Only the ranks of a group share the states; the planner shares them over all ranks.
+  const int64_t sharing = Int(row, "zero_group"),
+                ranks =
+                    Int(row, "gpus") / std::max<int64_t>(1, Int(row, "tp", 1) * Int(row, "pp", 1));
+  if (sharing > 0 && sharing < ranks)
+    e.gather_ns_per_rank *= static_cast<double>(sharing) / static_cast<double>(ranks);
+  e.sequence_parallel = Flag(row, "sequence_parallel", e.sequence_parallel);
+  training.distributed_gradients_fp32 =
+      !Flag(row, "gradients_16bit", !training.trainer->fp32_gradients);
   const std::string routing = Text(row, "routing");
   if (Has(routing, "force-balanced")) e.expert_capacity = 1;
   static const std::regex kCapacity("capacity ([0-9.]+)");
@@ -190,12 +181,10 @@ void AddMeasured(const Json& row, Case& run) {
 }  // namespace
 
 // `row` is a whole row, with what its family shares.
-void ReadRun(const std::string& family, const Json& row, Cases& cases) {
+void ReadRun(const std::string& family, const Json& row, const Trainer* every, Cases& cases) {
   const std::string id = Text(row, "id");
   const auto skip = [&](const std::string& why) { cases.uncovered.push_back({family, id, why}); };
   if (const std::string why = Inexpressible(row); !why.empty()) return skip(why);
-  const TakenFor* trainer = FindTrainer(Text(Child(row, "trainer"), "name"));
-  if (trainer == nullptr) return skip("trainer " + Text(Child(row, "trainer"), "name"));
   const std::optional<GpuSpec> gpu = GpuOf(Text(row, "gpu"));
   if (!gpu) return skip("GPU " + Text(row, "gpu"));
   Case run{.family = family, .id = id, .group = GroupOf(row)};
@@ -216,9 +205,9 @@ void ReadRun(const std::string& family, const Json& row, Cases& cases) {
   p.data = gpus / (p.tensor * p.pipeline * p.context);
   if (p.tensor * p.pipeline * p.context * p.data != gpus) return skip("degrees and GPUs differ");
   Training& training = job.training;
-  training.framework = trainer->framework;
+  training.trainer = every == nullptr ? &TrainerOfRow(row) : every;
   training.zero_stage = static_cast<ZeroStage>(Int(row, "zero"));
-  SetExecution(row, *trainer, training);
+  SetExecution(row, training);
   training.global_batch_samples = Int(row, "global_batch");
   run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);
   run.spec.micro_batches = std::max<int64_t>(1, Int(row, "grad_accum", 1));
@@ -226,19 +215,26 @@ void ReadRun(const std::string& family, const Json& row, Cases& cases) {
     return skip("fewer layers than chunks");
   run.spec.chunks =
       ChunksOfRun(job.model, p.pipeline * p.virtual_stages, PartsOf(Text(row, "recompute")));
+  if (RecomputesHalf(Text(row, "recompute"))) {
+    for (ChunkSpec& chunk : run.spec.chunks) {
+      for (LayerGroup& group : chunk.layers) {
+        for (RecomputedLayers& layers : group.recomputed) layers.count = (layers.count + 1) / 2;
+      }
+    }
+  }
   if (p.virtual_stages > 1) run.spec.schedule = Schedule::kInterleaved;
   AddMeasured(row, run);
   cases.covered.push_back(std::move(run));
 }
 
-void ReadRuns(const Json& whole, Cases& cases) {
+void ReadRuns(const Json& whole, const Trainer* every, Cases& cases) {
   const Json& models = Child(whole, "models");
   for (const Json& given : Child(whole, "rows")) {
     Json row = Child(whole, "defaults");
     row.update(given);
     if (const std::string name = Text(row, "model"); !name.empty())
       row["model"] = Child(models, name);
-    ReadRun(Text(whole, "family"), row, cases);
+    ReadRun(Text(whole, "family"), row, every, cases);
   }
 }
 

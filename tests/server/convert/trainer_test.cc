@@ -1,0 +1,118 @@
+// The trainer of a request, and its habits under what the request sets.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "evenkeel/v1/planner_service.pb.h"
+#include "planner/job.h"
+#include "server/convert/from_proto.h"
+#include "tests/server/convert/requests.h"
+
+namespace evenkeel::server {
+namespace {
+
+using planner::Job;
+using planner::Training;
+using planner::ZeroStage;
+
+v1::PlanJobRequest Request(const std::string& training) {
+  return Parse(R"(job {
+      model { name: "llama3.1-8b" }
+      dataset { histogram { llm_tokens: 4096 sample_count: 9000 } }
+      cluster { pools { gpu_type: "a100-sxm-80gb" gpu_count: 32 } }
+      training { )" +
+               training + " } }");
+}
+
+Training TrainingOf(const std::string& training) { return JobOf(Request(training)).training; }
+
+std::vector<std::string> ViolationsOf(const std::string& training) {
+  Job job;
+  std::vector<std::string> lines;
+  for (const Violation& v : JobFromProto(Request(training), &job))
+    lines.push_back(v.field + ": " + v.description);
+  return lines;
+}
+
+std::string FigureOf(const Job& job) {
+  for (const planner::FigureBasis& figure : job.figures) {
+    if (figure.figure == "training.trainer")
+      return std::string(figure.basis == planner::Basis::kFitted ? "fitted: " : "assumed: ") +
+             figure.detail;
+  }
+  return "";
+}
+
+TEST(TrainerTest, IsTheOneThatTheFrameworkIsShortFor) {
+  EXPECT_EQ(TrainingOf("").trainer->name, "megatron-core");
+  EXPECT_EQ(TrainingOf("framework: TRAINING_FRAMEWORK_FSDP").trainer->name, "fsdp");
+  EXPECT_EQ(FigureOf(JobOf(Request(""))), "");
+}
+
+TEST(TrainerTest, BringsItsHabits) {
+  const Training foundry = TrainingOf(R"(trainer { name: "llm-foundry" version: "0.8" })");
+  EXPECT_EQ(foundry.trainer->name, "llm-foundry");
+  EXPECT_EQ(foundry.trainer_name, "");
+  EXPECT_EQ(foundry.trainer_version, "0.8");
+  EXPECT_EQ(foundry.zero_stage, ZeroStage::kWeights);
+  EXPECT_TRUE(foundry.execution.casts_master_weights);
+  EXPECT_FALSE(foundry.execution.fused_kernels);
+  EXPECT_LT(foundry.execution.kernel_rate, 1);
+  EXPECT_TRUE(TrainingOf("").distributed_gradients_fp32);
+  EXPECT_FALSE(TrainingOf(R"(trainer { name: "nemo" })").distributed_gradients_fp32);
+  EXPECT_TRUE(TrainingOf(R"(trainer { name: "nemo" } gradient_precision: GRADIENT_PRECISION_FP32)")
+                  .distributed_gradients_fp32);
+  EXPECT_GT(TrainingOf(R"(trainer { name: "internevo" })").execution.gather_ns_per_rank, 0);
+  EXPECT_EQ(TrainingOf(R"(trainer { name: "megatron-lm" })").trainer->name, "megatron-core");
+}
+
+TEST(TrainerTest, WithoutARecordIsTheGenericOneAndSaysSo) {
+  const Job job = JobOf(Request(R"(trainer { name: "tiny-trainer" })"));
+  EXPECT_EQ(job.training.trainer, &planner::GenericTrainer());
+  EXPECT_EQ(job.training.trainer_name, "tiny-trainer");
+  EXPECT_EQ(FigureOf(job),
+            "assumed: no record of tiny-trainer: habits between those of the known trainers");
+  EXPECT_EQ(FigureOf(JobOf(Request(R"(trainer { name: "torchtitan" })"))).substr(0, 18),
+            "fitted: torchtitan");
+}
+
+TEST(TrainerTest, EachHabitCanBeSet) {
+  const planner::Execution e = TrainingOf(R"(trainer { name: "internevo" } execution {
+      expert_capacity_ratio: 1 grouped_experts: false bucket_bytes: 7 host_launch_seconds: 2e-5
+      kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
+      casts_master_weights: true keeps_gathered_inputs: true })")
+                                   .execution;
+  EXPECT_EQ(e.expert_capacity, 1);
+  EXPECT_FALSE(e.grouped_experts);
+  EXPECT_EQ(e.bucket_bytes, 7);
+  EXPECT_DOUBLE_EQ(e.host_launch_ns, 20e3);
+  EXPECT_EQ(e.kernel_rate, 0.5);
+  EXPECT_DOUBLE_EQ(e.gather_ns_per_rank, 0.25e9);
+  EXPECT_EQ(e.loss_logit_bytes, 9);
+  EXPECT_TRUE(e.casts_master_weights);
+  EXPECT_TRUE(e.keeps_gathered_inputs);
+  EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's, not set
+}
+
+TEST(TrainerTest, WhatIsWrongIsNamed) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(ViolationsOf("trainer { }"),
+            Lines({"job.training.trainer.name: required: the trainer's name, such as "
+                   "\"torchtitan\""}));
+  EXPECT_EQ(ViolationsOf(R"(framework: TRAINING_FRAMEWORK_DEEPSPEED trainer { name: "nanotron" })"),
+            Lines({"job.training.framework: must be unset or TRAINING_FRAMEWORK_MEGATRON: "
+                   "job.training.trainer is nanotron"}));
+  EXPECT_EQ(ViolationsOf(R"(trainer { name: "torchtitan" } zero_stage: ZERO_STAGE_1)"),
+            Lines({"job.training.zero_stage: must be ZERO_STAGE_3 or unset: torchtitan shards "
+                   "weights"}));
+  EXPECT_EQ(ViolationsOf("trainer { name: \"a\\nb\" }").size(), 1u);
+  EXPECT_EQ(ViolationsOf("execution { kernel_rate_ratio: 0 bucket_bytes: -1 "
+                         "loss_logit_bytes: 65 rank_gather_seconds: 2 "
+                         "expert_capacity_ratio: 101 }")
+                .size(),
+            5u);
+}
+
+}  // namespace
+}  // namespace evenkeel::server
