@@ -5,6 +5,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/cost/goodput.h"
+#include "planner/cost/interval.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/prediction.h"
@@ -214,6 +215,7 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.proof.plan_lower_bound_ns = ScaleToBatch(ScheduleBound(c) + rest, packs_per_step, m, p.data);
   plan.misfit = WorstStage(p, plan.stages);
   plan.fits = plan.misfit.short_bytes == 0;
+  plan.memory_fit = MemoryFitOf(job, plan);
   result.profile = profile;
   return result;
 }

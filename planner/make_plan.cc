@@ -11,6 +11,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/goodput.h"
 #include "planner/cost/host_memory.h"
+#include "planner/cost/interval.h"
 #include "planner/cost/network.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/groups/grouped_plan.h"
@@ -92,6 +93,7 @@ class Planning {
       if (!misfit) return std::move(result_);
       plan().misfit = std::move(*misfit);
     }
+    plan().memory_fit = MemoryFitOf(job_, plan());
     const Parallelism& split = plan().fits ? plan().parallelism : plan().misfit.parallelism;
     for (FigureBasis& figure : CalibrationFigures(job_.calibration, split.tensor)) {
       plan().figures.push_back(std::move(figure));

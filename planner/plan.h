@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/cost/memory_parts.h"
@@ -97,6 +98,21 @@ struct StepTime {
   int64_t total_ns = 0;
 };
 
+// How near the runs behind an interval are to the job.
+enum class Evidence { kSameJob, kSameTrainer, kOtherTrainer, kAssumed };
+
+// The range of measured over predicted that 80% of runs are in (cost/interval.h).
+struct Interval {
+  double low = 0, centre = 1, high = 0;
+  int64_t runs = 0;
+  Evidence evidence = Evidence::kAssumed;
+  std::string_view narrowed_by;  // for a person
+};
+inline constexpr double kIntervalCoverage = 0.8;
+
+// Whether memory fits at the upper end of its interval, at the lower end alone, or at neither.
+enum class MemoryFit { kFits, kWithinMargin, kDoesNotFit };
+
 struct Prediction {
   StepTime step;
   int64_t micro_batches = 0;    // per data-parallel rank and step
@@ -112,6 +128,7 @@ struct Prediction {
   // Expected errors, as shares: mean absolute errors on published runs (cost/uncertainty.h). 0: not
   // validated.
   double step_uncertainty = 0, memory_uncertainty = 0;
+  Interval step_interval, memory_interval;
 };
 
 // One rung of the ladder from the unbalanced start to the plan. Each rung is simulated with its own
@@ -296,7 +313,8 @@ struct Launch {
 };
 
 struct Plan {
-  bool fits = false;
+  bool fits = false;  // as predicted
+  MemoryFit memory_fit = MemoryFit::kDoesNotFit;
   std::vector<FigureBasis> figures;  // those of the job and of the cost model
 
   BatchRule batch_rule;

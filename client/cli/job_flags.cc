@@ -164,6 +164,9 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       ->group(kConstraints)
       ->take_last()
       ->check(CLI::IsMember({"auto", "none", "full", "whole-layers", "adaptive"}).description(""));
+  Add(command, "--memory-confidence", &flags->memory_confidence, "SHARE",
+      "Share of runs whose memory is to fit, such as 0.8 [plans fit as predicted]", kConstraints)
+      ->check(Real(0.5, 0.99));
   Add(command, "--alternatives", &flags->alternatives, "N", "Most alternatives to report [3]",
       kConstraints)
       ->check(Whole(0, 16));

@@ -19,7 +19,7 @@ struct JobFlags {
   std::vector<int32_t> gpus;       // several: each is an offer
   std::vector<std::string> pools;  // "TYPE:N[,N...][@PRICE]": offers besides
   std::optional<int32_t> gpus_per_node;
-  std::optional<double> inter_node_gbps, intra_node_gbytes, reserve_gib, price;
+  std::optional<double> memory_confidence, inter_node_gbps, intra_node_gbytes, reserve_gib, price;
   std::vector<std::string> datasets;
   std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
   std::optional<int32_t> epochs, zero, alternatives;

@@ -48,24 +48,17 @@ std::string OversizeNote(const v1::Plan& plan) {
                      Integer(oversize), Integer(plan.subject().sample_count()));
 }
 
-// Notes the stages that are predicted to be filled to within the mean error of predictions.
+// Notes a plan whose memory is above the capacity at the upper end of its interval.
 std::string TightNote(const v1::Plan& plan) {
-  int tight = 0, fullest = 0;
-  for (int s = 0; s < plan.stages_size(); ++s) {
-    const v1::Stage& stage = plan.stages(s);
-    const double error = plan.predictions().memory_uncertainty_ratio() *
-                         static_cast<double>(stage.memory().total_bytes());
-    if (stage.free_bytes() >= 0 && static_cast<double>(stage.free_bytes()) < error) ++tight;
-    if (stage.free_bytes() < plan.stages(fullest).free_bytes()) fullest = s;
-  }
-  if (tight == 0 || plan.has_misfit()) return "";
+  if (plan.memory_fit() != v1::MEMORY_FIT_WITHIN_MARGIN || plan.has_misfit()) return "";
+  const v1::Interval& interval = plan.predictions().memory_interval();
   return fmt::format(
-      "{} filled to within {} of memory, the mean error of predictions; --reserve-gib 1 plans "
-      "with more room",
-      plan.stages_size() == 1 ? "GPUs are"
-                              : fmt::format("{} of {} stages (the fullest: {}) {}", tight,
-                                            plan.stages_size(), fullest, tight == 1 ? "is" : "are"),
-      Percent(plan.predictions().memory_uncertainty_ratio()));
+      "memory may not suffice: {:.0f}% of runs hold {:.0f}% to {:.0f}% of the predicted bytes, and "
+      "the fullest "
+      "GPU "
+      "lacks room for the latter; --memory-confidence {:g} plans for it",
+      100 * interval.coverage_ratio(), 100 * interval.low_ratio(), 100 * interval.high_ratio(),
+      interval.coverage_ratio());
 }
 
 }  // namespace

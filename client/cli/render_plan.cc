@@ -20,6 +20,15 @@ CommandLine CommandFor(const v1::Plan& plan) {
                       std::to_string(plan.subject().gpu_count())});
 }
 
+std::string RangeText(const v1::Predictions& predictions) {
+  const double seconds = predictions.step().total_seconds();
+  const v1::Interval& interval = predictions.step_interval();
+  if (interval.high_ratio() <= 0) return "";  // a plan of an earlier version
+  return fmt::format(" ({:.0f}% of runs: {} to {})", 100 * interval.coverage_ratio(),
+                     Duration(interval.low_ratio() * seconds),
+                     Duration(interval.high_ratio() * seconds));
+}
+
 std::string Verdict(const Style& style, const v1::Plan& plan) {
   if (plan.has_misfit()) {
     const std::string text =
@@ -32,13 +41,11 @@ std::string Verdict(const Style& style, const v1::Plan& plan) {
     if (plan.stages(s).free_bytes() < plan.stages(tightest).free_bytes()) tightest = s;
   }
   const v1::Predictions& predictions = plan.predictions();
-  std::string text = Paint(
-      style, Tone::kGood,
-      fmt::format("Fits: {} per step{}, {}, MFU {}", Duration(predictions.step().total_seconds()),
-                  predictions.step_uncertainty_ratio() > 0
-                      ? " (+-" + Percent(predictions.step_uncertainty_ratio()) + ")"
-                      : " (not validated for this kind of run)",
-                  GpuTime(predictions.gpu_days()), Percent(predictions.mfu())));
+  std::string text =
+      Paint(style, Tone::kGood,
+            fmt::format("Fits: {} per step{}, {}, MFU {}",
+                        Duration(predictions.step().total_seconds()), RangeText(predictions),
+                        GpuTime(predictions.gpu_days()), Percent(predictions.mfu())));
   if (plan.stages_size() > 0) {
     const std::string free = Gib(plan.stages(tightest).free_bytes());
     text += plan.stages_size() == 1

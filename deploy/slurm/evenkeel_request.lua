@@ -6,7 +6,7 @@ M.PREFIX = "evenkeel:"
 local KEYS = {}
 for key in ([[model job dataset label gpu gpus gpus-per-node inter-node-gbps intra-node-gbytes reserve-gib global-batch
   unit-cap token-cap epochs zero precision framework trainer freeze seed groups curriculum context-exchange tp pp dp cp ep
-  virtual-stages schedule partition recompute save]]):gmatch("%S+") do
+  virtual-stages schedule partition recompute memory-confidence save]]):gmatch("%S+") do
   KEYS[key] = true
 end
 KEYS.launch = true -- not an option of `plan`: the trainer whose settings the plan shall have

@@ -189,7 +189,7 @@ class Checker {
                 p.tensor * p.context * p.pipeline * p.data == job_.cluster.gpu_count,
             "misfit: degrees do not multiply to the GPU count");
     Require(misfit.stage >= 0 && misfit.stage < p.pipeline, "misfit: no such stage");
-    Require(misfit.capacity_bytes == CapacityBytes(job_.cluster), "misfit: capacity");
+    Require(misfit.capacity_bytes == CapacityBytes(job_), "misfit: capacity");
     Require(misfit.short_bytes == misfit.memory.total() - misfit.capacity_bytes,
             "misfit: the shortage is not the excess of the parts over the capacity");
     Require(misfit.short_bytes > 0, "misfit without shortage");

@@ -197,9 +197,8 @@ class StageChecker {
             Name(s) + "allocator reserve too small");
     Require(m.framework >= FrameworkBytes() && m.communication >= CommunicationBytes(),
             Name(s) + "framework or communication memory too small");
-    Require(
-        stage.capacity_bytes <= CapacityBytes(job_.cluster) && m.total() <= stage.capacity_bytes,
-        Name(s) + "does not fit");
+    Require(stage.capacity_bytes <= CapacityBytes(job_) && m.total() <= stage.capacity_bytes,
+            Name(s) + "does not fit");
   }
 
   // The output of each chunk of the stage goes to the next stage; the last stage sends to the

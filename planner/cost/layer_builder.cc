@@ -48,11 +48,15 @@ void LayerBuilder::AddLinear(const Linear& l) {
   if (train_ == TrainMode::kFull) {
     work_.largest_weight = std::max(work_.largest_weight, weight);
     work_.weight_shapes += weight;
+    work_.trained_tensors += l.copies * (l.bias ? 2 : 1);
   } else if (train_ == TrainMode::kLora && (lora_.targets & l.target) != 0) {
     Affine adapter = kernels.Matrix(lora_.rank, l.in, rows);
     adapter += kernels.Matrix(l.out, lora_.rank, rows);
     op.adapters += all(adapter);
-    op.launches += 2;
+    // Dropout of the input (a copy and a mask of a byte), and the sum of the scaled output and the
+    // product's.
+    op.streams += OverRows(kernels.MemoryBound(5 * D(l.in) + 10 * D(l.out)), l.share);
+    op.launches += 4;
     trained = D(l.copies) * D(lora_.rank) * (D(l.in) + D(l.out));
     work_.parameters += trained;
     if (l.expert) work_.expert_parameters += trained;
@@ -64,7 +68,9 @@ void LayerBuilder::AddLinear(const Linear& l) {
 
 void LayerBuilder::AddParameters(double parameters) {
   work_.parameters += parameters;
-  if (train_ == TrainMode::kFull) work_.trained_parameters += parameters;
+  if (train_ != TrainMode::kFull) return;
+  work_.trained_parameters += parameters;
+  ++work_.trained_tensors;
 }
 
 PackCost LayerBuilder::PerRow(double value) const {

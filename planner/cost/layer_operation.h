@@ -44,9 +44,10 @@ struct LayerWork {
   double trained_parameters = 0;
   double expert_parameters = 0;  // of `parameters`: routed experts, copied on fewer ranks
   double trained_expert_parameters = 0;
-  double largest_weight = 0;  // parameters of the largest matrix that trains
-  double weight_shapes = 0;   // parameters of one matrix of each shape that trains
-  PackCost input_bytes;       // bytes that full recompute keeps
+  double largest_weight = 0;    // parameters of the largest matrix that trains
+  int64_t trained_tensors = 0;  // weights and biases that train in full
+  double weight_shapes = 0;     // parameters of one matrix of each shape that trains
+  PackCost input_bytes;         // bytes that full recompute keeps
 };
 
 }  // namespace evenkeel::planner

@@ -98,19 +98,20 @@ class ProfileBuilder {
       layer.weight_gradient += op.adapters;
     }
     if (layer.has_backward) layer.backward_communication = layer.forward_communication;
-    AddHostTime(layer, launches, host_waits);
+    AddHostTime(layer, launches, work.trained_tensors, host_waits);
     trained_before_ = trained_before_ || layer.trains;
   }
 
   // The host launches about twice as many kernels backward as forward. Where it waits for a result
   // in the forward pass, its time does not run beside the device's.
-  void AddHostTime(LayerCost& layer, int64_t launches, bool host_waits) {
+  void AddHostTime(LayerCost& layer, int64_t launches, int64_t trained_tensors, bool host_waits) {
     const double host = D(launches) * job_.training.execution.host_launch_ns;
     const double forward = layer.forward.at(mean_) + layer.forward_communication.at(mean_);
     layer.forward.constant += host_waits ? host : Together(forward, host) - forward;
     if (!layer.has_backward) return;
+    const double hooks = D(trained_tensors) * job_.training.execution.weight_hook_ns;
     const double backward = layer.backward.at(mean_) + layer.backward_communication.at(mean_);
-    layer.backward.constant += Together(backward, 2 * host) - backward;
+    layer.backward.constant += Together(backward, 2 * host + hooks) - backward;
   }
 
   void SetParameters(LayerCost& layer, const LayerWork& work) {

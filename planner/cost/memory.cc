@@ -4,6 +4,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/cost/interval.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -40,14 +41,30 @@ int64_t CapacityBytes(const Cluster& cluster) {
   return cluster.gpu.memory_bytes / 100 * kUsablePercent - cluster.reserved_bytes;
 }
 
-int64_t AllocatableBytes(const Cluster& cluster) {
-  const int64_t left = CapacityBytes(cluster) - kFrameworkBytes - kCommunicationBytes;
+int64_t CapacityBytes(const Job& job) {
+  const int64_t capacity = CapacityBytes(job.cluster);
+  const double confidence = job.constraints.memory_confidence;
+  if (confidence == 0 || capacity <= 0) return capacity;
+  return static_cast<int64_t>(D(capacity) / AtCoverage(MemoryIntervalOf(job), confidence).high);
+}
+
+namespace {
+
+int64_t AllocatableWithin(int64_t capacity) {
+  const int64_t left = capacity - kFrameworkBytes - kCommunicationBytes;
   if (left < 0) return -1;
   // The largest a with a + AllocatorReserve(a) <= left.
   int64_t allocatable = left / (1000 + kReservePerMille) * 1000;
   while (allocatable + 1 + AllocatorReserve(allocatable + 1) <= left) ++allocatable;
   return allocatable;
 }
+
+}  // namespace
+
+int64_t AllocatableBytes(const Cluster& cluster) {
+  return AllocatableWithin(CapacityBytes(cluster));
+}
+int64_t AllocatableBytes(const Job& job) { return AllocatableWithin(CapacityBytes(job)); }
 
 int64_t LibraryBytes(const Job& job) {
   const bool grouped = job.model.language_model.moe && job.training.execution.grouped_experts;

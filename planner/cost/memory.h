@@ -36,9 +36,13 @@ int64_t AllocatorReserve(int64_t allocated);
 // on A100 and H100), less the bytes that the job keeps free.
 int64_t CapacityBytes(const Cluster& cluster);
 
+// Returns the same less the margin for errors of prediction that the job asks for.
+int64_t CapacityBytes(const Job& job);
+
 // Returns the most bytes that may be allocated so that the reserve and the framework still fit.
 // Negative if not even those fit.
 int64_t AllocatableBytes(const Cluster& cluster);
+int64_t AllocatableBytes(const Job& job);
 
 // Returns the bytes of workspaces of cuBLAS, TransformerEngine and similar libraries, inside the
 // allocator.

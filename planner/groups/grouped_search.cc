@@ -118,7 +118,7 @@ class GroupedSearcher {
     const LayerProfile profile = BuildLayerProfile(job_, p, packs.mean, packs.largest);
     int64_t bytes = 0;
     for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
-    if (bytes / p.pipeline > AllocatableBytes(job_.cluster)) return 0;
+    if (bytes / p.pipeline > AllocatableBytes(job_)) return 0;
     const ChainWork work = WorkOf(profile);
     const int64_t m = MicroBatches(StepTokens(job_, classes_) / packs.mean.tokens, p.data);
     const int64_t step =

@@ -13,7 +13,7 @@ Segments::Segments(const Job& job, const LayerProfile& profile, const Parallelis
       micro_batches_(micro_batches),
       stages_(p.pipeline),
       size_(profile.size()),
-      allocatable_(AllocatableBytes(job.cluster)),
+      allocatable_(AllocatableBytes(job)),
       prefix_(static_cast<size_t>(size_) + 1),
       prefix_ns_(static_cast<size_t>(size_) + 1),
       forward_ns_(static_cast<size_t>(size_) + 1) {

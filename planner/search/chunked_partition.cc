@@ -36,7 +36,7 @@ class Chunks {
         shape_(ShapeOf(p, schedule, micro_batches)),
         network_(job.cluster, job.constants),
         stop_(stop),
-        allocatable_(AllocatableBytes(job.cluster)),
+        allocatable_(AllocatableBytes(job)),
         cache_(job, p_) {
     for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
   }
@@ -203,7 +203,7 @@ std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profi
   shard.profile = profile;
   if (p.virtual_stages > 1 && NoRoom(job, shard, stop)) return std::nullopt;
   LeastFull least = LeastFullest(job, shard, stop);
-  if (!least.found || least.held.allocated > AllocatableBytes(job.cluster)) return std::nullopt;
+  if (!least.found || least.held.allocated > AllocatableBytes(job)) return std::nullopt;
   const Chunks chunks(job, profile, p, schedule, micro_batches, stop);
   Candidate c = chunks.Cut(std::move(least.boundaries));
   if (!chunks.Complete(c)) chunks.Complete(c, SmallestRecompute(job, shard, c.boundaries));

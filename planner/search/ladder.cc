@@ -29,8 +29,7 @@ std::vector<ModeCounts> RecomputeAll(const LayerProfile& profile,
 }
 
 bool Fits(const Job& job, const LayerProfile& profile, const Candidate& c) {
-  const int64_t allocatable = AllocatableBytes(job.cluster),
-                stages = static_cast<int64_t>(c.stages.size());
+  const int64_t allocatable = AllocatableBytes(job), stages = static_cast<int64_t>(c.stages.size());
   for (int64_t s = 0; s < stages; ++s) {
     const StageWork& stage = c.stages[static_cast<size_t>(s)];
     const int64_t in_flight = std::min(c.micro_batches, stages - s);

@@ -34,7 +34,7 @@ class Reliever {
         needs_(needs),
         stop_(stop),
         stages_(shard.shape.stages),
-        allocatable_(AllocatableBytes(job.cluster)),
+        allocatable_(AllocatableBytes(job)),
         layers_before_(static_cast<size_t>(profile_.size()) + 1) {
     for (int64_t i = 0; i < profile_.size(); ++i) {
       layers_before_[static_cast<size_t>(i) + 1] =
@@ -162,7 +162,7 @@ class Exhaustion {
         stop_(stop),
         stages_(shard.shape.stages),
         segments_(shard.shape.virtual_stages()),
-        allocatable_(AllocatableBytes(job.cluster)),
+        allocatable_(AllocatableBytes(job)),
         boundaries_(static_cast<size_t>(segments_) + 1) {}
 
   // A cut that fits. Empty: none does, or over().
@@ -221,7 +221,7 @@ class Room {
  public:
   Room(const Job& job, const Shard& shard, const StageNeeds& needs)
       : profile_(shard.profile), needs_(needs), chunks_(shard.shape.chunks) {
-    const int64_t allocatable = AllocatableBytes(job.cluster);
+    const int64_t allocatable = AllocatableBytes(job);
     for (int64_t i = 0; i < profile_.size(); ++i)
       ++layers_[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
     for (int64_t s = 0; s < shard.shape.stages; ++s) stages_.push_back(Options(s, allocatable));
@@ -303,7 +303,7 @@ LeastFull LeastFullestOfChunks(const Job& job, const Shard& shard, const StageNe
                                const std::function<bool()>& stop) {
   LeastFull least =
       Reliever(job, shard, needs, stop).Run(EvenLayerCut(shard.profile, shard.parallelism));
-  if (!least.found || least.held.allocated <= AllocatableBytes(job.cluster)) return least;
+  if (!least.found || least.held.allocated <= AllocatableBytes(job)) return least;
   least.proven = !Room(job, shard, needs).Enough();
   if (least.proven) return least;
   Exhaustion all(job, shard, needs, stop);
@@ -338,7 +338,7 @@ LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> bound
 }
 
 bool NoRoom(const Job& job, const Shard& shard, const Stop& stop) {
-  const int64_t allocatable = AllocatableBytes(job.cluster);
+  const int64_t allocatable = AllocatableBytes(job);
   if (allocatable <= 0 || shard.least_static_bytes > allocatable) return true;
   const StageNeeds needs(job, shard, stop);
   return !Room(job, shard, needs).Enough();
@@ -359,7 +359,7 @@ std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
 
 bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
                int64_t* segments_left) {
-  const int64_t allocatable = AllocatableBytes(job.cluster);
+  const int64_t allocatable = AllocatableBytes(job);
   for (const Shard& shard : ShardsBySize(job, batching)) {
     if (shard.least_static_bytes > allocatable || (stop && stop())) return false;
     if (shard.shape.chunks > 1 && NoRoom(job, shard)) continue;

@@ -58,7 +58,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
     misfit.layers = LayersOf(shard, tightest);
     misfit.memory = MemoryPartsOf(shard.profile, tightest.held.loads, tightest.held.recomputed);
   }
-  misfit.capacity_bytes = CapacityBytes(job.cluster);
+  misfit.capacity_bytes = CapacityBytes(job);
   // Above 0 where nothing fits; the checker holds it.
   misfit.short_bytes = misfit.memory.total() - misfit.capacity_bytes;
   if (misfit.short_bytes > 0) misfit.remedies = FindRemedies(job, batching, misfit, stop);

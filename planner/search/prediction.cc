@@ -5,6 +5,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/calibration.h"
+#include "planner/cost/interval.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/search/ladder.h"
 #include "planner/search/stage_plans.h"
@@ -70,6 +71,8 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
   const Uncertainty uncertainty = UncertaintyOf(job.cluster.gpu.costs, !job.model.towers.empty());
   p.step_uncertainty = uncertainty.step_time;
   p.memory_uncertainty = uncertainty.memory;
+  p.step_interval = StepIntervalOf(job, RegimeOf(job, c.parallelism, batching.mean.tokens, p.step));
+  p.memory_interval = MemoryIntervalOf(job);
   p.micro_batches = c.micro_batches;
   const int64_t packs = c.micro_batches * c.parallelism.data;
   const double step_seconds = static_cast<double>(p.step.total_ns) / kNsPerSecond;

@@ -45,7 +45,7 @@ int64_t RecomputeEstimate(const Job& job, const LayerProfile& profile, const Par
   }
   const double stages = static_cast<double>(p.pipeline);
   const double held = MeanHeld(p, schedule, micro_batches) / stages;
-  const double room = static_cast<double>(AllocatableBytes(job.cluster)) - workspace -
+  const double room = static_cast<double>(AllocatableBytes(job)) - workspace -
                       static_cast<double>(profile.buffer_bytes) - states / stages;
   const double missing = held * kept - room, saved = held * (kept - least);
   double share = missing <= 0 ? 0 : missing > saved ? 2 : missing / saved;
@@ -100,7 +100,7 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
 bool HoldsItsShare(const Job& job, const LayerProfile& profile, const Parallelism& p) {
   int64_t bytes = 0;
   for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
-  return bytes / p.pipeline <= AllocatableBytes(job.cluster);
+  return bytes / p.pipeline <= AllocatableBytes(job);
 }
 
 }  // namespace evenkeel::planner

@@ -97,7 +97,7 @@ class Remedies {
   }
 
   bool OfferLayers(const Shard& shard, const LeastFull& cut) {
-    if (!cut.found || cut.held.allocated > AllocatableBytes(job_.cluster)) return false;
+    if (!cut.found || cut.held.allocated > AllocatableBytes(job_)) return false;
     Remedy remedy{.kind = RemedyKind::kStageLayers,
                   .text = "other layers per stage: ",
                   .stage_layers = LayersOf(shard.profile, cut.boundaries)};

@@ -115,7 +115,7 @@ std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile, c
          HeldAtPeak(c.shape(), static_cast<int64_t>(s), std::vector<int64_t>(chunks, 1)))
       plan.in_flight += n;
     plan.memory = MemoryPartsOf(profile, loads, recomputed);
-    plan.capacity_bytes = CapacityBytes(job.cluster);
+    plan.capacity_bytes = CapacityBytes(job);
     plans.push_back(std::move(plan));
   }
   return plans;

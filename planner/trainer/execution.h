@@ -46,6 +46,8 @@ struct Execution {
   // Host time per operation of a layer (an operation of the cost model: a product, a norm, a
   // collective). Fitted on 714 published runs of one node (vTrain, Megatron-DeepSpeed).
   double host_launch_ns = 50e3;
+  // Host time in the backward pass for each weight or bias that trains in full.
+  double weight_hook_ns = 0;
   // Rate of the trainer's compute kernels over Megatron-Core's.
   double kernel_rate = 1;
   // Bytes per logit at the loss. 0: as `fused_loss` and `compiled_loss` say.

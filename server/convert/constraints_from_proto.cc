@@ -207,6 +207,10 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
                            path.Child("recompute"), sink);
   ConvertStageLayers(from, path, sink, model, &to);
   ConvertVirtualStages(from, path, sink, &to);
+  if (from.has_memory_confidence_ratio()) {
+    to.memory_confidence = CheckReal(sink, path.Child("memory_confidence_ratio"),
+                                     from.memory_confidence_ratio(), {0.5, 0.99});
+  }
   to.partition_method =
       FromProto(kPartitionMethods, from.partition_method(), planner::PartitionMethod::kExact,
                 path.Child("partition_method"), sink);

@@ -52,6 +52,8 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
        &to.loss_bytes_per_logit);
   real(from.has_host_launch_seconds(), from.host_launch_seconds(), "host_launch_seconds", {0, 0.01},
        planner::kNsPerSecond, &to.host_launch_ns);
+  real(from.has_weight_hook_seconds(), from.weight_hook_seconds(), "weight_hook_seconds", {0, 0.1},
+       planner::kNsPerSecond, &to.weight_hook_ns);
   real(from.has_rank_gather_seconds(), from.rank_gather_seconds(), "rank_gather_seconds", {0, 1},
        planner::kNsPerSecond, &to.gather_ns_per_rank);
 }
@@ -73,6 +75,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_grouped_experts(execution.grouped_experts);
   out->set_bucket_bytes(execution.bucket_bytes);
   out->set_kernel_rate_ratio(execution.kernel_rate);
+  out->set_weight_hook_seconds(execution.weight_hook_ns / planner::kNsPerSecond);
   out->set_rank_gather_seconds(execution.gather_ns_per_rank / planner::kNsPerSecond);
   out->set_loss_logit_bytes(execution.loss_bytes_per_logit);
   out->set_casts_master_weights(execution.casts_master_weights);

@@ -21,7 +21,43 @@ v1::SearchEnd EndOf(planner::SearchEnd end) {
   return v1::SEARCH_END_UNSPECIFIED;
 }
 
+v1::EvidenceKind EvidenceOf(planner::Evidence evidence) {
+  switch (evidence) {
+    case planner::Evidence::kSameJob:
+      return v1::EVIDENCE_KIND_SAME_JOB;
+    case planner::Evidence::kSameTrainer:
+      return v1::EVIDENCE_KIND_SAME_TRAINER;
+    case planner::Evidence::kOtherTrainer:
+      return v1::EVIDENCE_KIND_OTHER_TRAINER;
+    case planner::Evidence::kAssumed:
+      return v1::EVIDENCE_KIND_ASSUMED;
+  }
+  return v1::EVIDENCE_KIND_UNSPECIFIED;
+}
+
 }  // namespace
+
+v1::MemoryFit FitToProto(planner::MemoryFit fit) {
+  switch (fit) {
+    case planner::MemoryFit::kFits:
+      return v1::MEMORY_FIT_FITS;
+    case planner::MemoryFit::kWithinMargin:
+      return v1::MEMORY_FIT_WITHIN_MARGIN;
+    case planner::MemoryFit::kDoesNotFit:
+      return v1::MEMORY_FIT_DOES_NOT_FIT;
+  }
+  return v1::MEMORY_FIT_UNSPECIFIED;
+}
+
+void Fill(const planner::Interval& interval, v1::Interval* out) {
+  out->set_centre_ratio(interval.centre);
+  out->set_low_ratio(interval.low);
+  out->set_high_ratio(interval.high);
+  out->set_coverage_ratio(planner::kIntervalCoverage);
+  out->set_evidence(EvidenceOf(interval.evidence));
+  out->set_run_count(Count(interval.runs));
+  out->set_narrowed_by(std::string(interval.narrowed_by));
+}
 
 void Fill(const planner::StepTime& step, v1::StepTime* out) {
   out->set_encoder_compute_seconds(Seconds(step.encoder_compute_ns));
@@ -77,6 +113,8 @@ void Fill(const planner::Prediction& prediction, v1::Predictions* out) {
   out->set_bubble_ratio(prediction.bubble_ratio);
   out->set_step_uncertainty_ratio(prediction.step_uncertainty);
   out->set_memory_uncertainty_ratio(prediction.memory_uncertainty);
+  Fill(prediction.step_interval, out->mutable_step_interval());
+  Fill(prediction.memory_interval, out->mutable_memory_interval());
 }
 
 void Fill(const planner::Goodput& goodput, v1::Goodput* out) {

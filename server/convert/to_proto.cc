@@ -86,6 +86,8 @@ void FillConstraints(const planner::Constraints& constraints, v1::Constraints* o
   if (constraints.schedule) out->set_schedule(ToProto(kSchedules, *constraints.schedule));
   out->set_recompute(ToProto(kRecomputePolicies, constraints.recompute));
   out->set_partition_method(ToProto(kPartitionMethods, constraints.partition_method));
+  if (constraints.memory_confidence > 0)
+    out->set_memory_confidence_ratio(constraints.memory_confidence);
   for (const int64_t layers : constraints.stage_layers) out->add_stage_layers(Count(layers));
 }
 
@@ -230,6 +232,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   Fill(plan.batch_rule, out->mutable_batch_rule());
   Fill(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
+  out->set_memory_fit(FitToProto(plan.memory_fit));
   if (!plan.fits) {
     // there are no ranks, so no imbalance between them
     v1::BatchRule* rule = out->mutable_batch_rule();
@@ -254,6 +257,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
 void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::Plan* out) {
   FillSubject(job, out->mutable_subject());
   Fill(plan.batch_rule, out->mutable_batch_rule());
+  out->set_memory_fit(FitToProto(plan.memory_fit));
   FillRun(plan, out);
   FillEvaluated(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());

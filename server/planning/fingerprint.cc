@@ -136,13 +136,14 @@ class JobWriter {
     const auto& [sequence_parallel, attention, context, dropout, fused_loss,
                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
                  fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
-                 fused_weight_gradients, host_launch_ns, kernel_rate, loss_bytes_per_logit,
-                 keeps_gathered_inputs, casts_master_weights, gather_ns_per_rank] = execution;
+                 fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
+                 loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
+                 gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
-           kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
-           gather_ns_per_rank);
+           weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
+           casts_master_weights, gather_ns_per_rank);
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
@@ -163,9 +164,9 @@ class JobWriter {
   void Put(int /*tag*/, const planner::Constraints& constraints) {
     const auto& [tensor_parallel, pipeline_parallel, data_parallel, context_parallel,
                  expert_parallel, virtual_stages, schedule, recompute, stage_layers,
-                 partition_method] = constraints;
+                 partition_method, memory_confidence] = constraints;
     Fields(tensor_parallel, pipeline_parallel, data_parallel, context_parallel, expert_parallel,
-           virtual_stages, schedule, recompute, stage_layers, partition_method);
+           virtual_stages, schedule, recompute, stage_layers, partition_method, memory_confidence);
   }
 
   void Put(int /*tag*/, const planner::Objective& objective) {

@@ -142,6 +142,10 @@ TEST(JobFlagsTest, EveryFlagReachesItsField) {
                                                   "encoder,llm",
                                                   "--label",
                                                   "hello",
+                                                  "--trainer",
+                                                  "torchtitan@0.2",
+                                                  "--memory-confidence",
+                                                  "0.9",
                                                   "--alternatives",
                                                   "0"}));
   const v1::Job& job = request.job();
@@ -157,6 +161,9 @@ TEST(JobFlagsTest, EveryFlagReachesItsField) {
   EXPECT_EQ(job.training().epochs(), 3);
   EXPECT_EQ(job.training().zero_stage(), v1::ZERO_STAGE_0);
   EXPECT_EQ(job.training().seed(), -7);
+  EXPECT_EQ(job.training().trainer().name(), "torchtitan");
+  EXPECT_EQ(job.training().trainer().version(), "0.2");
+  EXPECT_EQ(job.constraints().memory_confidence_ratio(), 0.9);
   EXPECT_EQ(job.training().precision(), v1::PRECISION_FP16);
   EXPECT_EQ(job.constraints().tensor_parallel().min(), 4);
   EXPECT_EQ(job.constraints().tensor_parallel().max(), 4);

@@ -200,5 +200,27 @@ TEST(RenderPlanTest, OtherSizesAndFailuresShowOnlyWhereAskedFor) {
   ExpectWidth(text, 100);
 }
 
+TEST(RenderPlanTest, IntervalsAndTrainersShowWhereTheyAreKnown) {
+  v1::Plan plan = ReadPlan("plan.textproto");
+  const Style style;
+  EXPECT_EQ(RenderPlan(style, plan, FirstQuestion()).find("trainer  "), std::string::npos);
+  v1::Interval* step = plan.mutable_predictions()->mutable_step_interval();
+  step->set_low_ratio(0.5);
+  step->set_high_ratio(2);
+  step->set_coverage_ratio(0.8);
+  *plan.mutable_predictions()->mutable_memory_interval() = *step;
+  plan.mutable_subject()->mutable_trainer()->set_name("nanotron");
+  plan.mutable_subject()->mutable_trainer()->set_version("0.4");
+  std::string text = RenderPlan(style, plan, FirstQuestion());
+  EXPECT_NE(text.find("(80% of runs: 12.1 s to 48.3 s)"), std::string::npos) << text;
+  EXPECT_NE(text.find("nanotron 0.4"), std::string::npos);
+  EXPECT_EQ(text.find("memory may not suffice"), std::string::npos);
+  plan.set_memory_fit(v1::MEMORY_FIT_WITHIN_MARGIN);
+  text = RenderPlan(style, plan, FirstQuestion());
+  EXPECT_NE(text.find("80% of runs hold 50% to 200% of the predicted bytes"), std::string::npos)
+      << text;
+  ExpectWidth(text, 100);
+}
+
 }  // namespace
 }  // namespace evenkeel::cli

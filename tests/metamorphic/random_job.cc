@@ -115,6 +115,7 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
   v1::Execution drawn;
   if (draws.OneIn(8)) drawn.set_kernel_rate_ratio(draws.Among({0.1, 0.5, 0.9, 2.0}));
   if (draws.OneIn(8)) drawn.set_rank_gather_seconds(draws.Among({0.0, 1e-5, 3e-3, 1.0}));
+  if (draws.OneIn(8)) drawn.set_weight_hook_seconds(draws.Among({0.0, 1e-4, 0.1}));
   if (draws.OneIn(8)) drawn.set_loss_logit_bytes(draws.Among({0.0, 6.0, 14.0, 64.0}));
   if (draws.OneIn(8)) drawn.set_expert_capacity_ratio(draws.Among({0.0, 1.0, 1.5, 100.0}));
   if (draws.OneIn(8)) drawn.set_bucket_bytes(draws.Scaled(int64_t{1}, int64_t{4'000'000'000}));
@@ -349,10 +350,13 @@ void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* r
   request->mutable_job()->clear_constraints();
 }
 
-// A trainer that the rest of the request does not admit is left out.
+// Draws a trainer and a confidence. What the rest of the request does not admit is left out.
 void DrawAdmittedTrainer(Draws& draws, v1::PlanJobRequest* request) {
   v1::PlanJobRequest changed = *request;
   DrawTrainer(draws, changed.mutable_job()->mutable_training());
+  if (draws.OneIn(10))
+    changed.mutable_job()->mutable_constraints()->set_memory_confidence_ratio(
+        draws.Among({0.5, 0.8, 0.99}));
   server::OfferJobs offers;
   if (server::OffersFromProto(changed, &offers).empty()) *request = std::move(changed);
 }

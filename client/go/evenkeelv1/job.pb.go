@@ -2539,8 +2539,11 @@ type Constraints struct {
 	// How the model is cut into stages. Must be unset where `stage_layers` gives the partition. Methods other than
 	// PARTITION_METHOD_EXACT require 1F1B without virtual stages. Unset: PARTITION_METHOD_EXACT.
 	PartitionMethod PartitionMethod `protobuf:"varint,10,opt,name=partition_method,json=partitionMethod,proto3,enum=evenkeel.v1.PartitionMethod" json:"partition_method,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Share of runs whose memory is to fit: plans then leave room for the upper end of `Predictions.memory_interval`,
+	// taken at this coverage. Range: 0.5 to 0.99. Unset: plans fit as predicted.
+	MemoryConfidenceRatio *float64 `protobuf:"fixed64,11,opt,name=memory_confidence_ratio,json=memoryConfidenceRatio,proto3,oneof" json:"memory_confidence_ratio,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *Constraints) Reset() {
@@ -2641,6 +2644,13 @@ func (x *Constraints) GetPartitionMethod() PartitionMethod {
 		return x.PartitionMethod
 	}
 	return PartitionMethod_PARTITION_METHOD_UNSPECIFIED
+}
+
+func (x *Constraints) GetMemoryConfidenceRatio() float64 {
+	if x != nil && x.MemoryConfidenceRatio != nil {
+		return *x.MemoryConfidenceRatio
+	}
+	return 0
 }
 
 // An inclusive range of a degree of parallelism.
@@ -3009,7 +3019,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x10curriculum_steps\x18\x13 \x01(\x03H\x01R\x0fcurriculumSteps\x88\x01\x01\x12.\n" +
 	"\atrainer\x18\x14 \x01(\v2\x14.evenkeel.v1.TrainerR\atrainerB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
-	"\x11_curriculum_steps\"\x82\x05\n" +
+	"\x11_curriculum_steps\"\xdb\x05\n" +
 	"\vConstraints\x12A\n" +
 	"\x0ftensor_parallel\x18\x01 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x0etensorParallel\x12E\n" +
 	"\x11pipeline_parallel\x18\x02 \x01(\v2\x18.evenkeel.v1.DegreeRangeR\x10pipelineParallel\x12=\n" +
@@ -3021,7 +3031,9 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\fstage_layers\x18\b \x03(\x05R\vstageLayers\x129\n" +
 	"\bschedule\x18\t \x01(\x0e2\x1d.evenkeel.v1.PipelineScheduleR\bschedule\x12G\n" +
 	"\x10partition_method\x18\n" +
-	" \x01(\x0e2\x1c.evenkeel.v1.PartitionMethodR\x0fpartitionMethod\"1\n" +
+	" \x01(\x0e2\x1c.evenkeel.v1.PartitionMethodR\x0fpartitionMethod\x12;\n" +
+	"\x17memory_confidence_ratio\x18\v \x01(\x01H\x00R\x15memoryConfidenceRatio\x88\x01\x01B\x1a\n" +
+	"\x18_memory_confidence_ratio\"1\n" +
 	"\vDegreeRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x05R\x03min\x12\x10\n" +
 	"\x03max\x18\x02 \x01(\x05R\x03max\"f\n" +
@@ -3237,6 +3249,7 @@ func file_evenkeel_v1_job_proto_init() {
 	file_evenkeel_v1_job_proto_msgTypes[6].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[10].OneofWrappers = []any{}
 	file_evenkeel_v1_job_proto_msgTypes[15].OneofWrappers = []any{}
+	file_evenkeel_v1_job_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

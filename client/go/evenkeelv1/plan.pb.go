@@ -163,6 +163,63 @@ func (RecomputePart) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{1}
 }
 
+// Whether a plan fits in memory, given the error of predictions.
+type MemoryFit int32
+
+const (
+	// Not said.
+	MemoryFit_MEMORY_FIT_UNSPECIFIED MemoryFit = 0
+	// The upper end of the interval is within the capacity.
+	MemoryFit_MEMORY_FIT_FITS MemoryFit = 1
+	// The lower end is within the capacity, the upper end is not.
+	MemoryFit_MEMORY_FIT_WITHIN_MARGIN MemoryFit = 2
+	// The lower end exceeds the capacity.
+	MemoryFit_MEMORY_FIT_DOES_NOT_FIT MemoryFit = 3
+)
+
+// Enum value maps for MemoryFit.
+var (
+	MemoryFit_name = map[int32]string{
+		0: "MEMORY_FIT_UNSPECIFIED",
+		1: "MEMORY_FIT_FITS",
+		2: "MEMORY_FIT_WITHIN_MARGIN",
+		3: "MEMORY_FIT_DOES_NOT_FIT",
+	}
+	MemoryFit_value = map[string]int32{
+		"MEMORY_FIT_UNSPECIFIED":   0,
+		"MEMORY_FIT_FITS":          1,
+		"MEMORY_FIT_WITHIN_MARGIN": 2,
+		"MEMORY_FIT_DOES_NOT_FIT":  3,
+	}
+)
+
+func (x MemoryFit) Enum() *MemoryFit {
+	p := new(MemoryFit)
+	*p = x
+	return p
+}
+
+func (x MemoryFit) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MemoryFit) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_plan_proto_enumTypes[2].Descriptor()
+}
+
+func (MemoryFit) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_plan_proto_enumTypes[2]
+}
+
+func (x MemoryFit) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MemoryFit.Descriptor instead.
+func (MemoryFit) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
+}
+
 // Why the search ended.
 type SearchEnd int32
 
@@ -200,11 +257,11 @@ func (x SearchEnd) String() string {
 }
 
 func (SearchEnd) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[2].Descriptor()
+	return file_evenkeel_v1_plan_proto_enumTypes[3].Descriptor()
 }
 
 func (SearchEnd) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[2]
+	return &file_evenkeel_v1_plan_proto_enumTypes[3]
 }
 
 func (x SearchEnd) Number() protoreflect.EnumNumber {
@@ -213,7 +270,7 @@ func (x SearchEnd) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SearchEnd.Descriptor instead.
 func (SearchEnd) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{2}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
 }
 
 // What is proven about a plan.
@@ -253,11 +310,11 @@ func (x ProofStatus) String() string {
 }
 
 func (ProofStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[3].Descriptor()
+	return file_evenkeel_v1_plan_proto_enumTypes[4].Descriptor()
 }
 
 func (ProofStatus) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[3]
+	return &file_evenkeel_v1_plan_proto_enumTypes[4]
 }
 
 func (x ProofStatus) Number() protoreflect.EnumNumber {
@@ -266,7 +323,7 @@ func (x ProofStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProofStatus.Descriptor instead.
 func (ProofStatus) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{3}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
 }
 
 // How another set of GPUs differs from the plan's.
@@ -314,11 +371,11 @@ func (x SizeChange) String() string {
 }
 
 func (SizeChange) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[4].Descriptor()
+	return file_evenkeel_v1_plan_proto_enumTypes[5].Descriptor()
 }
 
 func (SizeChange) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[4]
+	return &file_evenkeel_v1_plan_proto_enumTypes[5]
 }
 
 func (x SizeChange) Number() protoreflect.EnumNumber {
@@ -327,7 +384,7 @@ func (x SizeChange) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SizeChange.Descriptor instead.
 func (SizeChange) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{4}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
 }
 
 // A kind of change that would make a job fit.
@@ -403,11 +460,11 @@ func (x RemedyKind) String() string {
 }
 
 func (RemedyKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_evenkeel_v1_plan_proto_enumTypes[5].Descriptor()
+	return file_evenkeel_v1_plan_proto_enumTypes[6].Descriptor()
 }
 
 func (RemedyKind) Type() protoreflect.EnumType {
-	return &file_evenkeel_v1_plan_proto_enumTypes[5]
+	return &file_evenkeel_v1_plan_proto_enumTypes[6]
 }
 
 func (x RemedyKind) Number() protoreflect.EnumNumber {
@@ -416,7 +473,7 @@ func (x RemedyKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RemedyKind.Descriptor instead.
 func (RemedyKind) EnumDescriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{5}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{6}
 }
 
 // A complete plan for a job, or the reason why nothing fits.
@@ -465,7 +522,10 @@ type Plan struct {
 	// How each of `packing_groups` runs, in the same order.
 	GroupRuns []*GroupRun `protobuf:"bytes,17,rep,name=group_runs,json=groupRuns,proto3" json:"group_runs,omitempty"`
 	// How the packing groups were chosen. Unset without groups.
-	GroupChoice   *GroupChoice `protobuf:"bytes,18,opt,name=group_choice,json=groupChoice,proto3" json:"group_choice,omitempty"`
+	GroupChoice *GroupChoice `protobuf:"bytes,18,opt,name=group_choice,json=groupChoice,proto3" json:"group_choice,omitempty"`
+	// Whether the fullest GPU has room for the ends of `Predictions.memory_interval`. Plans are made for the predicted
+	// value itself, so one that fits may still be MEMORY_FIT_WITHIN_MARGIN.
+	MemoryFit     MemoryFit `protobuf:"varint,20,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -624,6 +684,13 @@ func (x *Plan) GetGroupChoice() *GroupChoice {
 		return x.GroupChoice
 	}
 	return nil
+}
+
+func (x *Plan) GetMemoryFit() MemoryFit {
+	if x != nil {
+		return x.MemoryFit
+	}
+	return MemoryFit_MEMORY_FIT_UNSPECIFIED
 }
 
 // What was planned, with every default filled in.
@@ -1248,7 +1315,8 @@ type Stage struct {
 	ParameterCount int64 `protobuf:"varint,9,opt,name=parameter_count,json=parameterCount,proto3" json:"parameter_count,omitempty"`
 	// Peak memory of one GPU of the stage.
 	Memory *MemoryParts `protobuf:"bytes,10,opt,name=memory,proto3" json:"memory,omitempty"`
-	// Memory of one GPU that the plan may use: what the driver exposes, less what the request keeps free.
+	// Memory of one GPU that the plan may use: what the driver exposes, less what the request keeps free and less the room
+	// that `Constraints.memory_confidence_ratio` asks for.
 	CapacityBytes int64 `protobuf:"varint,11,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
 	// Memory of one GPU that is left: `capacity_bytes` less `memory.total_bytes`. Negative in an evaluated plan that does
 	// not fit.
@@ -1626,8 +1694,12 @@ type Predictions struct {
 	// Expected error of allocated memory (without the allocator's reserve), as a share: the mean absolute error on
 	// published runs on this kind of GPU.
 	MemoryUncertaintyRatio float64 `protobuf:"fixed64,14,opt,name=memory_uncertainty_ratio,json=memoryUncertaintyRatio,proto3" json:"memory_uncertainty_ratio,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// Range of `step.total_seconds`. `epoch_seconds`, `gpu_days` and `cost` have the same.
+	StepInterval *Interval `protobuf:"bytes,15,opt,name=step_interval,json=stepInterval,proto3" json:"step_interval,omitempty"`
+	// Range of `Stage.memory.total_bytes`, the same for all stages.
+	MemoryInterval *Interval `protobuf:"bytes,16,opt,name=memory_interval,json=memoryInterval,proto3" json:"memory_interval,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Predictions) Reset() {
@@ -1756,6 +1828,20 @@ func (x *Predictions) GetMemoryUncertaintyRatio() float64 {
 		return x.MemoryUncertaintyRatio
 	}
 	return 0
+}
+
+func (x *Predictions) GetStepInterval() *Interval {
+	if x != nil {
+		return x.StepInterval
+	}
+	return nil
+}
+
+func (x *Predictions) GetMemoryInterval() *Interval {
+	if x != nil {
+		return x.MemoryInterval
+	}
+	return nil
 }
 
 // Effect of node failures and checkpoints on a plan. All figures are expected values.
@@ -3066,7 +3152,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xb9\a\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xf0\a\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -3091,7 +3177,9 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\bschedule\x18\x10 \x01(\x0e2\x1d.evenkeel.v1.PipelineScheduleR\bschedule\x124\n" +
 	"\n" +
 	"group_runs\x18\x11 \x03(\v2\x15.evenkeel.v1.GroupRunR\tgroupRuns\x12;\n" +
-	"\fgroup_choice\x18\x12 \x01(\v2\x18.evenkeel.v1.GroupChoiceR\vgroupChoice\"\x9c\t\n" +
+	"\fgroup_choice\x18\x12 \x01(\v2\x18.evenkeel.v1.GroupChoiceR\vgroupChoice\x125\n" +
+	"\n" +
+	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\"\x9c\t\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -3186,7 +3274,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\tKindBytes\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.evenkeel.v1.LayerKindR\x04kind\x12\x1d\n" +
 	"\n" +
-	"size_bytes\x18\x02 \x01(\x03R\tsizeBytes\"\xac\x04\n" +
+	"size_bytes\x18\x02 \x01(\x03R\tsizeBytes\"\xa8\x05\n" +
 	"\vPredictions\x12)\n" +
 	"\x04step\x18\x01 \x01(\v2\x15.evenkeel.v1.StepTimeR\x04step\x12#\n" +
 	"\rmicro_batches\x18\x02 \x01(\x05R\fmicroBatches\x12&\n" +
@@ -3203,7 +3291,9 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"holedSteps\x12.\n" +
 	"\agoodput\x18\f \x01(\v2\x14.evenkeel.v1.GoodputR\agoodput\x124\n" +
 	"\x16step_uncertainty_ratio\x18\r \x01(\x01R\x14stepUncertaintyRatio\x128\n" +
-	"\x18memory_uncertainty_ratio\x18\x0e \x01(\x01R\x16memoryUncertaintyRatio\"\xe4\x02\n" +
+	"\x18memory_uncertainty_ratio\x18\x0e \x01(\x01R\x16memoryUncertaintyRatio\x12:\n" +
+	"\rstep_interval\x18\x0f \x01(\v2\x15.evenkeel.v1.IntervalR\fstepInterval\x12>\n" +
+	"\x0fmemory_interval\x18\x10 \x01(\v2\x15.evenkeel.v1.IntervalR\x0ememoryInterval\"\xe4\x02\n" +
 	"\aGoodput\x12!\n" +
 	"\fuseful_share\x18\x01 \x01(\x01R\vusefulShare\x12)\n" +
 	"\x10checkpoint_bytes\x18\x02 \x01(\x03R\x0fcheckpointBytes\x12-\n" +
@@ -3336,7 +3426,12 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x19RECOMPUTE_PART_ACTIVATION\x10\x03\x12\x16\n" +
 	"\x12RECOMPUTE_PART_MLP\x10\x04\x12\x1e\n" +
 	"\x1aRECOMPUTE_PART_WHOLE_LAYER\x10\x05\x12$\n" +
-	" RECOMPUTE_PART_LATENT_PROJECTION\x10\x06*\\\n" +
+	" RECOMPUTE_PART_LATENT_PROJECTION\x10\x06*w\n" +
+	"\tMemoryFit\x12\x1a\n" +
+	"\x16MEMORY_FIT_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fMEMORY_FIT_FITS\x10\x01\x12\x1c\n" +
+	"\x18MEMORY_FIT_WITHIN_MARGIN\x10\x02\x12\x1b\n" +
+	"\x17MEMORY_FIT_DOES_NOT_FIT\x10\x03*\\\n" +
 	"\tSearchEnd\x12\x1a\n" +
 	"\x16SEARCH_END_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14SEARCH_END_EXHAUSTED\x10\x01\x12\x19\n" +
@@ -3380,119 +3475,124 @@ func file_evenkeel_v1_plan_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_plan_proto_rawDescData
 }
 
-var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
 var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(LayerKind)(0),           // 0: evenkeel.v1.LayerKind
 	(RecomputePart)(0),       // 1: evenkeel.v1.RecomputePart
-	(SearchEnd)(0),           // 2: evenkeel.v1.SearchEnd
-	(ProofStatus)(0),         // 3: evenkeel.v1.ProofStatus
-	(SizeChange)(0),          // 4: evenkeel.v1.SizeChange
-	(RemedyKind)(0),          // 5: evenkeel.v1.RemedyKind
-	(*Plan)(nil),             // 6: evenkeel.v1.Plan
-	(*PlanSubject)(nil),      // 7: evenkeel.v1.PlanSubject
-	(*GroupRun)(nil),         // 8: evenkeel.v1.GroupRun
-	(*Parallelism)(nil),      // 9: evenkeel.v1.Parallelism
-	(*RecomputedLayers)(nil), // 10: evenkeel.v1.RecomputedLayers
-	(*LayerGroup)(nil),       // 11: evenkeel.v1.LayerGroup
-	(*Stage)(nil),            // 12: evenkeel.v1.Stage
-	(*MemoryParts)(nil),      // 13: evenkeel.v1.MemoryParts
-	(*KindBytes)(nil),        // 14: evenkeel.v1.KindBytes
-	(*Predictions)(nil),      // 15: evenkeel.v1.Predictions
-	(*Goodput)(nil),          // 16: evenkeel.v1.Goodput
-	(*StepTime)(nil),         // 17: evenkeel.v1.StepTime
-	(*LadderRung)(nil),       // 18: evenkeel.v1.LadderRung
-	(*Proof)(nil),            // 19: evenkeel.v1.Proof
-	(*Alternative)(nil),      // 20: evenkeel.v1.Alternative
-	(*OtherSize)(nil),        // 21: evenkeel.v1.OtherSize
-	(*Remedy)(nil),           // 22: evenkeel.v1.Remedy
-	(*Misfit)(nil),           // 23: evenkeel.v1.Misfit
-	(*Placement)(nil),        // 24: evenkeel.v1.Placement
-	(*RankPlacement)(nil),    // 25: evenkeel.v1.RankPlacement
-	(*Launch)(nil),           // 26: evenkeel.v1.Launch
-	(*BatchRule)(nil),        // 27: evenkeel.v1.BatchRule
-	(*PackingGroup)(nil),     // 28: evenkeel.v1.PackingGroup
-	(*Provenance)(nil),       // 29: evenkeel.v1.Provenance
-	(PipelineSchedule)(0),    // 30: evenkeel.v1.PipelineSchedule
-	(*GroupChoice)(nil),      // 31: evenkeel.v1.GroupChoice
-	(ZeroStage)(0),           // 32: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0),   // 33: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 34: evenkeel.v1.Optimizer
-	(*Constraints)(nil),      // 35: evenkeel.v1.Constraints
-	(TrainingFramework)(0),   // 36: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),        // 37: evenkeel.v1.Execution
-	(*Objective)(nil),        // 38: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 39: evenkeel.v1.Reliability
-	(*Trainer)(nil),          // 40: evenkeel.v1.Trainer
-	(LaunchFramework)(0),     // 41: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),         // 42: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil),   // 43: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),       // 44: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),       // 45: evenkeel.v1.LaunchNote
+	(MemoryFit)(0),           // 2: evenkeel.v1.MemoryFit
+	(SearchEnd)(0),           // 3: evenkeel.v1.SearchEnd
+	(ProofStatus)(0),         // 4: evenkeel.v1.ProofStatus
+	(SizeChange)(0),          // 5: evenkeel.v1.SizeChange
+	(RemedyKind)(0),          // 6: evenkeel.v1.RemedyKind
+	(*Plan)(nil),             // 7: evenkeel.v1.Plan
+	(*PlanSubject)(nil),      // 8: evenkeel.v1.PlanSubject
+	(*GroupRun)(nil),         // 9: evenkeel.v1.GroupRun
+	(*Parallelism)(nil),      // 10: evenkeel.v1.Parallelism
+	(*RecomputedLayers)(nil), // 11: evenkeel.v1.RecomputedLayers
+	(*LayerGroup)(nil),       // 12: evenkeel.v1.LayerGroup
+	(*Stage)(nil),            // 13: evenkeel.v1.Stage
+	(*MemoryParts)(nil),      // 14: evenkeel.v1.MemoryParts
+	(*KindBytes)(nil),        // 15: evenkeel.v1.KindBytes
+	(*Predictions)(nil),      // 16: evenkeel.v1.Predictions
+	(*Goodput)(nil),          // 17: evenkeel.v1.Goodput
+	(*StepTime)(nil),         // 18: evenkeel.v1.StepTime
+	(*LadderRung)(nil),       // 19: evenkeel.v1.LadderRung
+	(*Proof)(nil),            // 20: evenkeel.v1.Proof
+	(*Alternative)(nil),      // 21: evenkeel.v1.Alternative
+	(*OtherSize)(nil),        // 22: evenkeel.v1.OtherSize
+	(*Remedy)(nil),           // 23: evenkeel.v1.Remedy
+	(*Misfit)(nil),           // 24: evenkeel.v1.Misfit
+	(*Placement)(nil),        // 25: evenkeel.v1.Placement
+	(*RankPlacement)(nil),    // 26: evenkeel.v1.RankPlacement
+	(*Launch)(nil),           // 27: evenkeel.v1.Launch
+	(*BatchRule)(nil),        // 28: evenkeel.v1.BatchRule
+	(*PackingGroup)(nil),     // 29: evenkeel.v1.PackingGroup
+	(*Provenance)(nil),       // 30: evenkeel.v1.Provenance
+	(PipelineSchedule)(0),    // 31: evenkeel.v1.PipelineSchedule
+	(*GroupChoice)(nil),      // 32: evenkeel.v1.GroupChoice
+	(ZeroStage)(0),           // 33: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0),   // 34: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),           // 35: evenkeel.v1.Optimizer
+	(*Constraints)(nil),      // 36: evenkeel.v1.Constraints
+	(TrainingFramework)(0),   // 37: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),        // 38: evenkeel.v1.Execution
+	(*Objective)(nil),        // 39: evenkeel.v1.Objective
+	(*Reliability)(nil),      // 40: evenkeel.v1.Reliability
+	(*Trainer)(nil),          // 41: evenkeel.v1.Trainer
+	(*Interval)(nil),         // 42: evenkeel.v1.Interval
+	(LaunchFramework)(0),     // 43: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),         // 44: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil),   // 45: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),       // 46: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),       // 47: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
-	7,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
-	23, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
-	27, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
-	28, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
-	9,  // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
-	12, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
-	15, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
-	18, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
-	19, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
-	20, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
-	24, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
-	26, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
-	29, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
-	21, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
-	30, // 14: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	8,  // 15: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
-	31, // 16: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
-	32, // 17: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	33, // 18: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	34, // 19: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	35, // 20: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	36, // 21: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	37, // 22: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	38, // 23: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	39, // 24: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	40, // 25: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	9,  // 26: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	12, // 27: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	17, // 28: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	1,  // 29: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
-	0,  // 30: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
-	10, // 31: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
-	11, // 32: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
-	13, // 33: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
-	14, // 34: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
-	0,  // 35: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
-	17, // 36: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	16, // 37: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	2,  // 38: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	3,  // 39: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	9,  // 40: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	4,  // 41: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	20, // 42: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	5,  // 43: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
-	9,  // 44: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
-	11, // 45: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
-	13, // 46: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
-	22, // 47: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
-	25, // 48: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
-	41, // 49: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	42, // 50: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	43, // 51: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	44, // 52: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	45, // 53: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	9,  // 54: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	30, // 55: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	12, // 56: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	8,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
+	24, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
+	28, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
+	29, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
+	10, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
+	13, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
+	16, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
+	19, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
+	20, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
+	21, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
+	25, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
+	27, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
+	30, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
+	22, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
+	31, // 14: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	9,  // 15: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
+	32, // 16: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
+	2,  // 17: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
+	33, // 18: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	34, // 19: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	35, // 20: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	36, // 21: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	37, // 22: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	38, // 23: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	39, // 24: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	40, // 25: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	41, // 26: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	10, // 27: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	13, // 28: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	18, // 29: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	1,  // 30: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
+	0,  // 31: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
+	11, // 32: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
+	12, // 33: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
+	14, // 34: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
+	15, // 35: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
+	0,  // 36: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
+	18, // 37: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	17, // 38: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	42, // 39: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	42, // 40: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	3,  // 41: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	4,  // 42: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	10, // 43: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	5,  // 44: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	21, // 45: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	6,  // 46: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
+	10, // 47: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
+	12, // 48: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
+	14, // 49: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
+	23, // 50: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
+	26, // 51: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
+	43, // 52: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	44, // 53: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	45, // 54: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	46, // 55: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	47, // 56: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	10, // 57: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	31, // 58: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	13, // 59: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -3511,7 +3611,7 @@ func file_evenkeel_v1_plan_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_plan_proto_rawDesc), len(file_evenkeel_v1_plan_proto_rawDesc)),
-			NumEnums:      6,
+			NumEnums:      7,
 			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -85,6 +85,67 @@ func (Basis) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_provenance_proto_rawDescGZIP(), []int{0}
 }
 
+// How near the runs behind an interval are to the job.
+type EvidenceKind int32
+
+const (
+	// Not said.
+	EvidenceKind_EVIDENCE_KIND_UNSPECIFIED EvidenceKind = 0
+	// Measured steps of this job (RecordProfile).
+	EvidenceKind_EVIDENCE_KIND_SAME_JOB EvidenceKind = 1
+	// Published runs, predicted with the records of their own trainers.
+	EvidenceKind_EVIDENCE_KIND_SAME_TRAINER EvidenceKind = 2
+	// Published runs, predicted as if their trainers were unknown.
+	EvidenceKind_EVIDENCE_KIND_OTHER_TRAINER EvidenceKind = 3
+	// Runs on other GPUs; the interval is widened by an assumed factor.
+	EvidenceKind_EVIDENCE_KIND_ASSUMED EvidenceKind = 4
+)
+
+// Enum value maps for EvidenceKind.
+var (
+	EvidenceKind_name = map[int32]string{
+		0: "EVIDENCE_KIND_UNSPECIFIED",
+		1: "EVIDENCE_KIND_SAME_JOB",
+		2: "EVIDENCE_KIND_SAME_TRAINER",
+		3: "EVIDENCE_KIND_OTHER_TRAINER",
+		4: "EVIDENCE_KIND_ASSUMED",
+	}
+	EvidenceKind_value = map[string]int32{
+		"EVIDENCE_KIND_UNSPECIFIED":   0,
+		"EVIDENCE_KIND_SAME_JOB":      1,
+		"EVIDENCE_KIND_SAME_TRAINER":  2,
+		"EVIDENCE_KIND_OTHER_TRAINER": 3,
+		"EVIDENCE_KIND_ASSUMED":       4,
+	}
+)
+
+func (x EvidenceKind) Enum() *EvidenceKind {
+	p := new(EvidenceKind)
+	*p = x
+	return p
+}
+
+func (x EvidenceKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EvidenceKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_evenkeel_v1_provenance_proto_enumTypes[1].Descriptor()
+}
+
+func (EvidenceKind) Type() protoreflect.EnumType {
+	return &file_evenkeel_v1_provenance_proto_enumTypes[1]
+}
+
+func (x EvidenceKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EvidenceKind.Descriptor instead.
+func (EvidenceKind) EnumDescriptor() ([]byte, []int) {
+	return file_evenkeel_v1_provenance_proto_rawDescGZIP(), []int{1}
+}
+
 // The evidence behind one figure.
 type FigureBasis struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -149,6 +210,105 @@ func (x *FigureBasis) GetDetail() string {
 	return ""
 }
 
+// The range in which a measured value is expected, as ratios to the predicted one.
+type Interval struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Median of measured over predicted values, of the runs behind the interval.
+	CentreRatio float64 `protobuf:"fixed64,1,opt,name=centre_ratio,json=centreRatio,proto3" json:"centre_ratio,omitempty"`
+	// Ends of the interval.
+	LowRatio  float64 `protobuf:"fixed64,2,opt,name=low_ratio,json=lowRatio,proto3" json:"low_ratio,omitempty"`
+	HighRatio float64 `protobuf:"fixed64,3,opt,name=high_ratio,json=highRatio,proto3" json:"high_ratio,omitempty"`
+	// Share of runs that are expected inside, such as 0.8.
+	CoverageRatio float64 `protobuf:"fixed64,4,opt,name=coverage_ratio,json=coverageRatio,proto3" json:"coverage_ratio,omitempty"`
+	// Kind of the runs that are behind the interval.
+	Evidence EvidenceKind `protobuf:"varint,5,opt,name=evidence,proto3,enum=evenkeel.v1.EvidenceKind" json:"evidence,omitempty"`
+	// Number of those runs.
+	RunCount int32 `protobuf:"varint,6,opt,name=run_count,json=runCount,proto3" json:"run_count,omitempty"`
+	// What contributes most to the width, and the measurement that would narrow it, for a person.
+	NarrowedBy    string `protobuf:"bytes,7,opt,name=narrowed_by,json=narrowedBy,proto3" json:"narrowed_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Interval) Reset() {
+	*x = Interval{}
+	mi := &file_evenkeel_v1_provenance_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Interval) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Interval) ProtoMessage() {}
+
+func (x *Interval) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_provenance_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Interval.ProtoReflect.Descriptor instead.
+func (*Interval) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_provenance_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Interval) GetCentreRatio() float64 {
+	if x != nil {
+		return x.CentreRatio
+	}
+	return 0
+}
+
+func (x *Interval) GetLowRatio() float64 {
+	if x != nil {
+		return x.LowRatio
+	}
+	return 0
+}
+
+func (x *Interval) GetHighRatio() float64 {
+	if x != nil {
+		return x.HighRatio
+	}
+	return 0
+}
+
+func (x *Interval) GetCoverageRatio() float64 {
+	if x != nil {
+		return x.CoverageRatio
+	}
+	return 0
+}
+
+func (x *Interval) GetEvidence() EvidenceKind {
+	if x != nil {
+		return x.Evidence
+	}
+	return EvidenceKind_EVIDENCE_KIND_UNSPECIFIED
+}
+
+func (x *Interval) GetRunCount() int32 {
+	if x != nil {
+		return x.RunCount
+	}
+	return 0
+}
+
+func (x *Interval) GetNarrowedBy() string {
+	if x != nil {
+		return x.NarrowedBy
+	}
+	return ""
+}
+
 // The versions and the evidence behind a plan.
 type Provenance struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -174,7 +334,7 @@ type Provenance struct {
 
 func (x *Provenance) Reset() {
 	*x = Provenance{}
-	mi := &file_evenkeel_v1_provenance_proto_msgTypes[1]
+	mi := &file_evenkeel_v1_provenance_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -186,7 +346,7 @@ func (x *Provenance) String() string {
 func (*Provenance) ProtoMessage() {}
 
 func (x *Provenance) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_provenance_proto_msgTypes[1]
+	mi := &file_evenkeel_v1_provenance_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -199,7 +359,7 @@ func (x *Provenance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Provenance.ProtoReflect.Descriptor instead.
 func (*Provenance) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_provenance_proto_rawDescGZIP(), []int{1}
+	return file_evenkeel_v1_provenance_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Provenance) GetPlannerVersion() string {
@@ -259,7 +419,17 @@ const file_evenkeel_v1_provenance_proto_rawDesc = "" +
 	"\vFigureBasis\x12\x16\n" +
 	"\x06figure\x18\x01 \x01(\tR\x06figure\x12(\n" +
 	"\x05basis\x18\x02 \x01(\x0e2\x12.evenkeel.v1.BasisR\x05basis\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xdc\x02\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x85\x02\n" +
+	"\bInterval\x12!\n" +
+	"\fcentre_ratio\x18\x01 \x01(\x01R\vcentreRatio\x12\x1b\n" +
+	"\tlow_ratio\x18\x02 \x01(\x01R\blowRatio\x12\x1d\n" +
+	"\n" +
+	"high_ratio\x18\x03 \x01(\x01R\thighRatio\x12%\n" +
+	"\x0ecoverage_ratio\x18\x04 \x01(\x01R\rcoverageRatio\x125\n" +
+	"\bevidence\x18\x05 \x01(\x0e2\x19.evenkeel.v1.EvidenceKindR\bevidence\x12\x1b\n" +
+	"\trun_count\x18\x06 \x01(\x05R\brunCount\x12\x1f\n" +
+	"\vnarrowed_by\x18\a \x01(\tR\n" +
+	"narrowedBy\"\xdc\x02\n" +
 	"\n" +
 	"Provenance\x12'\n" +
 	"\x0fplanner_version\x18\x01 \x01(\tR\x0eplannerVersion\x12'\n" +
@@ -275,7 +445,13 @@ const file_evenkeel_v1_provenance_proto_rawDesc = "" +
 	"\x0eBASIS_MEASURED\x10\x02\x12\x10\n" +
 	"\fBASIS_FITTED\x10\x03\x12\x13\n" +
 	"\x0fBASIS_PUBLISHED\x10\x04\x12\x11\n" +
-	"\rBASIS_ASSUMED\x10\x05b\x06proto3"
+	"\rBASIS_ASSUMED\x10\x05*\xa5\x01\n" +
+	"\fEvidenceKind\x12\x1d\n" +
+	"\x19EVIDENCE_KIND_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16EVIDENCE_KIND_SAME_JOB\x10\x01\x12\x1e\n" +
+	"\x1aEVIDENCE_KIND_SAME_TRAINER\x10\x02\x12\x1f\n" +
+	"\x1bEVIDENCE_KIND_OTHER_TRAINER\x10\x03\x12\x19\n" +
+	"\x15EVIDENCE_KIND_ASSUMED\x10\x04b\x06proto3"
 
 var (
 	file_evenkeel_v1_provenance_proto_rawDescOnce sync.Once
@@ -289,21 +465,24 @@ func file_evenkeel_v1_provenance_proto_rawDescGZIP() []byte {
 	return file_evenkeel_v1_provenance_proto_rawDescData
 }
 
-var file_evenkeel_v1_provenance_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_evenkeel_v1_provenance_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_evenkeel_v1_provenance_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_evenkeel_v1_provenance_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_evenkeel_v1_provenance_proto_goTypes = []any{
 	(Basis)(0),          // 0: evenkeel.v1.Basis
-	(*FigureBasis)(nil), // 1: evenkeel.v1.FigureBasis
-	(*Provenance)(nil),  // 2: evenkeel.v1.Provenance
+	(EvidenceKind)(0),   // 1: evenkeel.v1.EvidenceKind
+	(*FigureBasis)(nil), // 2: evenkeel.v1.FigureBasis
+	(*Interval)(nil),    // 3: evenkeel.v1.Interval
+	(*Provenance)(nil),  // 4: evenkeel.v1.Provenance
 }
 var file_evenkeel_v1_provenance_proto_depIdxs = []int32{
 	0, // 0: evenkeel.v1.FigureBasis.basis:type_name -> evenkeel.v1.Basis
-	1, // 1: evenkeel.v1.Provenance.figures:type_name -> evenkeel.v1.FigureBasis
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	1, // 1: evenkeel.v1.Interval.evidence:type_name -> evenkeel.v1.EvidenceKind
+	2, // 2: evenkeel.v1.Provenance.figures:type_name -> evenkeel.v1.FigureBasis
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_provenance_proto_init() }
@@ -316,8 +495,8 @@ func file_evenkeel_v1_provenance_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_provenance_proto_rawDesc), len(file_evenkeel_v1_provenance_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   2,
+			NumEnums:      2,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

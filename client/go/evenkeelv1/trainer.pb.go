@@ -245,8 +245,11 @@ type Execution struct {
 	CastsMasterWeights *bool `protobuf:"varint,21,opt,name=casts_master_weights,json=castsMasterWeights,proto3,oneof" json:"casts_master_weights,omitempty"`
 	// Whether each rank keeps the inputs that it gathers from tensor-parallel ranks for the backward pass. Unset: false.
 	KeepsGatheredInputs *bool `protobuf:"varint,22,opt,name=keeps_gathered_inputs,json=keepsGatheredInputs,proto3,oneof" json:"keeps_gathered_inputs,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// Host time in the backward pass for each weight or bias that trains in full (DeepSpeed's hooks, which copy its
+	// gradient to a bucket). Range: 0 to 0.1. Unset: the trainer's.
+	WeightHookSeconds *float64 `protobuf:"fixed64,23,opt,name=weight_hook_seconds,json=weightHookSeconds,proto3,oneof" json:"weight_hook_seconds,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -426,6 +429,13 @@ func (x *Execution) GetKeepsGatheredInputs() bool {
 	return false
 }
 
+func (x *Execution) GetWeightHookSeconds() float64 {
+	if x != nil && x.WeightHookSeconds != nil {
+		return *x.WeightHookSeconds
+	}
+	return 0
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -488,7 +498,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xc8\v\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\x95\f\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -513,7 +523,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x13rank_gather_seconds\x18\x13 \x01(\x01H\x0eR\x11rankGatherSeconds\x88\x01\x01\x12-\n" +
 	"\x10loss_logit_bytes\x18\x14 \x01(\x01H\x0fR\x0elossLogitBytes\x88\x01\x01\x125\n" +
 	"\x14casts_master_weights\x18\x15 \x01(\bH\x10R\x12castsMasterWeights\x88\x01\x01\x127\n" +
-	"\x15keeps_gathered_inputs\x18\x16 \x01(\bH\x11R\x13keepsGatheredInputs\x88\x01\x01B\x14\n" +
+	"\x15keeps_gathered_inputs\x18\x16 \x01(\bH\x11R\x13keepsGatheredInputs\x88\x01\x01\x123\n" +
+	"\x13weight_hook_seconds\x18\x17 \x01(\x01H\x12R\x11weightHookSeconds\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -532,7 +543,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x14_rank_gather_secondsB\x13\n" +
 	"\x11_loss_logit_bytesB\x17\n" +
 	"\x15_casts_master_weightsB\x18\n" +
-	"\x16_keeps_gathered_inputs\"7\n" +
+	"\x16_keeps_gathered_inputsB\x16\n" +
+	"\x14_weight_hook_seconds\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion*\x8b\x01\n" +

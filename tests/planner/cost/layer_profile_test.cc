@@ -230,6 +230,36 @@ TEST(LayerProfileTest, ATrainersKernelsScaleComputeAlone) {
   EXPECT_EQ(half.forward_flops.at(kPack), full.forward_flops.at(kPack));
 }
 
+TEST(LayerProfileTest, HooksOfTrainedWeightsLengthenTheBackwardPass) {
+  Job job = TextJob("llama3.2-3b", "h100-sxm-80gb", 8);
+  const Parallelism p{.tensor = 1, .data = 8};
+  const LayerCost before = Kind(Profile(job, p), LayerKind::kDense);
+  job.training.execution.weight_hook_ns = 1e8;  // far above all else
+  const LayerCost hooked = Kind(Profile(job, p), LayerKind::kDense);
+  // Five products with weights (gate and up are one) and two norms.
+  EXPECT_NEAR(hooked.backward.at(kPack) / 1e8, 6, 0.1);
+  EXPECT_EQ(hooked.forward.at(kPack), before.forward.at(kPack));
+  job.model.language_model.train = TrainMode::kFrozen;
+  const LayerCost frozen = Kind(Profile(job, p), LayerKind::kDense);
+  EXPECT_LT(frozen.backward.at(kPack), 1e8);
+}
+
+TEST(LayerProfileTest, AdaptersCostMoreThanTheirProducts) {
+  Job job = TextJob("llama3.2-3b", "a100-sxm-80gb", 8);
+  LanguageModel& m = job.model.language_model;
+  m.train = TrainMode::kLora;
+  m.lora = {.rank = 1, .targets = kLoraMlpDown};
+  job.training.execution.host_launch_ns = 0;
+  const Parallelism p{.tensor = 1, .data = 8};
+  const double with = Kind(Profile(job, p), LayerKind::kDense).forward.at(kPack);
+  m.lora.targets = 0;
+  const double without = Kind(Profile(job, p), LayerKind::kDense).forward.at(kPack);
+  // Five bytes of each input value and ten of each output value.
+  const double bytes =
+      kPack.tokens * (5 * static_cast<double>(m.ffn) + 10 * static_cast<double>(m.hidden));
+  EXPECT_GT(with - without, bytes / job.cluster.gpu.hbm_bytes_per_second * 1e9);
+}
+
 TEST(LayerProfileTest, TheHostOfARouterWaitsForTheDevice) {
   const double device = Forward(WithHostTime(LayerKind::kMoe, 1, 0));
   const double host = Forward(WithHostTime(LayerKind::kMoe, 1, 1e6)) - device;

@@ -88,7 +88,7 @@ std::string DescribedText() {
         expert_tensor_parallel: 2 fused_kernels: false compiled_loss: true
         fused_weight_gradients: false host_launch_seconds: 0.0001
         expert_capacity_ratio: 1.5 grouped_experts: false bucket_bytes: 1000000
-        kernel_rate_ratio: 0.75 rank_gather_seconds: 0.001 loss_logit_bytes: 12
+        kernel_rate_ratio: 0.75 rank_gather_seconds: 0.001 weight_hook_seconds: 0.0002 loss_logit_bytes: 12
         casts_master_weights: true keeps_gathered_inputs: false
       }
     }
@@ -97,7 +97,7 @@ std::string DescribedText() {
       data_parallel { min: 1 max: 16 } context_parallel { min: 1 max: 1 }
       expert_parallel { min: 1 max: 1 } virtual_stages { min: 1 max: 1 }
       recompute: RECOMPUTE_POLICY_FULL stage_layers: [24, 10, 11, 11]
-      schedule: PIPELINE_SCHEDULE_GPIPE
+      schedule: PIPELINE_SCHEDULE_GPIPE memory_confidence_ratio: 0.9
     }
     objective { kind: OBJECTIVE_KIND_GPU_DAYS }
   }

@@ -81,7 +81,7 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   const planner::Execution e = TrainingOf(R"(trainer { name: "internevo" } execution {
       expert_capacity_ratio: 1 grouped_experts: false bucket_bytes: 7 host_launch_seconds: 2e-5
       kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
-      casts_master_weights: true keeps_gathered_inputs: true })")
+      weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true })")
                                    .execution;
   EXPECT_EQ(e.expert_capacity, 1);
   EXPECT_FALSE(e.grouped_experts);
@@ -89,7 +89,8 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_DOUBLE_EQ(e.host_launch_ns, 20e3);
   EXPECT_EQ(e.kernel_rate, 0.5);
   EXPECT_DOUBLE_EQ(e.gather_ns_per_rank, 0.25e9);
-  EXPECT_EQ(e.loss_logit_bytes, 9);
+  EXPECT_EQ(e.loss_bytes_per_logit, 9);
+  EXPECT_DOUBLE_EQ(e.weight_hook_ns, 3e5);
   EXPECT_TRUE(e.casts_master_weights);
   EXPECT_TRUE(e.keeps_gathered_inputs);
   EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's, not set

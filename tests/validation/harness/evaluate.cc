@@ -96,6 +96,10 @@ class Evaluator {
     }
     for (const StagePlan& stage : evaluation.plan.stages) outcome_.stages.push_back(stage.memory);
     outcome_.step = evaluation.plan.prediction.step;
+    outcome_.regime = RegimeOf(run.job, run.spec.parallelism, run.batching.mean.tokens,
+                               evaluation.plan.prediction.step);
+    outcome_.step_interval = evaluation.plan.prediction.step_interval;
+    outcome_.memory_interval = evaluation.plan.prediction.memory_interval;
     iteration_ns_ = static_cast<double>(outcome_.step.total_ns);
     for (const Measurement& m : run.measured) outcome_.predicted.push_back(Figured(m));
     return outcome_;

@@ -6,11 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "planner/cost/interval.h"
 #include "tests/validation/harness/case.h"
 
 namespace evenkeel::validation {
 
 struct Outcome {
+  planner::Regime regime = planner::Regime::kDevice;
+  planner::Interval step_interval, memory_interval;
   std::vector<std::optional<double>> predicted;  // as Case::measured; nullopt: `fault` says why
   std::vector<planner::MemoryParts> stages;
   planner::StepTime step;

@@ -51,8 +51,7 @@ int Run(const std::string& folder, bool runs, const std::string& only,
   }
   if (runs) {
     if (options.parts) ReportEachRun(results);
-    ReportRuns(ErrorsOf(results), cases.uncovered);
-    return 0;
+    return ReportRuns(results, cases.uncovered) ? 0 : 1;
   }
   return Report(results, cases, options) == 0 ? 0 : 1;
 }

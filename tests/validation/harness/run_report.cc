@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/cost/interval.h"
 #include "planner/cost/memory.h"
 
 namespace evenkeel::validation {
 namespace {
+
+using planner::D;
 
 constexpr size_t kLeastOfGroup = 3;
 
@@ -22,6 +25,8 @@ struct Timed {
 struct Family {
   int64_t runs = 0, false_misfits = 0, false_fits = 0;
   std::vector<double> time, memory;
+  Inside time_inside, memory_inside;
+  std::vector<double> time_widths, memory_widths;
   std::map<std::string, std::vector<Timed>> groups;
 };
 
@@ -43,21 +48,45 @@ int64_t FullestBytes(const Result& result) {
   return fullest;
 }
 
+void Add(double ratio, const planner::Interval& interval, Inside& sum,
+         std::vector<double>& widths) {
+  ++sum.count;
+  sum.inside += ratio >= interval.low && ratio <= interval.high;
+  widths.push_back((interval.high - interval.low) / 2);
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+planner::MemoryFit FitOf(const Result& result) {
+  return planner::FitOf(FullestBytes(result), planner::CapacityBytes(result.run->job.cluster),
+                        result.outcome.memory_interval);
+}
+
 void Add(const Result& result, Family& family) {
   const Case& run = *result.run;
   ++family.runs;
-  const bool fits = FullestBytes(result) <= planner::CapacityBytes(run.job.cluster);
-  family.false_misfits += !fits && !run.ran_out_of_memory;
-  family.false_fits += fits && run.ran_out_of_memory;
+  family.false_misfits +=
+      FitOf(result) == planner::MemoryFit::kDoesNotFit && !run.ran_out_of_memory;
+  family.false_fits += FitOf(result) == planner::MemoryFit::kFits && run.ran_out_of_memory;
   for (size_t i = 0; i < run.measured.size(); ++i) {
     const Measurement& m = run.measured[i];
     if (!result.outcome.predicted[i]) continue;
     const double predicted = *result.outcome.predicted[i];
     if (m.figure != Figure::kIteration) {
       family.memory.push_back(predicted / m.value - 1);
+      Add(m.value / predicted, result.outcome.memory_interval, family.memory_inside,
+          family.memory_widths);
       continue;
     }
-    if (!run.weak) family.time.push_back(predicted / m.value - 1);
+    if (!run.weak) {
+      family.time.push_back(predicted / m.value - 1);
+      Add(m.value / predicted, result.outcome.step_interval, family.time_inside,
+          family.time_widths);
+    }
     if (!run.group.empty()) family.groups[run.group].push_back({predicted, m.value});
   }
 }
@@ -67,8 +96,12 @@ FamilyErrors ErrorsOf(const std::string& name, const Family& family) {
                       .runs = family.runs,
                       .time = Summary(family.time),
                       .memory = Summary(family.memory),
+                      .time_inside = family.time_inside,
+                      .memory_inside = family.memory_inside,
                       .false_misfits = family.false_misfits,
                       .false_fits = family.false_fits};
+  errors.time_inside.half_width = Median(family.time_widths);
+  errors.memory_inside.half_width = Median(family.memory_widths);
   for (const auto& [group, runs] : family.groups) {
     if (runs.size() < kLeastOfGroup) continue;
     const auto chosen =
@@ -78,12 +111,33 @@ FamilyErrors ErrorsOf(const std::string& name, const Family& family) {
         std::min_element(runs.begin(), runs.end(),
                          [](const Timed& a, const Timed& b) { return a.measured < b.measured; });
     const double price = chosen->measured / best->measured - 1;
+    for (auto a = runs.begin(); a != runs.end(); ++a) {
+      for (auto b = a + 1; b != runs.end(); ++b) {
+        ++errors.pairs;
+        errors.swapped += (a->predicted < b->predicted) != (a->measured < b->measured);
+      }
+    }
     ++errors.groups;
     errors.price += price;
     errors.worst_price = std::max(errors.worst_price, price);
   }
   if (errors.groups > 0) errors.price /= static_cast<double>(errors.groups);
   return errors;
+}
+
+std::string KeyOf(const Result& result, By by) {
+  const Case& run = *result.run;
+  switch (by) {
+    case By::kFamily:
+      return run.family + (run.apart.empty() ? "" : ", " + run.apart);
+    case By::kTrainer:
+      return std::string(run.job.training.trainer->name);
+    case By::kGpu:
+      return run.job.cluster.gpu.name;
+    case By::kRegime:
+      return std::string(NameOf(result.outcome.regime));
+  }
+  return "";
 }
 
 void PrintErrors(const Errors& e) {
@@ -95,14 +149,51 @@ void PrintErrors(const Errors& e) {
               100 * e.mean_absolute, 100 * e.median, 100 * e.worst);
 }
 
+void PrintInside(const Inside& in) {
+  if (in.count == 0) {
+    std::printf("%4s %5s  ", "-", "");
+    return;
+  }
+  std::printf("%3.0f%% %4.0f%%  ", 100 * static_cast<double>(in.inside) / D(in.count),
+              100 * in.half_width);
+}
+
+void PrintTable(const char* by, const std::vector<FamilyErrors>& rows) {
+  std::printf("%-36s %4s  %-40s  %-41s %s\n", by, "runs",
+              "time: n, mean abs, median, worst; inside, +-", "memory: the same",
+              "groups, price mean, worst; false misfits, fits");
+  for (const FamilyErrors& f : rows) {
+    std::printf("%-36s %4lld  ", f.family.c_str(), static_cast<long long>(f.runs));
+    PrintErrors(f.time);
+    PrintInside(f.time_inside);
+    PrintErrors(f.memory);
+    PrintInside(f.memory_inside);
+    if (f.groups > 0)
+      std::printf("%3lld %5.1f%% %5.0f%%", static_cast<long long>(f.groups), 100 * f.price,
+                  100 * f.worst_price);
+    if (f.false_misfits + f.false_fits > 0)
+      std::printf("  misfits %lld, fits %lld", static_cast<long long>(f.false_misfits),
+                  static_cast<long long>(f.false_fits));
+    std::printf("\n");
+  }
+  std::printf("\n");
+}
+
+struct Pooled {
+  int64_t count = 0, inside = 0;
+  void Add(const Inside& in) { count += in.count, inside += in.inside; }
+  std::string Text() const {
+    const std::string share =
+        count == 0 ? "-" : std::to_string(planner::Nearest(100 * D(inside) / D(count))) + "%";
+    return share + " of " + std::to_string(count);
+  }
+};
+
 }  // namespace
 
-std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results) {
+std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results, By by) {
   std::map<std::string, Family> families;
-  for (const Result& result : results) {
-    const Case& run = *result.run;
-    Add(result, families[run.family + (run.apart.empty() ? "" : ", " + run.apart)]);
-  }
+  for (const Result& result : results) Add(result, families[KeyOf(result, by)]);
   std::vector<FamilyErrors> errors;
   for (const auto& [name, family] : families) errors.push_back(ErrorsOf(name, family));
   return errors;
@@ -123,8 +214,9 @@ void ReportEachRun(const std::vector<Result>& results) {
     const int64_t fullest = FullestBytes(result);
     const int64_t capacity = planner::CapacityBytes(run.job.cluster);
     if (fullest > capacity)
-      std::printf("  does not fit: %.1f of %.1f GiB%s\n", Shown(Figure::kUsed, planner::D(fullest)),
-                  Shown(Figure::kUsed, planner::D(capacity)),
+      std::printf("  does not fit: %.1f of %.1f GiB%s%s\n", Shown(Figure::kUsed, D(fullest)),
+                  Shown(Figure::kUsed, D(capacity)),
+                  FitOf(result) == planner::MemoryFit::kWithinMargin ? ", within the margin" : "",
                   run.ran_out_of_memory ? ", as measured" : ", but ran");
     const planner::StepTime& step = result.outcome.step;
     const auto ms = [](int64_t ns) { return static_cast<double>(ns) / 1e6; };
@@ -136,34 +228,42 @@ void ReportEachRun(const std::vector<Result>& results) {
   }
 }
 
-void ReportRuns(const std::vector<FamilyErrors>& families,
-                const std::vector<Uncovered>& uncovered) {
-  std::printf("%-34s %4s  %-27s  %-27s  %s\n", "", "", "time: n, mean abs, median, worst",
-              "memory: the same", "groups, price mean, worst; false misfits, fits");
-  double mean = 0;
-  int64_t timed = 0;
+bool ReportRuns(const std::vector<Result>& results, const std::vector<Uncovered>& uncovered) {
+  const std::vector<FamilyErrors> families = ErrorsOf(results);
+  PrintTable("family", families);
+  PrintTable("trainer", ErrorsOf(results, By::kTrainer));
+  PrintTable("GPU", ErrorsOf(results, By::kGpu));
+  PrintTable("regime", ErrorsOf(results, By::kRegime));
+  Pooled time, memory;
+  double mean = 0, price = 0;
+  int64_t timed = 0, groups = 0, pairs = 0, swapped = 0;
+  bool holds = true;
   for (const FamilyErrors& f : families) {
-    std::printf("%-34s %4lld  ", f.family.c_str(), static_cast<long long>(f.runs));
-    PrintErrors(f.time);
-    PrintErrors(f.memory);
-    if (f.groups > 0)
-      std::printf("%3lld %5.1f%% %5.0f%%", static_cast<long long>(f.groups), 100 * f.price,
-                  100 * f.worst_price);
-    if (f.false_misfits + f.false_fits > 0)
-      std::printf("  misfits %lld, fits %lld", static_cast<long long>(f.false_misfits),
-                  static_cast<long long>(f.false_fits));
-    std::printf("\n");
+    time.Add(f.time_inside), memory.Add(f.memory_inside);
+    groups += f.groups, pairs += f.pairs, swapped += f.swapped;
+    price += f.price * D(f.groups);
     if (f.time.count == 0) continue;
     mean += f.time.mean_absolute;
     ++timed;
+    if (f.time_inside.count < kLargeFamily ||
+        D(f.time_inside.inside) >= kLeastInside * D(f.time_inside.count))
+      continue;
+    std::printf("BROKEN: %s: fewer than %.0f%% of the times are inside their intervals\n",
+                f.family.c_str(), 100 * kLeastInside);
+    holds = false;
   }
-  if (timed > 0)
-    std::printf("Time, mean of the families' means: %.1f%%\n",
-                100 * mean / static_cast<double>(timed));
+  if (timed > 0) std::printf("Time, mean of the families' means: %.1f%%\n", 100 * mean / D(timed));
+  std::printf("Inside the stated intervals: %s times, %s peaks of memory\n", time.Text().c_str(),
+              memory.Text().c_str());
+  if (pairs > 0)
+    std::printf("Groups: Kendall tau of %lld pairs %.3f; mean price %.1f%%\n",
+                static_cast<long long>(pairs), 1 - 2 * D(swapped) / D(pairs),
+                100 * price / D(groups));
   std::map<std::string, int64_t> reasons;
   for (const Uncovered& row : uncovered) ++reasons[row.reason];
   for (const auto& [reason, count] : reasons)
     std::printf("not covered: %4lld %s\n", static_cast<long long>(count), reason.c_str());
+  return holds;
 }
 
 }  // namespace evenkeel::validation

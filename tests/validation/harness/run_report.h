@@ -17,25 +17,39 @@ struct Errors {
   double mean_absolute = 0, median = 0, worst = 0;
 };
 
+// Measured values in the stated interval of their prediction.
+struct Inside {
+  int64_t count = 0, inside = 0;
+  double half_width = 0;  // median of (high - low) / 2
+};
+
 struct FamilyErrors {
   std::string family;  // with what sets the runs apart, such as "aws-dispatchers, dispatchers"
   int64_t runs = 0;
-  Errors time;         // rows that are not weak
-  Errors memory;       // weak rows too
+  Errors time;    // rows that are not weak
+  Errors memory;  // weak rows too
+  Inside time_inside, memory_inside;
   int64_t groups = 0;  // of at least three runs that differ in their settings alone
   double price = 0;    // mean of: measured time of the run predicted fastest, over the best, less 1
   double worst_price = 0;
-  int64_t false_misfits = 0;  // runs that ran, and are said not to fit
-  int64_t false_fits = 0;     // runs that ran out of memory, and are said to fit
+  int64_t pairs = 0, swapped = 0;  // runs of one group, and those whose order is not as measured
+  int64_t false_misfits = 0;  // runs that ran, and do not fit at the lower end of their interval
+  int64_t false_fits = 0;     // runs that ran out of memory, and fit at the upper end
 };
 
-std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results);
+// What runs are taken together by: the source that published them, or what they have in common.
+enum class By { kFamily, kTrainer, kGpu, kRegime };
+
+std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results, By by = By::kFamily);
 
 // Prints each run's figures, measured and predicted, with the parts of its step.
 void ReportEachRun(const std::vector<Result>& results);
 
-// Prints a table of the families, and why rows are not covered.
-void ReportRuns(const std::vector<FamilyErrors>& families, const std::vector<Uncovered>& uncovered);
+// Prints tables by family, trainer, GPU and regime, and why rows are not covered. Returns false if
+// fewer than kLeastInside of the timed runs of a large family are inside their intervals.
+bool ReportRuns(const std::vector<Result>& results, const std::vector<Uncovered>& uncovered);
+inline constexpr double kLeastInside = 0.6;
+inline constexpr int64_t kLargeFamily = 20;
 
 }  // namespace evenkeel::validation
 

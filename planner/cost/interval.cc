@@ -1,0 +1,180 @@
+#include "planner/cost/interval.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "planner/base/integers.h"
+#include "planner/cost/memory.h"
+#include "planner/trainer/trainers.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr double kCommunicationShare = 0.3;
+// Tokens x width of a rank's micro-batch below which the host bounds a layer, at the rate of A100.
+constexpr double kHostValues = 2 << 20, kHostRate = 312e12;
+// Assumed: on GPUs without published runs the errors are this much larger.
+constexpr double kOtherGpu = 1.5;
+
+struct Range {
+  double low, centre, high;  // measured over predicted: 10%, 50% and 90% of runs, families alike
+  int64_t runs;
+};
+
+// By Regime. With the record of the run's own trainer, and with the generic one in its place.
+constexpr Range kOwnTrainer[] = {
+    {0.94, 1.07, 1.22, 531}, {0.90, 0.99, 1.13, 374}, {0.95, 1.02, 1.50, 8}, {0.82, 1.07, 1.41, 68}};
+constexpr Range kOtherTrainer[] = {
+    {0.92, 1.01, 1.35, 531}, {0.82, 0.98, 1.25, 378}, {0.90, 1.07, 1.77, 4}, {0.75, 0.94, 1.38, 68}};
+// OmniBal's trainings, whose lengths are not public.
+constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
+
+// Peak memory: Megatron's dense layers and experts, all other trainers, models with encoders.
+constexpr Range kMegatronMemory = {0.98, 1.00, 1.03, 58};
+constexpr Range kMegatronExpertsMemory = {0.84, 1.00, 1.05, 24};
+constexpr Range kOtherMemory = {0.87, 1.12, 1.52, 43};
+constexpr Range kEncodersMemory = {0.97, 1.05, 1.15, 5};
+
+Interval From(const Range& range, Evidence evidence, double widened) {
+  return {.low = 1 - widened * (1 - range.low),
+          .centre = range.centre,
+          .high = 1 + widened * (range.high - 1),
+          .runs = range.runs,
+          .evidence = evidence};
+}
+
+// The kernels that Megatron's runs validate.
+bool RunsMegatronsKernels(const Trainer& trainer) {
+  return trainer.usual.fused_kernels && trainer.usual.kernel_rate == 1;
+}
+
+bool HasRuns(const GpuCosts& gpu) {
+  return gpu.like.empty() &&
+         (gpu.generation == GpuGeneration::kAmpere || gpu.generation == GpuGeneration::kHopper ||
+          gpu.generation == GpuGeneration::kBlackwell);
+}
+
+}  // namespace
+
+Regime RegimeOf(const Job& job, const Parallelism& p, double pack_tokens, const StepTime& step) {
+  const LanguageModel& m = job.model.language_model;
+  if (m.moe) return Regime::kExperts;
+  const double values = pack_tokens * D(m.hidden) / D(p.context * p.tensor);
+  if (values <= kHostValues * job.cluster.gpu.dense_16bit_flops / kHostRate) return Regime::kHost;
+  const double communication = D(step.tensor_communication_ns) + D(step.data_sync_ns);
+  return communication > kCommunicationShare * D(step.total_ns) ? Regime::kNetwork
+                                                                : Regime::kDevice;
+}
+
+Interval StepIntervalOf(const Job& job, Regime regime) {
+  const MeasuredRatio& measured = job.calibration.step;
+  if (measured.count > 0) {
+    const double spread = std::clamp(2 * measured.spread, 0.05, 0.5);
+    return {.low = 1 - spread,
+            .centre = 1,
+            .high = 1 + spread,
+            .runs = measured.count,
+            .evidence = Evidence::kSameJob,
+            .narrowed_by = "more measured steps"};
+  }
+  const double widened = HasRuns(job.cluster.gpu.costs) ? 1 : kOtherGpu;
+  const bool encoders = !job.model.towers.empty();
+  const bool own = job.training.trainer != &GenericTrainer();
+  const size_t i = static_cast<size_t>(regime);
+  Interval interval = From(encoders ? kEncoders
+                           : own    ? kOwnTrainer[i]
+                                    : kOtherTrainer[i],
+                           widened > 1 ? Evidence::kAssumed
+                           : own       ? Evidence::kSameTrainer
+                                       : Evidence::kOtherTrainer,
+                           widened);
+  switch (regime) {
+    case Regime::kHost:
+      interval.narrowed_by = "the host's time per operation: record layer times with this trainer";
+      break;
+    case Regime::kDevice:
+      interval.narrowed_by = "the rate of its kernels: record layer times with this trainer";
+      break;
+    case Regime::kNetwork:
+      interval.narrowed_by = "the time of its collectives: record a measured step";
+      break;
+    case Regime::kExperts:
+      interval.narrowed_by = "the exchange between experts: record a measured step";
+      break;
+  }
+  return interval;
+}
+
+Interval MemoryIntervalOf(const Job& job) {
+  const Trainer& trainer = *job.training.trainer;
+  const bool megatron = RunsMegatronsKernels(trainer);
+  Range range = kOtherMemory;
+  if (megatron) {
+    range = !job.model.towers.empty()      ? kEncodersMemory
+            : job.model.language_model.moe ? kMegatronExpertsMemory
+                                           : kMegatronMemory;
+  }
+  Interval interval =
+      From(range, megatron ? Evidence::kSameTrainer : Evidence::kOtherTrainer, /*widened=*/1);
+  if (job.calibration.rest_count > 0) {
+    interval.evidence = Evidence::kSameJob;
+    interval.runs = job.calibration.rest_count;
+    interval.low = std::max(interval.low, kMegatronMemory.low);
+    interval.high = std::min(interval.high, kMegatronMemory.high);
+    interval.centre = 1;
+  }
+  interval.narrowed_by = "the peak memory of a measured step";
+  return interval;
+}
+
+Interval AtCoverage(const Interval& interval, double coverage) {
+  // Quantiles of the normal distribution over that of kIntervalCoverage.
+  constexpr std::pair<double, double> kWidths[] = {{0.5, 0.526}, {0.6, 0.657}, {0.7, 0.809},
+                                                   {0.8, 1.0},   {0.9, 1.283}, {0.95, 1.529},
+                                                   {0.99, 2.010}};
+  double width = kWidths[0].second;
+  for (size_t i = 1; i < std::size(kWidths); ++i) {
+    const auto [from, narrow] = kWidths[i - 1];
+    const auto [to, wide] = kWidths[i];
+    if (coverage > from)
+      width = narrow + (wide - narrow) * (std::min(coverage, to) - from) / (to - from);
+  }
+  Interval wider = interval;
+  wider.low = 1 - width * (1 - interval.low);
+  wider.high = 1 + width * (interval.high - 1);
+  return wider;
+}
+
+MemoryFit FitOf(int64_t used_bytes, int64_t capacity_bytes, const Interval& interval) {
+  const double used = D(used_bytes), capacity = D(capacity_bytes);
+  if (used * interval.low > capacity) return MemoryFit::kDoesNotFit;
+  return used * interval.high > capacity ? MemoryFit::kWithinMargin : MemoryFit::kFits;
+}
+
+MemoryFit MemoryFitOf(const Job& job, const Plan& plan) {
+  int64_t used = plan.misfit.memory.total();
+  if (plan.fits) {
+    for (const StagePlan& stage : plan.stages) used = std::max(used, stage.memory.total());
+    for (const GroupPlan& group : plan.groups) {
+      for (const StagePlan& stage : group.stages) used = std::max(used, stage.memory.total());
+    }
+  }
+  return FitOf(used, CapacityBytes(job.cluster), MemoryIntervalOf(job));
+}
+
+std::string_view NameOf(Regime regime) {
+  switch (regime) {
+    case Regime::kHost:
+      return "host";
+    case Regime::kDevice:
+      return "device";
+    case Regime::kNetwork:
+      return "network";
+    case Regime::kExperts:
+      return "experts";
+  }
+  return "";
+}
+
+}  // namespace evenkeel::planner
