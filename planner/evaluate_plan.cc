@@ -5,8 +5,8 @@
 
 #include "planner/base/integers.h"
 #include "planner/cost/goodput.h"
-#include "planner/cost/interval.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/cost/memory.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"

@@ -11,7 +11,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/goodput.h"
 #include "planner/cost/host_memory.h"
-#include "planner/cost/interval.h"
+#include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 #include "planner/cost/uncertainty.h"
 #include "planner/groups/grouped_plan.h"
@@ -153,6 +153,9 @@ class Planning {
     for (size_t i = first;
          i < best.size() && static_cast<int64_t>(i - first) < job_.max_alternatives; ++i)
       plan().alternatives.push_back(MakeAlternative(job_, batching_, best[i], hooks_.stop));
+    for (Alternative& alternative : plan().alternatives)
+      alternative.indistinguishable =
+          alternative.gpu_days < (1 + kToldApart) * plan().prediction.gpu_days;
   }
 
   // Looks for packing groups, and takes them if they need fewer GPU-days than the best plan with

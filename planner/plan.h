@@ -174,7 +174,14 @@ struct Alternative {
   double samples_per_step = 0;  // may differ from the plan's, since packs are whole
   double gpu_days = 0;
   int64_t least_free_bytes = 0;
+  // Whether its GPU-days are within kToldApart of the plan's.
+  bool indistinguishable = false;
 };
+
+// Of two published runs that differ in their settings alone, the one predicted faster is faster in
+// at least four of five pairs if the predictions differ by this share, and in fewer otherwise
+// (tests/validation/intervals_test.cc).
+inline constexpr double kToldApart = 0.10;
 
 // The same job, with the same packs and global batch, on other GPUs: the cluster loses or gains a
 // node, or has the next smaller or larger GPU type.

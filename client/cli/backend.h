@@ -30,6 +30,7 @@ class Backend {
       const v1::RollBackProfileRequest& request) = 0;
   virtual v1::ListModelsResponse ListModels(const v1::ListModelsRequest& request) = 0;
   virtual v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) = 0;
+  virtual v1::ListTrainersResponse ListTrainers(const v1::ListTrainersRequest& request) = 0;
 
   // Fills in packs and order only if `start` asks for them.
   virtual PackedDataset PackDataset(const v1::PackDatasetStart& start,

@@ -87,6 +87,10 @@ class GrpcBackend : public Backend {
     return Unary<v1::ListGpuTypesResponse>(&v1::PlannerService::Stub::ListGpuTypes, request,
                                            "reading");
   }
+  v1::ListTrainersResponse ListTrainers(const v1::ListTrainersRequest& request) override {
+    return Unary<v1::ListTrainersResponse>(&v1::PlannerService::Stub::ListTrainers, request,
+                                           "reading");
+  }
 
   PackedDataset PackDataset(const v1::PackDatasetStart& start,
                             const SampleLengths& samples) override {

@@ -95,6 +95,12 @@ class LocalBackend : public Backend {
     return response;
   }
 
+  v1::ListTrainersResponse ListTrainers(const v1::ListTrainersRequest& request) override {
+    v1::ListTrainersResponse response;
+    Refuse(server::ListTrainers(request, &response));
+    return response;
+  }
+
   PackedDataset PackDataset(const v1::PackDatasetStart& start,
                             const SampleLengths& samples) override {
     std::vector<server::Violation> violations;

@@ -92,7 +92,18 @@ std::string RenderAlternatives(const Style& style, const v1::Plan& plan) {
   }
   const std::string remark = samples ? "best other splits; samples of a step; slower in GPU-days"
                                      : "best other splits; slower in GPU-days";
-  return Section(style, "Alternatives", remark) + table.Render(style);
+  const auto near = std::count_if(plan.alternatives().begin(), plan.alternatives().end(),
+                                  [](const auto& other) { return other.indistinguishable(); });
+  std::string text = Section(style, "Alternatives", remark) + table.Render(style);
+  if (near == 0) return text;
+  return text + Paragraph(style,
+                          fmt::format("{} too near to the plan to be told apart by a prediction "
+                                      "(within 10%): measure before you choose.",
+                                      near == 1 ? "The first is"
+                                      : near == plan.alternatives_size()
+                                          ? "All are"
+                                          : fmt::format("The first {} are", near)),
+                          2);
 }
 
 std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "planner/base/integers.h"
-#include "planner/cost/memory.h"
 #include "planner/trainer/trainers.h"
 
 namespace evenkeel::planner {
@@ -23,10 +22,14 @@ struct Range {
 };
 
 // By Regime. With the record of the run's own trainer, and with the generic one in its place.
-constexpr Range kOwnTrainer[] = {
-    {0.94, 1.07, 1.22, 531}, {0.90, 0.99, 1.13, 374}, {0.95, 1.02, 1.50, 8}, {0.82, 1.07, 1.41, 68}};
-constexpr Range kOtherTrainer[] = {
-    {0.92, 1.01, 1.35, 531}, {0.82, 0.98, 1.25, 378}, {0.90, 1.07, 1.77, 4}, {0.75, 0.94, 1.38, 68}};
+constexpr Range kOwnTrainer[] = {{0.94, 1.07, 1.22, 531},
+                                 {0.90, 0.99, 1.13, 374},
+                                 {0.95, 1.02, 1.50, 8},
+                                 {0.82, 1.07, 1.41, 68}};
+constexpr Range kOtherTrainer[] = {{0.92, 1.01, 1.35, 531},
+                                   {0.82, 0.98, 1.25, 378},
+                                   {0.90, 1.07, 1.77, 4},
+                                   {0.75, 0.94, 1.38, 68}};
 // OmniBal's trainings, whose lengths are not public.
 constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
 
@@ -150,17 +153,6 @@ MemoryFit FitOf(int64_t used_bytes, int64_t capacity_bytes, const Interval& inte
   const double used = D(used_bytes), capacity = D(capacity_bytes);
   if (used * interval.low > capacity) return MemoryFit::kDoesNotFit;
   return used * interval.high > capacity ? MemoryFit::kWithinMargin : MemoryFit::kFits;
-}
-
-MemoryFit MemoryFitOf(const Job& job, const Plan& plan) {
-  int64_t used = plan.misfit.memory.total();
-  if (plan.fits) {
-    for (const StagePlan& stage : plan.stages) used = std::max(used, stage.memory.total());
-    for (const GroupPlan& group : plan.groups) {
-      for (const StagePlan& stage : group.stages) used = std::max(used, stage.memory.total());
-    }
-  }
-  return FitOf(used, CapacityBytes(job.cluster), MemoryIntervalOf(job));
 }
 
 std::string_view NameOf(Regime regime) {

@@ -34,9 +34,6 @@ Interval AtCoverage(const Interval& interval, double coverage);
 // Returns whether `used_bytes` fit at both ends of the interval.
 MemoryFit FitOf(int64_t used_bytes, int64_t capacity_bytes, const Interval& interval);
 
-// Returns the same of the plan's fullest stage, or of what the misfit names.
-MemoryFit MemoryFitOf(const Job& job, const Plan& plan);
-
 std::string_view NameOf(Regime regime);
 
 }  // namespace evenkeel::planner

@@ -5,6 +5,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/interval.h"
+#include "planner/plan.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -65,6 +66,17 @@ int64_t AllocatableBytes(const Cluster& cluster) {
   return AllocatableWithin(CapacityBytes(cluster));
 }
 int64_t AllocatableBytes(const Job& job) { return AllocatableWithin(CapacityBytes(job)); }
+
+MemoryFit MemoryFitOf(const Job& job, const Plan& plan) {
+  int64_t used = plan.misfit.memory.total();
+  if (plan.fits) {
+    for (const StagePlan& stage : plan.stages) used = std::max(used, stage.memory.total());
+    for (const GroupPlan& group : plan.groups) {
+      for (const StagePlan& stage : group.stages) used = std::max(used, stage.memory.total());
+    }
+  }
+  return FitOf(used, CapacityBytes(job.cluster), MemoryIntervalOf(job));
+}
 
 int64_t LibraryBytes(const Job& job) {
   const bool grouped = job.model.language_model.moe && job.training.execution.grouped_experts;

@@ -11,6 +11,9 @@
 
 namespace evenkeel::planner {
 
+struct Plan;
+enum class MemoryFit;
+
 // Bytes of a parameter: the 16-bit weight, and what Adam keeps (fp32 master weight, two moments).
 inline constexpr int64_t kWeightBytes = 2;
 inline constexpr int64_t kAdamBytes = 12;
@@ -43,6 +46,10 @@ int64_t CapacityBytes(const Job& job);
 // Negative if not even those fit.
 int64_t AllocatableBytes(const Cluster& cluster);
 int64_t AllocatableBytes(const Job& job);
+
+// Returns whether the plan's fullest stage, or what its misfit names, fits at both ends of the
+// memory interval.
+MemoryFit MemoryFitOf(const Job& job, const Plan& plan);
 
 // Returns the bytes of workspaces of cuBLAS, TransformerEngine and similar libraries, inside the
 // allocator.

@@ -14,6 +14,7 @@ constexpr RoleOfMethod kRoles[] = {
     {"ListPlans", kRead},
     {"ListModels", kRead},
     {"ListGpuTypes", kRead},
+    {"ListTrainers", kRead},
     {"ListProfiles", kRead},
     {"PlanJob", kPlan},
     {"EvaluatePlan", kPlan},

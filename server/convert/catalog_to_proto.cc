@@ -14,7 +14,10 @@
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpu_costs.h"
 #include "planner/hardware/gpus.h"
+#include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
+#include "server/convert/choices.h"
+#include "server/convert/execution_from_proto.h"
 
 namespace evenkeel::server {
 namespace {
@@ -164,7 +167,29 @@ std::vector<v1::CatalogGpu> AllGpus() {
   return gpus;
 }
 
+std::vector<v1::CatalogTrainer> AllTrainers() {
+  std::vector<v1::CatalogTrainer> trainers;
+  for (const planner::Trainer& trainer : planner::Trainers()) {
+    v1::CatalogTrainer& out = trainers.emplace_back();
+    out.set_name(std::string(trainer.name));
+    if (!trainer.alias.empty()) out.add_aliases(std::string(trainer.alias));
+    out.set_framework(ToProto(kFrameworks, trainer.framework));
+    out.set_zero_stage(ToProto(kZeroStages, trainer.zero_stage));
+    ExecutionToProto(planner::UsualExecution(trainer, trainer.zero_stage), out.mutable_execution());
+    out.set_source(std::string(trainer.source));
+    out.set_fitted_run_count(trainer.fitted_runs);
+  }
+  std::sort(trainers.begin(), trainers.end(),
+            [](const auto& a, const auto& b) { return a.name() < b.name(); });
+  return trainers;
+}
+
 }  // namespace
+
+std::vector<Violation> ListTrainers(const v1::ListTrainersRequest& request,
+                                    v1::ListTrainersResponse* out) {
+  return FillPage(request, AllTrainers(), out->mutable_trainers(), out);
+}
 
 std::vector<Violation> ListModels(const v1::ListModelsRequest& request,
                                   v1::ListModelsResponse* out) {

@@ -11,6 +11,8 @@ class ListGpuTypesRequest;
 class ListGpuTypesResponse;
 class ListModelsRequest;
 class ListModelsResponse;
+class ListTrainersRequest;
+class ListTrainersResponse;
 }  // namespace evenkeel::v1
 
 namespace evenkeel::server {
@@ -20,6 +22,8 @@ std::vector<Violation> ListModels(const v1::ListModelsRequest& request,
                                   v1::ListModelsResponse* out);
 std::vector<Violation> ListGpuTypes(const v1::ListGpuTypesRequest& request,
                                     v1::ListGpuTypesResponse* out);
+std::vector<Violation> ListTrainers(const v1::ListTrainersRequest& request,
+                                    v1::ListTrainersResponse* out);
 
 }  // namespace evenkeel::server
 

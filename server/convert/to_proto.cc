@@ -160,6 +160,7 @@ void FillAlternative(const planner::Alternative& alternative, v1::Alternative* o
   out->set_samples_per_step(alternative.samples_per_step);
   out->set_gpu_days(alternative.gpu_days);
   out->set_least_free_bytes(alternative.least_free_bytes);
+  out->set_indistinguishable(alternative.indistinguishable);
 }
 
 v1::SizeChange ChangeOf(planner::SizeChange change) {

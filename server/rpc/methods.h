@@ -22,11 +22,13 @@ enum class Method {
   kRollBackProfile,
   kListModels,
   kListGpuTypes,
+  kListTrainers,
 };
 
-inline constexpr const char* kMethodNames[] = {
-    "PlanJob",       "EvaluatePlan", "PackDataset",     "GetPlan",    "ListPlans",
-    "RecordProfile", "ListProfiles", "RollBackProfile", "ListModels", "ListGpuTypes"};
+inline constexpr const char* kMethodNames[] = {"PlanJob",      "EvaluatePlan",    "PackDataset",
+                                               "GetPlan",      "ListPlans",       "RecordProfile",
+                                               "ListProfiles", "RollBackProfile", "ListModels",
+                                               "ListGpuTypes", "ListTrainers"};
 
 inline const char* MethodName(Method method) { return kMethodNames[static_cast<size_t>(method)]; }
 

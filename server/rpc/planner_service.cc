@@ -333,6 +333,16 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::ListGpuTypes(grpc::CallbackServerC
       });
 }
 
+grpc::ServerUnaryReactor* PlannerServiceImpl::ListTrainers(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return Handle<v1::ListTrainersRequest, v1::ListTrainersResponse>(
+      parts_.world, Method::kListTrainers, context, request, response,
+      [](const auto& message, auto* output, const Caller&) {
+        return ToStatus(server::ListTrainers(message, output));
+      });
+}
+
 grpc::ServerUnaryReactor* PlannerServiceImpl::EvaluatePlan(grpc::CallbackServerContext* context,
                                                            const grpc::ByteBuffer* request,
                                                            grpc::ByteBuffer* response) {

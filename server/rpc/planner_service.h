@@ -33,7 +33,8 @@ using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
                             v1::PlannerService::WithRawCallbackMethod_RollBackProfile<
                                 v1::PlannerService::WithRawCallbackMethod_ListModels<
                                     v1::PlannerService::WithRawCallbackMethod_ListGpuTypes<
-                                        v1::PlannerService::Service>>>>>>>>>>;
+                                        v1::PlannerService::WithRawCallbackMethod_ListTrainers<
+                                            v1::PlannerService::Service>>>>>>>>>>>;
 
 // The objects referred to must outlive the service. Each host has a world of its own.
 struct ServiceParts {
@@ -82,6 +83,9 @@ class PlannerServiceImpl final : public RawPlannerService {
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ListGpuTypes(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListTrainers(grpc::CallbackServerContext* context,
                                          const grpc::ByteBuffer* request,
                                          grpc::ByteBuffer* response) override;
 

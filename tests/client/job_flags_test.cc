@@ -142,10 +142,6 @@ TEST(JobFlagsTest, EveryFlagReachesItsField) {
                                                   "encoder,llm",
                                                   "--label",
                                                   "hello",
-                                                  "--trainer",
-                                                  "torchtitan@0.2",
-                                                  "--memory-confidence",
-                                                  "0.9",
                                                   "--alternatives",
                                                   "0"}));
   const v1::Job& job = request.job();
@@ -161,9 +157,6 @@ TEST(JobFlagsTest, EveryFlagReachesItsField) {
   EXPECT_EQ(job.training().epochs(), 3);
   EXPECT_EQ(job.training().zero_stage(), v1::ZERO_STAGE_0);
   EXPECT_EQ(job.training().seed(), -7);
-  EXPECT_EQ(job.training().trainer().name(), "torchtitan");
-  EXPECT_EQ(job.training().trainer().version(), "0.2");
-  EXPECT_EQ(job.constraints().memory_confidence_ratio(), 0.9);
   EXPECT_EQ(job.training().precision(), v1::PRECISION_FP16);
   EXPECT_EQ(job.constraints().tensor_parallel().min(), 4);
   EXPECT_EQ(job.constraints().tensor_parallel().max(), 4);
@@ -179,6 +172,16 @@ TEST(JobFlagsTest, EveryFlagReachesItsField) {
   EXPECT_EQ(request.label(), "hello");
   EXPECT_TRUE(request.has_max_alternatives());
   EXPECT_EQ(request.max_alternatives(), 0);
+}
+
+TEST(JobFlagsTest, TrainerAndConfidence) {
+  v1::Job job = Parse(Three({"--trainer", "torchtitan@0.2", "--memory-confidence", "0.9"})).job();
+  EXPECT_EQ(job.training().trainer().name(), "torchtitan");
+  EXPECT_EQ(job.training().trainer().version(), "0.2");
+  EXPECT_EQ(job.constraints().memory_confidence_ratio(), 0.9);
+  job = Parse(Three({"--trainer", "nanotron"})).job();
+  EXPECT_EQ(job.training().trainer().name(), "nanotron");
+  EXPECT_EQ(job.training().trainer().version(), "");
 }
 
 TEST(JobFlagsTest, TheWholeSpace) {
@@ -231,6 +234,7 @@ TEST(JobFlagsTest, NumbersOutOfRangeAreRefusedByFlagAndRange) {
                                 {"--seed",
                                  {"9223372036854775808", "-9223372036854775809"},
                                  "-9223372036854775808 to 9223372036854775807"},
+                                {"--memory-confidence", {"0.4", "1", "nan"}, "0.5 to 0.99"},
                                 {"--alternatives", {"-1", "17"}, "0 to 16"}};
   for (const Bad& flag : bad) {
     for (const char* value : flag.values) {

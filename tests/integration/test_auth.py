@@ -12,7 +12,7 @@ import harness
 from evenkeel.v1 import catalog_pb2, profile_pb2
 from harness import Server, error_details, health_pb2, planner_service_pb2
 
-ROLES = {"planner.read": ["GetPlan", "ListPlans", "ListModels", "ListGpuTypes", "ListProfiles"],
+ROLES = {"planner.read": ["GetPlan", "ListPlans", "ListModels", "ListGpuTypes", "ListTrainers", "ListProfiles"],
          "planner.plan": ["PlanJob", "EvaluatePlan"],
          "planner.calibrate": ["RecordProfile", "RollBackProfile"]}
 

@@ -24,7 +24,7 @@ class GrpcurlTest(unittest.TestCase):
         done = self.server.grpcurl("list", harness.SERVICE)
         names = [line.rsplit(".", 1)[1] for line in done.stdout.split()]
         self.assertEqual(names, ["EvaluatePlan", "GetPlan", "ListGpuTypes", "ListModels", "ListPlans", "ListProfiles",
-                                 "PackDataset", "PlanJob", "RecordProfile", "RollBackProfile"])
+                                 "ListTrainers", "PackDataset", "PlanJob", "RecordProfile", "RollBackProfile"])
 
     def test_describe_finds_every_service_method_and_message(self):
         for symbol in (harness.SERVICE, harness.SERVICE + ".PlanJob", "evenkeel.v1.Job", "evenkeel.v1.Plan",
@@ -83,6 +83,8 @@ class GrpcurlTest(unittest.TestCase):
         self.assertIn("a100-sxm-80gb", names)
         done = self.server.grpcurl(harness.SERVICE + "/ListModels", data='{"filter": "internvl"}')
         self.assertIn("internvl-chat-v1.5", [model["name"] for model in json.loads(done.stdout)["models"]])
+        done = self.server.grpcurl(harness.SERVICE + "/ListTrainers", data='{"filter": "megatron-lm"}')
+        self.assertEqual([trainer["name"] for trainer in json.loads(done.stdout)["trainers"]], ["megatron-core"])
 
 
 if __name__ == "__main__":

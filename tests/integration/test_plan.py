@@ -50,6 +50,35 @@ class PlanTest(unittest.TestCase):
         done = self.server.ctl("plan", "--model", "internvl-chat-v1.5", "--gpu", "a100-sxm-80gb", "--gpus", "32")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_the_trainer_changes_the_plan_and_is_named(self):
+        job = ["--model", "llama3-8b", "--gpu", "a100-sxm-80gb", "--gpus", "16"]
+        plans = {}
+        for trainer in ("megatron-core", "llm-foundry", "my-own@2.1"):
+            done = self.server.ctl("plan", *job, "--trainer", trainer, "--output", "json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            plans[trainer] = json.loads(done.stdout)["plan"]
+        self.assertEqual(plans["my-own@2.1"]["subject"]["trainer"], {"name": "my-own", "version": "2.1"})
+        self.assertEqual(len({plan["planId"] for plan in plans.values()}), 3)
+        ours, theirs = (plans[t]["predictions"] for t in ("megatron-core", "llm-foundry"))
+        self.assertLess(ours["step"]["totalSeconds"], theirs["step"]["totalSeconds"])
+        interval = plans["my-own@2.1"]["predictions"]["stepInterval"]
+        self.assertEqual(interval["evidence"], "EVIDENCE_KIND_OTHER_TRAINER")
+        self.assertLess(interval["lowRatio"], 1)
+        self.assertGreater(interval["highRatio"], 1)
+        done = self.server.ctl("plan", *job, "--trainer", "my-own")
+        self.assertIn("no record of my-own", done.stdout)
+        done = self.server.ctl("trainers", "foundry")
+        self.assertIn("llm-foundry", done.stdout)
+        self.assertNotIn("nanotron", done.stdout)
+
+    def test_a_confidence_leaves_room_in_memory(self):
+        job = ["--model", "llama3-70b", "--gpu", "h100-sxm-80gb", "--gpus", "64", "--output", "json"]
+        plan = json.loads(self.server.ctl("plan", *job, "--memory-confidence", "0.9").stdout)["plan"]
+        self.assertEqual(plan["memoryFit"], "MEMORY_FIT_FITS")
+        refused = self.server.ctl("plan", *job, "--memory-confidence", "0.3")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("0.5 to 0.99", refused.stderr)
+
     def test_local_gives_the_plan_of_the_server(self):
         remote = self.server.ctl("plan", "--job", harness.JOB, "--output", "json")
         local = harness.run([harness.CTL, "plan", "--local", "--job", harness.JOB, "--output", "json"])

@@ -32,6 +32,8 @@ TEST(MakePlanTest, QuickstartFitsAndIsProven) {
   EXPECT_LE(plan.alternatives.size(), 3u);
   for (const Alternative& a : plan.alternatives) EXPECT_NEAR(a.samples_per_step, 512, 26);
   EXPECT_GE(plan.alternatives.size(), 1u);
+  for (const Alternative& a : plan.alternatives)
+    EXPECT_EQ(a.indistinguishable, a.gpu_days < 1.1 * plan.prediction.gpu_days);
   for (const Alternative& a : plan.alternatives) EXPECT_FALSE(a.parallelism == plan.parallelism);
 }
 

@@ -1,7 +1,10 @@
 // The intervals that plans state hold on published runs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/trainer/trainers.h"
@@ -47,6 +50,41 @@ TEST(IntervalsTest, FourOfFiveStepsAreInside) {
   EXPECT_GE(ShareInside(families, &FamilyErrors::memory_inside), 0.75);
   EXPECT_LE(ShareInside(families, &FamilyErrors::memory_inside), 0.90);
   ExpectNoFamilyIsMissed(families);
+}
+
+// Pairs of runs of one group, by how far apart they are predicted to be.
+struct Order {
+  int64_t pairs = 0, right = 0;
+  double share() const { return static_cast<double>(right) / static_cast<double>(pairs); }
+};
+
+TEST(IntervalsTest, RunsThatAreFarApartAreToldApart) {
+  const Cases cases = ReadPublishedRuns(kRuns);
+  std::map<std::string, std::vector<std::pair<double, double>>> groups;  // predicted, measured
+  for (const Case& run : cases.covered) {
+    const Outcome outcome = Evaluate(run);
+    for (size_t i = 0; i < run.measured.size(); ++i) {
+      if (run.group.empty() || run.measured[i].figure != Figure::kIteration) continue;
+      groups[run.family + run.group].push_back({*outcome.predicted[i], run.measured[i].value});
+    }
+  }
+  Order near, just_apart;
+  for (const auto& [name, runs] : groups) {
+    for (size_t a = 0; a < runs.size(); ++a) {
+      for (size_t b = 0; b < a; ++b) {
+        const auto [fast, slow] = std::minmax(runs[a], runs[b]);
+        const double apart = slow.first / fast.first - 1;
+        if (apart > 1.5 * planner::kToldApart) continue;
+        Order& order = apart < planner::kToldApart ? near : just_apart;
+        ++order.pairs;
+        order.right += fast.second <= slow.second;
+      }
+    }
+  }
+  EXPECT_GT(near.pairs, 500);
+  EXPECT_LT(near.share(), 0.8);
+  EXPECT_GT(just_apart.pairs, 200);
+  EXPECT_GE(just_apart.share(), 0.8);
 }
 
 // As if nobody knew the trainers: none of these runs was fitted then but Megatron's.

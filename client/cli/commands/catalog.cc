@@ -1,4 +1,4 @@
-// `models` and `gpus`: the catalogue.
+// `models`, `gpus` and `trainers`: the catalogue.
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>
@@ -112,6 +112,52 @@ void RunGpus(const GlobalOptions& options, const std::string& filter) {
                   response.gpus_size(), response.catalog_version()));
 }
 
+const char* KindName(v1::TrainingFramework framework) {
+  switch (framework) {
+    case v1::TRAINING_FRAMEWORK_MEGATRON:
+      return "megatron";
+    case v1::TRAINING_FRAMEWORK_FSDP:
+      return "fsdp";
+    case v1::TRAINING_FRAMEWORK_DEEPSPEED:
+      return "deepspeed";
+    default:
+      return "?";
+  }
+}
+
+void RunTrainers(const GlobalOptions& options, const std::string& filter) {
+  v1::ListTrainersRequest request;
+  request.set_filter(filter);
+  const auto backend = BackendOf(options);
+  const auto response = AllPages<v1::ListTrainersRequest, v1::ListTrainersResponse>(
+      request, [&](const auto& page) { return backend->ListTrainers(page); });
+  if (options.json()) return Print(ToJson(response));
+  if (response.trainers_size() == 0) return Print(NoEntry("trainer", filter));
+  Table table({{"trainer", Align::kLeft},
+               {"kind", Align::kLeft},
+               {"ZeRO"},
+               {"kernels"},
+               {"fused", Align::kLeft},
+               {"runs"},
+               {"source", Align::kLeft, /*shrink=*/true, 20}});
+  for (const v1::CatalogTrainer& trainer : response.trainers()) {
+    const v1::Execution& execution = trainer.execution();
+    table.Add({trainer.name(), KindName(trainer.framework()),
+               std::to_string(trainer.zero_stage() - v1::ZERO_STAGE_0),
+               fmt::format("{:.2f}", execution.kernel_rate_ratio()),
+               execution.fused_kernels() ? "yes" : "no",
+               trainer.fitted_run_count() > 0 ? Integer(trainer.fitted_run_count()) : "-",
+               trainer.source()});
+  }
+  Print(table.Render(StyleOf(options), /*indent=*/0) +
+        Paragraph(StyleOf(options),
+                  fmt::format("{} trainers; kernels: rate over Megatron-Core's; runs: that its "
+                              "figures were fitted on. Plan for one with --trainer; any other name "
+                              "has the habits of generic.",
+                              response.trainers_size()),
+                  0));
+}
+
 }  // namespace
 
 void AddCatalogCommands(CLI::App* app, const GlobalOptions* options) {
@@ -123,6 +169,10 @@ void AddCatalogCommands(CLI::App* app, const GlobalOptions* options) {
   CLI::App* gpus = app->add_subcommand("gpus", "List the GPU types of the catalogue");
   gpus->add_option("FILTER", *filter, "Only names that contain this");
   gpus->callback([=] { RunGpus(*options, *filter); });
+
+  CLI::App* trainers = app->add_subcommand("trainers", "List the trainers whose habits are known");
+  trainers->add_option("FILTER", *filter, "Only names that contain this");
+  trainers->callback([=] { RunTrainers(*options, *filter); });
 }
 
 }  // namespace evenkeel::cli

@@ -644,11 +644,240 @@ func (x *CatalogGpu) GetScaleupPairsOnly() bool {
 	return false
 }
 
+// Which trainers to list.
+type ListTrainersRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Return only entries whose name or alias contains this text, in upper or lower case. At most 128 bytes without
+	// control characters. Unset: all entries.
+	Filter string `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Most entries to return. Range: 0 to 1000. Unset: 1000.
+	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// `next_page_token` of the previous page. Unset: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTrainersRequest) Reset() {
+	*x = ListTrainersRequest{}
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTrainersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTrainersRequest) ProtoMessage() {}
+
+func (x *ListTrainersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTrainersRequest.ProtoReflect.Descriptor instead.
+func (*ListTrainersRequest) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_catalog_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ListTrainersRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *ListTrainersRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListTrainersRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// One page of the trainers, ordered by name.
+type ListTrainersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The trainers of this page.
+	Trainers []*CatalogTrainer `protobuf:"bytes,1,rep,name=trainers,proto3" json:"trainers,omitempty"`
+	// Value of `page_token` for the next page. Unset: this is the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Version of the catalogue.
+	CatalogVersion string `protobuf:"bytes,3,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ListTrainersResponse) Reset() {
+	*x = ListTrainersResponse{}
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTrainersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTrainersResponse) ProtoMessage() {}
+
+func (x *ListTrainersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTrainersResponse.ProtoReflect.Descriptor instead.
+func (*ListTrainersResponse) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_catalog_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ListTrainersResponse) GetTrainers() []*CatalogTrainer {
+	if x != nil {
+		return x.Trainers
+	}
+	return nil
+}
+
+func (x *ListTrainersResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListTrainersResponse) GetCatalogVersion() string {
+	if x != nil {
+		return x.CatalogVersion
+	}
+	return ""
+}
+
+// A trainer and its habits.
+type CatalogTrainer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name, in lower case and unique: a value of `Trainer.name`.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Other names under which it is found.
+	Aliases []string `protobuf:"bytes,2,rep,name=aliases,proto3" json:"aliases,omitempty"`
+	// Kind of the trainer.
+	Framework TrainingFramework `protobuf:"varint,3,opt,name=framework,proto3,enum=evenkeel.v1.TrainingFramework" json:"framework,omitempty"`
+	// ZeRO stage where a job sets none.
+	ZeroStage ZeroStage `protobuf:"varint,4,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
+	// How it runs a model unless a job says otherwise, at that stage. Every field is set.
+	Execution *Execution `protobuf:"bytes,5,opt,name=execution,proto3" json:"execution,omitempty"`
+	// What these habits follow.
+	Source string `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
+	// Number of published runs that its figures were fitted on. 0: nothing was fitted.
+	FittedRunCount int32 `protobuf:"varint,7,opt,name=fitted_run_count,json=fittedRunCount,proto3" json:"fitted_run_count,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *CatalogTrainer) Reset() {
+	*x = CatalogTrainer{}
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CatalogTrainer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CatalogTrainer) ProtoMessage() {}
+
+func (x *CatalogTrainer) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_catalog_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CatalogTrainer.ProtoReflect.Descriptor instead.
+func (*CatalogTrainer) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_catalog_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CatalogTrainer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *CatalogTrainer) GetAliases() []string {
+	if x != nil {
+		return x.Aliases
+	}
+	return nil
+}
+
+func (x *CatalogTrainer) GetFramework() TrainingFramework {
+	if x != nil {
+		return x.Framework
+	}
+	return TrainingFramework_TRAINING_FRAMEWORK_UNSPECIFIED
+}
+
+func (x *CatalogTrainer) GetZeroStage() ZeroStage {
+	if x != nil {
+		return x.ZeroStage
+	}
+	return ZeroStage_ZERO_STAGE_UNSPECIFIED
+}
+
+func (x *CatalogTrainer) GetExecution() *Execution {
+	if x != nil {
+		return x.Execution
+	}
+	return nil
+}
+
+func (x *CatalogTrainer) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *CatalogTrainer) GetFittedRunCount() int32 {
+	if x != nil {
+		return x.FittedRunCount
+	}
+	return 0
+}
+
 var File_evenkeel_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/catalog.proto\x12\vevenkeel.v1\"g\n" +
+	"\x19evenkeel/v1/catalog.proto\x12\vevenkeel.v1\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/trainer.proto\"g\n" +
 	"\x11ListModelsRequest\x12\x16\n" +
 	"\x06filter\x18\x01 \x01(\tR\x06filter\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
@@ -700,7 +929,25 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x06source\x18\v \x01(\tR\x06source\x12\x1c\n" +
 	"\tuncertain\x18\f \x01(\tR\tuncertain\x12\x1a\n" +
 	"\bbfloat16\x18\r \x01(\bR\bbfloat16\x12,\n" +
-	"\x12scaleup_pairs_only\x18\x0e \x01(\bR\x10scaleupPairsOnly*x\n" +
+	"\x12scaleup_pairs_only\x18\x0e \x01(\bR\x10scaleupPairsOnly\"i\n" +
+	"\x13ListTrainersRequest\x12\x16\n" +
+	"\x06filter\x18\x01 \x01(\tR\x06filter\x12\x1b\n" +
+	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\xa0\x01\n" +
+	"\x14ListTrainersResponse\x127\n" +
+	"\btrainers\x18\x01 \x03(\v2\x1b.evenkeel.v1.CatalogTrainerR\btrainers\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12'\n" +
+	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xab\x02\n" +
+	"\x0eCatalogTrainer\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
+	"\aaliases\x18\x02 \x03(\tR\aaliases\x12<\n" +
+	"\tframework\x18\x03 \x01(\x0e2\x1e.evenkeel.v1.TrainingFrameworkR\tframework\x125\n" +
+	"\n" +
+	"zero_stage\x18\x04 \x01(\x0e2\x16.evenkeel.v1.ZeroStageR\tzeroStage\x124\n" +
+	"\texecution\x18\x05 \x01(\v2\x16.evenkeel.v1.ExecutionR\texecution\x12\x16\n" +
+	"\x06source\x18\x06 \x01(\tR\x06source\x12(\n" +
+	"\x10fitted_run_count\x18\a \x01(\x05R\x0efittedRunCount*x\n" +
 	"\tModelKind\x12\x1a\n" +
 	"\x16MODEL_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aMODEL_KIND_VISION_LANGUAGE\x10\x01\x12\x17\n" +
@@ -720,7 +967,7 @@ func file_evenkeel_v1_catalog_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_catalog_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_evenkeel_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_evenkeel_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_evenkeel_v1_catalog_proto_goTypes = []any{
 	(ModelKind)(0),               // 0: evenkeel.v1.ModelKind
 	(*ListModelsRequest)(nil),    // 1: evenkeel.v1.ListModelsRequest
@@ -729,16 +976,26 @@ var file_evenkeel_v1_catalog_proto_goTypes = []any{
 	(*ListGpuTypesRequest)(nil),  // 4: evenkeel.v1.ListGpuTypesRequest
 	(*ListGpuTypesResponse)(nil), // 5: evenkeel.v1.ListGpuTypesResponse
 	(*CatalogGpu)(nil),           // 6: evenkeel.v1.CatalogGpu
+	(*ListTrainersRequest)(nil),  // 7: evenkeel.v1.ListTrainersRequest
+	(*ListTrainersResponse)(nil), // 8: evenkeel.v1.ListTrainersResponse
+	(*CatalogTrainer)(nil),       // 9: evenkeel.v1.CatalogTrainer
+	(TrainingFramework)(0),       // 10: evenkeel.v1.TrainingFramework
+	(ZeroStage)(0),               // 11: evenkeel.v1.ZeroStage
+	(*Execution)(nil),            // 12: evenkeel.v1.Execution
 }
 var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
-	3, // 0: evenkeel.v1.ListModelsResponse.models:type_name -> evenkeel.v1.CatalogModel
-	0, // 1: evenkeel.v1.CatalogModel.kind:type_name -> evenkeel.v1.ModelKind
-	6, // 2: evenkeel.v1.ListGpuTypesResponse.gpus:type_name -> evenkeel.v1.CatalogGpu
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	3,  // 0: evenkeel.v1.ListModelsResponse.models:type_name -> evenkeel.v1.CatalogModel
+	0,  // 1: evenkeel.v1.CatalogModel.kind:type_name -> evenkeel.v1.ModelKind
+	6,  // 2: evenkeel.v1.ListGpuTypesResponse.gpus:type_name -> evenkeel.v1.CatalogGpu
+	9,  // 3: evenkeel.v1.ListTrainersResponse.trainers:type_name -> evenkeel.v1.CatalogTrainer
+	10, // 4: evenkeel.v1.CatalogTrainer.framework:type_name -> evenkeel.v1.TrainingFramework
+	11, // 5: evenkeel.v1.CatalogTrainer.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	12, // 6: evenkeel.v1.CatalogTrainer.execution:type_name -> evenkeel.v1.Execution
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_catalog_proto_init() }
@@ -746,13 +1003,15 @@ func file_evenkeel_v1_catalog_proto_init() {
 	if File_evenkeel_v1_catalog_proto != nil {
 		return
 	}
+	file_evenkeel_v1_job_proto_init()
+	file_evenkeel_v1_trainer_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_catalog_proto_rawDesc), len(file_evenkeel_v1_catalog_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1315,7 +1315,7 @@ type Stage struct {
 	ParameterCount int64 `protobuf:"varint,9,opt,name=parameter_count,json=parameterCount,proto3" json:"parameter_count,omitempty"`
 	// Peak memory of one GPU of the stage.
 	Memory *MemoryParts `protobuf:"bytes,10,opt,name=memory,proto3" json:"memory,omitempty"`
-	// Memory of one GPU that the plan may use: what the driver exposes, less what the request keeps free and less the room
+	// Memory of one GPU that the plan may use: what the driver exposes, less what the request keeps free and the room
 	// that `Constraints.memory_confidence_ratio` asks for.
 	CapacityBytes int64 `protobuf:"varint,11,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
 	// Memory of one GPU that is left: `capacity_bytes` less `memory.total_bytes`. Negative in an evaluated plan that does
@@ -2379,8 +2379,11 @@ type Alternative struct {
 	// Mean number of samples that a step really trains on. Packs are whole, so it may differ from the plan's: compare
 	// GPU-days.
 	SamplesPerStep float64 `protobuf:"fixed64,6,opt,name=samples_per_step,json=samplesPerStep,proto3" json:"samples_per_step,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Whether its GPU-days are within 10% of the plan's. Of published runs that are as near, the one predicted faster is
+	// faster in only two of three pairs: measure both.
+	Indistinguishable bool `protobuf:"varint,8,opt,name=indistinguishable,proto3" json:"indistinguishable,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Alternative) Reset() {
@@ -2453,6 +2456,13 @@ func (x *Alternative) GetSamplesPerStep() float64 {
 		return x.SamplesPerStep
 	}
 	return 0
+}
+
+func (x *Alternative) GetIndistinguishable() bool {
+	if x != nil {
+		return x.Indistinguishable
+	}
+	return false
 }
 
 // A short plan for the same job, with the same packs and global batch, on other GPUs.
@@ -3340,14 +3350,15 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x1bclosed_form_optimum_seconds\x18\v \x01(\x01R\x18closedFormOptimumSeconds\x12@\n" +
 	"\x1cunsearched_parallelism_count\x18\f \x01(\x05R\x1aunsearchedParallelismCount\x120\n" +
 	"\x06status\x18\r \x01(\x0e2\x18.evenkeel.v1.ProofStatusR\x06status\x12>\n" +
-	"\x1bunrefined_parallelism_count\x18\x0e \x01(\x05R\x19unrefinedParallelismCount\"\xfe\x01\n" +
+	"\x1bunrefined_parallelism_count\x18\x0e \x01(\x05R\x19unrefinedParallelismCount\"\xac\x02\n" +
 	"\vAlternative\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12!\n" +
 	"\fstage_layers\x18\x02 \x03(\x05R\vstageLayers\x12!\n" +
 	"\fstep_seconds\x18\x03 \x01(\x01R\vstepSeconds\x12\x19\n" +
 	"\bgpu_days\x18\x04 \x01(\x01R\agpuDays\x12(\n" +
 	"\x10least_free_bytes\x18\x05 \x01(\x03R\x0eleastFreeBytes\x12(\n" +
-	"\x10samples_per_step\x18\x06 \x01(\x01R\x0esamplesPerStep\"\xb6\x01\n" +
+	"\x10samples_per_step\x18\x06 \x01(\x01R\x0esamplesPerStep\x12,\n" +
+	"\x11indistinguishable\x18\b \x01(\bR\x11indistinguishable\"\xb6\x01\n" +
 	"\tOtherSize\x12/\n" +
 	"\x06change\x18\x01 \x01(\x0e2\x17.evenkeel.v1.SizeChangeR\x06change\x12\x19\n" +
 	"\bgpu_type\x18\x02 \x01(\tR\agpuType\x12\x1b\n" +

@@ -1069,7 +1069,7 @@ const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\x1aLEFT_OUT_REASON_NO_DEGREES\x10\x01\x12 \n" +
 	"\x1cLEFT_OUT_REASON_TOO_FEW_GPUS\x10\x02\x12\x1e\n" +
 	"\x1aLEFT_OUT_REASON_NOT_NEEDED\x10\x03\x12\x1f\n" +
-	"\x1bLEFT_OUT_REASON_ANSWER_FULL\x10\x042\xc2\x06\n" +
+	"\x1bLEFT_OUT_REASON_ANSWER_FULL\x10\x042\x97\a\n" +
 	"\x0ePlannerService\x12D\n" +
 	"\aPlanJob\x12\x1b.evenkeel.v1.PlanJobRequest\x1a\x1c.evenkeel.v1.PlanJobResponse\x12S\n" +
 	"\fEvaluatePlan\x12 .evenkeel.v1.EvaluatePlanRequest\x1a!.evenkeel.v1.EvaluatePlanResponse\x12T\n" +
@@ -1081,7 +1081,8 @@ const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\x0fRollBackProfile\x12#.evenkeel.v1.RollBackProfileRequest\x1a$.evenkeel.v1.RollBackProfileResponse\x12M\n" +
 	"\n" +
 	"ListModels\x12\x1e.evenkeel.v1.ListModelsRequest\x1a\x1f.evenkeel.v1.ListModelsResponse\x12S\n" +
-	"\fListGpuTypes\x12 .evenkeel.v1.ListGpuTypesRequest\x1a!.evenkeel.v1.ListGpuTypesResponseb\x06proto3"
+	"\fListGpuTypes\x12 .evenkeel.v1.ListGpuTypesRequest\x1a!.evenkeel.v1.ListGpuTypesResponse\x12S\n" +
+	"\fListTrainers\x12 .evenkeel.v1.ListTrainersRequest\x1a!.evenkeel.v1.ListTrainersResponseb\x06proto3"
 
 var (
 	file_evenkeel_v1_planner_service_proto_rawDescOnce sync.Once
@@ -1120,12 +1121,14 @@ var file_evenkeel_v1_planner_service_proto_goTypes = []any{
 	(*RollBackProfileRequest)(nil),  // 19: evenkeel.v1.RollBackProfileRequest
 	(*ListModelsRequest)(nil),       // 20: evenkeel.v1.ListModelsRequest
 	(*ListGpuTypesRequest)(nil),     // 21: evenkeel.v1.ListGpuTypesRequest
-	(*PackDatasetResponse)(nil),     // 22: evenkeel.v1.PackDatasetResponse
-	(*RecordProfileResponse)(nil),   // 23: evenkeel.v1.RecordProfileResponse
-	(*ListProfilesResponse)(nil),    // 24: evenkeel.v1.ListProfilesResponse
-	(*RollBackProfileResponse)(nil), // 25: evenkeel.v1.RollBackProfileResponse
-	(*ListModelsResponse)(nil),      // 26: evenkeel.v1.ListModelsResponse
-	(*ListGpuTypesResponse)(nil),    // 27: evenkeel.v1.ListGpuTypesResponse
+	(*ListTrainersRequest)(nil),     // 22: evenkeel.v1.ListTrainersRequest
+	(*PackDatasetResponse)(nil),     // 23: evenkeel.v1.PackDatasetResponse
+	(*RecordProfileResponse)(nil),   // 24: evenkeel.v1.RecordProfileResponse
+	(*ListProfilesResponse)(nil),    // 25: evenkeel.v1.ListProfilesResponse
+	(*RollBackProfileResponse)(nil), // 26: evenkeel.v1.RollBackProfileResponse
+	(*ListModelsResponse)(nil),      // 27: evenkeel.v1.ListModelsResponse
+	(*ListGpuTypesResponse)(nil),    // 28: evenkeel.v1.ListGpuTypesResponse
+	(*ListTrainersResponse)(nil),    // 29: evenkeel.v1.ListTrainersResponse
 }
 var file_evenkeel_v1_planner_service_proto_depIdxs = []int32{
 	12, // 0: evenkeel.v1.PlanJobRequest.job:type_name -> evenkeel.v1.Job
@@ -1154,18 +1157,20 @@ var file_evenkeel_v1_planner_service_proto_depIdxs = []int32{
 	19, // 23: evenkeel.v1.PlannerService.RollBackProfile:input_type -> evenkeel.v1.RollBackProfileRequest
 	20, // 24: evenkeel.v1.PlannerService.ListModels:input_type -> evenkeel.v1.ListModelsRequest
 	21, // 25: evenkeel.v1.PlannerService.ListGpuTypes:input_type -> evenkeel.v1.ListGpuTypesRequest
-	3,  // 26: evenkeel.v1.PlannerService.PlanJob:output_type -> evenkeel.v1.PlanJobResponse
-	6,  // 27: evenkeel.v1.PlannerService.EvaluatePlan:output_type -> evenkeel.v1.EvaluatePlanResponse
-	22, // 28: evenkeel.v1.PlannerService.PackDataset:output_type -> evenkeel.v1.PackDatasetResponse
-	8,  // 29: evenkeel.v1.PlannerService.GetPlan:output_type -> evenkeel.v1.GetPlanResponse
-	10, // 30: evenkeel.v1.PlannerService.ListPlans:output_type -> evenkeel.v1.ListPlansResponse
-	23, // 31: evenkeel.v1.PlannerService.RecordProfile:output_type -> evenkeel.v1.RecordProfileResponse
-	24, // 32: evenkeel.v1.PlannerService.ListProfiles:output_type -> evenkeel.v1.ListProfilesResponse
-	25, // 33: evenkeel.v1.PlannerService.RollBackProfile:output_type -> evenkeel.v1.RollBackProfileResponse
-	26, // 34: evenkeel.v1.PlannerService.ListModels:output_type -> evenkeel.v1.ListModelsResponse
-	27, // 35: evenkeel.v1.PlannerService.ListGpuTypes:output_type -> evenkeel.v1.ListGpuTypesResponse
-	26, // [26:36] is the sub-list for method output_type
-	16, // [16:26] is the sub-list for method input_type
+	22, // 26: evenkeel.v1.PlannerService.ListTrainers:input_type -> evenkeel.v1.ListTrainersRequest
+	3,  // 27: evenkeel.v1.PlannerService.PlanJob:output_type -> evenkeel.v1.PlanJobResponse
+	6,  // 28: evenkeel.v1.PlannerService.EvaluatePlan:output_type -> evenkeel.v1.EvaluatePlanResponse
+	23, // 29: evenkeel.v1.PlannerService.PackDataset:output_type -> evenkeel.v1.PackDatasetResponse
+	8,  // 30: evenkeel.v1.PlannerService.GetPlan:output_type -> evenkeel.v1.GetPlanResponse
+	10, // 31: evenkeel.v1.PlannerService.ListPlans:output_type -> evenkeel.v1.ListPlansResponse
+	24, // 32: evenkeel.v1.PlannerService.RecordProfile:output_type -> evenkeel.v1.RecordProfileResponse
+	25, // 33: evenkeel.v1.PlannerService.ListProfiles:output_type -> evenkeel.v1.ListProfilesResponse
+	26, // 34: evenkeel.v1.PlannerService.RollBackProfile:output_type -> evenkeel.v1.RollBackProfileResponse
+	27, // 35: evenkeel.v1.PlannerService.ListModels:output_type -> evenkeel.v1.ListModelsResponse
+	28, // 36: evenkeel.v1.PlannerService.ListGpuTypes:output_type -> evenkeel.v1.ListGpuTypesResponse
+	29, // 37: evenkeel.v1.PlannerService.ListTrainers:output_type -> evenkeel.v1.ListTrainersResponse
+	27, // [27:38] is the sub-list for method output_type
+	16, // [16:27] is the sub-list for method input_type
 	16, // [16:16] is the sub-list for extension type_name
 	16, // [16:16] is the sub-list for extension extendee
 	0,  // [0:16] is the sub-list for field type_name

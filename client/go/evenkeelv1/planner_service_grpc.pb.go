@@ -28,6 +28,7 @@ const (
 	PlannerService_RollBackProfile_FullMethodName = "/evenkeel.v1.PlannerService/RollBackProfile"
 	PlannerService_ListModels_FullMethodName      = "/evenkeel.v1.PlannerService/ListModels"
 	PlannerService_ListGpuTypes_FullMethodName    = "/evenkeel.v1.PlannerService/ListGpuTypes"
+	PlannerService_ListTrainers_FullMethodName    = "/evenkeel.v1.PlannerService/ListTrainers"
 )
 
 // PlannerServiceClient is the client API for PlannerService service.
@@ -91,6 +92,8 @@ type PlannerServiceClient interface {
 	ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error)
 	// Lists the GPU types of the catalogue.
 	ListGpuTypes(ctx context.Context, in *ListGpuTypesRequest, opts ...grpc.CallOption) (*ListGpuTypesResponse, error)
+	// Lists the trainers whose habits are known.
+	ListTrainers(ctx context.Context, in *ListTrainersRequest, opts ...grpc.CallOption) (*ListTrainersResponse, error)
 }
 
 type plannerServiceClient struct {
@@ -204,6 +207,16 @@ func (c *plannerServiceClient) ListGpuTypes(ctx context.Context, in *ListGpuType
 	return out, nil
 }
 
+func (c *plannerServiceClient) ListTrainers(ctx context.Context, in *ListTrainersRequest, opts ...grpc.CallOption) (*ListTrainersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListTrainersResponse)
+	err := c.cc.Invoke(ctx, PlannerService_ListTrainers_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PlannerServiceServer is the server API for PlannerService service.
 // All implementations must embed UnimplementedPlannerServiceServer
 // for forward compatibility.
@@ -265,6 +278,8 @@ type PlannerServiceServer interface {
 	ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error)
 	// Lists the GPU types of the catalogue.
 	ListGpuTypes(context.Context, *ListGpuTypesRequest) (*ListGpuTypesResponse, error)
+	// Lists the trainers whose habits are known.
+	ListTrainers(context.Context, *ListTrainersRequest) (*ListTrainersResponse, error)
 	mustEmbedUnimplementedPlannerServiceServer()
 }
 
@@ -304,6 +319,9 @@ func (UnimplementedPlannerServiceServer) ListModels(context.Context, *ListModels
 }
 func (UnimplementedPlannerServiceServer) ListGpuTypes(context.Context, *ListGpuTypesRequest) (*ListGpuTypesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListGpuTypes not implemented")
+}
+func (UnimplementedPlannerServiceServer) ListTrainers(context.Context, *ListTrainersRequest) (*ListTrainersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTrainers not implemented")
 }
 func (UnimplementedPlannerServiceServer) mustEmbedUnimplementedPlannerServiceServer() {}
 func (UnimplementedPlannerServiceServer) testEmbeddedByValue()                        {}
@@ -495,6 +513,24 @@ func _PlannerService_ListGpuTypes_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _PlannerService_ListTrainers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTrainersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PlannerServiceServer).ListTrainers(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: PlannerService_ListTrainers_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PlannerServiceServer).ListTrainers(ctx, req.(*ListTrainersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // PlannerService_ServiceDesc is the grpc.ServiceDesc for PlannerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -537,6 +573,10 @@ var PlannerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListGpuTypes",
 			Handler:    _PlannerService_ListGpuTypes_Handler,
+		},
+		{
+			MethodName: "ListTrainers",
+			Handler:    _PlannerService_ListTrainers_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

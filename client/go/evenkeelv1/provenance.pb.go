@@ -215,8 +215,9 @@ type Interval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Median of measured over predicted values, of the runs behind the interval.
 	CentreRatio float64 `protobuf:"fixed64,1,opt,name=centre_ratio,json=centreRatio,proto3" json:"centre_ratio,omitempty"`
-	// Ends of the interval.
-	LowRatio  float64 `protobuf:"fixed64,2,opt,name=low_ratio,json=lowRatio,proto3" json:"low_ratio,omitempty"`
+	// Lower end.
+	LowRatio float64 `protobuf:"fixed64,2,opt,name=low_ratio,json=lowRatio,proto3" json:"low_ratio,omitempty"`
+	// Upper end.
 	HighRatio float64 `protobuf:"fixed64,3,opt,name=high_ratio,json=highRatio,proto3" json:"high_ratio,omitempty"`
 	// Share of runs that are expected inside, such as 0.8.
 	CoverageRatio float64 `protobuf:"fixed64,4,opt,name=coverage_ratio,json=coverageRatio,proto3" json:"coverage_ratio,omitempty"`

@@ -10,6 +10,7 @@
 #include "evenkeel/v1/catalog.pb.h"
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpus.h"
+#include "planner/trainer/trainers.h"
 
 namespace evenkeel::server {
 namespace {
@@ -123,6 +124,27 @@ TEST(ListGpuTypes, SaysWhichHaveMeasuredKernels) {
   EXPECT_TRUE(ListGpuTypes(request, &found).empty());
   ASSERT_GE(found.gpus_size(), 1);
   EXPECT_TRUE(found.gpus(0).measured_kernels());
+}
+
+TEST(ListTrainers, WithTheirHabits) {
+  v1::ListTrainersResponse all;
+  EXPECT_TRUE(ListTrainers({}, &all).empty());
+  EXPECT_EQ(static_cast<size_t>(all.trainers_size()), planner::Trainers().size());
+  for (int i = 1; i < all.trainers_size(); ++i)
+    EXPECT_LT(all.trainers(i - 1).name(), all.trainers(i).name());
+  v1::ListTrainersRequest request;
+  request.set_filter("Foundry");
+  v1::ListTrainersResponse found;
+  EXPECT_TRUE(ListTrainers(request, &found).empty());
+  ASSERT_EQ(found.trainers_size(), 1);
+  const v1::CatalogTrainer& trainer = found.trainers(0);
+  EXPECT_EQ(trainer.name(), "llm-foundry");
+  EXPECT_EQ(trainer.aliases(0), "fsdp-llm-foundry");
+  EXPECT_EQ(trainer.framework(), v1::TRAINING_FRAMEWORK_FSDP);
+  EXPECT_EQ(trainer.zero_stage(), v1::ZERO_STAGE_3);
+  EXPECT_TRUE(trainer.execution().casts_master_weights());
+  EXPECT_FALSE(trainer.execution().fused_kernels());
+  EXPECT_EQ(trainer.fitted_run_count(), 58);
 }
 
 }  // namespace

@@ -128,8 +128,8 @@ TEST_F(PlannerServiceTest, BadJobsGetTheirViolations) {
 
 TEST_F(PlannerServiceTest, MalformedBytesAreInvalid) {
   std::string answer;
-  for (const char* method :
-       {"PlanJob", "EvaluatePlan", "GetPlan", "ListPlans", "ListModels", "ListGpuTypes"}) {
+  for (const char* method : {"PlanJob", "EvaluatePlan", "GetPlan", "ListPlans", "ListModels",
+                             "ListGpuTypes", "ListTrainers"}) {
     const grpc::Status status = CallRaw(channel_, method, "\xff\xff\xff", &answer);
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << method;
     EXPECT_EQ(Reason(status), "MALFORMED_REQUEST") << method;
