@@ -58,13 +58,13 @@ class PlanTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             plans[trainer] = json.loads(done.stdout)["plan"]
         self.assertEqual(plans["my-own@2.1"]["subject"]["trainer"], {"name": "my-own", "version": "2.1"})
-        self.assertEqual(len({plan["planId"] for plan in plans.values()}), 3)
+        self.assertEqual(len({plan["plan_id"] for plan in plans.values()}), 3)
         ours, theirs = (plans[t]["predictions"] for t in ("megatron-core", "llm-foundry"))
-        self.assertLess(ours["step"]["totalSeconds"], theirs["step"]["totalSeconds"])
-        interval = plans["my-own@2.1"]["predictions"]["stepInterval"]
+        self.assertLess(ours["step"]["total_seconds"], theirs["step"]["total_seconds"])
+        interval = plans["my-own@2.1"]["predictions"]["step_interval"]
         self.assertEqual(interval["evidence"], "EVIDENCE_KIND_OTHER_TRAINER")
-        self.assertLess(interval["lowRatio"], 1)
-        self.assertGreater(interval["highRatio"], 1)
+        self.assertLess(interval["low_ratio"], 1)
+        self.assertGreater(interval["high_ratio"], 1)
         done = self.server.ctl("plan", *job, "--trainer", "my-own")
         self.assertIn("no record of my-own", done.stdout)
         done = self.server.ctl("trainers", "foundry")
@@ -74,7 +74,7 @@ class PlanTest(unittest.TestCase):
     def test_a_confidence_leaves_room_in_memory(self):
         job = ["--model", "llama3-70b", "--gpu", "h100-sxm-80gb", "--gpus", "64", "--output", "json"]
         plan = json.loads(self.server.ctl("plan", *job, "--memory-confidence", "0.9").stdout)["plan"]
-        self.assertEqual(plan["memoryFit"], "MEMORY_FIT_FITS")
+        self.assertEqual(plan["memory_fit"], "MEMORY_FIT_FITS")
         refused = self.server.ctl("plan", *job, "--memory-confidence", "0.3")
         self.assertEqual(refused.returncode, 2)
         self.assertIn("0.5 to 0.99", refused.stderr)
