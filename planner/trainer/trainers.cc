@@ -125,6 +125,10 @@ constexpr std::array kTrainers = {
              .title = "FSDP with fused kernels",
              .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"},
             {}),
+    Sharded({.name = "pytorch-fsdp",
+             .title = "PyTorch FSDP",
+             .source = "FSDP2 around modules that are not compiled, as torchtitan"},
+            EagerShards(0.87)),
     Sharded({.name = "torchtitan",
              .title = "torchtitan",
              .source = "FSDP2 around modules that are not compiled; kernel rate from its published "

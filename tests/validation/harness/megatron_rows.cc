@@ -94,29 +94,6 @@ RecomputeParts PartsOf(const Json& c, std::string& outside) {
   return parts;
 }
 
-// Reads "Et*3
-// (tt
-// )*6tmL": transformer layers of each chunk, front to back.
-std::vector<int64_t> LayoutOf(const std::string& layout) {
-  std::string flat = layout;
-  std::smatch match;
-  const std::regex group(R"(\(([^()]*)\)\*([0-9]+))"), one(R"(([a-zA-Z])\*([0-9]+))");
-  for (const std::regex& repeated : {group, one}) {
-    while (std::regex_search(flat, match, repeated)) {
-      std::string run;
-      for (int64_t i = std::strtoll(match[2].str().c_str(), nullptr, 10); i > 0; --i)
-        run += match[1].str();
-      flat = match.prefix().str() + run + match.suffix().str();
-    }
-  }
-  std::vector<int64_t> layers(1);
-  for (const char c : flat) {
-    if (c == '|') layers.push_back(0);
-    if (c == 't') ++layers.back();
-  }
-  return layers;
-}
-
 Execution ExecutionOf(const Json& c) {
   Execution e;
   e.sequence_parallel = Flag(c, "sequence-parallel");
@@ -203,6 +180,26 @@ std::string MakeCase(const std::string& id, const Json& c, int64_t gpus, const G
 }
 
 }  // namespace
+
+std::vector<int64_t> LayoutOf(const std::string& layout) {
+  std::string flat = layout;
+  std::smatch match;
+  const std::regex group(R"(\(([^()]*)\)\*([0-9]+))"), one(R"(([a-zA-Z])\*([0-9]+))");
+  for (const std::regex& repeated : {group, one}) {
+    while (std::regex_search(flat, match, repeated)) {
+      std::string run;
+      for (int64_t i = std::strtoll(match[2].str().c_str(), nullptr, 10); i > 0; --i)
+        run += match[1].str();
+      flat = match.prefix().str() + run + match.suffix().str();
+    }
+  }
+  std::vector<int64_t> layers(1);
+  for (const char c : flat) {
+    if (c == '|') layers.push_back(0);
+    if (c == 't') ++layers.back();
+  }
+  return layers;
+}
 
 void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases) {
   const std::string id = Text(row, "id");

@@ -68,6 +68,10 @@ std::vector<planner::ChunkSpec> ChunksOf(const planner::ModelSpec& model,
                                          const std::vector<int64_t>& layers,
                                          planner::RecomputeParts recomputed);
 
+// Reads Megatron's --pipeline-model-parallel-layout, such as "Et*3|(tt|)*6tmL": transformer layers
+// of each chunk, front to back.
+std::vector<int64_t> LayoutOf(const std::string& layout);
+
 // Makes micro-batches of equal samples.
 planner::Batching EqualPacks(int64_t samples, int64_t tokens, int64_t units = 0);
 

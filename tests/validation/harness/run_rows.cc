@@ -18,15 +18,66 @@ using namespace planner;  // NOLINT: the planner's values throughout
 
 bool Has(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
 
+// Returns the row with what its notes say in words where no key says it.
+Json WithNotes(Json row) {
+  const std::string notes = "; " + Text(row, "notes") + "; ";
+  const auto say = [&](const char* key, bool value) {
+    if (!Child(row, key).is_boolean()) row[key] = value;
+  };
+  // Megatron's own tests: what is not stated is the default of its flags.
+  const bool test = Has(notes, "memory is of the last rank");
+  if (Has(notes, "without sequence parallel") || Has(notes, "no sequence parallel")) {
+    say("sequence_parallel", false);
+  } else if (Has(notes, "; with sequence parallel;") || Has(notes, "; sequence parallel;")) {
+    say("sequence_parallel", true);
+  } else if (test) {
+    say("sequence_parallel", false);
+  }
+  if (Has(notes, "dropout on")) say("dropout", true);
+  if (Has(notes, "dropout 0")) say("dropout", false);
+  if (test) say("dropout", true);
+  // Their recipes without dropout are those of large models, which fuse the loss by a compiler.
+  if (test)
+    row["compiled_loss"] =
+        !Flag(row, "dropout") || Has(Text(row, "id"), "cross_entropy_loss_fusion");
+  if (Has(notes, "local (not Transformer Engine)")) say("local_layers", true);
+  if (test) say("ring", true);  // --cp-comm-type p2p
+  if (Has(notes, "16-bit gradients") || Has(notes, "gradients reduced in 16 bits") ||
+      Has(notes, "gradients and reductions in bf16"))
+    say("gradients_16bit", true);
+  if (Has(notes, "fp32 gradient")) say("gradients_16bit", false);
+  if (Has(notes, "CUDA graphs")) say("cuda_graphs", true);
+  if (Has(notes, "activation offloading")) say("activation_offload", true);
+  if (Has(notes, "16-bit gradients and moments")) say("moments_16bit", true);
+  return row;
+}
+
+// Says what of a run is not published; empty if all is.
+std::string Missing(const Json& row) {
+  std::string missing;
+  for (const Json& key : Child(row, "missing"))
+    missing += (missing.empty() ? "" : ", ") + (key.is_string() ? key.get<std::string>() : "?");
+  if (!missing.empty()) return "incomplete: " + missing;
+  const Json& model = Child(row, "model");
+  for (const char* key : {"layers", "hidden", "heads", "vocab"}) {
+    if (Int(model, key) <= 0) return std::string("incomplete: model.") + key;
+  }
+  for (const char* key : {"gpus", "seq_len", "tp", "pp"}) {
+    if (Int(row, key) <= 0) return std::string("incomplete: ") + key;
+  }
+  return "";
+}
+
 // Says what of a run the planner can not express; empty if it can.
 std::string Inexpressible(const Json& row) {
+  const Json& vision = Child(row, "vision");
+  if (vision.is_object() && !vision.empty()) return "encoders";
   const std::string precision = Text(row, "precision"), recompute = Text(row, "recompute");
   if (precision != "bf16" && precision != "fp16") return "precision " + precision;
   const Json& model = Child(row, "model");
-  const Json& detail = Child(model, "attention_detail");
   if (Text(model, "attention") == "hybrid-mamba") return "Mamba layers";
+  if (Flag(row, "local_layers")) return "layers without TransformerEngine";
   if (Has(recompute, "moe,")) return "recompute of whole expert layers";
-  if (Int(detail, "mtp_layers") > 0) return "multi-token prediction";
   const Json& trains = Child(row, "trains");
   if (trains.is_object() && !trains.contains("lora")) return "frozen parts";
   if (Child(trains, "lora").contains("also_trained")) return "LoRA with trained embeddings";
@@ -43,6 +94,7 @@ std::string Apart(const Json& row) {
   if (Has(dispatcher, "DeepEP") || Has(dispatcher, "HybridEP") || dispatcher == "flex")
     return "dispatchers";
   if (Int(row, "scaleup_domain_gpus", 8) > 8) return "racks";
+  if (Flag(row, "moments_16bit")) return "16-bit moments";
   return "";
 }
 
@@ -67,6 +119,7 @@ LanguageModel ModelOf(const Json& model, int64_t sequence) {
                     .shared_ffn = Int(moe, "shared_ffn"),
                     .first_dense_layers = Int(moe, "first_dense")};
   }
+  m.predicted_tokens = std::max(Int(detail, "mtp_layers"), Int(detail, "mtp_num_layers"));
   if (Text(model, "attention") == "mla") {
     m.mla = MlaSpec{Int(detail, "q_lora_rank"), Int(detail, "kv_lora_rank", 512),
                     Int(detail, "qk_nope_dim", 128), Int(detail, "qk_rope_dim", 64),
@@ -104,11 +157,30 @@ RecomputeParts PartsOf(const std::string& recompute) {
   return parts;
 }
 
+// "mlp" is the MLP of dense layers alone.
+void RecomputeDenseMlps(PlanSpec& spec) {
+  for (ChunkSpec& chunk : spec.chunks) {
+    for (LayerGroup& group : chunk.layers) {
+      if (group.kind != LayerKind::kDense) continue;
+      const RecomputeParts others = group.recomputed.empty() ? 0 : group.recomputed.front().parts;
+      group.recomputed = {{.parts = (others & ~kActivation) | kMlp, .count = group.count}};
+    }
+  }
+}
+
+// Returns the pipeline layout that the notes print, or nothing.
+std::string LayoutOfNotes(const Json& row) {
+  std::smatch match;
+  const std::string notes = Text(row, "notes");
+  return std::regex_search(notes, match, std::regex("pipeline layout ([^ ;]+)")) ? match[1].str()
+                                                                                 : "";
+}
+
 // Rows name trainers as their sources do. Whatever has no record has the generic one's habits.
 const Trainer& TrainerOfRow(const Json& row) {
   const std::string name = Text(Child(row, "trainer"), "name");
   static const std::map<std::string, const char*> kOtherNames = {
-      {"mlperf-nemo", "nemo"}, {"fsdp_qlora", "huggingface-trainer"}};
+      {"fsdp", "pytorch-fsdp"}, {"mlperf-nemo", "nemo"}, {"fsdp_qlora", "huggingface-trainer"}};
   // XTuner's page compares splits of Megatron with its own; FSDP has no pipeline.
   if (name == "xtuner" && Int(row, "pp", 1) > 1) return DefaultTrainer();
   const auto other = kOtherNames.find(name);
@@ -120,7 +192,8 @@ void SetExecution(const Json& row, Training& training) {
   Execution& e = training.execution;
   e = UsualExecution(*training.trainer, training.zero_stage);
   const std::string kernel = Text(row, "attention_kernel");
-  if (kernel == "unfused") e.attention = AttentionKernel::kUnfused;
+  // TransformerEngine has no unfused attention over context-parallel ranks.
+  if (kernel == "unfused" && Int(row, "cp", 1) == 1) e.attention = AttentionKernel::kUnfused;
   if (kernel == "flash 2" || Has(kernel, "Triton") || Has(kernel, "SDPA"))
     e.attention = AttentionKernel::kFlash2;
   const Json& overlap = Child(row, "overlap");
@@ -130,6 +203,12 @@ void SetExecution(const Json& row, Training& training) {
   e.fused_kernels = Flag(row, "compiled", e.fused_kernels) || e.fused_kernels;
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
+  if (row.contains("compiled_loss")) {
+    e.fused_loss = false;
+    e.compiled_loss = Flag(row, "compiled_loss");
+  }
+  if (Flag(row, "ring")) e.context = ContextKind::kRing;
+  if (Flag(row, "cuda_graphs")) e.host_launch_ns = 0;
   // Only the ranks of a group share the states; the planner shares them over all ranks.
   const int64_t sharing = Int(row, "zero_group"),
                 ranks =
@@ -161,7 +240,9 @@ std::vector<ChunkSpec> ChunksOfRun(const ModelSpec& model, int64_t chunks, Recom
 }
 
 std::string GroupOf(const Json& row) {
-  return row.contains("group") ? std::to_string(Int(row, "group")) : "";
+  const Json& group = Child(row, "group");
+  if (group.is_string()) return group.get<std::string>();
+  return group.is_number() ? std::to_string(Int(row, "group")) : "";
 }
 
 void AddMeasured(const Json& row, Case& run) {
@@ -181,14 +262,16 @@ void AddMeasured(const Json& row, Case& run) {
 }  // namespace
 
 // `row` is a whole row, with what its family shares.
-void ReadRun(const std::string& family, const Json& row, const Trainer* every, Cases& cases) {
+void ReadRun(const std::string& family, const Json& given, const Trainer* every, Cases& cases) {
+  const Json row = WithNotes(given);
   const std::string id = Text(row, "id");
   const auto skip = [&](const std::string& why) { cases.uncovered.push_back({family, id, why}); };
+  if (const std::string why = Missing(row); !why.empty()) return skip(why);
   if (const std::string why = Inexpressible(row); !why.empty()) return skip(why);
   const std::optional<GpuSpec> gpu = GpuOf(Text(row, "gpu"));
   if (!gpu) return skip("GPU " + Text(row, "gpu"));
   Case run{.family = family, .id = id, .group = GroupOf(row)};
-  run.weak = row.contains("weak"), run.apart = Apart(row);
+  run.weak = Flag(row, "weak") || !Text(row, "weak").empty(), run.apart = Apart(row);
   run.ran_out_of_memory = Flag(row, "ran_out_of_memory");
   Job& job = run.job;
   const int64_t sequence = Int(row, "seq_len");
@@ -211,10 +294,18 @@ void ReadRun(const std::string& family, const Json& row, const Trainer* every, C
   training.global_batch_samples = Int(row, "global_batch");
   run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);
   run.spec.micro_batches = std::max<int64_t>(1, Int(row, "grad_accum", 1));
-  if (job.model.language_model.layers < p.pipeline * p.virtual_stages)
-    return skip("fewer layers than chunks");
-  run.spec.chunks =
-      ChunksOfRun(job.model, p.pipeline * p.virtual_stages, PartsOf(Text(row, "recompute")));
+  const RecomputeParts parts = PartsOf(Text(row, "recompute"));
+  if (const std::string layout = LayoutOfNotes(row); !layout.empty()) {
+    const std::vector<int64_t> layers = LayoutOf(layout);
+    p.virtual_stages = static_cast<int64_t>(layers.size()) / p.pipeline;
+    run.spec.chunks = ChunksOf(job.model, layers, parts);
+  } else {
+    if (job.model.language_model.layers < p.pipeline * p.virtual_stages)
+      return skip("fewer layers than chunks");
+    run.spec.chunks = ChunksOfRun(job.model, p.pipeline * p.virtual_stages, parts);
+  }
+  if (std::regex_search(Text(row, "recompute"), std::regex(R"(\bmlp\b)")))
+    RecomputeDenseMlps(run.spec);
   if (RecomputesHalf(Text(row, "recompute"))) {
     for (ChunkSpec& chunk : run.spec.chunks) {
       for (LayerGroup& group : chunk.layers) {
