@@ -53,6 +53,7 @@ class ClientTest(unittest.TestCase):
                          -(-len(plans) // 2))
         self.assertGreater(len(self.client.list_models().models), 40)
         self.assertGreater(len(self.client.list_gpu_types().gpus), 20)
+        self.assertIn("torchtitan", [trainer.name for trainer in self.client.list_trainers().trainers])
 
     def test_records_and_rolls_back_profiles(self):
         profile = {"model": "llama3-8b", "gpu_type": "a100-sxm-80gb", "layer_times": [

@@ -128,6 +128,10 @@ class Client:
         """Lists the GPU types of the catalogue."""
         return await self._call(catalog_pb2.ListGpuTypesResponse, catalog_pb2.ListGpuTypesRequest(), timeout)
 
+    async def list_trainers(self, *, timeout: float | None = None) -> catalog_pb2.ListTrainersResponse:
+        """Lists the trainers whose habits are known."""
+        return await self._call(catalog_pb2.ListTrainersResponse, catalog_pb2.ListTrainersRequest(), timeout)
+
     async def pack_dataset(self, rule: packing.RuleLike, tokens: npt.ArrayLike,
                            units: npt.ArrayLike | None = None, *,
                            loss_tokens: npt.ArrayLike | None = None, data_parallel: int | None = None,

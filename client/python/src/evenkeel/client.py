@@ -124,6 +124,10 @@ class Client:
         """Lists the GPU types of the catalogue."""
         return self._call(catalog_pb2.ListGpuTypesResponse, catalog_pb2.ListGpuTypesRequest(), timeout)
 
+    def list_trainers(self, *, timeout: float | None = None) -> catalog_pb2.ListTrainersResponse:
+        """Lists the trainers whose habits are known."""
+        return self._call(catalog_pb2.ListTrainersResponse, catalog_pb2.ListTrainersRequest(), timeout)
+
     def pack_dataset(self, rule: packing.RuleLike, tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, *,
                      loss_tokens: npt.ArrayLike | None = None, data_parallel: int | None = None,
                      packs_per_rank: int | None = None, epoch: int = 0, sequence_parallel_group: int = 1,
