@@ -21,7 +21,8 @@ PACK_METHOD = f"/{SERVICE}/PackDataset"
 RESPONSES: tuple[type[Message], ...] = (
     planner_service_pb2.PlanJobResponse, planner_service_pb2.EvaluatePlanResponse, planner_service_pb2.GetPlanResponse,
     planner_service_pb2.ListPlansResponse, profile_pb2.RecordProfileResponse, profile_pb2.ListProfilesResponse,
-    profile_pb2.RollBackProfileResponse, catalog_pb2.ListModelsResponse, catalog_pb2.ListGpuTypesResponse)
+    profile_pb2.RollBackProfileResponse, catalog_pb2.ListModelsResponse, catalog_pb2.ListGpuTypesResponse,
+    catalog_pb2.ListTrainersResponse)
 
 
 def method_of(response: type[Message]) -> str:
