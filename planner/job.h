@@ -48,7 +48,9 @@ struct Cluster {
 
 // kWholeLayers recomputes all of a layer or nothing, as frameworks without selective recompute do.
 // kAdaptive is balanced adaptive recomputation as OmniBal publishes it, a baseline for comparison.
-enum class RecomputePolicy { kAuto, kForbidden, kFull, kWholeLayers, kAdaptive };
+// kOneSetting takes one setting for all stages, as most trainers do: nothing, parts of every
+// language layer, or whole layers from the front of each chunk (RecomputeSetting).
+enum class RecomputePolicy { kAuto, kForbidden, kFull, kWholeLayers, kAdaptive, kOneSetting };
 
 // How samples of different lengths are put into packing groups: one group for all, HBP's published
 // rule (arXiv 2503.07680, algorithm 1), or the set of least predicted epoch time.

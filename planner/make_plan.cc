@@ -134,6 +134,7 @@ class Planning {
     plan().batch_rule.dist_ratio_attention = dist.attention;
     plan().ladder = MakeLadder(job_, batching_, chosen, hooks_.stop);
     FillProof(chosen);
+    FindLimitsCost(chosen);
     FillPlacement(p);
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (job_.compare_sizes) {
@@ -145,6 +146,20 @@ class Planning {
       plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
     }
     FillAlternatives(1);
+  }
+
+  // Looks for a better plan whose layers recompute what suits each of them.
+  void FindLimitsCost(const Candidate& chosen) {
+    if (!found_.memory_binds) return;
+    Job free = job_;
+    free.constraints.recompute = RecomputePolicy::kAuto;
+    const SearchResult found = Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns);
+    plan().trainer_limits_cost = 0;
+    if (!found.best.empty())
+      plan().trainer_limits_cost =
+          static_cast<double>(chosen.simulated_ns) /
+              static_cast<double>(std::min(chosen.simulated_ns, found.best.front().simulated_ns)) -
+          1;
   }
 
   // Appends alternatives with one group, from `best[first]` onward.

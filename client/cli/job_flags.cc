@@ -159,11 +159,14 @@ void AddConstraintFlags(CLI::App* command, JobFlags* flags) {
       ->delimiter(',')
       ->group(kConstraints)
       ->take_all();
-  command->add_option("--recompute", flags->recompute, "Which layers may be recomputed [auto]")
-      ->type_name("auto|none|full|whole-layers|adaptive")
+  command
+      ->add_option("--recompute", flags->recompute,
+                   "Which layers may be recomputed [what the trainer can do]")
+      ->type_name("auto|none|full|whole-layers|adaptive|one-setting")
       ->group(kConstraints)
       ->take_last()
-      ->check(CLI::IsMember({"auto", "none", "full", "whole-layers", "adaptive"}).description(""));
+      ->check(CLI::IsMember({"auto", "none", "full", "whole-layers", "adaptive", "one-setting"})
+                  .description(""));
   Add(command, "--memory-confidence", &flags->memory_confidence, "SHARE",
       "Share of runs whose memory is to fit, such as 0.8 [plans fit as predicted]", kConstraints)
       ->check(Real(0.5, 0.99));

@@ -32,7 +32,7 @@ struct JobFlags {
   std::vector<int64_t> group_lengths;
   std::optional<int64_t> curriculum;
   std::string context_exchange;     // "ulysses" or "ring"
-  std::string recompute;            // "auto", "none", "full", "whole-layers" or "adaptive"
+  std::string recompute;            // a name of kPolicies in job_request.cc
   std::string precision;            // "bf16" or "fp16"
   std::vector<std::string> freeze;  // "encoder", "llm"
   std::string label;

@@ -291,7 +291,8 @@ void SetConstraints(const JobFlags& flags, v1::Job* job) {
       {"none", v1::RECOMPUTE_POLICY_FORBIDDEN},
       {"full", v1::RECOMPUTE_POLICY_FULL},
       {"whole-layers", v1::RECOMPUTE_POLICY_WHOLE_LAYERS},
-      {"adaptive", v1::RECOMPUTE_POLICY_ADAPTIVE}};
+      {"adaptive", v1::RECOMPUTE_POLICY_ADAPTIVE},
+      {"one-setting", v1::RECOMPUTE_POLICY_ONE_SETTING}};
   if (flags.memory_confidence) constraints()->set_memory_confidence_ratio(*flags.memory_confidence);
   if (!flags.recompute.empty()) constraints()->set_recompute(kPolicies.at(flags.recompute));
 }

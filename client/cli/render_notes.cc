@@ -54,19 +54,27 @@ std::string TightNote(const v1::Plan& plan) {
   const v1::Interval& interval = plan.predictions().memory_interval();
   return fmt::format(
       "memory may not suffice: {:.0f}% of runs hold {:.0f}% to {:.0f}% of the predicted bytes, and "
-      "the fullest "
-      "GPU "
-      "lacks room for the latter; --memory-confidence {:g} plans for it",
+      "the fullest GPU lacks room for the latter; --memory-confidence {:g} plans for it",
       100 * interval.coverage_ratio(), 100 * interval.low_ratio(), 100 * interval.high_ratio(),
       interval.coverage_ratio());
+}
+
+// Notes what the trainer's limits cost.
+std::string LimitsNote(const v1::Plan& plan) {
+  constexpr double kWorthSaying = 0.001;
+  if (plan.trainer_limits_cost_ratio() < kWorthSaying) return "";
+  return fmt::format(
+      "the trainer takes one recompute setting for all stages, which costs {}; --recompute auto "
+      "plans as if every stage could have its own",
+      Percent(plan.trainer_limits_cost_ratio()));
 }
 
 }  // namespace
 
 std::string RenderNotes(const Style& style, const v1::Plan& plan) {
   std::string text;
-  for (const std::string& note :
-       {BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan), TightNote(plan)}) {
+  for (const std::string& note : {BatchNote(plan), SmallDatasetNote(plan), OversizeNote(plan),
+                                  TightNote(plan), LimitsNote(plan)}) {
     if (note.empty()) continue;
     text += Paragraph(style, Paint(style, Tone::kWarn, "note") + ": " + note + ".", 0);
   }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "planner/check/stage_checker.h"
 #include "planner/cost/calibration.h"
@@ -34,6 +37,7 @@ class Checker {
   std::vector<std::string> Run() {
     if (plan_.fits) {
       faults_ = Steps();
+      CheckOneSetting();
       CheckPrediction();
       CheckProof();
     } else {
@@ -151,6 +155,52 @@ class Checker {
                            (stage.forward_ns + stage.backward_ns + stage.recompute_ns);
       Require(busy <= sum, "step time: a stage works longer than the step lasts");
     }
+  }
+
+  // Under RecomputePolicy::kOneSetting all stages have the same: parts of every language layer, or
+  // so many whole layers from the front of each chunk, and every encoder layer or none with them.
+  void CheckOneSetting() {
+    if (job_.constraints.recompute != RecomputePolicy::kOneSetting) return;
+    std::map<LayerKind, std::set<RecomputeParts>> parts;
+    std::map<std::pair<size_t, int64_t>, std::pair<int64_t, int64_t>> chunks;  // layers, whole ones
+    std::set<bool> encoder;
+    for (size_t s = 0; s < plan_.stages.size(); ++s) {
+      for (const LayerGroup& group : plan_.stages[s].layers) {
+        if (!IsTransformerLayer(group.kind)) continue;
+        int64_t whole = 0;
+        for (const RecomputedLayers& r : group.recomputed) {
+          if (r.parts == kWholeLayer) whole += r.count;
+        }
+        if (group.kind == LayerKind::kEncoder) {
+          Require(whole == group.recomputed_count() && (whole == 0 || whole == group.count),
+                  "recompute: an encoder's layers differ");
+          encoder.insert(whole > 0);
+          continue;
+        }
+        auto& [layers, wholes] = chunks[{s, group.chunk}];
+        layers += group.count, wholes += whole;
+        Require(whole == 0 || whole == group.recomputed_count(),
+                "recompute: parts beside whole layers");
+        if (whole == 0) {
+          const bool some = !group.recomputed.empty();
+          parts[group.kind].insert(some ? group.recomputed.front().parts : 0);
+          Require(!some || group.recomputed.front().count == group.count,
+                  "recompute: layers of a stage differ");
+        }
+      }
+    }
+    int64_t block = 0;
+    for (const auto& [chunk, layers] : chunks) block = std::max(block, layers.second);
+    for (const auto& [chunk, layers] : chunks) {
+      Require(layers.second == std::min(block, layers.first),
+              "recompute: stages differ in whole layers");
+    }
+    for (const auto& [kind, sets] : parts) {
+      Require(sets.size() == 1, "recompute: stages differ in parts");
+      Require(block == 0 || *sets.rbegin() == 0, "recompute: parts beside whole layers");
+    }
+    Require(encoder.size() <= 1 && (encoder.empty() || !*encoder.rbegin() || block > 0),
+            "recompute: stages differ in encoder layers");
   }
 
   void CheckPrediction() {

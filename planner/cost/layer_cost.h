@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "planner/cost/pack_cost.h"
 #include "planner/model/layer_kind.h"
 #include "planner/model/recompute_parts.h"
+#include "planner/model/recompute_setting.h"
 
 namespace evenkeel::planner {
 
@@ -76,6 +78,9 @@ struct LayerProfile {
   int64_t transformer_layers = 0;
   // Part of every workspace: send and receive buffers of the pipeline, workspaces of libraries.
   int64_t buffer_bytes = 0;
+  // What every stage recomputes under RecomputePolicy::kOneSetting. If nullopt, each stage chooses
+  // among the modes.
+  std::optional<RecomputeSetting> setting;
 
   const LayerCost& at(int64_t position) const {
     return kinds[static_cast<size_t>(chain[static_cast<size_t>(position)])];

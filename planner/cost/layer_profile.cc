@@ -12,6 +12,7 @@
 #include "planner/cost/network.h"
 #include "planner/cost/recompute_modes.h"
 #include "planner/cost/transformer_layer.h"
+#include "planner/space/recompute_settings.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -46,6 +47,7 @@ class ProfileBuilder {
         mean_(mean),
         largest_(largest),
         also_(also),
+        settings_(SelectiveSettings(job)),
         kernels_(job.cluster.gpu, job.constants),
         network_(job.cluster, job.constants),
         setting_{kernels_,
@@ -150,13 +152,24 @@ class ProfileBuilder {
     return bytes;
   }
 
+  // Returns the sets of parts that some setting of the trainer recomputes, and those in `also`.
+  std::vector<RecomputeParts> SetsOf(LayerKind kind) const {
+    std::vector<RecomputeParts> sets = also_;
+    if (kind == LayerKind::kEncoder) return sets;
+    for (const RecomputeSetting& setting : settings_)
+      sets.push_back(kind == LayerKind::kMoe ? setting.moe_parts : setting.dense_parts);
+    return sets;
+  }
+
   void SetMemory(LayerCost& layer, const LayerWork& work) {
     if (!layer.has_backward) {
       layer.modes.front().workspace_bytes = WorkspaceBytes(Surroundings(work));
       return;
     }
     const double workspace = Surroundings(work) + BackwardTransient(work, largest_);
-    layer.modes = RecomputeModes(work, mean_, largest_, workspace, also_);
+    layer.modes = job_.constraints.recompute == RecomputePolicy::kOneSetting
+                      ? GivenModes(work, mean_, largest_, workspace, SetsOf(layer.kind))
+                      : RecomputeModes(work, mean_, largest_, workspace, also_);
     if (!IsTransformerLayer(layer.kind)) {
       layer.modes.resize(1);
       return;
@@ -256,6 +269,7 @@ class ProfileBuilder {
   const PackShape mean_;
   const PackShape largest_;
   const std::vector<RecomputeParts>& also_;
+  const std::vector<RecomputeSetting> settings_;
   const KernelTime kernels_;
   const Network network_;
   const RankSetting setting_;

@@ -21,7 +21,8 @@ namespace evenkeel::planner {
 // buffers. A layer's modes are the sets of parts on the lower convex hull of (repeated time, kept
 // bytes): a mix of two of them over the layers is as good as any other set, to within one layer.
 // `also` names sets to keep besides, for plans that somebody else wrote; a mode added this way may
-// take longer and keep more than its neighbour.
+// take longer and keep more than its neighbour. Under RecomputePolicy::kOneSetting the modes are
+// those of the trainer's settings instead (GivenModes).
 LayerProfile BuildLayerProfile(const Job& job, const Parallelism& parallelism,
                                const PackShape& mean, const PackShape& largest,
                                const std::vector<RecomputeParts>& also = {});

@@ -133,4 +133,26 @@ std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape
   return modes;
 }
 
+std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& mean,
+                                      const PackShape& largest, double workspace,
+                                      const std::vector<RecomputeParts>& sets) {
+  const auto mode_of = [&](RecomputeParts parts) {
+    return ModeOf(work, parts, mean, largest, workspace);
+  };
+  const RecomputeMode nothing = mode_of(0), everything = mode_of(kWholeLayer);
+  std::vector<RecomputeMode> modes = {nothing};
+  for (const RecomputeParts parts : sets) {
+    const RecomputeMode mode = mode_of(parts);
+    const bool known = std::any_of(modes.begin(), modes.end(),
+                                   [&](const RecomputeMode& m) { return m.parts == parts; });
+    if (!known && parts != kWholeLayer && mode.kept_bytes < nothing.kept_bytes &&
+        mode.repeated_ns < everything.repeated_ns)
+      modes.push_back(mode);
+  }
+  std::stable_sort(modes.begin() + 1, modes.end(), Sooner);
+  modes.resize(std::min(modes.size(), kModesAtMost - 1));
+  modes.push_back(everything);
+  return modes;
+}
+
 }  // namespace evenkeel::planner

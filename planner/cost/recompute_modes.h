@@ -24,6 +24,13 @@ std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape
                                           const PackShape& largest, double workspace,
                                           const std::vector<RecomputeParts>& also);
 
+// Returns the modes that recompute nothing, `sets` and everything, in order of time, without sets
+// that take as long as everything or keep as much as nothing. Past kModesAtMost, the latest sets
+// are left out.
+std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& mean,
+                                      const PackShape& largest, double workspace,
+                                      const std::vector<RecomputeParts>& sets);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_COST_RECOMPUTE_MODES_H_

@@ -85,7 +85,8 @@ std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer
   if (!experts) c.expert_parallel = {1, 1};
   c.stage_layers.clear();
   c.schedule = Schedule::kOneFOneB;
-  if (c.recompute == RecomputePolicy::kAuto) c.recompute = RecomputePolicy::kWholeLayers;
+  if (c.recompute == RecomputePolicy::kAuto || c.recompute == RecomputePolicy::kOneSetting)
+    c.recompute = RecomputePolicy::kWholeLayers;
   std::optional<Trial> found = trials.Best(job);
   const std::string text =
       trainer +

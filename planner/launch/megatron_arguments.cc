@@ -129,7 +129,7 @@ void AddPerStage(const Job& job, const PlanSpec& spec, const std::vector<int64_t
   out.Add("--hetero-current-device-type", job.cluster.gpu.name);
 }
 
-void AddRecompute(const Job& job, const RecomputeSetting& setting, const PlanSpec& spec,
+void AddRecompute(const Job& job, const RecomputeFlags& setting, const PlanSpec& spec,
                   Arguments& out) {
   if (!setting.modules.empty()) {
     out.Add("--recompute-granularity", "selective");
@@ -151,7 +151,7 @@ void AddRecompute(const Job& job, const RecomputeSetting& setting, const PlanSpe
 }  // namespace
 
 std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
-                                           const RecomputeSetting& setting) {
+                                           const RecomputeFlags& setting) {
   const Job& job = trials.job();
   std::vector<std::string> words;
   Arguments arguments(&words);

@@ -15,7 +15,7 @@ namespace evenkeel::planner {
 
 // Returns the arguments. A `setting` with one value per stage also gives FlagScale's arguments.
 std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
-                                           const RecomputeSetting& setting);
+                                           const RecomputeFlags& setting);
 
 }  // namespace evenkeel::planner
 

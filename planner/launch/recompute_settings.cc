@@ -20,11 +20,11 @@ constexpr std::array<Module, 6> kModules = {{{"core_attn", kCoreAttention, kCore
                                              {"moe", 0, kMlp},
                                              {"moe_act", 0, kActivation}}};
 
-bool Has(const RecomputeSetting& setting, const char* module) {
+bool Has(const RecomputeFlags& setting, const char* module) {
   return std::count(setting.modules.begin(), setting.modules.end(), module) > 0;
 }
 
-RecomputeParts PartsOf(const RecomputeSetting& setting, LayerKind kind) {
+RecomputeParts PartsOf(const RecomputeFlags& setting, LayerKind kind) {
   RecomputeParts parts = 0;
   for (const Module& module : kModules) {
     if (Has(setting, module.name)) parts |= kind == LayerKind::kMoe ? module.moe : module.dense;
@@ -33,7 +33,7 @@ RecomputeParts PartsOf(const RecomputeSetting& setting, LayerKind kind) {
 }
 
 // Returns the sets of modules that have an effect for the model.
-std::vector<RecomputeSetting> ModuleSets(const Job& job) {
+std::vector<RecomputeFlags> ModuleSets(const Job& job) {
   const LanguageModel& model = job.model.language_model;
   const bool moe = model.moe.has_value();
   const bool dense = !moe || model.moe->first_dense_layers > 0;
@@ -45,9 +45,9 @@ std::vector<RecomputeSetting> ModuleSets(const Job& job) {
   if (dense) names.push_back("mlp");
   if (moe) names.push_back("moe");
   if (moe && job.training.execution.grouped_experts) names.push_back("moe_act");
-  std::vector<RecomputeSetting> sets;
+  std::vector<RecomputeFlags> sets;
   for (size_t bits = 1; bits < size_t{1} << names.size(); ++bits) {
-    RecomputeSetting setting;
+    RecomputeFlags setting;
     for (size_t i = 0; i < names.size(); ++i) {
       if ((bits >> i) & 1) setting.modules.push_back(names[i]);
     }
@@ -63,6 +63,15 @@ int64_t MostLanguageLayers(const PlanSpec& spec) {
   return most;
 }
 
+int64_t WholeLanguageLayers(const ChunkSpec& chunk) {
+  int64_t layers = 0;
+  for (const LayerGroup& group : chunk.layers) {
+    if (IsTransformerLayer(group.kind) && group.kind != LayerKind::kEncoder)
+      layers += group.recomputed_count();
+  }
+  return layers;
+}
+
 class Choosing {
  public:
   Choosing(const Trials& trials, const PlanSpec& spec) : trials_(trials), spec_(spec) {}
@@ -73,7 +82,7 @@ class Choosing {
     if (!full) Try({});
     if (policy != RecomputePolicy::kForbidden) {
       if (!full && policy != RecomputePolicy::kWholeLayers) {
-        for (RecomputeSetting& setting : ModuleSets(trials_.job())) Try(std::move(setting));
+        for (RecomputeFlags& setting : ModuleSets(trials_.job())) Try(std::move(setting));
       }
       TryBlocks(full, per_stage, /*encoder=*/false);
       const std::vector<EncoderTower>& towers = trials_.job().model.towers;
@@ -89,14 +98,14 @@ class Choosing {
   }
 
  private:
-  Trial Predict(const RecomputeSetting& setting) {
+  Trial Predict(const RecomputeFlags& setting) {
     ++tried_;
     Trial trial = trials_.Predict(Apply(setting, spec_));
     if (trial.fits) ++fitting_;
     return trial;
   }
 
-  bool Try(RecomputeSetting setting) {
+  bool Try(RecomputeFlags setting) {
     if (trials_.stopped()) return false;
     Trial trial = Predict(setting);
     if (!trial.fits) return false;
@@ -150,12 +159,35 @@ class Choosing {
 
 }  // namespace
 
+std::optional<RecomputeFlags> FlagsOf(const Job& job, const PlanSpec& spec) {
+  const bool whole = RecomputesWholeLayers(spec);
+  std::vector<RecomputeFlags> candidates = {{}};
+  if (whole) {
+    int64_t block = 0;
+    for (const ChunkSpec& chunk : spec.chunks) block = std::max(block, WholeLanguageLayers(chunk));
+    const bool all = block >= MostLanguageLayers(spec);
+    for (const bool encoder : {false, true})
+      candidates.push_back({.block = {block}, .encoder = encoder, .all = all});
+  } else {
+    candidates = ModuleSets(job);
+  }
+  for (RecomputeFlags& flags : candidates)
+    if (SameRun(Apply(flags, spec), spec)) return std::move(flags);
+  return std::nullopt;
+}
+
 std::optional<SettingChoice> BestSetting(const Trials& trials, const PlanSpec& spec,
                                          bool per_stage) {
+  if (std::optional<RecomputeFlags> flags = FlagsOf(trials.job(), spec)) {
+    Trial trial = trials.Predict(spec);
+    if (trial.fits)
+      return SettingChoice{
+          .setting = *std::move(flags), .trial = std::move(trial), .tried = 1, .fitting = 1};
+  }
   return Choosing(trials, spec).Run(per_stage);
 }
 
-PlanSpec Apply(const RecomputeSetting& setting, PlanSpec spec) {
+PlanSpec Apply(const RecomputeFlags& setting, PlanSpec spec) {
   const size_t stages = static_cast<size_t>(spec.parallelism.pipeline);
   for (size_t i = 0; i < spec.chunks.size(); ++i) {
     int64_t left = 0;
@@ -179,7 +211,7 @@ PlanSpec Apply(const RecomputeSetting& setting, PlanSpec spec) {
   return spec;
 }
 
-std::string TextOf(const RecomputeSetting& setting) {
+std::string TextOf(const RecomputeFlags& setting) {
   std::string text;
   if (!setting.modules.empty()) {
     for (const std::string& module : setting.modules) text += (text.empty() ? "" : ", ") + module;

@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 
 // A setting as Megatron-Core's flags express it: one for all stages
 // (megatron/core/transformer/transformer_config.py).
-struct RecomputeSetting {
+struct RecomputeFlags {
   std::vector<std::string> modules;  // --recompute-granularity selective --recompute-modules ...
   // --recompute-granularity full --recompute-method block: language layers from the front of each
   // chunk. One value is --recompute-num-layers; one value per stage is FlagScale's setting.
@@ -23,21 +23,24 @@ struct RecomputeSetting {
 };
 
 struct SettingChoice {
-  RecomputeSetting setting;
+  RecomputeFlags setting;
   Trial trial;
   int64_t tried = 0, fitting = 0;
 };
 
-// Returns the quickest setting that fits, or nullopt if none fits. If `per_stage`, FlagScale's
-// settings with one value per stage are tried, too.
+// Returns the flags that give exactly the recompute of the spec, or nullopt if none do.
+std::optional<RecomputeFlags> FlagsOf(const Job& job, const PlanSpec& spec);
+
+// Returns the setting that the spec already has, or else the quickest setting that fits, or nullopt
+// if none fits. If `per_stage`, FlagScale's settings with one value per stage are tried, too.
 std::optional<SettingChoice> BestSetting(const Trials& trials, const PlanSpec& spec,
                                          bool per_stage);
 
 // Returns the spec with exactly the recompute of the setting.
-PlanSpec Apply(const RecomputeSetting& setting, PlanSpec spec);
+PlanSpec Apply(const RecomputeFlags& setting, PlanSpec spec);
 
 // Describes the setting: "none", "the modules layernorm, mlp of every layer", ...
-std::string TextOf(const RecomputeSetting& setting);
+std::string TextOf(const RecomputeFlags& setting);
 
 }  // namespace evenkeel::planner
 

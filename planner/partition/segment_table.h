@@ -3,6 +3,7 @@
 #ifndef EVENKEEL_PLANNER_PARTITION_SEGMENT_TABLE_H_
 #define EVENKEEL_PLANNER_PARTITION_SEGMENT_TABLE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -40,6 +41,11 @@ class SegmentTable : public Segments {
   // Returns StageTime as if nothing were recomputed, without any search. REQUIRES: as StageTime.
   int64_t LeastTime(int64_t s, int64_t i, int64_t j) const {
     return WorkBefore(j) - WorkBefore(i) + 2 * SendTime(s, j);
+  }
+
+  // Returns whether some segment that was asked for did not fit.
+  bool met_unfit() const {
+    return std::any_of(unfit_.begin(), unfit_.end(), [&](int64_t j) { return j <= size(); });
   }
 
  private:

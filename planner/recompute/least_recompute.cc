@@ -7,13 +7,15 @@
 
 #include "planner/recompute/adaptive_recompute.h"
 #include "planner/recompute/mode_knapsack.h"
+#include "planner/recompute/one_setting.h"
 
 namespace evenkeel::planner {
 namespace {
 
 // Returns whether a layer may run in its mode q under the policy.
 bool ModeAllowed(const LayerCost& layer, size_t q, RecomputePolicy policy) {
-  return policy == RecomputePolicy::kAuto || q == 0 || q + 1 == layer.modes.size();
+  return policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kOneSetting || q == 0 ||
+         q + 1 == layer.modes.size();
 }
 
 // The layers of one kind in one chunk.
@@ -137,12 +139,13 @@ int64_t AllocatedAtLeast(const LayerProfile& profile, std::span<const ChunkLoad>
   return bytes + workspace;
 }
 
+template <typename RecomputedOf>  // the recompute of a chunk by its layers
 std::optional<ChunkedRecompute> Given(const LayerProfile& profile,
                                       std::span<const ChunkLoad> chunks, int64_t allocatable,
-                                      bool all) {
+                                      const RecomputedOf& recomputed) {
   ChunkedRecompute choice;
   for (const ChunkLoad& chunk : chunks) {
-    choice.recomputed.push_back(all ? AllRecomputed(profile, chunk.counts) : ModeCounts{});
+    choice.recomputed.push_back(recomputed(chunk.counts));
     choice.recompute_ns += RepeatedTime(profile, choice.recomputed.back());
   }
   if (MemoryOf(profile, chunks, choice.recomputed).allocated() > allocatable) return std::nullopt;
@@ -154,19 +157,27 @@ std::optional<ChunkedRecompute> Given(const LayerProfile& profile,
 std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
                                                std::span<const ChunkLoad> chunks,
                                                int64_t allocatable, RecomputePolicy policy) {
+  const auto nothing = [](const KindCounts&) { return ModeCounts{}; };
+  const auto all = [&](const KindCounts& counts) { return AllRecomputed(profile, counts); };
+  const auto set = [&](const KindCounts& counts) {
+    return RecomputedUnderSetting(profile, counts);
+  };
   switch (policy) {
     case RecomputePolicy::kFull:
-      return Given(profile, chunks, allocatable, true);
+      return Given(profile, chunks, allocatable, all);
     case RecomputePolicy::kForbidden:
-      return Given(profile, chunks, allocatable, false);
+      return Given(profile, chunks, allocatable, nothing);
     case RecomputePolicy::kAdaptive:
       return AdaptiveRecompute(profile, chunks, allocatable);
+    case RecomputePolicy::kOneSetting:
+      if (profile.setting) return Given(profile, chunks, allocatable, set);
+      break;
     case RecomputePolicy::kAuto:
     case RecomputePolicy::kWholeLayers:
       break;
   }
   if (AllocatedAtLeast(profile, chunks, policy) > allocatable) return std::nullopt;
-  if (auto nothing = Given(profile, chunks, allocatable, false)) return nothing;
+  if (auto none = Given(profile, chunks, allocatable, nothing)) return none;
   return Choosing(profile, chunks, allocatable, policy).Least();
 }
 
@@ -184,6 +195,8 @@ ModeCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& coun
   const ModeCounts all = AllRecomputed(profile, counts);
   if (policy == RecomputePolicy::kForbidden) return ModeCounts{};
   if (policy == RecomputePolicy::kFull || policy == RecomputePolicy::kAdaptive) return all;
+  if (policy == RecomputePolicy::kOneSetting && profile.setting)
+    return RecomputedUnderSetting(profile, counts);
   // Under each limit of the workspace, all layers of a kind are best in the mode that keeps least.
   std::vector<int64_t> limits{std::numeric_limits<int64_t>::max()};
   for (size_t k = 0; k < profile.kinds.size(); ++k) {

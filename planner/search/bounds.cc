@@ -6,6 +6,7 @@
 #include "planner/base/integers.h"
 #include "planner/cost/network.h"
 #include "planner/partition/even_bound.h"
+#include "planner/recompute/one_setting.h"
 #include "planner/simulate/stage_sync.h"
 
 namespace evenkeel::planner {
@@ -26,6 +27,31 @@ double FillBound(double work, int64_t stages, int64_t micro_batches, double fill
   return (fill * work + sends) / (1 - power * q);
 }
 
+// Returns the time for which a layer repeats its forward pass at least, whichever stage runs it.
+int64_t RepeatedAtLeast(const LayerProfile& profile, const LayerCost& layer) {
+  if (!profile.setting) return 0;
+  const RecomputeSetting& setting = *profile.setting;
+  if (!setting.uniform() && layer.kind != LayerKind::kEncoder) return 0;
+  const size_t mode = *ModeUnder(setting, layer);
+  return mode == 0 ? 0 : layer.modes[mode].repeated_ns;
+}
+
+// Adds what a block of layers repeats: a stage with n layers of the kind repeats at least
+// min(block, n) of them, if no others can be in the block.
+void AddBlock(const LayerProfile& profile, ChainWork* work) {
+  if (!profile.setting || profile.setting->uniform()) return;
+  const auto language = [](const LayerCost& layer) {
+    return IsTransformerLayer(layer.kind) && layer.kind != LayerKind::kEncoder;
+  };
+  if (std::count_if(profile.kinds.begin(), profile.kinds.end(), language) != 1) return;
+  for (size_t k = 0; k < profile.kinds.size(); ++k) {
+    const LayerCost& layer = profile.kinds[k];
+    if (!language(layer) || !layer.recomputable()) continue;
+    work->kinds[k].block = profile.setting->block;
+    work->kinds[k].repeated_ns = layer.modes.back().repeated_ns;
+  }
+}
+
 }  // namespace
 
 ChainWork WorkOf(const LayerProfile& profile) {
@@ -33,7 +59,7 @@ ChainWork WorkOf(const LayerProfile& profile) {
   work.least_ns = work.least_send_bytes = std::numeric_limits<int64_t>::max();
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
-    const int64_t both = layer.forward_ns + layer.backward_ns;
+    const int64_t both = layer.forward_ns + layer.backward_ns + RepeatedAtLeast(profile, layer);
     work.total_ns += both;
     work.longest_ns = std::max(work.longest_ns, both);
     if (IsTransformerLayer(layer.kind)) work.least_ns = std::min(work.least_ns, both);
@@ -42,15 +68,20 @@ ChainWork WorkOf(const LayerProfile& profile) {
       work.least_send_bytes = std::min(work.least_send_bytes, layer.mean_output_bytes);
   }
   for (const LayerCost& layer : profile.kinds)
-    work.kinds.push_back({0, layer.forward_ns + layer.backward_ns});
+    work.kinds.push_back(
+        {0, layer.forward_ns + layer.backward_ns + RepeatedAtLeast(profile, layer)});
+  AddBlock(profile, &work);
   for (const auto kind : profile.chain) ++work.kinds[static_cast<size_t>(kind)].layers;
   return work;
 }
 
 int64_t ChainWork::SlowestStage(int64_t stages) const {
   int64_t slowest = 0;
-  for (const Kind& kind : kinds)
-    slowest = std::max(slowest, CeilDivide(kind.layers, stages) * kind.each_ns);
+  for (const Kind& kind : kinds) {
+    const int64_t layers = CeilDivide(kind.layers, stages);
+    slowest =
+        std::max(slowest, layers * kind.each_ns + std::min(layers, kind.block) * kind.repeated_ns);
+  }
   return slowest;
 }
 
@@ -102,6 +133,8 @@ int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism
     const LayerCost& layer = profile.at(i);
     trained += {layer.trained_parameters, layer.trained_expert_parameters};
     forward += layer.forward_ns, backward += layer.backward_ns;
+    // What is repeated in the backward pass may hide communication, too.
+    if (profile.setting) backward += layer.modes.back().repeated_ns;
   }
   const Execution& execution = job.training.execution;
   if (p.pipeline == 1) {

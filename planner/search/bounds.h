@@ -12,7 +12,7 @@
 
 namespace evenkeel::planner {
 
-// The chain of one mean pack without recompute, ns.
+// The chain of one mean pack, ns; with recompute only as far as the profile's setting tells.
 struct ChainWork {
   int64_t total_ns = 0;          // forward and backward
   int64_t longest_ns = 0;        // of one layer
@@ -22,6 +22,8 @@ struct ChainWork {
 
   struct Kind {
     int64_t layers = 0, each_ns = 0;
+    // A stage with n of them repeats min(block, n) as well.
+    int64_t block = 0, repeated_ns = 0;
   };
   std::vector<Kind> kinds;  // equal layers
 

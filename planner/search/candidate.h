@@ -3,6 +3,7 @@
 #define EVENKEEL_PLANNER_SEARCH_CANDIDATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "planner/base/stop.h"
@@ -19,9 +20,10 @@ struct Candidate {
   Parallelism parallelism;
   Schedule schedule = Schedule::kOneFOneB;
   int64_t micro_batches = 0;
-  std::vector<int64_t> boundaries;     // P v + 1 chain positions
-  std::vector<ModeCounts> recomputed;  // per segment
-  std::vector<StageWork> stages;       // per segment
+  std::optional<RecomputeSetting> setting;  // what all segments recompute, if one is asked for
+  std::vector<int64_t> boundaries;          // P v + 1 chain positions
+  std::vector<ModeCounts> recomputed;       // per segment
+  std::vector<StageWork> stages;            // per segment
   // Of 1F1B: the least of all partitions. Real packs may choose another partition than that.
   int64_t closed_form_optimum_ns = 0;
   // Step of mean packs, data sync and optimizer included, of the partition that the search began

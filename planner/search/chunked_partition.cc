@@ -26,6 +26,13 @@ constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in as many passes beyond the
 constexpr int64_t kFittingAtMost = 500;          // layers x segments of which uneven cuts are tried
 constexpr int64_t kPassesPerMove = 500;  // that choosing recompute and adding layers up are worth
 
+KindCounts CountKinds(const LayerProfile& profile, int64_t begin, int64_t end) {
+  KindCounts counts{};
+  for (int64_t i = begin; i < end; ++i)
+    ++counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
+  return counts;
+}
+
 class Chunks {
  public:
   Chunks(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
@@ -99,7 +106,8 @@ class Chunks {
     std::vector<ChunkLoad> loads;
     for (size_t k = 0; k < chunks; ++k) {
       const size_t segment = k * stages + s;
-      loads.push_back({Counts(c.boundaries[segment], c.boundaries[segment + 1]), held_[s][k]});
+      loads.push_back(
+          {CountKinds(profile_, c.boundaries[segment], c.boundaries[segment + 1]), held_[s][k]});
     }
     const auto choice =
         ChunkedLeastRecompute(profile_, loads, allocatable_, job_.constraints.recompute);
@@ -141,13 +149,6 @@ class Chunks {
   int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
 
  private:
-  KindCounts Counts(int64_t begin, int64_t end) const {
-    KindCounts counts{};
-    for (int64_t i = begin; i < end; ++i)
-      ++counts[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
-    return counts;
-  }
-
   const Job& job_;
   const LayerProfile& profile_;
   const Parallelism p_;
@@ -175,6 +176,30 @@ int64_t ChunksWork(const PipelineShape& shape) {
 bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate) {
   return Chunks(job, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches)
       .Complete(candidate);
+}
+
+EvenLayers::EvenLayers(const Job& job, const LayerProfile& profile, const Parallelism& p,
+                       Schedule schedule, int64_t micro_batches)
+    : policy_(job.constraints.recompute), allocatable_(AllocatableBytes(job)) {
+  const std::vector<int64_t> cut = job.constraints.stage_layers.empty()
+                                       ? EvenLayerCut(profile, p)
+                                       : CutAfter(profile, job.constraints.stage_layers);
+  const PipelineShape shape = ShapeOf(p, schedule, micro_batches);
+  for (int64_t s = 0; s < p.pipeline; ++s) {
+    const std::vector<int64_t> held = MostHeld(shape, s);
+    std::vector<ChunkLoad>& stage = stages_.emplace_back();
+    for (int64_t k = 0; k < p.virtual_stages; ++k) {
+      const size_t segment = static_cast<size_t>(k * p.pipeline + s);
+      stage.push_back(
+          {CountKinds(profile, cut[segment], cut[segment + 1]), held[static_cast<size_t>(k)]});
+    }
+  }
+}
+
+bool EvenLayers::Fit(const LayerProfile& profile) const {
+  return std::all_of(stages_.begin(), stages_.end(), [&](const std::vector<ChunkLoad>& stage) {
+    return ChunkedLeastRecompute(profile, stage, allocatable_, policy_).has_value();
+  });
 }
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,

@@ -33,6 +33,21 @@ std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile&
                                              const Parallelism& p, Schedule schedule,
                                              int64_t micro_batches, const Stop& stop = {});
 
+// The cut that is even in layers, or the one that the job gives.
+class EvenLayers {
+ public:
+  EvenLayers(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
+             int64_t micro_batches);
+
+  // Returns whether all stages fit. `profile` differs from the other in its setting alone.
+  bool Fit(const LayerProfile& profile) const;
+
+ private:
+  const RecomputePolicy policy_;
+  const int64_t allocatable_;
+  std::vector<std::vector<ChunkLoad>> stages_;
+};
+
 // Passes that EvenChunks simulates.
 int64_t ChunksWork(const PipelineShape& shape);
 

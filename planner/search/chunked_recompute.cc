@@ -130,7 +130,8 @@ std::optional<std::vector<ModeCounts>> ChunkedLeastRecompute(const LayerProfile&
                                                              const std::vector<ChunkLoad>& chunks,
                                                              int64_t allocatable,
                                                              RecomputePolicy policy) {
-  const bool chosen = policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kWholeLayers;
+  const bool chosen = policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kWholeLayers ||
+                      (policy == RecomputePolicy::kOneSetting && !profile.setting);
   if (chosen && chunks.size() > 1) {
     auto greedy = Greedy(profile, chunks, allocatable, policy == RecomputePolicy::kWholeLayers);
     return greedy ? greedy : Smallest(profile, chunks, allocatable, policy);

@@ -19,7 +19,8 @@ struct Entry {
   int64_t bound_ns = 0;            // no cut of this candidate has a shorter step of mean packs
   bool improved = false;           // whether a better cut of chunks was looked for
   bool finished = false;
-  int64_t uneven_ns = 0;  // what a few real packs add to the score; 0 if unknown
+  bool memory_binds = true;  // of cuts that were looked at some did not fit
+  int64_t uneven_ns = 0;     // what a few real packs add to the score; 0 if unknown
 
   // The best step that was simulated with real packs, or an estimate of it.
   int64_t best_known_ns() const {

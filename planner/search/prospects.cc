@@ -4,10 +4,13 @@
 
 #include "planner/base/integers.h"
 #include "planner/cost/memory.h"
+#include "planner/recompute/one_setting.h"
 #include "planner/search/parallelisms.h"
 
 namespace evenkeel::planner {
 namespace {
+
+__extension__ using Wide = __int128;
 
 bool SameButForChunks(const Parallelism& a, const Parallelism& b) {
   Parallelism other = b;
@@ -54,14 +57,53 @@ int64_t RecomputeEstimate(const Job& job, const LayerProfile& profile, const Par
   return Nearest(share * repeated_ns / stages * static_cast<double>(micro_batches));
 }
 
+// Returns how many layers of a kind fit at most on a stage that holds so many packs.
+int64_t MostLayers(const RecomputeSetting& setting, const LayerCost& layer, int64_t held,
+                   int64_t room) {
+  const RecomputeMode& mode = layer.modes[*ModeUnder(setting, layer)];
+  const int64_t left = room - mode.workspace_bytes;
+  if (left < 0) return 0;
+  constexpr int64_t kAny = RecomputeSetting::kEveryLayer;
+  const Wide each = layer.static_bytes() + Wide{held} * mode.kept_bytes;
+  const int64_t most = each > 0 ? static_cast<int64_t>(std::min<Wide>(kAny, left / each)) : kAny;
+  const bool blocks = !setting.uniform() && layer.kind != LayerKind::kEncoder;
+  if (!blocks || most <= setting.block) return most;
+  const Wide full = layer.static_bytes() + Wide{held} * layer.modes.front().kept_bytes;
+  const Wide rest = full > 0 ? (left - setting.block * each) / full : Wide{kAny};
+  return setting.block + static_cast<int64_t>(std::min<Wide>(kAny, rest));
+}
+
 }  // namespace
 
+Profiles::Key Profiles::KeyOf(const Parallelism& p) {
+  return {p.tensor, p.context, p.data, p.expert, p.pipeline == 1 ? 0 : p.virtual_stages};
+}
+
 const Profiles::Entry& Profiles::Of(const Parallelism& p) {
-  const auto [at, added] = entries_.try_emplace(
-      std::tuple(p.tensor, p.context, p.data, p.expert, p.pipeline == 1 ? 0 : p.virtual_stages));
+  const auto [at, added] = entries_.try_emplace(KeyOf(p));
   if (added) {
     at->second.profile = BuildLayerProfile(job_, p, batching_.mean, batching_.largest);
     at->second.work = WorkOf(at->second.profile);
+  }
+  return at->second;
+}
+
+const Profiles::Entry& Profiles::Of(const Parallelism& p, const RecomputeSetting& setting) {
+  const auto [at, added] = under_settings_.try_emplace({KeyOf(p), setting});
+  if (added) {
+    at->second.profile = Of(p).profile;
+    at->second.profile.setting = setting;
+    at->second.work = WorkOf(at->second.profile);
+  }
+  return at->second;
+}
+
+const ChainWork& Profiles::WorkUnder(const Parallelism& p, const RecomputeSetting& setting) {
+  const auto [at, added] = work_under_settings_.try_emplace({KeyOf(p), setting});
+  if (added) {
+    LayerProfile profile = Of(p).profile;
+    profile.setting = setting;
+    at->second = WorkOf(profile);
   }
   return at->second;
 }
@@ -89,6 +131,8 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
            .schedule = schedule,
            .micro_batches = m,
            .profile = &entry->profile,
+           .least_send_ns = least_send_ns,
+           .sync_bound_ns = sync_bound_ns,
            .bound_ns = PipelineBound(entry->work, p, schedule, m, least_send_ns) + sync_bound_ns,
            .estimate_ns = PipelineEstimate(entry->work, p, schedule, m, least_send_ns) +
                           RecomputeEstimate(job, entry->profile, p, schedule, m) + sync_bound_ns});
@@ -97,10 +141,47 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
   return prospects;
 }
 
-bool HoldsItsShare(const Job& job, const LayerProfile& profile, const Parallelism& p) {
+Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& prospect,
+               Profiles& profiles) {
+  const Parallelism& p = prospect.parallelism;
+  Parallelism one_chunk = p;
+  one_chunk.virtual_stages = 1;
+  const ChainWork& work = profiles.WorkUnder(one_chunk, setting);
+  Prospect under = prospect;
+  under.setting = setting;
+  if (p.pipeline == 1)
+    under.sync_bound_ns = SyncBound(job, profiles.Of(one_chunk, setting).profile, p);
+  const int64_t m = prospect.micro_batches;
+  under.bound_ns = std::max(
+      prospect.bound_ns,
+      PipelineBound(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns);
+  under.estimate_ns =
+      PipelineEstimate(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns;
+  // What blocks add to a stage that has its share of every kind.
+  for (const ChainWork::Kind& kind : work.kinds) {
+    const int64_t chunk = CeilDivide(kind.layers, p.pipeline * p.virtual_stages);
+    under.estimate_ns += m * p.virtual_stages * std::min(kind.block, chunk) * kind.repeated_ns;
+  }
+  return under;
+}
+
+bool MayFit(const Job& job, const Prospect& prospect) {
+  const LayerProfile& profile = *prospect.profile;
+  const int64_t stages = prospect.parallelism.pipeline, room = AllocatableBytes(job);
   int64_t bytes = 0;
   for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
-  return bytes / p.pipeline <= AllocatableBytes(job);
+  if (bytes / stages > room) return false;
+  if (!prospect.setting || prospect.schedule != Schedule::kOneFOneB) return true;
+  KindCounts layers{};
+  for (const auto kind : profile.chain) ++layers[static_cast<size_t>(kind)];
+  for (size_t k = 0; k < profile.kinds.size(); ++k) {
+    int64_t most = 0;
+    for (int64_t s = 0; s < stages && most < layers[k]; ++s)
+      most += MostLayers(*prospect.setting, profile.kinds[k],
+                         std::min(prospect.micro_batches, stages - s), room);
+    if (most < layers[k]) return false;
+  }
+  return true;
 }
 
 }  // namespace evenkeel::planner

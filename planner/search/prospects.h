@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "planner/base/stop.h"
@@ -14,6 +16,7 @@
 #include "planner/packing/batch_rule.h"
 #include "planner/plan.h"
 #include "planner/search/bounds.h"
+#include "planner/search/candidate.h"
 
 namespace evenkeel::planner {
 
@@ -28,11 +31,22 @@ class Profiles {
   Profiles(const Job& job, const Batching& batching) : job_(job), batching_(batching) {}
 
   const Entry& Of(const Parallelism& p);
+  // ... with every stage under one recompute setting.
+  const Entry& Of(const Parallelism& p, const RecomputeSetting& setting);
+  const Entry& Of(const Candidate& c) {
+    return c.setting ? Of(c.parallelism, *c.setting) : Of(c.parallelism);
+  }
+  // Returns the work alone, without keeping a profile under the setting.
+  const ChainWork& WorkUnder(const Parallelism& p, const RecomputeSetting& setting);
 
  private:
   const Job& job_;
   const Batching& batching_;
-  std::map<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>, Entry> entries_;
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>;
+  static Key KeyOf(const Parallelism& p);
+  std::map<Key, Entry> entries_;
+  std::map<std::pair<Key, RecomputeSetting>, Entry> under_settings_;
+  std::map<std::pair<Key, RecomputeSetting>, ChainWork> work_under_settings_;
 };
 
 // Times in ns of one step of m x D mean packs, data sync and optimizer included.
@@ -40,8 +54,12 @@ struct Prospect {
   Parallelism parallelism;
   Schedule schedule = Schedule::kOneFOneB;
   int64_t micro_batches = 0;
-  const LayerProfile* profile = nullptr;  // of one chunk per stage
-  int64_t bound_ns = 0;                   // no partition has a shorter step
+  std::optional<RecomputeSetting> setting;  // nullopt: what it recomputes is still open
+  bool longer_block = false;                // than the shortest with which the even cut fits
+  const LayerProfile* profile = nullptr;    // of one chunk per stage, without the setting
+  int64_t least_send_ns = 0;                // LeastSend
+  int64_t sync_bound_ns = 0;                // SyncBound
+  int64_t bound_ns = 0;                     // no partition has a shorter step
   int64_t estimate_ns = 0;
 };
 
@@ -49,8 +67,13 @@ struct Prospect {
 std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles& profiles,
                                 const Stop& stop);
 
-// False: the fullest stage can not hold its share of weights, gradients and optimizer.
-bool HoldsItsShare(const Job& job, const LayerProfile& profile, const Parallelism& p);
+// The same degrees under one recompute setting for all stages, with the bound that it gives.
+Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& prospect,
+               Profiles& profiles);
+
+// False: no cut fits. Some stage can not hold its share of weights, gradients and optimizer or,
+// under a setting, all stages together not the layers of some kind.
+bool MayFit(const Job& job, const Prospect& prospect);
 
 }  // namespace evenkeel::planner
 

@@ -107,7 +107,9 @@ class Remedies {
   }
 
   void TryRecompute() {
-    if (job_.constraints.recompute == RecomputePolicy::kAuto) return;
+    // One setting can be to recompute all, which holds least.
+    const RecomputePolicy policy = job_.constraints.recompute;
+    if (policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kOneSetting) return;
     Try({.kind = RemedyKind::kAllowRecompute,
          .text = "let the planner choose which layers to recompute (constraints.recompute AUTO)"});
   }

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "planner/base/integers.h"
-#include "planner/partition/certified_search.h"
-#include "planner/partition/methods.h"
-#include "planner/partition/partition_search.h"
-#include "planner/search/chunked_partition.h"
 #include "planner/search/entry.h"
 #include "planner/search/finish.h"
+#include "planner/search/first_partitions.h"
 #include "planner/search/prospects.h"
+#include "planner/search/rank.h"
+#include "planner/search/setting_choices.h"
 #include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
@@ -25,17 +24,6 @@ auto DegreesOf(const Parallelism& p) {
   return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert);
 }
 
-__extension__ using Wide = __int128;
-
-// Smaller is better: the time of an epoch in whole steps, then that of the requested global batch.
-struct Rank {
-  Wide epoch_ns = 0;
-  int64_t batch_ns = 0;
-  friend bool operator<(const Rank& a, const Rank& b) {
-    return a.epoch_ns != b.epoch_ns ? a.epoch_ns < b.epoch_ns : a.batch_ns < b.batch_ns;
-  }
-};
-
 class Searcher {
  public:
   Searcher(const Job& job, const Batching& batching, const Stop& stop, int64_t beat_ns)
@@ -45,6 +33,7 @@ class Searcher {
         beat_ns_(beat_ns),
         packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)),
         profiles_(job, batching),
+        first_(job, profiles_, packs_per_step_, stop),
         finisher_(job, batching, stop) {}
 
   SearchResult Run(int64_t alternatives) {
@@ -74,6 +63,10 @@ class Searcher {
   void Begin() {
     std::vector<Prospect> prospects = Prospects(job_, packs_per_step_, profiles_, stop_);
     // The most promising first, so that the bound dismisses most of the others.
+    if (OneSetting()) {
+      ConsiderSettings(prospects);
+      return FitDeferred();
+    }
     std::stable_sort(prospects.begin(), prospects.end(),
                      [this](const Prospect& a, const Prospect& b) {
                        stop_.Spend(40);
@@ -86,6 +79,28 @@ class Searcher {
     FitDeferred();
   }
 
+  // Each setting that may be the best counts as a prospect of its own.
+  void ConsiderSettings(const std::vector<Prospect>& prospects) {
+    SettingQueue queue(job_, profiles_, [this](const Prospect& prospect) {
+      stop_.Spend(40);
+      return RankOf(prospect, prospect.estimate_ns);
+    });
+    for (const Prospect& prospect : prospects) queue.Add(prospect);
+    while (const std::optional<Prospect> next = queue.Next()) {
+      if (Done()) return;
+      const bool open = !next->setting && Beats(*next, next->bound_ns) && MayFit(job_, *next);
+      if (open) {
+        queue.Expand();
+        continue;
+      }
+      const Tried tried = Consider(*next);
+      if (!next->setting) continue;
+      queue.Report(tried);
+      if (next->setting == RecomputeSetting{} && tried != Tried::kSettled)
+        result_.memory_binds = true;
+    }
+  }
+
   bool Done() { return Stopped() || (first_is_enough_ && !entries_.empty()); }
 
   template <typename Choice>  // a Prospect or a Candidate
@@ -96,7 +111,7 @@ class Searcher {
   template <typename Choice>
   Rank RankOf(const Choice& choice, int64_t step_ns) const {
     const int64_t packs = choice.micro_batches * choice.parallelism.data;
-    return {Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns, Scale(choice, step_ns)};
+    return {Rank::Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns, Scale(choice, step_ns)};
   }
 
   // Whether a plan with such a step would be better than the best so far.
@@ -112,28 +127,51 @@ class Searcher {
     if (lower == 0 || scaled_ns < lower) lower = scaled_ns;
   }
 
-  void Consider(const Prospect& prospect) {
+  bool OneSetting() const { return job_.constraints.recompute == RecomputePolicy::kOneSetting; }
+
+  Tried Consider(const Prospect& prospect) {
     Proof& proof = result_.proof;
     ++proof.parallelisms;
-    if (!HoldsItsShare(job_, *prospect.profile, prospect.parallelism)) {
+    if (!MayFit(job_, prospect)) {
       ++proof.parallelisms_unfit;
-      return;
+      return Tried::kUnfit;
     }
     if (!Beats(prospect, prospect.bound_ns)) {
       ++proof.parallelisms_pruned;
       dismissed_.push_back(prospect);
-      return Bound(Scale(prospect, prospect.bound_ns));
+      Bound(Scale(prospect, prospect.bound_ns));
+      return Tried::kDismissed;
     }
-    const int64_t work = WorkOf(prospect);
-    if (work > kWorkAtMost - work_ && !entries_.empty()) return LeaveUnsearched(prospect);
+    const int64_t work = first_.WorkOf(prospect);
+    if (work > kWorkAtMost - work_ && !entries_.empty()) {
+      LeaveUnsearched(prospect);
+      return Tried::kDismissed;
+    }
     work_ += work;
-    std::optional<Entry> entry = FirstOf(prospect);
-    if (Stopped()) return;
-    if (entry) {
-      Enter(std::move(*entry));
-    } else if (prospect.schedule != Schedule::kOneFOneB) {
-      deferred_.push_back(prospect);
+    if (prospect.longer_block && (longer_blocks_ += work) > kLongerBlocksAtMost) {
+      LeaveUnsearched(prospect);
+      return Tried::kDismissed;
     }
+    std::optional<Entry> entry = FirstOf(prospect);
+    if (Stopped()) return Tried::kUnfit;
+    if (entry) {
+      const bool settled = !entry->memory_binds;
+      Enter(std::move(*entry));
+      return settled ? Tried::kSettled : Tried::kFits;
+    }
+    const bool chunks = prospect.schedule != Schedule::kOneFOneB;
+    if (chunks) work_ -= work;  // nothing was simulated
+    if (!chunks) ++proof.parallelisms_unfit;
+    const bool least =
+        !prospect.setting || prospect.setting->block >= RecomputeSetting::kEveryLayer;
+    if (chunks && least) {
+      deferred_.push_back(prospect);
+      return Tried::kDismissed;
+    }
+    // Of a setting that holds more no other cut of chunks is looked for; that it may be better than
+    // what others found is for the bound to say.
+    if (chunks) Bound(Scale(prospect, prospect.bound_ns));
+    return Tried::kUnfit;
   }
 
   // Looks for a cut that fits where the simple cuts of chunks do not: dear, and so left until the
@@ -171,93 +209,22 @@ class Searcher {
     Offer(entries_.size() - 1);
   }
 
-  int64_t WorkOf(const Prospect& prospect) const {
-    const Parallelism& p = prospect.parallelism;
-    if (prospect.schedule == Schedule::kOneFOneB)
-      return Segments(job_, *prospect.profile, p, prospect.micro_batches).count();
-    return ChunksWork(ShapeOf(p, prospect.schedule, prospect.micro_batches));
-  }
-
   void LeaveUnsearched(const Prospect& prospect) {
     ++result_.proof.parallelisms_unsearched;
     result_.proof.end = SearchEnd::kWorkLimit;
     Bound(Scale(prospect, prospect.bound_ns));
   }
 
-  // The partition that mean packs choose in short: of schedules other than 1F1B the better of
-  // simple cuts. nullopt: there is none, which is counted for 1F1B, or `stop` says so.
   std::optional<Entry> FirstOf(const Prospect& prospect) {
-    if (prospect.schedule != Schedule::kOneFOneB) {
-      const Parallelism& p = prospect.parallelism;
-      return EntryOf(prospect, EvenChunks(job_, profiles_.Of(p).profile, p, prospect.schedule,
-                                          prospect.micro_batches, stop_));
-    }
-    std::optional<Entry> entry = FirstPartition(prospect);
-    if (entry) entry->candidate.score_ns = Scale(entry->candidate, entry->score_ns);
-    return entry;
+    return first_.Of(prospect, &result_.proof.partitions_examined);
   }
 
   // Of chunks a cut that fits, within the work that is left. nullopt: none was found.
   std::optional<Entry> FittingEntry(const Prospect& prospect) {
     const Parallelism& p = prospect.parallelism;
-    const LayerProfile& profile = profiles_.Of(p).profile;
-    fitting_ += profile.size() * p.pipeline * p.virtual_stages;
+    fitting_ += prospect.profile->size() * p.pipeline * p.virtual_stages;
     if (best_ && fitting_ > kFittingAtMost) return std::nullopt;
-    return EntryOf(prospect, FittingChunks(job_, profile, p, prospect.schedule,
-                                           prospect.micro_batches, stop_));
-  }
-
-  std::optional<Entry> EntryOf(const Prospect& prospect, std::optional<Candidate> found) {
-    if (Stopped() || !found) return std::nullopt;
-    const int64_t score = found->score_ns;
-    found->score_ns = Scale(*found, score);
-    return Entry{.candidate = std::move(*found), .score_ns = score, .bound_ns = prospect.bound_ns};
-  }
-
-  // The best partition of 1F1B by its closed form, and a bound on all of them; or what a published
-  // method makes of it, with the bound of all partitions.
-  std::optional<Entry> FirstPartition(const Prospect& prospect) {
-    const SegmentTable table(job_, *prospect.profile, prospect.parallelism, prospect.micro_batches,
-                             stop_);
-    const bool exact = job_.constraints.partition_method == PartitionMethod::kExact;
-    Candidate c{.parallelism = prospect.parallelism, .micro_batches = prospect.micro_batches};
-    if (exact) {
-      PartitionSearch found = FindPartition(table, prospect.micro_batches, stop_);
-      result_.stopped = result_.stopped || found.stopped;
-      result_.proof.partitions_examined += found.states;
-      if (found.best) c.boundaries = std::move(found.best->boundaries);
-    } else {
-      c.boundaries = PartitionBy(job_.constraints.partition_method, table, stop_);
-      ++result_.proof.partitions_examined;
-    }
-    if (Stopped()) return std::nullopt;
-    if (c.boundaries.empty() || !Finisher::FillStages(table, c)) {
-      ++result_.proof.parallelisms_unfit;
-      return std::nullopt;
-    }
-    c.closed_form_optimum_ns = ClosedForm(c.stages, c.micro_batches);
-    int64_t score = MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
-    int64_t bound = prospect.bound_ns;
-    if (exact) {
-      std::vector<std::vector<int64_t>> starts = {c.boundaries};
-      if (c.parallelism.pipeline > 1) {
-        for (const PartitionMethod method : {PartitionMethod::kLayers, PartitionMethod::kProfile})
-          starts.push_back(PartitionBy(method, table, stop_));
-        std::erase_if(starts, [](const std::vector<int64_t>& cut) { return cut.empty(); });
-      }
-      const CertifiedPartition found =
-          CertifyPartition(table, starts, {.step_ns = score, .events = kEventsInShort}, stop_);
-      if (found.end == CertifiedEnd::kStopped || Stopped()) return std::nullopt;
-      bound = std::max(bound, std::min(score, found.lower_bound_ns));
-      Candidate better = c;
-      better.boundaries = found.boundaries;
-      if (!better.boundaries.empty() && Finisher::FillStages(table, better)) {
-        const int64_t step =
-            MeanPackStep(job_, better.parallelism, better.shape(), better.stages).total_ns();
-        if (step < score) score = step, c = std::move(better);
-      }
-    }
-    return Entry{.candidate = std::move(c), .score_ns = score, .bound_ns = bound};
+    return first_.Fitting(prospect);
   }
 
   // Makes the entry the best if it was simulated and is.
@@ -321,7 +288,7 @@ class Searcher {
 
   void ImproveInShort(size_t at, int64_t& work) {
     Entry& entry = entries_[at];
-    const LayerProfile& profile = profiles_.Of(entry.candidate.parallelism).profile;
+    const LayerProfile& profile = profiles_.Of(entry.candidate).profile;
     ImproveCut(entry, [&](Candidate& c) { return finisher_.ImproveInShort(profile, c, work); });
     SimulateIfQuickest(entry);
     Offer(at);
@@ -329,7 +296,7 @@ class Searcher {
 
   void Improve(size_t at, int64_t& work) {
     Entry& entry = entries_[at];
-    const LayerProfile& profile = profiles_.Of(entry.candidate.parallelism).profile;
+    const LayerProfile& profile = profiles_.Of(entry.candidate).profile;
     ImproveCut(entry, [&](Candidate& c) { return finisher_.Improve(profile, c, work); });
     entry.improved = true;
   }
@@ -385,7 +352,7 @@ class Searcher {
 
   void Finish(Entry& entry, Proof& proof) {
     const Finished finished =
-        finisher_.Finish(profiles_.Of(entry.candidate.parallelism).profile, entry.candidate);
+        finisher_.Finish(profiles_.Of(entry.candidate).profile, entry.candidate);
     entry.finished = true;
     for (Candidate& cut : entry.earlier) {
       // No cut runs real packs quicker than mean packs.
@@ -404,17 +371,18 @@ class Searcher {
     for (size_t i = 0; i < others.size() && i + 1 < kPromising; ++i)
       result_.promising.push_back(entries_[others[i]].candidate.parallelism);
     Proof not_told;
+    std::vector<std::pair<Parallelism, int64_t>> tried;  // with packs of a rank
     for (size_t i = 0; static_cast<int64_t>(others.size()) < alternatives && i < dismissed_.size();
          ++i) {
       const auto degrees = DegreesOf(dismissed_[i].parallelism);
       const bool known = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
         return DegreesOf(entry.candidate.parallelism) == degrees;
       });
-      if (known) continue;
+      const std::pair packs(dismissed_[i].parallelism, dismissed_[i].micro_batches);
+      if (known || std::find(tried.begin(), tried.end(), packs) != tried.end()) continue;
+      tried.push_back(packs);
       const Proof proof = result_.proof;
-      std::optional<Entry> entry = FirstOf(dismissed_[i]);
-      if (!entry && dismissed_[i].schedule != Schedule::kOneFOneB)
-        entry = FittingEntry(dismissed_[i]);
+      std::optional<Entry> entry = AnyOf(dismissed_[i]);
       result_.proof = proof;
       if (Stopped()) return;
       if (!entry) continue;
@@ -444,6 +412,28 @@ class Searcher {
     }
   }
 
+  // A partition of a dismissed prospect, if there is one.
+  std::optional<Entry> AnyOf(const Prospect& prospect) {
+    const bool chunks = prospect.schedule != Schedule::kOneFOneB;
+    std::optional<Entry> best;
+    if (OneSetting()) {
+      std::vector<Prospect> choices = SettingChoices(job_, prospect, profiles_);
+      std::stable_sort(choices.begin(), choices.end(), [](const Prospect& a, const Prospect& b) {
+        return a.estimate_ns < b.estimate_ns;
+      });
+      for (const Prospect& choice : choices) {
+        if (best && choice.bound_ns >= best->score_ns) continue;
+        std::optional<Entry> entry = FirstOf(choice);
+        if (entry && (!best || entry->score_ns < best->score_ns)) best = std::move(entry);
+      }
+      if (!best && chunks) best = FittingEntry(Under(job_, EveryLayer(), prospect, profiles_));
+      return best;
+    }
+    best = FirstOf(prospect);
+    if (!best && chunks) best = FittingEntry(prospect);
+    return best;
+  }
+
   // Of each degrees but the plan's the entry that is best by what is known, the best first.
   std::vector<size_t> BestOfOtherDegrees() const {
     std::vector<size_t> distinct;
@@ -464,10 +454,12 @@ class Searcher {
   const int64_t beat_ns_;
   const double packs_per_step_;
   Profiles profiles_;
+  FirstPartitions first_;
   Finisher finisher_;
   bool first_is_enough_ = false;     // for one that fits
   int64_t work_ = 0;                 // done so far
   int64_t fitting_ = 0;              // likewise, for cuts that fit
+  int64_t longer_blocks_ = 0;        // likewise, for longer blocks of whole layers
   std::vector<Entry> entries_;       // that mean packs chose a partition for
   std::vector<Prospect> deferred_;   // whose simple cuts do not fit
   std::vector<Prospect> dismissed_;  // by their bound, the most promising first

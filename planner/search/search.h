@@ -24,6 +24,9 @@ struct SearchResult {
   // for.
   std::vector<Parallelism> promising;
   Proof proof;  // but for the plan's own values
+  // Whether some degrees that may be the best do not fit, or not with every cut, where nothing is
+  // recomputed. Known of RecomputePolicy::kOneSetting alone.
+  bool memory_binds = false;
   bool stopped = false;
 };
 

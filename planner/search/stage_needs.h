@@ -12,6 +12,7 @@
 #include "planner/base/stop.h"
 #include "planner/cost/memory.h"
 #include "planner/recompute/least_recompute.h"
+#include "planner/recompute/one_setting.h"
 #include "planner/search/shard.h"
 #include "planner/simulate/held_passes.h"
 
@@ -161,6 +162,8 @@ class StageNeeds {
         return q + 1 == layer.modes.size();
       case RecomputePolicy::kWholeLayers:
         return q == 0 || q + 1 == layer.modes.size();
+      case RecomputePolicy::kOneSetting:
+        return !profile_.setting || ModeUnder(*profile_.setting, layer) == q;
       case RecomputePolicy::kAuto:
         break;
     }

@@ -11,6 +11,10 @@ namespace evenkeel::planner {
 // dismissed unsearched: about a second of work.
 inline constexpr int64_t kWorkAtMost = 8'000'000;
 
+// Segments that are looked at under longer blocks of whole layers than the even cut needs: these
+// are rarely better.
+inline constexpr int64_t kLongerBlocksAtMost = 100'000;
+
 // Events of the certified search by which mean packs choose a partition in short.
 inline constexpr int64_t kEventsInShort = 50'000;
 

@@ -57,8 +57,21 @@ constexpr Trainer Record(const About& about, Framework framework) {
 constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
   Trainer trainer = Record(about, Framework::kMegatron);
   trainer.usual = trainer.usual_sharding_weights = usual;
+  trainer.one_recompute_setting = true;
   return trainer;
 }
+
+// With the degrees of Megatron, whole layers alone.
+constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
+                                  bool block_recompute) {
+  Trainer trainer = ThreeDimensional(about, usual);
+  trainer.selective_recompute = false;
+  trainer.block_recompute = block_recompute;
+  return trainer;
+}
+
+// Megatron-Core's habits, and none of its limits.
+constexpr Trainer Unlimited(const About& about) { return Record(about, Framework::kMegatron); }
 
 // Megatron-Core as its wrappers' performance recipes run it.
 constexpr Trainer WithSmallGradients(const About& about) {
@@ -115,12 +128,12 @@ constexpr std::array kTrainers = {
                         .title = "NeMo",
                         .source = "Megatron-Core; its performance recipes set "
                                   "grad_reduce_in_fp32=False"}),
-    ThreeDimensional({.name = "megatron-deepspeed",
-                      .title = "Megatron-DeepSpeed",
-                      .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
-                                "fused loss; host time from vTrain's published runs of one node",
-                      .fitted_runs = 714},
-                     kMegatronDeepSpeed),
+    WithWholeLayers({.name = "megatron-deepspeed",
+                     .title = "Megatron-DeepSpeed",
+                     .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
+                               "fused loss; host time from vTrain's published runs of one node",
+                     .fitted_runs = 714},
+                    kMegatronDeepSpeed, /*block_recompute=*/true),
     Sharded({.name = "fsdp",
              .title = "FSDP with fused kernels",
              .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"},
@@ -157,22 +170,25 @@ constexpr std::array kTrainers = {
              .title = "torchtune",
              .source = "FSDP2 around modules that are not compiled, as torchtitan"},
             EagerShards(0.87)),
-    ThreeDimensional({.name = "internevo",
-                      .title = "InternEvo",
-                      .source = "each rank broadcasts its own updated weights (broadcast_params of "
-                                "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
-                                "its published runs on A100",
-                      .fitted_runs = 54},
-                     kInternEvo),
-    ThreeDimensional({.name = "nanotron",
-                      .title = "nanotron",
-                      .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
-                     kNanotron),
+    WithWholeLayers({.name = "internevo",
+                     .title = "InternEvo",
+                     .source = "each rank broadcasts its own updated weights (broadcast_params of "
+                               "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
+                               "its published runs on A100",
+                     .fitted_runs = 54},
+                    kInternEvo, /*block_recompute=*/true),
+    WithWholeLayers({.name = "nanotron",
+                     .title = "nanotron",
+                     .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
+                    kNanotron, /*block_recompute=*/false),
     Sharded({.name = "xtuner", .title = "XTuner", .source = "FSDP2 with fused kernels"}, {}),
-    ThreeDimensional({.name = "generic",
-                      .title = "a trainer without a record",
-                      .source = "between the records of the others"},
-                     kGeneric)};
+    Unlimited({.name = "unlimited",
+               .title = "a trainer without limits",
+               .source = "Megatron-Core's habits"}),
+    WithWholeLayers({.name = "generic",
+                     .title = "a trainer without a record",
+                     .source = "between the records of the others"},
+                    kGeneric, /*block_recompute=*/true)};
 
 }  // namespace
 

@@ -20,7 +20,10 @@ struct Trainer {
   // What it can do.
   bool tensor_parallel = true;
   bool pipeline = true;
-  bool selective_recompute = true;  // else it recomputes whole layers or nothing
+  bool selective_recompute = true;     // else it recomputes whole layers or nothing
+  bool one_recompute_setting = false;  // the same for all stages
+  // If so: it can recompute some of each stage's layers whole, from the front, not only all.
+  bool block_recompute = true;
   bool always_shards_weights = false;
   // What it does unasked.
   ZeroStage zero_stage = ZeroStage::kOptimizer;

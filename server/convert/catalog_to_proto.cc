@@ -14,6 +14,7 @@
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpu_costs.h"
 #include "planner/hardware/gpus.h"
+#include "planner/space/recompute_settings.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
@@ -178,6 +179,7 @@ std::vector<v1::CatalogTrainer> AllTrainers() {
     ExecutionToProto(planner::UsualExecution(trainer, trainer.zero_stage), out.mutable_execution());
     out.set_source(std::string(trainer.source));
     out.set_fitted_run_count(trainer.fitted_runs);
+    out.set_recompute(ToProto(kRecomputePolicies, planner::FreestRecompute(trainer)));
   }
   std::sort(trainers.begin(), trainers.end(),
             [](const auto& a, const auto& b) { return a.name() < b.name(); });

@@ -39,7 +39,8 @@ inline constexpr Choice<planner::RecomputePolicy, v1::RecomputePolicy> kRecomput
     {planner::RecomputePolicy::kForbidden, v1::RECOMPUTE_POLICY_FORBIDDEN},
     {planner::RecomputePolicy::kFull, v1::RECOMPUTE_POLICY_FULL},
     {planner::RecomputePolicy::kWholeLayers, v1::RECOMPUTE_POLICY_WHOLE_LAYERS},
-    {planner::RecomputePolicy::kAdaptive, v1::RECOMPUTE_POLICY_ADAPTIVE}};
+    {planner::RecomputePolicy::kAdaptive, v1::RECOMPUTE_POLICY_ADAPTIVE},
+    {planner::RecomputePolicy::kOneSetting, v1::RECOMPUTE_POLICY_ONE_SETTING}};
 
 inline constexpr Choice<planner::ZeroStage, v1::ZeroStage> kZeroStages[] = {
     {planner::ZeroStage::kNone, v1::ZERO_STAGE_0},

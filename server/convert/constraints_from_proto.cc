@@ -8,6 +8,7 @@
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "planner/space/degrees.h"
+#include "planner/space/recompute_settings.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
@@ -201,9 +202,7 @@ void ConstraintsFromProto(const v1::Constraints& from, const FieldPath& path, Vi
   if (!trainer.tensor_parallel && !trainer.pipeline) {
     HoldToData(std::string(trainer.title), path, sink, &to);
   }
-  to.recompute = FromProto(kRecomputePolicies, from.recompute(),
-                           trainer.selective_recompute ? planner::RecomputePolicy::kAuto
-                                                       : planner::RecomputePolicy::kWholeLayers,
+  to.recompute = FromProto(kRecomputePolicies, from.recompute(), planner::FreestRecompute(trainer),
                            path.Child("recompute"), sink);
   ConvertStageLayers(from, path, sink, model, &to);
   ConvertVirtualStages(from, path, sink, &to);

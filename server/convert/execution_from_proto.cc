@@ -44,7 +44,7 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
   };
   real(from.has_expert_capacity_ratio(), from.expert_capacity_ratio(), "expert_capacity_ratio",
        {0, 100}, 1, &to.expert_capacity);
-  real(from.has_kernel_rate_ratio(), from.kernel_rate_ratio(), "kernel_rate_ratio", {0.1, 2}, 1,
+  real(from.has_kernel_rate_ratio(), from.kernel_rate_ratio(), "kernel_rate_ratio", {0.1, 1.25}, 1,
        &to.kernel_rate);
   flag(from.has_casts_master_weights(), from.casts_master_weights(), &to.casts_master_weights);
   flag(from.has_keeps_gathered_inputs(), from.keeps_gathered_inputs(), &to.keeps_gathered_inputs);

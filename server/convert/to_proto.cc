@@ -245,6 +245,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
     return;
   }
   FillRun(plan, out);
+  if (plan.trainer_limits_cost) out->set_trainer_limits_cost_ratio(*plan.trainer_limits_cost);
   FillGroups(plan, out);
   for (const planner::LadderRung& rung : plan.ladder) Fill(rung, out->add_ladder());
   for (const planner::Alternative& alternative : plan.alternatives) {

@@ -113,7 +113,7 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
             : std::string(known[static_cast<size_t>(chosen)].name));
   }
   v1::Execution drawn;
-  if (draws.OneIn(8)) drawn.set_kernel_rate_ratio(draws.Among({0.1, 0.5, 0.9, 2.0}));
+  if (draws.OneIn(8)) drawn.set_kernel_rate_ratio(draws.Among({0.1, 0.5, 0.9, 1.25}));
   if (draws.OneIn(8)) drawn.set_rank_gather_seconds(draws.Among({0.0, 1e-5, 3e-3, 1.0}));
   if (draws.OneIn(8)) drawn.set_weight_hook_seconds(draws.Among({0.0, 1e-4, 0.1}));
   if (draws.OneIn(8)) drawn.set_loss_logit_bytes(draws.Among({0.0, 6.0, 14.0, 64.0}));
@@ -315,7 +315,7 @@ void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job) {
     *to->mutable_expert_parallel() = Range(draws, gpus, gpus);
   if (draws.OneIn(3))
     to->set_recompute(
-        static_cast<v1::RecomputePolicy>(draws.Between(1, v1::RECOMPUTE_POLICY_ADAPTIVE)));
+        static_cast<v1::RecomputePolicy>(draws.Between(1, v1::RECOMPUTE_POLICY_ONE_SETTING)));
   switch (draws.Between(1, 8)) {
     case 1:
       DrawStageLayers(draws, layers, gpus, to);

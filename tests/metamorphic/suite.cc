@@ -227,12 +227,13 @@ class JobCheck {
     const Answer none = Evaluated(own, capped, false), all = Evaluated(own, capped, true);
     if (none.planned() && all.planned())
       ledger_.Judge(Check::kRecompute, CheckRecompute(none.plan(), all.plan()), "", capped);
-    const bool free_policy =
-        free.subject().constraints().recompute() == v1::RECOMPUTE_POLICY_AUTO &&
-        free.subject().constraints().stage_layers().empty();
-    if (!free_policy) return;
+    const v1::RecomputePolicy policy = free.subject().constraints().recompute();
+    const bool both =
+        policy == v1::RECOMPUTE_POLICY_AUTO || policy == v1::RECOMPUTE_POLICY_ONE_SETTING;
+    if (!both || !free.subject().constraints().stage_layers().empty()) return;
     if (none.planned()) Bounded(free, none.plan(), "no recompute", capped);
     if (all.planned()) Bounded(free, all.plan(), "all recompute", capped);
+    if (policy != v1::RECOMPUTE_POLICY_AUTO) return;
     const auto moved = WithLayerMoved(draws_, own);
     if (!moved) return;
     const Answer answer = EvaluationOf(*moved);

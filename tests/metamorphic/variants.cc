@@ -135,12 +135,15 @@ class Free {
     if (chunks.max() != 1) Add("schedule=INTERLEAVED");
   }
 
-  // AUTO has all others in it, WHOLE_LAYERS those of whole layers.
+  // AUTO has all others in it, WHOLE_LAYERS those of whole layers, ONE_SETTING those that treat all
+  // stages alike.
   void Policies() {
     switch (plan_.subject().constraints().recompute()) {
       case v1::RECOMPUTE_POLICY_AUTO:
         return Add(std::string("recompute=") +
-                   draws_.Among({"FORBIDDEN", "FULL", "WHOLE_LAYERS", "ADAPTIVE"}));
+                   draws_.Among({"FORBIDDEN", "FULL", "WHOLE_LAYERS", "ADAPTIVE", "ONE_SETTING"}));
+      case v1::RECOMPUTE_POLICY_ONE_SETTING:
+        return Add(std::string("recompute=") + draws_.Among({"FORBIDDEN", "FULL"}));
       case v1::RECOMPUTE_POLICY_WHOLE_LAYERS:
         return Add(std::string("recompute=") + draws_.Among({"FORBIDDEN", "FULL", "ADAPTIVE"}));
       default:

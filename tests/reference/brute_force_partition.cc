@@ -44,6 +44,28 @@ bool FitsInMemory(const Cluster& cluster, int64_t allocated) {
   return allocated + reserve + kTwoGiB <= usable;
 }
 
+// Counts what the profile's setting has the layers do, one by one from the front of the stage.
+void ApplySetting(const LayerProfile& profile, int64_t begin, int64_t end,
+                  std::vector<std::vector<int64_t>>* counts) {
+  const RecomputeSetting& setting = *profile.setting;
+  int64_t whole = setting.block;
+  for (int64_t i = begin; i < end; ++i) {
+    const size_t kind = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
+    const LayerCost& layer = profile.kinds[kind];
+    if (!IsBlock(layer.kind)) continue;
+    RecomputeParts parts = 0;
+    if (layer.kind == LayerKind::kEncoder) {
+      if (setting.encoder) parts = kWholeLayer;
+    } else if (setting.block > 0) {
+      if (whole-- > 0) parts = kWholeLayer;
+    } else {
+      parts = layer.kind == LayerKind::kMoe ? setting.moe_parts : setting.dense_parts;
+    }
+    for (size_t q = 1; q < layer.modes.size(); ++q)
+      if (parts != 0 && layer.modes[q].parts == parts) ++(*counts)[kind][q];
+  }
+}
+
 // Calls `visit` with every choice of modes that the policy allows.
 template <typename Visit>
 void ForEachChoice(const Job& job, const LayerProfile& profile, int64_t begin, int64_t end,
@@ -54,6 +76,10 @@ void ForEachChoice(const Job& job, const LayerProfile& profile, int64_t begin, i
   std::vector<std::vector<int64_t>> counts;
   for (const LayerCost& kind : profile.kinds) counts.emplace_back(kind.modes.size(), 0);
   const RecomputePolicy policy = job.constraints.recompute;
+  if (policy == RecomputePolicy::kOneSetting) {
+    ApplySetting(profile, begin, end, &counts);
+    return visit(counts);
+  }
   // Mode q of kind k is decided; `left` layers of that kind are not.
   const std::function<void(size_t, size_t, int64_t)> decide = [&](size_t k, size_t q,
                                                                   int64_t left) {

@@ -21,7 +21,7 @@ struct StageRecompute {
 
 // Chooses a mode for each of the layers [begin, end) of the chain, among all choices that the job's
 // policy (but kAdaptive) allows and whose memory fits: the least time, and of equal times the
-// fewest layers. Returns nullopt if none fits.
+// fewest layers. Returns nullopt if none fits. Under kOneSetting the profile has a setting.
 std::optional<StageRecompute> CheapestRecompute(const Job& job, const LayerProfile& profile,
                                                 int64_t begin, int64_t end, int64_t in_flight);
 

@@ -125,6 +125,20 @@ const char* KindName(v1::TrainingFramework framework) {
   }
 }
 
+// Returns what the trainer can recompute, as --recompute calls it.
+const char* RecomputeName(v1::RecomputePolicy policy) {
+  switch (policy) {
+    case v1::RECOMPUTE_POLICY_AUTO:
+      return "auto";
+    case v1::RECOMPUTE_POLICY_WHOLE_LAYERS:
+      return "whole-layers";
+    case v1::RECOMPUTE_POLICY_ONE_SETTING:
+      return "one-setting";
+    default:
+      return "?";
+  }
+}
+
 void RunTrainers(const GlobalOptions& options, const std::string& filter) {
   v1::ListTrainersRequest request;
   request.set_filter(filter);
@@ -138,6 +152,7 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                {"ZeRO"},
                {"kernels"},
                {"fused", Align::kLeft},
+               {"recompute", Align::kLeft},
                {"runs"},
                {"source", Align::kLeft, /*shrink=*/true, 20}});
   for (const v1::CatalogTrainer& trainer : response.trainers()) {
@@ -145,7 +160,7 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
     table.Add({trainer.name(), KindName(trainer.framework()),
                std::to_string(trainer.zero_stage() - v1::ZERO_STAGE_0),
                fmt::format("{:.2f}", execution.kernel_rate_ratio()),
-               execution.fused_kernels() ? "yes" : "no",
+               execution.fused_kernels() ? "yes" : "no", RecomputeName(trainer.recompute()),
                trainer.fitted_run_count() > 0 ? Integer(trainer.fitted_run_count()) : "-",
                trainer.source()});
   }

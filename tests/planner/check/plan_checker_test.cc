@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "planner/make_plan.h"
+#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -240,6 +244,44 @@ TEST(PlanCheckerTest, HoldsTheRecomputePolicy) {
   EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
   job.constraints.recompute = RecomputePolicy::kFull;
   EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
+}
+
+// Four stages whose memory holds not all activations.
+Job OneSettingJob(const char* trainer, int64_t token_cap) {
+  Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
+  job.training.trainer = FindTrainer(trainer);
+  FixDegrees(job, 1, 4, 2);
+  job.training.token_cap = token_cap;
+  job.training.global_batch_samples = 64;
+  job.constraints.recompute = RecomputePolicy::kOneSetting;
+  return job;
+}
+
+TEST(PlanCheckerTest, HoldsAllStagesToOneRecomputeSetting) {
+  bool blocks = false, parts = false;
+  for (const auto& [trainer, cap] : {std::pair("megatron-core", 12288),
+                                     {"internevo", 12288},
+                                     {"megatron-core", 4096},
+                                     {"internevo", 16384}}) {
+    const Job job = OneSettingJob(trainer, cap);
+    const Batching batching = MakeBatching(job);
+    const Plan good = MakePlan(job, {}).plan;
+    ASSERT_TRUE(good.fits) << cap;
+    ASSERT_TRUE(CheckPlan(job, batching, good).empty()) << cap;
+    const LayerGroup& last = good.stages[3].layers.front();
+    if (last.recomputed.empty()) continue;
+    (last.recomputed.front().parts == kWholeLayer ? blocks : parts) = true;
+    // Each stage's own recompute may be quicker; the policy forbids it.
+    Plan own = good;
+    own.stages[3].layers.front().recomputed.clear();
+    own.stages[3].recompute_ns = 0;
+    const std::vector<std::string> faults = CheckPlan(job, batching, own);
+    EXPECT_TRUE(std::any_of(faults.begin(), faults.end(), [](const std::string& fault) {
+      return fault.find("recompute: stages differ") != std::string::npos;
+    })) << cap;
+  }
+  EXPECT_TRUE(blocks);
+  EXPECT_TRUE(parts);
 }
 
 TEST(PlanCheckerTest, HoldsAGivenPartition) {

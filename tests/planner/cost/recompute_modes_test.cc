@@ -97,5 +97,20 @@ TEST(RecomputeModesTest, SetsThatAPlanNamesAreThere) {
   EXPECT_EQ(modes.back().parts, static_cast<RecomputeParts>(kWholeLayer));
 }
 
+// Sets that save nothing or take as long as the whole layer are no modes.
+TEST(RecomputeModesTest, OffersTheSetsOfATrainer) {
+  const auto parts = [](const std::vector<RecomputeParts>& sets) {
+    std::vector<RecomputeParts> found;
+    for (const RecomputeMode& mode : GivenModes(Layer(), kPack, kPack, 100, sets))
+      found.push_back(mode.parts);
+    return found;
+  };
+  using Sets = std::vector<RecomputeParts>;
+  EXPECT_EQ(parts({}), (Sets{0, kWholeLayer}));
+  EXPECT_EQ(parts({kMlp, kNorms, kMlp, kWholeLayer, kLatentProjection}),
+            (Sets{0, kNorms, kMlp, kWholeLayer}));
+  EXPECT_EQ(parts({kMlp | kCoreAttention | kNorms}), (Sets{0, kWholeLayer}));
+}
+
 }  // namespace
 }  // namespace evenkeel::planner

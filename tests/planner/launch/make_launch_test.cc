@@ -127,6 +127,21 @@ TEST(MakeLaunchTest, WhatIsLostIsSaid) {
   EXPECT_NEAR(launch.slower_by, ratio, 1e-9);
 }
 
+TEST(MakeLaunchTest, NothingIsLostOfAPlanUnderOneSetting) {
+  Job job = TightJob();
+  job.constraints.recompute = RecomputePolicy::kOneSetting;
+  int64_t recomputed = 0;
+  for (const int64_t cap : {4096, 8192, 12288, 16384}) {
+    job.training.token_cap = cap;
+    const Plan plan = PlanOf(job, {LaunchFramework::kMegatron});
+    const Launch& launch = plan.launch.front();
+    EXPECT_EQ(launch.match, LaunchMatch::kExact) << cap;
+    EXPECT_EQ(launch.slower_by, 0) << cap;
+    if (Value(launch, "--recompute-granularity") != "") ++recomputed;
+  }
+  EXPECT_GE(recomputed, 1);
+}
+
 TEST(MakeLaunchTest, APlanThatNeedsNothingElseIsExact) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   FixDegrees(job, 2, 2, 2);

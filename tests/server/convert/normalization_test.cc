@@ -109,11 +109,12 @@ TEST(Normalization, BoundsThatExcludeNothing) {
   const auto bounds = [](const std::string& text) {
     return With(kModel, kPool, "constraints { " + text + " }");
   };
-  ExpectSame(plain, bounds("recompute: RECOMPUTE_POLICY_AUTO tensor_parallel { }"));
+  ExpectSame(plain, bounds("recompute: RECOMPUTE_POLICY_ONE_SETTING tensor_parallel { }"));
   ExpectSame(plain, bounds("tensor_parallel { min: 1 } context_parallel { min: 1 }"));
   ExpectSame(plain, bounds("expert_parallel { } virtual_stages { min: 1 }"));
   ExpectSame(plain, bounds("partition_method: PARTITION_METHOD_EXACT"));
   ExpectDifferent(plain, bounds("context_parallel { max: 1 }"));
+  ExpectDifferent(plain, bounds("recompute: RECOMPUTE_POLICY_AUTO"));
   // Kept although it excludes nothing today: a remedy with more GPUs must respect it.
   ExpectDifferent(plain, bounds("pipeline_parallel { max: 32 }"));
   ExpectSame(bounds("stage_layers: [23, 22, 24, 24]"),

@@ -235,7 +235,7 @@ TEST(PlanToProto, ConstraintsThatExcludeNothingAreUnset) {
   EXPECT_FALSE(constraints.has_tensor_parallel());
   EXPECT_FALSE(constraints.has_pipeline_parallel());
   EXPECT_FALSE(constraints.has_data_parallel());
-  EXPECT_EQ(constraints.recompute(), v1::RECOMPUTE_POLICY_AUTO);
+  EXPECT_EQ(constraints.recompute(), v1::RECOMPUTE_POLICY_ONE_SETTING);
 }
 
 planner::Plan Misfitting() {

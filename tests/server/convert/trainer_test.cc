@@ -67,6 +67,18 @@ TEST(TrainerTest, BringsItsHabits) {
   EXPECT_EQ(TrainingOf(R"(trainer { name: "megatron-lm" })").trainer->name, "megatron-core");
 }
 
+TEST(TrainerTest, RecomputesWhatItCan) {
+  const auto policy = [](const std::string& training) {
+    return JobOf(Request(training)).constraints.recompute;
+  };
+  using planner::RecomputePolicy;
+  EXPECT_EQ(policy(""), RecomputePolicy::kOneSetting);
+  EXPECT_EQ(policy(R"(trainer { name: "unlimited" })"), RecomputePolicy::kAuto);
+  EXPECT_EQ(policy(R"(trainer { name: "torchtitan" })"), RecomputePolicy::kAuto);
+  EXPECT_EQ(policy(R"(trainer { name: "nanotron" })"), RecomputePolicy::kOneSetting);
+  EXPECT_EQ(policy("framework: TRAINING_FRAMEWORK_DEEPSPEED"), RecomputePolicy::kWholeLayers);
+}
+
 TEST(TrainerTest, WithoutARecordIsTheGenericOneAndSaysSo) {
   const Job job = JobOf(Request(R"(trainer { name: "tiny-trainer" })"));
   EXPECT_EQ(job.training.trainer, &planner::GenericTrainer());

@@ -1,0 +1,27 @@
+// What the layers of a stage recompute under one setting for the whole model.
+#ifndef EVENKEEL_PLANNER_RECOMPUTE_ONE_SETTING_H_
+#define EVENKEEL_PLANNER_RECOMPUTE_ONE_SETTING_H_
+
+#include <cstddef>
+#include <optional>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/model/recompute_setting.h"
+#include "planner/recompute/stage_memory.h"
+
+namespace evenkeel::planner {
+
+// Returns the mode of all layers like `layer` under the setting, or of those that its block covers.
+// Returns nullopt if the layer has no such mode: then another setting does the same, or better.
+std::optional<size_t> ModeUnder(const RecomputeSetting& setting, const LayerCost& layer);
+
+// Returns whether every layer of the profile has its mode.
+bool HasModesOf(const LayerProfile& profile, const RecomputeSetting& setting);
+
+// Returns what a chunk of such layers recomputes under the profile's setting. REQUIRES: the profile
+// has a setting and HasModesOf it.
+ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const KindCounts& counts);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_RECOMPUTE_ONE_SETTING_H_

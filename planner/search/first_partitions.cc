@@ -1,0 +1,120 @@
+#include "planner/search/first_partitions.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "planner/partition/certified_search.h"
+#include "planner/partition/methods.h"
+#include "planner/partition/partition_search.h"
+#include "planner/search/chunked_partition.h"
+#include "planner/search/finish.h"
+#include "planner/search/work_limits.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Replaces the partition by the certified one if that is quicker, and returns a bound on all of
+// them. nullopt: `stop` says so.
+std::optional<int64_t> Certify(const SegmentTable& table, const Stop& stop, Candidate& c,
+                               int64_t& score) {
+  std::vector<std::vector<int64_t>> starts = {c.boundaries};
+  if (c.parallelism.pipeline > 1) {
+    for (const PartitionMethod method : {PartitionMethod::kLayers, PartitionMethod::kProfile})
+      starts.push_back(PartitionBy(method, table, stop));
+    std::erase_if(starts, [](const std::vector<int64_t>& cut) { return cut.empty(); });
+  }
+  const CertifiedPartition found =
+      CertifyPartition(table, starts, {.step_ns = score, .events = kEventsInShort}, stop);
+  if (found.end == CertifiedEnd::kStopped || (stop && stop())) return std::nullopt;
+  const int64_t bound = std::min(score, found.lower_bound_ns);
+  Candidate better = c;
+  better.boundaries = found.boundaries;
+  if (!better.boundaries.empty() && Finisher::FillStages(table, better)) {
+    const int64_t step =
+        MeanPackStep(table.job(), better.parallelism, better.shape(), better.stages).total_ns();
+    if (step < score) score = step, c = std::move(better);
+  }
+  return bound;
+}
+
+}  // namespace
+
+std::optional<Entry> FirstPartitions::Of(const Prospect& prospect, int64_t* examined) {
+  if (prospect.schedule == Schedule::kOneFOneB) {
+    std::optional<Entry> entry = Partition(prospect, examined);
+    if (entry) entry->candidate.score_ns = Scale(entry->candidate, entry->score_ns);
+    return entry;
+  }
+  const Parallelism& p = prospect.parallelism;
+  const LayerProfile& profile = ProfileOf(prospect);
+  std::optional<Entry> entry = EntryOf(
+      prospect, EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_));
+  if (entry)
+    entry->memory_binds =
+        !EvenLayers(job_, profile, p, prospect.schedule, prospect.micro_batches).Fit(profile);
+  return entry;
+}
+
+std::optional<Entry> FirstPartitions::Fitting(const Prospect& prospect) {
+  return EntryOf(prospect, FittingChunks(job_, ProfileOf(prospect), prospect.parallelism,
+                                         prospect.schedule, prospect.micro_batches, stop_));
+}
+
+int64_t FirstPartitions::WorkOf(const Prospect& prospect) const {
+  const Parallelism& p = prospect.parallelism;
+  if (prospect.schedule == Schedule::kOneFOneB)
+    return Segments(job_, *prospect.profile, p, prospect.micro_batches).count();
+  return ChunksWork(ShapeOf(p, prospect.schedule, prospect.micro_batches));
+}
+
+const LayerProfile& FirstPartitions::ProfileOf(const Prospect& prospect) {
+  const Parallelism& p = prospect.parallelism;
+  return (prospect.setting ? profiles_.Of(p, *prospect.setting) : profiles_.Of(p)).profile;
+}
+
+std::optional<Entry> FirstPartitions::EntryOf(const Prospect& prospect,
+                                              std::optional<Candidate> found) const {
+  if (!found || (stop_ && stop_())) return std::nullopt;
+  const int64_t score = found->score_ns;
+  found->score_ns = Scale(*found, score);
+  found->setting = prospect.setting;
+  return Entry{.candidate = std::move(*found), .score_ns = score, .bound_ns = prospect.bound_ns};
+}
+
+std::optional<Entry> FirstPartitions::Partition(const Prospect& prospect, int64_t* examined) {
+  const SegmentTable table(job_, ProfileOf(prospect), prospect.parallelism, prospect.micro_batches,
+                           stop_);
+  const bool exact = job_.constraints.partition_method == PartitionMethod::kExact;
+  Candidate c{.parallelism = prospect.parallelism,
+              .micro_batches = prospect.micro_batches,
+              .setting = prospect.setting};
+  if (exact) {
+    PartitionSearch found = FindPartition(table, prospect.micro_batches, stop_);
+    *examined += found.states;
+    if (found.best) c.boundaries = std::move(found.best->boundaries);
+  } else {
+    c.boundaries = PartitionBy(job_.constraints.partition_method, table, stop_);
+    ++*examined;
+  }
+  if (stop_ && stop_()) return std::nullopt;
+  if (c.boundaries.empty() || !Finisher::FillStages(table, c)) return std::nullopt;
+  c.closed_form_optimum_ns = ClosedForm(c.stages, c.micro_batches);
+  int64_t score = MeanPackStep(job_, c.parallelism, c.shape(), c.stages).total_ns();
+  int64_t bound = prospect.bound_ns;
+  if (exact) {
+    const std::optional<int64_t> certified = Certify(table, stop_, c, score);
+    if (!certified) return std::nullopt;
+    bound = std::max(bound, *certified);
+  }
+  return Entry{.candidate = std::move(c),
+               .score_ns = score,
+               .bound_ns = bound,
+               .memory_binds = table.met_unfit()};
+}
+
+int64_t FirstPartitions::Scale(const Candidate& c, int64_t step_ns) const {
+  return ScaleToBatch(step_ns, packs_per_step_, c.micro_batches, c.parallelism.data);
+}
+
+}  // namespace evenkeel::planner

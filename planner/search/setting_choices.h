@@ -1,0 +1,84 @@
+// The recompute settings that are tried for one choice of degrees, and in which order.
+#ifndef EVENKEEL_PLANNER_SEARCH_SETTING_CHOICES_H_
+#define EVENKEEL_PLANNER_SEARCH_SETTING_CHOICES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "planner/job.h"
+#include "planner/model/recompute_setting.h"
+#include "planner/search/prospects.h"
+#include "planner/search/rank.h"
+
+namespace evenkeel::planner {
+
+// What came of a prospect.
+enum class Tried {
+  kSettled,    // a cut was found, and no cut was too large
+  kFits,       // a cut was found
+  kDismissed,  // it cannot be the best, or was put off
+  kUnfit       // no cut was found
+};
+
+// Returns the setting that holds least: all layers, those of an encoder too.
+RecomputeSetting EveryLayer();
+
+// Returns the prospect's degrees under each setting of the job's trainer that may be the best:
+// nothing, parts of every layer, the shortest block of whole layers with which an even cut fits,
+// and all layers. The estimate of a setting with which the even cut does not fit counts every layer
+// as repeated once more.
+std::vector<Prospect> SettingChoices(const Job& job, const Prospect& prospect, Profiles& profiles);
+
+// Gives prospects with their settings, the most promising first. Which settings of a prospect it
+// gives depends on its degrees alone, not on what else is searched.
+class SettingQueue {
+ public:
+  using RankOf = std::function<Rank(const Prospect&)>;
+  // Job and profiles must outlive it.
+  SettingQueue(const Job& job, Profiles& profiles, RankOf rank_of)
+      : job_(job), profiles_(profiles), rank_of_(std::move(rank_of)) {}
+
+  // Adds degrees whose setting is open.
+  void Add(const Prospect& prospect) { Push(prospect, families_++, Blocks::kBoth); }
+
+  // Returns the next: degrees whose setting is open, or with one. nullopt: none is left.
+  std::optional<Prospect> Next();
+
+  // Adds the settings of the degrees that Next returned last. REQUIRES: their setting is open.
+  void Expand();
+
+  // Takes what came of the last one, with a setting, that Next returned.
+  void Report(Tried tried);
+
+ private:
+  enum class Blocks { kBoth, kShorter, kLonger };  // that may follow a block of whole layers
+  struct Pending {
+    Rank rank;
+    size_t order = 0;   // of being added
+    size_t family = 0;  // of all settings of the same degrees
+    Blocks blocks = Blocks::kBoth;
+    Prospect prospect;
+    // Whether it comes after the other, as a priority queue wants to know.
+    friend bool operator<(const Pending& a, const Pending& b) {
+      if (a.rank < b.rank) return false;
+      return b.rank < a.rank || a.order > b.order;
+    }
+  };
+  void Push(const Prospect& prospect, size_t family, Blocks blocks);
+
+  const Job& job_;
+  Profiles& profiles_;
+  const RankOf rank_of_;
+  std::priority_queue<Pending> pending_;
+  size_t order_ = 0, families_ = 0;
+  Pending last_;
+  std::vector<bool> settled_;  // of families
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_SEARCH_SETTING_CHOICES_H_
