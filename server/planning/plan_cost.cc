@@ -43,11 +43,15 @@ double SimulationCost(const planner::Job& job) {
 
 // Because of bounds, limits and pruning the time grows with the square root of what there is to
 // search, and several kinds of layers make it more expensive to find the least recompute of each
-// segment. Fitted to the jobs of cost_bombs_bench.
+// segment; one setting for all stages leaves nothing to find there, but is searched for. Fitted to
+// the jobs of cost_bombs_bench.
 double PlanCost(const planner::Job& job) {
-  constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kGroups = 0.7;
+  constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 2.2,
+                   kGroups = 0.7;
   const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
-  const double per_root = kPerRoot * (job.model.towers.empty() ? 1 : kWithEncoder);
+  double per_root = kPerRoot * (job.model.towers.empty() ? 1 : kWithEncoder);
+  if (job.constraints.recompute == planner::RecomputePolicy::kOneSetting)
+    per_root = kPerRoot * kSettings;
   double search = kAtLeast + per_root * std::sqrt(segments) + SimulationCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
   return (job.compare_sizes ? 3 : 1) * search + LaunchCost(job) + BatchRuleCost(job);

@@ -790,8 +790,10 @@ type CatalogTrainer struct {
 	Source string `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
 	// Number of published runs that its figures were fitted on. 0: nothing was fitted.
 	FittedRunCount int32 `protobuf:"varint,7,opt,name=fitted_run_count,json=fittedRunCount,proto3" json:"fitted_run_count,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What `Constraints.recompute` is where a job sets none: the freest that this trainer can express.
+	Recompute     RecomputePolicy `protobuf:"varint,8,opt,name=recompute,proto3,enum=evenkeel.v1.RecomputePolicy" json:"recompute,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CatalogTrainer) Reset() {
@@ -873,6 +875,13 @@ func (x *CatalogTrainer) GetFittedRunCount() int32 {
 	return 0
 }
 
+func (x *CatalogTrainer) GetRecompute() RecomputePolicy {
+	if x != nil {
+		return x.Recompute
+	}
+	return RecomputePolicy_RECOMPUTE_POLICY_UNSPECIFIED
+}
+
 var File_evenkeel_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_catalog_proto_rawDesc = "" +
@@ -938,7 +947,7 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x14ListTrainersResponse\x127\n" +
 	"\btrainers\x18\x01 \x03(\v2\x1b.evenkeel.v1.CatalogTrainerR\btrainers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12'\n" +
-	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xab\x02\n" +
+	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xe7\x02\n" +
 	"\x0eCatalogTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaliases\x18\x02 \x03(\tR\aaliases\x12<\n" +
@@ -947,7 +956,8 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"zero_stage\x18\x04 \x01(\x0e2\x16.evenkeel.v1.ZeroStageR\tzeroStage\x124\n" +
 	"\texecution\x18\x05 \x01(\v2\x16.evenkeel.v1.ExecutionR\texecution\x12\x16\n" +
 	"\x06source\x18\x06 \x01(\tR\x06source\x12(\n" +
-	"\x10fitted_run_count\x18\a \x01(\x05R\x0efittedRunCount*x\n" +
+	"\x10fitted_run_count\x18\a \x01(\x05R\x0efittedRunCount\x12:\n" +
+	"\trecompute\x18\b \x01(\x0e2\x1c.evenkeel.v1.RecomputePolicyR\trecompute*x\n" +
 	"\tModelKind\x12\x1a\n" +
 	"\x16MODEL_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aMODEL_KIND_VISION_LANGUAGE\x10\x01\x12\x17\n" +
@@ -982,6 +992,7 @@ var file_evenkeel_v1_catalog_proto_goTypes = []any{
 	(TrainingFramework)(0),       // 10: evenkeel.v1.TrainingFramework
 	(ZeroStage)(0),               // 11: evenkeel.v1.ZeroStage
 	(*Execution)(nil),            // 12: evenkeel.v1.Execution
+	(RecomputePolicy)(0),         // 13: evenkeel.v1.RecomputePolicy
 }
 var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
 	3,  // 0: evenkeel.v1.ListModelsResponse.models:type_name -> evenkeel.v1.CatalogModel
@@ -991,11 +1002,12 @@ var file_evenkeel_v1_catalog_proto_depIdxs = []int32{
 	10, // 4: evenkeel.v1.CatalogTrainer.framework:type_name -> evenkeel.v1.TrainingFramework
 	11, // 5: evenkeel.v1.CatalogTrainer.zero_stage:type_name -> evenkeel.v1.ZeroStage
 	12, // 6: evenkeel.v1.CatalogTrainer.execution:type_name -> evenkeel.v1.Execution
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	13, // 7: evenkeel.v1.CatalogTrainer.recompute:type_name -> evenkeel.v1.RecomputePolicy
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_catalog_proto_init() }

@@ -743,6 +743,10 @@ const (
 	// the bytes that a layer saves, and then as many layers as the free memory allows are no longer recomputed, in the
 	// model's order. More memory can therefore make a step slower.
 	RecomputePolicy_RECOMPUTE_POLICY_ADAPTIVE RecomputePolicy = 5
+	// One setting for all stages, as most trainers take it: nothing, the same parts of every language layer, or whole
+	// layers, as many from the front of each pipeline chunk, with every layer of the encoders or with none. What the
+	// job's trainer cannot express is left out.
+	RecomputePolicy_RECOMPUTE_POLICY_ONE_SETTING RecomputePolicy = 6
 )
 
 // Enum value maps for RecomputePolicy.
@@ -754,6 +758,7 @@ var (
 		3: "RECOMPUTE_POLICY_FULL",
 		4: "RECOMPUTE_POLICY_WHOLE_LAYERS",
 		5: "RECOMPUTE_POLICY_ADAPTIVE",
+		6: "RECOMPUTE_POLICY_ONE_SETTING",
 	}
 	RecomputePolicy_value = map[string]int32{
 		"RECOMPUTE_POLICY_UNSPECIFIED":  0,
@@ -762,6 +767,7 @@ var (
 		"RECOMPUTE_POLICY_FULL":         3,
 		"RECOMPUTE_POLICY_WHOLE_LAYERS": 4,
 		"RECOMPUTE_POLICY_ADAPTIVE":     5,
+		"RECOMPUTE_POLICY_ONE_SETTING":  6,
 	}
 )
 
@@ -2527,8 +2533,7 @@ type Constraints struct {
 	// Range of the number of virtual stages on each pipeline stage. Above 1 only with PIPELINE_SCHEDULE_INTERLEAVED and
 	// at least two pipeline stages. Unset: free.
 	VirtualStages *DegreeRange `protobuf:"bytes,6,opt,name=virtual_stages,json=virtualStages,proto3" json:"virtual_stages,omitempty"`
-	// Whether layers may be recomputed. Unset: RECOMPUTE_POLICY_AUTO, or RECOMPUTE_POLICY_WHOLE_LAYERS for
-	// TRAINING_FRAMEWORK_DEEPSPEED.
+	// Whether layers may be recomputed. Unset: the freest that the trainer can express (`CatalogTrainer.recompute`).
 	Recompute RecomputePolicy `protobuf:"varint,7,opt,name=recompute,proto3,enum=evenkeel.v1.RecomputePolicy" json:"recompute,omitempty"`
 	// A partition to plan for: the number of transformer layers on each stage, the encoder's first and then the language
 	// model's. They must sum to the model's layers, with at least one per stage. This fixes the pipeline degree to the
@@ -3110,14 +3115,15 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x14PARTITION_METHOD_BMP\x10\x02\x12\x1f\n" +
 	"\x1bPARTITION_METHOD_PARAMETERS\x10\x03\x12\x1b\n" +
 	"\x17PARTITION_METHOD_LAYERS\x10\x04\x12\x1c\n" +
-	"\x18PARTITION_METHOD_PROFILE\x10\x05*\xcb\x01\n" +
+	"\x18PARTITION_METHOD_PROFILE\x10\x05*\xed\x01\n" +
 	"\x0fRecomputePolicy\x12 \n" +
 	"\x1cRECOMPUTE_POLICY_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15RECOMPUTE_POLICY_AUTO\x10\x01\x12\x1e\n" +
 	"\x1aRECOMPUTE_POLICY_FORBIDDEN\x10\x02\x12\x19\n" +
 	"\x15RECOMPUTE_POLICY_FULL\x10\x03\x12!\n" +
 	"\x1dRECOMPUTE_POLICY_WHOLE_LAYERS\x10\x04\x12\x1d\n" +
-	"\x19RECOMPUTE_POLICY_ADAPTIVE\x10\x05*\xa3\x01\n" +
+	"\x19RECOMPUTE_POLICY_ADAPTIVE\x10\x05\x12 \n" +
+	"\x1cRECOMPUTE_POLICY_ONE_SETTING\x10\x06*\xa3\x01\n" +
 	"\rObjectiveKind\x12\x1e\n" +
 	"\x1aOBJECTIVE_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18OBJECTIVE_KIND_STEP_TIME\x10\x01\x12\x1b\n" +

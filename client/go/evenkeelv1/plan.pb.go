@@ -525,9 +525,13 @@ type Plan struct {
 	GroupChoice *GroupChoice `protobuf:"bytes,18,opt,name=group_choice,json=groupChoice,proto3" json:"group_choice,omitempty"`
 	// Whether the fullest GPU has room for the ends of `Predictions.memory_interval`. Plans are made for the predicted
 	// value itself, so one that fits may still be MEMORY_FIT_WITHIN_MARGIN.
-	MemoryFit     MemoryFit `protobuf:"varint,20,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MemoryFit MemoryFit `protobuf:"varint,20,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
+	// What one recompute setting for all stages costs: time per sample over that of the best plan found in which every
+	// layer recomputes what suits it, less 1. Unset: not looked for, because what may be the best fits without recompute,
+	// or because the policy lets every layer differ.
+	TrainerLimitsCostRatio *float64 `protobuf:"fixed64,21,opt,name=trainer_limits_cost_ratio,json=trainerLimitsCostRatio,proto3,oneof" json:"trainer_limits_cost_ratio,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
@@ -691,6 +695,13 @@ func (x *Plan) GetMemoryFit() MemoryFit {
 		return x.MemoryFit
 	}
 	return MemoryFit_MEMORY_FIT_UNSPECIFIED
+}
+
+func (x *Plan) GetTrainerLimitsCostRatio() float64 {
+	if x != nil && x.TrainerLimitsCostRatio != nil {
+		return *x.TrainerLimitsCostRatio
+	}
+	return 0
 }
 
 // What was planned, with every default filled in.
@@ -3162,7 +3173,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xf0\a\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xce\b\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -3189,7 +3200,9 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"group_runs\x18\x11 \x03(\v2\x15.evenkeel.v1.GroupRunR\tgroupRuns\x12;\n" +
 	"\fgroup_choice\x18\x12 \x01(\v2\x18.evenkeel.v1.GroupChoiceR\vgroupChoice\x125\n" +
 	"\n" +
-	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\"\x9c\t\n" +
+	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\x12>\n" +
+	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01B\x1c\n" +
+	"\x1a_trainer_limits_cost_ratio\"\x9c\t\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -3617,6 +3630,7 @@ func file_evenkeel_v1_plan_proto_init() {
 	file_evenkeel_v1_launch_proto_init()
 	file_evenkeel_v1_provenance_proto_init()
 	file_evenkeel_v1_trainer_proto_init()
+	file_evenkeel_v1_plan_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

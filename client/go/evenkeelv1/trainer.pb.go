@@ -233,7 +233,7 @@ type Execution struct {
 	BucketBytes *int64 `protobuf:"varint,15,opt,name=bucket_bytes,json=bucketBytes,proto3,oneof" json:"bucket_bytes,omitempty"`
 	// Host time to launch one operation of a layer; 0 with CUDA graphs. Unit: s. Range: 0 to 0.01. Unset: the trainer's.
 	HostLaunchSeconds *float64 `protobuf:"fixed64,16,opt,name=host_launch_seconds,json=hostLaunchSeconds,proto3,oneof" json:"host_launch_seconds,omitempty"`
-	// Rate of the trainer's compute kernels over Megatron-Core's. Range: 0.1 to 2. Unset: the trainer's.
+	// Rate of the trainer's compute kernels over Megatron-Core's. Range: 0.1 to 1.25. Unset: the trainer's.
 	KernelRateRatio *float64 `protobuf:"fixed64,18,opt,name=kernel_rate_ratio,json=kernelRateRatio,proto3,oneof" json:"kernel_rate_ratio,omitempty"`
 	// Time that each rank adds to gathering the weights of a sharded optimizer, where every rank broadcasts its own in
 	// turn (InternEvo). Unit: s. Range: 0 to 1. Unset: the trainer's.
@@ -441,8 +441,8 @@ type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. Its habits are known where this is one of "megatron-core" (or "megatron-lm"), "megatron-bridge", "nemo",
 	// "megatron-deepspeed", "fsdp" (fused kernels), "pytorch-fsdp" (eager modules), "torchtitan", "llm-foundry" (or
-	// "fsdp-llm-foundry"), "deepspeed", "huggingface-trainer", "torchtune", "internevo", "nanotron", "xtuner" or
-	// "generic". Any other name has the habits of "generic", and the plan's provenance says so.
+	// "fsdp-llm-foundry"), "deepspeed", "huggingface-trainer", "torchtune", "internevo", "nanotron", "xtuner",
+	// "unlimited" (Megatron-Core's habits, every layer recomputed as it suits the plan) or "generic". Any other name has the habits of "generic", and the plan's provenance says so.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Release, such as "0.16.1". It is repeated in the plan; no release has habits of its own yet. Unset: not said.
 	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
