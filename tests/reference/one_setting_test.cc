@@ -158,8 +158,7 @@ Job SmallJob(Dice& dice) {
   int64_t fits = 0, too_much = int64_t{79} << 30;
   while (too_much - fits > int64_t{1} << 20) {
     job.cluster.reserved_bytes = (fits + too_much) / 2;
-    (SomethingFits(job, MakeBatching(job), nullptr) ? fits : too_much) =
-        job.cluster.reserved_bytes;
+    (SomethingFits(job, MakeBatching(job), nullptr) ? fits : too_much) = job.cluster.reserved_bytes;
   }
   job.cluster.reserved_bytes = fits - dice.Below(40) * (int64_t{1} << 25);
   return job;
