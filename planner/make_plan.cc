@@ -26,6 +26,8 @@
 #include "planner/search/prediction.h"
 #include "planner/search/search.h"
 #include "planner/search/stage_plans.h"
+#include "planner/space/degrees.h"
+#include "planner/space/recompute_settings.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -148,11 +150,30 @@ class Planning {
     FillAlternatives(1);
   }
 
-  // Looks for a better plan whose layers recompute what suits each of them.
+  // Returns whether a plan without the trainer's limits may be better.
+  bool LimitsMayCost(const Candidate& chosen) const {
+    const Trainer& trainer = *job_.training.trainer;
+    const Constraints& c = job_.constraints;
+    const bool whole_layers = !trainer.selective_recompute &&
+                              c.recompute == RecomputePolicy::kWholeLayers &&
+                              std::any_of(chosen.stages.begin(), chosen.stages.end(),
+                                          [](const StageWork& s) { return s.recompute_ns > 0; });
+    const bool one_chunk = !trainer.interleaves && VirtualStagesUnasked(c) &&
+                           job_.training.zero_stage != ZeroStage::kWeights;
+    return found_.memory_binds || whole_layers || one_chunk || KeepsEncoderWhole(job_);
+  }
+
+  // Looks for a better plan without what the trainer cannot do: another recompute for each layer,
+  // a cut through the encoder, virtual stages.
   void FindLimitsCost(const Candidate& chosen) {
-    if (!found_.memory_binds) return;
+    if (!LimitsMayCost(chosen)) return;
+    const Trainer& trainer = *job_.training.trainer;
+    Trainer freer = trainer;
+    freer.selective_recompute = freer.cuts_encoder = freer.interleaves = true;
     Job free = job_;
-    free.constraints.recompute = RecomputePolicy::kAuto;
+    free.training.trainer = &freer;
+    if (job_.constraints.recompute == FreestRecompute(trainer))
+      free.constraints.recompute = RecomputePolicy::kAuto;
     const SearchResult found = Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns);
     plan().trainer_limits_cost = 0;
     if (!found.best.empty())

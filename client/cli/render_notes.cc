@@ -64,8 +64,8 @@ std::string LimitsNote(const v1::Plan& plan) {
   constexpr double kWorthSaying = 0.001;
   if (plan.trainer_limits_cost_ratio() < kWorthSaying) return "";
   return fmt::format(
-      "the trainer takes one recompute setting for all stages, which costs {}; --recompute auto "
-      "plans as if every stage could have its own",
+      "the trainer's limits in recompute and pipeline (`evenkeelctl trainers`) cost {}; --trainer "
+      "unlimited plans without them",
       Percent(plan.trainer_limits_cost_ratio()));
 }
 

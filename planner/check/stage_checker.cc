@@ -4,6 +4,7 @@
 
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
+#include "planner/space/degrees.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -75,6 +76,11 @@ class StageChecker {
     const std::vector<int64_t>& given = job_.constraints.stage_layers;
     Require(given.empty() || given[static_cast<size_t>(s)] == transformers,
             Name(s) + "differs from the given partition");
+    if (s > 0 && KeepsEncoderWhole(job_)) {
+      const auto encodes = [](const LayerGroup& group) { return IsTowerLayer(group.kind); };
+      Require(std::none_of(stage.layers.begin(), stage.layers.end(), encodes),
+              Name(s) + "runs a part of an encoder that the trainer cannot cut");
+    }
     return true;
   }
 

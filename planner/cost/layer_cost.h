@@ -76,6 +76,8 @@ struct LayerProfile {
   std::vector<LayerCost> kinds;
   std::vector<int> chain;  // the model from front to back, as indices into `kinds`
   int64_t transformer_layers = 0;
+  // The first stage takes at least so many layers from the front of the chain (KeepsEncoderWhole).
+  int64_t first_stage_layers = 0;
   // Part of every workspace: send and receive buffers of the pipeline, workspaces of libraries.
   int64_t buffer_bytes = 0;
   // What every stage recomputes under RecomputePolicy::kOneSetting. If nullopt, each stage chooses

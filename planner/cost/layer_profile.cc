@@ -12,6 +12,7 @@
 #include "planner/cost/network.h"
 #include "planner/cost/recompute_modes.h"
 #include "planner/cost/transformer_layer.h"
+#include "planner/space/degrees.h"
 #include "planner/space/recompute_settings.h"
 
 namespace evenkeel::planner {
@@ -62,6 +63,7 @@ class ProfileBuilder {
     const LanguageModel& m = job_.model.language_model;
     profile_.buffer_bytes = BufferBytes(job_, p_, largest_);
     if (!job_.model.towers.empty()) AddTower(job_.model.towers.front());
+    if (KeepsEncoderWhole(job_)) profile_.first_stage_layers = profile_.size();
     AddTokenEmbedding(m);
     const int64_t dense = m.moe ? std::min(m.layers, m.moe->first_dense_layers) : m.layers;
     if (dense > 0) AddDecoderLayers(m, /*moe=*/false, dense);

@@ -146,10 +146,7 @@ int64_t LanguageLayers(const ChunkSpec& chunk) {
 bool TowerIsFirst(const PlanSpec& spec) {
   for (size_t i = 1; i < spec.chunks.size(); ++i) {
     for (const LayerGroup& group : spec.chunks[i].layers) {
-      if (group.count > 0 &&
-          (group.kind == LayerKind::kEncoder || group.kind == LayerKind::kPatchEmbedding ||
-           group.kind == LayerKind::kProjector))
-        return false;
+      if (group.count > 0 && IsTowerLayer(group.kind)) return false;
     }
   }
   return true;

@@ -19,6 +19,11 @@ inline constexpr int kLayerKinds = 7;
 inline bool IsTransformerLayer(LayerKind kind) {
   return kind == LayerKind::kEncoder || kind == LayerKind::kDense || kind == LayerKind::kMoe;
 }
+// Returns whether the layer belongs to an encoder or to its projector.
+inline bool IsTowerLayer(LayerKind kind) {
+  return kind == LayerKind::kPatchEmbedding || kind == LayerKind::kEncoder ||
+         kind == LayerKind::kProjector;
+}
 
 }  // namespace evenkeel::planner
 

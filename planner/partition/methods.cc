@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "planner/base/integers.h"
 #include "planner/partition/certified_search.h"
 #include "planner/partition/step_costs.h"
 #include "planner/simulate/equal_packs.h"
@@ -29,10 +30,11 @@ std::vector<int64_t> SplitEvenly(const LayerProfile& profile, int64_t stages, We
     while (true) {
       const LayerCost& layer = profile.at(position);
       const bool transformer = IsTransformerLayer(layer.kind);
+      const bool held = s == 0 && position < profile.first_stage_layers;
       // Leave a transformer layer for each stage behind, take at least one, and stop at the cut
       // nearest to the target.
       if (transformer && layers_left <= stages_after) break;
-      if (layers > 0 && 2 * (target - before) < weight(layer)) break;
+      if (layers > 0 && !held && 2 * (target - before) < weight(layer)) break;
       before += weight(layer);
       ++position;
       if (transformer) ++layers, --layers_left;
@@ -203,14 +205,12 @@ std::vector<int64_t> BmpPartition(const SegmentTable& table, const BmpSettings& 
 
 std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages) {
   std::vector<int64_t> boundaries{0};
-  int64_t position = 0, layers = 0;
+  int64_t position = 0, left = profile.transformer_layers;
   for (int64_t s = 0; s + 1 < stages; ++s) {
     // The remainder goes to the stages in front.
-    const int64_t each = profile.transformer_layers / stages,
-                  rest = profile.transformer_layers % stages;
-    const int64_t target = each * (s + 1) + std::min(s + 1, rest);
-    for (; layers < target; ++position)
-      layers += IsTransformerLayer(profile.at(position).kind) ? 1 : 0;
+    const int64_t behind = left - CeilDivide(left, stages - s);
+    while (left > behind || position < profile.first_stage_layers)
+      left -= IsTransformerLayer(profile.at(position++).kind) ? 1 : 0;
     // The projector goes with the encoder.
     while (profile.at(position).kind == LayerKind::kProjector) ++position;
     boundaries.push_back(position);

@@ -59,6 +59,7 @@ bool Segments::Allowed(int64_t s, int64_t i, int64_t j) const {
     return fixed_boundaries_[static_cast<size_t>(s)] == i &&
            fixed_boundaries_[static_cast<size_t>(s) + 1] == j;
   }
+  if (s == 0 && j < profile_.first_stage_layers) return false;
   return Transformers(i, j) >= 1;
 }
 

@@ -57,11 +57,13 @@ void AddBlock(const LayerProfile& profile, ChainWork* work) {
 ChainWork WorkOf(const LayerProfile& profile) {
   ChainWork work;
   work.least_ns = work.least_send_bytes = std::numeric_limits<int64_t>::max();
+  int64_t first_stage_ns = 0;  // of the layers that it takes together, as if they were one
   for (int64_t i = 0; i < profile.size(); ++i) {
     const LayerCost& layer = profile.at(i);
     const int64_t both = layer.forward_ns + layer.backward_ns + RepeatedAtLeast(profile, layer);
     work.total_ns += both;
-    work.longest_ns = std::max(work.longest_ns, both);
+    if (i < profile.first_stage_layers) first_stage_ns += both;
+    work.longest_ns = std::max({work.longest_ns, both, first_stage_ns});
     if (IsTransformerLayer(layer.kind)) work.least_ns = std::min(work.least_ns, both);
     if (both > 0) work.least_forward = std::min(work.least_forward, D(layer.forward_ns) / D(both));
     if (i + 1 < profile.size())

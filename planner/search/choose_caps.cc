@@ -41,11 +41,10 @@ class Chooser {
     if (level.stopped) return level;
     if (level.found.best.empty()) return WithoutLevel();
     const std::optional<CapsChoice> shorter = Shorter(level, level_.caps.tokens);
-    if (!shorter || shorter->caps == level_.caps) return level;
+    if (!shorter || shorter->caps == level_.caps) return LessRecompute(std::move(level));
     CapsSearch faster = Search(*shorter, Reason(level, *shorter));
-    if (faster.stopped || (!faster.found.best.empty() && GpuDaysOf(faster) < GpuDaysOf(level)))
-      return faster;
-    return level;
+    if (faster.stopped || Better(faster, level)) return LessRecompute(std::move(faster));
+    return LessRecompute(std::move(level));
   }
 
   // Looks at the same caps as Run, for anything that fits.
@@ -98,9 +97,8 @@ class Chooser {
     const auto improve = [&](int64_t tokens) {
       if (best.stopped) return false;
       CapsSearch other = Tokens(tokens, best);
-      const bool better =
-          other.stopped || (!other.found.best.empty() &&
-                            (best.found.best.empty() || GpuDaysOf(other) < GpuDaysOf(best)));
+      const bool better = other.stopped || (!other.found.best.empty() &&
+                                            (best.found.best.empty() || Better(other, best)));
       if (better) best = std::move(other);
       return better;
     };
@@ -109,6 +107,46 @@ class Chooser {
     for (const int64_t tokens : ShorterTokens(best.found.best.empty()))
       if (!improve(tokens) && !best.found.best.empty()) break;
     return best;
+  }
+
+  static bool Recomputes(const CapsSearch& search) {
+    const std::vector<StageWork>& stages = search.found.best.front().stages;
+    return std::any_of(stages.begin(), stages.end(),
+                       [](const StageWork& stage) { return stage.recompute_ns > 0; });
+  }
+
+  // Shorter packs may need less recompute, which no expected loss counts: packs of half as many
+  // units for as long as that is better, then of a number between the best and the next larger.
+  CapsSearch LessRecompute(CapsSearch best) const {
+    const std::vector<CapsChoice> choices = rule_.Shorter(level_);
+    int64_t larger = best.batching.rule.unit_cap;
+    const auto improve = [&](int64_t units) {
+      if (best.stopped || !Recomputes(best)) return false;
+      const BatchRule& than = best.batching.rule;
+      const CapsChoice choice = rule_.Filled(*Nearest(choices, units));
+      if (choice.caps.units == than.unit_cap || choice.caps.units >= larger) return false;
+      CapsSearch other = Beating(choice, best,
+                                 absl::StrFormat("a shorter step for the same batch than packs of "
+                                                 "%d units and %d tokens, which recompute more",
+                                                 than.unit_cap, than.token_cap));
+      if (!other.stopped && !Better(other, best)) return false;
+      if (choice.caps.units < than.unit_cap) larger = than.unit_cap;
+      best = std::move(other);
+      return true;
+    };
+    for (++larger; improve(best.batching.rule.unit_cap / 2);) {
+    }
+    improve((best.batching.rule.unit_cap + larger) / 2);
+    return best;
+  }
+
+  // Returns the choice of the nearest number of units.
+  static std::vector<CapsChoice>::const_iterator Nearest(const std::vector<CapsChoice>& choices,
+                                                         int64_t units) {
+    return std::min_element(
+        choices.begin(), choices.end(), [units](const CapsChoice& a, const CapsChoice& b) {
+          return std::abs(a.caps.units - units) < std::abs(b.caps.units - units);
+        });
   }
 
   // Halves of the level, as long as every sample fits; `all`: also no more than the longest sample.
@@ -126,15 +164,18 @@ class Chooser {
   CapsSearch Tokens(int64_t tokens, const CapsSearch& than) const {
     CapsChoice choice = level_;
     choice.caps.tokens = tokens;
+    const std::string text = std::to_string(than.batching.rule.token_cap);
+    return Beating(choice, than,
+                   than.found.best.empty()
+                       ? "packs of " + text + " tokens do not fit in memory"
+                       : "a shorter step for the same batch than packs of " + text + " tokens");
+  }
+
+  // Packs under these caps and the best plans for them that are quicker than what was found.
+  CapsSearch Beating(const CapsChoice& choice, const CapsSearch& than, std::string reason) const {
     CapsSearch search;
     Enter(Phase::kBatchRule);
-    const std::string text = std::to_string(than.batching.rule.token_cap);
-    search.batching =
-        MakeBatching(job_, choice.caps,
-                     than.found.best.empty()
-                         ? "packs of " + text + " tokens do not fit in memory"
-                         : "a shorter step for the same batch than packs of " + text + " tokens",
-                     hooks_.stop);
+    search.batching = MakeBatching(job_, choice.caps, std::move(reason), hooks_.stop);
     Find(search, than.found.best.empty() ? 0 : than.found.best.front().simulated_ns);
     return search;
   }
@@ -155,8 +196,7 @@ class Chooser {
     const std::optional<CapsChoice> longer = Shorter(shortest, LongestThatFits(shortest));
     if (!longer || longer->caps == least.caps) return shortest;
     CapsSearch better = Search(*longer, Reason(shortest, *longer));
-    if (better.stopped || (!better.found.best.empty() && GpuDaysOf(better) < GpuDaysOf(shortest)))
-      return better;
+    if (better.stopped || Better(better, shortest)) return better;
     return shortest;
   }
 
@@ -210,6 +250,11 @@ class Chooser {
                                     static_cast<double>(s.memory.activations + s.memory.workspace));
     }
     return static_cast<int64_t>((1 + growth) * static_cast<double>(batching.rule.token_cap));
+  }
+
+  // Whether a plan was found that is better than that of the other, which found one.
+  bool Better(const CapsSearch& search, const CapsSearch& than) const {
+    return !search.found.best.empty() && GpuDaysOf(search) < GpuDaysOf(than);
   }
 
   double GpuDaysOf(const CapsSearch& search) const {

@@ -17,8 +17,27 @@ std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int
   return boundaries;
 }
 
+namespace {
+
+// Returns the cut of layers that are even but for those that the first stage takes at least.
+std::vector<int64_t> CutBehindFirst(const LayerProfile& profile, int64_t stages) {
+  int64_t first = profile.transformer_layers / stages, least = 0;
+  for (int64_t i = 0; i < profile.first_stage_layers; ++i)
+    least += IsTransformerLayer(profile.at(i).kind) ? 1 : 0;
+  first = std::max(first, least);
+  if (stages == 1) first = profile.transformer_layers;
+  std::vector<int64_t> layers = {first};
+  const int64_t rest = profile.transformer_layers - first;
+  for (int64_t s = 1; s < stages; ++s)
+    layers.push_back(rest * s / (stages - 1) - rest * (s - 1) / (stages - 1));
+  return CutAfter(profile, layers);
+}
+
+}  // namespace
+
 std::vector<int64_t> EvenLayerCut(const LayerProfile& profile, const Parallelism& p) {
   const int64_t stages = p.pipeline, chunks = p.virtual_stages;
+  if (profile.first_stage_layers > 0) return CutBehindFirst(profile, stages);
   const int64_t each = profile.transformer_layers / stages;
   // Stages in the middle take what does not divide: the ends hold embedding and head.
   const int64_t rest = profile.transformer_layers % stages, first = (stages - rest + 1) / 2;

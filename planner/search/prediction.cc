@@ -15,11 +15,6 @@ namespace {
 
 constexpr double kHoursPerDay = 24;
 
-bool OfEncoder(LayerKind kind) {
-  return kind == LayerKind::kPatchEmbedding || kind == LayerKind::kEncoder ||
-         kind == LayerKind::kProjector;
-}
-
 // Mean over stages of m packs, by part; the bubble is what the pipeline lasts beyond it.
 StepTime MakeStepTime(const Job& job, const Batching& batching, const LayerProfile& profile,
                       const Candidate& c) {
@@ -36,7 +31,7 @@ StepTime MakeStepTime(const Job& job, const Batching& batching, const LayerProfi
     const int64_t sent = Nearest(layer.forward_communication.at(batching.mean)) +
                          Nearest(layer.backward_communication.at(batching.mean));
     communication += sent;
-    if (OfEncoder(layer.kind)) encoder += layer.forward_ns + layer.backward_ns - sent;
+    if (IsTowerLayer(layer.kind)) encoder += layer.forward_ns + layer.backward_ns - sent;
   }
   const int64_t mean_busy = MultiplyDivide(m, busy, stages);
   t.encoder_compute_ns = MultiplyDivide(m, encoder, stages);

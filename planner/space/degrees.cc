@@ -29,6 +29,7 @@ class Enumeration {
         visit_(visit),
         gpus_(job.cluster.gpu_count),
         layers_(TransformerLayers(job.model)),
+        whole_encoder_(KeepsEncoderWhole(job)),
         experts_(
             Divisors(job.model.language_model.moe ? job.model.language_model.moe->experts : 1)) {}
 
@@ -60,9 +61,10 @@ class Enumeration {
   // `divisors` are those of gpus / t. Returns false if the visitor ended the enumeration.
   bool Pipelines(int64_t t, int64_t c, const std::vector<int64_t>& divisors) const {
     const int64_t rest = gpus_ / t / c;
+    const int64_t most = whole_encoder_ ? job_.model.language_model.layers + 1 : layers_;
     const int64_t fixed = static_cast<int64_t>(constraints_.stage_layers.size());
     for (const int64_t p : divisors) {
-      if (p > std::min(rest, layers_)) break;
+      if (p > std::min(rest, most)) break;
       if (rest % p != 0 || !Admits(constraints_.pipeline_parallel, p)) continue;
       if (fixed != 0 && p != fixed) continue;
       // Weights that are gathered for each layer would be gathered for each micro-batch.
@@ -98,7 +100,10 @@ class Enumeration {
     const DegreeRange& asked = constraints_.virtual_stages;
     DegreeRange range{std::max<int64_t>(1, asked.min),
                       asked.max == 0 ? std::numeric_limits<int64_t>::max() : asked.max};
-    const bool several = pipeline > 1 && constraints_.stage_layers.empty();
+    const bool interleaves =
+        job_.training.trainer->interleaves || !VirtualStagesUnasked(constraints_);
+    const bool several =
+        pipeline > 1 && constraints_.stage_layers.empty() && !whole_encoder_ && interleaves;
     range.max = std::min(range.max, several ? layers_ / pipeline : 1);
     if (constraints_.schedule == Schedule::kInterleaved) {
       range.min = std::max<int64_t>(2, range.min);
@@ -112,6 +117,7 @@ class Enumeration {
   const Constraints& constraints_;
   const VisitDegrees& visit_;
   const int64_t gpus_, layers_;
+  const bool whole_encoder_;
   const std::vector<int64_t> experts_;  // the divisors of their number
 };
 
@@ -121,6 +127,19 @@ int64_t TransformerLayers(const ModelSpec& model) {
   int64_t layers = model.language_model.layers;
   for (const EncoderTower& tower : model.towers) layers += tower.encoder.layers;
   return layers;
+}
+
+bool VirtualStagesUnasked(const Constraints& constraints) {
+  const DegreeRange& asked = constraints.virtual_stages;
+  return asked.min <= 1 && asked.max == 0 && !constraints.schedule;
+}
+
+bool KeepsEncoderWhole(const Job& job) {
+  const Constraints& c = job.constraints;
+  return !job.training.trainer->cuts_encoder && !job.model.towers.empty() &&
+         c.stage_layers.empty() && c.partition_method == PartitionMethod::kExact &&
+         c.schedule.value_or(Schedule::kOneFOneB) == Schedule::kOneFOneB &&
+         c.virtual_stages.min <= 1;
 }
 
 bool Admits(const DegreeRange& range, int64_t degree) {

@@ -14,6 +14,15 @@ namespace evenkeel::planner {
 // Returns the number of transformer layers of all components.
 int64_t TransformerLayers(const ModelSpec& model);
 
+// Returns whether the job leaves the number of virtual stages to the planner. A trainer that does
+// not interleave then has one.
+bool VirtualStagesUnasked(const Constraints& constraints);
+
+// Returns whether the first stage runs the whole encoder, with its projector, because the trainer
+// cannot cut it. A job that asks for a partition, or for another schedule than 1F1B, is free of
+// that.
+bool KeepsEncoderWhole(const Job& job);
+
 bool Admits(const DegreeRange& range, int64_t degree);
 
 // Takes degrees with virtual_stages 1, and the inclusive range of virtual stages that they may
@@ -26,8 +35,10 @@ using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& v
 //   context: for Ulysses, divides the heads of a tensor rank (Jacobs 2023, arXiv 2309.14509); for
 //     ring, any degree.
 //   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).
-//   pipeline: at most the transformer layers. 1 where weights are sharded (ZeRO-3, FSDP).
-//   virtual stages: each chunk has at least one layer.
+//   pipeline: at most the transformer layers, or, if KeepsEncoderWhole, one stage more than the
+//     language model has layers. 1 where weights are sharded (ZeRO-3, FSDP).
+//   virtual stages: each chunk has at least one layer. Unasked, 1 if the trainer does not
+//     interleave, or if KeepsEncoderWhole.
 // Returns false if `visit` ended the enumeration.
 bool ForEachDegrees(const Job& job, const VisitDegrees& visit);
 

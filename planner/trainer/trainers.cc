@@ -61,21 +61,33 @@ constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
   return trainer;
 }
 
+// What a trainer with the degrees of Megatron can do besides recomputing every layer.
+struct Abilities {
+  bool block_recompute = true, interleaves = true;
+};
+
 // With the degrees of Megatron, whole layers alone.
 constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
-                                  bool block_recompute) {
+                                  const Abilities& abilities) {
   Trainer trainer = ThreeDimensional(about, usual);
   trainer.selective_recompute = false;
-  trainer.block_recompute = block_recompute;
+  trainer.block_recompute = abilities.block_recompute;
+  trainer.interleaves = abilities.interleaves;
   return trainer;
 }
 
 // Megatron-Core's habits, and none of its limits.
 constexpr Trainer Unlimited(const About& about) { return Record(about, Framework::kMegatron); }
 
+constexpr Trainer MegatronCore(const About& about) {
+  Trainer trainer = ThreeDimensional(about, {});
+  trainer.cuts_encoder = false;
+  return trainer;
+}
+
 // Megatron-Core as its wrappers' performance recipes run it.
 constexpr Trainer WithSmallGradients(const About& about) {
-  Trainer trainer = ThreeDimensional(about, {});
+  Trainer trainer = MegatronCore(about);
   trainer.fp32_gradients = false;
   return trainer;
 }
@@ -83,7 +95,7 @@ constexpr Trainer WithSmallGradients(const About& about) {
 // Fully sharded, module by module.
 constexpr Trainer Sharded(const About& about, const Execution& usual) {
   Trainer trainer = Record(about, Framework::kFsdp);
-  trainer.pipeline = false;
+  trainer.pipeline = trainer.selective_recompute = false;
   trainer.always_shards_weights = true;
   trainer.zero_stage = ZeroStage::kWeights;
   trainer.usual = trainer.usual_sharding_weights = usual;
@@ -113,13 +125,12 @@ constexpr Execution kGeneric = {
     .attention = AttentionKernel::kFlash2, .fused_loss = false, .kernel_rate = 0.9};
 
 constexpr std::array kTrainers = {
-    ThreeDimensional({.name = "megatron-core",
-                      .alias = "megatron-lm",
-                      .title = "Megatron-Core",
-                      .source = "the flags that its users set; host time from vTrain's published "
-                                "runs of one node",
-                      .fitted_runs = 714},
-                     {}),
+    MegatronCore({.name = "megatron-core",
+                  .alias = "megatron-lm",
+                  .title = "Megatron-Core",
+                  .source = "the flags that its users set; host time from vTrain's published "
+                            "runs of one node",
+                  .fitted_runs = 714}),
     WithSmallGradients({.name = "megatron-bridge",
                         .title = "Megatron-Bridge",
                         .source = "Megatron-Core; its performance recipes set "
@@ -133,7 +144,7 @@ constexpr std::array kTrainers = {
                      .source = "its fork of Megatron-LM has neither sequence parallelism nor a "
                                "fused loss; host time from vTrain's published runs of one node",
                      .fitted_runs = 714},
-                    kMegatronDeepSpeed, /*block_recompute=*/true),
+                    kMegatronDeepSpeed, {.interleaves = false}),
     Sharded({.name = "fsdp",
              .title = "FSDP with fused kernels",
              .source = "Megatron-FSDP: Megatron-Core's kernels, weights sharded over all ranks"},
@@ -176,11 +187,11 @@ constexpr std::array kTrainers = {
                                "hybrid_zero_optim.py); kernel rate and time of a broadcast from "
                                "its published runs on A100",
                      .fitted_runs = 54},
-                    kInternEvo, /*block_recompute=*/true),
+                    kInternEvo, {}),
     WithWholeLayers({.name = "nanotron",
                      .title = "nanotron",
                      .source = "eager modules with FlashAttention-2 that keep gathered inputs"},
-                    kNanotron, /*block_recompute=*/false),
+                    kNanotron, {.block_recompute = false, .interleaves = false}),
     Sharded({.name = "xtuner", .title = "XTuner", .source = "FSDP2 with fused kernels"}, {}),
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
@@ -188,7 +199,7 @@ constexpr std::array kTrainers = {
     WithWholeLayers({.name = "generic",
                      .title = "a trainer without a record",
                      .source = "between the records of the others"},
-                    kGeneric, /*block_recompute=*/true)};
+                    kGeneric, {})};
 
 }  // namespace
 

@@ -180,6 +180,9 @@ std::vector<v1::CatalogTrainer> AllTrainers() {
     out.set_source(std::string(trainer.source));
     out.set_fitted_run_count(trainer.fitted_runs);
     out.set_recompute(ToProto(kRecomputePolicies, planner::FreestRecompute(trainer)));
+    out.set_pipeline(trainer.pipeline);
+    out.set_interleaves(trainer.pipeline && trainer.interleaves);
+    out.set_cuts_encoder(trainer.pipeline && trainer.cuts_encoder);
   }
   std::sort(trainers.begin(), trainers.end(),
             [](const auto& a, const auto& b) { return a.name() < b.name(); });

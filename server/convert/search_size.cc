@@ -8,9 +8,12 @@ namespace evenkeel::server {
 SearchSize SearchSizeOf(const planner::Job& job) {
   SearchSize size;
   size.layers = TransformerLayers(job.model);
+  // A whole encoder is as one layer to cuts.
+  const int64_t apart =
+      planner::KeepsEncoderWhole(job) ? job.model.language_model.layers + 1 : size.layers;
   planner::ForEachDegrees(
       job, [&](const planner::Parallelism& p, const planner::DegreeRange& virtual_stages) {
-        const int64_t window = size.layers - p.pipeline + 1;
+        const int64_t window = apart - p.pipeline + 1;
         ++size.degrees;
         size.segments += p.pipeline * window * (window + 1) / 2;
         size.chunked += virtual_stages.max - virtual_stages.min + 1;

@@ -46,12 +46,12 @@ double SimulationCost(const planner::Job& job) {
 // segment; one setting for all stages leaves nothing to find there, but is searched for. Fitted to
 // the jobs of cost_bombs_bench.
 double PlanCost(const planner::Job& job) {
-  constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 2.2,
-                   kGroups = 0.7;
+  constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 3,
+                   kWholeEncoder = 1.5, kGroups = 0.7;
   const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
   double per_root = kPerRoot * (job.model.towers.empty() ? 1 : kWithEncoder);
   if (job.constraints.recompute == planner::RecomputePolicy::kOneSetting)
-    per_root = kPerRoot * kSettings;
+    per_root = kPerRoot * (planner::KeepsEncoderWhole(job) ? kWholeEncoder : kSettings);
   double search = kAtLeast + per_root * std::sqrt(segments) + SimulationCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
   return (job.compare_sizes ? 3 : 1) * search + LaunchCost(job) + BatchRuleCost(job);

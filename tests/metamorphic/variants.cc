@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "planner/trainer/trainers.h"
+
 namespace evenkeel::metamorphic {
 namespace {
 
@@ -85,10 +87,15 @@ class Free {
                            framework != v1::TRAINING_FRAMEWORK_DEEPSPEED &&
                            plan.subject().zero_stage() != v1::ZERO_STAGE_3;
     const bool plain = constraints_.stage_layers().empty() && Exact();
+    const planner::Trainer* known = planner::FindTrainer(plan.subject().trainer().name());
+    const planner::Trainer& trainer = known != nullptr ? *known : planner::GenericTrainer();
+    // What asks for more than the trainer can do is free of its limits, and may be better.
+    const bool encoder = !plan.subject().encoder().empty() || job_.model().encoders_size() > 0;
+    const bool one_chunk = (!trainer.cuts_encoder && encoder) || !trainer.interleaves;
     for (const Degree& degree : kDegrees) {
       const std::string name = degree.name;
       if (name == "vs") {
-        if (pipelines && plain && gpus > 1) Degrees(degree, {1, 2, 3, 4, 5, 6, 8});
+        if (pipelines && plain && gpus > 1 && !one_chunk) Degrees(degree, {1, 2, 3, 4, 5, 6, 8});
       } else if (name == "tp") {
         if (framework != v1::TRAINING_FRAMEWORK_DEEPSPEED)
           Degrees(degree, Divisors(plan.subject().gpus_per_node()));
@@ -98,9 +105,9 @@ class Free {
         Degrees(degree, Divisors(gpus));
       }
     }
-    Schedules(pipelines && plain);
+    Schedules(pipelines && plain, one_chunk);
     Policies();
-    if (pipelines && plain && constraints_.virtual_stages().min() <= 1 &&
+    if (pipelines && plain && !one_chunk && constraints_.virtual_stages().min() <= 1 &&
         (!HasSchedule() || constraints_.schedule() == v1::PIPELINE_SCHEDULE_1F1B)) {
       Add(std::string("method=") + draws.Among({"BMP", "PARAMETERS", "LAYERS", "PROFILE"}));
     }
@@ -128,11 +135,11 @@ class Free {
   }
 
   // Unset means these two.
-  void Schedules(bool pipelines) {
+  void Schedules(bool pipelines, bool one_chunk) {
     if (HasSchedule() || !pipelines) return;
     const v1::DegreeRange& chunks = constraints_.virtual_stages();
     if (chunks.min() <= 1 && draws_.OneIn(2)) return Add("schedule=1F1B");
-    if (chunks.max() != 1) Add("schedule=INTERLEAVED");
+    if (chunks.max() != 1 && !one_chunk) Add("schedule=INTERLEAVED");
   }
 
   // AUTO has all others in it, WHOLE_LAYERS those of whole layers, ONE_SETTING those that treat all

@@ -36,6 +36,7 @@ inline Job TextJob(std::string_view language_model, std::string_view gpu, int64_
   return job;
 }
 
+// Makes a job whose trainer can cut the encoder.
 inline Job VisionJob(std::string_view encoder, std::string_view language_model,
                      std::string_view gpu, int64_t gpu_count) {
   Job job = TextJob(language_model, gpu, gpu_count);
@@ -44,6 +45,7 @@ inline Job VisionJob(std::string_view encoder, std::string_view language_model,
   if (e.llm_tokens_per_unit == 0) e.llm_tokens_per_unit = 256;
   job.model.towers.push_back({e, DefaultProjector(e, job.model.language_model.hidden)});
   job.dataset = DefaultVisionLanguageDataset(e.llm_tokens_per_unit);
+  job.training.trainer = FindTrainer("unlimited");
   return job;
 }
 

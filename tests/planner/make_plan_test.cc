@@ -37,6 +37,38 @@ TEST(MakePlanTest, QuickstartFitsAndIsProven) {
   for (const Alternative& a : plan.alternatives) EXPECT_FALSE(a.parallelism == plan.parallelism);
 }
 
+TEST(MakePlanTest, ATrainerThatCannotCutAnEncoderSaysWhatThatCosts) {
+  Job job = QuickstartJob();
+  FixDegrees(job, 2, 4, 4);
+  const Plan cut = PlanOf(job);
+  EXPECT_FALSE(cut.trainer_limits_cost);
+  job.training.trainer = FindTrainer("megatron-core");
+  job.training.unit_cap = cut.batch_rule.unit_cap;
+  job.training.token_cap = cut.batch_rule.token_cap;
+  const Plan whole = PlanOf(job);
+  for (const LayerGroup& group : whole.stages[1].layers) EXPECT_FALSE(IsTowerLayer(group.kind));
+  ASSERT_TRUE(whole.trainer_limits_cost);
+  const double slower = static_cast<double>(whole.prediction.step.total_ns) /
+                        static_cast<double>(cut.prediction.step.total_ns);
+  EXPECT_NEAR(*whole.trainer_limits_cost, slower - 1, 0.01);
+  EXPECT_GT(slower, 1.5);
+}
+
+TEST(MakePlanTest, PacksAreShorterWhereThatSavesRecompute) {
+  Job job = QuickstartJob();
+  job.training.trainer = &TrainerOf(Framework::kFsdp);
+  job.training.zero_stage = ZeroStage::kWeights;
+  const Plan chosen = PlanOf(job);
+  EXPECT_NE(chosen.batch_rule.caps_reason.find("which recompute more"), std::string::npos);
+  // Level packs have 38 units.
+  ASSERT_LT(chosen.batch_rule.unit_cap, 38);
+  for (const int64_t units : {2, 4}) {
+    Job longer = job;
+    longer.training.unit_cap = units * chosen.batch_rule.unit_cap;
+    EXPECT_GT(PlanOf(longer).prediction.gpu_days, chosen.prediction.gpu_days) << units;
+  }
+}
+
 TEST(MakePlanTest, StepPartsSumToTheStep) {
   for (const int64_t gpus : {32, 64}) {
     Job job = QuickstartJob();

@@ -257,6 +257,8 @@ bool CutsAllowed(const Job& job, const LayerProfile& profile,
     for (int64_t i = boundaries[s]; i < boundaries[s + 1]; ++i)
       blocks += IsBlock(profile.at(i).kind) ? 1 : 0;
     if (blocks == 0 || (!fixed.empty() && blocks != fixed[s])) return false;
+    const bool in_encoder = s > 0 && profile.at(boundaries[s]).kind <= LayerKind::kProjector;
+    if (in_encoder && profile.first_stage_layers > 0) return false;
     if (fixed.empty() || s == 0) continue;
     // A given partition leaves no choice for the layers around a cut.
     const LayerKind behind = profile.at(boundaries[s]).kind;

@@ -139,6 +139,13 @@ const char* RecomputeName(v1::RecomputePolicy policy) {
   }
 }
 
+// Returns what pipelines the trainer runs.
+const char* PipelineName(const v1::CatalogTrainer& trainer) {
+  if (!trainer.pipeline()) return "no";
+  if (!trainer.interleaves()) return "1F1B";
+  return trainer.cuts_encoder() ? "interleaved" : "whole encoder";
+}
+
 void RunTrainers(const GlobalOptions& options, const std::string& filter) {
   v1::ListTrainersRequest request;
   request.set_filter(filter);
@@ -153,6 +160,7 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                {"kernels"},
                {"fused", Align::kLeft},
                {"recompute", Align::kLeft},
+               {"pipeline", Align::kLeft},
                {"runs"},
                {"source", Align::kLeft, /*shrink=*/true, 20}});
   for (const v1::CatalogTrainer& trainer : response.trainers()) {
@@ -161,12 +169,14 @@ void RunTrainers(const GlobalOptions& options, const std::string& filter) {
                std::to_string(trainer.zero_stage() - v1::ZERO_STAGE_0),
                fmt::format("{:.2f}", execution.kernel_rate_ratio()),
                execution.fused_kernels() ? "yes" : "no", RecomputeName(trainer.recompute()),
+               PipelineName(trainer),
                trainer.fitted_run_count() > 0 ? Integer(trainer.fitted_run_count()) : "-",
                trainer.source()});
   }
   Print(table.Render(StyleOf(options), /*indent=*/0) +
         Paragraph(StyleOf(options),
-                  fmt::format("{} trainers; kernels: rate over Megatron-Core's; runs: that its "
+                  fmt::format("{} trainers; kernels: rate over Megatron-Core's; whole encoder: "
+                              "interleaved, but an encoder is on the first stage; runs: that its "
                               "figures were fitted on. Plan for one with --trainer; any other name "
                               "has the habits of generic.",
                               response.trainers_size()),

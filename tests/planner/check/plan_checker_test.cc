@@ -284,6 +284,29 @@ TEST(PlanCheckerTest, HoldsAllStagesToOneRecomputeSetting) {
   EXPECT_TRUE(parts);
 }
 
+TEST(PlanCheckerTest, HoldsAPlanToWhatItsTrainerCanDo) {
+  const auto has = [](const std::vector<std::string>& faults, const std::string& text) {
+    return std::any_of(faults.begin(), faults.end(), [&](const std::string& fault) {
+      return fault.find(text) != std::string::npos;
+    });
+  };
+  Job job = WholeSpace(CheckedJob());
+  const Batching batching = MakeBatching(job);
+  const Plan cut = MakePlan(job, {}).plan;
+  ASSERT_FALSE(has(CheckPlan(job, batching, cut), "cannot cut"));
+  Job whole = job;
+  whole.training.trainer = FindTrainer("megatron-core");
+  EXPECT_TRUE(has(CheckPlan(whole, batching, cut), "a part of an encoder that the trainer cannot"));
+  EXPECT_TRUE(CheckPlan(whole, batching, MakePlan(whole, {}).plan).empty());
+
+  Job text = WholeSpace(TextJob("llama3-70b", "h100-sxm-80gb", 64));
+  FixDegrees(text, 4, 4, 4);
+  const Plan interleaved = MakePlan(text, {}).plan;
+  ASSERT_GT(interleaved.parallelism.virtual_stages, 1);
+  text.training.trainer = FindTrainer("nanotron");
+  EXPECT_TRUE(has(CheckPlan(text, MakeBatching(text), interleaved), "virtual stages that nobody"));
+}
+
 TEST(PlanCheckerTest, HoldsAGivenPartition) {
   Job job = CheckedJob();
   const Batching batching = MakeBatching(job);
