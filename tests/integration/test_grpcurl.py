@@ -64,11 +64,11 @@ class GrpcurlTest(unittest.TestCase):
     def test_evaluate_plan(self):
         with open(harness.JOB, encoding="utf-8") as file:
             job = json.load(file)["job"]
-        plan = {"parallelism": {"tensor": 4, "pipeline": 1, "data": 8}}
+        plan = {"parallelism": {"tensor": 8, "pipeline": 1, "data": 4}}
         done = self.server.grpcurl(harness.SERVICE + "/EvaluatePlan", data=json.dumps({"job": job, "plan": plan}))
         self.assertEqual(done.returncode, 0, done.stderr)
         answer = json_format.Parse(done.stdout, planner_service_pb2.EvaluatePlanResponse())
-        self.assertEqual(answer.evaluated.parallelism.tensor, 4)
+        self.assertEqual(answer.evaluated.parallelism.tensor, 8)
         self.assertGreater(answer.slower_by_ratio, 0)
 
     def test_packs_a_stream(self):
