@@ -231,7 +231,7 @@ class Planning {
   bool FillLaunch() {
     const Batching& batching =
         grouped_.runs.empty() ? batching_ : grouped_.runs.back().data.batching;
-    plan().launch = MakeLaunch(job_, batching, plan(), hooks_.stop);
+    plan().launch = MakeLaunch(job_, batching, plan(), LaunchedPlan::kOurs, hooks_.stop);
     return !Stopped() && plan().launch.size() == job_.launch.frameworks.size();
   }
 

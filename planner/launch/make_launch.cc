@@ -1,9 +1,12 @@
 #include "planner/launch/make_launch.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "planner/base/decimal_text.h"
 #include "planner/launch/emitters.h"
+#include "planner/launch/other_trainer.h"
 #include "planner/launch/trials.h"
 
 namespace evenkeel::planner {
@@ -52,17 +55,47 @@ void NoteGroups(const Plan& plan, Launch* launch) {
   launch->notes.push_back(std::move(note));
 }
 
+// Makes settings for another trainer, from the best plan for it.
+void EmitPlannedAnew(const Trials& trials, const Job& other, const Stop& stop, Launch* launch) {
+  const Trainer &own = *trials.job().training.trainer, &trainer = *other.training.trainer;
+  std::string text = "The job's trainer is " + std::string(own.title) +
+                     ": these settings are of a plan for " + std::string(trainer.title) +
+                     ", which has its own habits and limits, with the same packs.";
+  const std::optional<Plan> plan = BestPlan(other, trials.batching(), stop);
+  if (!plan) {
+    launch->notes.push_back({"trainer", text + " No such plan fits in memory."});
+    return;
+  }
+  const Trials anew(other, trials.batching(), *plan, stop);
+  const double slower = SlowerBy(anew.base(), trials.base());
+  launch->notes.push_back(
+      {"trainer", text + " Predicted time per sample: " + LongerText(slower) + ".", slower});
+  Emit(anew, launch);
+  if (launch->match == LaunchMatch::kNone) return;
+  if (launch->match == LaunchMatch::kExact) launch->stages = plan->stages;
+  launch->match = LaunchMatch::kNearest;
+  launch->slower_by = (1 + launch->slower_by) * (1 + slower) - 1;
+}
+
 }  // namespace
 
 std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const Plan& plan,
-                               const Stop& stop) {
+                               LaunchedPlan whose, const Stop& stop) {
   std::vector<Launch> launches;
   if (job.launch.frameworks.empty()) return launches;
   const Trials trials(job, batching, plan, stop);
   for (const LaunchFramework framework : job.launch.frameworks) {
     if (trials.stopped()) break;
     Launch launch{.framework = framework};
-    Emit(trials, &launch);
+    const Trainer& trainer = TrainerToLaunch(framework, job);
+    std::optional<Job> other;
+    if (&trainer != job.training.trainer && whose == LaunchedPlan::kOurs && plan.groups.empty())
+      other = Under(trainer, job);
+    if (other) {
+      EmitPlannedAnew(trials, *other, stop, &launch);
+    } else {
+      Emit(trials, &launch);
+    }
     NoteGroups(plan, &launch);
     launches.push_back(std::move(launch));
   }

@@ -12,11 +12,15 @@
 
 namespace evenkeel::planner {
 
+// Whose plan is launched. For another trainer than the job's, our own plan is made anew, on the
+// same packs; a caller's plan is translated.
+enum class LaunchedPlan { kOurs, kCallers };
+
 // Returns one entry for each of job.launch.frameworks; if `stop` ends the work, the rest is left
 // out. `batching` is that of the plan's packs, or of its last packing group if it has groups.
 // REQUIRES: `plan` fits.
 std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const Plan& plan,
-                               const Stop& stop);
+                               LaunchedPlan whose, const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -86,12 +86,7 @@ void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Laun
 void Emit(const Trials& trials, const std::string& name, bool per_stage, Launch* out) {
   const Job& job = trials.job();
   const bool vision = !job.model.towers.empty();
-  Abilities abilities{.name = name};
-  abilities.judge = [&](const Trial& trial) -> std::optional<double> {
-    const std::optional<SettingChoice> choice = BestSetting(trials, trial.spec, per_stage);
-    if (!choice) return std::nullopt;
-    return choice->trial.sample_ns;
-  };
+  const Abilities abilities{.name = name, .one_recompute_setting = true};
   const std::optional<Trial> runs = NearestRun(trials, abilities, &out->notes);
   if (!runs) {
     out->match = LaunchMatch::kNone;

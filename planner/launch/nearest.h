@@ -3,7 +3,6 @@
 #ifndef EVENKEEL_PLANNER_LAUNCH_NEAREST_H_
 #define EVENKEEL_PLANNER_LAUNCH_NEAREST_H_
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,10 +22,7 @@ struct Abilities {
   bool gpipe = false;
   bool tower_anywhere = false;     // else the whole encoder is on the first stage
   bool layers_one_by_one = false;  // each layer is recomputed whole or not at all
-  // Returns a trial's time per sample, in ns, under the trainer's further rules: never less than
-  // the trial's own. Returns nullopt if the trial does not fit under them. Empty if there are no
-  // further rules.
-  std::function<std::optional<double>(const Trial&)> judge;
+  bool one_recompute_setting = false;  // all stages have the same, at least if they are cut anew
 };
 
 // Returns the run nearest to the plan. What each layer recomputes is still chosen freely, unless

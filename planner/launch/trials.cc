@@ -80,7 +80,19 @@ Job Trials::AsPlanned() const {
 }
 
 std::optional<Trial> Trials::Best(const Job& job) const {
-  const SearchResult found = Search(job, batching_, 0, stop_);
+  const std::optional<Plan> plan = BestPlan(job, batching_, stop_);
+  if (!plan) return std::nullopt;
+  PlanSpec spec = SpecOf(*plan);
+  // The number of packs of a group is not the one that the global batch asks for.
+  if (!plan_.groups.empty() && spec.parallelism.data == base_.spec.parallelism.data)
+    spec.micro_batches = base_.spec.micro_batches;
+  Trial trial = Predict(job, spec);
+  if (!trial.fits) return std::nullopt;
+  return trial;
+}
+
+std::optional<Plan> BestPlan(const Job& job, const Batching& batching, const Stop& stop) {
+  const SearchResult found = Search(job, batching, 0, stop);
   if (found.best.empty()) return std::nullopt;
   const Candidate& best = found.best.front();
   Plan plan;
@@ -88,15 +100,9 @@ std::optional<Trial> Trials::Best(const Job& job) const {
   plan.schedule = best.schedule;
   plan.prediction.micro_batches = best.micro_batches;
   const LayerProfile profile =
-      BuildLayerProfile(job, best.parallelism, batching_.mean, batching_.largest);
-  plan.stages = StagePlans(job, profile, best, stop_);
-  PlanSpec spec = SpecOf(plan);
-  // The number of packs of a group is not the one that the global batch asks for.
-  if (!plan_.groups.empty() && spec.parallelism.data == base_.spec.parallelism.data)
-    spec.micro_batches = base_.spec.micro_batches;
-  Trial trial = Predict(job, spec);
-  if (!trial.fits) return std::nullopt;
-  return trial;
+      BuildLayerProfile(job, best.parallelism, batching.mean, batching.largest);
+  plan.stages = StagePlans(job, profile, best, stop);
+  return plan;
 }
 
 double SlowerBy(const Trial& trial, const Trial& other) {

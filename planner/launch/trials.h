@@ -56,6 +56,10 @@ class Trials {
   Trial base_;
 };
 
+// Returns degrees, schedule, packs of a rank and stages of the best plan with these packs, or
+// nullopt if none fits.
+std::optional<Plan> BestPlan(const Job& job, const Batching& batching, const Stop& stop);
+
 // Returns the time per sample of `trial` over that of `other`, less 1.
 double SlowerBy(const Trial& trial, const Trial& other);
 

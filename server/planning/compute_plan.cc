@@ -66,7 +66,9 @@ ComputedEvaluation Evaluated(const EvaluationJob& evaluation, const planner::Job
     computed.end = ComputeEnd::kRefused;
     return computed;
   }
-  if (found.plan.fits) found.plan.launch = planner::MakeLaunch(job, batching, found.plan, stop);
+  if (found.plan.fits)
+    found.plan.launch =
+        planner::MakeLaunch(job, batching, found.plan, planner::LaunchedPlan::kCallers, stop);
   computed.end = ComputeEnd::kDone;
   computed.plan.plan_bytes = EvaluationBytes(job, found.plan);
   computed.plan.facts = FactsOf(job, found.plan);

@@ -5,10 +5,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "planner/evaluate_plan.h"
+#include "planner/launch/trials.h"
 #include "planner/make_plan.h"
+#include "planner/packing/batch_rule.h"
+#include "planner/space/recompute_settings.h"
+#include "planner/trainer/trainers.h"
 #include "tests/planner/jobs.h"
 
 namespace evenkeel::planner {
@@ -146,20 +152,117 @@ TEST(MakeLaunchTest, APlanThatNeedsNothingElseIsExact) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   FixDegrees(job, 2, 2, 2);
   job.constraints.recompute = RecomputePolicy::kFull;
-  const Plan plan = PlanOf(job);
-  for (const LaunchFramework framework :
-       {LaunchFramework::kMegatron, LaunchFramework::kFlagScale, LaunchFramework::kDeepSpeed,
-        LaunchFramework::kTorchtitan}) {
-    const Launch& launch = Of(plan, framework);
+  for (const auto& [framework, trainer] : {std::pair(LaunchFramework::kMegatron, "megatron-core"),
+                                           {LaunchFramework::kFlagScale, "megatron-core"},
+                                           {LaunchFramework::kDeepSpeed, "megatron-deepspeed"},
+                                           {LaunchFramework::kTorchtitan, "megatron-core"}}) {
+    job.training.trainer = FindTrainer(trainer);
+    const Plan plan = PlanOf(job, {framework});
+    const Launch& launch = plan.launch.front();
     EXPECT_EQ(launch.match, LaunchMatch::kExact);
     EXPECT_EQ(launch.slower_by, 0);
     EXPECT_TRUE(launch.stages.empty());
     EXPECT_EQ(launch.step_ns, plan.prediction.step.total_ns);
+    if (framework != LaunchFramework::kMegatron) continue;
+    EXPECT_EQ(Value(launch, "--recompute-method"), "uniform");
+    EXPECT_EQ(Value(launch, "--pipeline-model-parallel-layout").front(), 'E');
+    EXPECT_EQ(Value(launch, "--tensor-model-parallel-size"), "2");
   }
-  const Launch& megatron = Of(plan, LaunchFramework::kMegatron);
-  EXPECT_EQ(Value(megatron, "--recompute-method"), "uniform");
-  EXPECT_EQ(Value(megatron, "--pipeline-model-parallel-layout").front(), 'E');
-  EXPECT_EQ(Value(megatron, "--tensor-model-parallel-size"), "2");
+}
+
+// The job with the trainer's habits and limits, as the conversion of a request makes it.
+Job For(std::string_view trainer, Job job) {
+  Training& training = job.training;
+  training.trainer = FindTrainer(trainer);
+  training.zero_stage = training.trainer->zero_stage;
+  training.execution = UsualExecution(*training.trainer, training.zero_stage);
+  training.distributed_gradients_fp32 = training.trainer->fp32_gradients;
+  job.constraints.recompute = FreestRecompute(*training.trainer);
+  if (!training.trainer->tensor_parallel) job.constraints.tensor_parallel = {1, 1};
+  return job;
+}
+
+struct Home {
+  LaunchFramework framework;
+  std::string_view trainer;
+};
+constexpr Home kHomes[] = {{LaunchFramework::kMegatron, "megatron-core"},
+                           {LaunchFramework::kMegatron, "megatron-bridge"},
+                           {LaunchFramework::kMegatron, "nemo"},
+                           {LaunchFramework::kFlagScale, "megatron-core"},
+                           {LaunchFramework::kDeepSpeed, "deepspeed"},
+                           {LaunchFramework::kDeepSpeed, "megatron-deepspeed"},
+                           {LaunchFramework::kFsdp, "pytorch-fsdp"},
+                           {LaunchFramework::kDeepSpeed, "huggingface-trainer"},
+                           {LaunchFramework::kFsdp, "llm-foundry"},
+                           {LaunchFramework::kTorchtitan, "torchtitan"},
+                           {LaunchFramework::kFsdp, "fsdp"},
+                           {LaunchFramework::kTorchtitan, "torchtune"},
+                           {LaunchFramework::kXTuner, "xtuner"}};
+
+TEST(MakeLaunchTest, ATrainerLosesNothingOfItsPlans) {
+  int64_t recomputed = 0, pipelines = 0;
+  for (const Home& home : kHomes) {
+    std::vector<Job> jobs = {WholeSpace(QuickstartJob()),
+                             WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 8)),
+                             WholeSpace(TextJob("llama3-70b", "h100-sxm-80gb", 64)),
+                             WholeSpace(TextJob("qwen3-30b-a3b", "h100-sxm-80gb", 16))};
+    jobs.push_back(jobs[1]);
+    jobs.back().training.token_cap = 16384;
+    for (const Job& job : jobs) {
+      Job asked = For(home.trainer, job);
+      asked.launch.frameworks = {home.framework};
+      const Plan plan = MakePlan(asked, {}).plan;
+      if (!plan.fits) continue;
+      const Launch& launch = plan.launch.front();
+      EXPECT_EQ(launch.match, LaunchMatch::kExact) << home.trainer << " " << job.model.name;
+      EXPECT_EQ(launch.slower_by, 0) << home.trainer << " " << job.model.name;
+      for (const LaunchNote& note : launch.notes)
+        EXPECT_EQ(note.slower_by, 0) << home.trainer << ": " << note.text;
+      if (plan.parallelism.pipeline > 1) ++pipelines;
+      if (RecomputesAnything(SpecOf(plan))) ++recomputed;
+    }
+  }
+  EXPECT_GE(recomputed, 15);
+  EXPECT_GE(pipelines, 8);
+}
+
+TEST(MakeLaunchTest, AnotherTrainerIsPlannedFor) {
+  Job job = WholeSpace(TextJob("llama3-8b", "a100-sxm-80gb", 16));
+  job.training.token_cap = 8192;
+  job.constraints.recompute = RecomputePolicy::kOneSetting;
+  job.launch.frameworks = {LaunchFramework::kMegatron, LaunchFramework::kDeepSpeed,
+                           LaunchFramework::kTorchtitan, LaunchFramework::kFsdp};
+  for (const bool slow_kernels : {false, true}) {
+    if (slow_kernels) job.training.execution.kernel_rate = 0.5;
+    const Plan plan = MakePlan(job, {}).plan;
+    EXPECT_EQ(Of(plan, LaunchFramework::kMegatron).match, LaunchMatch::kExact);
+    for (const Home& home : {Home{LaunchFramework::kDeepSpeed, "megatron-deepspeed"},
+                             {LaunchFramework::kTorchtitan, "torchtitan"},
+                             {LaunchFramework::kFsdp, "pytorch-fsdp"}}) {
+      const Launch& launch = Of(plan, home.framework);
+      ASSERT_EQ(launch.match, LaunchMatch::kNearest);
+      EXPECT_EQ(launch.notes.front().topic, "trainer");
+      // What the job sets itself stays.
+      Job other = For(home.trainer, job);
+      if (slow_kernels) other.training.execution.kernel_rate = 0.5;
+      other.launch.frameworks.clear();
+      const Plan own = MakePlan(other, {}).plan;
+      EXPECT_EQ(launch.parallelism, own.parallelism) << home.trainer;
+      EXPECT_EQ(launch.step_ns, own.prediction.step.total_ns) << home.trainer;
+      EXPECT_EQ(launch.stages.size(), own.stages.size());
+    }
+  }
+}
+
+// A caller's plan is translated, whatever the job's trainer is.
+Plan Translated(Job job, const std::vector<LaunchFramework>& frameworks) {
+  Plan plan = MakePlan(job, {}).plan;
+  job.launch.frameworks = frameworks;
+  job.training.unit_cap = plan.batch_rule.unit_cap;
+  job.training.token_cap = plan.batch_rule.token_cap;
+  plan.launch = MakeLaunch(job, MakeBatching(job), plan, LaunchedPlan::kCallers, {});
+  return plan;
 }
 
 TEST(MakeLaunchTest, AForbiddenRecomputeStaysForbidden) {
@@ -175,7 +278,7 @@ TEST(MakeLaunchTest, AForbiddenRecomputeStaysForbidden) {
 TEST(MakeLaunchTest, TheEncoderStaysOnTheFirstStageWhereItMust) {
   Job job = QuickstartJob();
   FixDegrees(job, 2, 4, 4);
-  const Plan plan = PlanOf(
+  const Plan plan = Translated(
       job, {LaunchFramework::kMegatron, LaunchFramework::kDeepSpeed, LaunchFramework::kTorchtitan});
   for (const LaunchFramework framework :
        {LaunchFramework::kMegatron, LaunchFramework::kTorchtitan}) {

@@ -1,0 +1,116 @@
+#include "planner/launch/other_trainer.h"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "planner/space/degrees.h"
+#include "planner/space/recompute_settings.h"
+
+namespace evenkeel::planner {
+namespace {
+
+// Returns the names of the trainers whose plans the settings run. The first stands for all others.
+std::vector<std::string_view> TrainersFor(LaunchFramework framework) {
+  switch (framework) {
+    case LaunchFramework::kMegatron:
+    case LaunchFramework::kFlagScale:
+      return {"megatron-core", "megatron-bridge", "nemo", "fsdp"};
+    case LaunchFramework::kDeepSpeed:
+      return {"megatron-deepspeed", "deepspeed", "huggingface-trainer"};
+    case LaunchFramework::kTorchtitan:
+      return {"torchtitan", "pytorch-fsdp", "torchtune"};
+    case LaunchFramework::kXTuner:
+      return {"xtuner"};
+    case LaunchFramework::kFsdp:
+      return {"pytorch-fsdp", "fsdp", "torchtitan", "torchtune", "llm-foundry", "xtuner"};
+  }
+  return {};
+}
+
+auto FieldsOf(Execution& execution) {
+  auto& [sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
+         overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
+         expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
+         weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
+         casts_master_weights, gather_ns_per_rank] = execution;
+  return std::tie(sequence_parallel, attention, context, dropout, fused_loss,
+                  overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
+                  fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
+                  fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
+                  loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
+                  gather_ns_per_rank);
+}
+
+// Returns the other trainer's habits, but for what the job sets apart from its own trainer's.
+Execution Carried(Execution own, Execution job, Execution other) {
+  const auto carry = [](auto own_fields, auto job_fields, auto other_fields) {
+    [&]<size_t... kAt>(std::index_sequence<kAt...>) {
+      const auto one = [](const auto& usual, const auto& set, auto& to) {
+        if (!(usual == set)) to = set;
+      };
+      (one(std::get<kAt>(own_fields), std::get<kAt>(job_fields), std::get<kAt>(other_fields)), ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<decltype(own_fields)>>());
+  };
+  carry(FieldsOf(own), FieldsOf(job), FieldsOf(other));
+  return other;
+}
+
+void SetTraining(const Trainer& trainer, const Job& job, Training* to) {
+  const Trainer& own = *job.training.trainer;
+  to->trainer = &trainer;
+  to->trainer_name.clear();
+  to->trainer_version.clear();
+  if (trainer.always_shards_weights) {
+    to->zero_stage = ZeroStage::kWeights;
+  } else if (own.always_shards_weights) {
+    to->zero_stage = trainer.zero_stage;
+  }
+  if (job.training.distributed_gradients_fp32 == own.fp32_gradients)
+    to->distributed_gradients_fp32 = trainer.fp32_gradients;
+  to->execution = Carried(UsualExecution(own, job.training.zero_stage), job.training.execution,
+                          UsualExecution(trainer, to->zero_stage));
+}
+
+// Holds the constraints to what the trainer has. Returns false if they ask for more.
+bool Hold(const Trainer& trainer, const Training& training, Constraints* c) {
+  if (!c->stage_layers.empty() || c->partition_method != PartitionMethod::kExact) return false;
+  const Schedule schedule = c->schedule.value_or(Schedule::kOneFOneB);
+  const bool chunks = schedule == Schedule::kInterleaved || c->virtual_stages.min > 1;
+  if (schedule == Schedule::kGPipe || schedule == Schedule::kZeroBubble) return false;
+  if (chunks && (!trainer.interleaves || !trainer.cuts_encoder)) return false;
+  const auto one = [](DegreeRange* range) {
+    const bool admits = Admits(*range, 1);
+    *range = {1, 1};
+    return admits;
+  };
+  if (!trainer.tensor_parallel && !one(&c->tensor_parallel)) return false;
+  const bool pipeline = trainer.pipeline && training.zero_stage != ZeroStage::kWeights;
+  return pipeline || (one(&c->pipeline_parallel) && one(&c->virtual_stages));
+}
+
+}  // namespace
+
+const Trainer& TrainerToLaunch(LaunchFramework framework, const Job& job) {
+  const Trainer& own = *job.training.trainer;
+  const std::vector<std::string_view> names = TrainersFor(framework);
+  if (std::find(names.begin(), names.end(), own.name) != names.end()) return own;
+  const bool sharded = framework == LaunchFramework::kDeepSpeed && !own.pipeline;
+  return *FindTrainer(sharded ? "deepspeed" : names.front());
+}
+
+std::optional<Job> Under(const Trainer& trainer, const Job& job) {
+  Job other = job;
+  SetTraining(trainer, job, &other.training);
+  Constraints& c = other.constraints;
+  if (!Hold(trainer, other.training, &c)) return std::nullopt;
+  const RecomputePolicy freest = FreestRecompute(trainer);
+  if (c.recompute == FreestRecompute(*job.training.trainer) ||
+      c.recompute == RecomputePolicy::kAuto || c.recompute == RecomputePolicy::kOneSetting)
+    c.recompute = freest;
+  return other;
+}
+
+}  // namespace evenkeel::planner
