@@ -10,7 +10,6 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
-#include "planner/space/degrees.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -134,8 +133,9 @@ class Checker {
             "virtual stages and interleaving go together");
     Require(p.virtual_stages == 1 || (p.pipeline > 1 && job_.constraints.stage_layers.empty()),
             "virtual stages without a free pipeline");
-    Require(p.virtual_stages == 1 || job_.training.trainer->interleaves ||
-                !VirtualStagesUnasked(job_.constraints),
+    const DegreeRange& chunks = job_.constraints.virtual_stages;
+    Require(p.virtual_stages == 1 || job_.training.trainer->interleaves || asked ||
+                chunks.min > 1 || chunks.max > 0,
             "virtual stages that nobody asked of a trainer that has none");
   }
 

@@ -4,7 +4,6 @@
 
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
-#include "planner/space/degrees.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -76,12 +75,20 @@ class StageChecker {
     const std::vector<int64_t>& given = job_.constraints.stage_layers;
     Require(given.empty() || given[static_cast<size_t>(s)] == transformers,
             Name(s) + "differs from the given partition");
-    if (s > 0 && KeepsEncoderWhole(job_)) {
+    if (s > 0 && !MayCutEncoder()) {
       const auto encodes = [](const LayerGroup& group) { return IsTowerLayer(group.kind); };
       Require(std::none_of(stage.layers.begin(), stage.layers.end(), encodes),
               Name(s) + "runs a part of an encoder that the trainer cannot cut");
     }
     return true;
+  }
+
+  // Whether the trainer can cut an encoder, or the job asks for what only such a trainer does.
+  bool MayCutEncoder() const {
+    const Constraints& c = job_.constraints;
+    const bool one_f_one_b = !c.schedule || *c.schedule == Schedule::kOneFOneB;
+    return job_.training.trainer->cuts_encoder || !c.stage_layers.empty() || !one_f_one_b ||
+           c.virtual_stages.min > 1 || c.partition_method != PartitionMethod::kExact;
   }
 
   // The most passes, and the most bytes of them, that the stage holds at once over the step, found

@@ -20,8 +20,8 @@ struct Abilities {
   // each.
   bool even_rounds = false;
   bool gpipe = false;
-  bool tower_anywhere = false;     // else the whole encoder is on the first stage
-  bool layers_one_by_one = false;  // each layer is recomputed whole or not at all
+  bool tower_anywhere = false;         // else the whole encoder is on the first stage
+  bool layers_one_by_one = false;      // each layer is recomputed whole or not at all
   bool one_recompute_setting = false;  // all stages have the same, at least if they are cut anew
 };
 

@@ -19,8 +19,9 @@ struct CapsSearch {
 
 // Given caps as they are. Else first those whose packs come out level. Long packs are few, which
 // pipelines pay for, and take memory: where shorter ones promise a faster step under the
-// parallelism found, they are searched, and the better of the two stays. Where level packs do not
-// fit in memory, the shortest are searched first. `alternatives`: plans of other degrees to list.
+// parallelism found, they are searched, and the better of the two stays. If it recomputes, still
+// shorter ones are searched. Where level packs do not fit in memory, the shortest are searched
+// first. `alternatives`: plans of other degrees to list.
 CapsSearch ChooseCaps(const Job& job, int64_t alternatives, const PlanHooks& hooks);
 
 // Whether ChooseCaps finds any plan. False where `stop` says so.

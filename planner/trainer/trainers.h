@@ -24,8 +24,8 @@ struct Trainer {
   bool one_recompute_setting = false;  // the same for all stages
   // If so: it can recompute some of each stage's layers whole, from the front, not only all.
   bool block_recompute = true;
-  bool interleaves = true;    // runs several virtual stages per stage
-  bool cuts_encoder = true;   // else the first stage runs a whole encoder, up to its projector
+  bool interleaves = true;   // runs several virtual stages per stage
+  bool cuts_encoder = true;  // else the first stage runs a whole encoder, up to its projector
   bool always_shards_weights = false;
   // What it does unasked.
   ZeroStage zero_stage = ZeroStage::kOptimizer;

@@ -3,22 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/launch/make_launch.h"
+#include "planner/launch/other_trainer.h"
 #include "planner/space/degrees.h"
 #include "server/convert/search_size.h"
 
 namespace evenkeel::server {
 namespace {
-
-// Returns the cost of launch settings: some tens of evaluated plans for each trainer and, if an
-// encoder may have to move to the first stage, a small search for each of some tens of cuts: 1 s
-// for 90 layers, 17 s for 640.
-double LaunchCost(const planner::Job& job) {
-  const double layers = static_cast<double>(TransformerLayers(job.model));
-  const double each = job.model.towers.empty() ? 0.05 : std::pow(layers / 90, 1.5);
-  return each * static_cast<double>(job.launch.frameworks.size());
-}
-
-}  // namespace
 
 // Returns the cost of a batch rule for data unlike the default: caps are searched for by cutting
 // stock, within work limits (planner/packing/caps.cc), and samples are packed under each.
@@ -45,16 +36,37 @@ double SimulationCost(const planner::Job& job) {
 // search, and several kinds of layers make it more expensive to find the least recompute of each
 // segment; one setting for all stages leaves nothing to find there, but is searched for. Fitted to
 // the jobs of cost_bombs_bench.
-double PlanCost(const planner::Job& job) {
+double SearchCost(const planner::Job& job) {
   constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 3,
-                   kWholeEncoder = 1.5, kGroups = 0.7;
+                   kWholeEncoder = 1.5;
   const double segments = 1e-6 * static_cast<double>(SearchSizeOf(job).segments);
   double per_root = kPerRoot * (job.model.towers.empty() ? 1 : kWithEncoder);
   if (job.constraints.recompute == planner::RecomputePolicy::kOneSetting)
     per_root = kPerRoot * (planner::KeepsEncoderWhole(job) ? kWholeEncoder : kSettings);
-  double search = kAtLeast + per_root * std::sqrt(segments) + SimulationCost(job);
+  return kAtLeast + per_root * std::sqrt(segments) + SimulationCost(job);
+}
+
+// Returns the cost of launch settings: some tens of evaluated plans for each trainer, and `search`
+// for each that a plan is made for, or for which an encoder may have to move to the first stage.
+double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan whose) {
+  constexpr double kEvaluations = 0.05;
+  double cost = 0;
+  for (const planner::LaunchFramework framework : job.launch.frameworks) {
+    const bool own = whose == planner::LaunchedPlan::kCallers ||
+                     &planner::TrainerToLaunch(framework, job) == job.training.trainer;
+    cost += kEvaluations + (own && job.model.towers.empty() ? 0 : search);
+  }
+  return cost;
+}
+
+}  // namespace
+
+double PlanCost(const planner::Job& job) {
+  constexpr double kGroups = 0.7;
+  double search = SearchCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
-  return (job.compare_sizes ? 3 : 1) * search + LaunchCost(job) + BatchRuleCost(job);
+  return (job.compare_sizes ? 3 : 1) * search +
+         LaunchCost(job, search, planner::LaunchedPlan::kOurs) + BatchRuleCost(job);
 }
 
 double PlanCost(const OfferJobs& offers) {
@@ -67,7 +79,9 @@ double PlanCost(const OfferJobs& offers) {
 
 double EvaluationCost(const EvaluationJob& evaluation) {
   constexpr double kAtLeast = 0.02;
-  return kAtLeast + LaunchCost(evaluation.job) + BatchRuleCost(evaluation.packs);
+  return kAtLeast +
+         LaunchCost(evaluation.job, SearchCost(evaluation.job), planner::LaunchedPlan::kCallers) +
+         BatchRuleCost(evaluation.packs);
 }
 
 // The most expensive lengths, hardly two of them alike, take our packer seconds: designs continue

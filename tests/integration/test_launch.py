@@ -98,7 +98,7 @@ class Settings(unittest.TestCase):
                 if settings["match"] == "LAUNCH_MATCH_EXACT":
                     self.assertEqual(settings["slower_by_ratio"], 0)
                 elif not plan["packing_groups"]:
-                    self.assertTrue(any(note["topic"] in ("stages", "schedule", "recompute", "memory")
+                    self.assertTrue(any(note["topic"] in ("trainer", "stages", "schedule", "recompute", "memory")
                                         for note in settings["notes"]), settings["notes"])
 
     def test_one_recompute_setting_is_what_its_stages_run(self):

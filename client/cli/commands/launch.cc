@@ -54,15 +54,20 @@ const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
       v1::LaunchFramework_Name(FrameworkOf(name))));
 }
 
-// Plans a job of flags alone for a trainer of sharded weights if --framework is one, unless a flag
-// speaks of a pipeline, which such a trainer does not have.
+// Plans a job of flags alone for the trainer of --framework, unless a flag names another, or speaks
+// of a pipeline that this one does not have.
 void SetTrainer(const LaunchFlags& flags, v1::Job* job) {
   const JobFlags& given = flags.job;
-  const bool shards = flags.framework == "fsdp" || flags.framework == "xtuner";
-  const bool free = given.framework.empty() && given.job_file.empty() && given.pipeline.empty() &&
-                    given.virtual_stages.empty() && given.schedule.empty() && !given.zero &&
-                    given.stage_layers.empty() && given.partition.empty();
-  if (shards && free) job->mutable_training()->set_framework(v1::TRAINING_FRAMEWORK_FSDP);
+  if (!given.framework.empty() || !given.trainer.empty() || !given.job_file.empty()) return;
+  const bool pipeline = !given.pipeline.empty() || !given.virtual_stages.empty() ||
+                        !given.schedule.empty() || given.zero || !given.stage_layers.empty() ||
+                        !given.partition.empty();
+  std::string trainer;
+  if (flags.framework == "deepspeed") trainer = "megatron-deepspeed";
+  if (flags.framework == "torchtitan" && !pipeline) trainer = "torchtitan";
+  if (flags.framework == "fsdp" && !pipeline) trainer = "pytorch-fsdp";
+  if (flags.framework == "xtuner" && !pipeline) trainer = "xtuner";
+  if (!trainer.empty()) job->mutable_training()->mutable_trainer()->set_name(trainer);
 }
 
 v1::Plan PlanOf(const GlobalOptions& options, const LaunchFlags& flags) {

@@ -791,7 +791,16 @@ type CatalogTrainer struct {
 	// Number of published runs that its figures were fitted on. 0: nothing was fitted.
 	FittedRunCount int32 `protobuf:"varint,7,opt,name=fitted_run_count,json=fittedRunCount,proto3" json:"fitted_run_count,omitempty"`
 	// What `Constraints.recompute` is where a job sets none: the freest that this trainer can express.
-	Recompute     RecomputePolicy `protobuf:"varint,8,opt,name=recompute,proto3,enum=evenkeel.v1.RecomputePolicy" json:"recompute,omitempty"`
+	Recompute RecomputePolicy `protobuf:"varint,8,opt,name=recompute,proto3,enum=evenkeel.v1.RecomputePolicy" json:"recompute,omitempty"`
+	// Whether it has pipeline parallelism.
+	Pipeline bool `protobuf:"varint,9,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
+	// Whether it runs several virtual stages per pipeline stage (interleaved 1F1B). If false, jobs that ask for neither a
+	// schedule nor virtual stages have one.
+	Interleaves bool `protobuf:"varint,10,opt,name=interleaves,proto3" json:"interleaves,omitempty"`
+	// Whether a cut between pipeline stages may lie inside an encoder. If false, the first stage has the whole encoder
+	// and its projector, without virtual stages, in jobs that ask for neither stages, a partition method, virtual stages
+	// nor a schedule other than PIPELINE_SCHEDULE_1F1B.
+	CutsEncoder   bool `protobuf:"varint,11,opt,name=cuts_encoder,json=cutsEncoder,proto3" json:"cuts_encoder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -882,6 +891,27 @@ func (x *CatalogTrainer) GetRecompute() RecomputePolicy {
 	return RecomputePolicy_RECOMPUTE_POLICY_UNSPECIFIED
 }
 
+func (x *CatalogTrainer) GetPipeline() bool {
+	if x != nil {
+		return x.Pipeline
+	}
+	return false
+}
+
+func (x *CatalogTrainer) GetInterleaves() bool {
+	if x != nil {
+		return x.Interleaves
+	}
+	return false
+}
+
+func (x *CatalogTrainer) GetCutsEncoder() bool {
+	if x != nil {
+		return x.CutsEncoder
+	}
+	return false
+}
+
 var File_evenkeel_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_catalog_proto_rawDesc = "" +
@@ -947,7 +977,7 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\x14ListTrainersResponse\x127\n" +
 	"\btrainers\x18\x01 \x03(\v2\x1b.evenkeel.v1.CatalogTrainerR\btrainers\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12'\n" +
-	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xe7\x02\n" +
+	"\x0fcatalog_version\x18\x03 \x01(\tR\x0ecatalogVersion\"\xc8\x03\n" +
 	"\x0eCatalogTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaliases\x18\x02 \x03(\tR\aaliases\x12<\n" +
@@ -957,7 +987,11 @@ const file_evenkeel_v1_catalog_proto_rawDesc = "" +
 	"\texecution\x18\x05 \x01(\v2\x16.evenkeel.v1.ExecutionR\texecution\x12\x16\n" +
 	"\x06source\x18\x06 \x01(\tR\x06source\x12(\n" +
 	"\x10fitted_run_count\x18\a \x01(\x05R\x0efittedRunCount\x12:\n" +
-	"\trecompute\x18\b \x01(\x0e2\x1c.evenkeel.v1.RecomputePolicyR\trecompute*x\n" +
+	"\trecompute\x18\b \x01(\x0e2\x1c.evenkeel.v1.RecomputePolicyR\trecompute\x12\x1a\n" +
+	"\bpipeline\x18\t \x01(\bR\bpipeline\x12 \n" +
+	"\vinterleaves\x18\n" +
+	" \x01(\bR\vinterleaves\x12!\n" +
+	"\fcuts_encoder\x18\v \x01(\bR\vcutsEncoder*x\n" +
 	"\tModelKind\x12\x1a\n" +
 	"\x16MODEL_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aMODEL_KIND_VISION_LANGUAGE\x10\x01\x12\x17\n" +

@@ -191,7 +191,8 @@ func (x *LaunchVariable) GetValue() string {
 // Something that a trainer cannot express, or that its user must know.
 type LaunchNote struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Topic of the note: "stages", "schedule", "recompute", "batches", "groups", "model", "memory" or "precision".
+	// Topic of the note: "trainer" (the job's is another), "stages", "schedule", "recompute", "batches", "groups",
+	// "model", "memory" or "precision".
 	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
 	// The note in words, for a person.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`

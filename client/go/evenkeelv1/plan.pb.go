@@ -526,9 +526,8 @@ type Plan struct {
 	// Whether the fullest GPU has room for the ends of `Predictions.memory_interval`. Plans are made for the predicted
 	// value itself, so one that fits may still be MEMORY_FIT_WITHIN_MARGIN.
 	MemoryFit MemoryFit `protobuf:"varint,20,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
-	// What one recompute setting for all stages costs: time per sample over that of the best plan found in which every
-	// layer recomputes what suits it, less 1. Unset: not looked for, because what may be the best fits without recompute,
-	// or because the policy lets every layer differ.
+	// What the trainer's limits cost (`CatalogTrainer.recompute`, `interleaves`, `cuts_encoder`): time per sample over
+	// that of the best plan found without them, less 1. Unset: not looked for, because no limit may cost anything.
 	TrainerLimitsCostRatio *float64 `protobuf:"fixed64,21,opt,name=trainer_limits_cost_ratio,json=trainerLimitsCostRatio,proto3,oneof" json:"trainer_limits_cost_ratio,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache

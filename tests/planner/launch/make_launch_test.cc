@@ -188,7 +188,6 @@ struct Home {
 };
 constexpr Home kHomes[] = {{LaunchFramework::kMegatron, "megatron-core"},
                            {LaunchFramework::kMegatron, "megatron-bridge"},
-                           {LaunchFramework::kMegatron, "nemo"},
                            {LaunchFramework::kFlagScale, "megatron-core"},
                            {LaunchFramework::kDeepSpeed, "deepspeed"},
                            {LaunchFramework::kDeepSpeed, "megatron-deepspeed"},

@@ -101,19 +101,21 @@ TEST(PlanCost, OrdinaryJobsAreShortAndBombsAreHeavy) {
     EXPECT_EQ(LaneOf(PlanCost(JobsOf(bomb.request))), Lane::kHeavy) << bomb.name;
 }
 
-// Measured: 17 s for each trainer that keeps a deep model's encoder on the first stage, and 0.3 s
-// for the plan itself.
+// Measured: 19 s with the settings of all trainers, most of it for those that other plans are made
+// for, and 1 s without.
 TEST(PlanCost, LaunchSettingsOfADeepEncoderCount) {
   for (const CostBomb& bomb : CostBombs()) {
     if (bomb.name != "launch_of_a_deep_encoder") continue;
     v1::PlanJobRequest request = bomb.request;
     const double asked = PlanCost(JobsOf(request));
     request.mutable_job()->clear_launch_frameworks();
-    EXPECT_GT(asked, PlanCost(JobsOf(request)) + 50);
+    EXPECT_GT(asked, 2 * PlanCost(JobsOf(request)));
     request.mutable_job()->mutable_model()->clear_encoders();
     const double text = PlanCost(JobsOf(request));
-    AskForLaunch(&request);
-    EXPECT_LT(PlanCost(JobsOf(request)), text + 1);
+    request.mutable_job()->add_launch_frameworks(v1::LAUNCH_FRAMEWORK_MEGATRON);  // the job's own
+    EXPECT_LT(PlanCost(JobsOf(request)), text + 0.1);
+    request.mutable_job()->add_launch_frameworks(v1::LAUNCH_FRAMEWORK_FSDP);
+    EXPECT_GT(PlanCost(JobsOf(request)), text + 0.2);
   }
 }
 
