@@ -18,6 +18,8 @@ FLAGS = {
     "dense-pp8-virtual": "--model llama3-70b --gpu a100-sxm-80gb --gpus 64 --tp 4 --pp 8 --virtual-stages 2",
     "dense-pp16": "--model llama3-70b --gpu a100-sxm-80gb --gpus 128 --tp 4 --pp 16 --virtual-stages 1",
     "dense-uneven": "--model llama3-8b --gpu a100-sxm-80gb --gpus 8 --stage-layers 5,9,9,9",
+    "dense-per-stage":
+        "--model llama3-8b --gpu a100-sxm-80gb --gpus 8 --stage-layers 5,9,9,9 --recompute whole-layers",
     "dense-free": "--model llama3-70b --gpu a100-sxm-80gb --gpus 32",
     "dense-forced-full": "--model llama3-8b --gpu a100-sxm-80gb --gpus 8 --pp 4 --recompute full",
     "dense-gpipe": "--model llama3-8b --gpu a100-sxm-80gb --gpus 8 --pp 4 --schedule gpipe",
