@@ -12,8 +12,8 @@ import yaml
 # kind: (flag, CRD below EVENKEEL_CRDS, API version)
 KINDS = {"PyTorchJob": ("pytorchjob", "pytorchjob.yaml", "v1"), "TrainJob": ("trainjob", "trainjob.yaml", "v1alpha1"),
          "JobSet": ("jobset", "jobset.yaml", "v1alpha2")}
-JOBS = {"one node": ["--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "8", "--trainer", "megatron-core"],
-        "part of a node": ["--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--gpus", "4", "--trainer", "megatron-core"],
+TEXT = ["--model", "llama3-8b", "--gpu", "h100-sxm-80gb", "--trainer", "megatron-core", "--gpus"]
+JOBS = {"one node": [*TEXT, "8"], "part of a node": [*TEXT, "4"],
         "four nodes": ["--job", os.path.join(cases.ROOT, "deploy/examples/internvl-6b-20b.json")]}
 
 
