@@ -275,7 +275,8 @@ class Checker {
   void CheckMisfitLayers(const Misfit& misfit) {
     const LayerProfile profile =
         BuildLayerProfile(job_, misfit.parallelism, batching_.mean, batching_.largest);
-    int64_t weights = 0, gradients = 0, optimizer = 0, kept = 0, workspace = 0, transformers = 0;
+    int64_t weights = 0, gradients = 0, optimizer = 0, kept = 0, workspace = 0, update = 0,
+            transformers = 0;
     for (const LayerGroup& group : misfit.layers) {
       const auto kind =
           std::find_if(profile.kinds.begin(), profile.kinds.end(),
@@ -287,6 +288,7 @@ class Checker {
       weights += group.count * kind->weight_bytes;
       gradients += group.count * kind->gradient_bytes;
       optimizer += group.count * kind->optimizer_bytes;
+      update += group.count * kind->update_bytes;
       if (IsTransformerLayer(group.kind)) transformers += group.count;
       for (const RecomputeMode& mode : kind->modes) {
         int64_t layers = mode.parts == 0 ? left : 0;
@@ -298,6 +300,7 @@ class Checker {
       }
     }
     const MemoryParts& m = misfit.memory;
+    workspace = std::max(workspace, update - m.activations);
     Require(transformers > 0, "misfit: a stage without a transformer layer");
     Require(m.weights == weights && m.gradients == gradients && m.optimizer == optimizer &&
                 m.workspace + m.buffers == workspace && m.activations >= kept,

@@ -12,6 +12,7 @@ namespace {
 struct Expected {
   int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0;
   int64_t weights = 0, gradients = 0, optimizer = 0, workspace = 0, parameters = 0;
+  int64_t update = 0;                  // held by the optimizer's step alone
   std::vector<int64_t> kept_of_chunk;  // bytes of one micro-batch
   std::vector<int64_t> chunk_ends;     // in the chain
 };
@@ -178,6 +179,7 @@ class StageChecker {
     e.weights += layer.weight_bytes;
     e.gradients += layer.gradient_bytes;
     e.optimizer += layer.optimizer_bytes;
+    e.update += layer.update_bytes;
     e.parameters += layer.parameters;
     for (const RecomputeMode& mode : layer.modes) {
       if (mode.parts != parts) continue;
@@ -202,10 +204,12 @@ class StageChecker {
                 stage.recompute_ns == e.recompute_ns,
             Name(s) + "times differ from the sum over its layers");
     const MemoryParts& m = stage.memory;
+    // No activations are left at the optimizer's step.
+    const int64_t transient = std::max(e.workspace, e.update - held.bytes);
     Require(m.weights == e.weights && m.gradients == e.gradients && m.optimizer == e.optimizer &&
-                m.activations == held.bytes && m.workspace + m.buffers == e.workspace,
+                m.activations == held.bytes && m.workspace + m.buffers == transient,
             Name(s) + "memory differs from the sum over its layers");
-    const int64_t allocated = e.weights + e.gradients + e.optimizer + held.bytes + e.workspace;
+    const int64_t allocated = e.weights + e.gradients + e.optimizer + held.bytes + transient;
     Require(m.allocator_reserve >= AllocatorReserve(allocated),
             Name(s) + "allocator reserve too small");
     Require(m.framework >= FrameworkBytes() && m.communication >= CommunicationBytes(),

@@ -33,10 +33,12 @@ constexpr Range kOtherTrainer[] = {{0.92, 1.01, 1.35, 531},
 // OmniBal's trainings, whose lengths are not public.
 constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
 
-// Peak memory: Megatron's dense layers and experts, all other trainers, models with encoders.
+// Peak memory: Megatron's dense layers and experts, all other trainers, trainers without a record,
+// models with encoders.
 constexpr Range kMegatronMemory = {0.98, 1.00, 1.03, 58};
 constexpr Range kMegatronExpertsMemory = {0.84, 1.00, 1.05, 24};
-constexpr Range kOtherMemory = {0.87, 1.12, 1.52, 43};
+constexpr Range kOtherMemory = {0.96, 1.12, 1.37, 43};
+constexpr Range kUnknownMemory = {0.82, 1.21, 1.65, 58};
 constexpr Range kEncodersMemory = {0.97, 1.05, 1.15, 5};
 
 Interval From(const Range& range, Evidence evidence, double widened) {
@@ -112,7 +114,7 @@ Interval StepIntervalOf(const Job& job, Regime regime) {
 Interval MemoryIntervalOf(const Job& job) {
   const Trainer& trainer = *job.training.trainer;
   const bool megatron = RunsMegatronsKernels(trainer);
-  Range range = kOtherMemory;
+  Range range = &trainer == &GenericTrainer() ? kUnknownMemory : kOtherMemory;
   if (megatron) {
     range = !job.model.towers.empty()      ? kEncodersMemory
             : job.model.language_model.moe ? kMegatronExpertsMemory

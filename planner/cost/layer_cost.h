@@ -57,6 +57,7 @@ struct LayerCost {
   int64_t weight_bytes = 0;
   int64_t gradient_bytes = 0;
   int64_t optimizer_bytes = 0;
+  int64_t update_bytes = 0;  // that only the optimizer's step holds, when no activations are kept
 
   // modes[0] recomputes nothing, and the last mode of a recomputable layer recomputes all of it.
   // From one mode to the next, time grows and kept memory shrinks.

@@ -127,6 +127,7 @@ class ProfileBuilder {
     layer.weight_bytes = Bytes(bytes.weights);
     layer.gradient_bytes = Bytes(bytes.gradients);
     layer.optimizer_bytes = Bytes(bytes.optimizer);
+    layer.update_bytes = Bytes(bytes.update);
     if (job_.training.zero_stage == ZeroStage::kWeights) GatherWeights(layer, work);
   }
 

@@ -119,7 +119,9 @@ ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, cons
       sum.weights += kWeightBytes * (cast ? parameters - trained : parameters) * share;
     }
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
-    sum.optimizer += kAdamBytes * trained * (zero >= ZeroStage::kOptimizer ? share : 1);
+    const double updated = trained * (zero >= ZeroStage::kOptimizer ? share : 1);
+    sum.optimizer += kAdamBytes * updated;
+    sum.update += training.execution.update_bytes_per_parameter * updated;
   };
   add(work.parameters - work.expert_parameters,
       work.trained_parameters - work.trained_expert_parameters, WeightCopies(p));

@@ -62,6 +62,7 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
 // Weights, gradients and optimizer state of a layer on one GPU, as the job's ZeroStage shards them.
 struct ShardedBytes {
   double weights = 0, gradients = 0, optimizer = 0;
+  double update = 0;  // that the optimizer's step alone holds
 };
 ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, const LayerWork& work);
 

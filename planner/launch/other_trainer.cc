@@ -34,13 +34,13 @@ auto FieldsOf(Execution& execution) {
          overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
          expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
          weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
-         casts_master_weights, gather_ns_per_rank] = execution;
+         casts_master_weights, update_bytes_per_parameter, gather_ns_per_rank] = execution;
   return std::tie(sequence_parallel, attention, context, dropout, fused_loss,
                   overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
                   fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
                   fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
                   loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
-                  gather_ns_per_rank);
+                  update_bytes_per_parameter, gather_ns_per_rank);
 }
 
 // Returns the other trainer's habits, but for what the job sets apart from its own trainer's.

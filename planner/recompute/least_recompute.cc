@@ -121,7 +121,7 @@ class Choosing {
 // Returns a lower bound on the bytes that any choice allocates, to reject most misfits quickly.
 int64_t AllocatedAtLeast(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                          RecomputePolicy policy) {
-  int64_t bytes = 0, workspace = 0;
+  int64_t states = 0, kept_bytes = 0, workspace = 0, update = 0;
   for (size_t k = 0; k < profile.kinds.size(); ++k) {
     const LayerCost& layer = profile.kinds[k];
     int64_t kept = layer.modes.front().kept_bytes, needed = layer.modes.front().workspace_bytes;
@@ -132,11 +132,13 @@ int64_t AllocatedAtLeast(const LayerProfile& profile, std::span<const ChunkLoad>
     }
     for (const ChunkLoad& chunk : chunks) {
       if (chunk.counts[k] == 0) continue;
-      bytes += chunk.counts[k] * (layer.static_bytes() + HeldBytes(chunk.in_flight, kept));
+      states += chunk.counts[k] * layer.static_bytes();
+      update += chunk.counts[k] * layer.update_bytes;
+      kept_bytes += chunk.counts[k] * HeldBytes(chunk.in_flight, kept);
       workspace = std::max(workspace, needed);
     }
   }
-  return bytes + workspace;
+  return states + std::max(kept_bytes + workspace, update);
 }
 
 template <typename RecomputedOf>  // the recompute of a chunk by its layers

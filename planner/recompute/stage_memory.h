@@ -41,6 +41,7 @@ inline int64_t HeldBytes(int64_t in_flight, int64_t kept_bytes) {
 struct StageBytes {
   int64_t static_bytes = 0;
   int64_t activation_bytes = 0;  // of all packs in flight
+  // With what the optimizer's step holds beyond the activations, whose place it takes.
   int64_t workspace_bytes = 0;
   int64_t allocated() const { return static_bytes + activation_bytes + workspace_bytes; }
 };

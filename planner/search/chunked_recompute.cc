@@ -71,13 +71,16 @@ class ChangingMemory {
     layers_[e.kind][e.to] += layers;
     memory_.activation_bytes -= layers * e.bytes;
     memory_.workspace_bytes = 0;
+    int64_t update = 0;
     for (size_t k = 0; k < profile_.kinds.size(); ++k) {
       const std::vector<RecomputeMode>& modes = profile_.kinds[k].modes;
       for (size_t q = 0; q < modes.size(); ++q) {
+        update += layers_[k][q] * profile_.kinds[k].update_bytes;
         if (layers_[k][q] > 0)
           memory_.workspace_bytes = std::max(memory_.workspace_bytes, modes[q].workspace_bytes);
       }
     }
+    memory_.workspace_bytes = std::max(memory_.workspace_bytes, update - memory_.activation_bytes);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "planner/partition/partition_search.h"
 #include "planner/search/chunked_partition.h"
 #include "planner/search/finish.h"
+#include "planner/search/parallelisms.h"
 #include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {

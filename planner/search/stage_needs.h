@@ -52,10 +52,11 @@ class StageNeeds {
   // Of(...).allocated, which is known sooner than the rest.
   int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const {
     KindCounts counts{};
-    int64_t held_always = 0;
+    int64_t held_always = 0, update = 0;
     for (size_t k = 0; k < profile_.kinds.size(); ++k) {
       for (int64_t c = 0; c < chunks_; ++c) counts[k] += CountOf(boundaries, stage, c, k);
       held_always += counts[k] * profile_.kinds[k].static_bytes();
+      update += counts[k] * profile_.kinds[k].update_bytes;
     }
     int64_t least = kNothingFits;
     for (const KindModes& modes : modes_) {
@@ -79,7 +80,8 @@ class StageNeeds {
         most = std::max(most, bytes);
       }
       most = std::min(most, Wide{kActivationBytesAtMost});
-      least = std::min(least, held_always + static_cast<int64_t>(most) + workspace);
+      least =
+          std::min(least, held_always + std::max(static_cast<int64_t>(most) + workspace, update));
     }
     return least;
   }

@@ -57,6 +57,8 @@ struct Execution {
   bool keeps_gathered_inputs = false;
   // Sharded weights (ZeRO-3) are held in fp32 alone, and cast when they are gathered.
   bool casts_master_weights = false;
+  // Bytes per trained parameter of the rank's share of the optimizer that only its step holds.
+  double update_bytes_per_parameter = 0;
   // What each rank of a sharded optimizer adds to gathering weights, if each broadcasts its own.
   double gather_ns_per_rank = 0;
 };

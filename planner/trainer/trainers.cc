@@ -6,6 +6,11 @@
 namespace evenkeel::planner {
 namespace {
 
+// What the step of a sharded optimizer holds of the rank's gradients besides the states: a flat
+// copy in 16 bits and one in fp32 (step() of deepspeed/runtime/zero/stage_1_and_2.py, _step() of
+// InternEvo's hybrid_zero_optim.py).
+constexpr double kFlatGradients = 2 + 4;
+
 // Modules of PyTorch that nothing fuses.
 constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
                               .fused_loss = false,
@@ -33,6 +38,7 @@ constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   execution.overlap_gradient_reduce = execution.overlap_weight_gather = shards_weights;
   execution.bucket_bytes = shards_weights ? 1'000'000'000 : 3'000'000'000;
   execution.weight_hook_ns = 1.2e6;
+  if (!shards_weights) execution.update_bytes_per_parameter = kFlatGradients;
   return execution;
 }
 
@@ -114,6 +120,7 @@ constexpr Execution kMegatronDeepSpeed = {.sequence_parallel = false, .fused_los
 constexpr Execution kInternEvo = {.fused_loss = false,
                                   .overlap_weight_gather = false,
                                   .kernel_rate = 0.8,
+                                  .update_bytes_per_parameter = kFlatGradients,
                                   .gather_ns_per_rank = 2.7e6};
 constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                  .fused_loss = false,

@@ -48,6 +48,8 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
        &to.kernel_rate);
   flag(from.has_casts_master_weights(), from.casts_master_weights(), &to.casts_master_weights);
   flag(from.has_keeps_gathered_inputs(), from.keeps_gathered_inputs(), &to.keeps_gathered_inputs);
+  real(from.has_update_parameter_bytes(), from.update_parameter_bytes(), "update_parameter_bytes",
+       {0, 64}, 1, &to.update_bytes_per_parameter);
   real(from.has_loss_logit_bytes(), from.loss_logit_bytes(), "loss_logit_bytes", {0, 64}, 1,
        &to.loss_bytes_per_logit);
   real(from.has_host_launch_seconds(), from.host_launch_seconds(), "host_launch_seconds", {0, 0.01},
@@ -79,6 +81,7 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_rank_gather_seconds(execution.gather_ns_per_rank / planner::kNsPerSecond);
   out->set_loss_logit_bytes(execution.loss_bytes_per_logit);
   out->set_casts_master_weights(execution.casts_master_weights);
+  out->set_update_parameter_bytes(execution.update_bytes_per_parameter);
   out->set_keeps_gathered_inputs(execution.keeps_gathered_inputs);
   out->set_host_launch_seconds(execution.host_launch_ns / planner::kNsPerSecond);
 }

@@ -116,6 +116,7 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
   if (draws.OneIn(8)) drawn.set_kernel_rate_ratio(draws.Among({0.1, 0.5, 0.9, 1.25}));
   if (draws.OneIn(8)) drawn.set_rank_gather_seconds(draws.Among({0.0, 1e-5, 3e-3, 1.0}));
   if (draws.OneIn(8)) drawn.set_weight_hook_seconds(draws.Among({0.0, 1e-4, 0.1}));
+  if (draws.OneIn(8)) drawn.set_update_parameter_bytes(draws.Among({0.0, 4.0, 6.0, 64.0}));
   if (draws.OneIn(8)) drawn.set_loss_logit_bytes(draws.Among({0.0, 6.0, 14.0, 64.0}));
   if (draws.OneIn(8)) drawn.set_expert_capacity_ratio(draws.Among({0.0, 1.0, 1.5, 100.0}));
   if (draws.OneIn(8)) drawn.set_bucket_bytes(draws.Scaled(int64_t{1}, int64_t{4'000'000'000}));

@@ -23,7 +23,7 @@ bool IsBlock(LayerKind kind) {
 // Mode of each layer: `left[k][q]` layers of kind k run in mode q > 0, the others keep everything.
 int64_t Memory(const LayerProfile& profile, int64_t begin, int64_t end, int64_t in_flight,
                std::vector<std::vector<int64_t>> left) {
-  int64_t sum = 0, transient = 0;
+  int64_t states = 0, kept = 0, transient = 0, update = 0;
   for (int64_t i = begin; i < end; ++i) {
     const LayerCost& layer = profile.at(i);
     std::vector<int64_t>& modes = left[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
@@ -31,11 +31,13 @@ int64_t Memory(const LayerProfile& profile, int64_t begin, int64_t end, int64_t 
     for (size_t q = 1; q < modes.size() && mode == 0; ++q) {
       if (modes[q] > 0) --modes[mode = q];
     }
-    sum += layer.weight_bytes + layer.gradient_bytes + layer.optimizer_bytes;
-    for (int64_t pack = 0; pack < in_flight; ++pack) sum += layer.modes[mode].kept_bytes;
+    states += layer.weight_bytes + layer.gradient_bytes + layer.optimizer_bytes;
+    update += layer.update_bytes;
+    for (int64_t pack = 0; pack < in_flight; ++pack) kept += layer.modes[mode].kept_bytes;
     transient = std::max(transient, layer.modes[mode].workspace_bytes);
   }
-  return sum + transient;
+  // Passes, and then the optimizer's step.
+  return states + std::max(kept + transient, update);
 }
 
 bool FitsInMemory(const Cluster& cluster, int64_t allocated) {

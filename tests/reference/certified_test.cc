@@ -72,6 +72,7 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
   made.profile = MakeProfile(made.chain, costs);
   for (LayerCost& kind : made.profile.kinds) {
     kind.weight_bytes *= kMega, kind.gradient_bytes *= kMega;
+    if (dice.Below(2) == 0) kind.update_bytes = dice.Below(30) * kMega;
     kind.trained_parameters *= dice.Chance(5) ? 0 : kMega;
     for (RecomputeMode& mode : kind.modes) mode.kept_bytes *= kMega, mode.workspace_bytes *= kMega;
   }

@@ -44,6 +44,7 @@ class Stage {
       for (int64_t i = cut[segment]; i < cut[segment + 1]; ++i) {
         ++counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
         fixed_ += profile.at(i).static_bytes();
+        update_ += profile.at(i).update_bytes;
       }
     }
     // Packs held of each chunk, pass by pass.
@@ -61,7 +62,7 @@ class Stage {
   int64_t Least() {
     std::vector<int64_t> kept(counts_.size());
     Choose(0, 0, kept, 0);
-    return fixed_ + least_;
+    return fixed_ + std::max(least_, update_);
   }
 
  private:
@@ -92,7 +93,7 @@ class Stage {
   const LayerProfile& profile_;
   std::vector<std::vector<int64_t>> counts_;   // by chunk and kind
   std::vector<std::vector<int64_t>> moments_;  // packs held by chunk
-  int64_t fixed_ = 0;
+  int64_t fixed_ = 0, update_ = 0;
   int64_t least_ = kMost / 2;
 };
 
@@ -201,6 +202,7 @@ Job RandomJob(Random& random) {
     job.dataset = {.bins = {{0, 500 + below(500), 50}, {0, 1500, 20}}};
   }
   if (below(2) == 0) job.training.trainer = FindTrainer("unlimited");
+  if (below(3) == 0) job.training.execution.update_bytes_per_parameter = 6;
   LanguageModel& m = job.model.language_model;
   m.layers = 1 + below(5);
   m.heads = 4, m.kv_heads = 2, m.head_dim = 64, m.hidden = 256 << below(3);

@@ -74,6 +74,7 @@ Instance RandomInstance(Dice& dice) {
   for (LayerCost& kind : made.profile.kinds) {
     kind.weight_bytes *= kMega, kind.gradient_bytes *= kMega;
     kind.trained_parameters *= kMega;
+    if (made.chain.size() % 2 == 0) kind.update_bytes = dice.Below(30) * kMega;
     for (RecomputeMode& mode : kind.modes) mode.kept_bytes *= kMega, mode.workspace_bytes *= kMega;
     if (kind.recomputable()) kind.modes[1].parts = kNorms, kind.modes[2].parts = kMlp;
   }

@@ -248,8 +248,11 @@ type Execution struct {
 	// Host time in the backward pass for each weight or bias that trains in full (DeepSpeed's hooks, which copy its
 	// gradient to a bucket). Range: 0 to 0.1. Unset: the trainer's.
 	WeightHookSeconds *float64 `protobuf:"fixed64,23,opt,name=weight_hook_seconds,json=weightHookSeconds,proto3,oneof" json:"weight_hook_seconds,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Bytes per trained parameter of a rank's share of the optimizer that only the optimizer's step holds, in place of
+	// activations: flat copies of gradients (DeepSpeed's ZeRO 1 and 2, InternEvo). Range: 0 to 64. Unset: the trainer's.
+	UpdateParameterBytes *float64 `protobuf:"fixed64,24,opt,name=update_parameter_bytes,json=updateParameterBytes,proto3,oneof" json:"update_parameter_bytes,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -436,6 +439,13 @@ func (x *Execution) GetWeightHookSeconds() float64 {
 	return 0
 }
 
+func (x *Execution) GetUpdateParameterBytes() float64 {
+	if x != nil && x.UpdateParameterBytes != nil {
+		return *x.UpdateParameterBytes
+	}
+	return 0
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -499,7 +509,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\x95\f\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xeb\f\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -525,7 +535,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x10loss_logit_bytes\x18\x14 \x01(\x01H\x0fR\x0elossLogitBytes\x88\x01\x01\x125\n" +
 	"\x14casts_master_weights\x18\x15 \x01(\bH\x10R\x12castsMasterWeights\x88\x01\x01\x127\n" +
 	"\x15keeps_gathered_inputs\x18\x16 \x01(\bH\x11R\x13keepsGatheredInputs\x88\x01\x01\x123\n" +
-	"\x13weight_hook_seconds\x18\x17 \x01(\x01H\x12R\x11weightHookSeconds\x88\x01\x01B\x14\n" +
+	"\x13weight_hook_seconds\x18\x17 \x01(\x01H\x12R\x11weightHookSeconds\x88\x01\x01\x129\n" +
+	"\x16update_parameter_bytes\x18\x18 \x01(\x01H\x13R\x14updateParameterBytes\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -545,7 +556,8 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x11_loss_logit_bytesB\x17\n" +
 	"\x15_casts_master_weightsB\x18\n" +
 	"\x16_keeps_gathered_inputsB\x16\n" +
-	"\x14_weight_hook_seconds\"7\n" +
+	"\x14_weight_hook_secondsB\x19\n" +
+	"\x17_update_parameter_bytes\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion*\x8b\x01\n" +

@@ -93,6 +93,7 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   const planner::Execution e = TrainingOf(R"(trainer { name: "internevo" } execution {
       expert_capacity_ratio: 1 grouped_experts: false bucket_bytes: 7 host_launch_seconds: 2e-5
       kernel_rate_ratio: 0.5 rank_gather_seconds: 0.25 loss_logit_bytes: 9
+      update_parameter_bytes: 8
       weight_hook_seconds: 3e-4 casts_master_weights: true keeps_gathered_inputs: true })")
                                    .execution;
   EXPECT_EQ(e.expert_capacity, 1);
@@ -102,6 +103,7 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_EQ(e.kernel_rate, 0.5);
   EXPECT_DOUBLE_EQ(e.gather_ns_per_rank, 0.25e9);
   EXPECT_EQ(e.loss_bytes_per_logit, 9);
+  EXPECT_EQ(e.update_bytes_per_parameter, 8);
   EXPECT_DOUBLE_EQ(e.weight_hook_ns, 3e5);
   EXPECT_TRUE(e.casts_master_weights);
   EXPECT_TRUE(e.keeps_gathered_inputs);

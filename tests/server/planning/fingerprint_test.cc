@@ -138,6 +138,7 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"trainer_version", [](auto& j) { j.training.trainer_version = "x"; }},
       {"host_launch", [](auto& j) { ++Exec(j).host_launch_ns; }},
       {"kernel_rate", [](auto& j) { Exec(j).kernel_rate = 0.5; }},
+      {"update_bytes", [](auto& j) { ++Exec(j).update_bytes_per_parameter; }},
       {"loss_bytes", [](auto& j) { ++Exec(j).loss_bytes_per_logit; }},
       {"gathered_inputs", [](auto& j) { Exec(j).keeps_gathered_inputs ^= true; }},
       {"master_weights", [](auto& j) { Exec(j).casts_master_weights ^= true; }},
