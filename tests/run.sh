@@ -142,6 +142,7 @@ run_ctest() {
 slow_when_instrumented="CostBombs.StopIsAskedOftenEnough:PlanCost.OrdersJobsAsTheyTake:Deadline.*"
 slow_when_instrumented+=":GroupedPlanTest.NoPinnedSplitLiesBelowTheBound:SearchTest.WholeSpaceAsIfAllWerePlanned"
 slow_when_instrumented+=":MisfitTest.RandomMisfits*:MakePlanTest.EveryLanguageModelOnSomeGpus"
+slow_when_instrumented+=":MakeLaunchTest.ATrainerLosesNothingOfItsPlans"
 
 # sanitized FOLDER SANITIZERS: builds and runs what is free of gRPC, with fewer cases of each property. gcc warns of
 # uninitialized values (GCC bug 105562 in std::regex) and of bounds falsely under sanitizers, so these are left to other
