@@ -196,10 +196,29 @@ EvenLayers::EvenLayers(const Job& job, const LayerProfile& profile, const Parall
   }
 }
 
+bool EvenLayers::Fits(const LayerProfile& profile, const std::vector<ChunkLoad>& stage) const {
+  return ChunkedLeastRecompute(profile, stage, allocatable_, policy_).has_value();
+}
+
 bool EvenLayers::Fit(const LayerProfile& profile) const {
-  return std::all_of(stages_.begin(), stages_.end(), [&](const std::vector<ChunkLoad>& stage) {
-    return ChunkedLeastRecompute(profile, stage, allocatable_, policy_).has_value();
-  });
+  return std::all_of(stages_.begin(), stages_.end(),
+                     [&](const std::vector<ChunkLoad>& stage) { return Fits(profile, stage); });
+}
+
+bool EvenLayers::FitWithOneMore(const LayerProfile& profile) const {
+  if (!Fit(profile)) return false;
+  for (std::vector<ChunkLoad> stage : stages_) {
+    ChunkLoad& fullest = *std::max_element(
+        stage.begin(), stage.end(),
+        [](const ChunkLoad& a, const ChunkLoad& b) { return a.in_flight < b.in_flight; });
+    for (size_t k = 0; k < profile.kinds.size(); ++k) {
+      if (!IsTransformerLayer(profile.kinds[k].kind)) continue;
+      ++fullest.counts[k];
+      if (!Fits(profile, stage)) return false;
+      --fullest.counts[k];
+    }
+  }
+  return true;
 }
 
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,

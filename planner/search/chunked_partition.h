@@ -41,8 +41,13 @@ class EvenLayers {
 
   // Returns whether all stages fit. `profile` differs from the other in its setting alone.
   bool Fit(const LayerProfile& profile) const;
+  // Returns whether they fit with one more transformer layer of any kind, too, as cuts near this
+  // one have it.
+  bool FitWithOneMore(const LayerProfile& profile) const;
 
  private:
+  bool Fits(const LayerProfile& profile, const std::vector<ChunkLoad>& stage) const;
+
   const RecomputePolicy policy_;
   const int64_t allocatable_;
   std::vector<std::vector<ChunkLoad>> stages_;

@@ -20,27 +20,46 @@ bool Cheaper(const Exchange& a, const Exchange& b) {
   return left < right;
 }
 
+// Returns the later mode that saves bytes at the least time for each, after `from`; the first of
+// several. Returns the number of modes if none saves any.
+size_t NextMode(const std::vector<RecomputeMode>& modes, size_t from, Exchange& exchange) {
+  size_t next = modes.size();
+  for (size_t to = from + 1; to < modes.size(); ++to) {
+    Exchange other = exchange;
+    other.to = to;
+    other.time_ns = modes[to].repeated_ns - modes[from].repeated_ns;
+    other.bytes = modes[from].kept_bytes - modes[to].kept_bytes;
+    if (other.bytes <= 0 || (next < modes.size() && !Cheaper(other, exchange))) continue;
+    exchange = other;
+    next = to;
+  }
+  return next;
+}
+
 std::vector<Exchange> Exchanges(const LayerProfile& profile, const std::vector<ChunkLoad>& chunks,
                                 bool whole_layers) {
   std::vector<Exchange> all;
   for (size_t c = 0; c < chunks.size(); ++c) {
     for (size_t k = 0; k < profile.kinds.size(); ++k) {
       const std::vector<RecomputeMode>& modes = profile.kinds[k].modes;
-      if (chunks[c].counts[k] == 0) continue;
-      for (size_t from = 0, to = 1; to < modes.size(); from = to++) {
-        if (whole_layers) to = modes.size() - 1;
-        const Exchange e{c,
-                         k,
-                         from,
-                         to,
-                         chunks[c].counts[k],
-                         modes[to].repeated_ns - modes[from].repeated_ns,
-                         chunks[c].in_flight * (modes[from].kept_bytes - modes[to].kept_bytes)};
+      if (chunks[c].counts[k] == 0 || modes.empty()) continue;
+      const size_t last = modes.size() - 1;
+      for (size_t from = 0; from < last;) {
+        Exchange e{.chunk = c, .kind = k, .from = from, .layers = chunks[c].counts[k]};
+        if (whole_layers) {
+          e.to = last;
+          e.time_ns = modes[last].repeated_ns - modes[from].repeated_ns;
+          e.bytes = modes[from].kept_bytes - modes[last].kept_bytes;
+        } else if (NextMode(modes, from, e) > last) {
+          break;
+        }
+        e.bytes *= chunks[c].in_flight;
         if (e.bytes > 0) all.push_back(e);
+        from = e.to;
       }
     }
   }
-  // The modes of a kind lie on a convex hull: their order stays.
+  // Each exchange of a kind costs more for its bytes than the one before: their order stays.
   std::stable_sort(all.begin(), all.end(), Cheaper);
   return all;
 }

@@ -52,8 +52,8 @@ std::optional<Entry> FirstPartitions::Of(const Prospect& prospect, int64_t* exam
   std::optional<Entry> entry = EntryOf(
       prospect, EvenChunks(job_, profile, p, prospect.schedule, prospect.micro_batches, stop_));
   if (entry)
-    entry->memory_binds =
-        !EvenLayers(job_, profile, p, prospect.schedule, prospect.micro_batches).Fit(profile);
+    entry->memory_binds = !EvenLayers(job_, profile, p, prospect.schedule, prospect.micro_batches)
+                               .FitWithOneMore(profile);
   return entry;
 }
 

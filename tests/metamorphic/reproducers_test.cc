@@ -48,12 +48,15 @@ const std::vector<Reproducer>& Reproducers() {
       {"free-worse-600154-caps", {}},
       {"group-sample-count", {}},
       {"group-without-packs", {}},
+      {"groups-uneven-modes", {}},
+      {"groups-uneven-modes-moe", {}},
       {"internal-groups-epoch-overflow", {}},
       {"many-packs-slow-rhythm", {"pp=4"}},
       {"max-alternatives", {}},
       {"misfit-empty-gpipe", {}},
       {"misfit-short-1-byte", {}},
       {"negative-workspace", {}},
+      {"settled-too-early", {"ep=8", "vs=3"}},
   };
   return all;
 }
