@@ -71,7 +71,7 @@ void EqualPacks::Remember() {
     state.insert(state.end(), part->begin(), part->end());
 }
 
-// Whether all times of each of the last `period` rounds, and of the one before them, grew equally
+// Returns whether all times of the last `period` rounds, and of the round before them, grew equally
 // since `period` rounds earlier, and all maxima took the same sides as then.
 bool EqualPacks::Repeats(int64_t period) const {
   const int64_t last = std::ssize(rounds_) - 1;
@@ -93,7 +93,7 @@ bool EqualPacks::Repeats(int64_t period) const {
 
 // A round is sums and maxima of times of this round and the one before. Once rounds repeat, and
 // while every maximum takes the same side as a period earlier, they go on repeating: by induction
-// over the order in which rounds compute their times. That ends when a margin is used up.
+// over the order in which rounds compute their times. They stop repeating when a margin is used up.
 int64_t EqualPacks::PeriodsToSkip(int64_t period) const {
   const int64_t last = std::ssize(rounds_) - 1;
   const size_t first = rounds_.back().size() - margins_.size();
@@ -109,7 +109,7 @@ int64_t EqualPacks::PeriodsToSkip(int64_t period) const {
   return periods;
 }
 
-// Skips rounds that certainly repeat those before; returns how many.
+// Skips rounds that certainly repeat those before. Returns how many it skipped.
 int64_t EqualPacks::Skip(int64_t at_most) {
   const int64_t stages = std::ssize(now_);
   for (int64_t period = 1; period <= stages; ++period) {

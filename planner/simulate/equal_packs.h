@@ -1,4 +1,4 @@
-// 1F1B with equal packs, exactly, at a cost that hardly depends on their number.
+// Simulates 1F1B with equal packs exactly, at a cost that hardly depends on their number.
 #ifndef EVENKEEL_PLANNER_SIMULATE_EQUAL_PACKS_H_
 #define EVENKEEL_PLANNER_SIMULATE_EQUAL_PACKS_H_
 
@@ -56,10 +56,10 @@ class EqualPacks {
   const Stop stop_;
   std::vector<int64_t> now_, forward_, backward_;  // end of each stage's latest pass of each kind
   std::vector<int64_t> now_before_, forward_before_;
-  // Of each stage's latest forward and backward: how long the stage was free before the data was
-  // there; below 0: the data was there before. Elements 2 s and 2 s + 1.
+  // Margin of each stage's latest forward and backward: how long the stage was free before the data
+  // arrived. Negative if the data arrived first. Elements 2 s and 2 s + 1.
   std::vector<int64_t> margins_;
-  // All of these after each of the last rounds, the latest last.
+  // Margins and times after each of the last rounds, the latest last.
   std::vector<std::vector<int64_t>> rounds_;
   int64_t events_ = 0;
 };

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kGroupsLike = 7;
 
-// Calls `seen(held)` after each forward, with the micro-batches of each chunk held then.
+// Calls `seen(held)` after each forward. `held` counts the micro-batches of each chunk held then.
 template <typename Seen>
 void GoThrough(PipelineShape shape, int64_t stage, Seen seen) {
   std::vector<int64_t> held(static_cast<size_t>(shape.chunks));

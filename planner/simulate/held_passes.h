@@ -20,8 +20,8 @@ std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
 // `kept`.
 std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t stage);
 
-// Returns the most micro-batches of each chunk, each at its own moment: never fewer than HeldAtPeak
-// for any `kept`.
+// Returns the most micro-batches held of each chunk. The chunks may reach their maxima at different
+// moments, so no count is below that of HeldAtPeak for any `kept`.
 std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage);
 
 }  // namespace evenkeel::planner

@@ -1,4 +1,4 @@
-// Values per pass, and their reader.
+// Values per pass, and a reader for them.
 #ifndef EVENKEEL_PLANNER_SIMULATE_PASS_VALUES_H_
 #define EVENKEEL_PLANNER_SIMULATE_PASS_VALUES_H_
 
@@ -10,7 +10,7 @@
 namespace evenkeel::planner {
 
 // Values by (stage, chunk, micro-batch): element (stage x chunks + chunk) x m + micro-batch, or
-// stage x chunks + chunk if all micro-batches have the same. If empty, all values are 0.
+// stage x chunks + chunk if all micro-batches have the same value. If empty, all values are 0.
 using PassValues = std::vector<int64_t>;
 
 class PassTable {

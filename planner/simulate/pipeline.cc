@@ -189,7 +189,7 @@ std::vector<int64_t> OneFOneBEnds(const PipelineSpec& spec) {
   const size_t stages = static_cast<size_t>(spec.shape.stages);
   const size_t m = static_cast<size_t>(spec.shape.micro_batches);
   const PassTable forward(spec.forward_ns, spec.shape), backward(spec.backward_ns, spec.shape);
-  std::vector<int64_t> free(stages), gradient(stages);  // gradient: arrival at the stage
+  std::vector<int64_t> free(stages), gradient(stages);  // gradient: when it arrives at the stage
   for (size_t wave = 0; wave < m + stages - 1; ++wave) {
     int64_t input = 0;
     for (size_t s = 0; wave < m && s < stages; ++s) {
@@ -252,7 +252,7 @@ class FastWalk {
       int64_t& free = free_[s];
       const int64_t before = free;
       int64_t start = before, sends = 0;
-      // After its own forward, the entry of a micro-batch on a virtual stage holds its backward.
+      // Once a micro-batch's forward on a virtual stage has run, its entry holds its backward.
       if (pass.kind == PassKind::kForward) {
         if (q > 0) start = std::max(start, produced_[here - m] + spec_.send_ns[q - 1]);
         end_ = start + forward_.at(unit, k);

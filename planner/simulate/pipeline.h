@@ -1,5 +1,5 @@
-// Exact event simulation of one optimizer step of a pipeline, on one data-parallel rank or on many.
-// All times are nanoseconds; the simulation only adds and compares integers.
+// Exact event simulation of one optimizer step of a pipeline, on one data-parallel rank or on
+// several. All times are in nanoseconds; the simulation only adds and compares integers.
 #ifndef EVENKEEL_PLANNER_SIMULATE_PIPELINE_H_
 #define EVENKEEL_PLANNER_SIMULATE_PIPELINE_H_
 

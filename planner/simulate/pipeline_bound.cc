@@ -25,7 +25,7 @@ int64_t PipelineLowerBound(const PipelineSpec& spec) {
   const size_t chunks = static_cast<size_t>(shape.chunks);
   std::vector<Unit> sums(units);
   int64_t bound = 0;
-  // Micro-batches that are all alike are not visited one by one: there may be billions.
+  // Micro-batches that are all alike are not visited one by one, because there may be billions.
   const bool alike = forward.alike() && backward.alike() && weight_gradient.alike();
   const int64_t times = alike ? shape.micro_batches : 1;
   for (int64_t k = 0; k < shape.micro_batches; k += times) {

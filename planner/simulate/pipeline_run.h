@@ -1,4 +1,4 @@
-// What the simulation of one optimizer step reads and returns. All times are nanoseconds.
+// What the simulation of one optimizer step reads and returns. All times are in nanoseconds.
 #ifndef EVENKEEL_PLANNER_SIMULATE_PIPELINE_RUN_H_
 #define EVENKEEL_PLANNER_SIMULATE_PIPELINE_RUN_H_
 
@@ -27,20 +27,20 @@ struct PipelineSpec {
   // Data-parallel communication, element stage x chunks + chunk. Empty if there is none.
   std::vector<int64_t> gather_ns;  // parameters, before the first forward of the chunk
   std::vector<int64_t> sync_ns;    // gradients
-  // Whether this communication overlaps with passes, bucket by bucket. A chunk's gradients become
-  // available evenly during its last backward (or weight gradient); its parameters are used evenly
-  // during its first forward. One stream carries a stage's chunks one after the other.
+  // Say whether this communication overlaps with passes, bucket by bucket. A chunk's gradients
+  // become available evenly during its last backward (or weight gradient); its parameters are used
+  // evenly during its first forward. One stream carries a stage's chunks one after the other.
   bool gather_overlaps = false;  // else a stage gathers all before its first forward
   bool sync_overlaps = false;    // else a stage reduces all after its last pass
   // Passes that overlap with this communication take longer by this share of it. The delay counts
   // at the end of the first forward, and when the stage's gradients are reduced.
   double overlap_slowdown = 0;
   // Number of equal buckets, >= 1, in which each chunk's parameters and gradients move. If empty,
-  // one each.
+  // there is one bucket each.
   std::vector<int64_t> buckets;
 
-  // By stage. The optimizer starts when all stages have synced (the gradient norm is global). Empty
-  // if there is none.
+  // Optimizer time by stage. The optimizer starts when all stages have synced, because the gradient
+  // norm is global. Empty if there is no optimizer.
   std::vector<int64_t> optimizer_ns;
 
   int64_t buckets_of(size_t unit) const { return buckets.empty() ? 1 : buckets[unit]; }

@@ -26,24 +26,24 @@ struct StageSync {
   int64_t reduce_ns = 0;     // gradients, over the ranks that hold the same parameters
   int64_t gather_ns = 0;     // updated 16-bit weights, if the optimizer is sharded
   int64_t optimizer_ns = 0;  // for the rank's share
-  // Buckets in which both move, as evenly as the passes make or need them.
+  // Number of buckets in which both move, as evenly as the passes make or need them.
   int64_t buckets = 1;
   // Share of the overlapped communication time by which the passes take longer.
   double slowdown = 0;
 };
 
-// Returns the ns that passes lose to `hidden_ns` of overlapped communication.
+// Returns the time in ns that passes lose to `hidden_ns` of overlapped communication.
 int64_t SlowedBy(double slowdown, int64_t hidden_ns);
 
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained);
 
-// Returns the ns of the reduction that remain after the last pass, which took `backward_ns`. If
-// that pass gets longer, the result shrinks by no more than that. It follows
+// Returns the part of the reduction, in ns, that remains after the last pass, which took
+// `backward_ns`. If that pass gets longer, the result shrinks by no more than that. It follows
 // PipelineSpec::sync_overlaps.
 int64_t ExposedReduce(const Execution& execution, const StageSync& sync, int64_t backward_ns);
 
-// Returns the ns that gathering adds to the first forward pass, which takes `forward_ns` and starts
-// at the same time. It follows PipelineSpec::gather_overlaps.
+// Returns the time in ns that gathering adds to the first forward pass, which takes `forward_ns`
+// and starts at the same time. It follows PipelineSpec::gather_overlaps.
 int64_t ExposedGather(const Execution& execution, const StageSync& sync, int64_t forward_ns);
 
 }  // namespace evenkeel::planner

@@ -223,7 +223,8 @@ StepEnds EndsOf(const std::vector<StageTimes>& stages, int64_t micro_batches, co
   return last;
 }
 
-// Too many packs to simulate one by one, under the schedule that EqualPacks runs.
+// Returns whether there are too many packs to simulate one by one, under the schedule that
+// EqualPacks runs.
 bool RunsEqualPacks(const PipelineShape& shape, int64_t events) {
   return shape.schedule == Schedule::kOneFOneB && !Beginning(shape, events).whole;
 }

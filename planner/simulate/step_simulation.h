@@ -50,17 +50,18 @@ std::vector<StageWork> StageWorks(const Job& job, const LayerProfile& profile, c
                                   const std::vector<int64_t>& boundaries,
                                   const std::vector<ModeCounts>& recomputed);
 
-// Returns the times of a first stage. Only these functions say how a stage's data sync and
-// optimizer enter the step of a search: the stage reduces its gradients behind its own last
-// backward; optimizers begin when all stages have done so; then the first stage waits for weights,
-// so after_all[1] counts for the first stage only. EqualPackStep of these times is
-// SimulatedStep::total_ns without imbalance. With more recompute no time shrinks, except after_own,
+// Returns the times of a first stage. Only these functions define how a stage's data sync and
+// optimizer enter the step of a search. The stage reduces its gradients after its own last
+// backward, and optimizers begin when all stages have done so. Then the first stage waits for
+// weights, so after_all[1] counts for the first stage only. EqualPackStep of these times is
+// SimulatedStep::total_ns without imbalance. With more recompute no time shrinks except after_own,
 // which shrinks by no more than backward grows.
 StageTimes TimesOf(const Job& job, const Parallelism& p, const StageWork& work);
 std::vector<StageTimes> TimesOfStages(const Job& job, const Parallelism& p,
                                       const std::vector<StageWork>& stages);
 
-// Returns the ns that each stage works on one mean pack, over all its segments, without p2p.
+// Returns the time in ns that each stage works on one mean pack, over all its segments, without
+// p2p.
 std::vector<int64_t> StageLoads(const PipelineShape& shape, const std::vector<StageWork>& segments);
 
 struct SimulatedStep {
@@ -75,10 +76,9 @@ struct SimulatedStep {
   int64_t total_ns() const { return pipeline_ns + imbalance_ns + data_sync_ns + optimizer_ns; }
 };
 
-// Most forwards that one simulation of all ranks, stages and steps goes through: about 10 ms of
-// work.
+// Most forwards in one simulation of all ranks, stages and steps: about 10 ms of work.
 inline constexpr int64_t kEventsAtMost = 400000;
-inline constexpr int64_t kStepsAtMost = 16;  // most steps that it goes through
+inline constexpr int64_t kStepsAtMost = 16;  // most steps in one simulation
 
 // Caches what steps that differ only in their segments have in common, for callers that simulate
 // many.
