@@ -128,7 +128,7 @@ class Certifying {
     found_.boundaries = boundaries;
   }
 
-  // Stages s, s + 1, ... are fixed. Branches on the begin of stage s - 1, most promising first.
+  // Fixes stages s, s + 1, ... and branches on the begin of stage s - 1, most promising first.
   void Dive(int64_t s, const Behind& behind) {
     if (s == 0) return;  // simulated whole
     std::vector<Branch> branches;
@@ -164,8 +164,8 @@ class Certifying {
     }
   }
 
-  // Returns a lower bound on the step if a path of length `longest` leads through the stages from s
-  // on and then back through those in front.
+  // Returns a lower bound on the step if a path of length `longest` runs through the stages from s
+  // on and then back through the stages in front.
   int64_t BoundBehind(int64_t s, const Branch& branch, int64_t longest) const {
     const SegmentPool::Front& front = pool_->At(s, branch.segment.begin);
     longest += front.sum;
@@ -174,9 +174,9 @@ class Certifying {
     return longest;
   }
 
-  // Simulates the stages from s on as a pipeline of their own, which the first pack reaches after
-  // it has run through those in front. With s = 0, the result is the step. In long pipelines, this
-  // is done only every few stages, because the bound grows little in between.
+  // Simulates the stages from s on as a separate pipeline. The first pack reaches it after it has
+  // run through the stages in front. With s = 0, the result is the step. In long pipelines, this is
+  // done only every few stages, because the bound grows little in between.
   int64_t SimulatedBound(int64_t s, const Branch& branch) {
     if (s > 1 && s % (1 + table_.stages() / 16) != 0) return branch.bound;
     const std::span<const StageTimes> stages = std::span(suffix_).subspan(static_cast<size_t>(s));

@@ -16,8 +16,9 @@ namespace evenkeel::planner {
 inline constexpr int64_t kBoundaryMoves[] = {-1, 1, -2, 2, -3, 3};
 
 enum class CertifiedEnd {
-  kOptimal,  // no partition and recompute of this parallelism has a shorter step
-  kBounded,  // work ran out, or limits.step_ns was proven: step_ns >= optimum >= lower_bound_ns
+  kOptimal,  // no partition and recompute of this parallelism gives a shorter step
+  kBounded,  // work ran out, or the bound reached limits.step_ns: step_ns >= optimum >=
+             // lower_bound_ns
   kUnfit,    // no partition fits
   kStopped   // `stop` ended the work; nothing else is valid
 };
@@ -34,15 +35,15 @@ struct CertifiedPartition {
 
 struct CertifyLimits {
   int64_t step_ns = kNoPlan;   // steps this long or longer are of no interest
-  int64_t events = 4'000'000;  // some 10 ms; more than any published model pair needs
+  int64_t events = 4'000'000;  // about 10 ms of work; more than any published model pair needs
 };
 
-// Branch and bound over the boundaries, from the last stage to the first. The least recompute per
-// stage is optimal, since a step never gets longer if an operation gets shorter. `starts` are
-// boundaries (there may be none; those that do not fit are skipped). Local search improves them,
-// and together with the optimum of the closed form they give the first incumbent. The result is the
-// same on every platform, and depends on `starts` only among steps of equal time or if the work
-// runs out.
+// Searches by branch and bound over the boundaries, from the last stage to the first. The least
+// recompute per stage is optimal, since a step never gets longer if an operation gets shorter.
+// `starts` are boundaries and may be empty; those that do not fit are skipped. The first incumbent
+// is the better of the starts, improved by local search, and the optimum of the closed form. The
+// result is the same on every platform. It depends on `starts` only among steps of equal time or if
+// the work runs out.
 CertifiedPartition CertifyPartition(const SegmentTable& table,
                                     const std::vector<std::vector<int64_t>>& starts,
                                     const CertifyLimits& limits, const Stop& stop);

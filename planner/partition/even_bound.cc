@@ -5,7 +5,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Relative error that rounding can cause in a bound, at most.
+// Largest relative error that rounding can cause in a bound.
 constexpr double kRounding = 1e-9;
 
 class Even {
@@ -31,8 +31,8 @@ class Even {
 
  private:
   // Returns whether stages that end within `time` can take all the work. From the last to the
-  // first, each stage takes as much as its paths allow. This is optimal: the more a stage takes,
-  // the less those in front can take, but never by as much.
+  // first, each stage takes as much as its paths allow. This is optimal: if a stage takes more, the
+  // stages in front can take less, but the loss is smaller than the gain.
   bool Takes(double time) const {
     const double spare = time - once_;
     double behind = 0, sends = 0;  // work and sends of the stages behind, and the sends alone

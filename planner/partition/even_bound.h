@@ -1,5 +1,5 @@
-// A lower bound on the pipeline's time from sums over the model only, to dismiss parallelisms by
-// the hundred.
+// A lower bound on the pipeline's time from sums over the model only. It dismisses parallelisms
+// cheaply.
 #ifndef EVENKEEL_PLANNER_PARTITION_EVEN_BOUND_H_
 #define EVENKEEL_PLANNER_PARTITION_EVEN_BOUND_H_
 

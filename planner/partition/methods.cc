@@ -59,7 +59,7 @@ std::optional<std::vector<StageTimes>> TimesOfCut(const SegmentTable& table, Ste
 }
 
 // Ranks all cuts near the anchor at once. Since the mean is given, the variance is a sum over
-// stages, so a dynamic programme that keeps the best few per boundary finds the same cuts as trying
+// stages, so a dynamic program that keeps the best few per boundary finds the same cuts as trying
 // all of them.
 class Jitter {
  public:
@@ -115,8 +115,7 @@ class Jitter {
   const Stop stop_;
 };
 
-// Minimises the slowest stage or send by dynamic programming. Among equal cuts, the one in front
-// wins.
+// Minimises the slowest stage or send by dynamic programming. Among equal cuts, the foremost wins.
 std::vector<int64_t> LeastBottleneck(const SegmentTable& table, const Stop& stop) {
   const size_t width = static_cast<size_t>(table.size()) + 1;
   const size_t stages = static_cast<size_t>(table.stages());

@@ -49,8 +49,8 @@ std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages);
 // frameworks do by default: the start of an unbalanced run. Ignores memory.
 std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stages);
 
-// The figures of a partition in the paper's table 4: variances over the stages (divided by P, not P
-// - 1), and traffic.
+// The figures of a partition in the paper's table 4: traffic, and variances over the stages
+// (divided by P, not P - 1).
 struct PartitionMetrics {
   // In units of 1e9 parameters of the whole stage, all tensor ranks.
   double parameters_variance = 0;

@@ -8,8 +8,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Dynamic programmes over (stages used, boundary), which keep each cut to reconstruct the
-// boundaries.
+// Dynamic programs over (stages used, boundary). They keep each cut to reconstruct the boundaries.
 class Programme {
  public:
   Programme(const SegmentTable& table, int64_t micro_batches, const Stop& stop)

@@ -89,8 +89,8 @@ std::span<const StageSegment> SegmentPool::Ending(int64_t s, int64_t j) const {
 int64_t SegmentPool::Through(int64_t s, const StageTimes& times, int64_t round_trip) const {
   const int64_t m = micro_batches_, behind = std::min(m, stages_ - 1 - s);
   const int64_t forward = times.forward, backward = times.backward, total = times.total();
-  // Either all packs one by one, or one pack that goes to the end and back, first or last, while
-  // the path skips forwards or backwards of the others in flight.
+  // The path takes either all packs one by one, or one pack that goes to the end and back, first or
+  // last. In the latter case it skips the forwards or backwards of the others in flight.
   int64_t longest = m * total;
   if (behind == 0) return longest;
   const int64_t seen = std::max<int64_t>(1, m - behind);

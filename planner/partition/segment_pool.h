@@ -69,7 +69,8 @@ class SegmentPool {
 
   // Returns a lower bound on the step if stages 0 ... s - 1 run the first i layers, the forwards,
   // backwards and sends of one pack through the stages behind them add up to `behind`, and the
-  // phases after all take `after_all` on those stages. Only the ends of the stages in front count.
+  // phases after all passes take `after_all` on those stages. Of the stages in front, only the ends
+  // count.
   int64_t StepBound(int64_t s, int64_t i, int64_t behind,
                     const std::array<int64_t, 2>& after_all) const;
 
@@ -78,7 +79,7 @@ class SegmentPool {
   struct Back {
     int64_t sum = kNoPlan;
     int64_t longest = kNoPlan;  // longest path through one of them, from the first forward on
-    int64_t next = 0;           // end of the first of them where `longest` is least
+    int64_t next = 0;           // end of the first of them, where `longest` is least
     std::array<int64_t, 2> after_all{};
   };
 

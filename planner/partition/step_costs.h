@@ -12,7 +12,7 @@
 
 namespace evenkeel::planner {
 
-// Returns TimesOf for the segments of a table. The table must outlive it.
+// Computes and caches TimesOf for the segments of a table. The table must outlive it.
 class StepCosts {
  public:
   explicit StepCosts(const SegmentTable& table);
