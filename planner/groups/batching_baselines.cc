@@ -20,7 +20,7 @@ namespace {
 
 // Long samples are few but decide the result, so more samples are drawn than for a plan.
 constexpr int64_t kSamplesDrawn = 100000;
-constexpr double kBatchesDivided = 32;  // batches that FlexSP's assignment divides
+constexpr double kBatchesDivided = 32;  // number of batches that FlexSP's assignment divides
 
 class Baselines {
  public:
@@ -53,8 +53,8 @@ class Baselines {
                     D(batching.rule.packs));
   }
 
-  // Sorts samples by length and makes micro-batches of as many consecutive samples as fit when
-  // padded.
+  // Sorts samples by length and makes micro-batches, each of as many consecutive samples as fit
+  // when padded.
   BatchingBaseline Sorted() const {
     const DrawnSamples samples = DrawSamples(job_.dataset, kSamplesDrawn);
     std::vector<uint32_t> order(samples.tokens.size());
@@ -88,7 +88,7 @@ class Baselines {
   }
 
   // Runs samples side by side on the GPUs of a step, and one after the other if memory requires it.
-  // Returns nullopt for a pipeline, with which FlexSP does not work.
+  // Returns nullopt for a pipeline, because FlexSP does not support one.
   std::optional<BatchingBaseline> FlexSp() const {
     if (last_.parallelism.pipeline > 1) return std::nullopt;
     const int64_t gpus = last_.parallelism.data * last_.parallelism.context;

@@ -13,8 +13,8 @@ namespace evenkeel::planner {
 
 // Returns the methods, worst first: packing to the longest sample in random order, samples sorted
 // by length, FlexSP's assignment (only without a pipeline), the plan's groups in random order, and
-// the plan itself, which is last whatever it costs. A method that does not fit is listed with
-// `fits` false. REQUIRES: `found` has runs.
+// the plan itself. The plan is last even if another method costs less. A method that does not fit
+// is listed with `fits` false. REQUIRES: `found` has runs.
 std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClasses& classes,
                                                 const GroupedSearch& found, const Stop& stop);
 

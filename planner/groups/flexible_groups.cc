@@ -6,7 +6,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Returns the least degree that holds so many tokens, or the largest if none does.
+// Returns the least degree that holds this number of tokens, or the largest degree if none does.
 int64_t DegreeFor(double tokens, double tokens_per_gpu, const DegreeTimes& times) {
   for (const auto& [degree, time] : times)
     if (tokens <= tokens_per_gpu * static_cast<double>(degree)) return degree;
@@ -74,7 +74,7 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
 std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
                                                       double tokens_per_gpu,
                                                       const DegreeTimes& times, const Stop& stop) {
-  // Share of the room of all GPUs, and the factor from one try to the next.
+  // Share of the room of all GPUs that may be filled, and the factor from one try to the next.
   constexpr double kFull = .98, kLess = .95;
   std::stable_sort(samples.begin(), samples.end(),
                    [](const PackShape& a, const PackShape& b) { return a.tokens > b.tokens; });

@@ -25,15 +25,15 @@ using DegreeTimes = std::map<int64_t, PackCost>;
 // Assigns `samples` to `gpus` GPUs at once. Each sample gets the least degree at which a GPU holds
 // `tokens_per_gpu` of it, in groups filled by first fit decreasing; the remaining GPUs form groups
 // of degree 1. Then the samples, largest first, go to the group that will end first among those
-// with room for them. All degrees are keys of `times`. Returns an empty vector if there is not room
-// for all samples.
+// with room for them. All degrees are keys of `times`. Returns an empty vector if the samples do
+// not all fit.
 std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples, int64_t gpus,
                                           double tokens_per_gpu, const DegreeTimes& times,
                                           const Stop& stop = {});
 
-// Assigns samples that do not all have room at once, in waves that run one after the other. Each
-// wave takes as many of the samples, sorted by length, as have room together. Returns an empty
-// vector if some sample has no room even alone.
+// Assigns samples that may not fit all at once, in waves that run one after the other. Each wave
+// takes as many of the samples, sorted by length, as fit together. Returns an empty vector if some
+// sample does not fit even alone.
 std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> samples, int64_t gpus,
                                                       double tokens_per_gpu,
                                                       const DegreeTimes& times,

@@ -16,7 +16,8 @@ Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGrou
   return MakeGroupBatching(part, classes.Packs(group.from, group.to).caps, stop);
 }
 
-// Fills the room that is left in each pack with shorter samples, the same mean ones in every pack.
+// Fills the room that is left in each pack with shorter samples. Every pack gets the same mean
+// ones.
 void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   double units = 0, tokens = 0, squared = 0;
   for (PackSums& pack : batching.packs) {
@@ -35,8 +36,8 @@ void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   batching.mean = {units / n, tokens / n, squared / n};
 }
 
-// Fills whole steps of packs with shorter samples, of which `others` tokens are left, or with all
-// of them if they are not enough. Returns the tokens taken.
+// Fills whole steps of packs with shorter samples, of which `others` tokens are left. Takes all of
+// them if they are too few. Returns the tokens taken.
 double Fill(const ClassSums& shorter, double others, const ClassSums& own, double left,
             int64_t step_packs, GroupData& data) {
   Batching& batching = data.batching;

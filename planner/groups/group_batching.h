@@ -17,7 +17,7 @@ struct GroupData {
   int64_t samples = 0;  // samples of its own lengths
   int64_t fillers = 0;  // shorter samples in its packs
   int64_t packs = 0;
-  int64_t steps = 0;  // all whole, except the first group's last step
+  int64_t steps = 0;  // all whole, except the last step of the first group
 };
 
 // Returns the data of each group, in the order of the set. As in PackByGroups, each group from the

@@ -10,9 +10,9 @@ namespace evenkeel::planner {
 namespace {
 
 // Walks the groups that end at `ends` from the longest to the shortest. Packs are filled up with
-// the shortest samples that are left, which their own groups then lack. `visit` gets the start of
-// each group's class and the tokens of its packs; it returns false to end the walk. Returns false
-// if it was ended.
+// the shortest samples that are left; these are then missing from their own groups. `visit` gets
+// the start of each group's class and the tokens of its packs; it returns false to end the walk.
+// Returns false if `visit` ended the walk.
 bool WalkDown(const LengthClasses& classes, const std::vector<GroupEnd>& ends,
               const std::function<bool(size_t from, const GroupEnd&, double tokens)>& visit) {
   double taken = 0;  // tokens taken as fillers, from the shortest samples up

@@ -15,7 +15,7 @@ struct ChosenGroup {
   size_t from = 0, to = 0;  // indices as in LengthClasses
   GroupStep step;
   size_t timed_from = 0;  // `step` is timed with the mean packs of class (timed_from, to)
-  double tokens = 0;      // of an epoch in mean packs, fillers included
+  double tokens = 0;      // tokens of an epoch in mean packs, fillers included
 };
 
 // Groups ascending in length; the last reaches the longest sample. Empty if no set fits.

@@ -34,7 +34,7 @@ double StepTokens(const Job& job, const LengthClasses& classes) {
 namespace {
 
 constexpr int64_t kRhythm = 2;  // packs per stage after which a pipeline repeats itself
-// Work of its recompute search and its share of the profile.
+// Work of a stage's recompute search and of its share of the profile.
 constexpr int64_t kPassesOfAStage = 200;
 
 // Returns the time of a step with even stages. The time for many packs is extrapolated from some,

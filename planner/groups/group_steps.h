@@ -37,15 +37,15 @@ enum class GroupBatch { kGlobal, kOnePackPerRank };
 // The work that several GroupSteps may spend together, in simulated passes.
 struct GroupWork {
   int64_t left = 0;
-  std::function<bool()> stop;  // asked often; returns true to end the work; may be empty
+  std::function<bool()> stop;  // called often; returns true to end the work; may be empty
   bool over = false;           // once true, classes have no steps, and results are invalid
 };
 
 // The steps of every class (from, to) under one family.
 class GroupSteps {
  public:
-  // All arguments must outlive it. All of `family` have the same number of virtual stages. Without
-  // `work` there is no limit.
+  // All arguments must outlive it. All of `family` have the same number of virtual stages. If
+  // `work` is null, there is no limit.
   GroupSteps(const Job& job, const LengthClasses& classes, const Family& family, GroupBatch batch,
              GroupWork* work = nullptr);
 

@@ -164,8 +164,9 @@ class Writer {
     p.bubble_ratio = OverTime([&](size_t g) { return predictions_[g].bubble_ratio; });
   }
 
-  // Times are per step of the global batch, by its share of the tokens of an epoch of those mean
-  // packs by which the groups were chosen. The real packs hold a little more or less.
+  // Times are per step of the global batch. The epoch is that of the mean packs by which the groups
+  // were chosen, and a step's share of it is its share of the tokens. The real packs hold a little
+  // more or less.
   void FillProof() {
     Proof& proof = plan_.proof;
     proof = {};

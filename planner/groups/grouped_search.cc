@@ -16,8 +16,9 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr size_t kFamiliesAtMost = 64;       // families whose classes are all timed; a few ms each
-constexpr int64_t kWorkAtMost = 20'000'000;  // simulated passes for that: about a second
+constexpr size_t kFamiliesAtMost = 64;       // families whose classes are all timed; each takes a
+                                             // few ms
+constexpr int64_t kWorkAtMost = 20'000'000;  // simulated passes for timing them: about a second
 constexpr size_t kSplitsInFull = 3;          // splits planned with real packs
 constexpr size_t kLeadersAtMost = 3;         // groups whose best partition is tried for all
 
@@ -185,7 +186,7 @@ class GroupedSearcher {
     std::vector<GroupData> data = MakeGroupData(job_, classes_, prospect.chosen, stop_);
     std::vector<GroupRun> runs;
     double filled_ns = 0;
-    int64_t samples = 0;  // of the shortest groups, if longer ones use up all of them
+    int64_t samples = 0;  // samples of the shortest groups, if longer groups use up all of them
     for (size_t g = 0; g < data.size(); ++g) {
       samples += data[g].samples;
       ChosenGroup group = prospect.chosen.groups[g];
@@ -222,8 +223,8 @@ class GroupedSearcher {
     result_.exact = prospect.exact;
   }
 
-  // Finds one partition for all groups: among those that are best for one group, the one with the
-  // shortest epoch of mean packs. Returns false if none fits all groups.
+  // Finds one partition for all groups: of the partitions that are best for one group, the one with
+  // the shortest epoch of mean packs. Returns false if none fits all groups.
   bool Cut(std::vector<GroupRun>& runs) const {
     std::vector<size_t> leaders(runs.size());
     for (size_t i = 0; i < runs.size(); ++i) leaders[i] = i;

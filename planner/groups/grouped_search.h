@@ -30,8 +30,8 @@ struct GroupRun {
 
 struct GroupedSearch {
   std::vector<GroupRun> runs;  // ascending in length; empty if nothing fits
-  // Time, in mean packs, of chosen groups that come out without a pack of their own: the real packs
-  // of longer groups hold all their samples. Part of the epoch that epoch_bound_ns bounds.
+  // Time, in mean packs, of chosen groups that end up without a pack of their own, because the real
+  // packs of longer groups hold all their samples. Part of the epoch that epoch_bound_ns bounds.
   double filled_ns = 0;
   double epoch_ns = 0;        // with real packs, in whole steps
   GroupSet published, exact;  // for the plan's split, timed with mean packs
@@ -45,9 +45,9 @@ struct GroupedSearch {
 
 // Searches by job.training.group_selection, which is kPublished or kExact. Splits are first
 // compared with even stages. The best few then get the partition that is best for one of their
-// groups, and real packs decide between them. Splits are examined from the most promising on, after
-// those of `first`. When a fixed amount of work is done, the rest stays unsearched and enters the
-// bound with the time of the dataset's FLOPs at the GPUs' peak rate.
+// groups, and real packs decide between them. Splits of `first` are examined first, then the others
+// from the most promising on. Once a fixed amount of work is done, the rest stays unsearched and
+// enters the bound with the time of the dataset's FLOPs at the GPUs' peak rate.
 GroupedSearch SearchGroups(const Job& job, const LengthClasses& classes,
                            const std::function<bool()>& stop,
                            const std::vector<Parallelism>& first = {});

@@ -68,8 +68,8 @@ Dataset LengthClasses::Samples(size_t from, size_t to) const {
 Caps LengthClasses::CapsOf(size_t to) const {
   Caps caps{job_.training.unit_cap, lengths_[to]};
   if (caps.units > 0) return caps;
-  // Units do not limit packs, so the cap is that of a pack of the samples richest in units, own or
-  // fillers.
+  // Units do not limit packs, so the cap is that of a pack of the samples richest in units, whether
+  // these are its own or fillers.
   for (const LengthBin& bin : job_.dataset.bins) {
     if (bin.llm_tokens > lengths_[to]) continue;
     caps.units = std::max({caps.units, bin.units, caps.tokens * bin.units / bin.llm_tokens});

@@ -25,9 +25,9 @@ struct ClassSums {
 // length `to`, as if shorter samples filled the room that is left.
 struct ClassPacks {
   ClassSums own;
-  double packs = 0;          // lower bound on the number of packs, proven
-  double filler_tokens = 0;  // tokens of shorter samples in them
-  PackShape mean;            // of a pack
+  double packs = 0;          // proven lower bound on the number of packs
+  double filler_tokens = 0;  // tokens of shorter samples in the packs
+  PackShape mean;            // the mean pack
   PackShape largest;         // the pack that must fit in memory
   Caps caps;
 };
