@@ -87,7 +87,7 @@ class GroupChecker {
     }
     for (const GroupPlan& group : plan_.groups) {
       packed += D(group.packs) * group.mean_tokens;
-      last_packs += D(group.token_cap);  // a group's last may be all but empty
+      last_packs += D(group.token_cap);  // a group's last pack may be almost empty
       grouped += group.samples;
     }
     Require(plan_.groups.back().longest_sample >= longest, "groups: a sample is too long for all");

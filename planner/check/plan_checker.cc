@@ -49,7 +49,8 @@ class Checker {
   }
 
  private:
-  // Raises degrees below 1 to 1: they are a fault to report, and must not be divided by.
+  // Raises degrees below 1 to 1: such degrees are a fault to report, and must not be used as
+  // divisors.
   static Parallelism Whole(Parallelism p) {
     for (int64_t* degree :
          {&p.tensor, &p.pipeline, &p.data, &p.context, &p.expert, &p.virtual_stages})
@@ -114,7 +115,7 @@ class Checker {
     const Execution& execution = job_.training.execution;
     Require(execution.context == ContextKind::kRing || model.heads % (p.tensor * p.context) == 0,
             "context parallel does not divide the heads of a rank");
-    const int64_t ranks = p.tensor * p.context * p.data;  // of a stage
+    const int64_t ranks = p.tensor * p.context * p.data;  // ranks of one stage
     const int64_t split = p.expert * execution.expert_tensor;
     Require(p.expert == 1 || (model.moe && model.moe->experts % p.expert == 0 &&
                               ranks % split == 0 && p.tensor % execution.expert_tensor == 0),
@@ -161,12 +162,15 @@ class Checker {
     }
   }
 
-  // Under RecomputePolicy::kOneSetting all stages have the same: parts of every language layer, or
-  // so many whole layers from the front of each chunk, and every encoder layer or none with them.
+  // Checks that under RecomputePolicy::kOneSetting all stages have the same setting: either parts
+  // of every language layer, or the same number of whole layers from the front of each chunk,
+  // together with every encoder layer or none.
   void CheckOneSetting() {
     if (job_.constraints.recompute != RecomputePolicy::kOneSetting) return;
     std::map<LayerKind, std::set<RecomputeParts>> parts;
-    std::map<std::pair<size_t, int64_t>, std::pair<int64_t, int64_t>> chunks;  // layers, whole ones
+    std::map<std::pair<size_t, int64_t>, std::pair<int64_t, int64_t>> chunks;  // number of layers,
+                                                                               // and of those
+                                                                               // recomputed whole
     std::set<bool> encoder;
     for (size_t s = 0; s < plan_.stages.size(); ++s) {
       for (const LayerGroup& group : plan_.stages[s].layers) {
@@ -271,7 +275,7 @@ class Checker {
             "misfit: memory outside the model");
   }
 
-  // The misfit does not say how many packs are in flight: at least one.
+  // The misfit does not say how many packs are in flight; at least one is.
   void CheckMisfitLayers(const Misfit& misfit) {
     const LayerProfile profile =
         BuildLayerProfile(job_, misfit.parallelism, batching_.mean, batching_.largest);

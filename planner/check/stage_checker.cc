@@ -12,9 +12,9 @@ namespace {
 struct Expected {
   int64_t forward_ns = 0, backward_ns = 0, recompute_ns = 0;
   int64_t weights = 0, gradients = 0, optimizer = 0, workspace = 0, parameters = 0;
-  int64_t update = 0;                  // held by the optimizer's step alone
+  int64_t update = 0;                  // held only during the optimizer's step
   std::vector<int64_t> kept_of_chunk;  // bytes of one micro-batch
-  std::vector<int64_t> chunk_ends;     // in the chain
+  std::vector<int64_t> chunk_ends;     // positions in the chain
 };
 
 class StageChecker {
@@ -84,7 +84,8 @@ class StageChecker {
     return true;
   }
 
-  // Whether the trainer can cut an encoder, or the job asks for what only such a trainer does.
+  // Returns whether the trainer can cut an encoder, or the job asks for something that only such a
+  // trainer does.
   bool MayCutEncoder() const {
     const Constraints& c = job_.constraints;
     const bool one_f_one_b = !c.schedule || *c.schedule == Schedule::kOneFOneB;
@@ -204,7 +205,7 @@ class StageChecker {
                 stage.recompute_ns == e.recompute_ns,
             Name(s) + "times differ from the sum over its layers");
     const MemoryParts& m = stage.memory;
-    // No activations are left at the optimizer's step.
+    // No activations are left when the optimizer runs.
     const int64_t transient = std::max(e.workspace, e.update - held.bytes);
     Require(m.weights == e.weights && m.gradients == e.gradients && m.optimizer == e.optimizer &&
                 m.activations == held.bytes && m.workspace + m.buffers == transient,
