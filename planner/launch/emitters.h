@@ -48,7 +48,7 @@ std::string PythonList(const std::vector<std::string>& names);
 std::string PythonList(const std::vector<int64_t>& values);
 
 // Returns `tokens` rounded up to a length that tensor (with sequence) and context parallelism split
-// evenly: trainers refuse other lengths.
+// evenly, because trainers refuse other lengths.
 int64_t EvenLength(const Trials& trials, const PlanSpec& spec, int64_t tokens);
 
 // Describes the packs of a step, for notes and for comments in files.

@@ -1,5 +1,5 @@
-// PyTorch FSDP2 (torch.distributed.fsdp.fully_shard, torch 2.6 and later): makes a module with one
-// function that wraps a model, and the loop over a step's packs.
+// PyTorch FSDP2 (torch.distributed.fsdp.fully_shard, torch 2.6 and later): makes a module with a
+// function that wraps a model and the loop over a step's packs.
 #include <string>
 #include <utility>
 

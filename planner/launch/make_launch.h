@@ -12,8 +12,8 @@
 
 namespace evenkeel::planner {
 
-// Whose plan is launched. For another trainer than the job's, our own plan is made anew, on the
-// same packs; a caller's plan is translated.
+// Says whose plan is launched. For another trainer than the job's, our own plan is made again on
+// the same packs, while a caller's plan is translated.
 enum class LaunchedPlan { kOurs, kCallers };
 
 // Returns one entry for each of job.launch.frameworks; if `stop` ends the work, the rest is left

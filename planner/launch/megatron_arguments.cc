@@ -65,8 +65,8 @@ void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
   if (p.pipeline > 1) out.Add("--pipeline-model-parallel-layout", MegatronLayout(job.model, spec));
 }
 
-// In examples/multimodal, --seq-length belongs to the encoder, and the length that its encoder
-// gives replaces it there.
+// In examples/multimodal, --seq-length is the encoder's length. The length that the encoder
+// produces replaces it there.
 void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   const ModelSpec& model = trials.job().model;
   const int64_t tokens = EvenLength(trials, spec, trials.batching().rule.token_cap);

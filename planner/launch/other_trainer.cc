@@ -43,7 +43,8 @@ auto FieldsOf(Execution& execution) {
                   update_bytes_per_parameter, gather_ns_per_rank);
 }
 
-// Returns the other trainer's habits, but for what the job sets apart from its own trainer's.
+// Returns the other trainer's habits, with those that the job sets differently from its own
+// trainer's.
 Execution Carried(Execution own, Execution job, Execution other) {
   const auto carry = [](auto own_fields, auto job_fields, auto other_fields) {
     [&]<size_t... kAt>(std::index_sequence<kAt...>) {

@@ -9,13 +9,13 @@
 
 namespace evenkeel::planner {
 
-// Returns the trainer for whose plans the settings are: the job's own, or the one to plan for in
-// its place.
+// Returns the trainer for whose plans the settings are made: the job's own trainer, or the one to
+// plan for in its place.
 const Trainer& TrainerToLaunch(LaunchFramework framework, const Job& job);
 
-// Returns the job under the trainer: its habits where the job has those of its own trainer, its
-// limits, and degrees that it has. Returns nullopt if the job asks for stages, a partition method,
-// a schedule or degrees that the trainer has not.
+// Returns the job under the trainer: with the trainer's habits wherever the job has those of its
+// own trainer, within the trainer's limits and degrees. Returns nullopt if the job asks for stages,
+// a partition method, a schedule or degrees that the trainer does not have.
 std::optional<Job> Under(const Trainer& trainer, const Job& job);
 
 }  // namespace evenkeel::planner

@@ -129,9 +129,9 @@ class Choosing {
     Try({.block = {most}, .encoder = encoder, .all = true});
   }
 
-  // Returns for each stage the fewest layers of a chunk, from 0 to `most`, with which it fits, or
-  // `most`. A stage's memory does not depend on what the others recompute, so all stages are
-  // bisected at once.
+  // Returns, for each stage, the fewest layers of a chunk with which it fits, from 0 to `most`;
+  // `most` if it never fits. A stage's memory does not depend on what the others recompute, so all
+  // stages are bisected at once.
   std::vector<int64_t> LeastBlocks(int64_t most, bool encoder) {
     std::vector<int64_t> low(static_cast<size_t>(spec_.parallelism.pipeline), 0);
     std::vector<int64_t> high(low.size(), most);

@@ -45,7 +45,7 @@ Trials::Trials(const Job& job, const Batching& batching, const Plan& plan, const
 Trial Trials::Predict(const Job& job, const PlanSpec& spec) const {
   Evaluation found = EvaluatePlan(job, batching_, spec, stop_);
   Trial trial{.spec = spec};
-  if (!found.faults.empty()) {  // never for a spec that follows the model
+  if (!found.faults.empty()) {  // cannot happen with a spec that follows the model
     trial.misfit.remedies.push_back(
         {.kind = RemedyKind::kFreeDegrees,
          .text = found.faults.front().field + " " + found.faults.front().message});
@@ -83,7 +83,7 @@ std::optional<Trial> Trials::Best(const Job& job) const {
   const std::optional<Plan> plan = BestPlan(job, batching_, stop_);
   if (!plan) return std::nullopt;
   PlanSpec spec = SpecOf(*plan);
-  // The number of packs of a group is not the one that the global batch asks for.
+  // A group's number of packs differs from the one that the global batch asks for.
   if (!plan_.groups.empty() && spec.parallelism.data == base_.spec.parallelism.data)
     spec.micro_batches = base_.spec.micro_batches;
   Trial trial = Predict(job, spec);

@@ -40,8 +40,8 @@ class Trials {
   Trial Predict(const PlanSpec& spec) const { return Predict(job_, spec); }
   Trial Predict(const Job& job, const PlanSpec& spec) const;
 
-  // Returns the job with the plan's degrees and schedule as constraints. Recompute stays as in the
-  // job.
+  // Returns the job with the plan's degrees and schedule as constraints. Recompute stays as the job
+  // states it.
   Job AsPlanned() const;
 
   // Returns the best plan of a job that differs only in constraints and training, or nullopt if

@@ -31,7 +31,7 @@ PlanSpec FromTheFront(PlanSpec spec, Counts counts) {
   return spec;
 }
 
-// Returns a ratio that int(layers x ratio) turns back into `count`: half a layer above it.
+// Returns a ratio that int(layers x ratio) turns back into `count`. It lies half a layer above it.
 std::string Ratio(int64_t count, int64_t layers) {
   if (count == layers) return "1.0";
   if (count == 0) return "0.0";
