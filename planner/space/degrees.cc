@@ -67,7 +67,7 @@ class Enumeration {
       if (p > std::min(rest, most)) break;
       if (rest % p != 0 || !Admits(constraints_.pipeline_parallel, p)) continue;
       if (fixed != 0 && p != fixed) continue;
-      // Weights that are gathered for each layer would be gathered for each micro-batch.
+      // Weights that are gathered for each layer would be gathered again for each micro-batch.
       if (p > 1 &&
           (job_.training.zero_stage == ZeroStage::kWeights || !job_.training.trainer->pipeline))
         continue;
@@ -118,7 +118,7 @@ class Enumeration {
   const VisitDegrees& visit_;
   const int64_t gpus_, layers_;
   const bool whole_encoder_;
-  const std::vector<int64_t> experts_;  // the divisors of their number
+  const std::vector<int64_t> experts_;  // the divisors of the number of experts
 };
 
 }  // namespace

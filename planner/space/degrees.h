@@ -14,13 +14,12 @@ namespace evenkeel::planner {
 // Returns the number of transformer layers of all components.
 int64_t TransformerLayers(const ModelSpec& model);
 
-// Returns whether the job leaves the number of virtual stages to the planner. A trainer that does
-// not interleave then has one.
+// Returns whether the job leaves the number of virtual stages to the planner. If so, a trainer that
+// does not interleave has one.
 bool VirtualStagesUnasked(const Constraints& constraints);
 
 // Returns whether the first stage runs the whole encoder, with its projector, because the trainer
-// cannot cut it. A job that asks for a partition, or for another schedule than 1F1B, is free of
-// that.
+// cannot cut it. A job that asks for a partition, or for another schedule than 1F1B, is exempt.
 bool KeepsEncoderWhole(const Job& job);
 
 bool Admits(const DegreeRange& range, int64_t degree);
@@ -37,7 +36,8 @@ using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& v
 //   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).
 //   pipeline: at most the transformer layers, or, if KeepsEncoderWhole, one stage more than the
 //     language model has layers. 1 where weights are sharded (ZeRO-3, FSDP).
-//   virtual stages: each chunk has at least one layer. Unasked, 1 if the trainer does not
+//   virtual stages: each chunk has at least one layer. If the job leaves it open, 1 if the trainer
+//   does not
 //     interleave, or if KeepsEncoderWhole.
 // Returns false if `visit` ended the enumeration.
 bool ForEachDegrees(const Job& job, const VisitDegrees& visit);

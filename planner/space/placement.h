@@ -12,7 +12,7 @@ struct Placement {
   int64_t gpus_per_node = 0;
   int64_t nodes = 0;
   bool pipeline_neighbours_cross_nodes = false;
-  int64_t host_memory_bytes = 0;  // of a pod with the ranks of one node
+  int64_t host_memory_bytes = 0;  // memory of a pod with the ranks of one node
   int64_t shared_memory_bytes = 0;
 };
 

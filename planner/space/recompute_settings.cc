@@ -6,7 +6,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// A module that can be recomputed apart: parts of a dense layer, and of one with experts.
+// A module that can be recomputed separately: its parts in a dense layer, and in a layer with
+// experts.
 struct Module {
   RecomputeParts dense = 0, moe = 0;
 };

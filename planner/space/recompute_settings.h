@@ -13,8 +13,8 @@ namespace evenkeel::planner {
 RecomputePolicy FreestRecompute(const Trainer& trainer);
 
 // Returns the settings that repeat parts of every language layer and differ for the job's model.
-// They are the sets of Megatron-Core's --recompute-modules (transformer_config.py). Empty if the
-// trainer repeats whole layers alone.
+// They are the sets of Megatron-Core's --recompute-modules (transformer_config.py). Returns an
+// empty vector if the trainer repeats only whole layers.
 std::vector<RecomputeSetting> SelectiveSettings(const Job& job);
 
 }  // namespace evenkeel::planner
