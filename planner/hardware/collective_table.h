@@ -19,11 +19,11 @@ struct CollectiveTable {
   // Microseconds, by [Collective][index of kRanks][index of kBytes].
   std::array<std::array<std::array<double, 6>, 3>, 4> us = {};
 
-  // Returns the nanoseconds of `op` over `ranks` >= 2 GPUs of a node whose link has
-  // `bytes_per_second`. `bytes` counts as in nccl-tests: what an all-gather gathers, what a
-  // reduce-scatter or all-reduce reduces, what one rank sends in an all-to-all. The time is linear
-  // between the table's sizes and ranks. Beyond 8 ranks, the bytes that a ring puts on each link
-  // and its latency keep growing.
+  // Returns the time of `op` in nanoseconds over `ranks` >= 2 GPUs of a node whose link has
+  // `bytes_per_second`. `bytes` counts as in nccl-tests: the bytes that an all-gather gathers, that
+  // a reduce-scatter or all-reduce reduces, or that one rank sends in an all-to-all. The time is
+  // linear between the table's sizes and ranks. Beyond 8 ranks, the bytes that a ring puts on each
+  // link and its latency keep growing.
   double Time(Collective op, int64_t ranks, double bytes, double bytes_per_second) const;
 
  private:

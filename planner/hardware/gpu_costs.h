@@ -13,7 +13,7 @@
 
 namespace evenkeel::planner {
 
-// kOther has no training runs that tell its sustained clock.
+// kOther means that no training runs show the sustained clock.
 enum class GpuGeneration { kAmpere, kAda, kHopper, kBlackwell, kOther };
 
 // Matrix products. Efficiencies are shares of the dense peak of the precision.
@@ -23,7 +23,7 @@ struct MatrixRates {
   double wave_rounding = 0;       // w: share of an unfilled last wave that still costs time
   double square_tile = 1;         // r: rate of 128 x 128 tiles over that of 128 x 256 tiles
   double split_depth_offset = 0;  // ks: replaces k0 if k is split and all waves are full
-  // For fp8 only: launch time, and bytes moved per value, of quantising the left operand.
+  // Launch time and bytes moved per value for quantising the left operand. For fp8 only.
   double quantise_launch_ns = 0;
   double quantise_bytes = 0;
 };
@@ -60,8 +60,8 @@ struct GpuCosts {
   EncoderRates encoder;
   const CollectiveTable* collectives = nullptr;  // required
   Basis basis = Basis::kAssumed;
-  std::string source;  // in words
-  // The catalogue's type whose costs a described GPU has; empty: a type of the catalogue.
+  std::string source;  // text for a person
+  // The catalogue's type whose costs a described GPU has. Empty for a type of the catalogue.
   std::string like;
 };
 

@@ -217,7 +217,7 @@ std::vector<GpuEntry> HopperGpus() {
        .source =
            "stas00/ml-engineering accelerator and network tables; cli99/llm-analysis gpu_configs",
        .uncertain = ""},
-      // The true peak is unknown. torchtitan's authors use the SXM peak at a 500 W limit.
+      // The true peak is unknown. torchtitan's authors assume the SXM peak at a 500 W limit.
       {.spec = {.name = "h100-sxm-96gb-hbm2e",
                 .dense_16bit_flops = 989e12,
                 .memory_bytes = 96 * kGiB,
@@ -229,7 +229,7 @@ std::vector<GpuEntry> HopperGpus() {
        .vendor = "nvidia",
        .source = "pytorch/torchtitan benchmarks/llama3_h100_202412_torchtitan.md (500 W limit)",
        .uncertain = "dense_16bit_flops"},
-      // The source says that the best rate measured on an H100 holds here too.
+      // The source assumes that the best rate measured on an H100 holds here too.
       {.spec = {.name = "h200-sxm-141gb",
                 .dense_16bit_flops = 989e12,
                 .best_measured_16bit_flops = 794.5e12,

@@ -19,9 +19,9 @@ struct GpuTraits {
   Stated<bool> fp8_products;
   Stated<int64_t> workspace_bytes;  // of one cuBLAS handle in TransformerEngine
   Stated<bool> beyond_flash2;       // has attention kernels quicker than FlashAttention-2
-  // Measured on this type or on its nearest relative; nullptr: on neither.
+  // Measured on this type or on its nearest relative; nullptr if neither was measured.
   Stated<const KernelCurves*> kernels;
-  // Of nodes of this type or of its nearest relative, over the same kind of link.
+  // Times of nodes of this type or of its nearest relative, over the same kind of link.
   Stated<const CollectiveTable*> collectives;
 };
 

@@ -22,9 +22,9 @@ void TakeCurves(const KernelCurves& curves, const GpuTraits& traits, GpuCosts& c
   costs.encoder = curves.encoder;
 }
 
-// For a chip that nobody measured: the matrix rate is its best published one or a cautious 0.7,
-// attention reaches about two thirds of it, and the shape constants are in the middle of those
-// measured.
+// Sets the costs of a chip that nobody measured: the matrix rate is its best published one or a
+// cautious 0.7, attention reaches about two thirds of it, and the shape constants are in the middle
+// of the measured ones.
 void TakeMiddle(const GpuSpec& gpu, GpuCosts& costs) {
   const double e = BestEfficiency(gpu, 0.7);
   costs.matrix = {e, 200, 0.5, 0.9, 5000};
@@ -81,7 +81,7 @@ const GpuEntry& NearestMeasured(const GpuSpec& gpu) {
   return *nearest;
 }
 
-// Where the relative's nodes have no such link, the table whose link is nearest.
+// Returns the relative's table or, if its nodes have no such link, the table whose link is nearest.
 const CollectiveTable& CollectivesLike(const GpuSpec& gpu, const CollectiveTable& relative) {
   const bool linked = gpu.scaleup_bytes_per_second > 0 && !gpu.scaleup_pairs_only;
   if (!linked) return L40sCollectives();

@@ -17,7 +17,10 @@ const std::vector<GpuEntry>& Gpus();
 // Looks up a type by slug or alias, in any case. Returns nullptr if it is unknown.
 const GpuEntry* FindGpu(std::string_view name);
 
-// Returns up to `limit` slugs most like `name` (base/name_search.h).
+// Returns the costs of a GPU that is not in the catalogue: those of `like` in everything but the
+// GPU's own peak, memory and links. If `like` is nullptr, it is the type with measured kernels that
+// is nearest by the product of the ratios of matrix rates and of memory bandwidths; the earlier one
+// in the table wins if two are equally near. The GPU's name has no influence.
 std::vector<std::string> SimilarGpus(std::string_view name, int limit);
 
 // Returns the costs of a GPU that is not in the catalogue: those of `like` in everything but the

@@ -11,7 +11,7 @@ namespace evenkeel::planner {
 
 struct KernelCurves {
   const char* measured_on = "";  // slug of the GPU type
-  const char* label = "";        // its name in texts
+  const char* label = "";        // its name for people
   MatrixRates matrix;
   std::optional<MatrixRates> fp8;
   CausalRates causal;
