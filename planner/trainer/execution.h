@@ -30,9 +30,9 @@ struct Execution {
   bool overlap_weight_gather = true;    // sharded optimizer: overlap with the first forward passes
   bool overlap_tensor = false;  // overlap tensor-parallel communication with matrix products
   int64_t expert_tensor = 1;    // tensor parallelism inside an expert, if expert parallelism > 1
-  // Else eager modules (Hugging Face), which keep all intermediate values.
+  // If false: eager modules (Hugging Face), which keep all intermediate values.
   bool fused_kernels = true;
-  // If not fused_loss: cross entropy is compiled (Megatron's "native" fusion).
+  // Cross entropy is compiled (Megatron's "native" fusion). Used only if !fused_loss.
   bool compiled_loss = false;
   // Rows of an expert are padded or cut to this multiple of the mean. If 0, no row is dropped
   // (dropless), and the fullest rank has more rows than the mean.
@@ -50,16 +50,18 @@ struct Execution {
   double weight_hook_ns = 0;
   // Rate of the trainer's compute kernels over Megatron-Core's.
   double kernel_rate = 1;
-  // Bytes per logit at the loss. 0: as `fused_loss` and `compiled_loss` say.
+  // Bytes per logit at the loss. 0 means: derived from `fused_loss` and `compiled_loss`.
   double loss_bytes_per_logit = 0;
-  // Each rank keeps the inputs that it gathers from tensor-parallel ranks. Else it gathers them
-  // again in the backward pass.
+  // Each rank keeps the inputs that it gathers from tensor-parallel ranks. If false, it gathers
+  // them again in the backward pass.
   bool keeps_gathered_inputs = false;
-  // Sharded weights (ZeRO-3) are held in fp32 alone, and cast when they are gathered.
+  // Sharded weights (ZeRO-3) are held in fp32 only, and cast when they are gathered.
   bool casts_master_weights = false;
-  // Bytes per trained parameter of the rank's share of the optimizer that only its step holds.
+  // Bytes per trained parameter, of the rank's share of the optimizer, that are held only during
+  // the optimizer's step.
   double update_bytes_per_parameter = 0;
-  // What each rank of a sharded optimizer adds to gathering weights, if each broadcasts its own.
+  // Time in ns that each rank of a sharded optimizer adds to gathering weights, if each broadcasts
+  // its own.
   double gather_ns_per_rank = 0;
 };
 

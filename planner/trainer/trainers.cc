@@ -6,18 +6,19 @@
 namespace evenkeel::planner {
 namespace {
 
-// What the step of a sharded optimizer holds of the rank's gradients besides the states: a flat
+// Bytes per gradient that the step of a sharded optimizer holds in addition to the states: a flat
 // copy in 16 bits and one in fp32 (step() of deepspeed/runtime/zero/stage_1_and_2.py, _step() of
 // InternEvo's hybrid_zero_optim.py).
 constexpr double kFlatGradients = 2 + 4;
 
-// Modules of PyTorch that nothing fuses.
+// PyTorch modules without any fusion.
 constexpr Execution kEager = {.attention = AttentionKernel::kFlash2,
                               .fused_loss = false,
                               .fused_kernels = false,
                               .fused_weight_gradients = false};
 
-// The same at a loss of 16-bit logits, their fp32 copy, its shifted copy and the fp32 softmax.
+// Bytes per logit of an eager loss: 16-bit logits, their fp32 copy, its shifted copy and the fp32
+// softmax.
 constexpr double kEagerLossBytes = 14;
 
 // FSDP's mixed precision: weights are fp32 shards.
@@ -42,7 +43,7 @@ constexpr Execution DeepSpeed(bool shards_weights, double loss_bytes) {
   return execution;
 }
 
-// What a record says besides its habits.
+// The parts of a record other than its habits.
 struct About {
   std::string_view name;
   std::string_view alias = {};
@@ -59,7 +60,7 @@ constexpr Trainer Record(const About& about, Framework framework) {
           .fitted_runs = about.fitted_runs};
 }
 
-// With the degrees of Megatron.
+// Returns a record with Megatron's degrees.
 constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
   Trainer trainer = Record(about, Framework::kMegatron);
   trainer.usual = trainer.usual_sharding_weights = usual;
@@ -67,12 +68,12 @@ constexpr Trainer ThreeDimensional(const About& about, const Execution& usual) {
   return trainer;
 }
 
-// What a trainer with the degrees of Megatron can do besides recomputing every layer.
+// Abilities of a trainer with Megatron's degrees, besides recomputing every layer.
 struct Abilities {
   bool block_recompute = true, interleaves = true;
 };
 
-// With the degrees of Megatron, whole layers alone.
+// Returns a record with Megatron's degrees that recomputes only whole layers.
 constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
                                   const Abilities& abilities) {
   Trainer trainer = ThreeDimensional(about, usual);
@@ -82,7 +83,7 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
   return trainer;
 }
 
-// Megatron-Core's habits, and none of its limits.
+// Returns a record with Megatron-Core's habits and none of its limits.
 constexpr Trainer Unlimited(const About& about) { return Record(about, Framework::kMegatron); }
 
 constexpr Trainer MegatronCore(const About& about) {
@@ -91,14 +92,14 @@ constexpr Trainer MegatronCore(const About& about) {
   return trainer;
 }
 
-// Megatron-Core as its wrappers' performance recipes run it.
+// Returns a record of Megatron-Core as the performance recipes of its wrappers run it.
 constexpr Trainer WithSmallGradients(const About& about) {
   Trainer trainer = MegatronCore(about);
   trainer.fp32_gradients = false;
   return trainer;
 }
 
-// Fully sharded, module by module.
+// Returns a record of a trainer that shards fully, module by module.
 constexpr Trainer Sharded(const About& about, const Execution& usual) {
   Trainer trainer = Record(about, Framework::kFsdp);
   trainer.pipeline = trainer.selective_recompute = false;

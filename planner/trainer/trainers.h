@@ -1,4 +1,4 @@
-// What the planner knows of each trainer: one record each. A new trainer is a record.
+// What the planner knows about each trainer. Adding a trainer means adding a record.
 #ifndef EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 #define EVENKEEL_PLANNER_TRAINER_TRAINERS_H_
 
@@ -10,28 +10,29 @@
 namespace evenkeel::planner {
 
 struct Trainer {
-  std::string_view name;   // in the contract, such as "torchtitan"
+  std::string_view name;   // name in the contract, such as "torchtitan"
   std::string_view alias;  // another name that it goes by, or empty
-  std::string_view title;  // for a person
+  std::string_view title;  // name for people
   Framework framework = Framework::kMegatron;
   // What its habits follow, and the published runs that its rates were fitted on.
   std::string_view source;
-  int fitted_runs = 0;  // 0: nothing was fitted
-  // What it can do.
+  int fitted_runs = 0;  // 0 if nothing was fitted
+  // Abilities.
   bool tensor_parallel = true;
   bool pipeline = true;
-  bool selective_recompute = true;     // else it recomputes whole layers or nothing
+  bool selective_recompute = true;     // if false, it recomputes whole layers or nothing
   bool one_recompute_setting = false;  // the same for all stages
-  // If so: it can recompute some of each stage's layers whole, from the front, not only all.
+  // With one_recompute_setting: it can recompute some of each stage's layers whole, from the front,
+  // not only all of them.
   bool block_recompute = true;
   bool interleaves = true;   // runs several virtual stages per stage
-  bool cuts_encoder = true;  // else the first stage runs a whole encoder, up to its projector
+  bool cuts_encoder = true;  // if false, the first stage runs a whole encoder, up to its projector
   bool always_shards_weights = false;
-  // What it does unasked.
+  // Defaults where the job says nothing.
   ZeroStage zero_stage = ZeroStage::kOptimizer;
-  bool fp32_gradients = true;             // accumulates gradients in fp32, else in 16 bits
-  Execution usual = {};                   // below ZeRO stage 3
-  Execution usual_sharding_weights = {};  // at ZeRO stage 3
+  bool fp32_gradients = true;             // accumulates gradients in fp32; if false, in 16 bits
+  Execution usual = {};                   // habits below ZeRO stage 3
+  Execution usual_sharding_weights = {};  // habits at ZeRO stage 3
 };
 
 // Returns all records. The first of each framework is that framework's default.
@@ -43,10 +44,10 @@ inline const Trainer& DefaultTrainer() { return TrainerOf(Framework::kMegatron);
 // Returns the record of a name or alias in lower case, or nullptr if there is none.
 const Trainer* FindTrainer(std::string_view name);
 
-// Returns the record of a trainer that has none of its own: between those of the others.
+// Returns the record for a trainer that has none of its own. It lies between those of the others.
 const Trainer& GenericTrainer();
 
-// Returns how the trainer runs a model unasked if it shards as `stage` says.
+// Returns how the trainer runs a model by default if it shards as `stage` says.
 const Execution& UsualExecution(const Trainer& trainer, ZeroStage stage);
 
 }  // namespace evenkeel::planner
