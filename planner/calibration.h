@@ -28,13 +28,14 @@ struct LayerCalibration {
   MeasuredRatio activation;  // bytes kept from forward to backward
 };
 
-// Corrections of the analytic model for one job. If empty, the analytic model holds as it is.
+// Corrections of the analytic model for one job. If empty, the analytic model applies unchanged.
 struct Calibration {
   std::string version;        // a digest of all fields below; empty if nothing was measured
   std::string layer_version;  // a digest of `layers`; empty if there are none
   std::vector<LayerCalibration> layers;  // ascending by kind and tensor
   MeasuredRatio step;                    // times of whole steps, on top of `layers`
-  int64_t rest_bytes = 0;          // bytes that steps allocated beyond the model, per stage; >= 0
+  int64_t rest_bytes = 0;          // bytes that steps allocated beyond the model's prediction, per
+                                   // stage; >= 0
   int64_t rest_count = 0;          // number of measured steps whose median is `rest_bytes`
   std::vector<int64_t> revisions;  // revisions in the profile store, ascending
 

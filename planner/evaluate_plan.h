@@ -30,7 +30,8 @@ struct PlanSpec {
   Schedule schedule = Schedule::kOneFOneB;
   // Size pipeline x virtual_stages; chunk c of stage s is at c x pipeline + s.
   std::vector<ChunkSpec> chunks;
-  int64_t micro_batches = 0;  // packs per rank and step; 0 for as many as the global batch asks for
+  int64_t micro_batches = 0;  // packs per rank and step; 0 means the number that the global batch
+                              // asks for
 };
 
 // A value of the spec that is invalid. `field` is its path, such as "chunks[2].layers[0].count".
@@ -44,9 +45,9 @@ struct Evaluation {
   Batching batching;
   Candidate candidate;   // the plan as the search would hold it
   LayerProfile profile;  // profile of its layers
-  // Filled in are stages, prediction, batch_rule, figures and the proof's step and
-  // plan_lower_bound. `fits` says whether every stage has enough memory, and `misfit` names the
-  // stage that lacks most.
+  // Only stages, prediction, batch_rule, figures and the proof's step and plan_lower_bound are
+  // filled in. `fits` says whether every stage has enough memory, and `misfit` names the stage that
+  // lacks most.
   Plan plan;
 };
 

@@ -19,14 +19,14 @@ struct LaunchRequest {
 
 // How much of the plan a trainer runs with its settings.
 enum class LaunchMatch {
-  kExact,    // all of it: stages, schedule and recompute
-  kNearest,  // the nearest run that the trainer can express
-  kNone      // none of it; the notes say why
+  kExact,    // the trainer runs all of it: stages, schedule and recompute
+  kNearest,  // the trainer runs the nearest plan that it can express
+  kNone      // the trainer runs none of it; the notes say why
 };
 
 struct LaunchFile {
   std::string name;     // without folders
-  std::string content;  // text
+  std::string content;  // the file's text
 };
 
 struct LaunchVariable {

@@ -17,7 +17,7 @@ const char* PhaseName(Phase phase);  // "batch_rule", "search", ...
 enum class PlanEnd {
   kComplete,  // `plan` is valid: it fits, or says why nothing fits
   kStopped,   // `stop` ended the work; there is no plan
-  // The independent checker found `faults`, a defect of the planner; there is no plan.
+  // The independent checker found `faults`, which are a defect of the planner. There is no plan.
   kCheckFailed,
 };
 

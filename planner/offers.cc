@@ -55,8 +55,7 @@ class Comparison {
     const Job& job = jobs_[index];
     Offer offer{.job = index};
     result_.end = PlanEnd::kComplete;
-    // The number of packs per step can only restrict parallelisms that exist otherwise, so 1 will
-    // do.
+    // A larger number of packs per step can only rule out parallelisms, so it is enough to try 1.
     offer.possible = !Parallelisms(job, 1).empty();
     if (!offer.possible) return offer;
     const double deadline = objective_.deadline_seconds;

@@ -13,22 +13,22 @@
 
 namespace evenkeel::planner {
 
-// One of the compared jobs. Its time and cost are those expected of the training: with restarts and
-// checkpoints if the job says how often nodes fail, else without them.
+// One of the compared jobs. Its time and cost are those expected of the training: they include
+// restarts and checkpoints if the job says how often nodes fail.
 struct Offer {
   size_t job = 0;         // index of the job
-  bool possible = false;  // some degrees satisfy its constraints; else no plan
+  bool possible = false;  // some degrees satisfy its constraints; otherwise there is no plan
   // No plan can meet the deadline: even the model's FLOPs at the GPUs' peak take longer. The job is
-  // not planned. Only set under kFewestGpus.
+  // not planned. Set under kFewestGpus only.
   bool too_few = false;
   Plan plan;
-  double seconds = 0;  // of the whole training; only if the plan fits
+  double seconds = 0;  // time of the whole training; set only if the plan fits
   double gpu_days = 0, cost = 0;
-  bool meets_deadline = false;  // if there is no deadline: whether the plan fits
+  bool meets_deadline = false;  // without a deadline: whether the plan fits
 };
 
 struct Offers {
-  PlanEnd end = PlanEnd::kStopped;  // the first end that is not kComplete
+  PlanEnd end = PlanEnd::kStopped;  // the first job's end that is not kComplete
   std::vector<Offer> offers;        // best first
   std::vector<std::string> faults;  // only if end is kCheckFailed
 };

@@ -11,8 +11,8 @@
 
 namespace evenkeel::planner {
 
-// Returns the packs of a rank x stages x virtual stages, to which the size of the plan's timeline
-// is proportional.
+// Returns packs of a rank x stages x virtual stages. The size of the plan's timeline is
+// proportional to it.
 int64_t TimelineCells(const Plan& plan);
 
 // Returns the first step of the epoch, with the packs of each data-parallel rank as they are dealt.
