@@ -47,8 +47,8 @@ struct Layout {
   bool flat = true;  // no strip mixes values of its major part
 };
 
-// Makes strips by the major part, each sorted by the minor part: upwards, or downwards if the step
-// that it shares with the strip before is then more even.
+// Makes strips by the major part and sorts each by the minor part: upwards, or downwards if the
+// step that the strip shares with the one before is then more even.
 Layout LayOut(size_t major, Items items, int64_t step_packs, const Stop& stop) {
   SortBy(major, stop, items);
   const Strips strips = DivideIntoStrips(items, major, step_packs);
@@ -74,7 +74,7 @@ void GroupAlike(std::span<WorkItem> window, int64_t step_packs, const Stop& stop
   if (static_cast<int64_t>(window.size()) <= step_packs) return;
   const Layout by_vision = LayOut(0, window, step_packs, stop);
   if (by_vision.flat) return;
-  // The layout is made again rather than kept, to save memory; sorting makes it the same.
+  // The layout is computed again rather than kept, to save memory; sorting makes it the same.
   if (LayOut(1, window, step_packs, stop).cost >= by_vision.cost)
     LayOut(0, window, step_packs, stop);
 }

@@ -25,7 +25,7 @@ struct ArgumentRule {
 struct ArgumentTry {
   Caps caps;
   double samples_per_pack = 0;  // AVE-BS
-  double pad_ratio = 0;         // 0: packs are laid end to end
+  double pad_ratio = 0;         // 0 because packs are laid end to end
   double dist_ratio_units = 0;
   double dist_ratio_tokens = 0;
   bool in_range = false;
@@ -42,10 +42,10 @@ struct ArgumentSearch {
 
 // Searches from (Qv, Qt) = (start_tokens / budget, start_tokens). Qv moves by one and Qt by the
 // budget: down while packs hold too many samples, else up, until AVE-BS has left the range on the
-// far side or tries or caps run out. The lowest score among the tries in range wins. If there is
-// none, `reached` is false and the best is the try whose AVE-BS is nearest to the range (the
-// earlier one of equals). Samples that break a cap alone count as packs of their own. Without
-// units, Qv is 0 and Qt moves by the mean sample. Without samples there are no tries.
+// far side or tries or caps run out. The try in range with the lowest score wins. If there is none,
+// `reached` is false and the best is the try whose AVE-BS is nearest to the range; the earlier of
+// equals wins. Samples that break a cap alone count as packs of their own. Without units, Qv is 0
+// and Qt moves by the mean sample. Without samples there are no tries.
 ArgumentSearch SearchArguments(const Lengths& lengths, const ArgumentRule& rule);
 
 }  // namespace evenkeel::planner

@@ -22,7 +22,8 @@ constexpr double kSlack = .05;
 constexpr int64_t kLeastWork = 20'000'000;        // for designs, in cells of the knapsack's grid
 constexpr int64_t kFastDesignWork = 100'000'000;  // for one design of a fast search
 constexpr int64_t kWorkPerSample = 20'000;
-constexpr size_t kTrialAtMost = 100'000;  // larger sets are designed as is best for a part of them
+constexpr size_t kTrialAtMost = 100'000;  // larger sets use the design that is best for a part of
+                                          // them
 constexpr size_t kTrial = 32'768;
 constexpr int64_t kFastGap = 200;  // a fast search ends 1 / 200 above the bound
 
@@ -198,16 +199,16 @@ class BalancedSearch {
   bool thorough_;
   int steps_;
   int64_t bound_ = 0;                        // no packing has fewer packs
-  int64_t good_ = 0;                         // the search ends at so many packs
+  int64_t good_ = 0;                         // the search ends at this number of packs
   double level_ = 0;                         // mean tokens of a pack if there are `bound_` packs
-  int64_t fills_ = 100;                      // fills that may still be tried
+  int64_t fills_ = 100;                      // number of fills that may still be tried
   int64_t work_left_ = 0;                    // for designs
-  int64_t design_work_ = kDesignWorkAtMost;  // for one
+  int64_t design_work_ = kDesignWorkAtMost;  // for a single design
   std::vector<SampleGroup> groups_;
   int64_t parts_ = 1;
   Packing best_;
   bool best_is_level_ = false;
-  int64_t best_parts_ = 1;  // if it is level: the grid it was designed with
+  int64_t best_parts_ = 1;  // if the best packing is level: the grid that it was designed with
   Mix best_mix_;
 };
 

@@ -37,7 +37,7 @@ struct BaselineRule {
 };
 
 struct BaselineBatches {
-  // Every sample is in one. Those of the last row may be short or missing.
+  // Every sample is in one micro-batch. Those of the last row may be short or missing.
   Packing micro_batches;
   std::vector<int64_t> order;  // steps x ranks x micro-batches; -1 for none, only in the last step
   double pad_ratio = 0;        // padding tokens over all tokens, padding included

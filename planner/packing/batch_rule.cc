@@ -20,7 +20,8 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kStepsDealt = 64;        // of the sample
-constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; more are taken in their order
+constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; if there are more, they are taken in
+                                           // their order
 
 bool HasUnits(const Dataset& dataset) {
   return std::any_of(dataset.bins.begin(), dataset.bins.end(),
@@ -50,8 +51,9 @@ PackTimes TimesOf(const Job& job, const PackShape& mean, const PackShape& larges
 }
 
 // Predicts steps of a whole epoch whose packs are grouped by work, from a sample of the packs. A
-// step holds neighbours among all packs, which are closer together than those of the sample, so
-// packs are interpolated between the sample's, for evenly spaced steps of the epoch.
+// step holds neighbours among all packs, and these are closer together than the packs of the
+// sample. So packs are interpolated between those of the sample, for evenly spaced steps of the
+// epoch.
 std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_t micro_batches,
                                   int64_t steps_of_epoch, const Stop& stop) {
   std::vector<PackSums> sorted = batching.packs;
@@ -280,8 +282,8 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
       times_of[r] = times.vision_per_unit * units[r] + times.language_per_token * tokens[r] +
                     times.language_per_squared_token * attention[r];
     }
-    // Summed rank by rank, because the mean of equal times may round to more than the longest of
-    // them.
+    // The sum is taken rank by rank, because the mean of equal times may round to more than the
+    // longest of them.
     const double most = *std::max_element(times_of.begin(), times_of.end());
     most_time += most;
     for (const double time : times_of) waited += (most - time) / static_cast<double>(data);

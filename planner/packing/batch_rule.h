@@ -1,5 +1,5 @@
-// The batch rule of a job: caps, packer and order, and the packs that it is predicted to give, from
-// a sample of the dataset.
+// The batch rule of a job (caps, packer and order), and the packs that it is predicted to give,
+// from a sample of the dataset.
 #ifndef EVENKEEL_PLANNER_PACKING_BATCH_RULE_H_
 #define EVENKEEL_PLANNER_PACKING_BATCH_RULE_H_
 
@@ -18,7 +18,8 @@ namespace evenkeel::planner {
 
 // Micro-batches as the cost model sees them.
 struct Batching {
-  BatchRule rule;               // its ratios depend on the data-parallel degree: filled in later
+  BatchRule rule;               // its ratios depend on the data-parallel degree, so they are filled
+                                // in later
   std::vector<PackSums> packs;  // packs of the sample
   PackShape mean;
   PackShape largest;  // must fit in memory: the caps, or the largest oversize sample
@@ -62,9 +63,9 @@ Batching MakeBatching(const Job& job, const Stop& stop = {});
 std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_t micro_batches,
                                   const Stop& stop = {});
 
-// DistRatio of each quantity: the mean over whole steps of sum_r(X_max - X_r) / (X_max N), with the
-// packs in their order as steps of `data` ranks x `micro_batches`. If there are fewer packs than in
-// one step, they repeat.
+// DistRatio of each quantity: the mean over whole steps of sum_r(X_max - X_r) / (X_max N). The
+// packs, in their order, form steps of `data` ranks x `micro_batches`. If there are fewer packs
+// than in one step, they repeat.
 struct DistRatios {
   double units = 0, tokens = 0, attention = 0;
   double idle = 0;  // of time by PackTimes: sum over steps of (max - mean) / sum of max

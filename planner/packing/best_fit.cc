@@ -12,7 +12,7 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int kLevels = 64;  // numbers of units left that are examined, to bound the time
+constexpr int kLevels = 64;  // how many numbers of units left are examined; bounds the time
 
 constexpr size_t kNothing = std::numeric_limits<size_t>::max();
 
@@ -40,9 +40,9 @@ class BestFit {
     }
   }
 
-  // Places all samples of a type. The pack that the first sample fills best is, with that sample
-  // inside, the one that the second fills best. So packs are filled one after the other until the
-  // samples run out.
+  // Places all samples of a type. The pack that the first sample fills best is also the best one
+  // for the second sample once the first is inside. So packs are filled one after the other until
+  // the samples run out.
   void Place(size_t type_index) {
     const SampleType& type = sorted_.types[type_index];
     int64_t left = type.count;

@@ -23,15 +23,15 @@ constexpr int64_t kUnitSteps = 32;  // most steps between 0 and the largest samp
 constexpr int64_t kUsualTokenCap = 4096;
 constexpr int64_t kTokenStep = 128;
 constexpr int64_t kLongestPack = 32768;  // tokens; more only if the longest sample has more
-// A sample above kLongestPack that is more than this many times as long as 999 of 1000 samples
-// travels alone.
+// A sample longer than kLongestPack is packed alone if it is more than this many times as long as
+// 999 of 1000 samples.
 constexpr int64_t kOutlier = 16;
-// Work limits for deriving caps, in units of planner::Stop: some tenths of a second each.
+// Work limits for deriving caps, in units of planner::Stop: a few tenths of a second each.
 constexpr int64_t kSeekWork = 200'000'000;  // to find packs that are level
 constexpr int64_t kFillWork = 200'000'000;  // to find packs that fill
 constexpr double kRoomAboveLevel = 1.01;
 
-// By multiplication alone, so that the result is the same on every platform.
+// Computes by multiplication only, so that the result is the same on every platform.
 double Power(double base, int64_t exponent) {
   double result = 1;
   for (; exponent > 0; exponent /= 2, base *= base)
@@ -180,7 +180,7 @@ CapsChoice CapsRule::BestFilled(const CapsChoice& choice, FillOf fill_of) const 
     const CapsChoice next = At(choice.caps.units + i * step_);
     if (i > 0 && !TokensAllow(next)) break;
     const double fill = (this->*fill_of)(next, &work_left);
-    // The cap is not to blame for a last pack that is not full.
+    // A last pack that is not full is not the cap's fault.
     if (fill >= std::min(kFilled, next.packs / std::ceil(next.packs))) return next;
     if (fill > best_fill) best = next, best_fill = fill;
     best.cut_short = work_left <= 0;

@@ -23,24 +23,25 @@ struct CapsChoice {
   bool cut_short = false;       // the work ran out before all caps were examined
   int64_t alone = 0;            // samples so long that they break a cap and were left out
 
-  // Packs that hold one sample too long to balance: (share of the level by which they must exceed
-  // it, descending; number of packs that exceed it by at least that share).
+  // Packs that hold one sample too long to balance, as pairs: the share of the level by which they
+  // must exceed it, descending, and the number of packs that exceed it by at least that share.
   std::vector<std::pair<double, double>> excess;
 
   // Returns the expected DistRatio of tokens if `ranks` ranks run one pack each in random order.
   double Imbalance(int64_t ranks) const;
 };
 
-// A pack of Qv units that holds a sample (u, t) does best to fill up with the samples of fewest
-// tokens per unit, so it has at least t + (Qv - u) rho tokens, where rho is the tokens per unit of
-// the lightest sixth of the data. If that is above the level (mean tokens of a pack), the pack
-// stands out; shorter packs stand out more. So the rule takes the least unit cap that keeps the
-// expected imbalance of 64 ranks in random order at 1%, among those whose packs cutting stock fills
-// with units, and the token cap that the longest such pack needs. For data without units it takes
-// the token cap that holds every sample, at least 4096. If even the least unit cap makes packs
-// longer than 32768 tokens, units are too rare, and the token cap alone decides, as for data
-// without units. Samples above both 32768 tokens and 16 times the length that 999 of 1000 samples
-// stay within travel alone, so that a few of them do not make all packs as long.
+// A pack of Qv units that holds a sample (u, t) has the fewest tokens if it is filled up with the
+// samples of fewest tokens per unit, so it has at least t + (Qv - u) rho tokens, where rho is the
+// tokens per unit of the lightest sixth of the data. If that is above the level (mean tokens of a
+// pack), the pack stands out; the shorter packs are, the more it stands out. So the rule takes the
+// least unit cap that keeps the expected imbalance of 64 ranks in random order at 1%, among those
+// whose packs cutting stock fills with units, and the token cap that the longest such pack needs.
+// For data without units it takes the token cap that holds every sample, at least 4096. If even the
+// least unit cap makes packs longer than 32768 tokens, units are too rare, and the token cap alone
+// decides, as for data without units. A sample is packed alone if it is longer than 32768 tokens
+// and than 16 times the length within which 999 of 1000 samples stay. Otherwise, a few such samples
+// would make all packs as long.
 class CapsRule {
  public:
   // Values above 0 in `given` are kept. A given cap limits the choice of the other.
@@ -49,7 +50,7 @@ class CapsRule {
   CapsChoice Balanced() const;  // returns the rule's choice
 
   // Returns about ten choices from the smallest to `longest`, so that shorter packs can be compared
-  // with level ones. Does not consider how well units fill packs.
+  // with level ones. It does not consider how well units fill packs.
   std::vector<CapsChoice> Shorter(const CapsChoice& longest) const;
 
   // Returns the nearest choice at or above `choice` whose packs fill with units.
@@ -61,9 +62,9 @@ class CapsRule {
   CapsChoice At(int64_t unit_cap) const;
   CapsChoice ByTokens() const;
   bool TokensAllow(const CapsChoice& choice) const;
-  // Return the packs by volume over the packs that are needed: for the units alone, and if no pack
-  // may be above the level on average. 1 if all packs are full. Both subtract their work from
-  // `*work_left`.
+  // Return the number of packs by volume over the number needed: UnitFill for the units alone,
+  // LevelFill if no pack may be above the level on average. The result is 1 if all packs are full.
+  // Both subtract their work from `*work_left`.
   double UnitFill(const CapsChoice& choice, int64_t* work_left) const;
   double LevelFill(const CapsChoice& choice, int64_t* work_left) const;
   using FillOf = double (CapsRule::*)(const CapsChoice&, int64_t*) const;
@@ -76,7 +77,7 @@ class CapsRule {
   double samples_ = 0, units_ = 0, tokens_ = 0;
   int64_t most_units_ = 0, most_tokens_ = 0;
   int64_t alone_ = 0;
-  int64_t step_ = 1;         // between the unit caps to consider
+  int64_t step_ = 1;         // distance between the unit caps to consider
   double light_tokens_ = 0;  // per unit
 };
 

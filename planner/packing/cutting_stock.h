@@ -23,7 +23,8 @@ struct StockProblem {
   std::vector<StockGroup> groups;  // each has a size in some dimension and fits alone
   int64_t unit_cells = 0;          // capacity
   int64_t token_cells = 0;
-  // Extra cost, much less than 1, of a pack that fills so many unit and token cells. If empty, 0.
+  // Extra cost, much less than 1, of a pack that fills this number of unit and token cells. If
+  // empty, the cost is 0.
   std::function<double(int64_t units, int64_t tokens)> extra_cost;
   int64_t iterations_at_most = 2000;
   Stop stop = {};
@@ -38,13 +39,14 @@ struct StockSolution {
   std::vector<Pattern> patterns;  // times > 0
   std::vector<double> prices;     // dual value of one sample of each group
   double packs = 0;               // sum of times
-  bool optimal = false;           // else the iterations ran out
+  bool optimal = false;           // if false, the iterations ran out
   int64_t work = 0;               // cells of the grid that were computed, for budgets
 };
 
 StockSolution SolveCuttingStock(const StockProblem& problem);
 
-// Returns the greatest total price of a pattern for integer prices: exact, by dynamic programming.
+// Returns the greatest total price of a pattern for integer prices. It is exact, by dynamic
+// programming.
 int64_t BestPatternPrice(const std::vector<StockGroup>& groups, int64_t unit_cells,
                          int64_t token_cells, const std::vector<int64_t>& prices,
                          const Stop& stop = {});

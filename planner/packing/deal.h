@@ -1,5 +1,5 @@
 // Deals packs to steps, ranks and slots. The order depends only on the packs' work and the
-// DealRule, and is the same on every platform; docs/ALGORITHMS.md describes it in every detail, so
+// DealRule, and is the same on every platform; docs/ALGORITHMS.md describes it in full detail, so
 // that others can reimplement it.
 #ifndef EVENKEEL_PLANNER_PACKING_DEAL_H_
 #define EVENKEEL_PLANNER_PACKING_DEAL_H_
@@ -18,7 +18,7 @@ namespace evenkeel::planner {
 std::vector<PackWork> WorkOf(std::span<const PackSums> sums, const PackTimes& times);
 
 // Returns the order, steps x ranks x packs_per_rank, row by row: a pack's index, or -1 if there is
-// none. Every pack appears once. Only the last step may contain -1: its packs are spread so that no
+// none. Every pack appears once. Only the last step may contain -1; its packs are spread so that no
 // rank gets a second pack before all ranks have one. Within a rank and step, the packs of least
 // work are at the ends.
 std::vector<int64_t> Deal(std::span<const PackWork> work, const DealRule& rule);

@@ -34,8 +34,8 @@ DealtGroup DealGroup(std::span<const PackWork> work, int64_t first, const Length
   return dealt;
 }
 
-// Returns the group of each step: the curriculum's steps first, then full steps in random order,
-// then those that lack packs.
+// Returns the group of each step. The curriculum's steps come first, then full steps in random
+// order, then steps that lack packs.
 std::vector<int32_t> StepGroups(std::span<const DealtGroup> groups, int64_t leading,
                                 size_t shortest, const DealRule& rule) {
   std::vector<int32_t> mixed;
@@ -43,7 +43,7 @@ std::vector<int32_t> StepGroups(std::span<const DealtGroup> groups, int64_t lead
     const int64_t steps = groups[g].full_steps - (g == shortest ? leading : 0);
     mixed.insert(mixed.end(), static_cast<size_t>(steps), static_cast<int32_t>(g));
   }
-  // The seed's second draw gives another random sequence than that of dealing packs.
+  // The seed's second draw gives a random sequence that differs from that of dealing packs.
   Random seeds(rule.seed);
   seeds.Next();
   Random(seeds.Next() + static_cast<uint64_t>(rule.epoch)).Shuffle(mixed);

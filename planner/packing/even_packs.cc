@@ -13,8 +13,8 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr int64_t kManySamples = 8;  // in a pack
-// Packs above the number by volume: none (0), or one in so many.
+constexpr int64_t kManySamples = 8;  // samples in a pack
+// Packs above the number by volume: none (0), or one in this many.
 constexpr int64_t kRoomParts[] = {0, 1000, 400, 200};
 
 // Returns no packs if a pack would exceed the cap.

@@ -12,7 +12,7 @@ constexpr int kRoundsAtMost = 40;
 constexpr int64_t kEnoughParts = 32;  // a round that moves fewer of the uneven packs is the last
 constexpr int32_t kCandidates = 16;   // samples of a run that an exchange examines
 constexpr int64_t kRescueCandidates = 32;  // samples of a pack that a rescue examines
-constexpr size_t kRescueWork = 1 << 20;    // pairs of packs
+constexpr size_t kRescueWork = 1 << 20;    // number of pairs of packs
 
 }  // namespace
 
@@ -71,7 +71,7 @@ bool Leveler::ExchangePair(size_t longer, size_t shorter, uint64_t round) {
     }
     stop_.Spend(kCandidates * kCandidates);
     const Run &x = runs[i++], &y = others[j++];
-    // Long runs are only sampled, with other samples in the next round.
+    // Long runs are only sampled, with different samples in the next round.
     const int32_t step_x = 1 + (x.end - x.begin) / kCandidates;
     const int32_t step_y = 1 + (y.end - y.begin) / kCandidates;
     const int32_t turn = static_cast<int32_t>(round);
@@ -97,7 +97,7 @@ void Leveler::Swap(size_t a, size_t s, size_t b, size_t t) {
   std::swap(member_[s], member_[t]);
 }
 
-// Each pack over the cap tries other packs, from a starting point of its own.
+// Each pack over the cap tries other packs, each from a different starting point.
 void Leveler::Rescue() {
   std::vector<size_t> over;
   for (size_t p = 0; p < need_.size(); ++p)
@@ -123,7 +123,7 @@ bool Leveler::RescueOnce(size_t over, size_t other) {
   if (free <= 0) return false;
   stop_.Spend(2 * kRescueCandidates * kRescueCandidates);
   int64_t best = 0, from = -1, to = -1;
-  // Long packs are only sampled, with other samples for another partner.
+  // Long packs are only sampled, with different samples for another partner.
   const auto step = [&](size_t pack) {
     return 1 + (first_slot_[pack + 1] - first_slot_[pack]) / kRescueCandidates;
   };

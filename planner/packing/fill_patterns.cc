@@ -10,7 +10,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Levelled at once, so that they stay in a processor's cache.
+// Number of samples levelled together, small enough to stay in a processor's cache.
 constexpr size_t kShardSamples = 1 << 18;
 
 // Packs the samples that levelling took out into new packs, by first fit decreasing.
@@ -80,7 +80,7 @@ Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSampl
       part[p].times =
           ShareOf(patterns[p].times, static_cast<int64_t>(s), static_cast<int64_t>(shards));
     leveler.Fill(groups, part, dealt[s], packing, rest);
-    GroupMembers().swap(dealt[s]);  // frees memory: packed samples are not held twice
+    GroupMembers().swap(dealt[s]);  // frees memory, so that packed samples are not held twice
   }
   PackRest(lengths, caps, std::move(rest), stop, packing);
   return packing;

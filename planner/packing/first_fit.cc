@@ -8,8 +8,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Types in placing order, with the number of each that remains. A tree over them finds the next one
-// that fits.
+// Types in placing order, with the number of samples of each that remain. A tree over them finds
+// the next one that fits.
 class Remaining {
  public:
   Remaining(const SampleTypes& types, const std::vector<size_t>& order, const Stop& stop)
@@ -38,7 +38,7 @@ class Remaining {
 
  private:
   static constexpr int32_t kGone = std::numeric_limits<int32_t>::max();
-  struct Least {  // least of each below a node; may be of two types
+  struct Least {  // least units and tokens below a node; may be of two types
     int32_t units = kGone, tokens = kGone;
   };
 

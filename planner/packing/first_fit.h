@@ -10,9 +10,9 @@
 
 namespace evenkeel::planner {
 
-// Returns packs in the order in which first fit opens them. Cost O(N + P log T) for N samples, T
-// types and P samples in packs that differ: packs of one pattern are made all at once. REQUIRES:
-// every sample fits the caps alone.
+// Returns packs in the order in which first fit opens them. The cost is O(N + P log T) for N
+// samples, T types and P samples in packs that differ, because packs of one pattern are made all at
+// once. REQUIRES: every sample fits the caps alone.
 Packing PackFirstFit(const Lengths& lengths, const Caps& caps, TypeOrder order,
                      const Stop& stop = {});
 

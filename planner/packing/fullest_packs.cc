@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kSamplesAtMost = 20'000;
 constexpr int64_t kMeanAtMost = 8;                // samples per pack
-constexpr int64_t kCapAtMost = int64_t{1} << 26;  // worth stays within 64 bits
+constexpr int64_t kCapAtMost = int64_t{1} << 26;  // keeps worth within 64 bits
 constexpr int64_t kNodesPerPack = 2'000;
 constexpr int64_t kNodes = 10'000'000;  // of all runs
 // A token is worth `even` caps plus the length of its sample. With fullness alone (0), several
@@ -22,7 +22,7 @@ constexpr int64_t kNodes = 10'000'000;  // of all runs
 // lack partners.
 constexpr int64_t kEven[] = {0, 256, 128, 64, 32, 16, 8, 4, 2};
 
-// One run. Samples are identified by their index in `tokens`, which descends.
+// One run of the search. Samples are identified by their index in `tokens`, which descends.
 class Run {
  public:
   Run(const std::vector<int64_t>& tokens, int64_t cap, int64_t even)

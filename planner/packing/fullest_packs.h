@@ -10,11 +10,11 @@
 
 namespace evenkeel::planner {
 
-// Returns the packing with the fewest packs of several runs, in which the preference for few large
-// samples over many small ones grows; it ends once a run has at most `good` packs. Returns no packs
-// if packs hold many samples or there are too many samples, since other packers are as good there.
-// The work is counted in nodes, so the result is the same on every platform. REQUIRES: samples have
-// no units, and each fits `token_cap` alone.
+// Returns the packing with the fewest packs of several runs. From run to run, the preference for
+// few large samples over many small ones grows. The search ends once a run has at most `good`
+// packs. Returns no packs if packs hold many samples or there are too many samples, since other
+// packers are as good in these cases. The work is counted in nodes, so the result is the same on
+// every platform. REQUIRES: samples have no units, and each fits `token_cap` alone.
 Packing PackFullest(const Lengths& lengths, int64_t token_cap, int64_t good, const Stop& stop = {});
 
 }  // namespace evenkeel::planner

@@ -19,9 +19,9 @@ class GreedyFill {
   explicit GreedyFill(const SortedSamples& sorted);
 
   bool empty() const { return left_ == 0; }
-  // Adds to the open pack, repeatedly, the sample with the most tokens that fits (with the most
-  // units among equals), and as many of its type as fit. Only the 64 largest numbers of units that
-  // fit and are left are examined.
+  // Adds to the open pack, repeatedly, the sample with the most tokens that fits (among equals, the
+  // one with the most units), and all samples of its type that fit. Only the 64 largest numbers of
+  // units that fit and are left are examined.
   void Fill(int64_t units_left, int64_t tokens_left, Packing& packing);
 
  private:
@@ -29,12 +29,13 @@ class GreedyFill {
   struct Level {
     int32_t units = 0;
     size_t begin = 0, end = 0;
-    int64_t left = 0;  // samples
+    int64_t left = 0;  // number of samples
   };
 
   size_t TypeAt(size_t place) const { return types_.size() - 1 - place; }
   SampleType& At(size_t place) { return types_[TypeAt(place)]; }
-  // Returns the first place of a level that is left and fits, or its end if there is none.
+  // Returns the first place of a level that has samples left and fits, or the level's end if there
+  // is none.
   size_t Longest(const Level& level, int64_t tokens_left);
 
   SampleTypes types_;  // with the samples left of each

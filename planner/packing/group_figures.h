@@ -43,9 +43,9 @@ std::vector<double> LossNormalizers(std::span<const int64_t> loss_tokens, const 
 std::vector<int64_t> LossTokensOf(const Packing& packing, const Lengths& lengths,
                                   std::span<const int32_t> loss_tokens);
 
-// Returns the figures of each group, with spread and trend among its own steps, and fills in *all
-// with those over all steps: there, spread and trend are means over groups, weighted by steps, and
-// a rank of `context` GPUs counts as that many times as fast.
+// Returns the figures of each group, with spread and trend among its own steps, and sets *all to
+// the figures over all steps. In *all, spread and trend are means over groups, weighted by steps,
+// and a rank of `context` GPUs counts as `context` times as fast.
 GroupFigures FiguresOf(const Lengths& lengths, const GroupedPacking& packed,
                        const GroupedOrder& order, std::span<const LengthGroup> groups,
                        std::span<const PackSums> sums, std::span<const PackWork> work,

@@ -10,22 +10,22 @@
 
 namespace evenkeel::planner {
 
-// If no Qt' is given, it is OmniBal's Qt - 128, and at least 1.
+// If no Qt' is given, OmniBal's Qt - 128 is used, and at least 1.
 inline constexpr int64_t kKeepSlack = 128;
 constexpr int64_t UsualKeepTokens(int64_t token_cap) {
   return token_cap > kKeepSlack ? token_cap - kKeepSlack : 1;
 }
 
 struct IsfRule {
-  // Qv': a pack is kept if it has at least so many units (0: never because of its units) ...
+  // Qv': a pack is kept if it has at least this many units (0: never because of its units) ...
   int64_t keep_units = 0;
-  int64_t keep_tokens = 0;  // Qt': ... or at least so many tokens
+  int64_t keep_tokens = 0;  // Qt': ... or at least this many tokens
   int64_t iterations = 10;  // T
   uint64_t seed = 0;
 };
 
-// Returns packs in the order in which they were kept, then those of the leftovers. Cost O(T (N +
-// M)) for N samples and M packs. REQUIRES: every sample fits the caps alone (Pack in packer.h
+// Returns packs in the order in which they were kept, then those of the leftovers. The cost is O(T
+// (N + M)) for N samples and M packs. REQUIRES: every sample fits the caps alone (Pack in packer.h
 // ensures that).
 Packing PackByIsf(const Lengths& lengths, const Caps& caps, const IsfRule& rule,
                   const Stop& stop = {});

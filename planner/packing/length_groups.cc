@@ -22,7 +22,7 @@ size_t HomeOf(std::span<const LengthGroup> groups, int64_t units, int64_t tokens
   return group;
 }
 
-// Some of the samples, by their indices among all samples.
+// A subset of the samples, by their indices among all samples.
 struct Part {
   std::vector<uint32_t> index;
   std::vector<int32_t> units, tokens;
@@ -66,7 +66,8 @@ class Builder {
   }
 
  private:
-  // Returns the unpacked samples whose home is in [begin, end), without their units unless `units`.
+  // Returns the unpacked samples whose home is in [begin, end). Includes their units if `units` is
+  // true.
   Part Among(size_t begin, size_t end, bool units) const {
     rule_.stop.Spend(static_cast<int64_t>(4 * home_.size()));
     Part part;
@@ -84,7 +85,7 @@ class Builder {
     return {caps.units == kNoUnitCap ? 0 : caps.units, caps.tokens};
   }
 
-  // Packs one group, in indices of all samples.
+  // Packs one group. The result uses the indices of all samples.
   Packing PackGroup(size_t group, GroupedPacking* all) {
     const Caps caps = CapsOf(group);
     const Part own = Among(group, group + 1, caps.units > 0);

@@ -31,7 +31,7 @@ struct LengthGroup {
   int64_t step_packs() const { return ranks * packs_per_rank; }
 };
 
-// Returns the index of the group of a sample with so many tokens.
+// Returns the index of the group of a sample with `tokens` tokens.
 size_t GroupOf(std::span<const LengthGroup> groups, int64_t tokens);
 
 struct GroupedPacking {
@@ -41,13 +41,13 @@ struct GroupedPacking {
 };
 
 // Packs a group's own samples. If rule.packer is kBalanced, packs of many samples are made alike
-// (PackEvenly); otherwise rule.packer packs them.
+// (PackEvenly). Otherwise rule.packer packs them.
 Packing PackOwnSamples(const Lengths& lengths, const PackRule& rule);
 
-// Packs the groups from the longest to the shortest: rule.packer packs the group's own samples
-// under its caps; packs are added until they make whole steps; the room that is left takes shorter
-// samples, those of the shortest group first, the longest that fits among them. So only the
-// shortest group that is left can end with a step in which some rank lacks a pack: if shorter
+// Packs the groups from the longest to the shortest. rule.packer packs the group's own samples
+// under its caps, and packs are added until they make whole steps. The room that is left takes
+// shorter samples: those of the shortest group first, and among them the longest that fits. So only
+// the shortest group that is left can end with a step in which some rank lacks a pack: if shorter
 // samples run out before a step is whole, there are no shorter groups left. rule.caps, the keep
 // thresholds and `apart` are ignored. `rule.oversize` applies to samples that break the caps of the
 // last group alone.
@@ -55,16 +55,17 @@ GroupedPacking PackByGroups(const Lengths& lengths, std::span<const LengthGroup>
                             const PackRule& rule);
 
 // Returns the work by which the packs of groups are dealt. Packs without units are full, so their
-// tokens hardly differ but their attention does: the two parts are then tokens and squared lengths,
+// tokens hardly differ but their attention does. The two parts are then tokens and squared lengths,
 // each times the power of two (rounded down) that gives the largest of all packs 30 bits. For other
-// packs it returns WorkOf.
+// packs, the result is that of WorkOf.
 std::vector<PackWork> GroupWorkOf(std::span<const PackSums> sums, const PackTimes& times);
 
 struct GroupedOrder {
   std::vector<int32_t> step_group;  // group of each step
-  // Step by step, each ranks x packs_per_rank of its group: a pack's index, or -1.
+  // Packs step by step, each step with ranks x packs_per_rank of its group: a pack's index, or -1.
   std::vector<int64_t> order;
-  int64_t curriculum_steps = 0;  // leading steps that the curriculum keeps to the shortest group
+  int64_t curriculum_steps = 0;  // number of leading steps that the curriculum reserves for the
+                                 // shortest group
 };
 
 // Deals each group's packs by Deal under `rule` (whose ranks, packs_per_rank and group are

@@ -60,7 +60,8 @@ void Leveler::DealGroups(const std::vector<SampleGroup>& groups,
   room_ = caps_.tokens - level_;
   if (room_ >= 0) tolerance_ = std::min(tolerance_, std::max<int64_t>(1, room_));
 
-  // A pack needs the tokens by which mean samples would leave it short of the level.
+  // The need of a pack is the difference between the level and its tokens if all its samples were
+  // mean samples.
   std::vector<int64_t> mean(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) mean[g] = Nearest(groups[g].mean_tokens);
   need_.clear();

@@ -67,7 +67,8 @@ class Leveler {
   std::vector<Shape> shapes_;        // by pattern
   std::vector<uint32_t> shape_of_;   // by pack
   std::vector<int64_t> first_slot_;  // by pack, and the end of the last
-  std::vector<int64_t> need_;        // by pack: tokens short of the mean; negative: too many
+  std::vector<int64_t> need_;        // by pack: tokens missing to the mean; negative if it has too
+                                     // many
   std::vector<uint32_t> member_;     // by slot
   std::vector<int32_t> tokens_;      // by slot
   int64_t level_ = 0;                // mean tokens of a pack

@@ -87,8 +87,8 @@ bool BalanceMeter::AddStep(std::span<const int64_t> step, size_t ranks, double s
     most = std::max(most, totals_.vision[r] + totals_.language[r]);
     tokens += totals_.tokens[r];
   }
-  // Summed rank by rank, because the mean of equal times may round to more than the longest of
-  // them.
+  // The sum is taken rank by rank, because the mean of equal times may round to more than the
+  // longest of them.
   for (size_t r = 0; r < ranks; ++r) waited += most - (totals_.vision[r] + totals_.language[r]);
   lost_ += waited / static_cast<double>(ranks) / speed;
   waited_ += most / speed;

@@ -21,8 +21,8 @@ struct Balance {
   double dist_ratio_tokens = 0;
   double dist_ratio_attention = 0;  // over sums of squared sample lengths
   double dist_ratio_vision_time = 0, dist_ratio_language_time = 0;  // over PackWork
-  // Share of a step lost waiting if each rank runs both parts one after the other: sum over steps
-  // of (W_max - mean W) / sum of W_max, W = vision + language.
+  // Share of a step that is lost to waiting if each rank runs both parts one after the other: sum
+  // over steps of (W_max - mean W) / sum of W_max, with W = vision + language.
   double idle = 0;
   int64_t steps = 0;
   int64_t holed_steps = 0;      // 0 or 1
@@ -54,8 +54,8 @@ class BalanceMeter {
   BalanceMeter(std::span<const PackSums> sums, std::span<const PackWork> work)
       : sums_(sums), work_(work) {}
 
-  // Adds a step. `speed` is that of its ranks and matters for `idle` only. Returns false, and
-  // leaves the step out, if some rank has no pack.
+  // Adds a step. `speed` is the speed of its ranks and matters for `idle` only. If some rank has no
+  // pack, leaves the step out and returns false.
   bool AddStep(std::span<const int64_t> step, size_t ranks, double speed = 1);
 
   // Returns the balance without the measures of randomness.

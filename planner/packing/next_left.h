@@ -1,4 +1,5 @@
-// Places 0 .. n - 1 that are used up one by one. Finds the first place left from any place on.
+// The places 0 .. n - 1, which are used up one by one. Finds the first place left from any place
+// on.
 #ifndef EVENKEEL_PLANNER_PACKING_NEXT_LEFT_H_
 #define EVENKEEL_PLANNER_PACKING_NEXT_LEFT_H_
 

@@ -17,9 +17,9 @@ __extension__ using Wide = __int128;
 constexpr int64_t kUnitCellsAtMost = 128;
 constexpr size_t kPriceGroups = 96;
 constexpr int64_t kPriceWidths = 256, kPriceCells = 1024, kLeastPriceCells = 64;
-constexpr int64_t kPriceWork = 500'000;  // of one pricing: cells of the grid x groups
+constexpr int64_t kPriceWork = 500'000;  // limit of one pricing: cells of the grid x groups
 constexpr int64_t kHopelessWork = 5'000'000;
-constexpr int64_t kProofWork = 200'000'000;  // of the proof: cells x types
+constexpr int64_t kProofWork = 200'000'000;  // limit of the proof: cells x types
 constexpr int64_t kProofCells = 4'000'000;
 constexpr int64_t kCloseParts = 2000;
 
@@ -171,7 +171,7 @@ int64_t Alone(const SampleTypes& types, const Caps& caps) {
 
 // Martello and Toth's L2 in tokens. For each size k up to half the cap, samples longer than cap - k
 // share a pack with no sample of at least k, those above half the cap do not share with each other,
-// and the remaining tokens of the others need packs of their own.
+// and the remaining tokens of the others need further packs.
 int64_t ByLongSamples(const SampleTypes& types, const Caps& caps, const Stop& stop) {
   SampleTypes sorted;
   for (const SampleType& t : types)

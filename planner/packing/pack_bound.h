@@ -11,13 +11,14 @@
 namespace evenkeel::planner {
 
 struct PackBound {
-  int64_t packs = 0;  // each oversize sample that travels alone counts as one
+  int64_t packs = 0;  // counts each oversize sample that is packed alone as one
   // The strongest argument: "volume", "long samples", "column generation over units" or "... over
   // units and tokens".
   const char* method = "volume";
 };
 
-// Returns the bound without column generation over both dimensions, in no noticeable time.
+// Returns the bound without column generation over both dimensions. The time it takes is
+// negligible.
 PackBound CheapLowerBound(const SampleTypes& types, const Caps& caps, const Stop& stop = {});
 
 // Returns the best bound. `reached` is a number of packs that is already achieved: if cheap

@@ -36,12 +36,12 @@ struct PackingJob {
 };
 
 struct PackingResult {
-  PackRule rule;  // as carried out; with groups, the caps of the last (units: 0 if uncapped)
+  PackRule rule;  // as applied; with groups, the caps of the last one (units: 0 if uncapped)
   std::string caps_reason;  // empty if the caps were given
   Packing packing;
   std::vector<PackSums> sums;  // per pack
   std::vector<int64_t> order;  // steps x ranks x packs per rank
-  PackBound bound;             // `packs` is 0 if it was not asked for
+  PackBound bound;             // `packs` is 0 if the bound was not asked for
   Balance balance;
   double samples_per_pack = 0;           // AVE-BS
   double pad_ratio = 0;                  // 0 because packs are laid end to end
@@ -50,7 +50,7 @@ struct PackingResult {
   bool stopped = false;                  // `stop` ended the work; nothing else is valid
 };
 
-// Packs and deals. `stop` is asked between the parts of the work. Without samples there are no
+// Packs and deals. `stop` is polled between the parts of the work. Without samples there are no
 // packs and no steps.
 PackingResult PackAndDeal(const Lengths& lengths, const PackingJob& job, const Stop& stop = {});
 

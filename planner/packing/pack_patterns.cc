@@ -50,9 +50,9 @@ class Designer {
     };
   }
 
-  // Each round solves for the samples left and takes the whole numbers of packs. The few samples of
-  // the fractions go into packs by first fit, or into packs of the most used pattern, one per
-  // round, with the rest by first fit, whichever gives fewer packs.
+  // Each round solves for the samples left and takes the whole numbers of packs. The fractions
+  // leave a few samples. They go into packs by first fit, or into packs of the most used pattern,
+  // one per round, with the rest by first fit. The way that gives fewer packs is taken.
   PackDesign Run() {
     std::vector<PackPattern> by_first_fit;
     size_t whole = 0;  // patterns taken before
@@ -102,8 +102,8 @@ class Designer {
     return !posed_.empty();
   }
 
-  // A pattern may hold more samples of a group than are left, since the linear programme only
-  // covers demands. Packs that lack samples hold those that are left.
+  // A pattern may hold more samples of a group than are left, since the linear program only covers
+  // demands. Packs that lack samples hold those that are left.
   void Take(const Pattern& pattern, int64_t times) {
     while (times > 0) {
       PackPattern pack{{}, times};

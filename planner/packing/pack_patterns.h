@@ -29,7 +29,7 @@ struct PackDesign {
 
 // Designs as few packs as cutting stock needs, from patterns whose mean tokens are as near to
 // `tokens_per_pack` as possible. Units fit exactly; the tokens of mean samples fit `slack` times
-// the cap, so that it only remains to choose samples that even out.
+// the cap, so that only the choice of samples that even out remains.
 PackDesign DesignPacks(const std::vector<SampleGroup>& groups, const Caps& caps,
                        double tokens_per_pack, double slack, const Stop& stop = {},
                        int64_t work_at_most = kDesignWorkAtMost);

@@ -59,8 +59,8 @@ Packing PackPart(const Lengths& lengths, const PackRule& rule) {
   if (oversize.empty()) return PackFitting(lengths, rule);
   const size_t fitting = lengths.size() - oversize.size();
   Packing packing = PackFittingAmong(lengths, fitting, rule);
-  // Converts back to the indices of all samples. The map is made only now, after the copy of the
-  // lengths is freed.
+  // Converts back to the indices of all samples. The map is made here, after the copy of the
+  // lengths is freed, to save memory.
   std::vector<uint32_t> index;
   index.reserve(fitting);
   for (size_t i = 0; i < lengths.size(); ++i) {

@@ -21,13 +21,13 @@ struct PackRule {
   uint64_t seed = 0;  // for ISF and next fit; the others depend on lengths only
 
   // For ISF: a closed pack is kept if it has at least keep_units (Qv'; 0: never because of its
-  // units) or keep_tokens (Qt'); there are `iterations` (T) rounds.
+  // units) or keep_tokens (Qt'). There are `iterations` (T) rounds.
   int64_t keep_units = 0;
   int64_t keep_tokens = 0;
   int64_t iterations = 10;
 
-  // Number of samples of each dataset, in order, which sum to all: no pack mixes datasets. If
-  // empty, there is one dataset, or packs mix several.
+  // Number of samples of each dataset, in order. They sum to all samples, and no pack mixes
+  // datasets. If empty, there is one dataset, or packs mix several.
   std::vector<int64_t> apart;
 
   Stop stop = {};
@@ -36,7 +36,8 @@ struct PackRule {
 // Sets OmniBal's thresholds for the rule's caps: Qv' = Qv, Qt' = Qt - 128, at least 1.
 void SetUsualKeep(PackRule* rule);
 
-// Packs the samples. Deterministic. Packs of one dataset (`apart`) follow those of the one before.
+// Packs the samples. The result is deterministic. Packs of one dataset (`apart`) follow those of
+// the one before.
 Packing Pack(const Lengths& lengths, const PackRule& rule);
 
 }  // namespace evenkeel::planner

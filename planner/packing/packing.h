@@ -36,7 +36,7 @@ enum class OversizePolicy {
 };
 
 enum class Packer {
-  kBalanced,            // the planner's own: equal packs, never more than the others make
+  kBalanced,            // the planner's own: equal packs, never more packs than the others make
   kIsf,                 // iterative sampling and filtering (OmniBal)
   kFirstFitDecreasing,  // Megatron-Bridge
   kBestFitDecreasing,   // TRL
@@ -50,7 +50,7 @@ struct Packing {
   std::vector<int64_t> offsets{0};  // packs + 1, strictly ascending
   std::vector<uint32_t> members;
   std::vector<uint32_t> oversize;  // samples that break a cap alone, ascending
-  std::vector<uint32_t> rejected;  // the oversize samples that are in no pack: all or none
+  std::vector<uint32_t> rejected;  // the oversize samples that are in no pack: all or none of them
 
   size_t size() const { return offsets.size() - 1; }
   std::span<const uint32_t> operator[](size_t pack) const {

@@ -116,8 +116,8 @@ class Dealer {
     }
   }
 
-  // As long as it makes totals more equal (in least squares), the rank farthest above the mean, in
-  // either part, exchanges the best pair with any other rank.
+  // Lets the rank farthest above the mean, in either part, exchange the best pair with any other
+  // rank, as long as that makes totals more equal (in least squares).
   void Swap() {
     const auto above = [this](size_t rank) {
       return std::max(totals_[rank][0] - mean_[0], totals_[rank][1] - mean_[1]);

@@ -9,9 +9,10 @@
 
 namespace evenkeel::planner {
 
-// Fills `row` (ranks x packs_per_rank) with the packs of a step, -1 where there are too few: every
-// rank gets the same number (or up to one less if there are too few), with totals as equal as swaps
-// can make them. Rank numbers turn by `turn`, so that no rank always has the larger packs.
+// Fills `row` (ranks x packs_per_rank) with the packs of a step, and -1 where there are too few.
+// Every rank gets the same number (or up to one less if there are too few), with totals as equal as
+// swaps can make them. Rank numbers are rotated by `turn`, so that no rank always has the larger
+// packs.
 void DealToRanks(std::span<const uint32_t> packs, std::span<const PackWork> work,
                  const DealRule& rule, int64_t turn, std::span<int64_t> row);
 

@@ -1,4 +1,4 @@
-// Draws samples from a joint histogram, to test a batch rule on.
+// Draws samples from a joint histogram, to try a batch rule on.
 #ifndef EVENKEEL_PLANNER_PACKING_SAMPLE_H_
 #define EVENKEEL_PLANNER_PACKING_SAMPLE_H_
 
@@ -18,9 +18,9 @@ struct DrawnSamples {
 
 int64_t SampleCount(const Dataset& dataset);
 
-// Draws at most `at_most` samples systematically: evenly spaced samples in the order of bins, so
-// that adjacent rare bins are drawn as often as one bin that held them all. Draws all samples if
-// there are no more than `at_most`. The samples are in bin order, not shuffled.
+// Draws at most `at_most` samples systematically. They are evenly spaced in the order of bins, so
+// that adjacent rare bins are drawn as often as a single bin with the same samples. Draws all
+// samples if there are at most `at_most`. The samples are in bin order, not shuffled.
 DrawnSamples DrawSamples(const Dataset& dataset, int64_t at_most);
 
 }  // namespace evenkeel::planner

@@ -12,7 +12,7 @@
 
 namespace evenkeel::planner {
 
-// Most groups that a design of packs takes; they are the rows of a linear programme.
+// Most groups that a design of packs takes; they are the rows of a linear program.
 inline constexpr size_t kGroupsAtMost = 64;
 
 struct SampleGroup {

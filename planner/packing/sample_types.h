@@ -1,4 +1,4 @@
-// Samples of equal lengths are interchangeable: a dataset as counts per (units, tokens).
+// A dataset as counts per (units, tokens), since samples of equal lengths are interchangeable.
 #ifndef EVENKEEL_PLANNER_PACKING_SAMPLE_TYPES_H_
 #define EVENKEEL_PLANNER_PACKING_SAMPLE_TYPES_H_
 

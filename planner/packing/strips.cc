@@ -24,10 +24,10 @@ std::vector<WorkRun> RunsOf(std::span<const WorkItem> items, size_t major, int64
   return runs;
 }
 
-// Returns what a strip will cost, in packs. It is not sorted by the major part, so all its steps
-// fall short in that part. It is sorted by the minor part and cut, so the gaps of its steps add up
-// to its range in that part. A strip too short for a step shares one with others; the minor part
-// then counts as in the whole window.
+// Returns what a strip will cost, in packs. The strip is not sorted by the major part, so all its
+// steps fall short in that part. It is sorted by the minor part and cut, so the gaps of its steps
+// add up to its range in that part. A strip too short for a step shares one with others; the minor
+// part then counts as in the whole window.
 int64_t StripCost(const WorkRun& strip, const WorkRun& all, size_t major, int64_t step_packs) {
   const int64_t uneven = strip.count * strip.part[major].Short(strip.count);
   if (strip.count < step_packs) {
@@ -49,7 +49,7 @@ int64_t CrossingCost(const WorkRun& below, const WorkRun& strip, size_t major, i
 
 }  // namespace
 
-// A dynamic programme over the start of the last strip.
+// Runs a dynamic program over the start of the last strip.
 Strips DivideIntoStrips(std::span<const WorkItem> items, size_t major, int64_t step_packs) {
   const int64_t steps = static_cast<int64_t>(items.size()) / step_packs;
   const std::vector<WorkRun> runs = RunsOf(items, major, std::min(kMostRuns, 4 * steps));

@@ -28,8 +28,8 @@ struct WorkRange {
   void Add(const WorkRange& r) {
     least = std::min(least, r.least), most = std::max(most, r.most), sum += r.sum;
   }
-  // Returns how far the mean falls short of the largest, as a share of the largest times kShare:
-  // the DistRatio of `count` packs on as many ranks.
+  // Returns how far the mean falls short of the largest, as a share of the largest times kShare.
+  // This is the DistRatio of `count` packs on `count` ranks.
   int64_t Short(int64_t count) const {
     return most == 0 ? 0 : (most - sum / count) * kShare / most;
   }
@@ -56,9 +56,9 @@ struct Strips {
   bool flat = true;  // each strip has one value of the major part
 };
 
-// Divides packs that ascend by the `major` part (0: vision, 1: language) into strips. When each
-// strip is then sorted by the other part and cut into steps of `step_packs`, the steps are as even
-// as possible.
+// Divides packs that ascend by the `major` part (0: vision, 1: language) into strips. The strips
+// are chosen so that the steps are as even as possible once each strip is sorted by the other part
+// and cut into steps of `step_packs`.
 Strips DivideIntoStrips(std::span<const WorkItem> items, size_t major, int64_t step_packs);
 
 }  // namespace evenkeel::planner

@@ -1,5 +1,5 @@
-// Shared by the decreasing packers: the order in which they place types, and the samples of each
-// type.
+// Code that the decreasing packers share: the order in which they place types, and the samples of
+// each type.
 #ifndef EVENKEEL_PLANNER_PACKING_TYPE_ORDER_H_
 #define EVENKEEL_PLANNER_PACKING_TYPE_ORDER_H_
 

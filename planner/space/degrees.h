@@ -36,8 +36,8 @@ using VisitDegrees = std::function<bool(const Parallelism&, const DegreeRange& v
 //   expert: divides the experts and the ranks of a pipeline stage (over expert_tensor).
 //   pipeline: at most the transformer layers, or, if KeepsEncoderWhole, one stage more than the
 //     language model has layers. 1 where weights are sharded (ZeRO-3, FSDP).
-//   virtual stages: each chunk has at least one layer. If the job leaves it open, 1 if the trainer
-//   does not
+//   virtual stages: each chunk has at least one layer. 1 if the job leaves it open and the
+//   trainer does not
 //     interleave, or if KeepsEncoderWhole.
 // Returns false if `visit` ended the enumeration.
 bool ForEachDegrees(const Job& job, const VisitDegrees& visit);
