@@ -54,7 +54,7 @@ void SetLevel(const httplib::Request& request, httplib::Response& response) {
     return Answer(response, 400, "the body must be debug, info, warning, error or off\n");
   }
   const std::string before = LogLevelName(GetLogLevel());
-  // Written at the more verbose of the old and the new level.
+  // Logged at the more verbose of the old and the new level.
   if (*level < GetLogLevel()) SetLogLevel(*level);
   LogLine(LogLevel::kWarning, "log level").Add("from", before).Add("to", name);
   SetLogLevel(*level);
@@ -76,7 +76,7 @@ AdminServer::AdminServer(std::function<StatusPage()> status, bool is_unix)
                               {"X-Content-Type-Options", "nosniff"},
                               {"Referrer-Policy", "no-referrer"},
                               {"Cache-Control", "no-store"}});
-  // Without this handler the library puts the text of an exception into a header.
+  // Without this handler, the library puts the text of an exception into a header.
   http_->set_exception_handler([](const auto&, httplib::Response& response, std::exception_ptr) {
     Answer(response, 500, "the status cannot be shown\n");
   });
@@ -150,7 +150,7 @@ std::unique_ptr<AdminServer> AdminServer::Open(const std::string& address,
       new AdminServer(std::move(status), address.starts_with(kUnixPrefix)));
   if (!server->Bind(address, error)) return nullptr;
   server->thread_ = std::thread([http = server->http_.get()] { http->listen_after_bind(); });
-  // stop() has no effect before that
+  // Before the server runs, stop() has no effect.
   while (!server->http_->is_running()) std::this_thread::yield();
   return server;
 }

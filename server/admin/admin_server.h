@@ -1,5 +1,5 @@
-// HTTP for operators: the status page and the log level. It has a socket of its own, because
-// whoever reaches it can see everything and change the level: a unix socket that only the owner can
+// HTTP for operators: the status page and the log level. It has a separate socket, because whoever
+// reaches it can see everything and change the level: either a unix socket that only the owner can
 // open, or loopback.
 #ifndef EVENKEEL_SERVER_ADMIN_ADMIN_SERVER_H_
 #define EVENKEEL_SERVER_ADMIN_ADMIN_SERVER_H_
@@ -30,7 +30,7 @@ class AdminServer {
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
-  int port() const { return port_; }  // 0: a unix socket
+  int port() const { return port_; }  // 0 for a unix socket
 
  private:
   AdminServer(std::function<StatusPage()> status, bool is_unix);
@@ -40,7 +40,7 @@ class AdminServer {
 
   const std::function<StatusPage()> status_;
   const std::unique_ptr<httplib::Server> http_;
-  std::string socket_path_;  // to remove at the end
+  std::string socket_path_;  // removed at the end
   int port_ = 0;
   std::thread thread_;
 };

@@ -33,7 +33,7 @@ struct StatusTable {
   };
 
   std::string title;
-  std::string note;  // below the title; if there are no rows, it says why
+  std::string note;  // below the title; if there are no rows, says why
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;  // as many cells as columns
   // The mark that colours each row. Empty if no row is coloured.
@@ -43,7 +43,7 @@ struct StatusTable {
 struct StatusPage {
   std::string title;    // "evenkeel-server 1.2.3"
   std::string summary;  // one line: the time and the uptime
-  StatusRow health;     // shown first; its name is not shown
+  StatusRow health;     // shown first, without its name
   std::vector<StatusSection> sections;
   std::vector<StatusTable> tables;
 };

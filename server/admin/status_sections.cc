@@ -26,7 +26,7 @@ class SectionBuilder {
     return *this;
   }
 
-  // A count that has the mark only if it is above 0.
+  // Adds a count that has the mark only if it is above 0.
   SectionBuilder& Count(const char* name, const char* metric,
                         const MetricsSnapshot::Labels& labels = {}, const char* note = "",
                         StatusMark mark_if_any = StatusMark::kNone) {
@@ -36,7 +36,7 @@ class SectionBuilder {
     return Text(name, CountText(*value), any ? note : "", any ? mark_if_any : StatusMark::kNone);
   }
 
-  // "3 of 64", a warning when nearly full and bad when full.
+  // Adds "3 of 64", a warning when nearly full and bad when full.
   SectionBuilder& Filled(const char* name, const char* metric, const char* limit_metric,
                          const char* note) {
     const auto value = metrics_.Sum(metric);
@@ -49,7 +49,7 @@ class SectionBuilder {
                 is_near ? full : StatusMark::kNone);
   }
 
-  // A gauge of 0 or 1 for each set of labels.
+  // Adds a gauge of 0 or 1 for each set of labels.
   SectionBuilder& Flag(const char* name, const char* metric, bool good, const char* good_text,
                        const char* bad_text, const char* note) {
     for (const MetricSample* sample : metrics_.Find(metric)) {
@@ -60,7 +60,8 @@ class SectionBuilder {
     return *this;
   }
 
-  // One row for each reason that occurred. No mark: it may be long ago.
+  // Adds one row for each reason that occurred. They have no mark, because they may have occurred
+  // long ago.
   SectionBuilder& ByReason(const char* name, const char* metric) {
     const auto samples = metrics_.Find(metric);
     double total = 0;

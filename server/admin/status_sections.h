@@ -22,7 +22,7 @@ struct StatusInputs {
   double uptime_seconds = 0;
   bool serving = false;
   std::string listen;                                                 // addresses
-  std::string log_level;                                              // in force
+  std::string log_level;                                              // level in force
   std::vector<std::pair<std::string, std::string>> changed_settings;  // "--workers", "2"
   std::vector<RecentPlan> recent_plans;                               // newest first
   std::vector<StatusSection> more;  // sections from other parts of the server

@@ -16,7 +16,7 @@ std::string LabelOf(const MetricSample& sample, const char* name) {
   return found == sample.labels.end() ? "" : found->second;
 }
 
-// "NotFound 3, InvalidArgument 1"
+// Returns a text such as "NotFound 3, InvalidArgument 1".
 std::string FailuresText(const MetricsSnapshot& metrics, const Labels& method) {
   std::string all;
   for (const MetricSample* sample : metrics.Find("grpc_server_handled_total", method)) {

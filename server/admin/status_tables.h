@@ -20,8 +20,8 @@ struct RecentPlan {
   double age_seconds = 0;
 };
 
-StatusTable CallsTable(const MetricsSnapshot& metrics);  // methods that were called
-StatusTable TiersTable(const MetricsSnapshot& metrics);  // of the plan cache
+StatusTable CallsTable(const MetricsSnapshot& metrics);  // shows the methods that were called
+StatusTable TiersTable(const MetricsSnapshot& metrics);  // shows the tiers of the plan cache
 StatusTable PlansTable(const std::vector<RecentPlan>& plans);
 StatusTable SettingsTable(const std::vector<std::pair<std::string, std::string>>& changed);
 
