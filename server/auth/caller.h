@@ -7,10 +7,10 @@
 namespace evenkeel::server {
 
 struct Caller {
-  // Proven principals: "spiffe://example.org/ns/ml", "dns:scheduler.example.org", "uid:1000". Not
-  // proven: "ip:10.0.0.7" (without the port) or "unix".
+  // Proven principals: "spiffe://example.org/ns/ml", "dns:scheduler.example.org", "uid:1000".
+  // Unproven principals: "ip:10.0.0.7" (without the port), "unix".
   std::string principal;
-  // Tenant whose plans, datasets and profiles the call sees. Empty: the default tenant.
+  // Tenant whose plans, datasets and profiles the call sees. Empty for the default tenant.
   std::string tenant;
 };
 

@@ -1,4 +1,4 @@
-// Who may call what, and whose plans they see. Immutable once made; free of gRPC.
+// Defines who may call what, and whose plans they see. Immutable once made; free of gRPC.
 #ifndef EVENKEEL_SERVER_AUTH_POLICY_H_
 #define EVENKEEL_SERVER_AUTH_POLICY_H_
 
@@ -18,23 +18,23 @@ namespace evenkeel::server {
 
 struct PolicyRule {
   std::vector<std::string> principals;  // each passes CheckPrincipal
-  std::string tenant;                   // empty: the default tenant
+  std::string tenant;                   // empty for the default tenant
   std::vector<std::string> roles;
   std::vector<std::string> methods;  // in addition to those of the roles
 };
 
-// Who is at the other end of a connection.
+// The other end of a connection.
 struct PeerIdentity {
-  // Proven identities, in order of preference; each passes IsIdentity. Empty: nothing is proven.
+  // Proven identities, in order of preference; each passes IsIdentity. Empty if nothing is proven.
   std::vector<std::string> identities;
-  std::string address;  // "ip:10.0.0.7" or "unix": no proof
+  std::string address;  // "ip:10.0.0.7" or "unix"; proves nothing
 };
 
 enum class Access {
   kAllowed,
-  // nothing is proven, and the policy does not allow this to callers without proof
+  // Nothing is proven, and the policy does not allow this to callers without proof.
   kUnauthenticated,
-  kMethodNotAllowed,  // proven, but this caller may not do this
+  kMethodNotAllowed,  // the caller is proven, but may not do this
 };
 
 struct Decision {
@@ -42,7 +42,7 @@ struct Decision {
   Caller caller;  // its tenant is empty unless access is kAllowed
 };
 
-// Ways in which the listener can learn who calls.
+// Ways in which the listener can learn who is calling.
 struct ProofsOffered {
   bool client_certificates = false;  // TLS with a CA for clients
   bool unix_peers = false;           // the kernel names the user behind a unix socket
@@ -56,8 +56,9 @@ class Policy {
   // REQUIRES: no principal occurs in two rules.
   explicit Policy(std::vector<PolicyRule> rules);
 
-  // The first rule that names any identity of the peer decides alone, both what the peer may call
-  // and which tenant it is; "any" names all peers. A peer that no rule names may call nothing.
+  // The first rule that names any identity of the peer decides alone: both what the peer may call
+  // and which tenant it belongs to; "any" names all peers. A peer that no rule names may call
+  // nothing.
   Decision Decide(const PeerIdentity& peer, std::string_view method) const;
 
   // Returns the one principal that stands for a user who connects over a unix socket, so that the
@@ -77,7 +78,7 @@ class Policy {
   struct Grant {
     std::string tenant;
     std::set<std::string, std::less<>> methods;
-    bool everything = false;  // the role admin
+    bool everything = false;  // has the role admin
   };
 
   size_t RuleFor(std::string_view identity) const;  // without "any"

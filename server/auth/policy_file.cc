@@ -13,7 +13,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Reads at most one byte more than a policy may have.
+// Reads at most one byte more than a policy may have, so that larger files are noticed.
 absl::StatusOr<std::string> ReadBounded(const std::string& path) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return absl::NotFoundError(std::strerror(errno));

@@ -16,8 +16,8 @@ namespace evenkeel::server {
 
 class PolicyFile {
  public:
-  // Prepares what a well-formed policy needs before it comes into force, or says what is wrong with
-  // it.
+  // Prepares what a well-formed policy needs before it comes into force. Returns what is wrong with
+  // it if it cannot.
   using Prepare = std::function<absl::Status(const Policy&)>;
 
   // Fails if the file cannot be read or its policy is not accepted.
@@ -29,7 +29,7 @@ class PolicyFile {
   enum class Reload { kUnchanged, kTaken };
 
   // Reads the file again; one thread at a time may call this. Fails if the policy is not accepted,
-  // and the policy in force stays. Every call fails until the file is right.
+  // and the policy in force stays. Every call fails until the file is valid.
   absl::StatusOr<Reload> Refresh();
 
  private:
@@ -37,7 +37,7 @@ class PolicyFile {
 
   const std::string path_;
   const Prepare prepare_;
-  std::string bytes_;  // of the policy in force
+  std::string bytes_;  // text of the policy in force
   mutable Mutex mutex_;
   std::shared_ptr<const Policy> policy_ ABSL_GUARDED_BY(mutex_);
 };

@@ -23,7 +23,7 @@ constexpr size_t kMaxFaultsTold = 20;
 constexpr size_t kMaxQuotedBytes = 80;
 constexpr size_t kMaxDescriptionBytes = 1000;
 constexpr size_t kMaxTenantBytes = 63;
-constexpr int kMaxDepth = 8;  // of nested lists and objects; the format needs 4
+constexpr int kMaxDepth = 8;  // depth of nested lists and objects; the format needs 4
 
 struct TooDeep {};
 
@@ -33,7 +33,7 @@ std::string Quoted(std::string_view text) {
   return shown.dump(-1, ' ', /*ensure_ascii=*/true, json::error_handler_t::replace);
 }
 
-// Returns the text in ASCII: the library's messages quote the bytes of the file unchanged.
+// Returns the text in ASCII, because the library's messages quote the bytes of the file unchanged.
 std::string Printable(std::string_view text) {
   std::string shown(text);
   std::replace_if(
@@ -55,7 +55,7 @@ bool IsTenant(std::string_view name) {
          });
 }
 
-// Finds keys that occur twice in an object: the parser would silently keep the last one.
+// Finds keys that occur twice in an object, because the parser would silently keep the last one.
 class DuplicateKeys {
  public:
   // Callback for json::parse.
@@ -234,8 +234,8 @@ class Reader {
     return {};
   }
 
-  // Reports principals that an earlier rule already names: they have other rights than the later
-  // rule says.
+  // Reports principals that an earlier rule already names, because their rights differ from what
+  // the later rule says.
   void FindUnreached(const std::vector<PolicyRule>& rules) {
     std::map<std::string, size_t> taken;
     for (size_t i = 0; i < rules.size(); ++i) {
@@ -273,7 +273,7 @@ absl::StatusOr<std::shared_ptr<const Policy>> ParsePolicy(std::string_view text)
     root = json::parse(text.begin(), text.end(), std::ref(duplicates));
   } catch (const json::exception& fault) {
     const std::string_view what = fault.what();
-    const size_t end = what.find("] ");  // of the library's error number
+    const size_t end = what.find("] ");  // end of the library's error number
     return absl::InvalidArgumentError("is not JSON: " +
                                       Printable(what.substr(end == what.npos ? 0 : end + 2, 300)));
   } catch (const TooDeep&) {

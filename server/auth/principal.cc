@@ -8,7 +8,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr std::string_view kSpiffe = "spiffe://";
-constexpr size_t kMaxSpiffeBytes = 2048;  // from the standard, as is the next
+constexpr size_t kMaxSpiffeBytes = 2048;  // from the standard, as is the next constant
 constexpr size_t kMaxTrustDomainBytes = 255;
 constexpr size_t kMaxDnsBytes = 253;
 constexpr size_t kMaxLabelBytes = 63;
