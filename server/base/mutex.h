@@ -27,7 +27,7 @@ class ABSL_LOCKABLE BasicMutex {
   void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { std_.lock(); }
   void unlock() ABSL_UNLOCK_FUNCTION() { std_.unlock(); }
 
-  // Tells the analysis that the lock is held where it cannot know that. Checks nothing.
+  // Tells the analysis that the lock is held where it cannot know this. Checks nothing.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
 
  private:
@@ -38,7 +38,7 @@ class ABSL_LOCKABLE BasicMutex {
 };
 
 using Mutex = BasicMutex<std::mutex>;
-using RecursiveMutex = BasicMutex<std::recursive_mutex>;  // only where callbacks re-enter
+using RecursiveMutex = BasicMutex<std::recursive_mutex>;  // only for callbacks that re-enter
 
 // Holds a mutex until the end of the scope.
 template <typename Std>

@@ -14,11 +14,11 @@ enum class ProfileAction {
 };
 
 struct ProfileRecord {
-  int64_t revision = 0;  // from 1, without gaps; given by the store
+  int64_t revision = 0;  // from 1, without gaps; assigned by the store
   int64_t unix_ns = 0;   // time since the epoch
   ProfileAction action = ProfileAction::kRecord;
-  int64_t target = 0;   // of a roll-back
-  std::string author;   // empty: unknown
+  int64_t target = 0;   // target of a roll-back
+  std::string author;   // empty if unknown
   std::string profile;  // a serialised v1::Profile; empty for roll-backs
 };
 

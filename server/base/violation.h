@@ -1,4 +1,4 @@
-// One thing that is wrong with a request.
+// One fault of a request.
 #ifndef EVENKEEL_SERVER_BASE_VIOLATION_H_
 #define EVENKEEL_SERVER_BASE_VIOLATION_H_
 

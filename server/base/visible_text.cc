@@ -36,7 +36,7 @@ constexpr std::array<Range, 22> kHidden = {{
     {0xfeff, 0xfeff},    // byte order mark
     {0xffa0, 0xffa0},    // Hangul filler of half width
     {0xfff0, 0xfffb},    // unassigned, annotations
-    {0x1d173, 0x1d17a},  // of musical notes
+    {0x1d173, 0x1d17a},  // controls of musical notes
     {0xe0000, 0xe0fff},  // tags, more variation selectors
 }};
 

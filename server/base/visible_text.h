@@ -13,7 +13,7 @@ namespace evenkeel::server {
 struct CodePoint {
   uint32_t code = 0;
   size_t bytes = 1;
-  bool valid = true;  // false: one byte that is not valid UTF-8
+  bool valid = true;  // false for one byte that is not valid UTF-8
 };
 
 // Returns the code point at the start of UTF-8 `text`. REQUIRES: `text` is not empty.
@@ -24,8 +24,8 @@ CodePoint FirstCodePoint(std::string_view text);
 bool IsHidden(uint32_t code);
 
 // Writes each hidden character as in JSON, "\u202e", and each byte that is not valid UTF-8 as
-// "\xff". Everything else stays, including the ASCII control characters in `keep`. For text that is
-// already JSON, with `keep` "\n", this changes no value: other hidden characters occur only within
+// "\xff". Everything else stays, including the ASCII control characters in `keep`. Applied to JSON
+// with `keep` "\n", this changes no value, because other hidden characters occur only within
 // strings there.
 std::string Visible(std::string_view text, std::string_view keep = "");
 
