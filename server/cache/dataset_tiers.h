@@ -31,11 +31,11 @@ class DatasetTiers {
   bool has_shared() const { return shared_ != nullptr; }
 
   enum class Fetched { kHere, kNowhere, kUnknown };
-  // Fetches the dataset from the shared store into memory, waiting some milliseconds. kUnknown: the
-  // store could not be asked.
+  // Fetches the dataset from the shared store into memory, waiting a few milliseconds. Returns
+  // kUnknown if the store could not be asked.
   Fetched Fetch(std::string_view tenant, std::string_view ref);
 
-  // Waits some milliseconds until other replicas can find the dataset too, but does not promise
+  // Waits a few milliseconds until other replicas can find the dataset too, but does not promise
   // that they can. Returns false if the dataset is larger than the whole memory.
   bool Insert(std::string_view tenant, const std::string& ref, const std::string& bytes);
 

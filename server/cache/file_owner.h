@@ -6,11 +6,11 @@
 
 namespace evenkeel::server {
 
-// Returns why `path` cannot be used as a store: it exists and is not a regular file (but a device,
-// a folder or a pipe). Returns "" if it can. Creates nothing.
+// Returns why `path` cannot be used as a store: it exists and is not a regular file (for instance,
+// a device, a folder or a pipe). Returns "" if it can. Creates nothing.
 std::string NotAFile(const std::string& path);
 
-// Marks a file as in use by this process, as long as the object lives, in PATH-owner. A second
+// Marks a file as in use by this process, in PATH-owner, as long as the object lives. A second
 // process would not see what this one keeps in memory.
 class FileOwner {
  public:
@@ -19,7 +19,7 @@ class FileOwner {
   FileOwner(const FileOwner&) = delete;
   FileOwner& operator=(const FileOwner&) = delete;
 
-  // Returns what is in the way, or "" if the file is now owned. Before it creates anything it
+  // Returns why the file cannot be owned, or "" if it is now owned. Before it creates anything it
   // checks `path` as NotAFile does. On a read-only file system there are no owners.
   std::string Lock(const std::string& path);
   bool read_only() const { return read_only_; }

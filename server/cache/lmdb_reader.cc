@@ -14,11 +14,11 @@ namespace {
 
 // Layout of LMDB 0.9 on a 64-bit little-endian machine.
 constexpr size_t kHeader = 16;  // of a page
-constexpr size_t kNode = 8;     // before a node's key
+constexpr size_t kNode = 8;     // size of the part before a node's key
 constexpr uint32_t kMagic = 0xBEEFC0DE;
 constexpr uint32_t kVersion = 1;
-constexpr uint16_t kBranch = 1, kLeaf = 2, kLarge = 4, kMeta = 8;  // of pages
-constexpr uint16_t kElsewhere = 1, kTable = 2;                     // of nodes
+constexpr uint16_t kBranch = 1, kLeaf = 2, kLarge = 4, kMeta = 8;  // flags of pages
+constexpr uint16_t kElsewhere = 1, kTable = 2;                     // flags of nodes
 constexpr uint64_t kNoPage = ~uint64_t{0};
 constexpr int kDeepest = 32;
 constexpr size_t kMetaBytes = 136;
@@ -53,7 +53,7 @@ std::string LmdbNumber(int64_t number) {
   return bytes;
 }
 
-// What a walk over one table has seen.
+// The state of a walk over one table.
 struct LmdbReader::Walk {
   const Visit& visit;
   bool of_tables;
@@ -75,8 +75,8 @@ std::unique_ptr<LmdbReader> LmdbReader::Open(const std::string& path, std::strin
   return error->empty() ? std::move(reader) : nullptr;
 }
 
-// LMDB takes the one of its two meta pages that has the higher transaction number, and neither has
-// a checksum. They must therefore be consistent with each other: otherwise damage to the newer one
+// LMDB uses whichever of its two meta pages has the higher transaction number, and neither has a
+// checksum. They must therefore be consistent with each other. Otherwise damage to the newer one
 // would silently bring back the state before the last transaction.
 std::string LmdbReader::ReadMetas(const std::string& path) {
   std::array<uint64_t, 2> turns{};
@@ -117,7 +117,7 @@ std::string LmdbReader::ReadPage(uint64_t number, std::string* page) const {
   return Number(*page, 0, 8) == number ? "" : Spoiled(number);
 }
 
-// Reads a value that has pages of its own.
+// Reads a value that is stored in separate pages.
 std::string LmdbReader::ReadLarge(uint64_t number, uint64_t size, std::string* value) const {
   std::string first;
   if (std::string wrong = ReadPage(number, &first); !wrong.empty()) return wrong;

@@ -1,6 +1,6 @@
 // Reads the LMDB files in which earlier versions kept plans and profiles, so that an upgrade keeps
 // their contents. It does not use LMDB itself, which maps the file and ends the process if a page
-// is not as expected: here each page is read with pread and checked before use.
+// is not as expected. Here, each page is read with pread and checked before use.
 #ifndef EVENKEEL_SERVER_CACHE_LMDB_READER_H_
 #define EVENKEEL_SERVER_CACHE_LMDB_READER_H_
 

@@ -20,8 +20,8 @@ struct PlanRecord {
   std::string planner_version;
 };
 
-// Fills `*record` from the bytes filed under `key` (StoredPlan::key()). Returns what is wrong: not
-// a record of ours, of another release, damaged, or a record of another plan. Returns "" on
+// Fills `*record` from the bytes filed under `key` (StoredPlan::key()). Returns what is wrong (the
+// record is not ours, is of another release, is damaged, or belongs to another plan), or "" on
 // success.
 std::string DecodePlanRecord(std::string_view key, std::string_view bytes, PlanRecord* record);
 

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::string_view kKind = "plans";
 constexpr int64_t kParts = 4;
-constexpr size_t kMostParts = 16;  // parts that are looked for; at most 8 are in use
-constexpr int64_t kImportBytes = int64_t{16} << 20;  // written at once
+constexpr size_t kMostParts = 16;  // number of parts that are looked for; at most 8 are in use
+constexpr int64_t kImportBytes = int64_t{16} << 20;  // bytes written at once
 
 std::string RecordOf(const PlanEntry& entry) {
   std::string record;
@@ -182,7 +182,8 @@ std::string PlanStore::TakeInLmdb(const std::string& path) {
   return "";
 }
 
-// Sets the file aside, never replacing another one. Above the limit, the damaged file is removed.
+// Sets the file aside, and never replaces another one. If kDamagedKept files are kept already,
+// removes it instead.
 std::string PlanStore::SetAside(const std::string& path, const std::string& why) {
   ++set_aside_;
   for (int i = 1; i <= kDamagedKept; ++i) {
@@ -276,7 +277,7 @@ LogFault PlanStore::Append(std::span<const PlanEntry> entries, std::vector<std::
   return {};
 }
 
-// Renames each file to the name of the next older one, the oldest first: after a crash in between,
+// Renames each file to the name of the next older one, the oldest first. After a crash in between,
 // a name is free and nothing is lost.
 LogFault PlanStore::BeginPart() {
   {

@@ -32,8 +32,8 @@ struct PlanEntry {
 // Any thread may read; one thread at a time may write or repair.
 class PlanStore {
  public:
-  // Number of files set aside that are kept. Older ones are removed, so that damage cannot fill the
-  // disk.
+  // Number of files set aside that are kept. Further ones are removed, so that damage cannot fill
+  // the disk.
   static constexpr int kDamagedKept = 4;
 
   // Called with a text for people when a damaged file was set aside.
@@ -41,22 +41,24 @@ class PlanStore {
 
   // Opens or creates the files and checks every record. Files of earlier versions are imported.
   // Damaged files are set aside as PATH.damaged-1 and so on (reported by `on_set_aside`) and
-  // started anew. The files take at most one and a half times `budget_bytes`. Returns nullptr, with
-  // the reason in *error, if another process has the files, if they are not ours or of another
-  // release, or if they cannot be opened.
+  // replaced by new ones. The files take at most one and a half times `budget_bytes`. Returns
+  // nullptr, with the reason in *error, if another process has the files, if they are not ours or
+  // of another release, or if they cannot be opened.
   static std::unique_ptr<PlanStore> Open(const std::string& path, int64_t budget_bytes,
                                          OnSetAside on_set_aside, std::string* error);
 
   enum class Found { kYes, kNo, kDamaged };
-  // kDamaged: *error says what is wrong with the file, and Repair() should be called.
+  // Returns kDamaged if the file is damaged: *error says what is wrong, and Repair() should be
+  // called.
   Found Find(std::string_view key, std::string* record, std::string* error) const;
 
   // Stores the entries in place of those with the same keys; they are on disk when this returns. A
-  // fault means that some of them were not stored. If it says damaged, Repair() should be called.
+  // fault means that some of them were not stored. If the fault is `damaged`, Repair() should be
+  // called.
   LogFault Write(std::span<const PlanEntry> entries);
 
-  // Checks everything again, as Open does. Returns why the store cannot be used; nothing is found
-  // in it then until a later Repair() or Write() succeeds.
+  // Checks everything again, as Open does. Returns why the store cannot be used, or "". If it
+  // cannot, nothing is found in it until a later Repair() or Write() succeeds.
   std::string Repair();
 
   // Visits the entries, newest first, until `visit` returns false. Entries that cannot be read are
@@ -79,8 +81,8 @@ class PlanStore {
     int64_t number = 0;  // increases; the last part takes new records
     std::shared_ptr<RecordLog> log;
   };
-  // Places by a digest of the key. Two keys with the same digest (very unlikely) hide each other: a
-  // record contains its key, so one is never taken for the other.
+  // Places by a digest of the key. If two keys have the same digest (very unlikely), they hide each
+  // other. A record contains its key, so one is never taken for the other.
   using Index = absl::flat_hash_map<uint64_t, Place>;
 
   PlanStore(std::string path, int64_t budget_bytes, OnSetAside on_set_aside);
@@ -94,7 +96,7 @@ class PlanStore {
   LogFault Append(std::span<const PlanEntry> entries, std::vector<std::string>* records);
   std::string PartPath(size_t age) const;
   void Count() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  RecordLog* newest() const;  // nullptr if there is none; only the writing thread asks
+  RecordLog* newest() const;  // nullptr if there is none; called only by the writing thread
 
   const std::string path_;
   const int64_t budget_bytes_;
@@ -103,7 +105,7 @@ class PlanStore {
   FileOwner owner_;
   int64_t next_part_ = 0;                            // used only by the writing thread
   mutable SharedMutex mutex_;                        // only the writing thread takes it as a writer
-  std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);  // the oldest first
+  std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);  // oldest first
   Index index_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int64_t> bytes_ = 0, entries_ = 0, evictions_ = 0, set_aside_ = 0, left_out_ = 0;
 };

@@ -79,8 +79,10 @@ void PlanTiers::Warm(PlanCache* cache, size_t bytes) const {
         return true;
       },
       &error);
-  if (!error.empty()) ++store_uses_.errors;  // a look-up that finds it has the file set aside
-  // The oldest is inserted first, so that it is also evicted first.
+  if (!error.empty())
+    ++store_uses_.errors;  // the look-up that found the error has the file set
+                           // aside
+  // The oldest plan is inserted first, so that it is also evicted first.
   while (!newest.empty()) {
     cache->Insert(std::move(newest.back()));
     newest.pop_back();

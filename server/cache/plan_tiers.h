@@ -16,7 +16,7 @@ namespace evenkeel::server {
 
 struct TierCounters {
   int64_t hits = 0, misses = 0;
-  int64_t errors = 0;  // records that could not be read or written, or were of no use
+  int64_t errors = 0;  // records that could not be read, written or used
   int64_t evictions = 0;
   int64_t set_aside = 0;  // damaged files
   int64_t bytes = 0, entries = 0;
@@ -55,7 +55,7 @@ class PlanTiers : public LowerTiers {
   const StoreWriter::OnFault on_fault_;
   mutable Uses store_uses_, shared_uses_;
   const std::unique_ptr<StoreWriter> store_;
-  // last: pending look-ups that it drops use the members above
+  // Last, because pending look-ups that it drops use the members above.
   const std::unique_ptr<SharedBytes> shared_;
 };
 

@@ -23,11 +23,11 @@ constexpr std::string_view kMagic = "EVENKEEL-LOG/1\n";
 constexpr std::string_view kMagicOfAny = "EVENKEEL-LOG/";
 constexpr size_t kNameBytes = 16;  // length of the magic and of the kind
 constexpr int64_t kMarkBytes = 64;
-constexpr int64_t kMarkGap = 4096;  // separate pages: what damages one spares the other
+constexpr int64_t kMarkGap = 4096;  // separate pages, so that damage to one spares the other
 constexpr int64_t kFirst = 2 * kMarkGap;
 constexpr int64_t kFrame = 3 * kRecordNumberBytes;
-constexpr int64_t kLargest = int64_t{1} << 32;  // of a record
-constexpr int kTries = 20;                      // to read marks that another process is writing
+constexpr int64_t kLargest = int64_t{1} << 32;  // size of a record
+constexpr int kTries = 20;                      // attempts to read marks that are being written
 
 std::string Padded(std::string_view text) {
   std::string padded(text.substr(0, kNameBytes));
@@ -222,8 +222,8 @@ LogFault RecordLog::Scan(const Visit& visit) {
                  std::to_string(count()));
 }
 
-// Takes in complete records behind the mark. They come from an append that did not finish: nobody
-// was told whether they are there.
+// Takes in complete records behind the mark. They come from an append that did not finish, so
+// nobody was told whether they are there.
 LogFault RecordLog::TakeInRest(const Visit& visit) {
   struct stat found {};
   if (fstat(descriptor_, &found) != 0) return {SystemText("can not be looked at")};
@@ -295,7 +295,7 @@ LogFault RecordLog::CheckUnchanged() const {
   return {};
 }
 
-// Restores the file's former state. Returns why it cannot.
+// Restores the file's former state. Returns why it cannot, or "".
 std::string RecordLog::Undo() {
   const size_t place = 1 - newer_;
   const std::string mark = MarkBytes(marks_[place], kind_, place);

@@ -29,7 +29,7 @@ namespace evenkeel::server {
 struct LogFault {
   std::string text;
   bool damaged = false;  // the file is ours, but not as it was written
-  bool unknown = false;  // set by Append: the records may have been appended all the same
+  bool unknown = false;  // set by Append: the records may have been appended nonetheless
 
   bool ok() const { return text.empty(); }
 };
@@ -47,7 +47,7 @@ class RecordLog {
   using Visit = std::function<std::string(int64_t number, LogPlace place, std::string_view record)>;
 
   // Creates the file with these records and returns when it is on disk. It is first written under
-  // another name, so that half of it never counts. Never replaces a file.
+  // another name, so that a partial file never counts. Never replaces a file.
   static LogFault Create(const std::string& path, std::string_view kind,
                          std::span<const std::string> records);
 
@@ -57,8 +57,8 @@ class RecordLog {
   static std::unique_ptr<RecordLog> Open(const std::string& path, std::string_view kind,
                                          bool read_only, const Visit& visit, LogFault* fault);
 
-  // Visits the records of a damaged file from the first to the last one before an incomplete
-  // record, whatever its marks say. Returns why it ended there.
+  // Visits the records of a damaged file, from the first to the last one before an incomplete
+  // record, regardless of the marks. Returns why it stopped there.
   static std::string Salvage(const std::string& path, std::string_view kind, const Visit& visit);
 
   ~RecordLog();
@@ -78,7 +78,7 @@ class RecordLog {
   static int64_t BytesOf(size_t record);
 
   const std::string& path() const { return path_; }
-  void set_path(std::string path) { path_ = std::move(path); }  // after the file was renamed
+  void set_path(std::string path) { path_ = std::move(path); }  // call after the file was renamed
 
  private:
   struct Mark {

@@ -12,7 +12,7 @@ namespace evenkeel::server {
 // milliseconds.
 class SharedBytes {
  public:
-  // `known`: the store answered. Otherwise the value may or may not be there.
+  // `known` is true if the store answered. Otherwise the value may or may not be there.
   using OnBytes = std::function<void(std::optional<std::string> bytes, bool known)>;
   using OnKept = std::function<void(bool kept)>;
   virtual ~SharedBytes() = default;

@@ -96,7 +96,7 @@ void StoreWriter::Run() {
   }
 }
 
-// Sets aside damaged files and starts them anew.
+// Sets damaged files aside and starts new ones.
 LogFault StoreWriter::Repair(PlanStore* store, const LogFault& found) {
   if (!found.ok()) Fault("plan store " + settings_.path + ": " + found.text);
   const std::string error = store->Repair();
@@ -130,7 +130,7 @@ void StoreWriter::OnSetAside(const std::string& what) {
   on_fault_(what);
 }
 
-// Counts every fault, and reports the first one of a row.
+// Counts every fault, and reports the first of several in a row.
 void StoreWriter::Fault(const std::string& fault) {
   ++errors_;
   if (ok_.exchange(false) || errors_ == 1) on_fault_(fault);

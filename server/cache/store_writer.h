@@ -1,4 +1,4 @@
-// The file of plans, written by a thread of its own: nobody waits for the disk, and a file that
+// The file of plans, written by a separate thread. Nobody waits for the disk, and a file that
 // cannot be opened or written is tried again later.
 #ifndef EVENKEEL_SERVER_CACHE_STORE_WRITER_H_
 #define EVENKEEL_SERVER_CACHE_STORE_WRITER_H_
@@ -27,7 +27,7 @@ class StoreWriter {
     std::string path;
     int64_t budget_bytes = 0;
     size_t queue_bytes = size_t{64} << 20;  // limit on waiting bytes; more are dropped and counted
-    std::chrono::milliseconds retry{30'000};  // after the file could not be opened
+    std::chrono::milliseconds retry{30'000};  // wait after the file could not be opened
   };
 
   // Opens the file before it returns. `on_fault` is called when a fault begins, from any thread.
@@ -44,7 +44,7 @@ class StoreWriter {
   // Returns nullptr while the file cannot be opened.
   std::shared_ptr<PlanStore> store() const;
 
-  bool ok() const { return ok_; }  // open, and the last write went well
+  bool ok() const { return ok_; }  // the file is open, and the last write succeeded
   int64_t errors() const { return errors_; }
   int64_t dropped() const { return dropped_; }      // entries that were never written
   int64_t set_aside() const { return set_aside_; }  // damaged files
@@ -65,11 +65,11 @@ class StoreWriter {
   mutable Mutex mutex_;
   CondVar wake_;
   std::shared_ptr<PlanStore> store_ ABSL_GUARDED_BY(mutex_);
-  bool damaged_ ABSL_GUARDED_BY(mutex_) = false;  // found by a reader
+  bool damaged_ ABSL_GUARDED_BY(mutex_) = false;  // a reader found damage
   std::deque<PlanEntry> queue_ ABSL_GUARDED_BY(mutex_);
   size_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last
+  std::thread thread_;  // last member, because it uses the others
 };
 
 }  // namespace evenkeel::server
