@@ -10,7 +10,7 @@ namespace evenkeel::server {
 enum class MeasuredList { kLayerTimes, kMemory, kSteps };
 inline constexpr int kMeasuredLists = 3;
 
-// Why a measurement was refused; the contract's RefusalReason.
+// Why a measurement was refused. Mirrors the contract's RefusalReason.
 enum class RefusedFor {
   kImpossible,
   kOutOfBounds,
@@ -33,14 +33,15 @@ class CalibrationObserver {
  public:
   virtual ~CalibrationObserver() = default;
   virtual void OnProfile(ProfileEnding /*ending*/) {}
-  // Measurements of recorded profiles that were accepted.
+  // Called for measurements of recorded profiles that were accepted.
   virtual void OnAccepted(MeasuredList /*list*/, int64_t /*count*/) {}
   virtual void OnRefused(RefusedFor /*reason*/) {}
-  // Mean error of the predictions for what was measured, before this profile and with it.
+  // Reports the mean error of the predictions for what was measured, before this profile and with
+  // it.
   virtual void OnPredictionError(MeasuredList /*list*/, double /*before*/, double /*after*/) {}
   virtual void OnStoreError() {}
   virtual void OnFollow(FollowEnding /*ending*/) {}
-  // Another replica was faster, and the change is judged again.
+  // Called if another replica was faster, so that the change is judged again.
   virtual void OnConflict() {}
 };
 

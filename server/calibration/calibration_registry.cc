@@ -6,8 +6,8 @@
 
 namespace evenkeel::server {
 
-// Tenants' names have no '.', and the files beside a store add "-lock" or "-owner" to its name.
-// Tenant "a-lock" must not get the lock of tenant "a".
+// Returns a name that ends in ".lmdb". The files beside a store add "-lock" or "-owner" to its
+// name, and tenants' names have no '.', so tenant "a-lock" does not get the lock of tenant "a".
 std::string TenantStorePath(const std::string& path, const std::string& tenant) {
   return tenant.empty() ? path : path + "." + tenant + ".lmdb";
 }
@@ -50,7 +50,7 @@ Calibrations* CalibrationRegistry::Find(std::string_view tenant, std::string* er
 void CalibrationRegistry::StopFollowing() {
   const MutexLock opening(open_mutex_);
   on_opened_ = nullptr;
-  // Stopped without the lock: what they report may ask this registry.
+  // They are stopped without the lock, because what they report may ask this registry.
   std::vector<Calibrations*> all;
   {
     const MutexLock lock(mutex_);

@@ -1,5 +1,4 @@
-// The calibrations of all tenants. Each tenant has a history of its own and sees no other.
-// Thread-safe.
+// The calibrations of all tenants. Each tenant has its own history and sees no other. Thread-safe.
 #ifndef EVENKEEL_SERVER_CALIBRATION_CALIBRATION_REGISTRY_H_
 #define EVENKEEL_SERVER_CALIBRATION_CALIBRATION_REGISTRY_H_
 
@@ -15,15 +14,15 @@
 
 namespace evenkeel::server {
 
-// Returns the file of a tenant's history: `path` itself for the default tenant "", else a file
+// Returns the file of a tenant's history: `path` itself for the default tenant "", otherwise a file
 // beside it. Different tenants have different files, which also differ from those that a store puts
 // beside its own.
 std::string TenantStorePath(const std::string& path, const std::string& tenant);
 
 class CalibrationRegistry {
  public:
-  // Opens the store of a tenant's history. Returns nullptr, with the reason in *error, if it
-  // cannot.
+  // Opens the store of a tenant's history. Returns nullptr, with the reason in *error, if it cannot
+  // be opened.
   using OpenStore =
       std::function<std::unique_ptr<ProfileStore>(const std::string& tenant, std::string* error)>;
 
@@ -31,7 +30,7 @@ class CalibrationRegistry {
   struct Totals {
     int64_t revisions = 0;
     int64_t active_profiles = 0;
-    double unconfirmed_seconds = 0;  // the longest; see Lease
+    double unconfirmed_seconds = 0;  // the longest of all tenants; see Lease
   };
 
   // Called for a history that has been opened, for instance to follow it if its store is shared.
@@ -65,7 +64,7 @@ class CalibrationRegistry {
   mutable Mutex mutex_;
   std::map<std::string, std::unique_ptr<Calibrations>, std::less<>> by_tenant_
       ABSL_GUARDED_BY(mutex_);
-  // By tenant that could not be opened.
+  // Reasons, by tenant whose history could not be opened.
   std::map<std::string, std::string, std::less<>> errors_ ABSL_GUARDED_BY(mutex_);
 };
 

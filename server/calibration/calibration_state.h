@@ -26,7 +26,7 @@ struct CalibrationState {
   planner::CalibrationBook book;
   uint64_t generation = 0;                      // grows with every change
   std::vector<HistoryEntryPtr> history;         // oldest first
-  std::chrono::steady_clock::time_point since;  // when this process got it
+  std::chrono::steady_clock::time_point since;  // when this process received it
   Lease lease;
 
   int64_t newest() const { return static_cast<int64_t>(history.size()); }
@@ -42,15 +42,16 @@ HistoryEntryPtr MakeEntry(ProfileRecord record, ProfileFacts facts);
 // Returns nullptr for a profile that this release cannot read.
 HistoryEntryPtr ReadEntry(ProfileRecord record);
 
-// Returns a state of `history`, with every entry active or not as its roll-backs say.
+// Returns a state of `history`, with each entry active or not according to its roll-backs.
 CalibrationStatePtr MakeState(std::vector<HistoryEntryPtr> history, uint64_t generation,
                               std::chrono::steady_clock::time_point now);
 
-// Returns the next state, which has `entries` in addition.
+// Returns the next state: `before` with `entries` added.
 CalibrationStatePtr Extended(const CalibrationState& before, std::vector<HistoryEntryPtr> entries,
                              std::chrono::steady_clock::time_point now);
 
-// Returns what `state`, which must outlive the result, has of a job's model on its GPU type.
+// Returns a source that gives what `state` has on a job's model and GPU type. `state` must outlive
+// the result.
 CalibrationSource CalibrationsOf(const CalibrationState& state);
 
 }  // namespace evenkeel::server

@@ -8,7 +8,7 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr int kAttempts = 8;  // when competing with other replicas that write
+constexpr int kAttempts = 8;  // attempts when competing with other replicas that write
 
 bool IsProfile(const HistoryEntry& entry) { return entry.record.action == ProfileAction::kRecord; }
 
@@ -78,7 +78,7 @@ CalibrationStatePtr Calibrations::state() const {
   return state_;
 }
 
-// `asked`: when the store was asked and had nothing newer than `state`.
+// `asked` is the time when the store was asked and had nothing newer than `state`.
 void Calibrations::Publish(CalibrationStatePtr state, Time asked) {
   if (store_->shared()) {
     state->lease.Renew(asked);
@@ -127,7 +127,7 @@ std::string Calibrations::ReadNew(bool patient) {
   }
 }
 
-// Brings into force what can be trusted; renews the lease only if that is everything.
+// Brings into force what can be trusted. Renews the lease only if that is everything.
 std::string Calibrations::Adopt(NewRecords found, Time asked) {
   std::string error = std::move(found.error);
   std::vector<HistoryEntryPtr> entries;
@@ -161,7 +161,7 @@ AppendResult Calibrations::Append(ProfileRecord* record) {
   return appended;
 }
 
-// Waits until no replica vouches for a state without what this one knows.
+// Waits until no replica can vouch for a state that lacks what this one knows.
 void Calibrations::AwaitOthers() {
   if (!store_->shared()) return;
   const Time due = state()->since + kLease + kLeaseMargin;
@@ -304,7 +304,7 @@ RollBackOutcome Calibrations::TryTakeBack(const RollBack& roll_back, bool* confl
   record.target = roll_back.target;
   record.revision = outcome.newest + 1;
   record.author = roll_back.author;
-  // Finds out first what the roll-back would change: one without effect is not added to the
+  // First finds out what the roll-back would change, because one without effect is not added to the
   // history.
   const CalibrationStatePtr trial = Extended(*before, {MakeEntry(record, {})}, clock_.Now());
   for (size_t i = 0; i < before->history.size(); ++i) {

@@ -44,8 +44,8 @@ class Calibrations {
   // Catches up with a shared store. Returns why it could not, or "" if the state is confirmed.
   std::string CatchUp();
 
-  // Catches up unless `revision` is already known, or the store was asked after `arrived`. Returns
-  // true if `revision` is known now.
+  // Catches up, unless `revision` is already known or the store was asked after `arrived`. Returns
+  // whether `revision` is known now.
   bool CatchUpTo(int64_t revision, Time arrived);
 
   // Starts a thread that catches up every `interval` if the store is shared. `report` gets each new
@@ -83,12 +83,13 @@ class Calibrations {
   const Clock& clock_;
   CalibrationObserver& observer_;
   const SleepUntil sleep_until_;
-  Mutex write_mutex_;  // allows one change at a time, and one use of store_ but for its constants
+  Mutex write_mutex_;  // allows one change at a time, and one use of store_, except for its
+                       // constants
   // When the store was last asked, whatever the result.
   Time last_asked_ ABSL_GUARDED_BY(write_mutex_);
   mutable Mutex state_mutex_;
   CalibrationStatePtr state_ ABSL_GUARDED_BY(state_mutex_);
-  std::unique_ptr<Ticker> ticker_;  // last: it uses all members above
+  std::unique_ptr<Ticker> ticker_;  // last member, because it uses all members above
 };
 
 }  // namespace evenkeel::server

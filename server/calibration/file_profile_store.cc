@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view kKind = "profiles";
 constexpr std::string_view kLmdbSchema = "evenkeel-profiles/1";
 
-// Appends the record that the file has under the next revision. Returns what is wrong with it.
+// Appends the record that the file holds under the next revision. Returns what is wrong with it, or
+// "".
 std::string TakeRecord(int64_t revision, std::string_view bytes,
                        std::vector<ProfileRecord>* history) {
   ProfileRecord record;
@@ -146,7 +147,7 @@ LogFault FileProfileStore::OpenFile() {
 }
 
 // Replaces the file of an earlier version, which is kept under another name, with one in our
-// format. At every moment there is a file that has the whole history.
+// format. At every moment, some file has the whole history.
 LogFault FileProfileStore::TakeOver() {
   const std::string made = path_ + ".taken-over";
   unlink(made.c_str());

@@ -17,7 +17,7 @@ namespace evenkeel::server {
 // returns.
 class FileProfileStore : public ProfileStore {
  public:
-  static constexpr int64_t kCapacityBytes = int64_t{1} << 30;  // of the whole history
+  static constexpr int64_t kCapacityBytes = int64_t{1} << 30;  // limit on the whole history
 
   // Opens or creates the file. Returns nullptr, with the reason in *error, if the file cannot be
   // trusted as a whole: another process has it, it is not ours or of a newer release, or a record
@@ -26,14 +26,14 @@ class FileProfileStore : public ProfileStore {
   // the file system is read-only, the store opens for reading and every Append fails.
   static std::unique_ptr<FileProfileStore> Open(const std::string& path, std::string* error,
                                                 int64_t capacity_bytes = kCapacityBytes);
-  // Opens the file only for reading, even while a server has it. It must exist, and Append fails.
+  // Opens the file for reading only, even while a server is using it. It must exist. Append fails.
   static std::unique_ptr<FileProfileStore> OpenToRead(const std::string& path, std::string* error);
 
-  // Creates the file with all of this history, or not at all. Returns what prevents it.
+  // Creates the file with all of this history, or not at all. Returns what prevents it, or "".
   static std::string Create(const std::string& path, const std::vector<ProfileRecord>& history);
 
   // Reads the revisions of a damaged file that precede the damage. *ended_by says what is wrong
-  // behind them, and is empty if nothing is. Returns why not even that can be done.
+  // after them, and is empty if nothing is. Returns why even these revisions cannot be read, or "".
   static std::string Salvage(const std::string& path, std::vector<ProfileRecord>* history,
                              std::string* ended_by);
 
@@ -52,7 +52,7 @@ class FileProfileStore : public ProfileStore {
   const int64_t capacity_bytes_;
   FileOwner owner_;
   bool read_only_ = false;
-  std::unique_ptr<RecordLog> log_;  // nullptr: read-only, from the file of an earlier version
+  std::unique_ptr<RecordLog> log_;  // nullptr if read-only from the file of an earlier version
   std::vector<ProfileRecord> history_;
 };
 

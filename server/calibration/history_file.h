@@ -16,7 +16,7 @@ namespace evenkeel::server {
 
 std::string EncodeHistory(const std::vector<ProfileRecord>& history);
 
-// Fills `*history`. Returns what is wrong (not one of our files, cut short, or damaged), or "" if
+// Fills `*history`. Returns what is wrong (the file is not ours, cut short, or damaged), or "" if
 // nothing is.
 std::string DecodeHistory(std::string_view bytes, std::vector<ProfileRecord>* history);
 

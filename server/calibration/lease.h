@@ -23,20 +23,20 @@ class Lease {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `known`: when it became known that the copy is not, or no longer, confirmed.
+  // `known` is the time when it became known that the copy is not, or no longer, confirmed.
   explicit Lease(Time known) : asked_(known - kLease) {}
 
-  // The store was asked at `asked`, and had nothing newer.
+  // Renews the lease: the store was asked at `asked`, and had nothing newer.
   void Renew(Time asked) const {
     Time before = asked_;
     while (before < asked && !asked_.compare_exchange_weak(before, asked)) {
     }
   }
 
-  // No other process can append: the copy is confirmed for ever.
+  // Confirms the copy for ever, because no other process can append.
   void Own() const { asked_ = Time::max() - kLease; }
 
-  // Returns nullopt if the copy is confirmed, else for how many seconds it has not been.
+  // Returns nullopt if the copy is confirmed, otherwise the seconds for which it has not been.
   std::optional<double> UnconfirmedSeconds(Time now) const {
     const Time end = asked_.load() + kLease;
     if (now < end) return std::nullopt;

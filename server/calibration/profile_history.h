@@ -8,8 +8,8 @@
 
 namespace evenkeel::server {
 
-// Returns which revisions are in force, by index. Later roll-backs apply first: a roll-back that is
-// itself taken out takes nothing out. REQUIRES: revisions 1, 2, ... in order.
+// Returns which revisions are in force, by index. Later roll-backs apply first: a roll-back that
+// has itself been undone has no effect. REQUIRES: revisions 1, 2, ... in order.
 std::vector<bool> ActiveRevisions(const std::vector<ProfileRecord>& history);
 
 }  // namespace evenkeel::server

@@ -1,5 +1,5 @@
-// Stores of recorded profiles: an append-only history behind one interface. A roll-back is a record
-// of its own; nothing is ever deleted.
+// Stores of recorded profiles: an append-only history behind one interface. A roll-back is a
+// separate record; nothing is ever deleted.
 #ifndef EVENKEEL_SERVER_CALIBRATION_PROFILE_STORE_H_
 #define EVENKEEL_SERVER_CALIBRATION_PROFILE_STORE_H_
 
@@ -13,12 +13,12 @@
 namespace evenkeel::server {
 
 struct AppendResult {
-  int64_t revision = 0;  // 0: nothing was appended
+  int64_t revision = 0;  // 0 if nothing was appended
   std::string error;     // the reason if nothing was appended, for the caller and the log
-  // Set by shared stores, with revision 0: another process was faster. Read what is new and judge
+  // Another process was faster. Set by shared stores, with revision 0. Read what is new and judge
   // again.
   bool conflict = false;
-  // The store did not answer: the record may be there all the same, or appear later.
+  // The store did not answer: the record may be there nonetheless, or appear later.
   bool unknown = false;
 };
 
@@ -26,7 +26,7 @@ struct AppendResult {
 struct NewRecords {
   std::vector<ProfileRecord> records;  // the next revisions, in order
   bool complete = false;               // the store had nothing after them
-  std::string error;     // the reason if not complete; empty if there are merely more records
+  std::string error;     // the reason if not complete; empty if there are just more records
   bool damaged = false;  // the store was reached, but does not hold what it should
 };
 
@@ -50,8 +50,9 @@ class ProfileStore {
   // Returns true if other processes append too.
   virtual bool shared() const { return false; }
 
-  // For shared stores: returns what comes after `revision`, up to which all was read or appended
-  // here. `patient`: wait as long as a write may take, for callers that cannot continue without it.
+  // For shared stores: returns what comes after `revision`, up to which everything was read or
+  // appended here. If `patient`, it waits as long as a write may take, for callers that cannot
+  // continue without the records.
   virtual NewRecords ReadAfter(int64_t /*revision*/, bool /*patient*/) {
     return {.complete = true};
   }

@@ -15,8 +15,9 @@ inline constexpr int kRecordSchema = 1;
 
 std::string EncodeRecord(const ProfileRecord& record);
 
-// Fills `*record` for the revision under which the store filed `bytes`. Returns what is wrong (not
-// ours, of a newer release, or damaged; the checksum covers the revision too), or "" if nothing is.
+// Fills `*record` for the revision under which the store filed `bytes`. Returns what is wrong (the
+// record is not ours, of a newer release, or damaged), or "" if nothing is. The checksum covers the
+// revision too.
 std::string DecodeRecord(int64_t revision, std::string_view bytes, ProfileRecord* record);
 
 }  // namespace evenkeel::server
