@@ -57,7 +57,7 @@ BinnedLengths BinLengths(const std::vector<planner::LengthBin>& sorted, int64_t 
       if (token_width > 1 && fits(unit_width, token_width / 2 * 3)) return result;
     }
   }
-  return result;  // 4096 bins of tokens alone are below 64 KiB: only a smaller `max_bytes` gets
+  return result;  // 4096 bins of tokens alone are below 64 KiB; only a smaller `max_bytes` gets
                   // here
 }
 

@@ -15,10 +15,10 @@ inline constexpr int64_t kMaxHistogramBytes = 65536;
 
 struct BinnedLengths {
   v1::Histogram histogram;  // bins ascending by units and then tokens
-  int64_t token_width = 1;  // samples whose tokens / token_width agree share a bin; 1: exact
+  int64_t token_width = 1;  // samples whose tokens / token_width agree share a bin; 1 is exact
   int64_t unit_width = 1;   // the same for units; above 1 only if token bins alone are not enough
   int64_t distinct = 0;     // distinct input lengths
-  int64_t bytes = 0;        // serialised
+  int64_t bytes = 0;        // size when serialised
 
   bool exact() const { return token_width == 1 && unit_width == 1; }
 };
@@ -26,7 +26,8 @@ struct BinnedLengths {
 // Returns the finest binning that stays below `max_bytes`, over widths of the form 2^k and 3 x 2^k.
 // A bin is represented by the rounded mean of its samples; with unit bins, units round down and
 // tokens up, so that tokens still cover units x tokens per unit. The result depends only on the
-// multiset of samples. docs/ALGORITHMS.md states the rule. `sorted`: distinct lengths, ascending.
+// multiset of samples. docs/ALGORITHMS.md states the rule. `sorted` has distinct lengths,
+// ascending.
 BinnedLengths BinLengths(const std::vector<planner::LengthBin>& sorted,
                          int64_t max_bytes = kMaxHistogramBytes);
 

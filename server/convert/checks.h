@@ -25,7 +25,7 @@ struct RealRange {  // inclusive
   double max = 0;
 };
 
-// What fields of several messages accept.
+// Ranges that fields of several messages accept.
 inline constexpr IntRange kDegrees = {1, 65536};
 inline constexpr IntRange kUnitCaps = {0, 1'000'000};
 inline constexpr IntRange kSampleUnits = {0, 1'000'000};
@@ -33,30 +33,30 @@ inline constexpr IntRange kSampleTokens = {1, 16'777'216};
 inline constexpr IntRange kPageSizes = {0, 1000};
 inline constexpr IntRange kMaxViolations = {0, 1000};
 inline constexpr int64_t kDefaultMaxViolations = 100;
-inline constexpr int kMaxParts = 64;    // of a dataset
-inline constexpr int kSuggestions = 3;  // of names near an unknown one
+inline constexpr int kMaxParts = 64;    // limit on the parts of a dataset
+inline constexpr int kSuggestions = 3;  // number of similar names suggested for an unknown one
 
 // Returns how many violations to keep. A bad number is itself reported as a violation.
 int64_t KeptViolations(int64_t max_violations);
 
-std::string NumberText(double value);  // the shortest text that reads back as the same number
+std::string NumberText(double value);  // shortest text that reads back as the same number
 
 // Returns a caller's text in quotes, fit to be shown: at most 64 bytes, cut between characters,
-// hidden characters written out.
+// with hidden characters written out.
 std::string Quoted(std::string_view text);
 
-// Returns "; nearest: a, b, c", or "" without names.
+// Returns "; nearest: a, b, c", or "" if there are no names.
 std::string NearestText(const std::vector<std::string>& names);
 
 // Checks a field for which zero is a value like any other.
 int64_t CheckInt(ViolationSink& sink, const FieldPath& field, int64_t value, IntRange range);
 double CheckReal(ViolationSink& sink, const FieldPath& field, double value, RealRange range);
-// Checks a required field: zero means unset.
+// Checks a required field, for which zero means unset.
 int64_t CheckRequiredInt(ViolationSink& sink, const FieldPath& field, int64_t value,
                          IntRange range);
 double CheckRequiredReal(ViolationSink& sink, const FieldPath& field, double value,
                          RealRange range);
-// Checks a field for which zero means unset, and stands for `fallback`.
+// Checks a field for which zero means unset and stands for `fallback`.
 int64_t CheckIntOr(ViolationSink& sink, const FieldPath& field, int64_t value, IntRange range,
                    int64_t fallback);
 double CheckRealOr(ViolationSink& sink, const FieldPath& field, double value, RealRange range,

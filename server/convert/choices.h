@@ -137,8 +137,8 @@ bool Find(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours* out) {
   return false;
 }
 
-// Does the same for a field of a request, with `fallback` for UNSPECIFIED. Any other value adds a
-// violation that lists the choices.
+// Does the same for a field of a request, with `fallback` for UNSPECIFIED. Any value that the
+// contract does not know adds a violation that lists the choices.
 template <typename Ours, typename Theirs, size_t N>
 Ours FromProto(const Choice<Ours, Theirs> (&choices)[N], Theirs value, Ours fallback,
                const FieldPath& field, ViolationSink& sink) {

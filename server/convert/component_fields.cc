@@ -53,7 +53,7 @@ void ComponentFields::HeadSize(bool has, int64_t value, int64_t hidden, int64_t 
     return;
   }
   if (has_entry_ && !changed_) return;
-  if (hidden <= 0 || heads <= 0) return;  // reported at their own fields
+  if (hidden <= 0 || heads <= 0) return;  // these are reported at their own fields
   if (hidden % heads != 0 || hidden / heads < kHeadSizes.min || hidden / heads > kHeadSizes.max) {
     sink_.Add(path_.Child("head_size"),
               "required, 8 to 512: hidden_size / attention_heads = " + std::to_string(hidden) +
@@ -110,7 +110,9 @@ TrainSetting TrainSettingOf(v1::TrainMode mode, const v1::Lora* lora, const Fiel
     if (training.mode != planner::TrainMode::kLora)
       sink.Add(field, "must be unset unless the component trains as TRAIN_MODE_LORA");
   }
-  if (training.mode != planner::TrainMode::kLora) training.lora = {};  // equal jobs have equal ids
+  if (training.mode != planner::TrainMode::kLora)
+    training.lora = {};  // so that equal jobs have
+                         // equal ids
   return training;
 }
 

@@ -17,7 +17,7 @@ namespace evenkeel::server {
 // Takes the fields of one component that the request sets; the others keep their present values.
 class ComponentFields {
  public:
-  // `has_entry`: a catalogue entry was filled in before, so that no field is required.
+  // `has_entry` is true if a catalogue entry was filled in before, so that no field is required.
   ComponentFields(ViolationSink& sink, const FieldPath& path, bool has_entry)
       : sink_(sink), path_(path), has_entry_(has_entry) {}
 
@@ -25,8 +25,8 @@ class ComponentFields {
   void Optional(std::string_view name, bool has, int64_t value, IntRange range, int64_t* slot);
   void Flag(bool has, bool value, bool* slot);
   void TakeNorm(v1::Norm value, planner::Norm* slot);
-  // Without a value of its own, a head is hidden / heads wide, unless an unchanged catalogue entry
-  // has another width.
+  // If no value is given, a head is hidden / heads wide, unless an unchanged catalogue entry has
+  // another width.
   void HeadSize(bool has, int64_t value, int64_t hidden, int64_t heads, int64_t* slot);
   void MarkChanged() { changed_ = true; }
 
@@ -50,13 +50,13 @@ planner::TrainMode TrainModeOr(v1::TrainMode mode, planner::TrainMode inherited)
 // Converts adapters, with defaults for unset fields.
 planner::LoraSpec LoraFromProto(const v1::Lora& from, const FieldPath& path, ViolationSink& sink);
 
-// How a component trains, and its adapters if it has any.
+// How a component trains, with its adapters if it has any.
 struct TrainSetting {
   planner::TrainMode mode = planner::TrainMode::kFull;
   planner::LoraSpec lora;
 };
 
-// Returns the setting of a component with a train mode and, if `lora` is set, adapters of its own.
+// Returns the setting of a component with this train mode and, if `lora` is set, these adapters.
 TrainSetting TrainSettingOf(v1::TrainMode mode, const v1::Lora* lora, const FieldPath& path,
                             const TrainSetting& inherited, ViolationSink& sink);
 

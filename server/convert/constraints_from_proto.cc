@@ -20,7 +20,8 @@ namespace {
 constexpr int64_t kMaxDegree = 65536;
 constexpr int kMaxStages = 1024;
 
-// Meaning of an unset range: free. {1, 1} would leave a dimension out of the search.
+// Value of an unset range, which leaves the degree free. {1, 1} would leave a dimension out of the
+// search.
 constexpr planner::DegreeRange kFree = {1, 0};
 constexpr planner::DegreeRange kUnsetContext = kFree;
 constexpr planner::DegreeRange kUnsetExpert = kFree;
@@ -48,7 +49,7 @@ void ConvertRange(const v1::DegreeRange& from, const FieldPath& path, ViolationS
                                     std::string(limit.what) + "), but is " +
                                     std::to_string(from.min()));
   }
-  // kept even if it excludes nothing, because remedies try other GPU counts
+  // Kept even if it excludes nothing, because remedies try other GPU counts.
   range->max = from.max();
 }
 
@@ -115,8 +116,8 @@ void ConvertStageLayers(const v1::Constraints& from, const FieldPath& path, Viol
   constraints->pipeline_parallel = {stages, stages};
 }
 
-// Holds a job to a given partition, which leaves no choice of method and has one virtual stage per
-// stage.
+// Restricts a job to a given partition, which leaves no choice of method and has one virtual stage
+// per stage.
 void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, ViolationSink& sink,
                         planner::Constraints* to) {
   if (from.stage_layers().empty()) return;
@@ -133,7 +134,7 @@ void HoldGivenPartition(const v1::Constraints& from, const FieldPath& path, Viol
   to->virtual_stages = {1, 1};
 }
 
-// Holds a job to a trainer that shares a model by ZeRO and by context alone.
+// Restricts a job to a trainer that shares a model only by ZeRO and by context.
 void HoldToData(const std::string& trainer, const FieldPath& path, ViolationSink& sink,
                 planner::Constraints* to) {
   const auto hold = [&](const char* name, planner::DegreeRange* range) {
@@ -148,7 +149,7 @@ void HoldToData(const std::string& trainer, const FieldPath& path, ViolationSink
   hold("virtual_stages", &to->virtual_stages);
 }
 
-// Holds a job with a published partition method to 1F1B without virtual stages.
+// Restricts a job with a published partition method to 1F1B without virtual stages.
 void HoldMethod(const FieldPath& path, ViolationSink& sink, planner::Constraints* to) {
   if (to->partition_method == planner::PartitionMethod::kExact) return;
   if (to->virtual_stages.min > 1 ||

@@ -13,8 +13,8 @@ class Job;
 namespace evenkeel::server {
 
 // Fills job->dataset, with the built-in default if the request has none, and records this in
-// job->figures. `path` is that of the job. The data must suit `model`; it is nullptr after
-// violations in the model, and then only the form is checked. `datasets` as in JobFromProto.
+// job->figures. `path` is that of the job. The data must suit `model`. If `model` is nullptr, after
+// violations in the model, only the form is checked. `datasets` is as in JobFromProto.
 void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
                       const planner::ModelSpec* model, const DatasetSource& datasets,
                       planner::Job* job);

@@ -15,7 +15,7 @@ std::string RangeText(const planner::DegreeRange& range) {
   return std::to_string(range.min) + " to " + std::to_string(range.max);
 }
 
-// Returns a text of the ranges that exclude something.
+// Returns the ranges that exclude something, as text.
 std::string ConstraintsText(const planner::Constraints& constraints) {
   std::string text = "TP " + RangeText(constraints.tensor_parallel) + ", PP " +
                      RangeText(constraints.pipeline_parallel) + ", DP " +

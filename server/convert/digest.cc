@@ -24,7 +24,7 @@ std::string Digest(const std::string& bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), nullptr, Sha256(), nullptr) != 1) {
-    throw std::runtime_error("OpenSSL offers no SHA-256");  // a broken installation
+    throw std::runtime_error("OpenSSL offers no SHA-256");  // the installation is broken
   }
   std::string text;
   for (size_t i = 0; i < kDigestBytes; ++i) {

@@ -1,4 +1,4 @@
-// Digests of bytes, and the names made of them.
+// Digests of bytes, and names made from them.
 #ifndef EVENKEEL_SERVER_CONVERT_DIGEST_H_
 #define EVENKEEL_SERVER_CONVERT_DIGEST_H_
 
@@ -9,7 +9,7 @@ namespace evenkeel::server {
 
 inline constexpr std::string_view kDatasetPrefix = "ds-";
 
-// Returns the first half of the SHA-256 in 32 hexadecimal digits.
+// Returns the first half of the SHA-256 as 32 hexadecimal digits.
 std::string Digest(const std::string& bytes);
 
 // Returns "prof-" and 32 hexadecimal digits, a digest of a request's bytes.

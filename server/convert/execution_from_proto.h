@@ -1,4 +1,4 @@
-// How the trainer runs the model, both ways.
+// Converts how the trainer runs the model, both ways.
 #ifndef EVENKEEL_SERVER_CONVERT_EXECUTION_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_EXECUTION_FROM_PROTO_H_
 
@@ -13,7 +13,7 @@ namespace evenkeel::server {
 
 void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, ViolationSink& sink,
                         planner::Execution* execution);
-void ExecutionToProto(const planner::Execution& execution, v1::Execution* out);  // every field
+void ExecutionToProto(const planner::Execution& execution, v1::Execution* out);  // all fields
 
 }  // namespace evenkeel::server
 

@@ -48,7 +48,7 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   }
   const planner::ModelSpec* model = model_valid ? &job->model : nullptr;
   DatasetFromProto(from, path, sink, model, datasets, job);
-  // Whether constraints can be satisfied depends on the offer: if there are several,
+  // Whether constraints can be satisfied depends on the offer. If there are several,
   // OffersFromProto checks each.
   const bool cluster_valid = ClusterFromProto(from.cluster(), path.Child("cluster"), sink, job);
   TrainingFromProto(from.training(), path.Child("training"), sink, model, job);
@@ -93,7 +93,7 @@ void HoldLastGroup(const v1::Plan& plan, const FieldPath& path, ViolationSink& s
   if (!longer.empty()) dataset->bins = std::move(longer);
 }
 
-// Refuses jobs beyond what any cluster trains; every field of such a job may be in its range.
+// Refuses jobs that are too large for any cluster, even if every field is in its range.
 void CheckSize(const planner::Job& job, const FieldPath& path, ViolationSink& sink) {
   const double seconds = planner::OneGpuStepSeconds(job);
   if (seconds <= planner::kOneGpuStepSecondsAtMost) return;

@@ -1,4 +1,4 @@
-// Converts the contract to the planner's input: the one place where a request is checked.
+// Converts the contract to the planner's input. This is the only place where a request is checked.
 #ifndef EVENKEEL_SERVER_CONVERT_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_FROM_PROTO_H_
 
@@ -17,11 +17,11 @@ class PlanJobRequest;
 
 namespace evenkeel::server {
 
-// Returns what was measured of the job's model on its GPU type; `calibration` of the job itself is
-// empty.
+// Returns what was measured for the job's model on its GPU type. The `calibration` of the job
+// itself is empty.
 using CalibrationSource = std::function<planner::Calibration(const planner::Job&)>;
 
-// Fills `*job`, or returns everything that is wrong with the request: paths relative to the
+// Fills `*job`, or returns everything that is wrong with the request, with paths relative to the
 // request, in field order, at most `max_violations` of them (the last one then gives the number of
 // the others). After violations `*job` must not be used.
 //

@@ -1,4 +1,4 @@
-// A GPU type: by catalogue name, or in full.
+// Converts a GPU type that is given by catalogue name or in full.
 #ifndef EVENKEEL_SERVER_CONVERT_GPU_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_GPU_FROM_PROTO_H_
 

@@ -10,7 +10,7 @@
 
 namespace evenkeel::server {
 
-// Returns the serialised v1::Histogram of BinLengths. `sorted`: distinct lengths, ascending.
+// Returns the serialised v1::Histogram of BinLengths. `sorted` has distinct lengths, ascending.
 std::string HistogramBytes(const std::vector<planner::LengthBin>& sorted);
 
 // Returns the bins, sorted and merged as in a job. Returns nullopt if HistogramBytes cannot have

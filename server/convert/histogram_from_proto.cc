@@ -47,7 +47,7 @@ bool CheckSizes(const v1::Histogram& from, const FieldPath& path, ViolationSink&
   return sink.count() == before;
 }
 
-// Checks each bin on its own: its tokens must include its visual tokens.
+// Checks each bin separately: its tokens must include its visual tokens.
 void CheckBins(const v1::Histogram& from, const FieldPath& path, ViolationSink& sink,
                const planner::ModelSpec& model) {
   if (from.units().empty()) return;

@@ -17,7 +17,7 @@ namespace evenkeel::server {
 
 inline constexpr int64_t kMaxSamples = 1'000'000'000'000;
 
-// Appends the bins in the order of the request. `model` as in DatasetFromProto.
+// Appends the bins in the order of the request. `model` is as in DatasetFromProto.
 void AppendHistogram(const v1::Histogram& from, const FieldPath& path, ViolationSink& sink,
                      const planner::ModelSpec* model, std::vector<planner::LengthBin>* bins);
 

@@ -61,8 +61,8 @@ void ConvertLatentAttention(const v1::LatentAttention& from, const FieldPath& pa
   spec->mla = mla;
 }
 
-// Converts the number of key and value heads. Unset: the catalogue's if it divides the heads, else
-// one for each head.
+// Converts the number of key and value heads. If unset, it is the catalogue's if that divides the
+// heads, otherwise one for each head.
 void ConvertKvHeads(const v1::LanguageModel& from, const FieldPath& path, bool has_entry,
                     ViolationSink& sink, ComponentFields& fields, planner::LanguageModel* spec) {
   if (!from.has_kv_heads() && !has_entry) spec->kv_heads = spec->heads;

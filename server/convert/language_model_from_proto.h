@@ -1,4 +1,4 @@
-// A language model that the request describes, over a catalogue entry or in full.
+// A language model that the request describes, as changes to a catalogue entry or in full.
 #ifndef EVENKEEL_SERVER_CONVERT_LANGUAGE_MODEL_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_LANGUAGE_MODEL_FROM_PROTO_H_
 
@@ -15,7 +15,7 @@ class LanguageModel;
 namespace evenkeel::server {
 
 // `spec` is filled in as far as the description goes; it trains as `inherited` unless it has a mode
-// of its own. `published`: every dimension is the catalogue's.
+// of its own. `published` is true if every dimension is the catalogue's.
 struct DescribedLanguageModel {
   planner::LanguageModel spec;
   bool published = false;

@@ -33,7 +33,7 @@ void LaunchFromProto(const v1::Job& from, const FieldPath& path, ViolationSink& 
     frameworks.push_back(wanted);
   }
   std::sort(frameworks.begin(), frameworks.end());
-  // Read only for launch settings: the plans for both formats are the same.
+  // Read only for launch settings, because the plans for both formats are the same.
   job->launch.float16 = !frameworks.empty() && from.training().precision() == v1::PRECISION_FP16;
 }
 

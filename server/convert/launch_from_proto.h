@@ -1,4 +1,5 @@
-// Launch settings, both ways: the trainers that a job asks for, and the settings of its plan.
+// Converts launch settings, both ways: the trainers that a job asks for, and the settings of its
+// plan.
 #ifndef EVENKEEL_SERVER_CONVERT_LAUNCH_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_LAUNCH_FROM_PROTO_H_
 

@@ -13,13 +13,14 @@ class StepOutcome;
 
 namespace evenkeel::server {
 
-// Returns why the step cannot be compared with the plan: it has another model, GPU type or number
-// of stages than `profile` and `outcome` say, or does not fit. Returns "" if it can.
+// Returns why the step cannot be compared with the plan: its model, GPU type or number of stages
+// differs from what `profile` and `outcome` say, or it does not fit. Returns "" if it can be
+// compared.
 std::string PlanDiffers(const v1::Plan& plan, const planner::Profile& profile,
                         const v1::StepOutcome& outcome);
 
-// Takes over what the plan predicted, without the correction by earlier steps. REQUIRES:
-// PlanDiffers returned "".
+// Copies what the plan predicted, without the correction by earlier steps. REQUIRES: PlanDiffers
+// returned "".
 void TakePlan(const v1::Plan& plan, const v1::StepOutcome& outcome, planner::StepMeasurement* step);
 
 }  // namespace evenkeel::server

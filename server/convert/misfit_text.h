@@ -1,4 +1,4 @@
-// Explains in a sentence why a job does not fit.
+// Explains in one sentence why a job does not fit.
 #ifndef EVENKEEL_SERVER_CONVERT_MISFIT_TEXT_H_
 #define EVENKEEL_SERVER_CONVERT_MISFIT_TEXT_H_
 
@@ -9,11 +9,11 @@
 namespace evenkeel::server {
 
 // Returns "Stage 2 of TP 2 x PP 4 x DP 4 needs 93.1 GiB of 79.2 GiB: 13.9 GiB short (24 language
-// layers, output head). Nearest change: ...". If it is not proven that nothing fits, the text says
-// so.
+// layers, output head). Nearest change: ...". The text says so if it is not proven that nothing
+// fits.
 std::string MisfitText(const planner::Misfit& misfit);
 
-// Returns its first sentence.
+// Returns the first sentence of MisfitText.
 std::string ShortageText(const planner::Misfit& misfit);
 
 }  // namespace evenkeel::server

@@ -59,8 +59,8 @@ void ConvertNamed(const v1::Model& from, const FieldPath& path, const planner::L
   }
 }
 
-// Returns the name of a described model: its label, or without one the names of its components, so
-// that a model made of catalogue entries equals the pair of names.
+// Returns the name of a described model: its label or, without one, the names of its components. So
+// a model made of catalogue entries equals the pair of names.
 std::string DescribedName(const std::string& label, const planner::ModelSpec& model) {
   if (!label.empty()) return label;
   std::string name;
@@ -116,7 +116,7 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
   job->figures.push_back(DimensionsFigure(published, source));
 }
 
-// Returns true if some component trains in a way that `suits`.
+// Returns true if some component trains in a way for which `suits` holds.
 template <typename Predicate>
 bool AnyTrains(const planner::ModelSpec& model, Predicate suits) {
   return suits(model.language_model.train) ||

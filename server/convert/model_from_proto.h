@@ -1,4 +1,5 @@
-// The model of a job: by catalogue name, as a pair of names, or component by component.
+// Converts the model of a job, given by catalogue name, as a pair of names, or component by
+// component.
 #ifndef EVENKEEL_SERVER_CONVERT_MODEL_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_MODEL_FROM_PROTO_H_
 

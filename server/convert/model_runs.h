@@ -26,8 +26,8 @@ class ModelRuns {
   // another kind begins.
   std::vector<Run> Take(int64_t count, std::optional<planner::LayerKind> kind);
 
-  int64_t left() const;          // layers not handed out yet
-  std::string LeftText() const;  // "12 encoder, then 48 dense layers", or "none"
+  int64_t left() const;          // returns the number of layers not handed out yet
+  std::string LeftText() const;  // returns "12 encoder, then 48 dense layers", or "none"
   std::string Text() const;      // the same for the whole model
 
  private:

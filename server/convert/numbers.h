@@ -1,4 +1,4 @@
-// The planner's figures as the contract has them, and back.
+// Converts the planner's figures to those of the contract, and back.
 #ifndef EVENKEEL_SERVER_CONVERT_NUMBERS_H_
 #define EVENKEEL_SERVER_CONVERT_NUMBERS_H_
 
@@ -9,11 +9,11 @@
 namespace evenkeel::server {
 
 inline double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
-// Returns 0 for an invalid time: a record may hold any number.
+// Returns 0 for an invalid time, because a record may hold any number.
 inline int64_t Nanoseconds(double seconds) {
   return seconds > 0 ? planner::Nearest(seconds * 1e9) : 0;
 }
-// REQUIRES: the contract bounds `value`, as it does GPUs, layers and packs.
+// REQUIRES: the contract bounds `value`, as it does for GPUs, layers and packs.
 inline int32_t Count(int64_t value) { return static_cast<int32_t>(value); }
 
 }  // namespace evenkeel::server

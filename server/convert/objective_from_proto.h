@@ -1,4 +1,4 @@
-// Converts the objective, and how often nodes fail.
+// Converts the objective and how often nodes fail.
 #ifndef EVENKEEL_SERVER_CONVERT_OBJECTIVE_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_OBJECTIVE_FROM_PROTO_H_
 

@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view kConstraints = "job.constraints";
 constexpr std::string_view kFirstPool = "job.cluster.pools[0]";
 
-// Returns the request with one offer. A `count` of -1 means the pool's gpu_count, any other is an
-// index into gpu_counts.
+// Returns the request with one offer. A `count` of -1 means the pool's gpu_count; any other value
+// is an index into gpu_counts.
 v1::PlanJobRequest Narrowed(const v1::PlanJobRequest& request, int pool, int count) {
   v1::PlanJobRequest narrowed = request;
   v1::Cluster* cluster = narrowed.mutable_job()->mutable_cluster();
@@ -35,8 +35,8 @@ bool OnlyConstraints(const std::vector<Violation>& violations) {
   });
 }
 
-// Limits the bins of all offers together: each offer has the whole histogram, and reading 64 of the
-// largest took a second.
+// Limits the bins of all offers together, because each offer has the whole histogram, and reading
+// 64 of the largest took a second.
 std::vector<Violation> CheckBins(const v1::Cluster& cluster, size_t bins) {
   constexpr size_t kMaxBins = 524'288;
   size_t offers = 0;

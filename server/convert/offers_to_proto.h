@@ -14,10 +14,10 @@ struct LeftOut {
   std::string gpu_type;
   int64_t gpu_count = 0;
   LeftOutReason reason = LeftOutReason::kNotNeeded;
-  std::string plan_id;  // empty: the offer has no plan
+  std::string plan_id;  // empty if the offer has no plan
 };
 
-// Returns a serialised v1::PlanJobResponse with nothing but offers_left_out.
+// Returns a serialised v1::PlanJobResponse that contains only offers_left_out.
 std::string LeftOutBytes(const std::vector<LeftOut>& offers);
 
 }  // namespace evenkeel::server

@@ -15,7 +15,7 @@ class PackDatasetSummary;
 
 namespace evenkeel::server {
 
-// Most values of a list in one message: with at most 10 bytes each they stay below 1 MiB.
+// Most values of a list in one message. With at most 10 bytes each, they stay below 1 MiB.
 inline constexpr size_t kValuesPerMessage = 65536;
 inline constexpr size_t kStepsPerMessage = 32768;  // in addition to the slots of the order
 inline constexpr int64_t kMaxOversizeIndices = 10000;
@@ -26,7 +26,7 @@ void SummaryToProto(const planner::PackingJob& job, const planner::PackingResult
 
 class PackAnswer {
  public:
-  // `dataset_ref` may be empty. `summary_only`: the answer has neither packs nor order.
+  // `dataset_ref` may be empty. With `summary_only`, the answer has neither packs nor order.
   PackAnswer(const planner::PackingJob& job, planner::PackingResult result, int64_t sample_count,
              std::string dataset_ref, bool summary_only);
 

@@ -20,12 +20,12 @@ constexpr IntRange kAnyCount = {0, std::numeric_limits<int64_t>::max()};
 constexpr int64_t kMostSamples = std::numeric_limits<int32_t>::max();
 constexpr IntRange kSampleCounts = {0, kMostSamples};
 constexpr IntRange kPartCounts = {1, kMostSamples};
-// samples reserved at once, so that small chunks do not ask every time
+// Number of samples reserved at once, so that small chunks do not ask every time.
 constexpr int64_t kReserveAtOnce = 16384;
 
 constexpr int64_t kBytesPerStream = int64_t{2} << 20;  // one message in each direction
-// Measured worst case, with all sample lengths different and each in a pack of its own: 235 bytes,
-// with packing groups 114. Usual data takes 50.
+// Bytes per sample. The measured worst case, with all sample lengths different and each sample in a
+// separate pack, is 235 bytes, or 114 with packing groups. Usual data takes 50.
 constexpr int64_t kBytesPerSample = 256;
 constexpr int64_t kBytesPerSlot = 64;
 

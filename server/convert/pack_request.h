@@ -33,7 +33,7 @@ enum class UploadEnd {
 
 class PackUpload {
  public:
-  // Sets aside this many bytes in all, before they are used. Returns false if there is no room.
+  // Reserves this many bytes in all, before they are used. Returns false if there is no room.
   using Reserve = std::function<bool(int64_t bytes)>;
 
   PackUpload(int64_t max_samples, Reserve reserve);
@@ -73,7 +73,7 @@ class PackUpload {
   bool started_ = false;
   bool summary_only_ = false;
   bool keep_histogram_ = false;
-  int64_t expected_ = 0;  // samples announced by the field below; 0: not announced
+  int64_t expected_ = 0;  // samples announced by the field below; 0 if not announced
   const char* expected_by_ = "sample_count";
   int64_t chunks_ = 0;
   int64_t reserved_samples_ = -1;

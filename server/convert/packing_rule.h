@@ -17,7 +17,7 @@ inline constexpr IntRange kOrderWindows = {1, 1'000'000'000};
 inline constexpr int64_t kDefaultOrderWindow = 16;
 inline constexpr int64_t kWholeEpoch = kOrderWindows.max;
 
-// Returns kBalanced if unset, and for an unknown value after the violation.
+// Returns kBalanced if the field is unset, or after a violation for an unknown value.
 planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, ViolationSink& sink);
 
 // Reads the fields marked "Rule.", with their defaults, into job->pack, job->deal and job->times.
@@ -29,7 +29,7 @@ v1::Packer PackerToProto(planner::Packer packer);
 v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy);
 void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out);
 
-// The inverse of RuleFromProto.
+// Inverts RuleFromProto.
 void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out);
 
 }  // namespace evenkeel::server

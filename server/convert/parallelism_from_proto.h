@@ -1,4 +1,4 @@
-// Degrees and schedule of a plan that the caller wrote.
+// Converts degrees and schedule of a plan that the caller wrote.
 #ifndef EVENKEEL_SERVER_CONVERT_PARALLELISM_FROM_PROTO_H_
 #define EVENKEEL_SERVER_CONVERT_PARALLELISM_FROM_PROTO_H_
 

@@ -1,4 +1,4 @@
-// Serialises what was planned. Equal values give equal bytes.
+// Serialises plans and timelines. Equal values give equal bytes.
 #ifndef EVENKEEL_SERVER_CONVERT_PLAN_BYTES_H_
 #define EVENKEEL_SERVER_CONVERT_PLAN_BYTES_H_
 

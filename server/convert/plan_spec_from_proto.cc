@@ -17,7 +17,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr IntRange kLayerCounts = {1, 65536};
-constexpr int64_t kMaxPieces = 1024;  // stages x virtual stages
+constexpr int64_t kMaxPieces = 1024;  // limit on stages x virtual stages
 constexpr int kMaxGroupsPerStage = 1024;
 
 // Returns what the layers of one group recompute.
@@ -172,7 +172,7 @@ class Stages {
     int64_t count = 0;
     for (const ModelRuns::Run& run : taken) count += run.count;
     if (count < group.layer_count() && !said_) {
-      // Reported once: all groups after this one are shifted.
+      // Reported once, because all groups after this one are shifted.
       said_ = true;
       sink_.Add(path.Child("layer_count"),
                 "the model does not continue with this many layers of this kind: it has " +

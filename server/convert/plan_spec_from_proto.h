@@ -32,7 +32,7 @@ PlanSpec PlanSpecFromProto(const v1::Plan& from, const FieldPath& path, const pl
 void OverlayBatchRule(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
                       planner::Job* job);
 
-// Returns a fault that the planner found in a spec, in the caller's terms: `field` such as
+// Translates a fault that the planner found in a spec into the caller's terms: a `field` such as
 // "chunks[2].layers[0].count" becomes the path of that run in the request. `plan` is the path of
 // the plan.
 Violation ViolationOf(const PlanSpec& spec, const planner::SpecFault& fault, const FieldPath& plan);

@@ -23,7 +23,7 @@ void Fill(const planner::Prediction& prediction, v1::Predictions* out);
 void Fill(const planner::Goodput& goodput, v1::Goodput* out);
 void Fill(const planner::LadderRung& rung, v1::LadderRung* out);
 void Fill(const planner::Proof& proof, v1::Proof* out);
-// For a plan that was evaluated, not searched for.
+// Fills in the proof of a plan that was evaluated, not searched for.
 void FillEvaluated(const planner::Proof& proof, v1::Proof* out);
 
 }  // namespace evenkeel::server

@@ -17,13 +17,13 @@ namespace evenkeel::server {
 // A profile, and the software that it was measured with.
 struct ProfileFacts {
   planner::Profile profile;
-  // The catalogue has its model and GPU type. If not, `profile` has only their names and can only
-  // be listed.
+  // True if the catalogue has the model and GPU type. If false, `profile` has only their names and
+  // can only be listed.
   bool known = true;
   std::string framework;
   std::string software;
   std::string note;
-  std::string digest;  // of the request, so that the same one is not recorded twice
+  std::string digest;  // digest of the request, so that the same one is not recorded twice
 };
 
 // Returns the planner and catalogue versions of this release, which predict the steps of a plan.
@@ -33,9 +33,10 @@ std::string ModelVersion();
 bool MeasuredModelByName(std::string_view name, const FieldPath& field, ViolationSink& sink,
                          planner::Profile* profile);
 
-// The same facts give the same bytes.
+// Serialises a profile. The same facts give the same bytes.
 std::string SerializeProfile(const ProfileFacts& facts);
-// Returns false if the bytes are no such message, or one that this release cannot have written.
+// Returns false if the bytes are not such a message, or are one that this release cannot have
+// written.
 bool ParseProfile(std::string_view bytes, ProfileFacts* facts);
 
 void ProfileToProto(const ProfileFacts& facts, v1::Profile* out);

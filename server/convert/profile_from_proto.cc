@@ -238,7 +238,7 @@ class ProfileReader {
   bool known_model_ = false;
 };
 
-// Returns a digest of what was measured: options of the call do not count.
+// Returns a digest of what was measured. Options of the call are left out.
 std::string DigestOf(v1::RecordProfileRequest request) {
   request.clear_dry_run();
   request.clear_max_violations();

@@ -33,7 +33,7 @@ struct ProfileUpload {
   ProfileFacts facts;
   std::string author;
   bool dry_run = false;
-  std::vector<int64_t> step_indices;  // index in the request of each of facts.profile.steps
+  std::vector<int64_t> step_indices;  // index in the request, for each of facts.profile.steps
   std::vector<UnplannedStep> unplanned;
 };
 
@@ -42,7 +42,7 @@ std::vector<Violation> ProfileFromProto(const v1::RecordProfileRequest& request,
                                         const PlanSource& plans, ProfileUpload* upload);
 
 struct RollBack {
-  bool is_remove = false;  // true: remove only `target`; false: roll back to `target`
+  bool is_remove = false;  // true to remove only `target`; false to roll back to `target`
   int64_t target = 0;
   std::string author;
 };

@@ -13,7 +13,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr int64_t kDefaultPageSize = 50;
-constexpr size_t kPageBytes = 2 << 20;  // below what gRPC clients take by default
+constexpr size_t kPageBytes = 2 << 20;  // below the default message limit of gRPC clients
 
 int32_t Count(size_t value) { return static_cast<int32_t>(value); }
 

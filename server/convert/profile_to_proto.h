@@ -28,26 +28,26 @@ namespace evenkeel::server {
 // The calibration that an answer was made with.
 struct CalibrationFacts {
   int64_t revision = 0;                       // newest revision taken into account
-  std::optional<double> unconfirmed_seconds;  // nullopt: there was no newer one when the call came
+  std::optional<double> unconfirmed_seconds;  // nullopt if none was newer when the call came
 };
 
 struct RecordOutcome {
   std::string store_error;     // if set, nothing was recorded and no other field is set
-  bool store_unknown = false;  // with store_error: it may have been recorded all the same
-  int64_t revision = 0;        // 0: a dry run, or everything was refused
+  bool store_unknown = false;  // with store_error: it may have been recorded nonetheless
+  int64_t revision = 0;        // 0 for a dry run, or if everything was refused
   bool already_recorded = false;
   bool durable = false;
   planner::Judgement judgement;
-  planner::Calibration calibration;  // with the profile
+  planner::Calibration calibration;  // includes the profile
   planner::PredictionErrors before, after;
 };
 
 struct RollBackOutcome {
-  std::string store_error;  // as above
+  std::string store_error;  // as in the struct above
   bool store_unknown = false;
   bool not_found = false;  // there is no such revision
   int64_t newest = 0;      // newest revision of the history before the call
-  int64_t revision = 0;    // 0: it would have changed nothing
+  int64_t revision = 0;    // 0 if it would have changed nothing
   bool durable = false;
   std::vector<int64_t> deactivated, reactivated;
 };
@@ -55,8 +55,8 @@ struct RollBackOutcome {
 // One revision of the history.
 struct HistoryEntry {
   ProfileRecord record;            // without the bytes of the profile
-  ProfileFacts facts;              // for a profile
-  planner::RatedProfilePtr rated;  // for a profile that the catalogue knows
+  ProfileFacts facts;              // set for a profile
+  planner::RatedProfilePtr rated;  // set for a profile that the catalogue knows
   bool active = true;
 };
 
@@ -64,8 +64,8 @@ void RecordOutcomeToProto(const ProfileUpload& upload, const RecordOutcome& outc
                           v1::RecordProfileResponse* out);
 void RollBackOutcomeToProto(const RollBackOutcome& outcome, v1::RollBackProfileResponse* out);
 
-// Fills in the requested page of `history` (oldest first), or returns everything wrong with the
-// request.
+// Fills in the requested page of `history` (oldest first), or returns everything that is wrong with
+// the request.
 std::vector<Violation> HistoryPageToProto(const v1::ListProfilesRequest& request,
                                           const std::vector<const HistoryEntry*>& history,
                                           bool durable, v1::ListProfilesResponse* out);

@@ -8,7 +8,7 @@ namespace evenkeel::server {
 SearchSize SearchSizeOf(const planner::Job& job) {
   SearchSize size;
   size.layers = TransformerLayers(job.model);
-  // A whole encoder is as one layer to cuts.
+  // For cuts, a whole encoder counts as one layer.
   const int64_t apart =
       planner::KeepsEncoderWhole(job) ? job.model.language_model.layers + 1 : size.layers;
   planner::ForEachDegrees(

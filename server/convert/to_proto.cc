@@ -235,7 +235,7 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   out->set_memory_fit(FitToProto(plan.memory_fit));
   if (!plan.fits) {
-    // there are no ranks, so no imbalance between them
+    // There are no ranks here, so there is no imbalance between them.
     v1::BatchRule* rule = out->mutable_batch_rule();
     rule->clear_dist_ratio_units();
     rule->clear_dist_ratio_tokens();

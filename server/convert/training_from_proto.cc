@@ -109,7 +109,7 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
         CheckInt(sink, path.Child("curriculum_steps"), from.curriculum_steps(), {0, 1'000'000'000});
 }
 
-// Converts who trains. A trainer without a record of its own has the generic one.
+// Converts the trainer. A trainer without a record gets the generic one.
 void ConvertTrainer(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                     planner::Training* training) {
   planner::Framework framework = planner::Framework::kMegatron;

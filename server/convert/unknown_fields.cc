@@ -15,7 +15,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// `path` is nullptr for the request itself. A field that occurs several times is reported once.
+// Reports an unknown field. `path` is nullptr for the request itself. A field that occurs several
+// times is reported once.
 void Report(const Message& message, const FieldPath* path, ViolationSink& sink) {
   const auto& unknown = message.GetReflection()->GetUnknownFields(message);
   if (unknown.empty()) return;

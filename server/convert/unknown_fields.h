@@ -1,5 +1,5 @@
-// Finds fields of a newer contract. Silently dropping one could drop a constraint that the caller
-// relies on.
+// Finds fields of a newer contract. If one were dropped silently, a constraint that the caller
+// relies on could be lost.
 #ifndef EVENKEEL_SERVER_CONVERT_UNKNOWN_FIELDS_H_
 #define EVENKEEL_SERVER_CONVERT_UNKNOWN_FIELDS_H_
 

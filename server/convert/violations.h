@@ -1,4 +1,4 @@
-// What is wrong with a request, and where.
+// Faults of a request, and their places.
 #ifndef EVENKEEL_SERVER_CONVERT_VIOLATIONS_H_
 #define EVENKEEL_SERVER_CONVERT_VIOLATIONS_H_
 
@@ -27,7 +27,7 @@ class FieldPath {
  private:
   const FieldPath* parent_ = nullptr;
   std::string_view name_;
-  int64_t index_ = -1;  // -1: not an element of a list
+  int64_t index_ = -1;  // -1 if it is not an element of a list
 };
 
 // Gathers violations in the order in which they are found, which is field order. Keeps the first
