@@ -20,7 +20,7 @@ namespace evenkeel::server {
 template <typename Value, typename Hash = std::hash<std::string_view>>
 class ByteLru {
  public:
-  // What an entry costs besides its key and value: list and hash nodes, allocator headers.
+  // Bytes that an entry costs besides its key and value: list and hash nodes, allocator headers.
   static constexpr size_t kOverheadBytes = 160;
 
   explicit ByteLru(size_t capacity_bytes, Hash hash = Hash())

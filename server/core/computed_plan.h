@@ -1,4 +1,4 @@
-// What a computation gives to the core, which keeps it and looks at none of its bytes.
+// The result of a computation. The core keeps it and looks at none of its bytes.
 #ifndef EVENKEEL_SERVER_CORE_COMPUTED_PLAN_H_
 #define EVENKEEL_SERVER_CORE_COMPUTED_PLAN_H_
 
@@ -23,13 +23,13 @@ struct ComputedPlan {
   std::string plan_id;
   std::string plan_bytes;  // v1::Plan, serialised deterministically
   PlanFacts facts;
-  // v1::Timeline, serialised deterministically, if an evaluation asks for it
+  // v1::Timeline, serialised deterministically. Set if an evaluation asks for it.
   std::string timeline_bytes;
 
   // Plans of a comparison of offers, each with its own id; the plan above is the first of them.
   std::vector<ComputedPlan> offers;
-  std::string left_out_bytes;  // v1::PlanJobResponse with nothing but offers_left_out
-  bool in_answer = true;       // false for an offer that the answer had no room for
+  std::string left_out_bytes;  // v1::PlanJobResponse that contains only offers_left_out
+  bool in_answer = true;       // false for an offer for which the answer had no room
 };
 
 enum class ComputeEnd {

@@ -57,7 +57,7 @@ std::optional<FairQueue::Entry> FairQueue::Next(Time now, bool heavy_allowed) {
   return Take(heavy);
 }
 
-// Patience counts from the start of the last heavy entry, so that the next ones do not follow at
+// Patience counts from the start of the last heavy entry, so that further ones do not follow at
 // once.
 bool FairQueue::HeavyIsDue(Time now) const {
   const LaneQueue& heavy = lanes_[static_cast<size_t>(Lane::kHeavy)];

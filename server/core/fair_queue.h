@@ -1,6 +1,6 @@
-// Work that waits for a worker, in the order in which it is to be served: clients take turns,
-// weighted by the cost of their work. It has no threads and no clock: the caller passes the time.
-// Not thread-safe.
+// Work that waits for a worker, in the order in which it is to be served. Clients take turns,
+// weighted by the cost of their work. The queue has no threads and no clock: the caller passes the
+// time. Not thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_FAIR_QUEUE_H_
 #define EVENKEEL_SERVER_CORE_FAIR_QUEUE_H_
 
@@ -21,14 +21,14 @@ namespace evenkeel::server {
 enum class Lane { kShort, kHeavy };
 inline constexpr size_t kLanes = 2;
 
-// Work with a higher estimate, in seconds, is heavy.
+// Estimate in seconds above which work is heavy.
 inline constexpr double kHeavySeconds = 1;
 inline Lane LaneOf(double cost_seconds) {
   return cost_seconds > kHeavySeconds ? Lane::kHeavy : Lane::kShort;
 }
 
 // Heavy work goes before short work once it has waited for this multiple of its own cost, within
-// the bounds below: short work gets four fifths of a worker that both compete for, and nothing
+// the bounds below. So short work gets four fifths of a worker for which both compete, and nothing
 // starves.
 inline constexpr double kPatiencePerCost = 4;
 inline constexpr double kLeastPatienceSeconds = 1, kMostPatienceSeconds = 60;
@@ -46,7 +46,7 @@ class FairQueue {
     Lane lane() const { return LaneOf(cost_seconds); }
   };
 
-  // Whether an entry is admitted, and which one it displaces.
+  // Says whether an entry is admitted, and which one it displaces.
   struct Push {
     bool accepted = false;
     std::optional<Id> displaced;
@@ -58,33 +58,35 @@ class FairQueue {
   Push Add(const Entry& entry, size_t capacity);
 
   // Takes out the next entry. Short entries come before heavy ones, unless a heavy one has waited
-  // beyond its patience; no heavy ones if `heavy_allowed` is false. In a lane, the client whose
-  // work so far cost the least is next (start-time fair queueing), with ties by name; of its
-  // entries, the oldest.
+  // beyond its patience. If `heavy_allowed` is false, it takes no heavy ones. In a lane, the client
+  // whose work so far cost the least is next (start-time fair queueing), with ties by name. It gets
+  // its oldest entry served.
   std::optional<Entry> Next(Time now, bool heavy_allowed);
 
   // Returns false if the entry is not here.
   bool Remove(Id id);
 
-  // Returns the seconds of work that any fair order does before that of a newcomer of this client:
-  // its own work in the lane, and as much of every other client's there.
+  // Returns the seconds of work that any fair order does before a newcomer of this client: the
+  // client's own work in the lane, and the same amount, if there is as much, of every other
+  // client's work in the lane.
   double CostBefore(const std::string& client, Lane lane) const;
 
   size_t size() const { return places_.size(); }
   bool empty() const { return places_.empty(); }
   size_t size(Lane lane) const { return lanes_[static_cast<size_t>(lane)].size; }
-  double cost_seconds() const;  // of all waiting entries
+  double cost_seconds() const;  // sum over all waiting entries
 
  private:
   struct Client {
     std::list<Entry> waiting;
     double served = 0;  // virtual time at which its next entry starts
-    double cost = 0;    // of its waiting entries
+    double cost = 0;    // sum over its waiting entries
   };
   using Turns = std::set<std::pair<double, std::string>>;  // clients by Client::served
   struct LaneQueue {
     std::map<std::string, Client> clients;
-    Turns waiting, away;  // clients with entries; clients without that had more than their share
+    Turns waiting, away;  // clients with entries, and clients without entries that had more than
+                          // their share
     double now = 0;       // virtual time: the start of the entry served last
     size_t size = 0;
     std::optional<Time> last_start;  // when heavy work last started

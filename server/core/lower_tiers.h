@@ -14,9 +14,9 @@ namespace evenkeel::server {
 enum class PlanTier { kPlanner, kMemory, kStore, kShared };
 
 struct FoundPlan {
-  StoredPlanPtr plan;  // nullptr: not found
+  StoredPlanPtr plan;  // nullptr if not found
   PlanTier tier = PlanTier::kStore;
-  bool known = true;  // false: a tier could not be asked, and may have the plan
+  bool known = true;  // false if a tier could not be asked, and may have the plan
 };
 
 // Thread-safe. A tier that is out of order finds no plan and keeps none.
@@ -34,7 +34,8 @@ class LowerTiers {
   virtual void Put(StoredPlanPtr plan) = 0;
 };
 
-// Looks in memory, then in `tiers` (nullptr: none); calls `done` as LowerTiers::Find does.
+// Looks in memory, then in `tiers` (nullptr if there are none). Calls `done` as LowerTiers::Find
+// does.
 void FindPlan(PlanCache& cache, LowerTiers* tiers, const std::string& tenant,
               const std::string& plan_id, const LowerTiers::OnFound& done);
 

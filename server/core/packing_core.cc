@@ -9,7 +9,7 @@ namespace evenkeel::server {
 struct PackingCore::Task {
   int64_t samples = 0;
   Work work;
-  OnEnd done;  // empty: it was called
+  OnEnd done;  // empty once it was called
   WorkerPool::TaskId pool_task = 0;
   std::chrono::steady_clock::time_point deadline;
   std::atomic<bool> stop = false;
@@ -68,7 +68,7 @@ void PackingCore::StopAll() {
     stopped_ = true;
     all.assign(tasks_.begin(), tasks_.end());
   }
-  // All are marked first: a worker that one of them frees must not begin the next.
+  // All are marked first, so that a worker that one of them frees does not begin the next.
   for (const Ticket& task : all) task->stop = true;
   for (const Ticket& task : all) StopTask(task, PackingEnd::kShuttingDown);
 }
@@ -116,7 +116,7 @@ void PackingCore::Perform(const Ticket& task) {
                             : end == PackingEnd::kDefect ? PackEnding::kDefect
                                                          : PackEnding::kPacked;
   observer_.OnPacked(ending, task->samples, SecondsBetween(since, clock_.Now()));
-  // otherwise the thread that stopped it calls End
+  // Otherwise the thread that stopped it calls End.
   if (ending != PackEnding::kStopped) End(task, end, fault);
 }
 

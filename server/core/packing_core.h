@@ -1,4 +1,4 @@
-// Packing work on a bounded pool of its own, so that a long packing does not hold up plans. Free of
+// Packing work on a separate bounded pool, so that a long packing does not hold up plans. Free of
 // gRPC. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_PACKING_CORE_H_
 #define EVENKEEL_SERVER_CORE_PACKING_CORE_H_
@@ -26,7 +26,7 @@ class PackingCore {
 
  public:
   using Stop = std::function<bool()>;
-  // Asks `stop` regularly and returns early if it returns true. It throws only because of a defect.
+  // Polls `stop` regularly and returns early if it returns true. Throws only because of a defect.
   using Work = std::function<void(const Stop& stop)>;
   using OnEnd = std::function<void(PackingEnd end, const std::string& fault)>;
   using Ticket = std::shared_ptr<Task>;
@@ -36,15 +36,14 @@ class PackingCore {
   ~PackingCore();  // stops everything; every `done` has been called when it returns
 
   // Calls `done` exactly once: on this thread if the work is refused, on the thread of Cancel or
-  // StopAll, or on a worker's. `done` must not throw. `samples`: for the observer.
+  // StopAll, or on a worker's. `done` must not throw. `samples` is passed to the observer.
   Ticket Run(int64_t samples, Work work, OnEnd done, const WorkTerms& terms = {});
 
-  // Ends the work with kCancelled on this thread, unless it has ended. Running work is stopped;
-  // what it holds lives until it returns.
+  // Ends the work with kCancelled on this thread, unless it has ended. Running work is stopped, but
+  // keeps what it holds until it returns.
   void Cancel(const Ticket& ticket);
 
-  // From now on callers should begin nothing that leads to work; what has begun may still submit
-  // work.
+  // Tells callers to begin nothing new that leads to work. What has begun may still submit work.
   void RefuseNewWork() { refusing_ = true; }
   bool refusing() const { return refusing_; }
 
@@ -62,7 +61,7 @@ class PackingCore {
   Mutex mutex_;  // also guards the `done` and `pool_task` of every task
   std::set<Ticket> tasks_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  WorkerPool pool_;  // last: its threads use all members above
+  WorkerPool pool_;  // last member, because its threads use all others
 };
 
 }  // namespace evenkeel::server

@@ -21,7 +21,8 @@ std::optional<uint64_t> ParseHex(std::string_view text) {
   return value;
 }
 
-// Plans that are shared with other entries count in each of them: whichever entry stays keeps them.
+// Returns the bytes of a plan. Plans that are shared with other entries count in each of them,
+// because whichever entry stays keeps them.
 size_t BytesOf(const StoredPlan& plan) {
   size_t offers = plan.left_out_bytes.size();
   for (const StoredPlanPtr& offer : plan.offers) offers += BytesOf(*offer);
@@ -94,7 +95,7 @@ std::optional<PlanPage> PlanCache::List(std::string_view tenant, size_t page_siz
 std::vector<StoredPlanPtr> PlanCache::Newest(size_t count) const {
   // One position in each tenant's plans, with the newest plan on top.
   using Plans = std::map<Place, StoredPlanPtr>;
-  using Position = std::pair<Plans::const_iterator, Plans::const_iterator>;  // next, first
+  using Position = std::pair<Plans::const_iterator, Plans::const_iterator>;  // (next, first)
   const auto is_older = [](const Position& a, const Position& b) {
     return a.first->first < b.first->first;
   };

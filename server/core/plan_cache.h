@@ -29,7 +29,7 @@ struct StoredPlan {
   std::string plan_bytes;  // serialised evenkeel.v1.Plan
   PlanFacts facts;
   PlanTime create_time;
-  std::string timeline_bytes;  // for an evaluation, which is not kept: that of ComputedPlan
+  std::string timeline_bytes;  // as in ComputedPlan; only for an evaluation, which is not kept
 
   // For a comparison of offers: the plans of the answer, of which this is the first, and what the
   // answer says about other offers (ComputedPlan::left_out_bytes).
@@ -37,7 +37,7 @@ struct StoredPlan {
   std::string left_out_bytes;
 
   std::string key() const { return ScopedId(tenant, plan_id); }
-  int64_t made_ns() const {  // create_time since the epoch
+  int64_t made_ns() const {  // create_time as ns since the epoch
     return std::chrono::duration_cast<std::chrono::nanoseconds>(create_time.time_since_epoch())
         .count();
   }
@@ -51,7 +51,7 @@ struct CacheCounters {
 
 struct PlanPage {
   std::vector<StoredPlanPtr> plans;  // newest first
-  std::string next_page_token;       // empty: this is the last page
+  std::string next_page_token;       // empty on the last page
 };
 
 class PlanCache {
@@ -76,7 +76,7 @@ class PlanCache {
   std::optional<PlanPage> List(std::string_view tenant, size_t page_size,
                                std::string_view page_token) const;
 
-  // Returns the newest plans of all tenants, at most `count`, newest first. For the operator.
+  // Returns the newest plans of all tenants, at most `count`, newest first, for the operator.
   std::vector<StoredPlanPtr> Newest(size_t count) const;
 
   CacheCounters counters() const;

@@ -16,14 +16,14 @@ enum class ShedReason {
   kShuttingDown,
   kPackStreams,
   kPackMemory,
-  kDisplaced,         // waited, and was displaced by a client that had less waiting
-  kDeadlineTooShort,  // could not have begun before its deadline
-  kExpired,           // waited past its deadline, and never began
+  kDisplaced,         // it waited, and was displaced by a client that had less work waiting
+  kDeadlineTooShort,  // it could not have begun before its deadline
+  kExpired,           // it waited past its deadline, and never began
 };
 inline constexpr size_t kPlanEndings = 5, kShedReasons = 7;
 enum class PackEnding { kPacked, kStopped, kDefect };
 
-// Calls come from any thread, some of them under the core's lock: implementations must be fast and
+// Calls come from any thread, some of them under the core's lock. Implementations must be fast and
 // must not call back.
 class PlanObserver {
  public:

@@ -10,7 +10,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr double kUnknownCostSeconds = 0.1;
-// Estimates may be wrong by this factor: a request is refused only if its wait is that many times
+// Factor by which estimates may be wrong: a request is refused only if its wait is this many times
 // too long.
 constexpr double kFarTooLong = 3;
 constexpr double kMinRetrySeconds = 0.1;
@@ -85,8 +85,8 @@ std::string FlightKey(const PlanWanted& wanted) {
 struct PlanningCore::Flight {
   std::string key;
   PlanWanted wanted;
-  WorkTerms terms;    // of the first request
-  bool keep = false;  // in the cache; also counts the plan
+  WorkTerms terms;    // terms of the first request
+  bool keep = false;  // keep the plan in the cache, and count it
   double cost_seconds = 0;
   Work work;
   std::map<uint64_t, OnOutcome> waiters;
@@ -100,7 +100,7 @@ struct PlanningCore::Flight {
   bool over_limit = false, expired = false;     // used by one thread
 };
 
-// Answers displaced waiters after the lock was released: it is destroyed after the lock.
+// Answers displaced waiters after the lock was released, because it is destroyed after the lock.
 class PlanningCore::DisplacedAnswers {
  public:
   explicit DisplacedAnswers(PlanningCore& core) : core_(core) {}
@@ -142,7 +142,7 @@ PlanningCore::Ticket PlanningCore::Plan(const PlanWanted& wanted, Work work, OnO
   {
     const MutexLock lock(mutex_);
     const std::string key = FlightKey(wanted);
-    // Looks under the lock: a plan enters the cache before its flight is forgotten, so it is found
+    // Looks under the lock: a plan enters the cache before its flight is forgotten. So it is found
     // in one of the two and never computed twice.
     if (StoredPlanPtr plan = cache_.Find(ScopedId(wanted.tenant, wanted.plan_id),
                                          PlanCache::Count::kHitAndMiss, oldest)) {
@@ -246,7 +246,7 @@ void PlanningCore::RefuseNewWork() {
 
 void PlanningCore::StopAll() {
   std::vector<OnOutcome> waiters;  // waiters of computations that never began
-  std::vector<Work> dropped;       // those computations
+  std::vector<Work> dropped;       // the computations themselves
   {
     const MutexLock lock(mutex_);
     stopped_ = true;
@@ -367,7 +367,7 @@ bool PlanningCore::ShouldStop(const FlightPtr& flight) {
   return flight->over_limit || (now >= flight->deadline.load() && Expire(flight));
 }
 
-// Returns true if all deadlines have passed; then nobody may join any more.
+// Returns true if all deadlines have passed. Then nobody may join any more.
 bool PlanningCore::Expire(const FlightPtr& flight) {
   const MutexLock lock(mutex_);
   if (clock_.Now() < flight->deadline.load()) return false;  // another request has joined

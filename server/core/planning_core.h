@@ -1,5 +1,5 @@
-// Turns a valid job into its plan: memory, then single flight, then the lower tiers, then the
-// worker pool, then ComputePlan. Free of gRPC. Thread-safe.
+// Turns a valid job into its plan. It tries memory, then single flight, then the lower tiers, then
+// the worker pool, then ComputePlan. Free of gRPC. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 #define EVENKEEL_SERVER_CORE_PLANNING_CORE_H_
 
@@ -31,13 +31,13 @@
 
 namespace evenkeel::server {
 
-// A computation that runs on the core's threads. It asks `hooks.stop` regularly and throws only
-// because of a defect.
+// Result of a computation that runs on the core's threads. The computation polls `hooks.stop`
+// regularly and throws only because of a defect.
 struct WorkResult {
   ComputeEnd end = ComputeEnd::kDefect;
   ComputedPlan computed;
-  std::vector<std::string> faults;    // of kDefect
-  std::vector<Violation> violations;  // of kRefused
+  std::vector<std::string> faults;    // for kDefect
+  std::vector<Violation> violations;  // for kRefused
 };
 using Work = std::function<WorkResult(const planner::PlanHooks&)>;
 
@@ -48,19 +48,19 @@ enum class OutcomeKind {
   kShuttingDown,
   kDefect,
   kRefused,
-  kDeadlineTooShort,  // the work before it alone takes far longer
+  kDeadlineTooShort,  // the work before it already takes far longer
   kExpired,           // the deadline passed
   kTimeLimit,         // it took longer than any plan may take
 };
 
 struct PlanOutcome {
   OutcomeKind kind = OutcomeKind::kDefect;
-  StoredPlanPtr plan;                  // of kPlan
-  PlanTier tier = PlanTier::kPlanner;  // of kPlan: where it came from
-  double retry_after_seconds = 0;      // of kQueueFull and kDeadlineTooShort
-  double limit_seconds = 0;            // of kTimeLimit
-  std::vector<std::string> faults;     // of kDefect, for the log
-  std::vector<Violation> violations;   // of kRefused
+  StoredPlanPtr plan;                  // for kPlan
+  PlanTier tier = PlanTier::kPlanner;  // for kPlan: where it came from
+  double retry_after_seconds = 0;      // for kQueueFull and kDeadlineTooShort
+  double limit_seconds = 0;            // for kTimeLimit
+  std::vector<std::string> faults;     // for kDefect, for the log
+  std::vector<Violation> violations;   // for kRefused
 };
 
 using OnOutcome = std::function<void(const PlanOutcome&)>;
@@ -69,21 +69,21 @@ using OnOutcome = std::function<void(const PlanOutcome&)>;
 struct PlanWanted {
   std::string tenant;
   std::string plan_id;
-  // Greatest age of a plan; 0 or less: compute it anew. Unset: any age.
+  // Greatest age of a plan. If 0 or less, the plan is computed again. If unset, any age will do.
   std::optional<double> max_age_seconds;
 };
 
 struct PlanningCoreOptions {
   size_t threads = 1;            // 1 or more
   size_t queue_length = 1;       // computations that may wait; 1 or more
-  double max_plan_seconds = 60;  // limit for one computation, above 0; it is then ended
+  double max_plan_seconds = 60;  // limit for one computation, above 0; it is ended there
 };
 
 class PlanningCore {
   struct Flight;
 
  public:
-  // Names one waiting request. Empty: it was answered at once.
+  // Names one waiting request. Empty if it was answered at once.
   struct Ticket {
     std::shared_ptr<Flight> flight;
     uint64_t waiter = 0;
@@ -95,10 +95,10 @@ class PlanningCore {
                const Clock& clock, LowerTiers* tiers = nullptr);
   ~PlanningCore();  // stops everything; every waiter has been answered when it returns
 
-  // Has `work` compute the plan, or the comparison of offers, unless it is known. Calls `done`
-  // exactly once: on this thread if the plan is known or the request is refused, else later on a
-  // thread of a worker or a tier. Equal requests share one computation. The plans of the offers are
-  // kept too, under their own ids. `done` must not throw.
+  // Computes the plan, or the comparison of offers, by `work`, unless it is known. Calls `done`
+  // exactly once: on this thread if the plan is known or the request is refused, otherwise later on
+  // a thread of a worker or a tier. Equal requests share one computation. The plans of the offers
+  // are kept too, under their own ids. `done` must not throw.
   Ticket Plan(const PlanWanted& wanted, Work work, OnOutcome done, const WorkTerms& terms = {});
 
   // Does the same for any work whose result is a plan that is not kept: it enters no cache, and
@@ -106,7 +106,7 @@ class PlanningCore {
   Ticket Compute(const std::string& id, Work work, OnOutcome done, const WorkTerms& terms = {});
 
   // Answers this waiter with kCancelled on this thread, unless it was already answered. A
-  // computation that nobody waits for any more is stopped, or never begins.
+  // computation for which nobody waits any more is stopped, or never begins.
   void Cancel(const Ticket& ticket);
 
   // From now on, answers new requests only if their plan is known or being computed.
@@ -126,7 +126,7 @@ class PlanningCore {
   class DisplacedAnswers;
 
   FlightPtr Prepare(const std::string& key, bool keep, Work work, const WorkTerms& terms) const;
-  // Returns false if it is refused.
+  // Returns false if the work is refused.
   bool Submit(const FlightPtr& flight) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Seek(const FlightPtr& flight, PlanTime oldest);
   void Sought(const FlightPtr& flight, const FoundPlan& found);
@@ -167,7 +167,7 @@ class PlanningCore {
   // Waiters not answered yet.
   std::vector<std::pair<OnOutcome, PlanOutcome>> displaced_ ABSL_GUARDED_BY(mutex_);
 
-  WorkerPool pool_;  // last: its threads use all members above
+  WorkerPool pool_;  // last member, because its threads use all others
 };
 
 }  // namespace evenkeel::server

@@ -7,8 +7,8 @@
 
 namespace evenkeel::server {
 
-// Returns a key that no other pair has: a tenant's name has no '/'. Without a tenant it is the id
-// itself.
+// Returns a key that no other pair has, because a tenant's name has no '/'. Without a tenant, the
+// key is the id itself.
 inline std::string ScopedId(std::string_view tenant, std::string_view id) {
   std::string key(tenant);
   if (!tenant.empty()) key += '/';

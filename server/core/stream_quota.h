@@ -10,7 +10,7 @@ namespace evenkeel::server {
 
 class StreamQuota {
  public:
-  // The place and memory of one stream; both are returned when it goes out of scope.
+  // The place and memory of one stream. Both are returned when it goes out of scope.
   class Lease {
    public:
     Lease() = default;
@@ -20,9 +20,8 @@ class StreamQuota {
 
     explicit operator bool() const { return quota_ != nullptr; }
 
-    // Holds this many bytes from now on, in place of the former number. Returns false if all
-    // streams together would exceed the quota; the former number then stays. A smaller number is
-    // always granted.
+    // Changes the number of bytes held. Returns false, and keeps the former number, if all streams
+    // together would exceed the quota. A smaller number is always granted.
     bool Resize(int64_t bytes);
 
    private:

@@ -1,4 +1,4 @@
-// Checks objects that may stall: a thread calls each of them periodically. Thread-safe.
+// Checks objects that may stall, by calling each of them periodically on a thread. Thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_SWEEPER_H_
 #define EVENKEEL_SERVER_CORE_SWEEPER_H_
 
@@ -14,7 +14,7 @@ namespace evenkeel::server {
 class Swept {
  public:
   virtual ~Swept() = default;
-  virtual void OnSweep() = 0;  // on the sweeper's thread
+  virtual void OnSweep() = 0;  // called on the sweeper's thread
 };
 
 class Sweeper {

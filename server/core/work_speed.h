@@ -1,4 +1,4 @@
-// How long work takes here, compared with its estimates. Not thread-safe.
+// Measures how long work takes here, compared with its estimates. Not thread-safe.
 #ifndef EVENKEEL_SERVER_CORE_WORK_SPEED_H_
 #define EVENKEEL_SERVER_CORE_WORK_SPEED_H_
 
@@ -15,14 +15,15 @@ class WorkSpeed {
     ++noted_;
   }
 
-  // Returns seconds per second of estimated cost for recent work, or 1 if there was none yet.
+  // Returns the seconds taken per second of estimated cost of recent work, or 1 if there was none
+  // yet.
   double factor() const { return noted_ == 0 ? 1 : taken_ / cost_; }
 
   // Returns true if enough work was seen to refuse requests because of it.
   bool known() const { return noted_ >= kEnough; }
 
  private:
-  static constexpr double kKeep = 0.8;  // weight of earlier work whenever more is noted
+  static constexpr double kKeep = 0.8;  // weight of earlier work each time more is noted
   static constexpr int64_t kEnough = 8;
   double cost_ = 0, taken_ = 0;
   int64_t noted_ = 0;

@@ -8,12 +8,12 @@
 namespace evenkeel::server {
 
 struct WorkTerms {
-  std::string client;  // whom the work is charged to: clients are served in turn
-  // The caller has no use for the result after this.
+  std::string client;  // charged for the work: clients are served in turn
+  // Time after which the caller has no use for the result.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  double cost_seconds = 0;  // estimated time of a worker; 0: unknown
-  // Arrival of the caller's request: requests that arrived before a drain began are still served.
-  // Unset: now.
+  double cost_seconds = 0;  // estimated time of a worker; 0 if unknown
+  // Arrival of the caller's request, because requests that arrived before a drain began are still
+  // served. If unset, it is now.
   std::chrono::steady_clock::time_point arrived = std::chrono::steady_clock::time_point::max();
 };
 

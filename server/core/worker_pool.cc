@@ -15,7 +15,7 @@ WorkerPool::~WorkerPool() { Shutdown(); }
 
 WorkerPool::Admission WorkerPool::Submit(Submission submission) {
   Admission admission;
-  Queued displaced;  // declared before the lock: destroyed after it is released
+  Queued displaced;  // declared before the lock, so that it is destroyed after it is released
   {
     const MutexLock lock(mutex_);
     if (stopping_) return admission;
@@ -43,7 +43,7 @@ std::optional<WorkerPool::TaskId> WorkerPool::Submit(Task task) {
 }
 
 bool WorkerPool::Withdraw(TaskId id) {
-  Queued gone;  // declared before the lock: destroyed after it is released
+  Queued gone;  // declared before the lock, so that it is destroyed after it is released
   const MutexLock lock(mutex_);
   if (!queue_.Remove(id)) return false;
   const auto found = tasks_.find(id);
