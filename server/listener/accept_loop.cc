@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kAcceptsPerRound = 64;  // from one socket, before the others get their turn
+constexpr int kAcceptsPerRound = 64;  // accepts from one socket before the others get their turn
 constexpr int kAcceptsAtTheEnd = SOMAXCONN;
 constexpr std::chrono::milliseconds kCountInterval{5};
 constexpr std::chrono::milliseconds kPause{10};
@@ -155,7 +155,7 @@ bool AcceptLoop::TakeOne(const ListenSocket& socket) {
     peer.is_probe = probes_.Contains(address);
     SetTcpOptions(fd, limits_.tcp_user_timeout_seconds);
   }
-  // A flood must not make the probe, and so the process, conclude that nobody is served.
+  // A flood must not make the probe, and thus the process, conclude that nobody is served.
   if (!peer.is_probe && IsFull()) {
     Shed(fd, ShedConnection::kLimit);
   } else if (!hosts_.Serve(fd, peer)) {
@@ -182,13 +182,13 @@ bool AcceptLoop::ShedWithReserve(const ListenSocket& socket) {
   const int fd = accept4(socket.fd(), nullptr, nullptr, SOCK_CLOEXEC);
   if (fd >= 0) Shed(fd, ShedConnection::kNoDescriptor);
   reserve_ = OpenReserve();
-  // Another thread was faster; waiting connections stay in the backlog meanwhile.
+  // Another thread was faster. Waiting connections stay in the backlog meanwhile.
   if (fd < 0 || reserve_ < 0) std::this_thread::sleep_for(kPause);
   return fd >= 0;
 }
 
 void AcceptLoop::Shed(int fd, ShedConnection reason) {
-  // Counted first, so that whoever sees the connection end finds it in the metrics.
+  // It is counted first, so that whoever sees the connection end finds it in the metrics.
   shed_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   close(fd);
 }

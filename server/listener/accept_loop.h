@@ -1,4 +1,4 @@
-// Accepts connections, and keeps accepting whatever happens: gRPC's own listener never accepts
+// Accepts connections, and keeps accepting whatever happens. gRPC's own listener never accepts
 // again once the process has run out of descriptors.
 #ifndef EVENKEEL_SERVER_LISTENER_ACCEPT_LOOP_H_
 #define EVENKEEL_SERVER_LISTENER_ACCEPT_LOOP_H_
@@ -38,7 +38,7 @@ class ProbeAddresses {
 
 struct AcceptLimits {
   size_t connections = 0;  // limit on live connections; probes are not counted
-  // time for sent data to be acknowledged; 0: the system's default
+  // Time for sent data to be acknowledged. 0 means the system's default.
   double tcp_user_timeout_seconds = 0;
 };
 
@@ -53,10 +53,10 @@ class AcceptLoop {
   AcceptLoop(const AcceptLoop&) = delete;
   AcceptLoop& operator=(const AcceptLoop&) = delete;
 
-  // Takes what has connected so far, then closes the sockets. Returns when that is done.
+  // Accepts what has connected so far, then closes the sockets. Returns when that is done.
   void Stop();
 
-  // Connections accepted, including probes and those that were shed.
+  // Returns the number of accepted connections, including probes and those that were shed.
   uint64_t accepted() const { return accepted_; }
   uint64_t shed(ShedConnection reason) const { return shed_[static_cast<size_t>(reason)]; }
 
@@ -80,7 +80,7 @@ class AcceptLoop {
   uint64_t logged_shed_ = 0;
   std::chrono::steady_clock::time_point last_log_;
   std::chrono::steady_clock::time_point last_count_;
-  // given up briefly to accept and close connections for which there is no descriptor
+  // Given up briefly to accept and close connections for which there is no descriptor.
   int reserve_;
   int wake_;
   std::thread thread_;

@@ -78,9 +78,10 @@ std::optional<uint64_t> ConnectionTable::BytesSentTo(const std::string& peer) co
 bool ConnectionTable::Cut(const std::string& peer) {
   const MutexLock lock(mutex_);
   const int fd = Find(peer);
-  by_peer_.erase(peer);  // once is enough: calls that it sent before are still processed
-  // Not shutdown(): that leaves megabytes of received data to be read, and accepts more. This
-  // resets the connection and drops them; gRPC sees an error and closes the descriptor.
+  by_peer_.erase(peer);  // once is enough, because calls that it sent before are still processed
+  // This does not use shutdown(), which leaves megabytes of received data to be read, and accepts
+  // more. connect() to nobody resets the connection and drops the data; gRPC sees an error and
+  // closes the descriptor.
   const sockaddr nobody{.sa_family = AF_UNSPEC, .sa_data = {}};
   return fd >= 0 && connect(fd, &nobody, sizeof(nobody)) == 0;
 }

@@ -1,6 +1,6 @@
-// One gRPC server without a port of its own: connections are handed to it. There is one host per
-// kind of connection, because its credentials, and what is proven about the peer, hold for all of
-// its connections.
+// One gRPC server without a port: connections are handed to it. There is one host per kind of
+// connection, because its credentials, and what is proven about the peer, apply to all of its
+// connections.
 #ifndef EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_
 #define EVENKEEL_SERVER_LISTENER_GRPC_HOST_H_
 
@@ -24,7 +24,7 @@ namespace evenkeel::server {
 using GrpcServices = std::vector<std::unique_ptr<grpc::Service>>;
 
 // Makes the services of one host. `connection_principal` is what all its callers are proven to be,
-// such as "uid:1000"; empty: only the call itself can prove something. Thread-safe.
+// such as "uid:1000". If it is empty, only the call itself can prove something. Thread-safe.
 using ServicesFactory = std::function<GrpcServices(const std::string& connection_principal)>;
 
 class GrpcHost {
@@ -40,7 +40,7 @@ class GrpcHost {
   GrpcHost(const GrpcHost&) = delete;
   GrpcHost& operator=(const GrpcHost&) = delete;
 
-  // Takes the connection `fd`, which must be non-blocking. After Shutdown it closes it.
+  // Takes the connection `fd`, which must be non-blocking. After Shutdown, closes it.
   void Serve(int fd);
 
   void SetServing(bool serving);
@@ -51,7 +51,7 @@ class GrpcHost {
  private:
   explicit GrpcHost(GrpcServices services) : services_(std::move(services)) {}
 
-  const GrpcServices services_;  // outlive the server
+  const GrpcServices services_;  // outlives the server
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_
       ABSL_PT_GUARDED_BY(mutex_);

@@ -46,7 +46,8 @@ bool Hosts::Serve(int fd, const Peer& peer) {
   if (is_shut_down_) return false;
   const std::shared_ptr<GrpcHost> host = Choose(peer);
   if (host == nullptr) return false;
-  // Added before gRPC has it and may close it; under the lock, so that no host ends in between.
+  // It is added before gRPC has it and may close it. The lock is held, so that no host ends in
+  // between.
   table_.Add(fd, host.get(), peer.address, peer.is_probe);
   host->Serve(fd);
   return true;

@@ -26,7 +26,7 @@ namespace evenkeel::server {
 struct Peer {
   sockaddr_storage address{};
   bool is_unix = false;
-  bool is_probe = false;  // this process itself
+  bool is_probe = false;  // the peer is this process itself
   uid_t uid = 0;          // for unix sockets only
   gid_t gid = 0;
 };
@@ -54,10 +54,10 @@ class Hosts {
   // Ends hosts that SetTls replaced and that have no connection left. Returns how many remain.
   size_t EndRetired();
 
-  // Connections that were cut off; see ResetGuard.
+  // Returns the number of connections that were cut off; see ResetGuard.
   uint64_t cut() const { return reset_guard_.cut(); }
 
-  // Ends all hosts: see GrpcHost.
+  // Ends all hosts; see GrpcHost.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
@@ -72,7 +72,7 @@ class Hosts {
   const UnixPrincipal unix_principal_;
   ConnectionTable& table_;
   ResetGuard reset_guard_;
-  std::optional<grpc::ResourceQuota> quota_;  // one for all hosts
+  std::optional<grpc::ResourceQuota> quota_;  // shared by all hosts
   mutable Mutex mutex_;
   bool serving_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_shut_down_ ABSL_GUARDED_BY(mutex_) = false;

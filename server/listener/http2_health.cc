@@ -24,7 +24,7 @@ std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::strin
   return frame + payload;
 }
 
-// RFC 7541, section 6.2.2: not indexed, new name, no Huffman code; all are shorter than 127.
+// RFC 7541, section 6.2.2: not indexed, new name, no Huffman code. All are shorter than 127 bytes.
 std::string Header(std::string_view name, std::string_view value) {
   std::string bytes(1, '\0');
   bytes += static_cast<char>(name.size());

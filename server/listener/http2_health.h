@@ -1,5 +1,5 @@
 // The minimum of HTTP/2 that sends a grpc.health.v1.Health/Check and recognises the answer. A gRPC
-// client would share threads and pollers with the server that it is to judge.
+// client would share threads and pollers with the server that it has to judge.
 #ifndef EVENKEEL_SERVER_LISTENER_HTTP2_HEALTH_H_
 #define EVENKEEL_SERVER_LISTENER_HTTP2_HEALTH_H_
 
@@ -8,12 +8,12 @@
 
 namespace evenkeel::server {
 
-// Returns all that the client sends: preface, SETTINGS, and the call on stream 1.
+// Returns everything that the client sends: preface, SETTINGS, and the call on stream 1.
 std::string HealthCheckBytes();
 
 enum class HealthAnswer { kIncomplete, kAnswered, kRefused };
 
-// Interprets `bytes`, which is all that the server has sent so far.
+// Interprets `bytes`, which is everything that the server has sent so far.
 HealthAnswer ReadHealthAnswer(std::string_view bytes);
 
 }  // namespace evenkeel::server

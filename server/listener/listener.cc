@@ -15,8 +15,7 @@ namespace {
 constexpr rlim_t kOtherFiles = 64;
 constexpr rlim_t kConnectionsAtMost = 10'000;
 
-// Raises the limit on descriptors as far as the process may, and returns how many connections may
-// use.
+// Raises the limit on descriptors as far as the process may. Returns how many connections may use.
 size_t MostConnections(const Options& options) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

@@ -21,15 +21,15 @@ namespace evenkeel::server {
 
 class Listener {
  public:
-  // Binds all addresses of the options and serves, at first NOT_SERVING. Returns nullptr, with a
-  // reason in *error, if an address cannot be bound or the TLS files cannot be used.
+  // Binds all addresses of the options and serves. Health is NOT_SERVING at first. Returns nullptr,
+  // with a reason in *error, if an address cannot be bound or the TLS files cannot be used.
   static std::unique_ptr<Listener> Open(const Options& options, ServicesFactory services,
                                         ListenerHooks hooks, std::string* error);
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Ports of the addresses of the options, in order; 0 for unix sockets.
+  // Returns the ports of the addresses of the options, in order; 0 for unix sockets.
   const std::vector<int>& ports() const { return ports_; }
 
   void SetServing(bool serving) { hosts_.SetServing(serving); }
@@ -38,7 +38,7 @@ class Listener {
   // Closes the sockets; existing connections stay.
   void StopAccepting();
 
-  // Ends calls and connections; calls that still run at `deadline` are cancelled.
+  // Ends calls and connections. Cancels calls that still run at `deadline`.
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
   ListenerGauges gauges();

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr unsigned char kAlpn[] = {2, 'h', '2'};
 
-// A non-blocking connection of the probe, with one deadline for everything that is done with it.
+// A non-blocking connection of the probe, with one deadline for everything that it does.
 class ProbeConnection {
  public:
   ProbeConnection(std::chrono::milliseconds timeout, ProbeAddresses& probes, int stop_fd)
@@ -49,8 +49,8 @@ class ProbeConnection {
 
 std::string ErrorText(const char* what) { return std::string(what) + ": " + strerror(errno); }
 
-// Connects. A TCP socket is first bound to a port of its own, which is told to the accept loop
-// before that sees the connection.
+// Connects. A TCP socket is first bound to a separate port, and the accept loop is told the port
+// before it sees the connection.
 std::string ProbeConnection::Connect(const ProbeTarget& target) {
   const auto* address = reinterpret_cast<const sockaddr*>(&target.address);
   fd_ = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -134,8 +134,8 @@ std::string CheckHealth(ProbeConnection* connection) {
   return why;
 }
 
-// Continues the handshake until the server has shown its certificate. Our own reply is never sent:
-// the server may require a certificate in it, and would log that there is none.
+// Continues the handshake until the server has shown its certificate. Our own reply is never sent,
+// because the server may require a certificate in it and would log that there is none.
 std::string SeeCertificate(ProbeConnection* connection) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   &SSL_CTX_free);

@@ -8,7 +8,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr std::chrono::seconds kWindow{1};
-constexpr uint64_t kSuspiciousCalls = 1000;  // in one window
+constexpr uint64_t kSuspiciousCalls = 1000;  // calls in one window
 constexpr uint64_t kLeastAnswerBytes = 8;    // less than any answer, with room for calls in flight
 constexpr size_t kMostWindows = 1024;
 
@@ -39,7 +39,7 @@ void ResetGuard::OnSampledCall(const std::string& peer) {
   Window& window = windows_[peer];
   if (window.calls == 0 || now - window.since > kWindow) {
     const auto sent = table_.BytesSentTo(peer);
-    if (!sent) return;  // gone, or not TCP
+    if (!sent) return;  // the connection is gone, or is not TCP
     window = {now, 0, *sent};
   }
   window.calls += kSample;

@@ -1,5 +1,5 @@
 // Cuts off connections that open calls and reset them at once, thousands per second ("rapid reset",
-// CVE-2023-44487): gRPC 1.51 processes them all, and nobody else is answered meanwhile.
+// CVE-2023-44487). gRPC 1.51 processes them all, and nobody else is answered meanwhile.
 #ifndef EVENKEEL_SERVER_LISTENER_RESET_GUARD_H_
 #define EVENKEEL_SERVER_LISTENER_RESET_GUARD_H_
 
@@ -17,16 +17,15 @@
 
 namespace evenkeel::server {
 
-// Thread-safe. Recognises such a connection by what is sent on it: an answer takes more bytes than
-// a call that was reset, which takes none. Checks only a sample of calls, so that it costs the
-// others nothing.
+// Thread-safe. Recognises such a connection by the bytes sent on it: an answer takes some, and a
+// call that was reset takes none. Checks only a sample of calls, so that the others cost nothing.
 class ResetGuard {
  public:
   // `table` must outlive the guard.
   explicit ResetGuard(ConnectionTable& table) : table_(table) {}
 
   // Returns an observer for a ServerBuilder; the guard must outlive the server. It intercepts
-  // nothing and is only told of calls.
+  // nothing and is only notified of calls.
   std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> MakeObserver();
 
   // Notes that a call began on the connection of this peer, in gRPC's spelling. Called for one call
@@ -35,7 +34,7 @@ class ResetGuard {
 
   bool IsSampled() { return calls_.fetch_add(1, std::memory_order_relaxed) % kSample == 0; }
 
-  // Connections that were cut off.
+  // Returns the number of connections that were cut off.
   uint64_t cut() const { return cut_; }
 
  private:
@@ -43,7 +42,7 @@ class ResetGuard {
 
   static constexpr uint64_t kSample = 64;
 
-  // What is known of one connection, for a short while.
+  // What is known about one connection, kept for a short while.
   struct Window {
     Clock::time_point since;
     uint64_t calls = 0;

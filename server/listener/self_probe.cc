@@ -50,7 +50,8 @@ bool SelfProbe::SleepOrStop(std::chrono::steady_clock::time_point until) {
 }
 
 void SelfProbe::Run(const ProbeTarget& target) {
-  // A target that never answered may be out of reach of this process: that is no reason to end it.
+  // A target that never answered may be out of reach for this process. That is no reason to end the
+  // process.
   bool answered_once = false;
   int misses = 0;
   auto next = std::chrono::steady_clock::now();

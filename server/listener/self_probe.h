@@ -26,17 +26,17 @@ struct ProbeTarget {
   bool is_tls = false;
 };
 
-// Signs of life. Both must grow during a probe for the server to count as busy and not as dead:
-// connections that the listener accepts, and calls that end.
+// Signs of life: connections that the listener accepts, and calls that end. Both must grow during a
+// probe for the server to count as busy and not as dead.
 struct ProbeProgress {
   uint64_t accepted = 0;
   uint64_t calls_ended = 0;
 };
 
-// Runs one probe: connects and waits for the answer to a Health.Check; with TLS it waits only for
+// Runs one probe: connects and waits for the answer to a Health.Check. With TLS, it waits only for
 // the certificate, since the server may require one that this process does not have. Returns "" if
-// the server answered, else what went wrong. `probes` knows the connection meanwhile. Gives up when
-// `stop_fd` becomes readable.
+// the server answered, otherwise what went wrong. The connection is listed in `probes` meanwhile.
+// Gives up when `stop_fd` becomes readable.
 std::string ProbeOnce(const ProbeTarget& target, std::chrono::milliseconds timeout,
                       ProbeAddresses& probes, int stop_fd);
 
@@ -44,9 +44,9 @@ class SelfProbe {
  public:
   static constexpr int kMissesInARow = 3;
 
-  // Probes each target every `interval`, each on its own thread, and waits as long for the answer.
-  // Calls `on_dead` with the name of a target that answered at least once and then missed
-  // kMissesInARow probes without `progress`; `on_dead` may not return.
+  // Probes each target every `interval`, on a separate thread, and waits for the answer for the
+  // same time. Calls `on_dead` with the name of a target that answered at least once and then
+  // missed kMissesInARow probes without `progress`; `on_dead` may not return.
   SelfProbe(std::vector<ProbeTarget> targets, std::chrono::milliseconds interval,
             ProbeAddresses& probes, std::function<ProbeProgress()> progress,
             std::function<void(const std::string&)> on_dead);
@@ -57,7 +57,7 @@ class SelfProbe {
   // Stops probing; no probe runs when this returns.
   void Stop();
 
-  // Probes that were not answered.
+  // Returns the number of probes that were not answered.
   uint64_t failures() const { return failures_; }
 
  private:

@@ -8,7 +8,7 @@ namespace evenkeel::server {
 std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(const TlsMaterial& material,
                                                             const std::string& crl_folder) {
   const bool asks_clients = !material.client_ca.empty();
-  // Not gRPC's file watcher: it aborts the process at an empty file.
+  // This does not use gRPC's file watcher, which aborts the process at an empty file.
   const auto provider = std::make_shared<grpc::experimental::StaticDataCertificateProvider>(
       material.client_ca,
       std::vector<grpc::experimental::IdentityKeyCertPair>{{material.key, material.certificate}});

@@ -13,7 +13,7 @@ namespace evenkeel::server {
 
 // Makes fixed credentials, which never change with the files (except for certificate revocation
 // lists, which gRPC reads from `crl_folder` when it first needs them). With client authorities,
-// clients must present a certificate. TLS 1.2 and 1.3.
+// clients must present a certificate. Allows TLS 1.2 and 1.3.
 std::shared_ptr<grpc::ServerCredentials> MakeTlsCredentials(const TlsMaterial& material,
                                                             const std::string& crl_folder);
 

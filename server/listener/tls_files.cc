@@ -64,7 +64,7 @@ std::vector<Owner> ReadAll(const std::string& text) {
 constexpr auto kReadCertificates = &ReadAll<Certificate, &PEM_read_bio_X509>;
 constexpr auto kReadCrls = &ReadAll<Crl, &PEM_read_bio_X509_CRL>;
 
-// Reads a key without asking on the terminal: a key with a pass phrase does not count.
+// Reads a key without asking on the terminal. A key with a pass phrase is not accepted.
 Key ReadKey(const std::string& text) {
   const auto no_pass_phrase = [](char*, int, int, void*) { return 0; };
   Key key(PEM_read_bio_PrivateKey(Open(text).get(), nullptr, no_pass_phrase, nullptr));

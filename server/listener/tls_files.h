@@ -1,5 +1,5 @@
-// Reads certificates from disk and checks them before gRPC sees them: gRPC aborts the process at an
-// empty file.
+// Reads certificates from disk and checks them before gRPC sees them, because gRPC aborts the
+// process at an empty file.
 #ifndef EVENKEEL_SERVER_LISTENER_TLS_FILES_H_
 #define EVENKEEL_SERVER_LISTENER_TLS_FILES_H_
 
@@ -14,9 +14,9 @@ namespace evenkeel::server {
 struct TlsPaths {
   std::string certificate;  // PEM: the server's certificate, then its chain
   std::string key;          // PEM, without a pass phrase
-  // PEM: the authorities that may sign client certificates; empty: clients need none
+  // PEM: the authorities that may sign client certificates. If empty, clients need none.
   std::string client_ca;
-  std::string crl_folder;  // of revocation lists, named by `openssl rehash`; empty: none
+  std::string crl_folder;  // folder of revocation lists, named by `openssl rehash`; may be empty
 };
 
 // Contents of the files. Equal materials make equal credentials.
@@ -24,8 +24,8 @@ struct TlsMaterial {
   std::string certificate;
   std::string key;
   std::string client_ca;
-  std::string crls;                 // all lists together
-  int64_t expiry_unix_seconds = 0;  // of the server's certificate
+  std::string crls;                 // all revocation lists together
+  int64_t expiry_unix_seconds = 0;  // expiry of the server's certificate
 
   bool operator==(const TlsMaterial&) const = default;
 };

@@ -11,7 +11,8 @@
 namespace evenkeel::server {
 namespace {
 
-// Files that are being replaced one by one are inconsistent for a moment.
+// Number of attempts, because files that are being replaced one by one are inconsistent for a
+// moment.
 constexpr int kTries = 3;
 constexpr double kBetweenTriesSeconds = 0.05;
 constexpr double kLeastIntervalSeconds = 0.05;

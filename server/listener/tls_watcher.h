@@ -17,11 +17,11 @@ namespace evenkeel::server {
 
 class TlsWatcher {
  public:
-  // Returns false if the material cannot be used; the former one then stays in use.
+  // Returns false if the material cannot be used. The former one then stays in use.
   using Apply = std::function<bool(const TlsMaterial&)>;
 
-  // Applies what is on disk now, then checks again every `interval_seconds` (0: never) on a thread
-  // of its own, which also calls `tick` each time. Fails if the files cannot be used.
+  // Applies what is on disk now, then checks again every `interval_seconds` (0: never) on a
+  // separate thread, which also calls `tick` each time. Fails if the files cannot be used.
   static absl::StatusOr<std::unique_ptr<TlsWatcher>> Start(const TlsPaths& paths,
                                                            double interval_seconds, Apply apply,
                                                            std::function<void()> tick);
