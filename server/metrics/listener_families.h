@@ -1,4 +1,4 @@
-// The listener's figures as metrics.
+// Converts the listener's figures to metrics.
 #ifndef EVENKEEL_SERVER_METRICS_LISTENER_FAMILIES_H_
 #define EVENKEEL_SERVER_METRICS_LISTENER_FAMILIES_H_
 

@@ -1,4 +1,4 @@
-// What the listener reports to the metrics.
+// The figures that the listener reports to the metrics.
 #ifndef EVENKEEL_SERVER_METRICS_LISTENER_GAUGES_H_
 #define EVENKEEL_SERVER_METRICS_LISTENER_GAUGES_H_
 
@@ -18,14 +18,14 @@ struct TlsGauges {
   bool files_ok = false;           // the files on disk are those in use
   uint64_t reloads = 0;            // new certificates put into use
   uint64_t reload_failures = 0;    // checks that found unusable files
-  double expiry_unix_seconds = 0;  // of the certificate in use
+  double expiry_unix_seconds = 0;  // expiry of the certificate in use
 };
 
 struct ListenerGauges {
   size_t connections = 0;
   size_t connections_at_most = 0;
   std::array<uint64_t, kShedConnections> shed{};
-  uint64_t cut = 0;  // connections that were cut off later: rapid reset
+  uint64_t cut = 0;  // connections that were cut off later (rapid reset)
   uint64_t probe_failures = 0;
   TlsGauges tls;
 };

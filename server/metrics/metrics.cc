@@ -19,15 +19,15 @@ using prometheus::Counter;
 using prometheus::Histogram;
 using prometheus::MetricType;
 
-// There are many of these histograms and each process should have few series: one bucket for each
-// power of ten, from a hit (tens of microseconds) to the longest plan, and those that objectives
-// need.
+// There are many of these histograms, and each process should have few series. So there is one
+// bucket for each power of ten, from a hit (tens of microseconds) to the longest plan, and one for
+// each objective.
 const Histogram::BucketBoundaries kSecondsBuckets = {0.0001, 0.001, 0.01, 0.1, 0.5, 2.5, 10};
-// Finer, because callers wait for plans. The objectives are at 0.01 and 2.5.
+// These are finer, because callers wait for plans. The objectives are at 0.01 and 2.5.
 const Histogram::BucketBoundaries kAnswerBuckets = {0.0001, 0.00025, 0.001, 0.0025, 0.01,
                                                     0.1,    0.5,     1,     2.5,    10};
 
-// Names as grpc-go prints them: dashboards of the gRPC community select by these.
+// Names as grpc-go prints them, because dashboards of the gRPC community select by these.
 constexpr const char* kCodeNames[Metrics::kCodes] = {
     "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
     "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
@@ -42,10 +42,11 @@ constexpr const char* kShedNames[kShedReasons] = {
 constexpr const char* kLaneNames[kLanes] = {"short", "heavy"};
 constexpr const char* kAnswerSourceNames[Metrics::kAnswerSources] = {"memory", "store", "shared",
                                                                      "planner", "none"};
-// Codes that exist from the start: an error that appears with its first count gives no rate.
+// Codes that exist from the start, because an error that appears with its first count gives no
+// rate.
 constexpr int kCodesFromStart[] = {0, 13, 14};
 constexpr const char* kPackEndingNames[] = {"packed", "stopped", "defect"};
-// From a few thousand samples to the largest uploads.
+// Range from a few thousand samples to the largest uploads.
 const Histogram::BucketBoundaries kPackSecondsBuckets = {0.001, 0.005, 0.025, 0.1, 0.5,
                                                          1,     5,     25,    100};
 
@@ -57,7 +58,7 @@ constexpr const char* kRefusedNames[kRefusedFor] = {
 constexpr const char* kDeniedNames[] = {"unauthenticated", "method_not_allowed"};
 constexpr const char* kFollowNames[kFollowEndings] = {"confirmed", "unreachable", "damaged"};
 constexpr const char* kWhenNames[] = {"before", "after"};
-// From as good as measured to refused.
+// Range from predictions as good as measured to refused ones.
 const Histogram::BucketBoundaries kErrorBuckets = {0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 2};
 
 prometheus::Family<Counter>& AddCounter(prometheus::Registry& registry, const char* name,
@@ -76,7 +77,7 @@ void Append(std::vector<prometheus::MetricFamily> more,
               std::make_move_iterator(more.end()));
 }
 
-// One family for each figure, one sample for each tier that has it.
+// Appends one family for each figure, with one sample for each tier that has it.
 void AppendTiers(const CacheCounters& memory, std::vector<TierGauges> tiers,
                  std::vector<prometheus::MetricFamily>* families) {
   tiers.insert(tiers.begin(),
@@ -119,7 +120,7 @@ void AppendTiers(const CacheCounters& memory, std::vector<TierGauges> tiers,
 
 }  // namespace
 
-// References to children: a look-up by label costs half a microsecond each time.
+// References to children, because each look-up by label costs half a microsecond.
 struct Metrics::MethodMetrics {
   bool is_unary() const { return labels.type == "unary"; }
 

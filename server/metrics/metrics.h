@@ -48,7 +48,7 @@ struct PackGauges {
 struct ProfileGauges {
   int64_t newest_revision = 0;
   int64_t active = 0;
-  double unconfirmed_seconds = 0;  // 0: confirmed
+  double unconfirmed_seconds = 0;  // 0 if confirmed
 };
 
 // A tier of the plan cache below memory.
@@ -67,10 +67,11 @@ struct WorkerGauges {
   size_t queue_limit = 0;
 };
 
-// State that is read at each scrape. All functions must be callable until the sources are replaced.
+// State that is read at each scrape. All functions must stay callable until the sources are
+// replaced.
 struct MetricSources {
   std::function<CacheCounters()> cache;
-  std::function<std::vector<TierGauges>()> tiers;  // below memory
+  std::function<std::vector<TierGauges>()> tiers;  // tiers below memory
   std::function<size_t()> queue_depth;
   std::function<int64_t()> inflight;
   std::function<PackGauges()> packing;
@@ -78,7 +79,7 @@ struct MetricSources {
   std::function<WorkerGauges()> workers;
   std::function<uint64_t()> log_lines_dropped;
   std::function<ListenerGauges()> listener;
-  std::function<RedisTierCounters()> redis;  // empty: there is no Redis
+  std::function<RedisTierCounters()> redis;  // empty if there is no Redis
   std::function<size_t(Lane)> lane_depth;
 };
 
@@ -97,26 +98,27 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   Metrics(const BuildLabels& build, const std::vector<MethodLabels>& methods);
   ~Metrics() override;
 
-  // Must not be called during a scrape.
+  // Sets the sources. Must not be called during a scrape.
   void SetSources(MetricSources sources);
 
-  // A call arrived; for a unary call this counts its message too.
+  // Counts a call that arrived. For a unary call, this counts its message too.
   void OnStarted(size_t method);
   // Counts a message of a stream.
   void OnReceived(size_t method);
   void OnSent(size_t method);
-  // A call ended with status `code`, 0 for OK; the answer of a unary call is counted only then.
+  // Counts a call that ended with status `code`, 0 for OK. The answer of a unary call is counted
+  // here, and only for OK.
   void OnHandled(size_t method, int code, double seconds);
 
-  // A PlanJob or GetPlan call was answered from "memory", "store", "shared" or "planner". "none":
-  // it ended by deadline or cancellation before there was an answer.
+  // Counts a PlanJob or GetPlan call by what answered it: "memory", "store", "shared" or "planner".
+  // "none" means that it ended by deadline or cancellation before there was an answer.
   void OnPlanAnswered(std::string_view served_from, double seconds);
 
-  // A call had a traceparent that cannot be continued.
+  // Counts a call with a traceparent that cannot be continued.
   void OnBadTraceContext() { bad_trace_contexts_->Increment(); }
-  // The policy refused a call; `access` is not kAllowed.
+  // Counts a call that the policy refused. `access` is not kAllowed.
   void OnDenied(Access access);
-  // The policy's file was not accepted, and the former policy stays.
+  // Counts a policy file that was not accepted. The former policy stays.
   void OnPolicyReloadFailure();
 
   void OnQueueWait(Lane lane, double seconds) override;
@@ -133,7 +135,7 @@ class Metrics : public PlanObserver, public CalibrationObserver {
   void OnFollow(FollowEnding ending) override;
   void OnConflict() override;
 
-  // Number of calls that ended so far, over all methods.
+  // Returns the number of calls that ended so far, over all methods.
   uint64_t calls_handled() const { return calls_handled_.load(std::memory_order_relaxed); }
 
   // Returns all metrics in Prometheus' text format.

@@ -34,7 +34,7 @@ void Knock(const std::string& address, int port) {
 
 // Callbacks of the HTTP library.
 struct MetricsHttp {
-  // Answers every request, so that the library's own file serving is never reached.
+  // Answers every request, so that the library never serves files itself.
   static int Answer(mg_connection* connection) {
     const mg_request_info* request = mg_get_request_info(connection);
     if (std::strcmp(request->local_uri, "/metrics") != 0) {
@@ -73,7 +73,7 @@ std::unique_ptr<MetricsPort> MetricsPort::Open(const std::string& address,
                                                std::function<std::string()> scrape,
                                                std::string* error) {
   std::unique_ptr<MetricsPort> port(new MetricsPort(std::move(scrape)));
-  // Two threads, so that one slow reader does not hold up the other.
+  // There are two threads, so that one slow reader does not hold up the other.
   const char* options[] = {"listening_ports",
                            address.c_str(),
                            "num_threads",
@@ -100,7 +100,7 @@ std::unique_ptr<MetricsPort> MetricsPort::Open(const std::string& address,
 }
 
 // The library's listening thread checks its stop flag only every two seconds, or when somebody
-// connects, so the destructor connects.
+// connects. So the destructor connects.
 MetricsPort::~MetricsPort() {
   if (context_ == nullptr) return;
   std::atomic<bool> stopped = false;

@@ -14,9 +14,9 @@ namespace evenkeel::server {
 
 class MetricsPort {
  public:
-  // `address` is HOST:PORT; port 0 takes a free one. `scrape` is called from threads of the port
-  // until the port is destroyed. Returns nullptr, with a reason in *error, if the address cannot be
-  // bound.
+  // Opens the port. `address` is HOST:PORT; port 0 takes a free one. `scrape` is called from
+  // threads of the port until the port is destroyed. Returns nullptr, with a reason in *error, if
+  // the address cannot be bound.
   static std::unique_ptr<MetricsPort> Open(const std::string& address,
                                            std::function<std::string()> scrape, std::string* error);
   ~MetricsPort();

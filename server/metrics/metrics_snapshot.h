@@ -22,7 +22,7 @@ struct MetricSample {
   std::map<std::string, std::string> labels;
   double value = 0;  // value of a counter or gauge; number of observations of a histogram
   double sum = 0;    // sum of a histogram's observations
-  // buckets of a histogram, by ascending bound; the last bound is infinite
+  // Buckets of a histogram, by ascending bound. The last bound is infinite.
   std::vector<Bucket> buckets;
 };
 
@@ -32,7 +32,7 @@ class MetricsSnapshot {
 
   explicit MetricsSnapshot(std::vector<MetricSample> samples) : samples_(std::move(samples)) {}
 
-  // Returns the samples with that name whose labels include `labels`. Valid as long as the
+  // Returns the samples with this name whose labels include `labels`. Valid as long as the
   // snapshot.
   std::vector<const MetricSample*> Find(std::string_view name, const Labels& labels = {}) const;
 
@@ -43,8 +43,8 @@ class MetricsSnapshot {
   std::vector<MetricSample> samples_;
 };
 
-// Returns the `q`-quantile (0 to 1) of a histogram, interpolated linearly within its bucket; above
-// the last finite bound it is that bound. Returns nullopt if nothing was observed.
+// Returns the `q`-quantile (0 to 1) of a histogram, interpolated linearly within its bucket. Above
+// the last finite bound, the result is that bound. Returns nullopt if nothing was observed.
 std::optional<double> EstimateQuantile(const MetricSample& histogram, double q);
 
 }  // namespace evenkeel::server
