@@ -11,7 +11,7 @@
 
 namespace evenkeel::server {
 
-// Every field is a tag and a value; a list or an optional is a tag, the number of its elements, and
+// Every field is a tag and a value. A list or an optional is a tag, the number of its elements, and
 // the elements.
 class CanonicalWriter {
  public:
@@ -28,7 +28,7 @@ class CanonicalWriter {
     Integer(tag, static_cast<uint64_t>(value));
   }
 
-  // Writes the bits of the number; both zeros are written alike.
+  // Writes the bits of the number. Both zeros are written alike.
   void Real(int tag, double value) {
     Integer(tag, std::bit_cast<uint64_t>(value == 0 ? 0.0 : value));
   }

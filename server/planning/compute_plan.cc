@@ -33,7 +33,7 @@ PlanFacts FactsOf(const planner::Job& job, const planner::Plan& plan) {
   return facts;
 }
 
-// Returns "" and adds to *violations if the timeline would be too long.
+// Returns the timeline. Returns "" and adds to *violations if it would be too long.
 std::string CheckedTimeline(const planner::Job& job, const planner::Evaluation& found,
                             std::vector<Violation>* violations) {
   const int64_t cells = planner::TimelineCells(found.plan);

@@ -18,7 +18,7 @@
 
 namespace evenkeel::server {
 
-// `plan_id` is PlanId(job). The same job gives the same bytes.
+// Computes a plan. `plan_id` is PlanId(job). The same job gives the same bytes.
 ComputeEnd ComputePlan(const planner::Job& job, const std::string& plan_id,
                        const planner::PlanHooks& hooks, ComputedPlan* out,
                        std::vector<std::string>* faults);
@@ -32,20 +32,20 @@ using ComputeFunction =
 ComputedPlan ComputedOf(const planner::Job& job, const planner::Plan& plan,
                         const std::string& plan_id);
 
-// Returns the GPU-days of a plan over those of another, less 1, or nullopt unless both fit.
+// Returns the GPU-days of a plan divided by those of another, less 1, or nullopt unless both fit.
 std::optional<double> SlowerBy(const PlanFacts& plan, const PlanFacts& best);
 
-// Limit on the length of a timeline: packs of a rank x stages x virtual stages. The longest ones
-// take some 3 MiB; gRPC clients take messages of 4 MiB by default.
+// Limit on the length of a timeline: packs of a rank x stages x virtual stages. The longest
+// timelines take about 3 MiB. gRPC clients accept messages of up to 4 MiB by default.
 inline constexpr int64_t kTimelineCellsAtMost = 16384;
 
-// Predicts the caller's plan. If the batch rule leaves caps to derive, they are `unit_cap` and
-// `token_cap`, those of our own plan, so that both plans are compared over the same packs. The
+// Predicts the caller's plan. If the batch rule leaves caps to derive, it gets `unit_cap` and
+// `token_cap`, the caps of our own plan, so that both plans are compared over the same packs. The
 // result has no id.
 struct ComputedEvaluation {
   ComputeEnd end = ComputeEnd::kDefect;
-  ComputedPlan plan;                  // for kDone
-  std::vector<Violation> violations;  // for kRefused
+  ComputedPlan plan;                  // set for kDone
+  std::vector<Violation> violations;  // set for kRefused
 };
 ComputedEvaluation ComputeEvaluation(const EvaluationJob& evaluation, int64_t unit_cap,
                                      int64_t token_cap, const planner::Stop& stop = {});

@@ -19,7 +19,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Change it whenever the layout below changes.
+// Version of the layout. Change it whenever the layout below changes.
 constexpr std::string_view kLayout = "evenkeel-job-6";
 constexpr std::string_view kOffersLayout = "evenkeel-offers-1";
 constexpr std::string_view kDatasetLayout = "evenkeel-dataset-1";
@@ -121,7 +121,7 @@ class JobWriter {
                  pcie_bytes_per_second, costs] = gpu;
     Fields(name, dense_16bit_flops, best_measured_16bit_flops, memory_bytes, hbm_bytes_per_second,
            bfloat16, scaleup_pairs_only, scaleup_bytes_per_second, pcie_bytes_per_second);
-    // Those of a catalogue's type follow from its name. The source tells what was asked for.
+    // The costs of a catalogue's type follow from its name. The source shows what was asked for.
     if (!costs.like.empty()) Fields(costs.like, costs.source);
   }
 
@@ -234,7 +234,7 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Job& job) {
-    // The cost model's constants are fixed by kPlannerRevision: no request can set them.
+    // The cost model's constants are fixed by kPlannerRevision, because no request can set them.
     const auto& [model, dataset, cluster, training, constraints, constants, objective, reliability,
                  compare_sizes, max_alternatives, figures, calibration, launch] = job;
     Fields(model, dataset, cluster, training, constraints, objective, reliability, compare_sizes,

@@ -13,11 +13,11 @@ namespace evenkeel::server {
 // Returns "plan-" and 32 hexadecimal digits: the first half of the SHA-256 over every field of the
 // job, the planner's revision and the catalogue's version. Measurements of the job's model are
 // included; without any, the digest contains nothing about them. Equal jobs have equal ids on every
-// platform, and a plan that may differ has another id.
+// platform. Jobs whose plans may differ have different ids.
 std::string PlanId(const planner::Job& job);
 
-// Returns the id of a comparison of offers, in the same form: `offers` are CanonicalBytes of their
-// jobs, and `objective` says what is best.
+// Returns the id of a comparison of offers, in the same form. `offers` are CanonicalBytes of their
+// jobs, and `objective` defines which is best.
 std::string ComparisonId(const std::vector<std::string>& offers,
                          const planner::Objective& objective);
 

@@ -1,4 +1,4 @@
-// What PlanJob can use of an upload: its histogram, and a reference to it.
+// The parts of an upload that PlanJob can use: its histogram, and a reference to it.
 #ifndef EVENKEEL_SERVER_PLANNING_KEEP_DATASET_H_
 #define EVENKEEL_SERVER_PLANNING_KEEP_DATASET_H_
 
@@ -11,10 +11,11 @@ namespace evenkeel::server {
 
 struct KeptDataset {
   std::string ref;    // DatasetRef of the bins
-  std::string bytes;  // a serialised v1::Histogram, accepted by PlanJob
+  std::string bytes;  // a serialised v1::Histogram that PlanJob accepts
 };
 
-// Requires at least one sample. The result does not depend on their order.
+// Makes the dataset. Requires at least one sample. The result does not depend on the order of the
+// samples.
 KeptDataset KeepDataset(const planner::Lengths& lengths);
 
 // Returns true if `bytes` are exactly what KeepDataset made under that reference.

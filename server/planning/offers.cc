@@ -24,12 +24,12 @@ class Answer {
   Answer(const OfferJobs& offers, size_t bytes_at_most, ComputedPlan* out)
       : offers_(offers), bytes_left_(bytes_at_most), out_(out) {}
 
-  // Call for the best plan first.
+  // Adds a plan. Call it for the best plan first.
   void Add(size_t place, const planner::Plan& plan) {
     const planner::Job& job = offers_.offers[place].job;
     ComputedPlan computed = ComputedOf(job, plan, PlanId(job));
     const size_t bytes = computed.plan_bytes.size();
-    // later offers are left out as well
+    // Later offers are left out as well.
     if (!out_->offers.empty() && bytes > bytes_left_) full_ = true;
     if (full_) LeaveOut(place, LeftOutReason::kAnswerFull, computed.plan_id);
     bytes_left_ -= std::min(bytes_left_, bytes);
@@ -77,7 +77,7 @@ ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
   const auto planned = [](const planner::Offer& offer) { return offer.possible && !offer.too_few; };
   if (compared.end == planner::PlanEnd::kComplete &&
       std::none_of(compared.offers.begin(), compared.offers.end(), planned)) {
-    // All offers have too few GPUs: the one with the most comes nearest.
+    // All offers have too few GPUs, and the one with the most comes nearest.
     const auto most = std::max_element(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) {
       return a.cluster.gpu_count < b.cluster.gpu_count;
     });

@@ -15,10 +15,11 @@ namespace evenkeel::server {
 // Returns PlanId of the job, or the id of the comparison if there are several offers.
 std::string PlanId(const OfferJobs& offers);
 
-// Limit on all plans of one answer together: gRPC clients take messages of 4 MiB by default.
+// Limit on all plans of one answer together. gRPC clients accept messages of up to 4 MiB by
+// default.
 inline constexpr size_t kOfferBytesAtMost = size_t{3} << 20;
 
-// Computes the best offer's plan under the comparison's `plan_id`, with the plans of all offers.
+// Computes the best offer's plan under the comparison's `plan_id`, and the plans of all offers.
 ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
                          const planner::PlanHooks& hooks, ComputedPlan* out,
                          std::vector<std::string>* faults,

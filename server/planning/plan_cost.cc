@@ -11,8 +11,8 @@
 namespace evenkeel::server {
 namespace {
 
-// Returns the cost of a batch rule for data unlike the default: caps are searched for by cutting
-// stock, within work limits (planner/packing/caps.cc), and samples are packed under each.
+// Returns the cost of a batch rule for data other than the default. Caps are searched for by
+// cutting stock, within work limits (planner/packing/caps.cc), and samples are packed under each.
 double BatchRuleCost(const planner::Job& job) {
   constexpr double kPerBin = 2e-6, kUnits = 0.25, kTokens = 0.04;
   const double reading = kPerBin * static_cast<double>(job.dataset.bins.size());
@@ -32,10 +32,10 @@ double SimulationCost(const planner::Job& job) {
   return kUsual * std::min(kAtMost, samples / kManySamples) * std::min(1.0, depth * depth);
 }
 
-// Because of bounds, limits and pruning the time grows with the square root of what there is to
-// search, and several kinds of layers make it more expensive to find the least recompute of each
-// segment; one setting for all stages leaves nothing to find there, but is searched for. Fitted to
-// the jobs of cost_bombs_bench.
+// Returns the cost of the search. Because of bounds, limits and pruning, the time grows with the
+// square root of what there is to search. Several kinds of layers make it more expensive to find
+// the least recompute of each segment. One setting for all stages leaves nothing to find there, but
+// the setting itself is searched for. Fitted to the jobs of cost_bombs_bench.
 double SearchCost(const planner::Job& job) {
   constexpr double kAtLeast = 0.2, kPerRoot = 0.12, kWithEncoder = 3, kSettings = 3,
                    kWholeEncoder = 1.5;
@@ -47,7 +47,8 @@ double SearchCost(const planner::Job& job) {
 }
 
 // Returns the cost of launch settings: some tens of evaluated plans for each trainer, and `search`
-// for each that a plan is made for, or for which an encoder may have to move to the first stage.
+// for each trainer for which a plan is made, or for which an encoder may have to move to the first
+// stage.
 double LaunchCost(const planner::Job& job, double search, planner::LaunchedPlan whose) {
   constexpr double kEvaluations = 0.05;
   double cost = 0;
@@ -84,9 +85,9 @@ double EvaluationCost(const EvaluationJob& evaluation) {
          BatchRuleCost(evaluation.packs);
 }
 
-// The most expensive lengths, hardly two of them alike, take our packer seconds: designs continue
-// until their work limit (planner/packing/balanced.cc), which few samples reach as well as many.
-// Usual lengths take a tenth of it.
+// The most expensive lengths, hardly two of them alike, take our packer seconds, because designs
+// continue until their work limit (planner/packing/balanced.cc). A small dataset can reach that
+// limit as well as a large one. Usual lengths take a tenth of it.
 double PackingCost(int64_t samples) {
   constexpr double kDesigns = 0.35, kDesignedInFull = 20'000, kPerSample = 3e-6;
   const double n = static_cast<double>(samples);

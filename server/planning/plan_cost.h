@@ -1,6 +1,6 @@
-// Estimates the cost of a computation before it runs: seconds of one core of the machine that the
-// estimate was fitted on. Cheap and deterministic, and right within a factor of a few: it sorts
-// work into lanes and weighs clients against each other.
+// Estimates the cost of a computation before it runs, in seconds of one core of the machine on
+// which the estimate was fitted. The estimate is cheap, deterministic and right within a factor of
+// a few. It is used to sort work into lanes and to weigh clients against each other.
 #ifndef EVENKEEL_SERVER_PLANNING_PLAN_COST_H_
 #define EVENKEEL_SERVER_PLANNING_PLAN_COST_H_
 

@@ -1,4 +1,4 @@
-// Computations as the core runs them.
+// Computations in the form in which the core runs them.
 #ifndef EVENKEEL_SERVER_PLANNING_PLAN_WORK_H_
 #define EVENKEEL_SERVER_PLANNING_PLAN_WORK_H_
 
@@ -14,10 +14,11 @@
 
 namespace evenkeel::server {
 
-// Returns the work of ComputePlan, or of the function that stands for it.
+// Returns the work of ComputePlan, or of the function that stands in for it.
 Work PlanWork(ComputeFunction compute, const std::string& plan_id, planner::Job job);
 
-// Does the same for one offer. Several offers are compared, without `compute`.
+// Does the same for offers. One offer is planned by `compute`; several are compared, without
+// `compute`.
 Work PlanWork(ComputeFunction compute, const std::string& plan_id, OfferJobs offers);
 
 // Returns the work of ComputeEvaluation, with its caps.
