@@ -57,7 +57,7 @@ std::chrono::nanoseconds CircuitBreaker::NextPause() {
   for (int i = 0; i < pauses_ && pause < longest; ++i) pause *= 2;
   ++pauses_;
   pause = std::min(pause, longest);
-  // The same on every platform, unlike std::uniform_real_distribution.
+  // The result is the same on every platform, unlike that of std::uniform_real_distribution.
   const double share = static_cast<double>(random_() >> 11) / static_cast<double>(1ULL << 53);
   return std::chrono::nanoseconds(
       static_cast<int64_t>(static_cast<double>(pause.count()) * (1 - settings_.jitter * share)));

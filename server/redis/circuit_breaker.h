@@ -1,5 +1,5 @@
-// Protects a service that fails: after several failures in a row nothing is tried for a while, then
-// one attempt at a time finds out whether it has recovered. Thread-safe.
+// Protects a service that fails. After several failures in a row, nothing is tried for a while.
+// Then one attempt at a time finds out whether the service has recovered. Thread-safe.
 #ifndef EVENKEEL_SERVER_REDIS_CIRCUIT_BREAKER_H_
 #define EVENKEEL_SERVER_REDIS_CIRCUIT_BREAKER_H_
 
@@ -17,7 +17,7 @@ namespace evenkeel::server {
 class CircuitBreaker {
  public:
   enum class State { kClosed, kOpen, kHalfOpen };
-  enum class Outcome { kSuccess, kFailure, kUnknown };  // kUnknown: it was never tried
+  enum class Outcome { kSuccess, kFailure, kUnknown };  // kUnknown if it was never tried
 
   struct Settings {
     int failures = 3;  // failures in a row that open the breaker
@@ -27,7 +27,7 @@ class CircuitBreaker {
     double jitter = 0.2;  // a pause is drawn from 1 - jitter to 1 of its length
   };
 
-  // Permission for an attempt; it is returned with the outcome.
+  // Permission for an attempt. It is returned with the outcome.
   struct Permit {
     uint64_t epoch = 0;
   };
@@ -37,8 +37,8 @@ class CircuitBreaker {
   CircuitBreaker(const Settings& settings, const Clock& clock, uint64_t seed,
                  std::function<void(State)> on_change = {});
 
-  // Returns nullopt if nothing may be tried. Every permit must be reported, or no further attempt
-  // is allowed in the half-open state.
+  // Returns nullopt if nothing may be tried. Every permit must be reported; otherwise no further
+  // attempt is allowed in the half-open state.
   std::optional<Permit> Ask();
 
   // Reports an outcome. Permits from before the last change of state no longer count.
@@ -60,7 +60,7 @@ class CircuitBreaker {
   State state_ ABSL_GUARDED_BY(mutex_) = State::kClosed;
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;  // number of changes of state
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;    // in a row, while closed
-  int pauses_ ABSL_GUARDED_BY(mutex_) = 0;      // since it was closed
+  int pauses_ ABSL_GUARDED_BY(mutex_) = 0;      // number of pauses since it was closed
   bool probing_ ABSL_GUARDED_BY(mutex_) = false;
   std::chrono::steady_clock::time_point open_until_ ABSL_GUARDED_BY(mutex_);
 };

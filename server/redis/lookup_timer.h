@@ -1,5 +1,5 @@
-// Ends look-ups whose time budget is over. One thread is enough: all have the same budget, so they
-// end in the order in which they came. Thread-safe.
+// Ends look-ups whose time budget is over. One thread is enough, because all look-ups have the same
+// budget and so end in the order in which they came. Thread-safe.
 #ifndef EVENKEEL_SERVER_REDIS_LOOKUP_TIMER_H_
 #define EVENKEEL_SERVER_REDIS_LOOKUP_TIMER_H_
 
@@ -15,7 +15,7 @@ namespace evenkeel::server {
 class Timed {
  public:
   virtual ~Timed() = default;
-  virtual void OnTimeout() = 0;  // on the timer's thread
+  virtual void OnTimeout() = 0;  // called on the timer's thread
   virtual bool is_done() const = 0;
 };
 

@@ -38,7 +38,7 @@ bool IsReadable(int fd) {
   return poll(&asked, 1, 0) > 0;
 }
 
-// Returns an error of the server for messages: printable and short.
+// Returns an error of the server in a form for messages: printable and short.
 std::string Readable(std::string text) {
   text.resize(std::min(text.size(), kMaxErrorBytes));
   for (char& c : text) {
@@ -147,7 +147,7 @@ RedisReply RedisClient::Login(Deadline deadline) {
 
 RedisReply RedisClient::Command(const std::vector<std::string_view>& words, Deadline deadline) {
   was_sent_ = false;
-  // There are bytes that nobody asked for, or the end of the stream: such a connection cannot be
+  // There are bytes that nobody asked for, or the end of the stream. Such a connection cannot be
   // used again.
   if (connected() && IsReadable(connection_->context->fd)) Disconnect();
   RedisReply reply = Connect(deadline);
@@ -169,7 +169,7 @@ RedisReply RedisClient::Exchange(const std::vector<std::string_view>& words, Dea
   const std::string bytes(command, static_cast<size_t>(formatted));
   redisFreeCommand(command);
   const int fd = connection_->context->fd;
-  // Does not use hiredis's own write, which would let SIGPIPE end the process.
+  // This does not use hiredis's own write, which would let SIGPIPE end the process.
   for (std::string_view rest = bytes; !rest.empty();) {
     if (!WaitFor(fd, POLLOUT, deadline)) return Drop(RedisFault::kTimeout, "takes no command");
     const ssize_t sent = send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -1,6 +1,6 @@
-// One connection to a Redis with the RESP2 protocol. hiredis writes commands and reads replies; the
+// One connection to a Redis with the RESP2 protocol. hiredis writes commands and reads replies. The
 // waiting is done here, so that a command never takes longer than its deadline, however slowly the
-// other side sends. No TLS: hiredis 0.14 has none.
+// other side sends. There is no TLS, because hiredis 0.14 has none.
 #ifndef EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 #define EVENKEEL_SERVER_REDIS_REDIS_CLIENT_H_
 
@@ -30,7 +30,7 @@ struct RedisReply {
   bool ok() const { return kind != Kind::kFault; }
 
   Kind kind = Kind::kNil;
-  std::string text;                  // for kText, binary-safe; for kFault the reason
+  std::string text;                  // for kText, binary-safe; for kFault, the reason
   int64_t integer = 0;               // for kInteger
   std::vector<RedisReply> elements;  // for kArray
   RedisFault fault = RedisFault::kNone;
@@ -41,7 +41,7 @@ class RedisClient {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  // A larger reply is a fault.
+  // Limit on a reply. A larger one is a fault.
   static constexpr size_t kMaxReplyBytes = size_t{256} << 20;
 
   // Connects on first use. `connect_timeout` limits connecting and the login, within the deadline
@@ -52,8 +52,8 @@ class RedisClient {
   RedisClient& operator=(const RedisClient&) = delete;
 
   // Sends one command and waits for its reply. After every fault except kServer the connection is
-  // dropped, because a late reply would answer the next command; the next command reconnects.
-  // kUnreachable with was_sent() false: Redis cannot have seen the command.
+  // dropped, because a late reply would answer the next command; the next command reconnects. If
+  // the fault is kUnreachable and was_sent() is false, Redis cannot have seen the command.
   RedisReply Command(const std::vector<std::string_view>& words, Deadline deadline);
 
   // Connects and logs in unless that is already done. Returns an ok() reply, or the fault.
@@ -63,7 +63,10 @@ class RedisClient {
   bool was_sent() const { return was_sent_; }
 
   bool connected() const { return connection_ != nullptr; }
-  uint64_t connections() const { return connections_; }  // connections made so far
+  uint64_t connections() const {
+    return connections_;
+  }  // returns the number of connections made
+     // so far
   const RedisAddress& address() const { return address_; }
 
   void Disconnect();

@@ -9,9 +9,9 @@
 namespace evenkeel::server {
 
 struct RedisDurability {
-  RedisFault fault = RedisFault::kNone;  // it could not be asked: `problem` says why
+  RedisFault fault = RedisFault::kNone;  // set if it could not be asked; `problem` says why
   bool hidden = false;                   // it does not reveal its configuration
-  std::string problem;                   // empty: it keeps everything
+  std::string problem;                   // empty if it keeps everything
 };
 
 // Asks a Redis for its configuration. It must be a primary with an append-only file that is synced

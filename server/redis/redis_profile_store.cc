@@ -13,11 +13,11 @@ namespace {
 using std::chrono::steady_clock;
 using Kind = RedisReply::Kind;
 
-constexpr size_t kEndBytes = 8;      // end of a record: its checksum
+constexpr size_t kEndBytes = 8;      // size of the end of a record: its checksum
 constexpr char kEndOffset[] = "-8";  // the same, for Lua
 constexpr char kRecordsAtOnce[] = "64";
 constexpr int kAppendTries = 3;
-constexpr char kLoadingSeconds[] = "3600";  // after which the remains of an interrupted load expire
+constexpr char kLoadingSeconds[] = "3600";  // life of the remains of an interrupted load
 
 // Returns {length, end of record ARGV[1], up to ARGV[3] records after it}.
 constexpr std::string_view kRead = R"(
@@ -30,8 +30,8 @@ return {redis.call('LLEN', KEYS[1]), last,
         redis.call('LRANGE', KEYS[1], known, known + tonumber(ARGV[3]) - 1)})";
 
 // Appends ARGV[2] after record ARGV[1], which ends in ARGV[3]. Running it twice appends only once,
-// so that it can be repeated if the reply is lost. -1: there are other records; -2: another
-// history.
+// so that it can be repeated if the reply is lost. Returns -1 if there are other records, and -2 if
+// there is another history.
 constexpr std::string_view kAppend = R"(
 local known = tonumber(ARGV[1])
 local length = redis.call('LLEN', KEYS[1])
@@ -153,7 +153,7 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
   bool unsettled = false;  // a command was sent, and its result is not known
   for (int i = 0; i < kAppendTries && again; ++i) {
     const auto deadline = steady_clock::now() + settings_.append_timeout;
-    // Checked each time: Redis may have been restarted or reconfigured.
+    // This is checked each time, because Redis may have been restarted or reconfigured.
     result = AppendResult{.error = CheckDurable(deadline)};
     if (!result.error.empty()) {
       again = !client_.connected();
@@ -165,7 +165,7 @@ AppendResult RedisProfileStore::Append(const ProfileRecord& record) {
     unsettled =
         !reply.ok() && (unsettled || (client_.was_sent() && reply.fault != RedisFault::kServer));
     result = Interpret(reply, &again);
-    // After a reconnection this may be a Redis whose configuration was not checked: it is checked,
+    // After a reconnection, this may be a Redis whose configuration was not checked. It is checked,
     // and then the append is repeated once.
     if (result.revision != 0 && client_.connections() != connections) {
       result = AppendResult{.error = Named("was restarted meanwhile")};

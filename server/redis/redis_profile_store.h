@@ -16,12 +16,12 @@ namespace evenkeel::server {
 
 struct RedisStoreSettings {
   RedisAddress address;
-  std::string tenant;  // without '/'; empty: the only one
+  std::string tenant;  // without '/'; empty if there is only one
   // The operator vouches for a Redis that does not reveal its configuration. If it does reveal that
-  // it may lose what it acknowledged, the store is opened all the same, but is not durable.
+  // it may lose what it acknowledged, the store is opened nonetheless, but is not durable.
   bool trust = false;
   std::chrono::milliseconds read_timeout{250};
-  // Time for each of several attempts: a sync may take long on a busy disk.
+  // Time for each of several attempts. A sync may take long on a busy disk.
   std::chrono::milliseconds append_timeout{3000};
   std::chrono::milliseconds load_timeout{10'000};  // for each part of the history
 };

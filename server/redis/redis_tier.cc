@@ -6,14 +6,14 @@
 namespace evenkeel::server {
 namespace {
 
-// A command may outlast the budget of its look-up by this factor: dropping the connection for each
-// late reply would make a slow Redis slower.
+// A command may outlast the budget of its look-up by this factor, because dropping the connection
+// for each late reply would make a slow Redis slower.
 constexpr int kPatience = 4;
 
 using Outcome = CircuitBreaker::Outcome;
 
-// Returns true if Redis is of no use for look-ups now. A value of another type is somebody else's
-// key, not a failure.
+// Returns true if Redis is currently of no use for look-ups. A value of another type is somebody
+// else's key, not a failure.
 bool IsFailure(const RedisReply& reply) {
   return !reply.ok() &&
          !(reply.fault == RedisFault::kServer && reply.text.starts_with("WRONGTYPE"));

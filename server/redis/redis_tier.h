@@ -25,7 +25,7 @@ namespace evenkeel::server {
 
 struct RedisTierSettings {
   RedisAddress address;
-  std::chrono::microseconds budget{5000};  // for a look-up, including its wait in the queue
+  std::chrono::microseconds budget{5000};  // budget of a look-up, including its wait in the queue
   size_t threads = 2;                      // each has a connection
   size_t queue_length = 256;               // waiting look-ups and writes
   size_t max_value_bytes = size_t{16} << 20;
@@ -39,16 +39,16 @@ struct RedisTierCounters {
   uint64_t misses = 0;
   uint64_t errors = 0;    // Redis failed
   uint64_t timeouts = 0;  // the budget was over
-  uint64_t refused = 0;   // not tried: the breaker is open, or the queue is full
+  uint64_t refused = 0;   // not tried, because the breaker is open or the queue is full
   uint64_t writes = 0;
   uint64_t write_errors = 0;
-  uint64_t dropped_writes = 0;  // not tried, for these reasons or because it was too large
+  uint64_t dropped_writes = 0;  // not tried, for the same reasons or because it was too large
   CircuitBreaker::State breaker = CircuitBreaker::State::kClosed;
 };
 
 class RedisTier {
  public:
-  // `known`: Redis answered. Otherwise the value may or may not be there.
+  // `known` is true if Redis answered. Otherwise the value may or may not be there.
   using Found = std::function<void(std::optional<std::string> bytes, bool known)>;
   using Kept = std::function<void(bool kept)>;
 
@@ -63,7 +63,7 @@ class RedisTier {
   void Find(std::string key, Found found);
 
   // Stores `bytes` for `ttl` (1 ms or more), some time later, if it can. Calls `kept` when that is
-  // decided, as Find does; drops it uncalled if the tier ends before.
+  // decided, in the way of Find, or drops it uncalled if the tier ends before.
   void Put(std::string key, std::string bytes, std::chrono::milliseconds ttl,
            const Kept& kept = {});
 
