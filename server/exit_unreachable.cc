@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kTimeToLog{100};
 
 }  // namespace
 
-// Something that hangs must not delay the exit, so no destructor runs.
+// No destructor runs, because something that hangs must not delay the exit.
 void ExitUnreachable(const std::string& address) {
   LogLine(LogLevel::kError, "the server does not answer at its own address: exit")
       .Add("listen", address)

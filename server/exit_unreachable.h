@@ -1,4 +1,4 @@
-// The end of a process that hangs.
+// Ends a process that hangs.
 #ifndef EVENKEEL_SERVER_EXIT_UNREACHABLE_H_
 #define EVENKEEL_SERVER_EXIT_UNREACHABLE_H_
 
@@ -6,7 +6,7 @@
 
 namespace evenkeel::server {
 
-// Ends the process with exit code 3, because the server no longer answers at `address`, its own.
+// Ends the process with exit code 3, because the server no longer answers at its own `address`.
 [[noreturn]] void ExitUnreachable(const std::string& address);
 
 }  // namespace evenkeel::server

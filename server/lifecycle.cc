@@ -35,7 +35,7 @@ void BlockSignals() {
   const sigset_t signals = EndSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a store that may not grow fails its call, not the process
+  signal(SIGXFSZ, SIG_IGN);  // makes a store that may not grow fail its call, not the process
 }
 
 void RunUntilSignal(Server& server, const DrainTimes& times) {

@@ -6,12 +6,12 @@
 
 namespace evenkeel::server {
 
-// Call before any thread is started: all threads must inherit it.
+// Blocks signals in all threads. Call it before any thread is started, because threads inherit it.
 void BlockSignals();
 
 struct DrainTimes {
-  double delay_seconds = 0;    // NOT_SERVING, but still serving
-  double timeout_seconds = 0;  // after that, for the calls in flight
+  double delay_seconds = 0;    // how long the server reports NOT_SERVING but still serves
+  double timeout_seconds = 0;  // limit after that for the calls in flight
 };
 
 // Returns after SIGTERM or SIGINT and the drain: calls in flight have been answered, or the timeout

@@ -1,4 +1,4 @@
-// Addresses that the server listens on: HOST:PORT or unix:/path.
+// The addresses at which the server listens: HOST:PORT or unix:/path.
 #ifndef EVENKEEL_SERVER_LISTEN_H_
 #define EVENKEEL_SERVER_LISTEN_H_
 
@@ -15,9 +15,9 @@ std::string CheckListenAddress(std::string_view address);  // HOST:PORT or unix:
 // address.
 bool StaysOnThisMachine(std::string_view address);
 
-// Removes a socket file that a dead server left behind. Returns why `address` cannot be listened on
-// (somebody answers there, or a file of another kind is in the way), or "" if no reason is known.
-// Does nothing for TCP.
+// Removes a socket file that a dead server left behind. Returns why the server cannot listen at
+// `address` (somebody answers there, or a file of another kind is in the way), or "" if no reason
+// is known. Does nothing for TCP.
 std::string ClearStaleSocket(const std::string& address);
 
 }  // namespace evenkeel::server

@@ -45,7 +45,8 @@ std::shared_ptr<BatchSink>& Sink() {
   return *sink;
 }
 
-// Appends text as JSON. Hidden characters are escaped: names of callers and of files get here.
+// Appends text as JSON. Hidden characters are escaped, because names of callers and of files get
+// here.
 void AppendJsonText(std::string_view text, std::string* out) {
   *out += '"';
   for (text = text.substr(0, kMaxValueBytes); !text.empty();) {
@@ -65,7 +66,7 @@ void AppendKey(const char* key, std::string* out) {
 
 constexpr const char* kLevelNames[] = {"debug", "info", "warning", "error", "off"};
 
-// The level as last set; kept here because the library has other levels.
+// The level as last set. It is kept here because the library has other levels.
 std::atomic<LogLevel> level_in_force = LogLevel::kOff;
 
 }  // namespace

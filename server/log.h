@@ -1,4 +1,4 @@
-// Structured log: one JSON object per line on standard error. Thread-safe; never blocks: when the
+// Structured log: one JSON object per line on standard error. Thread-safe. Never blocks: when the
 // reader cannot keep up, new lines are dropped and counted (log_sink.h).
 #ifndef EVENKEEL_SERVER_LOG_H_
 #define EVENKEEL_SERVER_LOG_H_
@@ -16,12 +16,13 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError, kOff };
 std::optional<LogLevel> ParseLogLevel(std::string_view name);
 const char* LogLevelName(LogLevel level);
 
-// Call once, before any line and before threads are started. Nothing is written until then.
+// Starts the log at this level. Call once, before any line and before threads are started. Nothing
+// is written before.
 void StartLog(LogLevel least);
 
 // Changes the level from now on. Call between StartLog and StopLog.
 void SetLogLevel(LogLevel least);
-LogLevel GetLogLevel();  // kOff before StartLog
+LogLevel GetLogLevel();  // returns kOff before StartLog
 
 // Returns the number of lines lost so far because their reader did not keep up.
 uint64_t LogLinesDropped();

@@ -1,7 +1,7 @@
 #include "server/log_sink.h"
 
 #include <spdlog/details/log_msg.h>
-#include <spdlog/sinks/base_sink-inl.h>  // spdlog itself has it only for its own mutexes
+#include <spdlog/sinks/base_sink-inl.h>  // spdlog itself includes it only for its own mutexes
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,7 +13,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr std::chrono::milliseconds kGatherTime(20);
-constexpr int kPromptLines = 4;  // lines written at once in each such time
+constexpr int kPromptLines = 4;  // lines written promptly in each such interval
 
 // Writes all data. What cannot be written is lost.
 void WriteAll(int fd, const char* data, size_t size) {

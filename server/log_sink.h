@@ -1,5 +1,5 @@
-// The destination of log lines: a buffer that a thread of its own writes out, many lines at a time.
-// Waking a thread and a system call for each line would cost more than answering a known plan.
+// The destination of log lines: a buffer that a separate thread writes out, many lines at a time.
+// Waking a thread and calling the system for each line would cost more than answering a known plan.
 #ifndef EVENKEEL_SERVER_LOG_SINK_H_
 #define EVENKEEL_SERVER_LOG_SINK_H_
 
@@ -14,9 +14,10 @@
 
 namespace evenkeel::server {
 
-// Few lines are written at once, as are those that the logger flushes; under load, lines are
-// gathered for 20 ms. Never blocks: while the reader of `fd` is stuck and the buffer is full, new
-// lines are dropped, and a line reports their number as soon as there is room.
+// If there are few lines, they are written at once, as are lines that the logger flushes. Under
+// load, lines are gathered for 20 ms. The sink never blocks: while the reader of `fd` is stuck and
+// the buffer is full, new lines are dropped, and a line reports their number as soon as there is
+// room.
 class BatchSink final : public spdlog::sinks::base_sink<Mutex> {
  public:
   static constexpr size_t kMaxPendingBytes = 1 << 20;
@@ -24,10 +25,10 @@ class BatchSink final : public spdlog::sinks::base_sink<Mutex> {
   explicit BatchSink(int fd);
   ~BatchSink() override;
 
-  // Writes what is pending and ends the thread; later lines are lost.
+  // Writes what is pending and ends the thread. Later lines are lost.
   void Stop();
 
-  // Number of lines dropped since the start.
+  // Returns the number of lines dropped since the start.
   uint64_t dropped_total() const { return dropped_total_; }
 
  protected:
@@ -39,7 +40,7 @@ class BatchSink final : public spdlog::sinks::base_sink<Mutex> {
   void Work();
   void AppendDropped() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // mutex_ is of the base class.
+  // mutex_ belongs to the base class.
   const int fd_;
   CondVar wake_;
   spdlog::memory_buf_t pending_ ABSL_GUARDED_BY(mutex_);

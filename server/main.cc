@@ -1,4 +1,4 @@
-// evenkeel-server: binds settings to the server and its exit code.
+// evenkeel-server: connects settings, the server and its exit code.
 #include <cstdio>
 #include <string>
 

@@ -18,7 +18,7 @@ constexpr char kOff[] = "off";
 constexpr char kPlanKeys[] = "evenkeel:plan:1:";
 constexpr char kDatasetKeys[] = "evenkeel:dataset:1:";  // prefix of the tenant and the reference
 constexpr std::chrono::hours kPlanLife{7 * 24};
-// long, because only the caller can make it again
+// Long, because only the caller can make a dataset again.
 constexpr std::chrono::hours kDatasetLife{30 * 24};
 
 const Clock& SystemClock() {
@@ -50,7 +50,7 @@ void LogStoreFault(const std::string& fault) {
   LogLine(LogLevel::kWarning, "plan store").Add("fault", fault);
 }
 
-// Reads a Redis address. Returns what is wrong, or "" if nothing is.
+// Reads a Redis address. Returns what is wrong with it, or "".
 std::string ReadAddress(const std::string& text, const std::string& password_file,
                         RedisAddress* address) {
   const std::string problem = ParseRedisAddress(text, address);

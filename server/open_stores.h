@@ -19,15 +19,15 @@ namespace evenkeel::server {
 std::unique_ptr<ProfileStore> OpenProfileStore(const Options& options, const std::string& tenant,
                                                std::string* error);
 
-// The first member is destroyed last: a Redis that ends answers look-ups of `tiers`.
+// The first member is destroyed last, because a Redis that ends answers look-ups of `tiers`.
 struct PlanStores {
-  std::unique_ptr<PlanTiers> tiers;          // nullptr: plans are kept only in memory
-  std::unique_ptr<SharedBytes> datasets;     // nullptr: replicas share no datasets
-  std::function<RedisTierCounters()> redis;  // empty: --redis is off; lives as long as `tiers`
+  std::unique_ptr<PlanTiers> tiers;          // nullptr if plans are kept only in memory
+  std::unique_ptr<SharedBytes> datasets;     // nullptr if replicas share no datasets
+  std::function<RedisTierCounters()> redis;  // empty without --redis; lives as long as `tiers`
 };
 
 // Opens the stores of --plan-store and --redis. A file or a Redis that is not available now is
-// tried again later. Returns false, with the reason in *error, if the settings cannot be right.
+// tried again later. Returns false, with the reason in *error, if the settings cannot be valid.
 bool OpenPlanStores(const Options& options, uint64_t seed, PlanStores* stores, std::string* error);
 
 }  // namespace evenkeel::server

@@ -333,7 +333,7 @@ std::string Join(const std::vector<std::string>& parts) {
   return all;
 }
 
-// Applies each setting's text; returns one line for each that is wrong.
+// Applies each setting's text. Returns one line for each one that is wrong.
 std::string ApplyAll(const std::vector<std::vector<std::string>>& values, Options* options) {
   std::string problems;
   for (size_t i = 0; i < std::size(kSettings); ++i) {
@@ -379,7 +379,7 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   bool version = false;
   app.add_flag("--help,-h", help);
   app.add_flag("--version", version);
-  // All values are taken as text, so that one wrong value does not hide the next.
+  // All values are read as text, so that one wrong value does not hide the next.
   std::vector<std::vector<std::string>> values(std::size(kSettings));
   for (size_t i = 0; i < std::size(kSettings); ++i) {
     const bool is_list = kSettings[i].apply == &Listen;

@@ -18,55 +18,55 @@ struct Options {
   std::vector<std::string> listen;        // HOST:PORT or unix:/path
   std::string metrics_address;            // HOST:PORT, or "off"
   std::string admin_address;              // unix:/path, HOST:PORT of loopback, or "off"
-  int64_t workers = 0;                    // planning threads; 0: one per CPU
+  int64_t workers = 0;                    // planning threads; 0 for one per CPU
   int64_t queue_length = 0;               // computations that may wait
   double max_plan_seconds = 0;            // limit for one computation
-  int64_t cache_bytes = 0;                // of stored plans
-  int64_t memo_bytes = 0;                 // of remembered requests
-  int64_t max_request_bytes = 0;          // of one message
+  int64_t cache_bytes = 0;                // limit on stored plans
+  int64_t memo_bytes = 0;                 // limit on remembered requests
+  int64_t max_request_bytes = 0;          // limit on one message
   int64_t max_concurrent_streams = 0;     // per connection
-  int64_t memory_quota_bytes = 0;         // of gRPC's buffers; 0: no quota
-  int64_t pack_workers = 0;               // packing threads; 0: half as many as workers
-  int64_t pack_max_samples = 0;           // of one upload
+  int64_t memory_quota_bytes = 0;         // limit on gRPC's buffers; 0 for no quota
+  int64_t pack_workers = 0;               // packing threads; 0 for half the number of workers
+  int64_t pack_max_samples = 0;           // limit on one upload
   int64_t pack_max_streams = 0;           // PackDataset calls at a time
   int64_t pack_memory_bytes = 0;          // limit for all of them together
   double pack_idle_timeout_seconds = 0;   // for the caller to send or take a message
-  int64_t dataset_bytes = 0;              // of datasets kept for dataset_ref
+  int64_t dataset_bytes = 0;              // limit on datasets kept for dataset_ref
   std::string plan_store;                 // path, "auto" or "off"
-  int64_t plan_store_bytes = 0;           // of plans on disk
+  int64_t plan_store_bytes = 0;           // limit on plans on disk
   std::string profile_store;              // path, "auto", "off", "redis" or redis://...
   bool profile_redis_trust = false;       // the operator vouches for that Redis
   std::string profile_redis_password;     // file, or "off"
   std::string redis;                      // address of the shared plan tier, or "off"
   std::string redis_password;             // file, or "off"
-  double redis_timeout_seconds = 0;       // budget of a look-up in it
+  double redis_timeout_seconds = 0;       // budget of one of its look-ups
   double drain_timeout_seconds = 0;       // for calls in flight, after SIGTERM
   double keepalive_time_seconds = 0;      // silence before the server pings
   double keepalive_timeout_seconds = 0;   // for the answer to the ping
-  double min_ping_interval_seconds = 0;   // between pings of a client
-  double max_connection_age_seconds = 0;  // 0: no limit
+  double min_ping_interval_seconds = 0;   // least time between pings of a client
+  double max_connection_age_seconds = 0;  // 0 for no limit
 
   // The listener.
   // for the calls of such a connection, after that age
   double max_connection_age_grace_seconds = 0;
-  double max_connection_idle_seconds = 0;  // without calls; 0: no limit
-  double handshake_timeout_seconds = 0;    // of a new connection
-  int64_t max_connections = 0;             // live connections; 0: what descriptors allow
+  double max_connection_idle_seconds = 0;  // time without calls; 0 for no limit
+  double handshake_timeout_seconds = 0;    // limit for a new connection
+  int64_t max_connections = 0;             // live connections; 0 for what descriptors allow
   bool allow_plaintext = false;            // on addresses that other machines can reach
-  std::string tls_cert;                    // path, or "off"; so are the settings below
+  std::string tls_cert;                    // path, or "off"; the settings below too
   std::string tls_key;
   std::string tls_client_ca;
   std::string tls_crl_dir;
-  double tls_reload_seconds = 0;   // between checks of those files
-  double self_probe_seconds = 0;   // 0: off
-  double drain_delay_seconds = 0;  // after SIGTERM, before the sockets close
+  double tls_reload_seconds = 0;   // time between checks of those files
+  double self_probe_seconds = 0;   // 0 for off
+  double drain_delay_seconds = 0;  // time after SIGTERM before the sockets close
 
   bool reflection = false;
   std::string auth_policy;  // path, or "off"
   LogLevel log_level = LogLevel::kInfo;
 
-  // Settings that differ from their default, as flag and text: {"--workers", "2"}. For the status
-  // page.
+  // Settings that differ from their default, as flag and text, such as {"--workers", "2"}. For the
+  // status page.
   std::vector<std::pair<std::string, std::string>> changed;
 };
 
@@ -75,7 +75,7 @@ struct Setting {
   const char* name;  // "queue-length": flag --queue-length, environment EVENKEEL_QUEUE_LENGTH
   const char* default_text;
   const char* help;
-  // Sets the field. Returns what would be accepted if `text` is not, and "" on success.
+  // Sets the field. Returns "" on success, otherwise what would be accepted.
   std::string (*apply)(const std::string& text, Options* options);
 };
 
@@ -91,8 +91,8 @@ std::string EnvironmentName(const Setting& setting);
 struct ParsedOptions {
   Options options;
   bool run = false;   // start the server
-  int exit_code = 0;  // otherwise exit with this: 0, or 2 for wrong settings
-  std::string text;   // and print this, on standard output for 0, otherwise on standard error
+  int exit_code = 0;  // if not, exit with this: 0, or 2 for wrong settings
+  std::string text;   // and print this: to standard output for 0, otherwise to standard error
 };
 
 // Parses the settings. A flag overrides the environment, which overrides the default. Reports

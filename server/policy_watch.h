@@ -32,7 +32,8 @@ class PolicyWatch : public Swept {
  private:
   PolicyWatch(const ProofsOffered& offered, CalibrationRegistry& registry, Metrics& metrics);
 
-  // Once a policy is in force, a tenant whose history cannot be read affects only itself.
+  // Prepares the tenants of a policy. Once a policy is in force, a tenant whose history cannot be
+  // read affects only itself.
   absl::Status Prepare(const Policy& policy);
   std::string OpenTenants(const Policy& policy);
 
@@ -40,7 +41,7 @@ class PolicyWatch : public Swept {
   CalibrationRegistry& registry_;
   Metrics& metrics_;
   std::unique_ptr<PolicyFile> file_;
-  std::string fault_;                                 // of the last reload; empty: none
+  std::string fault_;                                 // fault of the last reload; empty if none
   std::map<std::string, std::string> tenant_faults_;  // faults that were logged
 };
 
