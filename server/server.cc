@@ -36,11 +36,12 @@ namespace {
 constexpr char kHealthService[] = "grpc.health.v1.Health";
 // Time for the last answers to leave through the sockets after their calls have ended.
 constexpr std::chrono::milliseconds kFlushTime{200};
-constexpr size_t kRecentPlans = 50;         // on the status page
+constexpr size_t kRecentPlans = 50;         // number shown on the status page
 constexpr size_t kProfileCallsAtMost = 64;  // calls that may wait for the disk
 
-constexpr std::chrono::milliseconds kPollInterval{100};  // for a shared profile store
-constexpr std::chrono::seconds kPolicyInterval{1};       // between checks of its file
+constexpr std::chrono::milliseconds kPollInterval{100};  // interval for a shared profile store
+constexpr std::chrono::seconds kPolicyInterval{1};       // interval between checks of the policy's
+                                                         // file
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -78,7 +79,7 @@ CalibrationRegistry::OpenStore ProfileStores(const Options& options) {
   };
 }
 
-// Starts following if the store is shared: replicas catch up with each other.
+// Starts following if the store is shared, so that replicas catch up with each other.
 void Follow(const std::string& tenant, Calibrations& calibrations) {
   calibrations.Follow(kPollInterval, [tenant](const std::string& fault) {
     const bool is_well = fault.empty();
@@ -105,7 +106,8 @@ std::vector<TierGauges> Tiers(const PlanTiers* tiers) {
   return all;
 }
 
-// Returns the newest plans of every tenant: whoever can reach the status page may see them all.
+// Returns the newest plans of every tenant, because whoever can reach the status page may see them
+// all.
 std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
   std::vector<RecentPlan> recent;
   for (const StoredPlanPtr& plan : cache.Newest(kRecentPlans)) {
@@ -119,7 +121,7 @@ std::vector<RecentPlan> RecentPlans(const PlanCache& cache, double now) {
 
 }  // namespace
 
-// Parts in order of construction: each may use those above it.
+// Parts in order of construction. Each may use those above it.
 struct Server::Parts {
   Parts(const Options& options, PlanStores stores, ComputeFunction compute, PackFunction pack)
       : metrics(MakeBuildLabels(), AllMethodLabels()),
@@ -178,7 +180,7 @@ struct Server::Parts {
   Metrics metrics;
   std::atomic<int64_t> in_flight;
   PlanCache cache;
-  std::unique_ptr<PlanTiers> tiers;  // nullptr: none
+  std::unique_ptr<PlanTiers> tiers;  // nullptr if there are none
   RequestMemo memo;
   PlanningCore core;
   DatasetStore dataset_store;
@@ -191,12 +193,12 @@ struct Server::Parts {
   WorkerPool profile_reader;
   ServiceParts service_parts;
   const bool reflection;
-  std::shared_ptr<PolicyWatch> policy;  // nullptr: there is none
+  std::shared_ptr<PolicyWatch> policy;  // nullptr if there is none
   std::optional<Sweeper> policy_sweeper;
   std::unique_ptr<Listener> listener;
   std::unique_ptr<MetricsPort> metrics_port;
   const std::chrono::steady_clock::time_point since = clock.Now();
-  std::unique_ptr<AdminServer> admin;  // last: it shows all parts above
+  std::unique_ptr<AdminServer> admin;  // last, because it shows all parts above
 };
 
 bool Server::Parts::OpenPolicy(const Options& options, std::string* error) {
@@ -209,7 +211,7 @@ bool Server::Parts::OpenPolicy(const Options& options, std::string* error) {
   return true;
 }
 
-// Services are cheap: every host has its own.
+// Makes the services of a host. Services are cheap, so every host has its own.
 GrpcServices Server::Parts::MakeServices(const std::string& connection_principal) {
   GrpcServices services;
   services.push_back(std::make_unique<PlannerServiceImpl>(service_parts, connection_principal));
@@ -298,12 +300,12 @@ void Server::Shutdown() {
   if (parts_->listener == nullptr) return;
   parts_->core.StopAll();
   parts_->packing.StopAll();
-  parts_->profile_writer.Shutdown();  // running calls are finished: they may be on disk already
+  parts_->profile_writer.Shutdown();  // finishes running calls, because they may be on disk already
   parts_->profile_reader.Shutdown();
   parts_->calibrations.StopFollowing();
-  // Without a deadline an open Health.Watch would hold it for ever.
+  // Without a deadline, an open Health.Watch would hold it for ever.
   parts_->listener->Shutdown(std::chrono::system_clock::now() + kFlushTime);
-  parts_->admin.reset();  // they ask the listener
+  parts_->admin.reset();  // it asks the listener
   parts_->metrics_port.reset();
   parts_->listener.reset();
 }

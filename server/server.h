@@ -1,4 +1,4 @@
-// The whole server: the one place that connects the parts.
+// The whole server. This is the only place that connects the parts.
 #ifndef EVENKEEL_SERVER_SERVER_H_
 #define EVENKEEL_SERVER_SERVER_H_
 
@@ -17,31 +17,33 @@ namespace evenkeel::server {
 
 class Server {
  public:
-  // Starts a server. It answers calls, and reports so by grpc.health.v1, when this returns.
-  // `compute` makes the plans: ComputePlan or a test's own; `pack` does so for packings. Returns
-  // nullptr, with a reason in *error, if an address cannot be bound or the TLS files cannot be
-  // used. Without `hooks.on_dead` it uses ExitUnreachable.
+  // Starts a server. When this returns, the server answers calls and reports so by grpc.health.v1.
+  // `compute` makes the plans (ComputePlan, or a test's function), and `pack` makes the packings.
+  // Returns nullptr, with a reason in *error, if an address cannot be bound or the TLS files cannot
+  // be used. Without `hooks.on_dead` it uses ExitUnreachable.
   static std::unique_ptr<Server> Start(const Options& options, ComputeFunction compute,
                                        std::string* error,
                                        PackFunction pack = &planner::PackAndDeal,
                                        ListenerHooks hooks = {});
 
-  // Ends at once: calls in flight are cancelled.
+  // Ends at once. Calls in flight are cancelled.
   ~Server();
 
-  // The steps of the drain, in this order. Health reports NOT_SERVING, and everything continues:
+  // The steps of the drain, to be called in this order. First, health reports NOT_SERVING, and
+  // everything continues.
   void SayNotServing();
-  // closes the ports to new connections, and refuses what is not planned yet:
+  // Closes the ports to new connections, and refuses what is not planned yet.
   void BeginDrain();
-  // number of calls being answered; open Health.Watch and reflection streams do not count:
+  // Returns the number of calls being answered. Open Health.Watch and reflection streams do not
+  // count.
   int64_t calls_in_flight() const;
-  // stops what still runs, flushes the answers and closes the connections:
+  // Stops what still runs, flushes the answers and closes the connections.
   void Shutdown();
 
-  // Ports of the addresses of the options, in order; meaningless for unix sockets. For port 0,
-  // which takes a free one.
+  // Returns the ports of the addresses of the options, in order; meaningless for unix sockets. For
+  // port 0, it is the free port that was taken.
   const std::vector<int>& ports() const;
-  int metrics_port() const;  // 0: off
+  int metrics_port() const;  // 0 if off
 
  private:
   struct Parts;

@@ -20,7 +20,7 @@ class DeferredCall {
   DeferredCall(const DeferredCall&) = delete;
   DeferredCall& operator=(const DeferredCall&) = delete;
 
-  // Call at most once. Whoever takes the call must begin or end it.
+  // Takes the call. Call at most once. Whoever takes the call must begin or end it.
   std::shared_ptr<Call> Take() { return std::move(call_); }
 
  private:

@@ -54,9 +54,9 @@ google::rpc::RetryInfo RetryAfter(double seconds) {
   return retry;
 }
 
-// Returns as many violations as fit.
+// Returns the first violations, as many as fit.
 google::rpc::BadRequest ToBadRequest(const std::vector<Violation>& violations) {
-  constexpr size_t kReserve = 700;  // for the status, its message and ErrorInfo
+  constexpr size_t kReserve = 700;  // bytes for the status, its message and ErrorInfo
   constexpr size_t kMaxFieldBytes = 200;
   constexpr size_t kMaxDescriptionBytes = 600;
   google::rpc::BadRequest request;

@@ -52,17 +52,17 @@ inline constexpr ErrorReason kDeadlineExceeded = {"DEADLINE_EXCEEDED",
 inline constexpr ErrorReason kCancelled = {"CANCELLED", grpc::StatusCode::CANCELLED};
 inline constexpr ErrorReason kPlannerDefect = {"PLANNER_DEFECT", grpc::StatusCode::INTERNAL};
 
-// Returns all of the above.
+// Returns all of the above reasons.
 std::span<const ErrorReason> ErrorReasons();
 
 // The limit that an upload of PackDataset exceeds.
 struct UploadLimit {
-  std::string option;  // the setting for it
+  std::string option;  // the setting of the limit
   int64_t value = 0;
   std::string unit;
 };
 
-// gRPC clients refuse trailing metadata over 8 KiB by default; in base64 these stay below that.
+// gRPC clients refuse trailing metadata over 8 KiB by default. In base64, these stay below that.
 inline constexpr size_t kMaxMessageBytes = 512;
 inline constexpr size_t kMaxDetailBytes = 5000;
 
@@ -76,15 +76,17 @@ grpc::Status MethodNotAllowed(std::string_view principal, std::string_view metho
 grpc::Status PlanNotFound(std::string_view plan_id);             // with ResourceInfo
 grpc::Status DatasetNotFound(std::string_view dataset_ref);      // with ResourceInfo
 grpc::Status ProfileNotFound(int64_t revision, int64_t newest);  // with ResourceInfo
-// `unknown`: the store did not answer, and the request may have been carried out all the same.
+// `unknown` is true if the store did not answer, and the request may have been carried out
+// nonetheless.
 grpc::Status StoreUnavailable(std::string_view why, bool unknown = false);
 // `what` was not found here, and the store that replicas share could not be asked.
 grpc::Status SharedStoreSilent(const std::string& what);
-// Returns a status with PreconditionFailure. `revision`: the newest that this replica knows.
+// Returns a status with PreconditionFailure. `revision` is the newest that this replica knows.
 grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision);
-grpc::Status ProfilesUnreadable(std::string_view why);      // STORE_UNAVAILABLE as well
+grpc::Status ProfilesUnreadable(std::string_view why);      // also STORE_UNAVAILABLE
 grpc::Status QueueFull(double retry_after_seconds);         // with RetryInfo
-grpc::Status PackingBusy(std::string_view limit);           // "streams", "memory"; RetryInfo
+grpc::Status PackingBusy(std::string_view limit);           // `limit` is "streams" or "memory";
+                                                            // with RetryInfo
 grpc::Status DeadlineTooShort(double retry_after_seconds);  // with RetryInfo
 grpc::Status PlanTimeLimit(double limit_seconds);
 grpc::Status UploadTooLarge(const UploadLimit& limit);

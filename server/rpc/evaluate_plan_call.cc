@@ -70,8 +70,8 @@ void EvaluatePlanCall::End(const grpc::Status& status) {
   Finish(status);
 }
 
-// By now the computation may be over, and the next one stored already or the call ended: then there
-// is nothing to cancel.
+// By now, the computation may be over, and the next one already stored or the call ended. Then
+// there is nothing to cancel.
 void EvaluatePlanCall::Hold(Phase phase, PlanningCore::Ticket ticket) {
   bool cancelled = false;
   {

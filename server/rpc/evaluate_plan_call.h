@@ -1,4 +1,4 @@
-// An EvaluatePlan call: first our own plan, then the caller's over the same packs.
+// An EvaluatePlan call. It computes first our own plan, then the caller's over the same packs.
 #ifndef EVENKEEL_SERVER_RPC_EVALUATE_PLAN_CALL_H_
 #define EVENKEEL_SERVER_RPC_EVALUATE_PLAN_CALL_H_
 
@@ -27,11 +27,11 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
 
   const Caller& caller() const { return scope_->caller(); }
 
-  // Call exactly one of these, once.
+  // Start or end the call. Call exactly one of these, once.
   void Start(EvaluationJob evaluation, const CalibrationFacts& calibration);
   void End(const grpc::Status& status);
 
-  void OnCancel() override;  // also when the deadline passes
+  void OnCancel() override;  // also called when the deadline passes
   void OnDone() override;
 
  private:
@@ -46,7 +46,7 @@ class EvaluatePlanCall : public grpc::ServerUnaryReactor,
 
   PlanningCore& core_;
   const ComputeFunction& compute_;
-  std::unique_ptr<RpcScope> scope_;  // until OnDone
+  std::unique_ptr<RpcScope> scope_;  // lives until OnDone
   grpc::ByteBuffer* const response_;
   EvaluationJob evaluation_;      // set by Start
   CalibrationFacts calibration_;  // set by Start

@@ -20,8 +20,8 @@ void Forward(gpr_log_func_args* args) {
 
 void CaptureGrpcLog() {
   gpr_set_log_function(&Forward);
-  // Drops complaints about malformed requests: these are answered, and any client could flood the
-  // log.
+  // This drops complaints about malformed requests, because they are answered and any client could
+  // flood the log.
   google::protobuf::SetLogHandler(nullptr);
 }
 

@@ -8,7 +8,7 @@
 
 namespace evenkeel::server {
 
-// Also logs faults of the planner, if there are any.
+// Returns the status. Also logs faults of the planner, if there are any.
 grpc::Status ToStatus(const PlanOutcome& outcome, const RpcScope& scope);
 
 }  // namespace evenkeel::server

@@ -21,7 +21,7 @@ struct PackDatasetStream::Held {
           return lease.Resize(bytes);
         }) {}
 
-  // Runs on a worker.
+  // Packs the upload. Runs on a worker.
   void Pack(const PackDatasetParts& parts, const PackingCore::Stop& stop) {
     const int64_t samples = upload.sample_count();
     KeptDataset dataset;
@@ -39,9 +39,9 @@ struct PackDatasetStream::Held {
   }
 
   const std::string tenant;
-  // declared before the memory that it covers, so that it is returned last
+  // Declared before the memory that it covers, so that it is returned last.
   StreamQuota::Lease lease;
-  bool never = false;  // the lease could not be had even if it were the only one
+  bool never = false;  // the lease is too large even if it were the only one
   PackUpload upload;
   std::unique_ptr<PackAnswer> answer;
 };
@@ -175,7 +175,7 @@ void PackDatasetStream::OnCancel() {
   const RecursiveMutexLock lock(mutex_);
   if (phase_ == Phase::kUploading) End(CancelStatus());
   if (phase_ == Phase::kPacking) parts_.core.Cancel(ticket_);
-  // In kAnswering the pending write fails.
+  // In kAnswering, the pending write fails.
 }
 
 void PackDatasetStream::OnSweep() {

@@ -30,21 +30,21 @@ struct PackDatasetParts {
   DatasetTiers& datasets;
   PackFunction pack;
   int64_t max_samples = 0;          // limit for one upload
-  double idle_timeout_seconds = 0;  // for the client to send or take a message; 0: none
+  double idle_timeout_seconds = 0;  // limit for the client to send or take a message; 0 for none
 };
 
 // Works on raw bytes, because gRPC reports a message that it cannot parse as the end of the upload.
 //
 // One lock serialises the callbacks of gRPC, of the worker and of the sweeper. It is recursive
-// because gRPC may call back while it is being called. Nothing is asked of gRPC after Finish, and
-// gRPC calls OnDone only then: so the context is valid while the phase is not kEnded.
+// because gRPC may call back while it is being called. gRPC is not called after Finish, and
+// gRPC calls OnDone only then. So the context is valid while the phase is not kEnded.
 class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                                 public Swept,
                                 public std::enable_shared_from_this<PackDatasetStream> {
  public:
   using Reactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-  // Begins the call; the result lives until gRPC is done with it.
+  // Begins the call. The result lives until gRPC is done with it.
   static Reactor* Begin(const PackDatasetParts& parts, RpcWorld& world,
                         grpc::CallbackServerContext* context);
 
@@ -53,7 +53,7 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
-  void OnCancel() override;  // also when the deadline passes
+  void OnCancel() override;  // also called when the deadline passes
   void OnDone() override;
   void OnSweep() override;
 
@@ -77,7 +77,7 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
   RpcWorld& world_;
   grpc::CallbackServerContext* const context_;
   std::unique_ptr<RpcScope> scope_;
-  std::shared_ptr<PackDatasetStream> self_;  // until OnDone
+  std::shared_ptr<PackDatasetStream> self_;  // set until OnDone
 
   RecursiveMutex mutex_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kUploading;
@@ -86,7 +86,7 @@ class PackDatasetStream final : public grpc::ServerBidiReactor<grpc::ByteBuffer,
   grpc::ByteBuffer message_in_ ABSL_GUARDED_BY(mutex_);
   grpc::ByteBuffer message_out_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point waiting_since_
-      ABSL_GUARDED_BY(mutex_);                    // since when it waits for the client
+      ABSL_GUARDED_BY(mutex_);                    // time since which it waits for the client
   bool stalled_ ABSL_GUARDED_BY(mutex_) = false;  // the client stalled while taking the answer
 };
 

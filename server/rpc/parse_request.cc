@@ -15,7 +15,7 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 
-// Counts parts without keeping anything. Bytes that are not a message are left for the parser to
+// Counts parts without keeping anything. Leaves bytes that are not a message for the parser to
 // refuse.
 class PartCounter {
  public:

@@ -12,11 +12,11 @@
 
 namespace evenkeel::server {
 
-// Limit on messages and texts inside one request. An empty one takes two bytes on the wire and a
-// hundred or more in memory: 1 MiB of them would take 150 MiB and 0.2 s. Numbers do not count.
+// Limit on messages and texts inside one request. An empty one takes two bytes on the wire and at
+// least a hundred in memory, so 1 MiB of them would take 150 MiB and 0.2 s. Numbers do not count.
 inline constexpr int64_t kMaxRequestParts = 65536;
 
-// Smaller requests are not checked: they cannot grow beyond a few MiB.
+// Size below which requests are not checked, because they cannot grow beyond a few MiB.
 inline constexpr size_t kSmallRequestBytes = 128 * 1024;
 
 // Returns MALFORMED_REQUEST if the bytes are not such a message, and INVALID_REQUEST, naming the

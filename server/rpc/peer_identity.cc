@@ -31,8 +31,8 @@ std::string Lower(std::string_view text) {
 
 }  // namespace
 
-// gRPC sets peer_spiffe_id only for a certificate with exactly one URI, as the standard requires:
-// with several, none can be trusted to be the id.
+// Returns the identities of a verified certificate. gRPC sets peer_spiffe_id only for a certificate
+// with exactly one URI, as the standard requires: with several, none can be trusted to be the id.
 std::vector<std::string> CertificateIdentities(const grpc::AuthContext& auth) {
   std::vector<std::string> identities;
   if (!auth.IsPeerAuthenticated()) return identities;

@@ -10,9 +10,10 @@
 
 namespace evenkeel::server {
 
-// `connection_principal` is what the listener knows of all connections of this service: "uid:1000"
-// or "gid:1000" for a unix socket, as the kernel reports it; anything else proves nothing. A
-// verified client certificate gives its SPIFFE id, then its DNS names in alphabetical order.
+// Returns the identity of the peer. `connection_principal` is what the listener knows about all
+// connections of this service: "uid:1000" or "gid:1000" for a unix socket, as the kernel reports
+// it; anything else proves nothing. A verified client certificate gives its SPIFFE id, then its DNS
+// names in alphabetical order.
 PeerIdentity PeerOf(const grpc::ServerContextBase& context,
                     const std::string& connection_principal);
 

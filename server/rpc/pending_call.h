@@ -12,7 +12,8 @@
 namespace evenkeel::server {
 
 // A unary call that waits for another thread. If it is dropped unanswered, it answers that the
-// server is shutting down. Whoever still holds it after Finish holds nothing of the service.
+// server is shutting down. After Finish, an object that still holds the call holds nothing of the
+// service.
 class PendingCall {
  public:
   PendingCall(std::unique_ptr<RpcScope> scope, grpc::ServerUnaryReactor* reactor)

@@ -20,12 +20,12 @@
 
 namespace evenkeel::server {
 
-// What the call needs of the service (which must outlive it) and of the request.
+// What the call needs from the service (which must outlive it) and from the request.
 struct PlanJobParts {
   PlanningCore& core;
   const ComputeFunction& compute;
   RequestMemo& memo;
-  std::optional<double> max_age_seconds;  // 0: compute it anew
+  std::optional<double> max_age_seconds;  // 0 to compute it again
   std::string label;
 };
 
@@ -35,7 +35,7 @@ struct UsedCalibration {
   CalibrationFacts facts;
 };
 
-// Owns itself until OnDone; whoever begins it later holds it too. gRPC calls OnDone only after
+// Owns itself until OnDone. Code that begins it later holds it too. gRPC calls OnDone only after
 // Finish.
 class PlanJobCall : public grpc::ServerUnaryReactor,
                     public std::enable_shared_from_this<PlanJobCall> {
@@ -47,12 +47,12 @@ class PlanJobCall : public grpc::ServerUnaryReactor,
   const std::string& label() const { return parts_.label; }
   const Caller& caller() const { return scope_->caller(); }
 
-  // Call exactly one of these, once.
+  // Start or end the call. Call exactly one of these, once.
   void Start(const std::string& plan_id, OfferJobs offers, const UsedCalibration& calibration);
   void Answer(const std::string& plan_id, std::string response);
   void End(const grpc::Status& status);
 
-  void OnCancel() override;  // also when the deadline passes
+  void OnCancel() override;  // also called when the deadline passes
   void OnDone() override;
 
  private:
@@ -63,7 +63,7 @@ class PlanJobCall : public grpc::ServerUnaryReactor,
   void Fill(const PlanOutcome& outcome);
 
   const PlanJobParts parts_;
-  std::unique_ptr<RpcScope> scope_;  // until OnDone
+  std::unique_ptr<RpcScope> scope_;  // lives until OnDone
   const grpc::Slice request_;
   grpc::ByteBuffer* const response_;
   UsedCalibration calibration_;

@@ -42,7 +42,7 @@ grpc::Status ToStatus(const std::vector<Violation>& violations) {
   return violations.empty() ? grpc::Status::OK : InvalidRequest(violations);
 }
 
-// Returns the greatest age that the request accepts; 0: compute it anew.
+// Returns the greatest age that the request accepts. 0 means that the plan is computed again.
 std::optional<double> MaxAge(const v1::PlanJobRequest& request) {
   if (request.no_cache()) return 0;
   if (!request.has_max_age_seconds()) return std::nullopt;
@@ -162,7 +162,7 @@ grpc::Status PlannerServiceImpl::TryBegin(const v1::EvaluatePlanRequest& message
   return status;
 }
 
-// Checks a request that is valid but for what it lacks.
+// Checks a request that is valid except for data that it lacks.
 grpc::Status PlannerServiceImpl::CheckRevision(int64_t wanted, const CalibrationState& calibration,
                                                const grpc::Status& status, Lacking* lacking) {
   const bool is_good = status.ok() || (lacking != nullptr && !lacking->dataset_ref.empty());
@@ -191,7 +191,7 @@ void PlannerServiceImpl::Begin(const std::shared_ptr<Call>& call, Request messag
   if (!submitted) deferred->Take()->End(QueueFull(kProvideRetrySeconds));
 }
 
-// Runs on the reader's thread.
+// Fetches the data. Runs on the reader's thread.
 grpc::Status PlannerServiceImpl::Provide(const Caller& caller, const Lacking& lacking,
                                          std::chrono::steady_clock::time_point since,
                                          CalibrationStatePtr* calibration) {
@@ -215,7 +215,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
   auto scope = RpcScope::Admit(parts_.world, Method::kPlanJob, context, &status);
   if (scope == nullptr) return Refuse(context, status);
   grpc::Slice bytes = ToSlice(*request);
-  // One calibration for the whole call, whatever is recorded meanwhile.
+  // One calibration is used for the whole call, whatever is recorded meanwhile.
   const CalibrationStatePtr calibration = CalibrationFor(scope->caller(), &status);
   if (calibration == nullptr) return Finish(context, scope.get(), status);
   if (AnswerRepeated(scope.get(), bytes, *calibration, response)) {
@@ -232,7 +232,7 @@ grpc::ServerUnaryReactor* PlannerServiceImpl::PlanJob(grpc::CallbackServerContex
 }
 
 // Answers identical bytes that asked for a plan before, if the plan is still here. A caller that
-// asks for a least revision has it: what is known only grows.
+// asks for a least revision gets it, because what is known only grows.
 bool PlannerServiceImpl::AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
                                         const CalibrationState& calibration,
                                         grpc::ByteBuffer* response) {

@@ -20,9 +20,9 @@
 
 namespace evenkeel::server {
 
-// Methods take raw bytes: a known PlanJob needs no parsing, stored plans need no serialising, and
-// bytes that are not a message get our own error (gRPC would say UNIMPLEMENTED). The order of the
-// wrappers has no meaning.
+// Methods take raw bytes. So a known PlanJob needs no parsing, stored plans need no serialising,
+// and bytes that are not a message get our own error (gRPC would answer UNIMPLEMENTED). The order
+// of the wrappers has no meaning.
 using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
     v1::PlannerService::WithRawCallbackMethod_EvaluatePlan<
         v1::PlannerService::WithRawCallbackMethod_PackDataset<
@@ -36,13 +36,13 @@ using RawPlannerService = v1::PlannerService::WithRawCallbackMethod_PlanJob<
                                         v1::PlannerService::WithRawCallbackMethod_ListTrainers<
                                             v1::PlannerService::Service>>>>>>>>>>>;
 
-// The objects referred to must outlive the service. Each host has a world of its own.
+// The objects referred to must outlive the service. Each host has its own world.
 struct ServiceParts {
   RpcWorld world;
   PlanningCore& core;
   ComputeFunction compute;  // makes the plans
   PlanCache& cache;
-  LowerTiers* tiers;  // nullptr: none
+  LowerTiers* tiers;  // nullptr if there are none
   RequestMemo& memo;
   PackDatasetParts packing;
   ProfileParts profiles;
@@ -50,7 +50,7 @@ struct ServiceParts {
 
 class PlannerServiceImpl final : public RawPlannerService {
  public:
-  // `connection_principal`: see RpcWorld.
+  // For `connection_principal`, see RpcWorld.
   explicit PlannerServiceImpl(const ServiceParts& parts,
                               const std::string& connection_principal = {})
       : parts_(parts) {
@@ -93,19 +93,19 @@ class PlannerServiceImpl final : public RawPlannerService {
   bool AnswerRepeated(RpcScope* scope, const grpc::Slice& request,
                       const CalibrationState& calibration, grpc::ByteBuffer* response);
 
-  // Data that a request needs, that is not here, and that may be in the store that replicas share.
+  // Data that a request needs but that is not here. It may be in the store that replicas share.
   struct Lacking {
-    std::string dataset_ref;  // of its job; empty: none is missing
-    int64_t revision = 0;     // of the history of profiles; 0: none is missing
+    std::string dataset_ref;  // dataset of its job; empty if none is missing
+    int64_t revision = 0;     // revision of the history of profiles; 0 if none is missing
     bool any() const { return !dataset_ref.empty() || revision > 0; }
   };
 
-  // Begins the call at once, or when the data that the request lacks is here.
+  // Begins the call at once, or when the data that the request lacks has arrived.
   template <typename Call, typename Request>
   void Begin(const std::shared_ptr<Call>& call, Request message,
              const CalibrationState& calibration);
-  // Begins the call, or says why it cannot and what is lacking. `lacking` is nullptr if fetching it
-  // was already tried.
+  // Begins the call, or returns why it cannot and sets what is lacking. `lacking` is nullptr if
+  // fetching was already tried.
   grpc::Status TryBegin(const v1::PlanJobRequest& message, const CalibrationState& calibration,
                         Lacking* lacking, PlanJobCall& call);
   grpc::Status TryBegin(const v1::EvaluatePlanRequest& message, const CalibrationState& calibration,

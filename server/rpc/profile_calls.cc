@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kRetrySeconds = 1;
 
-// `answer` maps the message, an output and the caller to a status, on the writer's thread.
+// Answers on the writer's thread. `answer` maps the message, an output and the caller to a status.
 template <typename Request, typename Response, typename Answer>
 grpc::ServerUnaryReactor* HandleLater(const ProfileParts& parts, RpcWorld& world, Method method,
                                       grpc::CallbackServerContext* context,
@@ -55,11 +55,11 @@ grpc::Status Unavailable(const std::string& why, bool unknown) {
 }
 
 // Returns a source of plans for the writer's thread, which may wait a few milliseconds for the
-// tiers. *known becomes false if a plan was not found but may exist all the same.
+// tiers. *known becomes false if a plan was not found but may exist nonetheless.
 PlanSource PlansOf(const ProfileParts& parts, std::string tenant, bool* known) {
   return [parts, known, tenant = std::move(tenant)](
              std::string_view plan_id) -> std::shared_ptr<const std::string> {
-    // Shared with the code that sets it, which may still be running when the value is here.
+    // It is shared with the code that sets it, which may still be running when the value is here.
     const auto answer = std::make_shared<std::promise<FoundPlan>>();
     FindPlan(parts.cache, parts.tiers, tenant, std::string(plan_id),
              [answer](const FoundPlan& found) { answer->set_value(found); });

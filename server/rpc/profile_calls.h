@@ -1,5 +1,5 @@
-// RecordProfile, ListProfiles and RollBackProfile. Waits for a disk happen on a thread of their
-// own, so that no plan waits for it.
+// RecordProfile, ListProfiles and RollBackProfile. Waits for a disk happen on a separate thread, so
+// that no plan waits for it.
 #ifndef EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
 #define EVENKEEL_SERVER_RPC_PROFILE_CALLS_H_
 
@@ -17,11 +17,11 @@
 
 namespace evenkeel::server {
 
-// What the calls need; it must outlive them.
+// What the calls need. It must outlive them.
 struct ProfileParts {
   CalibrationRegistry& calibrations;
   PlanCache& cache;
-  LowerTiers* tiers;   // nullptr: none
+  LowerTiers* tiers;   // nullptr if there are none
   WorkerPool& writer;  // one thread
   WorkerPool& reader;  // one thread, for calls that wait until a shared store was read
 };

@@ -26,7 +26,7 @@ const FileDescriptor* FindFileOfExtension(const std::string& type_name, int numb
   return field == nullptr ? nullptr : field->file();
 }
 
-// Adds the file and all its imports, each once: without the imports a caller could not build it.
+// Adds the file and all its imports, each once. Without the imports, a caller could not build it.
 template <typename Response>
 void AddFileAndImports(const FileDescriptor& file, std::set<std::string>* seen,
                        Response* response) {
@@ -147,8 +147,8 @@ std::vector<std::unique_ptr<grpc::Service>> MakeReflectionServices(
     std::vector<std::string> services) {
   namespace alpha = grpc::reflection::v1alpha;
   namespace stable = grpc::reflection::v1;
-  // Referenced here, because the linker would otherwise leave out their descriptors: gRPC's health
-  // service has none of its own.
+  // These are referenced here because the linker would otherwise leave out their descriptors:
+  // gRPC's health service has none.
   (void)grpc::health::v1::HealthCheckRequest::descriptor();
   (void)google::rpc::ErrorInfo::descriptor();
   services.emplace_back(stable::ServerReflection::service_full_name());

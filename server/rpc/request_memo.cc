@@ -8,9 +8,9 @@
 namespace evenkeel::server {
 namespace {
 
-// The key of a request, in a separate space for each tenant: a name has no '/', and no message
-// begins with one (field 5 would have wire type 7, which does not exist). Without a tenant nothing
-// is copied.
+// The key of a request, in a separate space for each tenant. A tenant's name has no '/', and no
+// message begins with one (field 5 would have wire type 7, which does not exist). Without a tenant,
+// nothing is copied.
 class Key {
  public:
   Key(std::string_view tenant, std::string_view bytes) : view_(bytes) {

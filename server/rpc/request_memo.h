@@ -21,8 +21,8 @@ class RequestMemo {
     std::string label;
   };
 
-  // The tenant of a request and its calibration: the same bytes lead to another plan under another
-  // calibration.
+  // The tenant of a request and its calibration, because the same bytes lead to another plan under
+  // another calibration.
   struct Context {
     std::string_view tenant;
     uint64_t generation = 0;

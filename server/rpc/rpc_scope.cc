@@ -35,8 +35,8 @@ std::string RequestIdOf(const grpc::CallbackServerContext& context) {
 }
 
 // Returns the span of this server in the caller's trace. A trace whose header is malformed or
-// occurs twice cannot be continued: it is counted, and a new trace is started, so that there always
-// is one to quote.
+// occurs twice cannot be continued. It is counted, and a new trace is started, so that there is
+// always one to quote.
 TraceContext SpanOf(const grpc::CallbackServerContext& context, Metrics& metrics) {
   const auto [first, last] = context.client_metadata().equal_range(kTraceParentHeader);
   if (first == last) return NewSpan(nullptr);
@@ -93,7 +93,7 @@ RpcScope::RpcScope(RpcWorld& world, Method method, grpc::CallbackServerContext* 
   world_.metrics.OnStarted(static_cast<size_t>(method));
   context->AddInitialMetadata(kRequestIdHeader, request_id_);
   context->AddInitialMetadata(kTraceIdHeader, span_.trace_id);
-  // Headers take time, of which a known plan needs little.
+  // The check saves time: headers take time, and a known plan needs little.
   if (context->client_metadata().count(kTraceParentHeader) > 0) {
     context->AddInitialMetadata(kTraceParentHeader, FormatTraceParent(span_));
   }
@@ -148,8 +148,8 @@ void RpcScope::End(const grpc::Status& status) {
   if (LogLine::Wanted(LogLevel::kInfo)) Log(status, seconds);
 }
 
-// Counts callers that gave up on a plan too, so that they do not vanish from the latencies of
-// plans.
+// Counts the answer, also for callers that gave up on a plan, so that they do not vanish from the
+// latencies of plans.
 void RpcScope::CountAnswer(grpc::StatusCode code, double seconds) {
   if (method_ != Method::kPlanJob && method_ != Method::kGetPlan) return;
   const bool gave_up =

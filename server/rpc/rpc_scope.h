@@ -1,5 +1,5 @@
 // What every call has: its request id, its trace, its metrics, its place among the calls in flight,
-// and its one line in the log.
+// and its line in the log.
 #ifndef EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
 #define EVENKEEL_SERVER_RPC_RPC_SCOPE_H_
 
@@ -31,21 +31,22 @@ struct RpcWorld {
   Metrics& metrics;
   const Clock& clock;
   std::atomic<int64_t>& in_flight;  // calls with a live scope, over all hosts
-  // What is proven of every caller of this host, such as "uid:1000". Empty: only the call can tell.
+  // What is proven about every caller of this host, such as "uid:1000". If empty, only the call
+  // itself can tell.
   std::string connection_principal = {};
-  const PolicyFile* policy = nullptr;  // nullptr: everybody may do everything
+  const PolicyFile* policy = nullptr;  // nullptr if everybody may do everything
 };
 
 // Lives from a call's arrival until its answer has been handed to gRPC, and never longer than the
 // service. A call that the policy refuses has no scope.
 class RpcScope {
  public:
-  // Every handler begins with this. Returns nullptr if the caller may not make the call: its end
-  // has been counted and logged, and *refusal is the status to answer. Takes the request id from
-  // the header x-request-id if that is 1 to 64 characters of [A-Za-z0-9._-], else makes one, and
-  // answers it in the same header. Continues the trace of the header traceparent and answers its
-  // own span in the same header, or begins a trace; answers the id of the trace in x-trace-id.
-  // `world` and `context` must outlive the scope.
+  // Begins a call; every handler starts with this. Returns nullptr if the caller may not make the
+  // call. Then its end has been counted and logged, and *refusal is the status to answer. Takes the
+  // request id from the header x-request-id if that is 1 to 64 characters of [A-Za-z0-9._-],
+  // otherwise makes one, and answers it in the same header. Continues the trace of the header
+  // traceparent and answers its own span in the same header, or begins a trace. Answers the id of
+  // the trace in x-trace-id. `world` and `context` must outlive the scope.
   static std::unique_ptr<RpcScope> Admit(RpcWorld& world, Method method,
                                          grpc::CallbackServerContext* context,
                                          grpc::Status* refusal);
@@ -53,7 +54,7 @@ class RpcScope {
   RpcScope(const RpcScope&) = delete;
   RpcScope& operator=(const RpcScope&) = delete;
 
-  // Sets the plan for the log.
+  // Sets the plan that the log names.
   void SetPlan(std::string_view plan_id, const char* served_from);
 
   // Counts and logs the end of the call. Call once, before the status is given to gRPC.
@@ -63,7 +64,7 @@ class RpcScope {
   const Caller& caller() const { return caller_; }
   bool deadline_passed() const;
   // Returns the terms for the queue: the caller as the client to charge, and the deadline by the
-  // clock of the server.
+  // server's clock.
   WorkTerms terms(double cost_seconds) const;
 
  private:

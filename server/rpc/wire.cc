@@ -14,7 +14,7 @@ void AppendVarint(uint64_t value, std::string* out) {
   *out += static_cast<char>(value);
 }
 
-// Appends a length-delimited field; an empty one is left out, as proto3 does with strings.
+// Appends a length-delimited field. Leaves out an empty one, as proto3 does with strings.
 void AppendField(int number, std::string_view bytes, std::string* out) {
   if (bytes.empty()) return;
   AppendVarint(static_cast<uint64_t>(number) << 3 | 2, out);

@@ -1,5 +1,5 @@
 // Converts between gRPC's byte buffers and messages. Stored plans are spliced into answers as
-// bytes, which keeps them identical and saves serialising them again.
+// bytes. This keeps them identical and saves serialising them again.
 #ifndef EVENKEEL_SERVER_RPC_WIRE_H_
 #define EVENKEEL_SERVER_RPC_WIRE_H_
 
@@ -38,7 +38,7 @@ std::string EncodePlanJobResponse(std::string_view plan_bytes, std::string_view 
 std::string EncodePlanJobResponse(const StoredPlan& plan, v1::ServedFrom served_from,
                                   std::string_view label, const CalibrationFacts& calibration);
 
-// Returns a serialised v1::EvaluatePlanResponse. If `slower_by_ratio` is nullopt it stays unset.
+// Returns a serialised v1::EvaluatePlanResponse. If `slower_by_ratio` is nullopt, it stays unset.
 std::string EncodeEvaluatePlanResponse(std::string_view evaluated_bytes,
                                        std::string_view best_bytes, std::string_view timeline_bytes,
                                        std::optional<double> slower_by_ratio,

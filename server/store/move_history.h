@@ -12,8 +12,8 @@ namespace evenkeel::server {
 // A store as given on the command line.
 struct StoreName {
   std::string store;          // path of a file, redis://... or unix:/path
-  std::string password_file;  // for Redis; empty: none
-  std::string tenant;         // for Redis; empty: the default tenant
+  std::string password_file;  // for Redis; empty if there is none
+  std::string tenant;         // for Redis; empty for the default tenant
 };
 
 // All of these functions return what went wrong, or "" on success.
@@ -24,13 +24,13 @@ std::string ReadHistory(const StoreName& name, std::vector<ProfileRecord>* histo
 // Writes `history` into a store that has none: all of it or nothing.
 std::string WriteHistory(const StoreName& name, const std::vector<ProfileRecord>& history);
 
-// Reads the revisions of a damaged file that precede the damage; *ended_by says what is wrong
-// behind them. Changes nothing.
+// Reads the revisions of a damaged file that precede the damage; *ended_by says what is wrong after
+// them. Changes nothing.
 std::string SalvageHistory(const StoreName& name, std::vector<ProfileRecord>* history,
                            std::string* ended_by);
 
-// Writes a file that DecodeHistory reads. It is first written under another name; an existing file
-// is replaced.
+// Writes a file that DecodeHistory reads. The file is first written under another name. Replaces an
+// existing file.
 std::string WriteHistoryFile(const std::string& path, const std::vector<ProfileRecord>& history);
 std::string ReadHistoryFile(const std::string& path, std::vector<ProfileRecord>* history);
 
