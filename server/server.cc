@@ -40,8 +40,7 @@ constexpr size_t kRecentPlans = 50;         // number shown on the status page
 constexpr size_t kProfileCallsAtMost = 64;  // calls that may wait for the disk
 
 constexpr std::chrono::milliseconds kPollInterval{100};  // interval for a shared profile store
-constexpr std::chrono::seconds kPolicyInterval{1};       // interval between checks of the policy's
-                                                         // file
+constexpr std::chrono::seconds kPolicyInterval{1};       // between checks of the policy's file
 
 uint64_t RandomBits() {
   std::random_device device;

@@ -85,8 +85,7 @@ grpc::Status SharedStoreSilent(const std::string& what);
 grpc::Status CalibrationBehind(int64_t min_revision, int64_t revision);
 grpc::Status ProfilesUnreadable(std::string_view why);      // also STORE_UNAVAILABLE
 grpc::Status QueueFull(double retry_after_seconds);         // with RetryInfo
-grpc::Status PackingBusy(std::string_view limit);           // `limit` is "streams" or "memory";
-                                                            // with RetryInfo
+grpc::Status PackingBusy(std::string_view limit);           // "streams" or "memory"; with RetryInfo
 grpc::Status DeadlineTooShort(double retry_after_seconds);  // with RetryInfo
 grpc::Status PlanTimeLimit(double limit_seconds);
 grpc::Status UploadTooLarge(const UploadLimit& limit);
