@@ -1,4 +1,4 @@
-// Reads what a server's admin address says, over HTTP.
+// Reads from a server's admin address, over HTTP.
 #ifndef EVENKEEL_CLIENT_CLI_ADMIN_CLIENT_H_
 #define EVENKEEL_CLIENT_CLI_ADMIN_CLIENT_H_
 
@@ -7,7 +7,8 @@
 namespace evenkeel::cli {
 
 // Returns the body of GET `path`. `address` is unix:/path or HOST:PORT. Throws CommandError:
-// kBadInput (no such address), kUnavailable (nobody answers there), kError (the status is not 200).
+// kBadInput (there is no such address), kUnavailable (nobody answers there), or kError (the status
+// is not 200).
 std::string AdminGet(const std::string& address, const std::string& path, double timeout_seconds);
 
 }  // namespace evenkeel::cli

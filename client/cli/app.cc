@@ -27,7 +27,7 @@ constexpr const char* kFooter =
     "A first answer, without a server:\n"
     "  evenkeelctl plan --local --model internvl-chat-v1.5 --gpu a100-sxm-80gb --gpus 32";
 
-// Options may stand before or after the command: a command hands back what it does not know.
+// Options may come before or after the command: a command hands back what it does not know.
 void Configure(CLI::App* app) {
   app->require_subcommand(0, 1);  // a missing command is told apart from an unknown one below
   app->fallthrough();
@@ -45,7 +45,7 @@ int Complain(const CommandError& error) {
 
 int Run(CLI::App* app, const std::vector<std::string>& arguments, const ExitCode* exit_code) {
   try {
-    // CLI11 takes the arguments last first, and without the program's name.
+    // CLI11 takes the arguments in reverse order, and without the program's name.
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     if (!reversed.empty()) reversed.pop_back();
     app->parse(reversed);

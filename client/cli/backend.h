@@ -1,4 +1,4 @@
-// Where plans come from: a server, or this process.
+// Sources of plans: a server, or this process.
 #ifndef EVENKEEL_CLIENT_CLI_BACKEND_H_
 #define EVENKEEL_CLIENT_CLI_BACKEND_H_
 
@@ -32,7 +32,7 @@ class Backend {
   virtual v1::ListGpuTypesResponse ListGpuTypes(const v1::ListGpuTypesRequest& request) = 0;
   virtual v1::ListTrainersResponse ListTrainers(const v1::ListTrainersRequest& request) = 0;
 
-  // Fills in packs and order only if `start` asks for them.
+  // Packs the samples. Fills in packs and order only if `start` asks for them.
   virtual PackedDataset PackDataset(const v1::PackDatasetStart& start,
                                     const SampleLengths& samples) = 0;
 

@@ -1,5 +1,5 @@
-// A file (or standard input, "-") as a stream of bytes that knows its place: offset and line. Reads
-// in chunks, so a file of any size takes constant memory.
+// A file (or standard input, "-") as a stream of bytes that knows its offset and line. It reads in
+// chunks, so a file of any size takes constant memory.
 #ifndef EVENKEEL_CLIENT_CLI_BYTE_SOURCE_H_
 #define EVENKEEL_CLIENT_CLI_BYTE_SOURCE_H_
 
@@ -16,8 +16,8 @@ namespace evenkeel::cli {
 
 class ByteSource {
  public:
-  // Throws CommandError(kBadInput) if `path` cannot be opened. Reading throws the same on an I/O
-  // error.
+  // Opens the file. Throws CommandError(kBadInput) if `path` cannot be opened. Reading throws the
+  // same on an I/O error.
   explicit ByteSource(const std::string& path);
   ByteSource(const ByteSource&) = delete;
   ByteSource& operator=(const ByteSource&) = delete;
@@ -28,10 +28,10 @@ class ByteSource {
     if (*next_++ == '\n') ++line_;
   }
 
-  // Returns up to `size` coming bytes without consuming them; fewer only at the end of the file.
+  // Returns the next `size` bytes without consuming them, or fewer only at the end of the file.
   std::string_view Peek(size_t size);
 
-  // Consumes up to `size` bytes into `out`; returns how many. Does not count lines.
+  // Consumes up to `size` bytes into `out`. Returns how many. Does not count lines.
   size_t Read(char* out, size_t size);
 
   // Consumes the next line and stores it without its end. Returns false at the end of the file.
@@ -41,7 +41,7 @@ class ByteSource {
   const std::string& name() const { return name_; }  // for messages
   int64_t line() const { return line_; }             // line of the next byte, from 1
   int64_t offset() const { return chunk_offset_ + (next_ - buffer_.data()); }
-  int64_t size() const { return size_; }  // 0: not known (a pipe)
+  int64_t size() const { return size_; }  // 0 if unknown (a pipe)
 
  private:
   struct Close {

@@ -10,8 +10,8 @@
 
 namespace evenkeel::cli {
 
-// Throws CommandError(kBadInput) if a file cannot be read, or if a flag is given without those that
-// it needs.
+// Makes the credentials. Throws CommandError(kBadInput) if a file cannot be read, or if a flag is
+// given without those that it needs.
 std::shared_ptr<grpc::ChannelCredentials> ChannelCredentials(const TlsFiles& tls);
 
 }  // namespace evenkeel::cli

@@ -1,4 +1,4 @@
-// Command lines to suggest to the user: the one that was given, with a change.
+// Command lines to suggest to the user: the given one with a change.
 #ifndef EVENKEEL_CLIENT_CLI_COMMAND_LINE_H_
 #define EVENKEEL_CLIENT_CLI_COMMAND_LINE_H_
 
@@ -15,7 +15,7 @@ class CommandLine {
 
   bool Has(const std::string& flag) const;
 
-  // Returns the same command line with `flag` set to `value` (replaced where it is, else added at
+  // Returns the same command line with `flag` set to `value` (replaced in its place, or added at
   // the end), or without it.
   CommandLine With(const std::string& flag, const std::string& value) const;
   CommandLine Without(const std::string& flag) const;

@@ -1,5 +1,5 @@
 // What evenkeelctl returns to the shell, and the exception that carries it. Commands throw
-// CommandError where they cannot go on; main() prints it to stderr and exits with its code.
+// CommandError when they cannot continue. main() prints it to stderr and exits with its code.
 #ifndef EVENKEEL_CLIENT_CLI_EXIT_CODES_H_
 #define EVENKEEL_CLIENT_CLI_EXIT_CODES_H_
 
@@ -12,16 +12,17 @@ namespace evenkeel::cli {
 
 enum class ExitCode {
   kOk = 0,
-  kDoesNotFit = 1,   // a plan came back, and it says that the job does not fit
+  kDoesNotFit = 1,   // there is a plan, and it says that the job does not fit
   kNotServing = 1,   // healthcheck: the server does not serve
   kBadInput = 2,     // usage, a file that cannot be read, or a job that is refused
-  kUnavailable = 3,  // no server, or one that takes no work at present
+  kUnavailable = 3,  // no server, or one that currently takes no work
   kError = 4,        // anything else: timeout, unknown plan, internal error
 };
 
 class CommandError : public std::runtime_error {
  public:
-  // `message` is a sentence without the program's name; `details` are printed below it, one a line.
+  // `message` is a sentence without the program's name. `details` are printed below it, one per
+  // line.
   CommandError(ExitCode code, const std::string& message, std::vector<std::string> details = {})
       : std::runtime_error(message), code_(code), details_(std::move(details)) {}
 

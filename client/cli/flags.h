@@ -13,15 +13,15 @@
 
 namespace evenkeel::cli {
 
-// Adds an option of which the last value counts. `type` is what the help calls its value.
+// Adds an option whose last value counts. `type` is the name of its value in the help.
 template <typename T>
 CLI::Option* Add(CLI::App* command, const char* name, T* target, const char* type, const char* help,
                  const char* group) {
   return command->add_option(name, *target, help)->type_name(type)->group(group)->take_last();
 }
 
-// Accepts numbers from `min` to `max`. The request can not tell a zero from a flag that was not
-// given, so ranges are checked here.
+// Accepts numbers from `min` to `max`. The request cannot distinguish a zero from a flag that was
+// not given, so ranges are checked here.
 template <typename Number>
 CLI::Validator In(Number min, Number max, const char* what) {
   const auto check = [=](const std::string& text) -> std::string {

@@ -103,8 +103,9 @@ std::unique_ptr<Backend> BackendOf(const GlobalOptions& options) {
                        : MakeGrpcBackend(options.server, options.timeout_seconds, options.tls);
 }
 
-// All output passes here, JSON included, so that no text of a caller can reorder what stands around
-// it. The only escape sequences left are our own: Plain has written out those of callers.
+// Writes to standard output. All output passes through here, JSON included, so that no text of a
+// caller can reorder the text around it. The only escape sequences left are our own, because Plain
+// has written out those of callers.
 void Print(const std::string& text) {
   const std::string shown = server::Visible(text, "\n\t\x1b");
   if (std::fwrite(shown.data(), 1, shown.size(), stdout) != shown.size() ||

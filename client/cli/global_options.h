@@ -16,12 +16,12 @@ struct GlobalOptions {
   std::string server = "127.0.0.1:50051";
   TlsFiles tls;
   bool local = false;
-  std::string output = "table";  // or "json"
+  std::string output = "table";  // "table" or "json"
   double timeout_seconds = 60;
   std::string color = "auto";  // "auto", "always", "never"
-  int width = 0;               // 0: the terminal's, at most 100
+  int width = 0;               // 0 for the terminal's width, at most 100
   bool ascii = false;
-  std::vector<std::string> arguments;  // of the process, the program's name first
+  std::vector<std::string> arguments;  // of the process, with the program's name first
 
   bool json() const { return output == "json"; }
 };
@@ -29,17 +29,18 @@ struct GlobalOptions {
 // Declares the options on `app`; they are written to *options, which must outlive the parsing.
 void AddGlobalOptions(CLI::App* app, GlobalOptions* options);
 
-// Returns what standard output can show, by options, terminal, locale and NO_COLOR.
+// Returns what standard output can show, according to options, terminal, locale and NO_COLOR.
 Style StyleOf(const GlobalOptions& options);
 
-// Returns the server's backend, or with --local that of this process.
+// Returns the server's backend or, with --local, that of this process.
 std::unique_ptr<Backend> BackendOf(const GlobalOptions& options);
 
-// Writes to standard output. Throws CommandError(kError) if that fails (a full disk, say).
+// Writes to standard output. Throws CommandError(kError) if that fails, for instance because the
+// disk is full.
 void Print(const std::string& text);
 
-// Writes to standard error. A stream that is closed or full changes nothing. Hidden characters of
-// callers are written out (server/base/visible_text.h).
+// Writes to standard error. Ignores a stream that is closed or full. Hidden characters of callers
+// are written out (server/base/visible_text.h).
 void PrintError(const std::string& text);
 
 }  // namespace evenkeel::cli

@@ -27,7 +27,7 @@ const char* MethodName(v1::BatchingMethod method) {
   }
 }
 
-// "{16,384; 131,072} with {1; 8} GPUs to a pack".
+// Returns "{16,384; 131,072} with {1; 8} GPUs to a pack".
 template <typename Lengths, typename Degrees>
 std::string SetText(const Lengths& lengths, const Degrees& degrees) {
   std::string left, right;

@@ -12,21 +12,21 @@
 
 namespace evenkeel::cli {
 
-// Returns the groups of a plan as a table; the remark says what its columns mean.
+// Returns the groups of a plan as a table. The remark explains its columns.
 TextTable PlannedGroups(const v1::Plan& plan);
 inline constexpr char kPlannedGroupsRemark[] =
     "tokens; share of the GPUs' packs; attention: imbalance over ranks (ABR)";
 
-// Says how the groups were chosen, as names and texts. `plan` must have a choice.
+// Returns how the groups were chosen, as names and texts. `plan` must have a choice.
 std::vector<std::pair<std::string, std::string>> GroupChoiceTexts(const v1::Plan& plan);
 
-// Returns the ways to batch the same data that `choice` has; the first cell of a row is the name.
+// Returns the ways to batch the same data that `choice` has. The first cell of a row is the name.
 TextTable BatchingMethods(const v1::GroupChoice& choice);
 inline constexpr char kBatchingMethodsTitle[] = "Other ways to batch the same data";
 inline constexpr char kBatchingMethodsRemark[] =
     "PR, DBR, ABR and CR of HBP's tables; same split of the model";
 
-// Returns the groups of a packing as they were carried out; the text has their totals.
+// Returns the groups of a packing as they were made. The text has their totals.
 TextTable PackedGroups(const v1::PackDatasetSummary& summary);
 std::string PackedGroupsText(const v1::PackDatasetSummary& summary);
 

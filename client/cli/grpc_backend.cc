@@ -21,11 +21,11 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// How long a server may take to accept a connection: long enough for one that is just starting.
+// Time that a server may take to accept a connection: long enough for one that is just starting.
 constexpr double kConnectSeconds = 1.8;
 
-// No throttling, unlike the service config that longer-lived clients should use: this process makes
-// one call.
+// There is no throttling, unlike in the service config for longer-lived clients, because this
+// process makes one call.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [{"service": "evenkeel.v1.PlannerService"}],
@@ -49,7 +49,7 @@ class GrpcBackend : public Backend {
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 500);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // planners live inside the cluster
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // servers live inside the cluster
     if (!tls.server_name.empty()) arguments.SetSslTargetNameOverride(tls.server_name);
     channel_ = grpc::CreateCustomChannel(address, ChannelCredentials(tls), arguments);
     stub_ = v1::PlannerService::NewStub(channel_);
@@ -129,7 +129,7 @@ class GrpcBackend : public Backend {
       const grpc::Status status = attempt(&context, &progress);
       if (status.ok()) return;
       const std::optional<double> delay = RetryDelay(status);
-      // Wait at least a little, so that a server that says 0 is not hammered.
+      // It waits at least a little, so that a server that answers 0 is not hammered.
       const Clock::time_point next =
           Clock::now() + Seconds(std::clamp(delay.value_or(0), 0.05, 86400.0));
       if (!delay || next >= deadline) throw ErrorFromStatus(status, address_);
@@ -138,7 +138,7 @@ class GrpcBackend : public Backend {
     }
   }
 
-  // Fails early and with advice if nobody listens, instead of using up the whole timeout.
+  // Connects. Fails early and with advice if nobody listens, instead of using up the whole timeout.
   void Connect(Clock::time_point deadline) {
     const Clock::time_point patience = std::min(deadline, Clock::now() + Seconds(kConnectSeconds));
     if (!channel_->WaitForConnected(patience)) throw NoServer(address_, "");

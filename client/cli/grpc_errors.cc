@@ -29,7 +29,7 @@ ExitCode ExitCodeFor(const grpc::Status& status) {
     case grpc::StatusCode::UNAVAILABLE:
       return ExitCode::kUnavailable;
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      // With RetryInfo the server is busy; without, the message broke a limit.
+      // With RetryInfo, the server is busy. Without, the message broke a limit.
       return RetryDelay(status) ? ExitCode::kUnavailable : ExitCode::kError;
     default:
       return ExitCode::kError;

@@ -11,12 +11,12 @@
 namespace evenkeel::cli {
 namespace {
 
-// Keeps a message below 768 KiB, at any values; servers take 1 MiB.
+// Keeps a message below 768 KiB, whatever the values; servers accept 1 MiB.
 constexpr size_t kChunkSamples = size_t{1} << 16;
 
 using Stream = grpc::ClientReaderWriter<v1::PackDatasetRequest, v1::PackDatasetResponse>;
 
-// Returns false if the server has ended the call: its status says why.
+// Returns false if the server has ended the call. The call's status says why.
 bool Upload(Stream* stream, const v1::PackDatasetStart& start, const SampleLengths& samples,
             Progress* progress) {
   v1::PackDatasetRequest request;
@@ -47,13 +47,13 @@ bool Upload(Stream* stream, const v1::PackDatasetStart& start, const SampleLengt
   return stream->WritesDone();
 }
 
-// Sums and indices are checked when all is there (FaultsOf).
+// Adds packs. Sums and indices are checked when everything is there (FaultsOf).
 void AddPacks(const v1::PackChunk& chunk, PackedDataset* packed) {
   for (const int64_t count : chunk.sample_count()) {
     packed->offsets.push_back(packed->offsets.back() + count);
   }
   for (const int64_t index : chunk.sample_index()) {
-    // Clamping keeps an index that is out of range out of range.
+    // Clamping leaves an index that is out of range out of range.
     packed->members.push_back(
         static_cast<uint32_t>(std::clamp<int64_t>(index, 0, kMaxPackedSamples)));
   }

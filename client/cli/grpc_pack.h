@@ -1,4 +1,4 @@
-// PackDataset over gRPC: the upload of one stream and its answer.
+// PackDataset over gRPC: the upload and the answer of one stream.
 #ifndef EVENKEEL_CLIENT_CLI_GRPC_PACK_H_
 #define EVENKEEL_CLIENT_CLI_GRPC_PACK_H_
 
@@ -13,7 +13,7 @@
 namespace evenkeel::cli {
 
 // Fills in *packed, which is valid if the status is OK. Throws CommandError(kError) if an answer
-// that is OK is not whole.
+// that is OK is incomplete.
 grpc::Status PackOverStream(v1::PlannerService::Stub* stub, grpc::ClientContext* context,
                             const v1::PackDatasetStart& start, const SampleLengths& samples,
                             Progress* progress, PackedDataset* packed);

@@ -14,11 +14,11 @@ namespace evenkeel::cli {
 using server::kMaxHistogramBytes;
 
 struct BinnedHistogram : server::BinnedLengths {
-  std::string Describe() const;  // how it was binned, in a sentence without full stop
+  std::string Describe() const;  // how it was binned, as a sentence without a full stop
 };
 
-// Bins `sorted`, which must come from LengthCounts::Sorted(), by server::BinLengths: servers bin
-// uploads the same way.
+// Bins `sorted`, which must come from LengthCounts::Sorted(), by server::BinLengths. Servers bin
+// uploads in the same way.
 BinnedHistogram BinLengths(const std::vector<LengthCount>& sorted,
                            int64_t max_bytes = kMaxHistogramBytes);
 

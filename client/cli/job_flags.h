@@ -12,19 +12,19 @@
 
 namespace evenkeel::cli {
 
-// As given. Unset flags leave the job file's value, or the server's default, alone.
+// The flags as given. Unset flags leave the job file's value, or the server's default, unchanged.
 struct JobFlags {
-  std::string job_file;  // "-": standard input
+  std::string job_file;  // "-" for standard input
   std::string model, gpu;
-  std::vector<int32_t> gpus;       // several: each is an offer
-  std::vector<std::string> pools;  // "TYPE:N[,N...][@PRICE]": offers besides
+  std::vector<int32_t> gpus;       // if there are several, each is an offer
+  std::vector<std::string> pools;  // "TYPE:N[,N...][@PRICE]": further offers
   std::optional<int32_t> gpus_per_node;
   std::optional<double> memory_confidence, inter_node_gbps, intra_node_gbytes, reserve_gib, price;
   std::vector<std::string> datasets;
   std::optional<int64_t> global_batch, unit_cap, token_cap, seed;
   std::optional<int32_t> epochs, zero, alternatives;
   std::string tensor, context, pipeline, data, expert, virtual_stages;  // "N" or "MIN:MAX"
-  std::string schedule, partition;                                      // as --help lists them
+  std::string schedule, partition;                                      // names that --help lists
   std::vector<int32_t> stage_layers;
   std::string framework;  // "megatron", "fsdp" or "deepspeed"
   std::string trainer;    // "NAME" or "NAME@VERSION"
@@ -42,14 +42,15 @@ struct JobFlags {
   bool compare_sizes = false;
 };
 
-// Declares the flags on `command`; they are written to *flags, which must outlive the parsing. A
+// Declares the flags on `command`. They are written to *flags, which must outlive the parsing. A
 // number out of its range is a CLI::ParseError. `framework_flag` is the flag that sets
 // Training.framework.
 void AddJobFlags(CLI::App* command, JobFlags* flags,
                  const std::string& framework_flag = "--framework");
 
-// Reads job file and datasets and lays the flags over them. Throws CommandError(kBadInput). What
-// the server can judge (names, how values go together) is left to it.
+// Reads job file and datasets, and overrides their values by the flags. Throws
+// CommandError(kBadInput). Checks that the server can make (names, combinations of values) are left
+// to it.
 v1::PlanJobRequest RequestFromFlags(const JobFlags& flags);
 
 }  // namespace evenkeel::cli

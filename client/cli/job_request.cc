@@ -23,17 +23,18 @@
 namespace evenkeel::cli {
 namespace {
 
-// The server takes messages of up to 1 MiB; as JSON they are longer.
+// The server accepts messages of up to 1 MiB. They are longer as JSON.
 constexpr size_t kMaxJobFile = size_t{8} << 20;
 
 [[noreturn]] void Fail(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
 }
 
-// A file that has any field of PlanJobRequest at its top is one; else it is a Job.
+// Returns whether the file is a PlanJobRequest: it has any of that message's fields at its top
+// level. Otherwise it is a Job.
 bool IsRequest(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return false;  // let the Job parser say what is wrong
+  if (!json.is_object()) return false;  // the Job parser reports what is wrong
   const auto* descriptor = v1::PlanJobRequest::descriptor();
   for (int i = 0; i < descriptor->field_count(); ++i) {
     if (json.contains(descriptor->field(i)->name())) return true;
@@ -108,7 +109,7 @@ bool ReadNumber(const std::string& text, Number* value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// "h100-sxm-80gb:16,32@4.50": a pool with the nodes that the flags describe.
+// Adds a pool, such as "h100-sxm-80gb:16,32@4.50", with the nodes that the flags describe.
 void AddPool(const std::string& text, const JobFlags& flags, v1::Cluster* cluster) {
   const auto fail = [&] {
     Fail(fmt::format("--pool: \"{}\" is no TYPE:N[,N...][@PRICE], such as h100-sxm-80gb:16,32@4.50",

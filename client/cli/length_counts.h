@@ -1,5 +1,5 @@
-// Samples counted by length: what length files boil down to. Takes memory by distinct lengths, not
-// by samples.
+// Samples counted by length: the content of length files. Memory depends on distinct lengths, not
+// on samples.
 #ifndef EVENKEEL_CLIENT_CLI_LENGTH_COUNTS_H_
 #define EVENKEEL_CLIENT_CLI_LENGTH_COUNTS_H_
 
@@ -25,7 +25,7 @@ struct LengthCount {
 
 class LengthCounts {
  public:
-  // Takes values within the bounds above; readers check before they add.
+  // Adds samples whose values are within the bounds above. Readers check this before they add.
   void Add(int64_t units, int64_t tokens, int64_t count = 1) {
     counts_[units << 32 | tokens] += count;
     samples_ += count;
@@ -33,8 +33,8 @@ class LengthCounts {
 
   int64_t samples() const { return samples_; }
 
-  // Returns the distinct lengths, ascending by units and then tokens: the order of addition leaves
-  // no trace.
+  // Returns the distinct lengths, ascending by units and then tokens. The order of addition does
+  // not matter.
   std::vector<LengthCount> Sorted() const;
 
  private:
@@ -47,11 +47,11 @@ struct LengthSummary {
   int64_t min = 0;
   int64_t max = 0;
   double mean = 0;
-  std::vector<int64_t> percentiles;  // nearest rank, as many as were asked for
+  std::vector<int64_t> percentiles;  // nearest rank, one for each that was asked for
 };
 
-// `sorted` comes from LengthCounts::Sorted() and is not empty; percentiles are in percent, 0 to
-// 100.
+// Summarises the units. `sorted` comes from LengthCounts::Sorted() and is not empty. Percentiles
+// are in percent, 0 to 100.
 LengthSummary SummarizeUnits(const std::vector<LengthCount>& sorted,
                              const std::vector<double>& percentiles);
 LengthSummary SummarizeTokens(const std::vector<LengthCount>& sorted,

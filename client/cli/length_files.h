@@ -1,7 +1,7 @@
-// Reads length files. Their content decides, not their name:
+// Reads length files. The format is recognised by the content, not by the name:
 // - a JSON array of records, as OmniBal ships them: {"vit_num": 5, "token_num": 1341,
 // "image_flags": 5};
-// - JSON Lines: one record a line;
+// - JSON Lines: one record per line;
 // - NumPy .npy of little-endian int32 or int64: one dimension = tokens, (N, 2) = units and tokens;
 // - a histogram as `stats --histogram-out` writes it.
 // A record has its tokens, visual ones included, as "token_num", "llm_tokens" or "length", and may
@@ -21,8 +21,8 @@
 
 namespace evenkeel::cli {
 
-// Adds what `paths` hold to one count. Throws a CommandError(kBadInput) that names file, line and
-// record of the first fault; a file without samples is a fault.
+// Counts the samples of all `paths` together. Throws a CommandError(kBadInput) that names file,
+// line and record of the first fault. A file without samples is a fault.
 LengthCounts ReadLengthFiles(const std::vector<std::string>& paths);
 
 // Reads samples one by one, in order. A histogram has no order and is refused. Throws like
@@ -33,7 +33,7 @@ SampleLengths ReadSampleLengths(const std::vector<std::string>& paths);
 struct LengthRecord {
   int64_t units = 0;
   int64_t tokens = 0;
-  int64_t loss_tokens = -1;  // -1: not said
+  int64_t loss_tokens = -1;  // -1 if not given
 };
 
 // Receives the samples of one file, counted or one by one: checks the bounds of the contract and
@@ -45,10 +45,11 @@ class LengthSink {
   LengthSink(ByteSource* source, SampleLengths* samples, Progress* progress)
       : source_(source), samples_(samples), progress_(progress) {}
 
-  // Says how many samples are to come.
+  // Announces how many samples are to come.
   void Expect(int64_t count);
 
-  // `line` is that of the record, or 0 if the format has no lines. Throws CommandError(kBadInput).
+  // Adds a record. `line` is its line, or 0 if the format has no lines. Throws
+  // CommandError(kBadInput).
   void Add(const LengthRecord& record, int64_t line, int64_t count = 1);
 
   // Throws CommandError(kBadInput) with the place of the record that would come next.
@@ -61,13 +62,13 @@ class LengthSink {
   void Store(const LengthRecord& record, int64_t count);
 
   ByteSource* source_;
-  LengthCounts* counts_ = nullptr;  // one of the two
+  LengthCounts* counts_ = nullptr;  // one of these two is set
   SampleLengths* samples_ = nullptr;
   Progress* progress_;
   int64_t records_ = 0;
 };
 
-// Each reads one format. The source stands at its first byte.
+// Each of these reads one format. The source is at its first byte.
 void ReadJsonArray(ByteSource* source, LengthSink* sink);
 void ReadJsonLines(ByteSource* source, LengthSink* sink);
 void ReadNpy(ByteSource* source, LengthSink* sink);

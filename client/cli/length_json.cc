@@ -23,8 +23,8 @@ constexpr int kMaxDepth = 64;
 // Collects one record from the events of the parser. Depth counts open braces and brackets.
 class RecordParser : public nlohmann::json_sax<Json> {
  public:
-  // `line` is that of the text, if it is one line of a file; if it is 0, the source says where the
-  // parser stands.
+  // `line` is the line of the text if it is one line of a file. If it is 0, the source knows where
+  // the parser is.
   RecordParser(const ByteSource* source, LengthSink* sink, bool array, int64_t line)
       : source_(source), sink_(sink), record_depth_(array ? 1 : 0), line_(line) {}
 
@@ -137,7 +137,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
   std::string key_;
   std::optional<int64_t> units_, tokens_, loss_tokens_;
   std::optional<int64_t>* field_ =
-      nullptr;  // what the last key announced; null: something we ignore
+      nullptr;  // what the last key announced; null for a key that we ignore
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// NumPy's .npy, strictly: format 1.0 to 3.0, little-endian int32 or int64, C order, shape (N,) or
-// (N, 2).
+// Reads NumPy's .npy strictly: format 1.0 to 3.0, little-endian int32 or int64, C order, shape (N,)
+// or (N, 2).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -175,7 +175,7 @@ void ReadNpy(ByteSource* source, LengthSink* sink) {
                               fmt::join(header.shape, ", ")));
   }
   const size_t row_bytes = header.item_bytes * (pairs ? 2 : 1);
-  // The count follows from the file's size; the header may claim any number.
+  // The count follows from the file's size, because the header may claim any number.
   if (source->size() > 0) {
     sink->Expect(std::min(header.shape[0], source->size() / static_cast<int64_t>(row_bytes)));
   }

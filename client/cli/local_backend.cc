@@ -1,4 +1,4 @@
-// The computation in this process, through the server's gRPC-free core.
+// Computes in this process, through the server's gRPC-free core.
 #include <chrono>
 #include <functional>
 #include <string>
@@ -129,7 +129,7 @@ class LocalBackend : public Backend {
   std::string name() const override { return "this process"; }
 
  private:
-  // Returns a function that says whether --timeout is over, counted from now.
+  // Returns a function that returns whether --timeout, counted from now, is over.
   std::function<bool()> Stop() const {
     using std::chrono::duration;
     using std::chrono::steady_clock;

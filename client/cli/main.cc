@@ -11,8 +11,8 @@
 
 namespace {
 
-// Gives a closed standard stream a descriptor that does not work for it. A file that is opened
-// later can then not take its number and have error messages written into it.
+// Gives a closed standard stream a descriptor with which it does not work. Otherwise a file that is
+// opened later could take its number, and error messages would be written into it.
 void HoldStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0) continue;
@@ -24,9 +24,10 @@ void HoldStreams() {
 
 int main(int argc, char** argv) {
   HoldStreams();
-  signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error like others
+  signal(SIGPIPE, SIG_IGN);  // turns a lost reader into an ordinary error
   std::setlocale(LC_CTYPE, "");
-  // gRPC's own log would repeat on stderr what we say better. A value that the user set stands.
+  // gRPC's own log would repeat on stderr what our messages say better. A value that the user set
+  // is kept.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   return evenkeel::cli::RunApp(std::vector<std::string>(argv, argv + argc));
 }

@@ -6,11 +6,11 @@
 
 namespace evenkeel::cli {
 
-// Throws CommandError(kBadInput) if a file is there and may not be written over. Commands call this
+// Throws CommandError(kBadInput) if the file exists and may not be overwritten. Commands call this
 // before the work. An empty path stands for no file.
 void CheckMayWrite(const std::string& path, bool force);
 
-// Writes the file, which appears under its name only when it is whole. Throws
+// Writes the file. It appears under its name only when it is complete. Throws
 // CommandError(kBadInput).
 void WriteWholeFile(const std::string& path, const std::string& text);
 

@@ -8,7 +8,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// A plan of 1024 stages as JSON is some megabytes.
+// A plan of 1024 stages takes a few megabytes as JSON.
 constexpr size_t kMaxPlanFile = size_t{16} << 20;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A plan in a file.
+// Reads a plan from a file.
 #ifndef EVENKEEL_CLIENT_CLI_PLAN_FILE_H_
 #define EVENKEEL_CLIENT_CLI_PLAN_FILE_H_
 
@@ -8,7 +8,7 @@
 
 namespace evenkeel::cli {
 
-// Reads a Plan in protobuf JSON, or an answer that has one ("-": standard input). Throws
+// Reads a Plan in protobuf JSON, or an answer that contains one. "-" is standard input. Throws
 // CommandError(kBadInput).
 v1::Plan ReadPlanFile(const std::string& path);
 

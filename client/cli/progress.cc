@@ -21,7 +21,7 @@ std::string BarText(double share) {
   return fmt::format("{} {:3.0f}%", Gauge(style, share, 24), 100 * share);
 }
 
-// Ignores errors: a terminal that is gone changes nothing.
+// Shows a text. Ignores errors, because a lost terminal changes nothing.
 void Show(const std::string& text) {
   (void)!std::fwrite(text.data(), 1, text.size(), stderr);
   (void)std::fflush(stderr);

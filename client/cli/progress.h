@@ -1,5 +1,6 @@
-// A line on stderr that says what takes so long, with a bar where that is known. Appears after a
-// second, and only if stderr is a terminal; goes without trace when done.
+// A line on stderr that says what takes so long, with a bar if the share of the work is known. It
+// appears after a second, and only if stderr is a terminal. It disappears without a trace when
+// done.
 #ifndef EVENKEEL_CLIENT_CLI_PROGRESS_H_
 #define EVENKEEL_CLIENT_CLI_PROGRESS_H_
 
@@ -17,8 +18,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Replaces the text, and shows a bar where `share` (0 to 1) of the work is said to be done. Cheap
-  // enough for a call per chunk, not for one per record.
+  // Replaces the text, and shows a bar if `share` (0 to 1), the part of the work that is done, is
+  // known. It is cheap enough to call per chunk, but not per record.
   void Say(std::string what, double share = kUnknownShare);
 
  private:
@@ -31,7 +32,7 @@ class Progress {
   std::string what_ ABSL_GUARDED_BY(mutex_);
   double share_ ABSL_GUARDED_BY(mutex_) = kUnknownShare;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // not started where there is no terminal
+  std::thread thread_;  // not started if there is no terminal
 };
 
 }  // namespace evenkeel::cli

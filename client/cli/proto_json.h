@@ -1,5 +1,5 @@
-// Protobuf JSON with the habits that all commands share: field names as in the .proto files, zeros
-// written out.
+// Protobuf JSON with the conventions that all commands share: field names as in the .proto files,
+// and zeros written out.
 #ifndef EVENKEEL_CLIENT_CLI_PROTO_JSON_H_
 #define EVENKEEL_CLIENT_CLI_PROTO_JSON_H_
 
@@ -9,10 +9,11 @@
 
 namespace evenkeel::cli {
 
-// Returns JSON that ends with a newline. `pretty` writes one value a line, else all stand on one.
+// Returns JSON that ends with a newline. With `pretty`, each value is on its own line; otherwise
+// all are on one line.
 std::string ToJson(const google::protobuf::Message& message, bool pretty = true);
 
-// Parses `text`, which messages call `name`. Unknown fields are refused. Throws
+// Parses `text`, which error messages call `name`. Refuses unknown fields. Throws
 // CommandError(kBadInput).
 void FromJson(const std::string& text, const std::string& name, google::protobuf::Message* message);
 

@@ -1,4 +1,4 @@
-// What the plan is compared with: unbalanced training, and other splits.
+// Compares the plan with unbalanced training and with other splits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace evenkeel::cli {
 namespace {
 
-// Packs are whole, so another split may train on another number of samples per step.
+// Returns whether splits differ in their samples. Packs are whole, so another split may train on
+// another number of samples per step.
 bool SamplesDiffer(const v1::Plan& plan) {
   const std::string ours = Significant(plan.predictions().samples_per_step());
   return std::any_of(

@@ -12,7 +12,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// "+3.1%"; "-" where there is nothing to compare with.
+// Returns "+3.1%", or "-" if there is nothing to compare with.
 std::string Change(double ours, double yours) {
   if (!(ours > 0) || !(yours > 0)) return "-";
   const double change = yours / ours - 1;
@@ -97,7 +97,7 @@ class Comparison {
     table_.Add({name, cell(yours_), fits ? cell(ours_) : "no fit", ""});
   }
 
-  // Left out where neither has it.
+  // Adds a row, unless neither plan has a value.
   template <typename Format>
   void Figure(const char* name, double yours, double ours, Format format) {
     if (!(yours > 0) && !(ours > 0)) return;

@@ -1,4 +1,4 @@
-// A caller's plan beside ours, for people.
+// Shows a caller's plan beside ours.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_EVALUATION_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_EVALUATION_H_
 
@@ -10,11 +10,11 @@
 
 namespace evenkeel::cli {
 
-// Shows a plan of the caller beside ours. `computed_by` is as PlanOrigin::served_from.
+// Shows a plan of the caller beside ours. `computed_by` is like PlanOrigin::served_from.
 std::string RenderEvaluation(const Style& style, const v1::EvaluatePlanResponse& response,
                              const std::string& computed_by);
 
-// Returns what a command wrote, a paragraph each; empty if it wrote nothing.
+// Returns what a command wrote, one paragraph each; empty if it wrote nothing.
 std::string RenderWritten(const Style& style, const std::vector<std::string>& written);
 
 }  // namespace evenkeel::cli

@@ -1,4 +1,4 @@
-// Effect of node failures on a plan.
+// Shows the effect of node failures on a plan.
 #include <fmt/format.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// Packing groups of a plan for long context.
+// Shows the packing groups of a plan for long context.
 #include <algorithm>
 #include <string>
 #include <utility>

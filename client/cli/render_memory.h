@@ -1,4 +1,4 @@
-// Memory by part, one row per stage.
+// Shows memory by part, one row per stage.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_MEMORY_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_MEMORY_H_
 

@@ -25,7 +25,7 @@ const char* MethodName(v1::PartitionMethod method) {
   }
 }
 
-// "22,23,24,24".
+// Returns the layers per stage, such as "22,23,24,24".
 std::string LayersPerStage(const v1::Plan& plan) {
   std::vector<int> layers;
   for (const v1::Stage& stage : plan.stages()) {

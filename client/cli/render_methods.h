@@ -1,4 +1,4 @@
-// Plans of one job under different ways of cutting the model into stages.
+// Shows plans of one job under different ways to cut the model into stages.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_METHODS_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_METHODS_H_
 

@@ -1,4 +1,4 @@
-// What the reader can do next: remedies of a misfit as flags, and command lines for the next
+// Shows what the reader can do next: remedies of a misfit as flags, and command lines for the next
 // question.
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kDegreeFlags[] = {"--tp", "--pp", "--dp", "--stage-layers", "--partition"};
 
-// The command with the remedy in it, and the flags alone.
+// The command with the remedy, and the flags by themselves.
 struct AppliedRemedy {
   CommandLine command;
   std::string flags;

@@ -1,4 +1,4 @@
-// What a reader should know before believing the verdict.
+// Shows what a reader should know before believing the verdict.
 #include <fmt/format.h>
 
 #include <cmath>

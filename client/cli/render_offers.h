@@ -1,4 +1,4 @@
-// A job on several offers, compared for people.
+// Compares several offers for a job.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_OFFERS_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_OFFERS_H_
 
@@ -9,8 +9,8 @@
 
 namespace evenkeel::cli {
 
-// Returns a table of the offers, best first, and of those without a plan; empty if there was one
-// offer.
+// Returns a table of the offers, best first, and of those without a plan. Returns "" if there was
+// one offer.
 std::string RenderOffers(const Style& style, const v1::PlanJobResponse& response);
 
 }  // namespace evenkeel::cli

@@ -23,7 +23,7 @@ CommandLine CommandFor(const v1::Plan& plan) {
 std::string RangeText(const v1::Predictions& predictions) {
   const double seconds = predictions.step().total_seconds();
   const v1::Interval& interval = predictions.step_interval();
-  if (interval.high_ratio() <= 0) return "";  // a plan of an earlier version
+  if (interval.high_ratio() <= 0) return "";  // the plan is of an earlier version
   return fmt::format(" ({:.0f}% of runs: {} to {})", 100 * interval.coverage_ratio(),
                      Duration(interval.low_ratio() * seconds),
                      Duration(interval.high_ratio() * seconds));
@@ -91,7 +91,8 @@ std::string TrainerText(const v1::Plan& plan) {
   return text;
 }
 
-// Names context and expert degrees. Virtual stages stand apart: they do not multiply the GPU count.
+// Names context and expert degrees. Virtual stages are listed separately, because they do not
+// multiply the GPU count.
 std::string OtherDegrees(const v1::Parallelism& parallelism) {
   std::string text;
   if (parallelism.context() > 1) text += fmt::format(", context {}", parallelism.context());
@@ -222,7 +223,7 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
           (rule.pack_count_lower_bound() > 0
                ? fmt::format(", proven to be {} at least", Integer(rule.pack_count_lower_bound()))
                : ""));
-  if (!plan.has_misfit()) {  // else there are no ranks
+  if (!plan.has_misfit()) {  // with a misfit, there are no ranks
     std::string balance = units ? "units " + Percent(rule.dist_ratio_units()) + ", " : "";
     balance += fmt::format("tokens {}, attention {}; padding {}", Percent(rule.dist_ratio_tokens()),
                            Percent(rule.dist_ratio_attention()), Percent(rule.pad_ratio()));

@@ -1,5 +1,5 @@
-// A plan as a person wants to read it. Text in UTF-8 or ASCII, as `style` says, of at most
-// style.width columns wherever words allow it.
+// Shows a plan to a person. The text is UTF-8 or ASCII, according to `style`, and at most
+// style.width columns wide if words allow it.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_PLAN_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_PLAN_H_
 
@@ -12,14 +12,14 @@
 
 namespace evenkeel::cli {
 
-// Where a plan came from and how it was asked for.
+// Where a plan came from, and how it was asked for.
 struct PlanOrigin {
-  std::string served_from;  // "computed by 127.0.0.1:50051"; empty: not said
+  std::string served_from;  // such as "computed by 127.0.0.1:50051"; empty if unknown
   std::optional<CommandLine>
-      command;  // for "Next questions"; unset: derived from the plan's subject
+      command;  // for "Next questions"; if unset, derived from the plan's subject
 };
 
-// Says ", with the profiles of 12 s ago" of an answer that may lack newer ones; else nothing.
+// Returns ", with the profiles of 12 s ago" for an answer that may lack newer ones, otherwise "".
 template <typename Response>
 std::string UnconfirmedText(const Response& response) {
   if (!response.has_calibration_unconfirmed_seconds()) return "";
@@ -29,17 +29,17 @@ std::string UnconfirmedText(const Response& response) {
 
 std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);
 
-// Names a kind of layers as the tables have it, such as "experts".
+// Names a kind of layers as in the tables, such as "experts".
 const char* LayerKindName(v1::LayerKind kind);
 
-// Parts of it, in order of appearance. Each begins with an empty line, or is empty where the plan
-// has nothing to say.
+// Return parts of the text, in order of appearance. Each begins with an empty line, or is empty if
+// the plan has nothing to show.
 std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOrigin& origin);
-// Lines that begin with "note", without an empty line before them.
+// Returns lines that begin with "note", without an empty line before them.
 std::string RenderNotes(const Style& style, const v1::Plan& plan);
 std::string RenderMisfit(const Style& style, const v1::Plan& plan, const CommandLine& command);
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan);
-// Packing groups, how they were chosen, and what other ways of batching would cost.
+// Shows packing groups, how they were chosen, and the cost of other ways of batching.
 std::string RenderGroups(const Style& style, const v1::Plan& plan);
 std::string RenderBatchingMethods(const Style& style, const v1::Plan& plan);
 std::string RenderStages(const Style& style, const v1::Plan& plan);
@@ -55,21 +55,21 @@ std::string RenderBasis(const Style& style, const v1::Plan& plan);
 std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,
                                 const CommandLine& command);
 
-// "The step is 23.3 s as simulated with mean packs, and 871 ms imbalance: ..."; empty without
-// imbalance. Terminal and report share it.
+// Returns "The step is 23.3 s as simulated with mean packs, and 871 ms imbalance: ...", or ""
+// without imbalance. Terminal and report share it.
 std::string StepSumText(const v1::StepTime& step);
 
-// Says which lower bound on the step with mean packs is proven, and how far the plan is above it.
-// Needs a plan whose proof has a lower bound. Terminal and report share it.
+// Returns which lower bound on the step with mean packs is proven, and how far the plan is above
+// it. Requires a plan whose proof has a lower bound. Terminal and report share it.
 std::string BoundText(const v1::Plan& plan);
 
-// Wraps "encoder 0-21 (22)" and the like into lines of at most `width` columns.
+// Wraps texts such as "encoder 0-21 (22)" into lines of at most `width` columns.
 std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers, int width);
 
-// Returns "tensor 4 x pipeline 4 x data 2", with other degrees where they are above 1.
+// Returns "tensor 4 x pipeline 4 x data 2", with other degrees if they are above 1.
 std::string ParallelismText(const v1::Parallelism& parallelism);
 
-// Returns whether layers of this kind are cut by the layer: encoder, dense and MoE ones.
+// Returns whether layers of this kind are cut layer by layer: encoder, dense and MoE layers.
 bool IsTransformer(v1::LayerKind kind);
 
 // Counts the recomputed layers of all stages, whatever part of them is recomputed.
@@ -78,7 +78,7 @@ int RecomputedLayers(const v1::Plan& plan);
 // Returns "interleaved 1F1B, 3 virtual stages".
 std::string ScheduleText(const v1::Plan& plan);
 
-// Returns the split as tables show it: "4 x 4 x 2", "4 x 4 x 2, context 2".
+// Returns the split in the form of tables: "4 x 4 x 2", "4 x 4 x 2, context 2".
 std::string SplitText(const v1::Parallelism& parallelism);
 
 }  // namespace evenkeel::cli

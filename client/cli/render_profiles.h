@@ -1,4 +1,4 @@
-// Profiles for people.
+// Shows profiles.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_PROFILES_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_PROFILES_H_
 

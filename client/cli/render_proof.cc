@@ -1,4 +1,4 @@
-// How good a plan is, and how that is known.
+// Shows how good a plan is, and how that is known.
 #include <fmt/format.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// "21 splits of the GPUs: 6 dismissed by a bound, 9 do not fit; 184,213 states examined".
+// Returns "21 splits of the GPUs: 6 dismissed by a bound, 9 do not fit; 184,213 states examined".
 std::string SearchText(const v1::Proof& proof) {
   std::string text = fmt::format(
       "{} split{} of the GPUs: {} dismissed by a bound, {} do not fit",

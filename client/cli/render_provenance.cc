@@ -1,4 +1,4 @@
-// What a plan's figures rest on.
+// Shows what a plan's figures rest on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ const char* BasisName(v1::Basis basis) {
   }
 }
 
-// What the reader should doubt most comes first.
+// Returns the place in the order. What the reader should doubt most comes first.
 int DoubtOrder(v1::Basis basis) {
   switch (basis) {
     case v1::BASIS_ASSUMED:
@@ -48,7 +48,7 @@ std::string Joined(const std::vector<std::string>& lines) {
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
-// Returns nothing if nothing was measured.
+// Returns "" if nothing was measured.
 std::string CalibrationText(const v1::Provenance& provenance) {
   if (provenance.profile_revisions_size() == 0) return "";
   return fmt::format(", calibration {} (profile revisions {})", provenance.calibration_version(),

@@ -1,4 +1,4 @@
-// The plan's stages: what they hold, how long they take, how full they are.
+// Shows the plan's stages: their content, time and fill.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ std::string GroupText(const v1::LayerGroup& group) {
                      group.layer_count());
 }
 
-// Returns "12/22": recomputed of the transformer layers there are; by kind if a stage has several.
+// Returns "12/22": recomputed layers of all transformer layers. Lists kinds separately if a stage
+// has several.
 std::string RecomputedText(const v1::Stage& stage) {
   std::string text;
   bool any = false;
@@ -54,7 +55,7 @@ const char* PartName(int part) {
   }
 }
 
-// Says what the recomputed layers recompute: "norms of 24 layers, norms and activation of 3".
+// Returns what the recomputed layers recompute: "norms of 24 layers, norms and activation of 3".
 std::string PartsText(const v1::Plan& plan) {
   std::map<std::string, int> layers;
   for (const v1::Stage& stage : plan.stages()) {
@@ -142,7 +143,7 @@ std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>&
 
 std::string RenderStages(const Style& style, const v1::Plan& plan) {
   if (plan.stages_size() == 0) return "";
-  // Narrow terminals do without what other sections show again.
+  // Narrow terminals leave out what other sections show again.
   const bool wide = style.width >= 100;
   std::vector<Table::Column> columns = {
       {"stage"}, {"layers", Align::kLeft}, {"recomputed", Align::kLeft}, {"forward"}, {"backward"}};

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostRows = 20;
 
-// Returns the least of 1, 2, 5, 10, 20, ... that needs no more than kMostRows rows.
+// Returns the least of 1, 2, 5, 10, 20, ... with which there are at most kMostRows rows.
 int64_t RangeWidth(int64_t least, int64_t most) {
   for (int64_t width = 1;; width *= 10) {
     for (const int64_t step : {width, 2 * width, 5 * width}) {

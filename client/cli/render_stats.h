@@ -1,4 +1,4 @@
-// Counted lengths as a person wants to read them.
+// Shows counted lengths.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_STATS_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_STATS_H_
 
@@ -11,7 +11,8 @@
 
 namespace evenkeel::cli {
 
-// `sorted` comes from LengthCounts::Sorted() and is not empty; `files` is how many were joined.
+// Renders the counts. `sorted` comes from LengthCounts::Sorted() and is not empty. `files` is the
+// number of files that were joined.
 std::string RenderStats(const Style& style, const std::vector<LengthCount>& sorted,
                         const BinnedHistogram& binned, size_t files);
 

@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The server's texts hold names that callers gave: no escape sequence of theirs may reach the
-// terminal.
+// Returns a text of the server. Such texts hold names that callers gave, and none of their escape
+// sequences may reach the terminal.
 std::string Text(const Style& style, const Json& json) {
   return Plain(style, json.get<std::string>());
 }
@@ -46,7 +46,7 @@ std::string OneTable(const Style& style, const Json& json) {
     columns.push_back({Text(style, column.at("heading")), is_number ? Align::kRight : Align::kLeft,
                        /*shrink=*/!is_number, 12});
   }
-  // A plan's id is to be copied whole.
+  // A plan's id is shown in full so that it can be copied.
   if (!columns.empty()) columns.front().shrink = false;
   Table table(columns);
   for (const Json& row : json.at("rows")) {

@@ -1,4 +1,4 @@
-// A server's status page for the terminal.
+// Shows a server's status page on the terminal.
 #ifndef EVENKEEL_CLIENT_CLI_RENDER_STATUS_H_
 #define EVENKEEL_CLIENT_CLI_RENDER_STATUS_H_
 

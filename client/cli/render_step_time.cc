@@ -1,4 +1,4 @@
-// Where the time of a step goes.
+// Shows where the time of a step goes.
 #include <fmt/format.h>
 
 #include <algorithm>

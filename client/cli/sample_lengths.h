@@ -13,14 +13,14 @@ inline constexpr int64_t kMaxPackedSamples = 2'147'483'647;
 
 struct SampleLengths {
   struct Part {
-    std::string path;  // the file
+    std::string path;  // path of the file
     int64_t count = 0;
   };
 
-  std::vector<int32_t> units;  // as many as tokens
+  std::vector<int32_t> units;  // one for each of `tokens`
   std::vector<int32_t> tokens;
-  std::vector<int32_t> loss_tokens;  // that have a loss: as many, or none where all have
-  std::vector<Part> parts;           // in order; they sum to all
+  std::vector<int32_t> loss_tokens;  // tokens with a loss; empty if all have one
+  std::vector<Part> parts;           // in order; they add up to all samples
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
 };

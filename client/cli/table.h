@@ -13,7 +13,7 @@ namespace evenkeel::cli {
 
 enum class Align { kLeft, kRight };
 
-// A table as text alone. As many cells in each row as headings.
+// A table as text only. Each row has a cell for each heading.
 struct TextTable {
   std::vector<std::string> headings;
   std::vector<std::vector<std::string>> rows;
@@ -24,20 +24,21 @@ class Table {
   struct Column {
     std::string heading;
     Align align = Align::kRight;
-    bool shrink = false;  // cells may be shortened where the table is too wide (they hold no escape
-                          // sequences then)
-    int min_width = 8;    // but not below this
+    bool shrink = false;  // Cells may be shortened if the table is too wide. They then hold no
+                          // escape sequences.
+    int min_width = 8;    // but not below this width
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   // Columns without a heading are left-aligned.
   explicit Table(TextTable text);
 
-  // As many cells as columns. A cell may have several lines, unless its column shrinks.
+  // Adds a row, with a cell for each column. A cell may have several lines, unless its column
+  // shrinks.
   void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
 
-  // Whole lines, each after `indent` blanks and without blanks at the end.
+  // Returns whole lines, each indented by `indent` blanks and without trailing blanks.
   std::string Render(const Style& style, int indent = 2) const;
 
  private:
@@ -48,10 +49,10 @@ class Table {
 // Returns the heading of a section, with an empty line before it.
 std::string Section(const Style& style, const std::string& title, const std::string& remark = "");
 
-// Wraps text after `indent` blanks.
+// Wraps text, indented by `indent` blanks.
 std::string Paragraph(const Style& style, const std::string& text, int indent = 2);
 
-// Returns "name   value" with wrapped value, as whole lines.
+// Returns "name   value" with the value wrapped, as whole lines.
 std::string NameValues(const Style& style,
                        const std::vector<std::pair<std::string, std::string>>& pairs,
                        int indent = 2);

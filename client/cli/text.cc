@@ -21,7 +21,7 @@ int CodePointWidth(uint32_t code) {
   return wide ? 2 : 1;
 }
 
-// Returns the bytes of an escape sequence at the start of `text`; 0 for none.
+// Returns the size of an escape sequence at the start of `text`, or 0 if there is none.
 size_t EscapeSize(std::string_view text) {
   if (text.substr(0, 2) != "\x1b[") return 0;
   const size_t end = text.find('m');
@@ -114,7 +114,7 @@ std::string Plain(const Style& style, std::string_view text) {
     if (code == '\n' || code == '\t') {
       result += ' ';
     } else if (!valid || server::IsHidden(code)) {
-      result += server::Visible(text.substr(0, size));  // callers must not steer the terminal
+      result += server::Visible(text.substr(0, size));  // so that callers do not steer the terminal
     } else if (style.unicode || code < 0x80) {
       result += text.substr(0, size);
     } else {
@@ -125,7 +125,7 @@ std::string Plain(const Style& style, std::string_view text) {
   return result;
 }
 
-// Draws eighths of a cell as blocks; `eighths` of them make the bar.
+// Draws eighths of a cell as blocks. `eighths` is the length of the bar.
 static std::string Blocks(int eighths) {
   static constexpr std::array<std::string_view, 8> kEighths = {"",  "▏", "▎", "▍",
                                                                "▌", "▋", "▊", "▉"};
@@ -147,7 +147,7 @@ std::string Bar(const Style& style, double fraction, int width) {
 std::string Gauge(const Style& style, double fraction, int width) {
   const double share = std::isfinite(fraction) ? std::clamp(fraction, 0.0, 1.0) : 0.0;
   const int parts = style.unicode ? 8 : 1;
-  int filled = static_cast<int>(share * width * parts);  // full only if it is
+  int filled = static_cast<int>(share * width * parts);  // full only if the share is 1
   if (share > 0 && filled == 0) filled = 1;
   const int empty = width - (filled + parts - 1) / parts;
   return style.unicode ? Blocks(filled) + Repeat("░", empty)

@@ -125,7 +125,7 @@ const char* KindName(v1::TrainingFramework framework) {
   }
 }
 
-// Returns what the trainer can recompute, as --recompute calls it.
+// Returns what the trainer can recompute, in the words of --recompute.
 const char* RecomputeName(v1::RecomputePolicy policy) {
   switch (policy) {
     case v1::RECOMPUTE_POLICY_AUTO:
@@ -139,7 +139,7 @@ const char* RecomputeName(v1::RecomputePolicy policy) {
   }
 }
 
-// Returns what pipelines the trainer runs.
+// Returns which pipelines the trainer runs.
 const char* PipelineName(const v1::CatalogTrainer& trainer) {
   if (!trainer.pipeline()) return "no";
   if (!trainer.interleaves()) return "1F1B";

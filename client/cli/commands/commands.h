@@ -1,4 +1,4 @@
-// The commands, one file each. Every function declares its command on `app`; when the command line
+// The commands, one file each. Every function declares its command on `app`. When the command line
 // names it, its callback runs and writes the exit code. Callbacks throw CommandError.
 #ifndef EVENKEEL_CLIENT_CLI_COMMANDS_COMMANDS_H_
 #define EVENKEEL_CLIENT_CLI_COMMANDS_COMMANDS_H_

@@ -1,4 +1,4 @@
-// `evaluate`: a plan that the caller wrote beside ours.
+// `evaluate`: shows a plan that the caller wrote beside ours.
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>

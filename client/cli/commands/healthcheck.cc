@@ -19,7 +19,7 @@ namespace health = grpc::health::v1;
 
 constexpr char kService[] = "evenkeel.v1.PlannerService";
 
-// Returns what the server says of `service`, or why it says nothing.
+// Returns what the server says about `service`, or why it gives no answer.
 std::string StatusOf(const GlobalOptions& options, const std::string& service) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

@@ -36,11 +36,11 @@ v1::LaunchFramework FrameworkOf(const std::string& name) {
   for (const auto& [known, framework] : LaunchFrameworks()) {
     if (name == known) return framework;
   }
-  return v1::LAUNCH_FRAMEWORK_UNSPECIFIED;  // --framework is checked when it is parsed
+  return v1::LAUNCH_FRAMEWORK_UNSPECIFIED;  // --framework was checked when it was parsed
 }
 
-// Returns the launch settings for `name`. They are part of a plan: one that was made without them
-// has none.
+// Returns the launch settings for `name`. They are part of a plan, so a plan that was made without
+// them has none.
 const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
   std::string there;
   for (const v1::Launch& launch : plan.launch()) {
@@ -54,8 +54,8 @@ const v1::Launch& LaunchOf(const v1::Plan& plan, const std::string& name) {
       v1::LaunchFramework_Name(FrameworkOf(name))));
 }
 
-// Plans a job of flags alone for the trainer of --framework, unless a flag names another, or speaks
-// of a pipeline that this one does not have.
+// Plans a job of flags alone for the trainer of --framework, unless a flag names another trainer,
+// or asks for a pipeline that this one does not have.
 void SetTrainer(const LaunchFlags& flags, v1::Job* job) {
   const JobFlags& given = flags.job;
   if (!given.framework.empty() || !given.trainer.empty() || !given.job_file.empty()) return;
@@ -88,7 +88,7 @@ v1::Plan PlanOf(const GlobalOptions& options, const LaunchFlags& flags) {
   return backend->PlanJob(request).plan();
 }
 
-// Writes all files or none: looks first for files that are there already.
+// Writes all files or none. It first looks for files that already exist.
 void WriteFiles(const LaunchFlags& flags,
                 const std::vector<std::pair<std::string, std::string>>& files) {
   std::filesystem::path folder(flags.output_dir);

@@ -1,4 +1,4 @@
-// `pack`: from length files to packs and their order.
+// `pack`: turns length files into packs and their order.
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>
@@ -63,7 +63,7 @@ int64_t PacksPerStep(const v1::PackDatasetStart& start) {
   return int64_t{start.data_parallel()} * start.packs_per_rank();
 }
 
-// Says what XTuner must be told to read the preset.
+// Returns what XTuner must be told to read the preset.
 std::string XtunerText(const PackFlags& flags, const v1::PackDatasetStart& start) {
   return fmt::format(
       "{}: packs and order for XTuner with global_batch_size {}, pack_max_length {}, "

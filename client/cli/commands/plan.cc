@@ -37,8 +37,8 @@ struct PlanFlags {
   bool compare = false;
 };
 
-// Compares our plan with those of the published methods, which cut a pipeline under 1F1B, in a
-// table.
+// Compares, in a table, our plan with those of the published methods, which cut a pipeline under
+// 1F1B.
 std::string CompareMethods(const Style& style, const v1::PlanJobRequest& request,
                            Backend* backend) {
   std::vector<v1::Plan> plans;
@@ -63,7 +63,7 @@ std::vector<std::string> WriteFiles(const PlanFlags& flags, const v1::Job& job,
   return WriteTimeline(flags.timeline, plan, evaluated.timeline());
 }
 
-// Refuses several offers: a picture shows one plan, and EvaluatePlan takes one offer.
+// Refuses several offers, because a picture shows one plan and EvaluatePlan takes one offer.
 void CheckOneOffer(const PlanFlags& flags, const v1::PlanJobRequest& request) {
   const v1::Cluster& cluster = request.job().cluster();
   const bool one = cluster.pools_size() == 0 ||
@@ -95,7 +95,7 @@ ExitCode RunPlan(const GlobalOptions& options, const PlanFlags& flags) {
     if (!response.label().empty()) origin.served_from += ", label \"" + response.label() + "\"";
     origin.served_from += UnconfirmedText(response);
     CommandLine command(options.arguments);
-    if (response.offers_size() > 0) {  // the next questions are about the best offer
+    if (response.offers_size() > 0) {  // the following questions are about the best offer
       const v1::PlanSubject& subject = response.plan().subject();
       command = command.Without("--pool")
                     .With("--gpu", subject.gpu_type())

@@ -22,7 +22,7 @@ struct RecordFlags {
   bool dry_run = false;
 };
 
-// Fails if nothing was recorded, whatever the reason, so that a script does not go on.
+// Fails if nothing was recorded, whatever the reason, so that a script does not continue.
 ExitCode RunRecord(const GlobalOptions& options, const RecordFlags& flags) {
   v1::RecordProfileRequest request;
   FromJson(ReadWholeFile(flags.file, kLargestFile), flags.file, &request);

@@ -1,4 +1,4 @@
-// `stats`: from length files to a histogram.
+// `stats`: turns length files into a histogram.
 #include <fmt/format.h>
 
 #include <CLI/Config.hpp>

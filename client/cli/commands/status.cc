@@ -1,4 +1,4 @@
-// `status`: how a server is, from its admin address.
+// `status`: shows the state of a server, from its admin address.
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>

@@ -55,8 +55,8 @@ std::string EndMark(const std::string& text) {
   return mark;
 }
 
-// Writes each option with its values on a line. Word `program` is the program, which starts a line
-// too.
+// Writes each option with its values on a line. Word `program` is the program, which also starts a
+// line.
 std::string CommandText(const std::vector<std::string>& words, size_t program) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {
@@ -144,7 +144,7 @@ std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const s
     }
   }
   std::vector<std::string> words;
-  // With exec, torchrun replaces the script, so that signals, in a pod for example, reach torchrun.
+  // With exec, torchrun replaces the script, so that signals reach torchrun, for example in a pod.
   if (files_written) words.push_back(launch.environment().empty() ? "exec" : "exec env");
   for (const v1::LaunchVariable& variable : launch.environment())
     words.push_back(variable.name() + "=" + ShellWord(variable.value()));

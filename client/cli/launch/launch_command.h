@@ -1,4 +1,4 @@
-// Launch settings as a person pastes them: a command line, files, notes.
+// Launch settings in a form that a person can paste: a command line, files, notes.
 #ifndef EVENKEEL_CLIENT_CLI_LAUNCH_LAUNCH_COMMAND_H_
 #define EVENKEEL_CLIENT_CLI_LAUNCH_LAUNCH_COMMAND_H_
 
@@ -20,12 +20,12 @@ std::string ShellWord(const std::string& text);
 // Returns the words of the program and its arguments. `program` is the user's own, if not empty.
 std::vector<std::string> ProgramWords(const v1::Launch& launch, const std::string& program);
 
-// Adds the variables, each a NAME=VALUE, which replace those of the same name. Throws CommandError
+// Adds the variables, each as NAME=VALUE. They replace those of the same name. Throws CommandError
 // if one is not NAME=VALUE.
 void AddVariables(const std::vector<std::string>& given, v1::Launch* launch);
 
-// Writes a shell script: comments say what of the plan runs and what is lost; the files are
-// here-documents unless `files_written`; `torchrun` starts one node, and takes NODE_RANK and
+// Writes a shell script. Comments say what part of the plan runs and what is lost. The files are
+// here-documents unless `files_written`. `torchrun` starts one node, and takes NODE_RANK and
 // MASTER_ADDR from the environment if there are several.
 std::string RenderLaunch(const v1::Plan& plan, const v1::Launch& launch, const std::string& program,
                          bool files_written);

@@ -44,7 +44,7 @@ class Manifest {
     return metadata;
   }
 
-  // Returns what the scheduler plugin reads (evenkeel.dev/model ...) and which plan this is.
+  // Returns what the scheduler plugin reads (evenkeel.dev/model ...), and the plan's id.
   Json Annotations() const {
     const std::string id = plan_.plan_id();
     return {{"evenkeel.dev/plan", id},
@@ -71,7 +71,8 @@ class Manifest {
     return false;
   }
 
-  // `$(...)` of Kubernetes: variables that the job's controller sets.
+  // Returns the torchrun command. `$(...)` is Kubernetes' syntax for variables that the job's
+  // controller sets.
   Json Torchrun(const std::string& rank, const std::string& address,
                 const std::string& port) const {
     Json words = Json::array({"torchrun", fmt::format("--nnodes={}", nodes()),
@@ -102,7 +103,7 @@ class Manifest {
          {{"fieldRef", {{"fieldPath", fmt::format("metadata.annotations['{}']", annotation)}}}}}};
   }
 
-  // Stage and rank are empty where no scheduler plugin wrote them.
+  // Returns the variables. Stage and rank are empty if no scheduler plugin wrote them.
   Json Environment(bool by_annotation) const {
     Json variables = Json::array();
     if (by_annotation) {
@@ -164,7 +165,7 @@ class Manifest {
     return options_.kind == "trainjob" ? TrainJob() : JobSet();
   }
 
-  // The operator sets RANK (of the pod), MASTER_ADDR and MASTER_PORT.
+  // Returns a PyTorchJob. The operator sets RANK (of the pod), MASTER_ADDR and MASTER_PORT.
   Json PyTorchJob() const {
     Json spec = PodSpec("pytorch", Torchrun("$(RANK)", "$(MASTER_ADDR)", "$(MASTER_PORT)"));
     spec.erase("restartPolicy");
@@ -179,7 +180,7 @@ class Manifest {
             {"spec", {{"nprocPerNode", std::to_string(gpus())}, {"pytorchReplicaSpecs", types}}}};
   }
 
-  // The runtime sets PET_* for torchrun. Pods get no annotations from the job.
+  // Returns a TrainJob. The runtime sets PET_* for torchrun. Pods get no annotations from the job.
   Json TrainJob() const {
     const Json trainer = {{"image", options_.image},
                           {"command", Json::array({"torchrun"})},
@@ -226,8 +227,8 @@ class Manifest {
   const ManifestOptions& options_;
 };
 
-// Checks a name by RFC 1123. Pods of a JobSet are called NAME-node-0-INDEX, of 63 characters at
-// most.
+// Checks a name by RFC 1123. Pods of a JobSet are called NAME-node-0-INDEX, with at most 63
+// characters.
 void CheckLabel(const char* flag, const std::string& text) {
   bool good = !text.empty() && text.size() <= 45 && text.front() != '-' && text.back() != '-';
   for (const char c : text)

@@ -13,13 +13,13 @@ struct ManifestOptions {
   std::string kind;  // "pytorchjob" (training-operator v1), "trainjob" (trainer v2), "jobset"
   std::string image;
   std::string name = "training";              // a DNS label
-  std::string name_space;                     // empty: the caller's
-  std::string program;                        // as RenderLaunch's
+  std::string name_space;                     // empty for the caller's namespace
+  std::string program;                        // as in RenderLaunch
   std::string runtime = "torch-distributed";  // ClusterTrainingRuntime of a TrainJob
   std::string gpu_resource = "nvidia.com/gpu";
 };
 
-// Writes YAML of one or two documents: the files of the settings as a ConfigMap, and the job.
+// Returns YAML of one or two documents: the files of the settings as a ConfigMap, and the job.
 // Throws CommandError(kBadInput) if an option is not valid.
 std::string RenderManifest(const v1::Plan& plan, const v1::Launch& launch,
                            const ManifestOptions& options);

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns whether a word is text in YAML 1.1 and in 1.2: no number, no boolean, no markup.
+// Returns whether a word is text in YAML 1.1 and in 1.2: not a number, a boolean or markup.
 bool IsPlain(const std::string& text) {
   if (text.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(text[0]))) return false;
   const auto allowed = [](char c) {
@@ -35,8 +35,8 @@ std::string Key(const std::string& key) {
   return IsPlain(key) ? key : server::Visible(Json(key).dump());
 }
 
-// Returns whether a literal block can hold the value. A block has its lines as they are; here it
-// can not begin with a blank.
+// Returns whether a literal block can hold the value. A block keeps its lines unchanged; here, it
+// cannot begin with a blank.
 bool IsBlock(const Json& value) {
   if (!value.is_string()) return false;
   const std::string text = value.get<std::string>();

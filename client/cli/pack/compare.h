@@ -10,9 +10,9 @@
 
 namespace evenkeel::cli {
 
-// Returns a table, computed by the planner in this process: padded orders with as many samples per
-// micro-batch as the packs have, every packer under the same caps in random order, ISF at the caps
-// of OmniBal's argument search, and the packing itself. `start` has the caps as carried out.
+// Returns a table, computed by the planner in this process: padded orders with the packs' number of
+// samples per micro-batch, every packer under the same caps in random order, ISF at the caps of
+// OmniBal's argument search, and the packing itself. `start` has the caps that were applied.
 std::string RenderComparison(const Style& style, const v1::PackDatasetSummary& summary,
                              const SampleLengths& samples, const v1::PackDatasetStart& start);
 

@@ -98,7 +98,7 @@ class GroupCasesMaker {
   const PackedDataset& packed_;
   const planner::Lengths lengths_;
   const planner::PackingJob job_;
-  std::vector<PackSums> sums_;  // of the packs of `packed_`
+  std::vector<PackSums> sums_;  // sums of the packs of `packed_`
 };
 
 }  // namespace

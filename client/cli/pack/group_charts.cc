@@ -16,10 +16,10 @@ constexpr double kLeft = 60, kRight = 1106;
 constexpr double kTop = 30, kFloor = 210;
 constexpr double kStripTop = 226, kStripFloor = 274;
 constexpr size_t kMostDots = 3000;
-constexpr size_t kMostPlaces = 200;  // of the strip
+constexpr size_t kMostPlaces = 200;  // places of the strip
 constexpr size_t kStyles = 8;
 
-// Ratios below the first decade stand at its start.
+// Ratios below the first decade are drawn at its start.
 constexpr int kFirstDecade = -5;
 
 double X(double share) { return kLeft + (kRight - kLeft) * share; }
@@ -82,7 +82,7 @@ class Chart {
     }
   }
 
-  // Groups stand one above the other, in proportion.
+  // Draws the groups on top of each other, in proportion.
   void DrawStrip() {
     const size_t steps = steps_.step_group->size();
     const size_t places = std::min(steps, kMostPlaces);

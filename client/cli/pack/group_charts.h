@@ -16,13 +16,13 @@ std::string GroupStyle(size_t group);
 struct GroupedSteps {
   size_t groups = 0;
   const std::vector<int32_t>* step_group;  // by step
-  const std::vector<double>*
-      ratios;                    // of attention, 0 to 1; the holed step, the last, may lack its own
-  int64_t curriculum_steps = 0;  // that many at the start
+  const std::vector<double>* ratios;  // ratios of attention, 0 to 1; the last step may lack one if
+                                      // it is holed
+  int64_t curriculum_steps = 0;  // number of steps at the start
 };
 
-// Draws a dot for each step (for evenly many, where there are many) at its ratio, on a logarithmic
-// axis. Below them it draws which share of the steps at a place each group has.
+// Draws a dot for each step at its ratio, on a logarithmic axis. If there are many steps, it draws
+// evenly spaced ones. Below, it draws each group's share of the steps at each place.
 std::string GroupStepChart(const GroupedSteps& steps);
 
 }  // namespace evenkeel::cli

@@ -65,7 +65,7 @@ google::protobuf::RepeatedPtrField<v1::PackingGroup> ParseGroups(const std::stri
   const auto tokens = [](const v1::PackingGroup& group) {
     return static_cast<double>(group.data_parallel()) * static_cast<double>(group.length_tokens());
   };
-  double most = 0;  // of a step
+  double most = 0;  // largest number of tokens in a step
   for (const v1::PackingGroup& group : groups) {
     const int32_t packs = group.packs_per_rank() > 0 ? group.packs_per_rank() : packs_per_rank;
     most = std::max(most, packs * tokens(group));

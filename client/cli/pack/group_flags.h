@@ -12,9 +12,9 @@
 namespace evenkeel::cli {
 
 // Parses "LENGTH:SP[:PACKS_PER_RANK],...": SP of the `ranks` data-parallel ranks share a pack, and
-// ranks / SP remain. Where packs per rank are not given, they are set so that all groups have about
-// as many tokens a step as the group with the most, at `packs_per_rank`. Throws
-// CommandError(kBadInput).
+// ranks / SP remain. If packs per rank are not given, they are set so that every group has about
+// the same number of tokens per step. That number is the largest that a group has with
+// `packs_per_rank`. Throws CommandError(kBadInput).
 google::protobuf::RepeatedPtrField<v1::PackingGroup> ParseGroups(const std::string& text,
                                                                  int32_t ranks,
                                                                  int32_t packs_per_rank);

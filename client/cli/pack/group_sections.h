@@ -9,10 +9,11 @@
 
 namespace evenkeel::cli {
 
-// Returns HTML that says what each group is and does; empty without groups.
+// Returns HTML that explains each group; empty without groups.
 std::string GroupTableSection(const v1::PackDatasetSummary& summary);
 
-// Returns HTML that shows what packs hold: those of one group for all samples, and of each group.
+// Returns HTML that shows the content of packs: of those with one group for all samples, and of
+// each group's.
 std::string GroupPackSection(const ReportData& data, const v1::PackDatasetSummary& summary);
 
 // Returns HTML that shows the group of each step; empty without groups.

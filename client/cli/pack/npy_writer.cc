@@ -16,7 +16,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are written as they are");
 
-// Magic, version and length take 10 bytes; the text fills up with blanks to a multiple of 64.
+// Magic, version and length take 10 bytes. The text is padded with blanks to a multiple of 64.
 constexpr size_t kHeaderBytes = 128;
 
 std::string Header(const std::vector<int64_t>& shape, bool real) {
@@ -78,7 +78,7 @@ void NpyWriter::Finish(const std::vector<int64_t>& shape) {
   const std::string header = Header(shape, real_);
   if (std::fseek(file_.get(), 0, SEEK_SET) != 0) Fail();
   Write(header.data(), header.size());
-  // On the disk before it gets its name: a file that is there is whole.
+  // The file is on disk before it gets its name, so a file that exists is complete.
   if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0) Fail();
   if (std::fclose(file_.release()) != 0) Fail();
 }

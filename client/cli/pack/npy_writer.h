@@ -1,5 +1,5 @@
 // Writes NumPy's .npy (format 1.0, C order; '<i8', or '<f8' where doubles are added) piece by
-// piece: no array is held.
+// piece, without holding an array.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_NPY_WRITER_H_
 #define EVENKEEL_CLIENT_CLI_PACK_NPY_WRITER_H_
 
@@ -14,8 +14,8 @@ namespace evenkeel::cli {
 
 class NpyWriter {
  public:
-  // Throws CommandError(kBadInput) if the file cannot be made, as all methods do if the disk
-  // refuses.
+  // Creates the file. Throws CommandError(kBadInput) if that is impossible, as all methods do if
+  // the disk refuses.
   explicit NpyWriter(const std::string& path);
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
@@ -23,10 +23,11 @@ class NpyWriter {
   void Add(std::span<const int64_t> values);
   void Add(std::span<const uint32_t> values);
   void Add(std::span<const int32_t> values);
-  // Values of one file are all doubles, or none.
+  // Adds doubles. The values of a file are either all doubles or all integers.
   void Add(std::span<const double> values);
 
-  // Puts the shape into the header and ends the file. `shape` has as many values as were added.
+  // Writes the shape into the header and ends the file. `shape` describes the number of values that
+  // were added.
   void Finish(const std::vector<int64_t>& shape);
 
  private:

@@ -24,7 +24,7 @@ std::string WithoutSlash(std::string path) {
   return path;
 }
 
-// Sets the mode that mkdir would set: mkdtemp's folders are closed to others.
+// Sets the mode that mkdir would set, because mkdtemp's folders are closed to others.
 void OpenToOthers(const std::string& folder) {
   const mode_t mask = umask(0);
   umask(mask);
@@ -62,7 +62,7 @@ OutputFolder::~OutputFolder() {
 }
 
 void OutputFolder::Commit() {
-  // Renaming replaces an empty folder too. Any other folder was there before, or has come
+  // Renaming also replaces an empty folder. Any other folder existed before, or has appeared
   // meanwhile.
   const bool inside = fs::path(staging_).parent_path() == fs::path(folder_);
   if (inside || std::rename(staging_.c_str(), folder_.c_str()) != 0) {

@@ -18,15 +18,15 @@ constexpr double kLabel = 20, kBars = 52, kGap = 12;
 constexpr double kAxis = 42;
 constexpr int64_t kMostBins = 90;
 
-// A cap above this many times the packs is beyond use: it says that there is no cap.
+// A cap above this many times the packs is out of sight: in effect, there is no cap.
 constexpr int64_t kCapsInSight = 3;
 
-// Bins of equal width, a real number, so that one can end at the cap. The first bin has 0, and each
-// has its upper end.
+// Bins of equal width. The width is a real number, so that a bin can end at the cap. The first bin
+// includes 0, and each includes its upper end.
 struct Axis {
   double width = 1;
   int64_t bins = 1;
-  bool single = false;  // one value to a bin: labels stand below the middle of each
+  bool single = false;  // one value per bin: labels are below the middle of each
 
   double X(double place) const { return kLeft + (kRight - kLeft) * place / (width * Bins()); }
   double Bins() const { return static_cast<double>(bins); }
@@ -45,8 +45,8 @@ int64_t Quantile(std::vector<int64_t> values, double share) {
   return *at;
 }
 
-// Returns a divisor of the cap, so that bins have equally many values, or nearly as many where
-// there is none.
+// Returns a number of bins that divides the cap, so that bins hold equally many values, or nearly
+// so if there is no such divisor.
 int64_t BinsUpTo(int64_t cap) {
   for (int64_t bins = 60; bins >= 24; --bins) {
     if (cap % bins == 0) return bins;
@@ -54,8 +54,8 @@ int64_t BinsUpTo(int64_t cap) {
   return 60;
 }
 
-// Returns an axis wide enough for the cap and nearly all packs: one giant must not squeeze the
-// others.
+// Returns an axis that is wide enough for the cap and nearly all packs, because one giant must not
+// squeeze the others.
 Axis AxisOf(const std::vector<PackRow>& rows, int64_t cap) {
   int64_t most = 1;
   for (const PackRow& row : rows) most = std::max(most, Quantile(row.values, 0.995));
@@ -74,7 +74,7 @@ Axis AxisOf(const std::vector<PackRow>& rows, int64_t cap) {
   return axis;
 }
 
-// Sums of squares have more digits than one can read.
+// Formats an amount. Sums of squares have more digits than people can read.
 std::string Amount(double value) { return value < 1e7 ? Significant(value) : BigCount(value); }
 
 std::string StatsText(const PackRow& row, int64_t cap) {
@@ -142,7 +142,7 @@ std::string PackChart(const std::string& what, const std::vector<PackRow>& rows,
   const double pitch = kLabel + kBars + kGap;
   const double height = kTop + pitch * static_cast<double>(rows.size()) - kGap + kAxis;
   Svg svg(kWidth, height, what + " per micro-batch, before and after");
-  // The cap itself is still within.
+  // The cap itself is still within the bin.
   const double cap_place = static_cast<double>(cap) + (axis.single ? 1 : 0);
   const bool capped = cap > 0 && cap_place < axis.width * axis.Bins();
   const double cap_x = axis.X(cap_place);

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kChunk = size_t{1} << 20;  // values between two looks at the progress
+constexpr size_t kChunk = size_t{1} << 20;  // values between two checks of the progress
 
 template <typename T>
 void WriteArray(const OutputFolder& folder, const std::string& name, const std::vector<T>& values,
@@ -28,7 +28,8 @@ void WriteArray(const OutputFolder& folder, const std::string& name, const std::
   writer.Finish(shape);
 }
 
-// Protobuf JSON writes 64-bit integers as strings; its readers take numbers as well.
+// Turns integers into numbers. Protobuf JSON writes 64-bit integers as strings, but its readers
+// accept numbers too.
 void TurnIntegersIntoNumbers(const google::protobuf::Message& message, Json* json) {
   using Field = google::protobuf::FieldDescriptor;
   const google::protobuf::Descriptor* descriptor = message.GetDescriptor();
@@ -101,7 +102,7 @@ std::string SummaryJson(const PackedDataset& packed, const SampleLengths& sample
   json["sequence_parallel_group"] = start.sequence_parallel_group();
   json["step_order_shape"] = OrderShape(packed, start);
   if (!start.groups().empty()) json["curriculum_steps"] = start.curriculum_steps();
-  // File names are bytes, JSON is UTF-8.
+  // File names are bytes, but JSON is UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

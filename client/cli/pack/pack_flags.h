@@ -14,7 +14,7 @@
 
 namespace evenkeel::cli {
 
-// As given. Unset flags leave the rule of the plan, or the default, alone.
+// The flags as given. Unset flags leave the plan's rule, or the default, unchanged.
 struct PackFlags {
   std::vector<std::string> files;
   bool apart = false;
@@ -30,32 +30,32 @@ struct PackFlags {
   bool compare = false;
 };
 
-// Declares the flags on `command`; they are written to *flags, which must outlive the parsing. A
+// Declares the flags on `command`. They are written to *flags, which must outlive the parsing. A
 // number out of its range is a CLI::ParseError.
 void AddPackFlags(CLI::App* command, PackFlags* flags);
 
-// Checks that the flags go together. Throws CommandError(kBadInput).
+// Checks that the flags are consistent. Throws CommandError(kBadInput).
 void CheckPackFlags(const PackFlags& flags);
 
 // Checks the same for a request with packing groups.
 void CheckGroupFlags(const PackFlags& flags);
 
-// How a plan says to pack: its rule, and what a step of it is.
+// How a plan says to pack: its rule, and the shape of a step.
 struct PlannedPacking {
   v1::BatchRule rule;
-  int32_t data_parallel = 0;  // 0: not said
+  int32_t data_parallel = 0;  // 0 if not given
   int32_t packs_per_rank = 0;
   google::protobuf::RepeatedPtrField<v1::PackingGroup> groups;
-  int64_t curriculum_steps = 0;  // with groups: first steps that run the shortest alone
+  int64_t curriculum_steps = 0;  // with groups: first steps that run only the shortest group
 };
 PlannedPacking PackingOf(const v1::Plan& plan);
 
-// Reads a file as `plan --save` writes it, or one with a Plan or a BatchRule alone. Throws
+// Reads a file that `plan --save` wrote, or one that holds a Plan or a BatchRule. Throws
 // CommandError(kBadInput).
 PlannedPacking ReadRuleFile(const std::string& path);
 
-// Lays the flags over `planned`. Throws CommandError(kBadInput) if something is missing; what the
-// server can judge is left to it.
+// Overrides `planned` by the flags. Throws CommandError(kBadInput) if something is missing. Checks
+// that the server can make are left to it.
 v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking& planned,
                                     const SampleLengths& samples);
 

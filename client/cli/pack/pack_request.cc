@@ -19,10 +19,10 @@
 namespace evenkeel::cli {
 namespace {
 
-// Limit of a rule file: holds a plan of many stages, as JSON.
+// Limit of a rule file. It leaves room for a plan of many stages, as JSON.
 constexpr size_t kMaxRuleFile = size_t{16} << 20;
 
-constexpr int64_t kWholeEpoch = 1'000'000'000;  // as the contract says it
+constexpr int64_t kWholeEpoch = 1'000'000'000;  // as the contract defines it
 
 [[noreturn]] void Fail(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
@@ -41,7 +41,7 @@ v1::Packer PackerOf(const std::string& name) {
 
 void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
   if (flags.unit_cap || flags.token_cap) {
-    // Thresholds belong to the caps that they were made for.
+    // Thresholds belong to the caps for which they were made.
     rule->clear_keep_units();
     rule->clear_keep_tokens();
     rule->clear_caps_derived();
@@ -136,7 +136,8 @@ v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking
   v1::PackDatasetStart start;
   *start.mutable_rule() = planned.rule;
   SetRule(flags, start.mutable_rule());
-  // A plan's groups have ranks of their own; any flag that divides them anew takes their place.
+  // A plan's groups have their own ranks; any flag that divides the ranks in another way replaces
+  // the groups.
   const bool planned_groups = flags.groups.empty() && !planned.groups.empty() &&
                               !flags.data_parallel && !flags.packs_per_rank && !flags.token_cap &&
                               !flags.unit_cap;

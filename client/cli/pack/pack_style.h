@@ -1,10 +1,10 @@
-// How the report of `pack` looks, beyond what all reports have.
+// The style of the report of `pack`, beyond what all reports share.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_PACK_STYLE_H_
 #define EVENKEEL_CLIENT_CLI_PACK_PACK_STYLE_H_
 
 namespace evenkeel::cli {
 
-// Grey, orange and blue differ for every kind of eye, and in print.
+// Grey, orange and blue can be told apart by every kind of eye, and in print.
 inline constexpr char kPackStyle[] = R"css(
 :root { --random: #8b95a3; --isf: #d97a1f; --ours: #1f66d1; }
 @media (prefers-color-scheme: dark) {

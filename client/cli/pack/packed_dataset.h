@@ -29,9 +29,9 @@ struct PackedDataset {
   }
 };
 
-// Returns what is wrong with it, a sentence each; empty if nothing is. Every sample must be in one
-// pack or rejected as the rule has it, packs of several samples must keep the caps, and every pack
-// must come once. Shares no code with the packers.
+// Returns what is wrong with it, one sentence per fault; empty if nothing is. Every sample must be
+// in one pack or be rejected according to the rule, packs of several samples must keep the caps,
+// and every pack must occur once. Shares no code with the packers.
 std::vector<std::string> FaultsOf(const PackedDataset& packed, const SampleLengths& samples,
                                   const v1::PackDatasetStart& start);
 
@@ -39,7 +39,7 @@ std::vector<std::string> FaultsOf(const PackedDataset& packed, const SampleLengt
 std::vector<int64_t> OversizeSamples(const SampleLengths& samples,
                                      const v1::PackDatasetStart& start);
 
-// Returns the slots of a step of a group.
+// Returns the number of slots in a step of a group.
 int64_t StepSlots(const v1::PackingGroup& group);
 
 }  // namespace evenkeel::cli

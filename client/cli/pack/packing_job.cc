@@ -11,7 +11,7 @@ namespace evenkeel::cli {
 planner::PackingJob PackingJobOf(v1::PackDatasetStart start,
                                  std::vector<server::Violation>* violations) {
   v1::PackDatasetRequest request;
-  start.clear_sample_count();  // the samples are not copied into an upload
+  start.clear_sample_count();  // so that the samples are not copied into an upload
   *request.mutable_start() = std::move(start);
   server::PackUpload upload(std::numeric_limits<int32_t>::max(), [](int64_t) { return true; });
   upload.Take(request, violations);

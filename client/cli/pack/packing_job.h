@@ -1,4 +1,4 @@
-// The planner's side of a request to pack.
+// Converts a request to pack into the planner's job.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_PACKING_JOB_H_
 #define EVENKEEL_CLIENT_CLI_PACK_PACKING_JOB_H_
 
@@ -10,16 +10,16 @@
 
 namespace evenkeel::cli {
 
-// Makes the planner's job by the server's checks of the first message. What is wrong goes to
-// *violations; then the job is not valid.
+// Makes the planner's job, using the server's checks of the first message. Faults are added to
+// *violations, and then the job is not valid.
 planner::PackingJob PackingJobOf(v1::PackDatasetStart start,
                                  std::vector<server::Violation>* violations);
 
 // Makes the job of a request that was carried out.
 planner::PackingJob PackingJobOf(const v1::PackDatasetStart& start);
 
-// Returns the job that packing groups are measured by: all samples in one group, run as the longest
-// of `job` is, with iterative sampling and filtering and packs in random order.
+// Returns the job with which packing groups are compared: all samples in one group, run like the
+// longest group of `job`, with iterative sampling and filtering and packs in random order.
 planner::PackingJob OneGroupJob(planner::PackingJob job);
 
 }  // namespace evenkeel::cli

@@ -1,4 +1,4 @@
-// A packing as a person wants to read it.
+// Shows a packing to a person.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_RENDER_PACK_H_
 #define EVENKEEL_CLIENT_CLI_PACK_RENDER_PACK_H_
 
@@ -13,7 +13,7 @@ namespace evenkeel::cli {
 // Where a packing came from and where it went.
 struct PackOrigin {
   std::string packed_by;             // "this process", or the server's address
-  std::vector<std::string> written;  // what was written, a sentence without full stop each
+  std::vector<std::string> written;  // what was written, one sentence without a full stop each
   std::vector<std::string> notes;    // what the user should know
   bool oversize_listed = false;      // a file lists all oversize samples
 };
@@ -22,7 +22,7 @@ struct PackOrigin {
 std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary,
                        const v1::PackDatasetStart& start, const PackOrigin& origin);
 
-// "first-fit-decreasing".
+// Returns the name of a packer, such as "first-fit-decreasing".
 std::string PackerName(v1::Packer packer);
 
 // Returns how far the pack count is above its lower bound, as a share of the bound.

@@ -22,16 +22,16 @@ struct ReportCase {
   std::vector<planner::PackSums> packs;
   planner::Balance balance;
   double samples_per_pack = 0;
-  double pad_ratio = 0;                  // if micro-batches were padded to their longest sample
+  double pad_ratio = 0;                  // if padded to each micro-batch's longest sample
   double unit_fill = 0, token_fill = 0;  // means over the caps
   int64_t over_caps = 0;                 // packs of several samples beyond a cap
   double communication_ratio = 0;        // CR, with packing groups
 
-  // DistRatio of each step in the order of training; the holed one is left out.
+  // DistRatio of each step in the order of training. The holed step is left out.
   std::vector<double> vision_steps, language_steps, attention_steps;
 };
 
-// Names and marks the packing itself, alike everywhere.
+// Sets the name and mark of the packing itself, which are the same everywhere.
 void NameOurs(const v1::PackDatasetSummary& summary, ReportCase* made);
 // Fills in the ratios of the steps from `order` and made->packs.
 void FillStepRatios(const std::vector<int64_t>& order, const std::vector<StepShape>& steps,

@@ -15,7 +15,7 @@ struct PackRow {
   std::vector<int64_t> values;
 };
 
-// Draws a histogram of each row over one axis, one above the other. `cap` is 0 for none.
+// Draws a histogram of each row over a common axis, one above the other. `cap` is 0 for none.
 std::string PackChart(const std::string& what, const std::vector<PackRow>& rows, int64_t cap);
 
 // Steps of one case, in order.
@@ -24,7 +24,8 @@ struct StepRow {
   const std::vector<double>* ratios;  // 0 to 1
 };
 
-// Draws ratios over the epoch: the mean, and least to most where steps share a place.
+// Draws ratios over the epoch: the mean, and the range from least to most where steps share a
+// place.
 std::string StepChart(const std::string& what, const std::vector<StepRow>& rows);
 
 // Draws the share of the steps at or below each ratio, on a logarithmic axis.

@@ -69,7 +69,8 @@ class Maker {
  private:
   planner::Lengths lengths() const { return {samples_.units, samples_.tokens}; }
 
-  // Deals as training without a planner does: packs shuffled, the next one to the next rank.
+  // Returns the order in which training without a planner deals packs: shuffled, the next one to
+  // the next rank.
   std::vector<int64_t> Dealt(const Packing& packing) const {
     std::vector<int64_t> shuffled(packing.size());
     std::iota(shuffled.begin(), shuffled.end(), int64_t{0});
@@ -106,7 +107,7 @@ class Maker {
       const PackSums& sums = made->packs[p];
       const bool over = !job_.pack.caps.Hold(sums.units, sums.tokens);
       if (over && packing[p].size() > 1) ++made->over_caps;
-      if (over && packing[p].size() == 1) continue;  // oversize, whoever packs
+      if (over && packing[p].size() == 1) continue;  // oversize, whichever packer is used
       ++counted;
       if (unit_cap > 0) made->unit_fill += static_cast<double>(sums.units) / unit_cap;
       made->token_fill += static_cast<double>(sums.tokens) / token_cap;

@@ -1,4 +1,4 @@
-// What the report of `pack` shows: this packing beside what training does without it.
+// The data of the report of `pack`: this packing beside what training does without it.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_REPORT_DATA_H_
 #define EVENKEEL_CLIENT_CLI_PACK_REPORT_DATA_H_
 
@@ -20,13 +20,13 @@ struct ReportData {
   bool has_units = false;
   bool has_times = false;  // language and vision are predicted times, not tokens and units
   int64_t unit_cap = 0, token_cap = 0;
-  std::vector<ReportCase> cases;    // before, ..., the packing itself
-  std::vector<int32_t> step_group;  // of its steps; empty without packing groups
+  std::vector<ReportCase> cases;    // from the baseline to the packing itself
+  std::vector<int32_t> step_group;  // group of each of its steps; empty without packing groups
 };
 
-// Compares random micro-batches of the same mean sample count in random order, then ISF at these
-// caps in random order (unless the packing is ISF's), then `packed`; with packing groups, those of
-// GroupCases. `packed` must hold its packs.
+// Compares random micro-batches of the same mean sample count in random order, ISF at these caps in
+// random order (unless the packing is ISF's), and `packed`. With packing groups, it compares the
+// cases of GroupCases. `packed` must hold its packs.
 ReportData MakeReportData(const PackedDataset& packed, const SampleLengths& samples,
                           const v1::PackDatasetStart& start, Progress* progress);
 

@@ -69,7 +69,7 @@ class Page {
         order);
   }
 
-  // "random 0.281" and "ISF 0.0702", a line each.
+  // Returns "random 0.281" and "ISF 0.0702", one per line.
   template <typename Value>
   std::string Before(Value value) const {
     std::string text;
@@ -99,7 +99,7 @@ class Page {
              Tile("Shared packs (CR)", Percent(summary_.communication_ratio()),
                   "one group " + Percent(data_.cases.front().communication_ratio)) +
              (data_.has_units
-                  ? ""  // there are as many tiles as fit into a row
+                  ? ""  // as many tiles as fit into a row
                   : Tile("Tokens per rank", Integer(std::llround(summary_.mean_rank_tokens())),
                          "and step (Ave-T)"));
     }

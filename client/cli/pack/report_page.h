@@ -1,5 +1,4 @@
-// The report of `pack`: one HTML file that holds everything itself, for screens light and dark and
-// for paper.
+// The report of `pack`: one self-contained HTML file, for light and dark screens and for paper.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_REPORT_PAGE_H_
 #define EVENKEEL_CLIENT_CLI_PACK_REPORT_PAGE_H_
 
@@ -11,7 +10,7 @@
 
 namespace evenkeel::cli {
 
-// Depends on its arguments alone: no date, no machine.
+// Renders the page. The result depends only on the arguments, not on date or machine.
 std::string RenderReport(const ReportData& data, const v1::PackDatasetSummary& summary,
                          const v1::PackDatasetStart& start, const SampleLengths& samples);
 

@@ -1,4 +1,4 @@
-// What stands below the charts of the report of `pack`.
+// The part below the charts of the report of `pack`.
 #ifndef EVENKEEL_CLIENT_CLI_PACK_REPORT_TABLE_H_
 #define EVENKEEL_CLIENT_CLI_PACK_REPORT_TABLE_H_
 
@@ -12,7 +12,7 @@ namespace evenkeel::cli {
 // Returns the cases in figures, as HTML.
 std::string CaseTable(const ReportData& data, const v1::BatchRule& rule);
 
-// Says what the figures mean, and what else came of the packing, as HTML.
+// Returns HTML that explains the figures and lists other results of the packing.
 std::string ReportNotes(const ReportData& data, const v1::PackDatasetSummary& summary);
 
 }  // namespace evenkeel::cli

@@ -14,23 +14,23 @@
 
 namespace evenkeel::cli {
 
-// Makes the folder of --output, which gets pack_offsets.npy, sample_index.npy, step_order.npy, with
-// packing groups step_offsets.npy, step_group.npy and loss_normalizer.npy, oversize_index.npy (only
-// if there are any) and, last, summary.json. Called before the work, so that what cannot be written
-// is refused at once.
+// Makes the folder of --output. It gets pack_offsets.npy, sample_index.npy and step_order.npy; with
+// packing groups also step_offsets.npy, step_group.npy and loss_normalizer.npy; oversize_index.npy
+// if there are oversize samples; and, last, summary.json. Call this before the work, so that a
+// folder that cannot be written is refused at once.
 std::unique_ptr<OutputFolder> MakePackFolder(const std::string& folder, bool force);
 void WritePackFiles(const OutputFolder& folder, const PackedDataset& packed,
                     const SampleLengths& samples, const v1::PackDatasetStart& start,
                     Progress* progress);
 
-// Writes summary.json: PackDatasetSummary in protobuf JSON with integers as numbers, and what the
-// arrays are: inputs, ranks, shape of the step order.
+// Returns summary.json: PackDatasetSummary in protobuf JSON with integers as numbers, and a
+// description of the arrays: inputs, ranks, shape of the step order.
 std::string SummaryJson(const PackedDataset& packed, const SampleLengths& samples,
                         const v1::PackDatasetStart& start);
 
 // Makes the folder of --xtuner: XTuner v1's preset packs (boundaries.npy, samples.npy, paths.json)
-// and their order (order.npy, for its preset sampler). `paths` is what XTuner calls the dataset of
-// each part of `samples`.
+// and their order (order.npy, for its preset sampler). `paths` are XTuner's names for the dataset
+// of each part of `samples`.
 std::unique_ptr<OutputFolder> MakeXtunerFolder(const std::string& folder, bool force);
 void WriteXtunerPreset(const OutputFolder& folder, const PackedDataset& packed,
                        const SampleLengths& samples, const std::vector<std::string>& paths,

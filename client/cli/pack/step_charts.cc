@@ -1,4 +1,4 @@
-// Imbalance of steps: over the epoch, and as a distribution.
+// Charts of the imbalance of steps: over the epoch, and as a distribution.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kWidth = 560, kHeight = 230;
 constexpr double kLeft = 52, kRight = 546, kTop = 12, kFloor = 186;
-constexpr size_t kPlaces = 80;  // across the chart
+constexpr size_t kPlaces = 80;  // number of places across the chart
 constexpr size_t kDotsBelow = 40;
 
-// Ratios below the first decade stand at its start.
+// Ratios below the first decade are drawn at its start.
 constexpr int kFirstDecade = -5;
 
 double At(double share) { return kLeft + (kRight - kLeft) * share; }

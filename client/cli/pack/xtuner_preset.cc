@@ -13,11 +13,11 @@ namespace {
 
 constexpr size_t kColumns = 6;
 
-// Writes path_id, sample_idx, char_start, char_end, token_start, token_end. Samples are whole: -1
-// says that they are no slices of a long text.
+// Writes path_id, sample_idx, char_start, char_end, token_start, token_end. Samples are whole, and
+// -1 says that they are not slices of a long text.
 void WriteSamples(NpyWriter* writer, const PackedDataset& packed, const SampleLengths& samples,
                   Progress* progress) {
-  std::vector<int64_t> ends;  // of the parts
+  std::vector<int64_t> ends;  // ends of the parts
   for (const auto& part : samples.parts) {
     ends.push_back((ends.empty() ? 0 : ends.back()) + part.count);
   }
@@ -42,8 +42,8 @@ void WriteSamples(NpyWriter* writer, const PackedDataset& packed, const SampleLe
 }
 
 // The sampler gives rank r of R every R-th entry from the r-th, so a step is written micro-batch by
-// micro-batch, the ranks of each side by side. It takes no holes: the packs of the last, incomplete
-// step stand together.
+// micro-batch, with the ranks of each side by side. The sampler accepts no holes, so the packs of
+// the last, incomplete step are written together.
 void WriteOrder(NpyWriter* writer, const PackedDataset& packed, const v1::PackDatasetStart& start) {
   const size_t ranks = static_cast<size_t>(start.data_parallel());
   const size_t slots = static_cast<size_t>(start.packs_per_rank());

@@ -1,4 +1,4 @@
-// Pages that hold everything themselves, for screens light and dark and for paper.
+// Self-contained HTML pages, for light and dark screens and for paper.
 #ifndef EVENKEEL_CLIENT_CLI_REPORT_PAGE_H_
 #define EVENKEEL_CLIENT_CLI_REPORT_PAGE_H_
 
@@ -10,7 +10,7 @@
 
 namespace evenkeel::cli {
 
-// Returns the whole page. `style` is what the page needs beyond kPageStyle; `body` is HTML.
+// Returns the whole page. `style` is the page's style in addition to kPageStyle; `body` is HTML.
 std::string HtmlPage(const std::string& title, const std::string& style, const std::string& body);
 
 // Shows one of the key figures at the top. `below` may have several lines. All are plain text.
@@ -19,15 +19,15 @@ std::string Tile(const std::string& name, const std::string& value, const std::s
 // Frames a chart with its title. `content` is HTML.
 std::string Card(const std::string& title, const std::string& content);
 
-// `title` and `lead` are plain text; `content` is HTML.
+// Makes a section. `title` and `lead` are plain text; `content` is HTML.
 std::string PageSection(const std::string& title, const std::string& lead,
                         const std::string& content);
 
 // Lists names and texts, all plain.
 std::string FactsTable(const std::vector<std::pair<std::string, std::string>>& facts);
 
-// The first cell of a row is its heading. `keys`: a class for each row whose mark stands before its
-// heading, or empty for none.
+// Makes a table. The first cell of a row is its heading. `keys` has, for each row, the class of the
+// mark before its heading; it is empty if there are no marks.
 std::string HtmlTable(const TextTable& table, const std::vector<std::string>& keys = {});
 
 }  // namespace evenkeel::cli

@@ -1,4 +1,4 @@
-// How reports look, whatever they show.
+// The style that all reports share.
 #ifndef EVENKEEL_CLIENT_CLI_REPORT_PAGE_STYLE_H_
 #define EVENKEEL_CLIENT_CLI_REPORT_PAGE_STYLE_H_
 

@@ -11,7 +11,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Writes a coordinate without more digits than one can see.
+// Writes a coordinate with no more digits than are visible.
 std::string Place(double value) {
   std::string text = fmt::format("{:.1f}", value);
   if (text.size() > 2 && text.compare(text.size() - 2, 2, ".0") == 0) text.resize(text.size() - 2);

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 enum Thread { kCompute = 1, kSends = 2, kDataParallel = 3 };
 
-// The format counts microseconds; the simulation knows nanoseconds.
+// Converts to microseconds, which the format counts. The simulation has nanoseconds.
 double Microseconds(double seconds) { return std::round(seconds * 1e9) / 1e3; }
 
 Thread ThreadOf(v1::OperationKind kind) {
@@ -28,7 +28,7 @@ Thread ThreadOf(v1::OperationKind kind) {
   return kCompute;
 }
 
-// "forward 3", or "forward 1.3" for pack 3 on virtual stage 1.
+// Returns "forward 3", or "forward 1.3" for pack 3 on virtual stage 1.
 std::string EventName(const TimelineOperation& operation, int virtual_stages) {
   std::string name = OperationName(operation.kind);
   if (operation.pack < 0) return name;
@@ -54,7 +54,7 @@ class Trace {
                     {"micro_batches", timeline_.micro_batches()},
                     {"data_parallel_rank", timeline_.data_index()}}},
                   {"traceEvents", std::move(events_)}};
-    // What is not UTF-8 is replaced: names come from the request.
+    // Bytes that are not UTF-8 are replaced, because names come from the request.
     return trace.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 

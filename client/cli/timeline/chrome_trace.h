@@ -1,4 +1,4 @@
-// A simulated step for trace viewers.
+// Writes a simulated step for trace viewers.
 #ifndef EVENKEEL_CLIENT_CLI_TIMELINE_CHROME_TRACE_H_
 #define EVENKEEL_CLIENT_CLI_TIMELINE_CHROME_TRACE_H_
 
@@ -9,10 +9,10 @@
 
 namespace evenkeel::cli {
 
-// Writes the Trace Event Format as JSON, for ui.perfetto.dev and chrome://tracing: a process per
-// stage with threads for compute, sends and data-parallel communication, and a counter of its
-// memory. Names end in numbers that viewers leave out when they choose colours. The plan is needed
-// for names only. Empty if the timeline is not well-formed.
+// Returns the Trace Event Format as JSON, for ui.perfetto.dev and chrome://tracing. Each stage is a
+// process with threads for compute, sends and data-parallel communication, and a counter of its
+// memory. Names end in numbers, which viewers ignore when they choose colours. The plan is needed
+// for names only. Returns "" if the timeline is not well-formed.
 std::string ChromeTrace(const v1::Plan& plan, const v1::Timeline& timeline);
 
 }  // namespace evenkeel::cli

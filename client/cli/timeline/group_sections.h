@@ -8,7 +8,8 @@
 
 namespace evenkeel::cli {
 
-// Shows the groups, how they were chosen, and other ways to batch the data; empty without groups.
+// Shows the groups, how they were chosen, and other ways to batch the data. Returns "" without
+// groups.
 std::string GroupsSection(const v1::Plan& plan);
 
 }  // namespace evenkeel::cli

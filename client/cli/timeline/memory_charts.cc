@@ -1,4 +1,4 @@
-// What fills the memory of stages, and when.
+// Charts of what fills the memory of stages, and when.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kStyles = 10;  // part-0 to part-9
 constexpr double kBar = 20, kStep = 30, kBarsRight = 800;
 constexpr double kCurve = 40, kCurveStep = 54, kAxis = 26;
-constexpr int kPointsAtMost = 2000;  // of a curve that is drawn step by step
+constexpr int kPointsAtMost = 2000;  // points of a curve that is drawn step by step
 
 std::string PartStyle(size_t i) { return fmt::format("part-{}", i % kStyles); }
 
@@ -31,7 +31,7 @@ int64_t Sum(const StagePeak& peak) {
   return sum;
 }
 
-// Returns the corners of a curve of steps from the chart's floor and back to it.
+// Returns the corners of a curve of steps, from the chart's floor and back to it.
 Svg::Points CurvePoints(const v1::MemoryCurve& memory, const Window& step, double floor,
                         double scale) {
   const auto y = [&](int64_t bytes) { return floor - scale * static_cast<double>(bytes); };
@@ -45,7 +45,7 @@ Svg::Points CurvePoints(const v1::MemoryCurve& memory, const Window& step, doubl
       points.emplace_back(x, y(memory.held_bytes(i)));
     }
   } else {
-    // Draw the most in each place.
+    // Draws the maximum in each place.
     for (double x = kChartLeft; x < end; ++x) {
       int64_t most = 0;
       for (int i = 0; i < count; ++i) {

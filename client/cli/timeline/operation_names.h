@@ -8,33 +8,33 @@
 
 namespace evenkeel::cli {
 
-// One operation of Operations' columns.
+// One operation, from Operations' columns.
 struct TimelineOperation {
   v1::OperationKind kind;
-  int chunk;  // -1: none
-  int pack;   // -1: none
+  int chunk;  // -1 for none
+  int pack;   // -1 for none
   double start_seconds;
   double end_seconds;
 };
 TimelineOperation OperationAt(const v1::Operations& operations, int i);
 
-// "forward", "send of activations", ...
+// Returns "forward", "send of activations", ...
 const char* OperationName(v1::OperationKind kind);
 
-// Returns the class of its marks in a report.
+// Returns the class of the operation's marks in a report.
 const char* OperationStyle(v1::OperationKind kind);
 
-// Returns whether it keeps the GPU computing on a pack.
+// Returns whether the operation keeps the GPU computing on a pack.
 bool IsPass(v1::OperationKind kind);
 
-// Returns whether it moves data over the data-parallel ranks.
+// Returns whether the operation moves data between data-parallel ranks.
 bool IsDataParallel(v1::OperationKind kind);
 
 // Returns "backward of pack 3 (virtual stage 1)"; the virtual stage is left out if stages have only
 // one.
 std::string OperationText(v1::OperationKind kind, int chunk, int pack, int virtual_stages);
 
-// Returns false if the columns do not have one length on every stage, which the contract asks for.
+// Returns whether the columns of every stage have equal length, as the contract requires.
 bool IsWellFormed(const v1::Timeline& timeline);
 
 }  // namespace evenkeel::cli

@@ -24,7 +24,7 @@ const std::array<v1::OperationKind, 4> kPasses = {
     v1::OPERATION_KIND_WEIGHT_GRADIENT};
 
 struct Rows {
-  double height, strip, step;  // a row's passes, its communication, from row to row
+  double height, strip, step;  // height of passes, of communication, of a row
 };
 
 Rows RowsFor(int stages) {
@@ -178,8 +178,8 @@ class Row {
                "middle", number);
   }
 
-  // Draws communication in its strip, and as what the stage does where no pass runs yet, or any
-  // more.
+  // Draws communication in its strip, and also as what the stage does before its first and after
+  // its last pass.
   void DrawOther(TimelineOperation operation, const std::string& hint) {
     const char* style = OperationStyle(operation.kind);
     const double x = AtTime(window_, operation.start_seconds);
@@ -234,7 +234,7 @@ std::vector<Window> PictureWindows(const v1::Timeline& timeline) {
   }
   std::vector<Window> windows = {{0, step}};
   if (forwards.empty()) return windows;
-  // With this length a forward is a little wider than its number needs.
+  // At this length, a forward is a little wider than its number needs.
   const double length = Median(&forwards) * (kChartRight - kChartLeft) / (kNumbered * 1.4);
   if (length < 0.7 * step) windows.insert(windows.end(), {{0, length}, {step - length, step}});
   return windows;

@@ -1,4 +1,4 @@
-// The pipeline as a picture: stages over time.
+// Draws the pipeline as a picture: stages over time.
 #ifndef EVENKEEL_CLIENT_CLI_TIMELINE_PIPELINE_PICTURE_H_
 #define EVENKEEL_CLIENT_CLI_TIMELINE_PIPELINE_PICTURE_H_
 
@@ -15,8 +15,8 @@ struct Window {
   double to_seconds = 0;
 };
 
-// Returns what of the step to draw: all of it and, if passes are then too narrow for their numbers,
-// its start and its end again.
+// Returns the parts of the step to draw: the whole step and, if passes are then too narrow for
+// their numbers, also its start and its end.
 std::vector<Window> PictureWindows(const v1::Timeline& timeline);
 
 // Draws one row per stage: what it computes, and its communication in a strip below. Passes too

@@ -59,7 +59,7 @@ class Report {
 
   bool grouped() const { return plan_.packing_groups_size() > 0; }
 
-  // Completes the heading of a section that shows one step alone.
+  // Returns the end of a section's heading if the section shows only one step.
   std::string OfLongest() const { return grouped() ? ", a step of the longest group" : ""; }
 
   // Returns the idle share of all stages until the last pass.
@@ -75,7 +75,7 @@ class Report {
   }
 
   // Shows the step time of the verdict of `plan`, which is the mean over steps with real packs. The
-  // pictures show one simulated step, whose time is named where it differs.
+  // pictures show one simulated step, whose time is given if it differs.
   std::string StepTile() const {
     const double predicted = plan_.predictions().step().total_seconds();
     const std::string drawn = Duration(timeline_.step_seconds());

@@ -1,4 +1,4 @@
-// A plan and its simulated step as one HTML file that holds everything itself.
+// Shows a plan and its simulated step as a self-contained HTML file.
 #ifndef EVENKEEL_CLIENT_CLI_TIMELINE_PIPELINE_REPORT_H_
 #define EVENKEEL_CLIENT_CLI_TIMELINE_PIPELINE_REPORT_H_
 
@@ -10,8 +10,8 @@
 namespace evenkeel::cli {
 
 // Shows the pipeline as a picture, where time and memory of each stage go, and the plan's key
-// facts. Depends on its arguments alone: no date, no machine. Empty if the timeline is not
-// well-formed.
+// facts. The result depends only on the arguments, not on date or machine. Returns "" if the
+// timeline is not well-formed.
 std::string PipelineReport(const v1::Plan& plan, const v1::Timeline& timeline);
 
 }  // namespace evenkeel::cli

@@ -1,4 +1,4 @@
-// Where the time of stages and ranks goes.
+// Charts of where the time of stages and ranks goes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,7 +90,7 @@ std::string RankChart(const v1::Timeline& timeline) {
     svg.Line("grid", kChartLeft, y(tick), kChartRight, y(tick));
     svg.Text("tick", kChartLeft - 8, y(tick) + 4, "end", Duration(tick));
   }
-  // Ranks that share a place are shown by the slowest.
+  // If ranks share a place, the slowest is shown.
   const int places = std::min(ranks, 256);
   const double step = (kChartRight - kChartLeft) / places;
   for (int i = 0; i < places; ++i) {

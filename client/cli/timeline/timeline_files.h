@@ -1,4 +1,4 @@
-// --trace and --report: the simulated step of a plan as files.
+// --trace and --report: write the simulated step of a plan to files.
 #ifndef EVENKEEL_CLIENT_CLI_TIMELINE_TIMELINE_FILES_H_
 #define EVENKEEL_CLIENT_CLI_TIMELINE_TIMELINE_FILES_H_
 
@@ -17,18 +17,18 @@ struct TimelineFlags {
   bool any() const { return !trace.empty() || !report.empty(); }
 };
 
-// Declares the flags on `command`; they are written to *flags, which must outlive the parsing.
+// Declares the flags on `command`. They are written to *flags, which must outlive the parsing.
 void AddTimelineFlags(CLI::App* command, TimelineFlags* flags);
 
-// Throws CommandError(kBadInput) if a file is there already.
+// Throws CommandError(kBadInput) if a file already exists.
 void CheckTimelineFlags(const TimelineFlags& flags);
 
 // Returns the request for the timeline of our own `plan` for `job`: EvaluatePlan of what it
 // decides.
 v1::EvaluatePlanRequest TimelineRequest(const v1::Job& job, const v1::Plan& plan);
 
-// Writes what the flags ask for. Returns what was written, a line each. Throws CommandError if a
-// file can not be written, or if the timeline is not well-formed.
+// Writes what the flags ask for. Returns what was written, one line each. Throws CommandError if a
+// file cannot be written, or if the timeline is not well-formed.
 std::vector<std::string> WriteTimeline(const TimelineFlags& flags, const v1::Plan& plan,
                                        const v1::Timeline& timeline);
 

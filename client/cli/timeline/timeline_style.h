@@ -1,10 +1,10 @@
-// How the report of a pipeline looks, beyond what all reports have.
+// The style of the report of a pipeline, beyond what all reports share.
 #ifndef EVENKEEL_CLIENT_CLI_TIMELINE_TIMELINE_STYLE_H_
 #define EVENKEEL_CLIENT_CLI_TIMELINE_TIMELINE_STYLE_H_
 
 namespace evenkeel::cli {
 
-// Blue, yellow and green differ in lightness too, for every kind of eye and in print.
+// Blue, yellow and green also differ in lightness, for every kind of eye and in print.
 inline constexpr char kTimelineStyle[] = R"css(
 :root {
   --forward: #3f7fd0; --recompute: #e5b73b; --backward: #2c8f66; --weight: #8f62c4;
