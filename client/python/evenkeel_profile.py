@@ -29,7 +29,7 @@ try:
     from torch.nn import functional as F
     from torch.utils.checkpoint import checkpoint
     Module = nn.Module
-except ImportError:  # tables and files can be read without it
+except ImportError:  # the script can read tables and files without it
     torch = None
     Module = object
 
@@ -49,14 +49,14 @@ class LayerShape:
     linear_bias: bool = False
     qk_norm: str = ""  # "", "width" (over all heads) or "head"
     layer_scale: bool = False
-    tokens_per_unit: int = 0  # of an encoder
+    tokens_per_unit: int = 0  # only for an encoder
 
     @property
     def kind(self):
         return "LAYER_KIND_DENSE" if self.causal else "LAYER_KIND_ENCODER"
 
 
-# From planner/catalog; a test holds the two together.
+# Figures from planner/catalog. A test compares the two.
 TABLE = {
     "internvit-6b-448px-v1.5": LayerShape(3200, 25, 25, 128, 12800, gated=False, rms_norm=True, causal=False,
                                           linear_bias=True, qk_norm="width", layer_scale=True, tokens_per_unit=1025),
@@ -100,7 +100,7 @@ def shape_from_config(config):
 
 if torch is not None:
     class Gather(torch.autograd.Function):
-        """Gathers one rank's rows to the rows of all, as an all-gather leaves them; backward keeps this rank's."""
+        """Gathers one rank's rows into the rows of all ranks, like an all-gather. Backward keeps this rank's rows."""
 
         @staticmethod
         def forward(ctx, rows, ranks, whole):
@@ -112,7 +112,7 @@ if torch is not None:
             return gradient[:ctx.local], None, None
 
     class Scatter(torch.autograd.Function):
-        """Keeps this rank's rows of the rows of all; the reverse of Gather."""
+        """Keeps this rank's rows out of the rows of all ranks. This is the reverse of Gather."""
 
         @staticmethod
         def forward(ctx, rows, ranks, local):
@@ -177,7 +177,7 @@ class Layer(Module):
         return self.down(F.silu(gate) * value)
 
     def forward(self, rows, whole, sample_tokens, rotary):
-        """Runs the layer. `rows` are this rank's rows of the residual stream, of `whole` in all."""
+        """Runs the layer. `rows` are this rank's rows of the residual stream, and `whole` is the number of all rows."""
         parts = (lambda x: self.attention(x, sample_tokens, rotary), self.mlp)
         for i, part in enumerate(parts):
             change = Scatter.apply(part(Gather.apply(self.norms[i](rows), self.ranks, whole)), self.ranks,
@@ -231,7 +231,7 @@ class Bench:
             layer.zero_grad(set_to_none=True)
 
     def times(self, tokens, sample_tokens):
-        """Returns the seconds of one layer, forward and backward: medians."""
+        """Returns the median seconds of one layer, forward and backward."""
         rows, rotary = self.inputs(tokens, sample_tokens)
         gradient = torch.randn_like(rows)
         samples = []
@@ -260,8 +260,8 @@ class Bench:
         return begin.elapsed_time(end) / 1e3 if self.on_gpu else end - begin
 
     def kept_bytes(self, tokens, sample_tokens, checkpointed):
-        """Returns the bytes allocated after the forward pass, before the backward pass. On a CPU: what autograd has
-        saved."""
+        """Returns the bytes allocated after the forward pass, before the backward pass. On a CPU, returns the bytes
+        that autograd has saved."""
         rows, rotary = self.inputs(tokens, sample_tokens)
         self.clear(rows)
         if self.on_gpu:
@@ -271,7 +271,7 @@ class Bench:
             del out
             return allocated
         weights = {p.untyped_storage().data_ptr() for layer in self.stack for p in layer.parameters()}
-        saved = []  # held on to, so that no two share an address
+        saved = []  # kept, so that no two share an address
 
         def pack(tensor):
             saved.append(tensor)
@@ -326,7 +326,7 @@ def gpu_type_of(options):
 
 
 def profile(options):
-    """Makes the request."""
+    """Returns the request."""
     shapes = shapes_of(options)
     request = {"model": options.model, "gpu_type": gpu_type_of(options), "tensor_parallel": options.tensor_parallel,
                "author": options.author, "layer_times": [], "memory_probes": [],
@@ -346,7 +346,7 @@ def profile(options):
 
 
 def send(path, request, server):
-    """Sends the request by gRPC if grpcio and the generated messages are at hand; else says how to do it."""
+    """Sends the request by gRPC if grpcio and the generated messages are available. Otherwise, prints how to do it."""
     try:
         import grpc
         from evenkeel.v1 import profile_pb2

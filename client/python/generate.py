@@ -28,7 +28,7 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, {module!r}, globals())
 
 
 def source(*names):
-    """Returns the path of a file of the repository; in a source distribution these files stand in `repository/`."""
+    """Returns the path of a file of the repository. In a source distribution, these files are in `repository/`."""
     for root in (os.path.join(HERE, "repository"), os.path.join(HERE, os.pardir, os.pardir)):
         path = os.path.join(root, *names)
         if os.path.exists(path):

@@ -1,4 +1,4 @@
-"""Build steps that pyproject.toml can not say: the generated files, and what a source distribution takes along."""
+"""Build steps that pyproject.toml cannot express: the generated files, and the content of a source distribution."""
 import atexit
 import os
 import shutil
@@ -17,7 +17,7 @@ import generate  # noqa: E402
 
 
 class BuildPy(build_py):
-    """Generates into the build folder, or, for an editable installation, into the sources (where git ignores it)."""
+    """Generates into the build folder or, for an editable installation, into the sources (where git ignores it)."""
 
     def run(self):
         super().run()
@@ -26,12 +26,12 @@ class BuildPy(build_py):
             return
         generate.generate(os.path.join(self.build_lib, "evenkeel"))
         self.copy_file(generate.source("LICENSE"), os.path.join(self.build_lib, "evenkeel"))
-        # A script that also runs alone on a GPU machine without the package, so it stands outside of src/.
+        # This script also runs on a GPU machine without the package, so it is outside src/.
         self.copy_file(os.path.join(HERE, "evenkeel_profile.py"), self.build_lib)
 
 
 class Build(build):
-    """Leaves no folder in the sources: what stands there would go into the next wheel, and be linted."""
+    """Leaves no folder in the sources, because its content would go into the next wheel, and be linted."""
 
     def initialize_options(self):
         super().initialize_options()
@@ -40,7 +40,7 @@ class Build(build):
 
 
 class Sdist(sdist):
-    """Takes along what generate.py reads."""
+    """Adds the files that generate.py reads."""
 
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
