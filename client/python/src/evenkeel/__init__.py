@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .sampler import EvenkeelBatchSampler, MicroBatch
     from .sampler_state import ResumeError
 
-# Where each name lives. Modules load when they are asked for: statistics need no gRPC, planning needs no NumPy.
+# The module of each name. Modules are loaded on demand: statistics need no gRPC, and planning needs no NumPy.
 _HOME = {
     "Client": "client", "load_job": "client", "Tls": "connection", "RetryPolicy": "retry", "Packing": "packing",
     "EvenkeelBatchSampler": "sampler", "MicroBatch": "sampler", "ResumeError": "sampler_state",
@@ -45,7 +45,7 @@ __all__ = [  # the names of _HOME, spelled out for type checkers
     "ServerError", "Tls", "UnauthenticatedError", "UnavailableError", "__version__", "load_job", "read_lengths"]
 
 
-if not TYPE_CHECKING:  # for a type checker any name would be there
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     def __getattr__(name: str) -> Any:
         if name in _HOME:
             return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,4 +1,4 @@
-"""The next epoch, asked for while this one trains, without harm to processes that fork meanwhile."""
+"""Asks for the next epoch while this one trains, without harm to processes that fork meanwhile."""
 from __future__ import annotations
 
 import atexit
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .packing import Packing
 
-# A fork waits this long for a call under way; then the call is given up, and made again when its answer is needed.
+# Time that a fork waits for a call in progress. Then the call is given up, and made again when its answer is needed.
 FORK_WAIT_SECONDS = 5.0
-END_WAIT_SECONDS = 5.0  # until a call that was given up has ended
+END_WAIT_SECONDS = 5.0  # time until a call that was given up has ended
 
 
 class Ahead:
-    """One computation in a thread of its own, by key."""
+    """One computation in a separate thread, by key."""
 
     def __init__(self) -> None:
         self._key: Any = None
@@ -40,7 +40,7 @@ class Ahead:
         self._thread.start()
 
     def take(self, key: Any) -> Packing | None:
-        """Returns the result, if this was begun and succeeded."""
+        """Returns the result, if the computation was begun and succeeded."""
         if self._thread is None:
             return None
         self._thread.join()
@@ -48,7 +48,7 @@ class Ahead:
         return self._result if self._key == key else None
 
     def settle(self, wait_seconds: float) -> None:
-        """Waits for the computation, and ends it then."""
+        """Waits for the computation, then ends it."""
         thread = self._thread
         if thread is None or thread is threading.current_thread():
             return
@@ -62,15 +62,15 @@ _ALL: weakref.WeakSet[Ahead] = weakref.WeakSet()
 
 
 def _before_fork() -> None:
-    """Waits for calls under way before a fork. A child frees what the parent's other threads had at hand, gRPC's
-    calls among it, and may crash there: workers of a DataLoader have been seen to."""
+    """Waits for calls in progress before a fork. A child frees what the parent's other threads held, including gRPC's
+    calls, and may crash there. This was seen with the workers of a DataLoader."""
     for each in list(_ALL):
         each.settle(FORK_WAIT_SECONDS)
 
 
 def _at_exit() -> None:
-    """Waits for the threads before the interpreter exits: it ends daemon threads wherever they are, which must not
-    be in gRPC."""
+    """Waits for the threads before the interpreter exits. The exit ends daemon threads wherever they are, and they must
+    not be in gRPC at that time."""
     for each in list(_ALL):
         each.settle(0)
 
@@ -80,8 +80,9 @@ atexit.register(_at_exit)
 
 
 def wait_for_grpc(before: set[threading.Thread]) -> None:
-    """Waits for gRPC's own threads of a call, which were not there `before` and end a moment after it, for the same
-    reason."""
+    """Waits for gRPC's own threads of a call, for the same reason. They are those that are not in `before`, and they
+    end
+    a moment after the call."""
     for thread in set(threading.enumerate()) - before:
-        if thread.name.endswith(("(_run)", "(channel_spin)", "(consume_request_iterator)")):  # as gRPC calls them
+        if thread.name.endswith(("(_run)", "(channel_spin)", "(consume_request_iterator)")):  # gRPC's names for them
             thread.join(1)

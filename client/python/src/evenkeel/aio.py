@@ -1,4 +1,4 @@
-"""The asyncio client: the methods of `evenkeel.Client` as coroutines, lists as asynchronous iterators."""
+"""The asyncio client: the methods of `evenkeel.Client` as coroutines, and lists as asynchronous iterators."""
 from __future__ import annotations
 
 import asyncio
@@ -21,15 +21,17 @@ __all__ = ["Client"]
 class Client:
     """Calls an Evenkeel server. It belongs to the event loop in which it was made.
 
-    Every call has a deadline (`timeout`, or its own), retries within it as `retry` says, and raises EvenkeelError.
+    Every call has a deadline (`timeout`, or its own value), retries within it as `retry` says, and raises
+    EvenkeelError.
     """
 
     def __init__(self, target: str = "127.0.0.1:50051", *, tls: Tls | grpc.ChannelCredentials | None = None,
                  timeout: float = 30.0, pack_timeout: float = 300.0, retry: RetryPolicy | None = None,
                  wait_for_ready: bool = False, options: Sequence[tuple[str, Any]] = ()) -> None:
         """`target`: HOST:PORT, dns:///NAME:PORT (all replicas behind a headless Service) or unix:PATH. `tls`: None is
-        plaintext. `wait_for_ready`: wait, within the timeout, for a server that is not there yet, as a sidecar may not
-        be. `options`: channel options of gRPC, after ours."""
+        plaintext. `wait_for_ready`: waits, within the timeout, for a server that has not started yet, such as a
+        sidecar.
+        `options`: channel options of gRPC, after ours."""
         policy = retry if retry is not None else RetryPolicy()
         self._settings = calls.Settings(target, timeout, pack_timeout, policy, wait_for_ready)
         given = connection.credentials(tls)
@@ -194,10 +196,11 @@ class Client:
             await asyncio.sleep(delay)
 
     def _raise_if_closed(self, method: str, request_id: str) -> None:
-        """Tells a closed channel from a cancelled task: gRPC ends the calls of both alike, but the task that awaits
-        a call of a closed channel was not cancelled."""
+        """Raises the right error for a closed channel. gRPC ends the calls of a closed channel and of a cancelled task
+        in
+        the same way, but the task that awaits a call of a closed channel was not cancelled."""
         task = asyncio.current_task()
-        cancelling = getattr(task, "cancelling", None)  # Python 3.11
+        cancelling = getattr(task, "cancelling", None)  # exists from Python 3.11
         if self._closed and not (cancelling is not None and cancelling()):
             raise errors.CallCancelledError(method, grpc.StatusCode.CANCELLED, "the client was closed", request_id,
                                             self.target)

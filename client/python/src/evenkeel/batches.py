@@ -14,28 +14,28 @@ B = TypeVar("B")
 
 @dataclasses.dataclass(frozen=True)
 class MicroBatch(Generic[B]):
-    """One batch of the loader, and what the loop has to know about it.
+    """One batch of the loader, with what the loop has to know about it.
 
-    `loss_scale` makes every token of a step weigh the same on every rank: backward() on the *sum* of the token losses
-    times it, gradients averaged over the ranks (DistributedDataParallel, FSDP), is the gradient of the mean loss over
-    all tokens of the step. It is 0 for a batch that only keeps ranks in step. Where ranks share a pack (sequence
-    parallel), each sums over its own part of the tokens.
+    `loss_scale` gives every token of a step the same weight on every rank. Call backward() on the *sum* of the token
+    losses times it, and average gradients over the ranks (DistributedDataParallel, FSDP). The result is the gradient of
+    the mean loss over all tokens of the step. It is 0 for a batch that only keeps ranks in step. If ranks share a pack
+    (sequence parallel), each sums over its own part of the tokens.
     """
     batch: B
     epoch: int
-    step: int  # of the epoch
+    step: int  # step of the epoch
     ends_step: bool  # call optimizer.step() after this one
     loss_scale: float
     is_dummy: bool
-    sequence_parallel: int  # ranks that share this pack
-    sequence_rank: int  # which of them this is
+    sequence_parallel: int  # number of ranks that share this pack
+    sequence_rank: int  # index of this rank among them
 
 
 class Batches(Iterator[list[int]]):
-    """Begins with the first batch and not before: DataLoader calls iter() twice and forks its workers before the first
-    batch, so nothing may be used up, and no call be under way, until then.
+    """Begins with the first batch and not before. DataLoader calls iter() twice and forks its workers before the first
+    batch, so nothing may be used up, and no call may be in progress, until then.
 
-    It has a state of its own, which torchdata's StatefulDataLoader keeps: the batches that were asked for, whatever the
+    It has a separate state, which torchdata's StatefulDataLoader keeps: the batches that were asked for, whatever the
     loop of `micro_batches` has done.
     """
 
@@ -66,8 +66,8 @@ class Batches(Iterator[list[int]]):
 
 
 def check_loader(loader: Any, sampler: EvenkeelBatchSampler, samples: int) -> None:
-    """Refuses a loader whose batches are not those of `sampler`, in its order: they would get the weights of other
-    batches."""
+    """Refuses a loader whose batches are not those of `sampler`, in its order, because they would get the weights of
+    other batches."""
     theirs = getattr(loader, "batch_sampler", sampler)
     if theirs is not sampler:
         raise ValueError(f"the loader's batch sampler is a {type(theirs).__name__}, not this sampler: pass "

@@ -1,4 +1,4 @@
-"""What the sync and the asyncio client share: methods, headers, settings."""
+"""Code that the sync and the asyncio client share: methods, headers, settings."""
 from __future__ import annotations
 
 import dataclasses
@@ -33,8 +33,8 @@ def method_of(response: type[Message]) -> str:
 class Settings:
     """The settings of one client."""
     target: str
-    timeout: float  # seconds of a call, all its tries together
-    pack_timeout: float  # seconds of an upload, all its tries together
+    timeout: float  # limit in seconds for a call, with all its tries
+    pack_timeout: float  # limit in seconds for an upload, with all its tries
     retry: RetryPolicy
     wait_for_ready: bool
 
@@ -53,7 +53,7 @@ def new_request_id() -> str:
 
 
 def stubs(channel: grpc.Channel | grpc.aio.Channel) -> dict[str, Any]:
-    """Returns a callable for each method, of either kind of channel."""
+    """Returns a callable for each method, for either kind of channel."""
     return {method_of(response): channel.unary_unary(
         f"/{SERVICE}/{method_of(response)}", request_serializer=serialize,
         response_deserializer=response.FromString) for response in RESPONSES}

@@ -19,17 +19,19 @@ __all__ = ["Client", "load_job"]
 
 
 class Client:
-    """Calls an Evenkeel server. Threads may share it; make it after forking, not before.
+    """Calls an Evenkeel server. Threads may share it. Make it after forking, not before.
 
-    Every call has a deadline (`timeout`, or its own), retries within it as `retry` says, and raises EvenkeelError.
+    Every call has a deadline (`timeout`, or its own value), retries within it as `retry` says, and raises
+    EvenkeelError.
     """
 
     def __init__(self, target: str = "127.0.0.1:50051", *, tls: Tls | grpc.ChannelCredentials | None = None,
                  timeout: float = 30.0, pack_timeout: float = 300.0, retry: RetryPolicy | None = None,
                  wait_for_ready: bool = False, options: Sequence[tuple[str, Any]] = ()) -> None:
         """`target`: HOST:PORT, dns:///NAME:PORT (all replicas behind a headless Service) or unix:PATH. `tls`: None is
-        plaintext. `wait_for_ready`: wait, within the timeout, for a server that is not there yet, as a sidecar may not
-        be. `options`: channel options of gRPC, after ours."""
+        plaintext. `wait_for_ready`: waits, within the timeout, for a server that has not started yet, such as a
+        sidecar.
+        `options`: channel options of gRPC, after ours."""
         policy = retry if retry is not None else RetryPolicy()
         self._settings = calls.Settings(target, timeout, pack_timeout, policy, wait_for_ready)
         given = connection.credentials(tls)
@@ -45,7 +47,7 @@ class Client:
         return self._settings.target
 
     def close(self) -> None:
-        """Closes the connection. Calls under way end with CallCancelledError."""
+        """Closes the connection. Calls in progress end with CallCancelledError."""
         self._channel.close()
 
     def __enter__(self) -> Client:
@@ -56,8 +58,9 @@ class Client:
 
     def plan_job(self, job: JobLike, *, timeout: float | None = None,
                  **fields: Any) -> planner_service_pb2.PlanJobResponse:
-        """Plans a job. `fields`: others of PlanJobRequest, such as compare_sizes=True or label="run 7". A job that does
-        not fit is no error: `response.plan.HasField("misfit")`."""
+        """Plans a job. `fields` are other fields of PlanJobRequest, such as compare_sizes=True or label="run 7". A job
+        that
+        does not fit is not an error: see `response.plan.HasField("misfit")`."""
         request = requests.with_fields(requests.plan_job_request(job), fields)
         return self._call(planner_service_pb2.PlanJobResponse, request, timeout)
 
@@ -71,13 +74,13 @@ class Client:
         return self._call(planner_service_pb2.EvaluatePlanResponse, request, timeout)
 
     def get_plan(self, plan_id: str, *, timeout: float | None = None) -> planner_service_pb2.GetPlanResponse:
-        """Reads a stored plan. After a NotFoundError, plan_job makes it again, under the same id."""
+        """Reads a stored plan. After a NotFoundError, plan_job computes it again, under the same id."""
         return self._call(planner_service_pb2.GetPlanResponse,
                           planner_service_pb2.GetPlanRequest(plan_id=plan_id), timeout)
 
     def list_plans(self, *, page_size: int = 0,
                    timeout: float | None = None) -> Iterator[planner_service_pb2.PlanSummary]:
-        """Lists stored plans, newest first, page by page as they are asked for. `timeout` holds for each page."""
+        """Lists stored plans, newest first, fetching pages on demand. `timeout` applies to each page."""
         token = ""
         while True:
             request = planner_service_pb2.ListPlansRequest(page_size=page_size, page_token=token)
@@ -89,7 +92,7 @@ class Client:
 
     def record_profile(self, profile: ProfileLike, *, dry_run: bool | None = None,
                        timeout: float | None = None) -> profile_pb2.RecordProfileResponse:
-        """Records measurements. What can not be believed is in `response.refused`, which is no error."""
+        """Records measurements. Implausible ones are returned in `response.refused`, which is not an error."""
         request = profile_pb2.RecordProfileRequest()
         request.CopyFrom(requests.profile_request(profile))
         if dry_run is not None:
@@ -99,7 +102,7 @@ class Client:
     def list_profiles(self, *, page_size: int = 0, model_filter: str = "", active_only: bool = False,
                       include_measurements: bool = False,
                       timeout: float | None = None) -> Iterator[profile_pb2.ProfileRevision]:
-        """Lists the history of profiles, newest first. `timeout` holds for each page."""
+        """Lists the history of profiles, newest first. `timeout` applies to each page."""
         token = ""
         while True:
             page = self._call(profile_pb2.ListProfilesResponse, profile_pb2.ListProfilesRequest(
@@ -134,8 +137,8 @@ class Client:
                      apart: Sequence[int] = (), groups: Sequence[batching_pb2.PackingGroup] = (),
                      curriculum_steps: int | None = None, summary_only: bool = False, keep_histogram: bool = False,
                      timeout: float | None = None) -> packing.Packing:
-        """Packs samples by a rule or a plan: one value of `tokens` (visual ones included) per sample, and of `units`
-        (tiles) where the model has an encoder. Arguments that are None come from the plan. The other arguments are the
+        """Packs samples by a rule or a plan. `tokens` (visual ones included) has one value per sample, as has `units`
+        (tiles) if the model has an encoder. Arguments that are None come from the plan. The other arguments are the
         fields of PackDatasetStart."""
         start = packing.start_message(
             packing.settings_of(rule), data_parallel=data_parallel, packs_per_rank=packs_per_rank, epoch=epoch,
@@ -145,7 +148,7 @@ class Client:
 
     def pack_start(self, start: packing_pb2.PackDatasetStart, samples: packing.Samples, *,
                    timeout: float | None = None) -> packing.Packing:
-        """Packs like pack_dataset, with the first message of the upload given."""
+        """Packs like pack_dataset, from the given first message of the upload."""
         settings = self._settings
         attempts = Attempts(settings.retry, settings.pack_timeout if timeout is None else timeout,
                             retry_unavailable=True)

@@ -15,11 +15,11 @@ from .retry import RetryPolicy
 
 @dataclasses.dataclass(frozen=True)
 class Tls:
-    """PEM files, read when the client is made. `cert` and `key` prove who calls (mTLS)."""
-    ca: str | os.PathLike[str] | None = None  # None: the roots that gRPC ships
+    """PEM files, read when the client is made. `cert` and `key` prove the caller's identity (mTLS)."""
+    ca: str | os.PathLike[str] | None = None  # None for the roots that gRPC ships
     cert: str | os.PathLike[str] | None = None
     key: str | os.PathLike[str] | None = None
-    server_name: str | None = None  # name in the server's certificate, where the target is another
+    server_name: str | None = None  # name in the server's certificate, if it differs from the target
 
     def __post_init__(self) -> None:
         if (self.cert is None) != (self.key is None):
@@ -46,9 +46,9 @@ def shipped_service_config() -> Any:
 
 
 def service_config(retry: RetryPolicy) -> str:
-    """Returns the shipped one (round robin, health checking, retry tokens) as this client uses it.
+    """Returns the shipped config (round robin, health checking, retry tokens) in the form that this client uses.
 
-    Its timeout is left out, since gRPC takes the lesser of two and every call here has a deadline of its own.
+    Its timeout is left out, because gRPC takes the lesser of two timeouts and every call here has its own deadline.
     """
     config = json.loads(json.dumps(shipped_service_config()))
     for method in config["methodConfig"]:
@@ -67,10 +67,10 @@ def channel_options(tls: Tls | grpc.ChannelCredentials | None, retry: RetryPolic
     options: list[tuple[str, Any]] = [
         ("grpc.service_config", service_config(retry)),
         ("grpc.enable_retries", 1),
-        # A sidecar that comes back is found again soon; gRPC's own first wait is 1 s.
+        # A sidecar that comes back is found again soon. gRPC's own first wait is 1 s.
         ("grpc.initial_reconnect_backoff_ms", 100),
         ("grpc.max_reconnect_backoff_ms", 2000),
-        # The server refuses pings closer than 10 s.
+        # The server refuses pings that are less than 10 s apart.
         ("grpc.keepalive_time_ms", 30000),
         ("grpc.keepalive_timeout_ms", 10000),
         # A plan of many stages, or a page of profiles, may be larger than gRPC's 4 MiB.
@@ -82,7 +82,7 @@ def channel_options(tls: Tls | grpc.ChannelCredentials | None, retry: RetryPolic
 
 
 def credentials(tls: Tls | grpc.ChannelCredentials | None) -> grpc.ChannelCredentials | None:
-    """Returns the credentials of the channel; None stands for plaintext."""
+    """Returns the credentials of the channel. None stands for plaintext."""
     if isinstance(tls, Tls):
         return tls.credentials()
     if tls is not None and not isinstance(tls, grpc.ChannelCredentials):
@@ -91,7 +91,7 @@ def credentials(tls: Tls | grpc.ChannelCredentials | None) -> grpc.ChannelCreden
 
 
 def check_target(target: str) -> str:
-    """Refuses what is no address. gRPC takes `HOST:PORT`, `dns:///NAME:PORT`, `unix:PATH` and others."""
+    """Refuses text that is not an address. gRPC accepts `HOST:PORT`, `dns:///NAME:PORT`, `unix:PATH` and others."""
     if not isinstance(target, str) or not target or target != target.strip():
         raise ValueError(f"target {target!r}: must be an address such as 127.0.0.1:50051 or unix:/run/evenkeel/s.sock")
     return target

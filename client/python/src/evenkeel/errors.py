@@ -1,4 +1,4 @@
-"""What calls raise: the google.rpc details of a failed call, decoded. Reasons: docs/ERRORS.md."""
+"""Errors that calls raise: the google.rpc details of a failed call, decoded. Reasons: docs/ERRORS.md."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,37 +12,37 @@ DOMAIN = "evenkeel.dev"
 
 @dataclasses.dataclass(frozen=True)
 class FieldViolation:
-    """One field of a request that is wrong."""
+    """One invalid field of a request."""
     field: str  # path, such as "job.cluster.pools[0].gpu_count"
     description: str  # what would be accepted
 
 
 @dataclasses.dataclass(frozen=True)
 class ResourceInfo:
-    """What was not found."""
+    """The object that was not found."""
     type: str
     name: str
 
 
 @dataclasses.dataclass(frozen=True)
 class PreconditionViolation:
-    """What a call needed and did not find."""
+    """Something that a call needed and did not find."""
     type: str
     subject: str
     description: str
 
 
 class EvenkeelError(Exception):
-    """A call failed. Decide by class, `code` and `reason`, never by the message."""
+    """A call failed. Use the class, `code` and `reason` to decide what to do, never the message."""
 
     def __init__(self, method: str, code: grpc.StatusCode, message: str, request_id: str = "",
                  target: str = "") -> None:
         self.method = method  # such as "PlanJob"
         self.code = code
-        self.message = message  # of the server, or of gRPC itself
-        self.request_id = request_id  # as the server's log has it
-        self.target = target  # the client's
-        self.reason = ""  # of docs/ERRORS.md; empty where gRPC itself, not the service, made the error
+        self.message = message  # from the server, or from gRPC itself
+        self.request_id = request_id  # as in the server's log
+        self.target = target  # the client's target
+        self.reason = ""  # from docs/ERRORS.md; empty if gRPC itself, not the service, made the error
         self.metadata: dict[str, str] = {}  # the variable parts of the message
         self.retry_after: float | None = None  # seconds after which another try may succeed
         self.violations: list[FieldViolation] = []
@@ -52,7 +52,7 @@ class EvenkeelError(Exception):
 
     def __str__(self) -> str:
         name = f"{self.code.name}, {self.reason}" if self.reason else self.code.name
-        where = f" at {self.target}" if self.target and not self.reason else ""  # perhaps nobody is there
+        where = f" at {self.target}" if self.target and not self.reason else ""  # perhaps there is no server
         lines = [f"{self.method}{where}: {self.message or 'no message'} ({name})"]
         lines += [f"  {v.field}: {v.description}" if v.field else f"  {v.description}" for v in self.violations]
         return "\n".join(lines)
@@ -62,27 +62,28 @@ class EvenkeelError(Exception):
 
 
 class InvalidRequestError(EvenkeelError):
-    """INVALID_ARGUMENT: `violations` names every wrong field. A retry is useless."""
+    """INVALID_ARGUMENT: `violations` names every invalid field. Retrying does not help."""
 
 
 class NotFoundError(EvenkeelError):
-    """NOT_FOUND: no such plan, dataset or revision (`resource`); evicted, or of another tenant."""
+    """NOT_FOUND: there is no such plan, dataset or revision (`resource`): it was evicted, or belongs to another
+    tenant."""
 
 
 class BusyError(EvenkeelError):
-    """RESOURCE_EXHAUSTED: the queue or a limit is full. With `retry_after` try again then, else a retry is useless."""
+    """RESOURCE_EXHAUSTED: the queue or a limit is full. Try again after `retry_after`; if it is None, do not retry."""
 
 
 class UnavailableError(EvenkeelError):
-    """UNAVAILABLE: no server, a broken connection, a server that drains, or a store that can not be written."""
+    """UNAVAILABLE: no server, a broken connection, a server that drains, or a store that cannot be written."""
 
 
 class DeadlineExceededError(EvenkeelError):
-    """DEADLINE_EXCEEDED: `timeout` passed first, or the server's own limit of a computation (PLAN_TIME_LIMIT)."""
+    """DEADLINE_EXCEEDED: `timeout` passed first, or the server's own limit for a computation (PLAN_TIME_LIMIT)."""
 
 
 class UnauthenticatedError(EvenkeelError):
-    """UNAUTHENTICATED: the policy wants to know who calls."""
+    """UNAUTHENTICATED: the policy requires proof of the caller's identity."""
 
 
 class PermissionDeniedError(EvenkeelError):
@@ -115,7 +116,7 @@ _CLASSES: dict[grpc.StatusCode, type[EvenkeelError]] = {
 
 
 def _add_detail(error: EvenkeelError, detail: Any) -> None:
-    """Reads a detail into the error. Unknown details are left alone: a newer server may send more."""
+    """Reads a detail into the error. Ignores unknown details, because a newer server may send more."""
     if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
         info = error_details_pb2.ErrorInfo()
         detail.Unpack(info)
@@ -140,7 +141,7 @@ def _add_detail(error: EvenkeelError, detail: Any) -> None:
 
 
 def from_rpc_error(rpc_error: Any, method: str, request_id: str = "", target: str = "") -> EvenkeelError:
-    """Makes the error of a failed call, of the sync or the asyncio API."""
+    """Makes the error of a failed call, for the sync or the asyncio API."""
     code = rpc_error.code()
     error = _CLASSES.get(code, ServerError)(method, code, rpc_error.details() or "", request_id, target)
     for key, value in rpc_error.trailing_metadata() or ():

@@ -27,11 +27,11 @@ Path = Union[str, "os.PathLike[str]"]
 TOKEN_KEYS = ("token_num", "llm_tokens", "length")
 UNIT_KEYS = ("vit_num", "units")
 LOSS_KEY = "loss_tokens"
-MAX_TOKENS, MAX_UNITS = 1 << 24, 10 ** 6  # as the contract says
+MAX_TOKENS, MAX_UNITS = 1 << 24, 10 ** 6  # limits of the contract
 
 
 class LengthFileError(ValueError):
-    """A file that can not be read; names file, line and record of the first fault."""
+    """A file that cannot be read. The message names file, line and record of the first fault."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class SampleLengths:
     """Samples one by one, in the order of their files."""
     tokens: Int64s
     units: Int64s
-    loss_tokens: Int64s | None  # None: all tokens have a loss
+    loss_tokens: Int64s | None  # None if all tokens have a loss
     parts: tuple[tuple[str, int], ...] = ()  # file and number of samples
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ def from_columns(tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, loss
                  image_units: int | None = None, name: str = "samples") -> SampleLengths:
     """Checks columns, such as `dataset["length"]` of a Hugging Face dataset, and reads LLaVA's sign.
 
-    image_units: units of a sample that LLaVA's sign says has an image, where there is no column of units.
+    image_units: units of a sample that has an image according to LLaVA's sign, if there is no column of units.
     """
     token_values = _column(name, "tokens", tokens)
     marked = token_values < 0
@@ -77,7 +77,8 @@ def from_columns(tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, loss
 
 
 def whole_column(values: Any) -> Any:
-    """Reads at once what reads its items from storage one by one, such as a column of a Hugging Face dataset."""
+    """Reads, in one go, a column that reads its items from storage one by one, such as one of a Hugging Face
+    dataset."""
     if isinstance(values, Sequence) and not isinstance(values, (list, tuple, range, str)):
         return values[:]
     return values
@@ -102,7 +103,7 @@ def _refuse(name: str, bad: npt.NDArray[np.bool_], values: Int64s, what: str) ->
 
 def read_lengths(paths: Path | Sequence[Path], *, column: str | None = None, units_column: str | None = None,
                  image_units: int | None = None) -> SampleLengths:
-    """Reads files, one after the other. column, units_column: names of columns (or keys) other than the usual."""
+    """Reads files, one after the other. column, units_column: names of columns (or keys) other than the usual ones."""
     given: Sequence[Path] = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     names = [os.fspath(path) for path in given]
     if not names:
@@ -169,7 +170,7 @@ def _npy(name: str, file: IO[bytes]) -> _Columns:
     raise LengthFileError(f"{name}: shape {array.shape}: (N,) tokens or (N, 2) units and tokens are needed")
 
 
-_Record = tuple[int, Any]  # line, or 0 where there is none, and the record
+_Record = tuple[int, Any]  # line (0 if there is none) and record
 
 
 def _json_array(name: str, file: IO[bytes]) -> Iterator[_Record]:
@@ -236,7 +237,7 @@ def _arrow(module: str) -> Any:
 
 
 def _hugging_face_folder(name: str, column: str | None, units_column: str | None) -> _Columns:
-    """Reads a dataset of `save_to_disk`: state.json lists its Arrow streams."""
+    """Reads a dataset of `save_to_disk`. Its state.json lists the Arrow streams."""
     try:
         with open(os.path.join(name, "state.json"), encoding="utf-8") as file:
             state = json.load(file)
@@ -254,7 +255,7 @@ def _hugging_face_folder(name: str, column: str | None, units_column: str | None
 
 
 def _parquet(name: str, column: str | None, units_column: str | None) -> _Columns:
-    """Reads the columns of lengths alone: beside them may stand terabytes."""
+    """Reads only the columns of lengths, because other columns may hold terabytes."""
     parquet = _arrow("parquet")
     try:
         file = parquet.ParquetFile(name)

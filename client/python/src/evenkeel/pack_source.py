@@ -1,4 +1,4 @@
-"""The source of a sampler's packs: a server, asked by every rank or by one for all."""
+"""The source of a sampler's packs: a server that every rank asks, or that one rank asks for all."""
 from __future__ import annotations
 
 import threading
@@ -13,7 +13,7 @@ from .packing import Int64s, Packing, PackSettings, Samples, start_message
 from .sampler_state import Segment, check_packing
 from .v1 import packing_pb2
 
-# An address; or a function that makes a Client, such as one with TLS; or a Client, which then stays connected.
+# An address, or a function that makes a Client (such as one with TLS), or a Client, which then stays connected.
 Server = Union[str, Callable[[], Client], Client]
 
 Share = Literal["auto", "each", "broadcast"]
@@ -34,11 +34,12 @@ class PackSource:
 
     def fetch(self, epoch: int, world_size: int, packs_per_rank: int,
               segments: tuple[Segment, ...] = ()) -> Packing:
-        """Returns the packing of an epoch; after `segments`, that of what they left, with the sample indices of the
-        whole."""
+        """Returns the packing of an epoch. After `segments`, returns that of the samples that they left, with indices
+        into
+        the whole dataset."""
         if isinstance(self._server, Client):
             return self._fetch(self._server, epoch, world_size, packs_per_rank, segments)
-        # A connection is held only while it is used: processes that fork afterwards inherit nothing.
+        # A connection is held only while it is used, so processes that fork afterwards inherit nothing.
         before = set(threading.enumerate())
         made = Client(self._server, wait_for_ready=True) if isinstance(self._server, str) else self._server()
         self._open = made
@@ -61,7 +62,7 @@ class PackSource:
         for ranks, packs, steps, digest in segments:
             packing = self._ask(client, settings, epoch, ranks, packs, left)
             check_packing(digest, packing.digest, epoch)
-            # Caps that were derived from the whole stay what they are.
+            # Caps that were derived from the whole dataset stay unchanged.
             settings = PackSettings(packing.summary.rule, settings.plan_id)
             used = packing.order[:packing.step_offsets[steps]]
             gone = np.zeros(self._samples.tokens.size, bool)
@@ -89,15 +90,16 @@ class PackSource:
 
 
 def distributed() -> Any:
-    """Returns torch.distributed if it is initialised, else None; never imports PyTorch by itself."""
+    """Returns torch.distributed if it is initialised, otherwise None. Never imports PyTorch."""
     import sys
     module = sys.modules.get("torch.distributed")
     return module if module is not None and module.is_available() and module.is_initialized() else None
 
 
 def broadcast(work: Callable[[], Packing], group: Any, question: Mapping[str, Any]) -> Packing:
-    """Runs `work` on rank 0 of the group and returns its result, or raises its error, on all. `question` is what it
-    answers; a rank that asks another raises ValueError."""
+    """Runs `work` on rank 0 of the group, and returns its result or raises its error on all ranks. `question` is what
+    it
+    answers. A rank that asks another question raises ValueError."""
     dist = distributed()
     source = dist.get_global_rank(group, 0) if group is not None else 0
     box: list[Any] = [dict(question), None]

@@ -16,27 +16,27 @@ from .v1 import batching_pb2, packing_pb2, plan_pb2
 
 Int64s = npt.NDArray[np.int64]
 
-# A BatchRule alone, or a plan: then its packing groups and degrees come with it.
+# A BatchRule, or a plan, which adds its packing groups and degrees.
 RuleLike = Union[batching_pb2.BatchRule, requests.PlanLike]
 
-CHUNK_SAMPLES = 1 << 16  # a message stays below 768 KiB at any values; servers take 1 MiB
-MAX_TOKENS = 1 << 24  # per sample, as the contract says
+CHUNK_SAMPLES = 1 << 16  # keeps a message below 768 KiB, whatever the values; servers accept 1 MiB
+MAX_TOKENS = 1 << 24  # per sample, a limit of the contract
 MAX_UNITS = 10 ** 6
 
 
 @dataclasses.dataclass(frozen=True)
 class PackSettings:
-    """What a rule or a plan says about packing."""
+    """The settings that a rule or a plan gives for packing."""
     rule: batching_pb2.BatchRule
     plan_id: str = ""
     groups: tuple[batching_pb2.PackingGroup, ...] = ()
     curriculum_steps: int = 0
-    data_parallel: int = 0  # 0: not said
+    data_parallel: int = 0  # 0 if not given
     packs_per_rank: int = 0
 
 
 def settings_of(rule: RuleLike) -> PackSettings:
-    """Takes a plan as `evenkeelctl pack --rule` does: its rule, groups, data-parallel degree and micro-batches."""
+    """Reads a plan as `evenkeelctl pack --rule` does: its rule, groups, data-parallel degree and micro-batches."""
     if isinstance(rule, batching_pb2.BatchRule):
         return PackSettings(rule)
     if isinstance(rule, Mapping) and not {"plan", "plan_id", "planId", "batch_rule", "batchRule"} & set(rule):
@@ -66,8 +66,8 @@ def _integers(name: str, values: npt.ArrayLike, least: int, most: int) -> Int64s
 class Samples:
     """Lengths of samples, checked."""
     tokens: Int64s
-    units: Int64s | None  # None: no sample has units
-    loss_tokens: Int64s | None  # None: all tokens have a loss
+    units: Int64s | None  # None if no sample has units
+    loss_tokens: Int64s | None  # None if all tokens have a loss
 
     @staticmethod
     def of(tokens: npt.ArrayLike, units: npt.ArrayLike | None = None,
@@ -89,7 +89,7 @@ class Samples:
         return Samples(checked, unit_counts if unit_counts is not None and unit_counts.any() else None, loss)
 
     def take(self, index: Int64s) -> Samples:
-        """Returns those samples alone."""
+        """Returns only those samples."""
         return Samples(self.tokens[index], None if self.units is None else self.units[index],
                        None if self.loss_tokens is None else self.loss_tokens[index])
 
@@ -120,7 +120,7 @@ def upload(start: packing_pb2.PackDatasetStart, samples: Samples) -> Iterator[pa
     first = packing_pb2.PackDatasetRequest(start=start)
     first.start.sample_count = samples.tokens.size
     yield first
-    with_loss = samples.loss_tokens is not None and len(start.groups) > 0  # nothing else asks for them
+    with_loss = samples.loss_tokens is not None and len(start.groups) > 0  # only groups need them
     for at in range(0, samples.tokens.size, CHUNK_SAMPLES):
         end = at + CHUNK_SAMPLES
         chunk = packing_pb2.SampleChunk(llm_tokens=samples.tokens[at:end].tolist())
@@ -136,7 +136,7 @@ class Packing:
     """Packs and their order. Pack p holds the samples `sample_index[pack_offsets[p]:pack_offsets[p + 1]]`."""
     pack_offsets: Int64s  # packs + 1
     sample_index: Int64s  # samples, pack by pack, counted in upload order
-    order: Int64s  # packs by step, rank and slot, flat; -1 where there is none
+    order: Int64s  # packs by step, rank and slot, flat; -1 if there is no pack
     step_offsets: Int64s  # steps + 1: where each step begins in `order`
     step_group: npt.NDArray[np.int32]  # group of each step; empty without packing groups
     loss_normalizer: npt.NDArray[np.float64]  # T_ave of each step; empty without packing groups
@@ -145,7 +145,7 @@ class Packing:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Returns a digest of packs and order: equal if every rank gets the same batches."""
+        """Returns a digest of packs and order. It is equal if every rank gets the same batches."""
         digest = hashlib.sha256()
         for array in (self.pack_offsets, self.sample_index, self.order, self.step_offsets):
             digest.update(array.astype("<i8").tobytes())
@@ -182,7 +182,7 @@ def step_shape(start: packing_pb2.PackDatasetStart, step_group: npt.NDArray[np.i
 
 
 class Answer:
-    """Puts the messages of an answer together."""
+    """Assembles the messages of an answer."""
 
     def __init__(self, start: packing_pb2.PackDatasetStart) -> None:
         self._start = start
@@ -224,7 +224,7 @@ class Answer:
         return packing
 
     def _check(self, packing: Packing) -> None:
-        """Raises RuntimeError if the answer does not hold together."""
+        """Raises RuntimeError if the answer is inconsistent."""
         if self._start.result == packing_pb2.PACK_DATASET_RESULT_SUMMARY:
             return
         kept = packing.summary.sample_count - packing.summary.rejected_sample_count

@@ -1,4 +1,4 @@
-"""What one rank runs in one epoch."""
+"""The batches that one rank runs in one epoch."""
 from __future__ import annotations
 
 import dataclasses
@@ -11,15 +11,15 @@ from .packing import Int64s, Packing, Samples
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RankEpoch:
-    """Batches of one rank, in order. All ranks have equally many, and the same steps."""
+    """Batches of one rank, in order. All ranks have the same number of batches, and the same steps."""
     packing: Packing
     packs: Int64s  # pack of each batch
-    missing: npt.NDArray[np.bool_]  # batches that stand in for a pack that is not there: weight 0
+    missing: npt.NDArray[np.bool_]  # batches that stand in for a missing pack; their weight is 0
     batch_step: Int64s  # step of each batch
     step_batches: Int64s  # steps + 1: the first batch of each step
     normalizer: npt.NDArray[np.float64]  # T_ave of each step
-    sequence_parallel: Int64s  # of each step: ranks that share each of its packs
-    sequence_rank: Int64s  # of each step: which of them this rank is
+    sequence_parallel: Int64s  # for each step: ranks that share each of its packs
+    sequence_rank: Int64s  # for each step: index of this rank among them
 
     @property
     def batch_count(self) -> int:
@@ -30,7 +30,7 @@ class RankEpoch:
         return indices
 
     def loss_scale(self, batch: int) -> float:
-        """Returns what the sum of the token losses of the batch is multiplied with; see MicroBatch."""
+        """Returns the factor for the sum of the token losses of the batch; see MicroBatch."""
         step = int(self.batch_step[batch])
         packs = int(self.step_batches[step + 1] - self.step_batches[step])
         if self.missing[batch] or self.normalizer[step] == 0:
@@ -73,7 +73,7 @@ def _normalizers(packing: Packing, samples: Samples, slots: Int64s) -> npt.NDArr
 
 
 def _smallest_pack(packing: Packing, samples: Samples) -> int:
-    """Returns the pack that stands in where a rank lacks one: the one of fewest tokens, and of equals the first."""
+    """Returns the pack that stands in if a rank lacks one: the pack with the fewest tokens, the first among equals."""
     if packing.pack_count == 0:
         return 0
     tokens = np.add.reduceat(samples.tokens[packing.sample_index], packing.pack_offsets[:-1])
@@ -81,8 +81,8 @@ def _smallest_pack(packing: Packing, samples: Samples) -> int:
 
 
 def rank_epoch(packing: Packing, samples: Samples, rank: int) -> RankEpoch:
-    """Returns what `rank` runs, of the ranks among which samples are dealt. With packing groups, C neighbours share
-    each pack of a group of sequence parallel C."""
+    """Returns the batches of `rank`, which counts the ranks among which samples are dealt. With packing groups, C
+    neighbours share each pack of a group of sequence parallel C."""
     ranks, packs, sharing = _step_shapes(packing)
     step_batches = np.concatenate([[0], np.cumsum(packs)]).astype(np.int64)
     first = packing.step_offsets[:-1] + (rank // sharing) * packs

@@ -1,4 +1,4 @@
-"""Makes requests from what callers have at hand."""
+"""Makes requests from the objects that callers have."""
 from __future__ import annotations
 
 import json
@@ -13,7 +13,7 @@ from .v1 import job_pb2, plan_pb2, planner_service_pb2, profile_pb2
 
 M = TypeVar("M", bound=Message)
 
-# A Job or a whole request; or either as a mapping in protobuf JSON, as in deploy/examples.
+# A Job or a whole request, or either as a mapping in protobuf JSON, as in deploy/examples.
 JobLike = Union[job_pb2.Job, planner_service_pb2.PlanJobRequest, Mapping[str, Any]]
 PlanLike = Union[plan_pb2.Plan, planner_service_pb2.PlanJobResponse, planner_service_pb2.GetPlanResponse,
                  Mapping[str, Any]]
@@ -21,7 +21,7 @@ ProfileLike = Union[profile_pb2.RecordProfileRequest, Mapping[str, Any]]
 
 
 def parse(values: Mapping[str, Any], message: M, name: str) -> M:
-    """Parses protobuf JSON into `message`; a key that the message does not have is an error."""
+    """Parses protobuf JSON into `message`. A key that the message does not have is an error."""
     try:
         json_format.ParseDict(dict(values), message)
     except json_format.ParseError as error:
@@ -30,7 +30,7 @@ def parse(values: Mapping[str, Any], message: M, name: str) -> M:
 
 
 def plan_job_request(job: JobLike) -> planner_service_pb2.PlanJobRequest:
-    """Returns a copy, so that the caller's message stays as it is."""
+    """Returns the request as a copy, so that the caller's message stays unchanged."""
     request = planner_service_pb2.PlanJobRequest()
     if isinstance(job, planner_service_pb2.PlanJobRequest):
         request.CopyFrom(job)
@@ -48,7 +48,7 @@ def plan_job_request(job: JobLike) -> planner_service_pb2.PlanJobRequest:
 
 
 def with_fields(request: M, fields: Mapping[str, Any]) -> M:
-    """Sets the fields. A False or 0 stands against the request's own value too."""
+    """Sets the fields. False and 0 also override the request's own value."""
     made = type(request)(**fields)
     for name in fields:
         request.ClearField(name)
@@ -76,7 +76,7 @@ def plan_of(plan: PlanLike, name: str = "plan") -> plan_pb2.Plan:
             raise ValueError(f"{name}: the answer has no plan (validate_only?)")
         return plan.plan
     if isinstance(plan, Mapping):
-        if "plan" in plan:  # an answer, as `evenkeelctl plan --save` writes it
+        if "plan" in plan:  # an answer, as written by `evenkeelctl plan --save`
             return parse(plan["plan"], plan_pb2.Plan(), name)
         return parse(plan, plan_pb2.Plan(), name)
     raise TypeError(f"{name} is a {type(plan).__name__}: must be a Plan, an answer that has one, or a mapping")

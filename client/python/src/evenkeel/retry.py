@@ -1,4 +1,4 @@
-"""When a failed call is tried again."""
+"""Decides when a failed call is tried again."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,17 +14,17 @@ from .errors import EvenkeelError
 
 @dataclasses.dataclass(frozen=True)
 class RetryPolicy:
-    """Tries within the deadline of a call.
+    """Retries within the deadline of a call.
 
     RESOURCE_EXHAUSTED with a retry delay waits for that delay and tries again while the deadline lasts. UNAVAILABLE is
     tried `max_attempts` times: unary calls by gRPC itself (service config), uploads by this policy. Other errors are
-    not tried again, nor is RollBackProfile, which another caller's record may come between.
+    not tried again. Nor is RollBackProfile, because another caller's record may come in between.
     """
     max_attempts: int = 4
     initial_backoff: float = 0.1  # seconds
     max_backoff: float = 1.0  # seconds
     multiplier: float = 2.0
-    jitter: float = 0.2  # a delay grows by up to this share, so that callers do not return all at once
+    jitter: float = 0.2  # a delay grows by up to this share, so that callers do not all return at once
     honour_retry_info: bool = True
 
     def __post_init__(self) -> None:
@@ -38,7 +38,7 @@ NO_RETRIES = RetryPolicy(max_attempts=1, honour_retry_info=False)
 
 
 def check_timeout(name: str, timeout: Any) -> None:
-    """Checks a timeout: gRPC would take infinity for a deadline that has passed."""
+    """Checks a timeout, because gRPC would treat infinity as a deadline that has passed."""
     if not isinstance(timeout, numbers.Real) or not 0 < float(timeout) < float("inf"):
         raise ValueError(f"{name} is {timeout}: must be a number of seconds, above 0 and finite")
 

@@ -21,7 +21,7 @@ __all__ = ["EvenkeelBatchSampler", "MicroBatch"]
 
 
 def _ranks(rank: int | None, world_size: int | None, planned: int) -> tuple[int, int]:
-    """Returns rank and number of ranks: those given, or the plan's and torch.distributed's."""
+    """Returns rank and number of ranks: those given, or those of the plan and of torch.distributed."""
     dist = distributed()
     processes = dist.get_world_size() if dist is not None else None
     size = world_size if world_size is not None else planned or processes
@@ -52,9 +52,9 @@ def _with_seed(settings: PackSettings, seed: int | None) -> PackSettings:
 class EvenkeelBatchSampler:
     """Yields the sample indices of each micro-batch of one rank, as PackDataset of a server packs and deals them.
 
-    The order of an epoch is a function of rule, seed, epoch and samples alone (docs/ALGORITHMS.md, "Dealing"), the same
-    on every server of one release. Every sample comes once per epoch; all ranks have equally many batches. A rank that
-    has no pack in the last step gets the smallest pack once more, with `loss_scale` 0 (`micro_batches`).
+    The order of an epoch is a function of rule, seed, epoch and samples only (docs/ALGORITHMS.md, "Dealing"), the same
+    on every server of one release. Every sample occurs once per epoch, and all ranks have the same number of batches. A
+    rank that has no pack in the last step gets the smallest pack once more, with `loss_scale` 0 (`micro_batches`).
     """
 
     def __init__(self, server: Server, rule: RuleLike, tokens: npt.ArrayLike, units: npt.ArrayLike | None = None,
@@ -64,14 +64,16 @@ class EvenkeelBatchSampler:
                  prefetch: bool = True, timeout: float | None = None) -> None:
         """Asks the server for the first epoch.
 
-        server: address, such as "unix:/run/evenkeel/s.sock"; or a function that makes a Client, such as one with TLS:
-        either is connected only while it asks; or a Client. rule: a plan, or a BatchRule (or either in protobuf JSON).
-        tokens, units, loss_tokens: one value per sample of the dataset, in its order. rank, world_size:
-        among the *data-parallel* ranks; default: torch.distributed. packs_per_rank: micro-batches of a step; default:
-        the plan's, else 1. seed: instead of the rule's. share: "each" rank asks, rank 0 asks and "broadcast"s by
-        torch.distributed (over process_group, default all), or "auto": broadcast where it is initialised for exactly
-        these ranks. prefetch: ask for the next epoch while one trains. timeout: seconds of each upload; default: the
-        client's pack_timeout.
+        server: an address, such as "unix:/run/evenkeel/s.sock"; or a function that makes a Client, such as one with
+        TLS;
+        or a Client. The first two are connected only while they ask. rule: a plan, or a BatchRule (or either in
+        protobuf
+        JSON). tokens, units, loss_tokens: one value per sample of the dataset, in its order. rank, world_size: among
+        the
+        *data-parallel* ranks; default: torch.distributed. packs_per_rank: micro-batches of a step; default: the plan's,
+        or 1. seed: replaces the rule's. share: "each" rank asks; or rank 0 asks and "broadcast"s by torch.distributed
+        (over process_group, default all); or "auto": broadcast if it is initialised for exactly these ranks. prefetch:
+        ask for the next epoch while one trains. timeout: seconds of each upload; default: the client's pack_timeout.
         """
         settings = _with_seed(settings_of(rule), seed)
         self._samples = Samples.of(tokens, units, loss_tokens)
@@ -97,7 +99,7 @@ class EvenkeelBatchSampler:
         self._segments: tuple[Segment, ...] = ()
         self._resume_at = self._yielded = self._begun = 0
         self._tracked: int | None = None
-        self._set_epoch: int | None = None  # as set_epoch was called last
+        self._set_epoch: int | None = None  # value of the last call of set_epoch
         self._ran_to_end = False
         self._current = self._fetch(self._epoch, ())
 
@@ -121,14 +123,16 @@ class EvenkeelBatchSampler:
         return self._epoch
 
     def __len__(self) -> int:
-        """Counts the batches of the epoch (after an elastic resume: of what was left of it), equal on all ranks."""
+        """Returns the number of batches in the epoch (after an elastic resume: in the rest of it), equal on all
+        ranks."""
         return self._current.batch_count
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch. Call it before each epoch, on all ranks. The epoch of a resumed state keeps its place.
 
-        Packs are asked for here, not when batches are: a server that is not there shows here, and only here (and where
-        a state is loaded) do ranks talk to each other.
+        Packs are requested here, not when batches are. So a missing server is noticed here, and ranks talk to each
+        other
+        only here and when a state is loaded.
         """
         self._set_epoch, self._ran_to_end = self._checked_epoch(epoch), False
         if self._set_epoch != self._epoch:
@@ -138,12 +142,12 @@ class EvenkeelBatchSampler:
             self._tracked = None
 
     def __iter__(self) -> Iterator[list[int]]:
-        """Begins where a state was loaded, else with the whole epoch."""
+        """Begins where a state was loaded, or with the whole epoch."""
         return Batches(self)
 
     def begin(self, restored: bool) -> tuple[RankEpoch, int]:
-        """Begins a pass, for Batches: returns the epoch and its first batch. `restored` says that torchdata began
-        the pass; it makes another one at once if this one has nothing left."""
+        """Begins a pass, for Batches. Returns the epoch and its first batch. `restored` says that torchdata began the
+        pass; it begins another one at once if this one has nothing left."""
         begin = self._begun = self._resume_at
         left = begin < self._current.batch_count
         if left or not restored:
@@ -159,7 +163,7 @@ class EvenkeelBatchSampler:
         return self._current, begin
 
     def reached(self, batch: int, done: bool) -> None:
-        """Notes how many batches were asked for. Batches calls it."""
+        """Notes how many batches were requested. Batches calls it."""
         self._yielded = batch
         self._ran_to_end = done and batch > self._begun
 
@@ -169,7 +173,7 @@ class EvenkeelBatchSampler:
         check_loader(loader, self, self._samples.tokens.size)
         batch: int | None = None
         for loaded in loader:
-            if batch is None:  # not before the first batch: StatefulDataLoader loads its state when it begins
+            if batch is None:  # not before the first batch, because StatefulDataLoader loads its state when it begins
                 current = self._current
                 batch = self._tracked = self._begun
             step = int(current.batch_step[batch])
@@ -181,16 +185,18 @@ class EvenkeelBatchSampler:
             batch += 1
 
     def loss_scale(self, batch: int) -> float:
-        """Returns MicroBatch.loss_scale of a batch by its number in the epoch, for loops that are a framework's own."""
+        """Returns MicroBatch.loss_scale of a batch by its number in the epoch, for the loops of frameworks."""
         return self._current.loss_scale(batch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the place in the stream, the same on every rank. With `micro_batches`: after the last whole step
-        of the loop. Without: after the last batch that was asked for; a plain DataLoader with workers asks ahead."""
+        """Returns the place in the stream, which is the same on every rank. With `micro_batches`, it is after the last
+        whole step of the loop; without, after the last batch that was requested. A plain DataLoader with workers
+        requests
+        batches ahead of time."""
         return self.state_at(self._yielded if self._tracked is None else self._tracked)
 
     def state_at(self, batch: int | None) -> dict[str, Any]:
-        """Returns the state after so many batches; None: where the next pass begins."""
+        """Returns the state after `batch` batches. If None, returns the state at which the next pass begins."""
         current = self._current
         batch = self._resume_at if batch is None else batch
         step = int(current.batch_step[batch]) if batch < current.batch_count else current.packing.step_count
@@ -198,12 +204,13 @@ class EvenkeelBatchSampler:
                             self._segments, current.packing.digest).to_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, elastic: bool = False) -> None:
-        """Lets the next iteration go on where the state was taken, with identical batches. Raises ResumeError if the
+        """Makes the next iteration continue where the state was taken, with identical batches. Raises ResumeError if
+        the
         state is of another plan, rule, seed or other samples; or, unless `elastic`, of another number of ranks or packs
         per rank.
 
-        elastic: what the epoch has left is packed and dealt anew to the ranks there are now, so that every sample still
-        comes once per epoch. A step that was not complete is run again. To be called on all ranks.
+        elastic: packs and deals the rest of the epoch anew to the present ranks, so that every sample still occurs once
+        per epoch. A step that was not complete is run again. Call it on all ranks.
         """
         state = SamplerState.from_dict(state_dict)
         sampler_state.check(state, self._identity)
@@ -219,12 +226,12 @@ class EvenkeelBatchSampler:
             segments = (*segments, (state.world_size, state.packs_per_rank, state.step, state.packing))
         epoch = self._checked_epoch(state.epoch)
         current = self._at(epoch, segments)
-        if segments == state.segments:  # else packs that went before were compared, those of the rest are new
+        if segments == state.segments:  # otherwise the earlier packs were compared, and those of the rest are new
             sampler_state.check_packing(state.packing, current.packing.digest, epoch)
         if not 0 <= batch <= current.batch_count:
             raise ResumeError(f"the state is {batch} batches into an epoch of {current.batch_count}")
         if batch == current.batch_count and self._set_epoch == epoch + 1:
-            # StatefulDataLoader loads late: after set_epoch. The end of an epoch is the beginning of the next.
+            # StatefulDataLoader loads late, after set_epoch. The end of an epoch is the beginning of the next.
             epoch, segments, batch = epoch + 1, (), 0
             current = self._at(epoch, segments)
         self._epoch, self._segments, self._current = epoch, segments, current
@@ -254,7 +261,7 @@ class EvenkeelBatchSampler:
         return self._share == "broadcast" or bool(dist.get_world_size(self._group) == self._world_size)
 
     def _prefetch_next(self) -> None:
-        """Asks for the next epoch. The first batch is asked for once workers have forked; a process that forks later
+        """Asks for the next epoch. The first batch is requested after workers have forked. A process that forks later
         waits for the call."""
         dist = distributed()
         if self._broadcasts() and dist is not None and dist.get_rank(self._group) != 0:

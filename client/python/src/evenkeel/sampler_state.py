@@ -1,4 +1,4 @@
-"""What a sampler's state says, and when it may be resumed."""
+"""The content of a sampler's state, and the conditions for resuming it."""
 from __future__ import annotations
 
 import dataclasses
@@ -14,7 +14,7 @@ FORMAT = 2
 # Leading part of an epoch that ran on other ranks: (world_size, packs_per_rank, steps, digest of its packing).
 Segment = tuple[int, int, int, str]
 
-# The fields of a BatchRule that are rule and not figure (proto/evenkeel/v1/batching.proto).
+# The fields of a BatchRule that belong to the rule and are not figures (proto/evenkeel/v1/batching.proto).
 _RULE_FIELDS = ("unit_cap", "token_cap", "keep_units", "keep_tokens", "packer", "order_window", "iterations", "seed",
                 "oversize_policy")
 _GROUP_FIELDS = ("length_tokens", "sequence_parallel", "data_parallel", "packs_per_rank", "longest_sample_tokens",
@@ -30,7 +30,7 @@ def _only(message: Any, fields: tuple[str, ...]) -> dict[str, Any]:
 
 
 def rule_digest(settings: PackSettings, sequence_parallel_group: int) -> str:
-    """Returns a digest of all that decides on packs and order, except samples, ranks and epoch."""
+    """Returns a digest of everything that determines packs and order, except samples, ranks and epoch."""
     rule = batching_pb2.BatchRule(**_only(settings.rule, _RULE_FIELDS))
     if settings.rule.HasField("pack_times"):
         rule.pack_times.CopyFrom(settings.rule.pack_times)
@@ -49,8 +49,8 @@ def samples_digest(samples: Samples) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """What a state must share with the sampler that resumes it."""
-    plan_id: str  # empty where a rule without a plan is used
+    """The properties that a state must share with the sampler that resumes it."""
+    plan_id: str  # empty if a rule without a plan is used
     rule: str
     samples: str
     sample_count: int
@@ -64,13 +64,14 @@ class SamplerState:
     world_size: int
     packs_per_rank: int
     epoch: int = 0
-    batch: int = 0  # batches of this rank that are done, of this epoch, after `segments`
-    step: int = 0  # whole steps that these are
-    segments: tuple[Segment, ...] = ()  # what of the epoch ran on other ranks before
-    packing: str = ""  # digest of packs and order: another release of the server may make others
+    batch: int = 0  # batches of this rank that are done in this epoch, after `segments`
+    step: int = 0  # whole steps of these batches
+    segments: tuple[Segment, ...] = ()  # parts of the epoch that ran on other ranks before
+    packing: str = ""  # digest of packs and order, because another release of the server may make others
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain values only: the state goes through JSON, torch.save and torch.load(weights_only=True)."""
+        """Returns plain values only, because the state goes through JSON, torch.save and
+        torch.load(weights_only=True)."""
         return {"format": FORMAT, **dataclasses.asdict(self.identity),
                 "world_size": self.world_size, "packs_per_rank": self.packs_per_rank, "epoch": self.epoch,
                 "batch": self.batch, "step": self.step, "segments": [list(s) for s in self.segments],
@@ -94,7 +95,7 @@ class SamplerState:
 
 
 def check(state: SamplerState, mine: Identity) -> None:
-    """Raises ResumeError that says what differs."""
+    """Raises a ResumeError that says what differs."""
     saved = state.identity
     if saved.plan_id != mine.plan_id:
         def name(plan_id: str) -> str:
@@ -112,7 +113,7 @@ def check(state: SamplerState, mine: Identity) -> None:
 
 
 def check_packing(saved: str, mine: str, epoch: int) -> None:
-    """Raises ResumeError if the server packs otherwise than when the state was taken."""
+    """Raises ResumeError if the server packs in another way than when the state was taken."""
     if saved != mine:
         raise ResumeError(f"the state is of other packs of epoch {epoch} than the server makes now (another release?): "
                           "resume with the release that the run began with, or begin an epoch")

@@ -1,4 +1,4 @@
-"""Statistics of sample lengths: the histogram that a Job's dataset takes, the same that `evenkeelctl stats` makes."""
+"""Statistics of sample lengths: the histogram for a Job's dataset, equal to the one of `evenkeelctl stats`."""
 from __future__ import annotations
 
 import dataclasses
@@ -12,18 +12,18 @@ from .lengths import SampleLengths
 
 Int64s = npt.NDArray[np.int64]
 
-MAX_HISTOGRAM_BYTES = 65536  # a serialised histogram is smaller
+MAX_HISTOGRAM_BYTES = 65536  # serialised histograms are smaller than this
 _MAX_UNITS = 10 ** 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Histogram:
-    """Samples counted by length, ascending by units and then tokens. `units` is empty where no sample has any."""
+    """Samples counted by length, ascending by units and then tokens. `units` is empty if no sample has any."""
     units: Int64s
     llm_tokens: Int64s
     sample_count: Int64s
-    distinct: int  # distinct lengths that went in
-    token_width: int = 1  # samples whose tokens / width agree share a bin, which stands for their mean; 1: exact
+    distinct: int  # distinct input lengths
+    token_width: int = 1  # samples whose tokens / width agree share a bin, which stands for their mean; 1 is exact
     unit_width: int = 1
 
     @property
@@ -73,8 +73,8 @@ class LengthCounts:
 
 
 def histogram(samples: SampleLengths | LengthCounts, max_bytes: int = MAX_HISTOGRAM_BYTES) -> Histogram:
-    """Returns the finest binning that stays below `max_bytes`: exact if that does, else bins of tokens (and, if
-    these do not, units) of widths 2^k and 3 x 2^k (docs/ALGORITHMS.md)."""
+    """Returns the finest binning that stays below `max_bytes`: exact if that does, otherwise bins of tokens (and, if
+    these do not, of units) of widths 2^k and 3 x 2^k (docs/ALGORITHMS.md)."""
     counts = samples if isinstance(samples, LengthCounts) else LengthCounts.of(samples)
     unit_width = 1
     while unit_width <= 2 * _MAX_UNITS:
@@ -133,5 +133,5 @@ def summarize(values: Int64s, count: Int64s) -> Summary:
 
 
 def dump(binned: Histogram) -> str:
-    """Returns the very text that `evenkeelctl stats --output json` prints."""
+    """Returns exactly the text that `evenkeelctl stats --output json` prints."""
     return json.dumps(binned.to_json(), separators=(",", ":")) + "\n"

@@ -21,9 +21,9 @@ from .packing import Packing, step_shape
 
 
 def global_order(packing: Packing) -> npt.NDArray[np.int64]:
-    """Returns the packs such that order[r::R] is what rank r runs: within a step micro-batch by micro-batch, the
-    ranks side by side. XTuner knows no missing packs: the packs of the last, incomplete step stand together at the
-    end."""
+    """Returns the packs in an order in which order[r::R] is what rank r runs. Within a step, it goes micro-batch by
+    micro-batch, with the ranks side by side. XTuner does not know missing packs, so the packs of the last, incomplete
+    step are together at the end."""
     if packing.start.groups:
         raise ValueError("a packing of groups is no XTuner preset, which has one pack_max_length")
     if packing.step_count == 0:
@@ -36,7 +36,7 @@ def global_order(packing: Packing) -> npt.NDArray[np.int64]:
 
 def write_preset(folder: str | os.PathLike[str], packing: Packing, tokens: npt.ArrayLike,
                  parts: Sequence[tuple[str, int]]) -> None:
-    """Writes the four files into `folder`, which is made if need be.
+    """Writes the four files into `folder`, and makes the folder if necessary.
 
     tokens: as they were packed. parts: (path of the dataset in XTuner's configuration, its samples), in the order in
     which the samples were packed.
@@ -57,4 +57,5 @@ def write_preset(folder: str | os.PathLike[str], packing: Packing, tokens: npt.A
     with open(os.path.join(folder, "paths.json"), "w", encoding="utf-8") as file:
         json.dump([path for path, _ in parts], file)
         file.write("\n")
-    np.save(os.path.join(folder, "boundaries.npy"), packing.pack_offsets)  # last: with it the preset is whole
+    np.save(os.path.join(folder, "boundaries.npy"), packing.pack_offsets)  # written last: if it exists, the preset is
+                                                                           # complete
