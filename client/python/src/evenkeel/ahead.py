@@ -81,8 +81,7 @@ atexit.register(_at_exit)
 
 def wait_for_grpc(before: set[threading.Thread]) -> None:
     """Waits for gRPC's own threads of a call, for the same reason. They are those that are not in `before`, and they
-    end
-    a moment after the call."""
+    end a moment after the call."""
     for thread in set(threading.enumerate()) - before:
         if thread.name.endswith(("(_run)", "(channel_spin)", "(consume_request_iterator)")):  # gRPC's names for them
             thread.join(1)

@@ -30,8 +30,7 @@ class Client:
                  wait_for_ready: bool = False, options: Sequence[tuple[str, Any]] = ()) -> None:
         """`target`: HOST:PORT, dns:///NAME:PORT (all replicas behind a headless Service) or unix:PATH. `tls`: None is
         plaintext. `wait_for_ready`: waits, within the timeout, for a server that has not started yet, such as a
-        sidecar.
-        `options`: channel options of gRPC, after ours."""
+        sidecar. `options`: channel options of gRPC, after ours."""
         policy = retry if retry is not None else RetryPolicy()
         self._settings = calls.Settings(target, timeout, pack_timeout, policy, wait_for_ready)
         given = connection.credentials(tls)
@@ -197,8 +196,7 @@ class Client:
 
     def _raise_if_closed(self, method: str, request_id: str) -> None:
         """Raises the right error for a closed channel. gRPC ends the calls of a closed channel and of a cancelled task
-        in
-        the same way, but the task that awaits a call of a closed channel was not cancelled."""
+        in the same way, but the task that awaits a call of a closed channel was not cancelled."""
         task = asyncio.current_task()
         cancelling = getattr(task, "cancelling", None)  # exists from Python 3.11
         if self._closed and not (cancelling is not None and cancelling()):

@@ -30,8 +30,7 @@ class Client:
                  wait_for_ready: bool = False, options: Sequence[tuple[str, Any]] = ()) -> None:
         """`target`: HOST:PORT, dns:///NAME:PORT (all replicas behind a headless Service) or unix:PATH. `tls`: None is
         plaintext. `wait_for_ready`: waits, within the timeout, for a server that has not started yet, such as a
-        sidecar.
-        `options`: channel options of gRPC, after ours."""
+        sidecar. `options`: channel options of gRPC, after ours."""
         policy = retry if retry is not None else RetryPolicy()
         self._settings = calls.Settings(target, timeout, pack_timeout, policy, wait_for_ready)
         given = connection.credentials(tls)
@@ -59,8 +58,7 @@ class Client:
     def plan_job(self, job: JobLike, *, timeout: float | None = None,
                  **fields: Any) -> planner_service_pb2.PlanJobResponse:
         """Plans a job. `fields` are other fields of PlanJobRequest, such as compare_sizes=True or label="run 7". A job
-        that
-        does not fit is not an error: see `response.plan.HasField("misfit")`."""
+        that does not fit is not an error: see `response.plan.HasField("misfit")`."""
         request = requests.with_fields(requests.plan_job_request(job), fields)
         return self._call(planner_service_pb2.PlanJobResponse, request, timeout)
 

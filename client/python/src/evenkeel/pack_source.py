@@ -35,8 +35,7 @@ class PackSource:
     def fetch(self, epoch: int, world_size: int, packs_per_rank: int,
               segments: tuple[Segment, ...] = ()) -> Packing:
         """Returns the packing of an epoch. After `segments`, returns that of the samples that they left, with indices
-        into
-        the whole dataset."""
+        into the whole dataset."""
         if isinstance(self._server, Client):
             return self._fetch(self._server, epoch, world_size, packs_per_rank, segments)
         # A connection is held only while it is used, so processes that fork afterwards inherit nothing.
@@ -98,8 +97,7 @@ def distributed() -> Any:
 
 def broadcast(work: Callable[[], Packing], group: Any, question: Mapping[str, Any]) -> Packing:
     """Runs `work` on rank 0 of the group, and returns its result or raises its error on all ranks. `question` is what
-    it
-    answers. A rank that asks another question raises ValueError."""
+    it answers. A rank that asks another question raises ValueError."""
     dist = distributed()
     source = dist.get_global_rank(group, 0) if group is not None else 0
     box: list[Any] = [dict(question), None]

@@ -65,15 +65,13 @@ class EvenkeelBatchSampler:
         """Asks the server for the first epoch.
 
         server: an address, such as "unix:/run/evenkeel/s.sock"; or a function that makes a Client, such as one with
-        TLS;
-        or a Client. The first two are connected only while they ask. rule: a plan, or a BatchRule (or either in
-        protobuf
-        JSON). tokens, units, loss_tokens: one value per sample of the dataset, in its order. rank, world_size: among
-        the
-        *data-parallel* ranks; default: torch.distributed. packs_per_rank: micro-batches of a step; default: the plan's,
-        or 1. seed: replaces the rule's. share: "each" rank asks; or rank 0 asks and "broadcast"s by torch.distributed
-        (over process_group, default all); or "auto": broadcast if it is initialised for exactly these ranks. prefetch:
-        ask for the next epoch while one trains. timeout: seconds of each upload; default: the client's pack_timeout.
+        TLS; or a Client. The first two are connected only while they ask. rule: a plan, or a BatchRule (or either in
+        protobuf JSON). tokens, units, loss_tokens: one value per sample of the dataset, in its order. rank, world_size:
+        among the *data-parallel* ranks; default: torch.distributed. packs_per_rank: micro-batches of a step; default:
+        the plan's, or 1. seed: replaces the rule's. share: "each" rank asks; or rank 0 asks and "broadcast"s by
+        torch.distributed (over process_group, default all); or "auto": broadcast if it is initialised for exactly these
+        ranks. prefetch: ask for the next epoch while one trains. timeout: seconds of each upload; default: the client's
+        pack_timeout.
         """
         settings = _with_seed(settings_of(rule), seed)
         self._samples = Samples.of(tokens, units, loss_tokens)
@@ -131,8 +129,7 @@ class EvenkeelBatchSampler:
         """Sets the epoch. Call it before each epoch, on all ranks. The epoch of a resumed state keeps its place.
 
         Packs are requested here, not when batches are. So a missing server is noticed here, and ranks talk to each
-        other
-        only here and when a state is loaded.
+        other only here and when a state is loaded.
         """
         self._set_epoch, self._ran_to_end = self._checked_epoch(epoch), False
         if self._set_epoch != self._epoch:
@@ -191,8 +188,7 @@ class EvenkeelBatchSampler:
     def state_dict(self) -> dict[str, Any]:
         """Returns the place in the stream, which is the same on every rank. With `micro_batches`, it is after the last
         whole step of the loop; without, after the last batch that was requested. A plain DataLoader with workers
-        requests
-        batches ahead of time."""
+        requests batches ahead of time."""
         return self.state_at(self._yielded if self._tracked is None else self._tracked)
 
     def state_at(self, batch: int | None) -> dict[str, Any]:
@@ -205,9 +201,8 @@ class EvenkeelBatchSampler:
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, elastic: bool = False) -> None:
         """Makes the next iteration continue where the state was taken, with identical batches. Raises ResumeError if
-        the
-        state is of another plan, rule, seed or other samples; or, unless `elastic`, of another number of ranks or packs
-        per rank.
+        the state is of another plan, rule, seed or other samples; or, unless `elastic`, of another number of ranks or
+        packs per rank.
 
         elastic: packs and deals the rest of the epoch anew to the present ranks, so that every sample still occurs once
         per epoch. A step that was not complete is run again. Call it on all ranks.
