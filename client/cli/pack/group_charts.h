@@ -16,9 +16,8 @@ std::string GroupStyle(size_t group);
 struct GroupedSteps {
   size_t groups = 0;
   const std::vector<int32_t>* step_group;  // by step
-  const std::vector<double>* ratios;  // ratios of attention, 0 to 1; the last step may lack one if
-                                      // it is holed
-  int64_t curriculum_steps = 0;  // number of steps at the start
+  const std::vector<double>* ratios;       // attention, 0 to 1; a holed last step may lack one
+  int64_t curriculum_steps = 0;            // number of steps at the start
 };
 
 // Draws a dot for each step at its ratio, on a logarithmic axis. If there are many steps, it draws
