@@ -57,5 +57,4 @@ def write_preset(folder: str | os.PathLike[str], packing: Packing, tokens: npt.A
     with open(os.path.join(folder, "paths.json"), "w", encoding="utf-8") as file:
         json.dump([path for path, _ in parts], file)
         file.write("\n")
-    np.save(os.path.join(folder, "boundaries.npy"), packing.pack_offsets)  # written last: with it, the preset is
-                                                                           # complete
+    np.save(os.path.join(folder, "boundaries.npy"), packing.pack_offsets)  # last: it completes the preset
