@@ -1,4 +1,4 @@
-// Writes the mix of long_mix.h as JSON Lines, one sample a line, to try it on the command line:
+// Writes the mix of long_mix.h as JSON Lines, one sample per line, to try it on the command line:
 //   build/tests/long_mix > long-mix.jsonl
 #include <cstdio>
 #include <cstdlib>

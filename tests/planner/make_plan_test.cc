@@ -88,7 +88,7 @@ TEST(MakePlanTest, SameJobSamePlanToTheLastBit) {
 }
 
 TEST(MakePlanTest, ThePlanDependsOnTheSeedOnlyThroughTheData) {
-  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);  // equal samples: nothing to shuffle
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);  // equal samples cannot be shuffled
   Plan a = PlanOf(job);
   job.training.seed = 99;
   Plan b = PlanOf(job);
@@ -101,7 +101,7 @@ TEST(MakePlanTest, PhasesAreEnteredInOrder) {
   PlanHooks hooks;
   hooks.enter = [&](Phase phase) { phases.push_back(phase); };
   MakePlan(QuickstartJob(), hooks);
-  // Twice over the first two: level packs, and shorter ones.
+  // The first two phases run twice, for level packs and for shorter ones.
   EXPECT_EQ(phases,
             (std::vector<Phase>{Phase::kBatchRule, Phase::kSearch, Phase::kBatchRule,
                                 Phase::kSearch, Phase::kSimulate, Phase::kExplain, Phase::kCheck}));
@@ -141,7 +141,8 @@ TEST(MakePlanTest, StopsWhileItExplainsAMisfit) {
   StopEverywhere(job);
 }
 
-// Between any two questions, little time may pass, or a deadline is overrun.
+// Checks that little time passes between any two questions, because otherwise a deadline is
+// overrun.
 void ExpectFrequentQuestions(const Job& job) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point last = Clock::now();
@@ -154,7 +155,7 @@ void ExpectFrequentQuestions(const Job& job) {
     return false;
   };
   MakePlan(job, hooks);
-  // 50 ms is meant; sanitizers and busy machines are slower.
+  // The aim is 50 ms, but sanitizers and busy machines are slower.
   EXPECT_LT(longest.count(), 1.0) << job.model.name;
   testing::Test::RecordProperty("longest_us", static_cast<int>(longest.count() * 1e6));
 }

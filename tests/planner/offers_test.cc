@@ -24,7 +24,7 @@ Offers Compare(std::vector<Job> jobs, ObjectiveKind kind, double deadline = 0) {
   return offers;
 }
 
-// The job on other numbers of its GPUs, as the server makes jobs for free counts.
+// Returns the job on other numbers of its GPUs, like the server's jobs for free counts.
 std::vector<Job> OnCounts(const Job& job, const std::vector<int64_t>& gpu_counts) {
   std::vector<Job> jobs(gpu_counts.size(), job);
   for (size_t i = 0; i < jobs.size(); ++i) jobs[i].cluster = Resized(job.cluster, gpu_counts[i]);
@@ -39,7 +39,7 @@ TEST(OffersTest, BestFirstByEachObjective) {
   EXPECT_EQ(first(ObjectiveKind::kGpuDays), 2u);
   EXPECT_EQ(first(ObjectiveKind::kFewestGpus), 2u);
   EXPECT_EQ(first(ObjectiveKind::kCost), 0u);
-  // Nobody knows what the third costs.
+  // The price of the third is unknown.
   EXPECT_EQ(Compare(jobs, ObjectiveKind::kCost).offers.back().job, 2u);
   for (const Offer& offer : Compare(jobs, ObjectiveKind::kStepTime).offers) {
     const Plan alone = MakePlan(jobs[offer.job], {}).plan;

@@ -1,4 +1,4 @@
-// Every field of a plan as text, to compare plans to the last bit.
+// Writes every field of a plan as text, to compare plans to the last bit.
 #ifndef EVENKEEL_TESTS_PLANNER_PLAN_DUMP_H_
 #define EVENKEEL_TESTS_PLANNER_PLAN_DUMP_H_
 
@@ -8,7 +8,7 @@
 
 namespace evenkeel::planner {
 
-// Writes reals in hexadecimal.
+// Returns the text. Reals are in hexadecimal.
 std::string DumpPlan(const Plan& plan);
 
 }  // namespace evenkeel::planner

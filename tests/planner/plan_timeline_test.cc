@@ -9,8 +9,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// 45 encoder and 48 language layers on 32 GPUs; with two virtual stages each has a part of every
-// stage's chunks.
+// Returns a spec of 45 encoder and 48 language layers on 32 GPUs. With two virtual stages, each has
+// a part of every stage's chunks.
 PlanSpec Spec(Schedule schedule, int64_t tensor, int64_t pipeline, int64_t virtual_stages = 1) {
   PlanSpec spec;
   spec.parallelism = {.tensor = tensor,
@@ -65,7 +65,7 @@ TEST(PlanTimelineTest, EveryRankHasItsOwnPacks) {
     const Evaluation evaluation = Evaluated(job, spec);
     const Timeline timeline = TimelineOf(job, evaluation);
     ASSERT_EQ(static_cast<int64_t>(timeline.run.ranks.size()), spec.parallelism.data);
-    // The first step is a step like others: near the mean of them all.
+    // The first step is an ordinary step: near the mean of all steps.
     const StepTime& step = evaluation.plan.prediction.step;
     const double ratio =
         static_cast<double>(timeline.run.step_ns) / static_cast<double>(step.total_ns);
@@ -89,7 +89,7 @@ TEST(PlanTimelineTest, MeanPacksTakeTheTimeOfThePrediction) {
   EXPECT_EQ(timeline.run.step_ns, step.pipeline_ns + step.data_sync_ns + step.optimizer_ns);
 }
 
-// Ranks x cells is what is simulated: 4 x 8000 x 4 forwards are more than kEventsAtMost / 4.
+// The simulation covers ranks x cells, and 4 x 8000 x 4 forwards are more than kEventsAtMost / 4.
 TEST(PlanTimelineTest, TooManyPacksAreMeanPacks) {
   Job job = QuickstartJob();
   PlanSpec spec = Spec(Schedule::kOneFOneB, 2, 4);

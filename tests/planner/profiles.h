@@ -1,4 +1,4 @@
-// Profiles for tests, as a GPU would have measured that is slower or faster than the model.
+// Profiles for tests, as measured by a GPU that is slower or faster than the model.
 #ifndef EVENKEEL_TESTS_PLANNER_PROFILES_H_
 #define EVENKEEL_TESTS_PLANNER_PROFILES_H_
 
@@ -30,7 +30,7 @@ inline Profile QuickstartProfile(int64_t tensor = 2) {
   return PairProfile("internvit-6b-448px-v1.5", "internlm2-20b", "a100-sxm-80gb", tensor);
 }
 
-// Returns the layer as the model has it.
+// Returns the layer with the model's costs.
 inline LayerCost ModelledLayer(const Profile& profile, LayerKind kind, const MeasuredShape& shape) {
   Job job;
   job.model = profile.model;
@@ -44,7 +44,7 @@ inline LayerCost ModelledLayer(const Profile& profile, LayerKind kind, const Mea
   return {};
 }
 
-// Adds a layer that took `ratio` times what the model says.
+// Adds a layer that took `ratio` times the model's time.
 inline void AddLayerTime(Profile& profile, LayerKind kind, MeasuredShape shape, double ratio) {
   const LayerCost layer = ModelledLayer(profile, kind, shape);
   const double tokens = static_cast<double>(shape.tokens);
@@ -58,8 +58,8 @@ inline void AddLayerTime(Profile& profile, LayerKind kind, MeasuredShape shape, 
   profile.layer_times.push_back(m);
 }
 
-// Adds two probes of `layers` layers, none and all but one recomputed, that keep `ratio` times what
-// the model says.
+// Adds two probes of `layers` layers, with none and with all but one recomputed, that keep `ratio`
+// times what the model predicts.
 inline void AddProbes(Profile& profile, LayerKind kind, MeasuredShape shape, int64_t layers,
                       double ratio) {
   const LayerCost layer = ModelledLayer(profile, kind, shape);

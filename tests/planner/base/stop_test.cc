@@ -23,12 +23,12 @@ TEST(Stop, AsksOnceForSoManyUnits) {
   for (int64_t i = 0; i < 10 * Stop::kUnitsPerQuestion; i += 100) stop.Spend(100);
   EXPECT_EQ(asked, 9);
   EXPECT_EQ(stop.spent(), 10 * Stop::kUnitsPerQuestion);
-  stop.Spend(5 * Stop::kUnitsPerQuestion);  // at once, and is one question
+  stop.Spend(5 * Stop::kUnitsPerQuestion);  // asks at once, and counts as one question
   EXPECT_EQ(asked, 10);
   EXPECT_EQ(stop.spent(), 15 * Stop::kUnitsPerQuestion);
 }
 
-// One that says so once and then no more has still stopped the work.
+// A Stop that was true once has stopped the work, even if it is false later.
 TEST(Stop, StaysStopped) {
   int64_t asked = 0;
   const Stop stop([&] { return ++asked == 2; });
@@ -43,7 +43,7 @@ TEST(Stop, StaysStopped) {
   EXPECT_THROW(copy.Ask(), Stopped);
 }
 
-// Where a function still takes a std::function, what it hands on is the same Stop.
+// If a function takes a std::function, the Stop inside it is still the same one.
 TEST(Stop, IsTheSameThroughAFunction) {
   int64_t asked = 0;
   const Stop stop([&] { return ++asked > 1; });
@@ -60,14 +60,14 @@ TEST(Stop, WorkThatWasStoppedDoesNotPassForWhole) {
   const auto never = Stop([] { return false; });
   EXPECT_TRUE(RunsThrough(never, [&] { never.Spend(2 * Stop::kUnitsPerQuestion); }));
   const auto at_once = Stop([] { return true; });
-  EXPECT_TRUE(RunsThrough(at_once, [] {}));  // nobody asked: it is whole
+  EXPECT_TRUE(RunsThrough(at_once, [] {}));  // nobody asked, so the work is complete
   int64_t done = 0;
   EXPECT_FALSE(RunsThrough(at_once, [&] {
     at_once.Spend(2 * Stop::kUnitsPerQuestion);
     ++done;
   }));
   EXPECT_EQ(done, 0);
-  // A callee that asks for the value and returns half a result is found out too.
+  // A callee that asks for the value and returns half a result is also detected.
   EXPECT_FALSE(RunsThrough(at_once, [&] { done = at_once() ? 1 : 2; }));
   EXPECT_EQ(done, 1);
 }

@@ -20,12 +20,12 @@ constexpr int64_t kGiB = int64_t{1} << 30;
 
 struct ExpectedCount {
   std::string_view slug;
-  int64_t computed;            // counted by others from the same dimensions
-  int64_t left_out_there = 0;  // weights that the model has and that count lacks
+  int64_t computed;            // counted from the same dimensions by another program
+  int64_t left_out_there = 0;  // weights that the model has and that the count lacks
 };
 
-// Left out there: the norms of Qwen3's q and k heads (with them the published totals come out to
-// the unit), and Megatron's biases (9 x hidden per layer, which the papers' formula has).
+// The counts leave out the norms of Qwen3's q and k heads (with them, the published totals match to
+// the unit), and Megatron's biases (9 x hidden per layer, which the papers' formula includes).
 constexpr ExpectedCount kLanguageModels[] = {
     {"llama2-7b", 6738415616},
     {"llama2-13b", 13015864320},
@@ -153,7 +153,7 @@ void ExpectWellFormed(const std::vector<std::string>& slugs,
   }
   for (const std::string& alias : aliases) {
     EXPECT_FALSE(alias.empty());
-    EXPECT_LE(alias.size(), 64u) << alias;  // the longest name that "did you mean" reads
+    EXPECT_LE(alias.size(), 64u) << alias;  // the longest name for which "did you mean" works
     EXPECT_EQ(alias.find_first_of(kUpper), std::string::npos) << alias;
     EXPECT_TRUE(seen.insert(alias).second) << alias;
   }
@@ -233,8 +233,8 @@ TEST(CatalogTest, CountsAgreeWithPublishedTotals) {
   for (const EncoderEntry& entry : Encoders()) {
     if (entry.published_parameters == 0) continue;
     int64_t counted = CountParameters(entry.spec);
-    // Two published totals have more than the encoder: SigLIP's attention pool and last norm, and
-    // the merger of the 7B Qwen2-VL.
+    // Two published totals include more than the encoder: SigLIP's attention pool and last norm,
+    // and the merger of the 7B Qwen2-VL.
     if (entry.spec.name == "siglip-so400m-384") counted += 15240656;
     if (entry.spec.name == "qwen2-vl-vit") {
       counted += CountParameters(Projector{.input_width = 5120, .hidden_width = 5120}, 3584);
@@ -314,7 +314,7 @@ TEST(CatalogTest, DefaultProjectorIsThePublishedOne) {
 TEST(CatalogTest, DefaultProjectorToleratesOddTokenCounts) {
   const Encoder encoder{.name = "custom", .hidden = 1280, .tokens_per_unit = 1500};
   Encoder halved = encoder;
-  halved.llm_tokens_per_unit = 750;  // 1499 / 750 is not whole
+  halved.llm_tokens_per_unit = 750;  // 1499 / 750 is not an integer
   EXPECT_EQ(DefaultProjector(halved, 4096).input_width, 2 * 1280);
   Encoder grown = encoder;
   grown.llm_tokens_per_unit = 3000;
@@ -407,7 +407,7 @@ TEST(CatalogTest, UnknownAndAmbiguousNamesFindNothing) {
   EXPECT_EQ(FindLanguageModel("llama9-8b"), nullptr);
   EXPECT_EQ(FindEncoder(""), nullptr);
   EXPECT_EQ(FindVisionLanguageModel("llava"), nullptr);
-  // Several sizes or form factors.
+  // These exist in several sizes or form factors.
   for (const std::string_view name : {"a100", "h100", "h100-80gb", "v100", "gh200", "nvidia"}) {
     EXPECT_EQ(FindGpu(name), nullptr) << name;
   }

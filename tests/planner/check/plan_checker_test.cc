@@ -108,7 +108,7 @@ const Planted kFaults[] = {
     {"fits and does not", [](Plan& p) { p.fits = false; }},
 };
 
-// An epoch of more nanoseconds than 64 bits hold.
+// The epoch has more nanoseconds than 64 bits hold.
 TEST(PlanCheckerTest, TheLongestEpochsAreTheirStepsTimesTheirTime) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
   job.dataset = {.bins = {{0, 4096, 1'000'000'000'000}}};
@@ -179,7 +179,7 @@ TEST(PlanCheckerTest, FindsEveryPlantedFaultOfAMisfit) {
   }
 }
 
-// Interleaved over ring context ranks.
+// Returns an interleaved job over ring context ranks.
 Job WholeSpaceJob() {
   Job job = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 32));
   job.training.global_batch_samples = 128;
@@ -229,7 +229,7 @@ TEST(PlanCheckerTest, HoldsTheRulesOfSharing) {
   const Plan plan = MakePlan(job, {}).plan;
   const Batching batching =
       MakeBatching(job, {plan.batch_rule.unit_cap, plan.batch_rule.token_cap}, "");
-  job.training.trainer = &TrainerOf(Framework::kFsdp);  // no pipeline then
+  job.training.trainer = &TrainerOf(Framework::kFsdp);  // then there is no pipeline
   EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
   job = WholeSpaceJob();
   job.constraints.schedule = Schedule::kZeroBubble;
@@ -246,7 +246,7 @@ TEST(PlanCheckerTest, HoldsTheRecomputePolicy) {
   EXPECT_FALSE(CheckPlan(job, batching, plan).empty());
 }
 
-// Four stages whose memory holds not all activations.
+// Returns a job with four stages whose memory does not hold all activations.
 Job OneSettingJob(const char* trainer, int64_t token_cap) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   job.training.trainer = FindTrainer(trainer);
@@ -271,7 +271,7 @@ TEST(PlanCheckerTest, HoldsAllStagesToOneRecomputeSetting) {
     const LayerGroup& last = good.stages[3].layers.front();
     if (last.recomputed.empty()) continue;
     (last.recomputed.front().parts == kWholeLayer ? blocks : parts) = true;
-    // Each stage's own recompute may be quicker; the policy forbids it.
+    // If each stage had its own recompute, it could be quicker, but the policy forbids that.
     Plan own = good;
     own.stages[3].layers.front().recomputed.clear();
     own.stages[3].recompute_ns = 0;

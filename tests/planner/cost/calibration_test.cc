@@ -68,7 +68,7 @@ TEST(CalibrationBookTest, MediansByKindAndDegree) {
   EXPECT_NEAR(LayerOf(calibration, LayerKind::kDense, 4)->forward.value, 2, 1e-5);
 }
 
-// A component helps any model that has it, on the same GPU.
+// A measured component helps any model that contains it, on the same GPU.
 TEST(CalibrationBookTest, FindsComponentsByNameGpuAndDimensions) {
   Profile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kEncoder, kTiles, 1.2);
@@ -85,7 +85,7 @@ TEST(CalibrationBookTest, FindsComponentsByNameGpuAndDimensions) {
   EXPECT_EQ(book.For(QuickstartJob().model, gpu).layers.size(), 3u);
   EXPECT_TRUE(book.For(text.model, FindGpu("h100-sxm-80gb")->spec).empty());
   EXPECT_TRUE(book.For(TextJob("llama3-8b", "a100-sxm-80gb", 8).model, gpu).empty());
-  ModelSpec changed = text.model;  // a caller's own under the catalogue's name
+  ModelSpec changed = text.model;  // a caller's own model under the catalogue's name
   changed.language_model.ffn += 256;
   EXPECT_TRUE(book.For(changed, gpu).empty());
 }
@@ -155,7 +155,7 @@ TEST(CalibratedPlanTest, SaysWhatIsMeasuredAndMovesTowardsIt) {
   EXPECT_NEAR(static_cast<double>(after.prediction.step.encoder_compute_ns) /
                   static_cast<double>(before.prediction.step.encoder_compute_ns),
               1.5, 0.05);
-  // Slower encoder layers move the cuts: fewer of them on the first stage.
+  // Slower encoder layers move the cuts, so that the first stage has fewer of them.
   EXPECT_LT(after.stages[0].layers.back().count, before.stages[0].layers.back().count);
   const FigureBasis* figure = FigureOf(after, "layer_times.encoder");
   ASSERT_NE(figure, nullptr);
@@ -203,7 +203,7 @@ TEST(CalibratedPlanTest, StepsCorrectEveryPredictedStep) {
             before.stages[0].memory.workspace + (int64_t{1} << 20));
 }
 
-// Otherwise newer layer times and older steps would correct the same error twice.
+// Otherwise, newer layer times and older steps would correct the same error twice.
 TEST(CalibratedPlanTest, StepsOfOtherLayerTimesOrModelsDoNotCount) {
   const Job job = QuickstartJob();
   const Plan plan = MakePlan(job, {}).plan;

@@ -19,7 +19,7 @@ TEST(ExponentialTest, AgreesWithTheLibrary) {
   EXPECT_TRUE(std::isfinite(ExponentialMinusOne(1e9)));
 }
 
-// The interval by the formula against all intervals of a grid.
+// Compares the interval from the formula with all intervals of a grid.
 TEST(GoodputTest, IntervalIsTheBest) {
   for (const double write : {1.0, 30.0, 600.0}) {
     for (const double failures : {1800.0, 86400.0, 5e6}) {
@@ -33,7 +33,7 @@ TEST(GoodputTest, IntervalIsTheBest) {
   }
 }
 
-// Training played out with failures drawn one by one.
+// Plays training out, with failures drawn one by one.
 double Played(Random& random, double work, double interval, double write, double restart,
               double failures) {
   const auto until_failure = [&] {

@@ -18,7 +18,7 @@ TEST(HostMemoryTest, ByHand) {
   // 9 tiles of 1024 patches of 14 x 14 pixels, and 4096 tokens: 8 ranks x 4 workers x 2 packs.
   const int64_t pack = 9 * 1024 * 14 * 14 * 12 + 4096 * 32;
   EXPECT_EQ(memory.data_loading, 2 * 8 * 4 * 2 * pack);
-  EXPECT_EQ(memory.shared_memory, 8 * 4 * 2 * pack + kGiB);  // NCCL's: 1 GiB for eight GPUs
+  EXPECT_EQ(memory.shared_memory, 8 * 4 * 2 * pack + kGiB);  // with NCCL's 1 GiB for eight GPUs
   EXPECT_EQ(memory.total(), memory.processes + memory.checkpoint + memory.data_loading);
 }
 
@@ -27,7 +27,7 @@ TEST(HostMemoryTest, TextNeedsLittleForLoading) {
       HostMemoryOf(TextJob("llama3-8b", "h100-sxm-80gb", 8), 8, 0, {.tokens = 8192});
   EXPECT_LT(text.data_loading, kGiB);
   EXPECT_EQ(text.checkpoint, 0);
-  // Short packs are no reason for less of /dev/shm than NCCL needs.
+  // /dev/shm has what NCCL needs even if packs are short.
   EXPECT_GE(text.shared_memory, kGiB);
 }
 

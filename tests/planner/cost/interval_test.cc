@@ -94,13 +94,13 @@ TEST(IntervalTest, APlanCanLeaveRoomForTheUpperEnd) {
     if (confidence >= 0.8) {
       EXPECT_EQ(plan.memory_fit, MemoryFit::kFits);
     }
-    // Room costs time, never saves it.
+    // A margin costs time and never saves it.
     EXPECT_GE(static_cast<double>(plan.prediction.step.total_ns), step * 0.999);
     step = static_cast<double>(plan.prediction.step.total_ns);
   }
 }
 
-// A plan that lacks a little memory is told from one that lacks much.
+// A plan that lacks a little memory is distinguished from one that lacks a lot.
 TEST(IntervalTest, AnEvaluatedPlanSaysHowSurelyItFits) {
   Job job = TextJob("llama3-70b", "h100-sxm-80gb", 32);
   const Plan plan = MakePlan(job, {}).plan;

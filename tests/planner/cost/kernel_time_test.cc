@@ -19,8 +19,8 @@ const GpuSpec& H100() { return FindGpu("h100-sxm-80gb")->spec; }
 
 TEST(KernelTimeTest, MatrixOnA100ByHand) {
   const KernelTime kernels(A100());
-  // 4096 rows: 32 x 16 tiles of 128 x 256 on 108 processors are 4.74 waves, 0.99 of the fifth's
-  // idle part is paid for.
+  // 4096 rows: 32 x 16 tiles of 128 x 256 on 108 processors are 4.74 waves. 0.99 of the idle part
+  // of the fifth wave costs time.
   const double flops_per_ns = 312e3 * 0.955 * kAmpereClock;
   const double wave = 2.0 * 128 * 256 * 108 * (4096 + 206) / flops_per_ns;
   const double waves = 512.0 / 108;
@@ -35,8 +35,8 @@ TEST(KernelTimeTest, MatrixOnA100ByHand) {
 
 TEST(KernelTimeTest, DeepProductsOfFewTilesSplit) {
   const KernelTime kernels(A100());
-  // 1024 x 1024: 64 square tiles on 108 processors are one wave, 0.59 full. Split along k all
-  // processors work, at the cost of 2680 products.
+  // 1024 x 1024: 64 square tiles on 108 processors are one wave, 0.59 full. If the product is split
+  // along k, all processors work, at the cost of 2680 products.
   const double square = 2.0 * 128 * 128 * 108 / (312e3 * 0.955 * kAmpereClock * 0.749);
   const double whole = 2.0 * 128 * 256 * 108 / (312e3 * 0.955 * kAmpereClock);
   EXPECT_NEAR(kernels.Matrix(1024, 1024, 1024).at(1024), 2500 + square * (1024 + 206), 1e-3);
@@ -47,7 +47,7 @@ TEST(KernelTimeTest, DeepProductsOfFewTilesSplit) {
 TEST(KernelTimeTest, ThinProductsCostTheirTraffic) {
   const KernelTime kernels(H100());
   const double bytes_per_ns = 3350 * 0.8;
-  // LoRA of rank 16: reads the rows and writes little.
+  // LoRA of rank 16 reads the rows and writes little.
   const Affine down = kernels.Matrix(16, 8192, 65536);
   EXPECT_NEAR(down.per_row, (2 * 8192 + 2 * 16) / bytes_per_ns, 1e-9);
   EXPECT_NEAR(down.constant, 2500 + 2.0 * 16 * 8192 / bytes_per_ns, 1e-6);
@@ -61,7 +61,7 @@ TEST(KernelTimeTest, WeightGradientByHand) {
   const Affine gradient = kernels.WeightGradient(4096, 4096, 8192);
   EXPECT_NEAR(gradient.per_row, counted * tile, 1e-9);
   EXPECT_NEAR(gradient.constant, 2500 + counted * tile * 206, 1e-3);
-  // A small weight over many rows is split as the same product is forward.
+  // A small weight over many rows is split like the same product in the forward pass.
   EXPECT_NEAR(kernels.WeightGradient(1024, 1024, 65536).at(65536),
               kernels.Matrix(1024, 65536, 1024).at(1024), 1e-3);
 }
@@ -104,7 +104,7 @@ TEST(KernelTimeTest, EncoderAttentionByHand) {
   const Affine nine = kernels.EncoderAttention(12, 64, 1025, 9 * 1025);
   EXPECT_NEAR(nine.at(9 * 1025), 6780 + (waves + 0.845 * (5 - waves)) * tile, 1e-3);
   EXPECT_NEAR(kernels.EncoderAttention(12, 64, 1025).constant, 6780 + 0.845 / 2 * tile, 1e-3);
-  // Head sizes of 72 to 96 cost alike; InternViT-6B's 128 costs more.
+  // Head sizes of 72 to 96 have the same cost; InternViT-6B's 128 costs more.
   const auto per_row = [&](int64_t size) {
     return kernels.EncoderAttention(12, size, 1025).per_row;
   };
@@ -121,7 +121,7 @@ TEST(KernelTimeTest, StreamsAndOptimizerByHand) {
   EXPECT_NEAR(kernels.OptimizerUpdate(1e9), 2500 + 30e9 / bytes_per_ns, 1e-3);
 }
 
-// Tiles are whole, so widths of one tile cost alike; none gets cheaper by growing.
+// Tiles are whole, so widths of one tile have the same cost; none gets cheaper by growing.
 TEST(KernelTimeTest, GrowsWithEveryDimensionOnEveryGpu) {
   for (const GpuEntry& entry : Gpus()) {
     const KernelTime kernels(entry.spec);
@@ -180,7 +180,7 @@ TEST(GpuCostsTest, SaysWhereFiguresComeFrom) {
   }
 }
 
-// Every constant can be listed, varied, and changes some time.
+// Every constant can be listed and varied, and changes some time.
 TEST(CostConstantsTest, ListNamesThemAll) {
   const auto list = CostConstantList();
   EXPECT_EQ(list.size() * sizeof(double), sizeof(CostConstants));

@@ -42,7 +42,7 @@ TEST(LayerMemoryTest, ZeroStagesShardOneAfterAnother) {
 
 TEST(LayerMemoryTest, ZeroThreeHoldsTwoLayersWholeAndGathersThem) {
   Job job = Llama();
-  job.cluster.inter_node_bytes_per_second = 1e9;  // too slow to hide
+  job.cluster.inter_node_bytes_per_second = 1e9;  // so slow that it cannot be hidden
   const Parallelism p{.tensor = 1, .pipeline = 1, .data = 32};
   const LayerCost before = KindOf(job, p, LayerKind::kDense);
   job.training.zero_stage = ZeroStage::kWeights;
@@ -85,12 +85,13 @@ TEST(LayerMemoryTest, ExpertParallelSharesExpertsAndTheirCopies) {
   EXPECT_EQ(one.trained_expert_parameters, experts);
   EXPECT_EQ(eight.trained_expert_parameters, experts / 8);
   EXPECT_EQ(one.parameters - eight.parameters, experts - experts / 8);
-  // Their optimizer state is shared by 64 / 8 ranks, the rest's by 64.
+  // The optimizer state of experts is shared by 64 / 8 ranks, that of the rest by 64.
   EXPECT_EQ(ExpertCopies(job.training, shared), 8);
   const double rest = static_cast<double>(eight.parameters - eight.trained_expert_parameters);
   EXPECT_NEAR(static_cast<double>(eight.optimizer_bytes),
               12 * rest / 64 + 12 * static_cast<double>(experts) / 8 / 8, 2);
-  // As many rows work on each rank, so kept tensors do not change; exchanging costs.
+  // Each rank works on the same number of rows, so kept tensors do not change; the exchange costs
+  // time.
   EXPECT_EQ(one.modes.front().kept_bytes, eight.modes.front().kept_bytes);
   EXPECT_EQ(one.forward_communication.at(kPack), 0);
   EXPECT_GT(eight.forward_communication.at(kPack), 0);
@@ -109,7 +110,7 @@ TEST(LayerMemoryTest, LatentProjectionsCanBeRecomputed) {
   const LayerCost layer = KindOf(job, {8, 1, 8}, LayerKind::kDense, {kLatentProjection});
   for (const RecomputeMode& mode : layer.modes) {
     if (mode.parts != kLatentProjection) continue;
-    // q, k and v of 16 heads, and the latents' normalised copies, sharded.
+    // Kept are q, k and v of 16 heads, and the sharded normalised copies of the latents.
     const MlaSpec& mla = *job.model.language_model.mla;
     const int64_t heads = 16 * (2 * (mla.qk_nope_dim + mla.qk_rope_dim) + mla.v_dim);
     const int64_t latents = (mla.q_lora_rank + mla.kv_lora_rank) / 8;
@@ -183,7 +184,7 @@ TEST(LayerMemoryTest, GatheredInputsAreKeptWhole) {
   const int64_t shared = KindOf(job, p, LayerKind::kDense).modes.front().kept_bytes;
   job.training.execution.keeps_gathered_inputs = true;
   const int64_t whole = KindOf(job, p, LayerKind::kDense).modes.front().kept_bytes;
-  // The inputs of qkv and of the MLP: three quarters of each more.
+  // The inputs of qkv and of the MLP each take three quarters more.
   EXPECT_EQ(whole - shared, 2 * 2 * 4096 * job.model.language_model.hidden * 3 / 4);
   EXPECT_EQ(KindOf(job, {1, 1, 32}, LayerKind::kDense).modes.front().kept_bytes,
             KindOf(Llama(), {1, 1, 32}, LayerKind::kDense).modes.front().kept_bytes);
@@ -218,7 +219,7 @@ TEST(LayerMemoryTest, BuffersGrowWithPipelinesAndBuckets) {
   EXPECT_EQ(BufferBytes(job, {1, 4, 8}, kPack) - alone, 4 * 2 * 4096 * 4096);
   job.training.execution.bucket_bytes = 3'000'000'000;
   EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kPack) - alone, 3'000'000'000);
-  job.training.zero_stage = ZeroStage::kNone;  // no sharded optimizer, no buckets
+  job.training.zero_stage = ZeroStage::kNone;  // without a sharded optimizer there are no buckets
   EXPECT_EQ(BufferBytes(job, {1, 1, 32}, kPack), alone);
 }
 

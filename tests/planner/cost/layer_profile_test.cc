@@ -80,8 +80,8 @@ TEST(LayerProfileTest, InternVitLayerKeepsWhatOmniBalMeasured) {
   EXPECT_EQ(everything.kept_bytes, std::llround(9.0 * 1025 * 3200 * 2 / 2));
 }
 
-// Korthikanti 2022, table 2: bytes per layer of 16-bit training with dropout masks, and scores that
-// are stored; t ranks, with and without sequence parallel.
+// Korthikanti 2022, table 2: bytes per layer of 16-bit training with dropout masks and with stored
+// scores, on t ranks, with and without sequence parallel.
 TEST(LayerProfileTest, PlainLayerKeepsWhatKorthikantiCounts) {
   Job job = TextJob("megatron-22b", "a100-sxm-80gb", 8);
   const LanguageModel& m = job.model.language_model;
@@ -98,7 +98,8 @@ TEST(LayerProfileTest, PlainLayerKeepsWhatKorthikantiCounts) {
     e.sequence_parallel = false;
     EXPECT_NEAR(Kept(job, {t, 1, 1}), (10 + 24 / ranks) * sbh + scores / ranks, 2) << t;
   }
-  // Flash attention keeps one fp32 value per row and head instead; without dropout the masks go.
+  // Flash attention keeps one fp32 value per row and head instead. Without dropout, there are no
+  // masks.
   e.attention = AttentionKernel::kFlash;
   e.dropout = false;
   e.sequence_parallel = true;
@@ -135,7 +136,7 @@ TEST(LayerProfileTest, FrozenLanguageModelBehindATrainableProjectorStillRunsBack
   EXPECT_LT(dense.backward_ns, Kind(Profile(QuickstartJob()), LayerKind::kDense).backward_ns);
   EXPECT_EQ(dense.gradient_bytes + dense.optimizer_bytes, 0);
   EXPECT_GT(dense.modes.front().kept_bytes, 0);
-  // No weight gradient: the inputs of products are not kept.
+  // Without a weight gradient, the inputs of products are not kept.
   EXPECT_LT(dense.modes.front().kept_bytes,
             Kind(Profile(QuickstartJob()), LayerKind::kDense).modes.front().kept_bytes);
   EXPECT_TRUE(dense.recomputable());
@@ -179,7 +180,7 @@ TEST(LayerProfileTest, ModelFlopsDoNotDependOnTensorParallel) {
   }
 }
 
-// 6 FLOPs per parameter and token but for embeddings, and attention on top.
+// A language model takes 6 FLOPs per parameter and token, except embeddings, plus attention.
 TEST(LayerProfileTest, FlopsOfALanguageModelAreAboutTwicePerParameter) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   const LayerProfile profile = Profile(job);
@@ -192,7 +193,7 @@ TEST(LayerProfileTest, FlopsOfALanguageModelAreAboutTwicePerParameter) {
   EXPECT_NEAR(flops, 2 * without_table * kPack.tokens + attention, 1e-9 * flops);
 }
 
-// Times of a layer with the host time of one operation.
+// Returns the costs of a layer for a host time per operation.
 LayerCost WithHostTime(LayerKind kind, int64_t tensor, double host_launch_ns) {
   const bool moe = kind == LayerKind::kMoe;
   Job job = TextJob(moe ? "mixtral-8x7b" : "llama3.2-3b", "h100-sxm-80gb", 8);
@@ -208,9 +209,9 @@ TEST(LayerProfileTest, HostTimeBoundsALayerThatTheDeviceRunsFaster) {
   const double device = Forward(WithHostTime(LayerKind::kDense, 8, 0));
   const double bound = Forward(WithHostTime(LayerKind::kDense, 8, 1e7));
   EXPECT_GT(bound, 1e8);  // more than ten operations
-  // Twice as many launches backward, whatever the device does.
+  // The backward pass launches twice as many operations, whatever the device does.
   EXPECT_NEAR(WithHostTime(LayerKind::kDense, 8, 1e7).backward.at(kPack) / bound, 2, 0.01);
-  // The longer of both where they differ, a little more where they are alike.
+  // The result is the longer time if they differ, and a little more than that if they are similar.
   EXPECT_NEAR(Forward(WithHostTime(LayerKind::kDense, 8, device * 1e7 / bound / 4)) / device, 1,
               0.002);
   EXPECT_NEAR(Forward(WithHostTime(LayerKind::kDense, 8, device * 1e7 / bound)) / device, 1.189,
@@ -234,7 +235,7 @@ TEST(LayerProfileTest, HooksOfTrainedWeightsLengthenTheBackwardPass) {
   Job job = TextJob("llama3.2-3b", "h100-sxm-80gb", 8);
   const Parallelism p{.tensor = 1, .data = 8};
   const LayerCost before = Kind(Profile(job, p), LayerKind::kDense);
-  job.training.execution.weight_hook_ns = 1e8;  // far above all else
+  job.training.execution.weight_hook_ns = 1e8;  // far above all other times
   const LayerCost hooked = Kind(Profile(job, p), LayerKind::kDense);
   // Five products with weights (gate and up are one) and two norms.
   EXPECT_NEAR(hooked.backward.at(kPack) / 1e8, 6, 0.1);

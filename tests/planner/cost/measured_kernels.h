@@ -1,7 +1,7 @@
-// Measured kernels and collectives, rows of aiconfigurator's tables (commit 095f58a, Apache-2.0): a
+// Measured kernels and collectives: rows of aiconfigurator's tables (commit 095f58a, Apache-2.0), a
 // random choice among the rows that the constants were not fitted on, made by
 //   tests/validation/fit_kernels.py --silicon DIR --gpus FILE --rows
-// Times in microseconds.
+// Times are in microseconds.
 #ifndef EVENKEEL_TESTS_PLANNER_COST_MEASURED_KERNELS_H_
 #define EVENKEEL_TESTS_PLANNER_COST_MEASURED_KERNELS_H_
 

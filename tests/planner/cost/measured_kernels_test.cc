@@ -1,5 +1,5 @@
-// Kernel times against measured ones that they were not fitted on; docs/COST_MODEL.md gives the
-// errors on whole tables.
+// Compares kernel times with measured ones that were not used for fitting. docs/COST_MODEL.md gives
+// the errors on whole tables.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,13 +17,13 @@
 namespace evenkeel::planner {
 namespace {
 
-// Errors that are reached on these rows.
+// Bounds on the errors, as reached on these rows.
 struct Bounds {
   double mean = 0, worst = 0;
 };
 
-// The clock in the tables, not in a training run, from the same run of fit_kernels.py: it falls by
-// `droop` in kernels beyond droop_us.
+// The clock of the tables, not of a training run, from the same run of fit_kernels.py. It falls by
+// `droop` in kernels longer than droop_us.
 struct Products {
   const char* gpu;
   double droop, droop_us;
@@ -46,8 +46,8 @@ const Products kFp8Products[] = {
     {"l40s-48gb", .116, 2960, {.07, .17}, kL40sFp8Products},
 };
 
-// From the same run: rotary embedding and cache writes, as bytes per token, and per value of a
-// key/value head if queries have more heads, and if they have as many.
+// Rotary embedding and cache writes from the same run: bytes per token, and bytes per value of a
+// key/value head if queries have more heads, and if they have the same number.
 struct CausalKernels {
   const char* gpu;
   double token_bytes, kv_bytes, kv_equal_bytes;
@@ -88,7 +88,7 @@ const NodeCollectives kCollectives[] = {
     {"l40s-48gb", {.02, .14}, kL40sCollectives},
 };
 
-// Short kernels: no run has heated the chip.
+// Returns constants for short kernels, before any run has heated the chip.
 CostConstants Cold() {
   CostConstants c;
   c.ampere_clock = c.ada_clock = c.hopper_clock = c.blackwell_clock = c.other_clock = 1;
@@ -107,7 +107,7 @@ void ExpectErrors(const std::string& what, const std::vector<double>& ratios, Bo
   EXPECT_LE(worst, bounds.worst) << what;
 }
 
-// ns of the product itself fall with the clock; launches and quantising beside it do not.
+// The time of the product itself depends on the clock. Launches and quantising do not.
 double ProductUs(const Products& table, const MeasuredMatrix& row, Precision precision) {
   const GpuSpec& spec = FindGpu(table.gpu)->spec;
   const KernelTime kernels(spec, Cold());
@@ -186,8 +186,9 @@ TEST(MeasuredKernelsTest, Collectives) {
   }
 }
 
-// FlashAttention-3's paper (Shah 2024, figure 5, causal, head size 128, 16K tokens of 16 heads on
-// H100): TFLOP/s, measured with other code on another machine, and nothing is fitted on it.
+// Compares with FlashAttention-3's paper (Shah 2024, figure 5, causal, head size 128, 16K tokens of
+// 16 heads on H100). Its TFLOP/s were measured with other code on another machine, and nothing is
+// fitted on them.
 TEST(MeasuredKernelsTest, CausalAttentionOnH100AsPublished) {
   const struct {
     int64_t length;

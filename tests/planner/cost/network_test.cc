@@ -9,17 +9,17 @@ namespace {
 
 TEST(NetworkTest, StageLinksCrossNodesWhereTheRanksSay) {
   const Network network(ClusterOf("a100-sxm-80gb", 32));
-  // Two stages of 4 ranks share a node; then the next two lie on the next.
+  // Two stages of 4 ranks share a node, and the next two are on the next node.
   const Parallelism four{.tensor = 2, .pipeline = 8, .data = 2};
   EXPECT_FALSE(network.StageLinkCrossesNodes(four, 0));
   EXPECT_TRUE(network.StageLinkCrossesNodes(four, 1));
   EXPECT_FALSE(network.StageLinkCrossesNodes(four, 2));
-  // A stage that fills a node has its neighbour elsewhere.
+  // A stage that fills a node has its neighbour on another node.
   EXPECT_TRUE(network.StageLinkCrossesNodes({.tensor = 8, .pipeline = 4, .data = 1}, 0));
   EXPECT_TRUE(network.StageLinkCrossesNodes({.tensor = 2, .pipeline = 2, .data = 8}, 0));
   EXPECT_TRUE(
       network.StageLinkCrossesNodes({.tensor = 2, .pipeline = 4, .data = 1, .context = 4}, 0));
-  // One rank per stage: seven of eight links stay inside.
+  // With one rank per stage, seven of eight links stay inside the node.
   const Parallelism one{.tensor = 1, .pipeline = 32, .data = 1};
   for (int64_t s = 0; s + 1 < 32; ++s)
     EXPECT_EQ(network.StageLinkCrossesNodes(one, s), s % 8 == 7) << s;
@@ -44,7 +44,7 @@ TEST(NetworkTest, SendByHand) {
   const Cluster cluster = ClusterOf("a100-sxm-80gb", 32);
   const Network network(cluster);
   const Parallelism p{.tensor = 2, .pipeline = 8, .data = 2};
-  // Inside a node: half of what a pair exchanges in the all-to-all of 64 MiB.
+  // Inside a node: half of what a pair exchanges in an all-to-all of 64 MiB.
   EXPECT_EQ(network.StageSend(p, 0, 32 << 20), 243'000);
   const double between = 20e3 + 1e8 / (12.5e9 * 0.85) * 1e9;
   EXPECT_NEAR(static_cast<double>(network.StageSend(p, 1, 100'000'000)), between, 1);
@@ -56,7 +56,7 @@ TEST(NetworkTest, CollectivesInANodeAreTheTable) {
   const double mib = 1 << 20;
   EXPECT_DOUBLE_EQ(network.NodeCollective(Collective::kAllGather, 8, 64 * mib), 351.6e3);
   EXPECT_DOUBLE_EQ(network.NodeCollective(Collective::kAllReduce, 4, 16 * mib), 183.5e3);
-  // Half way between sizes, between ranks; twice as far as the last step.
+  // The time is interpolated between sizes and between ranks, and extrapolated beyond them.
   EXPECT_DOUBLE_EQ(network.NodeCollective(Collective::kAllToAll, 2, 10 * mib),
                    (38.19e3 + 98.31e3) / 2);
   EXPECT_DOUBLE_EQ(network.NodeCollective(Collective::kReduceScatter, 6, 64 * mib),
@@ -67,7 +67,7 @@ TEST(NetworkTest, CollectivesInANodeAreTheTable) {
   EXPECT_EQ(network.NodeCollective(1, 1e8), 0);
   EXPECT_EQ(network.NodeCollective(8, 0), 0);
   EXPECT_LT(network.NodeCollective(8, 1e8), network.NodeCollective(16, 1e8));
-  // Half the link: what goes beyond the latency takes twice as long.
+  // With half the link, the part beyond the latency takes twice as long.
   cluster.intra_node_bytes_per_second /= 2;
   EXPECT_DOUBLE_EQ(Network(cluster).NodeCollective(Collective::kAllGather, 8, 64 * mib),
                    21.15e3 + 2 * (351.6e3 - 21.15e3));
@@ -88,7 +88,7 @@ TEST(NetworkTest, CollectivesGrowWithBytesOnEveryGpu) {
       }
     }
   }
-  // PCIe through the host, not NVLink.
+  // The traffic goes over PCIe through the host, not over NVLink.
   EXPECT_GT(Network(ClusterOf("a100-pcie-80gb", 8)).NodeCollective(8, 1e8),
             10 * Network(ClusterOf("a100-sxm-80gb", 8)).NodeCollective(8, 1e8));
 }
@@ -96,18 +96,18 @@ TEST(NetworkTest, CollectivesGrowWithBytesOnEveryGpu) {
 TEST(NetworkTest, CollectivesAcrossNodesByHand) {
   const Network network(ClusterOf("h100-sxm-80gb", 64));
   const double rate = 12.5e9 * 0.85;
-  // 16 ranks, 8 per node: each drives its own part of the network; one hop between the nodes, 14
-  // inside them.
+  // 16 ranks, 8 per node: each drives its own part of the network, with one hop between the nodes
+  // and 14 inside them.
   const double gather = 15.0 / 16 * 1e9 / (8 * rate) * 1e9 + 5e3 + 14e3;
   EXPECT_NEAR(network.GroupCollective(Collective::kAllGather, {16, 8}, 1e9), gather, 1);
   EXPECT_NEAR(network.GroupCollective(Collective::kAllReduce, {16, 8}, 1e9), 2 * gather, 1);
-  // All-to-all: half of each rank's buffer crosses.
+  // In an all-to-all, half of each rank's buffer crosses.
   EXPECT_NEAR(network.GroupCollective(Collective::kAllToAll, {16, 8}, 1e9),
               20e3 + 0.5e9 / rate * 1e9, 1);
   EXPECT_EQ(network.GroupCollective(Collective::kAllGather, {8, 8}, 1e9),
             network.NodeCollective(Collective::kAllGather, 8, 1e9));
   EXPECT_EQ(network.GroupCollective(Collective::kAllToAll, {1, 1}, 1e9), 0);
-  // A network faster than NVLink: the ring runs at the node's pace.
+  // If the network is faster than NVLink, the ring runs at the node's pace.
   Cluster fast = ClusterOf("h100-sxm-80gb", 64);
   fast.inter_node_bytes_per_second = 1e12;
   EXPECT_NEAR(Network(fast).GroupCollective(Collective::kReduceScatter, {16, 8}, 1e9),

@@ -32,7 +32,7 @@ TEST(ProfileRatingTest, RatiosAreMeasuredOverPredicted) {
   }
 }
 
-// Communication and a repeated forward pass are no part of what is compared.
+// Communication and a repeated forward pass are excluded from the comparison.
 TEST(ProfileRatingTest, TakesOutCommunicationAndRecompute) {
   Profile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1.1);
@@ -61,21 +61,21 @@ TEST(ProfileRatingTest, RefusesWhatIsBeyondTheBounds) {
 
 TEST(ProfileRatingTest, RefusesWhatNoGpuCanDo) {
   Profile profile = QuickstartProfile();
-  AddLayerTime(profile, LayerKind::kDense, kText, 0.5);  // of a model at some 75% of the peak
+  AddLayerTime(profile, LayerKind::kDense, kText, 0.5);  // of a model at about 75% of the peak
   const Judgement judgement = Judge(profile, {}, {});
   ASSERT_EQ(judgement.refused.size(), 1u);
   EXPECT_EQ(judgement.refused[0].reason, RefusalReason::kImpossible);
   EXPECT_THAT(judgement.refused[0].text, HasSubstr("peak of a100-sxm-80gb"));
 }
 
-// What is left of a measured time without its communication may be less than nothing.
+// A measured time without its communication may be negative.
 TEST(ProfileRatingTest, RefusesTimesBelowTheirCommunication) {
   Profile profile = QuickstartProfile();
   AddLayerTime(profile, LayerKind::kDense, kText, 1);
   profile.layer_times[0].forward_ns = profile.layer_times[0].backward_ns = 1000;
   profile.layer_times[0].with_communication = true;
   EXPECT_EQ(Judge(profile, {}, {}).refused.size(), 1u);
-  // Nor may it upset the comparison with many others.
+  // Such a time must not spoil the comparison with many others.
   for (int i = 0; i < 8; ++i) AddLayerTime(profile, LayerKind::kDense, kText, 1);
   const Judgement judgement = Judge(profile, {}, {});
   ASSERT_EQ(judgement.refused.size(), 1u);
@@ -120,7 +120,7 @@ TEST(ProfileRatingTest, TwoProbesTellWhatALayerKeeps) {
   EXPECT_NEAR(RatioOf(judgement, Rated::kActivation), 1.1, 1e-6);
 }
 
-// BAR's first probe recomputes everything: at its peak one layer is held whole in addition.
+// BAR's first probe recomputes everything, so at its peak one layer is held whole in addition.
 TEST(ProfileRatingTest, APeakWithAllRecomputedHoldsOneLayerWhole) {
   const LayerCost layer = ModelledLayer(QuickstartProfile(), LayerKind::kEncoder, kTiles);
   for (const bool is_peak : {true, false}) {
@@ -154,7 +154,7 @@ TEST(ProfileRatingTest, RefusesProbesThatTellNothing) {
   AddProbes(profile, LayerKind::kDense, kText, 8, 1);
   profile.memory[2].allocated_bytes = profile.memory[1].allocated_bytes;
   judgement = Judge(profile, {}, {});
-  ASSERT_EQ(judgement.refused.size(), 3u);  // both of the second place
+  ASSERT_EQ(judgement.refused.size(), 3u);  // includes both of the dense layer
   EXPECT_EQ(judgement.refused[1].reason, RefusalReason::kImpossible);
   EXPECT_TRUE(judgement.accepted.memory.empty());
 }

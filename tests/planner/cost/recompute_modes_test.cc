@@ -11,7 +11,8 @@ KeptTensor Tensor(double bytes_per_token, RecomputeParts dropped_by) {
   return {{.per_token = bytes_per_token}, dropped_by};
 }
 
-// Norm, core attention, MLP with its activation, in 1, 2, 8 and 1 ns per token.
+// Returns a layer with norm, core attention and MLP with its activation, which take 1, 2, 8 and 1
+// ns per token.
 LayerWork Layer() {
   LayerWork work;
   work.input_bytes = {.per_token = 2};
@@ -49,13 +50,13 @@ TEST(RecomputeModesTest, KeepsWhatThePartsDoNotBringBack) {
 }
 
 TEST(RecomputeModesTest, TransientsCountWhatLaterOperationsHaveFreed) {
-  // Core attention: 30 held, but the activation's 12 are gone by then.
+  // Core attention holds 30, but the activation's 12 have been freed by then.
   EXPECT_EQ(BackwardTransient(Layer(), kPack), 18000);
   LayerWork none;
   EXPECT_EQ(BackwardTransient(none, kPack), 0);
 }
 
-// By bytes saved per time: core attention 20 / 2, activation 4 / 1, norm 2 / 1, MLP 12 / 10.
+// Order by bytes saved per time: core attention 20 / 2, activation 4 / 1, norm 2 / 1, MLP 12 / 10.
 TEST(RecomputeModesTest, OffersTheLowerHull) {
   const std::vector<RecomputeMode> modes = RecomputeModes(Layer(), kPack, kPack, 100, {});
   std::vector<RecomputeParts> parts;
@@ -97,7 +98,7 @@ TEST(RecomputeModesTest, SetsThatAPlanNamesAreThere) {
   EXPECT_EQ(modes.back().parts, static_cast<RecomputeParts>(kWholeLayer));
 }
 
-// Sets that save nothing or take as long as the whole layer are no modes.
+// Sets that save nothing, or take as long as the whole layer, are not offered.
 TEST(RecomputeModesTest, OffersTheSetsOfATrainer) {
   const auto parts = [](const std::vector<RecomputeParts>& sets) {
     std::vector<RecomputeParts> found;

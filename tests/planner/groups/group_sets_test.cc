@@ -31,11 +31,11 @@ TEST(FamiliesTest, DifferInContextAndDataAlone) {
   ASSERT_EQ(Families(job).size(), 1u);
   const Family family = Families(job).front();
   EXPECT_EQ(family.front().context, 1);
-  EXPECT_EQ(family.back().context, 32);  // Llama's heads
+  EXPECT_EQ(family.back().context, 32);  // limited by Llama's heads
   for (const Parallelism& p : family) EXPECT_EQ(p.context * p.data, 32);
 }
 
-// Table 11 of HBP: {16K, 128K} with SP {1, 8}, found there by some 60 profiled iterations.
+// Table 11 of HBP gives {16K, 128K} with SP {1, 8}, found with about 60 profiled iterations.
 TEST(PublishedGroupsTest, FindsThePublishedGroupsOfLlama8B) {
   const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, MakeLongMix());
   const LengthClasses classes(job);
@@ -82,7 +82,7 @@ TEST(GroupSetsTest, NothingFits) {
   EXPECT_TRUE(PublishedGroups(steps, steps, classes).groups.empty());
 }
 
-// HBP, table 4: the fewest layers to recompute depend on the tokens of a GPU alone.
+// HBP, table 4: the fewest layers to recompute depend only on the tokens of a GPU.
 TEST(GroupStepsTest, RingAndUlyssesAreLimitedByHeadsAsPublished) {
   Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
   job.cluster = ClusterOf("h100-sxm-80gb", 64);

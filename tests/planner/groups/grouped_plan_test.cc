@@ -1,4 +1,4 @@
-// Plans with packing groups, through the front door.
+// Tests plans with packing groups through MakePlan.
 #include "planner/groups/grouped_plan.h"
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ TEST(GroupedPlanTest, LatentAttentionAndExpertsAreInTimeAndMemory) {
   EXPECT_GT(result.plan.parallelism.expert, 1);
 }
 
-// An epoch of more nanoseconds than 64 bits hold.
+// The epoch has more nanoseconds than 64 bits hold.
 TEST(GroupedPlanTest, TheLongestEpochsAreTheSumOfTheirSteps) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
   job.dataset = {.bins = {{0, 49'771, 500'000'000'000}, {0, 210'368, 4374}}};
@@ -117,7 +117,7 @@ TEST(GroupedPlanTest, TheLongestEpochsAreTheSumOfTheirSteps) {
   EXPECT_NEAR(p.epoch_seconds * 8 / 86400 / p.gpu_days, 1, 1e-9);
 }
 
-// A few long samples among very many short ones.
+// Returns a job with a few long samples among very many short ones.
 Job UnevenJob() {
   Job job = TextJob("mpt-30b", "h100-sxm-80gb", 15);
   job.model.language_model.train = TrainMode::kLora;
@@ -150,7 +150,7 @@ TEST(GroupedPlanTest, EverySampleBelongsToAGroup) {
   }
 }
 
-// The bound holds for whatever constraints leave of the space.
+// The bound holds for whatever part of the space the constraints leave.
 TEST(GroupedPlanTest, NoPinnedSplitLiesBelowTheBound) {
   Random random(7);
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(random.Below(n)); };

@@ -55,7 +55,7 @@ TEST(LengthClassesTest, PacksOfLongSamplesAreFilledUpWithShortOnes) {
   EXPECT_EQ(packs.mean.tokens, 16384);
   EXPECT_EQ(packs.mean.squared, 9000. * 9000 + 7384 * 1000.);
   EXPECT_EQ(packs.largest.tokens, 16384);
-  // Nothing is shorter than the shortest class.
+  // No sample is shorter than the shortest class.
   EXPECT_EQ(classes.Packs(0, 0).filler_tokens, 0);
 }
 

@@ -47,12 +47,12 @@ TEST(CostsLikeTest, LinksDecideOnCollectives) {
   GpuSpec gpu = Described("h100-sxm-80gb");
   gpu.scaleup_bytes_per_second = 0;
   EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &L40sCollectives());
-  gpu = Described("l40s-48gb");  // which has no link
+  gpu = Described("l40s-48gb");  // this type has no link
   gpu.scaleup_bytes_per_second = 500e9;
   EXPECT_EQ(CostsLike(gpu, nullptr).collectives, &H100Collectives());
 }
 
-// Cards without a link among all GPUs of a node, and only these, exchange through the host.
+// Exactly the cards without a link among all GPUs of a node exchange through the host.
 TEST(GpusTest, CollectivesFitTheLink) {
   for (const GpuEntry& entry : Gpus()) {
     const bool linked = entry.spec.scaleup_bytes_per_second > 0 && !entry.spec.scaleup_pairs_only;

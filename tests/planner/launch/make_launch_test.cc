@@ -69,7 +69,8 @@ Job TightJob() {
   return job;
 }
 
-// Every setting that Megatron-LM has for a dense model, tried without the emitter's shortcuts.
+// Returns the best step over every setting that Megatron-LM has for a dense model. Tries them
+// without the emitter's shortcuts.
 int64_t BestOfAllSettings(const Job& job, const Plan& plan) {
   Job given = job;
   given.training.unit_cap = plan.batch_rule.unit_cap;
@@ -113,7 +114,7 @@ TEST(MakeLaunchTest, MegatronGetsTheBestSettingOfAll) {
     EXPECT_EQ(launch.step_ns, BestOfAllSettings(job, plan)) << cap;
     EXPECT_GT(launch.fitting, 0);
     EXPECT_LE(launch.fitting, launch.tried);
-    // What each stage may choose for itself is never worse.
+    // The choice per stage is never worse.
     EXPECT_LE(Of(plan, LaunchFramework::kFlagScale).step_ns, launch.step_ns) << cap;
   }
 }
@@ -170,7 +171,7 @@ TEST(MakeLaunchTest, APlanThatNeedsNothingElseIsExact) {
   }
 }
 
-// The job with the trainer's habits and limits, as the conversion of a request makes it.
+// Returns the job with the trainer's habits and limits, like the conversion of a request.
 Job For(std::string_view trainer, Job job) {
   Training& training = job.training;
   training.trainer = FindTrainer(trainer);
@@ -242,7 +243,7 @@ TEST(MakeLaunchTest, AnotherTrainerIsPlannedFor) {
       const Launch& launch = Of(plan, home.framework);
       ASSERT_EQ(launch.match, LaunchMatch::kNearest);
       EXPECT_EQ(launch.notes.front().topic, "trainer");
-      // What the job sets itself stays.
+      // What the job itself sets is kept.
       Job other = For(home.trainer, job);
       if (slow_kernels) other.training.execution.kernel_rate = 0.5;
       other.launch.frameworks.clear();
@@ -290,7 +291,7 @@ TEST(MakeLaunchTest, TheEncoderStaysOnTheFirstStageWhereItMust) {
         EXPECT_NE(group.kind, LayerKind::kEncoder);
     }
   }
-  // DeepSpeed takes the encoder on any stage, and so loses less.
+  // DeepSpeed accepts the encoder on any stage, and so loses less.
   EXPECT_LT(Of(plan, LaunchFramework::kDeepSpeed).slower_by,
             Of(plan, LaunchFramework::kTorchtitan).slower_by);
 }
@@ -315,7 +316,8 @@ TEST(MakeLaunchTest, SchedulesThatATrainerLacksAreReplaced) {
   }
 }
 
-// In a pipeline whose first stage lacks memory, each stage recomputes as many layers as it must.
+// Returns a job with a pipeline whose first stage lacks memory, so that each stage recomputes only
+// the layers that it must.
 Job UnevenJob() {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   job.constraints.stage_layers = {5, 9, 9, 9};
@@ -323,7 +325,8 @@ Job UnevenJob() {
   return job;
 }
 
-// FlagScale reads them only beside a process mesh (flagscale/train/arguments.py).
+// FlagScale reads values per stage only together with a process mesh
+// (flagscale/train/arguments.py).
 TEST(MakeLaunchTest, ValuesPerStageComeWithAProcessMesh) {
   const Plan plan = PlanOf(UnevenJob(), {LaunchFramework::kFlagScale});
   const Launch& launch = plan.launch.front();
@@ -368,7 +371,7 @@ TEST(MakeLaunchTest, LengthsAreWhatTensorAndContextParallelismDivide) {
   EXPECT_TRUE(Contains(File(Of(plan, LaunchFramework::kTorchtitan)), "t.seq_len = 5008\n"));
 }
 
-// Trainer.Config of torchtitan refuses CUDA graphs with them, and they are on by default.
+// Trainer.Config of torchtitan refuses CUDA graphs with pipelines, and they are on by default.
 TEST(MakeLaunchTest, TorchtitanHasNoCudaGraphsInAPipeline) {
   const std::string off = "t.disable_cuda_graphs = True";
   Job job = TightJob();
@@ -382,7 +385,7 @@ TEST(MakeLaunchTest, TorchtitanHasNoCudaGraphsInAPipeline) {
   EXPECT_TRUE(Contains(File(plain.launch.front()), "llama3.config_registry:llama3_8b"));
 }
 
-// torch's ScheduleInterleaved1F1B takes whole rounds alone.
+// torch's ScheduleInterleaved1F1B accepts only whole rounds.
 TEST(MakeLaunchTest, TorchtitanInterleavesWholeRounds) {
   Job job = TextJob("llama3-8b", "a100-sxm-80gb", 8);
   FixDegrees(job, 1, 4, 2);
@@ -398,7 +401,7 @@ TEST(MakeLaunchTest, TorchtitanInterleavesWholeRounds) {
   }
 }
 
-// DeepSpeed's engine has no optimizer for other types of weights and gradients without ZeRO.
+// Without ZeRO, DeepSpeed's engine has no optimizer for weights and gradients of different types.
 TEST(MakeLaunchTest, DeepSpeedWithoutZeroAccumulatesInTheWeightsType) {
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 16);
   FixDegrees(job, 4, 2, 2);

@@ -38,7 +38,7 @@ TEST(ArgumentSearchTest, MovesUpFromTheAnchorUntilPacksHoldEnough) {
     EXPECT_EQ(search.tries[i].caps.units, search.tries[i - 1].caps.units + 1);
     EXPECT_EQ(search.tries[i].caps.tokens, search.tries[i - 1].caps.tokens + 336);
   }
-  // Past the range by one try, and the lowest score of those within.
+  // The search goes one try beyond the range, and takes the lowest score in the range.
   EXPECT_GT(search.tries.back().samples_per_pack, 5);
   const ArgumentTry& best = search.tries[search.best];
   EXPECT_GE(best.samples_per_pack, 4);
@@ -68,7 +68,8 @@ TEST(ArgumentSearchTest, TextAloneMovesByTheMeanSample) {
 }
 
 TEST(ArgumentSearchTest, EndsWithoutASettingInRange) {
-  // All samples alike, and 4096 / 2048 = 2 in a pack: steps of 2048 tokens add a whole sample.
+  // All samples are equal, with 4096 / 2048 = 2 in a pack, so each step of 2048 tokens adds a whole
+  // sample.
   Samples samples{std::vector<int32_t>(100, 8), std::vector<int32_t>(100, 2048)};
   ArgumentRule rule;
   rule.tries_at_most = 3;

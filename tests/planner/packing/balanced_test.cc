@@ -57,7 +57,7 @@ TEST(BalancedTest, DoesNotDependOnTheOrderOfSamples) {
   EXPECT_EQ(packing.size(), packs);
 }
 
-// Lengths are long tails of text, one tile each, documents of forty tiles, all equal.
+// Packs long tails of text, samples of one tile each, documents of forty tiles, and equal samples.
 TEST(BalancedTest, HostileSets) {
   Random random(7);
   const auto text = [&](int64_t most) {

@@ -64,8 +64,8 @@ TEST(BaselineOrdersTest, EverySampleOnceAndOneShortStep) {
 }
 
 TEST(BaselineOrdersTest, KnownRatios) {
-  // Two ranks, micro-batches of 2: each rank holds one sample of 100 and one of 300 tokens, or one
-  // rank holds both of each.
+  // Two ranks with micro-batches of 2. Either each rank holds one sample of 100 and one of 300
+  // tokens, or one rank holds both of each.
   const Samples samples{{1, 3, 1, 3}, {100, 300, 100, 300}};
   BaselineRule rule;
   rule.samples = 2;
@@ -76,7 +76,7 @@ TEST(BaselineOrdersTest, KnownRatios) {
   EXPECT_DOUBLE_EQ(alike.balance.dist_ratio_units, 0);
   EXPECT_DOUBLE_EQ(alike.balance.dist_ratio_tokens, 0);
   EXPECT_DOUBLE_EQ(alike.samples_per_micro_batch, 2);
-  rule.ranks = 1;  // now a row is one micro-batch, and so length grouping can sort across rows
+  rule.ranks = 1;  // now a row is one micro-batch, so length grouping can sort across rows
   rule.order = BaselineOrder::kLengthGrouped;
   EXPECT_DOUBLE_EQ(MakeBaseline(samples.lengths(), rule).pad_ratio, 0);
 }

@@ -19,7 +19,7 @@ Job JobWith(Dataset dataset) {
 }
 
 TEST(BatchRuleTest, CapsAreDerivedFromTheData) {
-  // Samples that are all alike are level in packs of any length: the shortest.
+  // Samples that are all equal are level in packs of any length, so the shortest length is chosen.
   const Batching b = MakeBatching(JobWith({{{2, 512, 900}}}));
   EXPECT_TRUE(b.rule.caps_derived);
   EXPECT_EQ(b.rule.unit_cap, 2);
@@ -78,7 +78,7 @@ TEST(BatchRuleTest, MeansAreThoseOfThePacks) {
   EXPECT_GT(b.baseline_pad_ratio, 0.05);
 }
 
-// The definition, term by term.
+// Computes the definition, term by term.
 DistRatios DirectDistRatios(const std::vector<PackShape>& packs, size_t data, size_t m,
                             size_t steps) {
   DistRatios sum;
@@ -134,7 +134,7 @@ TEST(DistRatiosTest, EqualPacksAreInBalance) {
   EXPECT_EQ(even.idle, 0);
 }
 
-// Compares what the plan predicts on a sample with what packing all of the data gives.
+// Compares the plan's prediction from a sample with the packing of all of the data.
 TEST(BatchRuleTest, TheSampleSpeaksForTheWholeDataset) {
   Dataset dataset = QuickstartJob().dataset;
   for (LengthBin& bin : dataset.bins) bin.count *= 5;

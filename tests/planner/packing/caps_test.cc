@@ -35,7 +35,7 @@ TEST(CapsTest, PacksUnderTheDerivedCapsAreLevel) {
   EXPECT_LE(many.dist_ratio_tokens, .02);
 }
 
-// The rule tries nothing: what it expects is what packing gives.
+// The rule does not pack, but its expectation matches the result of packing.
 TEST(CapsTest, ExpectsWhatPackingGives) {
   const CapsRule rule(TypesOf(DefaultVisionLanguageDataset()), {});
   for (const int64_t units : {10, 18, 20, 24, 32, 40}) {
@@ -70,7 +70,7 @@ TEST(CapsTest, GivenCapsAreKept) {
   EXPECT_EQ(CapsRule(types, {12, 0}).Balanced().caps.units, 12);
 }
 
-// Sets of samples that are as unlike the usual as can be.
+// Tries sets of samples that are as unusual as possible.
 TEST(CapsTest, HostileSets) {
   struct Set {
     SampleTypes types;

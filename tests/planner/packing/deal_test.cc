@@ -49,7 +49,7 @@ std::vector<int64_t> Sorted(std::vector<int64_t> v) {
   return v;
 }
 
-// With units and tokens that are the work.
+// Measures the balance, with units and tokens equal to the work.
 Balance Measure(const std::vector<PackWork>& work, const DealRule& rule) {
   std::vector<PackSums> sums;
   for (const PackWork& w : work) sums.push_back({w.vision, w.language, 0});
@@ -118,8 +118,9 @@ TEST(DealTest, EpochsAndSeedsDiffer) {
   }
 }
 
-// With window 1 two packs share a step as often as chance has it, however alike they are: over many
-// epochs, the number of meetings of each kind of pair is binomial. Fixed seeds: no flicker.
+// With window 1, two packs share a step as often as by chance, however similar they are. Over many
+// epochs, the number of meetings of each kind of pair is binomial. The seeds are fixed, so the test
+// does not flicker.
 TEST(DealTest, WindowOneIsARandomDraw) {
   constexpr int64_t kPacks = 24, kStep = 6, kEpochs = 4000;
   std::vector<PackWork> work(kPacks);
@@ -182,7 +183,7 @@ TEST(DealTest, GroupsHoldPacksOfLikeLength) {
   const auto work = SomeWork(Kind::kSpread, 64 * 5 + 13, 4);
   for (const int64_t group : {2, 4}) {
     const auto order = Deal(work, {.ranks = 8, .packs_per_rank = 8, .window = 1, .group = group});
-    // Among the 64 packs of a step, those of a group are neighbours in length.
+    // Among the 64 packs of a step, the packs of a group are neighbours in length.
     for (size_t step = 0; step < 5; ++step) {
       const std::vector<int64_t> packs(order.begin() + static_cast<std::ptrdiff_t>(step * 64),
                                        order.begin() + static_cast<std::ptrdiff_t>(step * 64 + 64));
@@ -240,7 +241,7 @@ TEST(DealTest, PacksOfUnlikeSizeMakeEqualRanks) {
   EXPECT_EQ(b.dist_ratio_tokens, 0);
 }
 
-// More in tests/golden/step_order.
+// tests/golden/step_order has more cases.
 TEST(DealTest, KnownOrder) {
   const std::vector<PackWork> work = {{3, 10}, {1, 20}, {2, 30}, {3, 40},
                                       {1, 50}, {2, 60}, {9, 70}};

@@ -19,7 +19,7 @@ TEST(FullestPacksTest, LeavesManySamplesToOthers) {
   EXPECT_EQ(PackFullest({units, tokens}, 20, 1).size(), 0u);
 }
 
-// Two or three samples in a pack: decreasing packers and designs stay 6 above the bound.
+// With two or three samples in a pack, decreasing packers and designs stay 6 above the bound.
 TEST(FullestPacksTest, MeetsTheBoundOfTheLongMix) {
   std::vector<int32_t> tokens;
   for (const int32_t t : MakeLongMix().tokens)

@@ -11,8 +11,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Samples of unequal length with unequal numbers of loss tokens; two groups, and a last step that
-// lacks packs.
+// Samples of unequal length with unequal numbers of loss tokens, in two groups, and a last step
+// that lacks packs.
 struct Case {
   std::vector<int32_t> units, tokens, loss;
   PackingJob job;
@@ -31,8 +31,8 @@ struct Case {
   }
 };
 
-// Computes what the mean of the gradients over all data and context ranks makes of one unit of loss
-// of each token, by the returned order alone.
+// Computes, from the returned order only, the weight that one unit of loss of each token has in the
+// mean of the gradients over all data and context ranks.
 TEST(GroupFiguresTest, EveryTokenOfAStepWeighsTheSameOnEveryRank) {
   const Case c;
   const GroupFigures& figures = c.result.groups;
@@ -47,11 +47,12 @@ TEST(GroupFiguresTest, EveryTokenOfAStepWeighsTheSameOnEveryRank) {
     for (int64_t rank = 0; rank < group.ranks; ++rank) {
       for (int64_t k = 0; k < group.packs_per_rank; ++k, ++slot) {
         if (*slot < 0) continue;
-        int64_t place = 0;  // place of a loss token in the pack: context ranks take them in turn
+        int64_t place = 0;  // place of a loss token in the pack; context ranks take them in turn
         for (const uint32_t i : c.result.packing[static_cast<size_t>(*slot)]) {
           for (int32_t t = 0; t < c.loss[i]; ++t, ++place) {
-            // On the GPU that has the token: loss / (packs_per_rank x T_ave), `context` times as
-            // the mean over GPUs takes in those of the rank that have other tokens.
+            // On the GPU that has the token, the loss is divided by packs_per_rank x T_ave and
+            // multiplied by `context`, because the mean over GPUs includes those of the rank that
+            // have other tokens.
             const double weight = static_cast<double>(group.context) /
                                   (static_cast<double>(group.packs_per_rank) * normalizer) / gpus;
             sum += weight;
@@ -67,7 +68,7 @@ TEST(GroupFiguresTest, EveryTokenOfAStepWeighsTheSameOnEveryRank) {
   EXPECT_EQ(slot, c.result.order.end());
 }
 
-// Gradients of a model with one weight, each token with a loss of its own: all ranks together give
+// A model has one weight, and each token has its own loss. The gradients of all ranks together give
 // the mean over the tokens of the step.
 TEST(GroupFiguresTest, TheMeanOverRanksIsTheMeanOverTokens) {
   const Case c;

@@ -46,13 +46,13 @@ TEST(IsfTest, WithoutIterationsPacksAreCutInOrder) {
 }
 
 TEST(IsfTest, TextAloneHasNoUnitsToKeepFor) {
-  // With unit caps of 0, no pack counts as full for its units.
+  // With unit caps of 0, no pack counts as full because of its units.
   const Samples samples{std::vector<int32_t>(64, 0), std::vector<int32_t>(64, 1000)};
   EXPECT_EQ(PackByIsf(samples.lengths(), {0, 4096}, {0, 3968, 10, 1}).size(), 16u);
 }
 
 TEST(IsfTest, KeptPacksComeFirst) {
-  // Two fill a pack to the keep threshold, one is left over.
+  // Two samples fill a pack to the keep threshold, and one is left over.
   const Samples samples{{0, 0, 0}, {2000, 2000, 2000}};
   const Packing packing = PackByIsf(samples.lengths(), kCaps, {0, 3968, 10, 1});
   EXPECT_EQ(packing.offsets, (std::vector<int64_t>{0, 2, 3}));

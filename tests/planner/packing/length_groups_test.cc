@@ -96,7 +96,7 @@ TEST(LengthGroupsTest, UnitCapsHoldAndFillersKeepThem) {
   Samples samples;
   samples.Add(90, 1, 3);
   samples.Add(5, 1, 4);   // too many units for the first group
-  samples.Add(10, 3, 2);  // one would be 5 units with the first sample's 3: too many for 4
+  samples.Add(10, 3, 2);  // with the first sample's 3 units, it would be 5 units, and the cap is 4
   samples.Add(1, 10, 1);
   const std::vector<LengthGroup> groups = {Group(10, 1, 1, 1, 3), Group(100, 2, 1, 1, 4)};
   const auto packed = PackByGroups(samples.lengths(), groups, {});
@@ -151,15 +151,15 @@ TEST(LengthGroupsTest, StepsOfBothGroupsAreMixedAndTheOneThatLacksPacksIsLast) {
 
 TEST(LengthGroupsTest, TheCurriculumIsCountedOverEpochs) {
   EXPECT_EQ(Dealt(0, 5).order.curriculum_steps, 5);
-  const Dealt dealt(1, 18);  // 15 steps an epoch
+  const Dealt dealt(1, 18);  // 15 steps per epoch
   EXPECT_EQ(dealt.order.curriculum_steps, 3);
   const auto& of = dealt.order.step_group;
   EXPECT_EQ(std::count(of.begin(), of.begin() + 3, 0), 3);
   EXPECT_EQ(Dealt(2, 18).order.curriculum_steps, 0);
-  EXPECT_EQ(Dealt(0, 1000).order.curriculum_steps, 10);  // the full steps there are
+  EXPECT_EQ(Dealt(0, 1000).order.curriculum_steps, 10);  // all full steps
 }
 
-// The mix after HBP's description, groups of 16K on one GPU and 128K on eight, 32 GPUs.
+// Packs the mix from HBP's description, in groups of 16K on one GPU and 128K on eight, on 32 GPUs.
 TEST(LengthGroupsTest, LongMix) {
   const LongMix mix = MakeLongMix();
   PackingJob job;

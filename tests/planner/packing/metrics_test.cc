@@ -11,7 +11,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// units, tokens, squared; work of both parts: units and tokens.
+// Units, tokens, squared. The work of the two parts is units and tokens.
 const std::vector<PackSums> kSums = {
     {4, 100, 10}, {2, 80, 10}, {0, 60, 40}, {0, 60, 20}, {9, 99, 9}};
 
@@ -28,7 +28,7 @@ TEST(BalanceTest, IsWhatTheDefinitionSays) {
   const Balance b = BalanceOf(kSums, WorkLike(kSums), order, 2, 1);
   EXPECT_EQ(b.steps, 3);
   EXPECT_EQ(b.holed_steps, 1);
-  EXPECT_DOUBLE_EQ(b.dist_ratio_units, (4 - 2) / (4 * 2.0));  // the second step has none
+  EXPECT_DOUBLE_EQ(b.dist_ratio_units, (4 - 2) / (4 * 2.0));  // the second step has no units
   EXPECT_DOUBLE_EQ(b.dist_ratio_tokens, (20 / 200.0 + 0) / 2);
   EXPECT_DOUBLE_EQ(b.dist_ratio_attention, (0 + 20 / 80.0) / 2);
   EXPECT_DOUBLE_EQ(b.dist_ratio_vision_time, b.dist_ratio_units);

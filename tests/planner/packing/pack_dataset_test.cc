@@ -96,7 +96,7 @@ TEST(PackDatasetTest, CapsThatAreNotGivenAreDerived) {
   job.pack.caps = {0, 4096};
   EXPECT_EQ(PackAndDeal(s.lengths(), job).rule.caps.tokens, 4096);
   EXPECT_GT(PackAndDeal(s.lengths(), job).rule.caps.units, 5);
-  // Without units there is no cap of units to derive.
+  // Without units, there is no unit cap to derive.
   std::fill(s.units.begin(), s.units.end(), 0);
   EXPECT_EQ(PackAndDeal(s.lengths(), job).rule.caps.units, 0);
   EXPECT_EQ(PackAndDeal(s.lengths(), job).caps_reason, "");

@@ -40,7 +40,8 @@ PackRule RuleOf(Packer packer, Caps caps = {9, 4096}) {
   return rule;
 }
 
-// Every sample once, packs within the caps but for lone oversize ones, oversize lists complete.
+// Checks that every sample occurs once, that packs are within the caps except for lone oversize
+// samples, and that the oversize lists are complete.
 void ExpectSound(const Samples& samples, const PackRule& rule, const Packing& packing) {
   ASSERT_EQ(packing.offsets.front(), 0);
   ASSERT_EQ(packing.offsets.back(), static_cast<int64_t>(packing.members.size()));
@@ -70,7 +71,7 @@ class PackerTest : public testing::TestWithParam<Packer> {};
 
 TEST_P(PackerTest, HoldsTheCapsAndLosesNothing) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    // Some samples are oversize; the last rounds are text alone.
+    // Some samples are oversize. The last rounds are text only.
     const Samples samples = SomeSamples(seed, 300 + seed * 97, seed < 8 ? 11 : 0, 4500);
     for (const OversizePolicy policy : {OversizePolicy::kAlone, OversizePolicy::kReject}) {
       PackRule rule = RuleOf(GetParam(), seed < 8 ? Caps{9, 4096} : Caps{0, 4096});
@@ -99,7 +100,7 @@ TEST_P(PackerTest, AllEqual) {
   const PackRule rule = RuleOf(GetParam());
   const Packing packing = Pack(samples.lengths(), rule);
   ExpectSound(samples, rule, packing);
-  EXPECT_EQ(packing.size(), 251u);  // 4 in each, by units and by tokens
+  EXPECT_EQ(packing.size(), 251u);  // 4 in each pack, by units and by tokens
 }
 
 TEST_P(PackerTest, UnitsBindWhereTokensDoNot) {
@@ -205,7 +206,7 @@ TEST(PackersTest, FirstFitGoesByTheScarcerCapAndTheKnapsackByTokens) {
 }
 
 TEST(PackersTest, BestFitFillsTheFullestPack) {
-  // 60 | 50 | then 40 fits both, and best fit takes the fuller one.
+  // The open packs are 60 and 50. Then 40 fits both, and best fit takes the fuller one.
   Samples samples;
   for (const int32_t tokens : {60, 50, 40}) samples.Add(0, tokens);
   const Packing packing = Pack(samples.lengths(), RuleOf(Packer::kBestFitDecreasing, {0, 100}));

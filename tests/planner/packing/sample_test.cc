@@ -26,7 +26,7 @@ TEST(SampleTest, TakesEverySampleOfASmallDataset) {
 }
 
 TEST(SampleTest, RareBinsAreDrawnTogether) {
-  // A tail of 1000 bins of one sample each is a tenth of the data, and of what is drawn.
+  // A tail of 1000 bins with one sample each is a tenth of the data, and a tenth of the draws.
   Dataset dataset{{{0, 1, 9000}}};
   for (int64_t i = 0; i < 1000; ++i) dataset.bins.push_back({0, 100 + i, 1});
   const DrawnSamples drawn = DrawSamples(dataset, 100);

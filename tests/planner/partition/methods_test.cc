@@ -76,7 +76,7 @@ TEST(PartitionByTest, ProfileMakesTheSlowestStageQuickest) {
   EXPECT_EQ(slowest(PartitionBy(PartitionMethod::kProfile, table, nullptr)), least);
 }
 
-// The published procedure word by word: all candidates made, ranked and the best run.
+// Follows the published procedure word by word: makes and ranks all candidates, and runs the best.
 TEST(BmpTest, SameAsTryingAllCandidates) {
   for (const int64_t radius : {1, 2}) {
     const Quickstart quickstart(4, RecomputePolicy::kFull);
@@ -141,7 +141,7 @@ TEST(MetricsOfTest, AddsUpByHand) {
   const Segments segments(job, profile, {.tensor = 2, .pipeline = 2}, 4);
   const PartitionMetrics metrics = MetricsOf(segments, {0, 1, 4});
   EXPECT_DOUBLE_EQ(metrics.layers_variance, 1);      // 1 and 3
-  EXPECT_DOUBLE_EQ(metrics.parameters_variance, 1);  // of 1e9: 1 and 3
+  EXPECT_DOUBLE_EQ(metrics.parameters_variance, 1);  // 1e9 and 3e9 parameters
   EXPECT_DOUBLE_EQ(metrics.forward_variance, 4);     // 2 and 6 ms
   EXPECT_EQ(metrics.crossing_bytes, 7);
 }

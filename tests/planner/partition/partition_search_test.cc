@@ -1,4 +1,4 @@
-// Exactness is tested in tests/reference; here are shapes and stops.
+// tests/reference tests exactness; this file tests shapes and stops.
 #include "planner/partition/partition_search.h"
 #include "planner/partition/methods.h"
 
@@ -47,8 +47,8 @@ TEST(SegmentTableTest, FixedPartitionAdmitsItselfAlone) {
   const SegmentTable table(job, profile, p, 8);
   const PartitionSearch found = FindPartition(table, 8, nullptr);
   ASSERT_TRUE(found.best);
-  // Patch embedding with the first stage, projector with the second, token embedding and head with
-  // the language model's.
+  // The patch embedding goes with the first stage, the projector with the second, and the token
+  // embedding and head with those of the language model.
   EXPECT_EQ(found.best->boundaries, (std::vector<int64_t>{0, 23, 47, 72, 97}));
 }
 

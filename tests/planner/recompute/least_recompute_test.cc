@@ -1,4 +1,4 @@
-// Exactness is tested in tests/reference; here are cases by hand.
+// tests/reference tests exactness; this file has cases worked out by hand.
 #include "planner/recompute/least_recompute.h"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(LeastRecomputeTest, NoneWhereEverythingFits) {
 }
 
 TEST(LeastRecomputeTest, TakesTheCheaperKindFirst) {
-  // None takes 158; one dense layer saves 4 x 4 and adds 5 of workspace.
+  // With nothing recomputed, it takes 158. One dense layer saves 4 x 4 and adds 5 of workspace.
   const LayerProfile profile = TwoKinds();
   EXPECT_EQ(MemoryOf(profile, {2, 3}, {}, 4).allocated(), 158);
   const auto choice = LeastRecompute(profile, {2, 3}, 4, 147, RecomputePolicy::kAuto);
@@ -76,7 +76,7 @@ TEST(LeastRecomputeTest, TakesAPartWhereThatDoes) {
   RecomputeMode core{.parts = kCoreAttention, .repeated_ns = 1, .kept_bytes = 4};
   core.workspace_bytes = 4;
   profile.kinds[1].modes.insert(profile.kinds[1].modes.begin() + 1, core);
-  // Each dense layer's core attention saves 4 and takes 1; all of a layer saves 16 and takes 4.
+  // Each dense layer's core attention saves 4 and takes 1. The whole layer saves 16 and takes 4.
   const auto parts = LeastRecompute(profile, {2, 3}, 4, 151, RecomputePolicy::kAuto);
   ASSERT_TRUE(parts);
   EXPECT_EQ(parts->recomputed[1], (std::array<int64_t, kModesAtMost>{0, 2, 0}));
@@ -91,7 +91,7 @@ TEST(LeastRecomputeTest, ChunksAreWeighedByWhatTheyHold) {
   const LayerProfile profile = TwoKinds();
   const std::vector<ChunkLoad> chunks{{{0, 3}, 2}, {{0, 3}, 6}};
   const int64_t all =
-      MemoryOf(profile, chunks, std::vector<ModeCounts>(2)).allocated() + 5;  // its workspace
+      MemoryOf(profile, chunks, std::vector<ModeCounts>(2)).allocated() + 5;  // the workspace
   const auto choice = LeastRecompute(profile, chunks, all - 24, RecomputePolicy::kAuto);
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->recomputed, (std::vector<ModeCounts>{{}, Whole(profile, {0, 1})}));
@@ -121,7 +121,8 @@ TEST(LeastRecomputeTest, OneKindAloneMayBeSmallest) {
 
 TEST(AdaptiveRecomputeTest, StopsAsManyLayersAsTheFreeMemoryAllows) {
   const LayerProfile profile = TwoKinds();
-  // All recomputed: 31 + 4 * (2 * 2 + 3 * 1) + 9 = 68. An encoder layer saves 24, a dense one 16.
+  // With all recomputed: 31 + 4 * (2 * 2 + 3 * 1) + 9 = 68. An encoder layer saves 24, a dense one
+  // 16.
   EXPECT_EQ(MemoryOf(profile, {2, 3}, Whole(profile, {2, 3}), 4).allocated(), 68);
   const auto adaptive = [&](int64_t allocatable) {
     return LeastRecompute(profile, {2, 3}, 4, allocatable, RecomputePolicy::kAdaptive);
@@ -131,7 +132,7 @@ TEST(AdaptiveRecomputeTest, StopsAsManyLayersAsTheFreeMemoryAllows) {
   EXPECT_EQ(adaptive(68 + 23)->recomputed, Whole(profile, {2, 2}));  // front first, if it fits
   EXPECT_EQ(adaptive(68 + 24 + 16)->recomputed, Whole(profile, {1, 2}));
   EXPECT_EQ(adaptive(1000)->recomputed, ModeCounts{});
-  // Never less time than the least.
+  // It never takes less time than the least.
   for (int64_t allocatable = 68; allocatable < 180; ++allocatable) {
     const auto least = LeastRecompute(profile, {2, 3}, 4, allocatable, RecomputePolicy::kAuto);
     EXPECT_GE(adaptive(allocatable)->recompute_ns, least->recompute_ns);

@@ -12,8 +12,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Draws a cut of the chain into so many segments, each with a transformer layer, and recompute at
-// random.
+// Draws, at random, a cut of the chain into `segments` segments, each with a transformer layer, and
+// the recompute.
 Candidate RandomCandidate(Random& random, const Job& job, const LayerProfile& profile,
                           const Parallelism& p, Schedule schedule, int64_t m) {
   const int64_t segments = p.pipeline * p.virtual_stages;

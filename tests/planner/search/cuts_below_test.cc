@@ -12,7 +12,7 @@ namespace {
 
 using Cut = std::vector<int64_t>;
 
-// A chain of random layers: embedding, transformer layers of two kinds, head.
+// Returns a chain of random layers: embedding, transformer layers of two kinds, head.
 LayerProfile RandomChain(std::mt19937_64& random, int64_t layers) {
   LayerProfile profile;
   profile.transformer_layers = layers;
@@ -40,7 +40,7 @@ int64_t TimeOf(const LayerProfile& profile, int64_t begin, int64_t end) {
   return time;
 }
 
-// By the definition in the header.
+// Computes the load by the definition in the header.
 int64_t LoadOf(const LayerProfile& profile, const PipelineShape& shape, const Cut& cut) {
   int64_t load = 0, first_chunks = 0;
   for (int64_t s = 0; s < shape.stages; ++s) {

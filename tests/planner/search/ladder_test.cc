@@ -49,7 +49,7 @@ TEST(GpuDaysTest, ByHand) {
   Job job = QuickstartJob();
   job.training.epochs = 2;
   Candidate c{.parallelism = {2, 4, 4}, .micro_batches = 8};
-  // 6400 micro-batches in steps of 32: 200 steps of 43.2 s on 32 GPUs, twice.
+  // 6400 micro-batches in steps of 32 are 200 steps of 43.2 s on 32 GPUs, twice.
   EXPECT_DOUBLE_EQ(GpuDays(job, 43'200'000'000, 6400, c), 200 * 43.2 * 32 * 2 / 86400);
 }
 

@@ -19,7 +19,7 @@ Plan PlanOf(const Job& job) {
   return result.plan;
 }
 
-// Plans the job, which must not fit, and checks what it says. Returns the kinds of remedies.
+// Plans the job, which must not fit, and checks the answer. Returns the kinds of remedies.
 std::vector<RemedyKind> CheckMisfit(const Job& job) {
   const Plan plan = PlanOf(job);
   EXPECT_FALSE(plan.fits);
@@ -94,8 +94,8 @@ Job CatalogueJob(std::string_view model, std::string_view gpu, int64_t gpus, int
   return WholeSpace(job);
 }
 
-// The cut of the method does not fit, others do: the misfit once named a stage of another cut,
-// 1 byte short of memory that it had to spare.
+// The method's cut does not fit, but others do. The misfit once named a stage of another cut, 1
+// byte short of memory that it had to spare.
 TEST(MisfitTest, ThePartitionOfAMethodNamesTheStageThatIsShort) {
   Job job = CatalogueJob("llava-1.5-7b", "v100-sxm2-16gb", 40, 5);
   job.cluster.reserved_bytes = 1 << 30;
@@ -110,7 +110,7 @@ TEST(MisfitTest, ThePartitionOfAMethodNamesTheStageThatIsShort) {
   EXPECT_FALSE(Has(kinds, RemedyKind::kFreeSchedule));
 }
 
-// Sums over so many packs do not fit in 64 bits: no stage was found at all.
+// The sums over this many packs do not fit in 64 bits. Formerly, no stage was found at all.
 TEST(MisfitTest, AllPacksInFlightAreTooManyBytesToCount) {
   Job job = CatalogueJob("internvl-chat-v1.5", "rtx-4090-24gb", 7, 7);
   job.model.language_model.train = TrainMode::kFrozen;
@@ -176,7 +176,7 @@ TEST(MisfitTest, NothingHelps) {
   EXPECT_FALSE(PlanOf(job).fits);
 }
 
-// Jobs of all sorts that do not fit: what is said holds, and every remedy helps.
+// For random jobs that do not fit, the misfit's figures hold and every remedy helps.
 TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
   Random random(14);
   const auto below = [&](uint64_t n) { return static_cast<int64_t>(random.Below(n)); };

@@ -17,7 +17,7 @@ auto Key(const Parallelism& p) {
   return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert, p.virtual_stages);
 }
 
-// Lists every combination of numbers up to the GPU count, by the rules of the contract alone.
+// Lists every combination of numbers up to the GPU count, by the rules of the contract only.
 std::set<decltype(Key({}))> All(const Job& job, int64_t layers) {
   std::set<decltype(Key({}))> all;
   const int64_t gpus = job.cluster.gpu_count;

@@ -21,8 +21,8 @@ std::vector<int64_t> TransformerLayers(const Plan& plan) {
   return layers;
 }
 
-// Returns the least step of all plans that differ by one layer moved over one boundary, over the
-// plan's own.
+// Returns the least step of all plans that differ by one layer moved over one boundary, divided by
+// the plan's own.
 double BestNeighbour(Job job) {
   const Plan plan = MakePlan(job, {}).plan;
   const Parallelism& p = plan.parallelism;
@@ -48,11 +48,11 @@ TEST(RefineTest, NoLayerMovedByHandBeatsThePlan) {
   FixDegrees(text, 1, 8, 8);
   EXPECT_GE(BestNeighbour(text), 1);
   EXPECT_GE(BestNeighbour(TextJob("llama3-70b", "h100-sxm-80gb", 64)), 1);
-  // With the real spread of packs the last tenth of a percent is not chased.
+  // With the real spread of packs, the last tenth of a percent is not pursued.
   EXPECT_GE(BestNeighbour(QuickstartJob()), 0.999);
 }
 
-// From the worst cut there is, every accepted move makes the simulated step faster.
+// Starts from the worst possible cut. Every accepted move makes the simulated step faster.
 TEST(RefineTest, RepairsAHopelessCut) {
   const Job job = TextJob("llama3-8b", "b300-sxm-288gb", 8);  // room for any cut
   const Parallelism p{.tensor = 1, .pipeline = 4, .data = 2};

@@ -23,7 +23,7 @@ TEST(SearchTest, BoundLiesBelowEveryParallelismAlone) {
     if (one.best.empty()) continue;
     EXPECT_GE(one.best[0].simulated_ns, all.proof.lower_bound_ns);
   }
-  // The best few by simulation; none is below the bound.
+  // These are the best few by simulation. None is below the bound.
   for (size_t i = 0; i < all.best.size(); ++i) {
     EXPECT_GE(all.best[i].simulated_ns, all.proof.lower_bound_ns);
     EXPECT_GE(all.best[i].simulated_ns, all.best[0].simulated_ns);
@@ -67,8 +67,8 @@ double EpochOf(const Batching& batching, const Candidate& c) {
          static_cast<double>(c.step.total_ns());
 }
 
-// Each parallelism of the space planned on its own, where nothing can be pruned: none has a shorter
-// epoch than what the search found, and none lies below its bound.
+// Plans each parallelism of the space separately, where nothing can be pruned. None has a shorter
+// epoch than the search's result, and none is below its bound.
 void ExpectAsIfAllWerePlanned(const Job& job) {
   const Batching batching = MakeBatching(job);
   const SearchResult all = Search(job, batching, 0, nullptr);
@@ -132,7 +132,7 @@ TEST(SearchTest, PublishedMethodsAreNeverBetterThanOurs) {
   EXPECT_NE(cuts[1], cuts[2]);
 }
 
-// What a schedule changes shows in the plan.
+// The effects of a schedule show in the plan.
 TEST(SearchTest, EverySchedule) {
   Job job = WholeSpace(TextJob("llama3-8b", "h100-sxm-80gb", 32));
   job.training.global_batch_samples = 64;
@@ -151,7 +151,7 @@ TEST(SearchTest, EverySchedule) {
                 zero_bubble = step(Schedule::kZeroBubble), gpipe = step(Schedule::kGPipe);
   EXPECT_LT(chunks, one_chunk);
   EXPECT_LT(zero_bubble, one_chunk);
-  // Real packs run a little quicker where fewer passes wait for each other.
+  // Real packs run a little quicker if fewer passes wait for each other.
   EXPECT_GE(gpipe, one_chunk - one_chunk / 100);
   EXPECT_EQ(step(std::nullopt), std::min(one_chunk, chunks));
 }

@@ -45,7 +45,7 @@ TEST(PipelineMemoryTest, ZeroBubbleKeepsWhatTheWeightGradientNeeds) {
   }
 }
 
-// One stage, one chunk, two micro-batches, F 10 and B 20 ns each.
+// One stage, one chunk and two micro-batches, with F 10 and B 20 ns each.
 TEST(PipelineMemoryTest, CurveByHand) {
   const PipelineSpec spec = EqualPipeline({Schedule::kOneFOneB, 1, 1, 2}, 10, 20, 0);
   MemoryPart weights = {.name = "weights", .static_bytes = {100}};
@@ -96,7 +96,7 @@ TEST(PipelineMemoryTest, PeakNeedsNoTimes) {
         ASSERT_LE(step.bytes, timed.peak_bytes);
         before = step.ns;
       }
-      // In the end only what is static is left.
+      // At the end, only static memory is left.
       int64_t left = 0;
       for (const MemoryPart& part : parts) left += part.static_bytes[static_cast<size_t>(s)];
       ASSERT_EQ(timed.curve.back().bytes, left);

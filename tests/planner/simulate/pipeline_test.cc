@@ -39,8 +39,8 @@ TEST(PipelineTest, InterleavingDividesTheBubble) {
   }
 }
 
-// The bubble is (P - 1) (f + b - 2 w) where b is the whole backward, w of it deferred: the paper's
-// (P - 1) (T_F + T_B - T_W), its table 2, for T_F = T_B = T_W; a third of 1F1B's.
+// The bubble is (P - 1) (f + b - 2 w), where b is the whole backward and w its deferred part. It is
+// the paper's (P - 1) (T_F + T_B - T_W), table 2. For T_F = T_B = T_W it is a third of 1F1B's.
 TEST(PipelineTest, ZeroBubbleLeavesAThird) {
   for (int64_t stages = 2; stages <= 8; ++stages) {
     for (int64_t m = 2 * stages; m <= 3 * stages; ++m) {
@@ -72,12 +72,12 @@ TEST(PipelineTest, TwoStagesByHand) {
   const StageRun &first = run.stages[0], &second = run.stages[1];
   EXPECT_EQ(first.forward_ns, 4);
   EXPECT_EQ(first.backward_ns, 6);
-  // B0: computed until 8, on the wire until 9; B1: until 13 and 14.
+  // B0 is computed until 8 and on the wire until 9; B1 until 13 and 14.
   EXPECT_EQ(first.wait_backward_ns, 4 + 1);
   EXPECT_EQ(first.wait_p2p_ns, 1 + 1);
   EXPECT_EQ(second.wait_forward_ns, 2);
   EXPECT_EQ(second.wait_p2p_ns, 1);
-  EXPECT_EQ(second.wait_sync_ns, 4);  // until 17
+  EXPECT_EQ(second.wait_sync_ns, 4);  // from 13 until 17
 }
 
 TEST(PipelineTest, BlockingSendsHoldTheSender) {
@@ -109,10 +109,10 @@ TEST(PipelineTest, SyncOverlapsTheLastBackward) {
   PipelineSpec spec = EqualPipeline(OneFOneB(1, 3), 10, 40, 0);
   spec.sync_overlaps = true;
   spec.buckets = {4};
-  // The last backward runs from 110 to 150: buckets at 120, 130, 140, 150.
+  // The last backward runs from 110 to 150, so its buckets are ready at 120, 130, 140 and 150.
   spec.sync_ns = {20};  // 5 a bucket: the last bucket alone is behind
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 155);
-  spec.sync_ns = {80};  // 20 a bucket: the stream never waits
+  spec.sync_ns = {80};  // 20 per bucket, so the stream never waits
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 200);
   spec.buckets = {1};
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 230);
@@ -124,10 +124,10 @@ TEST(PipelineTest, GatherOverlapsTheFirstForward) {
   EXPECT_EQ(SimulatePipeline(spec).step_ns, 60);
   spec.gather_overlaps = true;
   spec.buckets = {4};
-  EXPECT_EQ(SimulatePipeline(spec).step_ns, 45);  // behind the first bucket
+  EXPECT_EQ(SimulatePipeline(spec).step_ns, 45);  // after the first bucket
   spec.gather_ns = {80};
   const PipelineRun run = SimulatePipeline(spec);
-  EXPECT_EQ(run.step_ns, 90);  // the last bucket's layers behind the last bucket
+  EXPECT_EQ(run.step_ns, 90);  // the last bucket's layers, after the last bucket
   EXPECT_EQ(run.stages[0].gather_ns, 50);
   EXPECT_EQ(run.stages[0].forward_ns, 40);
 }

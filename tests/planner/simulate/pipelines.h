@@ -18,7 +18,7 @@ inline bool HasChunks(Schedule schedule) {
   return schedule == Schedule::kInterleaved || schedule == Schedule::kGPipe;
 }
 
-// Makes equal chunks and micro-batches; for kZeroBubble, `weight_gradient` of the backward is
+// Makes equal chunks and micro-batches. For kZeroBubble, `weight_gradient` of the backward is
 // deferred.
 inline PipelineSpec EqualPipeline(const PipelineShape& shape, int64_t forward, int64_t backward,
                                   int64_t send, int64_t weight_gradient = 0) {
@@ -53,10 +53,10 @@ inline PipelineShape DrawShape(Random& random, Schedule schedule, int64_t most_s
   return shape;
 }
 
-// Times of DrawPipeline are multiples of this number: every number of buckets divides it.
+// Times of DrawPipeline are multiples of this number, which every number of buckets divides.
 inline constexpr int64_t kDrawnUnit = 12;
 
-// Draws anything that a spec can say.
+// Draws a random pipeline, using every field of a spec.
 inline PipelineSpec DrawPipeline(Random& random, const PipelineShape& shape) {
   PipelineSpec spec;
   spec.shape = shape;

@@ -13,7 +13,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// "F0.1" is the forward of chunk 0, micro-batch 1.
+// Returns the order as text. "F0.1" is the forward of chunk 0, micro-batch 1.
 std::string Text(const PipelineShape& shape, int64_t stage) {
   std::string text;
   for (const Pass& pass : StageOrder(shape, stage)) {
@@ -38,8 +38,8 @@ TEST(StageOrderTest, FewerMicroBatchesThanStages) {
   EXPECT_EQ(Text({Schedule::kOneFOneB, 5, 1, 2}, 4), "F0 B0 F1 B1");
 }
 
-// The paper's figure 4 (Narayanan 2021) has 4 devices, 2 chunks and 8 micro-batches; its devices 1
-// and 4. Counted from 0 here; chunk 1 is its dark half.
+// Compares with the paper's figure 4 (Narayanan 2021): 4 devices, 2 chunks and 8 micro-batches.
+// These are its devices 1 and 4. Numbers start at 0 here, and chunk 1 is the figure's dark half.
 TEST(StageOrderTest, InterleavedAsPublished) {
   const PipelineShape shape = {Schedule::kInterleaved, 4, 2, 8};
   EXPECT_EQ(Text(shape, 0).substr(0, 69),
@@ -47,7 +47,7 @@ TEST(StageOrderTest, InterleavedAsPublished) {
   EXPECT_EQ(Text(shape, 3).substr(0, 49), "F0.0 F0.1 F0.2 F0.3 F1.0 B1.0 F1.1 B1.1 F1.2 B1.2");
 }
 
-// The example in Megatron-LM's schedules.py: PP 2, VP 2, 5 micro-batches in groups of 3.
+// This is the example in Megatron-LM's schedules.py: PP 2, VP 2, 5 micro-batches in groups of 3.
 TEST(StageOrderTest, InterleavedWithARest) {
   EXPECT_EQ(MicroBatchGroup(2, 5), 3);
   std::string forwards;
@@ -63,7 +63,8 @@ TEST(StageOrderTest, GPipe) {
   EXPECT_EQ(Text({Schedule::kGPipe, 2, 2, 2}, 0), "F0.0 F0.1 F1.0 F1.1 B1.0 B1.1 B0.0 B0.1");
 }
 
-// Figure 3 of Qi 2023, its devices 1 and 4 of 4, the micro-batches counted from 0.
+// Compares with figure 3 of Qi 2023, its devices 1 and 4 of 4. The micro-batches are numbered from
+// 0.
 TEST(StageOrderTest, ZeroBubbleH1AsPublished) {
   const PipelineShape shape = {Schedule::kZeroBubble, 4, 1, 8};
   EXPECT_EQ(Text(shape, 0),
@@ -87,7 +88,7 @@ TEST(MicroBatchGroupTest, IsTheLeastThatMegatronAccepts) {
   }
 }
 
-// Every pass once, each behind what it waits for.
+// Every pass occurs once, after those it waits for.
 TEST(WorkOrderTest, IsCompleteAndCausal) {
   for (const Schedule schedule : kSchedules) {
     for (int64_t stages = 1; stages <= 9; ++stages) {
@@ -126,17 +127,17 @@ TEST(InFlightTest, KnownCounts) {
   EXPECT_EQ(MostInFlight({Schedule::kOneFOneB, 4, 1, 64}, 0), (InFlight{4, 0}));
   EXPECT_EQ(MostInFlight({Schedule::kOneFOneB, 4, 1, 64}, 3), (InFlight{1, 0}));
   EXPECT_EQ(MostInFlight({Schedule::kOneFOneB, 4, 1, 2}, 0), (InFlight{2, 0}));
-  // (P - s - 1) x 2 + (v - 1) x P + 1.
+  // The formula is (P - s - 1) x 2 + (v - 1) x P + 1.
   EXPECT_EQ(MostInFlight({Schedule::kInterleaved, 4, 3, 64}, 0), (InFlight{15, 0}));
   EXPECT_EQ(MostInFlight({Schedule::kInterleaved, 4, 3, 64}, 3), (InFlight{9, 0}));
   EXPECT_EQ(MostInFlight({Schedule::kInterleaved, 4, 3, 4}, 0), (InFlight{12, 0}));
   EXPECT_EQ(MostInFlight({Schedule::kGPipe, 4, 2, 10}, 2), (InFlight{20, 0}));
-  // Never more than 1F1B holds on its first stage.
+  // No stage holds more than 1F1B's first stage.
   EXPECT_EQ(MostInFlight({Schedule::kZeroBubble, 4, 1, 64}, 0), (InFlight{4, 0}));
   EXPECT_EQ(MostInFlight({Schedule::kZeroBubble, 4, 1, 64}, 3), (InFlight{1, 3}));
 }
 
-// Counted along the orders themselves.
+// Counts along the orders themselves.
 TEST(InFlightTest, IsWhatTheOrdersHold) {
   for (const Schedule schedule : kSchedules) {
     for (int64_t stages = 1; stages <= 6; ++stages) {

@@ -24,14 +24,15 @@ TEST(StageSyncTest, ByTopologyAndSharding) {
     return SyncOf(JobOn(zero), {.tensor = tensor, .pipeline = 1, .data = data}, kBillion);
   };
   EXPECT_EQ(sync(8, 1, ZeroStage::kNone).reduce_ns, 0);
-  // NVLink or the network.
+  // NVLink is faster than the network.
   EXPECT_LT(sync(1, 8, ZeroStage::kNone).reduce_ns, sync(2, 8, ZeroStage::kNone).reduce_ns);
-  // Four ranks on four nodes: 2 x 3/4 of 4 GB of fp32 gradients, and three hops each way.
+  // Four ranks on four nodes move 2 x 3/4 of 4 GB of fp32 gradients, with three hops each way.
   const double rate = 0.85 * JobOn(ZeroStage::kNone).cluster.inter_node_bytes_per_second;
   const StageSync whole = sync(8, 4, ZeroStage::kNone);
   EXPECT_NEAR(Seconds(whole.reduce_ns), 2 * (0.75 * 4e9 / rate + 3 * 5e-6), 1e-6);
   EXPECT_EQ(whole.gather_ns, 0);
-  // Sharded: half as much of gradients, and 2 GB of weights; the optimizer of a quarter.
+  // With a sharded optimizer, half as much of the gradients moves, plus 2 GB of weights. The
+  // optimizer updates a quarter.
   const StageSync sharded = sync(8, 4, ZeroStage::kOptimizer);
   EXPECT_NEAR(Seconds(sharded.reduce_ns), 0.75 * 4e9 / rate + 3 * 5e-6, 1e-6);
   EXPECT_NEAR(Seconds(sharded.gather_ns), 0.75 * 2e9 / rate + 3 * 5e-6, 1e-6);
@@ -82,10 +83,10 @@ TEST(StageSyncTest, PassesHideWhatTheyCan) {
   Execution execution;
   const StageSync sync{.reduce_ns = 80, .gather_ns = 40, .buckets = 4};
   EXPECT_EQ(ExposedReduce(execution, sync, 40), 50);    // the first bucket is ready at 10
-  EXPECT_EQ(ExposedReduce(execution, sync, 1000), 20);  // the last bucket alone
+  EXPECT_EQ(ExposedReduce(execution, sync, 1000), 20);  // only the last bucket
   EXPECT_EQ(ExposedGather(execution, sync, 40), 10);
   EXPECT_EQ(ExposedGather(execution, sync, 20), 25);  // the forward's last quarter waits to the end
-  // A tenth of what is hidden: 80 - 50, and 40 - 25.
+  // The slowdown is a tenth of what is hidden: 80 - 50, and 40 - 25.
   const StageSync slowed{.reduce_ns = 80, .gather_ns = 40, .buckets = 4, .slowdown = 0.1};
   EXPECT_EQ(ExposedReduce(execution, slowed, 40), 53);
   EXPECT_EQ(ExposedGather(execution, slowed, 20), 27);  // 1.5 rounds up

@@ -33,7 +33,7 @@ TEST(StageWorksTest, AddsUpToTheWholeModel) {
   EXPECT_EQ(parameters, whole_parameters);
   EXPECT_EQ(s.stages.back().send_ns, 0);
   EXPECT_GT(s.stages.front().send_ns, 0);
-  // At the mean pack, the cost of any pack is the mean's.
+  // At the mean pack, the cost of a pack equals the mean cost.
   for (const StageWork& w : s.stages)
     EXPECT_NEAR(w.forward.at(kPack), static_cast<double>(w.forward_ns), 50);
 }
@@ -71,7 +71,8 @@ TEST(SimulateStepTest, MillionsOfPacksPerRankContinueTheRhythm) {
   EXPECT_GE(many.pipeline_ns, 10'000'000 * slowest);
 }
 
-// Megatron-LM's group depends on the number of micro-batches: fewer, which stand for more, keep it.
+// Megatron-LM's group depends on the number of micro-batches. If fewer stand for more, they keep
+// the group.
 TEST(SimulateStepTest, TheRhythmIsThatOfTheSameGroups) {
   constexpr int64_t kStages = 42, kChunks = 2;
   std::vector<StageWork> segments(kStages * kChunks);

@@ -34,7 +34,7 @@ TEST(OperationsTest, ByHand) {
   EXPECT_EQ(stages[1].back().micro_batch, -1);
 }
 
-// Compute operations never overlap, sum to what the run says, and every micro-batch has its own.
+// Compute operations never overlap and sum to the run's figures, and every micro-batch has its own.
 TEST(OperationsTest, AddUpToTheRun) {
   Random random(7);
   for (int trial = 0; trial < 2000; ++trial) {

@@ -53,7 +53,7 @@ TEST(DegreesTest, AWholeEncoderNeedsNeitherItsLayersNorVirtualStages) {
   EXPECT_GT(MostOf(vision).pipeline, 49);
   Job whole = Under("megatron-core", vision);
   EXPECT_TRUE(KeepsEncoderWhole(whole));
-  EXPECT_EQ(MostOf(whole).pipeline, 49);  // the encoder alone, and a layer on every other stage
+  EXPECT_EQ(MostOf(whole).pipeline, 49);  // the encoder, and one layer on each other stage
   EXPECT_EQ(MostOf(whole).virtual_stages, 1);
   whole.model.towers.clear();
   EXPECT_FALSE(KeepsEncoderWhole(whole));

@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 namespace {
 
 using Parts =
-    std::pair<RecomputeParts, RecomputeParts>;  // of dense layers and of those with experts
+    std::pair<RecomputeParts, RecomputeParts>;  // parts of dense layers, and of layers with experts
 
 std::set<Parts> PartsOf(const Job& job) {
   std::set<Parts> parts;
@@ -41,7 +41,8 @@ TEST(RecomputeSettingsTest, DenseLayersOfAModelWithExpertsHaveTheirOwn) {
   EXPECT_TRUE(parts.contains({0, kMlp}));
   EXPECT_TRUE(parts.contains({kLatentProjection, kLatentProjection}));
   for (const auto& [dense, moe] : parts) EXPECT_NE(moe & (kMlp | kActivation), kMlp | kActivation);
-  // Norms, latents and the dense MLP, each or not; of experts nothing, all, or the activation.
+  // Norms, latents and the dense MLP are each recomputed or not. Of experts, nothing, everything or
+  // the activation is recomputed.
   const size_t of_experts = job.training.execution.grouped_experts ? 3 : 2;
   EXPECT_EQ(parts.size(), 8 * of_experts - 1);
 }

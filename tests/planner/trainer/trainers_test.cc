@@ -42,7 +42,7 @@ TEST(TrainersTest, AFrameworkIsShortForOneTrainer) {
   EXPECT_EQ(GenericTrainer().name, "generic");
 }
 
-// The slowest and the quickest of the fitted rates bound that of an unknown trainer.
+// The slowest and the quickest of the fitted rates bound the rate of an unknown trainer.
 TEST(TrainersTest, TheGenericOneLiesBetweenTheOthers) {
   double least = 1, most = 0;
   for (const Trainer& trainer : Trainers()) {
