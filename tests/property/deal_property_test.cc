@@ -1,4 +1,4 @@
-// Checks what must hold of every step order, on random packs and rules.
+// Checks properties that every step order must have, on random packs and rules.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -16,7 +16,7 @@ struct Case {
   DealRule rule;
 };
 
-// Few values and many; zero; the largest there is.
+// Draws work with few values or many, zeros, or the largest possible value.
 int32_t Work(int kind) {
   switch (kind) {
     case 0:
@@ -89,11 +89,12 @@ RC_GTEST_PROP(DealProperty, TheOrderIsAFunctionOfTheRule, ()) {
   RC_ASSERT(Deal(c.work, c.rule) == Deal(c.work, c.rule));
 }
 
-// With one pack per rank, and either part the same in all packs, grouping is as good as sorting.
+// With one pack per rank, and one part equal in all packs, grouping is as good as sorting.
 RC_GTEST_PROP(DealProperty, OneConstantPartLeavesASort, ()) {
   Case c = RandomCase();
   c.rule = {.ranks = c.rule.ranks, .packs_per_rank = 1, .window = 0, .seed = c.rule.seed};
-  // Costs are shares in 2^-16 of means rounded down: as exact as that for work of many bits.
+  // Costs are shares in units of 2^-16 of means rounded down, so they are only this exact for work
+  // of many bits.
   for (PackWork& w : c.work) w = {5, *rc::gen::inRange(1 << 20, 1 << 30)};
   const Balance dealt = Measure(c, Deal(c.work, c.rule));
   std::vector<int64_t> sorted(c.work.size());

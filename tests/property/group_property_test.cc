@@ -1,4 +1,5 @@
-// Checks what must hold of every packing by groups and of its order, on random samples and groups.
+// Checks properties that every packing by groups and its order must have, on random samples and
+// groups.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,4 @@
-// Checks what must hold of every plan, on random jobs.
+// Checks properties that every plan must have, on random jobs.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -98,7 +98,7 @@ Job RandomJob() {
   return job;
 }
 
-// Beyond TP x PP x DP under 1F1B.
+// Draws a job beyond TP x PP x DP under 1F1B.
 Job RandomWholeSpaceJob() {
   Job job = WholeSpace(RandomJob());
   Constraints& c = job.constraints;
@@ -120,7 +120,7 @@ Job RandomWholeSpaceJob() {
   return job;
 }
 
-// Some samples much longer than most, and groups for them.
+// Draws a job in which some samples are much longer than most, with groups for them.
 Job RandomLongJob() {
   Job job = RandomWholeSpaceJob();
   job.training.token_cap = 0;
@@ -214,7 +214,7 @@ RC_GTEST_PROP(MakePlanPropertyTest, MoreMemoryNeverHurts, ()) {
   job.cluster.reserved_bytes = 0;
   const Plan roomy = MakePlan(job, {}).plan;
   RC_ASSERT(roomy.fits);
-  // What is proven holds for the packs that were chosen.
+  // What is proven applies to the packs that were chosen.
   RC_PRE(roomy.batch_rule.token_cap == tight.batch_rule.token_cap &&
          roomy.batch_rule.unit_cap == tight.batch_rule.unit_cap);
   RC_ASSERT(roomy.proof.lower_bound_ns <= tight.proof.step_ns);

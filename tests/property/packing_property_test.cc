@@ -1,4 +1,4 @@
-// Checks what must hold of every packing, on random lengths and caps.
+// Checks properties that every packing must have, on random lengths and caps.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,4 @@
-// Checks what holds for every pipeline, whatever its schedule and times.
+// Checks properties that every pipeline must have, whatever its schedule and times.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ TEST(PipelinePropertyTest, BoundsHold) {
     const PipelineSpec spec = DrawPipeline(random, DrawShape(random, kSchedules[trial % 4]));
     const int64_t end = PipelineEnd(spec);
     ASSERT_GE(end, PipelineLowerBound(spec));
-    // And not slower than one micro-batch after another.
+    // It is not slower than one micro-batch after another.
     int64_t one_by_one = 0;
     for (const int64_t time : spec.gather_ns) one_by_one += time;
     const PassTable forward(spec.forward_ns, spec.shape), backward(spec.backward_ns, spec.shape);
@@ -125,9 +125,10 @@ TEST(PipelinePropertyTest, ZeroBubbleIsNotSlowerThanOneFOneBWithEqualStages) {
   }
 }
 
-// With unequal ones it can: stage 1 waits for the second forward with its first weight gradient
-// undone, and has it left in the end. 1F1B: stage 1 runs F0 10-11, B0 11-22, F1 22-23, B1 23-34,
-// stage 0 ends at 36. ZB-H1: F0 10-11, B0 11-12, F1 20-21, B1 21-22, W0 22-32, W1 32-42.
+// With unequal stages, it can be slower: stage 1 waits for the second forward while its first
+// weight gradient is not done, and has that left at the end. 1F1B: stage 1 runs F0 10-11, B0 11-22,
+// F1 22-23, B1 23-34, and stage 0 ends at 36. ZB-H1: F0 10-11, B0 11-12, F1 20-21, B1 21-22, W0
+// 22-32, W1 32-42.
 TEST(PipelinePropertyTest, ZeroBubbleCanBeSlowerWithUnequalStages) {
   PipelineSpec spec;
   spec.shape = {Schedule::kOneFOneB, 2, 1, 2};
