@@ -1,5 +1,5 @@
-// Costs of the dearest accepted requests: conversion, planning, the longest time between two
-// questions whether to stop (all in CPU time), and the peak of the heap.
+// Prints the costs of the most expensive accepted requests: conversion, planning, the longest time
+// between two questions whether to stop (all in CPU time), and the peak of the heap.
 #include <malloc.h>
 
 #include <algorithm>
@@ -92,8 +92,8 @@ void Measure(const CostBomb& bomb, double limit_seconds) {
 }  // namespace
 }  // namespace evenkeel::server
 
-// Usage: cost_bombs_bench [SECONDS [NAME]]. Stops each after SECONDS, 10 unless given; runs those
-// whose name contains NAME.
+// Usage: cost_bombs_bench [SECONDS [NAME]]. Stops each request after SECONDS (default 10), and runs
+// those whose name contains NAME.
 int main(int argc, char** argv) {
   using evenkeel::server::CostBomb;
   const double limit = argc > 1 ? std::atof(argv[1]) : 10;

@@ -1,6 +1,6 @@
-// Checks that work ends when it is no longer wanted, and that admission knew of it. For each
-// request it prints the longest time between two questions whether to stop, where that was, and the
-// time taken over what server/planning/plan_cost.h estimated. All are seconds of CPU of this
+// Checks that work ends when it is no longer wanted, and that admission estimated it. For each
+// request, it prints the longest time between two questions whether to stop, where that was, and
+// the time taken over what server/planning/plan_cost.h estimated. All are seconds of CPU of this
 // thread, printed next to a probe (a small job in this very process), so that a slow machine does
 // not look like a fault.
 #include <execinfo.h>
@@ -27,7 +27,8 @@
 namespace evenkeel::server {
 namespace {
 
-// Finds where the program is when nobody has asked for long: a timer looks every 10 ms of CPU.
+// Finds where the program is when nobody has asked for a long time. A timer checks every 10 ms of
+// CPU.
 constexpr int kFrames = 24;
 constexpr double kLong = 0.03;
 volatile double last_question = 0;
@@ -174,7 +175,7 @@ void Fixed(double limit, const std::string& only, const std::string& folder) {
   }
 }
 
-// Packings of 1.2 million samples by each packer, stopped at a time or not at all.
+// Runs packings of 1.2 million samples by each packer, stopped at some time or not at all.
 void Packs(double limit, const std::string& only) {
   using planner::Packer;
   for (const int shape : {0, 1, 2, 3}) {
@@ -227,7 +228,7 @@ void Packs(double limit, const std::string& only) {
   }
 }
 
-// Random heavy jobs, and steps uphill from the worst of them.
+// Runs random heavy jobs, then mutations of the worst of them.
 void Random(double limit, int64_t count, uint64_t seed, bool by_gap) {
   planner::Random random(seed);
   std::vector<std::pair<double, Genes>> best;
@@ -268,7 +269,7 @@ void Random(double limit, int64_t count, uint64_t seed, bool by_gap) {
 
 // Usage: deadline_bench fixed SECONDS FOLDER [NAME] | packs SECONDS [NAME] |
 //        random SECONDS COUNT SEED [gap]
-// Each run ends after SECONDS of CPU; FOLDER holds requests as JSON.
+// Each run ends after SECONDS of CPU. FOLDER holds requests as JSON.
 int main(int argc, char** argv) {
   using namespace evenkeel::server;
   const std::string mode = argc > 1 ? argv[1] : "";

@@ -1,6 +1,6 @@
-// What a known plan costs above the transport: the real server answering the same PlanJob again,
-// against an echo server of the same API and sizes, and an empty call, in turns within one run.
-// Judged by ratios only: machines are noisy.
+// Measures what a known plan costs in addition to the transport. In turns within one run, it
+// compares the real server, which answers the same PlanJob again, with an echo server of the same
+// API and sizes, and with an empty call. It judges by ratios only, because machines are noisy.
 #include <google/protobuf/util/json_util.h>
 #include <grpcpp/grpcpp.h>
 #include <netinet/in.h>
@@ -31,9 +31,9 @@ using EchoApi = v1::PlannerService::WithRawCallbackMethod_PlanJob<
     v1::PlannerService::WithRawCallbackMethod_GetPlan<v1::PlannerService::Service>>;
 
 constexpr char kPlanJob[] = "/evenkeel.v1.PlannerService/PlanJob";
-constexpr char kEmptyCall[] = "/evenkeel.v1.PlannerService/GetPlan";  // the echo server's
+constexpr char kEmptyCall[] = "/evenkeel.v1.PlannerService/GetPlan";  // a call of the echo server
 constexpr int kConcurrencies[] = {1, 8, 64};
-constexpr int kJudgedUpTo = 8;  // above that, both servers wait for the CPU
+constexpr int kJudgedUpTo = 8;  // above this, both servers wait for the CPU
 constexpr double kWarmUpSeconds = 0.1;
 
 struct Settings {
@@ -43,8 +43,8 @@ struct Settings {
   double seconds = 0.2;
   double max_p50_ratio = 1.5;
   double min_qps_ratio = 0.65;
-  std::string echo_address;  // set: this process is the echo server
-  size_t reply_bytes = 0;    // of the echo server's replies
+  std::string echo_address;  // if set, this process is the echo server
+  size_t reply_bytes = 0;    // size of the echo server's replies
 };
 
 // ---------------------------------------------------------------- echo server

@@ -1,4 +1,4 @@
-// Sets of sample lengths to pack: the shipped ones, files of OmniBal's format, and draws from them.
+// Sets of sample lengths to pack: the shipped set, files in OmniBal's format, and draws from them.
 #ifndef EVENKEEL_TESTS_BENCH_LENGTH_SETS_H_
 #define EVENKEEL_TESTS_BENCH_LENGTH_SETS_H_
 
@@ -22,8 +22,8 @@ struct LengthSet {
   Lengths lengths() const { return {units, tokens}; }
 };
 
-// The catalogue's default dataset, with samples spread evenly over the 32 lengths of their bin: as
-// many types as real lengths have.
+// Returns the catalogue's default dataset, with samples spread evenly over the 32 lengths of their
+// bin. So it has as many types as real lengths.
 inline LengthSet ShippedSet() {
   constexpr int64_t kBin = 32;
   LengthSet set{"shipped", {}, {}};
@@ -36,7 +36,7 @@ inline LengthSet ShippedSet() {
   return set;
 }
 
-// [{"vit_num": units, "token_num": tokens}, ...]
+// Reads [{"vit_num": units, "token_num": tokens}, ...].
 inline LengthSet ReadSet(const std::filesystem::path& file) {
   LengthSet set{file.stem().string(), {}, {}};
   std::ifstream in(file);

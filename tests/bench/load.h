@@ -1,4 +1,5 @@
-// A closed loop of calls with raw bytes: as many under way as asked for, each followed by the next.
+// A closed loop of calls with raw bytes. It keeps a given number of calls in progress, each
+// followed by the next.
 #ifndef EVENKEEL_TESTS_BENCH_LOAD_H_
 #define EVENKEEL_TESTS_BENCH_LOAD_H_
 
@@ -23,7 +24,7 @@ struct Target {
   std::shared_ptr<grpc::Channel> channel;
   std::string method;
   grpc::ByteBuffer request;
-  size_t reply_bytes = 0;  // expected
+  size_t reply_bytes = 0;  // expected size of a reply
 };
 
 inline std::shared_ptr<grpc::Channel> Connect(const std::string& address) {
@@ -43,7 +44,7 @@ struct Figures {
   double qps = 0;
 };
 
-// Keeps `concurrency` calls under way for a while.
+// Keeps `concurrency` calls in progress for a while.
 class Load {
  public:
   Load(const Target& target, int concurrency, double seconds)

@@ -1,5 +1,6 @@
-// What PackDataset costs above the library call that it makes: the same samples packed by
-// PackAndDeal and through a server of this process over a unix socket, in turns within one run.
+// Measures what PackDataset costs in addition to the library call that it makes. In turns within
+// one run, the same samples are packed by PackAndDeal and through a server of this process over a
+// unix socket.
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
@@ -30,7 +31,7 @@ struct Samples {
   std::vector<int32_t> units, tokens;
 };
 
-// 1 to 7 tiles of 256 tokens and up to 700 of text.
+// Makes samples of 1 to 7 tiles of 256 tokens and up to 700 tokens of text.
 Samples MakeSamples(int64_t count) {
   planner::Random random(1);
   Samples samples;

@@ -1,6 +1,6 @@
-// Every packer on the same samples in one run: packs against the proven bound, fill, balance in
-// random order, seconds; or the memory of one packer on very many samples. Judged by quality and
-// bytes, never by time.
+// Runs every packer on the same samples and prints packs against the proven bound, fill, balance in
+// random order, and seconds; or measures the memory of one packer on very many samples. It judges
+// by quality and bytes, never by time.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -25,10 +25,10 @@ constexpr Packer kPackers[] = {Packer::kBalanced,           Packer::kIsf,
                                Packer::kGreedyKnapsack,     Packer::kNextFit};
 
 struct Settings {
-  std::string lengths;  // folder; empty: the shipped set
+  std::string lengths;  // folder; empty for the shipped set
   std::vector<std::string> caps = {"9x4096", "10x4096", "13x4416", "18x6016", "20x6656", "derived"};
   std::vector<int64_t> ranks = {8, 64};
-  int64_t samples = 0;  // > 0: memory
+  int64_t samples = 0;  // if > 0, measure memory
   std::string packer = "balanced";
   double max_bound_ratio = 1.001;
   double max_bytes = 24;
@@ -74,7 +74,7 @@ void PrintBalance(const std::vector<PackSums>& sums, const std::vector<int64_t>&
   }
 }
 
-// Runs all packers at one pair of caps. Returns whether ours is as good as it must be.
+// Runs all packers at one pair of caps. Returns whether ours is good enough.
 bool Compare(const LengthSet& set, const Caps& caps, const Settings& settings) {
   const Lengths lengths = set.lengths();
   PackBound bound;
@@ -179,7 +179,7 @@ int RunMemory(const Settings& settings) {
   const Caps caps = ReadCaps(settings.caps.front(), set);
   for (const Packer packer : kPackers) {
     if (settings.packer != PackerName(packer)) continue;
-    const double before = PeakBytes();  // the input; nothing was freed that it could hide in
+    const double before = PeakBytes();  // includes the input; no freed memory is reused
     Packing packing;
     const double seconds = Seconds([&] { packing = Pack(set.lengths(), RuleOf(packer, caps)); });
     const double bytes = (PeakBytes() - before) / static_cast<double>(settings.samples);

@@ -1,4 +1,4 @@
-// Cold plans: costs of a request that no cache can answer.
+// Measures cold plans: the cost of a request that no cache can answer.
 #include <benchmark/benchmark.h>
 
 #include "planner/groups/grouped_search.h"
@@ -46,7 +46,7 @@ void BM_MisfitVisionOn16(benchmark::State& state) {
 }
 BENCHMARK(BM_MisfitVisionOn16)->Unit(benchmark::kMillisecond);
 
-// TP x PP x DP x CP x virtual stages (and EP, for a mixture of experts).
+// Sweeps TP x PP x DP x CP x virtual stages (and EP, for a mixture of experts).
 void Sweep(benchmark::State& state, const Job& job) {
   const Batching batching = MakeBatching(job);
   for (auto _ : state) {
@@ -90,8 +90,8 @@ void BM_SearchAlone70bOn64(benchmark::State& state) {
 BENCHMARK(BM_SearchAlone70bOn64)->Unit(benchmark::kMillisecond);
 
 // These benchmarks choose packing groups for long context: 941,343 samples with 12,650 different
-// lengths, on one split of the GPUs (HBP's: ZeRO and Ulysses alone). Both rules are run; the
-// classes of lengths are included.
+// lengths, on one split of the GPUs (HBP's: only ZeRO and Ulysses). Both rules are run, and the
+// time includes the classes of lengths.
 const LongMix& Mix() {
   static const LongMix mix = MakeLongMix();
   return mix;
@@ -124,7 +124,7 @@ void BM_PlanLongContext(benchmark::State& state) {
 }
 BENCHMARK(BM_PlanLongContext)->Unit(benchmark::kMillisecond);
 
-// 941,343 samples packed to 16K and 128K and dealt.
+// Packs and deals 941,343 samples, to 16K and 128K.
 void BM_PackGroups(benchmark::State& state) {
   PackingJob job;
   job.groups = {{.longest = 16384, .caps = {kNoUnitCap, 16384}, .context = 1, .ranks = 32},

@@ -1,4 +1,4 @@
-// A program of its own, for benchmarks that measure between processes.
+// Runs another program, for benchmarks that measure between processes.
 #ifndef EVENKEEL_TESTS_BENCH_PROCESS_H_
 #define EVENKEEL_TESTS_BENCH_PROCESS_H_
 

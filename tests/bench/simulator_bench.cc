@@ -1,4 +1,4 @@
-// One optimizer step of 8 stages and 64 micro-batches, simulated.
+// Measures the simulation of one optimizer step of 8 stages and 64 micro-batches.
 #include <benchmark/benchmark.h>
 
 #include "planner/simulate/pipeline.h"
@@ -23,7 +23,7 @@ PipelineSpec Spec(Schedule schedule, bool equal) {
   return spec;
 }
 
-// Finds the end of the last pass alone: what a search asks for.
+// Finds only the end of the last pass, as a search does.
 void BM_End(benchmark::State& state, Schedule schedule, bool equal) {
   const PipelineSpec spec = Spec(schedule, equal);
   for (auto _ : state) benchmark::DoNotOptimize(PipelineEnd(spec));
@@ -34,7 +34,7 @@ BENCHMARK_CAPTURE(BM_End, interleaved_4, Schedule::kInterleaved, false);
 BENCHMARK_CAPTURE(BM_End, gpipe, Schedule::kGPipe, false);
 BENCHMARK_CAPTURE(BM_End, zero_bubble, Schedule::kZeroBubble, false);
 
-// Finds the same with the order of passes at hand.
+// Finds the same if the order of passes is already known.
 void BM_EndInOrder(benchmark::State& state, Schedule schedule) {
   const PipelineSpec spec = Spec(schedule, false);
   const std::vector<Pass> order = WorkOrder(spec.shape);
