@@ -1,4 +1,4 @@
-// Flags of long context: packing groups of a job, and what a pack is shared by.
+// Tests the flags for long context: packing groups of a job, and what ranks share a pack.
 #include <gtest/gtest.h>
 
 #include <CLI/Config.hpp>

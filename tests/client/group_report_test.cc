@@ -1,4 +1,4 @@
-// Reports with packing groups: well-formed, and with the figures of the groups.
+// Tests that reports with packing groups are well-formed and have the figures of the groups.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -51,9 +51,9 @@ TEST(GroupReportTest, HasGroupsStepsAndCurriculum) {
              "<span class=\"key group-1\">40<", "packs of 10", "packs of 40", "One group",
              "ISF to 40 tokens", "random order", "balanced, window all",
              "curriculum: the first 1 steps", "first 1 of 3 steps", "(CR) 0.5714"});
-  // Two of packs, four of what ranks wait for, one of steps by group.
+  // Two show packs, four show what ranks wait for, and one shows steps by group.
   EXPECT_EQ(CountOf(html, "<svg "), 7u);
-  // The holed step has no dot of its own.
+  // The holed step has no dot.
   EXPECT_EQ(CountOf(html, "class=\"dot group-0\""), 1u);
   EXPECT_EQ(CountOf(html, "class=\"dot group-1\""), 1u);
 }
@@ -61,12 +61,12 @@ TEST(GroupReportTest, HasGroupsStepsAndCurriculum) {
 TEST(GroupReportTest, CasesAreOneGroupRandomOrderAndThePacking) {
   const ReportData data = Data(GroupedPacking());
   ASSERT_EQ(data.cases.size(), 3u);
-  // 98 tokens in packs of at most 40, in whole steps of two.
+  // 98 tokens are in packs of at most 40, in whole steps of two packs.
   EXPECT_EQ(data.cases[0].packs.size(), 4u);
   EXPECT_DOUBLE_EQ(data.cases[0].communication_ratio, 1);
   EXPECT_EQ(data.cases[1].packs.size(), 5u);
   const ReportCase& ours = data.cases[2];
-  // Ranks of 30 and of 20 + 20 tokens; squares of 900 and 800.
+  // The ranks have 30 and 20 + 20 tokens, with squares of 900 and 800.
   ASSERT_EQ(ours.language_steps.size(), 2u);
   EXPECT_DOUBLE_EQ(ours.language_steps[0], 0);
   EXPECT_DOUBLE_EQ(ours.language_steps[1], 1 - 70.0 / 80);

@@ -7,12 +7,12 @@
 
 namespace evenkeel::cli {
 
-// Makes a plan of two groups, packs of 16,384 on one GPU and of 131,072 on eight, with HBP's
+// Makes a plan of two groups, with packs of 16,384 on one GPU and of 131,072 on eight, and HBP's
 // figures beside them.
 v1::Plan GroupedPlan();
 
-// Makes groups of 10 tokens on two ranks and of 40 on one rank of two GPUs; steps 0, 1, 0, of which
-// the first is the curriculum's.
+// Makes groups of 10 tokens on two ranks and of 40 on one rank of two GPUs, with steps 0, 1, 0. The
+// first step is the curriculum's.
 SmallPacking GroupedPacking();
 
 }  // namespace evenkeel::cli

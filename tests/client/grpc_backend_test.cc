@@ -1,4 +1,4 @@
-// The gRPC backend against a server in this process that answers as the tests tell it.
+// Tests the gRPC backend against a server in this process that answers as the tests specify.
 #include <google/protobuf/any.pb.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

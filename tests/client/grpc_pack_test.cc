@@ -1,4 +1,4 @@
-// PackDataset against a server in this process that answers as the tests tell it.
+// Tests PackDataset against a server in this process that answers as the tests specify.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ class GrpcPackTest : public testing::Test {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// Answers in chunks that cut a pack in two.
+// Answers in chunks that split a pack.
 grpc::Status AnswerOf(const PackedDataset& packed, Stream* stream) {
   v1::PackDatasetResponse response;
   for (size_t p = 0; p < packed.packs(); ++p) {

@@ -1,4 +1,4 @@
-// Every surface of evenkeelctl on which a caller's text is shown: nothing hidden stays hidden.
+// Tests every place in which evenkeelctl shows a caller's text: no hidden character stays hidden.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -29,7 +29,7 @@ TEST(HiddenTextTest, OnTheTerminal) {
   for (size_t at; (at = with_text.find('\x1b')) != std::string::npos;) with_text.erase(at, 1);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  Print(with_text);  // even where nobody thought of it; escape sequences are our own there
+  Print(with_text);  // even in an unexpected place; only our own escape sequences remain
   PrintError(kText);
   EXPECT_EQ(FirstHidden(testing::internal::GetCapturedStdout()), "");
   EXPECT_EQ(FirstHidden(testing::internal::GetCapturedStderr()), "");

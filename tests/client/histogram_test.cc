@@ -10,7 +10,7 @@
 namespace evenkeel::cli {
 namespace {
 
-// Lengths like those of a vision-language mix, with more distinct ones than fit exactly.
+// Returns lengths like those of a vision-language mix, with more distinct lengths than fit exactly.
 std::vector<std::pair<int64_t, int64_t>> ManySamples() {
   std::mt19937 random(7);
   std::vector<std::pair<int64_t, int64_t>> samples;
@@ -49,7 +49,7 @@ TEST(HistogramTest, BinsKeepCountsAndNearlyKeepTokens) {
   EXPECT_EQ(binned.unit_width, 1);
   EXPECT_LT(binned.bytes, kMaxHistogramBytes);
   EXPECT_EQ(binned.bytes, static_cast<int64_t>(binned.histogram.SerializeAsString().size()));
-  // The next finer width does not fit: the binning is the finest.
+  // The next finer width does not fit, so the binning is the finest.
   EXPECT_GT(BinLengths(sorted, binned.bytes).token_width, binned.token_width);
   int64_t count = 0, units = 0, tokens = 0, want_count = 0, want_units = 0, want_tokens = 0;
   for (const LengthCount& bin : sorted) {

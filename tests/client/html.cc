@@ -18,7 +18,7 @@ std::string NestingFault(const std::string& html) {
     if (closed || name == "!DOCTYPE" || name == "meta") continue;
     if (!closing) {
       open.push_back(name);
-      // Selectors in the style have signs of their own.
+      // Selectors in the style sheet contain these characters too.
       if (name == "style") at = html.find("</style>", at) - 1;
     } else if (open.empty() || open.back() != name) {
       return "/" + name + " ends " + (open.empty() ? "nothing" : open.back());

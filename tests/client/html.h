@@ -1,4 +1,4 @@
-// Judges pages.
+// Checks of HTML pages.
 #ifndef EVENKEEL_TESTS_CLIENT_HTML_H_
 #define EVENKEEL_TESTS_CLIENT_HTML_H_
 
@@ -7,7 +7,7 @@
 
 namespace evenkeel::cli {
 
-// Says what is wrong with the nesting of elements; "" for nothing.
+// Returns what is wrong with the nesting of elements, or "".
 std::string NestingFault(const std::string& html);
 
 // Counts how often `part` occurs.

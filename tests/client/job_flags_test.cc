@@ -25,7 +25,7 @@ v1::PlanJobRequest Parse(std::vector<std::string> arguments) {
   return RequestFromFlags(flags);
 }
 
-// A file that goes when the test does.
+// A file that is removed with the test.
 class TempFile {
  public:
   TempFile(const std::string& name, const std::string& content)
@@ -213,7 +213,7 @@ TEST(JobFlagsTest, FoolishValuesAreRefused) {
   EXPECT_THROW(Parse(Three({"--recompute", "some"})), CLI::ParseError);
 }
 
-// A zero would read as "not given" in the request.
+// A zero would mean "not given" in the request.
 TEST(JobFlagsTest, NumbersOutOfRangeAreRefusedByFlagAndRange) {
   struct Bad {
     const char* flag;

@@ -35,7 +35,7 @@ class LengthFilesTest : public testing::Test {
     return ReadLengthFiles({Write("lengths", content)}).Sorted();
   }
 
-  // Returns what the error says, without the folder.
+  // Returns the error's message, without the folder.
   std::string Fault(const std::string& content) const {
     try {
       Read(content);

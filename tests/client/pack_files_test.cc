@@ -1,4 +1,4 @@
-// What `pack` writes: .npy, the folder of --output, the folder of --xtuner.
+// Tests the files that `pack` writes: .npy, the folder of --output, the folder of --xtuner.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -128,7 +128,7 @@ TEST(PackFilesTest, HoldPacksOrderAndSummary) {
   EXPECT_EQ(ReadNpyFile(folder.Path("out/oversize_index.npy")).values, (Values{3, 6}));
 
   const auto json = nlohmann::json::parse(ReadText(folder.Path("out/summary.json")));
-  EXPECT_EQ(json["sample_count"], 7);  // a number
+  EXPECT_EQ(json["sample_count"], 7);  // a number, not a string
   EXPECT_EQ(json["rule"]["pack_count"], 6);
   EXPECT_EQ(json["rule"]["token_cap"], 20);
   EXPECT_EQ(json["oversize_sample_index"], (Values{3, 6}));
@@ -163,7 +163,7 @@ TEST(XtunerPresetTest, HasRowsByPathAndAnOrderByRank) {
   ASSERT_EQ(rows.values.size(), 42u);
   EXPECT_EQ(Values(rows.values.begin() + 18, rows.values.begin() + 30),
             (Values{0, 3, -1, -1, 0, 10, 1, 0, -1, -1, 0, 20}));
-  // Step 0: slot 0 of both ranks, slot 1 of both; step 1 has slot 0 alone.
+  // Step 0 has slot 0 of both ranks, then slot 1 of both; step 1 has only slot 0.
   EXPECT_EQ(ReadNpyFile(folder.Path("out/order.npy")).values, (Values{5, 2, 1, 3, 4, 0}));
   EXPECT_EQ(ReadText(folder.Path("out/paths.json")), "[\"x.jsonl\",\"y.jsonl\"]\n");
 }

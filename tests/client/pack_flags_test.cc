@@ -136,7 +136,7 @@ TEST(PackFlagsTest, MissingRanksAreNamed) {
 }
 
 TEST(PackFlagsTest, MissingCapsComeFromTheData) {
-  // Who packs derives what is unset.
+  // Unset values are derived where the packing is done.
   const v1::PackDatasetStart both = Start({"f", "--dp", "8"});
   EXPECT_EQ(both.rule().unit_cap(), 0);
   EXPECT_EQ(both.rule().token_cap(), 0);
@@ -167,7 +167,7 @@ TEST(PackFlagsTest, APlanGivesRuleAndSteps) {
   const PlannedPacking rule = ReadRuleFile(folder.Write("rule.json", ToJson(plan->batch_rule())));
   EXPECT_EQ(rule.rule.unit_cap(), 9);
   EXPECT_EQ(rule.data_parallel, 0);
-  // Other caps void the thresholds that went with the old ones.
+  // Other caps cancel the thresholds that belonged to the old ones.
   const v1::PackDatasetStart start = Start({"f", "--unit-cap", "10", "--dp", "2"}, rule);
   EXPECT_EQ(start.rule().unit_cap(), 10);
   EXPECT_EQ(start.rule().token_cap(), 4096);

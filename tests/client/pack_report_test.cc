@@ -1,4 +1,4 @@
-// The report of `pack`: well-formed, whole in itself, and with the right figures.
+// Tests that the report of `pack` is well-formed and self-contained and has the right figures.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -88,7 +88,7 @@ TEST(ReportDataTest, MeasuresStepsAndCases) {
   EXPECT_EQ(random.packs.size(), 6u);
   EXPECT_DOUBLE_EQ(random.samples_per_pack, 7.0 / 6);
   const ReportCase& ours = data.cases[2];
-  // Step 0: ranks of 99 + 10 and 10 + 20 tokens; step 1: 20 and 20.
+  // Step 0 has ranks of 99 + 10 and 10 + 20 tokens, and step 1 of 20 and 20.
   ASSERT_EQ(ours.language_steps.size(), 2u);
   EXPECT_DOUBLE_EQ(ours.language_steps[0], 1 - (109.0 + 30) / (2 * 109));
   EXPECT_DOUBLE_EQ(ours.language_steps[1], 0);

@@ -1,4 +1,4 @@
-// The check of an answer before it is written, and how it is shown.
+// Tests the check of an answer before it is written, and how the answer is shown.
 #include "client/cli/pack/packed_dataset.h"
 
 #include <gtest/gtest.h>

@@ -30,15 +30,15 @@ class TestFolder {
 std::string ReadText(const std::string& path);
 
 struct Npy {
-  std::string header;  // the dictionary, without the blanks that fill it up
+  std::string header;  // the dictionary, without the blanks that pad it
   std::vector<int64_t> values;
 };
-// Reads format 1.0 of int64 alone; fails the test for anything else.
+// Reads only format 1.0 of int64. Fails the test for anything else.
 Npy ReadNpyFile(const std::string& path);
 
-// Two files: samples 0 to 3 (two units, 10 tokens each) and 4 to 6 (20 tokens). The last sample of
-// each is beyond the caps (4 units, 20 tokens). Packs are {0, 1}, {2}, {3}, {4}, {5}, {6}; two
-// ranks with two packs each make one whole step, and one of two packs.
+// A dataset of two files: samples 0 to 3 (two units, 10 tokens each) and 4 to 6 (20 tokens). The
+// last sample of each file is beyond the caps (4 units, 20 tokens). The packs are {0, 1}, {2}, {3},
+// {4}, {5}, {6}. Two ranks with two packs each make one whole step and one step of two packs.
 struct SmallPacking {
   SmallPacking();
 

@@ -1,4 +1,5 @@
-// Trace and report of a simulated step: well-formed, whole in themselves, and with every operation.
+// Tests that trace and report of a simulated step are well-formed and self-contained and show every
+// operation.
 #include "client/cli/timeline/pipeline_report.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +60,8 @@ TEST(ChromeTraceTest, HasEveryOperationOnItsStage) {
   EXPECT_EQ(threads, (std::set<std::string>{"compute", "sends", "data parallel"}));
 }
 
-// One thread of a stage never does two things at once: viewers would draw one inside the other.
+// A thread of a stage never does two things at once, because viewers would draw one inside the
+// other.
 TEST(ChromeTraceTest, ComputeDoesNotOverlap) {
   const v1::Plan plan = GoldenPlan();
   for (const Schedule schedule : {Schedule::kOneFOneB, Schedule::kGPipe, Schedule::kZeroBubble}) {
@@ -86,8 +88,8 @@ TEST(PipelineReportTest, IsWellFormedAndHoldsEverythingItself) {
     EXPECT_EQ(CountOf(html, "http"), CountOf(html, "http://www.w3.org/2000/svg"));
     EXPECT_EQ(html.find("nan"), std::string::npos);
     EXPECT_EQ(html.find("\"inf"), std::string::npos);
-    EXPECT_EQ(html.find("\"-"), std::string::npos);  // no negative sizes
-    // However many packs there are, a page stays one that a browser likes.
+    EXPECT_EQ(html.find("\"-"), std::string::npos);  // there are no negative sizes
+    // A page stays small enough for a browser, however many packs there are.
     EXPECT_LT(html.size(), 1u << 20);
   }
 }
@@ -103,8 +105,8 @@ TEST(PipelineReportTest, SaysWhatMatters) {
   }
 }
 
-// The report heads with the step time that the text of `plan` shows; the simulated step that the
-// pictures show is named as such.
+// The report's heading has the step time that the text of `plan` shows. The time of the simulated
+// step in the pictures is labelled as such.
 TEST(PipelineReportTest, ShowsTheStepTimeOfTheText) {
   const v1::Plan plan = GoldenPlan();
   const std::string html = PipelineReport(plan, Simulated(Schedule::kOneFOneB, 1, 12));
@@ -132,7 +134,7 @@ TEST(PipelineReportTest, NamesStayText) {
   EXPECT_FALSE(nlohmann::json::parse(ChromeTrace(plan, timeline)).empty());
 }
 
-// Every pass is a mark of its own where there is room, in all windows together at least once.
+// Every pass is a separate mark if there is room. All windows together show it at least once.
 TEST(PipelinePictureTest, DrawsEveryPass) {
   const v1::Timeline timeline = Simulated(Schedule::kOneFOneB, 1, 12);
   const std::vector<Window> windows = PictureWindows(timeline);
@@ -175,7 +177,7 @@ TEST(StageChartsTest, RanksOnlyWhereTheyDiffer) {
   const v1::Timeline timeline = Simulated(Schedule::kOneFOneB, 1, 4, 600);
   const std::string svg = RankChart(timeline);
   EXPECT_EQ(CountOf(svg, "<title>rank "), 256u);
-  // However many share a place, the slowest is there.
+  // If many operations share a place, the slowest is shown.
   EXPECT_EQ(CountOf(svg, "class=\"sync\""), 1u);
 }
 
@@ -184,7 +186,7 @@ TEST(TimelineTest, WhatIsNotWellFormedIsNotDrawn) {
   timeline.mutable_stages(2)->mutable_operations()->add_packs(3);
   EXPECT_EQ(ChromeTrace(GoldenPlan(), timeline), "");
   EXPECT_EQ(PipelineReport(GoldenPlan(), timeline), "");
-  // Nothing simulated, nothing planned: still a page.
+  // If nothing was simulated or planned, the result is still a page.
   EXPECT_EQ(NestingFault(PipelineReport(v1::Plan(), v1::Timeline())), "");
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 constexpr Style kStyle = {.width = 100, .unicode = true, .color = false};
 
-// Makes an answer with the golden plan as ours; yours takes `factor` times as long.
+// Makes an answer with the golden plan as ours, and a plan of yours that takes `factor` times as
+// long.
 v1::EvaluatePlanResponse Response(double factor) {
   v1::EvaluatePlanResponse response;
   *response.mutable_best() = GoldenPlan();

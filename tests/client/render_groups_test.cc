@@ -1,4 +1,4 @@
-// Packing groups of a plan in the terminal.
+// Tests how packing groups of a plan are shown in the terminal.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -14,7 +14,8 @@ namespace {
 
 const Style kStyle = {.width = 100, .unicode = true, .color = false};
 
-// Returns the line that begins with `start`, its runs of blanks made one; "" if there is none.
+// Returns the line that begins with `start`, with each run of blanks replaced by one; "" if there
+// is no such line.
 std::string Line(const std::string& text, const std::string& start) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

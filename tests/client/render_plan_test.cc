@@ -1,4 +1,4 @@
-// Rendered plans against golden files. EVENKEEL_UPDATE_GOLDEN=1 rewrites them; look at the
+// Compares rendered plans with golden files. EVENKEEL_UPDATE_GOLDEN=1 rewrites them; look at the
 // difference before keeping it.
 #include "client/cli/render_plan.h"
 
@@ -44,7 +44,7 @@ void ExpectGolden(const std::string& name, const std::string& text) {
 void ExpectWidth(const std::string& text, int width) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("evenkeelctl") != std::string::npos) continue;  // commands are to be copied whole
+    if (line.find("evenkeelctl") != std::string::npos) continue;  // commands stay whole
     EXPECT_LE(DisplayWidth(line), width) << line;
     EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
   }

@@ -18,7 +18,7 @@ using testing::Not;
 
 Style Narrow() { return {.width = 100, .unicode = false, .color = false}; }
 
-// The server's own golden answer: both sides are held to one form.
+// Returns the server's own golden answer, so that both sides are tested on the same form.
 std::string Golden() {
   std::ifstream file(EVENKEEL_SOURCE_DIR "/tests/server/admin/golden/statusz.json");
   std::ostringstream text;

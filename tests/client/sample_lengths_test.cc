@@ -1,4 +1,4 @@
-// Length files read sample by sample.
+// Tests length files that are read sample by sample.
 #include "client/cli/sample_lengths.h"
 
 #include <gtest/gtest.h>

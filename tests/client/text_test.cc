@@ -11,7 +11,7 @@ TEST(TextTest, WidthCountsColumnsNotBytes) {
   EXPECT_EQ(DisplayWidth("模型"), 4);
   EXPECT_EQ(DisplayWidth("e\u0301"), 1);
   EXPECT_EQ(DisplayWidth("\x1b[31mred\x1b[0m"), 3);
-  EXPECT_EQ(DisplayWidth("\xff\xc3"), 2);  // invalid bytes count one each
+  EXPECT_EQ(DisplayWidth("\xff\xc3"), 2);  // each invalid byte counts as one
 }
 
 TEST(TextTest, ShortenKeepsTheWidth) {

@@ -1,4 +1,4 @@
-// Simulated steps of plans, for tests of what is drawn from them.
+// Simulated steps of plans, for tests of the pictures.
 #ifndef EVENKEEL_TESTS_CLIENT_TIMELINES_H_
 #define EVENKEEL_TESTS_CLIENT_TIMELINES_H_
 
@@ -11,12 +11,12 @@ namespace evenkeel::cli {
 // Reads the plan of tests/client/golden/plan.textproto: four stages, 62 packs.
 v1::Plan GoldenPlan();
 
-// Takes its stages under a schedule, with `chunks` virtual stages each and data-parallel
-// communication.
+// Makes a pipeline from the plan's stages under a schedule, with `chunks` virtual stages each and
+// data-parallel communication.
 planner::PipelineSpec PipelineOf(const v1::Plan& plan, planner::Schedule schedule, int64_t chunks,
                                  int64_t micro_batches);
 
-// Simulates one rank, or several of which each has packs of its own; with memory in three parts.
+// Simulates one rank, or several ranks with their own packs, and memory in three parts.
 v1::Timeline TimelineOf(const v1::Plan& plan, const planner::PipelineSpec& spec, int ranks = 1);
 
 }  // namespace evenkeel::cli
