@@ -1,6 +1,6 @@
-// Whole plans of the shipped example jobs, as text. A change of any figure shows here; it must come
-// with a new kPlannerRevision (planner/plan.h) or kCatalogVersion, since both are part of every
-// plan id. EVENKEEL_UPDATE_GOLDEN=1 rewrites the files.
+// Compares whole plans of the shipped example jobs, as text. A change of any figure shows here. It
+// must come with a new kPlannerRevision (planner/plan.h) or kCatalogVersion, since both are part of
+// every plan id. EVENKEEL_UPDATE_GOLDEN=1 rewrites the files.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
