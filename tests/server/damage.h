@@ -32,7 +32,7 @@ inline constexpr std::string_view kDamages[] = {
     "pages zeroed",  "garbage appended",  "garbage inside", "first pages swapped",
     "a page copied", "a bit of the head", "emptied"};
 
-// Damages `bytes`; returns how, or an empty text if this kind changes nothing here.
+// Damages `bytes`. Returns a description, or an empty text if this kind changes nothing here.
 inline std::string Damage(size_t kind, std::mt19937_64& chance, std::string* bytes) {
   constexpr size_t kPage = 4096;
   const std::string before = *bytes;
@@ -88,13 +88,13 @@ inline std::string Damage(size_t kind, std::mt19937_64& chance, std::string* byt
   return *bytes == before ? "" : std::string(kDamages[kind]);
 }
 
-// Returns how many damaged files of each kind a test tries; tests/soak/run.sh stores tries more.
+// Returns how many damaged files of each kind a test tries. tests/soak/run.sh stores tries more.
 inline int DamagedFiles() {
   const char* asked = std::getenv("EVENKEEL_DAMAGED_FILES");
   return asked == nullptr ? 100 : std::atoi(asked);
 }
 
-// Runs `call` in a process of its own; returns what it returns. -1: it crashed or hung.
+// Runs `call` in a separate process and returns its result, or -1 if it crashed or hung.
 inline int InChild(const std::function<int()>& call) {
   const pid_t child = fork();
   if (child == 0) {

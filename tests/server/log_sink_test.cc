@@ -62,7 +62,7 @@ TEST_F(LogSinkTest, WritesWithoutBeingStopped) {
   EXPECT_EQ(read(ends_[0], buffer, sizeof(buffer)), 7);
 }
 
-// Counts the whole lines that are `line`, and those said to be dropped.
+// Returns the number of whole lines that equal `line`, and the number reported as dropped.
 std::pair<size_t, size_t> Count(const std::string& all, const std::string& line) {
   const std::string said = R"("msg":"log lines dropped","lines":)";
   std::pair<size_t, size_t> counts;
@@ -76,7 +76,7 @@ std::pair<size_t, size_t> Count(const std::string& all, const std::string& line)
 
 TEST_F(LogSinkTest, AStuckReaderCostsLinesButBlocksNobody) {
   const std::string line(1023, 'x');
-  constexpr size_t kLines = 4000;  // more than the pipe and both buffers hold
+  constexpr size_t kLines = 4000;  // more than the pipe and both buffers can hold
   for (size_t i = 0; i < kLines; ++i) logger_->info(line);
   std::string all;
   std::pair<size_t, size_t> counts;  // kept, dropped

@@ -1,4 +1,4 @@
-// docs/OPERATING.md against the settings and metrics that it lists.
+// Compares docs/OPERATING.md with the settings and metrics that it lists.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// A folder that is gone after the test.
+// A folder that is removed after the test.
 #ifndef EVENKEEL_TESTS_SERVER_TEMPORARY_FOLDER_H_
 #define EVENKEEL_TESTS_SERVER_TEMPORARY_FOLDER_H_
 

@@ -64,7 +64,7 @@ TEST_F(AdminServerTest, AUnixSocketIsItsOwnersAlone) {
   EXPECT_EQ(client.Get("/")->get_header_value("Location"), "/statusz");
   EXPECT_EQ(Open("unix:" + path()), nullptr);  // somebody listens
   server.reset();
-  EXPECT_NE(stat(path().c_str(), &info), 0);  // removed
+  EXPECT_NE(stat(path().c_str(), &info), 0);  // the socket was removed
 }
 
 TEST_F(AdminServerTest, ABrowserOfAnotherSiteIsRefused) {

@@ -1,4 +1,5 @@
-// The page against golden files, and its parts. EVENKEEL_WRITE_GOLDEN=1 writes the files anew.
+// Compares the page with golden files, and tests its parts. EVENKEEL_WRITE_GOLDEN=1 rewrites the
+// files.
 #include "server/admin/status_page.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +31,7 @@ MetricSample Histogram(const std::string& name, const MetricsSnapshot::Labels& l
   return {name, labels, 100, 1, {{0.001, 50}, {0.01, 98}, {0.1, 100}, {kInfinity, 100}}};
 }
 
-// Returns what a healthy server has.
+// Returns the metrics of a healthy server.
 std::vector<MetricSample> Healthy() {
   return {
       {"evenkeel_build_info", {{"version", "1.2.3"}, {"planner", "17"}, {"catalog", "9"}}, 1},
@@ -106,7 +107,7 @@ TEST(StatusPageTest, AnEmptyServerHasAPageToo) {
   EXPECT_THAT(html, HasSubstr("All have their defaults."));
 }
 
-// Each fault by itself, and the words that must be at the top of the page.
+// Each entry is a single fault, and the words that must be at the top of the page.
 TEST(StatusPageTest, FaultsComeFirst) {
   const struct {
     MetricSample sample;
@@ -141,7 +142,7 @@ TEST(StatusPageTest, HostileTextStaysText) {
             "&lt;a href=&quot;x&quot; b=&#39;c&#39;&gt;&amp;amp;\\u000a\\u0001");
   const std::string html = RenderHtml(MakeStatusPage(Inputs(Healthy())));
   EXPECT_THAT(html, Not(HasSubstr("<script")));
-  EXPECT_THAT(html, Not(HasSubstr("http")));  // nothing from elsewhere
+  EXPECT_THAT(html, Not(HasSubstr("http")));  // nothing is loaded from elsewhere
   StatusPage page;
   page.title = "\xff";
   EXPECT_EQ(nlohmann::json::parse(RenderJson(page))["title"], "\xef\xbf\xbd");

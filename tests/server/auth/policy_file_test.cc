@@ -53,7 +53,7 @@ TEST_F(PolicyFileTest, TakesChangesAndOnlyThose) {
   EXPECT_FALSE(MayPlan(*file));
   EXPECT_EQ(file->Refresh().value(), PolicyFile::Reload::kUnchanged);
   EXPECT_EQ(prepared_, 1);
-  Write(kPlanners);  // as long as before, and perhaps in the same tick of the file system's clock
+  Write(kPlanners);  // of the same length, and perhaps in the same tick of the file system's clock
   EXPECT_EQ(file->Refresh().value(), PolicyFile::Reload::kTaken);
   EXPECT_TRUE(MayPlan(*file));
 }

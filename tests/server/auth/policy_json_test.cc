@@ -45,7 +45,7 @@ TEST(PolicyJsonTest, TheExampleIsAPolicy) {
   EXPECT_EQ(policy->Decide({{}, "ip:10.0.0.7"}, "PlanJob").access, Access::kUnauthenticated);
 }
 
-// Reads what stands in docs/SECURITY.md between ```json and ```.
+// Reads the text between ```json and ``` in docs/SECURITY.md.
 TEST(PolicyJsonTest, TheDocumentShowsAPolicyAndNamesEveryRole) {
   std::ifstream file(EVENKEEL_SOURCE_DIR "/docs/SECURITY.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -57,7 +57,7 @@ TEST(PolicyTest, DecidesByTheFirstRuleThatNamesTheCaller) {
       {{}, "ListModels", Access::kAllowed, "ip:10.0.0.7", "open"},
       {{}, "PlanJob", Access::kUnauthenticated, "ip:10.0.0.7", ""},
       {{"uid:8"}, "PlanJob", Access::kMethodNotAllowed, "uid:8", ""},
-      // Several names: the first rule that names any of them, whatever their order.
+      // With several names, the first rule that names any of them decides, whatever their order.
       {{"spiffe://x/ns/other/a", "dns:a.example"},
        "RollBackProfile",
        Access::kAllowed,
@@ -106,7 +106,7 @@ TEST(PolicyTest, SaysWhenNobodyCanProveAnything) {
   EXPECT_EQ(SomePolicy().CheckProvable(none), "");  // "any"
 }
 
-// Decides a second time, independently: no index, no roles table of the server's.
+// Decides a second time, independently, without the index and the server's table of roles.
 struct Twin {
   std::vector<PolicyRule> rules;
 
@@ -143,7 +143,7 @@ struct Twin {
       }
       for (size_t i = peer.identities.size(); i-- > 0;) {
         for (const std::string& pattern : rule.principals) {
-          // What a rule names beats what only its "any" takes.
+          // A rule that names the caller beats one that matches only by "any".
           if (pattern != "any" && Names(pattern, peer.identities[i])) named = peer.identities[i];
         }
       }
@@ -167,7 +167,7 @@ class RandomPolicies {
     return from;
   }
 
-  // Each principal in one rule at most, as Policy wants it.
+  // Draws rules with each principal in at most one rule, as Policy requires.
   std::vector<PolicyRule> Rules() {
     std::vector<PolicyRule> rules(1 + Below(5));
     for (const std::string& principal : Some(kPatterns, kPatterns.size())) {
@@ -226,7 +226,7 @@ TEST(PolicyTest, AgreesWithASecondImplementation) {
   EXPECT_GT(refused, 5000);
 }
 
-// The listener asks once for a principal; later calls must be decided as if both were proven.
+// The listener asks once for a principal. Later calls must be decided as if both were proven.
 TEST(PolicyTest, TheOnePrincipalOfAUserDecidesLikeUserAndGroup) {
   RandomPolicies random(2);
   int named = 0;

@@ -80,7 +80,7 @@ TEST(PrincipalTest, ARuleMayNameASubtreeOrEverybody) {
   EXPECT_EQ(SubtreeOf("spiffe://example.org/ns/*"), "spiffe://example.org/ns/");
   EXPECT_EQ(SubtreeOf("spiffe://example.org/ns"), "");
   EXPECT_EQ(SubtreeOf("dns:x/*"), "");
-  // They are names for callers, and nobody's own.
+  // These stand for callers, but no caller has such a name.
   EXPECT_FALSE(IsIdentity("any"));
   EXPECT_FALSE(IsIdentity("spiffe://example.org/*"));
 }

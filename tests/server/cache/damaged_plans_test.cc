@@ -1,5 +1,5 @@
-// Files of plans under every kind of damage: the store opens and works, no wrong plan is found, and
-// lost plans were set aside.
+// Tests files of plans under every kind of damage. The store opens and works, no wrong plan is
+// found, and lost plans were set aside.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace evenkeel::server {
 namespace {
 
 constexpr int kPlans = 60;
-constexpr int64_t kBudget = 400'000;  // two parts or three
+constexpr int64_t kBudget = 400'000;  // makes two or three parts
 
 StoredPlan Plan(int number) {
   StoredPlan plan;
@@ -53,7 +53,7 @@ std::vector<std::string> PartsOf(const std::string& path) {
 
 enum class Outcome { kWhole, kSetAside, kNotOpened, kWrongPlan, kLostSilently, kCannotGoOn, kGone };
 
-// Counts the plans that are there; -1: one of them is wrong.
+// Returns the number of plans that are there, or -1 if one of them is wrong.
 int CountGood(const PlanStore& store, bool* damaged) {
   int good = 0;
   for (int i = 1; i <= kPlans; ++i) {
@@ -113,7 +113,7 @@ class DamagedPlansTest : public testing::Test {
     }
   }
 
-  // Runs `try_one`, which damages and judges, in a process of its own.
+  // Runs `try_one`, which damages and judges, in a separate process.
   void TryAll(
       const std::function<Outcome(const std::string& path, const std::string& bytes)>& try_one) {
     std::mt19937_64 chance(20'261'122);
@@ -139,7 +139,7 @@ class DamagedPlansTest : public testing::Test {
     EXPECT_GT(whole, 0);
   }
 
-  // The damage is there when the store is opened.
+  // Tries damage that exists when the store is opened.
   void TryAllAtTheStart() {
     TryAll([this](const std::string& path, const std::string& bytes) {
       SetFileBytes(path, bytes);
@@ -163,8 +163,8 @@ TEST_F(DamagedPlansTest, AreSetAsideAtTheStart) {
   TryAllAtTheStart();
 }
 
-// Some damage is not met at all: a part that is only read is not looked at beyond what is asked
-// for.
+// Some damage is never noticed, because of a part that is only read, nothing more is read than what
+// is asked for.
 TEST_F(DamagedPlansTest, AreSetAsideWhenTheDamageIsMetLater) {
   Fill();
   TryAll([this](const std::string& path, const std::string& bytes) {
@@ -175,7 +175,7 @@ TEST_F(DamagedPlansTest, AreSetAsideWhenTheDamageIsMetLater) {
     const int good = CountGood(*store, &damaged);
     const PlanEntry one = Entry(1);
     if (store->Write({&one, 1}).damaged) damaged = true;
-    return Judge(store.get(), path_, damaged, good, "");  // it may have been written to
+    return Judge(store.get(), path_, damaged, good, "");  // the store may have been written to
   });
 }
 

@@ -16,7 +16,7 @@ using Fetched = DatasetTiers::Fetched;
 
 enum class Mood { kWell, kSilent, kEnding };
 
-// Answers at once.
+// A shared store that answers at once.
 class FakeShared : public SharedBytes {
  public:
   FakeShared(std::map<std::string, std::string>& values, const Mood& mood)

@@ -79,7 +79,7 @@ TEST(PlanRecordTest, RefusesWhatBelongsToAnotherKey) {
   EXPECT_THAT(DecodePlanRecord("plan-1", bytes, &read), HasSubstr("another plan's"));
 }
 
-// With a checksum that holds: nothing but the schema is wrong.
+// The checksum is valid, so only the schema is wrong.
 TEST(PlanRecordTest, RefusesOtherSchemasAndForeignBytes) {
   for (const int64_t schema : {0, 2, -1}) {
     std::string bytes = EncodePlanRecord(Plan(), "v");

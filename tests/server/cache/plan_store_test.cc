@@ -78,7 +78,7 @@ TEST_F(PlanStoreTest, ReplacesAndListsTheNewestFirst) {
   again.made_ns = 9;
   EXPECT_EQ(Write(*store, again), "");
   EXPECT_EQ(store->entries(), 5);
-  EXPECT_GT(store->bytes(), bytes);  // the old one goes with its part
+  EXPECT_GT(store->bytes(), bytes);  // the old plan is removed together with its part
   std::vector<std::string> keys;
   std::string error;
   store->ForEachNewest(
@@ -91,7 +91,7 @@ TEST_F(PlanStoreTest, ReplacesAndListsTheNewestFirst) {
   EXPECT_EQ(keys, (std::vector<std::string>{"plan-2", "plan-5", "plan-4"}));
 }
 
-// Many times what there is room for: the file stays in its bounds and the newest entries stay.
+// Writes many times what fits. The file stays within its limit, and the newest entries stay.
 TEST_F(PlanStoreTest, MakesRoomByTheOldest) {
   auto store = Open();
   for (int i = 1; i <= 6000; i += 20) {
@@ -164,7 +164,7 @@ TEST_F(PlanStoreTest, ReadsWhileItWrites) {
   EXPECT_EQ(wrong, 0);
 }
 
-// A file that is cut short is set aside when it is repaired, and new plans are kept.
+// A file that was cut short is set aside when it is repaired, and new plans are kept.
 TEST_F(PlanStoreTest, SurvivesAFileThatIsCutShort) {
   auto store = Open();
   for (int i = 1; i <= 200; ++i) ASSERT_EQ(Write(*store, Entry(i)), "");
@@ -209,7 +209,7 @@ TEST_F(PlanStoreTest, RefusesWhatIsNoFileAndLeavesNothing) {
   EXPECT_FALSE(std::filesystem::exists(path_ + "-owner"));
 }
 
-// A smaller budget than before: what is too much goes when the next part begins.
+// With a smaller budget than before, the excess is removed when the next part begins.
 TEST_F(PlanStoreTest, TakesASmallerBudget) {
   {
     auto store = Open();
@@ -225,7 +225,7 @@ TEST_F(PlanStoreTest, TakesASmallerBudget) {
   EXPECT_EQ(store->evictions() + store->entries(), 1100);
 }
 
-// Says what it costs to open a file of EVENKEEL_STORE_MIB (4), which checks all of it.
+// Prints the cost of opening a file of EVENKEEL_STORE_MIB (4), which checks all of it.
 TEST_F(PlanStoreTest, TellsWhatItsCheckCosts) {
   const char* asked = std::getenv("EVENKEEL_STORE_MIB");
   const int64_t budget = int64_t{asked == nullptr ? 4 : std::atoi(asked)} << 20;
@@ -249,7 +249,7 @@ TEST_F(PlanStoreTest, TellsWhatItsCheckCosts) {
   EXPECT_GT(store->entries(), budget / 5000);
 }
 
-// In a process of its own, because the limit holds for all of it.
+// Runs in a separate process, because the limit applies to the whole process.
 TEST_F(PlanStoreTest, AFullDiskFailsTheWriteAlone) {
   { ASSERT_NE(Open(), nullptr); }
   const pid_t child = fork();
@@ -277,7 +277,7 @@ TEST_F(PlanStoreTest, AFullDiskFailsTheWriteAlone) {
   EXPECT_EQ(Write(*store, Entry(400)), "");
 }
 
-// Whatever was written when the process was killed is there, whole.
+// Everything that was written when the process was killed is there and complete.
 TEST_F(PlanStoreTest, SurvivesBeingKilled) {
   for (int round = 0; round < 20; ++round) {
     int pipe_ends[2];

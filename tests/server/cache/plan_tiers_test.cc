@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-// A shared store that answers on a thread of its own.
+// A shared store that answers on a separate thread.
 class FakeShared : public SharedBytes {
  public:
   explicit FakeShared(std::map<std::string, std::string>& values) : values_(values) {}
@@ -75,7 +75,7 @@ class PlanTiersTest : public testing::Test {
   static FoundPlan Find(PlanTiers& tiers, const std::string& id, const std::string& tenant = "",
                         PlanTime oldest = PlanTime::min()) {
     const auto found =
-        std::make_shared<std::promise<FoundPlan>>();  // whoever sets it may still be at it
+        std::make_shared<std::promise<FoundPlan>>();  // the code that sets it may still be running
     tiers.Find(tenant, id, oldest, [found](const FoundPlan& plan) { found->set_value(plan); });
     return found->get_future().get();
   }
@@ -131,7 +131,7 @@ TEST_F(PlanTiersTest, DamagedAndForeignRecordsAreNeverServed) {
   tiers->Put(Plan("a"));
   tiers->Put(Plan("b"));
   values_["a"][20] ^= 1;
-  values_["c"] = values_["b"];  // filed under another's key
+  values_["c"] = values_["b"];  // filed under another key
   values_["d"] = "foreign";
   for (const char* id : {"a", "c", "d"}) EXPECT_EQ(Find(*tiers, id).plan, nullptr) << id;
   EXPECT_NE(Find(*tiers, "b").plan, nullptr);
@@ -157,7 +157,7 @@ TEST_F(PlanTiersTest, MemoryIsWarmedWithTheNewest) {
   EXPECT_EQ(cache.List("", 1, "")->plans[0]->plan_id, "p98");
 }
 
-// Another server has the file: memory alone, until it lets go.
+// Another server holds the file, so only memory is used until it lets go.
 TEST_F(PlanTiersTest, AFileThatCanNotBeHadIsTriedAgain) {
   auto owner = Store();
   StoreWriter writer(
@@ -176,7 +176,8 @@ TEST_F(PlanTiersTest, AFileThatCanNotBeHadIsTriedAgain) {
   EXPECT_EQ(faults_.size(), 1u);
 }
 
-// Met by a look-up: the file is set aside, told of and counted, and the next plans are kept.
+// A look-up finds the damage. The file is set aside, reported and counted, and the next plans are
+// kept.
 TEST_F(PlanTiersTest, ADamagedFileIsSetAsideWhileItServes) {
   { Open(true, false)->Put(Plan("a")); }
   auto tiers = Open(true, false);

@@ -46,7 +46,7 @@ class CalibrationRegistryTest : public testing::Test {
 };
 
 TEST_F(CalibrationRegistryTest, FilesOfTenantsNeverMeet) {
-  // Each store takes its own name and two beside it.
+  // Each store uses its own name and two names beside it.
   std::set<std::string> names;
   for (const char* tenant : {"", "a", "a-lock", "a-owner", "lmdb", "b"}) {
     const std::string path = TenantStorePath("p", tenant);
@@ -105,7 +105,7 @@ TEST_F(CalibrationRegistryTest, AStoreThatCannotBeReadIsTriedAgain) {
   error.clear();
   EXPECT_EQ(registry.Find("a", &error), nullptr);
   EXPECT_THAT(error, HasSubstr("is not a profile store"));
-  EXPECT_NE(registry.Open("b", &error), nullptr);  // nobody else's matter
+  EXPECT_NE(registry.Open("b", &error), nullptr);  // does not concern other tenants
   std::filesystem::remove(path_ + ".a.lmdb");
   EXPECT_NE(registry.Open("a", &error), nullptr);
   EXPECT_NE(registry.Find("a", &error), nullptr);

@@ -19,7 +19,7 @@ using planner::LayerKind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Shared by stores that are opened one after the other.
+// The disk that stores share which are opened one after the other.
 struct Disk {
   std::vector<ProfileRecord> records;
   bool broken = false;
@@ -130,7 +130,7 @@ TEST_F(CalibrationsTest, ADryRunChangesNothing) {
   EXPECT_NEAR(outcome.after.layer_times.mean, 0, 1e-5);
   EXPECT_EQ(calibrations_->state()->generation, generation);
   EXPECT_TRUE(disk_.records.empty());
-  upload.dry_run = false;  // says beforehand what comes of it
+  upload.dry_run = false;  // a dry run tells the outcome beforehand
   EXPECT_EQ(calibrations_->Record(upload).calibration.version, outcome.calibration.version);
 }
 
@@ -180,7 +180,7 @@ TEST_F(CalibrationsTest, RollBacksRestoreTheFormerPlanId) {
   Reopen();
   EXPECT_EQ(plan_id(), two);
   EXPECT_TRUE(calibrations_->TakeBack({.is_remove = true, .target = 9}).not_found);
-  EXPECT_EQ(calibrations_->TakeBack({.is_remove = true, .target = 3}).revision, 0);  // is inactive
+  EXPECT_EQ(calibrations_->TakeBack({.is_remove = true, .target = 3}).revision, 0);  // inactive
 }
 
 // The profile may be of a model that a later release has dropped.

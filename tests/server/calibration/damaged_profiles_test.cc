@@ -1,5 +1,5 @@
-// Profile stores under every kind of damage: no crash, and nothing that was acknowledged is lost
-// without a word.
+// Tests profile stores under every kind of damage: there is no crash, and nothing that was
+// acknowledged is lost silently.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -42,7 +42,7 @@ bool IsPrefix(const std::vector<ProfileRecord>& read, const std::vector<ProfileR
   return EncodeHistory(read) == EncodeHistory(head);
 }
 
-// Opens the store as a server does, and says what came of it.
+// Opens the store as a server does, and returns the outcome.
 Outcome Try(const std::string& path, const std::vector<ProfileRecord>& all) {
   std::string error, ended_by;
   std::vector<ProfileRecord> salvaged;
@@ -86,7 +86,7 @@ void TryAll(const std::string& path, const std::string& good) {
   std::printf("%d damaged files: %d refused, %d whole all the same\n", DamagedFiles(), refused,
               whole);
   EXPECT_GT(refused, DamagedFiles() / 3);
-  EXPECT_GT(whole, 0);  // garbage behind the end, pages that are free
+  EXPECT_GT(whole, 0);  // garbage after the end, pages that are free
 }
 
 TEST(DamagedProfilesTest, AreRefusedOrWhole) {
@@ -109,7 +109,7 @@ TEST(DamagedProfilesTest, OfAnEarlierVersionLikewise) {
   TryAll(path, FileBytes(path));
 }
 
-// The judge above can find fault: a history that lacks its end is none that passes.
+// Checks that the judge above can find a fault: a history that lacks its end does not pass.
 TEST(DamagedProfilesTest, ALossWouldBeSeen) {
   const TemporaryFolder folder;
   const std::string path = folder.File("profiles");

@@ -50,7 +50,7 @@ class FileProfileStoreTest : public testing::Test {
 
   static std::string Key(int64_t revision) { return LmdbNumber(revision); }
 
-  // Writes the store as an earlier version would have.
+  // Writes the store as an earlier version did.
   LmdbTransactions Earlier(int count) {
     LmdbTransactions transactions = {
         {{"meta", "schema", "evenkeel-profiles/1"}, {"meta", "last", Key(0)}}};
@@ -114,7 +114,7 @@ TEST_F(FileProfileStoreTest, RefusesADamagedRecordAndSaysWhatToDo) {
   EXPECT_THAT(ended_by, HasSubstr("record 3 is damaged"));
 }
 
-// A record with a right frame but another revision's content.
+// Tests a record with a valid frame but the content of another revision.
 TEST_F(FileProfileStoreTest, RefusesForeignRecords) {
   ProfileRecord second = Record("second");
   second.revision = 2;
@@ -132,7 +132,7 @@ TEST_F(FileProfileStoreTest, RefusesWhatIsNotOurs) {
   EXPECT_EQ(Open(), nullptr);
   EXPECT_THAT(error_, HasSubstr("is not a profile store"));
   EXPECT_EQ(FileBytes(path_), std::string(10000, 'x'));
-  SetFileBytes(path_, "");  // a store is never empty: somebody emptied it
+  SetFileBytes(path_, "");  // a store is never empty, so somebody emptied it
   EXPECT_EQ(Open(), nullptr);
   EXPECT_THAT(error_, HasSubstr("is empty"));
 }
@@ -165,7 +165,7 @@ TEST_F(FileProfileStoreTest, TakesOverTheFileOfAnEarlierVersion) {
 
 TEST_F(FileProfileStoreTest, RefusesFilesOfEarlierVersionsThatLackSomething) {
   auto newest = Earlier(3);
-  newest.back().erase(newest.back().begin());  // only the count of revisions knows
+  newest.back().erase(newest.back().begin());  // only the count of revisions shows it
   WriteLmdb(path_, newest);
   EXPECT_EQ(Open(), nullptr);
   EXPECT_THAT(error_, HasSubstr("revision 3 is missing"));
@@ -185,11 +185,11 @@ TEST_F(FileProfileStoreTest, RefusesFilesOfEarlierVersionsThatLackSomething) {
   EXPECT_THAT(error_, HasSubstr("of another program"));
 }
 
-// LMDB takes the older of its two states if the newer one can not be recognised.
+// LMDB uses the older of its two states if the newer one cannot be recognised.
 TEST_F(FileProfileStoreTest, DoesNotTakeTheStateBeforeTheLastOfAnEarlierVersion) {
   WriteLmdb(path_, Earlier(5));
   const std::string good = FileBytes(path_);
-  constexpr size_t kTurn = 16 + 128;  // of a meta page: the number of its transaction
+  constexpr size_t kTurn = 16 + 128;  // place in a meta page: the number of its transaction
   const bool is_first_newer = good[kTurn] > good[4096 + kTurn];
   std::string bytes = good;
   bytes[(is_first_newer ? 0 : 4096) + kTurn] = 1;
@@ -207,13 +207,13 @@ TEST_F(FileProfileStoreTest, NoticesThatItsFileWasChangedUnderIt) {
   EXPECT_THAT(store->Append(Record("x")).error, HasSubstr("was cut short while it was in use"));
   SetFileBytes(path_, good);
   ASSERT_EQ(store->Append(Record("second")).revision, 2);
-  SetFileBytes(path_, good);  // the state before: an acknowledged revision is gone
+  SetFileBytes(path_, good);  // the state before, in which an acknowledged revision is missing
   EXPECT_THAT(store->Append(Record("x")).error, HasSubstr("while it was in use"));
   std::filesystem::remove(path_);
   EXPECT_THAT(store->Append(Record("x")).error, HasSubstr("was removed or replaced"));
 }
 
-// As if the process had been killed between the record and the mark that counts it.
+// Simulates a process that was killed between the record and the mark that counts it.
 TEST_F(FileProfileStoreTest, TakesInAWholeRecordThatNobodyWasToldOf) {
   Fill(2);
   const std::string two = FileBytes(path_);
@@ -260,7 +260,7 @@ TEST_F(FileProfileStoreTest, AFullStoreKeepsWhatItHas) {
   EXPECT_EQ(store->TakeHistory().size(), static_cast<size_t>(last) + 1);
 }
 
-// A limit on the file's size stands in for a disk that is full: the write itself fails.
+// A limit on the file's size stands in for a full disk: the write itself fails.
 TEST_F(FileProfileStoreTest, AFailedWriteLosesNothingAndPasses) {
   signal(SIGXFSZ, SIG_IGN);
   auto store = Open();
@@ -284,7 +284,7 @@ TEST_F(FileProfileStoreTest, AFailedWriteLosesNothingAndPasses) {
   EXPECT_EQ(history[1].profile, "second");
 }
 
-// What a child had acknowledged before it was killed is there.
+// Everything that a child had acknowledged before it was killed is there.
 TEST_F(FileProfileStoreTest, SurvivesKill9) {
   for (int round = 0; round < 20; ++round) {
     int ends[2];

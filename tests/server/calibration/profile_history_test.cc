@@ -50,7 +50,7 @@ TEST(ProfileHistoryTest, EverythingIsInForceUntilItIsTakenBack) {
 TEST(ProfileHistoryTest, RollBacksCanBeTakenBack) {
   EXPECT_THAT(History().Record().Remove(1).Remove(2).Active(), ElementsAre(1, 3));
   EXPECT_THAT(History().Record().Remove(1).Remove(2).Remove(3).Active(), ElementsAre(2, 4));
-  // Back to how it was after 2: the removal is undone, and what came since is gone.
+  // Returns to the state after 2: the removal is undone, and what came since is gone.
   EXPECT_THAT(History().Record().Record().Remove(1).Record().BackTo(2).Active(),
               ElementsAre(1, 2, 5));
   EXPECT_THAT(History().Record().BackTo(0).BackTo(1).Active(), ElementsAre(1, 3));

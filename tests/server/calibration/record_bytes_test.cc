@@ -32,7 +32,7 @@ TEST(RecordBytesTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(read.profile, Sample().profile);
 }
 
-// Whatever single bit turns over, wherever it is cut, and under another revision.
+// Tries every flipped bit, every cut, and another revision.
 TEST(RecordBytesTest, NothingDamagedIsRead) {
   const std::string good = EncodeRecord(Sample());
   ProfileRecord read;

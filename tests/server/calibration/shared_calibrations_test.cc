@@ -1,5 +1,5 @@
-// Replicas that share a store, on one thread: every step of one may happen inside a step of
-// another.
+// Simulates replicas that share a store, on one thread. Every step of one may happen inside a step
+// of another.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,12 +40,12 @@ class Seen : public CalibrationObserver {
 
 struct SharedLog {
   std::vector<ProfileRecord> records;
-  std::string fault;     // of reading
-  bool damaged = false;  // with fault
+  std::string fault;     // fault of reading
+  bool damaged = false;  // used with `fault`
   bool loses_replies = false;
 };
 
-// Calls `meanwhile` before and after each access, where others may act.
+// Calls `meanwhile` before and after each access, at the points where others may act.
 class SharedStore : public ProfileStore {
  public:
   SharedStore(SharedLog& log, std::function<void()> meanwhile)
@@ -92,7 +92,7 @@ ProfileUpload Upload(int number) {
 
 class SharedCalibrationsTest : public testing::Test {
  protected:
-  // A copy: what is called may put something else in its place.
+  // Calls a copy, because the callee may replace the function.
   void Meanwhile() const {
     const std::function<void()> now = meanwhile_;
     now();
@@ -133,7 +133,7 @@ TEST_F(SharedCalibrationsTest, AnAcknowledgementWaitsForTheLease) {
   const auto before = clock_.Now();
   a->Record(Upload(1));
   EXPECT_EQ(clock_.Now() - before, kLease + kLeaseMargin);
-  a->Record(Upload(1));  // known for long
+  a->Record(Upload(1));  // known for a long time
   EXPECT_EQ(clock_.Now() - before, kLease + kLeaseMargin);
   const auto b = Open();
   const auto opened = clock_.Now();
@@ -165,7 +165,7 @@ TEST_F(SharedCalibrationsTest, AConflictIsJudgedAgain) {
   const auto a = Open(), b = Open();
   int calls = 0;
   meanwhile_ = [&] {
-    if (++calls != 3) return;  // a is about to append: its first two were those of the question
+    if (++calls != 3) return;  // a is about to append; the first two calls were the question's
     meanwhile_ = [] {};
     EXPECT_EQ(b->Record(Upload(2)).revision, 1);
   };
@@ -195,7 +195,7 @@ TEST_F(SharedCalibrationsTest, AStoreThatCanNotBeReadIsNotWritten) {
   EXPECT_EQ(a->TakeBack({.target = 0}).store_error, "is damaged");
   EXPECT_EQ(log_.records.size(), 1u);
   EXPECT_EQ(a->CatchUp(), "is damaged");
-  EXPECT_EQ(a->state()->newest(), 1);  // the last good one
+  EXPECT_EQ(a->state()->newest(), 1);  // the last good revision
   clock_.now += kLease;
   EXPECT_FALSE(a->state()->confirmed(clock_.Now()));
   EXPECT_EQ(seen_.follows[static_cast<size_t>(FollowEnding::kDamaged)], 3);
@@ -223,7 +223,7 @@ TEST_F(SharedCalibrationsTest, CatchesUpToARevisionWithOneQuestion) {
   EXPECT_TRUE(b->CatchUpTo(1, clock_.Now() + 1ns));
   EXPECT_EQ(seen_.follows[0], asked + 1);
   EXPECT_TRUE(b->CatchUpTo(1, clock_.Now() + 1ns));
-  EXPECT_FALSE(b->CatchUpTo(2, clock_.Now() - 1ns));  // it was asked since that call came
+  EXPECT_FALSE(b->CatchUpTo(2, clock_.Now() - 1ns));  // it was asked after that call came
   EXPECT_EQ(seen_.follows[0], asked + 1);
   EXPECT_FALSE(b->CatchUpTo(2, clock_.Now() + 1ns));
   EXPECT_EQ(seen_.follows[0], asked + 2);
@@ -248,8 +248,8 @@ TEST_F(SharedCalibrationsTest, AThreadFollowsAndReportsEachFaultOnce) {
   EXPECT_EQ(count(), 1u);
 }
 
-// Three replicas; whatever happens in whichever order, no call that begins after an acknowledgement
-// sees an older state that is vouched for.
+// Three replicas. Whatever happens, in any order, no call that begins after an acknowledgement sees
+// an older state that a replica vouches for.
 class Model {
  public:
   Model(uint32_t seed, bool waits) : random_(seed), waits_(waits) {
@@ -269,7 +269,7 @@ class Model {
     bool busy = false;  // inside its store
   };
 
-  // A store that is down keeps it from starting: then it is started again.
+  // Starts a replica. A store that is down prevents the start, which is then repeated.
   void Open(Replica* replica) {
     while (replica->calibrations == nullptr) {
       std::string error;
@@ -337,7 +337,7 @@ class Model {
     newest_acknowledged_ = std::max(newest_acknowledged_, revision);
   }
 
-  // A call at each replica.
+  // Makes a call at each replica.
   void Look() {
     for (const Replica& replica : replicas_) {
       if (replica.calibrations == nullptr) continue;
@@ -370,7 +370,7 @@ TEST(LeaseModelTest, NothingOlderIsVouchedForAfterAnAcknowledgement) {
     unconfirmed += model.unconfirmed;
     acknowledged += model.acknowledged;
     conflicts += model.conflicts;
-    // The check can fail: without the wait it does.
+    // Shows that the check can fail: without the wait, it does.
     Model hasty(seed, /*waits=*/false);
     hasty.Run(100);
     violations_without += hasty.violations;

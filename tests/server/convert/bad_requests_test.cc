@@ -1,5 +1,5 @@
-// Golden file of bad requests: each case is a name, a request in text format, and all violations
-// that it gets. EVENKEEL_UPDATE_GOLDEN=1 rewrites the violations in the source tree.
+// Compares bad requests with a golden file. Each case is a name, a request in text format, and all
+// violations that it gets. EVENKEEL_UPDATE_GOLDEN=1 rewrites the violations in the source tree.
 #include <google/protobuf/message.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ TEST(BadRequests, StopAtTheCapAndCountTheRest) {
       << violations[1].description;
 }
 
-// Sizes that are too long to write down.
+// Returns the violations of requests that are too large to write down.
 std::vector<Violation> ViolationsAfter(void (*change)(v1::Job*)) {
   v1::PlanJobRequest request = Parse(MinimalText());
   change(request.mutable_job());
@@ -116,7 +116,7 @@ std::vector<Violation> ViolationsAfter(void (*change)(v1::Job*)) {
   return JobFromProto(request, &job);
 }
 
-// Dropping a newer client's constraint in silence would be wrong.
+// Silently dropping a newer client's constraint would be wrong.
 TEST(BadRequests, FieldsOfANewerContract) {
   v1::PlanJobRequest request = Parse(MinimalText());
   const auto add = [](google::protobuf::Message* message, int number) {
@@ -184,7 +184,7 @@ TEST(BadRequests, ListsReportTheFirstBadValueAndCountTheRest) {
       histogram->add_sample_count(i == 0 ? 1 : 0);
     }
   });
-  ASSERT_EQ(violations.size(), 1u);  // 10000 negative tokens alone exceed 64 KiB
+  ASSERT_EQ(violations.size(), 1u);  // 10000 negative tokens exceed 64 KiB by themselves
   const auto few = ViolationsAfter([](v1::Job* job) {
     v1::Histogram* histogram = job->mutable_dataset()->mutable_histogram();
     for (int i = 0; i < 1000; ++i) {
@@ -201,7 +201,7 @@ TEST(BadRequests, ListsReportTheFirstBadValueAndCountTheRest) {
 TEST(BadRequests, QuotedTextIsCutBetweenCharacters) {
   v1::PlanJobRequest request = Parse(MinimalText());
   std::string name = "x";
-  for (int i = 0; i < 50; ++i) name += "\xc3\xa9";  // two bytes each: the cut falls inside one
+  for (int i = 0; i < 50; ++i) name += "\xc3\xa9";  // two bytes each: the cut is inside one
   request.mutable_job()->mutable_model()->set_name(name);
   planner::Job job;
   const auto violations = JobFromProto(request, &job);

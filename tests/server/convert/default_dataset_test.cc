@@ -23,8 +23,8 @@ Totals TotalsOf(const Dataset& dataset) {
   return totals;
 }
 
-// The sums of the three published files; rounding each bin's mean moves the tokens by less than
-// 0.01%.
+// These are the sums of the three published files. Rounding each bin's mean changes the tokens by
+// less than 0.01%.
 TEST(DefaultDataset, KeepsTheTotalsOfThePublishedLengths) {
   const Totals totals = TotalsOf(DefaultVisionLanguageDataset());
   EXPECT_EQ(totals.samples, 40941);

@@ -1,4 +1,5 @@
-// The search, the estimate of its cost and the validation see the same degrees of parallelism.
+// Tests that the search, the estimate of its cost and the validation see the same degrees of
+// parallelism.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -34,7 +35,7 @@ class RandomJobs {
     static const char* const kModels[] = {"llama3-8b", "mixtral-8x7b", "qwen3-30b-a3b"};
     static const int64_t kNodes[] = {1, 2, 4, 6, 8};
     Job job = planner::WholeSpace(planner::TextJob(kModels[Below(3)], "h100-sxm-80gb", 8));
-    // Nodes are whole, or the job runs inside one.
+    // Nodes are whole, or the job runs inside one node.
     job.cluster.gpus_per_node = kNodes[Below(5)];
     job.cluster.gpu_count = job.cluster.gpus_per_node * (1 + Below(12));
     job.training.zero_stage = static_cast<planner::ZeroStage>(Below(4));

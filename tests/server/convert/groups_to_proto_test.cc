@@ -1,4 +1,5 @@
-// Packing groups in the contract: what the planner says of them, and plans sent back with them.
+// Tests packing groups in the contract: what the planner returns, and plans that are sent back with
+// them.
 #include "server/convert/groups_to_proto.h"
 
 #include <gtest/gtest.h>
@@ -107,7 +108,7 @@ TEST(GroupsToProto, HowTheyWereChosen) {
   EXPECT_EQ(made.baselines(1).communication_ratio(), .2);
 }
 
-// Makes a plan of two groups, sent to be predicted.
+// Makes a plan of two groups, sent for prediction.
 v1::EvaluatePlanRequest Sent() {
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = Parse(R"(job {

@@ -1,4 +1,4 @@
-// Walks every leaf of the Job message: a hostile value must give a violation at its path, unless it
+// Walks every leaf of the Job message. A hostile value must give a violation at its path, unless it
 // is accepted on purpose.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -30,13 +30,13 @@ const std::set<std::string>& AcceptedAsTheyAre() {
   return fields;
 }
 
-// Where the walk stands: the path of a message, and how to find it in a fresh request.
+// A place of the walk: the path of a message, and how to find it in a fresh request.
 struct Place {
   std::string path;
   std::function<Message*(v1::PlanJobRequest*)> find;
 };
 
-// Sets (or adds to) one leaf.
+// Sets one leaf, or adds to it.
 using Setter = std::function<void(Message*, const FieldDescriptor*)>;
 
 template <typename Value, typename Set, typename Add>
@@ -93,7 +93,7 @@ std::vector<Setter> HostileValues(const FieldDescriptor* field) {
         });
       }
       break;
-    default:  // no value of a bool is hostile
+    default:  // a bool has no hostile value
       break;
   }
   return setters;
@@ -107,8 +107,8 @@ const std::set<std::string>& RefusedAsAWhole() {
   return messages;
 }
 
-// Looks for the violation at the leaf, at one of its elements, or at a message around it that is
-// refused as a whole.
+// Returns whether the violation is about the leaf, one of its elements, or a message around it that
+// is refused as a whole.
 bool IsAbout(const std::string& violation, const std::string& leaf) {
   return violation == leaf || violation.starts_with(leaf + "[") ||
          (RefusedAsAWhole().contains(violation) && leaf.starts_with(violation + "."));
@@ -144,7 +144,7 @@ class Walk {
   int leaves() const { return leaves_; }
 
  private:
-  // Makes the message where the base request lacks it.
+  // Makes the message if the base request lacks it.
   static Place Inside(const Place& place, const FieldDescriptor* field, const std::string& path) {
     const auto find = [=](v1::PlanJobRequest* request) -> Message* {
       Message* parent = place.find(request);
@@ -181,7 +181,7 @@ TEST(JobFields, EachRefusesHostileValues) {
   EXPECT_GT(walk.leaves(), 80);
 }
 
-// The walk starts from a valid request, else it would prove nothing.
+// The walk must start from a valid request, or it would prove nothing.
 TEST(JobFields, TheBaseIsValid) { JobOf(DescribedText()); }
 
 }  // namespace

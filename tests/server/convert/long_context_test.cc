@@ -1,4 +1,5 @@
-// Fields of a job about long context: packing groups, the curriculum, and DeepSpeed as a trainer.
+// Tests the fields of a job about long context: packing groups, the curriculum, and DeepSpeed as a
+// trainer.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,7 +17,7 @@ using planner::GroupSelection;
 using planner::Training;
 using Lines = std::vector<std::string>;
 
-// A text model; `bins`: of the histogram.
+// Makes a request for a text model. `bins` are those of the histogram.
 v1::PlanJobRequest Request(const std::string& training, const std::string& bins) {
   return Parse(R"(job {
       model { name: "llama3.1-8b" }
@@ -35,7 +36,7 @@ Training TrainingOf(const std::string& training, const std::string& bins = kLong
   return JobOf(Request(training, bins)).training;
 }
 
-// "field: description".
+// Returns violations as "field: description".
 Lines ViolationsOf(const std::string& training) {
   planner::Job job;
   Lines lines;
@@ -82,7 +83,7 @@ TEST(LongContextTest, WhatIsWrongIsNamed) {
   EXPECT_EQ(ViolationsOf("group_lengths: [1024, 1024]"),
             Lines({"job.training.group_lengths: must ascend"}));
   const Lines found = ViolationsOf("group_lengths: [16777217, 127] curriculum_steps: -1");
-  ASSERT_EQ(found.size(), 2u);  // of a list only the first, with how many there are
+  ASSERT_EQ(found.size(), 2u);  // one violation for the whole list, with their number
   std::string both = found[0] + found[1];
   EXPECT_NE(both.find("job.training.group_lengths[0]: "), std::string::npos) << both;
   EXPECT_NE(both.find("job.training.curriculum_steps: "), std::string::npos) << both;

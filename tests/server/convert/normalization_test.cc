@@ -1,4 +1,4 @@
-// Requests that mean the same give the same job, and so the same plan.
+// Tests that requests with the same meaning give the same job, and thus the same plan.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace evenkeel::server {
 namespace {
 
-// Both are the same job. The canonical bytes hold every field of a job.
+// Expects that both give the same job. The canonical bytes hold every field of a job.
 void ExpectSame(const std::string& a, const std::string& b) {
   EXPECT_EQ(CanonicalBytes(JobOf(a)), CanonicalBytes(JobOf(b))) << a << "\nand\n" << b;
   EXPECT_EQ(PlanId(JobOf(a)), PlanId(JobOf(b)));
@@ -40,7 +40,7 @@ TEST(Normalization, ComponentsOfTheCatalogueAreThePair) {
                      language_model { catalog_name: "llama3-8b" })",
                   kPool));
   ExpectSame(With(kText, kPool), With(R"(language_model { catalog_name: "llama3-8b" })", kPool));
-  // What a field says anyway changes nothing.
+  // A field that is set to its default changes nothing.
   ExpectSame(With(kText, kPool),
              With(R"(language_model { catalog_name: "llama3-8b" layers: 32 kv_heads: 8
                                       gated_mlp: true norm: NORM_RMS })",
@@ -115,7 +115,8 @@ TEST(Normalization, BoundsThatExcludeNothing) {
   ExpectSame(plain, bounds("partition_method: PARTITION_METHOD_EXACT"));
   ExpectDifferent(plain, bounds("context_parallel { max: 1 }"));
   ExpectDifferent(plain, bounds("recompute: RECOMPUTE_POLICY_AUTO"));
-  // Kept although it excludes nothing today: a remedy with more GPUs must respect it.
+  // The bound is kept although it excludes nothing now, because a remedy with more GPUs must
+  // respect it.
   ExpectDifferent(plain, bounds("pipeline_parallel { max: 32 }"));
   ExpectSame(bounds("stage_layers: [23, 22, 24, 24]"),
              bounds("pipeline_parallel { min: 4 max: 4 } stage_layers: [23, 22, 24, 24]"));
@@ -181,7 +182,7 @@ TEST(Normalization, WithoutBfloat16TakesFloat16) {
   EXPECT_FALSE(job.cluster.gpu.bfloat16);
 }
 
-// Provenance says so: the plan is not the same.
+// Provenance shows the difference, so the plan is not the same.
 TEST(Normalization, GivenIsNotAssumed) {
   ExpectDifferent(With(kModel, kPool),
                   With(kModel, std::string(kPool) + " inter_node_bytes_per_second: 25e9"));

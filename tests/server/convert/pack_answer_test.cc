@@ -27,12 +27,12 @@ planner::PackingResult Result(int64_t packs, int64_t samples_per_pack) {
   return result;
 }
 
-// The whole answer put together again.
+// The whole answer, assembled from its messages.
 struct Answer {
   std::vector<int64_t> counts, indices, order;
   v1::PackDatasetSummary summary;
   int messages = 0;
-  size_t largest = 0;  // bytes
+  size_t largest = 0;  // largest message, in bytes
 };
 
 Answer AnswerOf(PackAnswer answer) {

@@ -20,7 +20,7 @@ v1::PackDatasetRequest Message(const std::string& text) {
   return message;
 }
 
-// An upload that keeps what it was told.
+// An upload that keeps what it received.
 class Uploaded {
  public:
   explicit Uploaded(int64_t max_samples = 1000, int64_t memory = int64_t{1} << 30)
@@ -198,7 +198,7 @@ TEST(PackUpload, CountsMustBeTheOnesAnnounced) {
   EXPECT_EQ(ViolationsOf({Started("apart_sample_count: [2, 2]"), three}),
             Lines{"start.apart_sample_count: announced 4 samples, but 3 came"});
   EXPECT_EQ(ViolationsOf({Started("apart_sample_count: [2, 1]"), three}), Lines{});
-  EXPECT_EQ(ViolationsOf({Started()}), Lines{});  // nothing to pack is no error
+  EXPECT_EQ(ViolationsOf({Started()}), Lines{});  // an empty upload is not an error
   EXPECT_EQ(ViolationsOf({Started("keep_histogram: true")}),
             Lines{"start.keep_histogram: must be unset for an upload without samples"});
 }

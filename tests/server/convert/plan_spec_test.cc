@@ -1,4 +1,5 @@
-// Plans that a caller wrote: what is taken of them, and everything that can be wrong with them.
+// Tests plans that a caller wrote: which parts are used, and everything that can be wrong with
+// them.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +16,7 @@
 namespace evenkeel::server {
 namespace {
 
-// 45 encoder layers and 48 dense ones on 32 GPUs.
+// Makes a request for 45 encoder layers and 48 dense ones on 32 GPUs.
 v1::EvaluatePlanRequest Request(const std::string& plan) {
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = Parse(MinimalText()).job();
@@ -61,7 +62,7 @@ TEST(PlanSpec, ABarePlanIsEnough) {
   EXPECT_EQ(spec.chunks[2].layers[0].kind, planner::LayerKind::kDense);
 }
 
-// 44 | 49: the second stage has the last encoder layer too, and recomputes it first.
+// The split is 44 | 49: the second stage also has the last encoder layer, and recomputes it first.
 TEST(PlanSpec, AGroupOfNoKindBecomesTheRunsThatItCovers) {
   const EvaluationJob evaluation = Converted(Request(R"(
     parallelism { tensor: 4 pipeline: 2 data: 4 }
@@ -200,7 +201,7 @@ TEST(PlanSpec, FaultsOfThePlannerAreNamedInTheCallersTerms) {
   EXPECT_EQ(field("chunks[1].layers[9]"), "plan.stages[1]");
 }
 
-// Sent back as it came, our own plan is as quick as itself.
+// If our own plan is sent back unchanged, it is as quick as itself.
 TEST(ComputeEvaluation, OurOwnPlanEvaluatesToItself) {
   v1::EvaluatePlanRequest request;
   *request.mutable_job() = Parse(MinimalText()).job();
@@ -227,7 +228,7 @@ TEST(ComputeEvaluation, OurOwnPlanEvaluatesToItself) {
   EXPECT_NE(EvaluationId(evaluation, 1, 2), EvaluationId(evaluation, 1, 3));
 }
 
-// This is the schedule with the most operations; packs differ, so that nothing is shortened.
+// This is the schedule with the most operations. The packs differ, so that nothing is shortened.
 TEST(ComputeEvaluation, TheLongestTimelineFitsIntoAMessage) {
   v1::EvaluatePlanRequest request = Request(R"(
     parallelism { tensor: 4 pipeline: 4 data: 2 }

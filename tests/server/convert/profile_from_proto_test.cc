@@ -232,7 +232,7 @@ TEST(ProfileFromProtoTest, ADigestOfWhatWasMeasuredAlone) {
   EXPECT_NE(first.facts.digest, other.facts.digest);
 }
 
-// The plan's own correction and rest are taken out: they are earlier measurements.
+// The plan's own correction and rest are removed, because they are earlier measurements.
 TEST(ProfileFromProtoTest, ComparesStepsWithTheirPlan) {
   const ProfileUpload upload =
       UploadSteps(StepRequest("stage_allocated_bytes: 150"), PlanThatRan());
@@ -289,7 +289,7 @@ TEST(ProfileBytesTest, ReadBackWhatTheyWrote) {
   EXPECT_EQ(read.profile.memory[1].is_peak, false);
   EXPECT_EQ(read.digest, upload.facts.digest);
   EXPECT_FALSE(ParseProfile("\xff", &read));
-  EXPECT_FALSE(ParseProfile("", &read));  // no tensor degree: not written by us
+  EXPECT_FALSE(ParseProfile("", &read));  // without a tensor degree, it was not written by us
 }
 
 TEST(RollBackFromProtoTest, NeedsExactlyOneTarget) {

@@ -1,4 +1,4 @@
-// Requests to begin with.
+// Requests that tests start from.
 #ifndef EVENKEEL_TESTS_SERVER_CONVERT_REQUESTS_H_
 #define EVENKEEL_TESTS_SERVER_CONVERT_REQUESTS_H_
 
@@ -10,15 +10,17 @@
 
 namespace evenkeel::server {
 
-// Parses a request in text format. Fails the test and returns an empty one if that can not be read.
+// Parses a request in text format. If that fails, fails the test and returns an empty request.
 v1::PlanJobRequest Parse(const std::string& text);
 
-// Returns the least that PlanJob takes: a catalogue model on 32 GPUs of a catalogue type.
+// Returns the smallest request that PlanJob accepts: a catalogue model on 32 GPUs of a catalogue
+// type.
 std::string MinimalText();
-// Describes everything in full, nothing by name, every field of an accepted kind set.
+// Returns a request that describes everything in full and nothing by name, with every field of an
+// accepted kind set.
 std::string DescribedText();
 
-// Returns the job of a request that must be valid; violations fail the test.
+// Returns the job of a request that must be valid. Violations fail the test.
 planner::Job JobOf(const v1::PlanJobRequest& request);
 planner::Job JobOf(const std::string& text);
 

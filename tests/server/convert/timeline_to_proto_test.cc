@@ -64,7 +64,7 @@ TEST(TimelineToProtoTest, KeepsEveryOperation) {
       EXPECT_DOUBLE_EQ(to.end_seconds(i), static_cast<double>(operation.end_ns) / 1e9);
     }
   }
-  EXPECT_EQ(kinds.size(), 9u);  // all that there are
+  EXPECT_EQ(kinds.size(), 9u);  // all kinds
   EXPECT_EQ(kinds.count(v1::OPERATION_KIND_UNSPECIFIED), 0u);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
 
-// Stage 0 or 1.
+// Returns stage 0 or 1.
 planner::StagePlan StageOf(int64_t s) {
   planner::StagePlan stage;
   stage.layers = {{.kind = planner::LayerKind::kDense,
@@ -39,7 +39,7 @@ planner::StagePlan StageOf(int64_t s) {
   return stage;
 }
 
-// Not a plan that the planner would make: every field has a value of its own.
+// Returns a plan that the planner would not make: every field has a distinct value.
 planner::Plan FittingPlan() {
   planner::Plan plan;
   plan.fits = true;

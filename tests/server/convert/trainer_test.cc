@@ -1,4 +1,4 @@
-// The trainer of a request, and its habits under what the request sets.
+// Tests the trainer of a request, and its habits under what the request sets.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -107,7 +107,7 @@ TEST(TrainerTest, EachHabitCanBeSet) {
   EXPECT_DOUBLE_EQ(e.weight_hook_ns, 3e5);
   EXPECT_TRUE(e.casts_master_weights);
   EXPECT_TRUE(e.keeps_gathered_inputs);
-  EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's, not set
+  EXPECT_FALSE(e.overlap_weight_gather);  // InternEvo's habit, not set by the request
 }
 
 TEST(TrainerTest, WhatIsWrongIsNamed) {

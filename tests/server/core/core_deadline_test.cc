@@ -1,4 +1,4 @@
-// The core with deadlines, a limit of its own, and several clients.
+// Tests the core with deadlines, its own time limit, and several clients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace evenkeel::server {
 namespace {
 
-// A clock that is turned by hand.
+// A clock that is set by hand.
 class HandClock : public Clock {
  public:
   std::chrono::steady_clock::time_point Now() const override {
@@ -99,7 +99,7 @@ TEST_F(DeadlineTest, NoComputationTakesLongerThanTheServerAllows) {
   EXPECT_EQ(observer_.endings[static_cast<int>(PlanEnding::kTimeLimit)], 1);
 }
 
-// Ten plans of a second each are known to take that; then two wait before the newcomer.
+// Ten plans show that each takes a second. Then two wait before the newcomer.
 TEST_F(DeadlineTest, ADeadlineFarBelowTheWaitIsRefusedAtOnce) {
   for (int i = 0; i < 10; ++i) {
     planner_.hold = true;
@@ -120,7 +120,7 @@ TEST_F(DeadlineTest, ADeadlineFarBelowTheWaitIsRefusedAtOnce) {
   EXPECT_EQ(all[10].kind, OutcomeKind::kDeadlineTooShort);
   EXPECT_GE(all[10].retry_after_seconds, 0.1);
   EXPECT_EQ(observer_.too_short, 1);
-  Plan("may do", In(700, "a", 0.5));     // not far enough below
+  Plan("may do", In(700, "a", 0.5));     // not far enough below the wait
   Plan("another's", In(100, "b", 0.5));  // a client with nothing waiting gets its turn, and a place
   EXPECT_EQ(observer_.too_short, 1);
   EXPECT_EQ(observer_.displaced, 1);
@@ -143,11 +143,12 @@ TEST_F(DeadlineTest, WhoeverHasMostGivesWayAndIsTold) {
   planner_.hold = false;
   answers_.WaitFor(6);
   EXPECT_EQ(planner_.started, 4);  // running, a1, a2 and b1
-  Plan("a3", {.client = "a"});     // is no flight any more, but computed anew
+  Plan("a3", {.client = "a"});     // its flight is gone, so it is computed again
   EXPECT_EQ(answers_.WaitFor(7).at(6).kind, OutcomeKind::kPlan);
 }
 
-// A client that floods with ten jobs for each of another's leaves it its share: they alternate.
+// A client that floods with ten jobs for each job of another one leaves the other its share: they
+// alternate.
 TEST_F(DeadlineTest, ClientsAreServedInTurn) {
   std::vector<std::string> order;
   std::mutex mutex;

@@ -26,7 +26,7 @@ class FairQueueTest : public testing::Test {
                       double now = 0) {
     return queue_.Add({next_++, client, cost, At(now)}, capacity);
   }
-  // Serves clients in order; writes costs behind them if asked.
+  // Serves clients in order. Writes the costs after them if requested.
   std::string Drain(size_t count = 1000, double now = 0) {
     std::string order;
     while (count-- > 0) {
@@ -64,13 +64,13 @@ TEST_F(FairQueueTest, NobodyGainsByBeingAway) {
   for (int i = 0; i < 8; ++i) Add("a", 0.1);
   EXPECT_EQ(Drain(4), "aaaa");
   for (int i = 0; i < 4; ++i) Add("b", 0.1);
-  EXPECT_EQ(Drain(), "babababa");  // not bbbb for the time before
+  EXPECT_EQ(Drain(), "babababa");  // b gets no credit (bbbb) for its absence
 }
 
 TEST_F(FairQueueTest, NobodyEscapesADebtByLeaving) {
   Add("a", 0.4);
   for (int i = 0; i < 6; ++i) Add("b", 0.1);
-  EXPECT_EQ(Drain(2), "ab");  // a has had its turn of 0.4 s, and nothing of a waits
+  EXPECT_EQ(Drain(2), "ab");  // a has had its turn of 0.4 s, and nothing of a is waiting
   Add("a", 0.1);
   EXPECT_EQ(Drain(),
             "bbbab"
@@ -85,7 +85,7 @@ TEST_F(FairQueueTest, TheGreediestGivesWayWhenTheQueueIsFull) {
   EXPECT_EQ(second.displaced, FairQueue::Id{3});  // the newest of a
   EXPECT_FALSE(Add("b", 0.1, 4).accepted);        // it has its share
   EXPECT_FALSE(Add("a", 0.1, 4).accepted);
-  EXPECT_EQ(Add("c", 0.1, 4).displaced, FairQueue::Id{5});  // b by name, its newest
+  EXPECT_EQ(Add("c", 0.1, 4).displaced, FairQueue::Id{5});  // b is last by name; this is its newest
   EXPECT_FALSE(Add("c", 0.1, 4).accepted);                  // two of c would not be more even
   EXPECT_EQ(queue_.size(), 4u);
 }
@@ -95,8 +95,8 @@ TEST_F(FairQueueTest, ShortWorkGoesFirstUntilHeavyWorkHasWaitedLongEnough) {
   Add("h", 2, 1000, 0);
   for (int i = 0; i < 4; ++i) Add("s", 0.1, 1000, 0);
   EXPECT_EQ(Drain(1, 7.9), "s");
-  EXPECT_EQ(Drain(1, 8), "h");     // four times its cost
-  EXPECT_EQ(Drain(1, 15.9), "s");  // and as long again until the next
+  EXPECT_EQ(Drain(1, 8), "h");     // after four times its cost
+  EXPECT_EQ(Drain(1, 15.9), "s");  // and the same again until the next
   EXPECT_EQ(Drain(1, 16), "h");
   EXPECT_EQ(Drain(), "ss");
 }
@@ -120,7 +120,7 @@ TEST_F(FairQueueTest, SaysWhatComesBeforeANewcomer) {
   EXPECT_NEAR(queue_.cost_seconds(), 6.3, 1e-9);
 }
 
-// Decides the same by plain lists, worked out anew each time.
+// Makes the same decisions with plain lists, computed again each time.
 class NaiveQueue {
  public:
   struct Item {
@@ -254,8 +254,8 @@ RC_GTEST_PROP(FairQueueProperty, ServesAsTheNaiveModelDoes, ()) {
   }
 }
 
-// No client that always has work waits longer than fair: over any stretch in which two of them do,
-// what they are served differs by no more than their dearest pieces.
+// No client that always has work waits longer than is fair. Over any stretch in which two clients
+// always have work, their service differs by at most their most expensive pieces.
 RC_GTEST_PROP(FairQueueProperty, SharesAreEqualWithinOnePieceOfWork, ()) {
   FairQueue queue;
   FairQueue::Id next = 1;

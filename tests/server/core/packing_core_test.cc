@@ -32,7 +32,7 @@ class PackingCoreTest : public testing::Test, public PlanObserver {
     return running;
   }
 
-  // Work that lasts until it is stopped.
+  // Returns work that lasts until it is stopped.
   PackingCore::Work Endless() {
     return [this](const PackingCore::Stop& stop) {
       ++started_;
@@ -68,7 +68,7 @@ TEST_F(PackingCoreTest, CancelAnswersAtOnceAndStopsTheWork) {
   WaitForStarted(1);
   core_->Cancel(running.ticket);
   EXPECT_EQ(running.end.get().first, PackingEnd::kCancelled);
-  core_->Cancel(running.ticket);  // again: nothing
+  core_->Cancel(running.ticket);  // a second call does nothing
   while (stopped_ < 1) std::this_thread::yield();
 }
 
@@ -80,7 +80,7 @@ TEST_F(PackingCoreTest, CancelledBeforeItBeganItNeverDoes) {
   EXPECT_EQ(held.use_count(), 2);
   core_->Cancel(second.ticket);
   EXPECT_EQ(second.end.get().first, PackingEnd::kCancelled);
-  EXPECT_EQ(held.use_count(), 1);  // what it held is given back
+  EXPECT_EQ(held.use_count(), 1);  // what it held is released
   auto third = Run(Endless());     // and so is its place
   auto fourth = Run(Endless());
   EXPECT_EQ(fourth.end.get().first, PackingEnd::kQueueFull);

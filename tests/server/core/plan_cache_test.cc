@@ -56,7 +56,7 @@ TEST(PlanCacheTest, StaysBelowItsBytesAndForgetsTheLeastRecentlyUsed) {
     cache.Insert(MakePlan("n" + std::to_string(cache.counters().entries), 500));
     EXPECT_LE(cache.counters().bytes, 4000u);
   }
-  EXPECT_NE(cache.Find("a", Count::kNothing), nullptr);  // used since
+  EXPECT_NE(cache.Find("a", Count::kNothing), nullptr);  // used since then
   EXPECT_EQ(cache.Find("b", Count::kNothing), nullptr);
   EXPECT_EQ(cache.List("", 100, "")->plans.size(), cache.counters().entries);
 }
@@ -97,7 +97,7 @@ TEST(PlanCacheTest, AnExactlyFullPageIsTheLast) {
   EXPECT_TRUE(PlanCache(1 << 20, 7).List("", 2, "")->plans.empty());
 }
 
-// What is stored while somebody pages through does not shift the later pages.
+// Plans that are stored while somebody pages through do not shift the later pages.
 TEST(PlanCacheTest, PagingIsStableUnderInsertion) {
   PlanCache cache(1 << 20, 7);
   for (const char* id : {"a", "b", "c"}) cache.Insert(MakePlan(id));
@@ -106,7 +106,7 @@ TEST(PlanCacheTest, PagingIsStableUnderInsertion) {
   EXPECT_EQ(Ids(*cache.List("", 5, first->next_page_token)), (Strings{"b", "a"}));
 }
 
-// The plan that the token was made from may itself be gone by the next page.
+// The plan from which the token was made may be gone by the next page.
 TEST(PlanCacheTest, PagingIsStableUnderEviction) {
   PlanCache cache(6000, 7);
   for (const char* id : {"a", "b", "c"}) cache.Insert(MakePlan(id, 1000));

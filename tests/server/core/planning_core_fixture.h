@@ -1,4 +1,4 @@
-// A planning core with a planner that tests can hold.
+// A planning core with a planner that tests can block.
 #ifndef EVENKEEL_TESTS_SERVER_CORE_PLANNING_CORE_FIXTURE_H_
 #define EVENKEEL_TESTS_SERVER_CORE_PLANNING_CORE_FIXTURE_H_
 
@@ -44,7 +44,7 @@ class Answers {
   std::vector<PlanOutcome> outcomes_;
 };
 
-// A planner whose computations last until they are let go or stopped.
+// A planner whose computations last until they are released or stopped.
 class FakePlanner {
  public:
   Work work(const std::string& id) {

@@ -177,7 +177,7 @@ TEST_F(PlanningCoreTest, StopAllAnswersEveryWaiter) {
   for (const PlanOutcome& outcome : all) EXPECT_EQ(outcome.kind, OutcomeKind::kShuttingDown);
 }
 
-// Makes work that is no plan: an answer for its waiters alone.
+// Returns work that is not a plan: an answer only for its waiters.
 Work Answering(const std::string& bytes) {
   return [bytes](const planner::PlanHooks&) {
     WorkResult result;
@@ -264,7 +264,7 @@ TEST_F(PlanningCoreTest, OffersAreKeptUnderTheirOwnIds) {
   EXPECT_EQ(answers_.WaitFor(2)[1].plan, both);
 }
 
-// Tickets outlive the work: what it held is let go when it is done, or will never begin.
+// Tickets outlive the work: what it held is released when it is done or will never begin.
 TEST_F(PlanningCoreTest, WorkIsLetGoWhileItsTicketIsHeld) {
   const auto held = std::make_shared<int>(0);
   const auto work = [held](const planner::PlanHooks&) {
@@ -283,7 +283,7 @@ TEST_F(PlanningCoreTest, WorkIsLetGoWhileItsTicketIsHeld) {
   planner_.hold = false;
   answers_.WaitFor(3);
   for (int i = 0; i < 1000 && held.use_count() > 2; ++i) std::this_thread::yield();
-  EXPECT_LE(held.use_count(), 2);  // ours and that of `work` here
+  EXPECT_LE(held.use_count(), 2);  // our reference and that of `work` here
 }
 
 // An answer may ask for more work.

@@ -19,7 +19,7 @@ TEST(StreamQuota, BoundsStreamsAndBytesAndTakesThemBack) {
     EXPECT_FALSE(two.Resize(41));
     EXPECT_TRUE(two.Resize(40));
     EXPECT_FALSE(one.Resize(61));
-    EXPECT_TRUE(one.Resize(10));  // less is always granted
+    EXPECT_TRUE(one.Resize(10));  // a smaller number is always granted
     EXPECT_EQ(quota.bytes(), 50);
     EXPECT_TRUE(two.Resize(90));
     EXPECT_EQ(quota.streams(), 2);

@@ -1,4 +1,4 @@
-// The core over tiers below memory, and with plans that must not be too old.
+// Tests the core over tiers below memory, and with plans that must not be too old.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono_literals::operator""s;
 
-// Tiers below memory that answer when they are told to.
+// Tiers below memory that answer when told to.
 class FakeTiers : public LowerTiers {
  public:
   void Find(const std::string& tenant, const std::string& plan_id, PlanTime oldest,
@@ -153,7 +153,7 @@ TEST_F(TieredCoreTest, AgeAndAnewAreRespectedByEveryTier) {
   };
   EXPECT_EQ(tier(std::nullopt), PlanTier::kPlanner);
   hands.now += 100s;
-  EXPECT_EQ(tier(99.0), PlanTier::kPlanner);  // and is young again
+  EXPECT_EQ(tier(99.0), PlanTier::kPlanner);  // and it is new again
   EXPECT_EQ(tier(99.0), PlanTier::kMemory);
   hands.now += 10s;
   EXPECT_EQ(tier(10.0), PlanTier::kMemory);

@@ -77,7 +77,7 @@ TEST_F(WorkerPoolTest, ShutdownWaitsForWhatRunsAndDropsWhatWaits) {
 
 constexpr double kHeavy = 5, kBrief = 0.1;
 
-// Tasks that wait until they are let go, and are counted while they run. Outlives their pool.
+// Tasks that wait until they are released, and are counted while they run. It outlives their pool.
 class Gate {
  public:
   WorkerPool::Submission Task(const std::string& client, double cost) {

@@ -1,5 +1,5 @@
-// The listener in this process: limits, hosts by unix user, and the probe when the accept thread
-// hangs.
+// Tests the listener in this process: limits, hosts by unix user, and the probe when the accept
+// thread hangs.
 #include "server/listener/listener.h"
 
 #include <arpa/inet.h>
@@ -50,13 +50,13 @@ class ListenerTest : public testing::Test {
         [this](const std::string& principal) {
           const std::lock_guard lock(mutex_);
           principals_.push_back(principal);
-          return MakeReflectionServices({"listener.test"});  // gRPC wants a service
+          return MakeReflectionServices({"listener.test"});  // gRPC requires a service
         },
         std::move(hooks), &error);
     ASSERT_NE(listener_, nullptr) << error;
   }
 
-  // A connection to the TCP address; it may be closed at once.
+  // Connects to the TCP address. The connection may be closed at once.
   int ConnectTcp() const {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -95,7 +95,7 @@ class ListenerTest : public testing::Test {
   std::string folder_;
   Options options_;
   std::mutex mutex_;
-  std::vector<std::string> principals_;  // of the hosts, in order of their making
+  std::vector<std::string> principals_;  // principals of the hosts, in order of creation
   std::atomic<bool> hang_ = false;
   std::unique_ptr<Listener> listener_;
 };
@@ -165,7 +165,7 @@ TEST_F(ListenerTest, AHangingAcceptThreadIsFound) {
   hang_ = false;
 }
 
-// Answers the first probe, then accepts and says nothing: busy, or dead.
+// Answers the first probe, then accepts and stays silent, like a busy or a dead server.
 class SilentServer {
  public:
   SilentServer() {
@@ -195,11 +195,11 @@ class SilentServer {
  private:
   std::vector<ListenSocket> sockets_;
   ProbeTarget target_;
-  std::vector<int> peers_;  // the thread's
+  std::vector<int> peers_;  // used by the thread only
   std::jthread thread_;
 };
 
-// Says whether a probe ends the process at such a server, while calls end there or not.
+// Returns whether a probe ends the process at such a server, while calls end there or not.
 bool IsFoundDead(bool calls_end, bool accepts) {
   SilentServer server;
   ProbeAddresses addresses;
@@ -223,7 +223,8 @@ TEST(SelfProbeTest, SilenceIsDeathUnlessConnectionsAreTakenAndCallsEnd) {
   EXPECT_FALSE(IsFoundDead(true, true));
 }
 
-// The probe is this process itself, so the peers that the policy judges are another process.
+// The probe is this process itself, so another process connects as the peers that the policy
+// judges.
 TEST_F(ListenerTest, UnixPeersGetHostsOfTheirOwnOrNone) {
   std::atomic<bool> allow = true;
   std::atomic<int64_t> asked = -1;

@@ -36,7 +36,7 @@ TEST_F(MetricsTest, CountsCallsByMethodAndCode) {
   EXPECT_TRUE(HasLine(text, "grpc_server_handling_seconds_count{" + method + "} 2"));
 }
 
-// Otherwise the first error of a kind would raise no rate.
+// Otherwise the first error of a kind would not raise a rate.
 TEST_F(MetricsTest, FaultsAreSeriesBeforeTheyHappen) {
   const std::string text = metrics_.Scrape();
   for (const char* code : {"OK", "Internal", "Unavailable"}) {

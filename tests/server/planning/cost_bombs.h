@@ -1,5 +1,5 @@
-// The dearest requests that the contract accepts: each drives one field, or several together, to
-// its bound.
+// The most expensive requests that the contract accepts. Each drives one field, or several
+// together, to its bound.
 #ifndef EVENKEEL_TESTS_SERVER_PLANNING_COST_BOMBS_H_
 #define EVENKEEL_TESTS_SERVER_PLANNING_COST_BOMBS_H_
 
@@ -17,7 +17,7 @@ struct CostBomb {
   v1::PlanJobRequest request;
 };
 
-// Numbers of many divisors, and so of many parallelisms, within the bound of 65536.
+// Numbers with many divisors, and thus many parallelisms, within the bound of 65536.
 inline constexpr int kManyDivisors = 55440, kManySmallDivisors = 61440;
 
 inline v1::PlanJobRequest TextRequest(const std::string& model, int gpus, int per_node = 8) {
@@ -30,7 +30,7 @@ inline v1::PlanJobRequest TextRequest(const std::string& model, int gpus, int pe
   return request;
 }
 
-// As many bins as 64 KiB hold.
+// Fills in as many bins as 64 KiB hold.
 inline void FillHistogram(v1::Histogram* histogram, bool units, int64_t first, int64_t step) {
   const auto bytes = [](int64_t value) {
     return value < 128 ? 1 : value < 16384 ? 2 : value < 2097152 ? 3 : 4;
@@ -47,7 +47,7 @@ inline void FillHistogram(v1::Histogram* histogram, bool units, int64_t first, i
   }
 }
 
-// The deepest model, with the most heads, and so with the most tensor and context degrees.
+// Describes the deepest model with the most heads, and thus the most tensor and context degrees.
 inline void DescribeDeepest(v1::Model* model, bool encoder, int experts) {
   auto* language = model->mutable_language_model();
   language->set_layers(512);
@@ -87,8 +87,8 @@ inline v1::PlanJobRequest DeepestRequest(bool encoder, int experts, int gpus, in
   return request;
 }
 
-// The largest batch is refused for deep models and long samples: more than 10^9 GPU-seconds per
-// step.
+// Asks for the largest batch. It is refused for deep models and long samples: more than 10^9
+// GPU-seconds per step.
 inline void AskForAll(v1::PlanJobRequest* request, int64_t batch = 0) {
   const bool deepest = request->job().model().language_model().layers() > 0;
   if (batch == 0) batch = deepest ? 1'000'000 : 10'000'000;
@@ -97,7 +97,7 @@ inline void AskForAll(v1::PlanJobRequest* request, int64_t batch = 0) {
   request->set_max_alternatives(16);
 }
 
-// Launch settings for every trainer: each may search again under what it can express.
+// Asks for launch settings for every trainer. Each may search again under what it can express.
 inline void AskForLaunch(v1::PlanJobRequest* request) {
   for (int f = v1::LaunchFramework_MIN + 1; f <= v1::LaunchFramework_MAX; ++f)
     request->mutable_job()->add_launch_frameworks(static_cast<v1::LaunchFramework>(f));
@@ -152,7 +152,7 @@ inline std::vector<CostBomb> CostBombs() {
     AskForAll(&request);
     add(v1::RecomputePolicy_Name(recompute).c_str(), request);
   }
-  // Deep and narrow, on few GPUs: what a search leaves is the settings.
+  // Deep and narrow, on few GPUs: most of the time goes into the settings.
   request = DeepestRequest(true, 0, 128, 8);
   auto* narrow = request.mutable_job()->mutable_model()->mutable_language_model();
   narrow->set_hidden_size(4096);
@@ -197,7 +197,7 @@ inline std::vector<CostBomb> DataBombs() {
     FillHistogram(part->mutable_histogram(), true, 128 + i * 97, 3);
   }
   add("most_parts_with_units", request);
-  // Long context, groups of every length.
+  // Long context, with groups of every length.
   request = TextRequest("llama3.1-8b", 4096);
   FillHistogram(request.mutable_job()->mutable_dataset()->mutable_histogram(), false, 16500, 60);
   request.mutable_job()->mutable_training()->set_group_selection(v1::GROUP_SELECTION_EXACT);
@@ -269,7 +269,8 @@ inline std::vector<CostBomb> OfferBombs() {
   return bombs;
 }
 
-// Jobs as they come, from the quickest to seconds: catalogue models on sizes of cluster.
+// Returns ordinary jobs that take from very little time to seconds: catalogue models on several
+// sizes of cluster.
 inline std::vector<CostBomb> OrdinaryJobs() {
   std::vector<CostBomb> jobs;
   const auto add = [&jobs](const std::string& model, int gpus, bool sizes, int64_t batch) {

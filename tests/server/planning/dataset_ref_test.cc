@@ -1,4 +1,4 @@
-// Datasets kept from uploads, and jobs that refer to them.
+// Tests datasets that are kept from uploads, and jobs that refer to them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Samples {
 
 Samples FewSamples() { return {{1, 5, 1, 2}, {300, 1400, 300, 600}}; }
 
-// Makes `count` distinct lengths with the visual tokens of internvl-chat-v1.5 among them.
+// Makes `count` distinct lengths that include the visual tokens of internvl-chat-v1.5.
 Samples ManySamples(int32_t count) {
   Samples samples;
   for (int32_t i = 0; i < count; ++i) {

@@ -1,5 +1,6 @@
-// Work that is no longer wanted ends: at whichever question that is said, nothing is answered and
-// next to nothing more is done. Counts questions and units of work, so that no clock decides.
+// Tests that work ends when it is no longer wanted. At whichever question the stop comes, nothing
+// is answered and almost nothing more is done. The test counts questions and units of work, so it
+// does not depend on a clock.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,14 +25,14 @@ using planner::Stop;
 
 struct Ending {
   bool stopped = false;
-  std::string bytes;        // of the answer
-  int64_t questions = 0;    // in all
-  int64_t units_after = 0;  // spent after the stop was said
+  std::string bytes;        // bytes of the answer
+  int64_t questions = 0;    // total
+  int64_t units_after = 0;  // spent after the stop
 };
 
-using Work = std::function<std::string(const Stop&)>;  // returns an empty text where it was stopped
+using Work = std::function<std::string(const Stop&)>;  // returns an empty text if it was stopped
 
-// Says stop at question `at` and at no other; 0: never.
+// Runs the work and answers question `at`, and no other, with a stop. If `at` is 0, it never stops.
 Ending RunUntilQuestion(const Work& work, int64_t at) {
   Ending ending;
   const Stop* all = nullptr;
@@ -48,7 +49,7 @@ Ending RunUntilQuestion(const Work& work, int64_t at) {
   return ending;
 }
 
-// One charge is at most what a loop over all samples of an upload spends.
+// A single charge is at most what a loop over all samples of an upload spends.
 constexpr int64_t kUnitsAfterAtMost = 40 * Stop::kUnitsPerQuestion;
 constexpr int64_t kStopsTried = 16;
 
@@ -187,7 +188,7 @@ TEST(Deadline, PackingsStopAnywhere) {
   }
 }
 
-// The instrument itself: work that does not heed the stop, or answers all the same, is found out.
+// Tests the instrument: work that ignores the stop, or answers nonetheless, is detected.
 TEST(Deadline, WorkThatGoesOnIsSeen) {
   const Ending deaf = RunUntilQuestion(
       [](const Stop& stop) {

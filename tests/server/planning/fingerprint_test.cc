@@ -18,7 +18,7 @@
 namespace evenkeel::server {
 namespace {
 
-// A job in which every optional part is there.
+// Returns a job in which every optional part is set.
 planner::Job FullJob() {
   planner::Job job = JobOf(DescribedText());
   job.model.language_model.mla = planner::MlaSpec{.q_lora_rank = 1536,
@@ -39,8 +39,8 @@ struct NamedChange {
   Change change;
 };
 
-// One entry for each field of a job. A field that is added does not compile in fingerprint.cc until
-// it is written there; then it belongs here too.
+// Returns one entry for each field of a job. A field that is added does not compile in
+// fingerprint.cc until it is written there. It then belongs here too.
 std::vector<NamedChange> ChangesOfTheModel() {
   return {
       {"model.name", [](auto& j) { j.model.name += "x"; }},
@@ -183,7 +183,7 @@ TEST(PlanId, ChangesWithEveryField) {
   }
 }
 
-// What was measured of the job counts, all of it; a calibration without measurements is none.
+// All measurements of the job count. A calibration without measurements equals none.
 TEST(PlanId, CoversTheCalibration) {
   planner::Job job = FullJob();
   const std::string none = PlanId(job);
@@ -214,12 +214,13 @@ TEST(PlanId, CoversTheCalibration) {
   }
 }
 
-// Launch settings are part of the answer's bytes, and so of the id; a job without any keeps its id.
+// Launch settings are part of the answer's bytes, and thus of the id. A job without any keeps its
+// id.
 TEST(PlanId, CoversTheLaunchSettings) {
   planner::Job job = FullJob();
   const std::string without = PlanId(job);
   job.launch.float16 = true;
-  EXPECT_EQ(PlanId(job), without);  // read only for settings
+  EXPECT_EQ(PlanId(job), without);  // read only for launch settings
   job.launch.frameworks = {planner::LaunchFramework::kMegatron};
   const std::string half = PlanId(job);
   EXPECT_NE(half, without);
@@ -263,9 +264,9 @@ TEST(PlanId, IsFiveLettersAnd32Digits) {
   EXPECT_EQ(id.find_first_not_of("0123456789abcdef", 5), std::string::npos);
 }
 
-// Same ids on every platform, compiler and run. They change with the planner's revision, the
-// catalogue's version and figures, and the wording of `figures`: then, and only then,
-// EVENKEEL_UPDATE_GOLDEN=1 rewrites the file.
+// Ids are the same on every platform, compiler and run. They change with the planner's revision,
+// the catalogue's version and figures, and the wording of `figures`. Only then may
+// EVENKEEL_UPDATE_GOLDEN=1 be used to rewrite the file.
 TEST(PlanId, IsStable) {
   constexpr char kPath[] = EVENKEEL_SOURCE_DIR "/tests/server/planning/golden/plan_ids.txt";
   const std::vector<std::pair<std::string, std::string>> requests = {

@@ -1,6 +1,6 @@
-// Random requests that are dear for their kind: genes drive the fields that cost time, each to an
-// extreme as often as not. Many are refused; those that are not look for work that neither
-// admission nor a stop has been told of.
+// Random requests that are expensive for their kind. Genes drive the fields that cost time, often
+// to an extreme. Many requests are refused. The others look for work of which neither admission nor
+// a stop knows.
 #ifndef EVENKEEL_TESTS_SERVER_PLANNING_HEAVY_JOBS_H_
 #define EVENKEEL_TESTS_SERVER_PLANNING_HEAVY_JOBS_H_
 
@@ -25,7 +25,7 @@ inline Genes RandomGenes(planner::Random& random) {
   return genes;
 }
 
-// Changes one to three of them.
+// Changes one to three genes.
 inline Genes Mutated(Genes genes, planner::Random& random) {
   for (uint64_t i = 0; i <= random.Below(3); ++i) genes[random.Below(genes.size())] = random.Next();
   return genes;

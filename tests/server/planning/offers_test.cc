@@ -101,7 +101,7 @@ TEST(Offers, FewestGpusStopsAtTheFirstThatMeetsTheDeadline) {
   ASSERT_EQ(easy.left_out.offers_left_out_size(), 2);
   EXPECT_EQ(easy.left_out.offers_left_out(0).gpu_count(), 64);
   EXPECT_EQ(easy.left_out.offers_left_out(0).reason(), v1::LEFT_OUT_REASON_NOT_NEEDED);
-  // Nobody can: the most GPUs are planned all the same.
+  // No offer can meet it. The offer with the most GPUs is planned nonetheless.
   const Answered hopeless = answered(1);
   EXPECT_EQ(hopeless.plan.facts.gpu_count, 64);
   ASSERT_EQ(hopeless.left_out.offers_left_out_size(), 2);

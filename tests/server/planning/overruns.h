@@ -1,4 +1,4 @@
-// Requests that once ran for seconds past their deadline, from overruns/*.json.
+// Requests that once ran for seconds beyond their deadline, from overruns/*.json.
 #ifndef EVENKEEL_TESTS_SERVER_PLANNING_OVERRUNS_H_
 #define EVENKEEL_TESTS_SERVER_PLANNING_OVERRUNS_H_
 
@@ -15,8 +15,8 @@
 
 namespace evenkeel::server {
 
-// Reads every *.json below `folder`: a PlanJobRequest, or a Job. Ordered by name; a file that
-// cannot be read gets a name that ends with " is no request".
+// Reads every *.json below `folder`: a PlanJobRequest or a Job. The result is ordered by name. A
+// file that cannot be read gets a name that ends with " is no request".
 inline std::vector<CostBomb> RequestsIn(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
   if (std::filesystem::is_directory(folder)) {

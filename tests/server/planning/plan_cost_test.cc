@@ -63,8 +63,8 @@ OfferJobs JobsOf(const v1::PlanJobRequest& request) {
   return offers;
 }
 
-// Where one job takes more than three times as long as another, the estimate says so too, nearly
-// always; and none is wrong by more than a factor of ten either way, against the median.
+// If one job takes more than three times as long as another, the estimate almost always agrees. No
+// estimate is wrong by more than a factor of ten either way, relative to the median.
 TEST(PlanCost, OrdersJobsAsTheyTake) {
   std::vector<double> estimates, times;
   const std::vector<CostBomb> jobs = OrdinaryJobs();
@@ -94,15 +94,15 @@ TEST(PlanCost, OrdersJobsAsTheyTake) {
 TEST(PlanCost, OrdinaryJobsAreShortAndBombsAreHeavy) {
   EXPECT_EQ(LaneOf(PlanCost(JobsOf(Parse(MinimalText())))), Lane::kShort);
   for (const CostBomb& bomb : CostBombs()) {
-    if (bomb.name.starts_with("misfit_of_one")) continue;  // quick for want of any choice
+    if (bomb.name.starts_with("misfit_of_one")) continue;  // quick, because there is no choice
     EXPECT_EQ(LaneOf(PlanCost(JobsOf(bomb.request))), Lane::kHeavy) << bomb.name;
   }
   for (const CostBomb& bomb : OfferBombs())
     EXPECT_EQ(LaneOf(PlanCost(JobsOf(bomb.request))), Lane::kHeavy) << bomb.name;
 }
 
-// Measured: 19 s with the settings of all trainers, most of it for those that other plans are made
-// for, and 1 s without.
+// Measured: 19 s with the settings of all trainers, mostly for those for which other plans are
+// made, and 1 s without.
 TEST(PlanCost, LaunchSettingsOfADeepEncoderCount) {
   for (const CostBomb& bomb : CostBombs()) {
     if (bomb.name != "launch_of_a_deep_encoder") continue;
@@ -159,8 +159,9 @@ TEST(PlanCost, OffersTimesBinsAreBounded) {
   EXPECT_TRUE(OffersFromProto(request, &offers).empty());
 }
 
-// Against the time of a small job in this very build, about 35 ms of one optimised core: 100 ms are
-// three of it. The least of some tries counts, as a busy neighbour slows a processor down too.
+// The limit is relative to the time of a small job in this build, which takes about 35 ms of one
+// optimised core, so 100 ms are three of it. The least of several tries counts, because a busy
+// neighbour also slows a processor down.
 TEST(CostBombs, StopIsAskedOftenEnough) {
   const OfferJobs usual = JobsOf(TextRequest("llama3.1-8b", 64));
   double unit = 1e9;
@@ -181,7 +182,7 @@ TEST(CostBombs, StopIsAskedOftenEnough) {
   }
 }
 
-// The instrument that measures the gaps sees one.
+// Tests that the instrument that measures the gaps detects one.
 TEST(CostBombs, WorkWithoutAQuestionIsSeen) {
   const OfferJobs usual = JobsOf(TextRequest("llama3.1-8b", 64));
   double unit = 1e9;

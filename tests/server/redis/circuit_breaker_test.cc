@@ -56,7 +56,7 @@ TEST_F(CircuitBreakerTest, OneProbeAtATimeClosesIt) {
   ASSERT_TRUE(probe);
   EXPECT_EQ(breaker_.state(), State::kHalfOpen);
   EXPECT_FALSE(breaker_.Ask());
-  breaker_.Report(*probe, Outcome::kUnknown);  // it never came to it: the next one may
+  breaker_.Report(*probe, Outcome::kUnknown);  // it was not tried, so the next attempt may be
   const auto second = breaker_.Ask();
   ASSERT_TRUE(second);
   breaker_.Report(*second, Outcome::kSuccess);
@@ -77,7 +77,7 @@ TEST_F(CircuitBreakerTest, PausesGrowToTheLongest) {
   clock_.now += 30s;
   Try(Outcome::kSuccess);
   Open();
-  clock_.now += 500ms;  // short again
+  clock_.now += 500ms;  // the pause is short again
   EXPECT_TRUE(breaker_.Ask());
 }
 
@@ -94,7 +94,7 @@ TEST_F(CircuitBreakerTest, WhatWasTriedBeforeDoesNotCount) {
   EXPECT_EQ(breaker_.state(), State::kHalfOpen);
 }
 
-// Replicas that lost Redis at the same time do not come back at the same time.
+// Replicas that lost Redis at the same time do not return at the same time.
 TEST_F(CircuitBreakerTest, JitterIsSeeded) {
   const auto first_pause = [](uint64_t seed) {
     TurnedClock clock;

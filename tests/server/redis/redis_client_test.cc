@@ -96,7 +96,7 @@ TEST(FakeRedisTest, GarbageIsAFaultOfTheProtocol) {
   }
 }
 
-// Each piece is in time; the whole never is.
+// Each piece arrives in time, but the whole never does.
 TEST(FakeRedisTest, ATrickleEndsAtTheDeadline) {
   FakeServer fake([](int fd, const std::atomic<bool>& stop) {
     const std::string head = "$100000\r\n";

@@ -71,7 +71,7 @@ void RedisProcess::Start() {
   arguments.push_back(nullptr);
   process_ = fork();
   if (process_ == 0) {
-    arguments[0] = const_cast<char*>("redis-server");  // it takes its role from its name
+    arguments[0] = const_cast<char*>("redis-server");  // the program takes its role from its name
     execv(words[0].c_str(), arguments.data());
     _exit(127);
   }

@@ -21,32 +21,32 @@ inline RedisClient::Deadline In(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
 }
 
-// A guard for actions that should take no time at all.
+// A guard for actions that should take hardly any time.
 inline constexpr std::chrono::seconds kPatient{20};
 
-// A redis-server with a folder and a unix socket of its own.
+// A redis-server with its own folder and unix socket.
 class RedisProcess {
  public:
-  // Returns whether there is one to run. Tests without it must say so.
+  // Returns whether a redis-server is installed. Tests that lack it must report that.
   static bool Exists();
 
-  // `settings` are more words of its command line.
+  // `settings` are further words of its command line.
   explicit RedisProcess(std::vector<std::string> settings = {});
   ~RedisProcess();
 
-  // Returns the settings that a store of profiles asks for.
+  // Returns the settings that a store of profiles requires.
   static std::vector<std::string> Durable();
 
   RedisAddress address() const;
   std::string socket_path() const { return folder_ + "/redis"; }
 
-  void Start();  // until it answers
+  void Start();  // returns when it answers
   void Kill();   // kill -9
   void Signal(int number) const;
-  void Pause() const;   // hangs: connections are accepted, nothing is answered
-  void Resume() const;  // until it answers
+  void Pause() const;   // makes it hang: connections are accepted, but nothing is answered
+  void Resume() const;  // returns when it answers
 
-  // Uses a connection of its own; the reply is a failure if it can not be had.
+  // Runs a command on a separate connection. The reply is a failure if there is no connection.
   RedisReply Do(const std::vector<std::string_view>& words) const;
 
  private:
@@ -55,7 +55,7 @@ class RedisProcess {
   pid_t process_ = -1;
 };
 
-// Listens on a port of the loopback, and gives each connection to `serve` on a thread of its own.
+// Listens on a port of the loopback, and runs `serve` for each connection on a separate thread.
 class FakeServer {
  public:
   using Serve = std::function<void(int fd, const std::atomic<bool>& stop)>;
@@ -78,10 +78,10 @@ class FakeServer {
   std::thread thread_;
 };
 
-// Copies between the connection and the unix socket at `path`, each way late by `delay`.
+// Copies between the connection and the unix socket at `path`, with `delay` each way.
 FakeServer::Serve SlowProxy(std::string path, std::chrono::milliseconds delay);
 
-// Answers whatever comes with `text`, over and over.
+// Answers everything with `text`, again and again.
 FakeServer::Serve Says(std::string text);
 
 }  // namespace evenkeel::server

@@ -74,7 +74,7 @@ TEST_F(RedisProfileStoreTest, KeepsEveryFieldOverARestart) {
   const std::vector<ProfileRecord> history = Opened(redis)->TakeHistory();
   ASSERT_EQ(history.size(), 2u);
   EXPECT_EQ(EncodeRecord(history[1]), EncodeRecord(Record(2)));
-  EXPECT_EQ(store->Append(Record(3)).revision, 3);  // it connects anew
+  EXPECT_EQ(store->Append(Record(3)).revision, 3);  // it reconnects
 }
 
 TEST_F(RedisProfileStoreTest, ReplicasSeeEachOther) {
@@ -95,7 +95,7 @@ TEST_F(RedisProfileStoreTest, ReplicasSeeEachOther) {
   EXPECT_EQ(a->ReadAfter(150, false).records.size(), 1u);
 }
 
-// The reply was lost: the same append again does not append twice.
+// If the reply was lost, repeating the append does not append twice.
 TEST_F(RedisProfileStoreTest, ARepeatedAppendIsOne) {
   RedisProcess redis(RedisProcess::Durable());
   const auto store = Opened(redis);
@@ -124,7 +124,7 @@ TEST_F(RedisProfileStoreTest, RefusesARedisThatMayForget) {
   std::string error;
   const auto trusted = Open(everysec, &error, /*trust=*/true);
   ASSERT_NE(trusted, nullptr) << error;
-  EXPECT_FALSE(trusted->durable());  // trust does not outweigh what it shows
+  EXPECT_FALSE(trusted->durable());  // trust does not override what it shows
 }
 
 TEST_F(RedisProfileStoreTest, AHiddenSetUpNeedsTrust) {
@@ -137,7 +137,7 @@ TEST_F(RedisProfileStoreTest, AHiddenSetUpNeedsTrust) {
   EXPECT_TRUE(trusted->durable());
 }
 
-// Somebody changes it while we run.
+// Somebody changes the configuration while the store is in use.
 TEST_F(RedisProfileStoreTest, AcknowledgesNothingThatMayBeLost) {
   RedisProcess redis(RedisProcess::Durable());
   const auto store = Opened(redis);
@@ -161,11 +161,11 @@ TEST_F(RedisProfileStoreTest, DamagedAndForeignRecordsAreRefused) {
   const NewRecords found = store->ReadAfter(1, false);
   EXPECT_TRUE(found.damaged);
   EXPECT_FALSE(found.complete);
-  EXPECT_EQ(found.records.size(), 1u);  // what comes before it is good
+  EXPECT_EQ(found.records.size(), 1u);  // the record before it is good
   EXPECT_THAT(found.error, HasSubstr("revision 3 is damaged"));
   EXPECT_THAT(Refusal(redis), HasSubstr("revision 3 is damaged"));
   ASSERT_TRUE(redis.Do({"LSET", ProfilesKey(""), "2", EncodeRecord(Record(4))}).ok());
-  EXPECT_THAT(Refusal(redis), HasSubstr("damaged"));  // a record of another place
+  EXPECT_THAT(Refusal(redis), HasSubstr("damaged"));  // a record from another place
   ASSERT_TRUE(redis.Do({"LSET", ProfilesKey(""), "2", "hello"}).ok());
   EXPECT_THAT(Refusal(redis), HasSubstr("is not a record of evenkeel"));
   ASSERT_TRUE(redis.Do({"SET", ProfilesKey(""), "hello"}).ok());
@@ -205,7 +205,7 @@ TEST_F(RedisProfileStoreTest, WithoutAReplyTheOutcomeIsUnknown) {
   EXPECT_FALSE(store->ReadAfter(0, false).damaged);
   redis.Start();
   EXPECT_EQ(store->Append(Record(1)).revision, 1);
-  // Hung for less than all tries: found out.
+  // It hangs for less time than all tries take, so the outcome is found out.
   redis.Pause();
   std::thread later([&] {
     std::this_thread::sleep_for(150ms);

@@ -28,7 +28,7 @@ class RedisTierTest : public testing::Test {
     if (!RedisProcess::Exists()) GTEST_SKIP() << "there is no redis-server to test with";
   }
 
-  // A generous budget: the machine may be busy.
+  // The budget is generous, because the machine may be busy.
   void Open(const RedisAddress& address, std::chrono::milliseconds budget = 2000ms,
             size_t queue_length = 256) {
     RedisTierSettings settings;
@@ -38,7 +38,7 @@ class RedisTierTest : public testing::Test {
     tier_ = std::make_unique<RedisTier>(settings, clock_, 1);
   }
 
-  // Waits for the answer.
+  // Looks up a key and waits for the answer.
   std::optional<std::string> Find(const std::string& key) {
     std::mutex mutex;
     std::condition_variable wake;
@@ -84,7 +84,7 @@ TEST_F(RedisTierTest, FindsWhatWasPut) {
   EXPECT_EQ(tier_->counters().writes, 1u);
   EXPECT_EQ(Find("plan"), bytes);
   EXPECT_GT(redis.Do({"PTTL", "plan"}).integer, 0);
-  Open(redis.address());  // another replica
+  Open(redis.address());  // as another replica
   EXPECT_EQ(Find("plan"), bytes);
   const RedisTierCounters counters = tier_->counters();
   EXPECT_EQ(counters.hits, 1u);
@@ -112,7 +112,7 @@ TEST_F(RedisTierTest, AHungRedisCostsTheBudgetAndThenNothing) {
   }));
 }
 
-// Whatever happens to the commands, each look-up is answered once.
+// Whatever happens to the commands, each look-up is answered exactly once.
 TEST_F(RedisTierTest, ASlowRedisAnswersTooLate) {
   RedisProcess redis;
   ASSERT_TRUE(redis.Do({"SET", "plan", "bytes"}).ok());
@@ -123,7 +123,7 @@ TEST_F(RedisTierTest, ASlowRedisAnswersTooLate) {
   EXPECT_EQ(counters.hits, 0u);
   EXPECT_EQ(counters.timeouts + counters.errors + counters.refused, 5u);
   EXPECT_TRUE(Eventually([&] { return tier_->counters().breaker == State::kOpen; }));
-  Open(proxy.address(), 5000ms);  // slow alone is no fault where there is time
+  Open(proxy.address(), 5000ms);  // slowness is not a fault if there is enough time
   EXPECT_EQ(Find("plan"), "bytes");
 }
 
@@ -153,7 +153,7 @@ TEST_F(RedisTierTest, GarbageAndForeignKeysAreNoValues) {
   ASSERT_TRUE(redis.Do({"RPUSH", "plan", "x"}).ok());
   Open(redis.address());
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Find("plan"), std::nullopt);
-  EXPECT_EQ(tier_->counters().breaker, State::kClosed);  // a stranger's key is no fault of Redis
+  EXPECT_EQ(tier_->counters().breaker, State::kClosed);  // a foreign key is not a fault of Redis
 }
 
 TEST_F(RedisTierTest, AWrongPasswordIsAFault) {

@@ -1,4 +1,5 @@
-// Every method of the contract against the policy, for callers whom the listener vouches for.
+// Tests every method of the contract against the policy, for callers whose identity the listener
+// has proven.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -41,7 +42,7 @@ constexpr char kPolicy[] = R"({"version": 1, "rules": [
     {"principals": ["gid:5"], "tenant": "b", "roles": ["admin"]},
     {"principals": ["any"], "methods": ["ListModels"]}]})";
 
-// One service for each connection principal, as the listener has them; all share their parts.
+// There is one service for each connection principal, as in the listener. All share their parts.
 class AuthorizationTest : public testing::Test {
  protected:
   AuthorizationTest() {
@@ -196,7 +197,7 @@ TEST_F(AuthorizationTest, RolesCoverEveryMethodOnce) {
   EXPECT_EQ(in_methods, in_contract);
 }
 
-// A method whose handler does not ask the policy fails here, whoever adds it.
+// A method whose handler does not ask the policy fails here.
 TEST_F(AuthorizationTest, NoMethodIsOpenToWhomThePolicyDoesNotName) {
   for (const auto* method : Methods()) {
     for (const char* principal : {"", "unix", "tcp", "uid:99", "gid:99"}) {
@@ -280,7 +281,7 @@ TEST_F(AuthorizationTest, ProfilesAreThoseOfTheTenant) {
     return response.plan_id();
   };
   const std::string before = plan_id("gid:5");
-  EXPECT_EQ(plan_id("uid:4"), before);  // the same job by the same calibration
+  EXPECT_EQ(plan_id("uid:4"), before);  // the same job with the same calibration
   EXPECT_EQ(record("uid:3").revision(), 1);
   EXPECT_EQ(list("uid:1"), 1);  // of the same tenant
   EXPECT_EQ(list("gid:5"), 0);
@@ -322,7 +323,7 @@ TEST_F(AuthorizationTest, PlansAndDatasetsAreThoseOfTheTenant) {
   EXPECT_EQ(get("gid:5", of_a.plan_id()), StatusCode::NOT_FOUND);
   EXPECT_EQ(list("uid:4"), 1);
   EXPECT_EQ(list("gid:5"), 0);
-  ASSERT_TRUE(plan("gid:5", &of_b).ok());  // the very same bytes
+  ASSERT_TRUE(plan("gid:5", &of_b).ok());  // exactly the same bytes
   EXPECT_EQ(of_b.served_from(), v1::SERVED_FROM_PLANNER);
   EXPECT_EQ(of_b.plan_id(), of_a.plan_id());
   EXPECT_EQ(of_b.plan().SerializeAsString(), of_a.plan().SerializeAsString());
@@ -405,7 +406,7 @@ TEST_F(AuthorizationTest, ATenantWithoutItsProfilesIsUnavailableAndNobodyElse) {
     }
     EXPECT_NE(Call("uid:2", *method).error_code(), StatusCode::UNAVAILABLE);
   }
-  // RecordProfile and RollBackProfile have an empty message here, which is found out first.
+  // RecordProfile and RollBackProfile have an empty message here, which is refused first.
   EXPECT_EQ(unavailable, (std::set<std::string>{"PlanJob", "EvaluatePlan", "ListProfiles"}));
 }
 

@@ -1,5 +1,6 @@
-// However many jobs there are, metrics stay few and quick to read, and they count exactly what
-// callers count. EVENKEEL_SERIES_JOBS: how many distinct jobs (5,000; 100,000 in the soak tests).
+// Tests that metrics stay few and quick to read, however many jobs there are, and that they count
+// exactly what callers count. EVENKEEL_SERIES_JOBS is the number of distinct jobs (5,000; 100,000
+// in the soak tests).
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -26,7 +27,7 @@ class BoundedMetricsTest : public ServerFixture {
     return answer ? answer->body : "";
   }
 
-  // Series by name and labels.
+  // Returns the series by name and labels.
   std::map<std::string, double> Series() {
     std::map<std::string, double> series;
     std::istringstream lines(Scrape());
@@ -37,7 +38,7 @@ class BoundedMetricsTest : public ServerFixture {
     return series;
   }
 
-  // One job of its own, by a caller whose every header differs.
+  // Plans a distinct job, for a caller whose headers are all distinct.
   grpc::Status PlanJobNumber(int64_t number) {
     grpc::ClientContext context;
     context.AddMetadata("x-request-id", "job-" + std::to_string(number));
@@ -79,7 +80,7 @@ TEST_F(BoundedMetricsTest, ManyJobsMakeNoMoreSeries) {
   EXPECT_EQ(after.at("evenkeel_bad_trace_contexts_total"), 0);
 }
 
-// The quickest of several, because the machine may be busy otherwise.
+// Takes the quickest of several, because the machine may be busy.
 TEST_F(BoundedMetricsTest, AScrapeIsQuick) {
   double quickest = 1e9;
   for (int i = 0; i < 20; ++i) {

@@ -27,7 +27,7 @@ google::rpc::Status Decode(const grpc::Status& status) {
   return decoded;
 }
 
-// docs/ERRORS.md, found from this file's place in the tree.
+// Reads docs/ERRORS.md, found from this file's place in the tree.
 std::string ReadDocument() {
   auto path = std::filesystem::path(__FILE__);
   for (int i = 0; i < 4; ++i) path = path.parent_path();
@@ -52,7 +52,7 @@ std::map<std::string, std::set<std::string>> DocumentedDetails() {
 }
 
 // Returns the names of all details, shortened: google.rpc.RetryInfo -> RetryInfo. The rules of
-// google.rpc.Status allow each once.
+// google.rpc.Status allow each detail once.
 std::multiset<std::string> DetailNames(const google::rpc::Status& status) {
   std::multiset<std::string> names;
   for (const auto& detail : status.details()) {

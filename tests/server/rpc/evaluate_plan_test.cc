@@ -1,4 +1,4 @@
-// EvaluatePlan over gRPC. Our own plan is the fixture's; the caller's is really predicted.
+// Tests EvaluatePlan over gRPC. Our own plan is the fixture's; the caller's is really predicted.
 #include <chrono>
 #include <future>
 

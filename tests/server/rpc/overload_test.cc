@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Two clients, as the server tells them apart: one by the unix socket, one by an address.
+// Has two clients that the server can tell apart: one by the unix socket, one by an address.
 class OverloadTest : public ServerFixture {
  protected:
   OverloadTest() {

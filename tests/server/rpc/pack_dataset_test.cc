@@ -1,4 +1,4 @@
-// PackDataset over gRPC in this process, with a packer that tests can hold.
+// Tests PackDataset over gRPC in this process, with a packer that tests can block.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -56,7 +56,7 @@ class PackDatasetTest : public ServerFixture {
     return call;
   }
 
-  // Reads the rest of the answer; the last message is the summary.
+  // Reads the rest of the answer. The last message is the summary.
   static grpc::Status Read(Call& call, std::vector<v1::PackDatasetResponse>* answer) {
     v1::PackDatasetResponse message;
     while (call.stream->Read(&message)) answer->push_back(message);
@@ -248,7 +248,7 @@ TEST_F(PackDatasetTest, KeepsADatasetForPlanJob) {
   EXPECT_EQ(unknown.error_code(), StatusCode::NOT_FOUND);
   EXPECT_EQ(Reason(unknown), "DATASET_NOT_FOUND");
   by_ref.mutable_job()->mutable_training()->set_epochs(-1);
-  EXPECT_EQ(Reason(PlanJob(by_ref, &response)), "INVALID_REQUEST");  // says both
+  EXPECT_EQ(Reason(PlanJob(by_ref, &response)), "INVALID_REQUEST");  // reports both
 }
 
 TEST_F(PackDatasetTest, ShutdownEndsWhatRuns) {

@@ -13,7 +13,7 @@ std::string WithPools(int64_t count, const std::string& pool = std::string("\x0a
   std::string pools;
   for (int64_t i = 0; i < count; ++i) pools += pool;
   v1::PlanJobRequest request;
-  // Empty pools as unknown bytes of the cluster are pools when they are read.
+  // Empty pools that are unknown bytes of the cluster become pools when they are read.
   request.mutable_job()->mutable_cluster();
   const auto wrap = [](const std::string& inside, char tag) {
     std::string length;
@@ -36,7 +36,7 @@ TEST(ParseRequest, RefusesMoreByTheFieldThatPassesIt) {
   const grpc::Status status = ParseRequest(WithPools(kMaxRequestParts), &request);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message().substr(0, 18), "job.cluster.pools:") << status.error_message();
-  EXPECT_FALSE(request.has_job());  // was never built
+  EXPECT_FALSE(request.has_job());  // it was never built
 }
 
 TEST(ParseRequest, CountsWhatItDoesNotKnow) {

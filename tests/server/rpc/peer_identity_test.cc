@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Stands in for what gRPC knows of a connection.
+// Stands in for what gRPC knows about a connection.
 class FakeAuth : public grpc::AuthContext {
  public:
   FakeAuth(bool authenticated, std::vector<std::pair<std::string, std::string>> properties)
@@ -55,7 +55,7 @@ TEST(PeerIdentityTest, ReadsIdThenNamesInOrder) {
 }
 
 TEST(PeerIdentityTest, AUriAloneIsNoId) {
-  // As gRPC tells of a certificate with two URIs.
+  // This is how gRPC reports a certificate with two URIs.
   const FakeAuth two(true, {{"peer_uri", "spiffe://x/ns/a"}, {"peer_uri", "spiffe://x/ns/boss"}});
   EXPECT_THAT(CertificateIdentities(two), IsEmpty());
 }

@@ -13,7 +13,7 @@ namespace {
 using grpc::StatusCode;
 using PlannerServiceTest = ServerFixture;
 
-// Calls a unary method with any bytes.
+// Calls a unary method with arbitrary bytes.
 grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                      const std::string& bytes, std::string* answer) {
   grpc::GenericStub stub(channel);
@@ -47,7 +47,7 @@ TEST_F(PlannerServiceTest, PlansAJobAndThenServesItFromMemory) {
   EXPECT_EQ(started_, 1);
 }
 
-// The offers are really planned; the fixture's planner is for plans of one offer.
+// The offers are really planned. The fixture's planner is for plans of one offer.
 TEST_F(PlannerServiceTest, OffersAreAnsweredTheSameFromMemory) {
   v1::PlanJobRequest request = Request();
   request.mutable_job()->mutable_model()->set_name("llama3-8b");
@@ -80,7 +80,7 @@ TEST_F(PlannerServiceTest, OffersAreAnsweredTheSameFromMemory) {
   EXPECT_EQ(got.plan().subject().gpu_count(), 8);
 }
 
-// Other bytes, the same job: found by plan id, not by the memo of requests.
+// Other bytes for the same job are found by plan id, not by the memo of requests.
 TEST_F(PlannerServiceTest, ALabelDoesNotChangeThePlan) {
   v1::PlanJobResponse first, second;
   ASSERT_TRUE(PlanJob(Request(), &first).ok());
@@ -321,7 +321,7 @@ TEST_F(PlannerServiceTest, TheDrainAnswersWhatIsInFlightAndRefusesTheRest) {
   const grpc::Status status = PlanJob(Request(16), &refused);
   EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);
   EXPECT_EQ(Reason(status), "SHUTTING_DOWN");
-  // The refused call leaves when gRPC is done with it, a moment after its caller has the answer.
+  // The refused call ends when gRPC is done with it, a moment after its caller has the answer.
   while (server_->calls_in_flight() > 1) std::this_thread::yield();
   hold_ = false;
   EXPECT_TRUE(call.get().ok());

@@ -1,4 +1,4 @@
-// Profiles through a server that really plans, and stores on disk.
+// Tests profiles through a server that really plans, with stores on disk.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 
@@ -47,7 +47,7 @@ class ProfilesTest : public ServerFixture {
     return response;
   }
 
-  // Encoder layers at tensor parallel 2: the model says 5.9 ms.
+  // Makes a profile of encoder layers at tensor parallel 2, for which the model predicts 5.9 ms.
   static v1::RecordProfileRequest Profile(double seconds) {
     v1::RecordProfileRequest request;
     request.set_model("internvl-chat-v1.5");
@@ -99,7 +99,7 @@ TEST_F(ProfilesTest, PlansFollowWhatIsRecordedAndRolledBack) {
   EXPECT_GT(recorded.layer_time_error().before_ratio(), 0.2);
   EXPECT_LT(recorded.layer_time_error().after_ratio(), 1e-6);
 
-  const v1::PlanJobResponse after = Plan();  // the very same bytes as before
+  const v1::PlanJobResponse after = Plan();  // exactly the same bytes as before
   EXPECT_NE(after.plan_id(), before.plan_id());
   EXPECT_EQ(after.plan().provenance().calibration_version(), recorded.calibration_version());
   EXPECT_THAT(after.plan().provenance().profile_revisions(), ElementsAre(1));
@@ -214,7 +214,7 @@ TEST_F(ProfilesTest, AnswersNameTheirRevision) {
   other.set_gpu_type("h100-sxm-80gb");
   Record(other);
   const v1::PlanJobResponse after = Plan();
-  EXPECT_EQ(after.calibration_revision(), 2);  // the same plan, and still good
+  EXPECT_EQ(after.calibration_revision(), 2);  // the same plan, still valid
   EXPECT_EQ(after.served_from(), v1::SERVED_FROM_MEMORY);
   EXPECT_FALSE(after.has_calibration_unconfirmed_seconds());
   v1::EvaluatePlanRequest evaluate;
@@ -241,7 +241,7 @@ TEST_F(ProfilesTest, ARevisionMayBeAskedFor) {
   Record(other);
   status = Call(&v1::PlannerService::Stub::PlanJob, request, &response);
   EXPECT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(response.plan_id(), without);  // no part of the identity
+  EXPECT_EQ(response.plan_id(), without);  // not part of the identity
   request.set_min_calibration_revision(-1);
   EXPECT_EQ(Reason(Call(&v1::PlannerService::Stub::PlanJob, request, &response)),
             "INVALID_REQUEST");

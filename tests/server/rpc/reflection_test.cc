@@ -57,7 +57,7 @@ TYPED_TEST(ReflectionTest, ListsTheServices) {
                                           "grpc.reflection.v1alpha.ServerReflection"}));
 }
 
-// Each with all the files that it needs, so that a caller can build its descriptors.
+// Each comes with all the files that it needs, so that a caller can build its descriptors.
 TYPED_TEST(ReflectionTest, DescribesServicesAndErrorDetails) {
   for (const char* symbol :
        {"evenkeel.v1.PlannerService", "grpc.health.v1.Health", "google.rpc.BadRequest",

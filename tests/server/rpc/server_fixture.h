@@ -1,4 +1,4 @@
-// A server in this process on a unix socket, with a planner that tests can hold.
+// A server in this process on a unix socket, with a planner that tests can block.
 #ifndef EVENKEEL_TESTS_SERVER_RPC_SERVER_FIXTURE_H_
 #define EVENKEEL_TESTS_SERVER_RPC_SERVER_FIXTURE_H_
 
@@ -29,8 +29,8 @@ namespace evenkeel::server {
 class ServerFixture : public testing::Test {
  protected:
   ServerFixture() {
-    // Held for ever: otherwise gRPC stops its pollers whenever a test ends, and after a refused
-    // large message that takes it ten seconds.
+    // Holds gRPC for ever. Otherwise, gRPC stops its pollers whenever a test ends, and that takes
+    // ten seconds after a refused large message.
     [[maybe_unused]] static const bool held = (grpc_init(), true);
     char folder[] = "/tmp/evenkeel-test-XXXXXX";
     folder_ = mkdtemp(folder);
@@ -85,7 +85,7 @@ class ServerFixture : public testing::Test {
     while (started_ < count) std::this_thread::yield();
   }
 
-  // Returns ErrorInfo's reason; empty if there is none, or its domain is not ours.
+  // Returns ErrorInfo's reason, or "" if there is none or its domain is not ours.
   static std::string Reason(const grpc::Status& status) {
     google::rpc::ErrorInfo info;
     if (!Detail(status, &info) || info.domain() != "evenkeel.dev") return {};

@@ -62,7 +62,7 @@ TEST(TraceContextTest, SpansAreNewAndTracesAreKept) {
 
 class TraceTest : public ServerFixture {
  protected:
-  // Calls with these headers; returns the answer's traceparent and x-trace-id.
+  // Makes a call with these headers. Returns the answer's traceparent and x-trace-id.
   std::pair<std::string, std::string> Call(const std::vector<std::string>& parents,
                                            const std::string& plan_id = "plan-x") {
     grpc::ClientContext context;

@@ -10,7 +10,7 @@
 namespace evenkeel::server {
 namespace {
 
-// What protobuf itself would write is the reference.
+// The reference is what protobuf itself would write.
 TEST(WireTest, EncodesAsProtobufDoes) {
   for (const size_t length : {0, 1, 127, 128, 16383, 16384, 300000}) {
     v1::Plan plan;
@@ -86,7 +86,7 @@ TEST(RequestMemoTest, ANewerCalibrationTakesThePlace) {
   memo.Remember("abc", {"plan-1", ""}, {"", 1});
   memo.Remember("abc", {"plan-2", ""}, {"", 2});
   EXPECT_EQ(memo.Find("abc", {"", 2})->plan_id, "plan-2");
-  memo.Remember("abc", {"plan-1", ""}, {"", 1});  // of a thread that is late
+  memo.Remember("abc", {"plan-1", ""}, {"", 1});  // from a thread that is late
   EXPECT_EQ(memo.Find("abc", {"", 2})->plan_id, "plan-2");
 }
 

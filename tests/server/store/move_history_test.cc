@@ -19,7 +19,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Profiles, roll-backs, and bytes of all kinds.
+// Returns a history of profiles and roll-backs, with bytes of all kinds.
 std::vector<ProfileRecord> History(int count) {
   std::vector<ProfileRecord> history;
   for (int i = 1; i <= count; ++i) {
