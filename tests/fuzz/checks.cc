@@ -9,7 +9,7 @@
 namespace evenkeel::fuzz {
 namespace {
 
-constexpr size_t kMostViolations = 101;  // the last one says how many more there are
+constexpr size_t kMostViolations = 101;  // the last one gives the number of the others
 
 double granted_seconds = 0.06;
 double patience_seconds = 4;

@@ -1,4 +1,4 @@
-// What targets promise, whatever the input.
+// Promises that targets keep, whatever the input.
 #ifndef EVENKEEL_TESTS_FUZZ_CHECKS_H_
 #define EVENKEEL_TESTS_FUZZ_CHECKS_H_
 
@@ -20,15 +20,15 @@ class Broken : public std::logic_error {
 
 void Require(bool promise, const std::string& what);
 
-// Requires that each names a field and says something, in one line of valid UTF-8, and that there
-// are not too many.
+// Requires that each violation names a field and says something, in one line of valid UTF-8, and
+// that there are not too many.
 void RequireGood(const std::vector<server::Violation>& violations);
 
 // Requires that there is no NaN and no infinity anywhere.
 void RequireFinite(const google::protobuf::Message& message);
 
-// Measures time of this thread, so that other load does not count: bounds work by asking it to
-// stop, and finds work that cannot be bounded.
+// Measures the CPU time of this thread, so that other load does not count. It limits work by asking
+// it to stop, and finds work that cannot be limited.
 class Budget {
  public:
   explicit Budget(const char* what);

@@ -1,5 +1,4 @@
-// What evenkeelctl reads from files, and what the server takes from its command line and
-// environment.
+// Targets for the files that evenkeelctl reads, and for the server's command line and environment.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,7 +19,7 @@
 namespace evenkeel::fuzz {
 namespace {
 
-// A file of these bytes, in memory.
+// A file with these bytes, in memory.
 class MemoryFile {
  public:
   explicit MemoryFile(std::string_view bytes) : file_(memfd_create("input", MFD_CLOEXEC)) {
@@ -37,7 +36,7 @@ class MemoryFile {
   const int file_;
 };
 
-// Returns whether reading went well; files may only be refused in one way.
+// Returns whether reading succeeded. Files may only be refused in one way.
 template <typename Work>
 bool Accepted(Work work) {
   try {
@@ -89,7 +88,7 @@ void JobFile(std::string_view input) {
   budget.RequireKept();
 }
 
-// A line is an argument, or NAME=VALUE of a setting's variable.
+// Each line is an argument, or NAME=VALUE for the variable of a setting.
 void SettingsText(std::string_view input) {
   std::vector<std::string> arguments = {"evenkeel-server"};
   std::vector<std::string> set;

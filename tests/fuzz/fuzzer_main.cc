@@ -29,7 +29,7 @@ std::string MutatedBytes(const std::string& old) {
   return bytes;
 }
 
-// Returns nullptr if the target takes bytes, or these are no message.
+// Returns nullptr if the target takes bytes, or if the bytes are not a message.
 std::unique_ptr<google::protobuf::Message> Parsed(const uint8_t* data, size_t size) {
   if (ThisTarget().prototype == nullptr) return nullptr;
   std::unique_ptr<google::protobuf::Message> message(ThisTarget().prototype()->New());
@@ -61,7 +61,7 @@ size_t Splice(std::span<const uint8_t> one, std::span<const uint8_t> other, unsi
 using evenkeel::fuzz::MessageMutator;
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  google::protobuf::SetLogHandler(nullptr);  // texts that are not UTF-8
+  google::protobuf::SetLogHandler(nullptr);  // it would report texts that are not UTF-8
   return 0;
 }
 

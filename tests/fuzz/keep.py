@@ -3,8 +3,8 @@
 
     tests/fuzz/keep.py FUZZER FOUND_FOLDER CORPUS_FOLDER [MOST_FILES]
 
-A greedy cover over the features that libFuzzer's merge lists for each file; smaller files first where two reach as
-much. What is in the corpus already stays.
+This is a greedy cover over the features that libFuzzer's merge lists for each file. If two files reach as much, the
+smaller one comes first. Files that are already in the corpus stay.
 """
 import hashlib
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-MOST_BYTES = 4096  # of one file
+MOST_BYTES = 4096  # limit for one file
 
 
 def features(fuzzer, folders):
@@ -22,7 +22,7 @@ def features(fuzzer, folders):
         control = os.path.join(scratch, "control")
         merged = os.path.join(scratch, "merged")
         os.mkdir(merged)
-        # The merge runs in processes of its own: one that ends early is begun again behind the file that ended it.
+        # The merge runs in separate processes. One that ends early is started again after the file that ended it.
         subprocess.run([fuzzer, "-merge=1", f"-merge_control_file={control}", merged, *folders], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with open(control, encoding="utf-8") as file:

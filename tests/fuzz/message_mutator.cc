@@ -18,7 +18,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using Field = google::protobuf::FieldDescriptor;
 
-// Lists the message and all below it.
+// Lists the message and all messages below it.
 void Gather(Message* message, std::vector<Message*>* all) {
   all->push_back(message);
   const Reflection& reflection = *message->GetReflection();
@@ -50,7 +50,7 @@ void MessageMutator::ChangeOne(Message* message) {
   if (type->field_count() == 0) return;
   const Field* field =
       type->field(static_cast<int>(Below(static_cast<size_t>(type->field_count()))));
-  // Fields that are set are worth more than those that are not.
+  // Fields that are set are worth more than others.
   std::vector<const Field*> set;
   chosen->GetReflection()->ListFields(*chosen, &set);
   if (!set.empty() && Below(3) != 0) field = set[Below(set.size())];
@@ -91,11 +91,12 @@ void MessageMutator::ChangeList(Message* message, const Field* field) {
   }
 }
 
-// Sets an element of a list, appends one where `index` is its size, or the field where it is -1.
+// Sets an element of a list, appends one if `index` is the list's size, or sets the field if
+// `index` is -1.
 void MessageMutator::SetScalar(Message* message, const Field* field, int index) {
   const Reflection& reflection = *message->GetReflection();
   const bool append = index >= 0 && index == reflection.FieldSize(*message, field);
-  const int from = append ? index - 1 : index;  // where the old value is
+  const int from = append ? index - 1 : index;  // index of the old value
   const auto apply = [&](auto get, auto get_one, auto set, auto set_one, auto add, auto change) {
     using Value = std::decay_t<decltype((reflection.*get)(*message, field))>;
     Value old{};
@@ -142,7 +143,7 @@ void MessageMutator::SetScalar(Message* message, const Field* field, int index) 
 }
 
 int64_t MessageMutator::Integer(int64_t old) {
-  const auto wide = static_cast<uint64_t>(old);  // wraps
+  const auto wide = static_cast<uint64_t>(old);  // wraps around
   const int64_t power = int64_t{1} << Below(63);
   switch (Below(12)) {
     case 0:
@@ -210,7 +211,7 @@ std::string MessageMutator::Text(const std::string& old) {
   }();
   if (Below(4) != 0) return names[Below(names.size())];
   std::string changed = bytes_(old);
-  // Mostly text: other bytes do not get past the parser.
+  // Returns mostly text, because other bytes do not get past the parser.
   if (Below(8) == 0) return changed;
   for (char& c : changed) c = static_cast<char>(' ' + static_cast<unsigned char>(c) % 95);
   return changed;

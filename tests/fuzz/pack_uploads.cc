@@ -1,4 +1,4 @@
-// PackDataset from its messages on: upload, packing, answer.
+// Target for PackDataset, from its messages: upload, packing, answer.
 #include <algorithm>
 #include <cstdint>
 
@@ -18,7 +18,7 @@ using server::UploadEnd;
 constexpr int64_t kMaxSamples = 20'000;
 constexpr int64_t kMaxBytes = int64_t{64} << 20;
 
-// All messages, until one is refused.
+// Takes all messages, until one is refused.
 UploadEnd Take(const Upload& messages, server::PackUpload* upload,
                std::vector<server::Violation>* violations) {
   for (const v1::PackDatasetRequest& message : messages.messages()) {
@@ -28,7 +28,7 @@ UploadEnd Take(const Upload& messages, server::PackUpload* upload,
   return upload->Finish(violations);
 }
 
-// Every sample is in one pack, or named as left out.
+// Checks that every sample is in one pack, or is listed as left out.
 void Answer(const server::PackUpload& upload, planner::PackingResult result) {
   const int64_t samples = upload.sample_count();
   const bool full = !upload.summary_only();

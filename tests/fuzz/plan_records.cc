@@ -1,4 +1,4 @@
-// What the plan store keeps, on disk or in a Redis that others may write.
+// Target for the records of the plan store, on disk or in a Redis to which others may write.
 #include <string>
 
 #include "server/cache/plan_record.h"
@@ -13,8 +13,8 @@ void PlanRecords(std::string_view input) {
   std::string bytes(input);
   server::PlanRecord record;
   bool is_good = DecodePlanRecord(key, bytes, &record).empty();
-  // Most of the reader stands behind the checksum, and no input finds that by chance: make it
-  // right.
+  // Most of the reader comes after the checksum, which no input matches by chance. So it is
+  // corrected here.
   if (!is_good && bytes.size() > server::kRecordNumberBytes) {
     bytes.resize(bytes.size() - server::kRecordNumberBytes);
     server::PutNumber(server::RecordChecksum(server::RecordSeed(key), bytes), &bytes);

@@ -1,4 +1,4 @@
-// PlanJob and EvaluatePlan from their bytes on, without the server around them.
+// Targets for PlanJob and EvaluatePlan from their bytes, without the server around them.
 #include <memory>
 #include <string>
 
@@ -17,7 +17,7 @@ namespace {
 
 using server::Violation;
 
-// Every reference of the right form names the same small dataset.
+// Returns the same small dataset for every reference of the right form.
 server::DatasetBytes OneDataset(std::string_view ref) {
   static const auto bytes = [] {
     const int32_t units[] = {0, 1, 7, 7, 13};

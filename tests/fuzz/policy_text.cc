@@ -1,4 +1,4 @@
-// The policy file.
+// Target for the policy file.
 #include <memory>
 #include <string>
 
@@ -19,7 +19,7 @@ void PolicyText(std::string_view input) {
     return budget.RequireKept();
   }
   const std::shared_ptr<const server::Policy> policy = *parsed;
-  // Whom it lets in, it lets in as one of its tenants.
+  // A peer that the policy admits belongs to one of its tenants.
   const server::PeerIdentity peers[] = {{{}, "ip:10.0.0.7"},
                                         {{"uid:1", "gid:1"}, "unix"},
                                         {{"spiffe://example.org/ns/a", "dns:a.example"}, "ip:::1"}};

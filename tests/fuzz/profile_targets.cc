@@ -1,4 +1,4 @@
-// RecordProfile and its store: calls in any order, and the bytes that the store keeps.
+// Targets for RecordProfile and its store: calls in any order, and the bytes that the store keeps.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -23,7 +23,7 @@ using server::ProfileRecord;
 
 using Records = std::vector<ProfileRecord>;
 
-// Keeps records as the store would: through their bytes.
+// Keeps records like the store, through their bytes.
 class KeepingStore : public server::ProfileStore {
  public:
   explicit KeepingStore(Records* records) : records_(*records) {}
@@ -115,8 +115,8 @@ void ProfileRecords(std::string_view input) {
   std::string bytes(input);
   ProfileRecord record;
   const bool was_good = DecodeRecord(kRevision, bytes, &record).empty();
-  // Most of the reader stands behind the checksum, and no input finds that by chance: make it
-  // right.
+  // Most of the reader comes after the checksum, which no input matches by chance. So it is
+  // corrected here.
   if (!was_good && bytes.size() > sizeof(uint64_t)) {
     const size_t body = bytes.size() - sizeof(uint64_t);
     const uint64_t sum = XXH3_64bits_withSeed(bytes.data(), body, kRevision);
@@ -133,7 +133,7 @@ void ProfileRecords(std::string_view input) {
   const std::string serialised = SerializeProfile(facts);
   Require(ParseProfile(serialised, &facts) && SerializeProfile(facts) == serialised,
           "a profile changes when it is read and written");
-  // Go the whole way of a restart: records may be refused, or else are listed.
+  // Goes through a whole restart: records may be refused; otherwise they are listed.
   record.revision = 1;
   record.action = server::ProfileAction::kRecord;
   Records records = {record};

@@ -1,4 +1,4 @@
-// Replays what fuzzers found, and what they began with: corpus/TARGET/*.
+// Replays what fuzzers found and what they started with: corpus/TARGET/*.
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 const fs::path kCorpus = fs::path(EVENKEEL_SOURCE_DIR) / "tests/fuzz/corpus";
 
-// The budget is longer than that of fuzzers, so that plans are complete; work that takes less waits
-// for nothing.
+// The budget is longer than that of fuzzers, so that plans are complete. Work that takes less time
+// does not wait.
 constexpr double kGrantedSeconds = 1, kPatienceSeconds = 30;
 
 std::vector<fs::path> FilesOf(const std::string& target) {

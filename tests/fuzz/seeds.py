@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what searches begin with, tests/fuzz/corpus/TARGET/seed-*, from deploy/examples and a few lines of its own.
+"""Writes the seeds of searches, tests/fuzz/corpus/TARGET/seed-*, from deploy/examples and a few lines of its own.
 
     tests/fuzz/seeds.py
 """
@@ -131,14 +131,14 @@ def profiles():
 
 
 def record_bytes(action, target, author, profile):
-    """Writes as server/calibration/record_bytes.cc does, but for the checksum, which the target makes right."""
+    """Writes like server/calibration/record_bytes.cc, except for the checksum, which the target corrects."""
     number = struct.Struct("<q").pack
     return (b"EVKP" + number(1) + number(1_700_000_000_000_000_000) + number(action) + number(target) +
             number(len(author)) + author + number(len(profile)) + profile + bytes(8))
 
 
 def plan_record():
-    """Writes as server/cache/plan_record.cc does, but for the checksum, which the target makes right."""
+    """Writes like server/cache/plan_record.cc, except for the checksum, which the target corrects."""
     number = struct.Struct("<q").pack
 
     def text(value):

@@ -11,7 +11,7 @@ const google::protobuf::Message* Of() {
   return &Message::default_instance();
 }
 
-// CMakeLists.txt reads the names here: one program each.
+// CMakeLists.txt reads the names here and makes one program for each.
 constexpr Target kTargets[] = {
     {"evaluate_plan", &EvaluateRequest, &Of<v1::EvaluatePlanRequest>},
     {"job_file", &JobFile, nullptr},

@@ -1,5 +1,5 @@
-// The code that hostile bytes reach, one function each. Fuzzers try to break them; the replay test
-// runs what they found.
+// The code that hostile bytes reach, one function each. Fuzzers try to break these functions, and
+// the replay test runs what they found.
 #ifndef EVENKEEL_TESTS_FUZZ_TARGETS_H_
 #define EVENKEEL_TESTS_FUZZ_TARGETS_H_
 
@@ -12,8 +12,8 @@ namespace evenkeel::fuzz {
 
 struct Target {
   const char* name;                     // also the name of its folder under corpus/
-  void (*run)(std::string_view input);  // throws Broken (checks.h) where a promise is broken
-  // Returns the type of message that the input serialises; nullptr: the input is plain bytes.
+  void (*run)(std::string_view input);  // throws Broken (checks.h) if a promise is broken
+  // Returns the type of message that the input serialises, or nullptr if the input is plain bytes.
   const google::protobuf::Message* (*prototype)();
 };
 
@@ -28,7 +28,7 @@ void LengthFile(std::string_view input);       // sample lengths, all formats
 void PackUploads(std::string_view input);      // PackDatasetRequests: an upload, packed
 void PlanRecords(std::string_view input);      // a record of the plan store
 void PlanRequest(std::string_view input);      // PlanJobRequest: checked, then planned for a while
-void PolicyText(std::string_view input);       // who may call what
+void PolicyText(std::string_view input);       // a policy file
 void ProfileCalls(std::string_view input);     // profiles recorded, listed, rolled back, read again
 void ProfileRecords(std::string_view input);   // a record of the profile store
 void SettingsText(std::string_view input);     // arguments and environment of the server
