@@ -1,4 +1,4 @@
-// Each property holds of a good plan, and turns red for a plan with a fault of its kind.
+// Tests that each property holds for a good plan, and fails for a plan with a fault of its kind.
 #include <gtest/gtest.h>
 
 #include <limits>

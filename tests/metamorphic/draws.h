@@ -1,4 +1,4 @@
-// Random choices that depend on nothing but a seed: the same on every platform and in every run.
+// Random choices that depend only on a seed. They are the same on every platform and in every run.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_DRAWS_H_
 #define EVENKEEL_TESTS_METAMORPHIC_DRAWS_H_
 
@@ -9,10 +9,10 @@
 
 namespace evenkeel::metamorphic {
 
-// SplitMix64. Two seeds that differ give unrelated choices.
+// SplitMix64. Different seeds give unrelated choices.
 class Draws {
  public:
-  // `stream` tells choices apart that one job makes for different ends.
+  // `stream` separates choices that one job makes for different purposes.
   Draws(uint64_t seed, uint64_t number, uint64_t stream = 0)
       : state_(seed + 0x632be59bd9b4e019 * (number + 1)) {
     state_ = Next() ^ (stream * 0x9e3779b97f4a7c15);
@@ -25,14 +25,14 @@ class Draws {
     return z ^ (z >> 31);
   }
 
-  // Draws from `least` to `most`, both included. REQUIRES least <= most.
+  // Draws from `least` to `most`, both included. REQUIRES: least <= most.
   int64_t Between(int64_t least, int64_t most) {
     return least + static_cast<int64_t>(Next() % (static_cast<uint64_t>(most - least) + 1));
   }
 
   bool OneIn(int64_t n) { return Between(1, n) == 1; }
 
-  // Draws in that range with each power of two as likely as any other. REQUIRES 1 <= least.
+  // Draws from that range, with each power of two as likely as any other. REQUIRES: 1 <= least.
   int64_t Scaled(int64_t least, int64_t most) {
     int64_t doublings = 0;
     while (doublings < 62 && least <= (most >> (doublings + 1))) ++doublings;

@@ -1,4 +1,5 @@
-// How often each property was compared, how often it failed, and with which request.
+// Counts how often each property was compared and how often it failed, and keeps the requests that
+// failed.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_LEDGER_H_
 #define EVENKEEL_TESTS_METAMORPHIC_LEDGER_H_
 
@@ -19,18 +20,18 @@ struct Counts {
   int64_t misfits = 0;         // jobs that do not fit
   int64_t refused_pins = 0;    // variants that validation refused
   int64_t plans = 0;           // plans made, variants included
-  int64_t early_stops = 0;     // of those: the search ended at its limit of work
-  int64_t current_job = -1;    // whose checks run now
-  double slowest_seconds = 0;  // CPU time of one job with its variants
+  int64_t early_stops = 0;     // plans whose search ended at its limit of work
+  int64_t current_job = -1;    // job whose checks are running
+  double slowest_seconds = 0;  // CPU time of the slowest job with its variants
   int64_t slowest_job = -1;
 
-  double cpu_seconds = 0;  // of all jobs
+  double cpu_seconds = 0;  // CPU time of all jobs
 
   void Add(const Counts& other);
 };
 
-// Says what the counts come to. A property of which nothing was compared has failed once: it held
-// nothing.
+// The result of the counts. A property that was never compared counts as failed once, because it
+// showed nothing.
 struct Verdict {
   int64_t passed = 0, failed = 0;
 };
@@ -40,11 +41,11 @@ Verdict VerdictOf(const Counts& counts);
 // as JSON that `evenkeelctl plan --job` takes.
 class Ledger {
  public:
-  // `counts` outlives the ledger. An empty folder: findings go to standard error alone.
+  // `counts` outlives the ledger. If the folder is empty, findings go only to standard error.
   Ledger(Counts* counts, std::string folder) : counts_(*counts), folder_(std::move(folder)) {}
 
   void BeginJob(int64_t number);
-  // Notes one comparison. `request` is what shows a fault, `other` (may be null) what it is
+  // Notes one comparison. `request` shows the fault, and `other` (may be null) is what it is
   // compared with.
   bool Judge(Check check, const Faults& faults, const std::string& what,
              const v1::PlanJobRequest& request, const v1::PlanJobRequest* other = nullptr);

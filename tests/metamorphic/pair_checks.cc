@@ -12,8 +12,8 @@
 namespace evenkeel::metamorphic {
 namespace {
 
-constexpr double kSlack = 1e-3;         // of times
-constexpr double kSamplesAlike = 1e-4;  // of samples per step
+constexpr double kSlack = 1e-3;         // slack of times
+constexpr double kSamplesAlike = 1e-4;  // slack of samples per step
 
 template <typename... Parts>
 void Add(Faults* faults, const Parts&... parts) {
@@ -38,7 +38,7 @@ std::string Degrees(const v1::Plan& plan) {
   return out.str();
 }
 
-// Returns the time of the whole training, with failures if the plan knows of them.
+// Returns the time of the whole training, with failures if the plan includes them.
 double TrainingSeconds(const v1::Plan& plan) {
   const v1::Predictions& p = plan.predictions();
   return p.has_goodput() ? p.goodput().finish_seconds()
@@ -92,7 +92,7 @@ Faults CheckBound(const v1::Plan& free, const v1::Plan& other) {
   const double scaled = mean_packs / other.predictions().samples_per_step() *
                         static_cast<double>(free.subject().global_batch_samples());
   const double bound = free.proof().lower_bound_seconds();
-  // Each rounds to a nanosecond for each pack.
+  // Each plan rounds to a nanosecond for each pack.
   const double slack = 1e-9 * (1 + other.predictions().micro_batches()) + 1e-9 * bound;
   if (scaled + slack < bound)
     Add(&faults, "a plan of ", scaled, " s (", Degrees(other), ") lies below the bound of ", bound,
@@ -109,8 +109,8 @@ bool LargerThanAsked(const v1::Plan& plan) {
 
 Faults CheckAlternativesBound(const v1::Plan& free) {
   Faults faults;
-  // Alternatives have one packing group: what is proven of plans with several does not concern
-  // them.
+  // Alternatives have one packing group, so what is proven about plans with several does not
+  // concern them.
   if (free.packing_groups_size() > 0) return faults;
   const double bound = free.proof().lower_bound_seconds();
   const double batch = static_cast<double>(free.subject().global_batch_samples());

@@ -32,7 +32,7 @@ void Add(Faults* faults, const Parts&... parts) {
   faults->push_back(out.str());
 }
 
-// Returns whether they are equal but for `slack` and for what a double rounds away.
+// Returns whether the values are equal except for `slack` and the rounding of a double.
 bool Near(double a, double b, double slack) {
   return std::abs(a - b) <= slack + 1e-12 * std::max(std::abs(a), std::abs(b));
 }
@@ -125,7 +125,7 @@ void GroupsSum(const v1::Plan& plan, int64_t layers, Faults* faults) {
   }
 }
 
-// Checks steps of an epoch, its time and its cost, as they follow from the step.
+// Checks steps of an epoch, its time and its cost against the step.
 void EpochSum(const v1::Plan& plan, Faults* faults) {
   const v1::Predictions& p = plan.predictions();
   const double step = p.step().total_seconds();

@@ -101,7 +101,7 @@ void DrawExecution(Draws& draws, bool deepspeed, v1::Execution* execution) {
   if (draws.OneIn(8)) execution->set_host_launch_seconds(draws.Among({0.0, 2e-6, 3e-4, 0.01}));
 }
 
-// Trainers and habits.
+// Draws trainers and habits.
 void DrawTrainer(Draws& draws, v1::Training* training) {
   if (draws.OneIn(4)) {
     const std::span<const planner::Trainer> known = planner::Trainers();
@@ -126,12 +126,12 @@ void DrawTrainer(Draws& draws, v1::Training* training) {
   if (drawn.ByteSizeLong() > 0) training->mutable_execution()->MergeFrom(drawn);
 }
 
-// Draws lengths of a histogram of some shape, in tokens.
+// Draws the length of a sample, in tokens, for a histogram of some shape.
 int64_t Length(Draws& draws, int64_t shape, int64_t longest) {
   switch (shape) {
     case 0:  // short
       return draws.Between(1, std::min<int64_t>(longest, 300));
-    case 1:  // all of a kind
+    case 1:  // all of one kind
       return std::max<int64_t>(1, longest - draws.Between(0, longest / 50));
     case 2:  // a long tail
       return draws.Scaled(int64_t{1}, longest);
@@ -140,7 +140,7 @@ int64_t Length(Draws& draws, int64_t shape, int64_t longest) {
   }
 }
 
-// Few samples in most small jobs: packing them is most of the work there.
+// Draws few samples in most small jobs, because packing them is most of the work there.
 int64_t SampleCount(Draws& draws, Size size) {
   if (draws.OneIn(size == Size::kSmall ? 400 : 60)) return draws.Between(1, 100'000'000'000);
   const bool few = size == Size::kSmall && !draws.OneIn(100);
@@ -236,7 +236,7 @@ void DrawTraining(Draws& draws, Size size, bool encoder, v1::Training* training)
           : draws.Scaled(int64_t{1}, batch));
   if (draws.OneIn(size == Size::kSmall ? 400 : 60)) training->set_global_batch_samples(10'000'000);
   if (encoder && draws.OneIn(4)) training->set_unit_cap(draws.Scaled(int64_t{1}, int64_t{256}));
-  // Caps that have to be derived are most of the work of a small job.
+  // Deriving caps is most of the work of a small job.
   const bool derived = size == Size::kSmall ? draws.OneIn(4) : !draws.OneIn(3);
   if (!derived) training->set_token_cap(draws.Scaled(int64_t{128}, int64_t{65536}));
   if (draws.OneIn(8))
@@ -340,7 +340,8 @@ void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job) {
 
 namespace {
 
-// Constraints that no degrees satisfy are drawn again; after a few tries the job has none.
+// Draws constraints. If no degrees satisfy them, it draws again; after a few tries the job has
+// none.
 void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* request) {
   for (int tries = 0; tries < 5; ++tries) {
     request->mutable_job()->clear_constraints();
@@ -351,7 +352,7 @@ void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* r
   request->mutable_job()->clear_constraints();
 }
 
-// Draws a trainer and a confidence. What the rest of the request does not admit is left out.
+// Draws a trainer and a confidence. Leaves out what the rest of the request does not allow.
 void DrawAdmittedTrainer(Draws& draws, v1::PlanJobRequest* request) {
   v1::PlanJobRequest changed = *request;
   DrawTrainer(draws, changed.mutable_job()->mutable_training());
@@ -387,7 +388,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   }
   if (draws.OneIn(20)) request.set_compare_sizes(true);
   if (draws.OneIn(3)) request.set_max_alternatives(static_cast<int>(draws.Between(0, 10)));
-  // Last, so that the jobs of earlier versions keep all else.
+  // This comes last, so that jobs of earlier versions keep everything else.
   DrawAdmittedTrainer(draws, &request);
   return request;
 }

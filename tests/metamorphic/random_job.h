@@ -1,4 +1,4 @@
-// Random requests that the contract accepts, nearly all of them.
+// Random requests, nearly all of which the contract accepts.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_RANDOM_JOB_H_
 #define EVENKEEL_TESTS_METAMORPHIC_RANDOM_JOB_H_
 
@@ -14,7 +14,7 @@ enum class Size {
   kFull,   // thousands of GPUs, all models of the catalogue
 };
 
-// The same seed, number and size give the same request.
+// Returns a request. The same seed, number and size give the same request.
 v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size);
 
 // Draw the parts of a request, in this order.
@@ -25,10 +25,11 @@ void DrawTraining(Draws& draws, Size size, bool encoder, v1::Training* training)
 void DrawDataset(Draws& draws, Size size, int64_t tokens_per_unit, v1::Job* job);
 void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job);
 
-// What the messages say of a model, by the contract's list of models where it is named.
+// What the messages say about a model. If it is named, this comes from the contract's list of
+// models.
 struct ModelFacts {
   int64_t layers = 0;           // transformer layers, of encoder and language model together
-  int64_t tokens_per_unit = 0;  // 0: no encoder
+  int64_t tokens_per_unit = 0;  // 0 if there is no encoder
   bool experts = false;
 };
 ModelFacts FactsOf(const v1::Model& model);

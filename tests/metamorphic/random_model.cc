@@ -1,4 +1,4 @@
-// Models: those of the catalogue by name, pairs of its components, and described ones.
+// Draws models: those of the catalogue by name, pairs of its components, and described ones.
 #include <map>
 #include <string>
 #include <vector>
@@ -91,7 +91,7 @@ void DrawLanguageModel(Draws& draws, Size size, int64_t layers, v1::LanguageMode
   if (draws.OneIn(5)) model->set_qk_norm(true);
   if (draws.OneIn(4)) DrawExperts(draws, hidden, layers, model->mutable_mixture_of_experts());
   if (draws.OneIn(8)) DrawLatent(draws, model->mutable_latent_attention());
-  if (size == Size::kFull && draws.OneIn(30)) {  // the ends of the contract
+  if (size == Size::kFull && draws.OneIn(30)) {  // the limits of the contract
     model->set_layers(512);
     if (model->has_mixture_of_experts()) model->mutable_mixture_of_experts()->set_experts(4096);
   }
@@ -117,7 +117,7 @@ void DrawEncoder(Draws& draws, Size size, int64_t layers, v1::Encoder* encoder) 
   if (draws.OneIn(6)) encoder->mutable_projector()->set_train_mode(v1::TRAIN_MODE_FROZEN);
 }
 
-// Draws how the components train: something always does.
+// Draws how the components train. At least one does.
 void DrawTrainModes(Draws& draws, bool encoder, v1::Model* model) {
   const auto mode = [&] {
     return draws.Among({v1::TRAIN_MODE_FULL, v1::TRAIN_MODE_FROZEN, v1::TRAIN_MODE_LORA});

@@ -1,5 +1,5 @@
-// Jobs that once broke a property: reproducers/, whose README says what each showed. All
-// properties, and the pins that showed it.
+// Jobs that once broke a property: reproducers/, whose README says what each showed. The test
+// checks all properties and the pins that showed the fault.
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ constexpr Effort kEffort = {.pins = 4, .one_in = 1};
 struct Reproducer {
   const char* name;
   std::vector<std::string> pins;
-  // Whether plans with fewer samples per step must not be quicker either.
+  // True if plans with fewer samples per step must not be quicker either.
   bool scaled = false;
 };
 
@@ -104,8 +104,8 @@ std::string TestName(const testing::TestParamInfo<Reproducer>& param) {
 
 INSTANTIATE_TEST_SUITE_P(All, ReproducerTest, testing::ValuesIn(Reproducers()), TestName);
 
-// Long work stops soon after it is told to. Measured in CPU time, of which other processes take
-// nothing, and with room for a slow machine.
+// Checks that long work stops soon after it is told to. The test measures CPU time, which other
+// processes do not use, and leaves room for a slow machine.
 class OverrunTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(OverrunTest, EndsSoonAfterItIsStopped) {

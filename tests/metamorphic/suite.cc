@@ -47,7 +47,7 @@ class JobCheck {
 
   bool Try() { return draws_.OneIn(effort_.one_in); }
 
-  // Plans, and judges the answer itself.
+  // Plans, and checks the answer itself.
   Answer Plan(const v1::PlanJobRequest& request, const std::string& what = "") {
     Answer answer = PlanOf(request);
     ++ledger_.counts().plans;
@@ -61,7 +61,7 @@ class JobCheck {
     ledger_.Judge(Check::kAnswers, CheckAnswer(answer), what, request);
   }
 
-  // Checks what holds of every plan alone.
+  // Checks the properties of a single plan.
   void Alone(const v1::PlanJobRequest& request, const v1::Plan& plan, const std::string& what) {
     ledger_.Judge(Check::kPartsSum, CheckPartsSum(plan, layers_), what, request);
     ledger_.Judge(Check::kNumbers, CheckNumbers(plan), what, request);
@@ -87,7 +87,7 @@ class JobCheck {
     for (const v1::Plan& offer : answer.response.offers()) {
       Alone(request_, offer, "offer ");
       if (answer.response.offers_size() > 2 && !draws_.OneIn(2)) continue;
-      if (PoolsOf(request_, offer.subject()) > 1) continue;  // the offer does not say of which
+      if (PoolsOf(request_, offer.subject()) > 1) continue;  // the offer does not name its pool
       const v1::PlanJobRequest alone = OfferAlone(request_, offer.subject());
       const Answer single = Plan(alone, "an offer alone");
       ledger_.Judge(Check::kOffers, CheckOfferAlone(offer, single), "single", request_, &alone);
@@ -122,7 +122,8 @@ class JobCheck {
     if (Try())
       Better(Check::kBandwidth, WithMoreBandwidth(draws_, capped, free.plan()), capped,
              free.plan());
-    // OmniBal's rule spends free memory in the order of the layers, on dear ones or cheap ones.
+    // OmniBal's rule spends free memory in the order of the layers, whether they are expensive or
+    // cheap.
     const bool adaptive = capped.job().constraints().recompute() == v1::RECOMPUTE_POLICY_ADAPTIVE;
     if (Try() && !adaptive)
       Worse(Check::kMemory, WithLessMemory(draws_, capped, free.plan()), capped, free.plan());
@@ -135,14 +136,14 @@ class JobCheck {
     if (Try()) Evaluations(capped, free.plan());
   }
 
-  // Returns whether the plan has the very caps that the request gives.
+  // Returns whether the plan has exactly the caps that the request gives.
   static bool HasCaps(const v1::PlanJobRequest& request, const v1::Plan& plan) {
     const v1::Training& training = request.job().training();
     return training.token_cap() > 0 && training.token_cap() == plan.batch_rule().token_cap() &&
            training.unit_cap() == plan.batch_rule().unit_cap();
   }
 
-  // Removes what the plan itself does not depend on and what takes time.
+  // Removes parts that take time and on which the plan itself does not depend.
   static v1::PlanJobRequest WithoutExtras(v1::PlanJobRequest request) {
     request.clear_compare_sizes();
     request.mutable_job()->clear_launch_frameworks();
@@ -163,7 +164,7 @@ class JobCheck {
     if (!free.has_misfit()) Bounded(free, answer.plan(), pin.name, capped, &pin.request);
   }
 
-  // A plan with more samples per step than were asked for is outside of what the bound is about.
+  // The bound does not concern a plan with more samples per step than requested.
   void Bounded(const v1::Plan& free, const v1::Plan& other, const std::string& what,
                const v1::PlanJobRequest& capped, const v1::PlanJobRequest* request = nullptr) {
     const bool larger = LargerThanAsked(other) && SamplesOf(free, other) == Samples::kMore;
@@ -184,7 +185,7 @@ class JobCheck {
     return Check::kDominance;
   }
 
-  // The variant is better or worse than the job by nature.
+  // Checks a variant that is by nature better or worse than the job.
   void Better(Check check, const v1::PlanJobRequest& variant, const v1::PlanJobRequest& capped,
               const v1::Plan& free) {
     const Answer answer = Plan(variant, NameOf(check));
@@ -198,8 +199,7 @@ class JobCheck {
     ledger_.Judge(check, CheckNoSlower(free, answer.plan()), "", capped, &variant);
   }
 
-  // Says whether times can be compared: steps on other numbers of samples say nothing of each
-  // other.
+  // Returns whether times can be compared. Steps with different numbers of samples cannot.
   bool Comparable(const Answer& answer, const v1::Plan& free) {
     if (answer.end == End::kRefused) {
       ++ledger_.counts().refused_pins;

@@ -1,4 +1,4 @@
-// The properties, checked on one job and on variants of it.
+// Checks the properties on one job and on variants of it.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_SUITE_H_
 #define EVENKEEL_TESTS_METAMORPHIC_SUITE_H_
 
@@ -11,14 +11,14 @@
 
 namespace evenkeel::metamorphic {
 
-// Says how many variants of a job are tried. Which ones is drawn from `draws`.
+// How many variants of a job are tried. `draws` determines which ones.
 struct Effort {
   int pins = 2;    // pinned sub-spaces of each job
-  int one_in = 4;  // each other variant of a job is tried once in so many times
+  int one_in = 4;  // each other variant is tried for one job in this many
   static Effort All() { return {.pins = 12, .one_in = 1}; }
 };
 
-// `pins` are tried before random ones, as Pinned() names them.
+// Checks a job. `pins` are tried before random ones; their names are those of Pinned().
 void CheckJob(const v1::PlanJobRequest& request, Draws draws, const Effort& effort, Ledger& ledger,
               const std::vector<std::string>& pins = {});
 

@@ -1,5 +1,5 @@
-// Checks the properties of checks.h on random valid jobs. Job k depends on the seed, k and the size
-// alone.
+// Checks the properties of checks.h on random valid jobs. Job k depends only on the seed, k and the
+// size.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ struct Options {
   Effort effort;
 };
 
-// Every eighth of mixed jobs is of full size.
+// Returns the size of a job. Every eighth of mixed jobs has full size.
 Size SizeOf(const Options& options, int64_t number) {
   if (options.size == "mixed") return number % 8 == 7 ? Size::kFull : Size::kSmall;
   return options.size == "full" ? Size::kFull : Size::kSmall;
@@ -55,8 +55,7 @@ void RunJob(const Options& options, int64_t number, Ledger& ledger) {
   }
 }
 
-// Runs every `processes`-th job from `from` on, in a process of its own, which writes into
-// `counts`.
+// Runs every `processes`-th job from `from` on, in a separate process that writes into `counts`.
 pid_t Begin(const Options& options, int64_t from, Counts* counts) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -66,7 +65,7 @@ pid_t Begin(const Options& options, int64_t from, Counts* counts) {
   _exit(0);
 }
 
-// A crash is a finding of the job that ran; the jobs after it are run by another process.
+// Runs all jobs. A crash is a finding of the job that ran; another process runs the jobs after it.
 void RunAll(const Options& options, Counts* shared) {
   std::vector<pid_t> children;
   for (int i = 0; i < options.processes; ++i)

@@ -76,7 +76,7 @@ void Pin(const std::string& word, v1::Constraints* to) {
   throw std::invalid_argument(word);
 }
 
-// Holds what the request leaves free, as words of a pin: one random value of each thing.
+// Lists what the request leaves free, as names of pins: one random value of each thing.
 class Free {
  public:
   Free(Draws& draws, const v1::PlanJobRequest& request, const v1::Plan& plan)
@@ -89,7 +89,7 @@ class Free {
     const bool plain = constraints_.stage_layers().empty() && Exact();
     const planner::Trainer* known = planner::FindTrainer(plan.subject().trainer().name());
     const planner::Trainer& trainer = known != nullptr ? *known : planner::GenericTrainer();
-    // What asks for more than the trainer can do is free of its limits, and may be better.
+    // A request for more than the trainer can do is exempt from its limits, and may be better.
     const bool encoder = !plan.subject().encoder().empty() || job_.model().encoders_size() > 0;
     const bool one_chunk = (!trainer.cuts_encoder && encoder) || !trainer.interleaves;
     for (const Degree& degree : kDegrees) {
@@ -130,11 +130,11 @@ class Free {
   void Degrees(const Degree& degree, std::vector<int64_t> values) {
     const v1::DegreeRange& range = (constraints_.*degree.range)();
     std::erase_if(values, [&](int64_t value) { return !Admits(range, value); });
-    if (values.size() < 2) return;  // held already
+    if (values.size() < 2) return;  // already held
     Add(std::string(degree.name) + "=" + std::to_string(draws_.Among(values)));
   }
 
-  // Unset means these two.
+  // If unset, it means these two.
   void Schedules(bool pipelines, bool one_chunk) {
     if (HasSchedule() || !pipelines) return;
     const v1::DegreeRange& chunks = constraints_.virtual_stages();
@@ -142,8 +142,8 @@ class Free {
     if (chunks.max() != 1 && !one_chunk) Add("schedule=INTERLEAVED");
   }
 
-  // AUTO has all others in it, WHOLE_LAYERS those of whole layers, ONE_SETTING those that treat all
-  // stages alike.
+  // AUTO includes all other policies, WHOLE_LAYERS those of whole layers, ONE_SETTING those that
+  // treat all stages alike.
   void Policies() {
     switch (plan_.subject().constraints().recompute()) {
       case v1::RECOMPUTE_POLICY_AUTO:
@@ -289,7 +289,7 @@ v1::PlanJobRequest WithLessMemory(Draws& draws, const v1::PlanJobRequest& reques
   int64_t free = plan.stages(0).free_bytes();
   for (const v1::Stage& stage : plan.stages()) free = std::min(free, stage.free_bytes());
   const int64_t capacity = plan.stages(0).capacity_bytes();
-  // Sometimes just below what the plan uses.
+  // Sometimes draws a value just below what the plan uses.
   const int64_t more =
       draws.OneIn(2) ? free + 1 : draws.Between(1, std::max<int64_t>(1, capacity / 4));
   const int64_t most = (capacity + plan.subject().reserved_bytes()) / 10 * 8;

@@ -1,5 +1,5 @@
-// Requests made of requests: each changes one thing, of which a property says what it may do to the
-// plan.
+// Requests derived from requests. Each changes one thing, and a property says what effect that may
+// have on the plan.
 #ifndef EVENKEEL_TESTS_METAMORPHIC_VARIANTS_H_
 #define EVENKEEL_TESTS_METAMORPHIC_VARIANTS_H_
 
@@ -17,17 +17,17 @@ struct Variant {
   v1::PlanJobRequest request;
 };
 
-// Returns the request with the caps of its plan, and so one group of samples: plans of it and of
-// its variants have the same packs.
+// Returns the request with the caps of its plan, and thus one group of samples. Its plans and those
+// of its variants then have the same packs.
 v1::PlanJobRequest WithCaps(const v1::PlanJobRequest& request, const v1::Plan& plan);
 
-// Returns the request held to one value of something that it leaves free, so that its plans are
-// among those of the request. Up to `count` of them, all different.
+// Returns up to `count` different variants of the request. Each holds it to one value of something
+// that it leaves free, so that the variant's plans are among those of the request.
 std::vector<Variant> RandomPins(Draws& draws, const v1::PlanJobRequest& request,
                                 const v1::Plan& plan, int count);
 
 // Makes one pin by name, as RandomPins names them: "tp=4", "pp=2 cp=1", "schedule=INTERLEAVED",
-// "recompute=FULL", "method=LAYERS". REQUIRES that it is one.
+// "recompute=FULL", "method=LAYERS". REQUIRES: the name is that of a pin.
 Variant Pinned(const v1::PlanJobRequest& request, const std::string& name);
 
 // Returns the request with the remedy applied.
@@ -42,14 +42,14 @@ v1::PlanJobRequest WithLessMemory(Draws& draws, const v1::PlanJobRequest& reques
 std::optional<v1::PlanJobRequest> WithFrozen(Draws& draws, const v1::PlanJobRequest& request);
 // Trains the components with adapters in full. Returns nullopt if there are none.
 std::optional<v1::PlanJobRequest> WithoutLora(const v1::PlanJobRequest& request);
-// Returns nullopt if the GPUs would be too many.
+// Returns the request with twice the GPUs, or nullopt if these would be too many.
 std::optional<v1::PlanJobRequest> WithTwiceTheGpus(const v1::PlanJobRequest& request);
-// Counts the pools that offer that type and number of GPUs.
+// Returns the number of pools that offer this type and number of GPUs.
 int64_t PoolsOf(const v1::PlanJobRequest& request, const v1::PlanSubject& subject);
-// Returns the request for one of its offers alone.
+// Returns the request for only one of its offers.
 v1::PlanJobRequest OfferAlone(const v1::PlanJobRequest& request, const v1::PlanSubject& subject);
 
-// Returns the plan as it is, for EvaluatePlan.
+// Returns the plan unchanged, for EvaluatePlan.
 v1::EvaluatePlanRequest AsEvaluation(const v1::PlanJobRequest& request, const v1::Plan& plan);
 // Lets every layer recompute all of itself, or none.
 v1::EvaluatePlanRequest WithRecompute(v1::EvaluatePlanRequest request, bool all);
