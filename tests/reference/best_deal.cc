@@ -19,8 +19,8 @@ double Both(const NaiveWork& totals) {
   return DistRatio(vision) + DistRatio(language);
 }
 
-// Tries all partitions into `parts` sets of `size`: the next pack goes to any set that has room,
-// and to the first alone of those that are still empty.
+// Tries all partitions into `parts` sets of `size`. The next pack goes to any set that has room,
+// but only to the first of the sets that are still empty.
 void ForEachPartition(size_t packs, size_t parts, size_t size,
                       const std::function<void(const std::vector<std::vector<size_t>>&)>& visit) {
   std::vector<std::vector<size_t>> sets(parts);

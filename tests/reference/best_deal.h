@@ -1,5 +1,5 @@
-// The best way to deal a step to ranks, and packs to steps, by trying all of them: for a dozen
-// packs.
+// Finds the best way to deal a step to ranks, and packs to steps, by trying all of them. Feasible
+// for a dozen packs.
 #ifndef EVENKEEL_TESTS_REFERENCE_BEST_DEAL_H_
 #define EVENKEEL_TESTS_REFERENCE_BEST_DEAL_H_
 
@@ -9,10 +9,10 @@
 
 namespace evenkeel::planner::reference {
 
-using NaiveWork = std::vector<std::pair<double, double>>;  // vision, language of each pack
+using NaiveWork = std::vector<std::pair<double, double>>;  // (vision, language) of each pack
 
-// Returns the least sum of both DistRatios of one step over all ways to give each rank as many
-// packs.
+// Returns the least sum of both DistRatios of one step over all ways to give each rank the same
+// number of packs.
 double BestStep(const NaiveWork& packs, size_t ranks);
 
 // Returns the least mean over the steps, one pack per rank, of the sum of both DistRatios, over all

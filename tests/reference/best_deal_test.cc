@@ -1,5 +1,5 @@
-// Dealing is a heuristic in two dimensions: how far from the best there is, on cases small enough
-// to try everything. The limits below are what it reaches today, rounded up.
+// Dealing is a heuristic in two dimensions. This tests how far it is from the best, on cases small
+// enough to try everything. The limits below are what it reaches now, rounded up.
 #include "tests/reference/best_deal.h"
 
 #include <gtest/gtest.h>

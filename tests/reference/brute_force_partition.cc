@@ -20,7 +20,8 @@ bool IsBlock(LayerKind kind) {
   return kind == LayerKind::kEncoder || kind == LayerKind::kDense || kind == LayerKind::kMoe;
 }
 
-// Mode of each layer: `left[k][q]` layers of kind k run in mode q > 0, the others keep everything.
+// Returns the memory of a stage in which `left[k][q]` layers of kind k run in mode q > 0, while the
+// others keep everything.
 int64_t Memory(const LayerProfile& profile, int64_t begin, int64_t end, int64_t in_flight,
                std::vector<std::vector<int64_t>> left) {
   int64_t states = 0, kept = 0, transient = 0, update = 0;
@@ -36,7 +37,7 @@ int64_t Memory(const LayerProfile& profile, int64_t begin, int64_t end, int64_t 
     for (int64_t pack = 0; pack < in_flight; ++pack) kept += layer.modes[mode].kept_bytes;
     transient = std::max(transient, layer.modes[mode].workspace_bytes);
   }
-  // Passes, and then the optimizer's step.
+  // The peak is during the passes or during the optimizer's step.
   return states + std::max(kept + transient, update);
 }
 
@@ -46,7 +47,7 @@ bool FitsInMemory(const Cluster& cluster, int64_t allocated) {
   return allocated + reserve + kTwoGiB <= usable;
 }
 
-// Counts what the profile's setting has the layers do, one by one from the front of the stage.
+// Applies the profile's setting to the layers, one by one from the front of the stage.
 void ApplySetting(const LayerProfile& profile, int64_t begin, int64_t end,
                   std::vector<std::vector<int64_t>>* counts) {
   const RecomputeSetting& setting = *profile.setting;
@@ -87,7 +88,7 @@ void ForEachChoice(const Job& job, const LayerProfile& profile, int64_t begin, i
                                                                   int64_t left) {
     if (k == counts.size()) return visit(counts);
     if (q == counts[k].size()) {
-      // Under kFull nothing that could be recomputed is left out.
+      // Under kFull, everything that can be recomputed is.
       if (policy == RecomputePolicy::kFull && counts[k].size() > 1 && left > 0) return;
       return decide(k + 1, 1, k + 1 < layers.size() ? layers[k + 1] : 0);
     }
@@ -123,7 +124,7 @@ void ForEachPartition(const Job& job, const LayerProfile& profile, int64_t stage
   extend();
 }
 
-// Holds what stages take, each worked out once.
+// Holds the figures of stages, each computed once.
 class Stages {
  public:
   Stages(const Job& job, const LayerProfile& profile, const Parallelism& p, int64_t m)
@@ -228,7 +229,7 @@ std::optional<BruteForcePartition> BestPartition(const Job& job, const LayerProf
     if (!stages) return;
     int64_t slowest = 0, sum = 0;
     for (const NaiveStage& stage : *stages) {
-      const int64_t time = stage.forward + stage.backward + 2 * stage.send;  // there and back
+      const int64_t time = stage.forward + stage.backward + 2 * stage.send;  // both ways
       slowest = std::max(slowest, time), sum += time;
     }
     const int64_t value = (micro_batches - 1) * slowest + sum;

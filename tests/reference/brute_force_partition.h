@@ -1,6 +1,6 @@
-// Slow twin of partition/ and recompute/: tries everything, and adds memory and time up layer by
-// layer. Shares no code with the searches, only the cost equations of single layers and links. For
-// tests of small instances; never linked into the server.
+// Slow twin of partition/ and recompute/. It tries everything, and adds up memory and time layer by
+// layer. It shares only the cost equations of single layers and links with the searches. For tests
+// of small instances; never linked into the server.
 #ifndef EVENKEEL_TESTS_REFERENCE_BRUTE_FORCE_PARTITION_H_
 #define EVENKEEL_TESTS_REFERENCE_BRUTE_FORCE_PARTITION_H_
 
@@ -16,12 +16,13 @@ namespace evenkeel::planner::reference {
 
 struct StageRecompute {
   int64_t time_ns = 0;  // repeated in the backward pass
-  int64_t layers = 0;   // that repeat anything
+  int64_t layers = 0;   // layers that repeat anything
 };
 
 // Chooses a mode for each of the layers [begin, end) of the chain, among all choices that the job's
-// policy (but kAdaptive) allows and whose memory fits: the least time, and of equal times the
-// fewest layers. Returns nullopt if none fits. Under kOneSetting the profile has a setting.
+// policy (other than kAdaptive) allows and whose memory fits. It takes the one with the least time
+// and, among equal times, the fewest layers. Returns nullopt if none fits. Under kOneSetting, the
+// profile has a setting.
 std::optional<StageRecompute> CheapestRecompute(const Job& job, const LayerProfile& profile,
                                                 int64_t begin, int64_t end, int64_t in_flight);
 
@@ -41,15 +42,16 @@ std::optional<BruteForcePartition> BestPartition(const Job& job, const LayerProf
 
 struct BruteForceStep {
   std::vector<int64_t> boundaries;
-  int64_t step_ns = 0;  // StepOf
+  int64_t step_ns = 0;  // as in StepOf
 };
 
 // Returns the least step of all partitions into P stages, or nullopt if none fits.
 std::optional<BruteForceStep> BestStep(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, int64_t micro_batches);
 
-// Returns whether stages may be cut at these boundaries: a transformer layer on each stage and, if
-// the job fixes stage_layers, so many, with every other layer where the contract says.
+// Returns whether stages may be cut at these boundaries. Each stage needs a transformer layer or,
+// if the job fixes stage_layers, that number of them, and every other layer must be where the
+// contract says.
 bool CutsAllowed(const Job& job, const LayerProfile& profile,
                  const std::vector<int64_t>& boundaries);
 

@@ -1,4 +1,4 @@
-// The certified partition and its bounds against brute force.
+// Compares the certified partition and its bounds with brute force.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct Instance {
   }
 };
 
-// Memory in megabytes, so that syncing weights takes about as long as a layer.
+// Draws a layer with memory in megabytes, so that syncing weights takes about as long as a layer.
 SmallLayer RandomLayer(Dice& dice, bool alike) {
   SmallLayer layer{.forward = dice.Below(alike ? 3 : 20),
                    .backward = dice.Below(alike ? 5 : 40),
@@ -91,7 +91,7 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
   return made;
 }
 
-// Checks one instance; returns whether anything fits.
+// Checks one instance. Returns whether anything fits.
 bool Compare(const Instance& made, Dice& dice) {
   const SegmentTable table(made.job, made.profile, made.p, made.micro_batches);
   const auto best = BestStep(made.job, made.profile, made.p, made.micro_batches);
@@ -106,7 +106,7 @@ bool Compare(const Instance& made, Dice& dice) {
   EXPECT_EQ(found.lower_bound_ns, best->step_ns) << made.Describe();
   EXPECT_TRUE(CutsAllowed(made.job, made.profile, found.boundaries));
   EXPECT_LE(bound, best->step_ns) << made.Describe();
-  // What is proven under a limit, and where work runs out.
+  // Checks what is proven under a limit, and when work runs out.
   const int64_t limit = best->step_ns - 20'000 + dice.Below(40'000);
   EXPECT_LE(std::min(limit, StepLowerBound(table, limit)), best->step_ns);
   const CertifiedPartition limited = CertifyPartition(table, {}, {.step_ns = limit}, nullptr);
@@ -196,7 +196,7 @@ TEST(EvenBoundReferenceTest, IsABoundAndNoLooserThanEvenStages) {
     ++fit;
   }
   EXPECT_GT(fit, 2'000);
-  EXPECT_LT(gaps / static_cast<double>(fit), 0.25);  // few layers, none alike: far from even
+  EXPECT_LT(gaps / static_cast<double>(fit), 0.25);  // few layers that all differ: far from even
 }
 
 TEST(EqualPacksReferenceTest, AgreesWithEventSimulationAndDefinition) {
@@ -228,8 +228,8 @@ TEST(EqualPacksReferenceTest, AgreesWithEventSimulationAndDefinition) {
   }
 }
 
-// Stages whose rates differ by little use up their margins over many packs: rounds are skipped up
-// to there, again and again.
+// Stages whose rates differ by little use up their margins over many packs. Rounds are skipped up
+// to that point, again and again.
 TEST(EqualPacksReferenceTest, SkipsRoundsOfSlowlyChangingRhythm) {
   Dice dice(48);
   EqualPacks simulation;
@@ -250,7 +250,7 @@ TEST(EqualPacksReferenceTest, SkipsRoundsOfSlowlyChangingRhythm) {
   EXPECT_LT(simulation.events(), passes / 20);
 }
 
-// Long runs of packs are cut short once the pipeline has found its rhythm.
+// Long runs of packs are shortened once the pipeline has found its rhythm.
 TEST(EqualPacksReferenceTest, ManyPacksCostLittleMore) {
   std::vector<StageTimes> stages(8, {.forward = 100, .backward = 200, .send = 3});
   stages[4].backward = 230;

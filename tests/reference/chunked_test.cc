@@ -1,4 +1,5 @@
-// Partitions into chunks against brute force: every cut of small models, simulated pass by pass.
+// Compares partitions into chunks with brute force: every cut of small models, simulated pass by
+// pass.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,8 +27,8 @@ struct Instance {
   PipelineShape shape;
 };
 
-// Compares the bytes at the fullest moment of each stage with its memory, by walking through its
-// passes.
+// Returns whether the bytes of each stage at its fullest moment fit into its memory. Walks through
+// its passes.
 bool Fits(const Instance& made, const std::vector<int64_t>& boundaries,
           const std::vector<ModeCounts>& recomputed) {
   MemoryPart part;
@@ -88,7 +89,7 @@ int64_t StepOf(const Instance& made, const std::vector<int64_t>& boundaries,
   return SimulatePipeline(spec).pipeline_ns + optimizer;
 }
 
-// Under a policy that leaves no choice of recompute.
+// Returns the best step under a policy that leaves no choice of recompute.
 std::optional<int64_t> BestStep(const Instance& made) {
   std::optional<int64_t> best;
   std::vector<int64_t> boundaries{0};

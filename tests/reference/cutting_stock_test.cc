@@ -1,5 +1,5 @@
-// Designed packs, their number and the lower bound against exhaustive search, and the linear
-// programme against a solver of its own.
+// Compares designed packs, their number and the lower bound with exhaustive search, and the linear
+// program with a separate solver.
 #include "planner/packing/cutting_stock.h"
 
 #include <glpk.h>
@@ -28,7 +28,7 @@ struct Samples {
   Lengths lengths() const { return {units, tokens}; }
 };
 
-// Sizes of many kinds: tiles, text, large shares of a cap, equal ones.
+// Draws sizes of many kinds: tiles, text, large shares of a cap, equal ones.
 Samples SmallInstance(Random& random, const Caps& caps) {
   Samples s;
   const size_t n = 1 + random.Below(9);
@@ -73,12 +73,12 @@ TEST(FewestPacksTest, BoundAndPackerEnclose) {
   }
   RecordProperty("tight_bounds", static_cast<int>(tight_bounds));
   RecordProperty("optimal", static_cast<int>(optimal));
-  // Heuristic and relaxation: nearly always exact on so few samples.
+  // A heuristic and a relaxation are nearly always exact on so few samples.
   EXPECT_GE(optimal, instances * 99 / 100);
   EXPECT_GE(tight_bounds, instances * 90 / 100);
 }
 
-// All patterns of a problem, each as counts per group.
+// Enumerates all patterns of a problem, each as counts per group.
 void Enumerate(const StockProblem& problem, size_t group, int64_t units, int64_t tokens,
                std::vector<int>& counts, std::vector<std::vector<int>>& all) {
   if (group == problem.groups.size()) {

@@ -1,4 +1,4 @@
-// The fewest packs under two caps, by going through all partitions.
+// Finds the fewest packs under two caps by trying all partitions.
 #ifndef EVENKEEL_TESTS_REFERENCE_FEWEST_PACKS_H_
 #define EVENKEEL_TESTS_REFERENCE_FEWEST_PACKS_H_
 
@@ -9,7 +9,7 @@
 
 namespace evenkeel::reference {
 
-// Needs samples that each fit alone, some ten of them.
+// Returns the number of packs. Needs samples that each fit alone, and about ten of them.
 int64_t FewestPacks(const planner::Lengths& lengths, const planner::Caps& caps);
 
 }  // namespace evenkeel::reference

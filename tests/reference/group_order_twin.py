@@ -1,5 +1,5 @@
-"""Packing groups once more, written from docs/ALGORITHMS.md ("Packing groups") alone: samples' homes, GreedyFill and
-the order of steps. How a group packs its own samples is left to the packer that is asked for.
+"""A second implementation of packing groups, written only from docs/ALGORITHMS.md ("Packing groups"): samples' homes,
+GreedyFill and the order of steps. The way in which a group packs its own samples is left to the requested packer.
 """
 from step_order_twin import SplitMix64, order_of
 
@@ -27,9 +27,9 @@ def home_of(groups, units, tokens):
 
 
 def fill(group, samples, own, left, home):
-    """Returns what GreedyFill adds to a pack of `own`: samples of the shortest group first, and of these the
-    longest. Takes them out of `left`, a set of indices. `home` is the group of each sample. For groups without a
-    unit cap."""
+    """Returns what GreedyFill adds to a pack of `own`: samples of the shortest group first, and the longest of these
+    first. Removes them from `left`, a set of indices. `home` is the group of each sample. For groups without a unit
+    cap."""
     room = group.length - sum(samples[i][1] for i in own)
     added = []
     for shorter in sorted({home[i] for i in left}):
@@ -50,14 +50,14 @@ def scaled(value, most):
 
 
 def work_of(samples, packs):
-    """Returns the work of packs of text alone: tokens and squared lengths."""
+    """Returns the work of packs of text only: tokens and squared lengths."""
     tokens = [sum(samples[i][1] for i in pack) for pack in packs]
     squared = [sum(samples[i][1] ** 2 for i in pack) for pack in packs]
     return [(scaled(t, max(tokens)), scaled(s, max(squared))) for t, s in zip(tokens, squared)]
 
 
 def grouped_order(work, counts, groups, window, seed, epoch, curriculum):
-    """Returns (group of each step, order, leading steps). `counts` are the packs of each group."""
+    """Returns (group of each step, order, leading steps). `counts` is the number of packs of each group."""
     dealt, full, first = [], [], 0
     for group, count in zip(groups, counts):
         order = order_of(work[first : first + count], group.ranks, group.packs_per_rank, window, 1, seed, epoch)

@@ -1,4 +1,4 @@
-// Checks whether a job fits against brute force: every parallelism, cut and way to recompute of
+// Compares whether a job fits with brute force: every parallelism, cut and way to recompute of
 // small models, pass by pass, on GPUs that have just enough memory, and 1 byte less.
 #include "planner/search/misfit.h"
 
@@ -29,8 +29,8 @@ bool Allowed(RecomputePolicy policy, size_t mode, size_t modes) {
   return policy == RecomputePolicy::kAuto || mode == 0 || mode + 1 == modes;
 }
 
-// One stage: the chain positions of its chunks. Tries every mode of every kind in every chunk: to
-// mix two modes in one chunk never holds less than the better of them alone.
+// One stage: the chain positions of its chunks. It tries every mode of every kind in every chunk.
+// Mixing two modes in one chunk never holds less than the better of them alone.
 class Stage {
  public:
   Stage(const Job& job, const LayerProfile& profile, const PipelineShape& shape, int64_t stage,
@@ -47,7 +47,7 @@ class Stage {
         update_ += profile.at(i).update_bytes;
       }
     }
-    // Packs held of each chunk, pass by pass.
+    // Counts the packs held of each chunk, pass by pass.
     std::vector<int64_t> held(counts_.size());
     const PassKind release =
         shape.schedule == Schedule::kZeroBubble ? PassKind::kWeightGradient : PassKind::kBackward;
@@ -97,14 +97,15 @@ class Stage {
   int64_t least_ = kMost / 2;
 };
 
-// Megatron-Core keeps the encoder on the first stage. Other schedules are not its own.
+// Returns whether Megatron-Core keeps the encoder on the first stage. Other schedules are not its
+// own.
 bool HasWholeEncoder(const Job& job) {
   const std::optional<Schedule>& schedule = job.constraints.schedule;
   return job.training.trainer->name == "megatron-core" && !job.model.towers.empty() &&
          (!schedule || *schedule == Schedule::kOneFOneB);
 }
 
-// Finds the least, over all cuts, of what the fullest stage must allocate.
+// Finds the least memory that the fullest stage must allocate, over all cuts.
 class Cuts {
  public:
   Cuts(const Job& job, const Parallelism& p, const PipelineShape& shape,
@@ -156,8 +157,8 @@ class Cuts {
 };
 
 struct Needed {
-  int64_t any = kMost;        // bytes that some parallelism makes do with
-  int64_t one_chunk = kMost;  // ... of those with one chunk per stage
+  int64_t any = kMost;        // bytes that are enough for some parallelism
+  int64_t one_chunk = kMost;  // ... for one with one chunk per stage
 };
 
 Needed NeededBy(const Job& job) {
@@ -177,7 +178,7 @@ Needed NeededBy(const Job& job) {
   return needed;
 }
 
-// Returns the job on GPUs on which so many bytes can be allocated.
+// Returns the job on GPUs with this many allocatable bytes.
 Job WithMemory(Job job, int64_t allocatable) {
   const int64_t needed =
       allocatable + AllocatorReserve(allocatable) + FrameworkBytes() + CommunicationBytes();
@@ -249,7 +250,8 @@ TEST(MisfitReferenceTest, AJobFitsExactlyWhereSomeCutDoes) {
     ASSERT_EQ(less.end, PlanEnd::kComplete)
         << run << ": " << (less.faults.empty() ? "" : less.faults[0]);
     EXPECT_FALSE(less.plan.fits) << run;
-    // Such models are so small that all cuts are tried, also of several chunks per stage.
+    // Such models are so small that all cuts are tried, including those with several chunks per
+    // stage.
     EXPECT_TRUE(less.plan.misfit.proven) << run;
   }
   EXPECT_GE(runs, 100);

@@ -1,5 +1,5 @@
-// Slow twins of packing/first_fit and packing/best_fit: one sample at a time, every pack looked at.
-// They share no code with what they check. For tests; never linked into the server.
+// Slow twins of packing/first_fit and packing/best_fit. They place one sample at a time and look at
+// every pack. They share no code with what they check. For tests; never linked into the server.
 #ifndef EVENKEEL_TESTS_REFERENCE_NAIVE_FIT_H_
 #define EVENKEEL_TESTS_REFERENCE_NAIVE_FIT_H_
 
@@ -23,11 +23,11 @@ std::vector<uint32_t> NaiveOrder(const NaiveSamples& samples, int64_t unit_cap, 
 // Puts samples in the given order, each into the first open pack that has room.
 NaivePacks NaiveFirstFit(const NaiveSamples& samples, int64_t unit_cap, int64_t token_cap,
                          const std::vector<uint32_t>& order);
-// Puts each into the pack with the fewest tokens left, then the fewest units left.
+// Puts each sample into the pack with the fewest tokens left, then the fewest units left.
 NaivePacks NaiveBestFit(const NaiveSamples& samples, int64_t unit_cap, int64_t token_cap,
                         const std::vector<uint32_t>& order);
-// Fills one pack after the other, each taking the first of the remaining samples that fits, again
-// and again.
+// Fills one pack after the other. Each repeatedly takes the first of the remaining samples that
+// fits.
 NaivePacks NaiveKnapsack(const NaiveSamples& samples, int64_t unit_cap, int64_t token_cap,
                          std::vector<uint32_t> order);
 

@@ -1,6 +1,6 @@
-// The exact choice of packing groups against a walk over all sets and all degrees of each group,
-// written from the definition in docs/ALGORITHMS.md: samples one by one instead of sums over
-// classes.
+// Compares the exact choice of packing groups with a walk over all sets and all degrees of each
+// group. The walk is written from the definition in docs/ALGORITHMS.md and uses samples one by one
+// instead of sums over classes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ class NaiveGroups {
   double Best() const { return From(lengths_.size() - 1, 0); }
 
  private:
-  // Returns the least epoch of what is left, the longest group ending at `to`; `taken` tokens are
-  // gone from the shortest samples up.
+  // Returns the least epoch of what is left if the longest group ends at `to`. `taken` tokens are
+  // gone, from the shortest samples up.
   double From(size_t to, double taken) const {
     double best = std::numeric_limits<double>::infinity();
     for (size_t from = 0; from <= to; ++from) {
@@ -45,7 +45,7 @@ class NaiveGroups {
     return best;
   }
 
-  // Returns the least time of the samples in (above, length], with what fills them up added to
+  // Returns the least time of the samples in (above, length]. Adds the tokens that fill them up to
   // `taken`.
   double Group(int64_t above, int64_t length, double& taken) const {
     PackShape own, filler, whole;
@@ -77,7 +77,7 @@ class NaiveGroups {
     return best * (share * own.tokens + fillers);
   }
 
-  // ns per token.
+  // Returns ns per token.
   double Rate(const Parallelism& p, const PackShape& mean, int64_t length, int64_t longest) const {
     const double wanted =
         static_cast<double>(job_.training.global_batch_samples) * tokens_ / samples_ / mean.tokens;
@@ -123,7 +123,7 @@ TEST(NaiveGroupsTest, ExactGroupsAreTheBestOfAll) {
       if (exact.groups.empty()) {
         EXPECT_EQ(naive, std::numeric_limits<double>::infinity()) << run;
       } else {
-        // Steps of many packs are told from steps of some.
+        // The time of steps with many packs is extrapolated from steps with some.
         EXPECT_NEAR(exact.epoch_ns / naive, 1, 2e-4) << run;
         EXPECT_LE(EpochBound(steps, classes), exact.epoch_ns) << run;
       }

@@ -7,8 +7,8 @@
 namespace evenkeel::planner::reference {
 namespace {
 
-// "Scan once, adding to the open pack while both sums stay within the caps, else close it and open
-// a new one with that sample."
+// Follows the text: "Scan once, adding to the open pack while both sums stay within the caps, else
+// close it and open a new one with that sample."
 NaivePacks ScanOnce(const NaiveSamples& samples, const std::vector<uint32_t>& order,
                     const NaiveIsfRule& rule) {
   NaivePacks packs;

@@ -1,5 +1,5 @@
-// Slow twin of packing/isf: the published steps word for word, with whole lists searched and
-// shortened one sample at a time. Shares the generator of random numbers alone. For tests; never
+// Slow twin of packing/isf. It follows the published steps word for word, searching and shortening
+// whole lists one sample at a time. It shares only the random number generator. For tests; never
 // linked into the server.
 #ifndef EVENKEEL_TESTS_REFERENCE_NAIVE_ISF_H_
 #define EVENKEEL_TESTS_REFERENCE_NAIVE_ISF_H_

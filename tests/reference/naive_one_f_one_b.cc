@@ -30,7 +30,7 @@ int64_t LongestPathOneFOneB(const std::vector<std::vector<int64_t>>& forward,
         edges.push_back({b(s + 1, k), b(s, k), send[s]});
       }
     }
-    // What the stage runs, in order.
+    // The passes that the stage runs, in order.
     std::vector<size_t> order;
     const size_t warm_up = std::min(packs, stages - 1 - s);
     for (size_t k = 0; k < warm_up; ++k) order.push_back(f(s, k));

@@ -1,5 +1,5 @@
-// Slow twin of simulate/one_f_one_b: longest path over the explicit graph of forwards and
-// backwards, by relaxation until nothing changes. For tests; never linked into the server.
+// Slow twin of simulate/one_f_one_b. It finds the longest path over the explicit graph of forwards
+// and backwards, by relaxation until nothing changes. For tests; never linked into the server.
 #ifndef EVENKEEL_TESTS_REFERENCE_NAIVE_ONE_F_ONE_B_H_
 #define EVENKEEL_TESTS_REFERENCE_NAIVE_ONE_F_ONE_B_H_
 
@@ -8,7 +8,7 @@
 
 namespace evenkeel::planner::reference {
 
-// Returns when the last backward ends, ns. Rows are stages, columns packs; `send` as in
+// Returns when the last backward ends, ns. Rows are stages, and columns are packs. `send` is as in
 // PipelineTimes.
 int64_t LongestPathOneFOneB(const std::vector<std::vector<int64_t>>& forward,
                             const std::vector<std::vector<int64_t>>& backward,

@@ -6,7 +6,7 @@
 namespace evenkeel::planner::reference {
 namespace {
 
-// (kind, stage, chunk, micro-batch); kind as in NaiveRun.
+// (kind, stage, chunk, micro-batch). The kind is as in NaiveRun.
 using Key = std::tuple<char, int64_t, int64_t, int64_t>;
 
 struct Node {
@@ -21,7 +21,7 @@ struct Edge {
 };
 
 int64_t GroupOf(const PipelineShape& shape) {
-  // Tries every size that Megatron-LM accepts, from the least.
+  // Tries every size that Megatron-LM accepts, from the smallest.
   for (int64_t group = shape.stages; group < shape.micro_batches; ++group) {
     const int64_t rest = shape.micro_batches % group;
     if (rest == 0 || rest >= shape.stages) return group;
@@ -31,7 +31,7 @@ int64_t GroupOf(const PipelineShape& shape) {
 
 std::vector<Key> OrderOf(const PipelineShape& shape, int64_t s) {
   const int64_t m = shape.micro_batches, v = shape.chunks, group = GroupOf(shape);
-  // Forwards and backwards apart, sorted by (group, turn of the chunk, micro-batch).
+  // Forwards and backwards separately, sorted by (group, turn of the chunk, micro-batch).
   std::vector<std::pair<std::tuple<int64_t, int64_t, int64_t>, Key>> forwards, backwards;
   for (int64_t c = 0; c < v; ++c) {
     for (int64_t k = 0; k < m; ++k) {
@@ -41,7 +41,7 @@ std::vector<Key> OrderOf(const PipelineShape& shape, int64_t s) {
   }
   std::sort(forwards.begin(), forwards.end());
   std::sort(backwards.begin(), backwards.end());
-  // The i-th backward is due right behind forward i + ahead.
+  // The i-th backward is due directly after forward i + ahead.
   int64_t ahead = shape.stages - 1 - s;
   if (shape.schedule == Schedule::kInterleaved) ahead = 2 * ahead + (v - 1) * group;
   if (shape.schedule == Schedule::kGPipe) ahead = m * v;
@@ -50,7 +50,7 @@ std::vector<Key> OrderOf(const PipelineShape& shape, int64_t s) {
   for (int64_t i = 0; i < m * v; ++i) {
     due.push_back({{i, 0, 0}, forwards[static_cast<size_t>(i)].second});
     due.push_back({{i + ahead, 1, i}, backwards[static_cast<size_t>(i)].second});
-    // Backward i + s is the one that weight gradient i follows; the others come at the very end.
+    // Weight gradient i follows backward i + s. The others come at the very end.
     if (split && i + s < m) due.push_back({{i + s + ahead, 2, i}, {'W', s, 0, i}});
     if (split && i + s >= m) due.push_back({{2 * (m + shape.stages), 2, i}, {'W', s, 0, i}});
   }
@@ -116,7 +116,7 @@ class Graph {
 
   char LastKind() const { return shape_.schedule == Schedule::kZeroBubble ? 'W' : 'B'; }
 
-  // A pass is a chain of pieces where buckets come in between, else one.
+  // Adds a stage. A pass is a chain of pieces if buckets come in between, otherwise a single piece.
   void AddStage(int64_t s) {
     size_t before = all_gathered_[static_cast<size_t>(s)];
     bool linked = !spec_.gather_overlaps;

@@ -1,6 +1,6 @@
-// Slow twin of simulate/pipeline: longest paths over the explicit graph of passes, sends, buckets
-// and optimizers, by relaxation until nothing changes. Shares only the input's type; orders are
-// sorted by keys of their own. For tests; never linked into the server.
+// Slow twin of simulate/pipeline. It finds longest paths over the explicit graph of passes, sends,
+// buckets and optimizers, by relaxation until nothing changes. It shares only the input's type;
+// orders are sorted by separate keys. For tests; never linked into the server.
 #ifndef EVENKEEL_TESTS_REFERENCE_NAIVE_PIPELINE_H_
 #define EVENKEEL_TESTS_REFERENCE_NAIVE_PIPELINE_H_
 
@@ -21,8 +21,8 @@ struct NaiveRun {
   std::vector<int64_t> sync_end_ns;  // by stage; the end of its last pass if nothing is reduced
 };
 
-// Runs one rank. Where communication overlaps, the passes in question and the communication must be
-// multiples of the numbers of buckets: then a bucket's share is a whole number.
+// Runs one rank. If communication overlaps, the overlapping passes and the communication must be
+// multiples of the numbers of buckets, so that a bucket's share is a whole number.
 NaiveRun LongestPaths(const PipelineSpec& spec);
 
 }  // namespace evenkeel::planner::reference

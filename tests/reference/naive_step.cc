@@ -18,8 +18,8 @@ class Pipeline {
   int64_t Stages() const { return static_cast<int64_t>(stages_.size()); }
   const NaiveStage& At(int64_t s) const { return stages_[static_cast<size_t>(s)]; }
 
-  // Returns what the stage ran before: it keeps as many packs in flight as there are stages from it
-  // on.
+  // Returns what the stage ran before. A stage keeps one pack in flight for itself and for each
+  // stage after it.
   int64_t BeforeOnStage(int64_t s, int64_t pack, bool forward) {
     const int64_t most = std::min(packs_, Stages() - s);
     if (forward) {
@@ -48,7 +48,7 @@ class Pipeline {
 
 std::vector<int64_t> LastBackwards(const std::vector<NaiveStage>& stages, int64_t micro_batches) {
   Pipeline pipeline(stages, micro_batches);
-  // Asks for early packs first: the recursion then never goes deeper than one pack, however many
+  // Asks for early packs first, so that the recursion never goes deeper than one pack, however many
   // there are.
   for (int64_t pack = 0; pack < micro_batches; ++pack) pipeline.BackwardEnd(0, pack);
   std::vector<int64_t> ends;

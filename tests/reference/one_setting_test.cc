@@ -1,5 +1,5 @@
-// One recompute setting for a whole model against brute force: every partition under every setting,
-// and every choice of degrees with them.
+// Compares one recompute setting for a whole model with brute force: every partition under every
+// setting, and every choice of degrees with them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +48,8 @@ struct Instance {
   int64_t micro_batches = 1;
 };
 
-// Every layer can repeat its norms, its MLP, or all of itself. Memory in megabytes.
+// Draws an instance in which every layer can repeat its norms, its MLP, or all of itself. Memory is
+// in megabytes.
 Instance RandomInstance(Dice& dice) {
   Instance made;
   const int64_t encoder = dice.Below(4), moe = dice.Below(3);
@@ -108,7 +109,7 @@ TEST(OneSettingReferenceTest, PartitionsUnderASetting) {
   for (int trial = 0; trial < 3'000; ++trial) {
     Instance made = RandomInstance(dice);
     made.profile.setting = RandomSetting(dice);
-    // Every second encoder is not to be cut.
+    // Every second encoder must not be cut.
     const size_t behind = made.chain.find('j') + 1;
     const bool whole = behind > 0 && dice.Below(2) == 0;
     if (whole) made.profile.first_stage_layers = static_cast<int64_t>(behind);
@@ -135,8 +136,8 @@ TEST(OneSettingReferenceTest, PartitionsUnderASetting) {
   EXPECT_GT(fit_whole, 200);
 }
 
-// Every setting that Megatron-Core takes for a dense model, with an encoder or without: written
-// down apart from the search.
+// Returns every setting that Megatron-Core has for a dense model, with or without an encoder. The
+// list is independent of the search.
 std::vector<RecomputeSetting> AllSettings(const ModelSpec& model) {
   std::vector<RecomputeSetting> settings;
   for (const RecomputeParts parts : {0u, 0u + kNorms, 0u + kMlp, 0u + kNorms + kMlp})
@@ -148,7 +149,8 @@ std::vector<RecomputeSetting> AllSettings(const ModelSpec& model) {
   return settings;
 }
 
-// A few layers on a few GPUs whose memory holds the states and some of the activations.
+// Makes a job of a few layers on a few GPUs whose memory holds the states and some of the
+// activations.
 Job SmallJob(Dice& dice, bool encoder) {
   const int64_t gpus = int64_t{2} << dice.Below(3);
   Job job = encoder ? VisionJob("internvit-300m-448px", "llama3-8b", "h100-sxm-80gb", gpus)
@@ -172,7 +174,7 @@ Job SmallJob(Dice& dice, bool encoder) {
     job.dataset.bins = {{1 + dice.Below(12), tokens, 100}};
   }
   if (dice.Below(2) == 0) job.constraints.data_parallel = {1, 1};
-  // Memory for the states, and for a little more than what must be kept.
+  // The memory holds the states, and a little more than what must be kept.
   int64_t fits = 0, too_much = int64_t{79} << 30;
   while (too_much - fits > int64_t{1} << 20) {
     job.cluster.reserved_bytes = (fits + too_much) / 2;
@@ -182,7 +184,7 @@ Job SmallJob(Dice& dice, bool encoder) {
   return job;
 }
 
-// What a stage's layers recompute, told layer by layer from the front of the stage.
+// Counts what a stage's layers recompute, layer by layer from the front of the stage.
 ModeCounts Recomputed(const LayerProfile& profile, int64_t begin, int64_t end) {
   const RecomputeSetting& setting = *profile.setting;
   ModeCounts counts{};
@@ -202,7 +204,7 @@ ModeCounts Recomputed(const LayerProfile& profile, int64_t begin, int64_t end) {
   return counts;
 }
 
-// The least step of mean packs of all cuts into stages that fit.
+// Returns the least step of mean packs over all cuts into stages that fit.
 std::optional<int64_t> BestMeanStep(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, int64_t m) {
   std::optional<int64_t> best;
@@ -242,7 +244,7 @@ std::optional<int64_t> BestMeanStep(const Job& job, const LayerProfile& profile,
   return best;
 }
 
-// The rank of the best plan of all: degrees, packs of a rank, settings and cuts.
+// Returns the rank of the best plan over degrees, packs of a rank, settings and cuts.
 std::optional<std::pair<double, double>> BestOfAll(const Job& job, const Batching& batching) {
   std::optional<std::pair<double, double>> best;
   const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);

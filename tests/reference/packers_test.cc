@@ -1,4 +1,4 @@
-// The packers against their slow twins, on small random cases.
+// Compares the packers with their slow twins, on small random cases.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -76,7 +76,7 @@ RC_GTEST_PROP(PackersReferenceTest, FirstFitMakesTheSamePacksInTheSameOrder, ())
   }
 }
 
-// Which of two open packs with equal room is taken first is free, and so are contents.
+// Either of two open packs with equal room may be taken first, so contents may differ too.
 RC_GTEST_PROP(PackersReferenceTest, BestFitMakesPacksOfTheSameSums, ()) {
   const Case c = RandomCase();
   for (const TypeOrder by : {TypeOrder::kTokens, TypeOrder::kLargerShare}) {

@@ -1,4 +1,4 @@
-// The searches against their brute-force twin: every small instance, then random larger ones.
+// Compares the searches with their brute-force twin: every small instance, then random larger ones.
 #include <gtest/gtest.h>
 
 #include <rapidcheck/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr RecomputePolicy kPolicies[] = {RecomputePolicy::kAuto, RecomputePolicy::kForbidden,
                                          RecomputePolicy::kFull, RecomputePolicy::kWholeLayers};
 
-// Four tempers of layer: cheap, slow, large, and one whose recompute hardly pays.
+// Four characters of layers: cheap, slow, large, and one whose recompute hardly pays.
 const SmallLayer kTempers[] = {
     {.forward = 1, .backward = 2, .weights = 1, .activation = 2, .checkpoint = 1},
     {.forward = 5, .backward = 1, .weights = 2, .activation = 5, .checkpoint = 1, .workspace = 2},
@@ -63,7 +63,7 @@ std::string Difference(const Job& job, const LayerProfile& profile, const Parall
   return "";
 }
 
-// Lists all cost choices for a chain of so many kinds.
+// Lists all choices of costs for a chain with this many kinds.
 std::vector<std::vector<SmallLayer>> CostChoices(size_t kinds) {
   std::vector<std::vector<SmallLayer>> choices{{}};
   for (size_t k = 0; k < kinds; ++k) {
@@ -217,8 +217,8 @@ RC_GTEST_PROP(RecomputeReferenceTest, LeastRecomputeAndSmallestMemory, ()) {
   RC_ASSERT(MemoryOf(profile, counts, own->recomputed, in_flight).allocated() <= allocatable);
 }
 
-// Few packs and slow links, so that neither the least sum nor the least bottleneck is often best,
-// but something between.
+// Draws few packs and slow links, so that the best is often neither the least sum nor the least
+// bottleneck, but something in between.
 TEST(PartitionReferenceTest, ThousandsOfTradesBetweenSumAndBottleneck) {
   Random random(17);
   const auto below = [&](uint64_t bound) { return static_cast<int64_t>(random.Below(bound)); };
@@ -254,8 +254,8 @@ TEST(PartitionReferenceTest, ThousandsOfTradesBetweenSumAndBottleneck) {
   EXPECT_GT(between, 20);
 }
 
-// Many equal layers and several ways to recompute each: what a real stage asks for, with made-up
-// figures.
+// Draws many equal layers, each with several ways to recompute it. A real stage has this shape, but
+// the figures are invented.
 TEST(RecomputeReferenceTest, ThousandsOfStagesWithParts) {
   Random random(23);
   const auto below = [&](uint64_t bound) { return static_cast<int64_t>(random.Below(bound)); };
@@ -306,7 +306,7 @@ TEST(RecomputeReferenceTest, TiesGoToFewerLayersThenToTheLaterKind) {
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->recomputed[0][1], 0);
   EXPECT_EQ(choice->recomputed[1][1], 1);
-  // One slow layer or two quick ones of the same sum: the one.
+  // One slow layer or two quick ones take the same time. The single layer is chosen.
   profile = MakeProfile("eed", {{.forward = 1, .weights = 0, .activation = 4, .checkpoint = 0},
                                 {.forward = 2, .weights = 0, .activation = 8, .checkpoint = 0}});
   const auto one = LeastRecompute(profile, {2, 1}, 4, 4 * 8 + 8, RecomputePolicy::kAuto);

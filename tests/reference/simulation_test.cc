@@ -1,4 +1,4 @@
-// The simulator of pipelines against its slow twin.
+// Compares the simulator of pipelines with its slow twin.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -50,7 +50,7 @@ TEST(PipelineReferenceTest, LargePipelines) {
 }
 
 TEST(OneFOneBReferenceTest, EverySmallPipeline) {
-  // Stage times from {1, 2, 5} by the digits of a counter.
+  // Takes stage times from {1, 2, 5} by the digits of a counter.
   constexpr int64_t kTimes[] = {1, 2, 5};
   for (size_t stages = 1; stages <= 3; ++stages) {
     for (size_t packs = 1; packs <= 5; ++packs) {

@@ -1,4 +1,4 @@
-// Chains of made-up layers, small enough to try everything on.
+// Chains of invented layers, small enough to try everything.
 #ifndef EVENKEEL_TESTS_REFERENCE_SMALL_INSTANCE_H_
 #define EVENKEEL_TESTS_REFERENCE_SMALL_INSTANCE_H_
 
@@ -12,13 +12,13 @@
 
 namespace evenkeel::planner::reference {
 
-// Part of a layer that can run again: what that takes, what is kept, and the workspace.
+// Part of a layer that can run again: its time, what is kept, and the workspace.
 struct SmallMode {
   int64_t time = 0, kept = 0, workspace = 0;
 };
 
-// Costs that a test varies about one kind of layer. Times in units of 10 us, so that they weigh as
-// much as the p2p latency; memory in bytes.
+// Costs of one kind of layer that a test varies. Times are in units of 10 us, so that they weigh as
+// much as the p2p latency; memory is in bytes.
 struct SmallLayer {
   int64_t forward = 1, backward = 2;
   int64_t weights = 1, activation = 2, checkpoint = 1, workspace = 0;
@@ -44,7 +44,7 @@ inline LayerCost ToLayerCost(LayerKind kind, const SmallLayer& small) {
                              .kept_bytes = part.kept,
                              .workspace_bytes = part.workspace});
     }
-    // All of a layer is held again while it runs backward.
+    // The whole layer is held again while it runs backward.
     layer.modes.push_back({.parts = kWholeLayer,
                            .repeated_ns = layer.forward_ns,
                            .kept_bytes = small.checkpoint,

@@ -1,6 +1,6 @@
-"""The order of packs once more, written from docs/ALGORITHMS.md ("Dealing: the order of packs") alone.
+"""A second implementation of the order of packs, written only from docs/ALGORITHMS.md ("Dealing: the order of packs").
 
-Pure Python: slow, short, and a start for data loaders in other languages.
+It is pure Python: slow, short, and a start for data loaders in other languages.
 """
 MASK = (1 << 64) - 1
 
@@ -159,7 +159,7 @@ def place_rest(row, work, step_packs):
 
 
 def deal_to_ranks(packs, work, ranks, packs_per_rank, group):
-    """Returns the packs of each rank, before ranks turn."""
+    """Returns the packs of each rank, before ranks are rotated."""
     if packs_per_rank == 1:
         return [[p] for p in packs] + [[] for _ in range(ranks - len(packs))]
     full = len(packs) == ranks * packs_per_rank
