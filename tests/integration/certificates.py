@@ -65,7 +65,7 @@ class Authority:
         return os.path.join(self.folder, name)
 
     def issue(self, name, san="DNS:localhost,IP:127.0.0.1", dates=()):
-        """`dates`: first and last moment of its life, as YYYYMMDDHHMMSSZ."""
+        """Issues a certificate. `dates`: first and last moment of its validity, as YYYYMMDDHHMMSSZ."""
         certificate, key, request = (self.path(name + end) for end in (".pem", ".key", ".csr"))
         openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                 "-subj", f"/CN={name}", "-addext", f"subjectAltName={san}", "-config", self.config,

@@ -1,6 +1,6 @@
 """Real processes for the integration tests: servers on their own sockets, evenkeelctl, grpcurl, and a Python client.
 
-The programs come from build/bin (EVENKEEL_BUILD names another build folder), the tools from build/tools/bin.
+The programs come from build/bin (EVENKEEL_BUILD names another build folder), and the tools from build/tools/bin.
 """
 import os
 import shutil
@@ -25,7 +25,7 @@ PROTOS_VARIABLE = "EVENKEEL_TEST_PROTOS"
 
 
 class ProtosOfParent:
-    """The folder that the parent process generated, as its TemporaryDirectory would give it."""
+    """The folder that the parent process generated, in the form of its TemporaryDirectory."""
 
     def __init__(self, name):
         self.name = name
@@ -33,7 +33,7 @@ class ProtosOfParent:
 
 def generate_protos():
     """Generates the Python package with the messages of the contract, and messages of google.rpc and health, in a
-    folder of their own. Returns its TemporaryDirectory."""
+    separate folder. Returns its TemporaryDirectory."""
     folder = tempfile.TemporaryDirectory(prefix="evenkeel-protos-")
     package = os.path.join(folder.name, "evenkeel")
     shutil.copytree(os.path.join(ROOT, "client", "python", "src", "evenkeel"), package)
@@ -48,11 +48,11 @@ def generate_protos():
 
 
 def import_protos():
-    """Puts the generated messages on sys.path, those of the parent process if it has some. Returns their folder."""
+    """Puts the generated messages on sys.path, those of the parent process if it has any. Returns their folder."""
     parents = os.environ.get(PROTOS_VARIABLE)
     folder = ProtosOfParent(parents) if parents else generate_protos()
     sys.path.insert(0, folder.name)
-    # The packages google and grpc exist already: let ours add to them.
+    # The packages google and grpc exist already, so ours must add to them.
     import google
     import grpc
     google.__path__.append(os.path.join(folder.name, "google"))
@@ -62,7 +62,7 @@ def import_protos():
 
 PROTOS = import_protos()
 
-# After import_protos on purpose: these are what it generates.
+# This must come after import_protos, which generates these modules.
 import grpc  # noqa: E402  pylint: disable=wrong-import-position
 from evenkeel.v1 import planner_service_pb2  # noqa: E402  pylint: disable=wrong-import-position
 from google.protobuf import json_format  # noqa: E402  pylint: disable=wrong-import-position
@@ -77,7 +77,7 @@ def free_port():
 
 
 def libfiu():
-    """Returns what LD_PRELOAD needs to make system calls fail (packages libfiu-dev, fiu-utils)."""
+    """Returns the value of LD_PRELOAD that makes system calls fail (packages libfiu-dev, fiu-utils)."""
     libraries = [os.path.join(at, name) for at in ("/usr/lib/fiu", "/usr/lib/x86_64-linux-gnu/fiu")
                  for name in ("fiu_run_preload.so", "fiu_posix_preload.so")]
     found = [path for path in libraries if os.path.exists(path)]
@@ -86,7 +86,7 @@ def libfiu():
 
 
 def run(command, text=None, timeout=TIMEOUT_SECONDS, environment=None):
-    """Runs a program to the end; never raises for an exit status."""
+    """Runs a program to the end. Never raises because of its exit status."""
     return subprocess.run(command, input=text, stdin=None if text is not None else subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False, cwd=ROOT,
                           env={**os.environ, **(environment or {})})
@@ -145,7 +145,7 @@ def error_details(error):
 
 
 def wait_for(condition, seconds=20):
-    """Waits until the condition holds; returns the seconds."""
+    """Waits until the condition holds. Returns the seconds."""
     began = time.monotonic()
     while not condition():
         if time.monotonic() - began > seconds:
@@ -155,7 +155,7 @@ def wait_for(condition, seconds=20):
 
 
 class Server:
-    """A running evenkeel-server on a unix socket of its own; use it in a with statement."""
+    """A running evenkeel-server on its own unix socket. Use it in a with statement."""
 
     def __init__(self, *arguments, listen=(), max_files=None, wait=True, environment=None, program=None):
         self.folder = tempfile.TemporaryDirectory(prefix="evenkeel-")
@@ -193,7 +193,7 @@ class Server:
         raise AssertionError(f"server not SERVING after {seconds} s: {self.log()}")
 
     def log(self, *parts):
-        """Returns the log so far. Lines are written in batches: waits some seconds until each of `parts` is there."""
+        """Returns the log so far. Lines come in batches, so this waits some seconds for each of `parts`."""
         deadline = time.monotonic() + (10 if parts else 0)
         while True:
             with open(self.log_path, encoding="utf-8", errors="replace") as file:
@@ -219,7 +219,7 @@ class Server:
             return reply.read().decode()
 
     def metric(self, name, **labels):
-        """Returns the sum of the samples of that name whose labels include these."""
+        """Returns the sum of the samples with this name whose labels include these."""
         total = 0.0
         for line in self.metrics_text().splitlines():
             if line.startswith((name + "{", name + " ")) and all(f'{k}="{v}"' in line for k, v in labels.items()):
@@ -227,7 +227,7 @@ class Server:
         return total
 
     def metric_at_rest(self, name, **labels):
-        """Returns `metric` once no call is running: a caller has its answer a little before the server counts it."""
+        """Returns `metric` once no call is running. A caller has its answer slightly before the server counts it."""
         wait_for(lambda: self.metric("grpc_server_started_total") == self.metric("grpc_server_handled_total"))
         return self.metric(name, **labels)
 

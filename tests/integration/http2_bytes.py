@@ -1,4 +1,4 @@
-"""Frames of HTTP/2 by hand, for peers that no client library would be."""
+"""Hand-made frames of HTTP/2, for peers that no client library imitates."""
 import struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -1,5 +1,5 @@
-// A release whose planner is one revision on: what a rolling upgrade meets. Linked before
-// server/convert/version.cc, whose place it takes.
+// A release whose planner is one revision ahead, as in a rolling upgrade. It is linked before
+// server/convert/version.cc, and replaces it.
 #include "planner/plan.h"
 #include "server/convert/version.h"
 

@@ -1,4 +1,4 @@
-"""What the tests of rules and dashboard share: where they are, which metrics they name, which of those a server has."""
+"""Code that the tests of rules and dashboard share: their paths, the metrics they name, and those that a server has."""
 import json
 import os
 import re
@@ -12,7 +12,7 @@ ALERTS = os.path.join(FOLDER, "alerts.yaml")
 DASHBOARD = os.path.join(harness.ROOT, "deploy", "grafana", "evenkeel.json")
 PROMTOOL = os.path.join(harness.TOOLS, "promtool")
 
-# Metrics that a plain server need not have: they come with TLS, a policy, a store or Redis.
+# Metrics that a plain server need not have, because they come with TLS, a policy, a store or Redis.
 OPTIONAL = {
     "evenkeel_cache_errors_total", "evenkeel_cache_tier_ok", "evenkeel_cert_expiry_timestamp_seconds",
     "evenkeel_denied_total", "evenkeel_policy_reload_failures_total", "evenkeel_profile_unconfirmed_seconds",
@@ -45,6 +45,6 @@ def recorded_names(expression):
 
 
 def documented_metrics():
-    """Returns the names in the table of docs/OPERATING.md, which a unit test holds against the server."""
+    """Returns the names in the table of docs/OPERATING.md, which a unit test compares with the server."""
     with open(os.path.join(harness.ROOT, "docs", "OPERATING.md"), encoding="utf-8") as file:
         return set(re.findall(r"(?m)^\| `((?:evenkeel|grpc_server|process)_\w+)` \|", file.read()))

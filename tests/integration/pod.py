@@ -1,7 +1,7 @@
-"""Runs containers of a pod template as a kubelet would, without a container engine: their command, settings, user,
-groups, volumes and read-only root, in a network of their own with nothing but a loopback. Needs root.
+"""Runs containers of a pod template like a kubelet, without a container engine: their command, settings, user, groups,
+volumes and read-only root, in a separate network with only a loopback. Needs root.
 
-What stands in for the image is this machine's /usr, with the built programs in /usr/local/bin.
+This machine's /usr stands in for the image, with the built programs in /usr/local/bin.
 """
 import fcntl
 import json
@@ -22,18 +22,18 @@ PATH = "/usr/local/bin:/opt/bin:/usr/bin:/bin"
 _SIOCSIFFLAGS = 0x8914
 _SIOCSIFADDR = 0x8916
 _IFF_UP = 1
-# The address of every pod in its network. It is no loopback address, since programs treat those more kindly (Redis'
-# protected mode).
+# The address of every pod in its network. It is not a loopback address, because programs treat those more leniently
+# (Redis' protected mode).
 ADDRESS = "10.0.0.1"
 
 
 def possible():
-    """Returns whether namespaces and mounts can be made: not in a container without rights, nor as an ordinary user."""
+    """Returns whether namespaces and mounts can be made. A container without rights or an ordinary user cannot."""
     return harness.run(["unshare", "--net", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).returncode == 0
 
 
 def loopback_up():
-    """Gives a new network, which has nothing but lo, the ADDRESS too."""
+    """Gives a new network, which has only lo, the ADDRESS as well."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP))
         address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(ADDRESS))
@@ -41,8 +41,8 @@ def loopback_up():
 
 
 def hold_network():
-    """Starts a process that holds a network of its own, and returns it when the network is up. It is a program of its
-    own, since code between fork and exec can hang in a process that has gRPC's threads."""
+    """Starts a process that holds a separate network, and returns it when the network is up. It is a separate program,
+    because code between fork and exec can hang in a process that has gRPC's threads."""
     holder = subprocess.Popen(["unshare", "--net", sys.executable, os.path.abspath(__file__)], stdout=subprocess.PIPE)
     if holder.stdout.readline() != b"up\n":
         raise OSError("no network of its own")
@@ -50,7 +50,7 @@ def hold_network():
 
 
 class Container:
-    """One of the containers, running. `pod` has the volumes and the network."""
+    """A running container of the pod. `pod` has the volumes and the network."""
 
     def __init__(self, pod, spec):
         self.pod, self.spec = pod, spec
@@ -78,7 +78,7 @@ class Container:
                 "env", "-i", *(f"{key}={value}" for key, value in self.environment.items())]
 
     def _script(self, root):
-        """Makes a root file system of this machine's /usr and the pod's volumes, and runs the command in it."""
+        """Makes a root file system from this machine's /usr and the pod's volumes, and runs the command in it."""
         lines = ["root=" + shlex.quote(root), "mount -t tmpfs tmpfs $root",
                  "for at in usr proc dev etc opt/bin; do mkdir -p $root/$at; done",
                  "for at in bin lib lib64 sbin; do ln -s usr/$at $root/$at; done",
@@ -99,12 +99,12 @@ class Container:
         return "\n".join([*lines, 'exec chroot $root "$@"'])
 
     def run(self, *command, user=None, group=None):
-        """Runs a command inside, as this container's user unless another is given; its groups are the pod's."""
+        """Runs a command inside, as this container's user unless another is given. Its groups are the pod's."""
         return harness.run(["nsenter", "--target", str(self.process.pid), "--mount", "--net", "--root", "--wd",
                             *self._unprivileged(user, group), *command])
 
     def probe(self, name):
-        """Carries out a probe of the manifest."""
+        """Runs a probe of the manifest."""
         probe = self.spec[name]
         if "exec" in probe:
             return self.run(*probe["exec"]["command"])
@@ -115,7 +115,7 @@ class Container:
         return self.run("/usr/bin/python3", "-c", f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)")
 
     def wait_until(self, name, seconds=20):
-        """Waits until that probe succeeds."""
+        """Waits until the probe succeeds."""
         end = time.monotonic() + seconds
         while (done := self.probe(name)).returncode:
             if self.process.poll() is not None or time.monotonic() > end:
@@ -138,9 +138,9 @@ class Container:
 
 
 class Pod:
-    """`template` is a pod template; `objects` the ConfigMaps and Secrets that it names, {(kind, name): {key: text}};
-    `hosts` are names of ADDRESS. `network` is a pod whose network this one shares, as if each reached the other.
-    Use it in a with statement."""
+    """`template` is a pod template. `objects` are the ConfigMaps and Secrets that it names, {(kind, name): {key:
+    text}}. `hosts` are names of ADDRESS. `network` is a pod whose network this one shares, as if each could reach the
+    other. Use it in a with statement."""
 
     def __init__(self, template, objects=None, hosts=(), network=None):
         self.spec = template["spec"]
@@ -180,7 +180,7 @@ class Pod:
         return found
 
     def volume(self, name):
-        """Returns the folder of a volume, made as a kubelet makes it."""
+        """Returns the folder of a volume, made like a kubelet makes it."""
         if name in self.volumes:
             return self.volumes[name]
         source = next((volume for volume in self.spec.get("volumes", []) if volume["name"] == name), {})
@@ -207,7 +207,7 @@ class Pod:
 
     def __exit__(self, *_):
         for container in reversed(list(self.containers.values())):
-            container.process.kill()  # whoever cares how they end has called stop()
+            container.process.kill()  # tests that check how they end have called stop()
             container.process.wait()
         if self.own_network:
             self.holder.kill()

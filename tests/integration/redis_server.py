@@ -1,4 +1,4 @@
-"""A real redis-server for integration tests, in a folder of its own."""
+"""A real redis-server for integration tests, in a separate folder."""
 import os
 import signal
 import subprocess
@@ -13,7 +13,7 @@ DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
 
 
 class Redis:
-    """A server on a port of the loopback; use it in a with statement."""
+    """A server on a port of the loopback. Use it in a with statement."""
 
     def __init__(self, *settings, config=None):
         self.folder = tempfile.TemporaryDirectory(prefix="evenkeel-redis-")
@@ -43,7 +43,7 @@ class Redis:
             time.sleep(0.01)
 
     def do(self, *words):
-        """Returns what redis-cli prints."""
+        """Returns the output of redis-cli."""
         return harness.run([CLI, "-p", str(self.port), *words]).stdout.strip()
 
     def kill(self):

@@ -25,7 +25,7 @@ sys.path.insert(0, HERE)
 
 
 class Result(unittest.TextTestResult):
-    """Says how long each test took, and counts a test with failing parts once."""
+    """Reports how long each test took, and counts a test with failing parts once."""
 
     def startTest(self, test):
         self.began = time.monotonic()
@@ -40,7 +40,7 @@ class Result(unittest.TextTestResult):
 
 def run_file(name, pattern):
     """Runs one file's tests in this process and prints the line that `tally` reads."""
-    faulthandler.enable()  # says what each thread did, also on SIGABRT
+    faulthandler.enable()  # prints what each thread did, also on SIGABRT
     loader = unittest.TestLoader()
     if pattern:
         loader.testNamePatterns = [f"*{pattern}*"]
@@ -55,7 +55,7 @@ def run_file(name, pattern):
 
 
 def run_apart(name, pattern):
-    """Runs one file's tests in a process of their own. Returns its output; without the tally if it did not end."""
+    """Runs one file's tests in a separate process. Returns its output, without the tally if it did not end."""
     command = [sys.executable, os.path.abspath(__file__), FILE_FLAG, name, *pattern]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           start_new_session=True) as process:
@@ -71,8 +71,8 @@ def run_apart(name, pattern):
 
 
 def tally(name, output):
-    """Returns how many tests of a file passed, failed, and fail as known. A file whose output does not end with its
-    tally failed as a whole."""
+    """Returns how many tests of a file passed, failed, and fail as known. If the output does not end with its tally,
+    the file failed as a whole."""
     found = re.search(rf"^{re.escape(name)}: (\d+) passed, (\d+) failed, (\d+) known\s*\Z", output, re.MULTILINE)
     return tuple(map(int, found.groups())) if found else (0, 1, 0)
 
@@ -93,7 +93,7 @@ def main():
     if FILE_FLAG in sys.argv:
         run_file(sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "")
     pattern = sys.argv[1:2]
-    # Whoever needs the messages of the contract takes these: they are generated once.
+    # The messages of the contract are generated once, and all files use these.
     import harness  # pylint: disable=import-outside-toplevel
     os.environ[harness.PROTOS_VARIABLE] = harness.PROTOS.name
     texts = texts_of(pattern)

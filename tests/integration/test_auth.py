@@ -1,4 +1,4 @@
-"""The policy over real processes: who is refused at start, at a call and after a change; users of a unix socket."""
+"""Tests the policy with real processes: refusals at start, at a call and after a change; users of a unix socket."""
 import json
 import os
 import subprocess
@@ -39,7 +39,7 @@ class PolicyCase(unittest.TestCase):
         self.write_text(json.dumps({"version": 1, "rules": list(rules)}))
 
     def write_text(self, text):
-        """Replaces the file as an operator should: a reader sees the old file or the new one."""
+        """Replaces the file like a careful operator: a reader sees either the old file or the new one."""
         aside = self.path + ".new"
         with open(aside, "w", encoding="utf-8") as file:
             file.write(text)
@@ -51,7 +51,7 @@ class PolicyCase(unittest.TestCase):
                             "--auth-policy", self.path, *arguments])
 
     def eventually(self, condition, what):
-        """Waits for a condition. A guard, not a measurement: looks at the file come every second."""
+        """Waits for a condition. This is a guard, not a measurement: the file is checked every second."""
         end = time.monotonic() + 30
         while not condition():
             self.assertLess(time.monotonic(), end, what)
@@ -65,7 +65,7 @@ class PolicyTest(PolicyCase):
         return server
 
     def code(self, client, name):
-        """Returns the code of a call with an empty request; all but INVALID_ARGUMENT and OK say that it was refused."""
+        """Returns the code of a call with an empty request. Codes other than INVALID_ARGUMENT and OK are refusals."""
         method = client.channel.unary_unary(f"/{harness.SERVICE}/{name}")
         try:
             method(b"", timeout=60)
@@ -143,7 +143,7 @@ class PolicyTest(PolicyCase):
                                         lambda: self.write(rule(["uid:01"], methods=["ListModels"])))):
             before = failures()
             spoil()
-            # Twice: the second look must not forget what the first one found.
+            # It must be seen twice: the second check must not forget what the first one found.
             self.eventually(lambda b=before: failures() >= b + 2, f"fault {number} was not counted")
             self.assertTrue(may["ListGpuTypes"]() and not may["ListModels"]())
         faults = [line for line in server.log("rules[0].principals[0]").splitlines()
@@ -191,11 +191,11 @@ class PolicyTest(PolicyCase):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can be several users")
 class UnixPeersTest(PolicyCase):
-    """Clients that run as users of their own."""
+    """Tests clients that run as different users."""
 
     def setUp(self):
         super().setUp()
-        self.write(rule(["uid:0"], roles=["admin"]),  # the harness
+        self.write(rule(["uid:0"], roles=["admin"]),  # lets the harness in
                    rule(["uid:61001"], "a", roles=["planner.plan", "planner.read", "planner.calibrate"]),
                    rule(["gid:61002"], "b", roles=["planner.plan", "planner.read"]))
         self.socket = os.path.join(self.folder.name, "s.sock")
@@ -250,7 +250,7 @@ class UnixPeersTest(PolicyCase):
 
 
 class CertificatesTest(PolicyCase):
-    """Clients with certificates of one authority and different names."""
+    """Tests clients with certificates of one authority and different names."""
 
     @classmethod
     def setUpClass(cls):
@@ -267,7 +267,7 @@ class CertificatesTest(PolicyCase):
 
     def setUp(self):
         super().setUp()
-        self.write(rule(["uid:0"], roles=["admin"]),  # the harness
+        self.write(rule(["uid:0"], roles=["admin"]),  # lets the harness in
                    rule(["spiffe://example.org/ns/vision/sa/benchmark"], "vision", roles=["planner.calibrate"]),
                    rule(["spiffe://example.org/ns/vision/*"], "vision", roles=["planner.read"]),
                    rule(["dns:scheduler.example.org"], roles=["planner.plan"]),
@@ -297,7 +297,7 @@ class CertificatesTest(PolicyCase):
         expected = {"benchmark": [denied, denied, bad, denied],
                     "train": ["OK", denied, denied, "OK"],  # the id's rule comes before the name's
                     "scheduler": [denied, bad, denied, denied],
-                    "two": [unknown, unknown, unknown, "OK"],  # two URIs are no SPIFFE id
+                    "two": [unknown, unknown, unknown, "OK"],  # two URIs are not a SPIFFE id
                     "below": [denied, denied, denied, "OK"],
                     "foreign": [denied, denied, denied, "OK"],
                     "address": [unknown, unknown, unknown, "OK"]}

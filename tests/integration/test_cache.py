@@ -1,4 +1,4 @@
-"""Known plans: answered from memory, computed once however many ask, forgotten when memory is short."""
+"""Tests known plans: answered from memory, computed once for all who ask, forgotten when memory is short."""
 import threading
 import unittest
 
@@ -70,7 +70,7 @@ class CacheTest(unittest.TestCase):
             self.assertEqual(seen, ids[::-1])
 
 
-# Has room for a few plans only.
+# Leaves room for only a few plans.
 SMALL_CACHE = ("--cache-bytes", "20000")
 
 if __name__ == "__main__":

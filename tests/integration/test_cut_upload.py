@@ -1,4 +1,4 @@
-"""Uploads whose stream ends inside a message, by hand-made HTTP/2."""
+"""Tests uploads whose stream ends inside a message, by hand-made HTTP/2."""
 import socket
 import unittest
 
@@ -10,8 +10,8 @@ from test_pack import chunks, dataset, serialize, start
 
 class CutUploadTest(unittest.TestCase):
     def test_an_upload_that_is_cut_off(self):
-        """A stream that ends inside a message looks to gRPC like one that ends before it: only the announced number
-        of samples tells that something is missing. Clients of this project announce it."""
+        """A stream that ends inside a message looks to gRPC like one that ends before it. Only the announced number of
+        samples shows that something is missing. Clients of this project announce it."""
         units, tokens = dataset(300)
         port = harness.free_port()
         with Server(listen=[f"127.0.0.1:{port}"]) as server:
@@ -27,7 +27,7 @@ class CutUploadTest(unittest.TestCase):
             self.assertTrue(server.alive())
 
     def raw_status(self, port, data):
-        """Returns the grpc-status of an upload of these bytes, which end the stream."""
+        """Returns the grpc-status of an upload of these bytes, after which the stream ends."""
         back = b""
         with socket.create_connection(("127.0.0.1", port), timeout=20) as peer:
             peer.sendall(http2_bytes.PREFACE + http2_bytes.frame(http2_bytes.SETTINGS, 0, 0) +

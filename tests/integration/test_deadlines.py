@@ -1,6 +1,6 @@
-"""Deadlines that real servers keep: the caller's, --max-plan-seconds, and the drain of SIGTERM, each with jobs that
-once ran seconds past them. What is waited for is compared with a probe of the same run, never with a bare number
-of seconds."""
+"""Tests deadlines of real servers: the caller's, --max-plan-seconds, and the drain of SIGTERM, each with jobs that once
+ran seconds beyond them. Waiting times are compared with a probe of the same run, never with a bare number of
+seconds."""
 import glob
 import os
 import time
@@ -14,7 +14,7 @@ RUNS_ALONE = True  # compares times
 
 OVERRUNS = os.path.join(harness.ROOT, "tests", "server", "planning", "overruns")
 DEADLINE_SECONDS = 0.5
-# A job of some 35 ms on an idle core stands for the machine. On one that is idle 100 ms are 3 of it.
+# A job of about 35 ms on an idle core represents the machine. On an idle machine, 100 ms are 3 of it.
 LATE_PROBES, LATE_SECONDS = 8, 0.3
 
 
@@ -36,7 +36,7 @@ def text_request(seed):
 
 
 def probe(client, seeds):
-    """Returns the seconds of the slowest of some small jobs right now, on whatever else this machine does."""
+    """Returns the seconds of the slowest of some small jobs now, with whatever else this machine does."""
     slowest = 0
     for seed in seeds:
         began = time.monotonic()
@@ -65,7 +65,7 @@ class DeadlineTest(unittest.TestCase):
                     continue  # quick enough on this machine
                 except grpc.RpcError as error:
                     self.assertEqual(error.code(), grpc.StatusCode.DEADLINE_EXCEEDED, name)
-                # The only worker takes the next when it has let go of this.
+                # The only worker takes the next call when it has finished with this one.
                 client.call("PlanJob", text_request(10 * i + 5))
                 self.assert_soon(time.monotonic() - began - DEADLINE_SECONDS, unit, name)
 

@@ -1,4 +1,4 @@
-"""EvaluatePlan and `evenkeelctl evaluate`: a caller's plan beside ours, and its simulated step."""
+"""Tests EvaluatePlan and `evenkeelctl evaluate`: a caller's plan beside ours, and its simulated step."""
 import json
 import os
 import tempfile

@@ -1,6 +1,7 @@
-"""client/python/evenkeel_profile.py: its tables against the catalogue, and a run on the CPU through to the server.
+"""Tests client/python/evenkeel_profile.py: its tables against the catalogue, and a run on the CPU through to the
+server.
 
-The run needs PyTorch: EVENKEEL_TORCH_PYTHON names a Python that has it [python3]. Without one that part is skipped.
+The run needs PyTorch: EVENKEEL_TORCH_PYTHON names a Python that has it [python3]. Without it, that part is skipped.
 """
 import glob
 import json
@@ -106,7 +107,7 @@ class CpuRunTest(unittest.TestCase):
                             for t in request["layer_times"]))
         kept = {(p["tokens"], p["recomputed_count"]): int(p["allocated_bytes"]) for p in request["memory_probes"]}
         self.assertGreater(kept["64", 0], kept["64", 2])
-        # Everything grows with the tokens; what is kept of a checkpointed layer is its input: 4 bytes, half the rows.
+        # Everything grows with the tokens. A checkpointed layer keeps its input: 4 bytes, half the rows.
         self.assertAlmostEqual(kept["64", 0] / kept["32", 0], 2, delta=0.2)
         self.assertGreaterEqual(kept["64", 2], 2 * 32 * 64 * 4)
 
@@ -119,7 +120,7 @@ class CpuRunTest(unittest.TestCase):
             json.dump(request, file)
             file.flush()
             done = server.ctl("profile", "record", file.name)
-            # A valid request; that a toy on a CPU is no A100 is found out.
+            # The request is valid, but the server notices that a toy on a CPU is not an A100.
             self.assertIn("Refused", done.stdout, done.stderr)
             self.assertEqual(done.returncode, 2)
             self.assertIn("No profiles.", server.ctl("profile", "list").stdout)

@@ -1,6 +1,6 @@
-"""Peers that mean harm to the listener: the server sheds, cuts off, and answers everybody else meanwhile.
+"""Tests malicious peers of the listener: the server sheds them, cuts them off, and answers everybody else meanwhile.
 
-EVENKEEL_RESETS: streams of the rapid reset; EVENKEEL_SLOW_PEERS: peers that never finish their handshake.
+EVENKEEL_RESETS: streams of the rapid reset. EVENKEEL_SLOW_PEERS: peers that never finish their handshake.
 """
 import os
 import resource
@@ -29,7 +29,7 @@ def allow_many_files():
 
 
 def connect(port, count):
-    """Opens sockets that connect; the server may have closed some since."""
+    """Opens sockets that connect. The server may have closed some since."""
     peers = []
     for _ in range(count):
         peer = socket.socket()
@@ -43,7 +43,7 @@ def connect(port, count):
 
 
 def was_refused(peer):
-    """Returns whether it is closed without a byte; a peer that is served gets SETTINGS at once."""
+    """Returns whether the peer is closed without a byte. A peer that is served gets SETTINGS at once."""
     try:
         return peer.recv(1) == b""
     except ConnectionError:
@@ -61,7 +61,7 @@ def is_serving(port, timeout=5):
 
 
 class Bystander:
-    """Another client, which asks for the server's health all the time; counts answers and failures."""
+    """Another client, which asks for the server's health all the time and counts answers and failures."""
 
     def __init__(self, port, wanted=1):
         self.client = Client(f"127.0.0.1:{port}", options=OPTIONS)
@@ -175,7 +175,7 @@ class HostileStreamsTest(unittest.TestCase):
         return data, False
 
     def resets(self, count, headers):
-        """Opens and resets calls on one connection until it is cut off; returns how many."""
+        """Opens and resets calls on one connection until it is cut off. Returns their number."""
         sent = 0
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as peer:
             try:
@@ -200,7 +200,7 @@ class HostileStreamsTest(unittest.TestCase):
         headers = h2.call_headers(f"/{harness.SERVICE}/ListModels")
         sent = connections = 0
         with Bystander(self.port) as bystander:
-            # Cut off, it comes again; and goes on until the bystander has called beside it.
+            # If it is cut off, it connects again. It goes on until the bystander has made calls meanwhile.
             while sent < RESETS or (not bystander.times and sent < 100 * RESETS):
                 sent += self.resets(max(100, RESETS - sent), headers)
                 connections += 1
@@ -236,7 +236,7 @@ class HostileStreamsTest(unittest.TestCase):
         self.assertTrue(is_serving(self.port))
 
     def test_empty_sub_messages_from_64_callers(self):
-        # One mebibyte of two-byte empty messages, in a repeated field of the job's model.
+        # It sends one mebibyte of two-byte empty messages, in a repeated field of the job's model.
         before = highest = self.server.resident_bytes()
         from evenkeel.v1 import job_pb2
         number = job_pb2.Cluster.DESCRIPTOR.fields_by_name["pools"].number
@@ -261,7 +261,7 @@ class HostileStreamsTest(unittest.TestCase):
         refused = codes.count(grpc.StatusCode.INVALID_ARGUMENT)
         print(f"({refused} of {len(codes)} told so, resident +{(highest - before) / MIB:.0f} MiB) ", end="")
         self.assertTrue(self.server.alive(), self.server.log()[-2000:])
-        # On a slow machine some connections do not get through their handshake in time beside this work.
+        # On a slow machine, some connections do not complete their handshake in time beside this work.
         self.assertLessEqual(set(codes), {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.UNAVAILABLE})
         self.assertGreater(refused, len(codes) / 4)
         self.assertLess(highest - before, 512 * MIB)

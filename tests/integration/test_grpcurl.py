@@ -1,4 +1,4 @@
-"""The real grpcurl against the real server: what the README promises an engineer."""
+"""Tests the real grpcurl against the real server, as the README promises an engineer."""
 import json
 import unittest
 
@@ -41,7 +41,7 @@ class GrpcurlTest(unittest.TestCase):
         with open(harness.JOB, encoding="utf-8") as file:
             done = self.server.grpcurl(harness.SERVICE + "/PlanJob", data=file.read())
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Through reflection the names come in either spelling of protobuf's JSON.
+        # Through reflection, names come in either spelling of protobuf's JSON.
         answer = json_format.Parse(done.stdout, planner_service_pb2.PlanJobResponse())
         self.assertEqual(answer.plan_id, answer.plan.plan_id)
         self.assertTrue(answer.plan.stages)

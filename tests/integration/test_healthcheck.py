@@ -1,4 +1,4 @@
-"""`evenkeelctl healthcheck`, which probes run: 0 exactly while the server serves."""
+"""Tests `evenkeelctl healthcheck`, which probes run: it returns 0 exactly while the server serves."""
 import signal
 import threading
 import time
@@ -35,7 +35,7 @@ class HealthcheckTest(unittest.TestCase):
 
     def test_says_no_while_the_server_drains(self):
         with Server("--drain-timeout", "60") as server:
-            # An upload that has begun and does not end holds the drain.
+            # An upload that has begun and does not end blocks the drain.
             hold = threading.Event()
 
             def upload():

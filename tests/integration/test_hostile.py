@@ -1,4 +1,4 @@
-"""Hostile and foolish peers: the server refuses, stays alive, and keeps answering others."""
+"""Tests hostile and faulty peers: the server refuses them, stays alive, and keeps answering others."""
 import random
 import socket
 import time
@@ -20,7 +20,7 @@ class HostileTest(unittest.TestCase):
         self.assertEqual(Client(f"127.0.0.1:{self.port}").health(), health_pb2.HealthCheckResponse.SERVING)
 
     def send(self, data):
-        """Returns what comes back until the server closes or is silent for half a second."""
+        """Returns what comes back until the server closes the connection or is silent for half a second."""
         back = b""
         with socket.create_connection(("127.0.0.1", self.port), timeout=0.5) as peer:
             try:

@@ -1,5 +1,5 @@
-"""deploy/kubernetes without a cluster: files and settings agree, and the sidecar's very settings run a server that
-containers of other users reach. tests/deploy/run.sh renders every overlay and checks it against schemas."""
+"""Tests deploy/kubernetes without a cluster: files and settings agree, and the sidecar's own settings run a server that
+containers of other users can reach. tests/deploy/run.sh renders every overlay and checks it against schemas."""
 import glob
 import json
 import os
@@ -106,7 +106,7 @@ class FilesTest(unittest.TestCase):
         self.assertGreater(spec["terminationGracePeriodSeconds"], drain)
         liveness = container["livenessProbe"]
         self.assertGreater(liveness["periodSeconds"] * liveness["failureThreshold"], drain)
-        # An upload of the most samples must fit into the memory for uploads, else it is refused for ever.
+        # An upload of the most samples must fit into the memory for uploads; otherwise it is always refused.
         for largest, memory in ((values["EVENKEEL_PACK_MAX_SAMPLES"], values["EVENKEEL_PACK_MEMORY_BYTES"]),
                                 [next(text.split("=")[1] for text in example_pod()["spec"]["initContainers"][0]["args"]
                                       if text.startswith(flag + "="))
@@ -160,7 +160,7 @@ class SidecarTest(unittest.TestCase):
         self.assertIn("PermissionError", done.stderr)
 
     def test_a_group_of_the_pods_own_for_its_volumes(self):
-        """The socket is then of that group, as all its containers are."""
+        """The socket then has the group that all its containers have."""
         template = example_pod()
         template["spec"]["securityContext"]["fsGroup"] = 2000
         with Pod(template) as pod:
@@ -169,7 +169,7 @@ class SidecarTest(unittest.TestCase):
             self.assertIn("plan_id", plan(sidecar, user=1000, group=1000))
 
     def test_the_example_is_planned_and_fed(self):
-        """Runs it as far as it goes without PyTorch; tests/deploy/run.sh trains."""
+        """Runs the example as far as possible without PyTorch. tests/deploy/run.sh trains."""
         lengths = np.arange(20000) % 2000 + 2
         np.save(os.path.join(self.pod.volume("data"), "lengths.npy"), lengths)
         for name in ("plan", "launch"):

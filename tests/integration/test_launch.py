@@ -1,4 +1,4 @@
-"""Launch settings: what `evenkeelctl launch` prints means what the plan says, and runs as it is pasted."""
+"""Tests launch settings: the output of `evenkeelctl launch` means what the plan says, and runs when it is pasted."""
 import glob
 import json
 import os
@@ -22,7 +22,7 @@ import layout_twin  # noqa: E402  pylint: disable=wrong-import-position
 GOLDEN = os.path.join(harness.ROOT, "tests", "golden", "launch")
 TEXT_JOB = os.path.join(harness.EXAMPLES, "llama3-8b-text.json")
 FLAGS = ["--model", "llama3-8b", "--gpu", "a100-sxm-80gb", "--gpus", "8", "--pp", "4"]
-# Cases that are quick; tests/frameworks/run.sh has them all.
+# These cases are quick; tests/frameworks/run.sh has them all.
 NAMES = {"dense-pp1", "dense-pp2", "dense-pp8-virtual", "dense-pp16", "dense-uneven", "dense-zero-bubble", "experts",
          "latent-experts", "predicted-tokens", "vision-pp1", "vision-frozen", "zero2", "llama3-8b-long"}
 
@@ -132,7 +132,7 @@ class Settings(unittest.TestCase):
                     self.assertEqual([b - a for a, b in zip(parts, parts[1:])], sizes)
 
     def test_xtuner_is_told_to_pad_short_packs(self):
-        """Uses a stand-in with the defaults of xtuner/v1/datasets/preset_pack.py: v1 is on no package registry."""
+        """Uses a stand-in with the defaults of xtuner/v1/datasets/preset_pack.py, as no registry has v1."""
         class PresetPackDataset:
             def __init__(self, datasets, pack_config_path, pack_max_length, short_pack_strategy="error"):
                 self.strategy = short_pack_strategy
@@ -156,7 +156,7 @@ class Settings(unittest.TestCase):
             self.assertEqual(len(values), parallelism["pipeline"] * parallelism["virtual_stages"])
             config = yaml.safe_load(settings["files"][0]["content"])["system"]
             self.assertEqual(config["recompute_num_layers_per_stage_micro_batch"], values)
-            for name in ("hetero-process-meshes", "hetero-device-types"):  # without them the values are not read
+            for name in ("hetero-process-meshes", "hetero-device-types"):  # without these, the values are not read
                 self.assertEqual(config[name.replace("-", "_")], cases.option(settings["arguments"], "--" + name))
 
 
@@ -164,7 +164,7 @@ class Command(unittest.TestCase):
     def test_the_output_runs_as_it_is_pasted(self):
         for framework in cases.FRAMEWORKS:
             with self.subTest(framework), tempfile.TemporaryDirectory() as folder:
-                # Flags alone make a job of FSDP for these, which has no pipeline.
+                # For these trainers, flags without a file make a job of FSDP, which has no pipeline.
                 flags = FLAGS[:-2] if framework in ("fsdp", "xtuner") else FLAGS
                 done = launch("--framework", framework, *flags, "--output", "table")
                 self.assertEqual(done.returncode, 0, done.stderr)

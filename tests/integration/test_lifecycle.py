@@ -1,4 +1,4 @@
-"""Starting, stopping and dying: no request is lost on SIGTERM, and every failure says what it is."""
+"""Tests starting, stopping and dying: no request is lost on SIGTERM, and every failure explains itself."""
 import os
 import signal
 import socket
@@ -89,7 +89,8 @@ class StopTest(unittest.TestCase):
         with Server() as server:
             client = server.client()
             client.call("ListModels", catalog_pb2.ListModelsRequest())
-            # As many as the smallest queue takes, and all of them under way when the signal comes.
+            # There are as many calls as the smallest queue takes, and all of them are in progress when the signal
+            # comes.
             calls = [client.method("PlanJob").future(harness.job_request(seed=2000 + s), timeout=60) for s in range(8)]
             while server.metric("grpc_server_started_total", grpc_method="PlanJob") < len(calls):
                 time.sleep(0.001)

@@ -1,5 +1,5 @@
-"""Under load: nobody in flight is lost, refused work says when to come back, abandoned work stops, and known plans stay
-quick. Times are compared within the test, never with a constant of another machine."""
+"""Tests load: no call in flight is lost, refused work says when to come back, abandoned work stops, and known plans
+stay quick. Times are compared within the test, never with a constant of another machine."""
 import os
 import signal
 import statistics
@@ -13,12 +13,12 @@ from harness import Server, error_details, health_pb2, wait_for
 
 RUNS_ALONE = True  # compares times
 
-GPUS = 55440  # many divisors, and so a long search
+GPUS = 55440  # many divisors, and thus a long search
 OK = grpc.StatusCode.OK
 
 
 def slow_request(seed):
-    """Returns about the slowest job there is (tenths of a second); no two seeds share a plan."""
+    """Returns one of the slowest jobs (tenths of a second). No two seeds share a plan."""
     request = harness.planner_service_pb2.PlanJobRequest()
     request.job.model.name = "internvit-6b-448px-v1.5+qwen1.5-110b"
     request.job.cluster.pools.add(gpu_type="a100-sxm-80gb", gpu_count=GPUS, gpus_per_node=8)
@@ -69,7 +69,7 @@ class DrainTest(unittest.TestCase):
             calls = start_calls(client, 6)
             wait_until_started(server, 7)
             server.terminate()
-            server.log('"msg":"draining"')  # health says so before new work is refused
+            server.log('"msg":"draining"')  # health reports it before new work is refused
             self.assertEqual(client.health(), health_pb2.HealthCheckResponse.NOT_SERVING)
             with self.assertRaises(grpc.RpcError) as caught:
                 client.call("PlanJob", slow_request(500))

@@ -1,4 +1,4 @@
-"""Nothing of a request gets into the log: every text field of every request carries a mark, and the log none."""
+"""Tests that nothing of a request gets into the log: every text field of every request carries a mark, the log none."""
 import json
 import os
 import resource
@@ -45,7 +45,7 @@ def put(message, path, text):
 
 
 def variants(base):
-    """Yields `base` itself, and with a mark in each text field, one at a time."""
+    """Yields `base` itself, and copies with a mark in one text field each."""
     yield base, "as it is"
     for path in text_paths(base.DESCRIPTOR):
         message = type(base)()
@@ -135,7 +135,7 @@ class LogPrivacyTest(unittest.TestCase):
     def test_nor_by_any_other_way_to_fail(self):
         server, client = self.start("--queue-length", "1", "--workers", "1")
         plan_id = self.call(client, "PlanJob", harness.job_request()).plan_id
-        self.call(client, "PlanJob", b"\xff\xff" + MARK.encode())  # no message
+        self.call(client, "PlanJob", b"\xff\xff" + MARK.encode())  # not a message
         self.call(client, "PlanJob", MARK.encode() * 100000)  # too large
         self.call(client, "GetPlan", planner_service_pb2.GetPlanRequest(plan_id="plan-" + "0" * 32))
         late = harness.job_request(seed=999)
@@ -154,7 +154,7 @@ class LogPrivacyTest(unittest.TestCase):
             with self.assertRaises(grpc.RpcError) as caught:
                 client.channel.unary_unary(path)(MARK.encode(), timeout=30)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        # The store can not be written, and the log still can.
+        # The store cannot be written, but the log can.
         store = os.path.join(self.folder.name, "profiles")
         for number in range(300):
             self.call(client, "RecordProfile", profile(plan_id, 0.006 + 1e-6 * number))

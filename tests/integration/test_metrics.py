@@ -1,4 +1,4 @@
-"""The metrics port: what Prometheus scrapes is well-formed, complete, and says nothing about who asked for what."""
+"""Tests the metrics port: what Prometheus scrapes is well-formed and complete, and does not show who asked for what."""
 import os
 import re
 import unittest

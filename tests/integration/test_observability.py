@@ -1,4 +1,4 @@
-"""The status page, its terminal form, traces and the log level on a real server."""
+"""Tests the status page, its terminal form, traces and the log level on a real server."""
 import html.parser
 import json
 import os
@@ -18,7 +18,7 @@ UNKNOWN = planner_service_pb2.GetPlanRequest(plan_id="plan-" + "0" * 32)
 
 
 class Balance(html.parser.HTMLParser):
-    """Checks that every element that is opened is closed, and collects all text of the page."""
+    """Checks that every opened element is closed, and collects all text of the page."""
 
     VOID = {"meta", "br"}
 
@@ -49,7 +49,7 @@ class ObservabilityTest(unittest.TestCase):
         cls.addClassCleanup(cls.server.__exit__)
 
     def http(self, path, *options):
-        """Returns (status, body) by curl, as an operator would get them."""
+        """Returns (status, body) by curl, as for an operator."""
         done = subprocess.run(["curl", "-sS", "-w", "\n%{http_code}", "--unix-socket", self.socket, *options,
                                f"http://localhost{path}"], stdout=subprocess.PIPE, text=True, check=True, timeout=20)
         body, status = done.stdout.rsplit("\n", 1)

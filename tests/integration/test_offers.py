@@ -1,4 +1,4 @@
-"""Offers compared, other sizes, failures of nodes: the same by a server and without, and kept as other plans are."""
+"""Tests offers, other sizes and node failures: the same with a server and without, and stored like other plans."""
 import json
 import unittest
 

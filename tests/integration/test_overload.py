@@ -1,5 +1,6 @@
-"""More work than there is capacity for: who is served, who is refused and how, and what stays quick. Judged by counts
-and by ratios to a probe of the same run. EVENKEEL_SOAK_SECONDS: how long the load lasts; unset: a few seconds."""
+"""Tests more work than there is capacity for: who is served, who is refused and how, and what stays quick. Judges by
+counts and by ratios to a probe of the same run. EVENKEEL_SOAK_SECONDS: how long the load lasts; unset: a few
+seconds."""
 import os
 import random
 import statistics
@@ -18,7 +19,7 @@ RUNS_ALONE = True  # compares times
 SECONDS = float(os.environ.get("EVENKEEL_SOAK_SECONDS", "3"))
 SOAK = SECONDS >= 30
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
-ALONE = {"options": [("grpc.use_local_subchannel_pool", 1)]}  # a connection of its own
+ALONE = {"options": [("grpc.use_local_subchannel_pool", 1)]}  # a separate connection
 
 
 def percentile(values, percent):
@@ -26,13 +27,13 @@ def percentile(values, percent):
 
 
 class Crowd:
-    """Clients in closed loops over plans that nobody asked for before. Refused calls come again after `pause`
+    """Clients in closed loops over plans that nobody has asked for before. Refused calls come again after `pause`
     seconds."""
     seeds = iter(range(1, 10**9))
 
     def __init__(self, address, clients, seconds, pause):
         self.accepted, self.rejected, self.wrong = [], [], []
-        self.ended = []  # times of the accepted calls
+        self.ended = []  # end times of the accepted calls
         self.end = time.monotonic() + seconds
         self.threads = [threading.Thread(target=self.work, args=(address, pause)) for _ in range(clients)]
         for thread in self.threads:
@@ -75,7 +76,7 @@ class GoodputTest(unittest.TestCase):
             full = Crowd(server.address, 8, SECONDS, 0).join()
             service = SECONDS / len(full.accepted)
             self.assertEqual(full.rejected, [])
-            # 32 clients, most of them refused, each coming back after the time of four plans or so.
+            # 32 clients, most of which are refused. Each comes back after the time of about four plans.
             over = Crowd(server.address, 32, SECONDS, 4 * service).join()
             after = idle()
             bound = (8 + 2) * service
@@ -100,7 +101,7 @@ class GoodputTest(unittest.TestCase):
 
 class FairnessTest(unittest.TestCase):
     def test_a_flood_leaves_another_client_its_share(self):
-        """The flood comes by the unix socket, the other client by TCP: they are two clients to the server."""
+        """The flood comes by the unix socket and the other client by TCP, so the server sees two clients."""
         port = harness.free_port()
         with Server("--workers", "1", "--queue-length", "8", "--log-level", "off",
                     listen=[f"127.0.0.1:{port}"]) as server:
@@ -171,7 +172,7 @@ class HeavyWorkTest(unittest.TestCase):
 
 class DeadlineTest(unittest.TestCase):
     def test_a_thousand_calls_with_too_little_time(self):
-        """Slow plans that have 10 ms: the worker is free soon afterwards, and those that waited never begin."""
+        """Slow plans have 10 ms. The worker is free soon afterwards, and those that waited never begin."""
         with Server("--workers", "1", "--queue-length", "1000", "--max-concurrent-streams", "2000",
                     "--log-level", "off") as server:
             client = server.client()
@@ -246,7 +247,7 @@ def field(number, body):
 
 class AmplificationTest(unittest.TestCase):
     def test_requests_of_empty_messages_take_no_memory(self):
-        """64 callers of 1 MiB each, half a million messages of two bytes: parsed, they would take 150 MiB a call."""
+        """64 callers send 1 MiB each, half a million messages of two bytes. Parsed, each would take 150 MiB."""
         request = field(1, field(3, field(1, b"") * 524_000))
         with Server("--workers", "1", "--log-level", "off") as server:
             end = time.monotonic() + SECONDS
@@ -272,8 +273,8 @@ class AmplificationTest(unittest.TestCase):
 
 
 class HistoryTest(unittest.TestCase):
-    """Random calls of eight clients, written down, and then checked against a sequential model: every answer must be
-    one that some order of the calls, each between its begin and its end, explains."""
+    """Records random calls of eight clients, and checks them against a sequential model. Every answer must be explained
+    by some order of the calls, each between its begin and its end."""
 
     CALLS = 10_000 if SOAK else 1200
 
@@ -311,7 +312,7 @@ class HistoryTest(unittest.TestCase):
                     call.cancel()
                     code = None if call.cancelled() else code_of(call)
                     self.note(began, time.monotonic(), kind, job, code)
-                elif kind == "record":  # of a model that no job here has: ids stay
+                elif kind == "record":  # for a model that no job here has, so that ids stay
                     reply = client.call("RecordProfile", profile(number * self.CALLS + len(seen) + job))
                     self.note(began, time.monotonic(), kind, reply.revision, reply.already_recorded)
                 elif kind == "get":
@@ -340,13 +341,14 @@ class HistoryTest(unittest.TestCase):
         faults = self.explain(self.history)
         print(f"\n  {len(self.history)} calls, {computed:.0f} computations")
         self.assertEqual(faults, [])
-        self.assertLessEqual(computed, 40)  # each job once at the most: nothing is evicted
+        self.assertLessEqual(computed, 40)  # each job at most once, because nothing is evicted
         self.assertEqual(len(self.history), self.CALLS // 8 * 8)
 
     @staticmethod
     def explain(history):
-        """Returns what no sequence of calls explains. A plan may exist from the first begin of a call for its job
-        on, and must from the first end of one that returned it on; ids and bytes are functions of the job."""
+        """Returns the answers that no sequence of calls explains. A plan may exist from the first begin of a call for
+        its job, and must exist from the first end of a call that returned it. Ids and bytes are functions of the
+        job."""
         faults = [row for row in history if row[2] == "fault"]
         ids, plans, may, must = {}, {}, {}, {}
         for row in history:
@@ -364,7 +366,7 @@ class HistoryTest(unittest.TestCase):
         revisions = [revision for _, _, revision in recorded]
         if len(set(revisions)) != len(revisions):
             faults.append(("two profiles share a revision", revisions))
-        newest = 0  # of the calls that had ended when the next began
+        newest = 0  # among the calls that had ended when the next began
         for i, (begin, _, revision) in enumerate(recorded):
             newest = max([newest, *(r for _, end, r in recorded[max(0, i - 64):i] if end < begin)])
             if revision <= newest:

@@ -1,4 +1,4 @@
-"""PackDataset and dataset_ref on a real server: answers checked sample by sample, nothing left behind by anybody."""
+"""Tests PackDataset and dataset_ref on a real server: answers are checked by sample, nothing is left behind."""
 import random
 import threading
 import time
@@ -14,7 +14,7 @@ UNIT_CAP, TOKEN_CAP = 9, 4096
 
 
 def dataset(count, seed=1):
-    """Samples as visual instruction tuning has them: 1 to 13 tiles of 256 tokens, and text; some without images."""
+    """Returns samples like visual instruction tuning: 1 to 13 tiles of 256 tokens, and text; some without images."""
     chance = random.Random(seed)
     units = [chance.choice((0, 1, 1, 2, 3, 5, 7)) for _ in range(count)]
     return units, [256 * u + 1 + min(int(chance.expovariate(1 / 150)), 2000) for u in units]
@@ -35,7 +35,7 @@ def chunks(units, tokens, size=CHUNK):
 
 
 def serialize(message):
-    """Sends bytes as they are: no message at all."""
+    """Sends bytes unchanged, without a message."""
     return message if isinstance(message, bytes) else message.SerializeToString()
 
 
@@ -47,7 +47,7 @@ def stream(client, messages, timeout=120):
 
 
 class Packed:
-    """A whole answer put together."""
+    """A whole answer, assembled."""
 
     def __init__(self, responses):
         self.counts, self.indices, self.order, self.summary = [], [], [], None
@@ -80,12 +80,12 @@ class PackCase(unittest.TestCase):
         cls.client = cls.server.client()
 
     def assert_nothing_is_held(self):
-        """Waits for it a while: the server learns of a broken call a little later than its caller."""
+        """Waits a while, because the server learns of a broken call slightly later than its caller."""
         wait_for(lambda: not any(self.server.metric(name) for name in (
             "evenkeel_pack_streams", "evenkeel_pack_reserved_bytes", "evenkeel_inflight")))
 
     def check(self, packed, units, tokens, ranks=8, packs_per_rank=1):
-        """Checks everything that the summary claims and a packing must keep, from the samples alone."""
+        """Checks everything that the summary claims and a packing must satisfy, from the samples only."""
         self.assertEqual(sorted(packed.indices), list(range(len(tokens))))
         self.assertTrue(all(packed.counts))
         for members in packed.packs:
@@ -106,7 +106,7 @@ class PackCase(unittest.TestCase):
         volume = max(-(-sum(units) // UNIT_CAP), -(-sum(tokens) // TOKEN_CAP))
         self.assertGreaterEqual(summary.rule.pack_count_lower_bound, volume)
         self.assertLessEqual(summary.rule.pack_count_lower_bound, len(packed.packs))
-        # Computes DistRatio of tokens over whole steps once more.
+        # DistRatio of tokens over whole steps is computed a second time.
         ratios = []
         for step in range(steps):
             totals = [sum(tokens[i] for p in packed.order[step * row + r * packs_per_rank:][:packs_per_rank] if p >= 0
@@ -321,7 +321,7 @@ class PackLimitsTest(PackCase):
     flags = ("--pack-max-samples=20000", "--pack-max-streams=2", "--pack-memory-bytes=13000000")
 
     def held(self, count=1):
-        """Opens so many streams that have sent their start and wait."""
+        """Opens `count` streams that have sent their start and wait."""
         release = threading.Event()
 
         def messages():
@@ -352,7 +352,7 @@ class PackLimitsTest(PackCase):
         self.assert_nothing_is_held()
 
     def test_too_much_memory(self):
-        calls, release = self.held(1)  # 2 MiB + 16384 x 256 bytes: another 20000 samples do not fit beside it
+        calls, release = self.held(1)  # 2 MiB + 16384 x 256 bytes; another 20000 samples do not fit beside it
         with self.assertRaises(grpc.RpcError) as caught:
             list(stream(self.client, [start(sample_count=20_000)]))
         details = error_details(caught.exception)
@@ -390,11 +390,11 @@ class PackStallTest(PackCase):
 
     def test_who_takes_nothing_is_cut_off(self):
         many = [start(rule={"unit_cap": 0}), *chunks([], [1] * 3_000_000, 300_000)]
-        # A window that does not grow: else a quick machine may take the whole answer unread.
+        # The window does not grow. Otherwise a quick machine may take the whole answer unread.
         client = self.server.client(options=[("grpc.http2.bdp_probe", 0)])
         call = stream(client, many)
         aborted = self.server.metric("grpc_server_handled_total", grpc_method="PackDataset", grpc_code="Aborted")
-        next(call)  # the answer has begun; it is larger than what gRPC holds unread
+        next(call)  # the answer has begun, and is larger than what gRPC holds unread
         wait_for(lambda: not self.server.metric("evenkeel_pack_streams"))
         with self.assertRaises(grpc.RpcError):
             list(call)

@@ -1,4 +1,4 @@
-"""`evenkeelctl pack`: from length files to packs, order, XTuner's preset and the report, by a server and without."""
+"""Tests `evenkeelctl pack`: length files to packs, order, XTuner's preset and report, with and without server."""
 import array
 import ast
 import json
@@ -16,7 +16,7 @@ RESULTS = ("pack_offsets.npy", "sample_index.npy", "step_order.npy", "summary.js
 
 
 def lengths(count, seed=5):
-    """Returns (units, tokens) of tiles and text, much like a chart question set."""
+    """Returns (units, tokens) of tiles and text, similar to a chart question set."""
     chance = random.Random(seed)
     samples = []
     for _ in range(count):
@@ -87,7 +87,7 @@ class PackCliTest(unittest.TestCase):
         return done.stdout
 
     def check(self, out, samples, caps, alone=(), rejected=()):
-        """Checks what the files say, by the definitions alone. Returns packs and order."""
+        """Checks the content of the files by the definitions only. Returns packs and order."""
         _, offsets = read_npy(self.path(f"{out}/pack_offsets.npy"))
         _, index = read_npy(self.path(f"{out}/sample_index.npy"))
         shape, order = read_npy(self.path(f"{out}/step_order.npy"))
@@ -163,7 +163,7 @@ class PackCliTest(unittest.TestCase):
             self.assertEqual(summary["rejected_sample_count"], 0 if policy == "alone" else 2)
 
     def test_xtuner_takes_the_preset(self):
-        """States the checks of its preset loader and sampler again."""
+        """Repeats the checks of XTuner's preset loader and sampler."""
         samples = lengths(777)
         parts = [self.write("a.npy", npy(samples[:500])), self.write("b.npy", npy(samples[500:]))]
         self.packed(*parts, *CAPS, "--dp", "4", "--packs-per-rank", "2", "--output", self.path("out"), "--xtuner",
@@ -190,7 +190,7 @@ class PackCliTest(unittest.TestCase):
         shape, order = read_npy(self.path("x/order.npy"))
         self.assertEqual(shape, (packs,))
         self.assertEqual(sorted(order), list(range(packs)))
-        # Rank r takes order[r::4], and a step is the next two of each: those of step_order.
+        # Rank r takes order[r::4], and a step is the next two of each rank: those of step_order.
         (steps, ranks, slots), dealt = read_npy(self.path("out/step_order.npy"))
         for rank in range(ranks):
             mine = order[:packs // 8 * 8][rank::ranks]

@@ -1,4 +1,4 @@
-"""`evenkeelctl pack --groups`: what the files say is what docs/ALGORITHMS.md says, by an independent twin."""
+"""Tests `evenkeelctl pack --groups`: the files follow docs/ALGORITHMS.md, according to an independent twin."""
 import array
 import ast
 import json
@@ -66,7 +66,7 @@ class PackGroupsTest(unittest.TestCase):
         self.assertEqual(sum(counts), len(packs))
         self.assertEqual(sorted(index), list(range(len(samples))))
 
-        # Longest group first: every pack holds its own samples and what GreedyFill adds to them.
+        # The longest group comes first. Every pack holds its own samples and those that GreedyFill adds.
         homes = [twin.home_of(groups, u, t) for u, t, _ in samples]
         left = set(range(len(samples)))
         for g in reversed(range(len(groups))):
@@ -79,7 +79,7 @@ class PackGroupsTest(unittest.TestCase):
                 added = twin.fill(groups[g], samples, own, shorter, homes)
                 self.assertEqual(sorted(samples[i][1] for i in pack if homes[i] != g),
                                  sorted(samples[i][1] for i in added))
-                # Samples of one length are the same to GreedyFill: leave out those that really went.
+                # To GreedyFill, samples of one length are the same. So those that were really taken are removed.
                 shorter |= set(added)
                 shorter -= set(pack)
                 left -= set(pack)

@@ -1,4 +1,4 @@
-"""The main job: a request becomes a plan, the same bytes every time."""
+"""Tests the main job: a request becomes a plan, with the same bytes every time."""
 import glob
 import json
 import os
@@ -108,7 +108,7 @@ class PlanTest(unittest.TestCase):
 
 class DeterminismTest(unittest.TestCase):
     def raw_plan(self, request):
-        """Returns the answer's bytes as they came over the wire, from a server of its own."""
+        """Returns the answer's bytes as they came over the wire, from a separate server."""
         with Server() as server:
             call = server.client().channel.unary_unary(f"/{harness.SERVICE}/PlanJob")
             return call(request.SerializeToString(), timeout=harness.TIMEOUT_SECONDS)

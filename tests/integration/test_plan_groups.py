@@ -1,4 +1,4 @@
-"""Packing groups from plan to packs: what PlanJob predicts of a long mix is what comes of packing it."""
+"""Tests packing groups from plan to packs: what PlanJob predicts for a long mix is what packing it gives."""
 import json
 import os
 import random
@@ -56,7 +56,7 @@ class PlanGroupsTest(unittest.TestCase):
                 self.assertEqual(packed["data_parallel"], planned.data_parallel)
                 for field, allowed in (("pack_count", planned.packs_per_rank * planned.data_parallel),
                                        ("step_count", 1)):
-                    # Allows one percent, or the last step.
+                    # One percent, or the last step, may differ.
                     expected = getattr(planned, field)
                     self.assertAlmostEqual(int(packed[field]), expected, delta=max(allowed, expected / 100), msg=field)
                 for field in ("share", "dist_ratio_tokens", "dist_ratio_attention", "idle_ratio"):

@@ -1,4 +1,4 @@
-"""The file of plans: over restarts, kills, full disks, a file that somebody spoils, and with ages asked for.
+"""Tests the file of plans: with restarts, kills, full disks, a damaged file, and limits on the age.
 
 EVENKEEL_KILLS: how often the server is killed while it writes (10; tests/soak/run.sh does it 200 times).
 """
@@ -19,7 +19,7 @@ FROM = planner_service_pb2.ServedFrom.Value
 
 
 def small_job(number):
-    """Returns a job that is planned in a millisecond or so; another plan for each number."""
+    """Returns a job that is planned in about a millisecond. Each number gives another plan."""
     request = planner_service_pb2.PlanJobRequest()
     request.job.model.name = "llama3-8b"
     request.job.cluster.pools.add(gpu_type="h100-sxm-80gb", gpu_count=8)
@@ -153,7 +153,7 @@ class StoreTest(Folder):
 
 
 class FullDiskTest(Folder):
-    """Tests against real faults of the system calls, put in by libfiu."""
+    """Tests real faults of system calls, injected by libfiu."""
 
     def faulty(self, *rules):
         environment = {"LD_PRELOAD": harness.libfiu(), "FIU_ENABLE": "\n".join(rules)}
@@ -171,7 +171,7 @@ class FullDiskTest(Folder):
                 self.assertTrue(server.alive())
                 faults += server.metric("evenkeel_cache_errors_total", tier="store")
         self.assertGreater(faults, 0)
-        with self.server() as server:  # what was kept is whole
+        with self.server() as server:  # what was kept is complete
             client = server.client()
             for number in range(40):
                 again = plan(client, small_job(number))
@@ -217,7 +217,7 @@ class KillTest(Folder):
                 self.assertEqual(answer.plan.SerializeToString(deterministic=True), expected)
                 hits += answer.served_from == FROM("SERVED_FROM_STORE")
             self.assertEqual(server.metric("evenkeel_cache_errors_total", tier="store"), 0)
-        # All that was committed is a hit; what was acknowledged but not yet on disk is planned again.
+        # Everything that was committed is a hit. What was acknowledged but not yet on disk is planned again.
         self.assertGreaterEqual(hits, min(entries, len(acknowledged)))
         print(f" ({KILLS} kills, {len(acknowledged)} plans, {int(entries)} on disk, {hits} hits)", end=" ")
         self.assertGreaterEqual(hits, 0.95 * committed)

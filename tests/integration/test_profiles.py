@@ -1,4 +1,4 @@
-"""Profiles over real processes: nothing acknowledged is lost, whatever kills the server or fills its disk."""
+"""Tests profiles with real processes: nothing acknowledged is lost, whatever kills the server or fills its disk."""
 import json
 import os
 import random
@@ -16,7 +16,7 @@ from harness import Server, error_details
 
 
 def profile(number, seconds=0.0062):
-    """Returns a profile of its own for each number."""
+    """Returns a distinct profile for each number."""
     return profile_pb2.RecordProfileRequest(
         model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2, note=f"number {number}",
         layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9,
@@ -66,7 +66,7 @@ class ProfilesTest(unittest.TestCase):
         with self.server() as server:
             found = self.notes(server.client())
             self.assertEqual({r: found.get(r) for r in acknowledged}, acknowledged)
-            # At most the one call of each round that was never answered comes on top.
+            # At most one call of each round, which was never answered, comes in addition.
             self.assertLessEqual(len(found), len(acknowledged) + rounds)
             self.assertEqual(sorted(found), list(range(1, len(found) + 1)))
 
@@ -112,7 +112,7 @@ class ProfilesTest(unittest.TestCase):
             server.terminate()
             server.wait()
         with open(self.store, "r+b") as file:
-            data = file.read()  # pages that are free again hold it too
+            data = file.read()  # free pages hold it too
             file.seek(0)
             file.write(data.replace(b"number 7", b"number 8"))
         refused = harness.run([harness.SERVER, "--listen", f"unix:{self.folder.name}/other.sock",

@@ -1,4 +1,4 @@
-"""A real Prometheus scrapes a real server under load: it counts what clients count, the recording rules have values,
+"""A real Prometheus scrapes a real server under load. It counts what clients count, the recording rules have values,
 and every query of the dashboard has an answer."""
 import json
 import math
@@ -18,7 +18,7 @@ from harness import Server, planner_service_pb2
 
 LOAD_SECONDS = 6
 GUARD_SECONDS = 60
-# Nothing of the kind happens here, so a quantile or a mean has no value.
+# Nothing of this kind happens here, so a quantile or a mean has no value.
 WITHOUT_VALUE = {"Packing time, 99%"}
 
 
@@ -52,7 +52,7 @@ class Prometheus:
                 for sample in self.get("query", query=expression)["result"]]
 
     def wait_for(self, expression, accept):
-        """Returns the first values of the expression that are accepted; fails if there are none in time."""
+        """Returns the first values of the expression that are accepted. Fails if there are none in time."""
         found, end = None, time.monotonic() + GUARD_SECONDS
         while time.monotonic() < end:
             try:
@@ -158,7 +158,7 @@ class PrometheusTest(unittest.TestCase):
     def test_no_alert_but_of_latency_fires_in_health(self):
         firing = {alert["labels"]["alertname"] for alert in self.prometheus.get("alerts")["alerts"]
                   if alert["state"] == "firing"}
-        # This machine may be slow at the moment.
+        # These may fire, because the machine may be slow at the moment.
         self.assertLessEqual(firing, {"EvenkeelKnownPlanLatencyBurn", "EvenkeelNewPlanLatencyBurn"})
 
 

@@ -1,4 +1,4 @@
-"""The Python package against real servers: calls, decoded errors, deadlines, retries, TLS, asyncio."""
+"""Tests the Python package against real servers: calls, decoded errors, deadlines, retries, TLS, asyncio."""
 import asyncio
 import os
 import pickle
@@ -77,7 +77,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual({v.field for v in error.violations},
                          {"job.model.name", "job.cluster.pools", "job.training.global_batch_samples"})
         self.assertIn("ListModels", str(error))
-        again = pickle.loads(pickle.dumps(error))  # as multiprocessing and DataLoader workers do
+        again = pickle.loads(pickle.dumps(error))  # like multiprocessing and DataLoader workers
         self.assertEqual((str(again), again.violations), (str(error), error.violations))
 
     def test_what_is_not_there_is_named(self):
@@ -87,7 +87,7 @@ class ClientTest(unittest.TestCase):
         error = caught.exception
         self.assertEqual((error.reason, error.resource.name), ("PLAN_NOT_FOUND", wanted))
         self.assertIsNone(error.retry_after)
-        until = time.monotonic() + 10  # the log is written a little later
+        until = time.monotonic() + 10  # the log is written slightly later
         while error.request_id not in self.server.log() and time.monotonic() < until:
             time.sleep(.02)
         self.assertIn(error.request_id, self.server.log())
@@ -238,7 +238,7 @@ class AsyncTest(unittest.TestCase):
 
 
 class BusyTest(unittest.TestCase):
-    """The one place for uploads is taken: RESOURCE_EXHAUSTED with a delay of 1 s."""
+    """The only place for uploads is taken: RESOURCE_EXHAUSTED with a delay of 1 s."""
 
     def setUp(self):
         self.server = Server("--pack-max-streams=1")
@@ -280,7 +280,7 @@ class BusyTest(unittest.TestCase):
             began = time.monotonic()
             with self.assertRaises(evenkeel.BusyError) as caught:
                 client.pack_dataset(RULE, [100], data_parallel=1, timeout=0.8)
-        self.assertLess(time.monotonic() - began, 0.7)  # nothing is gained by waiting
+        self.assertLess(time.monotonic() - began, 0.7)  # waiting would not help
         self.assertEqual((caught.exception.reason, caught.exception.retry_after), ("PACKING_BUSY", 1.0))
 
     def test_retries_can_be_switched_off(self):
@@ -305,7 +305,7 @@ class RestartTest(unittest.TestCase):
                          lambda: client.pack_dataset(RULE, [5], data_parallel=1)):
                 with self.assertRaises(evenkeel.UnavailableError) as caught:
                     call()
-                self.assertEqual(caught.exception.reason, "")  # no word of a server
+                self.assertEqual(caught.exception.reason, "")  # it did not come from a server
             self.assertLess(time.monotonic() - began, 20)
 
     def test_calls_and_uploads_go_on_after_kill(self):

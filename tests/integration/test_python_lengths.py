@@ -1,4 +1,4 @@
-"""evenkeel.lengths and `python -m evenkeel stats`: as evenkeelctl makes it of the same files, and clear refusals."""
+"""Tests evenkeel.lengths and `python -m evenkeel stats`: same results as evenkeelctl, and clear refusals."""
 import io
 import json
 import os
@@ -81,7 +81,7 @@ class StatsTest(FilesCase):
                 self.compare(*paths)
 
     def test_bins(self):
-        """Too many lengths to be exact: tokens binned, at the widths 2^k and 3 x 2^k, and then units as well."""
+        """There are too many lengths to be exact: tokens, and then units, are binned at the widths 2^k and 3 x 2^k."""
         widths = set()
         for spread in (2000., 2800., 4000.):
             shown = self.compare(self.npy("a.npy", draw(100_000, spread=spread)))

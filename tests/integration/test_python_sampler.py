@@ -1,4 +1,4 @@
-"""EvenkeelBatchSampler on real servers: what ranks get, resuming, refusing, elastic resuming, orders by the twins."""
+"""Tests EvenkeelBatchSampler on real servers: what ranks get, (elastic) resuming, refusing, orders by the twins."""
 import json
 import os
 import random
@@ -48,7 +48,7 @@ class SamplerCase(unittest.TestCase):
         return [self.sampler(rank, world_size, **options) for rank in range(world_size)]
 
     def trained(self, samplers, batches=None):
-        """Returns the samples that count, of the next `batches` batches of each rank."""
+        """Returns the samples with weight of the next `batches` batches of each rank."""
         seen = []
         for sampler in samplers:
             for i, micro in enumerate(sampler.micro_batches(iter(sampler))):
@@ -71,8 +71,8 @@ class StreamTest(SamplerCase):
                 self.assertLessEqual(sum(UNITS[i] for i in batch), 9)
 
     def test_tokens_weigh_the_same_on_all_ranks(self):
-        """Sum of loss_scale x loss tokens over all ranks is the number of ranks: the mean over them is a mean over
-        tokens."""
+        """The sum of loss_scale x loss tokens over all ranks is the number of ranks, so the mean over ranks is a mean
+        over tokens."""
         loss = [t // 3 for t in TOKENS]
         samplers = self.ranks(packs_per_rank=2, loss_tokens=loss)
         steps = {}
@@ -82,12 +82,12 @@ class StreamTest(SamplerCase):
                 steps[micro.step] = steps.get(micro.step, 0) + micro.loss_scale * sum(loss[i] for i in micro.batch)
                 dummies += micro.is_dummy
                 self.assertEqual(sampler.loss_scale(number), micro.loss_scale)
-        self.assertGreater(dummies, 0)  # else the last step proves nothing
+        self.assertGreater(dummies, 0)  # otherwise the last step proves nothing
         for total in steps.values():
             self.assertAlmostEqual(total, 4)
 
     def test_the_order_is_the_documented_one(self):
-        """Bit for bit what the twin of docs/ALGORITHMS.md makes, for other seeds and epochs too."""
+        """The order is exactly that of the twin of docs/ALGORITHMS.md, for other seeds and epochs too."""
         for seed, epoch, window, packs_per_rank in ((5, 0, 16, 1), (6, 3, 4, 2), (5, 1, 1, 1)):
             sampler = self.sampler(seed=seed, epoch=epoch, packs_per_rank=packs_per_rank,
                                    rule={**RULE, "order_window": window})
@@ -104,7 +104,7 @@ class StreamTest(SamplerCase):
     def test_epochs_and_seeds_differ(self):
         sampler = self.sampler()
         first = list(sampler)
-        self.assertEqual(first, list(sampler))  # as DistributedSampler: set_epoch makes another
+        self.assertEqual(first, list(sampler))  # like DistributedSampler, only set_epoch makes another order
         sampler.set_epoch(1)
         second = list(sampler)
         self.assertNotEqual(first, second)
@@ -145,7 +145,7 @@ class StreamTest(SamplerCase):
         self.assertEqual(list(sampler), list(self.sampler(rank=1)))
         sampler.set_epoch(1)
         self.assertEqual(len(made), 2)
-        for client in made:  # nothing stays connected where workers fork
+        for client in made:  # nothing stays connected while workers fork
             with self.assertRaisesRegex(ValueError, "closed"):
                 client.list_models()
 
@@ -155,7 +155,7 @@ class StreamTest(SamplerCase):
         errors = []
         previous, threading.excepthook = threading.excepthook, errors.append
         try:
-            self.assertEqual(list(sampler), list(self.sampler(rank=1)))  # asks ahead, in vain
+            self.assertEqual(list(sampler), list(self.sampler(rank=1)))  # asks ahead, without success
             with self.assertRaisesRegex(ValueError, "closed"):
                 sampler.set_epoch(1)
         finally:
@@ -164,7 +164,7 @@ class StreamTest(SamplerCase):
 
     @staticmethod
     def forked():
-        """Returns how a child ended that was forked now, and after how many seconds."""
+        """Returns how a child that was forked now ended, and after how many seconds."""
         began = time.monotonic()
         child = os.fork()
         if child == 0:
@@ -182,7 +182,7 @@ class StreamTest(SamplerCase):
             time.sleep(0.01)
 
     def test_a_fork_waits_for_the_next_epoch(self):
-        """A child that is forked amidst a call may crash."""
+        """A child that is forked in the middle of a call may crash."""
         tokens, units = dataset(200_000)
         sampler = self.sampler(tokens=tokens, units=units, prefetch=True)
         next(iter(sampler))
@@ -249,7 +249,7 @@ class StreamTest(SamplerCase):
                 self.assertEqual(micro.batch, micros[rank - micro.sequence_rank].batch)
                 if micro.sequence_rank == 0 and not micro.is_dummy:
                     seen += micro.batch
-                # Each of those who share a pack sums over its part of the tokens.
+                # Each rank that shares a pack sums over its part of the tokens.
                 part = sum(loss[i] for i in micro.batch) / micro.sequence_parallel
                 weights[micro.step] = weights.get(micro.step, 0) + micro.loss_scale * part
         self.assertEqual(sorted(seen), list(range(len(tokens))))
@@ -272,7 +272,7 @@ class StreamTest(SamplerCase):
 
 
 class Loader(list):
-    """A loader as far as micro_batches looks at one."""
+    """A loader with the parts that micro_batches uses."""
 
     def __init__(self, batches, **attributes):
         super().__init__(batches)
@@ -307,7 +307,7 @@ class ResumeTest(SamplerCase):
             state = json.loads(json.dumps(sampler.state_dict()))
             resumed = self.sampler(rank=2)
             resumed.load_state_dict(state)
-            resumed.set_epoch(1)  # as training loops do
+            resumed.set_epoch(1)  # like training loops
             self.assertEqual(resumed.state_dict(), state)
             self.assertEqual(list(resumed), whole[place:])
             self.assertEqual(list(resumed), whole)  # and then whole epochs again
@@ -317,7 +317,7 @@ class ResumeTest(SamplerCase):
     def test_the_loop_counts_not_what_workers_read_ahead(self):
         sampler = self.sampler(packs_per_rank=3)
         whole = list(sampler)
-        ahead = list(sampler)  # all read, as workers with a long queue do
+        ahead = list(sampler)  # everything is read, as by workers with a long queue
         for i, _ in enumerate(sampler.micro_batches(ahead)):
             if i == 10:
                 break
@@ -328,8 +328,8 @@ class ResumeTest(SamplerCase):
         self.assertEqual(list(resumed), whole[9:])
 
     def test_a_pass_has_a_state_of_its_own(self):
-        """What torchdata's StatefulDataLoader keeps, while the sampler's own says what the loop has done; in the order
-        of its calls, which tests/python tries on the real one."""
+        """Tests the state that torchdata's StatefulDataLoader keeps, while the sampler's own state says what the loop
+        has done, in the order of its calls. tests/python tries them on the real one."""
         sampler = self.sampler(packs_per_rank=3)
         whole = list(sampler)
         sampler.set_epoch(0)
@@ -361,7 +361,7 @@ class ResumeTest(SamplerCase):
             after.load_state_dict(state)
             first = iter(after)
             first.load_state_dict(state)
-            ahead = [next(first, None) for _ in range(4)]  # workers ask at once; then it makes another pass
+            ahead = [next(first, None) for _ in range(4)]  # workers ask at once; then it begins another pass
             self.assertEqual(ahead[0] is None, epoch == 0)
             self.assertEqual(list(iter(after)), [] if epoch == 0 else list(self.sampler(epoch=1)))
         self.assertEqual(after.epoch, 1)
@@ -422,7 +422,7 @@ class ResumeTest(SamplerCase):
         for sampler in between:
             sampler.load_state_dict(state, elastic=True)
         done += self.trained(between, batches=25)
-        state = between[1].state_dict()  # and once more, on six
+        state = between[1].state_dict()  # and a second time, on six ranks
         after = self.ranks(6)
         for sampler in after:
             sampler.load_state_dict(json.loads(json.dumps(state)), elastic=True)

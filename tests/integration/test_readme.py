@@ -1,4 +1,4 @@
-"""What README.md shows is what the program prints."""
+"""Tests that the output shown in README.md is what the program prints."""
 import os
 import re
 import unittest

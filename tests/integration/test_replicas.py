@@ -1,4 +1,4 @@
-"""Two replicas behind round_robin with the shipped service config: plans found by all, restarts, upgrades under load.
+"""Tests two replicas behind round_robin with the shipped service config: shared plans, restarts, upgrades under load.
 
 EVENKEEL_REPLICA_CALLS: calls during a rolling restart or upgrade (1500; tests/soak/run.sh makes 10000).
 """
@@ -24,7 +24,7 @@ NEXT = os.path.join(harness.BUILD, "tests", "evenkeel-server-next")
 
 
 class Redis:
-    """A real redis-server on a port of its own."""
+    """A real redis-server on a separate port."""
 
     def __init__(self, *arguments):
         self.port = harness.free_port()
@@ -67,11 +67,11 @@ class Replicas(unittest.TestCase):
                       program=program)
 
     def fleet(self):
-        """Makes a client of all replicas, as a scheduler would be one."""
+        """Makes a client of all replicas, like a scheduler."""
         with open(os.path.join(harness.ROOT, "deploy/grpc/service-config.json"), encoding="utf-8") as file:
             config = file.read()
         target = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
-        # A replica that comes back is looked for at once, not after gRPC's default of a second and more.
+        # A replica that comes back is tried again at once, not after gRPC's default of a second or more.
         return Client(target, options=[("grpc.service_config", config), ("grpc.enable_retries", 1),
                                        ("grpc.initial_reconnect_backoff_ms", 100),
                                        ("grpc.max_reconnect_backoff_ms", 500)])
@@ -83,7 +83,7 @@ class Replicas(unittest.TestCase):
             self.assertEqual(self.servers[i].wait(), 0)
             self.servers[i].__exit__()
             self.servers[i] = self.replica(port, program)
-            time.sleep(2)  # for clients to connect again, as minReadySeconds of a Deployment gives
+            time.sleep(2)  # time for clients to connect again, as minReadySeconds of a Deployment gives
 
     def wait_for_key(self, part):
         deadline = time.monotonic() + 10
@@ -94,7 +94,7 @@ class Replicas(unittest.TestCase):
 
     @staticmethod
     def patient(call):
-        """Asks again after UNAVAILABLE: on a busy machine a look-up in Redis may take longer than its budget."""
+        """Asks again after UNAVAILABLE, because a look-up in Redis may exceed its budget on a busy machine."""
         deadline = time.monotonic() + 10
         while True:
             try:
@@ -146,7 +146,7 @@ class SharedTierTest(Replicas):
         answer = self.patient(lambda: plan(two, request))
         self.assertEqual(answer.plan.subject.sample_count, 3000)
         self.assertEqual(plan(one, request).plan_id, answer.plan_id)
-        # A plan of the caller's is treated the same, at a replica that has forgotten it.
+        # A plan of the caller's is treated in the same way, at a replica that has forgotten it.
         self.servers[1].terminate()
         self.assertEqual(self.servers[1].wait(), 0)
         self.servers[1].__exit__()

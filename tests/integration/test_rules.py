@@ -1,4 +1,4 @@
-"""Rules, dashboard and runbook fit each other, promtool agrees, and every alert is tested quiet and firing."""
+"""Tests rules, dashboard and runbook for consistency, by promtool, and every alert, quiet and firing."""
 import glob
 import os
 import re
@@ -12,7 +12,7 @@ TESTS = sorted(glob.glob(os.path.join(harness.ROOT, "tests", "prometheus", "*_te
 
 
 def key(labels):
-    """Tells one alert from another of the same name: the long window of budgets."""
+    """Distinguishes alerts with the same name by the long window of their budget."""
     return labels["alertname"], labels.get("long", "")
 
 
@@ -21,8 +21,8 @@ def parse_labels(text):
 
 
 def tested_alerts():
-    """Returns (firing, quiet): alerts that some test expects at one time, and those that the same test does not at
-    another."""
+    """Returns (firing, quiet): alerts that some test expects at one time, and those that the same test excludes at
+    another time."""
     firing, quiet = set(), set()
     for path in TESTS:
         with open(path, encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The bill of materials: valid CycloneDX 1.5, complete, and the same each time."""
+"""Tests the bill of materials: valid CycloneDX 1.5, complete, and the same each time."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ LINKAGES = {"shared", "header-only", "generated"}
 
 
 def faults(bill):
-    """Returns what breaks the rules of CycloneDX 1.5, or ours, as lines."""
+    """Returns lines that say what breaks the rules of CycloneDX 1.5, or ours."""
     found = []
 
     def check(good, what):
@@ -77,7 +77,7 @@ class SbomTest(unittest.TestCase):
         self.assertTrue(broken(lambda bill: bill["dependencies"].pop()))
 
     def test_covers_every_library_that_is_loaded(self):
-        # Asks the running loader rather than ldd, which the script asks.
+        # This asks the running loader, not ldd, which the script asks.
         with harness.Server() as server:
             with open(f"/proc/{server.process.pid}/maps", encoding="utf-8") as maps:
                 loaded = {line.split()[-1] for line in maps if ".so" in line}

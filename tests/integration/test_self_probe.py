@@ -1,4 +1,4 @@
-"""A server whose listener hangs ends itself, and only such a server. The thread that accepts is stopped by ptrace."""
+"""Tests that exactly a server whose listener hangs ends itself. The thread that accepts is stopped by ptrace."""
 import ctypes
 import os
 import signal
@@ -31,7 +31,7 @@ def hang(thread):
 
 
 def wait_for_end(server, thread, seconds=60):
-    """Returns the exit code. A traced thread is reaped by its tracer; until then the process does not end."""
+    """Returns the exit code. A tracer reaps a traced thread, and the process does not end until then."""
     deadline = time.monotonic() + seconds
     while server.process.poll() is None:
         try:
@@ -47,7 +47,7 @@ def wait_for_end(server, thread, seconds=60):
 class SelfProbeTest(unittest.TestCase):
     def hang_and_wait(self, *arguments, listen=()):
         with Server(*arguments, listen=listen) as server:
-            time.sleep(1.5)  # for the first answer
+            time.sleep(1.5)  # waits for the first answer
             self.assertEqual(server.metric("evenkeel_self_probe_failures_total"), 0)
             thread = thread_called(server.process.pid, "accept")
             hang(thread)
@@ -78,7 +78,7 @@ class SelfProbeTest(unittest.TestCase):
             server.terminate()
             time.sleep(0.5)
             client = server.client()
-            self.assertEqual(client.health(), 2)  # NOT_SERVING, and yet answering
+            self.assertEqual(client.health(), 2)  # NOT_SERVING, but it answers
             self.assertTrue(client.call("PlanJob", harness.job_request()).plan_id)
             self.assertEqual(server.wait(), 0)
             self.assertNotIn("self-probe failed", server.log())

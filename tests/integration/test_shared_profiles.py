@@ -1,4 +1,5 @@
-"""Replicas that share their profiles by a real Redis: nothing acknowledged is lost, nothing old is said in silence.
+"""Tests replicas that share their profiles by a real Redis: nothing acknowledged is lost, and no old state is shown as
+new.
 
 EVENKEEL_REDIS_KILLS: how often Redis is killed (default 10).
 """
@@ -20,7 +21,7 @@ PATIENT_SECONDS = 60
 
 
 def profile(number, seconds=0.0062):
-    """Returns a profile of its own for each number."""
+    """Returns a distinct profile for each number."""
     return profile_pb2.RecordProfileRequest(
         model="internvl-chat-v1.5", gpu_type="a100-sxm-80gb", tensor_parallel=2, note=f"number {number}",
         layer_times=[profile_pb2.LayerTime(layer_kind=plan_pb2.LAYER_KIND_ENCODER, units=9,
@@ -34,7 +35,7 @@ def plan(client, min_revision=0):
 
 
 def record(client, request, method="RecordProfile"):
-    """Records until it is acknowledged: a retry is safe, and a busy disk may keep Redis from answering in time."""
+    """Records until it is acknowledged. A retry is safe, and a busy disk may keep Redis from answering in time."""
     end = time.monotonic() + PATIENT_SECONDS
     while True:
         try:
@@ -121,7 +122,7 @@ class SharedProfilesTest(unittest.TestCase):
             answer = record(a, profile(number, 0.0062 + 0.00001 * number))
             self.assertTrue(answer.durable)
             acknowledged[0], seen = answer.revision, asked[0]
-            while asked[0] < seen + 2 and thread.is_alive():  # the second began after it
+            while asked[0] < seen + 2 and thread.is_alive():  # the second call began after it
                 time.sleep(0.001)
         stop.set()
         thread.join()
@@ -175,7 +176,7 @@ class SharedProfilesTest(unittest.TestCase):
         self.assertTrue(eventually(lambda: not is_unconfirmed(plan(client))))
         self.assertEqual(record(client, profile(2)).revision, 2)
         polls = server.metric("evenkeel_profile_polls_total", outcome="unreachable")
-        self.assertLess(server.log().count("Connection refused"), max(5, polls / 2))  # not with each
+        self.assertLess(server.log().count("Connection refused"), max(5, polls / 2))  # not with each call
 
     def test_a_hung_redis_holds_no_plan(self):
         server = self.server()
@@ -188,7 +189,7 @@ class SharedProfilesTest(unittest.TestCase):
         plan(client)
         self.redis.resume()
         self.assertTrue(eventually(lambda: not is_unconfirmed(plan(client))))
-        self.assertTrue(record(client, profile(1)).durable)  # written once, whatever came of the first
+        self.assertTrue(record(client, profile(1)).durable)  # written once, whatever happened to the first attempt
         self.assertEqual(self.redis.do("LLEN", "evenkeel:profiles:1:{}"), "1")
 
     def test_a_damaged_history_is_never_used(self):
@@ -271,7 +272,7 @@ class RefusalTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
 
         def shipped(name):
-            """The file, but for its folder, which is not here."""
+            """Returns the shipped file without its folder, which does not exist here."""
             with open(os.path.join(harness.ROOT, "deploy", "redis", name), encoding="utf-8") as file:
                 lines = [line for line in file if not line.startswith("dir ")]
             with open(os.path.join(folder.name, name), "w", encoding="utf-8") as file:

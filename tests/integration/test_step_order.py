@@ -1,4 +1,4 @@
-"""The step orders of tests/golden/step_order/ are those of the twin that was written from the text alone."""
+"""Tests that the step orders of tests/golden/step_order/ are those of the twin that was written from the text only."""
 import json
 import os
 import sys

@@ -1,4 +1,4 @@
-"""evenkeelctl outlives streams that are closed, full or no longer read: no abort, and lost output is an error."""
+"""Tests that evenkeelctl survives streams that are closed, full or not read: no abort, and lost output is an error."""
 import json
 import os
 import subprocess
@@ -32,7 +32,7 @@ class StreamsTest(unittest.TestCase):
             for arguments in (["version"], ["--help"], ["plan", "--help"], PLAN, [*PLAN, "--output", "json"]):
                 with self.subTest(lost=lost, arguments=arguments[:1]):
                     got = shell(arguments, lost)
-                    # If nobody reads, what is written may still fit into the pipe.
+                    # If nobody reads, the output may still fit into the pipe.
                     self.assertIn(got, (0, 4) if lost == "| true" else (4,))
 
     def test_a_closed_stream_gets_no_file_in_its_place(self):
@@ -42,7 +42,7 @@ class StreamsTest(unittest.TestCase):
             self.assertEqual(os.listdir(folder), [])
 
     def test_text_of_callers_is_written_out(self):
-        """Names with controls of direction and separators: on the terminal, in JSON, in errors."""
+        """Tries names with direction controls and separators: on the terminal, in JSON, in errors."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "job.json")
             job = {"job": {"model": {"name": "llama3-8b"}, "cluster": {"pools": [

@@ -1,6 +1,6 @@
-"""TLS of the listener: who is refused, and certificates that change, or break, while calls go on.
+"""Tests TLS of the listener: who is refused, and certificates that change, or break, during calls.
 
-EVENKEEL_ROTATIONS: rotations under load; EVENKEEL_BAD_FILE_SECONDS: how long each kind of broken file stays.
+EVENKEEL_ROTATIONS: rotations under load. EVENKEEL_BAD_FILE_SECONDS: how long each kind of broken file stays.
 """
 import os
 import shutil
@@ -23,7 +23,7 @@ RELOAD_SECONDS = 0.2
 
 
 class TlsServer(Server):
-    """A server whose TCP port speaks TLS with files in a folder of its own."""
+    """A server whose TCP port speaks TLS with files in a separate folder."""
 
     def __init__(self, authority, *arguments, mutual=True, crls=False):
         self.authority = authority
@@ -37,12 +37,12 @@ class TlsServer(Server):
         super().__init__(*flags, *arguments, listen=[f"127.0.0.1:{self.port}"])
 
     def put(self, certificate, key):
-        """Writes one file after the other, as a careless script does."""
+        """Writes one file after the other, like a careless script."""
         shutil.copy(certificate, self.certificate)
         shutil.copy(key, self.key)
 
     def health(self, pair=None, timeout=5, ca=None):
-        """Returns whether it is SERVING, by a handshake of its own."""
+        """Returns whether it is SERVING, by a separate handshake."""
         client = TlsClient(self.port, ca or self.authority.ca, pair)
         try:
             return client.health(timeout=timeout)
@@ -50,7 +50,7 @@ class TlsServer(Server):
             client.close()
 
     def serial(self):
-        """Returns the serial number of the certificate that a new connection is shown."""
+        """Returns the serial number of the certificate that a new connection gets."""
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -222,7 +222,7 @@ class RotationTest(unittest.TestCase):
             self.assertEqual(failures, [])
             self.assertEqual(len(serials), len(pairs))
             self.assertGreater(min(answers), ROTATIONS)
-            # Hosts of old certificates end with their last connection.
+            # Hosts with old certificates end with their last connection.
             deadline = time.monotonic() + 20
             while server.metric("evenkeel_connections") > 0 and time.monotonic() < deadline:
                 time.sleep(0.1)
