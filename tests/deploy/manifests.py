@@ -1,4 +1,4 @@
-"""Renders overlays and checks objects; shared by the tests of this folder."""
+"""Renders overlays and checks objects. The tests of this folder share it."""
 import functools
 import glob
 import json
@@ -11,7 +11,7 @@ import yaml
 TOOLS = None  # set by run.py
 KUBERNETES = os.path.join(harness.ROOT, "deploy", "kubernetes")
 OVERLAYS = sorted(os.path.basename(path) for path in glob.glob(os.path.join(KUBERNETES, "overlays", "*")))
-# The oldest release with native sidecars by default, and the newest that the validator knows.
+# The oldest release with native sidecars by default, and the newest one that the validator knows.
 VERSIONS = ("1.29", "1.37")
 CUSTOM = ("monitoring.coreos.com/", "cert-manager.io/")
 
@@ -44,7 +44,7 @@ def containers(template):
 
 
 def check_custom(found):
-    """Returns the faults of custom resources, one a line."""
+    """Returns the faults of custom resources, one per line."""
     done = harness.run(["node", os.path.join(os.path.dirname(__file__), "check_custom.mjs"),
                         os.path.join(TOOLS, "npm", "node_modules")], text=json.dumps(found))
     assert done.returncode == (1 if done.stdout else 0), done.stderr
@@ -52,7 +52,7 @@ def check_custom(found):
 
 
 def check_core(found, version):
-    """Returns the faults of built-in kinds, one a line; a kind without a schema is one."""
+    """Returns the faults of built-in kinds, one per line. A kind without a schema is a fault."""
     done = subprocess.run([os.path.join(TOOLS, "python", "bin", "kubernetes-validate"), "--strict", "--quiet", "-k",
                            version, "-"], input=yaml.safe_dump_all(found), text=True, capture_output=True, check=False)
     assert done.returncode == 0 or done.stdout, done.stderr

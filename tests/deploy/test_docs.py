@@ -1,4 +1,4 @@
-"""What docs/KUBERNETES.md tells a user to write renders, and is valid."""
+"""Tests that what docs/KUBERNETES.md tells a user to write renders and is valid."""
 import os
 import re
 import tempfile

@@ -1,4 +1,4 @@
-"""overlays/training-job, run: the sidecar, the init containers, and the trainer's own command with real processes."""
+"""Runs overlays/training-job: the sidecar, the init containers, and the trainer's own command with real processes."""
 import json
 import os
 import re
@@ -21,7 +21,7 @@ RANKS, SAMPLES = 2, 240
 
 
 def small(job):
-    """Returns a job of the same form that two slow cores can train."""
+    """Returns a job of the same form, small enough for two slow cores to train."""
     job["model"]["language_model"].update(layers=2, hidden_size=64, attention_heads=4, ffn_size=128,
                                           vocabulary_size=256)
     job["cluster"]["pools"][0].update(gpu_count=RANKS, gpus_per_node=RANKS)
@@ -60,7 +60,7 @@ class ExampleTest(unittest.TestCase):
         chance = np.random.RandomState(1)
         cls.lengths = chance.randint(2, 200, SAMPLES)
         np.save(os.path.join(cls.pod.volume("data"), "lengths.npy"), cls.lengths)
-        # What follows a token is all but certain, so that a model learns something in a few steps.
+        # The next token is almost certain, so that a model learns something in a few steps.
         np.save(os.path.join(cls.pod.volume("data"), "tokens.npy"),
                 (np.arange(cls.lengths.sum()) % 7).astype(np.uint16))
         cls.pod.start("evenkeel").wait_until("startupProbe")
@@ -80,7 +80,7 @@ class ExampleTest(unittest.TestCase):
         self.assertEqual(plan["subject"]["gpu_count"], RANKS)
         self.assertEqual(int(plan["batch_rule"]["token_cap"]), 512)
         trainer = self.pod.start("trainer")
-        # torchrun itself is what a kubelet signals.
+        # A kubelet signals torchrun itself.
         while b"torch.distributed.run" not in command_line(trainer.process.pid):
             self.assertIsNone(trainer.process.poll(), trainer.log())
             time.sleep(0.05)
@@ -88,7 +88,7 @@ class ExampleTest(unittest.TestCase):
         said = trainer.log()
         seen = {int(rank): int(count) for rank, count in re.findall(rf"rank (\d+) saw (\d+) of {SAMPLES}", said)}
         self.assertEqual(len(seen), RANKS, said)
-        self.assertEqual(sum(seen.values()), SAMPLES)  # each once
+        self.assertEqual(sum(seen.values()), SAMPLES)  # each sample once
         steps = re.findall(r"step (\d+) of (\d+): loss ([\d.]+)", said)
         self.assertEqual([int(at) for at, _, _ in steps], list(range(1, int(steps[0][1]) + 1)))
         self.assertGreater(len(steps), 3)

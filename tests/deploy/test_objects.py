@@ -1,4 +1,4 @@
-"""Objects of an overlay fit together: names, labels, ports, volumes; and pods keep to the restricted profile."""
+"""Tests that an overlay's objects fit together (names, labels, ports, volumes), and pods meet `restricted`."""
 import os
 import tempfile
 import unittest
@@ -24,19 +24,19 @@ spec:
 SIDECARS = {"kustomization.yaml": "resources: [a.yaml, b.yaml]\n",
             "a.yaml": WORKLOAD % ("with", "evenkeel.dev/sidecar: 'true'"), "b.yaml": WORKLOAD % ("without", "")}
 
-# Made outside of the overlays, as docs/KUBERNETES.md says.
+# These are made outside the overlays, as docs/KUBERNETES.md says.
 BY_HAND = {("Secret", "evenkeel-redis"), ("PersistentVolumeClaim", "dataset")}
 VOLUMES = {"configMap", "secret", "emptyDir", "persistentVolumeClaim"}  # kinds that `restricted` allows
 
 
 def provided(found):
-    """Returns (kind, name) of what there is, secrets of certificates included."""
+    """Returns (kind, name) of the existing objects, including secrets of certificates."""
     names = {(item["kind"], item["metadata"]["name"]) for item in found} | BY_HAND
     return names | {("Secret", item["spec"]["secretName"]) for item in found if item["kind"] == "Certificate"}
 
 
 def wanted(template):
-    """Returns (kind, name) of what a pod needs to start."""
+    """Returns (kind, name) of the objects that a pod needs to start."""
     spec = template["spec"]
     for volume in spec.get("volumes", []):
         for kind, key in (("configMap", "name"), ("secret", "secretName"), ("persistentVolumeClaim", "claimName")):
@@ -124,7 +124,7 @@ class ObjectsTest(unittest.TestCase):
         scaler = manifests.named(found, "HorizontalPodAutoscaler", "evenkeel")["spec"]
         budget = manifests.named(found, "PodDisruptionBudget", "evenkeel")["spec"]
         self.assertGreater(scaler["minReplicas"], budget["maxUnavailable"])
-        self.assertNotIn("minAvailable", budget)  # with one replica, that would hold up each drain of its node
+        self.assertNotIn("minAvailable", budget)  # with one replica, it would block each drain of its node
         deployment = manifests.named(found, "Deployment", "evenkeel")["spec"]
         self.assertNotIn("replicas", deployment)
         self.assertEqual([constraint["topologyKey"] for constraint in
@@ -141,7 +141,7 @@ class ObjectsTest(unittest.TestCase):
         self.assertEqual(pods, {"with": ["evenkeel", "main"], "without": ["main"]})
 
     def own(self, files, field, at):
-        """Returns what is rendered of a user's own overlay that names ours."""
+        """Returns the rendering of a user's own overlay that names ours."""
         with tempfile.TemporaryDirectory(dir=manifests.TOOLS) as folder:
             for name, text in files.items():
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as file:

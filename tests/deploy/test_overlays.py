@@ -1,4 +1,4 @@
-"""The containers of each overlay, run with what was rendered: settings, users, groups, read-only roots, probes."""
+"""Runs the containers of each overlay as rendered: settings, users, groups, read-only roots, probes."""
 import base64
 import os
 import time
@@ -25,13 +25,13 @@ def read(path):
 
 
 class Deployed:
-    """The pods of an overlay, in one network; `planner` is a replica's container. `settings` override the overlay's."""
+    """The pods of an overlay, in one network. `planner` is a replica's container. `settings` override the overlay's."""
 
     def __init__(self, test, overlay, secrets=None, **settings):
         found = manifests.objects(overlay)
         self.pods = {}
         kinds = {item["metadata"]["name"]: template for item, template in manifests.templates(found)}
-        for name in sorted(kinds, key=lambda name: name == "evenkeel"):  # the planner last: it needs Redis to start
+        for name in sorted(kinds, key=lambda name: name == "evenkeel"):  # the planner last: it needs Redis
             network = next(iter(self.pods.values()), None)
             objects = data(found, secrets)
             for (kind, at), content in objects.items():
@@ -67,7 +67,7 @@ class OverlayTest(unittest.TestCase):
                                     f"'http://{ADDRESS}:9464/metrics').read().decode())").stdout
 
     def test_redis_shares_plans(self):
-        # The timeout is generous, however slow the machine is now: the test asks whether they find each other.
+        # The timeout is generous, because the machine may be slow: the test checks whether they find each other.
         deployed = Deployed(self, "redis", EVENKEEL_REDIS_TIMEOUT="1")
         self.check_server(deployed)
         found = plan(deployed.planner)
@@ -80,7 +80,7 @@ class OverlayTest(unittest.TestCase):
         self.assertIn('"served_from":"shared"', replica.log())
 
     def redis(self, deployed, which, *words):
-        """Returns what a client on another machine is answered."""
+        """Returns the answer to a client on another machine."""
         port = {"plans": "6380", "profiles": "6379"}[which]
         done = deployed.planner.run("redis-cli", "--no-auth-warning", "-h", f"evenkeel-redis-{which}", "-p", port,
                                     *words)
@@ -96,14 +96,14 @@ class OverlayTest(unittest.TestCase):
         self.assertIn("appendonlydir", os.listdir(deployed.pods["evenkeel-redis-profiles"].volume("data")))
 
     def tls(self, overlay):
-        """Returns the overlay with certificates as cert-manager makes them, and the authority."""
+        """Returns the overlay with certificates like cert-manager's, and the authority."""
         authority = certificates.Authority()
         certificate, key = authority.issue("evenkeel", san="DNS:evenkeel.evenkeel")
         secret = {"ca.crt": read(authority.ca), "tls.crt": read(certificate), "tls.key": read(key)}
         return Deployed(self, overlay, {("Secret", "evenkeel-tls"): secret}), authority
 
     def ask(self, deployed, authority, uri):
-        """Asks for the plan over TLS as a client with that URI, or without a certificate."""
+        """Asks for the plan over TLS, as a client with that URI or without a certificate."""
         server = deployed.planner
         arguments = ["--server", f"{ADDRESS}:50051", "--tls-server-name", "evenkeel.evenkeel"]
         files = {"ca": authority.ca}

@@ -1,4 +1,4 @@
-"""Every overlay renders to objects that the API server would take, unknown keys included."""
+"""Tests that every overlay renders to objects that the API server would accept, with unknown keys refused."""
 import os
 import shutil
 import unittest

@@ -1,5 +1,5 @@
-"""Runs a training program under the PyTorch of Debian 12 (1.13) on CPUs: stands in for the parts of PyTorch 2.6 that
-the example and evenkeel_fsdp.py use. Gradients are averaged over the ranks, as FSDP does; nothing is sharded.
+"""Runs a training program under the PyTorch of Debian 12 (1.13) on CPUs. It stands in for the parts of PyTorch 2.6 that
+the example and evenkeel_fsdp.py use. Gradients are averaged over the ranks, as in FSDP, but nothing is sharded.
 
     training_stand_in.py PROGRAM
 """
