@@ -1,4 +1,4 @@
-"""Jobs that launch settings are tried on: shipped examples, and flags of evenkeelctl."""
+"""Jobs on which launch settings are tried: shipped examples, and flags of evenkeelctl."""
 import glob
 import json
 import os
@@ -10,7 +10,7 @@ CTL = os.environ.get("EVENKEELCTL", os.path.join(ROOT, "build", "bin", "evenkeel
 FRAMEWORKS = ("megatron", "flagscale", "deepspeed", "torchtitan", "fsdp", "xtuner")
 ENUM = {name: "LAUNCH_FRAMEWORK_" + name.upper() for name in FRAMEWORKS}
 
-# name: flags beside --local. Dense, experts, latent attention, encoders; PP 1 to 16; virtual and uneven stages.
+# name: flags in addition to --local. Dense, experts, latent attention, encoders; PP 1 to 16; virtual and uneven stages.
 FLAGS = {
     "dense-pp1": "--model llama3-8b --gpu h100-sxm-80gb --gpus 8 --pp 1",
     "dense-pp2": "--model llama3-8b --gpu a100-sxm-80gb --gpus 16 --pp 2",
@@ -55,7 +55,7 @@ def plan_of(command):
 
 
 def with_frameworks(job, frameworks=FRAMEWORKS):
-    """Returns a request that asks for launch settings too."""
+    """Returns a request that also asks for launch settings."""
     request = json.loads(json.dumps(job))
     request["job"]["launch_frameworks"] = [ENUM[name] for name in frameworks]
     return request
@@ -86,7 +86,7 @@ def launch_of(plan, name):
 
 
 def run_of(plan, launch):
-    """Returns (parallelism, stages) that run by the settings."""
+    """Returns the (parallelism, stages) that the settings run."""
     if launch["match"] == "LAUNCH_MATCH_EXACT":
         return plan["parallelism"], plan["stages"]
     return launch["parallelism"], launch["stages"]
@@ -111,7 +111,7 @@ def chunks_of(stages, virtual):
 
 
 def recomputed_of(stages, virtual, kinds=LANGUAGE):
-    """Returns the indices of layers of those kinds that recompute all of themselves."""
+    """Returns the indices of layers of those kinds that are recomputed whole."""
     indices, at = [], 0
     for chunk in chunks_of(stages, virtual):
         for group in chunk:
@@ -124,7 +124,7 @@ def recomputed_of(stages, virtual, kinds=LANGUAGE):
 
 
 def option(arguments, name, default=None):
-    """Returns the values behind an option of a command line, or None if it is not there."""
+    """Returns the values after an option of a command line, or None if the option is not there."""
     if name not in arguments:
         return default
     at = arguments.index(name) + 1

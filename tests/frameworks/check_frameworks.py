@@ -1,4 +1,4 @@
-"""Launch settings against the trainers' own code: Megatron-Core's layout parser and TransformerConfig, DeepSpeed's
+"""Checks launch settings with the trainers' own code: Megatron-Core's layout parser and TransformerConfig, DeepSpeed's
 PipelineModule, torchtitan's configuration classes. run.sh installs them and starts this."""
 import dataclasses
 import importlib
@@ -48,7 +48,7 @@ def torchtitan_config():
     sys.modules["torchtitan.distributed"].ParallelDims = object
     checkpoint = importlib.import_module("torch.utils.checkpoint")
     for name in ("CheckpointPolicy", "create_selective_checkpoint_contexts"):
-        if not hasattr(checkpoint, name):  # of newer torch, for policies that are not used here
+        if not hasattr(checkpoint, name):  # names in newer torch, for policies that are not used here
             setattr(checkpoint, name, type(name, (), {"MUST_SAVE": 0}))
     config = sys.modules["torchtitan.config"]
     for name in ("ParallelismConfig", "TrainingConfig", "CompileConfig"):
@@ -146,7 +146,7 @@ class Megatron(unittest.TestCase):
                                            recompute_granularity="selective", recompute_modules=["activation"])
 
     def test_the_parser_and_the_checks_of_arguments_take_every_command(self):
-        """Megatron-LM as FlagScale carries it, and FlagScale's own part: megatron_command.py."""
+        """Uses Megatron-LM as FlagScale contains it, and FlagScale's own part: megatron_command.py."""
         given, inputs = [], []
         for name, plan, launch in self.settings():
             vision = any(g["kind"] == "LAYER_KIND_ENCODER" for stage in plan["stages"] for g in stage["layers"])
@@ -171,7 +171,7 @@ class Megatron(unittest.TestCase):
                                  (parallelism["data"], parallelism["virtual_stages"]))
                 if "--recompute-num-layers-per-stage-micro-batch" not in launch["arguments"]:
                     continue
-                # As FlagScale's transformer block looks them up: by chunk and stage, then by micro-batch.
+                # These are looked up like in FlagScale's transformer block: by chunk and stage, then by micro-batch.
                 self.assertFalse(result["hetero"])
                 chunks = cases.chunks_of(stages, parallelism["virtual_stages"])
                 self.assertEqual(len(result["per_stage"]), len(chunks))
@@ -252,7 +252,7 @@ with open(f"{sys.argv[1]}/rank{os.environ['RANK']}.json", "w") as file:
 
     @staticmethod
     def optimizer_of(config, pipeline):
-        """Returns the optimizer that the engine takes for these types of weights and gradients; it raises if it has
+        """Returns the optimizer that the engine takes for these types of weights and gradients. Raises if it has
         none."""
         import deepspeed.runtime.engine as engine
         patch = unittest.mock.patch.object(engine, "is_zero_supported_optimizer", lambda _: True)
@@ -315,7 +315,7 @@ class Torchtitan(unittest.TestCase):
                 layers = cases.layers_of(stages, parallelism["virtual_stages"])
                 parts = module.MODULES
                 degree = parallelism["pipeline"]
-                for s in range(degree):  # the trainer's own rule: which parts are on which rank
+                for s in range(degree):  # the trainer's own rule for which parts are on which rank
                     indices = pipeline._get_pp_rank_to_stage_indices_mapping(s, degree, p.pipeline_parallel_schedule,
                                                                              len(parts))
                     counts = [sum(m.startswith("layers.") for m in parts[i]) for i in indices]
@@ -337,7 +337,7 @@ class Torchtitan(unittest.TestCase):
         return module, module.apply(config)
 
     def test_the_trainer_takes_every_configuration(self):
-        """Trainer.Config checks itself when the command line is parsed, and again after."""
+        """Trainer.Config checks itself when the command line is parsed, and again afterwards."""
         trainer = importlib.import_module("torchtitan.trainer").Trainer
         checks = trainer.Config.__post_init__
         refused = types.SimpleNamespace(parallelism=self.configs.ParallelismConfig(pipeline_parallel_degree=2),
@@ -357,7 +357,7 @@ class Torchtitan(unittest.TestCase):
                 config._validate_cuda_graphs = lambda config=config: trainer.Config._validate_cuda_graphs(config)
                 checks(config)
                 p, t = config.parallelism, config.training
-                # Trainer.__init__: what divides a sequence, and a batch.
+                # Trainer.__init__ defines what divides a sequence and a batch.
                 split = (p.tensor_parallel_degree if p.enable_sequence_parallel else 1) * (
                     2 * p.context_parallel_degree if p.context_parallel_degree > 1 else 1)
                 self.assertEqual(t.seq_len % split, 0)
@@ -383,7 +383,7 @@ class Torchtitan(unittest.TestCase):
         self.assertGreaterEqual(len(names), 3)
 
     def test_the_command_line_keeps_the_policy(self):
-        """The configuration goes through tyro, as ConfigManager.parse_args sends it."""
+        """The configuration goes through tyro, as in ConfigManager.parse_args."""
         import tyro
         checkpoint = importlib.import_module("torchtitan.distributed.activation_checkpoint")
         trainer_config = dataclasses.make_dataclass("Config", [

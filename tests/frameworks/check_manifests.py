@@ -1,4 +1,4 @@
-"""Manifests of `evenkeelctl launch --manifest` against the schemas of the operators' CustomResourceDefinitions."""
+"""Checks manifests of `evenkeelctl launch --manifest` with the schemas of the operators' CustomResourceDefinitions."""
 import copy
 import os
 import re
@@ -38,7 +38,7 @@ def mebibytes(text):
 
 
 def pods_of(job):
-    """Returns [(number of pods, pod spec-like: containers and volumes, annotations)]."""
+    """Returns [(number of pods, an object like a pod spec with containers and volumes, annotations)]."""
     spec = job["spec"]
     if job["kind"] == "PyTorchJob":
         return [(r["replicas"], r["template"]["spec"], r["template"]["metadata"]["annotations"])

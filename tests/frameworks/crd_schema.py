@@ -1,5 +1,5 @@
-"""Checks objects against the schema of a CustomResourceDefinition, strictly: unknown keys are faults, as in
-kubectl's --validate=strict."""
+"""Checks objects strictly with the schema of a CustomResourceDefinition. Unknown keys are faults, as in kubectl's
+--validate=strict."""
 import re
 
 
@@ -39,7 +39,7 @@ def _value_faults(value, schema, path):
 
 
 def faults(value, schema, path="$"):
-    """Returns everything that is wrong with it."""
+    """Returns everything that is wrong with the value."""
     found = _type_fault(value, schema, path)
     if found:
         return found
@@ -48,7 +48,7 @@ def faults(value, schema, path="$"):
         properties, other = schema.get("properties", {}), schema.get("additionalProperties")
         free = schema.get("x-kubernetes-preserve-unknown-fields") or (not properties and other is None)
         if path == "$":
-            properties = {**properties, "metadata": {}}  # ObjectMeta is the API server's to check
+            properties = {**properties, "metadata": {}}  # the API server checks ObjectMeta
         for key, item in value.items():
             if key in properties:
                 found += faults(item, properties[key], f"{path}.{key}")

@@ -1,5 +1,5 @@
-"""Megatron's --pipeline-model-parallel-layout read by its documented grammar, written apart from Megatron and from the
-planner: what runs on each stage, or a LayoutError.
+"""Reads Megatron's --pipeline-model-parallel-layout by its documented grammar, independently of Megatron and of the
+planner. Returns what runs on each stage, or raises a LayoutError.
 
 Grammar (megatron/core/transformer/pipeline_parallel_layer_layout.py): letters E (embedding), t (transformer layer), m
 (predicted token), L (loss); `|` between chunks; `x*n` repeats a letter, `(...)*n` a group without inner parentheses;
@@ -12,7 +12,7 @@ class LayoutError(ValueError):
 
 
 def expand(text):
-    """Returns the letters and bars that a layout stands for."""
+    """Returns the letters and bars of a layout, expanded."""
     out, at = [], 0
     text = text.replace(",", "")
 

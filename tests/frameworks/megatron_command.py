@@ -1,6 +1,6 @@
-"""Command lines as Megatron-LM's pretrain_gpt.py and FlagScale's train_gpt.py read them: their own parser, their own
-checks of arguments, and for encoders the arguments of examples/multimodal. In a process of its own: FlagScale carries a
-Megatron-LM, whose modules are not those of the megatron-core beside it.
+"""Reads command lines like Megatron-LM's pretrain_gpt.py and FlagScale's train_gpt.py: with their own parser, their own
+checks of arguments and, for encoders, the arguments of examples/multimodal. It runs in a separate process, because
+FlagScale contains a Megatron-LM whose modules are not those of the megatron-core beside it.
 
     megatron_command.py FLAGSCALE_FOLDER < [{"words": [...], "world": 8, "environment": {...}, "vision": false}]
 
@@ -18,7 +18,7 @@ import types
 
 import stubs
 
-# Options that examples/multimodal asks for besides, which are the user's.
+# Further options that examples/multimodal requires and that belong to the user.
 VISION = ["--language-model-type", "x", "--tokenizer-prompt-format", "chatml"]
 
 
@@ -60,7 +60,7 @@ def read(modules, case):
     os.environ.update(case["environment"], WORLD_SIZE=str(case["world"]), RANK="0")
     args = arguments.parse_args(multimodal.add_multimodal_extra_args if case["vision"] else None)
     meshes = None
-    if args.hetero_process_meshes is not None:  # as megatron/training/initialize.py does
+    if args.hetero_process_meshes is not None:  # like megatron/training/initialize.py
         meshes = flagscale.FSTrainArguments(args, types.SimpleNamespace(to_logical_ranks=lambda ranks: ranks))
         meshes.pre_validate_args()
     arguments.validate_args(args)

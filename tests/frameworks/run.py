@@ -1,4 +1,4 @@
-"""Runs every check and counts tests: a test fails once, however many of its cases do."""
+"""Runs every check and counts tests. A test fails once, however many of its cases fail."""
 import sys
 import unittest
 
@@ -11,7 +11,7 @@ def main():
     for module in (check_manifests, check_frameworks):
         suite.addTests(loader.loadTestsFromModule(module))
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
-    # A subtest has its test as test_case; a class that could not be set up is a failure of its own.
+    # A subtest has its test as test_case. A class that could not be set up is a separate failure.
     failed = {getattr(test, "test_case", test).id() for test, _ in result.failures + result.errors}
     passed = result.testsRun - sum(1 for name in failed if not name.startswith("setUpClass"))
     print(f"frameworks: {passed} passed, {len(failed)} failed")

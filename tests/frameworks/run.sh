@@ -13,9 +13,9 @@ work=${EVENKEEL_FRAMEWORKS:-$root/build/frameworks}
 python=/usr/bin/python3
 [ "${1:-}" = "" ] || { sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//'; [ "$1" = --help ]; exit; }
 
-# Versions that the settings were written for; docs/LAUNCH.md names them too.
+# Versions for which the settings were written; docs/LAUNCH.md names them too.
 trainers=(megatron-core==0.16.1 flag-scale==0.8.0 deepspeed==0.19.8 torchtitan==0.3.0)
-# Packages that these import; their own torch would be gigabytes.
+# Packages that the trainers import. Their own torch would take gigabytes.
 needed=(hjson einops msgpack py-cpuinfo pydantic==2.14.3 pydantic-core==2.50.4 annotated-types typing-inspection
   'typing-extensions>=4.15' tqdm psutil packaging ninja tyro docstring-parser shtab typeguard)
 modules=(github.com/kubeflow/training-operator@v1.8.1 github.com/kubeflow/trainer/v2@v2.0.0 sigs.k8s.io/jobset@v0.10.1)
@@ -38,7 +38,7 @@ install_trainers() {
   "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "${trainers[@]}" "${needed[@]}"
 }
 
-# A module brings its CRDs along. A toolchain older than a module's go.mod asks for still downloads it.
+# A module contains its CRDs. A toolchain older than a module's go.mod asks for can still download it.
 fetch_crds() {
   mkdir -p "$work/crds" "$work/module"
   local i folder

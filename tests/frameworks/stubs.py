@@ -1,5 +1,5 @@
 """Stand-ins for modules that a framework's source imports but whose code the checks never reach: CUDA kernels, newer
-parts of torch. What is checked is the framework's own code; a stand-in answers any name with a mock."""
+parts of torch. The checks test the framework's own code; a stand-in answers any name with a mock."""
 import importlib.abc
 import importlib.machinery
 import sys
@@ -8,7 +8,7 @@ from unittest import mock
 
 
 class _Class(type):
-    """A class whose unknown attributes are classes too: they stand in annotations."""
+    """A class whose unknown attributes are classes too, because they occur in annotations."""
 
     def __getattr__(cls, name):
         if name.startswith("__"):
@@ -28,7 +28,7 @@ class _Module(types.ModuleType):
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the named modules, and what is below them, as stand-ins."""
+    """Finds the named modules, and those below them, as stand-ins."""
 
     def __init__(self, names):
         self.names = tuple(names)
@@ -51,7 +51,7 @@ def stand_in(*names):
 
 
 def package(name, path):
-    """Makes a package that is only its folder: its modules import, its __init__ does not run."""
+    """Makes a package that is only its folder: its modules can be imported, but its __init__ does not run."""
     module = types.ModuleType(name)
     module.__path__ = [path]
     sys.modules[name] = module
