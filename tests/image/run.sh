@@ -13,8 +13,8 @@ export BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} STORAGE_DRIVER=${STORAGE_D
 for tool in buildah crun; do
   command -v $tool >/dev/null || { echo "run.sh: apt-get install $tool" >&2; exit 1; }
 done
-# crun takes cgroups of version 1 or 2, but not both together ("hybrid"); nothing here needs them, so where there are
-# both it sees those of version 2 alone, in a mount namespace of its own.
+# crun accepts cgroups of version 1 or 2, but not both together ("hybrid"). Nothing here needs cgroups. If there are
+# both, crun sees only those of version 2, in a separate mount namespace.
 if [ -d /sys/fs/cgroup/unified ]; then
   # shellcheck disable=SC2016  # the inner shell expands them
   exec unshare --mount sh -c 'mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$0" "$1"' tests/image/run.sh "$image"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the runtime image; run.sh gives its root file system and what `buildah inspect` says of it."""
+"""Tests the runtime image. run.sh passes its root file system and the output of `buildah inspect`."""
 import json
 import os
 import signal
@@ -18,7 +18,7 @@ import harness  # noqa: E402  pylint: disable=wrong-import-position
 
 MOST_BYTES = 40_000_000
 USER = 65532
-# No cgroups: not every machine lets a container have its own, and nothing here is about limits of memory or CPU.
+# There are no cgroups: not every machine lets a container have its own, and nothing here tests limits of memory or CPU.
 CRUN = ["crun", "--cgroup-manager=disabled"]
 JOB = os.path.join(harness.EXAMPLES, "llama3-8b-text.json")
 
@@ -83,7 +83,7 @@ class Container:
             return file.read()
 
     def stop(self, number=signal.SIGTERM):
-        """Signals the first process inside; returns its exit status."""
+        """Signals the first process inside. Returns its exit status."""
         harness.run([*CRUN, "kill", self.name, signal.Signals(number).name])
         return self.process.wait(30)
 
@@ -190,7 +190,7 @@ class RunTest(unittest.TestCase):
         with open(f"/proc/{self.container.state()['pid']}/mountinfo", encoding="utf-8") as file:
             root = next(line.split() for line in file if line.split()[4] == "/")
         self.assertIn("ro", root[5].split(","))
-        # The same write where writing is allowed works: it is the file system that refuses.
+        # The same write succeeds where writing is allowed, so it is the file system that refuses.
         done = self.container.run(*plan, "/run/evenkeel/plan.json")
         self.assertEqual(done.returncode, 0, done.stderr)
 
