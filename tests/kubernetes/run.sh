@@ -34,8 +34,8 @@ export EVENKEEL_SERVER_REQUIRED=1 EVENKEEL_SERVER_PROGRAM=${EVENKEEL_SERVER_PROG
   { echo "run.sh: no $EVENKEEL_SERVER_PROGRAM: tests/run.sh --only build" >&2; exit 1; }
 [ $install = 0 ] || deploy/install-packages.sh test || exit 1
 go=$(client/go/toolchain.sh build/tools) || exit 1
-# Uses the toolchain of this machine, whatever the modules would like, with its own folder first, for what it calls
-# itself.
+# Uses this machine's toolchain, whatever the modules require, with its own folder first in PATH, for the programs that
+# it calls.
 PATH=$(dirname "$go"):$PATH
 export PATH GOTOOLCHAIN=local GOFLAGS=-buildvcs=false
 work=$(mktemp -d)
@@ -43,7 +43,7 @@ export TMPDIR=$work # what an interrupted test leaves goes with it
 trap 'rm -rf "$work"' EXIT
 passed=0
 failed=0
-# CRDs of what deploy/kubernetes uses beside Kubernetes itself: MODULE@VERSION:FOLDER
+# CRDs that deploy/kubernetes uses besides Kubernetes' own: MODULE@VERSION:FOLDER
 crd_modules=(github.com/prometheus-operator/prometheus-operator@v0.83.0:example/prometheus-operator-crd
   github.com/cert-manager/cert-manager@v1.18.2:deploy/crds)
 
@@ -61,7 +61,7 @@ count() {
   fi
 }
 
-# check NAME COMMAND [ARGUMENT ...]: a test that is no Go test.
+# check NAME COMMAND [ARGUMENT ...]: a test that is not a Go test.
 check() {
   local name=$1
   shift
@@ -106,8 +106,8 @@ programs() {
   go -C tests/kubernetes test -c -p 2 -o "$work/e2e.test" ./e2e
 }
 
-# What kustomize makes of deploy/kubernetes, and the CRDs of what is not Kubernetes' own in it. Without a CRD the
-# objects of its kind are left out, and the test says so.
+# Renders deploy/kubernetes, and collects the CRDs of objects that are not Kubernetes' own. Without a CRD, the objects
+# of its kind are left out, and the test reports that.
 manifests() {
   local kustomize path module folder
   export EVENKEEL_MANIFESTS=$work/manifests EVENKEEL_MANIFEST_CRDS=$work/crds
