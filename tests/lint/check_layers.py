@@ -9,7 +9,7 @@ import source_tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
-# Which planner folders a planner folder may include, besides itself. "" is planner/*.h: job.h, plan.h and the doors.
+# Planner folders that a planner folder may include, besides itself. "" is planner/*.h: job.h, plan.h and the doors.
 PLANNER = {
     "base": {"base"},
     "catalog": {"base", ""},
@@ -20,14 +20,14 @@ PLANNER = {
     "partition": {"base", "catalog", "cost", "recompute", "simulate", ""},
     "search": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", ""},
     "groups": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", ""},
-    # The checker shares nothing with the search: only the cost equations, and the values that it judges.
+    # The checker shares nothing with the search except the cost equations, and the values that it judges.
     "check": {"base", "catalog", "cost", "packing", "simulate", ""},
     "launch": {"base", "catalog", "cost", "packing", "search", ""},
     "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", "check",
          "launch"},
 }
 
-# Low rooms of plain words (planner_floors.py says which of them lies below which).
+# Low rooms of plain words (planner_floors.py says which of them is below which).
 PLANNER["model"] = {"base"}
 PLANNER["hardware"] = {"base"}
 PLANNER["trainer"] = {"base"}
@@ -36,10 +36,10 @@ for _folder in PLANNER.keys() - {"base", "model", "hardware", "trainer", "space"
     PLANNER[_folder] |= {"model", "hardware", "trainer", "space"}
 PLANNER["catalog"] -= {"hardware", "trainer"}
 
-# Callers enter by these; every other planner/*.h is a plain value.
+# Callers enter by these. Every other planner/*.h is a plain value.
 DOORS = ("planner/make_plan", "planner/evaluate_plan", "planner/plan_timeline", "planner/offers")
 
-# Plain values that job.h and plan.h are made of.
+# Plain values that job.h and plan.h contain.
 PLAIN_VALUES = {"planner/cost/cost_constants.h", "planner/cost/memory_parts.h", "planner/hardware/gpu_spec.h",
                 "planner/packing/packing.h", "planner/space/parallelism.h", "planner/space/placement.h",
                 "planner/trainer/execution.h", "planner/trainer/trainers.h"}
@@ -62,10 +62,10 @@ PLANNER_BANNED_CALLS = [
     (r"\bthread_local\b", "threads"),
 ]
 
-# Of Abseil, what gives the same on every run. Hash containers have another order in every process.
+# The parts of Abseil that give the same result in every run. Hash containers have another order in every process.
 PLANNER_ABSEIL = ("absl/strings/", "absl/types/span.h", "absl/container/btree_")
 
-# Nowhere, tests neither: the header's beginning, and why.
+# Banned everywhere, also in tests: the header's beginning, and why.
 BANNED_LIBRARIES = [
     ("absl/synchronization/", "ThreadSanitizer reports false races in the packaged library: use server/base/mutex.h"),
 ]
@@ -73,7 +73,7 @@ BANNED_LIBRARIES = [
 # Standard headers whose locks the thread-safety analysis does not understand.
 LOCK_HEADERS = {"condition_variable", "mutex", "shared_mutex"}
 
-# Libraries: the header's beginning, and where alone it may be included (tests apart).
+# Libraries: the header's beginning, and the only places where it may be included (except tests).
 LIBRARIES = [
     ("grpcpp/", ("server/rpc/", "server/listener/", "server/server.", "server/main.cc", "client/")),
     ("grpc/", ("server/rpc/", "server/listener/", "server/server.", "server/main.cc", "client/")),
@@ -96,7 +96,7 @@ def generated(header):
     return header.endswith(".pb.h")
 
 
-# Which server folders a server folder may include, besides itself. "" is server/*.h: options, logs, the wiring, which
+# Server folders that a server folder may include, besides itself. "" is server/*.h: options, logs and the wiring, which
 # may include all. The core keeps opaque records: it knows neither messages (convert) nor what plans (planning).
 SERVER = {
     "base": set(),
@@ -114,8 +114,8 @@ SERVER = {
     "listener": {"base", "metrics", "rpc", ""},
 }
 
-# What a server folder may include of the planner. Folders that are not here neither include it nor name its types. Core
-# and metrics take the phases and hooks from make_plan.h.
+# Headers of the planner that a server folder may include. Folders that are not listed neither include it nor name its
+# types. Core and metrics take the phases and hooks from make_plan.h.
 _HOOKS = ("planner/make_plan.h", "planner/plan_hooks.h")
 SERVER_PLANNER = {"": ("planner/",), "convert": ("planner/",), "planning": ("planner/",), "calibration": ("planner/",),
                   "core": _HOOKS, "metrics": _HOOKS}

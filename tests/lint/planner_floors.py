@@ -11,12 +11,12 @@ import source_tree
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 
-# Lowest first; each floor lists its rooms. A room that ends in "/" is a folder, any other one is a unit.
+# Lowest first. Each floor lists its rooms. A room that ends in "/" is a folder; any other one is a unit.
 FLOORS = [
     ["planner/base/"],
     ["planner/model/"],
     ["planner/catalog/", "planner/hardware/", "planner/trainer/"],
-    # Values that the job and the plan are made of.
+    # Values that the job and the plan contain.
     ["planner/calibration", "planner/launch", "planner/plan_hooks", "planner/space/parallelism",
      "planner/space/placement", "planner/cost/cost_constants", "planner/cost/memory_parts", "planner/packing/packing"],
     ["planner/job"],
@@ -34,7 +34,7 @@ FLOORS = [
     ["planner/offers"],
 ]
 
-# Where units must not form a circle.
+# Folders in which units must not form a circle.
 NO_CYCLES = ("planner", "server", "client/cli")
 
 
@@ -43,14 +43,14 @@ def unit_of(path):
 
 
 def room_of(unit):
-    """The floor's number and the room; None if the table has no room for the unit."""
+    """Returns the floor's number and the room, or None if the table has no room for the unit."""
     rooms = [(len(room), floor, room) for floor, rooms in enumerate(FLOORS) for room in rooms
              if unit == room or (room.endswith("/") and unit.startswith(room))]
     return max(rooms)[1:] if rooms else None
 
 
 def edges_of(root, folders):
-    """All quoted includes between different units: unit -> [(path, line, unit)]."""
+    """Returns all quoted includes between different units: unit -> [(path, line, unit)]."""
     edges = collections.defaultdict(list)
     for path in source_tree.files(root, (".h", ".cc"), folders):
         text = source_tree.read(root, path)
@@ -60,7 +60,7 @@ def edges_of(root, folders):
 
 
 def cycles(edges):
-    """The strongly connected sets of more than one unit (Tarjan 1972)."""
+    """Returns the strongly connected sets of more than one unit (Tarjan 1972)."""
     number, low, stack, found = {}, {}, [], []
 
     def visit(unit):

@@ -11,7 +11,7 @@ ELEMENT = re.compile(
     r"|(?P<value>[A-Z][A-Z0-9_]*)\s*=\s*-?\d+\s*[;\[])")
 
 UNSIGNED = re.compile(r"^(u?fixed|uint)(32|64)$")
-# Endings that hide a factor: sizes are bytes, times are seconds.
+# Endings that hide a factor, because sizes are in bytes and times in seconds.
 WRONG_UNIT = re.compile(
     r"_(ms|us|ns|millis|micros|nanos|minutes|hours|kb|mb|gb|tb|kib|mib|gib|gbps|tflops|percent|pct)$")
 # A number whose name contains one of these words must end in its unit.

@@ -29,7 +29,7 @@ check() {
   fi
 }
 
-# must_fail MESSAGE COMMAND [ARGUMENT ...]: the command must fail and say MESSAGE.
+# must_fail MESSAGE COMMAND [ARGUMENT ...]: the command must fail and print MESSAGE.
 must_fail() {
   local message=$1 output
   shift
@@ -51,7 +51,7 @@ mapfile -t sources < <(find planner server client tests -path '*/fixtures/*' -pr
 mapfile -t scripts < <(find client deploy tests .ci -path '*/fixtures/*' -prune -o -type f -print | sort |
   while read -r file; do head -c 64 "$file" | grep -aqE '^#!.*\b(ba)?sh\b' && echo "$file"; done)
 
-# The build with clang checks all sources; this holds that the locks of server/base/mutex.h take part.
+# The build with clang checks all sources; this checks that the locks of server/base/mutex.h take part.
 thread_safety() { clang++ -std=c++20 -I. -fsyntax-only -Wthread-safety -Werror "tests/lint/fixtures/thread_safety/$1"; }
 
 lint_buf() { (cd "$1" && "$tools/buf" lint); }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests the linters: every file under fixtures/LINTER/bad must be found for the reason it names, none under good.
 
-The first line of a bad fixture says what has to be found: "EXPECT: text".
+The first line of a bad fixture gives the expected finding: "EXPECT: text".
 """
 import os
 import subprocess

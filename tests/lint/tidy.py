@@ -6,7 +6,7 @@ import re
 import source_tree
 
 MAX_FILE_LINES = 500
-# The contract is half comments, and the catalogue is a table: splitting them helps no reader.
+# The contract is half comments, and the catalogue is a table, so splitting them does not help readers.
 MAX_LONG_FILE_LINES = 800
 LONG_FILES = re.compile(r"^(proto/evenkeel/.*\.proto|planner/catalog/\w+\.cc)$")
 MAX_FUNCTION_LINES = 70
@@ -14,11 +14,11 @@ MAX_COLUMNS = 120
 
 # Texts from elsewhere, and data.
 FOREIGN = ("proto/google/", "proto/grpc/")
-GENERATED = re.compile(r"_pb2\.py$")  # in the sources where the Python package is installed to be edited
+GENERATED = re.compile(r"_pb2\.py$")  # in the sources if the Python package is installed in editable form
 EXTENSIONS = (".h", ".cc", ".proto", ".py", ".sh", ".cmake", "CMakeLists.txt", "Dockerfile", ".yaml", ".md", ".ci/run")
 
 LEFTOVER = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
-# A template for mkdtemp is nobody's path.
+# A template for mkdtemp is not a path of one machine.
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:work|root|home|tmp)/(?!\S*XXXXXX)[\w.]")
 _CONTAINER = re.compile(r"\b(namespace|class|struct|union|enum)\b|\bextern\s*\"\"")
 _NOT_FUNCTION = re.compile(r"(?<![=!<>+\-*/%&|^])=(?!=)")
@@ -28,7 +28,7 @@ def _is_function(head):
     """Returns whether the text between the last delimiter and a brace begins a function's body."""
     if "(" not in head or re.match(r"\s*#", head):
         return False
-    # An assignment outside of parentheses is a table or a value, unless it names an operator.
+    # An assignment outside parentheses is a table or a value, unless it names an operator.
     outside = re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", head))
     return "operator" in head or not _NOT_FUNCTION.search(outside)
 
@@ -38,7 +38,7 @@ def cpp_functions(text):
     code = source_tree.strip_cpp(text)
     code = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: "\n" * m.group(0).count("\n"), code, flags=re.M)
     depth, start, head_from = 0, None, 0
-    inside = 0  # brace depth at which the function being read was opened; 0: none
+    inside = 0  # brace depth at which the current function was opened; 0 if none
     for at, character in enumerate(code):
         if character == "{":
             depth += 1
