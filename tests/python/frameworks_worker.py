@@ -1,5 +1,5 @@
-"""One rank of test_frameworks.py: two epochs by a framework's own loop, as docs/PYTHON.md says. Rank 0 writes which
-samples each rank had in each epoch, or the error.
+"""One rank of test_frameworks.py: runs two epochs by a framework's own loop, as docs/PYTHON.md says. Rank 0 writes
+which samples each rank had in each epoch, or the error.
 
     torchrun --nproc_per_node 2 frameworks_worker.py KIND ADDRESS OUTPUT.json
 """
@@ -16,7 +16,7 @@ import toy
 KIND, ADDRESS, OUTPUT = sys.argv[1:]
 SIZES = toy.lengths(300, 0)
 DATA = toy.Cached(toy.Sequences(SIZES, 0))
-SEEN = []  # of each epoch: the samples of each batch that counts
+SEEN = []  # for each epoch: the samples of each batch with weight
 
 
 def sampler_of(rank, world):
@@ -59,12 +59,12 @@ def transformers():
             super().__init__()
             self.model = toy.Model(1)
 
-        def forward(self, numbers, inputs, labels, **loss):  # the trainer counts tokens for those with ** alone
+        def forward(self, numbers, inputs, labels, **loss):  # the trainer counts tokens only for models with **
             SEEN[-1] += numbers
             return {"loss": self.model(inputs, labels) / loss["num_items_in_batch"]}
 
     class Balanced(Trainer):
-        def get_train_dataloader(self):  # not prepared: the batches are split between the ranks already
+        def get_train_dataloader(self):  # not prepared, because the batches are already split between the ranks
             sampler = sampler_of(self.args.process_index, self.args.world_size)
             self.add_callback(SetEpoch(sampler))
             return DataLoader(self.train_dataset, batch_sampler=sampler,
@@ -114,7 +114,7 @@ def main():
     if error or dist.get_rank() == 0:
         with open(OUTPUT, "w", encoding="utf-8") as file:
             json.dump({"error": error, "ranks": gathered}, file)
-    if dist.is_initialized():  # gloo's threads may abort a process that ends with them
+    if dist.is_initialized():  # gloo's threads may abort a process that ends while they run
         dist.destroy_process_group()
 
 

@@ -64,7 +64,7 @@ check() {
   fi
 }
 
-# tests ENVIRONMENT MODULE: unittest, each test counted.
+# tests ENVIRONMENT MODULE: runs unittest and counts each test.
 tests() {
   local output=$folder/$1-$2.log ran bad skipped
   echo "== $2 ($1)"
@@ -83,7 +83,7 @@ tests() {
 source_distribution() {
   rm -rf "$folder/dist" && mkdir "$folder/dist" &&
     "$folder/current/bin/python" -m build --sdist --outdir "$folder/dist" "$root/client/python" &&
-    # Builds from the archive alone: nothing of the repository is beside it.
+    # Builds from the archive only, with nothing of the repository beside it.
     "$folder/current/bin/pip" wheel --no-deps --wheel-dir "$folder/dist" "$folder/dist"/evenkeel-*.tar.gz
 }
 
@@ -99,7 +99,7 @@ wheel() { # ENVIRONMENT [EXTRA]
     "$folder/$1/bin/pip" install "${wheels[0]}${2:-}"
 }
 
-# Debian's own protobuf stays, and with it the newest common messages that still go with it.
+# Debian's own protobuf stays, with the newest common messages that still work with it.
 debian_wheel() {
   "$folder/debian/bin/pip" install "protobuf==$("$python" -c 'import google.protobuf as p; print(p.__version__)')" \
     "googleapis-common-protos>=1.56" && wheel debian &&
@@ -107,7 +107,7 @@ debian_wheel() {
 assert p.__version__.startswith("4."), "the package replaced the protobuf of Debian"'
 }
 
-# mypy_finds MESSAGE PROGRAM: the package's types show that it is wrong.
+# mypy_finds MESSAGE PROGRAM: the package's types must show that the program is wrong.
 mypy_finds() {
   local said
   said=$("$folder/current/bin/python" -m mypy --strict -c "$2")

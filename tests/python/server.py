@@ -1,4 +1,4 @@
-"""A real evenkeel-server on a socket of its own, for tests that do not use the integration harness."""
+"""A real evenkeel-server on a separate socket, for tests that do not use the integration harness."""
 import os
 import subprocess
 import tempfile

@@ -1,4 +1,4 @@
-"""Every block of docs/PYTHON.md, in order, as a reader would run them: in a folder that looks like the repository."""
+"""Runs every block of docs/PYTHON.md, in order, like a reader: in a folder that looks like the repository."""
 import os
 import re
 import subprocess
@@ -24,7 +24,8 @@ class DocsTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         for name in ("client", "deploy", "proto", "server", "LICENSE"):
             os.symlink(os.path.join(server.ROOT, name), os.path.join(folder.name, name))
-        # PyTorch 1.13 knows no "redirect nothing" under Python 3.11 (its Std.from_str gives None): redirect, and show.
+        # Under Python 3.11, PyTorch 1.13 has no "redirect nothing" (its Std.from_str gives None). So this redirects,
+        # and shows.
         shim = os.path.join(folder.name, "torchrun")
         with open(shim, "w", encoding="utf-8") as file:
             file.write(f'#!/bin/sh\nexec {sys.executable} -m torch.distributed.run --redirects 1 --tee 1 "$@"\n')
@@ -49,7 +50,7 @@ class DocsTest(unittest.TestCase):
                     file.write(text)
             elif language == "sh":
                 said += run("bash", "-euo", "pipefail", "-c", text)
-            else:  # they build on each other
+            else:  # the blocks build on each other
                 program.append(text)
         said += run(sys.executable, "-c", "\n".join(program))
         for wanted in ("job.model.name -> unknown model", "steps 0 to 5 of", "steps 5 to 10 of", "4 ranks x 1 packs"):

@@ -1,5 +1,5 @@
-"""Loops that are a framework's own, on two ranks: every sample once per epoch, another order in each epoch, and what is
-said where the framework would split batches between the ranks once more."""
+"""Tests the loops of frameworks, on two ranks: every sample once per epoch, another order in each epoch, and the error
+if the framework would split batches between the ranks a second time."""
 import json
 import os
 import subprocess
@@ -30,7 +30,7 @@ class FrameworksTest(unittest.TestCase):
                 return json.load(file)
 
     def check(self, kind, repeated):
-        """`repeated`: samples of an epoch that come again, as the loop can not leave out a batch that fills a gap."""
+        """`repeated`: samples of an epoch that come again, because the loop cannot drop a batch that fills a gap."""
         result = self.ran(kind)
         self.assertEqual(result["error"], "")
         first, second = zip(*result["ranks"])

@@ -1,4 +1,4 @@
-"""The package as it is installed: what is in it, versions, columns of Parquet, Arrow and Hugging Face."""
+"""Tests the installed package: its content, versions, columns of Parquet, Arrow and Hugging Face."""
 import collections.abc
 import importlib.metadata
 import importlib.util
@@ -125,7 +125,7 @@ class ColumnsTest(unittest.TestCase):
                 evenkeel.read_lengths(path)
 
     def test_a_column_that_reads_item_by_item_is_read_at_once(self):
-        """As columns of the package `datasets` do since its release 4."""
+        """Columns of the package `datasets` behave like this since its release 4."""
         class Column(collections.abc.Sequence):
             def __len__(self):
                 return 3

@@ -1,5 +1,5 @@
-"""torchdata's StatefulDataLoader: resumes mid-epoch to the identical stream, with workers and without, and says of each
-batch what the sampler says."""
+"""Tests torchdata's StatefulDataLoader: it resumes in the middle of an epoch to the identical stream, with workers and
+without, and reports for each batch what the sampler reports."""
 import io
 import unittest
 

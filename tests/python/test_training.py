@@ -1,4 +1,4 @@
-"""Training by real DataLoaders in several processes (gloo), with packs of a real server."""
+"""Tests training by real DataLoaders in several processes (gloo), with packs of a real server."""
 import json
 import math
 import os
@@ -29,7 +29,7 @@ class TrainingCase(unittest.TestCase):
         cls.addClassCleanup(cls.server.stop)
 
     def results(self, runs, world):
-        """Returns what `runs` gave in `world` processes."""
+        """Returns the results of `runs` in `world` processes."""
         with tempfile.TemporaryDirectory(prefix="evenkeel-train-") as folder:
             path, output = os.path.join(folder, "runs.json"), os.path.join(folder, "out.json")
             with open(path, "w", encoding="utf-8") as file:
@@ -51,8 +51,8 @@ class ExactTest(TrainingCase):
     WORLD = 3
 
     def test_samples_and_gradients_are_those_of_one_process(self):
-        """Checks that every sample comes once per epoch, and that each step's gradient is that of the mean over all
-        its tokens in one process."""
+        """Checks that every sample comes once per epoch, and that each step's gradient is that of the mean over all its
+        tokens in one process."""
         run = {"order": "balanced", "samples": 500, "seed": 4, "epochs": 2, "packs_per_rank": 2, "rate": .5,
                "exact": True, "workers": 2}
         result, = self.results([run], self.WORLD)
@@ -78,7 +78,7 @@ class ExactTest(TrainingCase):
         self.assertEqual(sorted(seen[half:]), list(range(500)))
         self.assertNotEqual(seen[:half], seen[half:])
         packs = [len([p for p in steps[s] if p]) for s in (count // 2 - 1, count - 1) for steps in ranks]
-        self.assertIn(1, [p < 2 for p in packs])  # a last step that lacks packs: else weight 0 was not tried
+        self.assertIn(1, [p < 2 for p in packs])  # the last step lacks packs; otherwise weight 0 was not tried
 
     def test_resumes_while_workers_read_ahead(self):
         run = {"kind": "resume", "samples": 500, "seed": 4, "packs_per_rank": 2, "workers": 2, "stop": 7}
@@ -110,14 +110,15 @@ class ExactTest(TrainingCase):
 
 
 class LossCurveTest(TrainingCase):
-    """Balanced order against random order, with an order that is known to be bad as the control.
+    """Compares balanced order with random order, with an order that is known to be bad as the control.
 
-    Held-out loss, mean over the second half of each epoch, for each of SEEDS seeds (weights, order) under three orders
-    of the same packs and with the same weights to begin with; differences are taken seed by seed. The control, packs in
-    order of length, must be told apart from random order: its 95% interval lies above 0; so a test that could not tell
-    fails. Balanced order must be equivalent to random order: the 90% interval of the mean difference (two one-sided t
-    tests at 5%) lies within +- SHARE of what the control costs at least in that epoch of that run: of what a bad order
-    does, three quarters and more are shown to be absent. In every epoch, so nothing is gained by testing three.
+    Held-out loss, mean over the second half of each epoch, is measured for each of SEEDS seeds (weights, order) under
+    three orders of the same packs and with the same initial weights. Differences are taken seed by seed. The control,
+    packs in order of length, must be distinguished from random order: its 95% interval must be above 0. So a test that
+    could not distinguish them fails. Balanced order must be equivalent to random order: the 90% interval of the mean
+    difference (two one-sided t tests at 5%) must be within +- SHARE of the least cost of the control in that epoch of
+    that run. So at least three quarters of the effect of a bad order are shown to be absent. This must hold in every
+    epoch, so testing three epochs makes the test no easier to pass.
     """
     EPOCHS, SHARE = 3, .25
 
@@ -143,7 +144,7 @@ class LossCurveTest(TrainingCase):
                 self.assertGreater(bad[0], 0)
                 self.assertGreater(low, -self.SHARE * bad[0])
                 self.assertLess(high, self.SHARE * bad[0])
-        self.assertLess(statistics.mean(c[-1] for c in plain), .8 * math.log(toy.VOCABULARY))  # it learns at all
+        self.assertLess(statistics.mean(c[-1] for c in plain), .8 * math.log(toy.VOCABULARY))  # it does learn
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""A tiny task for the training tests: sequences of two Markov chains, the short ones of one, the long ones of the
-other, and a model that sees one token and guesses the next. Which chain a batch is of matters, so an order by length is
+"""A tiny task for the training tests: sequences of two Markov chains, short ones of one chain and long ones of the
+other, and a model that sees one token and guesses the next. The chain of a batch matters, so an order by length is
 bad."""
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ def lengths(count, seed):
 
 
 class Sequences(torch.utils.data.Dataset):
-    """Item: (number, tokens). Made from the number alone, so that every process has the same."""
+    """Item: (number, tokens). It is made from the number only, so that every process has the same items."""
 
     def __init__(self, sizes, seed):
         self.sizes, self.seed = sizes, seed
@@ -37,7 +37,7 @@ class Sequences(torch.utils.data.Dataset):
 
 
 class Cached(torch.utils.data.Dataset):
-    """The same items, made beforehand: many runs read them."""
+    """The same items, made beforehand, because many runs read them."""
 
     def __init__(self, dataset):
         self.items = [dataset[i] for i in range(len(dataset))]

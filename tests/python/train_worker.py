@@ -1,4 +1,4 @@
-"""One rank of the training tests: joins the gloo group, does the runs of a JSON file, rank 0 writes what came of them.
+"""One rank of the training tests: joins the gloo group and does the runs of a JSON file. Rank 0 writes the results.
 
     train_worker.py RUNS.json RANK WORLD_SIZE ADDRESS OUTPUT.json
 """
@@ -80,7 +80,7 @@ def train(run, rank, world):
                 continue
             if run.get("exact"):
                 gradients.append(toy.gradient(model).tolist())
-            else:  # the rate falls to nothing, as in most training
+            else:  # the rate falls to zero, as in most training
                 optimizer.param_groups[0]["lr"] = run["rate"] * (1 - (epoch + i / len(of_epoch)) / run["epochs"])
             optimizer.step()
             optimizer.zero_grad()
@@ -96,7 +96,7 @@ def train(run, rank, world):
 
 
 def resume(run, rank, world):
-    """Trains some steps with loader workers that read ahead, "ends", and goes on from the state in a new loader."""
+    """Trains some steps with loader workers that read ahead, "ends", and continues from the state in a new loader."""
     sizes = toy.lengths(run["samples"], 0)
     dataset = toy.Sequences(sizes, 0)
     sampler, loader = balanced(run, sizes, dataset, rank, world, epoch=0)
