@@ -1,4 +1,4 @@
-"""A one-node Slurm of this machine's packages, with deploy/slurm installed as docs/SLURM.md says, and a user on it."""
+"""A one-node Slurm from this machine's packages, with deploy/slurm installed as docs/SLURM.md says, and a user."""
 import os
 import re
 import shutil
@@ -44,16 +44,16 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 
 class Slurm:
-    """Use it in a with statement; `configure` writes evenkeel.conf."""
+    """Use it in a with statement. `configure` writes evenkeel.conf."""
 
     def __init__(self):
         self._owner = tempfile.TemporaryDirectory(prefix="evenkeel-slurm-")
         self.folder = self._owner.name
         os.chmod(self.folder, 0o755)
         self.host = socket.gethostname().split(".")[0]
-        # These mounts are for this process and what it starts: run.sh gave it mounts of its own. Slurm resolves the
-        # host's name, and the job script of docs/SLURM.md that of the planner. The planner has both of its addresses,
-        # so that nobody waits for a name server to tell the other.
+        # These mounts are only for this process and what it starts, because run.sh gave it a separate mount namespace.
+        # Slurm resolves the host's name, and the job script of docs/SLURM.md that of the planner. The planner has both
+        # of its addresses, so that nobody waits for a name server to report the other.
         hosts = self.write("hosts", "127.0.0.1 localhost planner\n::1 planner\n"
                            f"{ADDRESS} {socket.gethostname()} {self.host}\n")
         subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
@@ -80,7 +80,7 @@ class Slurm:
         return path
 
     def configure(self, **settings):
-        """Writes deploy/slurm/evenkeel.conf with these settings; None leaves one out."""
+        """Writes deploy/slurm/evenkeel.conf with these settings. None leaves a setting out."""
         with open(os.path.join(SOURCE, "evenkeel.conf"), encoding="utf-8") as file:
             lines = [line for line in file if line.split("=")[0].strip() not in settings]
         self.write("evenkeel.conf", "".join(lines) + "".join(f"{key} = {value}\n" for key, value in settings.items()))
@@ -127,7 +127,7 @@ class Slurm:
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
 
     def submit(self, *options, script="env | grep '^EVENKEEL' | sort", environment=None):
-        """Runs sbatch; its lines for Slurm are among `options`."""
+        """Runs sbatch. Slurm's lines are among `options`."""
         path = os.path.join(self.home, "job.sh")
         with open(path, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\n" + "".join(f"#SBATCH {option}\n" for option in options) + script + "\n")

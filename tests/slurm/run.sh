@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 [ "$(id -u)" = 0 ] || { echo "run.sh: run as root: slurmd starts jobs of other users" >&2; exit 1; }
 
-# The packages would start services; the test starts its own. What another has put there stays.
+# The packages would start services, but the test starts its own. Files that somebody else put there stay.
 install() {
   local policy=/usr/sbin/policy-rc.d
   if [ -e $policy ]; then deploy/install-packages.sh build test slurm; return; fi

@@ -71,7 +71,7 @@ class SlurmTest(unittest.TestCase):
         return self.slurm.write("home/job.sh", script)
 
     def run_documented(self, comment, *options):
-        """Returns what torchrun was called with by the script of docs/SLURM.md, as it stands there but for these
+        """Returns the arguments of torchrun in the script of docs/SLURM.md, which runs unchanged except for these
         options."""
         self.slurm.write("bin/torchrun", TORCHRUN, 0o755)
         path = os.pathsep.join([os.path.join(self.slurm.folder, "bin"), os.path.dirname(harness.CTL),
@@ -86,11 +86,11 @@ class SlurmTest(unittest.TestCase):
         arguments = json.loads(settings.stdout)["arguments"]
         self.assertIn("--tensor-model-parallel-size", arguments)
         self.assertEqual(words[-len(arguments):], arguments)
-        at = words.index("--nnodes")  # of 4 GPUs each, as the description says
+        at = words.index("--nnodes")  # with 4 GPUs each, as the description says
         self.assertEqual(words[at:at + 8], ["--nnodes", "2", "--nproc-per-node", "4", "--node-rank", "0",
                                             "--master-addr", self.slurm.host])
         self.assertIn("/opt/megatron/pretrain_gpt.py", words)
-        # What the job names again by flags is the same plan, settings and all.
+        # If the job is given again by flags, it has the same plan with all settings.
         again = self.server.ctl("launch", "--framework", "megatron", "--model", "llama3-8b", "--global-batch", "128",
                                 "--gpu", "h100-sxm-80gb", "--gpus", "8", "--gpus-per-node", "4")
         self.assertIn(plan, again.stdout)
@@ -109,7 +109,7 @@ class SlurmTest(unittest.TestCase):
         self.slurm.run("scancel", "--me")
 
     def test_keys_are_options_of_plan(self):
-        """Checks the list: a misspelt key would be refused by evenkeelctl, not here."""
+        """Checks the list, because evenkeelctl would refuse a misspelt key, but not here."""
         with open(os.path.join(harness.ROOT, "deploy", "slurm", "evenkeel_request.lua"), encoding="utf-8") as file:
             keys = re.search(r"in \(\[\[(.*?)\]\]\)", file.read(), re.S)[1].split()
         options = re.findall(r"--([a-z-]+)", harness.run([harness.CTL, "plan", "--help"]).stdout)
@@ -273,7 +273,7 @@ class SlurmTest(unittest.TestCase):
         self.assertEqual(first, second)
 
     def test_a_job_that_submits_the_next_one(self):
-        """The plan of the first is not taken for that of the second."""
+        """The plan of the first is not used for the second."""
         chain = (f"EVENKEEL_REQUEST=model=llama3-8b,seed=5 sbatch --parsable --gpus=h100:8 --wrap "
                  "'printenv EVENKEEL_PLAN_ID' >next; printenv EVENKEEL_PLAN_ID")
         first = self.slurm.output(self.slurm.submit(MODEL, GPUS, script=chain)).split()[-1]
@@ -312,7 +312,7 @@ class SlurmTest(unittest.TestCase):
 
 
 def main():
-    loopback_up()  # with an address that is none of the loopback's: without one, Slurm finds no address to listen on
+    loopback_up()  # with an address outside the loopback, because otherwise Slurm finds no address at which to listen
     loader = unittest.TestLoader()
     if len(sys.argv) > 1:
         loader.testNamePatterns = [f"*{sys.argv[1]}*"]
