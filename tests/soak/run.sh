@@ -31,7 +31,7 @@ rows=()
 
 integration() { "$python" tests/integration/run.py "$@"; }
 
-# random_jobs SIZE COUNT OPTION...: all findings are in the folder, a summary in the log.
+# random_jobs SIZE COUNT OPTION...: all findings go to the folder, and a summary to the log.
 random_jobs() {
   local folder=$logs/random-$1
   rm -rf "$folder"
@@ -39,7 +39,7 @@ random_jobs() {
     --out "$folder" "${@:3}"
 }
 
-# Both sizes, even where one fails. Each ends with a count of its own.
+# Runs both sizes, even if one fails. Each ends with its own count.
 random() {
   local bad=0
   random_jobs full "${EVENKEEL_RANDOM_FULL:-3000}" --pins 1 --one-in 8 || bad=1

@@ -68,7 +68,7 @@ def one_call(client, chance, number, caller):
 
 
 def caller_loop(address, index, rate, seconds, results):
-    """rate: calls per second of this caller; 0: as fast as it can."""
+    """rate: calls per second of this caller; 0 for as fast as it can."""
     chance = random.Random(index)
     client = Client(address)
     begin = time.monotonic()
@@ -83,7 +83,7 @@ def caller_loop(address, index, rate, seconds, results):
         began = time.monotonic()
         try:
             one_call(client, chance, number, index)
-            # Only known plans are timed: the others take what they take.
+            # Only known plans are timed; the time of the others does not matter.
             if number % 100 % NEW_EVERY and number % 100 not in (7, 13, 17, 23):
                 latencies.append((began - begin, time.monotonic() - began))
         except (grpc.RpcError, AssertionError) as error:
@@ -92,7 +92,7 @@ def caller_loop(address, index, rate, seconds, results):
 
 
 def drive(address, callers, rate, seconds, watch=lambda: None):
-    processes = multiprocessing.get_context("spawn")  # gRPC does not live through a fork
+    processes = multiprocessing.get_context("spawn")  # gRPC does not survive a fork
     results = processes.Queue()
     workers = [processes.Process(target=caller_loop, args=(address, i, rate / callers, seconds, results))
                for i in range(callers)]
@@ -128,7 +128,8 @@ def main():
     options = parser.parse_args()
     seconds = options.minutes * 60
     warm = min(300, seconds / 4)
-    # Small stores, so that they are full long before the end: the pages of the file count as resident memory too.
+    # The stores are small, so that they are full long before the end, because the file's pages count as resident memory
+    # too.
     store = os.path.join("/tmp", f"evenkeel-steady-{os.getpid()}")
     with Server("--cache-bytes", "2000000", "--memo-bytes", "1000000", "--plan-store", store, "--plan-store-bytes",
                 "2000000", "--log-level", "warning") as server:
