@@ -19,7 +19,7 @@ from scipy.optimize import least_squares
 
 import kernel_forms as forms
 
-# Streaming multiprocessors; encoder attention's tile of queries, of keys, padded width of 72 and 80.
+# Streaming multiprocessors; encoder attention's tile of queries and of keys, and the padded width of 72 and 80.
 GPUS = {"a100_sxm": ("A100-SXM-80GB", 108, None), "h100_sxm": ("H100-SXM-80GB", 132, (192, 192, 96)),
         "h200_sxm": ("H200-SXM-141GB", 132, (192, 192, 96)),
         "b200_sxm": ("B200-SXM-180GB", 148, (256, 128, 128)),
@@ -33,13 +33,13 @@ CAUSAL = {"launch": (1, 40, 8), "a64": (.1, 1, .5), "a128": (.1, 1, .6), "a192":
           "kv": (0, 60, 8), "kv_equal": (0, 60, 4)}
 ENCODER = {"launch": (1, 40, 5), "a64": (.1, 1, .5), "wide": (.1, 1, .6), "half": (0, 2500, 300),
            "waves": (0, 1.2, .8)}
-# Collectives are tables: these sizes, linear between them, so all others are held out.
+# Collectives are tables at these sizes, linear in between, so all other sizes are held out.
 NODES = [2 ** k for k in (16, 20, 22, 24, 26, 29)]
 OPERATIONS = ("all_gather", "reduce_scatter", "all_reduce", "alltoall")
 
 
 def read(path):
-    """Reads the CSV as a dict of columns; text stays text."""
+    """Reads the CSV as a dict of columns. Text stays text."""
     if not os.path.exists(path):
         return None
     with open(path, newline="") as f:
@@ -53,8 +53,8 @@ def keep(d, mask):
 
 
 def fit(model, bounds, fixed, d, judged):
-    """Fits constants by a robust loss of log(model / measured) on one half; rows outside the domain that is judged
-    weigh less. Returns the constants, and the mask of the other half."""
+    """Fits constants by a robust loss of log(model / measured) on one half. Rows outside the judged domain weigh less.
+    Returns the constants, and the mask of the other half."""
     half = np.random.default_rng(1).random(d["us"].size) < 0.5
     names = [n for n in bounds if n not in fixed]
     s, weight = keep(d, half), np.where(judged, 1, 0.25)[half]
@@ -87,7 +87,7 @@ def fit_matrix(table, gpu, kind):
     judged = (d["m"] >= 1024) & (d["n"] >= 1024) & (d["k"] >= 1024)
     eight = kind == "fp8"
     peak, bounds, fixed = gpu["peak"] * (2 if eight else 1), dict(MATRIX), dict(forms.SHARED)
-    if eight:  # the tables quantise the left operand first, a kernel or two of its own
+    if eight:  # the tables quantise the left operand first, with one or two extra kernels
         bounds.update({"launch": (1, 20, 9, 9), "quantise": (0, 40, 9, 15)})
         del fixed["launch"]
 
@@ -100,7 +100,7 @@ def fit_matrix(table, gpu, kind):
 
 
 def print_floor(table, kind):
-    """Predicts each product from the others nearby: a plane through log time over log shape."""
+    """Predicts each product from its neighbours: a plane through log time over log shape."""
     d = keep(table, (table["dtype"] == kind) & (table["m"] >= 512) & (table["n"] >= 512) &
              (table["k"] >= 512))
     x = np.log2(np.c_[d["m"], d["n"], d["k"]])

@@ -101,7 +101,7 @@ TEST_F(FolderTest, TheIndexIsRead) {
   EXPECT_EQ(cases.index[1].tolerance, 0);
 }
 
-// A row that is far from the model must break a bound: the report can fail.
+// A row that is far from the model must break a bound, which shows that the report can fail.
 TEST_F(FolderTest, WrongRowsBreakBounds) {
   std::string rows = kVtrain;
   rows.replace(rows.find("3638.3"), 6, "9999.9");
@@ -114,13 +114,13 @@ TEST_F(FolderTest, WrongRowsBreakBounds) {
   EXPECT_EQ(broken, 1);
 }
 
-// Rows that the sustained clock of their family was fitted on.
+// Returns whether the sustained clock of the row's family was fitted on the row.
 bool WasFitted(const Case& run) {
   if (run.family == "megatron_core_h100") return run.spec.parallelism.pipeline > 1;
   return run.family == "simumax_b200" || run.id.rfind("narayanan-", 0) == 0;
 }
 
-// The error that plans state is what the shipped rows give that nothing was fitted to.
+// The error that plans state is the error on the shipped rows that were not used for fitting.
 TEST(UncertaintyTest, IsTheErrorOnTheShippedRowsThatNothingWasFittedTo) {
   using planner::GpuGeneration;
   std::map<GpuGeneration, std::pair<double, int64_t>> times;

@@ -1,6 +1,6 @@
-// HBP's tables (arXiv 2503.07680) on the mix of long_mix.h, whose lengths follow the published
-// description: which groups are chosen, how packs come out, and what that is predicted to save.
-// The cost model's constants and the mix know nothing of these tables but what is said there.
+// Compares with HBP's tables (arXiv 2503.07680), on the mix of long_mix.h, whose lengths follow the
+// published description: which groups are chosen, how packs come out, and the predicted savings.
+// The cost model's constants and the mix use nothing of these tables except what is stated there.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -29,7 +29,7 @@ struct Outcome {
       if (way.method == method) return way;
     return ways.back();
   }
-  // Returns how much less this plan takes.
+  // Returns how much less time this plan takes.
   double SpeedUp(BatchingMethod method) const {
     return Way(method).gpu_days / ways.back().gpu_days;
   }
@@ -78,11 +78,11 @@ TEST(HbpTest, Llama8B) {
   EXPECT_NEAR(outcome.ways.back().communication_ratio, .173, .01);
 }
 
-// Table 5, speed-ups over ISF. How long the long samples are decides: those of the mix have 72K
-// tokens on average, set by the published CR before anything was packed; the published mean length
-// of all samples (.9K) asks for 24K to 70K. With their lengths uniform in the logarithm (54K) all
-// four speed-ups are within 10%; on the mix itself those under ZeRO-3 are not, whose ranks meet in
-// every layer, so that a rank's packs do not make up for each other.
+// Table 5, speed-ups over ISF. They depend on the length of the long samples. Those of the mix have
+// 72K tokens on average, set by the published CR before anything was packed; the published mean
+// length of all samples (.9K) implies 24K to 70K. If their lengths are uniform in the logarithm
+// (54K), all four speed-ups are within 10%. On the mix itself, those under ZeRO-3 are not: its
+// ranks meet in every layer, so a rank's packs do not compensate for each other.
 struct SpeedUpRow {
   const char* name;
   const char* model;
@@ -115,8 +115,8 @@ TEST(HbpTest, SpeedUpsOverOneGroup) {
 }
 
 // Table 5: 2.4 on 256 H100 under Megatron with samples up to 32K. Degrees, expert parallelism and
-// batch of that run are not published. Under a plan that is free in all of them ISF is predicted to
-// lose far less: docs/ALGORITHMS.md says what is known of the gap.
+// batch of that run are not published. Under a plan that is free in all of them, ISF is predicted
+// to lose far less. docs/ALGORITHMS.md says what is known about the gap.
 TEST(HbpTest, DeepSeekV2) {
   LongMixParameters chat;
   chat.long_samples = 0;
@@ -133,7 +133,7 @@ TEST(HbpTest, DeepSeekV2) {
   EXPECT_LT(outcome.SpeedUp(BatchingMethod::kNaivePacking), 2.4);
 }
 
-// Compares what a plan says of its packs with what packing by its groups gives.
+// Compares what a plan says about its packs with what packing by its groups gives.
 TEST(HbpTest, PlansKnowTheirPacks) {
   const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, Mix());
   const LengthClasses classes(job);
@@ -160,7 +160,7 @@ TEST(HbpTest, PlansKnowTheirPacks) {
   EXPECT_NEAR(said.dist_ratio_tokens, result.balance.dist_ratio_tokens, .01);
 }
 
-// The packs themselves, whole mix: table 6 has ABR .002 and CR .173.
+// Tests the packs of the whole mix. Table 6 has ABR .002 and CR .173.
 TEST(HbpTest, PacksOfTheMix) {
   PackingJob job;
   job.groups = {{.longest = 16384, .caps = {kNoUnitCap, 16384}, .context = 1, .ranks = 32},

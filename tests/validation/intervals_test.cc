@@ -1,4 +1,4 @@
-// The intervals that plans state hold on published runs.
+// Tests that the intervals that plans state hold on published runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ double ShareInside(const std::vector<FamilyErrors>& families, Inside FamilyError
   return static_cast<double>(inside) / static_cast<double>(count);
 }
 
-// Families of few runs may lie outside as a whole: their runs have their errors in common.
+// A family of few runs may be outside as a whole, because its runs have their errors in common.
 void ExpectNoFamilyIsMissed(const std::vector<FamilyErrors>& families) {
   for (const FamilyErrors& family : families) {
     if (family.time_inside.count < 20) continue;
@@ -87,7 +87,7 @@ TEST(IntervalsTest, RunsThatAreFarApartAreToldApart) {
   EXPECT_GE(just_apart.share(), 0.8);
 }
 
-// As if nobody knew the trainers: none of these runs was fitted then but Megatron's.
+// Treats all trainers as unknown. Then none of these runs was fitted except Megatron's.
 TEST(IntervalsTest, FourOfFiveStepsOfUnknownTrainersAreInside) {
   const std::vector<FamilyErrors> families = FamiliesOf(&planner::GenericTrainer());
   EXPECT_GE(ShareInside(families, &FamilyErrors::time_inside), 0.75);

@@ -1,6 +1,5 @@
-"""Forms of the kernel-time model, as planner/cost/kernel_time.cc computes them: docs/COST_MODEL.md,
-section 2. Times in microseconds, rates per microsecond; p maps a constant's name to its value, d a
-column's name to its values."""
+"""Forms of the kernel-time model, as planner/cost/kernel_time.cc computes them: docs/COST_MODEL.md, section 2. Times
+are in microseconds, rates per microsecond. p maps a constant's name to its value, d a column's name to its values."""
 import numpy as np
 
 # Constants shared by all GPUs.
@@ -16,7 +15,7 @@ def droop(t, p):
 
 
 def matrix(p, d, gpu, peak, value_bytes):
-    """Takes the best tile shape, its last wave counted by the share `waves`; or splits along k."""
+    """Takes the best tile shape, counting its last wave by the share `waves`, or splits along k."""
     m, n, k = d["m"], d["n"], d["k"]
     best = np.inf
     for rows, columns, slower in TILES:
@@ -32,7 +31,7 @@ def matrix(p, d, gpu, peak, value_bytes):
 
 
 def causal(p, d, gpu, peak):
-    """Time of the tables' kernel; `token`, `kv` and `kv_equal` are its rotary embedding and cache writes."""
+    """Returns the time of the tables' kernel. `token`, `kv`, `kv_equal`: its rotary embedding, cache writes."""
     b, s, h, kv, size = (d[c] for c in ("batch", "seq", "heads", "kv_heads", "head_dim"))
     e = np.select([size <= 64, size <= 128, size <= 192], [p["a64"], p["a128"], p["a192"]], p["a256"])
     core = 2 * b * h * s * (s + p["half"]) * size / (peak * e)
@@ -42,7 +41,7 @@ def causal(p, d, gpu, peak):
 
 
 def encoder(p, d, gpu, peak, tiles):
-    """Time of whole tiles of queries and keys, waves of query tiles; head sizes padded to tiles[2]."""
+    """Returns the time of whole tiles of queries and keys, in waves of query tiles. Heads are padded to tiles[2]."""
     b, s, h, size = (d[c] for c in ("batch", "seq", "heads", "head_dim"))
     queries, keys = np.ceil(s / tiles[0]), np.ceil(s / tiles[1]) * tiles[1]
     padded = np.where(size <= 64, 64, tiles[2])

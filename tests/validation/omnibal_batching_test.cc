@@ -1,6 +1,6 @@
-// Table 3 of OmniBal (arXiv 2407.20761): how ways of batching compare, on a synthetic mix that was
-// fitted to the table's random row alone. The paper's data are not public; what is held to is the
-// shape of the table, and docs/ALGORITHMS.md says where it differs.
+// Compares ways of batching with table 3 of OmniBal (arXiv 2407.20761), on a synthetic mix that was
+// fitted only to the table's random row. The paper's data are not public, so the test checks the
+// shape of the table. docs/ALGORITHMS.md says where it differs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,12 +83,12 @@ TEST(OmniBalBatchingTest, TheTableHasTheSameShape) {
   Print("balanced at (9, 4096)", Packed(mix, Packer::kBalanced, {9, 4096}), {});
   Print("balanced at caps searched", Packed(mix, Packer::kBalanced, searched), {});
 
-  // Checks the fit.
+  // This checks the fit.
   EXPECT_NEAR(random.pad, .31, .015);
   EXPECT_NEAR(random.vision, .34, .015);
   EXPECT_NEAR(random.language, .30, .015);
 
-  // Checks the shape. Length groups trade nothing; device groups trade padding for balance.
+  // This checks the shape. Length groups give up nothing; device groups trade padding for balance.
   EXPECT_LT(length.pad, random.pad);
   EXPECT_GT(device.pad, random.pad);
   for (const Row& row : {length, device, isf, isf_searched}) {

@@ -1,6 +1,6 @@
-// What OmniBal reports of whole trainings (arXiv 2407.20761, tables 4, 7, 9 and 15): GPU-days of an
-// epoch of 1.2M samples. The data are a mix fitted to one row of table 3 alone (omnibal_mix.h), the
-// cost model's constants know nothing of these tables.
+// Compares with OmniBal's reports of whole trainings (arXiv 2407.20761, tables 4, 7, 9 and 15):
+// GPU-days of an epoch of 1.2M samples. The data are a mix fitted to only one row of table 3
+// (omnibal_mix.h), and the cost model's constants use nothing of these tables.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ struct Case {
   const char* language_model;
   const char* gpu;
   Parallelism degrees;
-  double network_bytes_per_second;  // per GPU: the node's network cards shared by its 8 GPUs
+  double network_bytes_per_second;  // per GPU: the node's network cards, shared by its 8 GPUs
   std::vector<int64_t> layers, recomputed;  // published, per stage
   double before, after;                     // GPU-days
 };
@@ -93,7 +93,7 @@ Job JobOf(const Case& c) {
   job.dataset = OmniBalDataset();
   job.cluster.inter_node_bytes_per_second = c.network_bytes_per_second;
   job.training.global_batch_samples = 512;
-  // Printed for t9-2 alone; EVA-CLIP takes its own number of tokens per tile.
+  // Stated only for t9-2. EVA-CLIP takes its own number of tokens per tile.
   job.training.unit_cap = 9;
   job.training.token_cap = 4096;
   FixDegrees(job, c.degrees.tensor, c.degrees.pipeline, c.degrees.data);
@@ -165,8 +165,8 @@ TEST(OmniBalLadderTest, TableNine) {
   }
 }
 
-// Each part's gain as in the paper, within 15%; the end within a quarter: those runs reach 39% of
-// the peak, Megatron's published ones, which the constants are fitted on, more.
+// Each part's gain is as in the paper, within 15%, and the end within a quarter. Those runs reach
+// 39% of the peak, while Megatron's published runs, on which the constants are fitted, reach more.
 TEST(OmniBalLadderTest, EveryPartGainsAsPublished) {
   constexpr double kPublished[] = {61.8, 51.9, 29.0, 21.3};
   const std::vector<LadderRung> ladder = PlanOf(JobOf(TableNine()[1])).ladder;
@@ -179,7 +179,7 @@ TEST(OmniBalLadderTest, EveryPartGainsAsPublished) {
   EXPECT_NEAR(ladder[3].gpu_days / kPublished[3], 1, 0.25);
 }
 
-// The error that plans for models with encoders state is the one on these trainings.
+// The error that plans for models with encoders state is the error on these trainings.
 TEST(OmniBalLadderTest, StatedErrorIsTheOneOnTheseTrainings) {
   std::vector<Case> cases = TableNine();
   Case on_h100 = cases[1];

@@ -11,10 +11,10 @@
 namespace evenkeel::planner {
 namespace {
 
-// 1 to 5 tiles: the random row's largest micro-batch has 20K vision tokens, four samples of five
-// tiles of 1K. Three parameters for the row's three ratios.
-constexpr double kAnotherTile = 0.644;  // a sample with a tile has another one, up to five
-constexpr double kMedianText = 419;     // log-normal tokens of text, beside 256 per tile
+// There are 1 to 5 tiles, because the random row's largest micro-batch has 20K vision tokens: four
+// samples of five tiles of 1K. The mix has three parameters for the row's three ratios.
+constexpr double kAnotherTile = 0.644;  // share of samples that get another tile
+constexpr double kMedianText = 419;     // log-normal tokens of text, in addition to 256 per tile
 constexpr double kTextSigma = 0.504;
 constexpr int32_t kTilesAtMost = 5, kTokensPerTile = 256, kTokensAtMost = 4096;
 

@@ -1,6 +1,6 @@
-// Table 4 of OmniBal (arXiv 2407.20761): ways to cut InternViT-6B + InternLM2-20B over 4 stages
-// (TP 2, DP 4, 32 A100), data balanced, every layer recomputed. The data are a synthetic mix
-// (omnibal_mix.h); the cost model's constants know nothing of this table.
+// Compares ways to cut InternViT-6B + InternLM2-20B over 4 stages (TP 2, DP 4, 32 A100) with table
+// 4 of OmniBal (arXiv 2407.20761), with balanced data and every layer recomputed. The data are a
+// synthetic mix (omnibal_mix.h), and the cost model's constants use nothing of this table.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -55,12 +55,12 @@ TEST(PartitionMethodsTest, TableFourOfOmniBal) {
   const auto run = [&](const std::vector<int64_t>& cut) { return evaluate(cut).step.total_ns(); };
 
   std::vector<double> days;
-  // What the paper calls VAR has the size of a standard deviation: 13.4 layers is what equal
-  // parameters give, and their variance is 158.
+  // The paper's VAR has the size of a standard deviation: equal parameters give 13.4 layers, and
+  // their variance is 158.
   std::printf("%-16s %9s %9s %9s %12s %6s %9s\n", "method", "SD(param)", "SD(layer)", "SD(fwd)",
               "crossing MB", "days", "published");
   for (const Row& row : kRows) {
-    // Methods run as they are used: BMP keeps the fastest of its runs on real packs, ours is
+    // Methods run as they are used: BMP keeps the fastest of its runs on real packs, and ours is
     // refined on them.
     const std::vector<int64_t> cut = row.method == PartitionMethod::kBmp
                                          ? BmpPartition(table, {}, run)
@@ -76,9 +76,9 @@ TEST(PartitionMethodsTest, TableFourOfOmniBal) {
                 static_cast<double>(metrics.crossing_bytes) * 1e-6, days.back(),
                 row.published_days);
   }
-  // The parameter-based cut is the worst, no published one beats BMP, none beats ours. Published,
-  // layers and profile tie, since that profile's cut lay before the projector's reduction of
-  // tokens.
+  // The parameter-based cut is the worst, no published one beats BMP, none beats ours. In the
+  // publication, layers and profile tie, since that profile's cut was before the projector's
+  // reduction of tokens.
   for (size_t i = 1; i < days.size(); ++i) EXPECT_LT(days[i], days[0]) << kRows[i].name;
   for (size_t i = 0; i < 3; ++i) EXPECT_LE(days[3], days[i]) << kRows[i].name;
   for (size_t i = 0; i < 4; ++i) EXPECT_LE(days[4], days[i]) << kRows[i].name;

@@ -1,5 +1,5 @@
-// Predictions on published runs of many trainers (tests/validation/runs) get no worse. Each bound
-// lies just above the error of today: whoever lowers an error lowers its bound.
+// Tests that predictions on published runs of many trainers (tests/validation/runs) get no worse.
+// Each bound is just above the present error. If you lower an error, lower its bound.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -16,7 +16,7 @@ namespace evenkeel::validation {
 namespace {
 
 struct Bound {
-  double time = 0, memory = 0;  // mean absolute error; 0: no row has one
+  double time = 0, memory = 0;  // mean absolute error; 0 if no row has one
 };
 
 const std::map<std::string, Bound>& Bounds() {
@@ -70,7 +70,7 @@ TEST(PublishedRunsTest, EveryRowIsCoveredOrHasAReason) {
   for (const Uncovered& row : cases.uncovered) EXPECT_FALSE(row.reason.empty()) << row.id;
 }
 
-// A row of FILE.jsonl as it is published; `keys` are added or replace others.
+// Returns a row of FILE.jsonl in its published form. `keys` are added or replace others.
 std::string Line(const std::string& id, const Json& keys) {
   Json row = Json::parse(R"({"family": "mine", "trainer": {"name": "megatron-lm", "version": "x"},
       "model": {"name": "m", "layers": 24, "hidden": 2048, "heads": 16, "kv_heads": 16,

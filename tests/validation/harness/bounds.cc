@@ -30,7 +30,7 @@ constexpr Bound kBounds[] = {
     {"", Figure::kLayerBackward, 0.08, 0.15, "the aim"},
 };
 
-// Entries of the index that lie beyond their own tolerance today.
+// Entries of the index that are beyond their own tolerance now.
 struct Beyond {
   std::string_view entry;  // "area row, metric", as a prefix
   double worst = 0;

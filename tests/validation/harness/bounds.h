@@ -1,4 +1,4 @@
-// Bounds that the model holds today, and why not more: one table.
+// One table of the bounds that the model meets now, and why they are not tighter.
 #ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_BOUNDS_H_
 #define EVENKEEL_TESTS_VALIDATION_HARNESS_BOUNDS_H_
 
@@ -8,9 +8,9 @@
 
 namespace evenkeel::validation {
 
-// Relative errors; of kRecomputed, layers.
+// Relative errors or, for kRecomputed, layers.
 struct Bound {
-  std::string_view family;  // a file's name, as a prefix; "" is any other
+  std::string_view family;  // prefix of a file's name; "" is any other
   Figure figure;
   double mean = 0, worst = 0;
   std::string_view reason;
@@ -19,12 +19,12 @@ struct Bound {
 // Returns the first bound that fits.
 const Bound& BoundOf(std::string_view family, Figure figure);
 
-// Says why an entry of the index ("area row, metric") lies beyond its own tolerance by such an
-// error; empty if no reason is known.
+// Returns why an entry of the index ("area row, metric") is beyond its own tolerance by this error,
+// or "" if no reason is known.
 std::string_view WhyBeyond(std::string_view entry, double error);
 
-// Mean over groups of Kendall's tau between predicted and measured iteration times: the aim is 0.9;
-// splits with tensor parallel 2 and 4 over many nodes are ranked too high.
+// Mean over groups of Kendall's tau between predicted and measured iteration times. The aim is 0.9,
+// but splits with tensor parallel 2 and 4 over many nodes are ranked too high.
 inline constexpr double kLeastTau = 0.74;
 
 }  // namespace evenkeel::validation

@@ -33,7 +33,7 @@ size_t ModeIndex(const LayerCost& layer, RecomputeParts parts) {
   return 0;
 }
 
-// Layers by kind and mode of chunk i; layers other than transformer layers go with the first or
+// Layers by kind and mode of chunk i. Layers other than transformer layers go with the first or
 // last chunk.
 struct ChunkLayers {
   KindCounts counts{};
@@ -144,8 +144,8 @@ class Evaluator {
     return ValueOf(m, outcome_.stages[s]);
   }
 
-  // Returns what stays allocated between iterations. Megatron's runs hold two to three hidden
-  // states per chunk of a pipeline then, which outlive the schedule that sent and received them.
+  // Returns what stays allocated between iterations. Megatron's pipelines then hold two to three
+  // hidden states per chunk, which outlive the schedule that sent and received them.
   double States(const MemoryParts& parts) const {
     const Parallelism& p = run_.spec.parallelism;
     int64_t left = LibraryBytes(run_.job);

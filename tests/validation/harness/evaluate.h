@@ -1,4 +1,4 @@
-// The model's figures for one case, by the path that users' plans take (EvaluatePlan).
+// The model's figures for one case, computed like users' plans (EvaluatePlan).
 #ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_EVALUATE_H_
 #define EVENKEEL_TESTS_VALIDATION_HARNESS_EVALUATE_H_
 
@@ -14,7 +14,7 @@ namespace evenkeel::validation {
 struct Outcome {
   planner::Regime regime = planner::Regime::kDevice;
   planner::Interval step_interval, memory_interval;
-  std::vector<std::optional<double>> predicted;  // as Case::measured; nullopt: `fault` says why
+  std::vector<std::optional<double>> predicted;  // like Case::measured; nullopt if `fault` is set
   std::vector<planner::MemoryParts> stages;
   planner::StepTime step;
   std::string fault;

@@ -64,8 +64,8 @@ void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Ca
   job.training.execution.overlap_weight_gather = overlapped;
   job.training.execution.overlap_tensor = overlapped;
   job.training.execution.fused_loss = overlapped;
-  // Megatron of the A100's years: sequence parallel (Korthikanti 2022) and flash attention were to
-  // come, dropout was on.
+  // Megatron of the A100's years: sequence parallel (Korthikanti 2022) and flash attention did not
+  // exist yet, and dropout was on.
   if (gpu->name.rfind("a100", 0) == 0) {
     job.training.execution.sequence_parallel = false;
     job.training.execution.dropout = true;

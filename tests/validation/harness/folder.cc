@@ -16,7 +16,7 @@ Json Parse(const std::filesystem::path& path) {
   return json;
 }
 
-// The schema of a row is what keys it has.
+// Reads a row. Its keys determine its schema.
 void ReadRow(const std::string& file, const Json& whole, const Json& row, Cases& cases) {
   if (row.contains("config") && row.contains("measured")) return ReadMegatronRow(file, row, cases);
   if (row.contains("model") && row.contains("tp") && row.contains("measured"))
@@ -56,7 +56,7 @@ void ReadIndex(const std::filesystem::path& path, Cases& cases) {
   }
 }
 
-// Returns the folder's *.json files but cases.json, in order.
+// Returns the folder's *.json files except cases.json, in order.
 std::vector<std::filesystem::path> FilesOf(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

@@ -1,4 +1,5 @@
-// HBP's table 4: one packed sequence over sequence-parallel ranks, the fewest checkpointed layers.
+// HBP's table 4: one packed sequence over sequence-parallel ranks, and the fewest checkpointed
+// layers.
 #include <algorithm>
 #include <cstdlib>
 
@@ -27,14 +28,14 @@ void ReadHbp(const std::string& file, const Json& whole, Cases& cases) {
     p.context = Int(row, "sp", 1);
     p.data = gpus / p.context;
     job.cluster = ClusterOf(*gpu, gpus, NetworkOf(setup, *gpu));
-    // DeepSpeed around Hugging Face's modules. The ZeRO stage is not printed: the counts ask for
+    // DeepSpeed around Hugging Face's modules. The ZeRO stage is not stated, but the counts require
     // unsharded weights and gradients.
     job.training.execution.fused_kernels = false;
     job.training.execution.attention = AttentionKernel::kFlash2;
     job.training.execution.fused_weight_gradients = false;
     job.training.execution.fused_loss = false;
     job.training.execution.bucket_bytes = 3'000'000'000;
-    // Its stages 1 and 2 exchange nothing beside the passes unless asked to.
+    // Its stages 1 and 2 exchange nothing during the passes unless asked to.
     job.training.execution.overlap_gradient_reduce = false;
     job.training.execution.overlap_weight_gather = false;
     run.assumed = {"ZeRO-1", "FlashAttention-2", "fp32 gradients",
@@ -42,7 +43,7 @@ void ReadHbp(const std::string& file, const Json& whole, Cases& cases) {
                    "all rows run as many tokens per iteration (algorithm 1)"};
     const int64_t tokens = std::strtoll(Text(row, "length").c_str(), nullptr, 10) * 1024;
     run.batching = EqualPacks(1, tokens);
-    constexpr int64_t kTokensPerRank = 16384;  // of the row with the longest packs per GPU
+    constexpr int64_t kTokensPerRank = 16384;  // from the row with the longest packs per GPU
     run.spec.micro_batches = std::max<int64_t>(1, kTokensPerRank * p.context / tokens);
     job.training.global_batch_samples = p.data * run.spec.micro_batches;
     const bool oom = Flag(row, "oom");

@@ -1,5 +1,5 @@
-// validate: predicted against measured. Exit status 1: a bound does not hold; 2: nothing could be
-// read.
+// validate: compares predicted with measured. Exit status 1: a bound does not hold; 2: nothing
+// could be read.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -14,7 +14,8 @@
 
 namespace {
 
-// Reads "name=value" into the constants; returns false if there is no such constant or no number.
+// Reads "name=value" into the constants. Returns false if there is no such constant or the value is
+// not a number.
 bool Set(const std::string& setting, evenkeel::planner::CostConstants& constants) {
   const size_t equals = setting.find('=');
   if (equals == std::string::npos) return false;

@@ -15,7 +15,7 @@ int64_t RoundUpTo(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Says why a row is outside the model; empty if it is not.
+// Returns why a row is outside the model, or "" if it is not.
 std::string Outside(const Json& c) {
   if (c.contains("hybrid-layer-pattern")) return "Mamba layers";
   if (c.contains("fp8-format")) return "fp8";
@@ -55,7 +55,7 @@ LanguageModel ModelOf(const std::string& id, const Json& c, std::string& outside
   m.kv_heads = Flag(c, "group-query-attention") ? Int(c, "num-query-groups", 1) : m.heads;
   m.head_dim = Int(c, "kv-channels", m.heads > 0 ? m.hidden / m.heads : 0);
   m.gated_mlp = Flag(c, "swiglu");
-  // Megatron keeps the parameters of a gated MLP at those of a plain one unless told.
+  // By default, Megatron gives a gated MLP the same number of parameters as a plain one.
   m.ffn = Int(c, "ffn-hidden-size", m.gated_mlp ? 4 * m.hidden * 2 / 3 / 64 * 64 : 4 * m.hidden);
   m.norm = Text(c, "normalization") == "RMSNorm" ? Norm::kRmsNorm : Norm::kLayerNorm;
   m.vocab = RoundUpTo(Int(c, "vocab-size", 50257), Int(c, "make-vocab-size-divisible-by", 128) *
@@ -69,7 +69,7 @@ LanguageModel ModelOf(const std::string& id, const Json& c, std::string& outside
   if (Flag(c, "multi-latent-attention")) {
     m.mla = MlaSpec{Int(c, "q-lora-rank"), Int(c, "kv-lora-rank", 512), Int(c, "qk-head-dim", 128),
                     Int(c, "qk-pos-emb-head-dim", 64), Int(c, "v-head-dim", 128)};
-    m.qk_norm = false;  // the norms of the latents, which MLA has anyway
+    m.qk_norm = false;  // the norms of the latents, which MLA always has
   }
   if (c.contains("num-experts")) m.moe = MoeOf(c, outside);
   m.predicted_tokens = Int(c, "mtp-num-layers");
@@ -164,7 +164,7 @@ std::string MakeCase(const std::string& id, const Json& c, int64_t gpus, const G
   } else {
     run.spec.chunks = EvenChunks(job.model, p.pipeline * p.virtual_stages, parts);
   }
-  // "mlp" recomputes the MLP of dense layers alone.
+  // "mlp" recomputes only the MLP of dense layers.
   if (Text(c, "recompute-modules").find("mlp") != std::string::npos &&
       std::regex_search(Text(c, "recompute-modules"), std::regex(R"(\bmlp\b)"))) {
     for (ChunkSpec& chunk : run.spec.chunks) {
@@ -226,7 +226,7 @@ void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases) {
     // Flash attention of the LTS software has no deterministic backward pass.
     if (device.find("lts") == 0 && Flag(c, "deterministic-mode"))
       run.job.training.execution.attention = AttentionKernel::kUnfused;
-    // The published peak of a frozen model is that of loading its checkpoint.
+    // The published peak of a frozen model occurs when its checkpoint is loaded.
     const bool frozen = Text(c, "model-provider") == "llava_vlm";
     const bool flagged = row.contains("flag") && !frozen;
     const std::string note = flagged ? "flagged by the source" : "";
@@ -234,7 +234,7 @@ void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases) {
       run.measured.push_back({Figure::kAllocated, kLastStage, peak, !flagged, note});
     if (const double states = Real(values, "alloc_bytes"); states > 0)
       run.measured.push_back({Figure::kStates, kLastStage, states, !flagged, note});
-    // Small models are bound by the host: their times are shown, not bounded.
+    // Small models are limited by the host, so their times are shown but not bounded.
     if (const double s = Real(values, "iter_s"); s > 0 && large) {
       std::string reason = note;
       if (Flag(c, "deterministic-mode")) reason = "deterministic kernels are not modelled";

@@ -16,7 +16,7 @@ bool MakeModel(const std::string& vision, const std::string& language, ModelSpec
   if (encoder == nullptr || llm == nullptr) return false;
   model.language_model = llm->spec;
   Encoder e = encoder->spec;
-  // The paper runs every encoder at 448 pixels: 1025 tokens, 256 after the projector.
+  // The paper runs every encoder at 448 pixels, with 1025 tokens, 256 after the projector.
   e.tokens_per_unit = 1025, e.llm_tokens_per_unit = 256;
   model.towers = {{e, DefaultProjector(e, model.language_model.hidden)}};
   return true;
@@ -50,7 +50,7 @@ std::optional<Case> CaseOf(const std::string& file, const Json& whole, const Jso
   run.assumed = {"16-bit gradients", "DeepSpeed's default buckets"};
   const int64_t units = Int(row, "vit_tiles", 9), tokens = Int(row, "llm_tokens", 4096);
   run.batching = EqualPacks(1, tokens, units);
-  // Samples are short: attention stays inside them, four or five to a pack.
+  // Samples are short, four or five to a pack, and attention stays inside them.
   run.batching.mean.squared = run.batching.largest.squared =
       static_cast<double>(tokens) * static_cast<double>(tokens) / 4;
   run.spec.micro_batches = 4 * p.pipeline;
@@ -76,7 +76,7 @@ void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases) {
     for (size_t s = 0; free.is_array() && s < free.size(); ++s) {
       const double used =
           static_cast<double>(run->job.cluster.gpu.memory_bytes) - free[s].get<double>() * kGiBytes;
-      // The figure is bounded where activations are most of it: not where every layer is
+      // The figure is bounded where activations are most of it, that is, unless every layer is
       // recomputed.
       run->measured.push_back({Figure::kUsed, static_cast<int64_t>(s), used, !full && s < 2, ""});
     }
@@ -106,7 +106,7 @@ void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases) {
     run->spec.chunks = ChunksOf(run->job.model, layers, 0);
     run->least_recompute = true;
     const std::vector<int64_t> again = IntsOf(Child(row, "recompute_layers"));
-    const bool printed = run->id == "t9-2";  // the only row whose budgets are
+    const bool printed = run->id == "t9-2";  // the only row whose budgets are stated
     for (size_t s = 0; s < again.size(); ++s) {
       run->measured.push_back({Figure::kRecomputed, static_cast<int64_t>(s),
                                static_cast<double>(again[s]), printed,

@@ -58,8 +58,8 @@ void PrintParts(const Outcome& outcome) {
 
 using Families = std::map<std::pair<std::string, Figure>, Errors>;
 
-// Prints a case. Returns how many measurements are bounded but have no prediction: nothing is held
-// to such a bound.
+// Prints a case. Returns how many measurements have a bound but no prediction, so that nothing is
+// compared with the bound.
 int PrintCase(const Result& result, const ReportOptions& options, Families& families) {
   const Case& run = *result.run;
   int unpredicted = 0;
@@ -143,7 +143,7 @@ bool Concerns(const Indexed& entry, Figure figure) {
 }
 
 // Judges the index's entries by their own tolerances, and lists those that nothing here evaluates.
-// Returns how many lie beyond theirs without a reason that is known.
+// Returns how many are beyond theirs without a known reason.
 int PrintIndex(const std::vector<Result>& results, const std::vector<Indexed>& index) {
   int evaluated = 0, within = 0, unexplained = 0;
   std::string beyond, others;
@@ -167,7 +167,7 @@ int PrintIndex(const std::vector<Result>& results, const std::vector<Indexed>& i
       continue;
     }
     ++evaluated;
-    // Counts have no relative error: two layers are allowed.
+    // Counts have no relative error, so two layers are allowed.
     const double tolerance = entry.tolerance > 0 ? entry.tolerance : 2;
     const bool holds = std::abs(worst) <= tolerance;
     within += holds ? 1 : 0;
@@ -203,7 +203,7 @@ double KendallTau(const std::vector<double>& a, const std::vector<double>& b) {
 
 double ErrorOf(Figure figure, double predicted, double measured) {
   if (figure != Figure::kRecomputed) return predicted / measured - 1;
-  // Out of memory on one side alone is worse than any count.
+  // Out of memory on only one side is worse than any count.
   if ((predicted == kNoFit) != (measured == kNoFit)) return predicted == kNoFit ? 99 : -99;
   return predicted - measured;
 }

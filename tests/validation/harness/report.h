@@ -1,4 +1,5 @@
-// Prints predicted against measured, by case and by family, and judges them by the stated bounds.
+// Prints predicted and measured figures, by case and by family, and judges them by the stated
+// bounds.
 #ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_REPORT_H_
 #define EVENKEEL_TESTS_VALIDATION_HARNESS_REPORT_H_
 
@@ -25,7 +26,7 @@ struct ReportOptions {
   bool parts = false;  // memory and time by part under each case
 };
 
-// Prints all; returns how many bounds do not hold.
+// Prints everything. Returns how many bounds do not hold.
 int Report(const std::vector<Result>& results, const Cases& cases, const ReportOptions& options);
 
 }  // namespace evenkeel::validation

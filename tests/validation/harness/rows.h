@@ -1,5 +1,5 @@
 // Readers of published rows, one per schema. Each takes the rows that it knows, and names the
-// others with the reason; keys that it does not know are passed over.
+// others with the reason. It ignores keys that it does not know.
 #ifndef EVENKEEL_TESTS_VALIDATION_HARNESS_ROWS_H_
 #define EVENKEEL_TESTS_VALIDATION_HARNESS_ROWS_H_
 
@@ -17,15 +17,15 @@ namespace evenkeel::validation {
 
 using Json = nlohmann::json;
 
-// Reads all rows of all *.json files of the folder but cases.json. Throws std::runtime_error if the
-// folder or a file can not be read.
+// Reads all rows of all *.json files of the folder except cases.json. Throws std::runtime_error if
+// the folder or a file cannot be read.
 Cases ReadFolder(const std::string& folder);
 // Reads published runs: all *.json files of a folder like tests/validation/runs, or one file whose
-// lines are such runs with everything that they share. Each run has the habits of its trainer, or
-// of `every` if that is given. Throws as above.
+// lines are such runs, including everything that they share. Each run has the habits of its
+// trainer, or of `every` if that is given. Throws as above.
 Cases ReadPublishedRuns(const std::string& path, const planner::Trainer* every = nullptr);
 
-// Reads rows by schema; `file` is the name without folder and extension.
+// Read rows by schema. `file` is the name without folder and extension.
 void ReadMegatronRow(const std::string& file, const Json& row, Cases& cases);
 void ReadSimuMaxRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
 void ReadFlatRow(const std::string& file, const Json& whole, const Json& row, Cases& cases);
@@ -36,13 +36,13 @@ void ReadRun(const std::string& family, const Json& row, const planner::Trainer*
 void ReadHbp(const std::string& file, const Json& whole, Cases& cases);
 void ReadOmniBal(const std::string& file, const Json& whole, Cases& cases);
 
-// Returns values by key, whatever their JSON type; the default if they are missing or of another
-// type.
+// Return values by key, whatever their JSON type. The default is used if they are missing or of
+// another type.
 int64_t Int(const Json& object, std::string_view key, int64_t otherwise = 0);
 double Real(const Json& object, std::string_view key, double otherwise = 0);
 bool Flag(const Json& object, std::string_view key, bool otherwise = false);
 std::string Text(const Json& object, std::string_view key, std::string otherwise = "");
-const Json& Child(const Json& object, std::string_view key);  // an empty object where missing
+const Json& Child(const Json& object, std::string_view key);  // an empty object if missing
 
 // Returns the first integer before `word` in `text`, such as 16 in "16 kv heads".
 std::optional<int64_t> NumberBefore(const std::string& text, const std::string& word);
@@ -51,19 +51,20 @@ std::optional<int64_t> NumberAfter(const std::string& text, const std::string& w
 // Returns the catalogue's GPU whose name a label begins with, or nullopt if there is none.
 std::optional<planner::GpuSpec> GpuOf(std::string label);
 
-// Returns bytes per second and GPU of a network such as "8 x 200 Gb/s" per node; otherwise the
-// usual of a DGX system with that GPU: one NIC per GPU, 200 Gb/s with A100, else 400.
+// Returns bytes per second and GPU of a network such as "8 x 200 Gb/s" per node; otherwise that of
+// the usual DGX system with this GPU: one NIC per GPU, with 200 Gb/s for A100 and 400 for others.
 double NetworkOf(const Json& setup, const planner::GpuSpec& gpu);
 
 planner::Cluster ClusterOf(const planner::GpuSpec& gpu, int64_t gpus, double network);
 
-// Makes GPT of the Megatron papers: MLP of 4 hidden, LayerNorm, biases, learned positions, tied.
+// Makes the GPT of the Megatron papers: MLP of 4 hidden, LayerNorm, biases, learned positions,
+// tied.
 planner::LanguageModel GptOf(const Json& row, int64_t sequence, int64_t vocabulary);
 
-// Deals layers evenly to chunks; the first ones get one more if it does not come out even.
+// Deals layers evenly to chunks. The first ones get one more if the number does not divide evenly.
 std::vector<planner::ChunkSpec> EvenChunks(const planner::ModelSpec& model, int64_t chunks,
                                            planner::RecomputeParts recomputed);
-// Makes chunks of the given transformer layers each, front to back.
+// Makes chunks with these numbers of transformer layers, front to back.
 std::vector<planner::ChunkSpec> ChunksOf(const planner::ModelSpec& model,
                                          const std::vector<int64_t>& layers,
                                          planner::RecomputeParts recomputed);

@@ -24,20 +24,20 @@ struct Inside {
 };
 
 struct FamilyErrors {
-  std::string family;  // with what sets the runs apart, such as "aws-dispatchers, dispatchers"
+  std::string family;  // with what separates runs, such as "aws-dispatchers, dispatchers"
   int64_t runs = 0;
   Errors time;    // rows that are not weak
-  Errors memory;  // weak rows too
+  Errors memory;  // includes weak rows
   Inside time_inside, memory_inside;
-  int64_t groups = 0;  // of at least three runs that differ in their settings alone
-  double price = 0;    // mean of: measured time of the run predicted fastest, over the best, less 1
+  int64_t groups = 0;  // with at least three runs that differ only in their settings
+  double price = 0;    // mean of (measured time of the predicted fastest run) / best - 1
   double worst_price = 0;
-  int64_t pairs = 0, swapped = 0;  // runs of one group, and those whose order is not as measured
-  int64_t false_misfits = 0;  // runs that ran, and do not fit at the lower end of their interval
-  int64_t false_fits = 0;     // runs that ran out of memory, and fit at the upper end
+  int64_t pairs = 0, swapped = 0;  // pairs of runs of one group, and those in the wrong order
+  int64_t false_misfits = 0;  // runs that ran, but do not fit at the lower end of their interval
+  int64_t false_fits = 0;     // runs that ran out of memory, but fit at the upper end
 };
 
-// What runs are taken together by: the source that published them, or what they have in common.
+// How runs are grouped: by the source that published them, or by what they have in common.
 enum class By { kFamily, kTrainer, kGpu, kRegime };
 
 std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results, By by = By::kFamily);

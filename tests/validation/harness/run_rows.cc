@@ -1,5 +1,5 @@
-// Published training runs of one schema (tests/validation/runs): a file per family, with rows, what
-// its rows share, and models by name.
+// Published training runs of one schema (tests/validation/runs). There is a file per family, with
+// rows, what its rows share, and models by name.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -18,13 +18,13 @@ using namespace planner;  // NOLINT: the planner's values throughout
 
 bool Has(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
 
-// Returns the row with what its notes say in words where no key says it.
+// Returns the row with values that only its notes give, in words.
 Json WithNotes(Json row) {
   const std::string notes = "; " + Text(row, "notes") + "; ";
   const auto say = [&](const char* key, bool value) {
     if (!Child(row, key).is_boolean()) row[key] = value;
   };
-  // Megatron's own tests: what is not stated is the default of its flags.
+  // Megatron's own tests: values that are not stated are the defaults of its flags.
   const bool test = Has(notes, "memory is of the last rank");
   if (Has(notes, "without sequence parallel") || Has(notes, "no sequence parallel")) {
     say("sequence_parallel", false);
@@ -36,7 +36,7 @@ Json WithNotes(Json row) {
   if (Has(notes, "dropout on")) say("dropout", true);
   if (Has(notes, "dropout 0")) say("dropout", false);
   if (test) say("dropout", true);
-  // Their recipes without dropout are those of large models, which fuse the loss by a compiler.
+  // Recipes without dropout are those of large models, which fuse the loss by a compiler.
   if (test)
     row["compiled_loss"] =
         !Flag(row, "dropout") || Has(Text(row, "id"), "cross_entropy_loss_fusion");
@@ -52,7 +52,7 @@ Json WithNotes(Json row) {
   return row;
 }
 
-// Says what of a run is not published; empty if all is.
+// Returns what is not published about a run, or "" if everything is.
 std::string Missing(const Json& row) {
   std::string missing;
   for (const Json& key : Child(row, "missing"))
@@ -68,7 +68,7 @@ std::string Missing(const Json& row) {
   return "";
 }
 
-// Says what of a run the planner can not express; empty if it can.
+// Returns what the planner cannot express about a run, or "" if it can express everything.
 std::string Inexpressible(const Json& row) {
   const Json& vision = Child(row, "vision");
   if (vision.is_object() && !vision.empty()) return "encoders";
@@ -85,8 +85,8 @@ std::string Inexpressible(const Json& row) {
   return "";
 }
 
-// Runs that need kinds of layers or dispatchers whose costs the planner does not know: reported
-// apart.
+// Returns why a run is reported separately: it needs kinds of layers or dispatchers whose costs the
+// planner does not know.
 std::string Apart(const Json& row) {
   const std::string attention = Text(Child(row, "model"), "attention");
   if (attention == "sliding") return "windows";
@@ -140,8 +140,8 @@ void SetAdapters(const Json& trains, LanguageModel& m) {
   }
 }
 
-// torchtitan's selective recompute: every other layer, or every other product of each layer, which
-// takes about as long.
+// Returns whether this is torchtitan's selective recompute: every other layer, or every other
+// product of each layer, which takes about the same time.
 bool RecomputesHalf(const std::string& recompute) {
   return Has(recompute, "every other") || Has(recompute, "(op)");
 }
@@ -157,7 +157,7 @@ RecomputeParts PartsOf(const std::string& recompute) {
   return parts;
 }
 
-// "mlp" is the MLP of dense layers alone.
+// Recomputes "mlp", which is only the MLP of dense layers.
 void RecomputeDenseMlps(PlanSpec& spec) {
   for (ChunkSpec& chunk : spec.chunks) {
     for (LayerGroup& group : chunk.layers) {
@@ -168,7 +168,7 @@ void RecomputeDenseMlps(PlanSpec& spec) {
   }
 }
 
-// Returns the pipeline layout that the notes print, or nothing.
+// Returns the pipeline layout that the notes give, or "".
 std::string LayoutOfNotes(const Json& row) {
   std::smatch match;
   const std::string notes = Text(row, "notes");
@@ -176,12 +176,13 @@ std::string LayoutOfNotes(const Json& row) {
                                                                                  : "";
 }
 
-// Rows name trainers as their sources do. Whatever has no record has the generic one's habits.
+// Returns the trainer of a row. Rows name trainers as their sources do. A trainer without a record
+// has the generic one's habits.
 const Trainer& TrainerOfRow(const Json& row) {
   const std::string name = Text(Child(row, "trainer"), "name");
   static const std::map<std::string, const char*> kOtherNames = {
       {"fsdp", "pytorch-fsdp"}, {"mlperf-nemo", "nemo"}, {"fsdp_qlora", "huggingface-trainer"}};
-  // XTuner's page compares splits of Megatron with its own; FSDP has no pipeline.
+  // XTuner's page compares splits of Megatron with its own, and FSDP has no pipeline.
   if (name == "xtuner" && Int(row, "pp", 1) > 1) return DefaultTrainer();
   const auto other = kOtherNames.find(name);
   const Trainer* trainer = FindTrainer(other == kOtherNames.end() ? name : other->second);
@@ -209,7 +210,7 @@ void SetExecution(const Json& row, Training& training) {
   }
   if (Flag(row, "ring")) e.context = ContextKind::kRing;
   if (Flag(row, "cuda_graphs")) e.host_launch_ns = 0;
-  // Only the ranks of a group share the states; the planner shares them over all ranks.
+  // Only the ranks of a group share the states, but the planner shares them over all ranks.
   const int64_t sharing = Int(row, "zero_group"),
                 ranks =
                     Int(row, "gpus") / std::max<int64_t>(1, Int(row, "tp", 1) * Int(row, "pp", 1));
@@ -226,7 +227,7 @@ void SetExecution(const Json& row, Training& training) {
     e.expert_capacity = std::strtod(match[1].str().c_str(), nullptr);
 }
 
-// Returns the transformer layers of each chunk: where they do not come out even, the first and the
+// Returns the transformer layers of each chunk. If they do not divide evenly, the first and the
 // last chunk have fewer.
 std::vector<ChunkSpec> ChunksOfRun(const ModelSpec& model, int64_t chunks, RecomputeParts parts) {
   const int64_t layers = model.language_model.layers;
@@ -261,7 +262,7 @@ void AddMeasured(const Json& row, Case& run) {
 
 }  // namespace
 
-// `row` is a whole row, with what its family shares.
+// Reads a run. `row` is a whole row, with what its family shares.
 void ReadRun(const std::string& family, const Json& given, const Trainer* every, Cases& cases) {
   const Json row = WithNotes(given);
   const std::string id = Text(row, "id");
