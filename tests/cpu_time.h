@@ -1,4 +1,4 @@
-// CPU time, which other programs on the machine do not change.
+// Measures CPU time, which does not depend on other programs on the machine.
 #ifndef EVENKEEL_TESTS_CPU_TIME_H_
 #define EVENKEEL_TESTS_CPU_TIME_H_
 

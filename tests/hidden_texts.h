@@ -1,4 +1,4 @@
-// Characters that a caller's text may hold and that nothing we show may have as they are.
+// Characters that a caller's text may contain, and that nothing we show may contain unchanged.
 #ifndef EVENKEEL_TESTS_HIDDEN_TEXTS_H_
 #define EVENKEEL_TESTS_HIDDEN_TEXTS_H_
 
@@ -8,7 +8,8 @@
 
 namespace evenkeel {
 
-// Lists them in UTF-8: controls of direction, separators, C0 and C1, and characters of no width.
+// Lists the characters in UTF-8: direction controls, separators, C0 and C1, and characters of no
+// width.
 inline std::vector<std::string> HiddenTexts() {
   return {"\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067",    "\u2068",
           "\u2069", "\u200e", "\u200f", "\u061c", "\u2028", "\u2029", "\u0085",    "\u009b",
@@ -16,14 +17,14 @@ inline std::vector<std::string> HiddenTexts() {
           "\u00ad", "\u180e", "\ufff9", "\u3164", "\u115f", "\ufe0f", "\U000e0041"};
 }
 
-// Returns one text with all of them.
+// Returns a text with all of them.
 inline std::string AllHiddenTexts() {
   std::string all = "a";
   for (const std::string& text : HiddenTexts()) all += text + "b";
   return all;
 }
 
-// Returns the first of them that `shown` has as it is; empty if there is none.
+// Returns the first of them that `shown` contains unchanged, or "" if there is none.
 inline std::string FirstHidden(std::string_view shown) {
   for (const std::string& text : HiddenTexts()) {
     if (shown.find(text) != std::string_view::npos) return text;

@@ -12,7 +12,7 @@ buf_version=1.75.0
 mkdir -p "$1/bin"
 tools=$(cd "$1" && pwd)
 
-# The Debian package's Go by preference: a newer one builds grpcurl too, but is not what a fresh machine has.
+# The Debian package's Go is preferred: a newer one also builds grpcurl, but a fresh machine does not have it.
 find_go() {
   local go
   for go in /usr/lib/go-1.19/bin/go /usr/bin/go "$(command -v go || true)"; do
@@ -51,5 +51,5 @@ if [ ! -x "$tools/bin/prometheus" ]; then
   cp "$unpacked/usr/bin/promtool" "$unpacked/usr/bin/prometheus" "$tools/bin/"
 fi
 
-# redis-server is the same program under another name; redis-tools holds it without the service.
+# redis-server is the same program under another name. redis-tools contains it without the service.
 ln -sf "$(command -v redis-check-rdb)" "$tools/bin/redis-server"

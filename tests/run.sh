@@ -61,7 +61,7 @@ while [ $# -gt 0 ]; do
 done
 [ ${#suites[@]} -gt 0 ] || suites=(lint build unit integration footprint)
 
-# finish: the summary and the last line.
+# finish: prints the summary and the last line.
 finish() {
   echo
   echo "Summary after $SECONDS s:"
@@ -71,7 +71,7 @@ finish() {
   exit
 }
 
-# suite NAME COMMAND [ARGUMENT ...]: runs it into its log. Its last line may count ("N passed, N failed"); else it
+# suite NAME COMMAND [ARGUMENT ...]: runs it into its log. Its last line may count ("N passed, N failed"); otherwise it
 # counts as one.
 suite() {
   local name=$1 started=$SECONDS status=0 good=0 bad=0 last
@@ -116,8 +116,8 @@ build_gcc() {
     cmake --build build --parallel "$jobs"
 }
 
-# Another level of optimisation than gcc's on purpose: plans must not depend on it. Each source is compiled alone, so
-# that one which forgets to include something is found.
+# Uses another optimisation level than gcc's on purpose, because plans must not depend on it. Each source is compiled
+# separately, so that a missing include is found.
 configure_clang() {
   configure build-clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DEVENKEEL_BUILD_TESTS=ON -DEVENKEEL_COMPILE_TOGETHER=OFF
@@ -137,16 +137,16 @@ run_ctest() {
   "$python" tests/tally.py "$results/junit.xml" "$results"
 }
 
-# Under sanitizers these are left out: tests that judge times, and tests that plan hundreds of jobs in full, which take
-# minutes each there. Other tests go through the same code.
+# Left out under sanitizers: tests that judge times, and tests that plan hundreds of jobs in full, which take minutes
+# each there. Other tests go through the same code.
 slow_when_instrumented="CostBombs.StopIsAskedOftenEnough:PlanCost.OrdersJobsAsTheyTake:Deadline.*"
 slow_when_instrumented+=":GroupedPlanTest.NoPinnedSplitLiesBelowTheBound:SearchTest.WholeSpaceAsIfAllWerePlanned"
 slow_when_instrumented+=":MisfitTest.RandomMisfits*:MakePlanTest.EveryLanguageModelOnSomeGpus"
 slow_when_instrumented+=":MakeLaunchTest.ATrainerLosesNothingOfItsPlans"
 
-# sanitized FOLDER SANITIZERS: builds and runs what is free of gRPC, with fewer cases of each property. gcc warns of
-# uninitialized values (GCC bug 105562 in std::regex) and of bounds falsely under sanitizers, so these are left to other
-# builds.
+# sanitized FOLDER SANITIZERS: builds and runs what is free of gRPC, with fewer cases of each property. Under
+# sanitizers, gcc gives false warnings of uninitialized values (GCC bug 105562 in std::regex) and of bounds, so these
+# are left to other builds.
 sanitized() {
   configure "$1" -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1 -Wno-maybe-uninitialized -Wno-array-bounds" \
@@ -157,7 +157,7 @@ sanitized() {
       run_ctest "$1" -L grpc_free
 }
 
-# Plans of all shipped jobs by both builds.
+# Compares the plans of all shipped jobs by both builds.
 compare_compilers() {
   local job name good=0 bad=0 folder
   folder=$(mktemp -d)
@@ -185,7 +185,7 @@ clang_tidy() {
     find planner -name '*.cc' -print0 | xargs -0 -n 4 -P "$jobs" clang-tidy-14 -p build-clang --quiet
 }
 
-# Benchmarks judge themselves (exit status) or only report.
+# Runs the benchmarks. They judge themselves (exit status) or only report.
 benchmarks() {
   local program good=0 bad=0
   for program in build/bin/*_bench; do

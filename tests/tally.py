@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 
 
 def tally_program(case, folder):
-    """Returns (passed, names of the failed) of one program."""
+    """Returns (passed, names of failed tests) of one program."""
     name = case.get("name")
     program_failed = case.get("status") != "run"
     passed, failed = 0, []
