@@ -46,7 +46,7 @@ fail() {
   exit 1
 }
 
-# Stops what was started, and only that. With --keep a server that answered is left alone.
+# Stops what was started, and nothing else. With --keep, a server that answered is left alone.
 cleanup() {
   if [ -n "$server_pid" ] && kill -0 "$server_pid" 2>/dev/null; then
     kill -TERM "$server_pid" 2>/dev/null || true
@@ -58,7 +58,7 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# step TITLE COMMAND [ARGUMENT ...]: runs the command into the log, shows its last line now and then, and stops on
+# step TITLE COMMAND [ARGUMENT ...]: runs the command into the log, shows its last line from time to time, and stops on
 # failure.
 step() {
   local title=$1 started=$SECONDS shown=$SECONDS last pid pause=15
@@ -81,7 +81,7 @@ step() {
   say "   done in $((SECONDS - started)) s"
 }
 
-# One compiler per core, but no more than memory allows: a gRPC source takes up to 1 GB.
+# One compiler per core, but no more than memory allows, because a gRPC source takes up to 1 GB.
 jobs() {
   local cores gigabytes
   cores=$(nproc)
@@ -100,7 +100,7 @@ compile() { cmake --build build --parallel "$(jobs)" --target evenkeel-server ev
 
 answers() { build/bin/evenkeelctl list --server "$1" --timeout 2 >/dev/null 2>&1; }
 
-# Starts the server on the address, waits until it answers.
+# Starts the server on the address, and waits until it answers.
 start_server() {
   local address=$1 waited=0 detached=()
   [ $keep = 0 ] || detached=(setsid)
@@ -114,7 +114,7 @@ start_server() {
   done
 }
 
-# Sets `address`: with --keep the default one, else that of a server for this run alone, which disturbs nobody.
+# Sets `address`: the default one with --keep, otherwise that of a server for this run only, which disturbs nobody.
 serve() {
   if [ $keep = 1 ]; then
     address=$default_address
@@ -148,8 +148,8 @@ say "   answers on $address"
 say "== Plan"
 say "   \$ evenkeelctl plan --job $job"
 say ""
-# The address goes by the environment, so that the questions that the answer suggests do not name a socket that is soon
-# gone.
+# The address is passed by the environment, so that the questions that the answer suggests do not name a socket that is
+# soon gone.
 EVENKEEL_SERVER=$address build/bin/evenkeelctl plan --job "$job" || fail "the plan failed." "$server_log"
 
 cat <<TEXT

@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
 done
 command -v buildah >/dev/null || { echo "build.sh: apt-get install buildah" >&2; exit 1; }
 
-# chroot isolation and the vfs driver work inside containers and virtual machines of any kind.
+# Chroot isolation and the vfs driver work inside containers and virtual machines of any kind.
 export BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} STORAGE_DRIVER=${STORAGE_DRIVER:-vfs}
 version=$(sed -n 's/.*kReleaseVersion = "\(.*\)".*/\1/p' server/convert/version.h)
 
@@ -50,7 +50,7 @@ make_base() {
   fi
   container=$(buildah from scratch)
   buildah add --quiet "$container" "$folder" / >/dev/null
-  # debootstrap leaves out what Debian's own image has: updates and security fixes.
+  # debootstrap leaves out updates and security fixes, which Debian's own image has.
   buildah run "$container" -- sh -c 'printf "%s\n" \
     "deb http://deb.debian.org/debian bookworm main" "deb http://deb.debian.org/debian bookworm-updates main" \
     "deb http://deb.debian.org/debian-security bookworm-security main" >/etc/apt/sources.list'
@@ -68,7 +68,7 @@ if [ -z "$debian" ]; then
   fi
 fi
 
-# docker's format: OCI's has no HEALTHCHECK.
+# The format is docker's, because OCI's has no HEALTHCHECK.
 options=(--format docker --layers --build-arg "DEBIAN=$debian" --build-arg "VERSION=$version"
   --build-arg "JOBS=${EVENKEEL_BUILD_JOBS:-$(nproc)}")
 [ -z "$ccache" ] || options+=(-v "$ccache:/var/cache/ccache:rw")
