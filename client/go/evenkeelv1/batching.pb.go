@@ -95,7 +95,7 @@ type OversizePolicy int32
 const (
 	// The default, OVERSIZE_POLICY_ALONE.
 	OversizePolicy_OVERSIZE_POLICY_UNSPECIFIED OversizePolicy = 0
-	// The sample gets a pack of its own.
+	// The sample gets a separate pack.
 	OversizePolicy_OVERSIZE_POLICY_ALONE OversizePolicy = 1
 	// The sample is rejected and is in no pack.
 	OversizePolicy_OVERSIZE_POLICY_REJECT OversizePolicy = 2
@@ -142,9 +142,9 @@ func (OversizePolicy) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_batching_proto_rawDescGZIP(), []int{1}
 }
 
-// How packs are made and dealt to ranks and steps, with figures of the result. In a plan the figures are predicted from
-// a sample drawn from the histogram; in the summary of PackDataset they are measured. In a PackDataset request only the
-// fields marked "Rule." count and the others are ignored, so that a plan's rule can be sent unchanged.
+// How packs are made and dealt to ranks and steps, with figures of the result. In a plan, the figures are predicted
+// from a sample drawn from the histogram; in the summary of PackDataset, they are measured. In a PackDataset request,
+// only the fields marked "Rule." count and the others are ignored, so that a plan's rule can be sent unchanged.
 type BatchRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Rule. Most encoder units in a pack (Qv). Range: 0 to 10^6. Unset: derived from the data, if it has units.
@@ -153,15 +153,15 @@ type BatchRule struct {
 	// thresholds.
 	TokenCap int64 `protobuf:"varint,2,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
 	// Rule, for PACKER_ISF only. A pack is kept if it has at least this many units (Qv') or at least `keep_tokens`
-	// tokens. Range: 0 to 10^6; must be unset where `token_cap` is unset. Unset: unit_cap.
+	// tokens. Range: 0 to 10^6; must be unset if `token_cap` is unset. Unset: unit_cap.
 	KeepUnits int64 `protobuf:"varint,3,opt,name=keep_units,json=keepUnits,proto3" json:"keep_units,omitempty"`
 	// Rule, for PACKER_ISF only. A pack is kept if it has at least this many tokens (Qt') or at least `keep_units` units.
-	// Range: 0 to 2^32; must be unset where `token_cap` is unset. Unset: token_cap - 128, but at least 1.
+	// Range: 0 to 2^32; must be unset if `token_cap` is unset. Unset: token_cap - 128, but at least 1.
 	KeepTokens int64 `protobuf:"varint,4,opt,name=keep_tokens,json=keepTokens,proto3" json:"keep_tokens,omitempty"`
 	// Rule. How samples are put into packs. Unset: PACKER_BALANCED.
 	Packer Packer `protobuf:"varint,5,opt,name=packer,proto3,enum=evenkeel.v1.Packer" json:"packer,omitempty"`
 	// Rule. Number of steps whose packs may be exchanged for balance. 1 deals packs to steps fully at random; W groups
-	// the packs of W steps by their work. Range: 1 to 10^9; a number above that of the steps means the whole epoch.
+	// the packs of W steps by their work. Range: 1 to 10^9; a number above the number of steps means the whole epoch.
 	// Unset: 16, or the whole epoch with packing groups.
 	OrderWindow int64 `protobuf:"varint,6,opt,name=order_window,json=orderWindow,proto3" json:"order_window,omitempty"`
 	// Rule, for PACKER_ISF only. Rounds of sampling and filtering (T). Range: 1 to 100. Unset: 10.
@@ -200,7 +200,7 @@ type BatchRule struct {
 	PackCountLowerBound int64 `protobuf:"varint,22,opt,name=pack_count_lower_bound,json=packCountLowerBound,proto3" json:"pack_count_lower_bound,omitempty"`
 	// Share of a step's compute that is lost while ranks wait for the slowest one, by `pack_times`. Unset for a misfit.
 	IdleRatio float64 `protobuf:"fixed64,23,opt,name=idle_ratio,json=idleRatio,proto3" json:"idle_ratio,omitempty"`
-	// Why the caps have their values, in words for a person. Empty where both were given.
+	// Why the caps have their values, in words for a person. Empty if both were given.
 	CapsReason    string `protobuf:"bytes,24,opt,name=caps_reason,json=capsReason,proto3" json:"caps_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -482,8 +482,8 @@ func (x *PackTimes) GetDummyVisionUnits() int64 {
 
 // Samples of similar length, packed together to one length and run with as many GPUs per pack as that length needs
 // (hierarchical balance packing, arXiv 2503.07680). A list of groups ascends in length. A sample belongs to the first
-// group whose `longest_sample_tokens` it does not exceed; longer packs are filled up with shorter samples. In a plan
-// the figures are predicted; in the summary of PackDataset they are measured. As input only the fields marked "Rule."
+// group whose `longest_sample_tokens` it does not exceed; longer packs are filled up with shorter samples. In a plan,
+// the figures are predicted; in the summary of PackDataset, they are measured. As input, only the fields marked "Rule."
 // count, so that a plan's groups can be sent unchanged.
 type PackingGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -503,7 +503,7 @@ type PackingGroup struct {
 	// Rule. Most encoder units in a pack (Qv). Range: 0 to 10^6, and at least that of the previous group. Unset: no
 	// limit.
 	UnitCap int64 `protobuf:"varint,6,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Transformer layers that recompute something, over all stages. Set in a plan only.
+	// Number of transformer layers that recompute something, over all stages. Set in a plan only.
 	RecomputedLayers int32 `protobuf:"varint,7,opt,name=recomputed_layers,json=recomputedLayers,proto3" json:"recomputed_layers,omitempty"`
 	// Samples whose length puts them into this group.
 	SampleCount int64 `protobuf:"varint,8,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
@@ -519,7 +519,7 @@ type PackingGroup struct {
 	// Mean tokens per pack.
 	MeanTokens float64 `protobuf:"fixed64,13,opt,name=mean_tokens,json=meanTokens,proto3" json:"mean_tokens,omitempty"`
 	// T_ave of a step that has all of its packs: mean loss tokens per pack. The loss of a rank is (sum of the losses of
-	// its tokens) / (packs_per_rank x T_ave), with T_ave of that very step (`StepOrderChunk.loss_normalizer_tokens`).
+	// its tokens) / (packs_per_rank x T_ave), with T_ave of that step (`StepOrderChunk.loss_normalizer_tokens`).
 	LossNormalizerTokens float64 `protobuf:"fixed64,14,opt,name=loss_normalizer_tokens,json=lossNormalizerTokens,proto3" json:"loss_normalizer_tokens,omitempty"`
 	// DistRatio of tokens over the ranks of the group's steps (DBR).
 	DistRatioTokens float64 `protobuf:"fixed64,15,opt,name=dist_ratio_tokens,json=distRatioTokens,proto3" json:"dist_ratio_tokens,omitempty"`

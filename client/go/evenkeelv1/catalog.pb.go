@@ -24,7 +24,7 @@ const (
 type ModelKind int32
 
 const (
-	// Not said.
+	// Not set.
 	ModelKind_MODEL_KIND_UNSPECIFIED ModelKind = 0
 	// An encoder, a projector and a language model. It can be planned by name.
 	ModelKind_MODEL_KIND_VISION_LANGUAGE ModelKind = 1
@@ -782,15 +782,15 @@ type CatalogTrainer struct {
 	Aliases []string `protobuf:"bytes,2,rep,name=aliases,proto3" json:"aliases,omitempty"`
 	// Kind of the trainer.
 	Framework TrainingFramework `protobuf:"varint,3,opt,name=framework,proto3,enum=evenkeel.v1.TrainingFramework" json:"framework,omitempty"`
-	// ZeRO stage where a job sets none.
+	// ZeRO stage if a job sets none.
 	ZeroStage ZeroStage `protobuf:"varint,4,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
-	// How it runs a model unless a job says otherwise, at that stage. Every field is set.
+	// How it runs a model at that stage, unless a job says otherwise. Every field is set.
 	Execution *Execution `protobuf:"bytes,5,opt,name=execution,proto3" json:"execution,omitempty"`
-	// What these habits follow.
+	// The source of these habits.
 	Source string `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
 	// Number of published runs that its figures were fitted on. 0: nothing was fitted.
 	FittedRunCount int32 `protobuf:"varint,7,opt,name=fitted_run_count,json=fittedRunCount,proto3" json:"fitted_run_count,omitempty"`
-	// What `Constraints.recompute` is where a job sets none: the freest that this trainer can express.
+	// Value of `Constraints.recompute` if a job sets none: the freest policy that this trainer can express.
 	Recompute RecomputePolicy `protobuf:"varint,8,opt,name=recompute,proto3,enum=evenkeel.v1.RecomputePolicy" json:"recompute,omitempty"`
 	// Whether it has pipeline parallelism.
 	Pipeline bool `protobuf:"varint,9,opt,name=pipeline,proto3" json:"pipeline,omitempty"`

@@ -35,7 +35,7 @@ const (
 	BatchingMethod_BATCHING_METHOD_FLEXSP BatchingMethod = 3
 	// The plan's groups, with their packs in random order.
 	BatchingMethod_BATCHING_METHOD_GROUPS BatchingMethod = 4
-	// The plan's groups, with packs of similar work in each step: the plan.
+	// The plan's groups, with packs of similar work in each step. This is the plan.
 	BatchingMethod_BATCHING_METHOD_BALANCED_GROUPS BatchingMethod = 5
 )
 
@@ -107,12 +107,12 @@ type GroupChoice struct {
 	ExactSequenceParallel []int32 `protobuf:"varint,7,rep,packed,name=exact_sequence_parallel,json=exactSequenceParallel,proto3" json:"exact_sequence_parallel,omitempty"`
 	// Number of sets of groups that were compared.
 	ExaminedSetCount int64 `protobuf:"varint,8,opt,name=examined_set_count,json=examinedSetCount,proto3" json:"examined_set_count,omitempty"`
-	// Other ways to batch the data, worst first, and the plan itself, which is always last; each with the figures of
-	// HBP's tables.
+	// Other ways to batch the data, worst first, and the plan itself, which is always last. Each has the figures of HBP's
+	// tables.
 	Baselines []*BatchingBaseline `protobuf:"bytes,9,rep,name=baselines,proto3" json:"baselines,omitempty"`
-	// Number of steps at the start of training, counted over epochs, that run the shortest group alone.
+	// Number of steps at the start of training, counted over epochs, that run only the shortest group.
 	CurriculumSteps int64 `protobuf:"varint,10,opt,name=curriculum_steps,json=curriculumSteps,proto3" json:"curriculum_steps,omitempty"`
-	// CR: share of the packs that GPUs work on, counted once for each GPU, whose tokens are shared between GPUs.
+	// CR: share of the packs, counted once for each GPU that works on them, whose tokens are shared between GPUs.
 	CommunicationRatio float64 `protobuf:"fixed64,11,opt,name=communication_ratio,json=communicationRatio,proto3" json:"communication_ratio,omitempty"`
 	// ABR over all steps: DistRatio of squared sample lengths.
 	DistRatioAttention float64 `protobuf:"fixed64,12,opt,name=dist_ratio_attention,json=distRatioAttention,proto3" json:"dist_ratio_attention,omitempty"`
@@ -252,7 +252,7 @@ func (x *GroupChoice) GetMeanRankTokens() float64 {
 	return 0
 }
 
-// Predicted figures of one way of batching. Where it does not fit, only `method` and `fits` are set.
+// Predicted figures of one way of batching. If it does not fit, only `method` and `fits` are set.
 type BatchingBaseline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The way of batching.

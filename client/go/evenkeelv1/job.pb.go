@@ -78,7 +78,7 @@ func (TrainMode) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_job_proto_rawDescGZIP(), []int{0}
 }
 
-// Linear layers that adapters can stand beside.
+// Linear layers beside which adapters can be placed.
 type LoraTarget int32
 
 const (
@@ -257,9 +257,9 @@ const (
 	GroupSelection_GROUP_SELECTION_UNSPECIFIED GroupSelection = 0
 	// All samples in one group.
 	GroupSelection_GROUP_SELECTION_ONE GroupSelection = 1
-	// The published two-stage rule (HBP, arXiv 2503.07680, algorithm 1). Its groups have the length that is fastest per
-	// token with one pack per rank, the lengths that this length and the longest one come to without sharing tokens, and
-	// the longest length.
+	// The published two-stage rule (HBP, arXiv 2503.07680, algorithm 1). Its groups have these lengths: the one that is
+	// fastest per token with one pack per rank, the ones to which this length and the longest one shrink without sharing
+	// tokens, and the longest.
 	GroupSelection_GROUP_SELECTION_PUBLISHED GroupSelection = 2
 	// The set of groups with the shortest predicted epoch, among all subsets of the lengths.
 	GroupSelection_GROUP_SELECTION_EXACT GroupSelection = 3
@@ -316,7 +316,7 @@ const (
 	LaunchFramework_LAUNCH_FRAMEWORK_UNSPECIFIED LaunchFramework = 0
 	// Megatron-LM: arguments of its training scripts.
 	LaunchFramework_LAUNCH_FRAMEWORK_MEGATRON LaunchFramework = 1
-	// DeepSpeed: a ds_config, and a PipelineModule where there is a pipeline.
+	// DeepSpeed: a ds_config and, for a pipeline, a PipelineModule.
 	LaunchFramework_LAUNCH_FRAMEWORK_DEEPSPEED LaunchFramework = 2
 	// torchtitan: arguments, and modules by stage.
 	LaunchFramework_LAUNCH_FRAMEWORK_TORCHTITAN LaunchFramework = 3
@@ -670,9 +670,9 @@ const (
 	// Balanced model partition (OmniBal): neighbours of a greedy partition, ranked by the variance of forward times and
 	// the bytes between stages; the best few are tried.
 	PartitionMethod_PARTITION_METHOD_BMP PartitionMethod = 2
-	// Stages of equally many parameters.
+	// Stages with equal numbers of parameters.
 	PartitionMethod_PARTITION_METHOD_PARAMETERS PartitionMethod = 3
-	// Stages of equally many layers.
+	// Stages with equal numbers of layers.
 	PartitionMethod_PARTITION_METHOD_LAYERS PartitionMethod = 4
 	// The cut whose slowest stage is as fast as possible, by profiled layer times (PipeDream).
 	PartitionMethod_PARTITION_METHOD_PROFILE PartitionMethod = 5
@@ -737,15 +737,15 @@ const (
 	RecomputePolicy_RECOMPUTE_POLICY_FORBIDDEN RecomputePolicy = 2
 	// Every transformer layer is recomputed.
 	RecomputePolicy_RECOMPUTE_POLICY_FULL RecomputePolicy = 3
-	// As AUTO, but each layer recomputes all of itself or nothing, as in frameworks without selective recompute.
+	// Like AUTO, but each layer recomputes all of itself or nothing, as in frameworks without selective recompute.
 	RecomputePolicy_RECOMPUTE_POLICY_WHOLE_LAYERS RecomputePolicy = 4
-	// Balanced adaptive recomputation as OmniBal publishes it, for comparison. It recomputes whole layers: probes give
-	// the bytes that a layer saves, and then as many layers as the free memory allows are no longer recomputed, in the
-	// model's order. More memory can therefore make a step slower.
+	// Balanced adaptive recomputation as OmniBal publishes it, for comparison. It recomputes whole layers. Probes give
+	// the bytes that a layer saves. Then layers are exempted from recompute, in the model's order, as far as the free
+	// memory allows. More memory can therefore make a step slower.
 	RecomputePolicy_RECOMPUTE_POLICY_ADAPTIVE RecomputePolicy = 5
-	// One setting for all stages, as most trainers take it: nothing, the same parts of every language layer, or whole
-	// layers, as many from the front of each pipeline chunk, with every layer of the encoders or with none. What the
-	// job's trainer cannot express is left out.
+	// One setting for all stages, which is what most trainers accept: nothing, the same parts of every language layer, or
+	// the same number of whole layers from the front of each pipeline chunk, with every layer of the encoders or with
+	// none. Settings that the job's trainer cannot express are left out.
 	RecomputePolicy_RECOMPUTE_POLICY_ONE_SETTING RecomputePolicy = 6
 )
 
@@ -806,12 +806,12 @@ const (
 	ObjectiveKind_OBJECTIVE_KIND_UNSPECIFIED ObjectiveKind = 0
 	// The shortest optimizer step on all the GPUs given.
 	ObjectiveKind_OBJECTIVE_KIND_STEP_TIME ObjectiveKind = 1
-	// The fewest GPU-days. With one offer this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
+	// The fewest GPU-days. With one offer, this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
 	ObjectiveKind_OBJECTIVE_KIND_GPU_DAYS ObjectiveKind = 2
 	// Among the offers, the fewest GPUs that meet `deadline_seconds`; if none meets it, the offer that ends soonest. With
-	// one offer this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
+	// one offer, this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
 	ObjectiveKind_OBJECTIVE_KIND_FEWEST_GPUS ObjectiveKind = 3
-	// The lowest cost; every pool needs a price. With one offer this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
+	// The lowest cost; every pool needs a price. With one offer, this gives the same plan as OBJECTIVE_KIND_STEP_TIME.
 	ObjectiveKind_OBJECTIVE_KIND_COST ObjectiveKind = 4
 )
 
@@ -877,7 +877,7 @@ type Job struct {
 	// The aim of the optimisation. Unset: OBJECTIVE_KIND_STEP_TIME.
 	Objective *Objective `protobuf:"bytes,6,opt,name=objective,proto3" json:"objective,omitempty"`
 	// Trainers to write launch settings for (`Plan.launch`), each at most once, in any order. The settings are part of
-	// the answer and so of the plan id: a job that asks for other settings has another id, but otherwise the same plan.
+	// the answer and thus of the plan id: a job that asks for other settings has another id, but otherwise the same plan.
 	// Unset: none.
 	LaunchFrameworks []LaunchFramework `protobuf:"varint,7,rep,packed,name=launch_frameworks,json=launchFrameworks,proto3,enum=evenkeel.v1.LaunchFramework" json:"launch_frameworks,omitempty"`
 	// How often nodes fail. Unset: they never fail, and the plan has no goodput.
@@ -977,21 +977,22 @@ type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Catalogue name or alias (ListModels), in upper or lower case: a vision-language model ("internvl-chat-v1.5") or a
 	// language model ("llama3-8b"). Also "ENCODER+LANGUAGE_MODEL", such as "internvit-6b-448px-v1.5+llama3-8b". At most
-	// 128 bytes without control characters. Required unless `language_model` is set; then it is only a label, and must
-	// not be a catalogue name. An encoder that works at native resolution is refused with "not yet" in this version.
+	// 128 bytes without control characters. Required unless `language_model` is set. If that is set, the name is only a
+	// label, and must not be a catalogue name. An encoder that works at native resolution is refused with "not yet" in
+	// this version.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The encoders with their projectors, at most 8. Requires `language_model`. Unset: a text-only model. More than one
 	// is refused with "not yet" in this version.
 	Encoders []*Encoder `protobuf:"bytes,2,rep,name=encoders,proto3" json:"encoders,omitempty"`
 	// The language model in full. Set either this or a catalogue `name`.
 	LanguageModel *LanguageModel `protobuf:"bytes,3,opt,name=language_model,json=languageModel,proto3" json:"language_model,omitempty"`
-	// How the encoder trains. Applies to every encoder that has no train mode of its own; must be unset where there is no
-	// encoder. Unset: TRAIN_MODE_FULL. At least one component must train.
+	// How the encoder trains. Applies to every encoder without a train mode; must be unset if there is no encoder. Unset:
+	// TRAIN_MODE_FULL. At least one component must train.
 	EncoderTrainMode TrainMode `protobuf:"varint,4,opt,name=encoder_train_mode,json=encoderTrainMode,proto3,enum=evenkeel.v1.TrainMode" json:"encoder_train_mode,omitempty"`
-	// How the language model trains, unless `language_model` has a train mode of its own. Unset: TRAIN_MODE_FULL.
+	// How the language model trains, unless `language_model` has a train mode. Unset: TRAIN_MODE_FULL.
 	LanguageModelTrainMode TrainMode `protobuf:"varint,5,opt,name=language_model_train_mode,json=languageModelTrainMode,proto3,enum=evenkeel.v1.TrainMode" json:"language_model_train_mode,omitempty"`
-	// Adapters of every component that trains as TRAIN_MODE_LORA and has no adapters of its own. Must be unset where
-	// there is no such component. Unset: every field of Lora at its default.
+	// Adapters of every component that trains as TRAIN_MODE_LORA and sets no adapters itself. Must be unset if there is
+	// no such component. Unset: every field of Lora at its default.
 	Lora          *Lora `protobuf:"bytes,6,opt,name=lora,proto3" json:"lora,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1140,7 +1141,7 @@ type Encoder struct {
 	// Attention heads. Range: 1 to 1024. Required without catalog_name.
 	AttentionHeads *int32 `protobuf:"varint,5,opt,name=attention_heads,json=attentionHeads,proto3,oneof" json:"attention_heads,omitempty"`
 	// Width of a head. Range: 8 to 512. Unset: the catalogue's, unless hidden_size or attention_heads differ from the
-	// catalogue's; else hidden_size / attention_heads, which must then be whole and in that range.
+	// catalogue's; otherwise hidden_size / attention_heads, which must then be whole and in that range.
 	HeadSize *int32 `protobuf:"varint,6,opt,name=head_size,json=headSize,proto3,oneof" json:"head_size,omitempty"`
 	// Inner width of the MLP. Range: 64 to 262144. Required without catalog_name.
 	FfnSize *int32 `protobuf:"varint,7,opt,name=ffn_size,json=ffnSize,proto3,oneof" json:"ffn_size,omitempty"`
@@ -1320,7 +1321,7 @@ func (x *Encoder) GetLayerScale() bool {
 	return false
 }
 
-// Native-resolution input: the units of the dataset are then patches, and the work of attention grows with the squares
+// Native-resolution input. The units of the dataset are then patches, and the work of attention grows with the squares
 // of their numbers. Refused with "not yet" in this version.
 type NativeResolution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1328,7 +1329,7 @@ type NativeResolution struct {
 	PatchesPerLlmToken int32 `protobuf:"varint,1,opt,name=patches_per_llm_token,json=patchesPerLlmToken,proto3" json:"patches_per_llm_token,omitempty"`
 	// Side of the attention window in patches. Unset: attention over the whole image.
 	WindowPatches int32 `protobuf:"varint,2,opt,name=window_patches,json=windowPatches,proto3" json:"window_patches,omitempty"`
-	// Layers that attend over the whole image even where `window_patches` is set, by index from 0.
+	// Layers that attend over the whole image even if `window_patches` is set, by index from 0.
 	FullAttentionLayers []int32 `protobuf:"varint,3,rep,packed,name=full_attention_layers,json=fullAttentionLayers,proto3" json:"full_attention_layers,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -1455,7 +1456,7 @@ type LanguageModel struct {
 	// Key and value heads; must divide attention_heads. Range: 1 to 1024. Unset: the catalogue's, or attention_heads.
 	KvHeads *int32 `protobuf:"varint,5,opt,name=kv_heads,json=kvHeads,proto3,oneof" json:"kv_heads,omitempty"`
 	// Width of a head. Range: 8 to 512. Unset: the catalogue's, unless hidden_size or attention_heads differ from the
-	// catalogue's; else hidden_size / attention_heads, which must then be whole and in that range.
+	// catalogue's; otherwise hidden_size / attention_heads, which must then be whole and in that range.
 	HeadSize *int32 `protobuf:"varint,6,opt,name=head_size,json=headSize,proto3,oneof" json:"head_size,omitempty"`
 	// Inner width of the MLP. Range: 64 to 262144. Required without catalog_name.
 	FfnSize *int32 `protobuf:"varint,7,opt,name=ffn_size,json=ffnSize,proto3,oneof" json:"ffn_size,omitempty"`
@@ -1863,7 +1864,7 @@ type DatasetPart struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Required. Joint histogram of its samples.
 	Histogram *Histogram `protobuf:"bytes,2,opt,name=histogram,proto3" json:"histogram,omitempty"`
-	// How often an epoch goes through this part. Only 1 is accepted in this version. Unset: 1.
+	// How many times an epoch goes through this part. Only 1 is accepted in this version. Unset: 1.
 	Weight        *float64 `protobuf:"fixed64,3,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1921,7 +1922,7 @@ func (x *DatasetPart) GetWeight() float64 {
 }
 
 // Samples counted by length. Bin i stands for `sample_count[i]` samples of `units[i]` units and `llm_tokens[i]` tokens
-// each. At most 65536 bytes when serialised. Bins may repeat and may come in any order: the plan does not depend on it.
+// each. At most 65536 bytes when serialised. Bins may repeat and may come in any order; the plan does not depend on it.
 // All samples together must have less than 2^63 tokens, both in the encoder and in the language model. If a list has
 // several bad values, the first one is reported, with the number of the others.
 type Histogram struct {
@@ -1930,7 +1931,7 @@ type Histogram struct {
 	// encoder. Unset: no sample has units. Otherwise its length must be that of `sample_count` times `encoder_count`.
 	Units []int64 `protobuf:"varint,1,rep,packed,name=units,proto3" json:"units,omitempty"`
 	// Required. Tokens in the language model per sample, visual tokens included: at least units x llm_tokens_per_unit.
-	// Range: 1 to 16777216. As many values as in `sample_count`.
+	// Range: 1 to 16777216. One value for each bin, as in `sample_count`.
 	LlmTokens []int64 `protobuf:"varint,2,rep,packed,name=llm_tokens,json=llmTokens,proto3" json:"llm_tokens,omitempty"`
 	// Required. Samples in each bin. Range: 1 to 10^12, and at most 10^12 in all.
 	SampleCount []int64 `protobuf:"varint,3,rep,packed,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
@@ -2061,7 +2062,7 @@ type GpuPool struct {
 	// one node. Unset: 8.
 	GpusPerNode int32 `protobuf:"varint,4,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
 	// Bandwidth between two GPUs of a node, per GPU and direction. Range: 10^8 to 10^13. Unset: that of the GPU type's
-	// scale-up link; that of PCIe where the type has no such link, or one that only joins pairs of cards (NVLink bridges:
+	// scale-up link; that of PCIe if the type has no such link, or only one that joins pairs of cards (NVLink bridges:
 	// `scaleup_pairs_only`).
 	IntraNodeBytesPerSecond float64 `protobuf:"fixed64,5,opt,name=intra_node_bytes_per_second,json=intraNodeBytesPerSecond,proto3" json:"intra_node_bytes_per_second,omitempty"`
 	// Bandwidth between nodes, per GPU and direction; 4 x 200 Gb/s per 8-GPU node is 12.5e9. Range: 10^7 to 10^13. Unset:
@@ -2073,7 +2074,7 @@ type GpuPool struct {
 	// Price of one GPU for one hour, in any currency, for the predicted cost. Range: 0 to 10^6. Unset: no cost is
 	// predicted.
 	PricePerGpuHour float64 `protobuf:"fixed64,8,opt,name=price_per_gpu_hour,json=pricePerGpuHour,proto3" json:"price_per_gpu_hour,omitempty"`
-	// Numbers of GPUs that are available, each an offer. At most 64, all different; the rules of `gpu_count` hold for
+	// Numbers of GPUs that are available, each an offer. At most 64, all different; the rules of `gpu_count` apply to
 	// each, and `gpu_count` must then be unset. For OBJECTIVE_KIND_FEWEST_GPUS these are the counts to choose from.
 	// Unset: `gpu_count` is the only one.
 	GpuCounts     []int32 `protobuf:"varint,9,rep,packed,name=gpu_counts,json=gpuCounts,proto3" json:"gpu_counts,omitempty"`
@@ -2284,12 +2285,12 @@ type Training struct {
 	// Mean samples per optimizer step over all ranks. Range: 1 to 10^7. Unset: 512.
 	GlobalBatchSamples int64 `protobuf:"varint,1,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
 	// Most encoder units in a pack (Qv). Range: 0 to 10^6; must be unset for a model without encoder. Unset: derived from
-	// the data, such that packs come out level; packs are shorter than that where the pipeline gains more from it. The
-	// plan's batch rule gives the reason.
+	// the data so that packs come out level; packs are shorter if the pipeline gains more from that. The plan's batch
+	// rule gives the reason.
 	UnitCap int64 `protobuf:"varint,2,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
-	// Most tokens in a pack (Qt), which is the sequence length of a micro-batch. Range: 0 to 16777216; must be unset
-	// where `group_selection` asks for packing groups. Unset: derived together with `unit_cap`; for data without units it
-	// is 4096, or the longest sample (rounded up to a multiple of 128) where that is longer.
+	// Most tokens in a pack (Qt), which is the sequence length of a micro-batch. Range: 0 to 16777216; must be unset if
+	// `group_selection` asks for packing groups. Unset: derived together with `unit_cap`; for data without units it is
+	// 4096, or the longest sample (rounded up to a multiple of 128) if that is longer.
 	TokenCap int64 `protobuf:"varint,3,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
 	// Kind of the trainer. Unset: that of `trainer`, or TRAINING_FRAMEWORK_MEGATRON.
 	Framework TrainingFramework `protobuf:"varint,4,opt,name=framework,proto3,enum=evenkeel.v1.TrainingFramework" json:"framework,omitempty"`
@@ -2298,8 +2299,8 @@ type Training struct {
 	Precision Precision `protobuf:"varint,5,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
 	// Optimizer. Unset: OPTIMIZER_ADAM.
 	Optimizer Optimizer `protobuf:"varint,6,opt,name=optimizer,proto3,enum=evenkeel.v1.Optimizer" json:"optimizer,omitempty"`
-	// What is sharded over the data- and context-parallel ranks. ZERO_STAGE_3 excludes a pipeline: weights that are
-	// gathered for each layer would be gathered again for every micro-batch. Unset: ZERO_STAGE_1, or ZERO_STAGE_3 for
+	// What is sharded over the data- and context-parallel ranks. ZERO_STAGE_3 excludes a pipeline, because weights that
+	// are gathered for each layer would be gathered again for every micro-batch. Unset: ZERO_STAGE_1, or ZERO_STAGE_3 for
 	// TRAINING_FRAMEWORK_FSDP, which accepts no other stage.
 	ZeroStage ZeroStage `protobuf:"varint,7,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
 	// Format in which gradients are accumulated. Unset: the trainer's; GRADIENT_PRECISION_FP32 for Megatron-Core.
@@ -2319,23 +2320,23 @@ type Training struct {
 	// How samples are put into packs. Unset: PACKER_BALANCED.
 	Packer Packer `protobuf:"varint,14,opt,name=packer,proto3,enum=evenkeel.v1.Packer" json:"packer,omitempty"`
 	// Number of steps whose packs may be exchanged for balance: see `BatchRule.order_window`. Range: 1 to 10^9. Unset:
-	// 16, or the whole epoch where packing groups are searched for.
+	// 16, or the whole epoch if packing groups are searched for.
 	OrderWindow int64 `protobuf:"varint,15,opt,name=order_window,json=orderWindow,proto3" json:"order_window,omitempty"`
 	// How the trainer runs the model. Unset: the trainer's habits.
 	Execution *Execution `protobuf:"bytes,16,opt,name=execution,proto3" json:"execution,omitempty"`
 	// Whether samples of different lengths are put into packing groups, each with its own length and sequence-parallel
-	// degree. This needs a trainer that changes the degree from step to step. Unset: GROUP_SELECTION_EXACT where the
-	// longest sample has more than 8192 tokens and at least four times the mean, and no token cap is given; else
+	// degree. This needs a trainer that changes the degree from step to step. Unset: GROUP_SELECTION_EXACT if the longest
+	// sample has more than 8192 tokens and at least four times the mean, and no token cap is given; otherwise
 	// GROUP_SELECTION_ONE.
 	GroupSelection GroupSelection `protobuf:"varint,17,opt,name=group_selection,json=groupSelection,proto3,enum=evenkeel.v1.GroupSelection" json:"group_selection,omitempty"`
 	// Lengths that the packs of a group may have; the longest sample is always one of them. At most 12, each from 128 to
 	// 16777216, ascending. Unset: the powers of two from 8192 up to below the longest sample.
 	GroupLengths []int64 `protobuf:"varint,18,rep,packed,name=group_lengths,json=groupLengths,proto3" json:"group_lengths,omitempty"`
-	// Curriculum: number of steps at the start of training that run the shortest group alone. Range: 0 to 10^9. Unset:
-	// 500, as published, or a tenth of the steps of all epochs where that is less.
+	// Curriculum: number of steps at the start of training that run only the shortest group. Range: 0 to 10^9. Unset:
+	// 500, as published, or a tenth of the steps of all epochs if that is less.
 	CurriculumSteps *int64 `protobuf:"varint,19,opt,name=curriculum_steps,json=curriculumSteps,proto3,oneof" json:"curriculum_steps,omitempty"`
-	// The trainer, whose habits fill the unset fields of `execution`. Must agree with `framework` where both are set.
-	// Unset: the one that `framework` is short for.
+	// The trainer, whose habits fill the unset fields of `execution`. Must agree with `framework` if both are set. Unset:
+	// the one for which `framework` is short.
 	Trainer       *Trainer `protobuf:"bytes,20,opt,name=trainer,proto3" json:"trainer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2541,10 +2542,10 @@ type Constraints struct {
 	StageLayers []int32 `protobuf:"varint,8,rep,packed,name=stage_layers,json=stageLayers,proto3" json:"stage_layers,omitempty"`
 	// Schedule of the pipeline. Unset: 1F1B or interleaved 1F1B, whichever is faster.
 	Schedule PipelineSchedule `protobuf:"varint,9,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
-	// How the model is cut into stages. Must be unset where `stage_layers` gives the partition. Methods other than
+	// How the model is cut into stages. Must be unset if `stage_layers` gives the partition. Methods other than
 	// PARTITION_METHOD_EXACT require 1F1B without virtual stages. Unset: PARTITION_METHOD_EXACT.
 	PartitionMethod PartitionMethod `protobuf:"varint,10,opt,name=partition_method,json=partitionMethod,proto3,enum=evenkeel.v1.PartitionMethod" json:"partition_method,omitempty"`
-	// Share of runs whose memory is to fit: plans then leave room for the upper end of `Predictions.memory_interval`,
+	// Share of runs whose memory must fit. Plans then leave room for the upper end of `Predictions.memory_interval`,
 	// taken at this coverage. Range: 0.5 to 0.99. Unset: plans fit as predicted.
 	MemoryConfidenceRatio *float64 `protobuf:"fixed64,11,opt,name=memory_confidence_ratio,json=memoryConfidenceRatio,proto3,oneof" json:"memory_confidence_ratio,omitempty"`
 	unknownFields         protoimpl.UnknownFields
@@ -2719,7 +2720,7 @@ type Objective struct {
 	// The aim. Unset: OBJECTIVE_KIND_STEP_TIME.
 	Kind ObjectiveKind `protobuf:"varint,1,opt,name=kind,proto3,enum=evenkeel.v1.ObjectiveKind" json:"kind,omitempty"`
 	// Deadline for OBJECTIVE_KIND_FEWEST_GPUS, which requires it: the time from the start to the end of training, over
-	// all epochs, including failures where `Job.reliability` is set. Range: 1 to 10^10. Must be unset for other aims.
+	// all epochs, including failures if `Job.reliability` is set. Range: 1 to 10^10. Must be unset for other aims.
 	DeadlineSeconds float64 `protobuf:"fixed64,2,opt,name=deadline_seconds,json=deadlineSeconds,proto3" json:"deadline_seconds,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

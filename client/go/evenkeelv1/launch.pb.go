@@ -24,7 +24,7 @@ const (
 type LaunchMatch int32
 
 const (
-	// Not said.
+	// Not set.
 	LaunchMatch_LAUNCH_MATCH_UNSPECIFIED LaunchMatch = 0
 	// All of it: stages, schedule and what each layer recomputes.
 	LaunchMatch_LAUNCH_MATCH_EXACT LaunchMatch = 1
@@ -196,7 +196,7 @@ type LaunchNote struct {
 	Topic string `protobuf:"bytes,1,opt,name=topic,proto3" json:"topic,omitempty"`
 	// The note in words, for a person.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// How much longer a sample takes because of it, as a share, in addition to the cost of the notes before it. 0:
+	// How much longer a sample takes because of the note, as a share, in addition to the cost of the notes before it. 0:
 	// nothing is lost.
 	SlowerByRatio float64 `protobuf:"fixed64,3,opt,name=slower_by_ratio,json=slowerByRatio,proto3" json:"slower_by_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -172,10 +172,10 @@ type PackDatasetStart struct {
 	PacksPerRank int32 `protobuf:"varint,3,opt,name=packs_per_rank,json=packsPerRank,proto3" json:"packs_per_rank,omitempty"`
 	// Number of the epoch whose order to return, from 0. Range: 0 and up. Unset: 0.
 	Epoch int64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Number of samples that the upload announces. Range: 0 to 2^31 - 1. When set, memory is set aside at once, and an
-	// upload with another number of samples is refused at its end. Unset: not announced; then an upload that was cut off
-	// but ended cleanly cannot be told from a complete one. The clients of this project set it; other clients may compare
-	// the summary's `sample_count`.
+	// Number of samples that the upload announces. Range: 0 to 2^31 - 1. If set, memory is reserved at once, and an
+	// upload with another number of samples is refused at its end. Unset: not announced. An upload that was cut off but
+	// ended cleanly can then not be distinguished from a complete one. The clients of this project set it; other clients
+	// may compare the summary's `sample_count`.
 	SampleCount int64 `protobuf:"varint,5,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
 	// Number of consecutive packs of a rank, of similar length, that sequence parallelism takes at once. Must divide
 	// `packs_per_rank`. Range: 1 to 65536. Unset: 1.
@@ -186,14 +186,14 @@ type PackDatasetStart struct {
 	ApartSampleCount []int64 `protobuf:"varint,7,rep,packed,name=apart_sample_count,json=apartSampleCount,proto3" json:"apart_sample_count,omitempty"`
 	// What to return. Unset: PACK_DATASET_RESULT_FULL.
 	Result PackDatasetResult `protobuf:"varint,8,opt,name=result,proto3,enum=evenkeel.v1.PackDatasetResult" json:"result,omitempty"`
-	// Keep a histogram of the upload as a dataset that `Dataset.dataset_ref` can name. It is exact where it fits into a
+	// Keep a histogram of the upload as a dataset that `Dataset.dataset_ref` can name. It is exact if it fits into a
 	// Histogram; otherwise it is binned as docs/ALGORITHMS.md describes. Default: false.
 	KeepHistogram bool `protobuf:"varint,9,opt,name=keep_histogram,json=keepHistogram,proto3" json:"keep_histogram,omitempty"`
 	// Packing groups for long context, such as a plan's `packing_groups`; the caps of the rule are then ignored. At most
 	// 16. Refused together with `apart_sample_count`, and with `sequence_parallel_group` above 1. Unset: one group, with
 	// the caps of the rule.
 	Groups []*PackingGroup `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Curriculum: number of steps at the start of training, counted over epochs, that run the shortest group alone; later
+	// Curriculum: number of steps at the start of training, counted over epochs, that run only the shortest group; later,
 	// the steps of all groups are mixed in proportion. Must be unset without `groups`. Range: 0 and up. Unset: 0.
 	CurriculumSteps int64 `protobuf:"varint,11,opt,name=curriculum_steps,json=curriculumSteps,proto3" json:"curriculum_steps,omitempty"`
 	unknownFields   protoimpl.UnknownFields
@@ -311,12 +311,13 @@ func (x *PackDatasetStart) GetCurriculumSteps() int64 {
 // "chunk[3].llm_tokens[17]".
 type SampleChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Units per sample. Range: 0 to 10^6. As many values as in `llm_tokens`, or none if no sample of the chunk has units.
+	// Units per sample. Range: 0 to 10^6. One value for each of `llm_tokens`, or none if no sample of the chunk has
+	// units.
 	Units []int64 `protobuf:"varint,1,rep,packed,name=units,proto3" json:"units,omitempty"`
 	// Required. Language-model tokens per sample, visual tokens included. Range: 1 to 16777216.
 	LlmTokens []int64 `protobuf:"varint,2,rep,packed,name=llm_tokens,json=llmTokens,proto3" json:"llm_tokens,omitempty"`
-	// Tokens per sample that have a loss, such as those of answers. Range: 0 to the sample's `llm_tokens`. As many values
-	// as in `llm_tokens`, or none if all tokens have a loss. Either all chunks have values, or none has.
+	// Tokens per sample that have a loss, such as those of answers. Range: 0 to the sample's `llm_tokens`. One value for
+	// each of `llm_tokens`, or none if all tokens have a loss. Either all chunks have values, or none has.
 	LossTokens    []int64 `protobuf:"varint,3,rep,packed,name=loss_tokens,json=lossTokens,proto3" json:"loss_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -537,7 +538,7 @@ func (x *PackChunk) GetSampleIndex() []int64 {
 // packs per rank of its own group.
 type StepOrderChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Index of the pack, from 0, or -1 where there is none.
+	// Index of the pack, from 0, or -1 if there is none.
 	PackIndex []int64 `protobuf:"varint,1,rep,packed,name=pack_index,json=packIndex,proto3" json:"pack_index,omitempty"`
 	// Group of each step, as an index into `PackDatasetStart.groups`, for consecutive steps; the lists of all chunks
 	// together cover every step. Empty without groups.
@@ -603,7 +604,7 @@ func (x *StepOrderChunk) GetLossNormalizerTokens() []float64 {
 // The figures of a packing.
 type PackDatasetSummary struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rule as carried out, with defaults filled in and its measured figures.
+	// The rule as applied, with defaults filled in and its measured figures.
 	Rule *BatchRule `protobuf:"bytes,1,opt,name=rule,proto3" json:"rule,omitempty"`
 	// Reference to use as `Dataset.dataset_ref`. Unset unless the request set `keep_histogram`.
 	DatasetRef string `protobuf:"bytes,2,opt,name=dataset_ref,json=datasetRef,proto3" json:"dataset_ref,omitempty"`
@@ -617,7 +618,7 @@ type PackDatasetSummary struct {
 	// Indices of the samples that exceed a cap on their own, ascending; only the first 10000.
 	// `rule.oversize_sample_count` counts all of them.
 	OversizeSampleIndex []int64 `protobuf:"varint,6,rep,packed,name=oversize_sample_index,json=oversizeSampleIndex,proto3" json:"oversize_sample_index,omitempty"`
-	// Samples that are in no pack: with OVERSIZE_POLICY_REJECT all oversize samples, else 0.
+	// Samples that are in no pack: with OVERSIZE_POLICY_REJECT all oversize samples, otherwise 0.
 	RejectedSampleCount int64 `protobuf:"varint,7,opt,name=rejected_sample_count,json=rejectedSampleCount,proto3" json:"rejected_sample_count,omitempty"`
 	// Name of the argument that proves `rule.pack_count_lower_bound`, such as "volume" or "column generation".
 	LowerBoundMethod string `protobuf:"bytes,8,opt,name=lower_bound_method,json=lowerBoundMethod,proto3" json:"lower_bound_method,omitempty"`
@@ -629,12 +630,12 @@ type PackDatasetSummary struct {
 	DistRatioVisionTime float64 `protobuf:"fixed64,11,opt,name=dist_ratio_vision_time,json=distRatioVisionTime,proto3" json:"dist_ratio_vision_time,omitempty"`
 	// DistRatio of the time of the language part (`rule.pack_times`).
 	DistRatioLanguageTime float64 `protobuf:"fixed64,12,opt,name=dist_ratio_language_time,json=distRatioLanguageTime,proto3" json:"dist_ratio_language_time,omitempty"`
-	// Variance of the mean sample length of steps, over what it would be if packs were dealt to steps at random. 1: as
+	// Variance of the mean sample length of steps, divided by its value if packs were dealt to steps at random. 1: as
 	// random.
 	StepSpread float64 `protobuf:"fixed64,13,opt,name=step_spread,json=stepSpread,proto3" json:"step_spread,omitempty"`
 	// Correlation of a step's tokens with its number. 0: as random.
 	StepTrend float64 `protobuf:"fixed64,14,opt,name=step_trend,json=stepTrend,proto3" json:"step_trend,omitempty"`
-	// The groups as carried out, with their figures. Empty without groups.
+	// The groups as applied, with their figures. Empty without groups.
 	Groups []*PackingGroup `protobuf:"bytes,15,rep,name=groups,proto3" json:"groups,omitempty"`
 	// CR: share of the packs that GPUs work on whose tokens are shared between GPUs (sequence parallelism): the sum of
 	// packs x sequence_parallel over groups with a degree above 1, over the same sum for all groups.

@@ -94,7 +94,7 @@ func (LayerKind) EnumDescriptor() ([]byte, []int) {
 }
 
 // A part of a transformer layer that can run forward a second time in the backward pass. The names in parentheses are
-// those of Megatron-Core's --recompute-modules, where it has the part.
+// those of Megatron-Core's --recompute-modules, if it has the part.
 type RecomputePart int32
 
 const (
@@ -167,7 +167,7 @@ func (RecomputePart) EnumDescriptor() ([]byte, []int) {
 type MemoryFit int32
 
 const (
-	// Not said.
+	// Not set.
 	MemoryFit_MEMORY_FIT_UNSPECIFIED MemoryFit = 0
 	// The upper end of the interval is within the capacity.
 	MemoryFit_MEMORY_FIT_FITS MemoryFit = 1
@@ -330,7 +330,7 @@ func (ProofStatus) EnumDescriptor() ([]byte, []int) {
 type SizeChange int32
 
 const (
-	// Not said.
+	// Not set.
 	SizeChange_SIZE_CHANGE_UNSPECIFIED SizeChange = 0
 	// One node fewer.
 	SizeChange_SIZE_CHANGE_NODE_LESS SizeChange = 1
@@ -391,7 +391,7 @@ func (SizeChange) EnumDescriptor() ([]byte, []int) {
 type RemedyKind int32
 
 const (
-	// Not said.
+	// Not set.
 	RemedyKind_REMEDY_KIND_UNSPECIFIED RemedyKind = 0
 	// More GPUs of the same type.
 	RemedyKind_REMEDY_KIND_MORE_GPUS RemedyKind = 1
@@ -487,7 +487,7 @@ type Plan struct {
 	Subject *PlanSubject `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
 	// Why nothing fits. Unset: the job fits, and the fields below are the plan. Set: of the fields below only
 	// `batch_rule`, `proof` and `provenance` are set. In `EvaluatePlanResponse.evaluated` it names the stage of the
-	// caller's plan that lacks the most memory; the stages and predictions are set there all the same.
+	// caller's plan that lacks the most memory; the stages and predictions are set there nonetheless.
 	Misfit *Misfit `protobuf:"bytes,3,opt,name=misfit,proto3" json:"misfit,omitempty"`
 	// How the data loader makes micro-batches.
 	BatchRule *BatchRule `protobuf:"bytes,4,opt,name=batch_rule,json=batchRule,proto3" json:"batch_rule,omitempty"`
@@ -510,8 +510,8 @@ type Plan struct {
 	Alternatives []*Alternative `protobuf:"bytes,11,rep,name=alternatives,proto3" json:"alternatives,omitempty"`
 	// Which rank runs on which node and GPU.
 	Placement *Placement `protobuf:"bytes,12,opt,name=placement,proto3" json:"placement,omitempty"`
-	// Settings for the trainers of `Job.launch_frameworks`, in the order of that enum's numbers. Empty: none were asked
-	// for, or nothing fits. In `EvaluatePlanResponse.evaluated` they are settings for the caller's plan.
+	// Settings for the trainers of `Job.launch_frameworks`, in the order of that enum's numbers. Empty: none were
+	// requested, or nothing fits. In `EvaluatePlanResponse.evaluated` they are settings for the caller's plan.
 	Launch []*Launch `protobuf:"bytes,13,rep,name=launch,proto3" json:"launch,omitempty"`
 	// The versions and sources behind the figures.
 	Provenance *Provenance `protobuf:"bytes,14,opt,name=provenance,proto3" json:"provenance,omitempty"`
@@ -527,7 +527,7 @@ type Plan struct {
 	// value itself, so one that fits may still be MEMORY_FIT_WITHIN_MARGIN.
 	MemoryFit MemoryFit `protobuf:"varint,20,opt,name=memory_fit,json=memoryFit,proto3,enum=evenkeel.v1.MemoryFit" json:"memory_fit,omitempty"`
 	// What the trainer's limits cost (`CatalogTrainer.recompute`, `interleaves`, `cuts_encoder`): time per sample over
-	// that of the best plan found without them, less 1. Unset: not looked for, because no limit may cost anything.
+	// that of the best plan found without them, less 1. Unset: not computed, because no limit can cost anything.
 	TrainerLimitsCostRatio *float64 `protobuf:"fixed64,21,opt,name=trainer_limits_cost_ratio,json=trainerLimitsCostRatio,proto3,oneof" json:"trainer_limits_cost_ratio,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -726,11 +726,11 @@ type PlanSubject struct {
 	InterNodeBytesPerSecond float64 `protobuf:"fixed64,9,opt,name=inter_node_bytes_per_second,json=interNodeBytesPerSecond,proto3" json:"inter_node_bytes_per_second,omitempty"`
 	// Samples in the dataset.
 	SampleCount int64 `protobuf:"varint,10,opt,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
-	// Samples per optimizer step that were asked for, over all ranks.
+	// Requested samples per optimizer step, over all ranks.
 	GlobalBatchSamples int64 `protobuf:"varint,11,opt,name=global_batch_samples,json=globalBatchSamples,proto3" json:"global_batch_samples,omitempty"`
 	// Passes over the dataset.
 	Epochs int32 `protobuf:"varint,12,opt,name=epochs,proto3" json:"epochs,omitempty"`
-	// GPUs of a full node; more than `gpus_per_node` where the job uses part of a node.
+	// GPUs of a full node; more than `gpus_per_node` if the job uses part of a node.
 	GpusPerFullNode int32 `protobuf:"varint,13,opt,name=gpus_per_full_node,json=gpusPerFullNode,proto3" json:"gpus_per_full_node,omitempty"`
 	// What is sharded over the data- and context-parallel ranks.
 	ZeroStage ZeroStage `protobuf:"varint,14,opt,name=zero_stage,json=zeroStage,proto3,enum=evenkeel.v1.ZeroStage" json:"zero_stage,omitempty"`
@@ -738,7 +738,7 @@ type PlanSubject struct {
 	GradientPrecision GradientPrecision `protobuf:"varint,15,opt,name=gradient_precision,json=gradientPrecision,proto3,enum=evenkeel.v1.GradientPrecision" json:"gradient_precision,omitempty"`
 	// Optimizer.
 	Optimizer Optimizer `protobuf:"varint,16,opt,name=optimizer,proto3,enum=evenkeel.v1.Optimizer" json:"optimizer,omitempty"`
-	// Memory of each GPU that is kept free, as the request asked.
+	// Memory of each GPU that is kept free, as requested.
 	ReservedBytes int64 `protobuf:"varint,17,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
 	// Price of one GPU for one hour. Unset: none was given.
 	PricePerGpuHour float64 `protobuf:"fixed64,18,opt,name=price_per_gpu_hour,json=pricePerGpuHour,proto3" json:"price_per_gpu_hour,omitempty"`
@@ -1066,7 +1066,7 @@ type Parallelism struct {
 	Tensor int32 `protobuf:"varint,1,opt,name=tensor,proto3" json:"tensor,omitempty"`
 	// Pipeline-parallel degree: the number of stages.
 	Pipeline int32 `protobuf:"varint,2,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
-	// Data-parallel degree: ranks that each work on packs of their own.
+	// Data-parallel degree: ranks that each work on different packs.
 	Data int32 `protobuf:"varint,3,opt,name=data,proto3" json:"data,omitempty"`
 	// Context-parallel degree: ranks that share the tokens of one pack.
 	Context int32 `protobuf:"varint,4,opt,name=context,proto3" json:"context,omitempty"`
@@ -1215,7 +1215,7 @@ type LayerGroup struct {
 	FirstLayer int32 `protobuf:"varint,2,opt,name=first_layer,json=firstLayer,proto3" json:"first_layer,omitempty"`
 	// Number of layers in the group. Range in a request: 1 to 65536 for transformer layers.
 	LayerCount int32 `protobuf:"varint,3,opt,name=layer_count,json=layerCount,proto3" json:"layer_count,omitempty"`
-	// Number of layers that recompute something: the sum over `recomputed`. In a request where `recomputed` is unset:
+	// Number of layers that recompute something: the sum over `recomputed`. In a request in which `recomputed` is unset:
 	// this many layers recompute all of themselves.
 	RecomputedCount int32 `protobuf:"varint,4,opt,name=recomputed_count,json=recomputedCount,proto3" json:"recomputed_count,omitempty"`
 	// What the layers recompute. The first layers of the group belong to the first entry, the next ones to the second,
@@ -1313,8 +1313,8 @@ type Stage struct {
 	BackwardSeconds float64 `protobuf:"fixed64,4,opt,name=backward_seconds,json=backwardSeconds,proto3" json:"backward_seconds,omitempty"`
 	// Time of the forward passes that are repeated in the backward pass.
 	RecomputeSeconds float64 `protobuf:"fixed64,5,opt,name=recompute_seconds,json=recomputeSeconds,proto3" json:"recompute_seconds,omitempty"`
-	// Time to send activations to the next stage, one way; gradients take as long on the way back. 0 on the last stage of
-	// a pipeline without virtual stages.
+	// Time to send activations to the next stage, one way; gradients take the same time on the way back. 0 on the last
+	// stage of a pipeline without virtual stages.
 	SendSeconds float64 `protobuf:"fixed64,6,opt,name=send_seconds,json=sendSeconds,proto3" json:"send_seconds,omitempty"`
 	// Size of the activations that are sent.
 	SendBytes int64 `protobuf:"varint,7,opt,name=send_bytes,json=sendBytes,proto3" json:"send_bytes,omitempty"`
@@ -1326,7 +1326,7 @@ type Stage struct {
 	// Peak memory of one GPU of the stage.
 	Memory *MemoryParts `protobuf:"bytes,10,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Memory of one GPU that the plan may use: what the driver exposes, less what the request keeps free and the room
-	// that `Constraints.memory_confidence_ratio` asks for.
+	// that `Constraints.memory_confidence_ratio` requires.
 	CapacityBytes int64 `protobuf:"varint,11,opt,name=capacity_bytes,json=capacityBytes,proto3" json:"capacity_bytes,omitempty"`
 	// Memory of one GPU that is left: `capacity_bytes` less `memory.total_bytes`. Negative in an evaluated plan that does
 	// not fit.
@@ -1477,7 +1477,7 @@ type MemoryParts struct {
 	AllocatedBytes int64 `protobuf:"varint,11,opt,name=allocated_bytes,json=allocatedBytes,proto3" json:"allocated_bytes,omitempty"`
 	// Memory as torch.cuda.max_memory_reserved counts it: the sum of `allocated_bytes` and `allocator_reserve_bytes`.
 	ReservedBytes int64 `protobuf:"varint,12,opt,name=reserved_bytes,json=reservedBytes,proto3" json:"reserved_bytes,omitempty"`
-	// Part of `workspace_bytes` that the logits, their softmax and their gradient take. 0 where the transient of another
+	// Part of `workspace_bytes` that the logits, their softmax and their gradient take. 0 if the transient of another
 	// layer is larger.
 	LogitsBytes int64 `protobuf:"varint,13,opt,name=logits_bytes,json=logitsBytes,proto3" json:"logits_bytes,omitempty"`
 	// `activations_bytes` by kind of layer. Kinds without activations are left out.
@@ -1679,7 +1679,7 @@ type Predictions struct {
 	MicroBatches int32 `protobuf:"varint,2,opt,name=micro_batches,json=microBatches,proto3" json:"micro_batches,omitempty"`
 	// Optimizer steps per epoch.
 	StepsPerEpoch int64 `protobuf:"varint,3,opt,name=steps_per_epoch,json=stepsPerEpoch,proto3" json:"steps_per_epoch,omitempty"`
-	// Mean number of samples that a step really trains on: packs per step x samples per pack.
+	// Mean number of samples on which a step really trains: packs per step x samples per pack.
 	SamplesPerStep float64 `protobuf:"fixed64,4,opt,name=samples_per_step,json=samplesPerStep,proto3" json:"samples_per_step,omitempty"`
 	// Time of one epoch.
 	EpochSeconds float64 `protobuf:"fixed64,5,opt,name=epoch_seconds,json=epochSeconds,proto3" json:"epoch_seconds,omitempty"`
@@ -1699,7 +1699,7 @@ type Predictions struct {
 	// Effect of failures and checkpoints. Unset unless the job has `Job.reliability`.
 	Goodput *Goodput `protobuf:"bytes,12,opt,name=goodput,proto3" json:"goodput,omitempty"`
 	// Expected error of `step.total_seconds`, as a share: the mean absolute error on published runs of this kind that
-	// nothing was fitted to. Provenance names the runs. 0: there are none, so the prediction is not validated.
+	// were not used for fitting. Provenance names the runs. 0: there are none, so the prediction is not validated.
 	StepUncertaintyRatio float64 `protobuf:"fixed64,13,opt,name=step_uncertainty_ratio,json=stepUncertaintyRatio,proto3" json:"step_uncertainty_ratio,omitempty"`
 	// Expected error of allocated memory (without the allocator's reserve), as a share: the mean absolute error on
 	// published runs on this kind of GPU.
@@ -1986,7 +1986,7 @@ type StepTime struct {
 	// Sum of all other fields.
 	TotalSeconds float64 `protobuf:"fixed64,9,opt,name=total_seconds,json=totalSeconds,proto3" json:"total_seconds,omitempty"`
 	// Correction by measured steps of this model on this GPU type (RecordProfile): the time that they took beyond the
-	// other parts. Negative where they took less. 0 where no steps were measured.
+	// other parts. Negative if they took less. 0 if no steps were measured.
 	MeasuredCorrectionSeconds float64 `protobuf:"fixed64,10,opt,name=measured_correction_seconds,json=measuredCorrectionSeconds,proto3" json:"measured_correction_seconds,omitempty"`
 	unknownFields             protoimpl.UnknownFields
 	sizeCache                 protoimpl.SizeCache
@@ -2096,10 +2096,10 @@ func (x *StepTime) GetMeasuredCorrectionSeconds() float64 {
 // rungs but the last run 1F1B without virtual stages, whatever the plan's schedule is.
 type LadderRung struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the rung. Without packing groups: "baseline" (random micro-batches padded to the longest sample, stages of
-	// equally many parameters, every layer recomputed), "+ data balance" (packs made by the batch rule), "+ model
-	// balance" (the planner's partition, every layer recomputed), "+ memory balance" (the plan). With packing groups:
-	// "one group, ISF", "+ packing groups", "+ balanced steps" (the plan).
+	// Name of the rung. Without packing groups: "baseline" (random micro-batches padded to the longest sample, stages
+	// with equal numbers of parameters, every layer recomputed), "+ data balance" (packs made by the batch rule), "+
+	// model balance" (the planner's partition, every layer recomputed), "+ memory balance" (the plan). With packing
+	// groups: "one group, ISF", "+ packing groups", "+ balanced steps" (the plan).
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Whether the rung fits in memory.
 	Fits bool `protobuf:"varint,2,opt,name=fits,proto3" json:"fits,omitempty"`
@@ -2222,19 +2222,19 @@ type Proof struct {
 	PrunedParallelismCount int32 `protobuf:"varint,7,opt,name=pruned_parallelism_count,json=prunedParallelismCount,proto3" json:"pruned_parallelism_count,omitempty"`
 	// Number of parallelisms, among those considered, that do not fit in memory.
 	UnfitParallelismCount int32 `protobuf:"varint,8,opt,name=unfit_parallelism_count,json=unfitParallelismCount,proto3" json:"unfit_parallelism_count,omitempty"`
-	// Number of states that the dynamic programme examined; with packing groups, of sets of groups.
+	// Number of states that the dynamic program examined or, with packing groups, number of sets of groups.
 	ExaminedStateCount int64 `protobuf:"varint,9,opt,name=examined_state_count,json=examinedStateCount,proto3" json:"examined_state_count,omitempty"`
 	// The closed form (m - 1) max_s T_s + sum_s T_s of this plan, for m packs per rank and stage times T_s (forward,
 	// backward, recompute, point-to-point), without data sync and optimizer. Unset with packing groups and for schedules
 	// other than 1F1B.
 	ClosedFormSeconds float64 `protobuf:"fixed64,10,opt,name=closed_form_seconds,json=closedFormSeconds,proto3" json:"closed_form_seconds,omitempty"`
 	// The smallest closed form of all partitions and recompute counts under this plan's parallelism; exact. The plan may
-	// lie above it where a neighbouring partition was faster in simulation. Unset with packing groups and for schedules
-	// other than 1F1B.
+	// be above it if a neighbouring partition was faster in simulation. Unset with packing groups and for schedules other
+	// than 1F1B.
 	ClosedFormOptimumSeconds float64 `protobuf:"fixed64,11,opt,name=closed_form_optimum_seconds,json=closedFormOptimumSeconds,proto3" json:"closed_form_optimum_seconds,omitempty"`
-	// Number of parallelisms left unsearched when the work limit was reached. Without packing groups each still enters
-	// `lower_bound_seconds` with a bound of its own; with packing groups they enter together, as the FLOPs of the dataset
-	// at the peak rate of all GPUs.
+	// Number of parallelisms left unsearched when the work limit was reached. Without packing groups, each still enters
+	// `lower_bound_seconds` with its own bound; with packing groups, they enter together, as the FLOPs of the dataset at
+	// the peak rate of all GPUs.
 	UnsearchedParallelismCount int32 `protobuf:"varint,12,opt,name=unsearched_parallelism_count,json=unsearchedParallelismCount,proto3" json:"unsearched_parallelism_count,omitempty"`
 	// Whether the plan is proven to be the best, or only bounded.
 	Status ProofStatus `protobuf:"varint,13,opt,name=status,proto3,enum=evenkeel.v1.ProofStatus" json:"status,omitempty"`
@@ -2386,11 +2386,11 @@ type Alternative struct {
 	GpuDays float64 `protobuf:"fixed64,4,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// Free memory of one GPU of its fullest stage.
 	LeastFreeBytes int64 `protobuf:"varint,5,opt,name=least_free_bytes,json=leastFreeBytes,proto3" json:"least_free_bytes,omitempty"`
-	// Mean number of samples that a step really trains on. Packs are whole, so it may differ from the plan's: compare
+	// Mean number of samples on which a step really trains. Packs are whole, so it may differ from the plan's; compare
 	// GPU-days.
 	SamplesPerStep float64 `protobuf:"fixed64,6,opt,name=samples_per_step,json=samplesPerStep,proto3" json:"samples_per_step,omitempty"`
-	// Whether its GPU-days are within 10% of the plan's. Of published runs that are as near, the one predicted faster is
-	// faster in only two of three pairs: measure both.
+	// Whether its GPU-days are within 10% of the plan's. Among published runs that are this close, the one predicted to
+	// be faster is faster in only two of three pairs, so measure both.
 	Indistinguishable bool `protobuf:"varint,8,opt,name=indistinguishable,proto3" json:"indistinguishable,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -2486,7 +2486,7 @@ type OtherSize struct {
 	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
 	// Whether the job fits.
 	Fits bool `protobuf:"varint,4,opt,name=fits,proto3" json:"fits,omitempty"`
-	// The plan, in short. Unset where the job does not fit.
+	// The plan, in short. Unset if the job does not fit.
 	Plan          *Alternative `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2577,7 +2577,7 @@ type Remedy struct {
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// Number of GPUs to use. Set for REMEDY_KIND_MORE_GPUS only.
 	GpuCount int32 `protobuf:"varint,3,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
-	// Unit cap to use. Set for REMEDY_KIND_SMALLER_CAPS only; 0: leave the cap as it is.
+	// Unit cap to use. Set for REMEDY_KIND_SMALLER_CAPS only; 0: leave the cap unchanged.
 	UnitCap int64 `protobuf:"varint,4,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
 	// Token cap to use. Set for REMEDY_KIND_SMALLER_CAPS only.
 	TokenCap int64 `protobuf:"varint,5,opt,name=token_cap,json=tokenCap,proto3" json:"token_cap,omitempty"`
@@ -2802,7 +2802,7 @@ type Placement struct {
 	StagesCrossNodes bool `protobuf:"varint,4,opt,name=stages_cross_nodes,json=stagesCrossNodes,proto3" json:"stages_cross_nodes,omitempty"`
 	// Number of consecutive ranks that must share a node: the size of a tensor-parallel group.
 	ColocatedRanks int32 `protobuf:"varint,5,opt,name=colocated_ranks,json=colocatedRanks,proto3" json:"colocated_ranks,omitempty"`
-	// The ranks one by one. Always empty in this version: the rule above says it all.
+	// The ranks one by one. Always empty in this version, because the rule above defines them.
 	Ranks []*RankPlacement `protobuf:"bytes,6,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	// Host memory that a pod of one node needs for processes, for a checkpoint being written and for data loading.
 	HostMemoryBytes int64 `protobuf:"varint,7,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
@@ -2998,7 +2998,7 @@ func (x *RankPlacement) GetContextIndex() int32 {
 	return 0
 }
 
-// Settings for one trainer, ready to use, and what the plan becomes under them. docs/LAUNCH.md has the rules of the
+// Settings for one trainer, ready to use, and how the plan changes under them. docs/LAUNCH.md has the rules of the
 // trainers, their versions and the sources.
 type Launch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3018,20 +3018,20 @@ type Launch struct {
 	Files []*LaunchFile `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`
 	// What the trainer cannot express, and what its user must know.
 	Notes []*LaunchNote `protobuf:"bytes,8,rep,name=notes,proto3" json:"notes,omitempty"`
-	// Degrees that run. Unset: the plan's.
+	// Degrees with which it runs. Unset: the plan's.
 	Parallelism *Parallelism `protobuf:"bytes,9,opt,name=parallelism,proto3" json:"parallelism,omitempty"`
-	// Schedule that runs. Unset: the plan's.
+	// Schedule with which it runs. Unset: the plan's.
 	Schedule PipelineSchedule `protobuf:"varint,10,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
-	// The stages that run, with their times and memory. Empty: the plan's.
+	// The stages as they run, with their times and memory. Empty: the plan's.
 	Stages []*Stage `protobuf:"bytes,11,rep,name=stages,proto3" json:"stages,omitempty"`
 	// Time of one optimizer step under these settings, predicted in the same way as `Predictions.step`. 0 for
 	// LAUNCH_MATCH_NONE. For a plan with packing groups: a step of the group with the longest packs.
 	StepSeconds float64 `protobuf:"fixed64,12,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
 	// Time per sample under these settings over that of the plan, both predicted in the same way, less 1. 0 for
-	// LAUNCH_MATCH_EXACT. Negative where the settings lie outside the space that the plan was chosen from, or where they
-	// are faster than a plan whose schedule is not proven optimal.
+	// LAUNCH_MATCH_EXACT. Negative if the settings are outside the space from which the plan was chosen, or if they are
+	// faster than a plan whose schedule is not proven optimal.
 	SlowerByRatio float64 `protobuf:"fixed64,13,opt,name=slower_by_ratio,json=slowerByRatio,proto3" json:"slower_by_ratio,omitempty"`
-	// Number of recompute settings of the trainer that were predicted for these stages. The fastest of those that fit was
+	// Number of recompute settings of the trainer that were predicted for these stages. The fastest one that fits was
 	// taken. 0: the plan's own recompute needed no replacement.
 	TriedSettings int32 `protobuf:"varint,14,opt,name=tried_settings,json=triedSettings,proto3" json:"tried_settings,omitempty"`
 	// Number of those settings that fit in memory.

@@ -86,16 +86,16 @@ func (ServedFrom) EnumDescriptor() ([]byte, []int) {
 type LeftOutReason int32
 
 const (
-	// Not said.
+	// Not set.
 	LeftOutReason_LEFT_OUT_REASON_UNSPECIFIED LeftOutReason = 0
-	// No degrees that the constraints allow multiply to its number of GPUs. Where that holds for all offers, the request
-	// is refused.
+	// No degrees that the constraints allow multiply to its number of GPUs. If that is the case for all offers, the
+	// request is refused.
 	LeftOutReason_LEFT_OUT_REASON_NO_DEGREES LeftOutReason = 1
 	// No plan could meet the deadline: the model's FLOPs take longer even at the peak rate of the GPUs.
 	LeftOutReason_LEFT_OUT_REASON_TOO_FEW_GPUS LeftOutReason = 2
 	// Not planned, because an offer with fewer GPUs meets the deadline.
 	LeftOutReason_LEFT_OUT_REASON_NOT_NEEDED LeftOutReason = 3
-	// Planned, but the answer has no room for it: GetPlan returns it.
+	// Planned, but the answer has no room for it. GetPlan returns it.
 	LeftOutReason_LEFT_OUT_REASON_ANSWER_FULL LeftOutReason = 4
 )
 
@@ -144,8 +144,8 @@ func (LeftOutReason) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_planner_service_proto_rawDescGZIP(), []int{1}
 }
 
-// What to plan, and how to answer. A field that this version does not know, at any depth, is a violation: silently
-// dropping a newer client's constraint would give it a plan that it did not ask for.
+// What to plan, and how to answer. A field that this version does not know, at any depth, is a violation, because
+// silently dropping a newer client's constraint would give that client a plan that it did not ask for.
 type PlanJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The job.
@@ -158,7 +158,7 @@ type PlanJobRequest struct {
 	// Free text that the answer repeats; it is not part of the plan or its id. At most 256 bytes without control
 	// characters. Unset: nothing is repeated.
 	Label string `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
-	// Compute the plan anew instead of answering from a cache. The result is stored in place of the old one; its bytes
+	// Compute the plan again instead of answering from a cache. The result is stored in place of the old one; its bytes
 	// are the same, unless something is broken. Simultaneous requests with this flag share a computation. Default: false.
 	NoCache bool `protobuf:"varint,5,opt,name=no_cache,json=noCache,proto3" json:"no_cache,omitempty"`
 	// Greatest age of a cached plan to accept, in seconds since it was made. Range: 0 to 10^10; 0 has the effect of
@@ -276,23 +276,23 @@ type PlanJobResponse struct {
 	// The plan. Unset with `validate_only`.
 	Plan *Plan `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Id of the plan; with `validate_only`, the id that planning this job would give. It is a digest of the normalised
-	// request: the job, `max_alternatives` and `compare_sizes`. Where the cluster has several offers it is an id of their
+	// request: the job, `max_alternatives` and `compare_sizes`. If the cluster has several offers, it is an id of their
 	// comparison, by which GetPlan finds `plan`.
 	PlanId string `protobuf:"bytes,2,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// Where the plan came from. Unset with `validate_only`.
 	ServedFrom ServedFrom `protobuf:"varint,3,opt,name=served_from,json=servedFrom,proto3,enum=evenkeel.v1.ServedFrom" json:"served_from,omitempty"`
 	// The label of the request. Unset if the request had none.
 	Label string `protobuf:"bytes,4,opt,name=label,proto3" json:"label,omitempty"`
-	// A plan for each offer, where the cluster has several: the best by `Job.objective` first, which is also `plan`. Each
-	// has the id and the bytes that a request with this offer alone gives, and GetPlan finds it. Offers that meet the
+	// A plan for each offer, if the cluster has several. The best by `Job.objective` is first, and is also `plan`. Each
+	// has the id and the bytes that a request with only this offer gives, and GetPlan finds it. Offers that meet the
 	// deadline come first, then those that do not, then those that do not fit. Empty for a single offer.
 	Offers []*Plan `protobuf:"bytes,5,rep,name=offers,proto3" json:"offers,omitempty"`
 	// The offers that have no plan in `offers`, in the order of the request.
 	OffersLeftOut []*OfferLeftOut `protobuf:"bytes,6,rep,name=offers_left_out,json=offersLeftOut,proto3" json:"offers_left_out,omitempty"`
 	// Newest revision of the history of profiles that this answer takes into account. Unset: nothing was recorded.
 	CalibrationRevision int64 `protobuf:"varint,7,opt,name=calibration_revision,json=calibrationRevision,proto3" json:"calibration_revision,omitempty"`
-	// For how long this replica has been unable to confirm that there is no newer revision. Unset: it could confirm that,
-	// so the answer takes every revision into account that was acknowledged before the call.
+	// How long this replica has been unable to confirm that there is no newer revision. Unset: it could confirm that, so
+	// the answer takes into account every revision that was acknowledged before the call.
 	CalibrationUnconfirmedSeconds *float64 `protobuf:"fixed64,8,opt,name=calibration_unconfirmed_seconds,json=calibrationUnconfirmedSeconds,proto3,oneof" json:"calibration_unconfirmed_seconds,omitempty"`
 	unknownFields                 protoimpl.UnknownFields
 	sizeCache                     protoimpl.SizeCache
@@ -457,7 +457,7 @@ func (x *OfferLeftOut) GetPlanId() string {
 	return ""
 }
 
-// A plan of the caller's to predict.
+// A plan that the caller wrote, to be predicted.
 type EvaluatePlanRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required. The job that the plan is for. Its constraints apply to the planner's own plan, not to the caller's.
@@ -475,12 +475,12 @@ type EvaluatePlanRequest struct {
 	//     longer than `longest_sample_tokens` of the previous group, with `packs_per_rank` packs on each rank. Otherwise
 	//     all samples are in one group.
 	Plan *Plan `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
-	// Return a timeline of one step. Refused where it would not fit into a message: where packs per rank x stages x
+	// Return a timeline of one step. Refused if it would not fit into a message, that is, if packs per rank x stages x
 	// virtual stages exceed 16384. Default: false.
 	IncludeTimeline bool `protobuf:"varint,3,opt,name=include_timeline,json=includeTimeline,proto3" json:"include_timeline,omitempty"`
 	// Most field violations to report at once, as in PlanJobRequest.max_violations. Range: 0 to 1000. Unset: 100.
 	MaxViolations int32 `protobuf:"varint,4,opt,name=max_violations,json=maxViolations,proto3" json:"max_violations,omitempty"`
-	// As PlanJobRequest.min_calibration_revision. Range: 0 and up. Unset: what this replica knows.
+	// Same as PlanJobRequest.min_calibration_revision. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,5,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -555,18 +555,18 @@ func (x *EvaluatePlanRequest) GetMinCalibrationRevision() int64 {
 type EvaluatePlanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The caller's plan with the planner's predictions. It has no `plan_id`, ladder, alternatives or placement; `misfit`
-	// is set where a stage lacks memory.
+	// is set if a stage lacks memory.
 	Evaluated *Plan `protobuf:"bytes,1,opt,name=evaluated,proto3" json:"evaluated,omitempty"`
 	// The planner's own plan for the same job, as PlanJob answers it.
 	Best *Plan `protobuf:"bytes,2,opt,name=best,proto3" json:"best,omitempty"`
-	// GPU-days of `evaluated` over those of `best`, less 1. Unset where either does not fit.
+	// GPU-days of `evaluated` over those of `best`, less 1. Unset if either does not fit.
 	SlowerByRatio *float64 `protobuf:"fixed64,4,opt,name=slower_by_ratio,json=slowerByRatio,proto3,oneof" json:"slower_by_ratio,omitempty"`
 	// The first step of `evaluated` as simulated, with the packs that its rule deals to the ranks and without
 	// `StepTime.measured_correction_seconds`. Unset unless the request set `include_timeline`.
 	Timeline *Timeline `protobuf:"bytes,3,opt,name=timeline,proto3" json:"timeline,omitempty"`
-	// As PlanJobResponse.calibration_revision. Unset: nothing was recorded.
+	// Same as PlanJobResponse.calibration_revision. Unset: nothing was recorded.
 	CalibrationRevision int64 `protobuf:"varint,5,opt,name=calibration_revision,json=calibrationRevision,proto3" json:"calibration_revision,omitempty"`
-	// As PlanJobResponse.calibration_unconfirmed_seconds. Unset: it is confirmed that there was no newer revision.
+	// Same as PlanJobResponse.calibration_unconfirmed_seconds. Unset: it is confirmed that there was no newer revision.
 	CalibrationUnconfirmedSeconds *float64 `protobuf:"fixed64,6,opt,name=calibration_unconfirmed_seconds,json=calibrationUnconfirmedSeconds,proto3,oneof" json:"calibration_unconfirmed_seconds,omitempty"`
 	unknownFields                 protoimpl.UnknownFields
 	sizeCache                     protoimpl.SizeCache
@@ -812,7 +812,7 @@ func (x *ListPlansRequest) GetPageToken() string {
 // One page of the list, newest first.
 type ListPlansResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The plans, in short.
+	// Summaries of the plans.
 	Plans []*PlanSummary `protobuf:"bytes,1,rep,name=plans,proto3" json:"plans,omitempty"`
 	// Value of `page_token` for the next page. Unset: this is the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
@@ -871,19 +871,19 @@ type PlanSummary struct {
 	PlanId string `protobuf:"bytes,1,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// Time when this server computed the plan.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Model of the job, as the plan names it.
+	// Name of the job's model in the plan.
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	// GPU type of the job, as the plan names it.
+	// Name of the job's GPU type in the plan.
 	GpuType string `protobuf:"bytes,4,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
 	// Number of GPUs of the job.
 	GpuCount int32 `protobuf:"varint,5,opt,name=gpu_count,json=gpuCount,proto3" json:"gpu_count,omitempty"`
 	// Whether the job fits.
 	Fits bool `protobuf:"varint,6,opt,name=fits,proto3" json:"fits,omitempty"`
-	// Predicted time of one optimizer step. Unset where the job does not fit.
+	// Predicted time of one optimizer step. Unset if the job does not fit.
 	StepSeconds float64 `protobuf:"fixed64,7,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
-	// Predicted GPUs x days for the whole job. Unset where the job does not fit.
+	// Predicted GPUs x days for the whole job. Unset if the job does not fit.
 	GpuDays float64 `protobuf:"fixed64,8,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
-	// Size of the stored plan, serialised.
+	// Size of the stored plan when serialised.
 	SizeBytes     int64 `protobuf:"varint,9,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

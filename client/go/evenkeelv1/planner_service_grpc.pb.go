@@ -54,20 +54,20 @@ const (
 //     "evenkeel.dev", reasons in docs/ERRORS.md). Bad input is INVALID_ARGUMENT with a BadRequest that names *every*
 //     offending field by its path. A job that cannot fit is not an error, but a plan with `misfit` set.
 //   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
-//     [A-Za-z0-9._-], else a new one.
+//     [A-Za-z0-9._-], otherwise a new one.
 type PlannerServiceClient interface {
 	// Plans a job. The same normalised request (job, `max_alternatives` and `compare_sizes`) under the same versions of
 	// the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter case, the order of
-	// bins and explicitly written defaults make no difference, with one exception: where provenance lists a figure, a
-	// value that was given differs from an equal value that was assumed. A known plan is answered in well under a
-	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
-	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
+	// bins and explicitly written defaults make no difference, with one exception: if provenance lists a figure, a given
+	// value differs from an equal value that was assumed. A known plan is answered in well under a millisecond; a new one
+	// takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full. DEADLINE_EXCEEDED or CANCELLED:
+	// the search was stopped.
 	PlanJob(ctx context.Context, in *PlanJobRequest, opts ...grpc.CallOption) (*PlanJobResponse, error)
 	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
-	// makes it. A plan that does not fit is predicted all the same, with `misfit` set. RESOURCE_EXHAUSTED,
+	// makes it. A plan that does not fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED,
 	// DEADLINE_EXCEEDED and CANCELLED: as for PlanJob.
 	EvaluatePlan(ctx context.Context, in *EvaluatePlanRequest, opts ...grpc.CallOption) (*EvaluatePlanResponse, error)
-	// Packs a dataset by a rule: it takes sample lengths, and returns packs and their order for each data-parallel rank.
+	// Packs a dataset by a rule. It takes sample lengths, and returns packs and their order for each data-parallel rank.
 	// The answer begins when the upload has ended. The same rule, samples and epoch give the same answer.
 	// INVALID_ARGUMENT names the first bad message. RESOURCE_EXHAUSTED: the upload exceeds the quota of one stream (a
 	// retry does not help), or all streams together exceed theirs (with RetryInfo).
@@ -240,20 +240,20 @@ func (c *plannerServiceClient) ListTrainers(ctx context.Context, in *ListTrainer
 //     "evenkeel.dev", reasons in docs/ERRORS.md). Bad input is INVALID_ARGUMENT with a BadRequest that names *every*
 //     offending field by its path. A job that cannot fit is not an error, but a plan with `misfit` set.
 //   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
-//     [A-Za-z0-9._-], else a new one.
+//     [A-Za-z0-9._-], otherwise a new one.
 type PlannerServiceServer interface {
 	// Plans a job. The same normalised request (job, `max_alternatives` and `compare_sizes`) under the same versions of
 	// the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter case, the order of
-	// bins and explicitly written defaults make no difference, with one exception: where provenance lists a figure, a
-	// value that was given differs from an equal value that was assumed. A known plan is answered in well under a
-	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
-	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
+	// bins and explicitly written defaults make no difference, with one exception: if provenance lists a figure, a given
+	// value differs from an equal value that was assumed. A known plan is answered in well under a millisecond; a new one
+	// takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full. DEADLINE_EXCEEDED or CANCELLED:
+	// the search was stopped.
 	PlanJob(context.Context, *PlanJobRequest) (*PlanJobResponse, error)
 	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
-	// makes it. A plan that does not fit is predicted all the same, with `misfit` set. RESOURCE_EXHAUSTED,
+	// makes it. A plan that does not fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED,
 	// DEADLINE_EXCEEDED and CANCELLED: as for PlanJob.
 	EvaluatePlan(context.Context, *EvaluatePlanRequest) (*EvaluatePlanResponse, error)
-	// Packs a dataset by a rule: it takes sample lengths, and returns packs and their order for each data-parallel rank.
+	// Packs a dataset by a rule. It takes sample lengths, and returns packs and their order for each data-parallel rank.
 	// The answer begins when the upload has ended. The same rule, samples and epoch give the same answer.
 	// INVALID_ARGUMENT names the first bad message. RESOURCE_EXHAUSTED: the upload exceeds the quota of one stream (a
 	// retry does not help), or all streams together exceed theirs (with RetryInfo).

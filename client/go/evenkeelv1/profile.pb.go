@@ -30,7 +30,7 @@ const (
 	// The peak over a step (torch.cuda.max_memory_allocated).
 	MemoryMoment_MEMORY_MOMENT_PEAK MemoryMoment = 1
 	// After the last forward pass before the first backward pass (torch.cuda.memory_allocated). It has no transients, and
-	// so is exact for what layers keep.
+	// is thus exact for what layers keep.
 	MemoryMoment_MEMORY_MOMENT_AFTER_FORWARD MemoryMoment = 2
 )
 
@@ -79,7 +79,7 @@ func (MemoryMoment) EnumDescriptor() ([]byte, []int) {
 type RefusalReason int32
 
 const (
-	// Not said.
+	// Not set.
 	RefusalReason_REFUSAL_REASON_UNSPECIFIED RefusalReason = 0
 	// No GPU can do that: it is faster than the GPU's peak, or recompute does not lower the memory.
 	RefusalReason_REFUSAL_REASON_IMPOSSIBLE RefusalReason = 1
@@ -149,7 +149,7 @@ func (RefusalReason) EnumDescriptor() ([]byte, []int) {
 type ProfileAction int32
 
 const (
-	// Not said.
+	// Not set.
 	ProfileAction_PROFILE_ACTION_UNSPECIFIED ProfileAction = 0
 	// A profile was recorded.
 	ProfileAction_PROFILE_ACTION_RECORD ProfileAction = 1
@@ -202,9 +202,9 @@ func (ProfileAction) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_profile_proto_rawDescGZIP(), []int{2}
 }
 
-// Measurements of one model, or of one component, on one GPU type. Plans of the same component (whatever it is paired
-// with) on the same GPU type use them and say so; if the tensor-parallel degree was not measured, they use the nearest
-// one that was. Measured figures replace fitted ones, and fitted figures replace assumed ones. At least one of
+// Measurements of one model, or of one component, on one GPU type. Plans of the same component (whatever its partner)
+// on the same GPU type use them and say so; if the tensor-parallel degree was not measured, they use the nearest one
+// that was. Measured figures replace fitted ones, and fitted figures replace assumed ones. At least one of
 // `layer_times`, `memory_probes` and `step_outcomes` is required.
 type RecordProfileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -213,7 +213,7 @@ type RecordProfileRequest struct {
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	// Required. Catalogue name of the GPU type that was measured.
 	GpuType string `protobuf:"bytes,2,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// Tensor-parallel degree of `layer_times` and `memory_probes`, which the model must allow. It says nothing about
+	// Tensor-parallel degree of `layer_times` and `memory_probes`, which the model must allow. It does not apply to
 	// `step_outcomes`. Range: 1 to 1024. Unset: 1.
 	TensorParallel int32 `protobuf:"varint,3,opt,name=tensor_parallel,json=tensorParallel,proto3" json:"tensor_parallel,omitempty"`
 	// Times of single layers. At most 1000.
@@ -376,7 +376,7 @@ type LayerTime struct {
 	// Whether the backward time includes a repeated forward pass (activation checkpointing). Default: false.
 	BackwardRecomputes bool `protobuf:"varint,7,opt,name=backward_recomputes,json=backwardRecomputes,proto3" json:"backward_recomputes,omitempty"`
 	// Whether the times include tensor-parallel collectives; the time that the cost model predicts for these is then
-	// subtracted. Default: false, which means the compute of one rank alone.
+	// subtracted. Default: false, which means only the compute of one rank.
 	IncludesCommunication bool `protobuf:"varint,8,opt,name=includes_communication,json=includesCommunication,proto3" json:"includes_communication,omitempty"`
 	unknownFields         protoimpl.UnknownFields
 	sizeCache             protoimpl.SizeCache
@@ -469,7 +469,7 @@ func (x *LayerTime) GetIncludesCommunication() bool {
 }
 
 // Allocated memory of one stage under one recompute setting. Probes that differ only in `recomputed_count` and
-// `allocated_bytes` belong together; two settings show what a layer keeps for each micro-batch in flight. Where some
+// `allocated_bytes` belong together; two settings show what a layer keeps for each micro-batch in flight. If some
 // layers are recomputed, they are the first ones of the stage, as with Megatron's "block" method.
 type MemoryProbe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -598,8 +598,8 @@ type StepOutcome struct {
 	StepSeconds float64 `protobuf:"fixed64,2,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
 	// Number of steps behind the mean. Range: 1 to 1000000. Unset: 1.
 	StepCount int32 `protobuf:"varint,3,opt,name=step_count,json=stepCount,proto3" json:"step_count,omitempty"`
-	// Peak allocated memory of each stage, first to last; as many values as the plan has stages. Range of each: 1 to
-	// 2^42. Unset: not measured.
+	// Peak allocated memory of each stage, first to last; one value for each stage of the plan. Range of each: 1 to 2^42.
+	// Unset: not measured.
 	StageAllocatedBytes []int64 `protobuf:"varint,4,rep,packed,name=stage_allocated_bytes,json=stageAllocatedBytes,proto3" json:"stage_allocated_bytes,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -730,7 +730,7 @@ func (x *RefusedMeasurement) GetDetail() string {
 // Factor by which plans multiply the analytic model's prediction.
 type MeasuredRatio struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The median of measured over predicted. 1 where nothing was measured.
+	// The median of measured over predicted. 1 if nothing was measured.
 	Ratio float64 `protobuf:"fixed64,1,opt,name=ratio,proto3" json:"ratio,omitempty"`
 	// Number of measurements behind the ratio. 0: nothing was measured.
 	MeasurementCount int64 `protobuf:"varint,2,opt,name=measurement_count,json=measurementCount,proto3" json:"measurement_count,omitempty"`
@@ -968,8 +968,8 @@ type RecordProfileResponse struct {
 	// Whether the same measurements are already in force: `revision` is then theirs, and nothing was added. A call may
 	// therefore be repeated safely.
 	AlreadyRecorded bool `protobuf:"varint,12,opt,name=already_recorded,json=alreadyRecorded,proto3" json:"already_recorded,omitempty"`
-	// Whether the record survives a restart of the server. False where the server has no profile store, or a shared one
-	// that may lose what it acknowledged.
+	// Whether the record survives a restart of the server. False if the server has no profile store, or a shared one that
+	// may lose what it acknowledged.
 	Durable       bool `protobuf:"varint,13,opt,name=durable,proto3" json:"durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1352,8 +1352,8 @@ type ProfileRevision struct {
 	OutcomeCount int32 `protobuf:"varint,12,opt,name=outcome_count,json=outcomeCount,proto3" json:"outcome_count,omitempty"`
 	// The whole profile. Unset unless the request set `include_measurements`.
 	Profile *Profile `protobuf:"bytes,13,opt,name=profile,proto3" json:"profile,omitempty"`
-	// Whether the revision is active, but for a model or GPU type that this version's catalogue does not have, so that no
-	// plan uses it.
+	// Whether the revision is active, but is for a model or GPU type that this version's catalogue does not have, so that
+	// no plan uses it.
 	UnknownToCatalog bool `protobuf:"varint,14,opt,name=unknown_to_catalog,json=unknownToCatalog,proto3" json:"unknown_to_catalog,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1499,7 +1499,7 @@ type ListProfilesRequest struct {
 	ModelFilter string `protobuf:"bytes,3,opt,name=model_filter,json=modelFilter,proto3" json:"model_filter,omitempty"`
 	// Return only revisions that are in force. Default: false.
 	ActiveOnly bool `protobuf:"varint,4,opt,name=active_only,json=activeOnly,proto3" json:"active_only,omitempty"`
-	// Return the measurements too; a page then ends early rather than exceed 2 MiB. Default: false.
+	// Return the measurements too; a page then ends early rather than exceeding 2 MiB. Default: false.
 	IncludeMeasurements bool `protobuf:"varint,5,opt,name=include_measurements,json=includeMeasurements,proto3" json:"include_measurements,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -1579,7 +1579,7 @@ type ListProfilesResponse struct {
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Whether the history survives a restart of the server.
 	Durable bool `protobuf:"varint,3,opt,name=durable,proto3" json:"durable,omitempty"`
-	// As PlanJobResponse.calibration_unconfirmed_seconds. Set: there may be newer revisions. Unset: there are none.
+	// Same as PlanJobResponse.calibration_unconfirmed_seconds. Set: there may be newer revisions. Unset: there are none.
 	CalibrationUnconfirmedSeconds *float64 `protobuf:"fixed64,4,opt,name=calibration_unconfirmed_seconds,json=calibrationUnconfirmedSeconds,proto3,oneof" json:"calibration_unconfirmed_seconds,omitempty"`
 	unknownFields                 protoimpl.UnknownFields
 	sizeCache                     protoimpl.SizeCache

@@ -24,7 +24,7 @@ const (
 type Basis int32
 
 const (
-	// Not said.
+	// Not set.
 	Basis_BASIS_UNSPECIFIED Basis = 0
 	// Given in the request.
 	Basis_BASIS_GIVEN Basis = 1
@@ -89,7 +89,7 @@ func (Basis) EnumDescriptor() ([]byte, []int) {
 type EvidenceKind int32
 
 const (
-	// Not said.
+	// Not set.
 	EvidenceKind_EVIDENCE_KIND_UNSPECIFIED EvidenceKind = 0
 	// Measured steps of this job (RecordProfile).
 	EvidenceKind_EVIDENCE_KIND_SAME_JOB EvidenceKind = 1
@@ -213,13 +213,13 @@ func (x *FigureBasis) GetDetail() string {
 // The range in which a measured value is expected, as ratios to the predicted one.
 type Interval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Median of measured over predicted values, of the runs behind the interval.
+	// Median of measured over predicted values of the runs behind the interval.
 	CentreRatio float64 `protobuf:"fixed64,1,opt,name=centre_ratio,json=centreRatio,proto3" json:"centre_ratio,omitempty"`
 	// Lower end.
 	LowRatio float64 `protobuf:"fixed64,2,opt,name=low_ratio,json=lowRatio,proto3" json:"low_ratio,omitempty"`
 	// Upper end.
 	HighRatio float64 `protobuf:"fixed64,3,opt,name=high_ratio,json=highRatio,proto3" json:"high_ratio,omitempty"`
-	// Share of runs that are expected inside, such as 0.8.
+	// Share of runs that are expected to be inside, such as 0.8.
 	CoverageRatio float64 `protobuf:"fixed64,4,opt,name=coverage_ratio,json=coverageRatio,proto3" json:"coverage_ratio,omitempty"`
 	// Kind of the runs that are behind the interval.
 	Evidence EvidenceKind `protobuf:"varint,5,opt,name=evidence,proto3,enum=evenkeel.v1.EvidenceKind" json:"evidence,omitempty"`
@@ -317,7 +317,7 @@ type Provenance struct {
 	PlannerVersion string `protobuf:"bytes,1,opt,name=planner_version,json=plannerVersion,proto3" json:"planner_version,omitempty"`
 	// Version of the catalogue.
 	CatalogVersion string `protobuf:"bytes,2,opt,name=catalog_version,json=catalogVersion,proto3" json:"catalog_version,omitempty"`
-	// Version of the calibration: a digest of everything that was measured of this model on this GPU type. "none":
+	// Version of the calibration: a digest of everything that was measured for this model on this GPU type. "none":
 	// nothing was measured.
 	CalibrationVersion string `protobuf:"bytes,3,opt,name=calibration_version,json=calibrationVersion,proto3" json:"calibration_version,omitempty"`
 	// The evidence behind the figures, one entry for each.
@@ -326,8 +326,8 @@ type Provenance struct {
 	LayerCalibrationVersion string `protobuf:"bytes,5,opt,name=layer_calibration_version,json=layerCalibrationVersion,proto3" json:"layer_calibration_version,omitempty"`
 	// Revisions of the profiles that the plan uses (ListProfiles), ascending.
 	ProfileRevisions []int64 `protobuf:"varint,6,rep,packed,name=profile_revisions,json=profileRevisions,proto3" json:"profile_revisions,omitempty"`
-	// Memory that measured steps allocated beyond the model's prediction. It is counted as workspace of every stage. 0
-	// where no memory of steps was measured, or none lay beyond the prediction.
+	// Memory that measured steps allocated beyond the model's prediction. It is counted as workspace of every stage. 0 if
+	// no memory of steps was measured, or none was beyond the prediction.
 	MeasuredRestBytes int64 `protobuf:"varint,7,opt,name=measured_rest_bytes,json=measuredRestBytes,proto3" json:"measured_rest_bytes,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

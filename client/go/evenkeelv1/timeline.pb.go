@@ -24,7 +24,7 @@ const (
 type OperationKind int32
 
 const (
-	// Not said.
+	// Not set.
 	OperationKind_OPERATION_KIND_UNSPECIFIED OperationKind = 0
 	// Gathering parameters from the data-parallel ranks that hold them.
 	OperationKind_OPERATION_KIND_PARAMETER_GATHER OperationKind = 1
@@ -102,7 +102,7 @@ func (OperationKind) EnumDescriptor() ([]byte, []int) {
 }
 
 // One optimizer step as simulated: what every pipeline stage of one data-parallel rank does at what time, and how much
-// memory it holds. Times count from the start of the step.
+// memory it holds. Times are counted from the start of the step.
 type Timeline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Schedule of the pipeline, in words for a person: "1F1B", "interleaved 1F1B", "GPipe" or "zero-bubble ZB-H1".
@@ -120,7 +120,7 @@ type Timeline struct {
 	StepSeconds float64 `protobuf:"fixed64,6,opt,name=step_seconds,json=stepSeconds,proto3" json:"step_seconds,omitempty"`
 	// The stages, first to last.
 	Stages []*StageTimeline `protobuf:"bytes,7,rep,name=stages,proto3" json:"stages,omitempty"`
-	// All data-parallel ranks, in order, where each has packs of its own. Empty: all ranks are alike.
+	// All data-parallel ranks, in order, if each has its own packs. Empty: all ranks are alike.
 	Ranks         []*RankTime `protobuf:"bytes,8,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -336,9 +336,9 @@ type Operations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Kind of the operation.
 	Kinds []OperationKind `protobuf:"varint,1,rep,packed,name=kinds,proto3,enum=evenkeel.v1.OperationKind" json:"kinds,omitempty"`
-	// Virtual stage of the operation, from 0; -1 where it belongs to none.
+	// Virtual stage of the operation, from 0; -1 if it belongs to none.
 	Chunks []int32 `protobuf:"varint,2,rep,packed,name=chunks,proto3" json:"chunks,omitempty"`
-	// Pack (micro-batch) of the operation within the step, from 0; -1 where it belongs to none.
+	// Pack (micro-batch) of the operation within the step, from 0; -1 if it belongs to none.
 	Packs []int32 `protobuf:"varint,3,rep,packed,name=packs,proto3" json:"packs,omitempty"`
 	// Time at which the operation starts.
 	StartSeconds []float64 `protobuf:"fixed64,4,rep,packed,name=start_seconds,json=startSeconds,proto3" json:"start_seconds,omitempty"`
@@ -422,7 +422,7 @@ type StageTime struct {
 	RecomputeSeconds float64 `protobuf:"fixed64,2,opt,name=recompute_seconds,json=recomputeSeconds,proto3" json:"recompute_seconds,omitempty"`
 	// Backward passes, without the part in `weight_gradient_seconds`.
 	BackwardSeconds float64 `protobuf:"fixed64,3,opt,name=backward_seconds,json=backwardSeconds,proto3" json:"backward_seconds,omitempty"`
-	// Gradients of weights, where these have passes of their own.
+	// Gradients of weights, if these have separate passes.
 	WeightGradientSeconds float64 `protobuf:"fixed64,4,opt,name=weight_gradient_seconds,json=weightGradientSeconds,proto3" json:"weight_gradient_seconds,omitempty"`
 	// Sends that delay the stage.
 	SendSeconds float64 `protobuf:"fixed64,5,opt,name=send_seconds,json=sendSeconds,proto3" json:"send_seconds,omitempty"`

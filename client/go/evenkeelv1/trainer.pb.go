@@ -30,7 +30,8 @@ const (
 	AttentionKernel_ATTENTION_KERNEL_FLASH AttentionKernel = 1
 	// Unfused attention: the scores of every pair of tokens are stored.
 	AttentionKernel_ATTENTION_KERNEL_UNFUSED AttentionKernel = 2
-	// FlashAttention-2, as most Hugging Face trainers call it: slower than the best kernels on Hopper and Blackwell.
+	// FlashAttention-2, which most Hugging Face trainers call. It is slower than the best kernels on Hopper and
+	// Blackwell.
 	AttentionKernel_ATTENTION_KERNEL_FLASH_2 AttentionKernel = 3
 )
 
@@ -131,7 +132,7 @@ func (ContextExchange) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{1}
 }
 
-// A kind of trainer. Each value is short for the trainer that it names.
+// A kind of trainer. Each value is an abbreviation of the trainer that it names.
 type TrainingFramework int32
 
 const (
@@ -191,8 +192,8 @@ func (TrainingFramework) EnumDescriptor() ([]byte, []int) {
 	return file_evenkeel_v1_trainer_proto_rawDescGZIP(), []int{2}
 }
 
-// How the trainer runs the model: everything other than the shapes of layers that decides their memory and time. Values
-// that are given for unset fields are Megatron-Core's habits; another trainer may have others.
+// How the trainer runs the model: everything other than the shapes of layers that determines their memory and time.
+// Values that are given for unset fields are Megatron-Core's habits; another trainer may have others.
 type Execution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether norms and residuals are sharded over tensor-parallel ranks too (Megatron --sequence-parallel). Unset: true.
@@ -212,8 +213,8 @@ type Execution struct {
 	OverlapWeightGather *bool `protobuf:"varint,7,opt,name=overlap_weight_gather,json=overlapWeightGather,proto3,oneof" json:"overlap_weight_gather,omitempty"`
 	// Whether tensor-parallel communication runs during matrix products (--tp-comm-overlap). Unset: false.
 	OverlapTensor *bool `protobuf:"varint,8,opt,name=overlap_tensor,json=overlapTensor,proto3,oneof" json:"overlap_tensor,omitempty"`
-	// Tensor-parallel degree inside an expert, where the expert-parallel degree is above 1
-	// (--expert-tensor-parallel-size). Range: 1 to 1024. Unset: 1.
+	// Tensor-parallel degree inside an expert, if the expert-parallel degree is above 1 (--expert-tensor-parallel-size).
+	// Range: 1 to 1024. Unset: 1.
 	ExpertTensorParallel int32 `protobuf:"varint,9,opt,name=expert_tensor_parallel,json=expertTensorParallel,proto3" json:"expert_tensor_parallel,omitempty"`
 	// Whether the kernels of a layer are fused (TransformerEngine). False: eager modules (Hugging Face), which keep the
 	// intermediate results between them. Unset: true.
@@ -224,8 +225,8 @@ type Execution struct {
 	// Whether matrix products add weight gradients directly to the gradient buffer (Megatron without
 	// --no-gradient-accumulation-fusion). Unset: true.
 	FusedWeightGradients *bool `protobuf:"varint,12,opt,name=fused_weight_gradients,json=fusedWeightGradients,proto3,oneof" json:"fused_weight_gradients,omitempty"`
-	// Rows that an expert's buffer holds over the mean; further rows are dropped. 1: routing is forced to be balanced. 0:
-	// no row is dropped, and the fullest rank has more rows than the mean. Range: 0 to 100. Unset: 0.
+	// Rows that an expert's buffer holds, divided by the mean; further rows are dropped. 1: routing is forced to be
+	// balanced. 0: no row is dropped, and the fullest rank has more rows than the mean. Range: 0 to 100. Unset: 0.
 	ExpertCapacityRatio *float64 `protobuf:"fixed64,13,opt,name=expert_capacity_ratio,json=expertCapacityRatio,proto3,oneof" json:"expert_capacity_ratio,omitempty"`
 	// Whether one launch multiplies all experts of a rank. Unset: true.
 	GroupedExperts *bool `protobuf:"varint,14,opt,name=grouped_experts,json=groupedExperts,proto3,oneof" json:"grouped_experts,omitempty"`
@@ -235,12 +236,13 @@ type Execution struct {
 	HostLaunchSeconds *float64 `protobuf:"fixed64,16,opt,name=host_launch_seconds,json=hostLaunchSeconds,proto3,oneof" json:"host_launch_seconds,omitempty"`
 	// Rate of the trainer's compute kernels over Megatron-Core's. Range: 0.1 to 1.25. Unset: the trainer's.
 	KernelRateRatio *float64 `protobuf:"fixed64,18,opt,name=kernel_rate_ratio,json=kernelRateRatio,proto3,oneof" json:"kernel_rate_ratio,omitempty"`
-	// Time that each rank adds to gathering the weights of a sharded optimizer, where every rank broadcasts its own in
-	// turn (InternEvo). Unit: s. Range: 0 to 1. Unset: the trainer's.
+	// Time that each rank adds to gathering the weights of a sharded optimizer, if every rank broadcasts its own in turn
+	// (InternEvo). Unit: s. Range: 0 to 1. Unset: the trainer's.
 	RankGatherSeconds *float64 `protobuf:"fixed64,19,opt,name=rank_gather_seconds,json=rankGatherSeconds,proto3,oneof" json:"rank_gather_seconds,omitempty"`
-	// Bytes held per logit at the loss. Range: 0 to 64. Unset: the trainer's. 0: as `fused_loss` and `compiled_loss` say.
+	// Bytes held per logit at the loss. Range: 0 to 64. Unset: the trainer's. 0: derived from `fused_loss` and
+	// `compiled_loss`.
 	LossLogitBytes *float64 `protobuf:"fixed64,20,opt,name=loss_logit_bytes,json=lossLogitBytes,proto3,oneof" json:"loss_logit_bytes,omitempty"`
-	// Whether sharded weights (ZERO_STAGE_3) are held in fp32 alone, and cast when they are gathered, as FSDP's mixed
+	// Whether sharded weights (ZERO_STAGE_3) are held only in fp32, and cast when they are gathered, as FSDP's mixed
 	// precision does. Unset: false.
 	CastsMasterWeights *bool `protobuf:"varint,21,opt,name=casts_master_weights,json=castsMasterWeights,proto3,oneof" json:"casts_master_weights,omitempty"`
 	// Whether each rank keeps the inputs that it gathers from tensor-parallel ranks for the backward pass. Unset: false.
@@ -449,13 +451,13 @@ func (x *Execution) GetUpdateParameterBytes() float64 {
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required. Its habits are known where this is one of "megatron-core" (or "megatron-lm"), "megatron-bridge", "nemo",
+	// Required. Its habits are known if this is one of "megatron-core" (or "megatron-lm"), "megatron-bridge", "nemo",
 	// "megatron-deepspeed", "fsdp" (fused kernels), "pytorch-fsdp" (eager modules), "torchtitan", "llm-foundry" (or
 	// "fsdp-llm-foundry"), "deepspeed", "huggingface-trainer", "torchtune", "internevo", "nanotron", "xtuner",
-	// "unlimited" (Megatron-Core's habits, every layer recomputed as it suits the plan) or "generic". Any other name has
-	// the habits of "generic", and the plan's provenance says so.
+	// "unlimited" (Megatron-Core's habits, every layer recomputed as suits the plan) or "generic". Any other name has the
+	// habits of "generic", and the plan's provenance says so.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Release, such as "0.16.1". It is repeated in the plan; no release has habits of its own yet. Unset: not said.
+	// Release, such as "0.16.1". It is repeated in the plan; no release has separate habits yet. Unset: unknown.
 	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
