@@ -1,5 +1,6 @@
-// Slow twin of simulate/one_f_one_b. It finds the longest path over the explicit graph of forwards
-// and backwards, by relaxation until nothing changes. For tests; never linked into the server.
+// Slow twin of PipelineEnd (simulate/pipeline) under 1F1B. It finds the longest path over the
+// explicit graph of forwards and backwards, by relaxation until nothing changes. For tests; never
+// linked into the server.
 #ifndef EVENKEEL_TESTS_REFERENCE_NAIVE_ONE_F_ONE_B_H_
 #define EVENKEEL_TESTS_REFERENCE_NAIVE_ONE_F_ONE_B_H_
 
@@ -8,8 +9,8 @@
 
 namespace evenkeel::planner::reference {
 
-// Returns when the last backward ends, ns. Rows are stages, and columns are packs. `send` is as in
-// PipelineTimes.
+// Returns when the last backward ends, in ns. Rows are stages, and columns are packs. send[s] is
+// the one-way time from stage s to the next.
 int64_t LongestPathOneFOneB(const std::vector<std::vector<int64_t>>& forward,
                             const std::vector<std::vector<int64_t>>& backward,
                             const std::vector<int64_t>& send);
