@@ -69,9 +69,7 @@ std::string ClearStaleSocket(const std::string& address) {
   if (!address.starts_with(kUnixPrefix)) return {};
   const std::string path = address.substr(kUnixPrefix.size());
   struct stat info {};
-  if (lstat(path.c_str(), &info) != 0)
-    return {};  // it is not there, or bind will report why it
-                // fails
+  if (lstat(path.c_str(), &info) != 0) return {};  // it does not exist, or bind will report why
   if (!S_ISSOCK(info.st_mode)) return path + " exists and is not a socket";
   if (SomebodyListens(path)) return "another server listens on " + path;
   if (unlink(path.c_str()) != 0) return "cannot remove the stale socket " + path;

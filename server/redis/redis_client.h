@@ -63,10 +63,7 @@ class RedisClient {
   bool was_sent() const { return was_sent_; }
 
   bool connected() const { return connection_ != nullptr; }
-  uint64_t connections() const {
-    return connections_;
-  }  // returns the number of connections made
-     // so far
+  uint64_t connections() const { return connections_; }  // connections made so far
   const RedisAddress& address() const { return address_; }
 
   void Disconnect();
