@@ -20,14 +20,15 @@ std::string At(const char* list, size_t i) {
 
 std::string KindsOf(const LayerProfile& profile) {
   std::string text;
-  for (const LayerCost& layer : profile.kinds) {
-    if (!IsTransformerLayer(layer.kind)) continue;
-    int64_t count = 0;
-    for (int64_t i = 0; i < profile.size(); ++i) count += profile.at(i).kind == layer.kind ? 1 : 0;
-    text += (text.empty() ? "" : ", then ") + std::to_string(count) + " " +
-            (layer.kind == LayerKind::kEncoder ? "encoder"
-             : layer.kind == LayerKind::kMoe   ? "MoE"
-                                               : "dense");
+  for (int64_t i = 0; i < profile.size();) {
+    const LayerKind kind = profile.at(i).kind;
+    const int64_t begin = i;
+    while (i < profile.size() && profile.at(i).kind == kind) ++i;
+    if (!IsTransformerLayer(kind)) continue;
+    text += (text.empty() ? "" : ", then ") + std::to_string(i - begin) + " " +
+            (kind == LayerKind::kEncoder ? "encoder"
+             : kind == LayerKind::kMoe   ? "MoE"
+                                         : "dense");
   }
   return text;
 }
@@ -95,26 +96,30 @@ class Layout {
 
   void Lay(size_t i, const std::string& path, const LayerGroup& group) {
     if (group.count < 1) return Fail(path + ".count", "must be 1 or more");
+    std::vector<int64_t> positions;
     for (int64_t n = 0; n < group.count; ++n) {
       TakeOthers([](LayerKind) { return true; });
       if (position_ >= profile_.size() || profile_.at(position_).kind != group.kind)
         return Fail(path, "does not follow the model");
-      ++position_;
+      positions.push_back(position_++);
     }
-    const size_t kind = static_cast<size_t>(profile_.chain[static_cast<size_t>(position_ - 1)]);
     if (group.recomputed_count() > group.count)
       return Fail(path + ".recomputed", "is more than the layers of the run");
-    for (const RecomputedLayers& r : group.recomputed) Recompute(i, path, kind, r);
+    auto at = positions.begin();
+    for (const RecomputedLayers& r : group.recomputed) {
+      for (int64_t n = 0; n < r.count && faults.empty(); ++n) Recompute(i, path, *at++, r.parts);
+    }
   }
 
-  void Recompute(size_t i, const std::string& path, size_t kind, const RecomputedLayers& r) {
-    const std::vector<RecomputeMode>& modes = profile_.kinds[kind].modes;
+  void Recompute(size_t i, const std::string& path, int64_t position, RecomputeParts parts) {
+    const size_t of_class = static_cast<size_t>(profile_.chain[static_cast<size_t>(position)]);
+    const std::vector<RecomputeMode>& modes = profile_.classes[of_class].modes;
     for (size_t q = 1; q < modes.size(); ++q) {
-      if (modes[q].parts != r.parts) continue;
-      recomputed[i][kind][q] += r.count;
+      if (modes[q].parts != parts) continue;
+      ++recomputed[i][of_class][q];
       return;
     }
-    if (r.count > 0 && r.parts != 0)
+    if (parts != 0)
       Fail(path + ".recomputed",
            modes.size() == 1 ? "must be empty: neither these layers nor any before them train"
                              : "names parts that these layers cannot recompute alone");

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "planner/calibration.h"
-#include "planner/catalog/specs.h"
 #include "planner/cost/cost_constants.h"
 #include "planner/hardware/gpu_spec.h"
 #include "planner/launch.h"
+#include "planner/model/model_spec.h"
 #include "planner/packing/packing.h"
 #include "planner/space/parallelism.h"
 #include "planner/trainer/execution.h"

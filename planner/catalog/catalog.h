@@ -8,7 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
+#include "planner/model/parameters.h"
 
 namespace evenkeel::planner {
 
@@ -55,16 +56,6 @@ Projector DefaultProjector(const Encoder& encoder, int64_t llm_hidden);
 
 // Returns up to `limit` slugs of models of every kind most like `name` (base/name_search.h).
 std::vector<std::string> SimilarModels(std::string_view name, int limit);
-
-// CountParameters returns the learnable parameters, counted from the dimensions. For an encoder
-// these are the blocks, patch embedding, class tokens and positions, but not the norms before and
-// after the blocks (at most 4 x hidden), nor pooling heads, which no language model uses.
-int64_t CountParameters(const LanguageModel& model);
-// Returns the parameters that one token uses: of the routed experts, only those that it visits.
-int64_t CountActiveParameters(const LanguageModel& model);
-int64_t CountParameters(const Encoder& encoder);
-int64_t CountParameters(const Projector& projector, int64_t llm_hidden);
-int64_t CountParameters(const ModelSpec& model);
 
 }  // namespace evenkeel::planner
 

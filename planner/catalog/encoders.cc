@@ -3,7 +3,7 @@
 
 #include "planner/base/concatenate.h"
 #include "planner/catalog/catalog.h"
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
 namespace {

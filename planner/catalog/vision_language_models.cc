@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "planner/catalog/catalog.h"
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -275,6 +275,23 @@ class Checker {
             "misfit: memory outside the model");
   }
 
+  // Returns the first layer of the group, found by its number among the transformer layers of its
+  // component, or else by its kind alone. Returns nullptr if the model has no such layer.
+  static const LayerCost* LayerAt(const LayerProfile& profile, const LayerGroup& group) {
+    const bool numbered = IsTransformerLayer(group.kind);
+    int64_t number = 0;
+    for (int64_t i = 0; i < profile.size(); ++i) {
+      const LayerCost& layer = profile.at(i);
+      if (numbered &&
+          (!IsTransformerLayer(layer.kind) || IsTowerLayer(layer.kind) != IsTowerLayer(group.kind)))
+        continue;
+      if (numbered && number++ != group.first) continue;
+      if (layer.kind == group.kind) return &layer;
+      if (numbered) return nullptr;
+    }
+    return nullptr;
+  }
+
   // The misfit does not say how many packs are in flight; at least one is.
   void CheckMisfitLayers(const Misfit& misfit) {
     const LayerProfile profile =
@@ -282,19 +299,16 @@ class Checker {
     int64_t weights = 0, gradients = 0, optimizer = 0, kept = 0, workspace = 0, update = 0,
             transformers = 0;
     for (const LayerGroup& group : misfit.layers) {
-      const auto kind =
-          std::find_if(profile.kinds.begin(), profile.kinds.end(),
-                       [&](const LayerCost& layer) { return layer.kind == group.kind; });
+      const LayerCost* layer = LayerAt(profile, group);
       int64_t left = group.count - group.recomputed_count();
-      Require(kind != profile.kinds.end() && group.count > 0 && left >= 0,
-              "misfit: bad layer group");
+      Require(layer != nullptr && group.count > 0 && left >= 0, "misfit: bad layer group");
       if (!faults_.empty()) return;
-      weights += group.count * kind->weight_bytes;
-      gradients += group.count * kind->gradient_bytes;
-      optimizer += group.count * kind->optimizer_bytes;
-      update += group.count * kind->update_bytes;
+      weights += group.count * layer->weight_bytes;
+      gradients += group.count * layer->gradient_bytes;
+      optimizer += group.count * layer->optimizer_bytes;
+      update += group.count * layer->update_bytes;
       if (IsTransformerLayer(group.kind)) transformers += group.count;
-      for (const RecomputeMode& mode : kind->modes) {
+      for (const RecomputeMode& mode : layer->modes) {
         int64_t layers = mode.parts == 0 ? left : 0;
         for (const RecomputedLayers& r : group.recomputed)
           layers += r.parts == mode.parts ? r.count : 0;

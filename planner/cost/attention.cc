@@ -1,5 +1,6 @@
 // Attention as operations: section 1.2 of docs/COST_MODEL.md.
 #include <algorithm>
+#include <cmath>
 
 #include "planner/base/integers.h"
 #include "planner/cost/transformer_layer.h"
@@ -41,8 +42,54 @@ void AddContextExchange(LayerBuilder& b, const RankHeads& rank) {
   }
 }
 
-PackCost CoreTime(LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
+// Squares of sample lengths of which causal attention computes half, as a sum over tokens and
+// squared lengths.
+struct SeenSquares {
+  double per_token = 0, per_squared = 1;
+};
+
+// Returns the squares that are left of those of a sample with so many tokens.
+double SquaresSeen(AttentionKind kind, double window, double tokens) {
+  if (kind == AttentionKind::kFull || tokens <= window) return tokens * tokens;
+  if (kind == AttentionKind::kWindow) return window * (2 * tokens - window);
+  const double chunks = std::floor(tokens / window), rest = tokens - chunks * window;
+  return chunks * window * window + rest * rest;
+}
+
+// Returns the line through the samples of the dataset: their sum is exact, each sample is as near
+// as least squares make it. Without a dataset all samples have the length that the mean pack tells.
+SeenSquares SeenSquaresOf(const RankSetting& setting, AttentionKind kind, int64_t window) {
+  if (kind == AttentionKind::kFull) return {};
+  double tokens = 0, squares = 0, seen = 0;
+  const auto visit = [&](const auto& add) {
+    for (const LengthBin& bin : setting.dataset.bins) add(D(bin.llm_tokens), D(bin.count));
+    if (setting.dataset.bins.empty() && setting.mean.tokens > 0)
+      add(setting.mean.squared / setting.mean.tokens, 1.0);
+  };
+  visit([&](double length, double count) {
+    tokens += count * length;
+    squares += count * length * length;
+    seen += count * SquaresSeen(kind, D(window), length);
+  });
+  if (tokens <= 0 || seen <= 0) return {};
+  // With per_token = (seen - per_squared * squares) / tokens the sum is exact.
+  double both = 0, quadratic = 0;
+  visit([&](double length, double count) {
+    const double bend = length * length - length * squares / tokens;
+    quadratic += count * bend * bend;
+    both += count * bend * (SquaresSeen(kind, D(window), length) - length * seen / tokens);
+  });
+  const double most = seen / squares;
+  const double alike = seen >= squares ? most : 0;  // all samples are equally long
+  const double slope = quadratic > 0 ? both / quadratic : alike;
+  const double per_squared = std::clamp(slope, 0.0, most);
+  return {(seen - per_squared * squares) / tokens, per_squared};
+}
+
+PackCost CoreTime(LayerBuilder& b, const AttentionShape& shape) {
   const KernelTime& kernels = b.setting().kernels;
+  const RankHeads& rank = shape.rank;
+  const int64_t sequence = shape.sequence;
   if (sequence > 0)
     return b.OverRows(
         kernels.EncoderAttention(rank.heads, rank.head_size, sequence, b.EqualRows()));
@@ -53,9 +100,10 @@ PackCost CoreTime(LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
       b.setting().equal_packs && mean.tokens > 0 ? Nearest(mean.squared / mean.tokens) : 0;
   const KernelTime::Causal c =
       kernels.CausalAttention(core.heads, core.kv_heads, rank.head_size, longest);
+  const SeenSquares seen = SeenSquaresOf(b.setting(), shape.kind, shape.window);
   return {.constant = c.constant,
-          .per_token = core.share * c.per_token,
-          .per_squared = core.share * c.per_squared};
+          .per_token = core.share * (c.per_token + seen.per_token * c.per_squared),
+          .per_squared = core.share * seen.per_squared * c.per_squared};
 }
 
 struct CoreTimes {
@@ -82,8 +130,8 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
   return {over_rows(1, dropout ? 9 : 4), over_rows(2, dropout ? 11 : 6)};
 }
 
-CoreTimes FlashTimes(LayerBuilder& b, const RankHeads& rank, int64_t sequence) {
-  PackCost forward = CoreTime(b, rank, sequence);
+CoreTimes FlashTimes(LayerBuilder& b, const AttentionShape& shape) {
+  PackCost forward = CoreTime(b, shape);
   if (b.setting().execution.attention == AttentionKernel::kFlash2)
     forward = b.setting().kernels.Flash2Slowdown() * forward;
   return {forward, b.setting().kernels.constants().attention_backward * forward};
@@ -97,25 +145,28 @@ PackCost Scores(const LayerBuilder& b, const RankHeads& rank, int64_t sequence) 
 
 }  // namespace
 
-void AddCoreAttention(LayerBuilder& b, const RankHeads& rank, int64_t heads, int64_t sequence,
+void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
                       RecomputeParts inputs_dropped_by) {
   const Execution& execution = b.setting().execution;
   const Parallelism& p = b.setting().parallelism;
+  const RankHeads& rank = shape.rank;
+  const int64_t sequence = shape.sequence;
   b.Begin("core attention", kCoreAttention);
   const double q = D(rank.heads) * D(rank.head_size), out = D(rank.heads) * D(rank.value_size);
   const double kv = D(rank.kv_heads) * D(rank.head_size + rank.value_size);
   LayerOperation& op = b.operation();
   const bool unfused = execution.attention == AttentionKernel::kUnfused;
-  const CoreTimes times = unfused ? UnfusedTimes(b, rank, sequence) : FlashTimes(b, rank, sequence);
+  const CoreTimes times = unfused ? UnfusedTimes(b, rank, sequence) : FlashTimes(b, shape);
   op.attention = times.forward;
   op.attention_gradients = times.backward;
   op.launches += unfused ? 4 : 1;
-  const double whole = D(heads) * D(rank.head_size + rank.value_size);
+  const double whole = D(shape.heads) * D(rank.head_size + rank.value_size);
   // Causal: each token sees half of its sample.
   if (sequence > 0) {
     op.flops += {.per_unit = 2 * whole * D(sequence) * b.rows().per_unit};
   } else {
-    op.flops += {.per_squared = whole};
+    const SeenSquares seen = SeenSquaresOf(b.setting(), shape.kind, shape.window);
+    op.flops += {.per_token = seen.per_token * whole, .per_squared = seen.per_squared * whole};
     AddContextExchange(b, rank);
   }
   b.Keep(q + kv, inputs_dropped_by);
@@ -169,7 +220,8 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
     // Eager code reads and writes for each of two products, a rotation and a sum.
     b.Stream((b.setting().execution.fused_kernels ? 2 : 9) * D(q + kv));
   }
-  AddCoreAttention(b, rank, s.heads, s.sequence, 0);
+  AddCoreAttention(b, s, 0);
+  if (s.sinks) b.AddParameters(D(rank.heads));
 
   b.Begin("attention output");
   if (b.setting().execution.attention == AttentionKernel::kUnfused)
@@ -184,8 +236,9 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   AddResidual(b, s.hidden);
 }
 
-void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
-  const RankHeads rank = LanguageHeads(m, b.setting().parallelism.tensor);
+void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
+                        const MlaSpec& mla) {
+  const RankHeads rank = LanguageHeads(m, layer, b.setting().parallelism.tensor);
   const double shard = b.shard(), h = D(m.hidden);
   const int64_t latent = mla.kv_lora_rank + mla.qk_rope_dim;
   const int64_t q = rank.heads * rank.head_size;
@@ -218,25 +271,28 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const MlaSpec& 
   const int64_t query_in = mla.q_lora_rank > 0 ? mla.q_lora_rank : m.hidden;
   b.AddLinear({.in = query_in,
                .out = q,
-               .whole_flops = 2 * D(query_in) * D(m.heads * rank.head_size),
+               .whole_flops = 2 * D(query_in) * D(layer.heads * rank.head_size),
                .target = kLoraQkv});
-  b.AddLinear({.in = mla.kv_lora_rank,
-               .out = kv,
-               .whole_flops = 2 * D(mla.kv_lora_rank) * D(m.heads * (mla.qk_nope_dim + mla.v_dim)),
-               .target = kLoraQkv});
+  b.AddLinear(
+      {.in = mla.kv_lora_rank,
+       .out = kv,
+       .whole_flops = 2 * D(mla.kv_lora_rank) * D(layer.heads * (mla.qk_nope_dim + mla.v_dim)),
+       .target = kLoraQkv});
   b.Transient(D(q + kv) + h * shard);
   b.Begin("rotary", kLatentProjection);
   b.Stream(2 * D(2 * q + rank.heads * rank.value_size));
   b.Transient(D(2 * q + kv) + h * shard);
 
-  RankHeads core = rank;
-  AddCoreAttention(b, core, m.heads, 0, kLatentProjection);
+  AddCoreAttention(
+      b,
+      {.heads = layer.heads, .rank = rank, .kind = layer.attention, .window = layer.window_tokens},
+      kLatentProjection);
   b.Begin("attention output");
   if (b.setting().execution.attention == AttentionKernel::kUnfused)
     b.KeepInput(D(rank.heads * rank.value_size), kLoraAttentionOut);
   b.AddLinear({.in = rank.heads * rank.value_size,
                .out = m.hidden,
-               .whole_flops = 2 * h * D(m.heads * rank.value_size),
+               .whole_flops = 2 * h * D(layer.heads * rank.value_size),
                .target = kLoraAttentionOut});
   if (b.gathers()) b.TensorPass(h);
   b.Transient(D(rank.heads * rank.value_size) + h + h * shard);

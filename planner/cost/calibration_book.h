@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "planner/calibration.h"
-#include "planner/catalog/specs.h"
 #include "planner/cost/measured_profile.h"
 #include "planner/cost/profile_rating.h"
 #include "planner/hardware/gpu_spec.h"
+#include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
 

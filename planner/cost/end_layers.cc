@@ -5,6 +5,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/transformer_layer.h"
+#include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -38,6 +39,7 @@ void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_wei
                .out = vocab,
                .whole_flops = 2 * D(m.hidden) * D(m.vocab),
                .shared = !own_weights});
+  if (m.head_bias) b.AddParameters(D(vocab));
   b.Begin("loss");
   // Cross entropy reads and writes the logits a few times in fp32.
   b.Stream(8 * D(vocab));
@@ -53,7 +55,7 @@ void AddPredictedToken(LayerBuilder& b, const LanguageModel& m) {
   b.AddLinear({.in = 2 * m.hidden,
                .out = CeilDivide(m.hidden, b.setting().parallelism.tensor),
                .whole_flops = 4 * h * h});
-  AddDecoderLayer(b, m, m.moe.has_value());
+  AddDecoderLayer(b, m, RunsOf(m).back().layer);
   AddFinalNormAndLogits(b, m, /*own_weights=*/false);
 }
 

@@ -2,8 +2,8 @@
 #ifndef EVENKEEL_PLANNER_COST_END_LAYERS_H_
 #define EVENKEEL_PLANNER_COST_END_LAYERS_H_
 
-#include "planner/catalog/specs.h"
 #include "planner/cost/layer_builder.h"
+#include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
 

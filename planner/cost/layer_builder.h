@@ -20,6 +20,7 @@ struct RankSetting {
   const Cluster& cluster;
   const Execution& execution;
   const Parallelism& parallelism;
+  const Dataset& dataset;
   PackShape mean;            // communication times are linearised at this pack
   bool equal_packs = false;  // every pack has the mean's rows, so kernel times are exact there
 };

@@ -28,7 +28,8 @@ struct RecomputeMode {
 // Most modes that a layer may have.
 inline constexpr size_t kModesAtMost = 8;
 
-// One kind of layer of one component. Times in ns, memory in bytes, both of one GPU.
+// One class of layers: those of one component that are equal. Times in ns, memory in bytes, both of
+// one GPU.
 struct LayerCost {
   LayerKind kind = LayerKind::kDense;
   bool trains = true;        // has weight gradients
@@ -73,9 +74,12 @@ struct LayerCost {
   int64_t static_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes; }
 };
 
+// Most classes that a model may have.
+inline constexpr size_t kLayerClassesAtMost = 16;
+
 struct LayerProfile {
-  std::vector<LayerCost> kinds;
-  std::vector<int> chain;  // the model from front to back, as indices into `kinds`
+  std::vector<LayerCost> classes;
+  std::vector<int> chain;  // the model from front to back, as indices into `classes`
   int64_t transformer_layers = 0;
   // The first stage takes at least so many layers from the front of the chain (KeepsEncoderWhole).
   int64_t first_stage_layers = 0;
@@ -86,7 +90,7 @@ struct LayerProfile {
   std::optional<RecomputeSetting> setting;
 
   const LayerCost& at(int64_t position) const {
-    return kinds[static_cast<size_t>(chain[static_cast<size_t>(position)])];
+    return classes[static_cast<size_t>(chain[static_cast<size_t>(position)])];
   }
   int64_t size() const { return static_cast<int64_t>(chain.size()); }
 };

@@ -12,6 +12,7 @@
 #include "planner/cost/network.h"
 #include "planner/cost/recompute_modes.h"
 #include "planner/cost/transformer_layer.h"
+#include "planner/model/layer_runs.h"
 #include "planner/space/degrees.h"
 #include "planner/space/recompute_settings.h"
 
@@ -51,23 +52,16 @@ class ProfileBuilder {
         settings_(SelectiveSettings(job)),
         kernels_(job.cluster.gpu, job.constants),
         network_(job.cluster, job.constants),
-        setting_{kernels_,
-                 network_,
-                 job_.cluster,
-                 job_.training.execution,
-                 p_,
-                 mean_,
-                 EqualRows(mean, largest)} {}
+        setting_{kernels_, network_,    job_.cluster, job_.training.execution,
+                 p_,       job.dataset, mean_,        EqualRows(mean, largest)} {}
 
   LayerProfile Build() {
     const LanguageModel& m = job_.model.language_model;
     profile_.buffer_bytes = BufferBytes(job_, p_, largest_);
-    if (!job_.model.towers.empty()) AddTower(job_.model.towers.front());
+    for (const EncoderTower& tower : job_.model.towers) AddTower(tower);
     if (KeepsEncoderWhole(job_)) profile_.first_stage_layers = profile_.size();
     AddTokenEmbedding(m);
-    const int64_t dense = m.moe ? std::min(m.layers, m.moe->first_dense_layers) : m.layers;
-    if (dense > 0) AddDecoderLayers(m, /*moe=*/false, dense);
-    if (m.layers > dense) AddDecoderLayers(m, /*moe=*/true, m.layers - dense);
+    AddDecoderLayers(m);
     AddHead(m);
     return std::move(profile_);
   }
@@ -191,7 +185,8 @@ class ProfileBuilder {
     layer.output_bytes = Nearest(bytes.at(largest_));
   }
 
-  void Add(LayerCost layer, int64_t count) {
+  // Adds a class of layers and returns its index.
+  int AddClass(LayerCost layer) {
     Calibrate(job_.calibration, p_.tensor, layer);
     PackCost forward = layer.forward, backward = layer.backward;
     forward += layer.forward_communication;
@@ -204,11 +199,18 @@ class ProfileBuilder {
       repeated += mode.repeated_communication;
       mode.repeated_ns = Nearest(repeated.at(mean_));
     }
-    profile_.kinds.push_back(std::move(layer));
-    const int kind = static_cast<int>(profile_.kinds.size()) - 1;
-    profile_.chain.insert(profile_.chain.end(), static_cast<size_t>(count), kind);
-    if (IsTransformerLayer(profile_.kinds.back().kind)) profile_.transformer_layers += count;
+    profile_.classes.push_back(std::move(layer));
+    return static_cast<int>(profile_.classes.size()) - 1;
   }
+
+  // Adds that many layers of a class to the chain.
+  void Extend(int of_class, int64_t count) {
+    profile_.chain.insert(profile_.chain.end(), static_cast<size_t>(count), of_class);
+    const LayerKind kind = profile_.classes[static_cast<size_t>(of_class)].kind;
+    if (IsTransformerLayer(kind)) profile_.transformer_layers += count;
+  }
+
+  void Add(LayerCost layer, int64_t count) { Extend(AddClass(std::move(layer)), count); }
 
   LayerCost CostOf(LayerKind kind, LayerWork work, TrainMode train) {
     const double longer = 1 / job_.training.execution.kernel_rate;
@@ -246,12 +248,22 @@ class ProfileBuilder {
     Add(std::move(layer), 1);
   }
 
-  void AddDecoderLayers(const LanguageModel& m, bool moe, int64_t count) {
-    const LayerWork work = DecoderLayerWork(setting_, m, moe);
-    LayerCost layer = CostOf(moe ? LayerKind::kMoe : LayerKind::kDense, work, m.train);
-    SetOutput(layer, TokenRows(p_), m.hidden);
-    last_weight_gradients_ = WeightGradientBytes(job_.training, work);
-    Add(std::move(layer), count);
+  void AddDecoderLayers(const LanguageModel& m) {
+    const std::vector<LanguageLayer> layers = ClassesOf(m);
+    std::vector<int> classes;
+    std::vector<double> weight_gradients;
+    for (const LanguageLayer& layer : layers) {
+      const LayerWork work = DecoderLayerWork(setting_, m, layer);
+      LayerCost cost = CostOf(KindOf(layer), work, m.train);
+      SetOutput(cost, TokenRows(p_), m.hidden);
+      weight_gradients.push_back(WeightGradientBytes(job_.training, work));
+      classes.push_back(AddClass(std::move(cost)));
+    }
+    for (const LayerRun& run : RunsOf(m)) {
+      const auto at = std::find(layers.begin(), layers.end(), run.layer) - layers.begin();
+      Extend(classes[static_cast<size_t>(at)], run.count);
+      last_weight_gradients_ = weight_gradients[static_cast<size_t>(at)];
+    }
   }
 
   void AddHead(const LanguageModel& m) {

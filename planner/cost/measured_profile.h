@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "planner/catalog/specs.h"
 #include "planner/hardware/gpu_spec.h"
 #include "planner/model/layer_kind.h"
+#include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
 

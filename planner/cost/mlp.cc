@@ -88,8 +88,10 @@ void AddResidual(LayerBuilder& b, int64_t hidden) {
 
 void AddMlp(LayerBuilder& b, const MlpShape& s) {
   const int64_t t = b.setting().parallelism.tensor;
-  b.Begin("mlp norm", kNorms | kMlp);
-  b.AddNorm(s.norm, D(s.hidden), b.shard());
+  if (s.own_norm) {
+    b.Begin("mlp norm", kNorms | kMlp);
+    b.AddNorm(s.norm, D(s.hidden), b.shard());
+  }
   AddProducts(b, {.hidden = s.hidden,
                   .ffn = CeilDivide(s.ffn, t),
                   .whole_ffn = D(s.ffn),
@@ -143,7 +145,7 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
                   .share = share,
                   .copies = moe.experts / p.expert,
                   .gated = m.gated_mlp,
-                  .bias = m.linear_bias,
+                  .bias = m.linear_bias || moe.mlp_bias,
                   .expert = true,
                   .held = held,
                   .input_values = h * share * held,
@@ -161,6 +163,11 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
                     .gated = m.gated_mlp,
                     .bias = m.linear_bias,
                     .gathers = b.gathers()});
+    if (moe.shared_gate) {
+      b.Begin("shared gate", kMlp);
+      b.AddParameters(h);
+      b.Stream(3 * h);
+    }
   }
   AddResidual(b, m.hidden);
 }

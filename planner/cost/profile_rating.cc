@@ -43,7 +43,7 @@ std::optional<LayerCost> Analytic(const Profile& profile, LayerKind kind,
   job.cluster = OneNode(profile);
   const PackShape pack = PackOf(shape);
   const LayerProfile layers = BuildLayerProfile(job, {profile.tensor, 1, 1}, pack, pack);
-  for (const LayerCost& layer : layers.kinds) {
+  for (const LayerCost& layer : layers.classes) {
     if (layer.kind == kind) return layer;
   }
   return std::nullopt;
@@ -300,8 +300,8 @@ bool HasKind(const Profile& profile, LayerKind kind) {
   if (profile.encoder_only) return false;
   if (kind == LayerKind::kProjector) return has_encoder;
   const LanguageModel& m = profile.model.language_model;
-  if (kind == LayerKind::kDense) return !m.moe || m.moe->first_dense_layers > 0;
-  return kind != LayerKind::kMoe || m.moe.has_value();
+  if (kind == LayerKind::kDense || kind == LayerKind::kMoe) return CountLayers(m, kind) > 0;
+  return true;
 }
 
 MeasuredRatio MedianRatio(std::vector<double> ratios) {

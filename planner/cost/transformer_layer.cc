@@ -11,10 +11,10 @@ RankHeads EncoderHeads(const Encoder& e, int64_t tensor) {
   return {heads, heads, e.head_dim, e.head_dim};
 }
 
-RankHeads LanguageHeads(const LanguageModel& m, int64_t tensor) {
-  const int64_t heads = CeilDivide(m.heads, tensor);
+RankHeads LanguageHeads(const LanguageModel& m, const LanguageLayer& layer, int64_t tensor) {
+  const int64_t heads = CeilDivide(layer.heads, tensor);
   if (m.mla) return {heads, heads, m.mla->qk_nope_dim + m.mla->qk_rope_dim, m.mla->v_dim};
-  return {heads, std::max<int64_t>(1, m.kv_heads / tensor), m.head_dim, m.head_dim};
+  return {heads, std::max<int64_t>(1, layer.kv_heads / tensor), layer.head_dim, layer.head_dim};
 }
 
 Rows TokenRows(const Parallelism& p) {
@@ -43,34 +43,45 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e) {
   return b.Finish(static_cast<double>(e.hidden));
 }
 
-void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, bool moe) {
+void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
   if (m.mla) {
-    AddLatentAttention(b, m, *m.mla);
+    AddLatentAttention(b, m, layer, *m.mla);
   } else {
     AddAttention(b, {.hidden = m.hidden,
-                     .heads = m.heads,
-                     .kv_heads = m.kv_heads,
-                     .rank = LanguageHeads(m, b.setting().parallelism.tensor),
+                     .heads = layer.heads,
+                     .kv_heads = layer.kv_heads,
+                     .rank = LanguageHeads(m, layer, b.setting().parallelism.tensor),
                      .qkv_bias = m.qkv_bias || m.linear_bias,
-                     .out_bias = m.linear_bias,
+                     .out_bias = m.out_bias || m.linear_bias,
                      .head_norm = m.qk_norm,
+                     .width_norm = m.width_qk_norm,
                      .norm = m.norm,
-                     .rotary = m.learned_positions == 0});
+                     .rotary = m.learned_positions == 0,
+                     .kind = layer.attention,
+                     .window = layer.window_tokens,
+                     .sinks = m.attention_sinks});
   }
-  if (moe) {
+  if (layer.experts) {
     AddExperts(b, m, *m.moe);
   } else {
     AddMlp(b, {.hidden = m.hidden,
-               .ffn = m.ffn,
+               .ffn = layer.ffn,
                .gated = m.gated_mlp,
-               .bias = m.linear_bias,
-               .norm = m.norm});
+               .bias = m.linear_bias || m.mlp_bias,
+               .norm = m.norm,
+               .own_norm = m.layer_norms > 1});
+  }
+  // Attention and MLP have a norm each; the others scale what they give back.
+  for (int64_t i = 2; i < m.layer_norms; ++i) {
+    b.Begin("output norm", kNorms);
+    b.AddNorm(m.norm, static_cast<double>(m.hidden), b.shard());
   }
 }
 
-LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& m, bool moe) {
+LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& m,
+                           const LanguageLayer& layer) {
   LayerBuilder b(setting, TokenRows(setting.parallelism), m.train, m.lora);
-  AddDecoderLayer(b, m, moe);
+  AddDecoderLayer(b, m, layer);
   return b.Finish(static_cast<double>(m.hidden));
 }
 

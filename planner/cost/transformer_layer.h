@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "planner/catalog/specs.h"
 #include "planner/cost/layer_builder.h"
+#include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
 
@@ -18,14 +18,15 @@ struct RankHeads {
 };
 
 RankHeads EncoderHeads(const Encoder& encoder, int64_t tensor);
-RankHeads LanguageHeads(const LanguageModel& model, int64_t tensor);
+RankHeads LanguageHeads(const LanguageModel& model, const LanguageLayer& layer, int64_t tensor);
 
 LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder);
 
-// Returns a decoder layer with experts if `moe`, else with one MLP.
-LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& model, bool moe);
+// Returns a layer of the model. REQUIRES: RunsOf filled in its figures.
+LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& model,
+                           const LanguageLayer& layer);
 // Adds the same layer behind the operations that the builder already holds.
-void AddDecoderLayer(LayerBuilder& b, const LanguageModel& model, bool moe);
+void AddDecoderLayer(LayerBuilder& b, const LanguageModel& model, const LanguageLayer& layer);
 
 // Returns the rows of the language model on one rank.
 Rows TokenRows(const Parallelism& parallelism);
@@ -42,11 +43,17 @@ struct AttentionShape {
   bool rotary = true;
   // Full attention over sequences of so many rows; 0 for causal attention over samples.
   int64_t sequence = 0;
+  // Which of the earlier rows causal attention sees.
+  AttentionKind kind = AttentionKind::kFull;
+  int64_t window = 0;
+  bool sinks = false;
 };
 void AddAttention(LayerBuilder& b, const AttentionShape& shape);
-void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla);
+void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
+                        const MlaSpec& mla);
 // Adds scores, softmax and their product with the values, for existing queries, keys and values.
-void AddCoreAttention(LayerBuilder& b, const RankHeads& rank, int64_t heads, int64_t sequence,
+// Of the shape it reads heads, ranks, sequence and window.
+void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
                       RecomputeParts inputs_dropped_by);
 
 // Norm, MLP and residual.
@@ -54,6 +61,7 @@ struct MlpShape {
   int64_t hidden = 0, ffn = 0;
   bool gated = false, bias = false;
   Norm norm = Norm::kRmsNorm;
+  bool own_norm = true;  // else it reads what the norm before attention gave
 };
 void AddMlp(LayerBuilder& b, const MlpShape& shape);
 void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe);

@@ -1,12 +1,23 @@
 #include "planner/launch/megatron_arguments.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "planner/launch/emitters.h"
+#include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
 namespace {
+
+// Returns which layers have experts, as an expression of Python: "([0]*3+[1]*58)".
+std::string ExpertLayers(const LanguageModel& model) {
+  std::string text;
+  for (const LayerRun& run : RunsOf(model))
+    text += (text.empty() ? "([" : "+[") + std::string(run.layer.experts ? "1" : "0") + "]*" +
+            std::to_string(run.count);
+  return text + ")";
+}
 
 void AddModel(const ModelSpec& model, Arguments& out) {
   const LanguageModel& m = model.language_model;
@@ -41,10 +52,7 @@ void AddModel(const ModelSpec& model, Arguments& out) {
   out.Add("--moe-router-topk", m.moe->top_k);
   out.Add("--moe-ffn-hidden-size", m.moe->expert_ffn);
   if (m.moe->shared_ffn > 0) out.Add("--moe-shared-expert-intermediate-size", m.moe->shared_ffn);
-  if (m.moe->first_dense_layers > 0) {
-    out.Add("--moe-layer-freq", "([0]*" + std::to_string(m.moe->first_dense_layers) + "+[1]*" +
-                                    std::to_string(m.layers - m.moe->first_dense_layers) + ")");
-  }
+  if (CountLayers(m, LayerKind::kDense) > 0) out.Add("--moe-layer-freq", ExpertLayers(m));
 }
 
 void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {

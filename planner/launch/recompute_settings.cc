@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "planner/model/layer_runs.h"
+
 namespace evenkeel::planner {
 namespace {
 
@@ -36,7 +38,7 @@ RecomputeParts PartsOf(const RecomputeFlags& setting, LayerKind kind) {
 std::vector<RecomputeFlags> ModuleSets(const Job& job) {
   const LanguageModel& model = job.model.language_model;
   const bool moe = model.moe.has_value();
-  const bool dense = !moe || model.moe->first_dense_layers > 0;
+  const bool dense = CountLayers(model, LayerKind::kDense) > 0;
   std::vector<std::string> names = {"layernorm"};
   // Flash attention keeps no scores, so "core_attn" saves nothing.
   if (job.training.execution.attention == AttentionKernel::kUnfused)

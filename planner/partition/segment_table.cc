@@ -1,10 +1,14 @@
 #include "planner/partition/segment_table.h"
 
+#include "planner/recompute/one_setting.h"
+
 namespace evenkeel::planner {
 
 SegmentTable::SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
                            int64_t micro_batches, const Stop& stop)
-    : Segments(job, profile, p, micro_batches), stop_(stop) {
+    : Segments(job, profile, p, micro_batches),
+      depends_on_place_(DependsOnPlace(profile)),
+      stop_(stop) {
   if (window() < 1) return;
   const size_t segments = static_cast<size_t>(window() * (window() + 1) / 2);
   for (int64_t s = 0; s < stages(); ++s) {
@@ -18,7 +22,8 @@ int64_t SegmentTable::Recomputed(int64_t s, int64_t i, int64_t j) const {
   if (!Allowed(s, i, j)) return kNoPlan;
   // If the segment loses its last layer and gains an equal one in front, it has the same layers.
   const auto& chain = profile().chain;
-  if (i > s && chain[static_cast<size_t>(i - 1)] == chain[static_cast<size_t>(j - 1)] &&
+  if (!depends_on_place_ && i > s &&
+      chain[static_cast<size_t>(i - 1)] == chain[static_cast<size_t>(j - 1)] &&
       Allowed(s, i - 1, j - 1))
     return RecomputeTime(s, i - 1, j - 1);
   int64_t& unfit = unfit_[static_cast<size_t>(s * size() + i)];

@@ -60,6 +60,7 @@ class SegmentTable : public Segments {
   // Units of Stop::Spend for one search of the least recompute: hard ones take a millisecond.
   static constexpr int64_t kUnitsPerRecompute = 20'000;
 
+  const bool depends_on_place_;  // what a segment recomputes
   const Stop stop_;
   // Least recompute by stage, then Index; negative if not computed yet.
   mutable std::vector<std::vector<int64_t>> times_;

@@ -36,8 +36,8 @@ Segments::Segments(const Job& job, const LayerProfile& profile, const Parallelis
   if (!job.constraints.stage_layers.empty()) FixBoundaries(job.constraints.stage_layers);
 }
 
-KindCounts Segments::Counts(int64_t i, int64_t j) const {
-  KindCounts counts{};
+ClassCounts Segments::Counts(int64_t i, int64_t j) const {
+  ClassCounts counts{};
   for (size_t k = 0; k < counts.size(); ++k) {
     counts[k] = prefix_[static_cast<size_t>(j)][k] - prefix_[static_cast<size_t>(i)][k];
   }
@@ -45,10 +45,10 @@ KindCounts Segments::Counts(int64_t i, int64_t j) const {
 }
 
 int64_t Segments::Transformers(int64_t i, int64_t j) const {
-  const KindCounts counts = Counts(i, j);
+  const ClassCounts counts = Counts(i, j);
   int64_t layers = 0;
-  for (size_t k = 0; k < profile_.kinds.size(); ++k) {
-    if (IsTransformerLayer(profile_.kinds[k].kind)) layers += counts[k];
+  for (size_t k = 0; k < profile_.classes.size(); ++k) {
+    if (IsTransformerLayer(profile_.classes[k].kind)) layers += counts[k];
   }
   return layers;
 }

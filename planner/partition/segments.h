@@ -38,13 +38,13 @@ class Segments {
   // Returns the least recompute of [i, j) as stage s under the job's policy, or nullopt if it does
   // not fit. REQUIRES: Allowed(s, i, j).
   std::optional<RecomputeChoice> Recompute(int64_t s, int64_t i, int64_t j) const {
-    return LeastRecompute(profile_, Counts(i, j), InFlight(s), allocatable_,
+    return LeastRecompute(profile_, {Counts(i, j), InFlight(s), i}, allocatable_,
                           job_.constraints.recompute);
   }
   // Returns the boundaries that constraints.stage_layers fixes; empty if they are free.
   const std::vector<int64_t>& fixed_boundaries() const { return fixed_boundaries_; }
-  // Returns the layers by kind in [i, j).
-  KindCounts Counts(int64_t i, int64_t j) const;
+  // Returns the layers by class in [i, j).
+  ClassCounts Counts(int64_t i, int64_t j) const;
   // Returns the forward and backward time of one mean pack through the first i layers, in ns.
   int64_t WorkBefore(int64_t i) const { return prefix_ns_[static_cast<size_t>(i)]; }
   // Returns the same for the forward pass alone.
@@ -72,7 +72,7 @@ class Segments {
   const int64_t stages_;
   const int64_t size_;
   const int64_t allocatable_;              // bytes of one GPU
-  std::vector<KindCounts> prefix_;         // layers by kind before each position
+  std::vector<ClassCounts> prefix_;        // layers by class before each position
   std::vector<int64_t> prefix_ns_;         // forward + backward before each position
   std::vector<int64_t> forward_ns_;        // forward before each position
   std::vector<int64_t> sends_;             // by stage and cut

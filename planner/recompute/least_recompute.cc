@@ -31,7 +31,7 @@ class Choosing {
            RecomputePolicy policy)
       : profile_(profile), chunks_(chunks), allocatable_(allocatable), policy_(policy) {
     // Later kinds come first, because they are preferred if times tie.
-    for (size_t k = profile.kinds.size(); k-- > 0;) {
+    for (size_t k = profile.classes.size(); k-- > 0;) {
       for (size_t c = 0; c < chunks.size(); ++c) {
         if (chunks[c].counts[k] > 0) Add({c, k});
       }
@@ -60,7 +60,7 @@ class Choosing {
 
  private:
   void Add(const Run& run) {
-    const LayerCost& layer = profile_.kinds[run.kind];
+    const LayerCost& layer = profile_.classes[run.kind];
     static_bytes_ += chunks_[run.chunk].counts[run.kind] * layer.static_bytes();
     runs_.push_back(run);
     int64_t least = std::numeric_limits<int64_t>::max();
@@ -78,7 +78,7 @@ class Choosing {
     std::vector<std::vector<size_t>> modes;
     int64_t quickest = 0;
     for (const Run& run : runs_) {
-      const LayerCost& layer = profile_.kinds[run.kind];
+      const LayerCost& layer = profile_.classes[run.kind];
       const ChunkLoad& chunk = chunks_[run.chunk];
       ModeKnapsack::Group group{.layers = chunk.counts[run.kind]};
       std::vector<size_t> allowed;
@@ -122,8 +122,8 @@ class Choosing {
 int64_t AllocatedAtLeast(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                          RecomputePolicy policy) {
   int64_t states = 0, kept_bytes = 0, workspace = 0, update = 0;
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    const LayerCost& layer = profile.kinds[k];
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
+    const LayerCost& layer = profile.classes[k];
     int64_t kept = layer.modes.front().kept_bytes, needed = layer.modes.front().workspace_bytes;
     for (size_t q = 1; q < layer.modes.size(); ++q) {
       if (!ModeAllowed(layer, q, policy)) continue;
@@ -147,7 +147,7 @@ std::optional<ChunkedRecompute> Given(const LayerProfile& profile,
                                       const RecomputedOf& recomputed) {
   ChunkedRecompute choice;
   for (const ChunkLoad& chunk : chunks) {
-    choice.recomputed.push_back(recomputed(chunk.counts));
+    choice.recomputed.push_back(recomputed(chunk));
     choice.recompute_ns += RepeatedTime(profile, choice.recomputed.back());
   }
   if (MemoryOf(profile, chunks, choice.recomputed).allocated() > allocatable) return std::nullopt;
@@ -159,10 +159,10 @@ std::optional<ChunkedRecompute> Given(const LayerProfile& profile,
 std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
                                                std::span<const ChunkLoad> chunks,
                                                int64_t allocatable, RecomputePolicy policy) {
-  const auto nothing = [](const KindCounts&) { return ModeCounts{}; };
-  const auto all = [&](const KindCounts& counts) { return AllRecomputed(profile, counts); };
-  const auto set = [&](const KindCounts& counts) {
-    return RecomputedUnderSetting(profile, counts);
+  const auto nothing = [](const ChunkLoad&) { return ModeCounts{}; };
+  const auto all = [&](const ChunkLoad& chunk) { return AllRecomputed(profile, chunk.counts); };
+  const auto set = [&](const ChunkLoad& chunk) {
+    return RecomputedUnderSetting(profile, chunk.counts, chunk.begin);
   };
   switch (policy) {
     case RecomputePolicy::kFull:
@@ -183,34 +183,34 @@ std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
   return Choosing(profile, chunks, allocatable, policy).Least();
 }
 
-std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const KindCounts& counts,
-                                              int64_t in_flight, int64_t allocatable,
-                                              RecomputePolicy policy) {
-  const ChunkLoad chunk{counts, in_flight};
-  const auto choice = LeastRecompute(profile, {&chunk, 1}, allocatable, policy);
+std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const ChunkLoad& stage,
+                                              int64_t allocatable, RecomputePolicy policy) {
+  const auto choice = LeastRecompute(profile, {&stage, 1}, allocatable, policy);
   if (!choice) return std::nullopt;
   return RecomputeChoice{choice->recomputed.front(), choice->recompute_ns, choice->undecided_ns};
 }
 
-ModeCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& counts,
-                             int64_t in_flight, RecomputePolicy policy) {
+ModeCounts SmallestRecompute(const LayerProfile& profile, const ChunkLoad& stage,
+                             RecomputePolicy policy) {
+  const auto& [counts, in_flight, begin] = stage;
   const ModeCounts all = AllRecomputed(profile, counts);
   if (policy == RecomputePolicy::kForbidden) return ModeCounts{};
   if (policy == RecomputePolicy::kFull || policy == RecomputePolicy::kAdaptive) return all;
   if (policy == RecomputePolicy::kOneSetting && profile.setting)
-    return RecomputedUnderSetting(profile, counts);
+    return RecomputedUnderSetting(profile, counts, begin);
   // Under each limit of the workspace, all layers of a kind are best in the mode that keeps least.
   std::vector<int64_t> limits{std::numeric_limits<int64_t>::max()};
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
     if (counts[k] == 0) continue;
-    for (const RecomputeMode& mode : profile.kinds[k].modes) limits.push_back(mode.workspace_bytes);
+    for (const RecomputeMode& mode : profile.classes[k].modes)
+      limits.push_back(mode.workspace_bytes);
   }
   ModeCounts best{};
   int64_t least = MemoryOf(profile, counts, best, in_flight).allocated();
   for (const int64_t limit : limits) {
     ModeCounts recomputed{};
-    for (size_t k = 0; k < profile.kinds.size(); ++k) {
-      const LayerCost& layer = profile.kinds[k];
+    for (size_t k = 0; k < profile.classes.size(); ++k) {
+      const LayerCost& layer = profile.classes[k];
       size_t mode = 0;
       for (size_t q = 1; q < layer.modes.size(); ++q) {
         if (ModeAllowed(layer, q, policy) && layer.modes[q].workspace_bytes <= limit &&
@@ -226,10 +226,10 @@ ModeCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& coun
   return best;
 }
 
-int64_t LeastAllocated(const LayerProfile& profile, const KindCounts& counts, int64_t in_flight,
+int64_t LeastAllocated(const LayerProfile& profile, const ChunkLoad& stage,
                        RecomputePolicy policy) {
-  const ModeCounts recomputed = SmallestRecompute(profile, counts, in_flight, policy);
-  return MemoryOf(profile, counts, recomputed, in_flight).allocated();
+  const ModeCounts recomputed = SmallestRecompute(profile, stage, policy);
+  return MemoryOf(profile, stage.counts, recomputed, stage.in_flight).allocated();
 }
 
 }  // namespace evenkeel::planner

@@ -21,19 +21,17 @@ namespace evenkeel::planner {
 // one choice, as under kOneSetting if the profile has a setting (else that is kAuto); kAdaptive is
 // AdaptiveRecompute. Returns nullopt if nothing that the policy allows
 // fits.
-std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const KindCounts& counts,
-                                              int64_t in_flight, int64_t allocatable,
-                                              RecomputePolicy policy);
+std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const ChunkLoad& stage,
+                                              int64_t allocatable, RecomputePolicy policy);
 std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,
                                                std::span<const ChunkLoad> chunks,
                                                int64_t allocatable, RecomputePolicy policy);
 
 // Return the recompute with which the stage needs the least memory under the policy, and that
 // memory in bytes.
-ModeCounts SmallestRecompute(const LayerProfile& profile, const KindCounts& counts,
-                             int64_t in_flight, RecomputePolicy policy);
-int64_t LeastAllocated(const LayerProfile& profile, const KindCounts& counts, int64_t in_flight,
-                       RecomputePolicy policy);
+ModeCounts SmallestRecompute(const LayerProfile& profile, const ChunkLoad& stage,
+                             RecomputePolicy policy);
+int64_t LeastAllocated(const LayerProfile& profile, const ChunkLoad& stage, RecomputePolicy policy);
 
 }  // namespace evenkeel::planner
 

@@ -17,23 +17,51 @@ std::optional<size_t> ModeUnder(const RecomputeSetting& setting, const LayerCost
 }
 
 bool HasModesOf(const LayerProfile& profile, const RecomputeSetting& setting) {
-  return std::all_of(profile.kinds.begin(), profile.kinds.end(),
+  return std::all_of(profile.classes.begin(), profile.classes.end(),
                      [&](const LayerCost& layer) { return ModeUnder(setting, layer).has_value(); });
 }
 
-ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const KindCounts& counts) {
+bool DependsOnPlace(const LayerProfile& profile) {
+  return profile.setting && !profile.setting->uniform() &&
+         !std::is_sorted(profile.chain.begin(), profile.chain.end());
+}
+
+namespace {
+
+// Takes layers of the block from the front of the chunk.
+void TakeBlock(const LayerProfile& profile, ClassCounts counts, int64_t begin, int64_t block,
+               ModeCounts& recomputed) {
+  for (int64_t i = begin; block > 0 && i < profile.size(); ++i) {
+    const size_t k = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
+    const LayerCost& layer = profile.classes[k];
+    if (layer.kind == LayerKind::kEncoder || counts[k] == 0) continue;
+    const size_t mode = *ModeUnder(*profile.setting, layer);
+    if (mode == 0) continue;
+    ++recomputed[k][mode];
+    --counts[k];
+    --block;
+  }
+}
+
+}  // namespace
+
+ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const ClassCounts& counts,
+                                  int64_t begin) {
   const RecomputeSetting& setting = *profile.setting;
   ModeCounts recomputed{};
+  const bool by_place = DependsOnPlace(profile);
   int64_t left = setting.block > 0 ? setting.block : RecomputeSetting::kEveryLayer;
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    const LayerCost& layer = profile.kinds[k];
+  if (by_place) TakeBlock(profile, counts, begin, left, recomputed);
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
+    const LayerCost& layer = profile.classes[k];
     const size_t mode = *ModeUnder(setting, layer);
     if (mode == 0 || counts[k] == 0) continue;
     if (layer.kind == LayerKind::kEncoder) {
-      recomputed[k][mode] = counts[k];
+      recomputed[k][mode] = static_cast<int32_t>(counts[k]);
       continue;
     }
-    recomputed[k][mode] = std::min(left, counts[k]);
+    if (by_place) continue;
+    recomputed[k][mode] = static_cast<int32_t>(std::min(left, counts[k]));
     left -= recomputed[k][mode];
   }
   return recomputed;

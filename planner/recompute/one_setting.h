@@ -18,9 +18,15 @@ std::optional<size_t> ModeUnder(const RecomputeSetting& setting, const LayerCost
 // Returns whether every layer of the profile has its mode.
 bool HasModesOf(const LayerProfile& profile, const RecomputeSetting& setting);
 
-// Returns what a chunk of such layers recomputes under the profile's setting. REQUIRES: the profile
-// has a setting and HasModesOf it.
-ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const KindCounts& counts);
+// Returns whether what a chunk recomputes under the profile's setting depends on its place in the
+// chain, not only on its layers: a block covers the front of a chunk, and layers of several classes
+// take turns.
+bool DependsOnPlace(const LayerProfile& profile);
+
+// Returns what a chunk of such layers, the first at chain position `begin`, recomputes under the
+// profile's setting. REQUIRES: the profile has a setting and HasModesOf it.
+ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const ClassCounts& counts,
+                                  int64_t begin);
 
 }  // namespace evenkeel::planner
 

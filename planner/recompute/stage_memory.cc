@@ -9,10 +9,10 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
   StageBytes memory;
   int64_t update = 0;
   for (size_t c = 0; c < chunks.size(); ++c) {
-    for (size_t k = 0; k < profile.kinds.size(); ++k) {
+    for (size_t k = 0; k < profile.classes.size(); ++k) {
       int64_t left = chunks[c].counts[k];
       if (left == 0) continue;
-      const LayerCost& layer = profile.kinds[k];
+      const LayerCost& layer = profile.classes[k];
       memory.static_bytes += left * layer.static_bytes();
       update += left * layer.update_bytes;
       for (size_t q = layer.modes.size(); q-- > 0;) {
@@ -31,7 +31,7 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
   return memory;
 }
 
-StageBytes MemoryOf(const LayerProfile& profile, const KindCounts& counts,
+StageBytes MemoryOf(const LayerProfile& profile, const ClassCounts& counts,
                     const ModeCounts& recomputed, int64_t in_flight) {
   const ChunkLoad chunk{counts, in_flight};
   return MemoryOf(profile, {&chunk, 1}, {&recomputed, 1});
@@ -39,8 +39,8 @@ StageBytes MemoryOf(const LayerProfile& profile, const KindCounts& counts,
 
 int64_t RepeatedTime(const LayerProfile& profile, const ModeCounts& recomputed) {
   int64_t ns = 0;
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    const std::vector<RecomputeMode>& modes = profile.kinds[k].modes;
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
+    const std::vector<RecomputeMode>& modes = profile.classes[k].modes;
     for (size_t q = 1; q < modes.size(); ++q) ns += recomputed[k][q] * modes[q].repeated_ns;
   }
   return ns;
@@ -54,10 +54,10 @@ int64_t RecomputedLayerCount(const ModeCounts& recomputed) {
   return layers;
 }
 
-ModeCounts AllRecomputed(const LayerProfile& profile, const KindCounts& counts) {
+ModeCounts AllRecomputed(const LayerProfile& profile, const ClassCounts& counts) {
   ModeCounts all{};
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    if (profile.kinds[k].recomputable()) all[k][profile.kinds[k].modes.size() - 1] = counts[k];
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
+    if (profile.classes[k].recomputable()) all[k][profile.classes[k].modes.size() - 1] = counts[k];
   }
   return all;
 }

@@ -10,19 +10,19 @@
 
 namespace evenkeel::planner {
 
-// Layers of each kind on a stage, indexed as LayerProfile::kinds, which has at most one entry per
-// LayerKind.
-using KindCounts = std::array<int64_t, kLayerKinds>;
+// Layers of each class on a stage, indexed as LayerProfile::classes.
+using ClassCounts = std::array<int64_t, kLayerClassesAtMost>;
 
-// Layers of each kind in each of its modes (LayerCost::modes). Entry 0 of a kind is unused: layers
-// in no other mode recompute nothing.
-using ModeCounts = std::array<std::array<int64_t, kModesAtMost>, kLayerKinds>;
+// Layers of each class in each of its modes (LayerCost::modes). Entry 0 of a class is unused:
+// layers in no other mode recompute nothing.
+using ModeCounts = std::array<std::array<int32_t, kModesAtMost>, kLayerClassesAtMost>;
 
 // Layers of one chunk of a stage, and the packs whose activations it holds at once. A stage without
 // virtual stages is one chunk.
 struct ChunkLoad {
-  KindCounts counts{};
+  ClassCounts counts{};
   int64_t in_flight = 0;
+  int64_t begin = 0;  // chain position of its first layer
 };
 
 // The activations of all packs in flight are capped at 2^60 bytes per stage and 2^50 bytes per
@@ -53,7 +53,7 @@ StageBytes MemoryOf(const LayerProfile& profile, std::span<const ChunkLoad> chun
                     std::span<const ModeCounts> recomputed);
 
 // Returns the memory of a stage of one chunk.
-StageBytes MemoryOf(const LayerProfile& profile, const KindCounts& counts,
+StageBytes MemoryOf(const LayerProfile& profile, const ClassCounts& counts,
                     const ModeCounts& recomputed, int64_t in_flight);
 
 // Returns the forward work that the backward pass of one mean pack repeats, in ns.
@@ -63,7 +63,7 @@ int64_t RepeatedTime(const LayerProfile& profile, const ModeCounts& recomputed);
 int64_t RecomputedLayerCount(const ModeCounts& recomputed);
 
 // Returns full recompute of every recomputable layer.
-ModeCounts AllRecomputed(const LayerProfile& profile, const KindCounts& counts);
+ModeCounts AllRecomputed(const LayerProfile& profile, const ClassCounts& counts);
 
 }  // namespace evenkeel::planner
 

@@ -43,12 +43,12 @@ void AddBlock(const LayerProfile& profile, ChainWork* work) {
   const auto language = [](const LayerCost& layer) {
     return IsTransformerLayer(layer.kind) && layer.kind != LayerKind::kEncoder;
   };
-  if (std::count_if(profile.kinds.begin(), profile.kinds.end(), language) != 1) return;
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    const LayerCost& layer = profile.kinds[k];
+  if (std::count_if(profile.classes.begin(), profile.classes.end(), language) != 1) return;
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
+    const LayerCost& layer = profile.classes[k];
     if (!language(layer) || !layer.recomputable()) continue;
-    work->kinds[k].block = profile.setting->block;
-    work->kinds[k].repeated_ns = layer.modes.back().repeated_ns;
+    work->classes[k].block = profile.setting->block;
+    work->classes[k].repeated_ns = layer.modes.back().repeated_ns;
   }
 }
 
@@ -69,20 +69,20 @@ ChainWork WorkOf(const LayerProfile& profile) {
     if (i + 1 < profile.size())
       work.least_send_bytes = std::min(work.least_send_bytes, layer.mean_output_bytes);
   }
-  for (const LayerCost& layer : profile.kinds)
-    work.kinds.push_back(
+  for (const LayerCost& layer : profile.classes)
+    work.classes.push_back(
         {0, layer.forward_ns + layer.backward_ns + RepeatedAtLeast(profile, layer)});
   AddBlock(profile, &work);
-  for (const auto kind : profile.chain) ++work.kinds[static_cast<size_t>(kind)].layers;
+  for (const auto kind : profile.chain) ++work.classes[static_cast<size_t>(kind)].layers;
   return work;
 }
 
 int64_t ChainWork::SlowestStage(int64_t stages) const {
   int64_t slowest = 0;
-  for (const Kind& kind : kinds) {
-    const int64_t layers = CeilDivide(kind.layers, stages);
-    slowest =
-        std::max(slowest, layers * kind.each_ns + std::min(layers, kind.block) * kind.repeated_ns);
+  for (const Class& of_class : classes) {
+    const int64_t layers = CeilDivide(of_class.layers, stages);
+    slowest = std::max(slowest, layers * of_class.each_ns +
+                                    std::min(layers, of_class.block) * of_class.repeated_ns);
   }
   return slowest;
 }

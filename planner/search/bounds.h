@@ -20,12 +20,12 @@ struct ChainWork {
   double least_forward = 1;      // forward over forward and backward of any layer: the least
   int64_t least_send_bytes = 0;  // of any boundary
 
-  struct Kind {
+  struct Class {
     int64_t layers = 0, each_ns = 0;
     // A stage with n of them repeats min(block, n) as well.
     int64_t block = 0, repeated_ns = 0;
   };
-  std::vector<Kind> kinds;  // equal layers
+  std::vector<Class> classes;
 
   // Some stage of so many works as long on each pack: layers are whole.
   int64_t SlowestStage(int64_t stages) const;

@@ -26,8 +26,8 @@ constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in as many passes beyond the
 constexpr int64_t kFittingAtMost = 500;          // layers x segments of which uneven cuts are tried
 constexpr int64_t kPassesPerMove = 500;  // that choosing recompute and adding layers up are worth
 
-KindCounts CountKinds(const LayerProfile& profile, int64_t begin, int64_t end) {
-  KindCounts counts{};
+ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
+  ClassCounts counts{};
   for (int64_t i = begin; i < end; ++i)
     ++counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
   return counts;
@@ -106,8 +106,8 @@ class Chunks {
     std::vector<ChunkLoad> loads;
     for (size_t k = 0; k < chunks; ++k) {
       const size_t segment = k * stages + s;
-      loads.push_back(
-          {CountKinds(profile_, c.boundaries[segment], c.boundaries[segment + 1]), held_[s][k]});
+      const int64_t begin = c.boundaries[segment], end = c.boundaries[segment + 1];
+      loads.push_back({CountLayers(profile_, begin, end), held_[s][k], begin});
     }
     const auto choice =
         ChunkedLeastRecompute(profile_, loads, allocatable_, job_.constraints.recompute);
@@ -190,8 +190,8 @@ EvenLayers::EvenLayers(const Job& job, const LayerProfile& profile, const Parall
     std::vector<ChunkLoad>& stage = stages_.emplace_back();
     for (int64_t k = 0; k < p.virtual_stages; ++k) {
       const size_t segment = static_cast<size_t>(k * p.pipeline + s);
-      stage.push_back(
-          {CountKinds(profile, cut[segment], cut[segment + 1]), held[static_cast<size_t>(k)]});
+      stage.push_back({CountLayers(profile, cut[segment], cut[segment + 1]),
+                       held[static_cast<size_t>(k)], cut[segment]});
     }
   }
 }
@@ -211,8 +211,8 @@ bool EvenLayers::FitWithOneMore(const LayerProfile& profile) const {
     ChunkLoad& fullest = *std::max_element(
         stage.begin(), stage.end(),
         [](const ChunkLoad& a, const ChunkLoad& b) { return a.in_flight < b.in_flight; });
-    for (size_t k = 0; k < profile.kinds.size(); ++k) {
-      if (!IsTransformerLayer(profile.kinds[k].kind)) continue;
+    for (size_t k = 0; k < profile.classes.size(); ++k) {
+      if (!IsTransformerLayer(profile.classes[k].kind)) continue;
       ++fullest.counts[k];
       if (!Fits(profile, stage)) return false;
       --fullest.counts[k];

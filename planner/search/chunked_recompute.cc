@@ -40,8 +40,8 @@ std::vector<Exchange> Exchanges(const LayerProfile& profile, const std::vector<C
                                 bool whole_layers) {
   std::vector<Exchange> all;
   for (size_t c = 0; c < chunks.size(); ++c) {
-    for (size_t k = 0; k < profile.kinds.size(); ++k) {
-      const std::vector<RecomputeMode>& modes = profile.kinds[k].modes;
+    for (size_t k = 0; k < profile.classes.size(); ++k) {
+      const std::vector<RecomputeMode>& modes = profile.classes[k].modes;
       if (chunks[c].counts[k] == 0 || modes.empty()) continue;
       const size_t last = modes.size() - 1;
       for (size_t from = 0; from < last;) {
@@ -75,7 +75,7 @@ class ChangingMemory {
         memory_(MemoryOf(profile, chunks, recomputed)),
         capped_(memory_.activation_bytes >= kHeldBytesAtMost) {
     for (const ChunkLoad& chunk : chunks)
-      for (size_t k = 0; k < profile.kinds.size(); ++k) layers_[k][0] += chunk.counts[k];
+      for (size_t k = 0; k < profile.classes.size(); ++k) layers_[k][0] += chunk.counts[k];
   }
 
   int64_t allocated() const { return memory_.allocated(); }
@@ -91,10 +91,10 @@ class ChangingMemory {
     memory_.activation_bytes -= layers * e.bytes;
     memory_.workspace_bytes = 0;
     int64_t update = 0;
-    for (size_t k = 0; k < profile_.kinds.size(); ++k) {
-      const std::vector<RecomputeMode>& modes = profile_.kinds[k].modes;
+    for (size_t k = 0; k < profile_.classes.size(); ++k) {
+      const std::vector<RecomputeMode>& modes = profile_.classes[k].modes;
       for (size_t q = 0; q < modes.size(); ++q) {
-        update += layers_[k][q] * profile_.kinds[k].update_bytes;
+        update += layers_[k][q] * profile_.classes[k].update_bytes;
         if (layers_[k][q] > 0)
           memory_.workspace_bytes = std::max(memory_.workspace_bytes, modes[q].workspace_bytes);
       }
@@ -141,7 +141,7 @@ std::optional<std::vector<ModeCounts>> Smallest(const LayerProfile& profile,
                                                 int64_t allocatable, RecomputePolicy policy) {
   std::vector<ModeCounts> recomputed;
   for (const ChunkLoad& chunk : chunks)
-    recomputed.push_back(SmallestRecompute(profile, chunk.counts, chunk.in_flight, policy));
+    recomputed.push_back(SmallestRecompute(profile, chunk, policy));
   if (MemoryOf(profile, chunks, recomputed).allocated() > allocatable) return std::nullopt;
   return recomputed;
 }

@@ -135,8 +135,8 @@ std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
       int64_t& best = next[static_cast<size_t>(j)];
       for (int64_t i = j - 1; i >= 0; --i) {
         if (value[static_cast<size_t>(i)] >= best || !table.Allowed(s, i, j)) continue;
-        const int64_t memory =
-            LeastAllocated(shard.profile, table.Counts(i, j), in_flight, job.constraints.recompute);
+        const int64_t memory = LeastAllocated(shard.profile, {table.Counts(i, j), in_flight, i},
+                                              job.constraints.recompute);
         if (memory >= best) break;  // a longer stage holds more
         best = std::max(value[static_cast<size_t>(i)], memory);
         cuts[static_cast<size_t>(s) * width + static_cast<size_t>(j)] = i;
@@ -230,8 +230,8 @@ class Room {
   bool Enough() const {
     // Prices at which a stage can not tell kinds apart: with two kinds one of them is decisive.
     std::vector<std::vector<double>> prices;
-    for (size_t k = 0; k < profile_.kinds.size(); ++k) {
-      prices.emplace_back(profile_.kinds.size());
+    for (size_t k = 0; k < profile_.classes.size(); ++k) {
+      prices.emplace_back(profile_.classes.size());
       prices.back()[k] = 1;
     }
     for (const std::vector<Option>& options : stages_)
@@ -259,7 +259,7 @@ class Room {
     std::vector<Option> options;
     for (const int64_t limit : needs_.limits()) {
       Option option{static_cast<double>(allocatable - limit), {}};
-      for (const LayerCost& layer : profile_.kinds) {
+      for (const LayerCost& layer : profile_.classes) {
         const int64_t kept = needs_.KeptAtLeast(layer, limit);
         option.bytes.push_back(kept < 0 ? std::numeric_limits<double>::infinity()
                                         : static_cast<double>(layer.static_bytes()) +
@@ -295,7 +295,7 @@ class Room {
   const LayerProfile& profile_;
   const StageNeeds& needs_;
   const int64_t chunks_;
-  KindCounts layers_{};
+  ClassCounts layers_{};
   std::vector<std::vector<Option>> stages_;
 };
 

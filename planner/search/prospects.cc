@@ -158,9 +158,10 @@ Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& 
   under.estimate_ns =
       PipelineEstimate(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns;
   // What blocks add to a stage that has its share of every kind.
-  for (const ChainWork::Kind& kind : work.kinds) {
-    const int64_t chunk = CeilDivide(kind.layers, p.pipeline * p.virtual_stages);
-    under.estimate_ns += m * p.virtual_stages * std::min(kind.block, chunk) * kind.repeated_ns;
+  for (const ChainWork::Class& of_class : work.classes) {
+    const int64_t chunk = CeilDivide(of_class.layers, p.pipeline * p.virtual_stages);
+    under.estimate_ns +=
+        m * p.virtual_stages * std::min(of_class.block, chunk) * of_class.repeated_ns;
   }
   return under;
 }
@@ -172,12 +173,12 @@ bool MayFit(const Job& job, const Prospect& prospect) {
   for (int64_t i = 0; i < profile.size(); ++i) bytes += profile.at(i).static_bytes();
   if (bytes / stages > room) return false;
   if (!prospect.setting || prospect.schedule != Schedule::kOneFOneB) return true;
-  KindCounts layers{};
+  ClassCounts layers{};
   for (const auto kind : profile.chain) ++layers[static_cast<size_t>(kind)];
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
     int64_t most = 0;
     for (int64_t s = 0; s < stages && most < layers[k]; ++s)
-      most += MostLayers(*prospect.setting, profile.kinds[k],
+      most += MostLayers(*prospect.setting, profile.classes[k],
                          std::min(prospect.micro_batches, stages - s), room);
     if (most < layers[k]) return false;
   }

@@ -14,7 +14,7 @@ namespace evenkeel::planner {
 namespace {
 
 bool RecomputesEncoder(const LayerProfile& profile) {
-  return std::any_of(profile.kinds.begin(), profile.kinds.end(), [](const LayerCost& layer) {
+  return std::any_of(profile.classes.begin(), profile.classes.end(), [](const LayerCost& layer) {
     return layer.kind == LayerKind::kEncoder && layer.recomputable();
   });
 }

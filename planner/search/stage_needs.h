@@ -31,7 +31,7 @@ class StageNeeds {
       stop.Ask();
       peaks_.push_back(PeaksHeld(shard.shape, s));
     }
-    for (const LayerCost& layer : profile_.kinds) {
+    for (const LayerCost& layer : profile_.classes) {
       for (size_t q = 0; q < layer.modes.size(); ++q)
         if (Allowed(layer, q)) limits_.push_back(layer.modes[q].workspace_bytes);
     }
@@ -39,7 +39,7 @@ class StageNeeds {
     limits_.erase(std::unique(limits_.begin(), limits_.end()), limits_.end());
     for (const int64_t limit : limits_) {
       modes_.emplace_back();
-      for (const LayerCost& layer : profile_.kinds) modes_.back().push_back(ModeOf(layer, limit));
+      for (const LayerCost& layer : profile_.classes) modes_.back().push_back(ModeOf(layer, limit));
     }
     before_.resize(static_cast<size_t>(profile_.size()) + 1);
     for (size_t i = 0; i + 1 < before_.size(); ++i) {
@@ -51,23 +51,23 @@ class StageNeeds {
 
   // Of(...).allocated, which is known sooner than the rest.
   int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const {
-    KindCounts counts{};
+    ClassCounts counts{};
     int64_t held_always = 0, update = 0;
-    for (size_t k = 0; k < profile_.kinds.size(); ++k) {
+    for (size_t k = 0; k < profile_.classes.size(); ++k) {
       for (int64_t c = 0; c < chunks_; ++c) counts[k] += CountOf(boundaries, stage, c, k);
-      held_always += counts[k] * profile_.kinds[k].static_bytes();
-      update += counts[k] * profile_.kinds[k].update_bytes;
+      held_always += counts[k] * profile_.classes[k].static_bytes();
+      update += counts[k] * profile_.classes[k].update_bytes;
     }
     int64_t least = kNothingFits;
     for (const KindModes& modes : modes_) {
       int64_t workspace = 0;
       bool possible = true;
       std::fill(kept_.begin(), kept_.end(), 0);
-      for (size_t k = 0; k < profile_.kinds.size() && possible; ++k) {
+      for (size_t k = 0; k < profile_.classes.size() && possible; ++k) {
         if (counts[k] == 0) continue;
         possible = modes[k].has_value();
         if (!possible) break;
-        const RecomputeMode& mode = profile_.kinds[k].modes[*modes[k]];
+        const RecomputeMode& mode = profile_.classes[k].modes[*modes[k]];
         workspace = std::max(workspace, mode.workspace_bytes);
         for (int64_t c = 0; c < chunks_; ++c)
           kept_[static_cast<size_t>(c)] += CountOf(boundaries, stage, c, k) * mode.kept_bytes;
@@ -91,7 +91,7 @@ class StageNeeds {
     std::vector<ChunkLoad> loads;
     for (int64_t c = 0; c < chunks_; ++c) {
       const size_t segment = static_cast<size_t>(c * stages_ + stage);
-      ChunkLoad load;
+      ChunkLoad load{.begin = boundaries[segment]};
       for (int64_t i = boundaries[segment]; i < boundaries[segment + 1]; ++i)
         ++load.counts[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
       loads.push_back(load);
@@ -188,11 +188,11 @@ class StageNeeds {
     recomputed->assign(loads.size(), {});
     kept->assign(loads.size(), 0);
     for (size_t c = 0; c < loads.size(); ++c) {
-      for (size_t k = 0; k < profile_.kinds.size(); ++k) {
+      for (size_t k = 0; k < profile_.classes.size(); ++k) {
         if (loads[c].counts[k] == 0) continue;
         const std::optional<size_t> mode = modes[k];
         if (!mode) return false;
-        (*kept)[c] += loads[c].counts[k] * profile_.kinds[k].modes[*mode].kept_bytes;
+        (*kept)[c] += loads[c].counts[k] * profile_.classes[k].modes[*mode].kept_bytes;
         if (*mode > 0) (*recomputed)[c][k][*mode] = loads[c].counts[k];
       }
     }
@@ -205,7 +205,7 @@ class StageNeeds {
   std::vector<std::vector<std::vector<int64_t>>> peaks_;  // by stage
   std::vector<int64_t> limits_;                           // workspaces, ascending
   std::vector<KindModes> modes_;                          // by limit and kind
-  std::vector<KindCounts> before_;                        // layers in front of each chain position
+  std::vector<ClassCounts> before_;                       // layers in front of each chain position
   mutable std::vector<int64_t> kept_;  // of one pack, by chunk: for Allocated alone
 };
 

@@ -11,29 +11,36 @@ namespace evenkeel::planner {
 std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, int64_t end,
                                     const ModeCounts& recomputed) {
   std::vector<LayerGroup> groups;
+  std::vector<size_t> classes;  // of each group
   // Index of the first layer among the transformer layers of its component: dense and MoE layers
   // count together.
   int64_t encoder_before = 0, language_before = 0;
-  for (int64_t i = 0; i < begin; ++i) {
-    const LayerKind kind = profile.at(i).kind;
-    if (kind == LayerKind::kEncoder) ++encoder_before;
-    if (kind == LayerKind::kDense || kind == LayerKind::kMoe) ++language_before;
-  }
-  for (int64_t i = begin; i < end; ++i) {
-    const size_t index = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
-    const LayerKind kind = profile.kinds[index].kind;
+  for (int64_t i = 0; i < end; ++i) {
+    const size_t of_class = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
+    const LayerKind kind = profile.classes[of_class].kind;
     int64_t first = 0;
     if (kind == LayerKind::kEncoder) first = encoder_before++;
     if (kind == LayerKind::kDense || kind == LayerKind::kMoe) first = language_before++;
-    if (!groups.empty() && groups.back().kind == kind) {
+    if (i < begin) continue;
+    if (!classes.empty() && classes.back() == of_class) {
       ++groups.back().count;
     } else {
       groups.push_back({.kind = kind, .first = first, .count = 1});
-      const std::vector<RecomputeMode>& modes = profile.kinds[index].modes;
-      for (size_t q = modes.size() - 1; q > 0; --q) {
-        if (recomputed[index][q] > 0)
-          groups.back().recomputed.push_back({modes[q].parts, recomputed[index][q]});
-      }
+      classes.push_back(of_class);
+    }
+  }
+  // The front layers of each class recompute, those that recompute most first.
+  ModeCounts left = recomputed;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    const std::vector<RecomputeMode>& modes = profile.classes[classes[g]].modes;
+    int64_t room = groups[g].count;
+    for (size_t q = modes.size() - 1; q > 0; --q) {
+      int32_t& layers = left[classes[g]][q];
+      const int64_t taken = std::min<int64_t>(room, layers);
+      if (taken == 0) continue;
+      groups[g].recomputed.push_back({modes[q].parts, taken});
+      layers -= static_cast<int32_t>(taken);
+      room -= taken;
     }
   }
   return groups;
@@ -45,13 +52,13 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
   MemoryParts parts;
   parts.activations = memory.activation_bytes;
   int64_t activations_left = memory.activation_bytes;  // kinds sum to it where it is at its limit
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    const LayerCost& layer = profile.kinds[k];
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
+    const LayerCost& layer = profile.classes[k];
     int64_t layers = 0;
     std::vector<ChunkLoad> alone(chunks.begin(), chunks.end());
     for (ChunkLoad& chunk : alone) {
       layers += chunk.counts[k];
-      KindCounts counts{};
+      ClassCounts counts{};
       counts[k] = chunk.counts[k];
       chunk.counts = counts;
     }
@@ -60,7 +67,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
     parts.optimizer += layers * layer.optimizer_bytes;
     const int64_t activations =
         std::min(activations_left, MemoryOf(profile, alone, recomputed).activation_bytes);
-    parts.activations_by_kind[static_cast<size_t>(layer.kind)] = activations;
+    parts.activations_by_kind[static_cast<size_t>(layer.kind)] += activations;
     activations_left -= activations;
     // The head's workspace is the largest: logits are at the peak.
     if (layers > 0 && layer.modes.front().workspace_bytes == memory.workspace_bytes)
@@ -74,7 +81,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
   return parts;
 }
 
-MemoryParts MemoryPartsOf(const LayerProfile& profile, const KindCounts& counts,
+MemoryParts MemoryPartsOf(const LayerProfile& profile, const ClassCounts& counts,
                           const ModeCounts& recomputed, int64_t in_flight) {
   const ChunkLoad chunk{counts, in_flight};
   return MemoryPartsOf(profile, {&chunk, 1}, {&recomputed, 1});

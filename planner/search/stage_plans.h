@@ -20,7 +20,7 @@ std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, 
 // Of a stage whose chunk c runs recomputed[c]; of one that is one chunk.
 MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                           std::span<const ModeCounts> recomputed);
-MemoryParts MemoryPartsOf(const LayerProfile& profile, const KindCounts& counts,
+MemoryParts MemoryPartsOf(const LayerProfile& profile, const ClassCounts& counts,
                           const ModeCounts& recomputed, int64_t in_flight);
 
 std::vector<StagePlan> StagePlans(const Job& job, const LayerProfile& profile,

@@ -14,8 +14,8 @@ StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
   work.recompute_ns = RepeatedTime(profile, recomputed);
   for (int64_t i = begin; i < end; ++i)
     ++work.counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    const LayerCost& layer = profile.kinds[k];
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
+    const LayerCost& layer = profile.classes[k];
     const int64_t count = work.counts[k];
     work.forward_ns += count * layer.forward_ns;
     work.backward_ns += count * layer.backward_ns;

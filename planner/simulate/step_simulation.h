@@ -22,7 +22,7 @@ namespace evenkeel::planner {
 
 // The times of one segment of the chain: a stage or, with virtual stages, one chunk of it.
 struct StageWork {
-  KindCounts counts{};
+  ClassCounts counts{};
   ModeCounts recomputed{};
   int64_t forward_ns = 0;   // mean pack, communication included
   int64_t backward_ns = 0;  // without recompute

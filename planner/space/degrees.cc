@@ -55,7 +55,7 @@ class Enumeration {
   bool ContextAllowed(int64_t t, int64_t c) const {
     if (!Admits(constraints_.context_parallel, c)) return false;
     return job_.training.execution.context == ContextKind::kRing ||
-           job_.model.language_model.heads / t % c == 0;
+           HeadExchangeAllowed(job_.model, t, c);
   }
 
   // `divisors` are those of gpus / t. Returns false if the visitor ended the enumeration.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "planner/model/layer_runs.h"
+
 namespace evenkeel::planner {
 namespace {
 
@@ -17,7 +19,7 @@ struct Module {
 std::vector<Module> ModulesOf(const Job& job) {
   const LanguageModel& model = job.model.language_model;
   const bool moe = model.moe.has_value();
-  const bool dense = !moe || model.moe->first_dense_layers > 0;
+  const bool dense = CountLayers(model, LayerKind::kDense) > 0;
   std::vector<Module> modules;
   if (job.training.execution.attention == AttentionKernel::kUnfused)
     modules.push_back({kCoreAttention, kCoreAttention});
@@ -40,7 +42,7 @@ std::vector<RecomputeSetting> SelectiveSettings(const Job& job) {
   std::vector<RecomputeSetting> settings;
   if (!job.training.trainer->selective_recompute) return settings;
   const LanguageModel& model = job.model.language_model;
-  const bool dense = !model.moe || model.moe->first_dense_layers > 0;
+  const bool dense = CountLayers(model, LayerKind::kDense) > 0;
   const std::vector<Module> modules = ModulesOf(job);
   for (size_t bits = 1; bits < size_t{1} << modules.size(); ++bits) {
     RecomputeSetting setting;

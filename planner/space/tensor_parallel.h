@@ -4,13 +4,16 @@
 
 #include <cstdint>
 
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
 
 // Returns whether the model can be split over `tensor` ranks. Encoder heads are padded if they do
 // not divide.
 bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor);
+
+// Returns whether `context` ranks can exchange heads for rows (Ulysses) under that degree.
+bool HeadExchangeAllowed(const ModelSpec& model, int64_t tensor, int64_t context);
 
 }  // namespace evenkeel::planner
 

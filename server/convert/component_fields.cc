@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "evenkeel/v1/job.pb.h"
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/choices.h"
 
 namespace evenkeel::server {

@@ -7,8 +7,8 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/catalog/default_dataset.h"
-#include "planner/catalog/specs.h"
 #include "planner/job.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/checks.h"
 #include "server/convert/digest.h"
 #include "server/convert/histogram_from_proto.h"

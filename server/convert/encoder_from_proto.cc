@@ -5,7 +5,7 @@
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/catalog/catalog.h"
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/checks.h"
 #include "server/convert/component_fields.h"
 #include "server/convert/model_name.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/component_fields.h"
 #include "server/convert/violations.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "evenkeel/v1/job.pb.h"
-#include "planner/catalog/specs.h"
 #include "planner/job.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/checks.h"
 
 namespace evenkeel::server {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/catalog/specs.h"
 #include "planner/job.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::v1 {

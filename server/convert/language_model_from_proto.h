@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/component_fields.h"
 #include "server/convert/violations.h"
 

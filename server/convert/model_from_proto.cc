@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "evenkeel/v1/job.pb.h"
-#include "planner/catalog/specs.h"
 #include "planner/job.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/checks.h"
 #include "server/convert/component_fields.h"
 #include "server/convert/encoder_from_proto.h"

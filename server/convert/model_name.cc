@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planner/catalog/catalog.h"
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/checks.h"
 
 namespace evenkeel::server {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "planner/catalog/catalog.h"
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::server {

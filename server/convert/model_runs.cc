@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "planner/model/layer_runs.h"
+
 namespace evenkeel::server {
 namespace {
 
@@ -20,14 +22,17 @@ const char* NameOf(planner::LayerKind kind) {
 
 ModelRuns::ModelRuns(const planner::ModelSpec& model) {
   const auto add = [this](planner::LayerKind kind, int64_t count) {
-    if (count > 0) all_.push_back({kind, count});
+    if (count == 0) return;
+    if (!all_.empty() && all_.back().kind == kind) {
+      all_.back().count += count;
+    } else {
+      all_.push_back({kind, count});
+    }
   };
   for (const planner::EncoderTower& tower : model.towers)
     add(planner::LayerKind::kEncoder, tower.encoder.layers);
-  const planner::LanguageModel& llm = model.language_model;
-  const int64_t dense = llm.moe ? llm.moe->first_dense_layers : llm.layers;
-  add(planner::LayerKind::kDense, dense);
-  add(planner::LayerKind::kMoe, llm.layers - dense);
+  for (const planner::LayerRun& run : planner::RunsOf(model.language_model))
+    add(planner::KindOf(run.layer), run.count);
   left_ = all_;
 }
 

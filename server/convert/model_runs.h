@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/catalog/specs.h"
+#include "planner/model/model_spec.h"
 #include "planner/plan.h"
 
 namespace evenkeel::server {

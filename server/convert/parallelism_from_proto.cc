@@ -50,7 +50,7 @@ void CheckSharing(const planner::Parallelism& p, const FieldPath& path, const pl
                   ViolationSink& sink) {
   const planner::LanguageModel& llm = job.model.language_model;
   const bool ring = job.training.execution.context == planner::ContextKind::kRing;
-  if (!ring && llm.heads / p.tensor % p.context != 0) {
+  if (!ring && !planner::HeadExchangeAllowed(job.model, p.tensor, p.context)) {
     sink.Add(path.Child("context"), "must divide the " + std::to_string(llm.heads / p.tensor) +
                                         " heads of a tensor-parallel rank, but is " +
                                         std::to_string(p.context));

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "planner/catalog/catalog.h"
-#include "planner/catalog/specs.h"
 #include "planner/job.h"
+#include "planner/model/model_spec.h"
 #include "planner/plan.h"
 #include "server/convert/digest.h"
 #include "server/convert/version.h"
@@ -30,6 +30,8 @@ class JobWriter {
  public:
   static constexpr int kCalibrationTag = 64;
   static constexpr int kLaunchTag = 65;
+  static constexpr int kMoeTag = 66;
+  static constexpr int kLanguageModelTag = 67;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -56,8 +58,13 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::MoeSpec& moe) {
-    const auto& [experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias] = moe;
+    const auto& [experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias, mlp_bias,
+                 shared_gate] = moe;
     Fields(experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias);
+    if (mlp_bias || shared_gate) {
+      out_.Count(kMoeTag, 1);
+      Fields(mlp_bias, shared_gate);
+    }
   }
 
   void Put(int /*tag*/, const planner::MlaSpec& mla) {
@@ -73,10 +80,23 @@ class JobWriter {
   void Put(int /*tag*/, const planner::LanguageModel& model) {
     const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
                  tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
-                 predicted_tokens, train, lora] = model;
+                 predicted_tokens, train, lora, runs, layer_norms, norm_weights, out_bias, mlp_bias,
+                 width_qk_norm, attention_sinks, head_bias] = model;
     Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
            tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
            predicted_tokens, train, lora);
+    const bool plain = runs.empty() && layer_norms == 2 && norm_weights && !out_bias && !mlp_bias &&
+                       !width_qk_norm && !attention_sinks && !head_bias;
+    if (plain) return;
+    out_.Count(kLanguageModelTag, 1);
+    Fields(runs, layer_norms, norm_weights, out_bias, mlp_bias, width_qk_norm, attention_sinks,
+           head_bias);
+  }
+
+  void Put(int /*tag*/, const planner::LayerRun& run) {
+    const auto& [layer, count] = run;
+    const auto& [attention, window_tokens, heads, kv_heads, head_dim, experts, ffn] = layer;
+    Fields(attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, count);
   }
 
   void Put(int /*tag*/, const planner::Encoder& encoder) {

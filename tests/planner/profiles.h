@@ -38,7 +38,8 @@ inline LayerCost ModelledLayer(const Profile& profile, LayerKind kind, const Mea
   const double tokens = static_cast<double>(shape.tokens);
   const PackShape pack = {static_cast<double>(shape.units), tokens,
                           tokens * static_cast<double>(shape.sample_tokens)};
-  for (const LayerCost& layer : BuildLayerProfile(job, {profile.tensor, 1, 1}, pack, pack).kinds) {
+  for (const LayerCost& layer :
+       BuildLayerProfile(job, {profile.tensor, 1, 1}, pack, pack).classes) {
     if (layer.kind == kind) return layer;
   }
   return {};

@@ -194,6 +194,9 @@ RC_GTEST_PROP(MakePlanPropertyTest, AConstraintNeverHelps, ()) {
   job.constraints = {};
   job.training.global_batch_samples = 1 << 14;
   const Plan free = MakePlan(job, {}).plan;
+  // The bound applies to the plan's caps.
+  job.training.token_cap = free.batch_rule.token_cap;
+  job.training.unit_cap = free.batch_rule.unit_cap;
   job.constraints.recompute = static_cast<RecomputePolicy>(*rc::gen::inRange(1, 3));
   job.constraints.pipeline_parallel = {1, Among({1, 2, 4})};
   const Plan bound = MakePlan(job, {}).plan;

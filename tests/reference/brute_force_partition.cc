@@ -54,7 +54,7 @@ void ApplySetting(const LayerProfile& profile, int64_t begin, int64_t end,
   int64_t whole = setting.block;
   for (int64_t i = begin; i < end; ++i) {
     const size_t kind = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
-    const LayerCost& layer = profile.kinds[kind];
+    const LayerCost& layer = profile.classes[kind];
     if (!IsBlock(layer.kind)) continue;
     RecomputeParts parts = 0;
     if (layer.kind == LayerKind::kEncoder) {
@@ -73,11 +73,11 @@ void ApplySetting(const LayerProfile& profile, int64_t begin, int64_t end,
 template <typename Visit>
 void ForEachChoice(const Job& job, const LayerProfile& profile, int64_t begin, int64_t end,
                    Visit visit) {
-  std::vector<int64_t> layers(profile.kinds.size(), 0);
+  std::vector<int64_t> layers(profile.classes.size(), 0);
   for (int64_t i = begin; i < end; ++i)
     ++layers[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
   std::vector<std::vector<int64_t>> counts;
-  for (const LayerCost& kind : profile.kinds) counts.emplace_back(kind.modes.size(), 0);
+  for (const LayerCost& kind : profile.classes) counts.emplace_back(kind.modes.size(), 0);
   const RecomputePolicy policy = job.constraints.recompute;
   if (policy == RecomputePolicy::kOneSetting) {
     ApplySetting(profile, begin, end, &counts);
@@ -200,7 +200,7 @@ std::optional<StageRecompute> CheapestRecompute(const Job& job, const LayerProfi
     int64_t time = 0, layers = 0;
     for (size_t k = 0; k < counts.size(); ++k) {
       for (size_t q = 1; q < counts[k].size(); ++q) {
-        time += counts[k][q] * profile.kinds[k].modes[q].repeated_ns;
+        time += counts[k][q] * profile.classes[k].modes[q].repeated_ns;
         layers += counts[k][q];
       }
     }

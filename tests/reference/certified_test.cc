@@ -70,7 +70,7 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
   const bool alike = dice.Chance(3);
   for (int k = 0; k < kLayerKinds; ++k) costs.push_back(RandomLayer(dice, alike));
   made.profile = MakeProfile(made.chain, costs);
-  for (LayerCost& kind : made.profile.kinds) {
+  for (LayerCost& kind : made.profile.classes) {
     kind.weight_bytes *= kMega, kind.gradient_bytes *= kMega;
     if (dice.Below(2) == 0) kind.update_bytes = dice.Below(30) * kMega;
     kind.trained_parameters *= dice.Chance(5) ? 0 : kMega;
@@ -172,7 +172,7 @@ TEST(EvenBoundReferenceTest, IsABoundAndNoLooserThanEvenStages) {
   for (int trial = 0; trial < 4'000; ++trial) {
     Instance made = RandomInstance(dice, 10);
     if (dice.Chance(4)) made.micro_batches = 10 + dice.Below(60);
-    for (LayerCost& kind : made.profile.kinds) kind.trained_parameters = 0;  // the pipeline alone
+    for (LayerCost& kind : made.profile.classes) kind.trained_parameters = 0;  // only the pipeline
     const SegmentTable table(made.job, made.profile, made.p, made.micro_batches);
     const CertifiedPartition found = CertifyPartition(table, {}, {}, nullptr);
     EvenChain chain{.work_ns = table.WorkBefore(table.size())};

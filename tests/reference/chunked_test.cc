@@ -41,7 +41,7 @@ bool Fits(const Instance& made, const std::vector<int64_t>& boundaries,
       int64_t kept = 0;
       for (int64_t i = boundaries[q]; i < boundaries[q + 1]; ++i) {
         const size_t kind = static_cast<size_t>(made.profile.chain[static_cast<size_t>(i)]);
-        const LayerCost& layer = made.profile.kinds[kind];
+        const LayerCost& layer = made.profile.classes[kind];
         size_t mode = 0;
         for (size_t m = 1; m < layer.modes.size() && mode == 0; ++m) {
           if (left[kind][m] > 0) --left[kind][mode = m];
@@ -99,7 +99,7 @@ std::optional<int64_t> BestStep(const Instance& made) {
       if (boundaries.back() != made.profile.size()) return;
       std::vector<ModeCounts> recomputed;
       for (size_t q = 0; q + 1 < boundaries.size(); ++q) {
-        KindCounts counts{};
+        ClassCounts counts{};
         int64_t transformers = 0;
         for (int64_t i = boundaries[q]; i < boundaries[q + 1]; ++i) {
           ++counts[static_cast<size_t>(made.profile.chain[static_cast<size_t>(i)])];
@@ -141,7 +141,7 @@ Instance RandomInstance(Random& random) {
   }
   made.profile =
       MakeProfile(front + "t" + std::string(static_cast<size_t>(dense), 'd') + "H", costs);
-  for (LayerCost& kind : made.profile.kinds) {
+  for (LayerCost& kind : made.profile.classes) {
     kind.weight_gradient_ns = kind.backward_ns / 10 * below(10);
     kind.weight_gradient.constant = static_cast<double>(kind.weight_gradient_ns);
   }

@@ -40,7 +40,7 @@ class Stage {
     for (int64_t c = 0; c < shape.chunks; ++c) {
       const size_t segment = static_cast<size_t>(shape.virtual_stage(stage, c));
       auto& counts = counts_[static_cast<size_t>(c)];
-      counts.assign(profile.kinds.size(), 0);
+      counts.assign(profile.classes.size(), 0);
       for (int64_t i = cut[segment]; i < cut[segment + 1]; ++i) {
         ++counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
         fixed_ += profile.at(i).static_bytes();
@@ -77,10 +77,10 @@ class Stage {
       least_ = std::min(least_, most + workspace);
       return;
     }
-    if (kind == profile_.kinds.size()) return Choose(chunk + 1, 0, kept, workspace);
+    if (kind == profile_.classes.size()) return Choose(chunk + 1, 0, kept, workspace);
     const int64_t layers = counts_[chunk][kind];
     if (layers == 0) return Choose(chunk, kind + 1, kept, workspace);
-    const std::vector<RecomputeMode>& modes = profile_.kinds[kind].modes;
+    const std::vector<RecomputeMode>& modes = profile_.classes[kind].modes;
     for (size_t q = 0; q < modes.size(); ++q) {
       if (!Allowed(policy_, q, modes.size())) continue;
       kept[chunk] += layers * modes[q].kept_bytes;

@@ -72,7 +72,7 @@ Instance RandomInstance(Dice& dice) {
     costs.push_back(layer);
   }
   made.profile = MakeProfile(made.chain, costs);
-  for (LayerCost& kind : made.profile.kinds) {
+  for (LayerCost& kind : made.profile.classes) {
     kind.weight_bytes *= kMega, kind.gradient_bytes *= kMega;
     kind.trained_parameters *= kMega;
     if (made.chain.size() % 2 == 0) kind.update_bytes = dice.Below(30) * kMega;
@@ -191,7 +191,7 @@ ModeCounts Recomputed(const LayerProfile& profile, int64_t begin, int64_t end) {
   int64_t whole = setting.block;
   for (int64_t i = begin; i < end; ++i) {
     const size_t kind = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
-    const LayerCost& layer = profile.kinds[kind];
+    const LayerCost& layer = profile.classes[kind];
     if (layer.kind == LayerKind::kEncoder && setting.encoder)
       ++counts[kind][layer.modes.size() - 1];
     if (layer.kind != LayerKind::kDense) continue;
@@ -215,7 +215,7 @@ std::optional<int64_t> BestMeanStep(const Job& job, const LayerProfile& profile,
       if (cut.back() != profile.size()) return;
       std::vector<ModeCounts> recomputed;
       for (size_t s = 0; s + 1 < cut.size(); ++s) {
-        KindCounts counts{};
+        ClassCounts counts{};
         int64_t layers = 0;
         if (s > 0 && profile.at(cut[s]).kind <= LayerKind::kProjector) return;
         for (int64_t i = cut[s]; i < cut[s + 1]; ++i) {

@@ -199,15 +199,15 @@ RC_GTEST_PROP(RecomputeReferenceTest, LeastRecomputeAndSmallestMemory, ()) {
   const int64_t begin = *rc::gen::inRange<int64_t>(0, profile.size());
   const int64_t end = *rc::gen::inRange<int64_t>(begin + 1, profile.size() + 1);
   const int64_t in_flight = *Among({1, 2, 3, 8});
-  KindCounts counts{};
+  ClassCounts counts{};
   for (int64_t i = begin; i < end; ++i)
     ++counts[static_cast<size_t>(profile.chain[static_cast<size_t>(i)])];
   const int64_t allocatable = AllocatableBytes(job.cluster);
   const RecomputePolicy policy = job.constraints.recompute;
-  const auto own = LeastRecompute(profile, counts, in_flight, allocatable, policy);
+  const auto own = LeastRecompute(profile, {counts, in_flight}, allocatable, policy);
   const auto best = CheapestRecompute(job, profile, begin, end, in_flight);
   RC_ASSERT(own.has_value() == best.has_value());
-  const int64_t least = LeastAllocated(profile, counts, in_flight, policy);
+  const int64_t least = LeastAllocated(profile, {counts, in_flight}, policy);
   RC_ASSERT(least == SmallestMemory(job, profile, begin, end, in_flight));
   RC_ASSERT(own.has_value() == (least <= allocatable));
   if (!own) return;
@@ -276,9 +276,9 @@ TEST(RecomputeReferenceTest, ThousandsOfStagesWithParts) {
                     costs);
     const int64_t in_flight = 1 + below(4);
     const Job job = MakeJob(200 + below(600) * in_flight, RecomputePolicy::kAuto);
-    KindCounts counts{};
+    ClassCounts counts{};
     for (const int kind : profile.chain) ++counts[static_cast<size_t>(kind)];
-    const auto own = LeastRecompute(profile, counts, in_flight, AllocatableBytes(job.cluster),
+    const auto own = LeastRecompute(profile, {counts, in_flight}, AllocatableBytes(job.cluster),
                                     RecomputePolicy::kAuto);
     const auto best = CheapestRecompute(job, profile, 0, profile.size(), in_flight);
     ASSERT_EQ(own.has_value(), best.has_value());
@@ -300,16 +300,16 @@ TEST(RecomputeReferenceTest, TiesGoToFewerLayersThenToTheLaterKind) {
   // Either kind saves enough; both take 2 ticks.
   LayerProfile profile = MakeProfile("ed", {{.forward = 2, .activation = 9, .checkpoint = 0},
                                             {.forward = 2, .activation = 9, .checkpoint = 0}});
-  const KindCounts counts = {1, 1};
+  const ClassCounts counts = {1, 1};
   const int64_t all = MemoryOf(profile, counts, {}, 2).allocated();
-  const auto choice = LeastRecompute(profile, counts, 2, all - 5, RecomputePolicy::kAuto);
+  const auto choice = LeastRecompute(profile, {counts, 2}, all - 5, RecomputePolicy::kAuto);
   ASSERT_TRUE(choice);
   EXPECT_EQ(choice->recomputed[0][1], 0);
   EXPECT_EQ(choice->recomputed[1][1], 1);
   // One slow layer or two quick ones take the same time. The single layer is chosen.
   profile = MakeProfile("eed", {{.forward = 1, .weights = 0, .activation = 4, .checkpoint = 0},
                                 {.forward = 2, .weights = 0, .activation = 8, .checkpoint = 0}});
-  const auto one = LeastRecompute(profile, {2, 1}, 4, 4 * 8 + 8, RecomputePolicy::kAuto);
+  const auto one = LeastRecompute(profile, {{2, 1}, 4}, 4 * 8 + 8, RecomputePolicy::kAuto);
   ASSERT_TRUE(one);
   EXPECT_EQ(one->recomputed[0][1], 0);
   EXPECT_EQ(one->recomputed[1][1], 1);

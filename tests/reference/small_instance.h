@@ -63,11 +63,12 @@ inline LayerProfile MakeProfile(const std::string& chain, const std::vector<Smal
   for (const char letter : chain) {
     const LayerKind kind = static_cast<LayerKind>(kLetters.find(letter));
     int index = 0;
-    while (index < static_cast<int>(profile.kinds.size()) &&
-           profile.kinds[static_cast<size_t>(index)].kind != kind)
+    while (index < static_cast<int>(profile.classes.size()) &&
+           profile.classes[static_cast<size_t>(index)].kind != kind)
       ++index;
-    if (index == static_cast<int>(profile.kinds.size()))
-      profile.kinds.push_back(ToLayerCost(kind, costs[static_cast<size_t>(index) % costs.size()]));
+    if (index == static_cast<int>(profile.classes.size()))
+      profile.classes.push_back(
+          ToLayerCost(kind, costs[static_cast<size_t>(index) % costs.size()]));
     profile.chain.push_back(index);
     if (IsTransformerLayer(kind)) ++profile.transformer_layers;
   }

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "planner/catalog/specs.h"
 #include "planner/hardware/gpus.h"
+#include "planner/model/model_spec.h"
 
 namespace evenkeel::planner {
 namespace {

@@ -210,7 +210,7 @@ TEST(LayerTimeTest, InternVitLayerOnA100) {
   Job job = QuickstartJob();
   const PackShape pack{.units = 9, .tokens = 4096, .squared = 4096.0 * 2000};
   const LayerProfile profile = BuildLayerProfile(job, {1, 1, 32}, pack, pack);
-  for (const LayerCost& layer : profile.kinds) {
+  for (const LayerCost& layer : profile.classes) {
     if (layer.kind != LayerKind::kEncoder) continue;
     const double ms = static_cast<double>(layer.forward_ns) * 1e-6;
     EXPECT_GT(ms, 9.0);

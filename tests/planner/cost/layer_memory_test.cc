@@ -14,7 +14,7 @@ constexpr PackShape kPack{.units = 0, .tokens = 4096, .squared = 4096.0 * 4096};
 
 LayerCost KindOf(const Job& job, const Parallelism& p, LayerKind kind,
                  const std::vector<RecomputeParts>& also = {}) {
-  for (const LayerCost& layer : BuildLayerProfile(job, p, kPack, kPack, also).kinds) {
+  for (const LayerCost& layer : BuildLayerProfile(job, p, kPack, kPack, also).classes) {
     if (layer.kind == kind) return layer;
   }
   ADD_FAILURE() << "no layer of that kind";

@@ -23,11 +23,11 @@ int64_t Parameters(const LayerProfile& profile) {
 }
 
 const LayerCost& Kind(const LayerProfile& profile, LayerKind kind) {
-  for (const LayerCost& layer : profile.kinds) {
+  for (const LayerCost& layer : profile.classes) {
     if (layer.kind == kind) return layer;
   }
   ADD_FAILURE() << "no layer of kind " << static_cast<int>(kind);
-  return profile.kinds.front();
+  return profile.classes.front();
 }
 
 double Kept(const Job& job, const Parallelism& p) {
@@ -148,7 +148,7 @@ TEST(LayerProfileTest, NothingTrainsNothingRunsBackward) {
   job.model.towers[0].projector.train = TrainMode::kFrozen;
   job.model.language_model.train = TrainMode::kFrozen;
   const LayerProfile profile = Profile(job);
-  for (const LayerCost& layer : profile.kinds) {
+  for (const LayerCost& layer : profile.classes) {
     EXPECT_EQ(layer.backward_ns, 0);
     EXPECT_EQ(layer.modes.front().kept_bytes, 0);
   }
@@ -159,10 +159,10 @@ TEST(LayerProfileTest, OptimizerStateIsShardedOnlyWithZero) {
   const LayerProfile sharded = Profile(job, {2, 4, 4});
   job.training.zero_stage = ZeroStage::kNone;
   const LayerProfile whole = Profile(job, {2, 4, 4});
-  for (size_t k = 0; k < whole.kinds.size(); ++k) {
-    EXPECT_EQ(whole.kinds[k].optimizer_bytes, 12 * whole.kinds[k].parameters);
-    EXPECT_EQ(sharded.kinds[k].optimizer_bytes, 3 * sharded.kinds[k].parameters);
-    EXPECT_EQ(whole.kinds[k].gradient_bytes, 4 * whole.kinds[k].parameters);
+  for (size_t k = 0; k < whole.classes.size(); ++k) {
+    EXPECT_EQ(whole.classes[k].optimizer_bytes, 12 * whole.classes[k].parameters);
+    EXPECT_EQ(sharded.classes[k].optimizer_bytes, 3 * sharded.classes[k].parameters);
+    EXPECT_EQ(whole.classes[k].gradient_bytes, 4 * whole.classes[k].parameters);
   }
 }
 
@@ -175,8 +175,9 @@ TEST(LayerProfileTest, TensorParallelMustDivideHeads) {
 TEST(LayerProfileTest, ModelFlopsDoNotDependOnTensorParallel) {
   const Job job = QuickstartJob();
   const LayerProfile one = Profile(job), eight = Profile(job, {8, 1, 4});
-  for (size_t k = 0; k < one.kinds.size(); ++k) {
-    EXPECT_DOUBLE_EQ(one.kinds[k].forward_flops.at(kPack), eight.kinds[k].forward_flops.at(kPack));
+  for (size_t k = 0; k < one.classes.size(); ++k) {
+    EXPECT_DOUBLE_EQ(one.classes[k].forward_flops.at(kPack),
+                     eight.classes[k].forward_flops.at(kPack));
   }
 }
 

@@ -134,7 +134,7 @@ TEST(MetricsOfTest, AddsUpByHand) {
   LayerProfile profile;
   LayerCost dense{.kind = LayerKind::kDense};
   dense.forward_ns = 2'000'000, dense.parameters = 500'000'000, dense.mean_output_bytes = 7;
-  profile.kinds = {dense};
+  profile.classes = {dense};
   profile.chain = {0, 0, 0, 0};
   profile.transformer_layers = 4;
   Job job = TextJob("llama3-8b", "h100-sxm-80gb", 4);

@@ -21,7 +21,7 @@ LayerProfile RandomChain(std::mt19937_64& random, int64_t layers) {
     cost.kind = kind;
     cost.forward_ns = static_cast<int64_t>(random() % 1000);
     cost.backward_ns = static_cast<int64_t>(random() % 2000);
-    profile.kinds.push_back(cost);
+    profile.classes.push_back(cost);
   };
   add(LayerKind::kTokenEmbedding);
   add(LayerKind::kDense);

@@ -20,8 +20,8 @@ int64_t Transformers(const ChunkSpec& chunk) {
 }
 
 size_t KindIndex(const LayerProfile& profile, LayerKind kind) {
-  for (size_t k = 0; k < profile.kinds.size(); ++k) {
-    if (profile.kinds[k].kind == kind) return k;
+  for (size_t k = 0; k < profile.classes.size(); ++k) {
+    if (profile.classes[k].kind == kind) return k;
   }
   return 0;
 }
@@ -36,7 +36,7 @@ size_t ModeIndex(const LayerCost& layer, RecomputeParts parts) {
 // Layers by kind and mode of chunk i. Layers other than transformer layers go with the first or
 // last chunk.
 struct ChunkLayers {
-  KindCounts counts{};
+  ClassCounts counts{};
   ModeCounts recomputed{};
 };
 
@@ -46,7 +46,7 @@ ChunkLayers LayersOf(const LayerProfile& profile, const PlanSpec& spec, size_t i
     const size_t k = KindIndex(profile, group.kind);
     layers.counts[k] += group.count;
     for (const RecomputedLayers& r : group.recomputed)
-      layers.recomputed[k][ModeIndex(profile.kinds[k], r.parts)] += r.count;
+      layers.recomputed[k][ModeIndex(profile.classes[k], r.parts)] += r.count;
   }
   if (i == 0) layers.counts[KindIndex(profile, LayerKind::kTokenEmbedding)] = 1;
   if (i + 1 == spec.chunks.size()) layers.counts[KindIndex(profile, LayerKind::kHead)] = 1;
@@ -122,7 +122,7 @@ class Evaluator {
       case Figure::kLayerBackward:
         return static_cast<double>(Dense().backward_ns + DenseMode().repeated_ns);
       case Figure::kKeptPerLayer: {
-        const LayerCost& layer = profile_.kinds[KindIndex(profile_, LayerKind::kEncoder)];
+        const LayerCost& layer = profile_.classes[KindIndex(profile_, LayerKind::kEncoder)];
         return static_cast<double>(layer.modes.front().kept_bytes - layer.modes.back().kept_bytes);
       }
       case Figure::kRecomputed:
@@ -160,7 +160,9 @@ class Evaluator {
     return bytes(m.figure == Figure::kUsed ? parts.total() : parts.allocated());
   }
 
-  const LayerCost& Dense() const { return profile_.kinds[KindIndex(profile_, LayerKind::kDense)]; }
+  const LayerCost& Dense() const {
+    return profile_.classes[KindIndex(profile_, LayerKind::kDense)];
+  }
   const RecomputeMode& DenseMode() const {
     const std::vector<RecomputeParts> parts = PartsIn(run_.spec);
     return Dense().modes[ModeIndex(Dense(), parts.empty() ? RecomputeParts{0} : parts.front())];

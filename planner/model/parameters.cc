@@ -1,8 +1,8 @@
-#include <algorithm>
+#include "planner/model/parameters.h"
+
 #include <cstdint>
 
-#include "planner/catalog/catalog.h"
-#include "planner/catalog/specs.h"
+#include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -32,47 +32,59 @@ int64_t LatentAttentionParameters(const LanguageModel& model, const MlaSpec& mla
   return query + key_value + model.heads * mla.v_dim * model.hidden;
 }
 
-int64_t AttentionParameters(const LanguageModel& model) {
+int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& layer) {
   if (model.mla) return LatentAttentionParameters(model, *model.mla);
-  const int64_t query_width = model.heads * model.head_dim;
-  const int64_t qkv_width = query_width + 2 * model.kv_heads * model.head_dim;
-  return LinearParameters(model.hidden, qkv_width, model.qkv_bias || model.linear_bias) +
-         LinearParameters(query_width, model.hidden, model.linear_bias) +
-         (model.qk_norm ? 2 * model.head_dim : 0);
+  const int64_t query_width = layer.heads * layer.head_dim;
+  const int64_t key_width = layer.kv_heads * layer.head_dim;
+  int64_t parameters =
+      LinearParameters(model.hidden, query_width + 2 * key_width,
+                       model.qkv_bias || model.linear_bias) +
+      LinearParameters(query_width, model.hidden, model.out_bias || model.linear_bias);
+  if (model.qk_norm) parameters += 2 * layer.head_dim;
+  if (model.width_qk_norm) parameters += query_width + key_width;
+  if (model.attention_sinks) parameters += layer.heads;
+  return parameters;
 }
 
-// Returns the parameters of one mixture layer, of which `experts` routed experts count. The whole
-// router counts, because every token is scored against every expert.
+// Returns the parameters of one mixture, of which `experts` routed experts count. The whole router
+// counts, because every token is scored against every expert.
 int64_t MixtureParameters(const LanguageModel& model, const MoeSpec& moe, int64_t experts) {
+  const bool bias = model.linear_bias || moe.mlp_bias;
   const auto mlp = [&](int64_t ffn) {
-    return MlpParameters(model.hidden, ffn, model.gated_mlp, model.linear_bias);
+    return MlpParameters(model.hidden, ffn, model.gated_mlp, bias);
   };
   return LinearParameters(model.hidden, moe.experts, moe.expert_bias) +
-         experts * mlp(moe.expert_ffn) + (moe.shared_ffn > 0 ? mlp(moe.shared_ffn) : 0);
+         experts * mlp(moe.expert_ffn) + (moe.shared_ffn > 0 ? mlp(moe.shared_ffn) : 0) +
+         (moe.shared_gate ? model.hidden : 0);
+}
+
+int64_t LayerNormParameters(const LanguageModel& model) {
+  return model.norm_weights ? NormParameters(model.norm, model.hidden) : 0;
+}
+
+int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, bool active_only) {
+  const int64_t attention =
+      AttentionParameters(model, layer) + model.layer_norms * LayerNormParameters(model);
+  if (!layer.experts)
+    return attention + MlpParameters(model.hidden, layer.ffn, model.gated_mlp,
+                                     model.linear_bias || model.mlp_bias);
+  const MoeSpec& moe = *model.moe;
+  return attention + MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
 }
 
 int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {
-  int64_t dense_layers = model.layers;
-  int64_t mixtures = 0;
-  if (model.moe) {
-    const MoeSpec& moe = *model.moe;
-    dense_layers = std::min(model.layers, moe.first_dense_layers);
-    mixtures = (model.layers - dense_layers) *
-               MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
-  }
-  const int64_t norm = NormParameters(model.norm, model.hidden);
-  // A layer that predicts a further token has a projection from 2 x hidden, its two norms and a
-  // final one.
-  const int64_t layer = AttentionParameters(model) + 2 * norm;
-  const int64_t predictor =
-      2 * model.hidden * model.hidden + 3 * norm + layer +
-      (model.moe ? MixtureParameters(model, *model.moe,
-                                     active_only ? model.moe->top_k : model.moe->experts)
-                 : MlpParameters(model.hidden, model.ffn, model.gated_mlp, model.linear_bias));
+  const int64_t norm = LayerNormParameters(model);
   const int64_t tables = model.vocab * (model.tied_embeddings ? 1 : 2) + model.learned_positions;
-  return model.layers * (AttentionParameters(model) + 2 * norm) +
-         dense_layers * MlpParameters(model.hidden, model.ffn, model.gated_mlp, model.linear_bias) +
-         mixtures + norm + tables * model.hidden + model.predicted_tokens * predictor;
+  int64_t parameters = norm + tables * model.hidden + (model.head_bias ? model.vocab : 0);
+  const std::vector<LayerRun> runs = RunsOf(model);
+  for (const LayerRun& run : runs)
+    parameters += run.count * LayerParameters(model, run.layer, active_only);
+  // A layer that predicts a further token is like the last one. It has a projection from 2 x
+  // hidden, its two norms and a final one.
+  if (model.predicted_tokens > 0)
+    parameters += model.predicted_tokens * (2 * model.hidden * model.hidden + 3 * norm +
+                                            LayerParameters(model, runs.back().layer, active_only));
+  return parameters;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Architectures of language models and encoders. Plain values; dimensions are counts unless a
 // suffix says otherwise.
-#ifndef EVENKEEL_PLANNER_CATALOG_SPECS_H_
-#define EVENKEEL_PLANNER_CATALOG_SPECS_H_
+#ifndef EVENKEEL_PLANNER_MODEL_MODEL_SPEC_H_
+#define EVENKEEL_PLANNER_MODEL_MODEL_SPEC_H_
 
 #include <cstdint>
 #include <optional>
@@ -34,9 +34,10 @@ struct LoraSpec {
 
 enum class Modality { kImage, kVideo, kAudio };
 
-// Mixture of experts. Every layer after the first `first_dense_layers` replaces its MLP by
-// `experts` MLPs of width `expert_ffn`, of which each token visits `top_k`, and a shared MLP of
-// width `shared_ffn` that every token visits (0 if there is none).
+// Mixture of experts. Every layer after the first `first_dense_layers`, or every layer that
+// LanguageModel::runs names, replaces its MLP by `experts` MLPs of width `expert_ffn`, of which
+// each token visits `top_k`, and a shared MLP of width `shared_ffn` that every token visits (0 if
+// there is none).
 struct MoeSpec {
   int64_t experts = 0;
   int64_t top_k = 0;
@@ -44,6 +45,8 @@ struct MoeSpec {
   int64_t shared_ffn = 0;
   int64_t first_dense_layers = 0;
   bool expert_bias = false;  // a router bias per expert (DeepSeek-V3)
+  bool mlp_bias = false;     // bias on both linear layers of every expert (GPT-OSS)
+  bool shared_gate = false;  // the shared MLP's output is scaled by a learned gate (Qwen2-MoE)
 };
 
 // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434 section 2.1).
@@ -53,6 +56,29 @@ struct MlaSpec {
   int64_t qk_nope_dim = 0;
   int64_t qk_rope_dim = 0;
   int64_t v_dim = 0;
+};
+
+// Which earlier tokens of its sample a token sees: all; the last `window_tokens`, itself included;
+// or those of its own chunk, where a sample is cut into chunks of `window_tokens`.
+enum class AttentionKind { kFull, kWindow, kChunked };
+
+// What the layers of one language model may differ in. A 0 stands for the model's own figure.
+struct LanguageLayer {
+  AttentionKind attention = AttentionKind::kFull;
+  int64_t window_tokens = 0;  // for kWindow and kChunked
+  int64_t heads = 0;
+  int64_t kv_heads = 0;
+  int64_t head_dim = 0;
+  bool experts = false;  // the model's MoeSpec in place of one MLP
+  int64_t ffn = 0;       // of that MLP
+
+  friend bool operator==(const LanguageLayer&, const LanguageLayer&) = default;
+};
+
+// Equal layers in a row.
+struct LayerRun {
+  LanguageLayer layer;
+  int64_t count = 0;
 };
 
 // A decoder-only transformer.
@@ -82,6 +108,17 @@ struct LanguageModel {
   int64_t predicted_tokens = 0;
   TrainMode train = TrainMode::kFull;
   LoraSpec lora = {};
+  // Sum to `layers`. If empty, layers differ in their experts alone: MoeSpec::first_dense_layers.
+  std::vector<LayerRun> runs = {};
+  // Norms over the width of a layer: 2 before attention and MLP, or behind them; 4 for both; 1
+  // where attention and MLP run beside each other.
+  int64_t layer_norms = 2;
+  bool norm_weights = true;      // else norms scale by nothing that is learned
+  bool out_bias = false;         // bias on the output projection of attention
+  bool mlp_bias = false;         // bias on the linear layers of dense MLPs
+  bool width_qk_norm = false;    // norm over the width of all heads of q, and of k
+  bool attention_sinks = false;  // a learned logit per head that takes part in the softmax
+  bool head_bias = false;        // bias on the output head
 };
 
 // A transformer encoder with a fixed number of tokens per unit (tile, frame, second).
@@ -135,4 +172,4 @@ struct ModelSpec {
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_CATALOG_SPECS_H_
+#endif  // EVENKEEL_PLANNER_MODEL_MODEL_SPEC_H_

@@ -1,0 +1,60 @@
+#include "planner/model/layer_runs.h"
+
+#include <algorithm>
+
+namespace evenkeel::planner {
+namespace {
+
+LanguageLayer Filled(const LanguageModel& model, LanguageLayer layer) {
+  const auto fill = [](int64_t& figure, int64_t of_model) {
+    if (figure == 0) figure = of_model;
+  };
+  fill(layer.heads, model.heads);
+  fill(layer.kv_heads, model.kv_heads);
+  fill(layer.head_dim, model.head_dim);
+  if (!layer.experts) fill(layer.ffn, model.ffn);
+  return layer;
+}
+
+}  // namespace
+
+std::vector<LayerRun> RunsOf(const LanguageModel& model) {
+  std::vector<LayerRun> given = model.runs;
+  if (given.empty()) {
+    const int64_t dense =
+        model.moe ? std::min(model.layers, model.moe->first_dense_layers) : model.layers;
+    given = {{{}, dense}, {{.experts = true}, model.layers - dense}};
+  }
+  std::vector<LayerRun> runs;
+  for (const LayerRun& run : given) {
+    if (run.count == 0) continue;
+    const LanguageLayer layer = Filled(model, run.layer);
+    if (!runs.empty() && runs.back().layer == layer) {
+      runs.back().count += run.count;
+    } else {
+      runs.push_back({layer, run.count});
+    }
+  }
+  return runs;
+}
+
+std::vector<LanguageLayer> ClassesOf(const LanguageModel& model) {
+  std::vector<LanguageLayer> classes;
+  for (const LayerRun& run : RunsOf(model))
+    if (std::find(classes.begin(), classes.end(), run.layer) == classes.end())
+      classes.push_back(run.layer);
+  return classes;
+}
+
+LayerKind KindOf(const LanguageLayer& layer) {
+  return layer.experts ? LayerKind::kMoe : LayerKind::kDense;
+}
+
+int64_t CountLayers(const LanguageModel& model, LayerKind kind) {
+  int64_t layers = 0;
+  for (const LayerRun& run : RunsOf(model))
+    if (KindOf(run.layer) == kind) layers += run.count;
+  return layers;
+}
+
+}  // namespace evenkeel::planner

@@ -1,0 +1,28 @@
+// The layers of a language model as classes: what its layers differ in, and in which order they
+// come.
+#ifndef EVENKEEL_PLANNER_MODEL_LAYER_RUNS_H_
+#define EVENKEEL_PLANNER_MODEL_LAYER_RUNS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/model/layer_kind.h"
+#include "planner/model/model_spec.h"
+
+namespace evenkeel::planner {
+
+// Returns the runs of the model, front to back, with no figure left at 0. Neighbours differ.
+std::vector<LayerRun> RunsOf(const LanguageModel& model);
+
+// Returns the different layers of the model, in the order in which they first appear.
+std::vector<LanguageLayer> ClassesOf(const LanguageModel& model);
+
+// Returns the kind of a layer: with experts or dense.
+LayerKind KindOf(const LanguageLayer& layer);
+
+// Returns the number of layers of that kind.
+int64_t CountLayers(const LanguageModel& model, LayerKind kind);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_MODEL_LAYER_RUNS_H_
