@@ -28,7 +28,7 @@ std::vector<Span> SyncSpans(const PipelineSpec& spec, const std::vector<Gradient
         // Buckets become ready evenly, so either the first or the last one determines the wait.
         spans[i].start_ns = std::max(stream, gradients[i].first_bucket_ns);
         spans[i].end_ns = std::max(spans[i].start_ns + time,
-                                   gradients[i].all_ns + CeilDivide(time, spec.buckets_of(i)));
+                                   gradients[i].all_ns + FirstBucket(time, spec.buckets_of(i)));
       }
       stream = spans[i].end_ns;
     }

@@ -100,9 +100,9 @@ class Walk {
     if (span.end_ns == span.start_ns) return;
     const int64_t work = event->end_ns - event->start_ns;
     const int64_t first =
-        span.start_ns + CeilDivide(span.end_ns - span.start_ns, spec_.buckets_of(unit));
+        span.start_ns + FirstBucket(span.end_ns - span.start_ns, spec_.buckets_of(unit));
     event->end_ns = std::max(
-        {event->end_ns, first + work, span.end_ns + CeilDivide(work, spec_.buckets_of(unit))});
+        {event->end_ns, first + work, span.end_ns + FirstBucket(work, spec_.buckets_of(unit))});
     event->stall_ns = event->end_ns - event->start_ns - work;
     const int64_t slowed =
         SlowedBy(spec_.overlap_slowdown, span.end_ns - span.start_ns - event->stall_ns);
@@ -145,7 +145,7 @@ void Account(const PassTimes& times, const Event& event, StageRun* stage) {
 
 // Returns when the gradients of a chunk are available whose last pass runs from start to end.
 GradientsReady ReadyAt(const PipelineSpec& spec, size_t unit, int64_t start_ns, int64_t end_ns) {
-  return {start_ns + CeilDivide(end_ns - start_ns, spec.buckets_of(unit)), end_ns};
+  return {start_ns + FirstBucket(end_ns - start_ns, spec.buckets_of(unit)), end_ns};
 }
 
 // Simulates up to the last pass. Sets `gradients` to the times when each chunk's gradients are

@@ -35,15 +35,15 @@ struct PipelineSpec {
   // Passes that overlap with this communication take longer by this share of it. The delay counts
   // at the end of the first forward, and when the stage's gradients are reduced.
   double overlap_slowdown = 0;
-  // Number of equal buckets, >= 1, in which each chunk's parameters and gradients move. If empty,
-  // there is one bucket each.
-  std::vector<int64_t> buckets;
+  // Each chunk's parameters and gradients move as this many buckets of equal time, >= 1; the last
+  // one may be smaller. If empty, there is one bucket each.
+  std::vector<double> buckets;
 
   // Optimizer time by stage. The optimizer starts when all stages have synced, because the gradient
   // norm is global. Empty if there is no optimizer.
   std::vector<int64_t> optimizer_ns;
 
-  int64_t buckets_of(size_t unit) const { return buckets.empty() ? 1 : buckets[unit]; }
+  double buckets_of(size_t unit) const { return buckets.empty() ? 1 : buckets[unit]; }
 };
 
 // The time of one stage. The fields other than ends sum to the step (see total_ns).

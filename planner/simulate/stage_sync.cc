@@ -1,6 +1,8 @@
 #include "planner/simulate/stage_sync.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "planner/base/integers.h"
 #include "planner/cost/kernel_time.h"
@@ -21,8 +23,8 @@ class Exchange {
       reduce += network_.GroupCollective(Collective::kAllReduce, group, gradients);
     } else if (zero != ZeroStage::kWeights) {
       reduce += network_.GroupCollective(Collective::kReduceScatter, group, gradients);
-      gather += network_.GroupCollective(Collective::kAllGather, group, 2 * parameters) +
-                job_.training.execution.gather_ns_per_rank * D(group.ranks);
+      gather += network_.GroupCollective(Collective::kAllGather, group, 2 * parameters);
+      turns += job_.training.execution.gather_ns_per_rank * D(group.ranks);
     }
     updated += zero == ZeroStage::kNone ? parameters : parameters / D(group.ranks);
   }
@@ -30,14 +32,33 @@ class Exchange {
   const Network& network() const { return network_; }
 
   double reduce = 0, gather = 0;  // ns
-  double updated = 0;             // parameters
+  double turns = 0;    // ns that gathering ranks wait for their turn, whatever they gather
+  double updated = 0;  // parameters
 
  private:
   const Job& job_;
   const Network network_;
 };
 
+// Exchanges a share of the parameters.
+Exchange ExchangeOf(const Job& job, const Parallelism& p, const TrainedParameters& trained,
+                    double share) {
+  // With expert parallelism, an expert has fewer copies.
+  const int64_t experts = p.expert > 1 ? trained.experts : 0;
+  Exchange exchange(job);
+  exchange.Add(share * D(trained.all - experts), exchange.network().DataGroup(p));
+  if (experts > 0) {
+    const int64_t expert_tensor = std::max<int64_t>(1, job.training.execution.expert_tensor);
+    exchange.Add(share * D(experts), exchange.network().ExpertDataGroup(p, expert_tensor));
+  }
+  return exchange;
+}
+
 }  // namespace
+
+int64_t FirstBucket(int64_t ns, double buckets) {
+  return static_cast<int64_t>(std::ceil(D(ns) / buckets));
+}
 
 int64_t SlowedBy(double slowdown, int64_t hidden_ns) {
   return Nearest(slowdown * static_cast<double>(std::max<int64_t>(0, hidden_ns)));
@@ -45,36 +66,37 @@ int64_t SlowedBy(double slowdown, int64_t hidden_ns) {
 
 StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& trained) {
   if (trained.all <= 0) return {};
-  // With expert parallelism, an expert has fewer copies.
-  const int64_t experts = p.expert > 1 ? trained.experts : 0;
-  Exchange exchange(job);
-  exchange.Add(D(trained.all - experts), exchange.network().DataGroup(p));
-  if (experts > 0) {
-    const int64_t expert_tensor = std::max<int64_t>(1, job.training.execution.expert_tensor);
-    exchange.Add(D(experts), exchange.network().ExpertDataGroup(p, expert_tensor));
-  }
+  const Exchange exchange = ExchangeOf(job, p, trained, 1);
   const double bucket = std::max(job.constants.bucket_parameters,
                                  job.constants.bucket_parameters_per_rank * D(p.data));
+  const Exchange first = ExchangeOf(job, p, trained, std::min(1.0, bucket / D(trained.all)));
+  double buckets = std::numeric_limits<double>::infinity();
+  if (exchange.reduce > 0) buckets = std::min(buckets, exchange.reduce / first.reduce);
+  if (exchange.gather > 0) buckets = std::min(buckets, exchange.gather / first.gather);
+  if (std::isinf(buckets)) buckets = 1;
   const KernelTime kernels(job.cluster.gpu, job.constants);
+  // Passes that gathering overlaps with hide no turns: these end before the first of them.
+  const bool overlaps = job.training.execution.overlap_weight_gather;
   return {.reduce_ns = Nearest(exchange.reduce),
-          .gather_ns = Nearest(exchange.gather),
-          .optimizer_ns = Nearest(kernels.OptimizerUpdate(exchange.updated)),
-          .buckets = std::max<int64_t>(1, Nearest(D(trained.all) / bucket)),
+          .gather_ns = Nearest(exchange.gather + (overlaps ? 0 : exchange.turns)),
+          .optimizer_ns =
+              Nearest(kernels.OptimizerUpdate(exchange.updated) + (overlaps ? exchange.turns : 0)),
+          .buckets = std::max(1.0, buckets),
           .slowdown = job.constants.collective_processors / job.cluster.gpu.costs.processors};
 }
 
 int64_t ExposedReduce(const Execution& execution, const StageSync& sync, int64_t backward_ns) {
   if (!execution.overlap_gradient_reduce || sync.reduce_ns == 0) return sync.reduce_ns;
   const int64_t left =
-      std::max(CeilDivide(backward_ns, sync.buckets) + sync.reduce_ns - backward_ns,
-               CeilDivide(sync.reduce_ns, sync.buckets));
+      std::max(FirstBucket(backward_ns, sync.buckets) + sync.reduce_ns - backward_ns,
+               FirstBucket(sync.reduce_ns, sync.buckets));
   return left + SlowedBy(sync.slowdown, sync.reduce_ns - left);
 }
 
 int64_t ExposedGather(const Execution& execution, const StageSync& sync, int64_t forward_ns) {
   if (!execution.overlap_weight_gather || sync.gather_ns == 0) return sync.gather_ns;
-  const int64_t left = std::max(CeilDivide(forward_ns, sync.buckets) + sync.gather_ns - forward_ns,
-                                CeilDivide(sync.gather_ns, sync.buckets));
+  const int64_t left = std::max(FirstBucket(forward_ns, sync.buckets) + sync.gather_ns - forward_ns,
+                                FirstBucket(sync.gather_ns, sync.buckets));
   return left + SlowedBy(sync.slowdown, sync.gather_ns - left);
 }
 

@@ -46,6 +46,8 @@ const std::vector<Reproducer>& Reproducers() {
       {"free-worse-600128-caps", {"vs=4"}},
       {"free-worse-600154", {}},
       {"free-worse-600154-caps", {}},
+      {"frozen-few-buckets", {}},
+      {"frozen-few-buckets-turns", {}},
       {"group-sample-count", {}},
       {"group-without-packs", {}},
       {"groups-uneven-modes", {}},

@@ -238,7 +238,8 @@ class JobCheck {
     if (!moved) return;
     const Answer answer = EvaluationOf(*moved);
     Judge(answer, capped, "a layer moved");
-    if (answer.planned()) Bounded(free, answer.plan(), "a layer moved", capped);
+    if (answer.planned() && TrainerCuts(answer.plan()))
+      Bounded(free, answer.plan(), "a layer moved", capped);
   }
 
   Answer Evaluated(const v1::EvaluatePlanRequest& own, const v1::PlanJobRequest& capped, bool all) {

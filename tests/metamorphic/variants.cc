@@ -76,6 +76,11 @@ void Pin(const std::string& word, v1::Constraints* to) {
   throw std::invalid_argument(word);
 }
 
+const planner::Trainer& TrainerOf(const v1::Plan& plan) {
+  const planner::Trainer* known = planner::FindTrainer(plan.subject().trainer().name());
+  return known != nullptr ? *known : planner::GenericTrainer();
+}
+
 // Lists what the request leaves free, as names of pins: one random value of each thing.
 class Free {
  public:
@@ -87,8 +92,7 @@ class Free {
                            framework != v1::TRAINING_FRAMEWORK_DEEPSPEED &&
                            plan.subject().zero_stage() != v1::ZERO_STAGE_3;
     const bool plain = constraints_.stage_layers().empty() && Exact();
-    const planner::Trainer* known = planner::FindTrainer(plan.subject().trainer().name());
-    const planner::Trainer& trainer = known != nullptr ? *known : planner::GenericTrainer();
+    const planner::Trainer& trainer = TrainerOf(plan);
     // A request for more than the trainer can do is exempt from its limits, and may be better.
     const bool encoder = !plan.subject().encoder().empty() || job_.model().encoders_size() > 0;
     const bool one_chunk = (!trainer.cuts_encoder && encoder) || !trainer.interleaves;
@@ -432,6 +436,16 @@ std::optional<v1::EvaluatePlanRequest> WithLayerMoved(Draws& draws,
   for (const int count : layers)
     request.mutable_plan()->add_stages()->add_layers()->set_layer_count(count);
   return request;
+}
+
+bool TrainerCuts(const v1::Plan& plan) {
+  if (TrainerOf(plan).cuts_encoder) return true;
+  for (int s = 1; s < plan.stages_size(); ++s) {
+    for (const v1::LayerGroup& group : plan.stages(s).layers()) {
+      if (group.kind() == v1::LAYER_KIND_ENCODER) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace evenkeel::metamorphic

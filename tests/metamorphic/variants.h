@@ -57,6 +57,10 @@ v1::EvaluatePlanRequest WithRecompute(v1::EvaluatePlanRequest request, bool all)
 std::optional<v1::EvaluatePlanRequest> WithLayerMoved(Draws& draws,
                                                       v1::EvaluatePlanRequest request);
 
+// Returns whether the plan's trainer can cut the model as the plan does: some keep a whole encoder
+// on the first stage, and what they cannot do is outside of the space that a bound is about.
+bool TrainerCuts(const v1::Plan& plan);
+
 }  // namespace evenkeel::metamorphic
 
 #endif  // EVENKEEL_TESTS_METAMORPHIC_VARIANTS_H_

@@ -167,15 +167,25 @@ class Stages {
     const auto move = [&](Collective op, double bytes) {
       return Nearest(network_.GroupCollective(op, copies, bytes * parameters));
     };
-    stage.buckets = std::max<int64_t>(1, Nearest(parameters / job_.constants.bucket_parameters));
     stage.slowdown = job_.constants.collective_processors / job_.cluster.gpu.costs.processors;
+    // The buckets that follow the last pass take as long as one full bucket.
+    const double full = std::min(parameters, job_.constants.bucket_parameters);
+    const auto buckets = [&](Collective op) {
+      return network_.GroupCollective(op, copies, parameters * 4) /
+             network_.GroupCollective(op, copies, full * 4);
+    };
     double updated = parameters;
     if (job_.training.zero_stage == ZeroStage::kOptimizer) {
       stage.reduce = move(Collective::kReduceScatter, 4);
       stage.gather = move(Collective::kAllGather, 2);
+      const double gathers =
+          network_.GroupCollective(Collective::kAllGather, copies, 2 * parameters) /
+          network_.GroupCollective(Collective::kAllGather, copies, 2 * full);
+      if (copies.ranks > 1) stage.buckets = std::min(gathers, buckets(Collective::kReduceScatter));
       updated /= static_cast<double>(p_.data);
     } else {
       stage.reduce = move(Collective::kAllReduce, 4);
+      if (copies.ranks > 1) stage.buckets = buckets(Collective::kAllReduce);
     }
     stage.optimizer = Nearest(gpu_.OptimizerUpdate(updated));
     return stage;

@@ -64,8 +64,8 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
   const int64_t encoder = dice.Below(4), moe = dice.Below(3);
   const int64_t dense = 1 + dice.Below(std::max<int64_t>(1, most_layers - encoder - moe - 1));
   if (encoder > 0) made.chain = "P" + std::string(static_cast<size_t>(encoder), 'e') + "j";
-  made.chain += "t" + std::string(static_cast<size_t>(dense), 'd') +
-                std::string(static_cast<size_t>(moe), 'm') + "H";
+  made.chain +=
+      "t" + LanguageLetters(dense, moe, [&](int64_t most) { return dice.Below(most); }) + "H";
   std::vector<SmallLayer> costs;
   const bool alike = dice.Chance(3);
   for (int k = 0; k < kLayerKinds; ++k) costs.push_back(RandomLayer(dice, alike));

@@ -127,7 +127,7 @@ std::optional<int64_t> BestStep(const Instance& made) {
 Instance RandomInstance(Random& random) {
   const auto below = [&](uint64_t bound) { return static_cast<int64_t>(random.Below(bound)); };
   Instance made;
-  const int64_t encoder = below(3), dense = 4 + below(4);
+  const int64_t encoder = below(3), moe = below(3), dense = 4 + below(4) - moe;
   const std::string front = encoder > 0 ? "P" + std::string(static_cast<size_t>(encoder), 'e') : "";
   std::vector<SmallLayer> costs;
   for (int k = 0; k < kLayerKinds; ++k) {
@@ -139,8 +139,7 @@ Instance RandomInstance(Random& random) {
                      .workspace = below(6),
                      .output_bytes = below(3) * 200'000});
   }
-  made.profile =
-      MakeProfile(front + "t" + std::string(static_cast<size_t>(dense), 'd') + "H", costs);
+  made.profile = MakeProfile(front + "t" + LanguageLetters(dense, moe, below) + "H", costs);
   for (LayerCost& kind : made.profile.classes) {
     kind.weight_gradient_ns = kind.backward_ns / 10 * below(10);
     kind.weight_gradient.constant = static_cast<double>(kind.weight_gradient_ns);

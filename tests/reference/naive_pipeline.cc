@@ -1,6 +1,7 @@
 #include "tests/reference/naive_pipeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace evenkeel::planner::reference {
@@ -111,7 +112,8 @@ class Graph {
   }
 
   int64_t Buckets(int64_t s, int64_t c) const {
-    return spec_.buckets.empty() ? 1 : Unit(spec_.buckets, s, c);
+    if (spec_.buckets.empty()) return 1;
+    return std::llround(spec_.buckets[static_cast<size_t>(s * shape_.chunks + c)]);
   }
 
   char LastKind() const { return shape_.schedule == Schedule::kZeroBubble ? 'W' : 'B'; }

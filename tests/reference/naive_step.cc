@@ -59,7 +59,9 @@ std::vector<int64_t> LastBackwards(const std::vector<NaiveStage>& stages, int64_
 
 int64_t StepOf(const std::vector<NaiveStage>& stages, int64_t micro_batches, bool overlap) {
   const std::vector<int64_t> ends = LastBackwards(stages, micro_batches);
-  const auto part = [](int64_t whole, int64_t parts) { return (whole + parts - 1) / parts; };
+  const auto part = [](int64_t whole, double parts) {
+    return static_cast<int64_t>(std::ceil(static_cast<double>(whole) / parts));
+  };
   int64_t reduced = 0, optimizer = 0;
   for (size_t s = 0; s < stages.size(); ++s) {
     const NaiveStage& stage = stages[s];

@@ -11,7 +11,7 @@ namespace evenkeel::planner::reference {
 struct NaiveStage {
   int64_t forward = 0, backward = 0, send = 0;
   int64_t reduce = 0, gather = 0, optimizer = 0;
-  int64_t buckets = 1;  // of the reduction and of the gathering
+  double buckets = 1;   // of the reduction and of the gathering
   double slowdown = 0;  // passes take longer by this share of the communication that they hide
 };
 

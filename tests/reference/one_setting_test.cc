@@ -55,8 +55,8 @@ Instance RandomInstance(Dice& dice) {
   const int64_t encoder = dice.Below(4), moe = dice.Below(3);
   const int64_t dense = 1 + dice.Below(8 - encoder - moe);
   if (encoder > 0) made.chain = "P" + std::string(static_cast<size_t>(encoder), 'e') + "j";
-  made.chain += "t" + std::string(static_cast<size_t>(dense), 'd') +
-                std::string(static_cast<size_t>(moe), 'm') + "H";
+  made.chain +=
+      "t" + LanguageLetters(dense, moe, [&](int64_t most) { return dice.Below(most); }) + "H";
   std::vector<SmallLayer> costs;
   for (int k = 0; k < kLayerKinds; ++k) {
     SmallLayer layer{.forward = 1 + dice.Below(20),

@@ -114,8 +114,9 @@ int64_t CompareAll(const std::string& chain, const std::vector<int64_t>& stage_l
 
 TEST(PartitionReferenceTest, EverySmallChain) {
   int64_t compared = 0;
-  for (const char* chain : {"d", "dd", "dddd", "ddddddd", "dddm", "ddmmm", "eedd", "edm", "eeddmm",
-                            "edddmmm", "tddH", "tdddddH", "PejtddH", "eejtddH", "PeejtdH"}) {
+  for (const char* chain :
+       {"d", "dd", "dddd", "ddddddd", "dddm", "ddmmm", "eedd", "edm", "eeddmm", "edddmmm", "dmdm",
+        "mdmdd", "tddH", "tdddddH", "PejtddH", "eejtddH", "PeejtdH"}) {
     compared += CompareAll(chain, {});
     if (HasFailure()) return;
   }

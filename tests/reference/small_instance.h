@@ -54,6 +54,17 @@ inline LayerCost ToLayerCost(LayerKind kind, const SmallLayer& small) {
   return layer;
 }
 
+// Returns the dense and MoE letters of a chain: in two runs, or in any order.
+template <typename Below>  // a random number from 0 to its argument, exclusive
+std::string LanguageLetters(int64_t dense, int64_t moe, const Below& below) {
+  std::string letters(static_cast<size_t>(dense), 'd');
+  letters += std::string(static_cast<size_t>(moe), 'm');
+  if (below(2) == 0) return letters;
+  for (size_t i = letters.size(); i > 1; --i)
+    std::swap(letters[i - 1], letters[static_cast<size_t>(below(static_cast<int64_t>(i)))]);
+  return letters;
+}
+
 // Makes one layer per letter: P patch embedding, e encoder, j projector, t token embedding, d
 // dense, m MoE, H head. Kinds come in the order of their first letter; `costs` has one entry per
 // kind.

@@ -61,7 +61,10 @@ inline PipelineSpec DrawPipeline(Random& random, const PipelineShape& shape) {
   PipelineSpec spec;
   spec.shape = shape;
   const int64_t units = shape.virtual_stages(), n = kDrawnUnit;
-  if (Draw(random, 0, 3) > 0) spec.buckets = DrawMany(random, units, 1, 4);
+  if (Draw(random, 0, 3) > 0) {
+    for (const int64_t buckets : DrawMany(random, units, 1, 4))
+      spec.buckets.push_back(static_cast<double>(buckets));
+  }
   const auto values = [&](int64_t most) {
     const int64_t rows = Draw(random, 0, 1) == 0 ? 1 : shape.micro_batches;
     return DrawMany(random, units * rows, 0, most, n);

@@ -65,18 +65,43 @@ TEST(StageSyncTest, ExpertsHaveFewerCopies) {
 TEST(StageSyncTest, RanksThatBroadcastInTurnAddTheirTime) {
   Job job = JobOn(ZeroStage::kOptimizer);
   const Parallelism p{.tensor = 2, .pipeline = 1, .data = 16};
-  const StageSync before = SyncOf(job, p, kBillion);
-  job.training.execution.gather_ns_per_rank = 1e6;
-  const StageSync after = SyncOf(job, p, kBillion);
-  EXPECT_NEAR(static_cast<double>(after.gather_ns - before.gather_ns), 16e6, 1);
-  EXPECT_EQ(after.reduce_ns, before.reduce_ns);
+  for (const bool overlaps : {false, true}) {
+    job.training.execution.overlap_weight_gather = overlaps;
+    job.training.execution.gather_ns_per_rank = 0;
+    const StageSync before = SyncOf(job, p, kBillion);
+    job.training.execution.gather_ns_per_rank = 1e6;
+    const StageSync after = SyncOf(job, p, kBillion);
+    // Passes do not hide turns, so where gathering overlaps with passes they come before it.
+    const int64_t gather = after.gather_ns - before.gather_ns;
+    const int64_t optimizer = after.optimizer_ns - before.optimizer_ns;
+    EXPECT_NEAR(static_cast<double>(overlaps ? optimizer : gather), 16e6, 1);
+    EXPECT_EQ(overlaps ? gather : optimizer, 0);
+    EXPECT_EQ(after.reduce_ns, before.reduce_ns);
+  }
 }
 
 TEST(StageSyncTest, BucketsOfMegatronCore) {
   const Job job = JobOn(ZeroStage::kOptimizer);
-  EXPECT_EQ(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 32}, kBillion).buckets, 25);
-  EXPECT_EQ(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 100}, kBillion).buckets, 10);
+  // A little fewer than 25 and 10: the latency of a collective does not shrink with its bytes.
+  EXPECT_NEAR(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 32}, kBillion).buckets, 24, 1);
+  EXPECT_NEAR(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 100}, kBillion).buckets, 9.5, 0.5);
   EXPECT_EQ(SyncOf(job, {.tensor = 1, .pipeline = 1, .data = 32}, {1'000, 0}).buckets, 1);
+}
+
+TEST(StageSyncTest, MoreParametersNeverLeaveLess) {
+  const Job job = JobOn(ZeroStage::kOptimizer);
+  const Parallelism p{.tensor = 1, .pipeline = 1, .data = 32};
+  const Execution& execution = job.training.execution;
+  for (const int64_t pass_ns : {int64_t{1'000}, int64_t{1'000'000}, int64_t{1'000'000'000}}) {
+    int64_t reduce = 0, gather = 0;
+    for (int64_t parameters = 1'000'000; parameters < 500'000'000; parameters += 3'000'000) {
+      const StageSync sync = SyncOf(job, p, {parameters, 0});
+      EXPECT_GE(ExposedReduce(execution, sync, pass_ns) + 1, reduce) << parameters;
+      EXPECT_GE(ExposedGather(execution, sync, pass_ns) + 1, gather) << parameters;
+      reduce = ExposedReduce(execution, sync, pass_ns);
+      gather = ExposedGather(execution, sync, pass_ns);
+    }
+  }
 }
 
 TEST(StageSyncTest, PassesHideWhatTheyCan) {
