@@ -18,7 +18,9 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
   Add(command, "--job", &flags->job_file, "FILE",
       "PlanJobRequest or Job as protobuf JSON ('-': standard input); flags beside it override it",
       kJob);
-  Add(command, "--model", &flags->model, "NAME", "Model (see `models`), or ENCODER+LANGUAGE_MODEL",
+  Add(command, "--model", &flags->model, "NAME",
+      "Model (see `models`), ENCODER+LANGUAGE_MODEL, or the path of a language model's config.json "
+      "or of a folder that has one",
       kJob);
   command
       ->add_option(

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,7 @@ namespace {
 
 // The server accepts messages of up to 1 MiB. They are longer as JSON.
 constexpr size_t kMaxJobFile = size_t{8} << 20;
+constexpr size_t kMaxConfigFile = size_t{64} << 10;
 
 [[noreturn]] void Fail(const std::string& message) {
   throw CommandError(ExitCode::kBadInput, message);
@@ -194,12 +196,41 @@ void SetObjective(const JobFlags& flags, v1::Job* job) {
     reliability()->set_checkpoint_interval_seconds(*flags.checkpoint_interval_seconds);
 }
 
+// Returns the config.json that --model names: itself, or one in that folder. Returns an empty path
+// if there is no such file; then it is a name.
+std::filesystem::path ConfigPath(const std::string& model) {
+  std::error_code ignored;  // a name may be no path at all
+  const std::filesystem::path path(model), inside = path / "config.json";
+  if (std::filesystem::is_regular_file(path, ignored)) return path;
+  if (std::filesystem::is_regular_file(inside, ignored)) return inside;
+  return {};
+}
+
+// Returns what a model is called whose config is there: its folder's or its file's name.
+std::string LabelOf(const std::filesystem::path& config) {
+  std::error_code ignored;
+  const std::filesystem::path whole = std::filesystem::absolute(config, ignored);
+  const std::filesystem::path name =
+      whole.filename() == "config.json" ? whole.parent_path().filename() : whole.stem();
+  return name.string().substr(0, 100) + " (config.json)";
+}
+
 void SetModel(const JobFlags& flags, v1::Job* job) {
   if (!flags.model.empty()) {
     v1::Model* model = job->mutable_model();
     model->clear_encoders();
     model->clear_language_model();
-    model->set_name(flags.model);
+    model->clear_config_json();
+    model->clear_name();
+    const std::filesystem::path config = ConfigPath(flags.model);
+    if (!config.empty()) {
+      model->set_config_json(ReadWholeFile(config.string(), kMaxConfigFile));
+      model->set_name(LabelOf(config));
+    } else if (flags.model.ends_with(".json")) {
+      Fail("--model " + flags.model + ": there is no such file");
+    } else {
+      model->set_name(flags.model);
+    }
   }
   for (const std::string& component : flags.freeze) {
     if (component == "encoder") {

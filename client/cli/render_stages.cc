@@ -21,13 +21,35 @@ std::string GroupText(const v1::LayerGroup& group) {
                      group.layer_count());
 }
 
+using Groups = google::protobuf::RepeatedPtrField<v1::LayerGroup>;
+
+// Joins runs of one kind that follow each other: they are apart where layers differ in other ways,
+// as in their attention.
+Groups Joined(const Groups& groups) {
+  Groups joined;
+  for (const v1::LayerGroup& group : groups) {
+    if (!joined.empty()) {
+      v1::LayerGroup& last = *joined.rbegin();
+      const bool follows = group.first_layer() == last.first_layer() + last.layer_count();
+      if (IsTransformer(group.kind()) && last.kind() == group.kind() && follows &&
+          last.chunk() == group.chunk()) {
+        last.set_layer_count(last.layer_count() + group.layer_count());
+        last.set_recomputed_count(last.recomputed_count() + group.recomputed_count());
+        continue;
+      }
+    }
+    *joined.Add() = group;
+  }
+  return joined;
+}
+
 // Returns "12/22": recomputed layers of all transformer layers. Lists kinds separately if a stage
 // has several.
 std::string RecomputedText(const v1::Stage& stage) {
   std::string text;
   bool any = false;
   int again = 0, all = 0, runs = 0;
-  for (const v1::LayerGroup& group : stage.layers()) {
+  for (const v1::LayerGroup& group : Joined(stage.layers())) {
     if (!IsTransformer(group.kind())) continue;
     if (!text.empty()) text += " + ";
     text += fmt::format("{}/{}", group.recomputed_count(), group.layer_count());
@@ -117,8 +139,9 @@ int RecomputedLayers(const v1::Plan& plan) {
   return layers;
 }
 
-std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& layers,
+std::string LayersText(const google::protobuf::RepeatedPtrField<v1::LayerGroup>& groups,
                        int width) {
+  const Groups layers = Joined(groups);
   // If there are very many runs (virtual stages), only the first ones and the last are shown.
   constexpr int kShown = 7;
   std::vector<std::string> parts;

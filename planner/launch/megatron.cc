@@ -60,6 +60,9 @@ void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Laun
   out->notes.push_back({"model",
                         "Rotary base, norm epsilon and vocabulary are not in a plan: add them as "
                         "the model has them, with data, tokenizer and learning rate."});
+  if (const std::string left = LeftToTheModel(model.language_model); !left.empty())
+    out->notes.push_back({"model", "These arguments cannot say all of the model: " + left +
+                                       ". Its own code or a bridge has to bring that."});
   if (model.language_model.moe && job.launch.float16)
     out->notes.push_back(
         {"precision", "Megatron-LM trains experts in parallel in bfloat16, not in float16."});

@@ -1,8 +1,12 @@
 #include "planner/launch/megatron_arguments.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include <absl/strings/str_join.h>
 
 #include "planner/launch/emitters.h"
 #include "planner/model/layer_runs.h"
@@ -17,6 +21,33 @@ std::string ExpertLayers(const LanguageModel& model) {
     text += (text.empty() ? "([" : "+[") + std::string(run.layer.experts ? "1" : "0") + "]*" +
             std::to_string(run.count);
   return text + ")";
+}
+
+// Returns whether every linear layer but the head has a bias.
+bool HasAllBiases(const LanguageModel& m) {
+  const bool mlp = m.moe ? m.moe->mlp_bias && m.moe->expert_bias : m.mlp_bias;
+  return m.linear_bias || (m.qkv_bias && m.out_bias && mlp);
+}
+
+// Adds which layers attend to a window. A number N stands for all but every N-th layer.
+void AddWindows(const LanguageModel& m, Arguments& out) {
+  int64_t window = 0, period = 0, layer = 0;
+  bool periodic = true;
+  std::string list;
+  for (const LayerRun& run : RunsOf(m)) {
+    const bool windows = run.layer.attention == AttentionKind::kWindow;
+    if (windows) window = run.layer.window_tokens;
+    for (int64_t i = 0; i < run.count; ++i) {
+      ++layer;
+      if (!windows && period == 0) period = layer;
+      periodic = periodic && (windows == (period == 0 || layer % period != 0));
+      list += std::string(list.empty() ? "[" : ",") + (windows ? "1" : "0");
+    }
+  }
+  if (window == 0) return;
+  out.Add("--window-size", "(" + std::to_string(window - 1) + ",0)");  // tokens in front
+  if (period == 0) return;
+  out.Add("--window-attn-skip-freq", periodic ? std::to_string(period) : list + "]");
 }
 
 void AddModel(const ModelSpec& model, Arguments& out) {
@@ -41,11 +72,13 @@ void AddModel(const ModelSpec& model, Arguments& out) {
   }
   if (m.gated_mlp) out.Add("--swiglu");
   out.Add("--normalization", m.norm == Norm::kRmsNorm ? "RMSNorm" : "LayerNorm");
-  if (!m.linear_bias) out.Add("--disable-bias-linear");
-  if (m.qkv_bias && !m.linear_bias) out.Add("--add-qkv-bias");
+  if (!HasAllBiases(m)) out.Add("--disable-bias-linear");
+  if (m.qkv_bias && !HasAllBiases(m)) out.Add("--add-qkv-bias");
   if (m.qk_norm) out.Add("--qk-layernorm");
   if (!m.tied_embeddings) out.Add("--untie-embeddings-and-output-weights");
   if (m.learned_positions == 0) out.Add("--position-embedding-type", "rope");
+  if (m.attention_sinks) out.Add("--softmax-type", "learnable");
+  AddWindows(m, out);
   if (m.predicted_tokens > 0) out.Add("--mtp-num-layers", m.predicted_tokens);
   if (!m.moe) return;
   out.Add("--num-experts", m.moe->experts);
@@ -169,6 +202,27 @@ std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec&
   AddExecution(job, spec.parallelism, arguments);
   AddRecompute(job, setting, spec, arguments);
   return words;
+}
+
+std::string LeftToTheModel(const LanguageModel& m) {
+  std::vector<std::string> parts;
+  const std::vector<LanguageLayer> classes = ClassesOf(m);
+  if (m.layer_norms != 2) parts.push_back(std::to_string(m.layer_norms) + " norms per layer");
+  if (!m.norm_weights) parts.push_back("norms without weights");
+  if (m.width_qk_norm) parts.push_back("norms over the width of all queries and of all keys");
+  if (!HasAllBiases(m) && (m.out_bias || m.mlp_bias)) parts.push_back("biases of some layers");
+  if (m.head_bias) parts.push_back("a bias of the head");
+  if (m.moe && m.moe->shared_gate) parts.push_back("the gate of the shared expert");
+  for (const LanguageLayer& layer : classes) {
+    if (layer.attention != AttentionKind::kChunked) continue;
+    parts.push_back("attention in chunks of " + std::to_string(layer.window_tokens) + " tokens");
+    break;
+  }
+  std::set<int64_t> windows;
+  for (const LanguageLayer& layer : classes)
+    if (layer.attention == AttentionKind::kWindow) windows.insert(layer.window_tokens);
+  if (windows.size() > 1) parts.push_back("windows of several sizes");
+  return absl::StrJoin(parts, ", ");
 }
 
 }  // namespace evenkeel::planner

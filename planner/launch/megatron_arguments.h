@@ -17,6 +17,10 @@ namespace evenkeel::planner {
 std::vector<std::string> MegatronArguments(const Trials& trials, const PlanSpec& spec,
                                            const RecomputeFlags& setting);
 
+// Returns what of the model the arguments cannot say, such as "4 norms per layer"; empty if they
+// say all of it.
+std::string LeftToTheModel(const LanguageModel& model);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_LAUNCH_MEGATRON_ARGUMENTS_H_

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "server/convert/component_fields.h"
 #include "server/convert/encoder_from_proto.h"
 #include "server/convert/language_model_from_proto.h"
+#include "server/convert/model_config.h"
 #include "server/convert/model_name.h"
 
 namespace evenkeel::server {
@@ -30,7 +32,7 @@ void ConvertName(const v1::Model& from, const FieldPath& name, const planner::Lo
                  ViolationSink& sink, planner::Job* job) {
   if (from.name().empty()) {
     sink.Add(name,
-             "required unless language_model is set: a name of ListModels, or "
+             "required unless language_model or config_json is set: a name of ListModels, or "
              "ENCODER+LANGUAGE_MODEL");
     return;
   }
@@ -116,6 +118,26 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
   job->figures.push_back(DimensionsFigure(published, source));
 }
 
+void ConvertConfig(const v1::Model& from, const FieldPath& path, const planner::LoraSpec& lora,
+                   ViolationSink& sink, planner::Job* job) {
+  const FieldPath field = path.Child("config_json");
+  if (from.has_language_model())
+    sink.Add(field, "must be unset where language_model describes the model");
+  if (!from.encoders().empty())
+    sink.Add(path.Child("encoders"), std::string(kNotYet) + "encoders beside config_json");
+  CheckLabel(from, path, sink);
+  std::optional<ConfiguredModel> model = ModelFromConfig(from.config_json(), field, sink);
+  if (!model) return;
+  planner::ModelSpec& spec = job->model;
+  spec.language_model = std::move(model->spec);
+  spec.language_model.name = model->model_type + "-config";
+  spec.language_model.train =
+      TrainModeOr(from.language_model_train_mode(), planner::TrainMode::kFull);
+  if (spec.language_model.train == planner::TrainMode::kLora) spec.language_model.lora = lora;
+  spec.name = DescribedName(from.name(), spec);
+  job->figures.push_back(DimensionsFigure(/*published=*/false, model->source));
+}
+
 // Returns true if some component trains in a way for which `suits` holds.
 template <typename Predicate>
 bool AnyTrains(const planner::ModelSpec& model, Predicate suits) {
@@ -146,7 +168,9 @@ bool ModelFromProto(const v1::Model& from, const FieldPath& path, ViolationSink&
                     planner::Job* job) {
   const int64_t before = sink.count();
   const planner::LoraSpec lora = LoraFromProto(from.lora(), path.Child("lora"), sink);
-  if (from.has_language_model()) {
+  if (!from.config_json().empty()) {
+    ConvertConfig(from, path, lora, sink, job);
+  } else if (from.has_language_model()) {
     ConvertDescribed(from, path, lora, sink, job);
   } else {
     ConvertNamed(from, path, lora, sink, job);

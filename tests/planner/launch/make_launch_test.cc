@@ -426,6 +426,35 @@ TEST(MakeLaunchTest, XTunerReadsPresetPacksInTheirOrder) {
   EXPECT_TRUE(std::any_of(launch.notes.begin(), launch.notes.end(), images));
 }
 
+// What a layer attends to, and where biases are, as in GPT-OSS.
+TEST(MakeLaunchTest, LayersThatTakeTurns) {
+  Job job = TextJob("qwen3-30b-a3b", "h100-sxm-80gb", 32);
+  job.training.trainer = FindTrainer("megatron-core");
+  job.constraints.recompute = FreestRecompute(*job.training.trainer);
+  LanguageModel& model = job.model.language_model;
+  const LanguageLayer window{
+      .attention = AttentionKind::kWindow, .window_tokens = 128, .experts = true};
+  for (int64_t i = 0; i < model.layers; ++i)
+    model.runs.push_back({(i + 1) % 4 == 0 ? LanguageLayer{.experts = true} : window, 1});
+  model.attention_sinks = true;
+  const Plan plan = PlanOf(job, {LaunchFramework::kMegatron});
+  const Launch& launch = plan.launch.front();
+  EXPECT_EQ(Value(launch, "--window-size"), "(127,0)");
+  EXPECT_EQ(Value(launch, "--window-attn-skip-freq"), "4");
+  EXPECT_EQ(Value(launch, "--softmax-type"), "learnable");
+  const auto says = [](const Launch& l, const std::string& part) {
+    return std::any_of(l.notes.begin(), l.notes.end(),
+                       [&](const LaunchNote& note) { return Contains(note.text, part); });
+  };
+  EXPECT_FALSE(says(launch, "cannot say all of the model"));
+  model.layer_norms = 4;
+  std::swap(model.runs[0], model.runs[3]);  // no period
+  const Plan other = PlanOf(job, {LaunchFramework::kMegatron});
+  EXPECT_TRUE(says(other.launch.front(), "4 norms per layer"));
+  EXPECT_TRUE(
+      Contains(Value(other.launch.front(), "--window-attn-skip-freq"), "[0,1,1,1,1,1,1,0,"));
+}
+
 TEST(MakeLaunchTest, TheSameJobGivesTheSameSettings) {
   const Plan a = PlanOf(TightJob()), b = PlanOf(TightJob());
   for (size_t i = 0; i < a.launch.size(); ++i) {

@@ -1,0 +1,193 @@
+#include "server/convert/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "planner/base/random.h"
+#include "planner/model/layer_runs.h"
+#include "planner/model/parameters.h"
+#include "server/convert/config_architectures.h"
+
+namespace evenkeel::server {
+namespace {
+
+using nlohmann::json;
+using planner::AttentionKind;
+using planner::LayerKind;
+
+// A small model of the architecture, with what the defaults leave open.
+json SmallConfig(const ConfigArchitecture& a) {
+  json config = {{"model_type", a.model_type}, {"num_hidden_layers", 6}, {"hidden_size", 256},
+                 {"num_attention_heads", 4},   {"vocab_size", 1024},     {"intermediate_size", 512},
+                 {"num_key_value_heads", 2}};
+  if (a.latent) config["num_key_value_heads"] = 4;
+  if (a.model_type == "deepseek_v2" || a.model_type == "dots1") config["num_experts_per_tok"] = 2;
+  if (a.model_type == "dots1") config["n_routed_experts"] = 8, config["n_shared_experts"] = 1;
+  return config;
+}
+
+std::optional<ConfiguredModel> Read(const json& config, std::string* refused = nullptr) {
+  ViolationSink sink(100);
+  auto model = ModelFromConfig(config.dump(), FieldPath("config_json"), sink);
+  EXPECT_EQ(model.has_value(), sink.count() == 0);
+  if (refused != nullptr)
+    for (const Violation& violation : sink.Take()) *refused += violation.description + "\n";
+  return model;
+}
+
+TEST(ModelConfigTest, EveryArchitectureIsReadAtItsDefaults) {
+  std::set<std::string_view> types;
+  for (const ConfigArchitecture& a : ConfigArchitectures()) {
+    EXPECT_TRUE(types.insert(a.model_type).second) << a.model_type;
+    std::string refused;
+    const auto model = Read(SmallConfig(a), &refused);
+    ASSERT_TRUE(model) << a.model_type << ": " << refused;
+    int64_t layers = 0;
+    for (const planner::LayerRun& run : planner::RunsOf(model->spec)) layers += run.count;
+    EXPECT_EQ(layers, 6) << a.model_type;
+    EXPECT_GT(planner::CountParameters(model->spec), 1'000'000) << a.model_type;
+  }
+}
+
+// Parameters as published, or as transformers counts them on the meta device (tests/models/run.sh).
+TEST(ModelConfigTest, PublishedModels) {
+  const json llama = {
+      {"model_type", "llama"},    {"hidden_size", 4096},       {"intermediate_size", 14336},
+      {"num_hidden_layers", 32},  {"num_attention_heads", 32}, {"num_key_value_heads", 8},
+      {"vocab_size", 128256},     {"rope_theta", 500000.0},    {"max_position_embeddings", 131072},
+      {"torch_dtype", "bfloat16"}};
+  EXPECT_EQ(planner::CountParameters(Read(llama)->spec), 8'030'261'248);
+  const json gpt_oss = {
+      {"model_type", "gpt_oss"},  {"hidden_size", 2880},       {"intermediate_size", 2880},
+      {"num_hidden_layers", 24},  {"num_attention_heads", 64}, {"num_key_value_heads", 8},
+      {"head_dim", 64},           {"vocab_size", 201088},      {"num_local_experts", 32},
+      {"num_experts_per_tok", 4}, {"sliding_window", 128}};
+  const auto model = Read(gpt_oss);
+  EXPECT_EQ(planner::CountParameters(model->spec), 20'914'757'184);
+  const auto runs = planner::RunsOf(model->spec);
+  ASSERT_EQ(runs.size(), 24u);
+  EXPECT_EQ(runs[0].layer.attention, AttentionKind::kWindow);
+  EXPECT_EQ(runs[0].layer.window_tokens, 128);
+  EXPECT_EQ(runs[1].layer.attention, AttentionKind::kFull);
+}
+
+TEST(ModelConfigTest, LayersFollowTheConfig) {
+  json qwen = {{"model_type", "qwen3_moe"}, {"num_hidden_layers", 6}, {"hidden_size", 256},
+               {"num_attention_heads", 4},  {"vocab_size", 1024},     {"intermediate_size", 512},
+               {"decoder_sparse_step", 2},  {"mlp_only_layers", {3}}};
+  EXPECT_EQ(planner::CountLayers(Read(qwen)->spec, LayerKind::kMoe), 2);
+  json gemma = {{"model_type", "gemma3_text"}, {"num_hidden_layers", 7},
+                {"hidden_size", 256},          {"num_attention_heads", 4},
+                {"vocab_size", 1024},          {"intermediate_size", 512}};
+  ASSERT_EQ(planner::RunsOf(Read(gemma)->spec).size(), 3u);  // 5 windows, 1 full, 1 window
+  gemma["layer_types"] = json::array();
+  for (int i = 0; i < 7; ++i)
+    gemma["layer_types"].push_back(i == 0 ? "full_attention" : "sliding_attention");
+  EXPECT_EQ(planner::RunsOf(Read(gemma)->spec).front().layer.attention, AttentionKind::kFull);
+  gemma["layer_types"][3] = "linear_attention";
+  std::string refused;
+  EXPECT_FALSE(Read(gemma, &refused));
+  EXPECT_NE(refused.find("linear_attention"), std::string::npos) << refused;
+}
+
+TEST(ModelConfigTest, TheLanguageModelOfAWrapper) {
+  json text = {{"num_hidden_layers", 4}, {"hidden_size", 256},       {"num_attention_heads", 8},
+               {"vocab_size", 1024},     {"intermediate_size", 512}, {"num_local_experts", 4}};
+  const auto model = Read({{"model_type", "llama4"}, {"text_config", text}});
+  ASSERT_TRUE(model);
+  EXPECT_EQ(model->model_type, "llama4_text");
+  const auto runs = planner::RunsOf(model->spec);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].layer.attention, AttentionKind::kChunked);
+  EXPECT_EQ(runs[0].count, 3);
+}
+
+TEST(ModelConfigTest, RefusalsNameTheKey) {
+  const json good = SmallConfig(ConfigArchitectures().front());
+  const auto refusal = [](const json& config) {
+    std::string refused;
+    EXPECT_FALSE(Read(config, &refused));
+    return refused;
+  };
+  json config = good;
+  config["model_type"] = "lama";
+  EXPECT_NE(refusal(config).find("nearest: llama"), std::string::npos);
+  config = good;
+  config.erase("hidden_size");
+  EXPECT_NE(refusal(config).find("lacks \"hidden_size\""), std::string::npos);
+  config = good;
+  config["num_key_value_heads"] = 3;
+  EXPECT_NE(refusal(config).find("must divide"), std::string::npos);
+  config = good;
+  config["num_hidden_layers"] = "six";
+  EXPECT_NE(refusal(config).find("whole number from 1 to 512"), std::string::npos);
+  config = good;
+  config["kv_lora_rank"] = 512;
+  EXPECT_NE(refusal(config).find("\"kv_lora_rank\""), std::string::npos);
+  config = good;
+  config["vision_config"] = {{"hidden_size", 64}};
+  EXPECT_NE(refusal(config).find("vision encoder"), std::string::npos);
+  ViolationSink sink(100);
+  EXPECT_FALSE(ModelFromConfig("[1, 2]", FieldPath("config_json"), sink));
+  EXPECT_FALSE(ModelFromConfig("{", FieldPath("config_json"), sink));
+  EXPECT_FALSE(ModelFromConfig(std::string(kMaxConfigBytes + 1, ' '), FieldPath("x"), sink));
+  EXPECT_EQ(sink.count(), 3);
+}
+
+// Values of any type and size in place of each key's: a model that is within all ranges, or a
+// refusal.
+TEST(ModelConfigTest, MutatedConfigsGiveAModelOrARefusal) {
+  planner::Random random(29);
+  int64_t read = 0;
+  for (int trial = 0; trial < 10'000; ++trial) {
+    const auto& all = ConfigArchitectures();
+    const ConfigArchitecture& a = all[random.Below(all.size())];
+    json config = SmallConfig(a);
+    const json defaults = json::parse(a.defaults);
+    for (const auto& [key, value] : defaults.items())
+      if (!config.contains(key)) config[key] = value;
+    for (int changes = 1 + static_cast<int>(random.Below(3)); changes > 0; --changes) {
+      auto at = config.begin();
+      std::advance(at, static_cast<int64_t>(random.Below(config.size())));
+      const json values[] = {nullptr,
+                             true,
+                             false,
+                             -1,
+                             0,
+                             1,
+                             2,
+                             7,
+                             64,
+                             1024,
+                             1'000'000,
+                             int64_t{1} << 62,
+                             0.5,
+                             1e300,
+                             "text",
+                             json::array(),
+                             json::object(),
+                             json::array({1, 2, "x"}),
+                             std::string(300, '\x01')};
+      if (random.Below(8) == 0) {
+        config.erase(at);
+      } else {
+        *at = values[random.Below(std::size(values))];
+      }
+    }
+    const auto model = Read(config);
+    if (!model) continue;
+    ++read;
+    EXPECT_GE(model->spec.layers, 1);
+    EXPECT_LE(model->spec.layers, 512);
+    EXPECT_EQ(model->spec.heads % model->spec.kv_heads, 0);
+    EXPECT_LE(planner::ClassesOf(model->spec).size(), 8u);
+    EXPECT_GT(planner::CountParameters(model->spec), 0);
+  }
+  EXPECT_GT(read, 500);
+}
+
+}  // namespace
+}  // namespace evenkeel::server
