@@ -1,0 +1,99 @@
+"""Compares parameters counted from config.json with those of the model that transformers builds from it.
+
+Run by run.sh. Each architecture is tried at transformers' default shape and at two others. Prints a line per case.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch  # noqa: E402  (after the environment)
+import transformers  # noqa: E402
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOOL = os.path.join(ROOT, "build", "bin", "evenkeelctl")
+SOURCE = os.path.join(ROOT, "server", "convert", "config_architectures.cc")
+
+# Without code in transformers: compared with nothing here.
+WITHOUT_CODE = {"kimi_k2"}
+
+# What the default shape lacks, or what the planner refuses there: hunyuan_v1_moe and the like have one expert.
+NEEDED = {
+    "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
+    "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
+}
+
+SMALL = {"num_hidden_layers": 7, "hidden_size": 768, "intermediate_size": 1280, "num_attention_heads": 12,
+         "num_key_value_heads": 4, "vocab_size": 5000}
+# A shape in which every flag of the config differs from its default.
+FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
+         "use_parallel_residual", "attention_out_bias")
+# Flags that transformers reads for other layers than the planner has, or refuses together with others.
+FIXED = {"gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias"}, "deepseek_v3": {"attention_bias"}}
+
+
+def model_types():
+    with open(SOURCE, encoding="utf-8") as file:
+        return re.findall(r'\.model_type = "([a-z0-9_]+)"', file.read())
+
+
+def shapes(model_type):
+    config_class = transformers.CONFIG_MAPPING[model_type]
+    needed = NEEDED.get(model_type, {})
+    yield "default", config_class(**needed)
+    small = dict(SMALL, **needed)
+    if "num_local_experts" in config_class().to_dict():
+        small["num_local_experts"] = 6
+    if model_type.startswith("deepseek"):
+        small["num_key_value_heads"] = SMALL["num_attention_heads"]
+    yield "small", config_class(**small)
+    default = config_class(**needed).to_dict()
+    turned = {key: not default[key] for key in FLAGS
+              if isinstance(default.get(key), bool) and key not in FIXED.get(model_type, ())}
+    yield "flags", config_class(**dict(small, num_hidden_layers=5, **turned))
+
+
+def counted_by_transformers(config):
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def counted_by_planner(config):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(json.dumps(config.to_dict(), default=str))
+        file.flush()
+        answer = subprocess.run(
+            [TOOL, "plan", "--local", "--model", file.name, "--gpu", "h200-sxm-141gb", "--gpus", "64", "--output", "json"],
+            capture_output=True, text=True, check=False)
+    if not answer.stdout:
+        return answer.stderr.strip().replace("\n", " ")[:300]
+    plan = json.loads(answer.stdout)
+    return int(plan.get("plan", plan)["subject"]["parameter_count"])
+
+
+def main():
+    passed = failed = 0
+    for model_type in sys.argv[1:] or model_types():
+        if model_type in WITHOUT_CODE:
+            print(f"skipped {model_type}: transformers has no code for it")
+            continue
+        for name, config in shapes(model_type):
+            try:
+                expected = counted_by_transformers(config)
+            except Exception as error:  # a shape that transformers itself refuses
+                print(f"skipped {model_type} {name}: transformers: {str(error)[:120]}")
+                continue
+            counted = counted_by_planner(config)
+            good = counted == expected
+            passed, failed = passed + good, failed + (not good)
+            print(f"{'ok     ' if good else 'FAILED '}{model_type} {name}: {expected:,}"
+                  + ("" if good else f", counted {counted}"), flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed > 0 and failed == 0 else 1
+
+
+sys.exit(main())

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Compares the parameters that the planner counts for a config.json with those of the model that transformers builds
+# from it on the meta device: every architecture of server/convert/config_architectures.cc, at transformers' default
+# shape and at two others. Needs build/bin/evenkeelctl, and network for PyTorch and transformers (3 GB), which go into
+# build/models-venv.
+#
+#   tests/models/run.sh [MODEL_TYPE]...      without one: all of them
+#
+# The last line counts: "N passed, N failed".
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+environment=${EVENKEEL_MODELS_VENV:-build/models-venv}
+if [ ! -x "$environment/bin/python" ]; then
+  python3 -m venv "$environment" && "$environment/bin/pip" install -q torch 'transformers==5.23.0' || exit 1
+fi
+exec "$environment/bin/python" tests/models/compare.py "$@"
