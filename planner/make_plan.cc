@@ -283,22 +283,6 @@ class Planning {
 
 }  // namespace
 
-const char* PhaseName(Phase phase) {
-  switch (phase) {
-    case Phase::kBatchRule:
-      return "batch_rule";
-    case Phase::kSearch:
-      return "search";
-    case Phase::kSimulate:
-      return "simulate";
-    case Phase::kExplain:
-      return "explain";
-    case Phase::kCheck:
-      return "check";
-  }
-  return "";
-}
-
 PlanResult MakePlan(const Job& job, const PlanHooks& hooks) {
   PlanResult result;
   if (!RunsThrough(hooks.stop, [&] { result = Planning(job, hooks).Run(); })) return {};

@@ -12,8 +12,6 @@
 
 namespace evenkeel::planner {
 
-const char* PhaseName(Phase phase);  // "batch_rule", "search", ...
-
 enum class PlanEnd {
   kComplete,  // `plan` is valid: it fits, or says why nothing fits
   kStopped,   // `stop` ended the work; there is no plan

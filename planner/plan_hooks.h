@@ -11,6 +11,7 @@ namespace evenkeel::planner {
 // The phases of MakePlan, in this order. For progress and metrics.
 enum class Phase { kBatchRule, kSearch, kSimulate, kExplain, kCheck };
 inline constexpr int kPhases = 5;
+const char* PhaseName(Phase phase);  // "batch_rule", "search", ...
 
 // The planner's only connections to the outside world. Both may be empty.
 struct PlanHooks {

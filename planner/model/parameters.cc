@@ -40,7 +40,7 @@ int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& lay
       LinearParameters(model.hidden, query_width + 2 * key_width,
                        model.qkv_bias || model.linear_bias) +
       LinearParameters(query_width, model.hidden, model.out_bias || model.linear_bias);
-  if (model.qk_norm) parameters += 2 * layer.head_dim;
+  if (model.qk_norm) parameters += 2 * NormParameters(model.norm, layer.head_dim);
   if (model.width_qk_norm) parameters += query_width + key_width;
   if (model.attention_sinks) parameters += layer.heads;
   return parameters;

@@ -57,6 +57,7 @@ struct ConfigArchitecture {
   int layer_norms = 2;
   ConfigFlag parallel = {};  // attention and MLP beside each other share one norm
   bool gated = true;
+  bool grouped = true;  // `num_key_value_heads` may be fewer than the heads
   bool latent = false;  // multi-head latent attention
   ConfigFlag qkv_bias = {}, out_bias = {}, mlp_bias = {}, head_bias = {};
   ConfigFlag head_norm = {}, width_norm = {};  // of queries and keys

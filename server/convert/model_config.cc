@@ -27,12 +27,25 @@ constexpr size_t kClassesAtMost = 8;
 // Parts of keys that say something about shapes. A key that has one, and that nobody read, may
 // change the model.
 constexpr std::string_view kShapeWords[] = {
-    "size",  "num_",  "n_",     "dim", "layer", "head", "rank",  "expert", "hidden",  "width",
-    "vocab", "bias",  "window", "ffn", "kv_",   "lora", "depth", "block",  "state",   "conv",
-    "ssm",   "mamba", "share",  "tie", "mtp",   "gate", "moe",   "norm",   "parallel"};
+    "size",  "num_",   "dim", "layer", "head", "rank",  "expert", "hidden",  "width", "vocab",
+    "bias",  "window", "ffn", "kv_",   "lora", "depth", "block",  "state",   "conv",  "ssm",
+    "mamba", "share",  "tie", "mtp",   "gate", "moe",   "norm",   "parallel"};
+
+// Keys that begin like this do, too.
+constexpr std::string_view kShapeBeginnings[] = {"n_", "d_"};
+
+// Keys that mean the same: configs that transformers 5 saves have the second of each pair.
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"num_experts", "num_local_experts"}, {"n_routed_experts", "num_local_experts"},
+    {"moe_num_experts", "num_experts"},   {"moe_k", "num_experts_per_tok"},
+    {"num_local_experts", "num_experts"}, {"sliding_window_pattern", "_sliding_window_pattern"}};
 
 // Keys that have such a word and change neither the number of parameters nor the work of a layer.
-constexpr std::string_view kWithoutShape[] = {"_name_or_path",
+constexpr std::string_view kWithoutShape[] = {"attention_multiplier",
+                                              "attn_logit_softcapping",
+                                              "attn_scale",
+                                              "qk_head_dim",
+                                              "_name_or_path",
                                               "aux_loss_alpha",
                                               "attention_dropout",
                                               "attn_temperature_tuning",
@@ -128,11 +141,22 @@ class Reader {
   const Json* Find(std::string_view key) {
     if (key.empty()) return nullptr;
     read_.insert(std::string(key));
-    for (const Json* values : {&config_, &defaults_}) {
-      const auto at = values->find(std::string(key));
-      if (at != values->end() && !at->is_null()) return &*at;
+    const Json* given = In(config_, key);
+    for (const auto& [own, other] : kAliases) {
+      if (own != key) continue;
+      const Json* alias = In(config_, other);
+      if (alias == nullptr) continue;
+      read_.insert(std::string(other));
+      if (given != nullptr && *given != *alias)
+        Fail(KeyText(own) + " and " + KeyText(other) + " mean the same and must not differ");
+      if (given == nullptr) given = alias;
     }
-    return nullptr;
+    return given != nullptr ? given : In(defaults_, key);
+  }
+
+  static const Json* In(const Json& values, std::string_view key) {
+    const auto at = values.find(std::string(key));
+    return at != values.end() && !at->is_null() ? &*at : nullptr;
   }
 
   int64_t Number(std::string_view key, const Json& value, IntRange range) {
@@ -173,7 +197,8 @@ class Reader {
     model_.heads = Required("num_attention_heads", {1, 1024});
     model_.vocab = Required("vocab_size", {256, 2097152});
     model_.ffn = Required(architecture_.ffn, {64, 262144});
-    const int64_t kv_heads = Or("num_key_value_heads", {1, 1024}, model_.heads);
+    const int64_t kv_heads =
+        architecture_.grouped ? Or("num_key_value_heads", {1, 1024}, model_.heads) : model_.heads;
     model_.kv_heads = architecture_.latent ? model_.heads : kv_heads;
     const int64_t head = Or("head_dim", {8, 512}, 0);
     if (architecture_.latent) {
@@ -414,7 +439,10 @@ class Reader {
           value == Json(false) || value == Json(0))
         continue;
       const auto has = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
-      if (std::none_of(std::begin(kShapeWords), std::end(kShapeWords), has)) continue;
+      const auto begins = [&](std::string_view word) { return lower.starts_with(word); };
+      if (std::none_of(std::begin(kShapeWords), std::end(kShapeWords), has) &&
+          std::none_of(std::begin(kShapeBeginnings), std::end(kShapeBeginnings), begins))
+        continue;
       if (std::count(std::begin(kWithoutShape), std::end(kWithoutShape), lower) > 0) continue;
       const auto& unread = architecture_.unread;
       if (std::find(unread.begin(), unread.end(), key) != unread.end()) continue;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "planner/make_plan.h"
+#include "planner/plan_hooks.h"
 #include "server/core/fair_queue.h"
 
 namespace evenkeel::server {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/make_plan.h"
+#include "planner/plan_hooks.h"
 #include "server/base/mutex.h"
 #include "server/base/violation.h"
 #include "server/core/clock.h"

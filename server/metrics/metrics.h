@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "planner/make_plan.h"
+#include "planner/plan_hooks.h"
 #include "prometheus/counter.h"
 #include "prometheus/family.h"
 #include "prometheus/histogram.h"

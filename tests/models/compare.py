@@ -20,19 +20,22 @@ SOURCE = os.path.join(ROOT, "server", "convert", "config_architectures.cc")
 # Without code in transformers: compared with nothing here.
 WITHOUT_CODE = {"kimi_k2"}
 
-# What the default shape lacks, or what the planner refuses there: hunyuan_v1_moe and the like have one expert.
+# What the default shape lacks.
 NEEDED = {
+    "glm4_moe": {"head_dim": 128},  # 96 heads do not divide the width
+    "hunyuan_v1_dense": {"head_dim": 128},
+    "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
     "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
     "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
 }
 
-SMALL = {"num_hidden_layers": 7, "hidden_size": 768, "intermediate_size": 1280, "num_attention_heads": 12,
+SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_hidden_layers": 7, "hidden_size": 768, "intermediate_size": 1280, "num_attention_heads": 12,
          "num_key_value_heads": 4, "vocab_size": 5000}
 # A shape in which every flag of the config differs from its default.
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
          "use_parallel_residual", "attention_out_bias")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
-FIXED = {"gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias"}, "deepseek_v3": {"attention_bias"}}
+FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"}, "deepseek_v3": {"attention_bias"}}
 
 
 def model_types():
@@ -45,8 +48,11 @@ def shapes(model_type):
     needed = NEEDED.get(model_type, {})
     yield "default", config_class(**needed)
     small = dict(SMALL, **needed)
+    small["num_key_value_heads"] = SMALL["num_key_value_heads"]
     if "num_local_experts" in config_class().to_dict():
-        small["num_local_experts"] = 6
+        small.update(num_local_experts=6, num_experts_per_tok=2)
+    if "num_key_value_heads" not in config_class(**needed).to_dict():
+        del small["num_key_value_heads"]
     if model_type.startswith("deepseek"):
         small["num_key_value_heads"] = SMALL["num_attention_heads"]
     yield "small", config_class(**small)

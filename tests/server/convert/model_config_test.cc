@@ -23,6 +23,7 @@ json SmallConfig(const ConfigArchitecture& a) {
   json config = {{"model_type", a.model_type}, {"num_hidden_layers", 6}, {"hidden_size", 256},
                  {"num_attention_heads", 4},   {"vocab_size", 1024},     {"intermediate_size", 512},
                  {"num_key_value_heads", 2}};
+  if (!a.grouped) config.erase("num_key_value_heads");
   if (a.latent) config["num_key_value_heads"] = 4;
   if (a.model_type == "deepseek_v2" || a.model_type == "dots1") config["num_experts_per_tok"] = 2;
   if (a.model_type == "dots1") config["n_routed_experts"] = 8, config["n_shared_experts"] = 1;
