@@ -977,8 +977,8 @@ type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Catalogue name or alias (ListModels), in upper or lower case: a vision-language model ("internvl-chat-v1.5") or a
 	// language model ("llama3-8b"). Also "ENCODER+LANGUAGE_MODEL", such as "internvit-6b-448px-v1.5+llama3-8b". At most
-	// 128 bytes without control characters. Required unless `language_model` is set. If that is set, the name is only a
-	// label, and must not be a catalogue name. An encoder that works at native resolution is refused with "not yet" in
+	// 128 bytes without control characters. Required unless `language_model` or `config_json` is set. If one is,
+	// the name is only a label, and must not be a catalogue name. An encoder that works at native resolution is refused with "not yet" in
 	// this version.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The encoders with their projectors, at most 8. Requires `language_model`. Unset: a text-only model. More than one
@@ -993,7 +993,13 @@ type Model struct {
 	LanguageModelTrainMode TrainMode `protobuf:"varint,5,opt,name=language_model_train_mode,json=languageModelTrainMode,proto3,enum=evenkeel.v1.TrainMode" json:"language_model_train_mode,omitempty"`
 	// Adapters of every component that trains as TRAIN_MODE_LORA and sets no adapters itself. Must be unset if there is
 	// no such component. Unset: every field of Lora at its default.
-	Lora          *Lora `protobuf:"bytes,6,opt,name=lora,proto3" json:"lora,omitempty"`
+	Lora *Lora `protobuf:"bytes,6,opt,name=lora,proto3" json:"lora,omitempty"`
+	// The text of a language model's config.json, as Hugging Face publishes it: a JSON object of at most 65,536 bytes
+	// whose `model_type` is known (a violation lists the nearest). Keys that it leaves out are as in `transformers`. A
+	// key that is not known and may change the model's shape is a violation, and so is `vision_config`. Layers for
+	// multi-token prediction are left out, as `transformers` leaves them out. Set one of this, `language_model` and a
+	// catalogue `name`; with this, the name is only a label. Unset: the model is named or described.
+	ConfigJson    string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1068,6 +1074,13 @@ func (x *Model) GetLora() *Lora {
 		return x.Lora
 	}
 	return nil
+}
+
+func (x *Model) GetConfigJson() string {
+	if x != nil {
+		return x.ConfigJson
+	}
+	return ""
 }
 
 // Low-rank adapters (arXiv 2106.09685): two matrices, of shapes in x rank and rank x out, beside a linear layer of
@@ -2858,14 +2871,16 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\vconstraints\x18\x05 \x01(\v2\x18.evenkeel.v1.ConstraintsR\vconstraints\x124\n" +
 	"\tobjective\x18\x06 \x01(\v2\x16.evenkeel.v1.ObjectiveR\tobjective\x12I\n" +
 	"\x11launch_frameworks\x18\a \x03(\x0e2\x1c.evenkeel.v1.LaunchFrameworkR\x10launchFrameworks\x12:\n" +
-	"\vreliability\x18\b \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\"\xd0\x02\n" +
+	"\vreliability\x18\b \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\"\xf1\x02\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
 	"\bencoders\x18\x02 \x03(\v2\x14.evenkeel.v1.EncoderR\bencoders\x12A\n" +
 	"\x0elanguage_model\x18\x03 \x01(\v2\x1a.evenkeel.v1.LanguageModelR\rlanguageModel\x12D\n" +
 	"\x12encoder_train_mode\x18\x04 \x01(\x0e2\x16.evenkeel.v1.TrainModeR\x10encoderTrainMode\x12Q\n" +
 	"\x19language_model_train_mode\x18\x05 \x01(\x0e2\x16.evenkeel.v1.TrainModeR\x16languageModelTrainMode\x12%\n" +
-	"\x04lora\x18\x06 \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\"M\n" +
+	"\x04lora\x18\x06 \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\x12\x1f\n" +
+	"\vconfig_json\x18\a \x01(\tR\n" +
+	"configJson\"M\n" +
 	"\x04Lora\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\x05R\x04rank\x121\n" +
 	"\atargets\x18\x02 \x03(\x0e2\x17.evenkeel.v1.LoraTargetR\atargets\"\x80\a\n" +
