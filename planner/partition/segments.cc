@@ -15,12 +15,14 @@ Segments::Segments(const Job& job, const LayerProfile& profile, const Parallelis
       size_(profile.size()),
       allocatable_(AllocatableBytes(job)),
       prefix_(static_cast<size_t>(size_) + 1),
+      transformers_(static_cast<size_t>(size_) + 1),
       prefix_ns_(static_cast<size_t>(size_) + 1),
       forward_ns_(static_cast<size_t>(size_) + 1) {
   for (int64_t i = 0; i < size_; ++i) {
     const size_t at = static_cast<size_t>(i);
     prefix_[at + 1] = prefix_[at];
     ++prefix_[at + 1][static_cast<size_t>(profile.chain[at])];
+    transformers_[at + 1] = transformers_[at] + (IsTransformerLayer(profile.at(i).kind) ? 1 : 0);
     forward_ns_[at + 1] = forward_ns_[at] + profile.at(i).forward_ns;
     prefix_ns_[at + 1] = prefix_ns_[at] + profile.at(i).forward_ns + profile.at(i).backward_ns;
   }
@@ -45,12 +47,7 @@ ClassCounts Segments::Counts(int64_t i, int64_t j) const {
 }
 
 int64_t Segments::Transformers(int64_t i, int64_t j) const {
-  const ClassCounts counts = Counts(i, j);
-  int64_t layers = 0;
-  for (size_t k = 0; k < profile_.classes.size(); ++k) {
-    if (IsTransformerLayer(profile_.classes[k].kind)) layers += counts[k];
-  }
-  return layers;
+  return transformers_[static_cast<size_t>(j)] - transformers_[static_cast<size_t>(i)];
 }
 
 bool Segments::Allowed(int64_t s, int64_t i, int64_t j) const {

@@ -73,6 +73,7 @@ class Segments {
   const int64_t size_;
   const int64_t allocatable_;              // bytes of one GPU
   std::vector<ClassCounts> prefix_;        // layers by class before each position
+  std::vector<int64_t> transformers_;      // transformer layers before each position
   std::vector<int64_t> prefix_ns_;         // forward + backward before each position
   std::vector<int64_t> forward_ns_;        // forward before each position
   std::vector<int64_t> sends_;             // by stage and cut

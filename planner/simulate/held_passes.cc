@@ -61,6 +61,9 @@ std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t 
 }
 
 std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage) {
+  // With one chunk a stage fills up until the first backward (or weight gradient) comes back.
+  if (shape.chunks == 1 && shape.schedule == Schedule::kOneFOneB)
+    return {std::min(shape.micro_batches, shape.stages - stage)};
   std::vector<int64_t> most(static_cast<size_t>(shape.chunks));
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
     for (size_t c = 0; c < held.size(); ++c) most[c] = std::max(most[c], held[c]);
