@@ -76,6 +76,7 @@ class Certifying {
       suffix_.assign(static_cast<size_t>(table_.stages()), StageTimes{});
       boundaries_.assign(static_cast<size_t>(table_.stages()) + 1, table_.size());
       Dive(table_.stages(), {});
+      if (open_bound_ < Limit()) ImproveByRuns();
     }
     found_.lower_bound_ns = std::max(root_bound_, std::min(open_bound_, Limit()));
   }
@@ -120,6 +121,62 @@ class Certifying {
       }
     }
     Offer(*step, boundaries);
+  }
+
+  // Where work ran out, a stage hands a layer to another, and the stages between pass one on: first
+  // the stage that works or exchanges longest, then any.
+  void ImproveByRuns() {
+    if (found_.boundaries.empty()) return;
+    Handing handing{found_.boundaries, found_.step_ns, simulation_.events() + limits_.events / 2};
+    const int64_t stages = table_.stages();
+    const auto any = [&] {
+      for (int64_t s = 0; s < stages; ++s)
+        if (Gives(s, handing)) return true;
+      return false;
+    };
+    while (Gives(LongestStage(handing, &StageTimes::after_own), handing) ||
+           Gives(LongestStage(handing, nullptr), handing) || any()) {
+    }
+    Offer(handing.step_ns, handing.boundaries);
+  }
+
+  struct Handing {
+    std::vector<int64_t> boundaries;
+    int64_t step_ns = 0;
+    int64_t events_at_most = 0;
+  };
+
+  // Returns the stage for which the member is largest; without one, the stage that works longest.
+  int64_t LongestStage(const Handing& handing, int64_t StageTimes::*member) {
+    int64_t longest = 0, most = -1;
+    for (int64_t s = 0; s < table_.stages(); ++s) {
+      const StageTimes times = costs_.At(s, handing.boundaries[static_cast<size_t>(s)],
+                                         handing.boundaries[static_cast<size_t>(s) + 1]);
+      const int64_t time = member != nullptr ? times.*member : times.total();
+      if (time > most) most = time, longest = s;
+    }
+    return longest;
+  }
+
+  // Lets the stage give a layer to the nearest stage for which the step gets shorter. Returns false
+  // if there is none, or work or time ran out.
+  bool Gives(int64_t stage, Handing& handing) {
+    const int64_t stages = table_.stages();
+    for (int64_t distance = 1; distance < stages; ++distance) {
+      for (const int64_t to : {stage - distance, stage + distance}) {
+        if (to < 0 || to >= stages) continue;
+        if (simulation_.events() >= handing.events_at_most || Stopped()) return false;
+        std::vector<int64_t> moved = handing.boundaries;
+        for (int64_t b = std::min(stage, to) + 1; b <= std::max(stage, to); ++b)
+          moved[static_cast<size_t>(b)] += to < stage ? 1 : -1;
+        const std::optional<int64_t> step = StepOf(moved);
+        if (!step || *step >= handing.step_ns) continue;
+        handing.step_ns = *step;
+        handing.boundaries = std::move(moved);
+        return true;
+      }
+    }
+    return false;
   }
 
   void Offer(int64_t step, const std::vector<int64_t>& boundaries) {

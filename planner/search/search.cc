@@ -162,14 +162,15 @@ class Searcher {
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
     if (chunks) work_ -= work;  // nothing was simulated
     if (!chunks) ++proof.parallelisms_unfit;
+    // For settings between nothing and everything, no other cut of chunks is looked for. The bound
+    // covers those that may be better.
+    const bool nothing = prospect.setting == RecomputeSetting{};
     const bool least =
         !prospect.setting || prospect.setting->block >= RecomputeSetting::kEveryLayer;
-    if (chunks && least) {
+    if (chunks && (least || nothing)) {
       deferred_.push_back(prospect);
       return Tried::kDismissed;
     }
-    // Of a setting that holds more no other cut of chunks is looked for; that it may be better than
-    // what others found is for the bound to say.
     if (chunks) Bound(Scale(prospect, prospect.bound_ns));
     return Tried::kUnfit;
   }

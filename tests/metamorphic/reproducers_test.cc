@@ -55,9 +55,11 @@ const std::vector<Reproducer>& Reproducers() {
       {"internal-groups-epoch-overflow", {}},
       {"many-packs-slow-rhythm", {"pp=4"}},
       {"max-alternatives", {}},
+      {"memory-hands-on", {}},
       {"misfit-empty-gpipe", {}},
       {"misfit-short-1-byte", {}},
       {"negative-workspace", {}},
+      {"nothing-recomputed-in-chunks", {"recompute=FORBIDDEN"}},
       {"settled-too-early", {"ep=8", "vs=3"}},
   };
   return all;

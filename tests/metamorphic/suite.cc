@@ -124,8 +124,12 @@ class JobCheck {
              free.plan());
     // OmniBal's rule spends free memory in the order of the layers, whether they are expensive or
     // cheap.
-    const bool adaptive = capped.job().constraints().recompute() == v1::RECOMPUTE_POLICY_ADAPTIVE;
-    if (Try() && !adaptive)
+    // Published partition methods balance layers without a look at the step.
+    const v1::Constraints& constraints = capped.job().constraints();
+    const bool published = constraints.recompute() == v1::RECOMPUTE_POLICY_ADAPTIVE ||
+                           (constraints.partition_method() != v1::PARTITION_METHOD_UNSPECIFIED &&
+                            constraints.partition_method() != v1::PARTITION_METHOD_EXACT);
+    if (Try() && !published)
       Worse(Check::kMemory, WithLessMemory(draws_, capped, free.plan()), capped, free.plan());
     if (const auto frozen = WithFrozen(draws_, capped); frozen && Try())
       Better(Check::kFrozen, *frozen, capped, free.plan());
