@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMeanEventsAtMost = 50000;  // simulated forwards
 constexpr int64_t kRealMovesAtMost = 32;
+constexpr size_t kQuickest = 4;         // of the cuts that moves found; all steps choose among them
 constexpr int64_t kRealEvents = 30000;  // per move: all compare the same packs
 
 // Smaller is better.
@@ -38,6 +39,7 @@ class Refiner {
           if (!moved) continue;
           --moves;
           const Quality quality = measure(moved->stages);
+          Keep(std::get<0>(quality), *moved);
           if (!(quality < best)) continue;
           best = quality;
           candidate_ = *moved;
@@ -46,6 +48,9 @@ class Refiner {
       }
     }
   }
+
+  // The quickest of the cuts that were looked at, the quickest first.
+  const std::vector<std::pair<int64_t, Candidate>>& quickest() const { return quickest_; }
 
   Quality Tie(int64_t total_ns, const std::vector<StageWork>& stages) const {
     int64_t slowest = 0;
@@ -77,9 +82,18 @@ class Refiner {
     return moved;
   }
 
+  void Keep(int64_t total_ns, const Candidate& cut) {
+    if (quickest_.size() == kQuickest && total_ns >= quickest_.back().first) return;
+    if (quickest_.size() == kQuickest) quickest_.pop_back();
+    const auto slower = std::find_if(quickest_.begin(), quickest_.end(),
+                                     [&](const auto& kept) { return kept.first > total_ns; });
+    quickest_.insert(slower, {total_ns, cut});
+  }
+
   const SegmentTable& segments_;
   Candidate& candidate_;
   const std::function<bool()>& stop_;
+  std::vector<std::pair<int64_t, Candidate>> quickest_;
 };
 
 // Makes these the candidate's boundaries. They must fit.
@@ -133,6 +147,14 @@ void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& 
     return refiner.Tie(simulate(stages, kRealEvents).total_ns(), stages);
   });
   candidate.step = simulate(candidate.stages, kEventsAtMost);
+  // Few steps chose so far; all of them may prefer another cut.
+  for (const auto& [total_ns, kept] : refiner.quickest()) {
+    if (stop && stop()) break;
+    if (kept.boundaries == candidate.boundaries) continue;
+    Candidate other = kept;
+    other.step = simulate(other.stages, kEventsAtMost);
+    if (other.step.total_ns() < candidate.step.total_ns()) candidate = std::move(other);
+  }
   if (candidate.step.total_ns() > before.step.total_ns()) candidate = before;
 }
 

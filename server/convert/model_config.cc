@@ -1,7 +1,5 @@
 #include "server/convert/model_config.h"
 
-#include <absl/strings/ascii.h>
-#include <absl/strings/match.h>
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 #include "planner/base/name_search.h"
 #include "server/convert/checks.h"
 #include "server/convert/config_architectures.h"
+#include "server/convert/config_keys.h"
 
 namespace evenkeel::server {
 namespace {
@@ -23,91 +22,6 @@ using Json = nlohmann::json;
 
 // Language models may have so many classes of layers; the planner has room for a few more.
 constexpr size_t kClassesAtMost = 8;
-
-// Parts of keys that say something about shapes. A key that has one, and that nobody read, may
-// change the model.
-constexpr std::string_view kShapeWords[] = {
-    "size",  "num_",   "dim", "layer", "head", "rank",  "expert", "hidden",  "width", "vocab",
-    "bias",  "window", "ffn", "kv_",   "lora", "depth", "block",  "state",   "conv",  "ssm",
-    "mamba", "share",  "tie", "mtp",   "gate", "moe",   "norm",   "parallel"};
-
-// Keys that begin like this do, too.
-constexpr std::string_view kShapeBeginnings[] = {"n_", "d_"};
-
-// Keys that mean the same: configs that transformers 5 saves have the second of each pair.
-constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
-    {"num_experts", "num_local_experts"}, {"n_routed_experts", "num_local_experts"},
-    {"moe_num_experts", "num_experts"},   {"moe_k", "num_experts_per_tok"},
-    {"num_local_experts", "num_experts"}, {"sliding_window_pattern", "_sliding_window_pattern"}};
-
-// Keys that have such a word and change neither the number of parameters nor the work of a layer.
-constexpr std::string_view kWithoutShape[] = {"attention_multiplier",
-                                              "attn_logit_softcapping",
-                                              "attn_scale",
-                                              "qk_head_dim",
-                                              "_name_or_path",
-                                              "aux_loss_alpha",
-                                              "attention_dropout",
-                                              "attn_temperature_tuning",
-                                              "embedding_multiplier",
-                                              "ep_size",
-                                              "expert_router_jitter",
-                                              "final_logit_softcapping",
-                                              "hidden_act",
-                                              "hidden_activation",
-                                              "hidden_dropout",
-                                              "initializer_range",
-                                              "layer_norm_eps",
-                                              "layer_norm_epsilon",
-                                              "layernorm_epsilon",
-                                              "logits_scaling",
-                                              "max_position_embeddings",
-                                              "moe_norm_min",
-                                              "mlp_only_layers",
-                                              "n_group",
-                                              "norm_eps",
-                                              "norm_epsilon",
-                                              "norm_topk_prob",
-                                              "no_rope_layers",
-                                              "num_beams",
-                                              "num_labels",
-                                              "num_nextn_predict_layers",
-                                              "num_mtp_layers",
-                                              "num_return_sequences",
-                                              "original_max_position_embeddings",
-                                              "pad_token_id",
-                                              "partial_rotary_factor",
-                                              "rms_norm_eps",
-                                              "rope_interleave",
-                                              "router_aux_loss_coef",
-                                              "scoring_func",
-                                              "seq_aux",
-                                              "topk_group",
-                                              "topk_method",
-                                              "use_bidirectional_attention",
-                                              "moe_layer_freq",
-                                              "layer_types",
-                                              "pretraining_tp",
-                                              "num_experts_per_topk",
-                                              "quantization_config",
-                                              "for_llm_compressor",
-                                              "output_hidden_states",
-                                              "chunk_size_feed_forward",
-                                              "cross_attention_hidden_size",
-                                              "add_cross_attention",
-                                              "encoder_no_repeat_ngram_size",
-                                              "no_repeat_ngram_size",
-                                              "is_encoder_decoder",
-                                              "tie_encoder_decoder",
-                                              "tokenizer_class",
-                                              "moe_router_enable_expert_bias",
-                                              "use_cache",
-                                              "tie_word_embeddings",
-                                              "sliding_window",
-                                              "use_sliding_window",
-                                              "max_window_layers",
-                                              "query_pre_attn_scalar",
-                                              "swiglu_limit"};
 
 std::string KeyText(std::string_view key) { return "\"" + std::string(key) + "\""; }
 
@@ -142,13 +56,12 @@ class Reader {
     if (key.empty()) return nullptr;
     read_.insert(std::string(key));
     const Json* given = In(config_, key);
-    for (const auto& [own, other] : kAliases) {
-      if (own != key) continue;
+    for (const std::string_view other : AliasesOf(key)) {
       const Json* alias = In(config_, other);
       if (alias == nullptr) continue;
       read_.insert(std::string(other));
       if (given != nullptr && *given != *alias)
-        Fail(KeyText(own) + " and " + KeyText(other) + " mean the same and must not differ");
+        Fail(KeyText(key) + " and " + KeyText(other) + " mean the same and must not differ");
       if (given == nullptr) given = alias;
     }
     return given != nullptr ? given : In(defaults_, key);
@@ -427,25 +340,15 @@ class Reader {
     if (std::find(experts.begin(), experts.end(), true) == experts.end()) model_.moe.reset();
   }
 
-  // A key that some other architecture would read, or that speaks of shapes, may not be passed
-  // over.
+  // A key that speaks of shapes may not be passed over. What is null, false or 0 is no feature.
   void RefuseUnknownKeys() {
     std::vector<std::string> unknown;
+    const auto& unread = architecture_.unread;
     for (const auto& [key, value] : config_.items()) {
-      const std::string lower = absl::AsciiStrToLower(key);
-      if (value.is_null() || read_.count(key) > 0 || absl::EndsWith(lower, "_token_id") ||
-          absl::EndsWith(lower, "_token_index") || absl::StrContains(lower, "dropout") ||
-          absl::StrContains(lower, "pdrop") || absl::StrContains(lower, "rope_") ||
-          value == Json(false) || value == Json(0))
+      if (value.is_null() || value == Json(false) || value == Json(0) || read_.count(key) > 0 ||
+          !MayChangeShapes(key) || std::find(unread.begin(), unread.end(), key) != unread.end())
         continue;
-      const auto has = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
-      const auto begins = [&](std::string_view word) { return lower.starts_with(word); };
-      if (std::none_of(std::begin(kShapeWords), std::end(kShapeWords), has) &&
-          std::none_of(std::begin(kShapeBeginnings), std::end(kShapeBeginnings), begins))
-        continue;
-      if (std::count(std::begin(kWithoutShape), std::end(kWithoutShape), lower) > 0) continue;
-      const auto& unread = architecture_.unread;
-      if (std::find(unread.begin(), unread.end(), key) != unread.end()) continue;
+      if (key == "moe_layer_freq" && value == Json(1)) continue;
       unknown.push_back(KeyText(Shown(key)));
     }
     if (unknown.empty()) return;

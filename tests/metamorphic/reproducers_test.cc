@@ -55,6 +55,7 @@ const std::vector<Reproducer>& Reproducers() {
       {"internal-groups-epoch-overflow", {}},
       {"many-packs-slow-rhythm", {"pp=4"}},
       {"max-alternatives", {}},
+      {"memory-few-steps", {}},
       {"memory-hands-on", {}},
       {"misfit-empty-gpipe", {}},
       {"misfit-short-1-byte", {}},

@@ -29,13 +29,14 @@ NEEDED = {
     "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
 }
 
-SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_hidden_layers": 7, "hidden_size": 768, "intermediate_size": 1280, "num_attention_heads": 12,
-         "num_key_value_heads": 4, "vocab_size": 5000}
+SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_hidden_layers": 7, "hidden_size": 768,
+         "intermediate_size": 1280, "num_attention_heads": 12, "num_key_value_heads": 4, "vocab_size": 5000}
 # A shape in which every flag of the config differs from its default.
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
          "use_parallel_residual", "attention_out_bias")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
-FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"}, "deepseek_v3": {"attention_bias"}}
+FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
+         "deepseek_v3": {"attention_bias"}}
 
 
 def model_types():
@@ -73,7 +74,8 @@ def counted_by_planner(config):
         file.write(json.dumps(config.to_dict(), default=str))
         file.flush()
         answer = subprocess.run(
-            [TOOL, "plan", "--local", "--model", file.name, "--gpu", "h200-sxm-141gb", "--gpus", "64", "--output", "json"],
+            [TOOL, "plan", "--local", "--model", file.name, "--gpu", "h200-sxm-141gb", "--gpus", "64", "--output",
+             "json"],
             capture_output=True, text=True, check=False)
     if not answer.stdout:
         return answer.stderr.strip().replace("\n", " ")[:300]

@@ -977,9 +977,9 @@ type Model struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Catalogue name or alias (ListModels), in upper or lower case: a vision-language model ("internvl-chat-v1.5") or a
 	// language model ("llama3-8b"). Also "ENCODER+LANGUAGE_MODEL", such as "internvit-6b-448px-v1.5+llama3-8b". At most
-	// 128 bytes without control characters. Required unless `language_model` or `config_json` is set. If one is,
-	// the name is only a label, and must not be a catalogue name. An encoder that works at native resolution is refused with "not yet" in
-	// this version.
+	// 128 bytes without control characters. Required unless `language_model` or `config_json` is set. If one is, the name
+	// is only a label, and must not be a catalogue name. An encoder that works at native resolution is refused with "not
+	// yet" in this version.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The encoders with their projectors, at most 8. Requires `language_model`. Unset: a text-only model. More than one
 	// is refused with "not yet" in this version.

@@ -1,0 +1,72 @@
+#include "server/convert/config_keys.h"
+
+#include <absl/strings/ascii.h>
+#include <absl/strings/str_split.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace evenkeel::server {
+namespace {
+
+constexpr std::string_view kShapeWords[] = {
+    "size",  "num_",   "dim", "layer", "head", "rank",  "expert", "hidden",  "width", "vocab",
+    "bias",  "window", "ffn", "kv_",   "lora", "depth", "block",  "state",   "conv",  "ssm",
+    "mamba", "share",  "tie", "mtp",   "gate", "moe",   "norm",   "parallel"};
+constexpr std::string_view kShapeBeginnings[] = {"n_", "d_"};
+
+// Keys with such a word that change no shape. Layers for multi-token prediction are left out, as
+// transformers leaves them out.
+constexpr const char* kWithoutShape =
+    "_name_or_path add_cross_attention attention_dropout attention_multiplier "
+    "attn_logit_softcapping attn_scale attn_temperature_tuning aux_loss_alpha "
+    "chunk_size_feed_forward cross_attention_hidden_size embedding_multiplier "
+    "encoder_no_repeat_ngram_size ep_size expert_router_jitter "
+    "final_logit_softcapping for_llm_compressor hidden_act hidden_activation "
+    "hidden_dropout initializer_range is_encoder_decoder layer_norm_eps "
+    "layer_norm_epsilon layer_types layernorm_epsilon logits_scaling "
+    "max_position_embeddings max_window_layers mlp_only_layers moe_norm_min "
+    "moe_router_enable_expert_bias n_group no_repeat_ngram_size no_rope_layers "
+    "norm_eps norm_epsilon norm_topk_prob num_beams num_experts_per_topk num_labels "
+    "num_mtp_layers num_nextn_predict_layers num_return_sequences "
+    "original_max_position_embeddings output_hidden_states pad_token_id "
+    "partial_rotary_factor pretraining_tp qk_head_dim quantization_config "
+    "query_pre_attn_scalar rms_norm_eps rope_interleave router_aux_loss_coef "
+    "scoring_func seq_aux sliding_window swiglu_limit tie_encoder_decoder "
+    "tie_word_embeddings tokenizer_class topk_group topk_method "
+    "use_bidirectional_attention use_cache use_sliding_window";
+constexpr std::string_view kWordsWithoutShape[] = {"dropout", "pdrop", "rope_"};
+constexpr std::string_view kEndsWithoutShape[] = {"_token_id", "_token_index"};
+
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"num_experts", "num_local_experts"}, {"n_routed_experts", "num_local_experts"},
+    {"moe_num_experts", "num_experts"},   {"moe_k", "num_experts_per_tok"},
+    {"num_local_experts", "num_experts"}, {"sliding_window_pattern", "_sliding_window_pattern"}};
+
+}  // namespace
+
+bool MayChangeShapes(std::string_view key) {
+  static const std::set<std::string> known = absl::StrSplit(kWithoutShape, ' ');
+  const std::string lower = absl::AsciiStrToLower({key.data(), key.size()});
+  const auto has = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
+  const auto begins = [&](std::string_view word) { return lower.starts_with(word); };
+  const auto ends = [&](std::string_view word) { return lower.ends_with(word); };
+  const auto any = [](const auto& words, const auto& holds) {
+    return std::any_of(std::begin(words), std::end(words), holds);
+  };
+  if (known.count(lower) > 0 || any(kWordsWithoutShape, has) || any(kEndsWithoutShape, ends))
+    return false;
+  return any(kShapeWords, has) || any(kShapeBeginnings, begins);
+}
+
+std::vector<std::string_view> AliasesOf(std::string_view key) {
+  std::vector<std::string_view> aliases;
+  for (const auto& [own, other] : kAliases)
+    if (own == key) aliases.push_back(other);
+  return aliases;
+}
+
+}  // namespace evenkeel::server

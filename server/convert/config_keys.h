@@ -1,0 +1,20 @@
+// What the keys of a config.json say by their names.
+#ifndef EVENKEEL_SERVER_CONVERT_CONFIG_KEYS_H_
+#define EVENKEEL_SERVER_CONVERT_CONFIG_KEYS_H_
+
+#include <string_view>
+#include <vector>
+
+namespace evenkeel::server {
+
+// Returns whether a key that nobody reads may change the shape of a model: its name speaks of
+// sizes, counts, biases and the like, and it is none of those that are known to change neither the
+// number of parameters nor the work of a layer.
+bool MayChangeShapes(std::string_view key);
+
+// Returns other keys that mean the same. Configs that transformers 5 saves have these.
+std::vector<std::string_view> AliasesOf(std::string_view key);
+
+}  // namespace evenkeel::server
+
+#endif  // EVENKEEL_SERVER_CONVERT_CONFIG_KEYS_H_
