@@ -162,12 +162,11 @@ class Searcher {
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
     if (chunks) work_ -= work;  // nothing was simulated
     if (!chunks) ++proof.parallelisms_unfit;
-    // For settings between nothing and everything, no other cut of chunks is looked for. The bound
+    // For settings that hold more than the least, no other cut of chunks is looked for. The bound
     // covers those that may be better.
-    const bool nothing = prospect.setting == RecomputeSetting{};
     const bool least =
         !prospect.setting || prospect.setting->block >= RecomputeSetting::kEveryLayer;
-    if (chunks && (least || nothing)) {
+    if (chunks && least) {
       deferred_.push_back(prospect);
       return Tried::kDismissed;
     }

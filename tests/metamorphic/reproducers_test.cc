@@ -60,7 +60,6 @@ const std::vector<Reproducer>& Reproducers() {
       {"misfit-empty-gpipe", {}},
       {"misfit-short-1-byte", {}},
       {"negative-workspace", {}},
-      {"nothing-recomputed-in-chunks", {"recompute=FORBIDDEN"}},
       {"settled-too-early", {"ep=8", "vs=3"}},
   };
   return all;
