@@ -1,6 +1,9 @@
 #include "planner/simulate/held_passes.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
 
 namespace evenkeel::planner {
 namespace {
@@ -45,19 +48,33 @@ std::vector<int64_t> HeldAtPeak(const PipelineShape& shape, int64_t stage,
 }
 
 std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t stage) {
-  std::vector<std::vector<int64_t>> peaks;
-  const auto covers = [](const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
-    for (size_t c = 0; c < a.size(); ++c)
-      if (a[c] < b[c]) return false;
+  struct Peak {
+    std::vector<int64_t> held;
+    int64_t sum = 0;
+  };
+  std::vector<Peak> peaks;
+  // Only what sums to more covers another; most peaks of a stage sum to the same.
+  const auto covers = [](const Peak& a, const Peak& b) {
+    if (a.sum <= b.sum) return false;
+    for (size_t c = 0; c < a.held.size(); ++c)
+      if (a.held[c] < b.held[c]) return false;
     return true;
   };
+  std::set<std::vector<int64_t>> met;  // groups repeat each other
+  int64_t least = 0, most = 0;         // sums of the peaks
   GoThrough(shape, stage, [&](const std::vector<int64_t>& held) {
-    for (const std::vector<int64_t>& peak : peaks)
-      if (covers(peak, held)) return;
-    std::erase_if(peaks, [&](const std::vector<int64_t>& peak) { return covers(held, peak); });
-    peaks.push_back(held);
+    if (!met.insert(held).second) return;
+    const Peak now{held, std::accumulate(held.begin(), held.end(), int64_t{0})};
+    const auto covered = [&](const Peak& peak) { return covers(peak, now); };
+    if (now.sum < most && std::any_of(peaks.begin(), peaks.end(), covered)) return;
+    if (now.sum > least) std::erase_if(peaks, [&](const Peak& peak) { return covers(now, peak); });
+    least = peaks.empty() ? now.sum : std::min(least, now.sum);
+    most = std::max(most, now.sum);
+    peaks.push_back(now);
   });
-  return peaks;
+  std::vector<std::vector<int64_t>> all;
+  for (Peak& peak : peaks) all.push_back(std::move(peak.held));
+  return all;
 }
 
 std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage) {
