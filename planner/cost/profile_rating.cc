@@ -10,6 +10,7 @@
 #include "planner/base/decimal_text.h"
 #include "planner/base/integers.h"
 #include "planner/cost/layer_profile.h"
+#include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
 namespace {
