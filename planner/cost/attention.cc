@@ -86,7 +86,7 @@ SeenSquares SeenSquaresOf(const RankSetting& setting, AttentionKind kind, int64_
   return {(seen - per_squared * squares) / tokens, per_squared};
 }
 
-PackCost CoreTime(LayerBuilder& b, const AttentionShape& shape) {
+PackCost CoreTime(LayerBuilder& b, const AttentionShape& shape, const SeenSquares& seen) {
   const KernelTime& kernels = b.setting().kernels;
   const RankHeads& rank = shape.rank;
   const int64_t sequence = shape.sequence;
@@ -100,7 +100,6 @@ PackCost CoreTime(LayerBuilder& b, const AttentionShape& shape) {
       b.setting().equal_packs && mean.tokens > 0 ? Nearest(mean.squared / mean.tokens) : 0;
   const KernelTime::Causal c =
       kernels.CausalAttention(core.heads, core.kv_heads, rank.head_size, longest);
-  const SeenSquares seen = SeenSquaresOf(b.setting(), shape.kind, shape.window);
   return {.constant = c.constant,
           .per_token = core.share * (c.per_token + seen.per_token * c.per_squared),
           .per_squared = core.share * seen.per_squared * c.per_squared};
@@ -130,8 +129,8 @@ CoreTimes UnfusedTimes(const LayerBuilder& b, const RankHeads& rank, int64_t seq
   return {over_rows(1, dropout ? 9 : 4), over_rows(2, dropout ? 11 : 6)};
 }
 
-CoreTimes FlashTimes(LayerBuilder& b, const AttentionShape& shape) {
-  PackCost forward = CoreTime(b, shape);
+CoreTimes FlashTimes(LayerBuilder& b, const AttentionShape& shape, const SeenSquares& seen) {
+  PackCost forward = CoreTime(b, shape, seen);
   if (b.setting().execution.attention == AttentionKernel::kFlash2)
     forward = b.setting().kernels.Flash2Slowdown() * forward;
   return {forward, b.setting().kernels.constants().attention_backward * forward};
@@ -156,7 +155,8 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   const double kv = D(rank.kv_heads) * D(rank.head_size + rank.value_size);
   LayerOperation& op = b.operation();
   const bool unfused = execution.attention == AttentionKernel::kUnfused;
-  const CoreTimes times = unfused ? UnfusedTimes(b, rank, sequence) : FlashTimes(b, shape);
+  const SeenSquares seen = SeenSquaresOf(b.setting(), shape.kind, shape.window);
+  const CoreTimes times = unfused ? UnfusedTimes(b, rank, sequence) : FlashTimes(b, shape, seen);
   op.attention = times.forward;
   op.attention_gradients = times.backward;
   op.launches += unfused ? 4 : 1;
@@ -165,7 +165,6 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   if (sequence > 0) {
     op.flops += {.per_unit = 2 * whole * D(sequence) * b.rows().per_unit};
   } else {
-    const SeenSquares seen = SeenSquaresOf(b.setting(), shape.kind, shape.window);
     op.flops += {.per_token = seen.per_token * whole, .per_squared = seen.per_squared * whole};
     AddContextExchange(b, rank);
   }
