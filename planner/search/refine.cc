@@ -147,9 +147,11 @@ void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& 
     return refiner.Tie(simulate(stages, kRealEvents).total_ns(), stages);
   });
   candidate.step = simulate(candidate.stages, kEventsAtMost);
-  // Few steps chose so far; all of them may prefer another cut.
+  // Few steps may have chosen so far; all of them may prefer another cut.
+  const bool all_chose = SimulatesAlike(table.job(), candidate.parallelism, candidate.shape(),
+                                        kRealEvents, kEventsAtMost);
   for (const auto& [total_ns, kept] : refiner.quickest()) {
-    if (stop && stop()) break;
+    if (all_chose || (stop && stop())) break;
     if (kept.boundaries == candidate.boundaries) continue;
     Candidate other = kept;
     other.step = simulate(other.stages, kEventsAtMost);

@@ -399,6 +399,12 @@ SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineS
   return step;
 }
 
+bool SimulatesAlike(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                    int64_t events, int64_t other_events) {
+  const SampledSteps a = SampleOf(job, p, shape, events), b = SampleOf(job, p, shape, other_events);
+  return a.shape.micro_batches == b.shape.micro_batches && a.steps == b.steps && a.ranks == b.ranks;
+}
+
 int64_t RealPacksBound(const Job& job, const Parallelism& p, const PipelineShape& shape,
                        const LayerProfile& profile, const std::vector<PackShape>& packs) {
   const SampledSteps sample = SampleOf(job, p, shape, kEventsAtMost);

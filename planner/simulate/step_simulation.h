@@ -125,6 +125,10 @@ SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineS
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost,
                            const Stop& stop = {});
 
+// Returns whether SimulateStep goes through the same packs and steps under both limits of events.
+bool SimulatesAlike(const Job& job, const Parallelism& p, const PipelineShape& shape,
+                    int64_t events, int64_t other_events);
+
 // Returns a lower bound, in ns, on the end of the last pass in SimulateStep of these packs,
 // imbalance included, over all partitions and recompute choices: some stage works at least as long
 // as the mean of all. Returns 0 if no bound is known.
