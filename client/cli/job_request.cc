@@ -225,6 +225,7 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
     const std::filesystem::path config = ConfigPath(flags.model);
     if (!config.empty()) {
       model->set_config_json(ReadWholeFile(config.string(), kMaxConfigFile));
+      if (model->config_json().empty()) Fail("--model " + config.string() + " is an empty file");
       model->set_name(LabelOf(config));
     } else if (flags.model.ends_with(".json")) {
       Fail("--model " + flags.model + ": there is no such file");
