@@ -39,8 +39,8 @@ constexpr std::chrono::milliseconds kFlushTime{200};
 constexpr size_t kRecentPlans = 50;         // number shown on the status page
 constexpr size_t kProfileCallsAtMost = 64;  // calls that may wait for the disk
 
-constexpr std::chrono::milliseconds kPollInterval{100};  // interval for a shared profile store
-constexpr std::chrono::seconds kPolicyInterval{1};       // between checks of the policy's file
+constexpr std::chrono::milliseconds kStorePollInterval{100};  // for a shared profile store
+constexpr std::chrono::seconds kPolicyInterval{1};            // between checks of the policy's file
 
 uint64_t RandomBits() {
   std::random_device device;
@@ -80,7 +80,7 @@ CalibrationRegistry::OpenStore ProfileStores(const Options& options) {
 
 // Starts following if the store is shared, so that replicas catch up with each other.
 void Follow(const std::string& tenant, Calibrations& calibrations) {
-  calibrations.Follow(kPollInterval, [tenant](const std::string& fault) {
+  calibrations.Follow(kStorePollInterval, [tenant](const std::string& fault) {
     const bool is_well = fault.empty();
     LogLine(is_well ? LogLevel::kInfo : LogLevel::kError, "profile store")
         .Add("tenant", tenant)

@@ -16,11 +16,12 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr size_t kFamiliesAtMost = 64;       // families whose classes are all timed; each takes a
-                                             // few ms
-constexpr int64_t kWorkAtMost = 20'000'000;  // simulated passes for timing them: about a second
-constexpr size_t kSplitsInFull = 3;          // splits planned with real packs
-constexpr size_t kLeadersAtMost = 3;         // groups whose best partition is tried for all
+constexpr size_t kFamiliesAtMost = 64;  // families whose classes are all timed; each takes a
+                                        // few ms
+constexpr int64_t kGroupWorkAtMost =
+    20'000'000;                       // simulated passes for timing them: about a second
+constexpr size_t kSplitsInFull = 3;   // splits planned with real packs
+constexpr size_t kLeadersAtMost = 3;  // groups whose best partition is tried for all
 
 // A split of the model, and its groups.
 struct Prospect {
@@ -32,7 +33,7 @@ class GroupedSearcher {
  public:
   GroupedSearcher(const Job& job, const LengthClasses& classes, const std::function<bool()>& stop,
                   const std::vector<Parallelism>& first)
-      : job_(job), classes_(classes), stop_(stop), first_(first), work_{kWorkAtMost, stop} {}
+      : job_(job), classes_(classes), stop_(stop), first_(first), work_{kGroupWorkAtMost, stop} {}
 
   GroupedSearch Run() {
     std::vector<Family> later;
@@ -46,7 +47,7 @@ class GroupedSearcher {
     }
     Trim();
     const std::vector<Prospect> plain = prospects_;
-    work_ = {kWorkAtMost, stop_};
+    work_ = {kGroupWorkAtMost, stop_};
     for (Family& family : later) {
       const bool wanted = std::any_of(plain.begin(), plain.end(), [&](const Prospect& p) {
         return SameSplit(p.family.front(), family.front());

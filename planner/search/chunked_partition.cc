@@ -23,7 +23,7 @@ constexpr int64_t kEventsPerScore = 3000;
 constexpr int64_t kPassesOfRuns = 2000;
 constexpr double kFewCuts = 10'000;  // all cuts are looked at where there are no more than so many,
 constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in as many passes beyond the others
-constexpr int64_t kFittingAtMost = 500;          // layers x segments of which uneven cuts are tried
+constexpr int64_t kUnevenCutsAtMost = 500;       // layers x segments of which uneven cuts are tried
 constexpr int64_t kPassesPerMove = 500;  // that choosing recompute and adding layers up are worth
 
 ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
@@ -411,7 +411,7 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   // Uneven cuts may fit without any recompute, and be quicker.
   Job none = job;
   none.constraints.recompute = RecomputePolicy::kForbidden;
-  const bool small = profile.size() * candidate.shape().virtual_stages() <= kFittingAtMost;
+  const bool small = profile.size() * candidate.shape().virtual_stages() <= kUnevenCutsAtMost;
   std::optional<Candidate> start = (small ? EvenOrFittingChunks : EvenChunks)(
       none, profile, candidate.parallelism, candidate.schedule, candidate.micro_batches, stop);
   if (!start) return work;

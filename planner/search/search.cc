@@ -162,16 +162,21 @@ class Searcher {
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
     if (chunks) work_ -= work;  // nothing was simulated
     if (!chunks) ++proof.parallelisms_unfit;
-    // For settings that hold more than the least, no other cut of chunks is looked for. The bound
-    // covers those that may be better.
-    const bool least =
-        !prospect.setting || prospect.setting->block >= RecomputeSetting::kEveryLayer;
-    if (chunks && least) {
+    if (chunks && LooksForFittingCut(prospect)) {
       deferred_.push_back(prospect);
       return Tried::kDismissed;
     }
     if (chunks) Bound(Scale(prospect, prospect.bound_ns));
     return Tried::kUnfit;
+  }
+
+  // True for the settings that hold least, and in small pipelines for no recompute, which repeats
+  // nothing. The bound covers what other settings may gain by uneven cuts.
+  static bool LooksForFittingCut(const Prospect& prospect) {
+    const Parallelism& p = prospect.parallelism;
+    if (!prospect.setting || prospect.setting->block >= RecomputeSetting::kEveryLayer) return true;
+    return prospect.setting == RecomputeSetting{} &&
+           prospect.profile->size() * p.pipeline * p.virtual_stages <= kFittingUnrecomputedAtMost;
   }
 
   // Looks for a cut that fits where the simple cuts of chunks do not: dear, and so left until the

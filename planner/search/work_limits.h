@@ -34,6 +34,10 @@ inline constexpr int64_t kTryingAtMost = 8'000'000;
 // known already.
 inline constexpr int64_t kFittingAtMost = 4'000'000;
 
+// Layers x segments of chunked stages for which a cut that fits without any recompute is looked for
+// although the even one does not.
+inline constexpr int64_t kFittingUnrecomputedAtMost = 5000;
+
 // A better cut of chunks is not looked for where it can gain less than one part in so many.
 inline constexpr int64_t kTooCloseToImprove = 2000;
 

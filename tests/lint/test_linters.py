@@ -9,13 +9,14 @@ import sys
 import unittest
 
 import check_layers
+import hidden_names
 import planner_floors
 import proto_comments
 import tidy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LINTERS = {"check_layers": check_layers, "planner_floors": planner_floors, "tidy": tidy,
-           "proto_comments": proto_comments}
+           "proto_comments": proto_comments, "hidden_names": hidden_names}
 
 
 def fixture_files(folder):

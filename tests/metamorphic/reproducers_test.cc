@@ -36,6 +36,7 @@ const std::vector<Reproducer>& Reproducers() {
       {"bound-wrong-600059", {"cp=1"}},
       {"bound-wrong-600101", {"schedule=INTERLEAVED"}},
       {"bound-wrong-600210", {"schedule=INTERLEAVED", "cp=1"}},
+      {"chunks-without-recompute", {"recompute=FORBIDDEN"}},
       {"epoch-seconds-saturates", {}},
       {"false-optimal-interleaved", {"schedule=INTERLEAVED"}},
       {"free-worse-600079", {}},
