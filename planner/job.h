@@ -57,6 +57,10 @@ enum class RecomputePolicy { kAuto, kForbidden, kFull, kWholeLayers, kAdaptive, 
 enum class GroupSelection { kOne, kPublished, kExact };
 inline constexpr size_t kGroupLengthsAtMost = 12;
 
+// The largest caps that a job may ask for. Derived ones may be larger.
+inline constexpr int64_t kTokenCapAtMost = 16'777'216;
+inline constexpr int64_t kUnitCapAtMost = 1'000'000;
+
 // Unset caps (0) are derived from the data.
 struct Training {
   int64_t global_batch_samples = 0;  // samples per optimizer step, mean

@@ -16,8 +16,7 @@ Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGrou
   return MakeGroupBatching(part, classes.Packs(group.from, group.to).caps, stop);
 }
 
-// Fills the room that is left in each pack with shorter samples. Every pack gets the same mean
-// ones.
+// Fills the room that is left in each pack with shorter samples, in the same mix for all.
 void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   double units = 0, tokens = 0, squared = 0;
   for (PackSums& pack : batching.packs) {

@@ -181,7 +181,7 @@ class Writer {
       epoch += n * (D(step.pipeline_ns) + rest);
       bound += n * (D(ScheduleBound(c)) + rest);
     }
-    // Bounds are rounded down, the plan's step is rounded up.
+    // Bounds are rounded down, and the plan's step is rounded up.
     proof.step_ns = static_cast<int64_t>(std::ceil(epoch / batches));
     proof.lower_bound_ns = static_cast<int64_t>(found_.epoch_bound_ns / batches);
     if (proof.lower_bound_ns > 0) proof.gap = D(proof.step_ns) / D(proof.lower_bound_ns) - 1;

@@ -22,9 +22,8 @@ struct GroupRun {
   GroupData data;
   LayerProfile profile;
   Candidate candidate;  // all runs of a plan have the same boundaries
-  Candidate
-      // The same cut for the mean packs that `group` was chosen by, as in the bound.
-      mean_packs;
+  // The same cut for the mean packs that `group` was chosen by, as in the bound.
+  Candidate mean_packs;
   double steps() const;  // returns the steps of this group in an epoch
 };
 

@@ -1,5 +1,5 @@
 // Divides a dataset by the lengths that the packs of a packing group may have, and gives the sums
-// of each class of samples and the mean pack of it.
+// and the mean pack of each class of samples.
 #ifndef EVENKEEL_PLANNER_GROUPS_LENGTH_CLASSES_H_
 #define EVENKEEL_PLANNER_GROUPS_LENGTH_CLASSES_H_
 
@@ -14,7 +14,6 @@
 
 namespace evenkeel::planner {
 
-// Sums over samples.
 struct ClassSums {
   double samples = 0, units = 0, tokens = 0, squared = 0;
   int64_t longest = 0;  // tokens of the longest sample

@@ -123,8 +123,8 @@ class Certifying {
     Offer(*step, boundaries);
   }
 
-  // Where work ran out, a stage hands a layer to another, and the stages between pass one on: first
-  // the stage that works or exchanges longest, then any.
+  // Used if work ran out. A stage hands a layer to another, and the stages in between pass one on:
+  // first the stage that exchanges or works longest gives, then any.
   void ImproveByRuns() {
     if (found_.boundaries.empty()) return;
     Handing handing{found_.boundaries, found_.step_ns, simulation_.events() + limits_.events / 2};
@@ -185,7 +185,7 @@ class Certifying {
     found_.boundaries = boundaries;
   }
 
-  // Fixes stages s, s + 1, ... and branches on the begin of stage s - 1, most promising first.
+  // Fixes stages s, s + 1, ... and branches on where stage s - 1 begins, most promising first.
   void Dive(int64_t s, const Behind& behind) {
     if (s == 0) return;  // simulated whole
     std::vector<Branch> branches;

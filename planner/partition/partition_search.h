@@ -25,12 +25,12 @@ struct PartitionSearch {
   bool stopped = false;           // `stop` ended the work; `best` is not valid
 };
 
-// Proof of optimality. Let S be a lower bound on the sum of every partition (the work without
-// recompute and p2p). A partition better than an incumbent of value v has a bottleneck B with (m -
-// 1) B + S < v. B is lowered from that limit: each pass finds the least sum under the bottleneck
-// and the next B below it, until nothing fits. Each skipped partition has at least that sum and no
-// smaller bottleneck. Among equal closed forms, the one with the quicker bottleneck wins, because
-// it waits less for the spread of packs.
+// Returns the partition of least closed form. Proof of optimality: let S be a lower bound on the
+// sum of every partition (the work without recompute and p2p). A partition better than an incumbent
+// of value v has a bottleneck B with (m - 1) B + S < v. B is lowered from that limit: each pass
+// finds the least sum under the bottleneck and the next B below it, until nothing fits. Each
+// skipped partition has at least that sum and no smaller bottleneck. Among equal closed forms, the
+// quicker bottleneck wins, because it waits less for the spread of packs.
 PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches, const Stop& stop);
 
 }  // namespace evenkeel::planner

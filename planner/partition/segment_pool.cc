@@ -96,8 +96,8 @@ int64_t SegmentPool::Through(int64_t s, const StageTimes& times, int64_t round_t
   const int64_t seen = std::max<int64_t>(1, m - behind);
   longest = std::max(longest, round_trip + m * backward + seen * forward);
   longest = std::max(longest, round_trip + m * forward + seen * backward);
-  // Trips both first and last, and in between as often as the packs allow: P - s of them pass
-  // during each trip.
+  // The path may also take trips both first and last, and in between as often as the packs allow: P
+  // - s of them pass during each trip.
   const int64_t most = (m - 1) / (stages_ - s);
   for (const int64_t trips : {int64_t{1}, most}) {
     if (trips >= 1 && trips <= most)

@@ -69,13 +69,12 @@ class SegmentPool {
 
   // Returns a lower bound on the step if stages 0 ... s - 1 run the first i layers, the forwards,
   // backwards and sends of one pack through the stages behind them add up to `behind`, and the
-  // phases after all passes take `after_all` on those stages. Of the stages in front, only the ends
-  // count.
+  // phases after all passes take `after_all` on those stages.
   int64_t StepBound(int64_t s, int64_t i, int64_t behind,
                     const std::array<int64_t, 2>& after_all) const;
 
  private:
-  // The same for the stages from s on.
+  // The least that the stages from s on add to a path, as in Front.
   struct Back {
     int64_t sum = kNoPlan;
     int64_t longest = kNoPlan;  // longest path through one of them, from the first forward on

@@ -49,8 +49,7 @@ class SegmentTable : public Segments {
   }
 
  private:
-  // Returns the index in the triangle of stage s, whose begins are in [s, s + window) and whose
-  // ends are behind them.
+  // Returns the index in the triangle of stage s, whose segments begin in [s, s + window).
   static size_t Index(int64_t s, int64_t i, int64_t j) {
     const int64_t end = j - s;
     return static_cast<size_t>(end * (end - 1) / 2 + (i - s));

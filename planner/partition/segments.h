@@ -28,8 +28,8 @@ class Segments {
 
   int64_t stages() const { return stages_; }
   int64_t size() const { return size_; }
-  // Returns how many begins a stage can have: every stage in front and behind takes at least one
-  // layer. Below 1 if there are too many stages.
+  // Returns at how many positions a stage can begin: every stage in front and behind takes at least
+  // one layer. Below 1 if there are too many stages.
   int64_t window() const { return size_ - stages_ + 1; }
   // Returns the number of segments of all stages.
   int64_t count() const { return window() < 1 ? 0 : stages_ * (window() * (window() + 1) / 2); }

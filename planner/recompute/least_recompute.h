@@ -17,10 +17,9 @@ namespace evenkeel::planner {
 
 // Under kAuto, returns the choice of least recompute time whose memory is at most `allocatable`
 // bytes; under kWholeLayers, the best of the choices that recompute all of a layer or nothing. Ties
-// go to fewer recomputed layers, then to the later kind. Under kForbidden and kFull there is only
-// one choice, as under kOneSetting if the profile has a setting (else that is kAuto); kAdaptive is
-// AdaptiveRecompute. Returns nullopt if nothing that the policy allows
-// fits.
+// go to fewer recomputed layers, then to the later kind. kForbidden and kFull leave one choice, and
+// so does kOneSetting if the profile has a setting; without one, it is kAuto. kAdaptive is
+// AdaptiveRecompute. Returns nullopt if nothing that the policy allows fits.
 std::optional<RecomputeChoice> LeastRecompute(const LayerProfile& profile, const ChunkLoad& stage,
                                               int64_t allocatable, RecomputePolicy policy);
 std::optional<ChunkedRecompute> LeastRecompute(const LayerProfile& profile,

@@ -43,7 +43,7 @@ ModeKnapsack::Prepared ModeKnapsack::Prepare(const Group& group) {
   prepared.base = order.front();
   const Mode& base = group.modes[prepared.base];
   int64_t least = base.bytes;
-  // From the quickest on. A mode that takes longer and saves no more is never needed.
+  // Goes from the quickest on: a mode that takes longer and saves no more is never needed.
   for (const size_t q : order) {
     const Mode& mode = group.modes[q];
     if (mode.bytes >= least) continue;

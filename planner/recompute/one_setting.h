@@ -23,7 +23,7 @@ bool HasModesOf(const LayerProfile& profile, const RecomputeSetting& setting);
 // take turns.
 bool DependsOnPlace(const LayerProfile& profile);
 
-// Returns what a chunk of such layers, the first at chain position `begin`, recomputes under the
+// Returns what a chunk with these layers, the first at chain position `begin`, recomputes under the
 // profile's setting. REQUIRES: the profile has a setting and HasModesOf it.
 ModeCounts RecomputedUnderSetting(const LayerProfile& profile, const ClassCounts& counts,
                                   int64_t begin);

@@ -12,13 +12,14 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr double kRoundedDown = 1 - 1e-9;  // rounding errors of doubles stay below
+constexpr double kRoundedDown = 1 - 1e-9;  // covers the rounding errors of doubles
 
-// Bounds beyond it count as that.
+// Larger bounds are cut to this.
 constexpr int64_t kMost = 4'000'000'000'000'000'000;
 
-// If V bounds fill * [work before stage s] + send * s + m * [work of stage s] for all s, then what
-// is left of V shrinks by at most q = 1 - fill / m, and by send, with each stage. Solved for V.
+// Returns a lower bound on V if V is at least fill * [work before stage s] + send * s + m * [work
+// of stage s] for all s. From stage to stage, what is left of V shrinks at most by the factor q = 1
+// - fill / m, and by `send`.
 double FillBound(double work, int64_t stages, int64_t micro_batches, double fill, double send) {
   const double m = D(micro_batches), q = 1 - fill / m;
   double power = 1;  // q^(stages - 1)
@@ -27,7 +28,7 @@ double FillBound(double work, int64_t stages, int64_t micro_batches, double fill
   return (fill * work + sends) / (1 - power * q);
 }
 
-// Returns the time for which a layer repeats its forward pass at least, whichever stage runs it.
+// Returns the least time for which a layer repeats its forward pass, whichever stage runs it.
 int64_t RepeatedAtLeast(const LayerProfile& profile, const LayerCost& layer) {
   if (!profile.setting) return 0;
   const RecomputeSetting& setting = *profile.setting;
@@ -106,18 +107,18 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
     case Schedule::kOneFOneB:
       return EvenBound({work.total_ns, work.longest_ns, least_send_ns}, stages, micro_batches);
     case Schedule::kGPipe:
-      // Before and after its own work a stage waits for a pack to pass those in front.
+      // Before and after its own work, a stage waits for a pack to pass the stages in front.
       bound = FillBound(total, stages, micro_batches, 1, 2 * send);
       crossings = 2 * (stages - 1);
       break;
     case Schedule::kInterleaved:
-      // The same of first chunks, which are a layer at least; the mean over all stages.
+      // The same holds for first chunks, of one layer at least. This is the mean over stages.
       bound =
           D(micro_batches) * total / D(stages) + D(stages - 1) / 2 * (D(work.least_ns) + 2 * send);
       crossings = 2 * (stages - 1) * p.virtual_stages;
       break;
     case Schedule::kZeroBubble:
-      // Weight gradients can fill the wait behind, not the one in front.
+      // Weight gradients can fill the wait after a stage's work, but not the wait before it.
       bound = FillBound(total, stages, micro_batches, work.least_forward, send);
       break;
   }
@@ -135,17 +136,17 @@ int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism
     const LayerCost& layer = profile.at(i);
     trained += {layer.trained_parameters, layer.trained_expert_parameters};
     forward += layer.forward_ns, backward += layer.backward_ns;
-    // What is repeated in the backward pass may hide communication, too.
+    // Work that is repeated in the backward pass may hide communication, too.
     if (profile.setting) backward += layer.modes.back().repeated_ns;
   }
   const Execution& execution = job.training.execution;
   if (p.pipeline == 1) {
-    // Recompute makes the step longer by no less than it hides.
+    // Recompute lengthens the step by at least as much as it hides.
     const StageSync sync = SyncOf(job, p, trained);
     return ExposedReduce(execution, sync, backward) + sync.optimizer_ns +
            ExposedGather(execution, sync, forward);
   }
-  // Some stage updates its share; what is exchanged may be hidden, or end before other stages do.
+  // Some stage updates an even share. Its exchange may be hidden, or end before other stages do.
   return SyncOf(job, p, {trained.all / p.pipeline, trained.experts / p.pipeline}).optimizer_ns;
 }
 

@@ -1,5 +1,5 @@
-// What no plan of a parallelism can beat, from sums over the model alone: dismisses parallelisms
-// before any partition of them is looked at.
+// Bounds on all plans of a parallelism, from sums over the model alone: they dismiss parallelisms
+// before any partition is looked at.
 #ifndef EVENKEEL_PLANNER_SEARCH_BOUNDS_H_
 #define EVENKEEL_PLANNER_SEARCH_BOUNDS_H_
 
@@ -12,39 +12,41 @@
 
 namespace evenkeel::planner {
 
-// The chain of one mean pack, ns; with recompute only as far as the profile's setting tells.
+// The work of one mean pack, ns. Recompute counts only where the profile's setting requires it.
 struct ChainWork {
   int64_t total_ns = 0;          // forward and backward
   int64_t longest_ns = 0;        // of one layer
   int64_t least_ns = 0;          // of one transformer layer
-  double least_forward = 1;      // forward over forward and backward of any layer: the least
+  double least_forward = 1;      // smallest share of forward in the time of any layer
   int64_t least_send_bytes = 0;  // of any boundary
 
   struct Class {
     int64_t layers = 0, each_ns = 0;
-    // A stage with n of them repeats min(block, n) as well.
+    // A stage with n of these layers also repeats min(block, n) of them.
     int64_t block = 0, repeated_ns = 0;
   };
   std::vector<Class> classes;
 
-  // Some stage of so many works as long on each pack: layers are whole.
+  // Returns a lower bound on the time of the slowest of `stages` stages per pack: layers are whole.
   int64_t SlowestStage(int64_t stages) const;
 };
 ChainWork WorkOf(const LayerProfile& profile);
 
-// p2p of one pack over the quickest boundary, one way, ns; 0 without pipeline.
+// Returns the ns to send one pack over the quickest boundary, one way; 0 without a pipeline.
 int64_t LeastSend(const Job& job, const Parallelism& p, const ChainWork& work);
 
-// No partition and recompute of P stages ends its last backward of m mean packs sooner; p2p
-// included. Proofs: docs/ALGORITHMS.md, section Choice of parallelism.
+// Returns a lower bound, in ns, on the end of the last backward of m mean packs over P stages, p2p
+// included, whatever the partition and recompute. Proofs: docs/ALGORITHMS.md, Choice of
+// parallelism.
 int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule schedule,
                       int64_t micro_batches, int64_t least_send_ns);
 
-// Neither does data-parallel exchange and the slowest stage's optimizer add less to that: of one
-// stage all that is left behind its passes without recompute, else the optimizer of an even share.
+// Returns a lower bound, in ns, on what data-parallel exchange and the slowest stage's optimizer
+// add. With one stage, it is the optimizer and the exchange that passes cannot hide; with several,
+// the optimizer of an even share.
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p);
 
-// What to expect of even chunks, ns: the order in which to search, no bound.
+// Returns an estimate for even chunks, ns. It orders the search and is no bound.
 int64_t PipelineEstimate(const ChainWork& work, const Parallelism& p, Schedule schedule,
                          int64_t micro_batches, int64_t least_send_ns);
 

@@ -1,4 +1,4 @@
-// A plan while it is searched for: degrees, schedule, packs per rank, and how the chain is cut.
+// A plan during the search: degrees, schedule, packs per rank, and how the chain is cut.
 #ifndef EVENKEEL_PLANNER_SEARCH_CANDIDATE_H_
 #define EVENKEEL_PLANNER_SEARCH_CANDIDATE_H_
 
@@ -15,7 +15,7 @@
 
 namespace evenkeel::planner {
 
-// Segments: chunk c of stage s is segment c P + s of the chain.
+// Chunk c of stage s is segment c P + s of the chain.
 struct Candidate {
   Parallelism parallelism;
   Schedule schedule = Schedule::kOneFOneB;
@@ -24,27 +24,28 @@ struct Candidate {
   std::vector<int64_t> boundaries;          // P v + 1 chain positions
   std::vector<ModeCounts> recomputed;       // per segment
   std::vector<StageWork> stages;            // per segment
-  // Of 1F1B: the least of all partitions. Real packs may choose another partition than that.
+  // For 1F1B, the closed form of the partition that the search began with: the least of all
+  // partitions, unless a published method cut it. Real packs may choose another partition.
   int64_t closed_form_optimum_ns = 0;
-  // Step of mean packs, data sync and optimizer included, of the partition that the search began
-  // with; scaled to the requested global batch where the search says so.
+  // Step of mean packs before finishing, data sync and optimizer included. Scaled to the requested
+  // global batch where the search says so.
   int64_t score_ns = 0;
-  SimulatedStep step;        // with real packs; not of all candidates
+  SimulatedStep step;        // with real packs; not every candidate has it
   int64_t simulated_ns = 0;  // its total, scaled to the requested global batch
 
   PipelineShape shape() const { return ShapeOf(parallelism, schedule, micro_batches); }
 };
 
-// The candidate for given boundaries and recompute counts, simulated; used for the ladder.
+// Returns the candidate with the given boundaries and recompute counts, simulated.
 Candidate Evaluate(const Job& job, const LayerProfile& profile, const Parallelism& p,
                    int64_t micro_batches, std::vector<int64_t> boundaries,
                    std::vector<ModeCounts> recomputed, const std::vector<PackShape>& packs,
                    Schedule schedule = Schedule::kOneFOneB, const Stop& stop = {});
 
-// No run of the candidate's schedule over its stages, of mean packs, ends its last pass sooner, ns.
+// Returns a lower bound, in ns, on the end of the candidate's last pass with mean packs.
 int64_t ScheduleBound(const Candidate& candidate);
 
-// (m - 1) max_s T_s + sum_s T_s of given stages, ns; p2p as the partition search counts it.
+// Returns (m - 1) max_s T_s + sum_s T_s of the stages, ns. P2p counts as in the partition search.
 int64_t ClosedForm(const std::vector<StageWork>& stages, int64_t micro_batches);
 
 }  // namespace evenkeel::planner

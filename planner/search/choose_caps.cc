@@ -15,11 +15,11 @@
 namespace evenkeel::planner {
 namespace {
 
-// What packs of a choice are expected to lose over a step without bubble and imbalance.
+// Expected losses of a choice of packs, as shares of a step without bubble and imbalance.
 struct Loss {
   double bubble = 0;     // by the closed form
-  double imbalance = 0;  // of the language part: stages wait for the longest of the packs in the
-                         // pipeline, ranks for each other by one of a step's packs
+  double imbalance = 0;  // of the language part: stages wait for the longest pack in the
+                         // pipeline, and ranks for each other by one pack of a step
   double rounding = 0;   // micro-batches are whole
   double total() const { return (1 + bubble) * (1 + imbalance) * (1 + rounding); }
 };
@@ -47,7 +47,7 @@ class Chooser {
     return LessRecompute(std::move(level));
   }
 
-  // Looks at the same caps as Run, for anything that fits.
+  // Returns whether anything fits under the caps that Run looks at.
   bool SomethingFits() const {
     const auto fits = [this](const Caps& caps) {
       return planner::SomethingFits(job_, MakeBatching(job_, caps, "", hooks_.stop), hooks_.stop);
@@ -67,7 +67,7 @@ class Chooser {
   }
 
  private:
-  // Packs under these caps and the best plans for them.
+  // Makes packs under these caps and searches for the best plans for them.
   CapsSearch Search(const CapsChoice& choice, std::string reason) const {
     CapsSearch search;
     Enter(Phase::kBatchRule);
@@ -86,9 +86,9 @@ class Chooser {
     if (hooks_.enter) hooks_.enter(phase);
   }
 
-  // Without units nothing says how long packs must be but the longest sample: twice as long ones
-  // run longer products and fewer collectives, and take more memory and longer to fill a pipeline.
-  // Up from the rule's choice while that is better, else down.
+  // Without units, only the longest sample says how long packs must be. Packs twice as long run
+  // longer products and fewer collectives, but take more memory and longer to fill a pipeline.
+  // Doubles the rule's choice while that is better; if it never is, halves it.
   CapsSearch ByTokens(const std::string& reason) const {
     CapsSearch best = Search(level_, reason);
     if (job_.training.token_cap > 0) return best;
@@ -115,8 +115,8 @@ class Chooser {
                        [](const StageWork& stage) { return stage.recompute_ns > 0; });
   }
 
-  // Shorter packs may need less recompute, which no expected loss counts: packs of half as many
-  // units for as long as that is better, then of a number between the best and the next larger.
+  // Shorter packs may need less recompute, which no expected loss counts. Halves the units while
+  // that is better, then tries a number between the best and the next larger.
   CapsSearch LessRecompute(CapsSearch best) const {
     const std::vector<CapsChoice> choices = rule_.Shorter(level_);
     int64_t larger = best.batching.rule.unit_cap;
@@ -140,7 +140,6 @@ class Chooser {
     return best;
   }
 
-  // Returns the choice of the nearest number of units.
   static std::vector<CapsChoice>::const_iterator Nearest(const std::vector<CapsChoice>& choices,
                                                          int64_t units) {
     return std::min_element(
@@ -149,7 +148,7 @@ class Chooser {
         });
   }
 
-  // Halves of the level, as long as every sample fits; `all`: also no more than the longest sample.
+  // Returns halves of the level, as long as every sample fits; with `all`, the longest sample, too.
   std::vector<int64_t> ShorterTokens(bool all) const {
     const int64_t longest = LongestSample();
     std::vector<int64_t> shorter;
@@ -160,7 +159,7 @@ class Chooser {
     return shorter;
   }
 
-  // Packs of up to so many tokens, if they are better than what was found.
+  // Searches packs of at most `tokens` tokens for plans quicker than the best of `than`.
   CapsSearch Tokens(int64_t tokens, const CapsSearch& than) const {
     CapsChoice choice = level_;
     choice.caps.tokens = tokens;
@@ -171,7 +170,7 @@ class Chooser {
                        : "a shorter step for the same batch than packs of " + text + " tokens");
   }
 
-  // Packs under these caps and the best plans for them that are quicker than what was found.
+  // Makes packs under these caps and searches for plans quicker than the best of `than`.
   CapsSearch Beating(const CapsChoice& choice, const CapsSearch& than, std::string reason) const {
     CapsSearch search;
     Enter(Phase::kBatchRule);
@@ -186,7 +185,7 @@ class Chooser {
     return longest;
   }
 
-  // Level packs do not fit: the shortest, or longer ones for which those leave memory.
+  // Searches the shortest packs, as level ones do not fit, and longer ones if those leave memory.
   CapsSearch WithoutLevel() const {
     const CapsChoice least = rule_.Filled(rule_.Shorter(level_).front());
     CapsSearch shortest =
@@ -200,7 +199,7 @@ class Chooser {
     return shortest;
   }
 
-  // The choice of the least loss under the parallelism found.
+  // Returns the choice of least loss under the parallelism found.
   std::optional<CapsChoice> Shorter(const CapsSearch& search, int64_t most_tokens) const {
     const std::vector<CapsChoice> choices = rule_.Shorter(level_);
     const CapsChoice* best = nullptr;
@@ -238,7 +237,7 @@ class Chooser {
            LossText(search, level_);
   }
 
-  // Tokens of the longest packs for which all stages have memory, if activations grow with tokens.
+  // Returns the tokens of the longest packs that fit on all stages if activations grow with tokens.
   int64_t LongestThatFits(const CapsSearch& search) const {
     const Candidate& best = search.found.best.front();
     const Batching& batching = search.batching;
@@ -252,7 +251,7 @@ class Chooser {
     return static_cast<int64_t>((1 + growth) * static_cast<double>(batching.rule.token_cap));
   }
 
-  // Whether a plan was found that is better than that of the other, which found one.
+  // Returns whether `search` found a better plan than `than`, which found one.
   bool Better(const CapsSearch& search, const CapsSearch& than) const {
     return !search.found.best.empty() && GpuDaysOf(search) < GpuDaysOf(than);
   }

@@ -17,14 +17,14 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kPassesAtMost = 1'000'000;  // passes simulated to improve one candidate
-constexpr int64_t kMovesInShort = 100;        // looked at to improve one candidate in short
+constexpr int64_t kMovesInShort = 100;        // made to improve one candidate in short
 constexpr int64_t kEventsPerScore = 3000;
-// Passes by which all runs of boundaries are moved, not only single ones.
+// If a simulation takes no more passes than this, runs of boundaries are moved too.
 constexpr int64_t kPassesOfRuns = 2000;
-constexpr double kFewCuts = 10'000;  // all cuts are looked at where there are no more than so many,
-constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in as many passes beyond the others
-constexpr int64_t kUnevenCutsAtMost = 500;       // layers x segments of which uneven cuts are tried
-constexpr int64_t kPassesPerMove = 500;  // that choosing recompute and adding layers up are worth
+constexpr double kFewCuts = 10'000;  // all cuts are looked at if there are no more than this,
+constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in this many further passes
+constexpr int64_t kUnevenCutsAtMost = 500;  // up to these layers x segments, uneven cuts are tried
+constexpr int64_t kPassesPerMove = 500;     // cost of choosing recompute and adding layers up
 
 ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
   ClassCounts counts{};
@@ -48,7 +48,7 @@ class Chunks {
     for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
   }
 
-  // Fills in recompute, segments and score. False: it does not fit.
+  // Fills in recompute, segments and score. Returns false if the cut does not fit.
   bool Complete(Candidate& c) const {
     c.recomputed.assign(static_cast<size_t>(shape_.virtual_stages()), {});
     for (size_t s = 0; s < static_cast<size_t>(p_.pipeline); ++s)
@@ -57,7 +57,8 @@ class Chunks {
     return true;
   }
 
-  // ... of a cut that differs from one that is complete in a run of boundaries.
+  // Completes a cut that differs from a complete one in a run of boundaries. Returns false if it
+  // does not fit.
   bool CompleteMoved(Candidate& moved, const Candidate& complete) const {
     const size_t stages = static_cast<size_t>(p_.pipeline);
     const auto differs = [&](size_t segment) {
@@ -79,13 +80,12 @@ class Chunks {
     return true;
   }
 
-  // The stage that works longest on a mean pack.
   int64_t SlowestStage(const Candidate& c) const {
     const std::vector<int64_t> stages = StageLoads(shape_, c.stages);
     return std::max_element(stages.begin(), stages.end()) - stages.begin();
   }
 
-  // Takes a move back, whether it is complete or not.
+  // Undoes a move, whether it is complete or not.
   static void TakeBack(Candidate& moved, const Candidate& complete) {
     for (size_t segment = 0; segment < moved.stages.size(); ++segment) {
       if (moved.boundaries[segment] == complete.boundaries[segment] &&
@@ -99,7 +99,7 @@ class Chunks {
     moved.score_ns = complete.score_ns;
   }
 
-  // The least recompute of one stage's chunks. False: they do not fit.
+  // Chooses the least recompute of one stage's chunks. Returns false if they do not fit.
   bool ChooseRecompute(Candidate& c, size_t s) const {
     const size_t stages = static_cast<size_t>(p_.pipeline),
                  chunks = static_cast<size_t>(p_.virtual_stages);
@@ -116,7 +116,7 @@ class Chunks {
     return true;
   }
 
-  // ... with a recompute that is known to fit.
+  // Completes a cut with a recompute that fits.
   void Complete(Candidate& c, std::vector<ModeCounts> recomputed) const {
     c.recomputed = std::move(recomputed);
     Score(c);
@@ -139,13 +139,12 @@ class Chunks {
             .boundaries = std::move(boundaries)};
   }
 
-  // The partition that the job gives.
   std::vector<int64_t> Given() const { return CutAfter(profile_, job_.constraints.stage_layers); }
 
   std::vector<int64_t> ByLayers() const { return EvenLayerCut(profile_, p_); }
   std::vector<int64_t> ByTime() const { return EvenTimeCut(profile_, p_); }
 
-  // Passes of one simulation, at most.
+  // Returns the most passes that one simulation takes.
   int64_t passes() const { return MeanPackPasses(shape_, kEventsPerScore); }
 
  private:
@@ -263,10 +262,10 @@ std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile&
 
 namespace {
 
-// Looks for a quicker cut by moves of boundaries, one at a time or a run of neighbours.
+// Looks for a quicker cut by moving boundaries, singly or in runs.
 class Mover {
  public:
-  // Looks at no more than so many cuts, which are counted.
+  // Looks at no more than `moves` cuts, and counts them down.
   Mover(const Chunks& chunks, const LayerProfile& profile, const Stop& stop, int64_t& moves,
         Candidate& candidate)
       : chunks_(chunks),
@@ -283,7 +282,7 @@ class Mover {
     }
   }
 
-  // Looks at all runs of boundaries too, where the pipeline is small.
+  // Also moves runs of boundaries if the pipeline is small.
   void RunThoroughly() {
     const int64_t longest = chunks_.passes() <= kPassesOfRuns ? segments_ - 1 : 1;
     do {
@@ -292,8 +291,8 @@ class Mover {
   }
 
  private:
-  // The slowest stage hands a layer to another, whose segments between pass one on. False: that
-  // helps nowhere.
+  // Moves a layer from the slowest stage to another; segments in between pass one on. Returns false
+  // if that never helps.
   bool SlowestGives() {
     const int64_t slowest = chunks_.SlowestStage(best_);
     for (int64_t run = 1; run < std::max<int64_t>(2, stages_); ++run) {
@@ -304,7 +303,7 @@ class Mover {
     return false;
   }
 
-  // False: no boundary alone helps.
+  // Returns false if moving a single boundary never helps.
   bool AnyMoves() {
     bool improved = false;
     for (int64_t b = 1; b < segments_; ++b)
@@ -320,7 +319,8 @@ class Mover {
     return false;
   }
 
-  // Moves so many boundaries from `first` on by one layer. False: not allowed, or no better.
+  // Moves `run` boundaries from `first` on by one layer. Returns false if not allowed, or no
+  // better.
   bool Move(int64_t first, int64_t run, int64_t by) {
     if (first < 1 || first + run > segments_ || moves_ <= 0) return false;
     stop_.Ask();
@@ -348,9 +348,9 @@ class Mover {
 
 }  // namespace
 
-// Whether looking at every cut may come to an end.
+// Returns whether there are few enough cuts to look at all of them.
 bool FewCuts(int64_t layers, int64_t segments) {
-  double cuts = 1;  // of layers only: layers - 1 over segments - 1
+  double cuts = 1;  // of layers only: layers - 1 choose segments - 1
   for (int64_t k = 1; k < segments && cuts <= kFewCuts; ++k)
     cuts *= static_cast<double>(layers - k) / static_cast<double>(k);
   return cuts <= kFewCuts;

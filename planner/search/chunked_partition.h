@@ -1,4 +1,4 @@
-// Partitions for schedules other than 1F1B with one chunk per stage: the best that is found.
+// Finds partitions for schedules other than 1F1B with one chunk per stage.
 #ifndef EVENKEEL_PLANNER_SEARCH_CHUNKED_PARTITION_H_
 #define EVENKEEL_PLANNER_SEARCH_CHUNKED_PARTITION_H_
 
@@ -13,22 +13,23 @@
 
 namespace evenkeel::planner {
 
-// Cuts the chain into P v segments of which stage s runs s, s + P, ...: even in layers, row by row
-// of chunks, and even in time; each stage with the least recompute of all its chunks that fits. The
-// quicker of the two by the simulated step of mean packs, data sync and optimizer included, goes to
-// `score_ns` (not scaled). Where the job gives a partition, that one. nullopt: none of them fits,
-// or `stop` says so.
+// Returns the quicker of two cuts of the chain into P v segments, of which stage s runs s, s + P,
+// ...: one even in layers, row by row of chunks, and one even in time. Each stage has the least
+// recompute with which its chunks fit. `score_ns` is the simulated step of mean packs, data sync
+// and optimizer included, not scaled. If the job gives a partition, returns that. Returns nullopt
+// if nothing fits or if stopped.
 std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
                                     const Parallelism& p, Schedule schedule, int64_t micro_batches,
                                     const Stop& stop = {});
 
-// The cut that holds least: known with one chunk per stage, looked for with several; complete as
-// above. nullopt: none was found that fits, or `stop` says so.
+// Returns a cut that fits, completed like those above: the one that holds least with one chunk per
+// stage, or one that a search finds with several. Returns nullopt if there is none, if the job
+// gives a partition, or if stopped.
 std::optional<Candidate> FittingChunks(const Job& job, const LayerProfile& profile,
                                        const Parallelism& p, Schedule schedule,
                                        int64_t micro_batches, const Stop& stop = {});
 
-// EvenChunks, or FittingChunks where it finds none.
+// Returns EvenChunks, or FittingChunks if that finds none.
 std::optional<Candidate> EvenOrFittingChunks(const Job& job, const LayerProfile& profile,
                                              const Parallelism& p, Schedule schedule,
                                              int64_t micro_batches, const Stop& stop = {});
@@ -39,10 +40,10 @@ class EvenLayers {
   EvenLayers(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
              int64_t micro_batches);
 
-  // Returns whether all stages fit. `profile` differs from the other in its setting alone.
+  // Returns whether all stages fit. `profile` may differ from the constructor's in its setting.
   bool Fit(const LayerProfile& profile) const;
-  // Returns whether they fit with one more transformer layer of any kind, too, as cuts near this
-  // one have it.
+  // Returns whether all stages fit with one more transformer layer of any kind, as nearby cuts
+  // have.
   bool FitWithOneMore(const LayerProfile& profile) const;
 
  private:
@@ -53,20 +54,20 @@ class EvenLayers {
   std::vector<std::vector<ChunkLoad>> stages_;
 };
 
-// Passes that EvenChunks simulates.
+// Returns the passes that EvenChunks simulates.
 int64_t ChunksWork(const PipelineShape& shape);
 
-// Fills in recompute, segments and the unscaled score of the candidate's boundaries. False: they do
-// not fit.
+// Fills in recompute, segments and the unscaled score of the candidate's boundaries. Returns false
+// if they do not fit.
 bool CompleteChunks(const Job& job, const LayerProfile& profile, Candidate& candidate);
 
-// Moves boundaries, one at a time or runs of them, from the candidate's cut and from the even ones,
-// while that makes the step quicker and a fixed amount of work allows. Scores are not scaled. Gives
-// the passes that were simulated, with what else moves cost.
+// Moves boundaries, singly or in runs, from the candidate's cut and from simple ones, while that is
+// quicker and a fixed amount of work allows. Scores are not scaled. Returns the work, in simulated
+// passes.
 int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& candidate,
                       const Stop& stop);
 
-// A few such moves from the candidate's cut.
+// Makes a few such moves from the candidate's cut.
 int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
                              const Stop& stop);
 

@@ -7,7 +7,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Layers of one kind on one chunk from one mode to a later one.
+// A change of layers of one kind on one chunk from one mode to a later one.
 struct Exchange {
   size_t chunk = 0, kind = 0, from = 0, to = 0;
   int64_t layers = 0;
@@ -20,8 +20,8 @@ bool Cheaper(const Exchange& a, const Exchange& b) {
   return left < right;
 }
 
-// Returns the later mode that saves bytes at the least time for each, after `from`; the first of
-// several. Returns the number of modes if none saves any.
+// Returns the mode after `from` that saves bytes at the least time per byte, the first of several.
+// Returns the number of modes if none saves any.
 size_t NextMode(const std::vector<RecomputeMode>& modes, size_t from, Exchange& exchange) {
   size_t next = modes.size();
   for (size_t to = from + 1; to < modes.size(); ++to) {
@@ -59,12 +59,12 @@ std::vector<Exchange> Exchanges(const LayerProfile& profile, const std::vector<C
       }
     }
   }
-  // Each exchange of a kind costs more for its bytes than the one before: their order stays.
+  // An exchange of a kind costs no less per byte than the one before, so their order stays.
   std::stable_sort(all.begin(), all.end(), Cheaper);
   return all;
 }
 
-// Memory of a stage while layers change their modes: MemoryOf, kept up to date.
+// MemoryOf a stage, kept up to date while layers change their modes.
 class ChangingMemory {
  public:
   ChangingMemory(const LayerProfile& profile, const std::vector<ChunkLoad>& chunks,
@@ -80,7 +80,7 @@ class ChangingMemory {
 
   int64_t allocated() const { return memory_.allocated(); }
 
-  // So many layers were exchanged.
+  // Updates the memory after `layers` layers were exchanged.
   void Exchanged(const Exchange& e, int64_t layers) {
     if (capped_) {  // then differences say nothing
       memory_ = MemoryOf(profile_, chunks_, recomputed_);
@@ -121,7 +121,7 @@ std::optional<std::vector<ModeCounts>> Greedy(const LayerProfile& profile,
   for (const Exchange& e : Exchanges(profile, chunks, whole_layers)) {
     if (over <= 0) break;
     ModeCounts& counts = recomputed[e.chunk];
-    // A later mode's workspace may be larger than what one layer saves: as many as it takes.
+    // A later mode's workspace may be larger than what one layer saves, so more layers may follow.
     for (int64_t left = e.layers; left > 0 && over > 0;) {
       const int64_t moved = std::min(left, CeilDivide(over, e.bytes));
       counts[e.kind][e.to] += moved;
@@ -135,7 +135,8 @@ std::optional<std::vector<ModeCounts>> Greedy(const LayerProfile& profile,
   return recomputed;
 }
 
-// Where workspaces weigh more than what is kept, the least memory lies elsewhere.
+// Returns the recompute of least memory, which Greedy misses if workspaces outweigh what is kept.
+// Returns nullopt if it does not fit.
 std::optional<std::vector<ModeCounts>> Smallest(const LayerProfile& profile,
                                                 const std::vector<ChunkLoad>& chunks,
                                                 int64_t allocatable, RecomputePolicy policy) {

@@ -64,7 +64,7 @@ class CutSearch {
   double TimeAt(int64_t position) const { return time_[static_cast<size_t>(position)]; }
   int64_t LayersAt(int64_t position) const { return layers_[static_cast<size_t>(position)]; }
 
-  // `first_chunks`: the load of the first chunks so far. `largest`: the load of the partial cut.
+  // `first_chunks` is the load of the first chunks so far, `largest` that of the partial cut.
   void Extend(const Judge& judge, int64_t segment, double first_chunks, double largest) {
     if (partial_cuts_ <= 0) return;
     --partial_cuts_;
@@ -112,21 +112,21 @@ class CutSearch {
     loads_[static_cast<size_t>(segment % stages_)] = before;
   }
 
-  // Whether the digest was met before and has not been displaced since.
+  // Returns whether the digest was met before and has not been displaced since.
   bool Seen(uint64_t digest) {
     if (seen_.empty()) seen_.resize(kSlots);
     return std::exchange(seen_[digest % kSlots], digest) == digest;
   }
 
-  // The load of a segment's stage once the segment ends at `end`.
+  // Returns the load of a segment's stage once the segment ends at `end`.
   double LoadWith(int64_t segment, int64_t end, double first_chunks) const {
     const double before =
         segment < stages_ ? first_chunks : loads_[static_cast<size_t>(segment % stages_)];
     return before + micro_batches_ * (TimeAt(end) - TimeAt(cut_.back()));
   }
 
-  // Partial cuts that end alike, with the same loads, go on alike. Two that differ may share a
-  // digest, which can lose a cut but never gives a wrong one.
+  // Returns a digest of the partial cut. Cuts that end alike, with the same loads, go on alike. Two
+  // that differ may share a digest, which can lose a cut but never gives a wrong one.
   uint64_t Digest(int64_t segment) const {
     uint64_t digest =
         Random(static_cast<uint64_t>(segment)).Next() + static_cast<uint64_t>(cut_.back());
@@ -142,7 +142,7 @@ class CutSearch {
   std::vector<int64_t> layers_{0};  // transformer layers before each position
   std::vector<double> loads_;       // of stages
   std::vector<int64_t> cut_{0};
-  std::vector<uint64_t> seen_;  // digests, each in a slot of its own or of one that it displaced
+  std::vector<uint64_t> seen_;  // digests; one that shares a slot displaces the earlier one
   double below_ = std::numeric_limits<double>::infinity();
   int64_t partial_cuts_ = 0;  // that may still be looked at
   bool skips_repeated_ = false;

@@ -19,10 +19,11 @@ struct Entry {
   int64_t bound_ns = 0;            // no cut of this candidate has a shorter step of mean packs
   bool improved = false;           // whether a better cut of chunks was looked for
   bool finished = false;
-  bool memory_binds = true;  // of cuts that were looked at some did not fit
+  bool fitted = false;       // without recompute no even cut fits: the first cut is one that does
+  bool memory_binds = true;  // some of the cuts that were looked at did not fit
   int64_t uneven_ns = 0;     // what a few real packs add to the score; 0 if unknown
 
-  // The best step that was simulated with real packs, or an estimate of it.
+  // Returns the best step simulated with real packs, or an estimate of it.
   int64_t best_known_ns() const {
     const int64_t step = candidate.step.total_ns();
     int64_t best = step > 0 ? step : score_ns + uneven_ns;

@@ -19,7 +19,7 @@ std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int
 
 namespace {
 
-// Returns the cut of layers that are even but for those that the first stage takes at least.
+// Returns a cut that is even in layers, except that the first stage takes those it must hold.
 std::vector<int64_t> CutBehindFirst(const LayerProfile& profile, int64_t stages) {
   int64_t first = profile.transformer_layers / stages, least = 0;
   for (int64_t i = 0; i < profile.first_stage_layers; ++i)
@@ -39,7 +39,7 @@ std::vector<int64_t> EvenLayerCut(const LayerProfile& profile, const Parallelism
   const int64_t stages = p.pipeline, chunks = p.virtual_stages;
   if (profile.first_stage_layers > 0) return CutBehindFirst(profile, stages);
   const int64_t each = profile.transformer_layers / stages;
-  // Stages in the middle take what does not divide: the ends hold embedding and head.
+  // Stages in the middle take the remainder, as the ends hold embedding and head.
   const int64_t rest = profile.transformer_layers % stages, first = (stages - rest + 1) / 2;
   std::vector<int64_t> layers;
   for (int64_t c = 0; c < chunks; ++c) {

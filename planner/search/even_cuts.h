@@ -1,5 +1,4 @@
-// Cuts of a model into the segments of its stages that are even, or given: neither memory nor
-// recompute is looked at.
+// Cuts of a model into the segments of its stages, even or given. They ignore memory and recompute.
 #ifndef EVENKEEL_PLANNER_SEARCH_EVEN_CUTS_H_
 #define EVENKEEL_PLANNER_SEARCH_EVEN_CUTS_H_
 
@@ -11,15 +10,15 @@
 
 namespace evenkeel::planner {
 
-// Returns the boundaries of segments with so many transformer layers each. A projector stays with
-// the encoder; what else is no transformer layer goes with what follows.
+// Returns the boundaries of segments with the given numbers of transformer layers. A projector
+// stays with the encoder; other layers go with what follows.
 std::vector<int64_t> CutAfter(const LayerProfile& profile, const std::vector<int64_t>& layers);
 
 // Returns P v + 1 boundaries: each stage has as many transformer layers as the others, and each row
 // of chunks as many as the other rows.
 std::vector<int64_t> EvenLayerCut(const LayerProfile& profile, const Parallelism& p);
 
-// Returns P v + 1 boundaries, the k-th where k shares of the time have passed.
+// Returns P v + 1 boundaries, the k-th where k equal shares of the time have passed.
 std::vector<int64_t> EvenTimeCut(const LayerProfile& profile, const Parallelism& p);
 
 }  // namespace evenkeel::planner

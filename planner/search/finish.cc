@@ -14,10 +14,11 @@ namespace {
 // Forwards simulated to compare the starts of a refinement with each other.
 constexpr int64_t kEventsPerStart = 30000;
 
-// Starts are compared by all events where few tell them apart by less than one part in so many.
+// Starts are compared by all events if few events put them within one part in this many of the
+// quickest.
 constexpr int64_t kTooCloseToCall = 64;
 
-// Of certifying and refining a partition of 1F1B.
+// Cost of certifying and refining a partition of 1F1B, in passes.
 constexpr int64_t kRefiningWork = 1'000'000;
 
 }  // namespace

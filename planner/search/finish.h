@@ -1,4 +1,4 @@
-// From what mean packs choose to the plan that real packs run.
+// Turns what mean packs chose into the plan that real packs run.
 #ifndef EVENKEEL_PLANNER_SEARCH_FINISH_H_
 #define EVENKEEL_PLANNER_SEARCH_FINISH_H_
 
@@ -25,45 +25,45 @@ struct Finished {
   int64_t states = 0;    // partial partitions looked at
 };
 
-// Does to every candidate the same, whatever else is searched: a search whose constraints admit
-// fewer degrees finishes those that are left exactly as one that admits all.
+// Treats every candidate the same, whatever else is searched: with constraints that admit fewer
+// degrees, the remaining ones are finished exactly as without.
 class Finisher {
  public:
   Finisher(const Job& job, const Batching& batching, const Stop& stop)
       : job_(job), batching_(batching), stop_(stop) {}
 
-  // The packs of the sample as they are dealt to steps of so many.
+  // Returns the packs of the sample, dealt to steps of `micro_batches` packs per rank.
   const std::vector<PackShape>& Packs(int64_t data, int64_t micro_batches);
 
-  // Whether a better cut of the candidate is to be looked for before it is finished: chunks.
+  // Returns whether to look for a better cut before finishing: not for 1F1B, nor a given partition.
   bool Improves(const Candidate& c) const;
-  // Makes the cut the best that moves of boundaries find for mean packs; gives its step, not
-  // scaled. Adds to `work` the passes that this simulates, roughly.
+  // Replaces the cut by the best that moves of boundaries find for mean packs, and returns its
+  // step, not scaled. Adds roughly the simulated passes to `work`.
   int64_t Improve(const LayerProfile& profile, Candidate& c, int64_t& work) const;
-  // A few such moves, which tell whether the rest may pay.
+  // Makes a few such moves, which tell whether more may pay.
   int64_t ImproveInShort(const LayerProfile& profile, Candidate& c, int64_t& work) const;
 
-  // What a few real packs add to the step of mean packs, ns; and passes that this simulates.
+  // Returns what a few real packs add to the step of mean packs, ns. Simulates kTryingWork passes.
   int64_t TryRealPacks(const Candidate& c);
   static constexpr int64_t kTryingWork = 20'000;
 
-  // Passes that Finish simulates at most, roughly.
+  // Returns roughly the most passes that Finish simulates.
   int64_t WorkOf(const Candidate& c) const;
 
-  // Fills in `step` with real packs, as the candidate stands.
+  // Fills in `step` with real packs, and changes nothing else.
   void Simulate(Candidate& c);
 
-  // Of 1F1B: of the certified partition of mean packs, its neighbours, the given start and the
-  // partitions of simpler methods the one that real packs run quickest. Fills in `step`. Where
-  // `stop` says so the candidate is not finished.
+  // Fills in `step` with real packs. For 1F1B, it first chooses the partition that real packs run
+  // quickest, from the certified one, its neighbours, the given one and those of simpler methods.
+  // Leaves the candidate unfinished if stopped.
   Finished Finish(const LayerProfile& profile, Candidate& c);
 
-  // Fills in recompute and stages of the candidate's boundaries. False: they are not allowed, or do
-  // not fit.
+  // Fills in recompute and stages of the candidate's boundaries. Returns false if they are not
+  // allowed or do not fit.
   static bool FillStages(const Segments& segments, Candidate& c);
 
  private:
-  // Whether the partition is ours to prove: 1F1B, not cut by a published method.
+  // Returns whether the partition is certified: 1F1B, not cut by a published method.
   bool Certifies(const Candidate& c) const;
   Finished FinishPartition(const LayerProfile& profile, Candidate& c);
   SimulatedStep StepOf(const Candidate& c, int64_t events);

@@ -15,8 +15,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Replaces the partition by the certified one if that is quicker, and returns a bound on all of
-// them. nullopt: `stop` says so.
+// Replaces the partition by the certified one if that is quicker. Returns a bound on all
+// partitions, or nullopt if stopped.
 std::optional<int64_t> Certify(const SegmentTable& table, const Stop& stop, Candidate& c,
                                int64_t& score) {
   std::vector<std::vector<int64_t>> starts = {c.boundaries};

@@ -1,4 +1,4 @@
-// The first partition of each prospect: what mean packs choose in short.
+// Finds the first partition of each prospect, by mean packs and in short.
 #ifndef EVENKEEL_PLANNER_SEARCH_FIRST_PARTITIONS_H_
 #define EVENKEEL_PLANNER_SEARCH_FIRST_PARTITIONS_H_
 
@@ -14,20 +14,22 @@ namespace evenkeel::planner {
 
 class FirstPartitions {
  public:
-  // Job and profiles must outlive it. Scores are scaled to the requested global batch, of
-  // `packs_per_step`.
+  // Job and profiles must outlive it. Scores are scaled to the requested global batch of
+  // `packs_per_step` packs.
   FirstPartitions(const Job& job, Profiles& profiles, double packs_per_step, const Stop& stop)
       : job_(job), profiles_(profiles), packs_per_step_(packs_per_step), stop_(stop) {}
 
-  // Of 1F1B the best by its closed form, or what a published method makes of it, with a bound on
-  // all partitions; of other schedules the better of simple cuts. Adds the partial partitions that
-  // it looks at to `examined`. nullopt: none of them fits, or `stop` says so.
+  // Returns the first partition, or nullopt if none fits or if stopped. For 1F1B, it is the best by
+  // its closed form or a short certified search, or that of a published method, with a bound on all
+  // partitions; otherwise, the better of simple cuts. Adds the partial partitions looked at to
+  // `examined`.
   std::optional<Entry> Of(const Prospect& prospect, int64_t* examined);
 
-  // Of schedules other than 1F1B a cut that fits (FittingChunks). nullopt: none was found.
+  // Returns a cut that fits for schedules other than 1F1B (FittingChunks), or nullopt if none was
+  // found.
   std::optional<Entry> Fitting(const Prospect& prospect);
 
-  // What Of looks at, in segments or passes.
+  // Returns how much Of looks at, in segments or passes.
   int64_t WorkOf(const Prospect& prospect) const;
 
  private:

@@ -14,7 +14,6 @@
 namespace evenkeel::planner {
 namespace {
 
-// Every recomputable layer of each stage.
 std::vector<ModeCounts> RecomputeAll(const LayerProfile& profile,
                                      const std::vector<int64_t>& boundaries) {
   std::vector<ModeCounts> all(boundaries.size() - 1);
@@ -65,7 +64,7 @@ struct Rungs {
             .dist_ratio_tokens = dist.tokens};
   }
 
-  // Stages equal by parameters, everything recomputed.
+  // Makes stages equal by parameters, with everything recomputed.
   Candidate Unbalanced(const LayerProfile& profile, const std::vector<PackShape>& packs) const {
     const std::vector<int64_t> split = SplitByParameters(profile, plan.parallelism.pipeline);
     return Evaluate(job, profile, plan.parallelism, plan.micro_batches, split,
@@ -114,7 +113,7 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
   ladder.push_back(rungs.Make("+ data balance", profile, unbalanced, dealt, packs, 0));
   if (stopped()) return ladder;
 
-  // The best partition if all is recomputed, memory aside where even that does not fit.
+  // Finds the best partition with everything recomputed. If none fits, layers are split evenly.
   Job recompute_all = job;
   recompute_all.constraints.recompute = RecomputePolicy::kFull;
   const SegmentTable table(recompute_all, profile, plan.parallelism, plan.micro_batches, stop);

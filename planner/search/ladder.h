@@ -1,5 +1,4 @@
-// From unbalanced training to the plan, one change at a time (OmniBal's table 7), and why nothing
-// fits where it does not.
+// The way from unbalanced training to the plan, one change at a time (OmniBal's table 7).
 #ifndef EVENKEEL_PLANNER_SEARCH_LADDER_H_
 #define EVENKEEL_PLANNER_SEARCH_LADDER_H_
 
@@ -14,17 +13,15 @@
 
 namespace evenkeel::planner {
 
-// "baseline": random micro-batches padded to the longest, stages equal by parameters, every layer
-// recomputed.
-// "+ data balance": packs by the rule. "+ model balance": our partition under full recompute. "+
-// memory balance": the plan. All with the plan's parallelism. Cost is of the whole dataset and all
-// epochs.
-// Incomplete where `stop` says so.
+// Returns the rungs, all with the plan's parallelism. "baseline": random micro-batches padded to
+// the longest, stages equal by parameters, every layer recomputed. "+ data balance": packs by the
+// rule. "+ model balance": our partition under full recompute. "+ memory balance": the plan.
+// GPU-days are of all epochs. Incomplete if stopped.
 std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching, const Candidate& plan,
                                    const Stop& stop);
 
-// GPUs x days for all epochs if a step of m x D micro-batches takes `step_ns` and the data makes
-// `micro_batch_count`; the last, holed step of an epoch takes as long as the others.
+// Returns GPUs x days for all epochs if a step of m x D micro-batches takes `step_ns` and the data
+// makes `micro_batch_count`. The last, holed step of an epoch takes as long as the others.
 double GpuDays(const Job& job, int64_t step_ns, double micro_batch_count,
                const Candidate& candidate);
 

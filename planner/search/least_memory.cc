@@ -20,7 +20,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// What moving layers may take, in chunks looked at: some milliseconds.
+// Work of moving layers, or of trying all cuts, in chunks looked at: some milliseconds.
 constexpr int64_t kChunksLookedAt = 200'000;
 
 __extension__ using Wide = __int128;
@@ -64,7 +64,7 @@ class Reliever {
   static int64_t Fullest(const Cut& cut) {
     return *std::max_element(cut.loads.begin(), cut.loads.end());
   }
-  // Compares the fullest stages, then the next.
+  // Compares the fullest stages, then the next fullest.
   static bool Fuller(const Cut& a, const Cut& b) {
     std::vector<int64_t> x = a.loads, y = b.loads;
     std::sort(x.rbegin(), x.rend());
@@ -72,7 +72,7 @@ class Reliever {
     return x > y;
   }
 
-  // The best of all moves of one layer from the fullest stage; nullopt: none helps.
+  // Returns the best move of one layer from the fullest stage, or nullopt if none helps.
   std::optional<Cut> BestMove(const Cut& cut) {
     const int64_t fullest =
         std::max_element(cut.loads.begin(), cut.loads.end()) - cut.loads.begin();
@@ -88,7 +88,7 @@ class Reliever {
     return best;
   }
 
-  // One layer less in a segment, one more in another: those between pass one on.
+  // Moves one layer from a segment to another; segments in between pass one on.
   std::optional<Cut> Moved(const Cut& cut, int64_t from, int64_t to) {
     Cut moved = cut;
     const int64_t low = std::min(from, to), high = std::max(from, to);
@@ -118,7 +118,7 @@ class Reliever {
   int64_t left_ = kChunksLookedAt;
 };
 
-// Minimax over memory. Empty: stopped, or no partition is allowed.
+// Returns the cut whose fullest stage holds least, or nothing if stopped or if none is allowed.
 std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
                                      const std::function<bool()>& stop) {
   const Segments table(job, shard.profile, shard.parallelism, shard.shape.micro_batches);
@@ -151,8 +151,8 @@ std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
   return boundaries;
 }
 
-// All cuts, but for those that begin with segments which do not fit: what stages hold only grows
-// with further chunks.
+// Tries all cuts but those that begin with segments that do not fit: further chunks only add to
+// what stages hold.
 class Exhaustion {
  public:
   Exhaustion(const Job& job, const Shard& shard, const StageNeeds& needs,
@@ -165,14 +165,14 @@ class Exhaustion {
         allocatable_(AllocatableBytes(job)),
         boundaries_(static_cast<size_t>(segments_) + 1) {}
 
-  // A cut that fits. Empty: none does, or over().
+  // Returns a cut that fits, or nothing if none does or if over().
   std::vector<int64_t> Run() {
     return Extend(0, profile_.transformer_layers) ? boundaries_ : std::vector<int64_t>{};
   }
   bool over() const { return left_ < 0; }  // not all were looked at
 
  private:
-  // Cuts the segments from k on, for which so many transformer layers are left.
+  // Cuts the segments from k on, for which `layers` transformer layers are left.
   bool Extend(int64_t k, int64_t layers) {
     if (k == segments_) return true;
     const int64_t begin = boundaries_[static_cast<size_t>(k)];
@@ -201,8 +201,7 @@ class Exhaustion {
   int64_t left_ = kChunksLookedAt;
 };
 
-// The fullest stage of the least full of the cuts that a partition method names; where it looks at
-// all cuts, of these.
+// Returns the least full of the cuts that a partition method names, if it names any.
 LeastFull LeastFullestNamed(const Job& job, const Shard& shard, const StageNeeds& needs,
                             const std::function<bool()>& stop) {
   const SegmentTable table(job, shard.profile, shard.parallelism, shard.shape.micro_batches);
@@ -215,8 +214,9 @@ LeastFull LeastFullestNamed(const Job& job, const Shard& shard, const StageNeeds
   return least;
 }
 
-// Whether some cut could fit if layers were divisible, by the prices of its kinds: stages hold
-// layers worth no more than `worth`, all together. A kind without a price needs no room.
+// Tells whether some cut could fit if layers were divisible. Whatever the price of a layer of each
+// kind, all stages together must be able to hold layers worth as much as the model's. A kind with
+// price 0 needs no room.
 class Room {
  public:
   Room(const Job& job, const Shard& shard, const StageNeeds& needs)
@@ -228,7 +228,7 @@ class Room {
   }
 
   bool Enough() const {
-    // Prices at which a stage can not tell kinds apart: with two kinds one of them is decisive.
+    // Prices at which a stage does not prefer any kind. With two kinds, one of these is decisive.
     std::vector<std::vector<double>> prices;
     for (size_t k = 0; k < profile_.classes.size(); ++k) {
       prices.emplace_back(profile_.classes.size());
@@ -248,7 +248,7 @@ class Room {
   };
 
   std::vector<Option> Options(int64_t stage, int64_t allocatable) const {
-    // Any mean of the moments that can be the peak holds no more than the peak.
+    // The mean over all moments that can be the peak holds no more than the peak.
     std::vector<double> held(static_cast<size_t>(chunks_));
     const std::vector<std::vector<int64_t>>& peaks = needs_.peaks(stage);
     for (const std::vector<int64_t>& peak : peaks) {

@@ -1,4 +1,4 @@
-// The partition of a parallelism that holds least: where it does not fit, no other does.
+// Finds the partition of a parallelism that holds least. If it does not fit, no other does.
 #ifndef EVENKEEL_PLANNER_SEARCH_LEAST_MEMORY_H_
 #define EVENKEEL_PLANNER_SEARCH_LEAST_MEMORY_H_
 
@@ -15,27 +15,29 @@
 
 namespace evenkeel::planner {
 
-// Exact with one chunk per stage, by dynamic programming over (stage, boundary) as in the search
-// for time. With several a cut that fits, or the best found: from the cut that is even in layers,
-// layers move from the fullest stage to others; then all cuts are tried, until a fixed amount of
-// work is done. Where the job names a partition method, of the cuts that this names.
+// Returns the partition whose fullest stage is least full. It is exact with one chunk per stage: a
+// dynamic program over (stage, boundary), as in the search for time. With several, it is one that
+// fits, or the best found: layers move from the fullest stage of the cut that is even in layers to
+// others, then all cuts are tried, until a fixed amount of work is done. A partition method limits
+// it to the cuts that the method names.
 LeastFull LeastFullest(const Job& job, const Shard& shard, const std::function<bool()>& stop);
 
-// From a given cut, layers move from the fullest stage to others until all stages fit, or none of
-// the moves helps: the cut found, of one or several chunks per stage. REQUIRES that constraints
-// leave the partition free.
+// Moves layers of a cut, of one or several chunks per stage, from the fullest stage to others until
+// all fit or no move helps. Returns the cut found. REQUIRES that constraints leave the partition
+// free.
 LeastFull Relieve(const Job& job, const Shard& shard, std::vector<int64_t> boundaries,
                   const std::function<bool()>& stop);
 
-// True: no cut of the shard fits in memory, whatever is recomputed; quickly told. False: some may.
+// Returns true if no cut of the shard fits in memory, whatever is recomputed. A quick test: false
+// proves nothing.
 bool NoRoom(const Job& job, const Shard& shard, const Stop& stop = {});
 
-// The recompute of each segment of a cut that brings every stage to its least memory.
+// Returns the recompute of each segment that brings every stage to its least memory.
 std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
                                           const std::vector<int64_t>& boundaries);
 
-// Whether some plan of the job fits in memory under these packs: the search without its times.
-// Takes the segments it looks at from `segments_left`; false where they do not suffice.
+// Returns whether some plan of the job fits in memory under these packs: the search without times.
+// Takes the segments looked at from `segments_left`; returns false if they run out.
 bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
                int64_t* segments_left);
 

@@ -7,7 +7,7 @@
 namespace evenkeel::planner {
 
 double OneGpuStepSeconds(const Job& job) {
-  // Each sample as a pack of its own: never less work than packed.
+  // Each sample is a pack of its own, which is never less work than packed samples.
   PackShape sample;
   double count = 0;
   for (const LengthBin& bin : job.dataset.bins) {

@@ -1,4 +1,4 @@
-// What is too large to plan: beyond it, nanoseconds of a step would not fit their 64 bits.
+// Limits of what is planned: beyond them, the nanoseconds of a step would not fit in 64 bits.
 #ifndef EVENKEEL_PLANNER_SEARCH_LIMITS_H_
 #define EVENKEEL_PLANNER_SEARCH_LIMITS_H_
 
@@ -10,8 +10,8 @@ namespace evenkeel::planner {
 // years.
 inline constexpr double kOneGpuStepSecondsAtMost = 1e9;
 
-// Time of one optimizer step on one GPU without regard to memory, or with all its work sent over
-// the slowest link the plan may use, whichever is longer; a rough upper end in seconds.
+// Returns a rough upper end, in seconds, of one optimizer step: on one GPU without regard to
+// memory, and with all its work also sent over the slowest link that the plan may use.
 double OneGpuStepSeconds(const Job& job);
 
 }  // namespace evenkeel::planner

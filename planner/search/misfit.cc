@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSegmentsToCount = 2'000'000;
 
-// The fullest stage as a plan would list it.
+// Returns the layers of the fullest stage as a plan would list them.
 std::vector<LayerGroup> LayersOf(const Shard& shard, const LeastFull& tightest) {
   std::vector<LayerGroup> layers;
   for (size_t c = 0; c < tightest.held.loads.size(); ++c) {
@@ -41,7 +41,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
   for (const Shard& shard : shards) {
     if (stop && stop()) return std::nullopt;
     if (least && shard.least_static_bytes >= *least) break;
-    // Several chunks seldom lack less than one: looked at where they may fit, or must be several.
+    // Several chunks seldom lack less than one: looked at if they may fit, or if all have several.
     const bool open = shard.shape.chunks > 1 && !NoRoom(job, shard);
     if (plain && !open && shard.shape.chunks > 1) continue;
     work += shard.segments();
@@ -59,7 +59,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
     misfit.memory = MemoryPartsOf(shard.profile, tightest.held.loads, tightest.held.recomputed);
   }
   misfit.capacity_bytes = CapacityBytes(job);
-  // Above 0 where nothing fits; the checker holds it.
+  // Above 0 if nothing fits. The checker requires it.
   misfit.short_bytes = misfit.memory.total() - misfit.capacity_bytes;
   if (misfit.short_bytes > 0) misfit.remedies = FindRemedies(job, batching, misfit, stop);
   if (stop && stop()) return std::nullopt;

@@ -11,10 +11,10 @@
 
 namespace evenkeel::planner {
 
-// REQUIRES that the search found nothing that fits. The parallelism whose fullest stage lacks
-// least, under its best partition for memory (where a fixed amount of work is done, of those looked
-// at by then); what of this is proven; and the remedies tried that help. A shortage of 0 or less: a
-// plan exists, and the search missed it, which is a defect. nullopt: `stop` said so.
+// Returns the parallelism whose fullest stage lacks least under its best partition for memory, what
+// of this is proven, and the tried remedies that help. Work is limited, so not all may be looked
+// at. A shortage of 0 or less means that the search missed a plan, which is a defect. Returns
+// nullopt if stopped. REQUIRES that the search found nothing that fits.
 std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
                                     const std::function<bool()>& stop);
 

@@ -10,10 +10,9 @@
 namespace evenkeel::planner {
 namespace {
 
-// What orders GPU types.
 auto SizeOf(const GpuSpec& gpu) { return std::tuple(gpu.memory_bytes, gpu.dense_16bit_flops); }
 
-// The nearest type above, or below; nullptr: there is none.
+// Returns the nearest type above or below, or nullptr if there is none.
 const GpuEntry* NextGpu(const GpuSpec& from, bool above) {
   const GpuEntry* own = FindGpu(from.name);
   const GpuEntry* next = nullptr;

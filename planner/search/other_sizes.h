@@ -1,4 +1,4 @@
-// The same job on other GPUs: what it would be if the cluster shrank or grew.
+// What the same job would be on other GPUs, if the cluster shrank or grew.
 #ifndef EVENKEEL_PLANNER_SEARCH_OTHER_SIZES_H_
 #define EVENKEEL_PLANNER_SEARCH_OTHER_SIZES_H_
 
@@ -14,17 +14,17 @@
 
 namespace evenkeel::planner {
 
-// So many GPUs of the same type in the same kind of nodes: in one, in full ones, or where they do
-// not divide into those, as many of each as now.
+// Returns a cluster of `gpu_count` GPUs of the same type and kind of nodes: in one node, in full
+// ones or, if they do not divide into those, with as many per node as now.
 Cluster Resized(const Cluster& cluster, int64_t gpu_count);
 
-// As many GPUs of another type with the links inside a node that it has; its price is not known.
+// Returns as many GPUs of another type, with its own links inside a node and no known price.
 Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu);
 
-// A node less and a node more, and the next GPU types of the same vendor below and above by memory,
-// then peak rate: those of them that exist. A data-parallel degree that the job fixes is free where
-// the GPU count changes, or no plan could have it. `plan` makes the plan of a job in short, nullopt
-// where it does not fit. Incomplete where `stop` says so.
+// Returns those sizes that exist: a node less and a node more, and the next GPU types of the same
+// vendor below and above by memory, then peak rate. If the GPU count changes, a data-parallel
+// degree that the job fixes is free, or no plan could have it. `plan` makes a short plan of a job,
+// nullopt if it does not fit. Incomplete if stopped.
 using PlanInShort = std::function<std::optional<Alternative>(const Job&)>;
 std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop);
 

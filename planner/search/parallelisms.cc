@@ -9,7 +9,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Of the global batch: how much of it a step may leave out to have packs in whole groups.
+// Share of the global batch that a step must keep to have its packs in whole groups.
 constexpr double kLeastShareOfBatch = 7.0 / 8;
 
 }  // namespace
@@ -26,7 +26,7 @@ std::vector<Parallelism> Parallelisms(const Job& job, double packs_per_step) {
   if (all.empty()) return all;
   int64_t least_data = all.front().data;
   for (const Parallelism& p : all) least_data = std::min(least_data, p.data);
-  // The largest step of those degrees that do not exceed the packs asked for, packs being whole.
+  // The largest step, in whole packs, of the degrees that do not exceed the packs asked for.
   int64_t most_packs = least_data;
   for (const Parallelism& p : all) {
     if (static_cast<double>(p.data - 1) >= packs_per_step) continue;

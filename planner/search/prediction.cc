@@ -15,7 +15,8 @@ namespace {
 
 constexpr double kHoursPerDay = 24;
 
-// Mean over stages of m packs, by part; the bubble is what the pipeline lasts beyond it.
+// Returns the time of m packs by part, as the mean over stages. The bubble is the rest of the
+// pipeline's time.
 StepTime MakeStepTime(const Job& job, const Batching& batching, const LayerProfile& profile,
                       const Candidate& c) {
   StepTime t;

@@ -13,7 +13,7 @@ namespace evenkeel::planner {
 Prediction Predict(const Job& job, const Batching& batching, const LayerProfile& profile,
                    const Candidate& candidate);
 
-// The candidate in short, for lists.
+// Returns the candidate in short, for lists.
 Alternative MakeAlternative(const Job& job, const Batching& batching, const Candidate& candidate,
                             const Stop& stop = {});
 

@@ -18,7 +18,7 @@ bool SameButForChunks(const Parallelism& a, const Parallelism& b) {
   return a == other;
 }
 
-// Packs whose activations a stage holds, as the mean over all stages.
+// Returns the packs whose activations a stage holds, as the mean over all stages.
 double MeanHeld(const Parallelism& p, Schedule schedule, int64_t micro_batches) {
   const double stages = static_cast<double>(p.pipeline), m = static_cast<double>(micro_batches);
   switch (schedule) {
@@ -33,8 +33,8 @@ double MeanHeld(const Parallelism& p, Schedule schedule, int64_t micro_batches) 
   return m;
 }
 
-// What even stages would have to recompute to fit, in proportion to the bytes that they lack, ns of
-// a step. Stages that do not fit count as if they recomputed twice.
+// Returns the time, in ns of a step, of what even stages would recompute to fit, in proportion to
+// the bytes that they lack. Those that cannot fit count as if they recomputed twice.
 int64_t RecomputeEstimate(const Job& job, const LayerProfile& profile, const Parallelism& p,
                           Schedule schedule, int64_t micro_batches) {
   double kept = 0, least = 0, states = 0, workspace = 0, repeated_ns = 0;
@@ -57,7 +57,7 @@ int64_t RecomputeEstimate(const Job& job, const LayerProfile& profile, const Par
   return Nearest(share * repeated_ns / stages * static_cast<double>(micro_batches));
 }
 
-// Returns how many layers of a kind fit at most on a stage that holds so many packs.
+// Returns the most layers of a kind that fit on a stage that holds `held` packs.
 int64_t MostLayers(const RecomputeSetting& setting, const LayerCost& layer, int64_t held,
                    int64_t room) {
   const RecomputeMode& mode = layer.modes[*ModeUnder(setting, layer)];
@@ -115,7 +115,7 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
   int64_t least_send_ns = 0, sync_bound_ns = 0;
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
     if (stop && stop()) return prospects;
-    // Of those that differ in virtual stages alone, what is known of one is known of all.
+    // What is known of one parallelism holds for all that differ in virtual stages alone.
     if (entry == nullptr || !SameButForChunks(prospects.back().parallelism, p)) {
       // Times and shares of the memory are those of one chunk.
       Parallelism one_chunk = p;
@@ -157,7 +157,7 @@ Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& 
       PipelineBound(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns);
   under.estimate_ns =
       PipelineEstimate(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns;
-  // What blocks add to a stage that has its share of every kind.
+  // Adds what blocks repeat on a stage that has its share of every kind.
   for (const ChainWork::Class& of_class : work.classes) {
     const int64_t chunk = CeilDivide(of_class.layers, p.pipeline * p.virtual_stages);
     under.estimate_ns +=

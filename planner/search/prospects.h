@@ -1,5 +1,5 @@
-// The whole space as a list: for every choice of degrees, schedule and packs per rank what sums
-// over the model tell of it, before any partition is looked for.
+// The whole space as a list: what sums over the model tell of every choice of degrees, schedule and
+// packs per rank, before any partition is looked for.
 #ifndef EVENKEEL_PLANNER_SEARCH_PROSPECTS_H_
 #define EVENKEEL_PLANNER_SEARCH_PROSPECTS_H_
 
@@ -20,8 +20,8 @@
 
 namespace evenkeel::planner {
 
-// Layer profiles of one job, each built once: they depend on the degrees, on pipeline only as far
-// as there is one, and on virtual stages for memory alone.
+// Layer profiles of one job, each built once. They depend on the degrees, on pipeline only as to
+// whether there is one, and on virtual stages only in memory.
 class Profiles {
  public:
   struct Entry {
@@ -31,7 +31,7 @@ class Profiles {
   Profiles(const Job& job, const Batching& batching) : job_(job), batching_(batching) {}
 
   const Entry& Of(const Parallelism& p);
-  // ... with every stage under one recompute setting.
+  // Returns the same with every stage under one recompute setting.
   const Entry& Of(const Parallelism& p, const RecomputeSetting& setting);
   const Entry& Of(const Candidate& c) {
     return c.setting ? Of(c.parallelism, *c.setting) : Of(c.parallelism);
@@ -55,24 +55,24 @@ struct Prospect {
   Schedule schedule = Schedule::kOneFOneB;
   int64_t micro_batches = 0;
   std::optional<RecomputeSetting> setting;  // nullopt: what it recomputes is still open
-  bool longer_block = false;                // than the shortest with which the even cut fits
-  const LayerProfile* profile = nullptr;    // of one chunk per stage, without the setting
-  int64_t least_send_ns = 0;                // LeastSend
-  int64_t sync_bound_ns = 0;                // SyncBound
-  int64_t bound_ns = 0;                     // no partition has a shorter step
+  bool longer_block = false;  // whether it is longer than the shortest with which the even cut fits
+  const LayerProfile* profile = nullptr;  // of one chunk per stage, without the setting
+  int64_t least_send_ns = 0;              // LeastSend
+  int64_t sync_bound_ns = 0;              // SyncBound
+  int64_t bound_ns = 0;                   // no partition has a shorter step
   int64_t estimate_ns = 0;
 };
 
-// By degrees ascending. `profiles` must outlive them. Incomplete where `stop` says so.
+// Returns the prospects by ascending degrees. `profiles` must outlive them. Incomplete if stopped.
 std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles& profiles,
                                 const Stop& stop);
 
-// The same degrees under one recompute setting for all stages, with the bound that it gives.
+// Returns the same degrees under one recompute setting for all stages, with its bound.
 Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& prospect,
                Profiles& profiles);
 
-// False: no cut fits. Some stage can not hold its share of weights, gradients and optimizer or,
-// under a setting, all stages together not the layers of some kind.
+// Returns false if some stage cannot hold its share of weights, gradients and optimizer or, under a
+// setting, all together cannot hold the layers of some kind: then no cut fits.
 bool MayFit(const Job& job, const Prospect& prospect);
 
 }  // namespace evenkeel::planner

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMeanEventsAtMost = 50000;  // simulated forwards
 constexpr int64_t kRealMovesAtMost = 32;
-constexpr size_t kQuickest = 4;         // of the cuts that moves found; all steps choose among them
+constexpr size_t kQuickest = 4;  // cuts kept of those that moves found; all steps choose among them
 constexpr int64_t kRealEvents = 30000;  // per move: all compare the same packs
 
 // Smaller is better.
@@ -26,7 +26,7 @@ class Refiner {
   Refiner(const SegmentTable& segments, Candidate& candidate, const std::function<bool()>& stop)
       : segments_(segments), candidate_(candidate), stop_(stop) {}
 
-  // First improvement, boundary by boundary, until none helps or `moves` are spent.
+  // Takes the first improvement, boundary by boundary, until none helps or `moves` are spent.
   template <typename Measure>
   void Run(int64_t moves, Measure measure) {
     Quality best = measure(candidate_.stages);
@@ -49,7 +49,7 @@ class Refiner {
     }
   }
 
-  // The quickest of the cuts that were looked at, the quickest first.
+  // Returns the quickest of the cuts that were looked at, the quickest first.
   const std::vector<std::pair<int64_t, Candidate>>& quickest() const { return quickest_; }
 
   Quality Tie(int64_t total_ns, const std::vector<StageWork>& stages) const {
@@ -133,7 +133,7 @@ void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& 
     return SimulateStep(table.job(), candidate.parallelism, candidate.shape(), stages, packs,
                         events, stop);
   };
-  // Uneven packs wait at the slowest stage most of all: a second start is the quickest one.
+  // Uneven packs wait most at the slowest stage, so the second start has the quickest one.
   if (std::vector<int64_t> quickest = PartitionBy(PartitionMethod::kProfile, table, stop);
       !quickest.empty()) {
     Candidate other = candidate;

@@ -1,4 +1,4 @@
-// From the partition that the closed form chose to the one of least simulated time.
+// Moves from the partition that the closed form chose to the one of least simulated time.
 #ifndef EVENKEEL_PLANNER_SEARCH_REFINE_H_
 #define EVENKEEL_PLANNER_SEARCH_REFINE_H_
 
@@ -10,16 +10,16 @@
 
 namespace evenkeel::planner {
 
-// Makes the candidate the partition of least simulated step with mean packs of its parallelism
-// (CertifyPartition, which starts from the candidate's own); among its neighbours of equal step,
-// the quicker slowest stage, then the more even stages. Its boundaries must fit.
+// Gives the candidate the partition with the least simulated step of mean packs (CertifyPartition,
+// which starts from the candidate's own); among neighbours of equal step, it prefers the quicker
+// slowest stage, then more even stages. The candidate's boundaries must fit.
 void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
                        const std::function<bool()>& stop);
 
-// From the candidate or the partition with the quickest slowest stage, whichever is faster with the
-// real spread of packs, moves one boundary at a time by up to three chain positions, each side
-// keeping its least recompute, as long as that makes it faster still and a fixed amount of work
-// allows. Never makes it slower; candidate.step must be filled in.
+// Starts from the candidate or the partition with the quickest slowest stage, whichever is faster
+// with real packs. Moves one boundary at a time by up to three chain positions, with the least
+// recompute on each side, while that is faster and a fixed amount of work allows. Never makes the
+// candidate slower. candidate.step must be filled in.
 void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& packs,
                        Candidate& candidate, const std::function<bool()>& stop);
 

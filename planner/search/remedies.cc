@@ -19,7 +19,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Of all remedies together: what would take more is not offered.
+// Work for all remedies together. Changes that would take more are not offered.
 constexpr int64_t kSegmentsToTry = 2'000'000;
 constexpr int kDoublings = 7;
 constexpr int64_t kStepsInsideNode = 16;
@@ -49,13 +49,12 @@ class Remedies {
  private:
   bool Stopped() const { return stop_ && stop_(); }
 
-  // For changes that leave the packs as they are: quickly told, but a job whose caps are derived
-  // may get others with the change.
+  // Tests quickly whether a change that leaves the packs as they are may help. If caps are derived,
+  // the job may get other packs with the change.
   bool MayFit(const Remedy& remedy) {
     return !Stopped() && FitsAtAll(ApplyRemedy(job_, remedy), batching_, stop_, &segments_left_);
   }
 
-  // Whether planning the changed job ends with a plan.
   bool Plans(const Remedy& remedy) const {
     if (Stopped()) return false;
     return SomethingFits(ApplyRemedy(job_, remedy), stop_);
@@ -71,7 +70,7 @@ class Remedies {
     if (MayFit(remedy)) Offer(std::move(remedy));
   }
 
-  // Where the partition is given, or a method's: the same degrees with other stages.
+  // Tries the same degrees with other stages if the partition is given or comes from a method.
   void TryStageLayers() {
     const Constraints& c = job_.constraints;
     const bool given = !c.stage_layers.empty();
@@ -87,7 +86,7 @@ class Remedies {
     shard.parallelism = p;
     shard.shape = ShapeOf(p, ScheduleOf(open.constraints, p), MicroBatches(packs, p.data));
     shard.profile = BuildLayerProfile(open, p, batching_.mean, batching_.largest);
-    // Few layers elsewhere, or else those that fill the stages least.
+    // Moves few layers if that is enough, or else fills the stages least.
     if (given) {
       const Segments fixed(job_, shard.profile, p, shard.shape.micro_batches);
       if (OfferLayers(shard, Relieve(open, shard, fixed.fixed_boundaries(), stop_))) return;
@@ -107,7 +106,7 @@ class Remedies {
   }
 
   void TryRecompute() {
-    // One setting can be to recompute all, which holds least.
+    // One setting may be to recompute everything, which holds least.
     const RecomputePolicy policy = job_.constraints.recompute;
     if (policy == RecomputePolicy::kAuto || policy == RecomputePolicy::kOneSetting) return;
     Try({.kind = RemedyKind::kAllowRecompute,
@@ -166,12 +165,15 @@ class Remedies {
       longest = std::max(longest, bin.llm_tokens);
       most_units = std::max(most_units, bin.units);
     }
-    // Seven eighths of the token cap, six eighths, ... down to the longest sample; units in
+    // Tries seven eighths of the token cap, six eighths, ... down to the longest sample; units in
     // proportion.
     for (int64_t eighths = 7; eighths >= 1; --eighths) {
-      const int64_t tokens = std::max(longest, rule.token_cap * eighths / 8);
+      const int64_t tokens =
+          std::max(longest, std::min(kTokenCapAtMost, rule.token_cap * eighths / 8));
       const int64_t units =
-          rule.unit_cap == 0 ? 0 : std::max(most_units, rule.unit_cap * eighths / 8);
+          rule.unit_cap == 0
+              ? 0
+              : std::max(most_units, std::min(kUnitCapAtMost, rule.unit_cap * eighths / 8));
       if (tokens >= rule.token_cap && units >= rule.unit_cap) return;
       Remedy remedy{.kind = RemedyKind::kSmallerCaps, .unit_cap = units, .token_cap = tokens};
       if (Stopped()) return;
@@ -190,8 +192,8 @@ class Remedies {
     return {.kind = RemedyKind::kMoreGpus, .gpu_count = gpus};
   }
 
-  // The fewest: one by one inside a node, then whole nodes, doubling until it fits and bisecting
-  // between the last two.
+  // Finds the fewest GPUs: one by one inside a node, then whole nodes, doubling until the job fits
+  // and bisecting between the last two.
   void TryMoreGpus() {
     const int64_t node = job_.cluster.gpus_per_full_node, from = job_.cluster.gpu_count;
     for (int64_t gpus = from + 1; gpus <= std::min(node, from + kStepsInsideNode); ++gpus) {
@@ -216,7 +218,7 @@ class Remedies {
     return Offer(std::move(remedy));
   }
 
-  // The catalogue's smallest memory that is enough, of the same vendor.
+  // Finds the smallest memory in the catalogue that is enough, of the same vendor.
   void TryLargerGpu() {
     const GpuEntry* own = FindGpu(job_.cluster.gpu.name);
     std::vector<const GpuEntry*> larger;

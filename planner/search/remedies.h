@@ -11,13 +11,12 @@
 
 namespace evenkeel::planner {
 
-// REQUIRES that nothing fits, and that `misfit` says why. Each change that was tried and helps on
-// its own, nearest first: the job with it was planned, and has a plan. Incomplete where `stop` says
-// so.
+// Returns each change that helps on its own, nearest first: the job with it was planned, and has a
+// plan. Incomplete if stopped. REQUIRES that nothing fits, and that `misfit` says why.
 std::vector<Remedy> FindRemedies(const Job& job, const Batching& batching, const Misfit& misfit,
                                  const std::function<bool()>& stop);
 
-// The job with the change made, as a caller makes it:
+// Returns the job with the change made, as a caller makes it:
 //   kMoreGpus         gpu_count, in as many GPUs to a node as the cluster has
 //   kSmallerCaps      token_cap, and unit_cap unless 0
 //   kAllowRecompute   recompute free

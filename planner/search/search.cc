@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kPromising = 4;  // degrees that are named as such
 
-// Degrees, virtual stages apart: what plans that are listed beside each other differ in.
+// Returns the degrees in which listed plans differ: virtual stages apart.
 auto DegreesOf(const Parallelism& p) {
   return std::tuple(p.tensor, p.context, p.pipeline, p.data, p.expert);
 }
@@ -59,10 +59,10 @@ class Searcher {
     return result_.stopped;
   }
 
-  // Gives the parallelisms that may be the best a first partition.
+  // Finds a first partition of each parallelism that may be the best.
   void Begin() {
     std::vector<Prospect> prospects = Prospects(job_, packs_per_step_, profiles_, stop_);
-    // The most promising first, so that the bound dismisses most of the others.
+    // The most promising come first, so that the bound dismisses most of the others.
     if (OneSetting()) {
       ConsiderSettings(prospects);
       return FitDeferred();
@@ -114,7 +114,7 @@ class Searcher {
     return {Rank::Wide{CeilDivide(batching_.rule.packs, packs)} * step_ns, Scale(choice, step_ns)};
   }
 
-  // Whether a plan with such a step would be better than the best so far.
+  // Returns whether a plan with this step would beat the best so far.
   template <typename Choice>
   bool Beats(const Choice& choice, int64_t step_ns) const {
     const Rank rank = RankOf(choice, step_ns);
@@ -170,8 +170,8 @@ class Searcher {
     return Tried::kUnfit;
   }
 
-  // True for the settings that hold least, and in small pipelines for no recompute, which repeats
-  // nothing. The bound covers what other settings may gain by uneven cuts.
+  // Returns true for the settings that hold least and, in small pipelines, for no recompute, which
+  // repeats nothing. The bound covers what others may gain by uneven cuts.
   static bool LooksForFittingCut(const Prospect& prospect) {
     const Parallelism& p = prospect.parallelism;
     if (!prospect.setting || prospect.setting->block >= RecomputeSetting::kEveryLayer) return true;
@@ -179,8 +179,8 @@ class Searcher {
            prospect.profile->size() * p.pipeline * p.virtual_stages <= kFittingUnrecomputedAtMost;
   }
 
-  // Looks for a cut that fits where the simple cuts of chunks do not: dear, and so left until the
-  // best of the others tells how much such a cut must promise.
+  // Looks for cuts that fit where the simple cuts of chunks do not. This is slow, so it waits until
+  // the best of the others tells how much they must promise.
   void FitDeferred() {
     for (const Prospect& prospect : deferred_) {
       if (Done()) return;
@@ -193,6 +193,7 @@ class Searcher {
       std::optional<Entry> entry = FittingEntry(prospect);
       if (Stopped()) return;
       if (entry) {
+        entry->fitted = prospect.setting == RecomputeSetting{};
         Enter(std::move(*entry));
       } else {
         LeaveUnsearched(prospect);  // that no cut was found says nothing of others
@@ -200,7 +201,7 @@ class Searcher {
     }
   }
 
-  // What real packs make of the quickest so far tells how much the others must promise.
+  // Simulates the quickest entry so far with real packs, to tell how much the others must promise.
   void SimulateIfQuickest(Entry& entry) {
     const Rank rank = RankOf(entry.candidate, entry.score_ns);
     if (!entries_.empty() && !(rank < best_score_)) return;
@@ -224,7 +225,7 @@ class Searcher {
     return first_.Of(prospect, &result_.proof.partitions_examined);
   }
 
-  // Of chunks a cut that fits, within the work that is left. nullopt: none was found.
+  // Returns a cut of chunks that fits, within the work left, or nullopt if none was found.
   std::optional<Entry> FittingEntry(const Prospect& prospect) {
     const Parallelism& p = prospect.parallelism;
     fitting_ += prospect.profile->size() * p.pipeline * p.virtual_stages;
@@ -232,7 +233,7 @@ class Searcher {
     return first_.Fitting(prospect);
   }
 
-  // Makes the entry the best if it was simulated and is.
+  // Makes the entry the best if it was simulated and beats the best so far.
   void Offer(size_t at) {
     const Candidate& c = entries_[at].candidate;
     const int64_t step = c.step.total_ns();
@@ -241,7 +242,7 @@ class Searcher {
     best_rank_ = RankOf(c, step);
   }
 
-  // All entries, the best by what is known first.
+  // Returns all entries in order of what is known of their steps.
   std::vector<size_t> InOrder() const {
     std::vector<size_t> order(entries_.size());
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -252,24 +253,28 @@ class Searcher {
     return order;
   }
 
-  // Better cuts of chunks than the simple ones, by mean packs.
+  // Looks for better cuts of chunks than the simple ones, by mean packs.
+  // A cut that only fits says little of what moves make of it, so such cuts have work of their own.
   void ImproveContenders() {
     TryRealPacks();
-    int64_t work = 0;
-    for (const size_t at : InOrder()) {
-      if (Stopped()) return;
-      if (!MayImprove(at)) continue;
-      if (work <= kImprovingInShortAtMost) ImproveInShort(at, work);
-    }
-    work = 0;
-    for (const size_t at : InOrder()) {
-      if (Stopped()) return;
-      if (!MayImprove(at)) continue;
-      if (work <= kImprovingAtMost) Improve(at, work);
+    for (const bool fitted : {false, true}) {
+      int64_t work = 0;
+      for (const size_t at : InOrder()) {
+        if (Stopped()) return;
+        if (entries_[at].fitted != fitted || !MayImprove(at)) continue;
+        if (work <= (fitted ? kImprovingFittedInShortAtMost : kImprovingInShortAtMost))
+          ImproveInShort(at, work);
+      }
+      work = 0;
+      for (const size_t at : InOrder()) {
+        if (Stopped()) return;
+        if (entries_[at].fitted != fitted || !MayImprove(at)) continue;
+        if (work <= (fitted ? kImprovingFittedAtMost : kImprovingAtMost)) Improve(at, work);
+      }
     }
   }
 
-  // Mean packs hide what uneven ones cost: a few real ones tell which contenders come first.
+  // Mean packs hide the cost of uneven ones. A few real ones tell which contenders come first.
   void TryRealPacks() {
     int64_t work = 0;
     for (const size_t at : InOrder()) {
@@ -369,14 +374,14 @@ class Searcher {
     proof.partitions_examined += finished.states;
   }
 
-  // The plan, and the best of other degrees. These change nothing of the plan or its proof.
+  // Lists the plan and the best of other degrees, which change neither the plan nor its proof.
   void ListBest(int64_t alternatives) {
     std::vector<size_t> others = BestOfOtherDegrees();
     result_.promising = {entries_[*best_].candidate.parallelism};
     for (size_t i = 0; i < others.size() && i + 1 < kPromising; ++i)
       result_.promising.push_back(entries_[others[i]].candidate.parallelism);
     Proof not_told;
-    std::vector<std::pair<Parallelism, int64_t>> tried;  // with packs of a rank
+    std::vector<std::pair<Parallelism, int64_t>> tried;  // with packs per rank
     for (size_t i = 0; static_cast<int64_t>(others.size()) < alternatives && i < dismissed_.size();
          ++i) {
       const auto degrees = DegreesOf(dismissed_[i].parallelism);
@@ -417,7 +422,7 @@ class Searcher {
     }
   }
 
-  // A partition of a dismissed prospect, if there is one.
+  // Returns a partition of a dismissed prospect, if there is one.
   std::optional<Entry> AnyOf(const Prospect& prospect) {
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
     std::optional<Entry> best;
@@ -439,7 +444,7 @@ class Searcher {
     return best;
   }
 
-  // Of each degrees but the plan's the entry that is best by what is known, the best first.
+  // Returns the best known entry of each choice of degrees but the plan's, the best first.
   std::vector<size_t> BestOfOtherDegrees() const {
     std::vector<size_t> distinct;
     for (const size_t at : InOrder()) {
@@ -461,11 +466,11 @@ class Searcher {
   Profiles profiles_;
   FirstPartitions first_;
   Finisher finisher_;
-  bool first_is_enough_ = false;     // for one that fits
-  int64_t work_ = 0;                 // done so far
-  int64_t fitting_ = 0;              // likewise, for cuts that fit
-  int64_t longer_blocks_ = 0;        // likewise, for longer blocks of whole layers
-  std::vector<Entry> entries_;       // that mean packs chose a partition for
+  bool first_is_enough_ = false;     // one entry that fits will do
+  int64_t work_ = 0;                 // segments and passes looked at
+  int64_t fitting_ = 0;              // work on cuts that fit, in layers x segments
+  int64_t longer_blocks_ = 0;        // work on longer blocks of whole layers
+  std::vector<Entry> entries_;       // with the partitions that mean packs chose
   std::vector<Prospect> deferred_;   // whose simple cuts do not fit
   std::vector<Prospect> dismissed_;  // by their bound, the most promising first
   std::optional<size_t> best_;       // of the entries, by real packs

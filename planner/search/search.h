@@ -1,5 +1,5 @@
-// The search over all parallelisms. For each that no bound dismisses mean packs choose a partition;
-// all of these that may be the best are finished with the real spread of packs.
+// The search over all parallelisms. Mean packs choose a partition for each that no bound dismisses;
+// those that may be the best are finished with the real spread of packs.
 #ifndef EVENKEEL_PLANNER_SEARCH_SEARCH_H_
 #define EVENKEEL_PLANNER_SEARCH_SEARCH_H_
 
@@ -20,24 +20,23 @@ namespace evenkeel::planner {
 
 struct SearchResult {
   std::vector<Candidate> best;  // the plan, then its alternatives; empty: nothing fits
-  // The degrees of the plan and of the most promising others, however many alternatives were asked
-  // for.
+  // The degrees of the plan and of the most promising others, whatever the number of alternatives.
   std::vector<Parallelism> promising;
-  Proof proof;  // but for the plan's own values
-  // Whether some degrees that may be the best do not fit, or not with every cut, where nothing is
-  // recomputed. Known of RecomputePolicy::kOneSetting alone.
+  Proof proof;  // without the plan's own values
+  // Whether some degrees that may be the best do not fit, at all or with every cut, without
+  // recompute. Known only under RecomputePolicy::kOneSetting.
   bool memory_binds = false;
   bool stopped = false;
 };
 
-// The plan whose epoch in whole steps is the quickest with real packs; behind it the best of so
-// many other degrees (virtual stages apart). How many are asked for changes neither plan nor proof.
-// Only a plan whose step is shorter than `beat_ns` (scaled to the requested global batch) is looked
-// for; 0: any.
+// Returns the plan whose epoch in whole steps is quickest with real packs, then the best of up to
+// `alternatives` other degrees (virtual stages apart). Their number changes neither plan nor proof.
+// Looks only for plans with a step below `beat_ns` (scaled to the requested global batch), or for
+// any if it is 0.
 SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
                     const Stop& stop, int64_t beat_ns = 0);
 
-// Whether Search finds any plan.
+// Returns whether Search finds any plan.
 bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop);
 
 }  // namespace evenkeel::planner

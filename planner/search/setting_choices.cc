@@ -19,7 +19,6 @@ bool RecomputesEncoder(const LayerProfile& profile) {
   });
 }
 
-// The choices of one prospect.
 class Choices {
  public:
   Choices(const Job& job, const Prospect& prospect, Profiles& profiles)
@@ -86,7 +85,7 @@ class Choices {
   Profiles& profiles_;
   const LayerProfile& profile_;
   const EvenLayers even_;
-  LayerProfile under_;  // one of the settings
+  LayerProfile under_;  // with one of the settings
   std::vector<Prospect> choices_;
 };
 
@@ -119,7 +118,7 @@ void SettingQueue::Expand() {
 
 void SettingQueue::Report(Tried tried) {
   const RecomputeSetting& setting = *last_.prospect.setting;
-  // Where no cut is too large without recompute, none gets quicker by it.
+  // If no cut is too large without recompute, recompute makes none quicker.
   if (tried == Tried::kSettled && setting == RecomputeSetting{}) settled_[last_.family] = true;
   if (setting.uniform()) return;
   const auto add = [this, &setting](int64_t block, Blocks blocks) {
@@ -132,8 +131,8 @@ void SettingQueue::Report(Tried tried) {
   // With a shorter block an uneven cut may fit, unless none fits with this one.
   if (last_.blocks != Blocks::kLonger && tried != Tried::kUnfit && setting.block > 1)
     add(setting.block - 1, Blocks::kShorter);
-  // With a longer one a quicker cut may fit, unless all fit with this one, or its bound is above
-  // the best: that of the longer one is, too. Of chunks no bound rests on the cuts that fit.
+  // With a longer one, a quicker cut may fit, unless all fit with this one, or its bound is above
+  // the best: so is that of the longer one. With chunks, no bound rests on the cuts that fit.
   if (last_.blocks != Blocks::kShorter && (tried == Tried::kFits || tried == Tried::kUnfit) &&
       last_.prospect.schedule == Schedule::kOneFOneB &&
       setting.block < job_.model.language_model.layers)

@@ -33,8 +33,8 @@ RecomputeSetting EveryLayer();
 // as repeated once more.
 std::vector<Prospect> SettingChoices(const Job& job, const Prospect& prospect, Profiles& profiles);
 
-// Gives prospects with their settings, the most promising first. Which settings of a prospect it
-// gives depends on its degrees alone, not on what else is searched.
+// Gives prospects with their settings, the most promising first. The settings of a prospect depend
+// on its degrees alone, not on what else is searched.
 class SettingQueue {
  public:
   using RankOf = std::function<Rank(const Prospect&)>;
@@ -45,24 +45,24 @@ class SettingQueue {
   // Adds degrees whose setting is open.
   void Add(const Prospect& prospect) { Push(prospect, families_++, Blocks::kBoth); }
 
-  // Returns the next: degrees whose setting is open, or with one. nullopt: none is left.
+  // Returns the next prospect, its setting open or chosen, or nullopt if none is left.
   std::optional<Prospect> Next();
 
   // Adds the settings of the degrees that Next returned last. REQUIRES: their setting is open.
   void Expand();
 
-  // Takes what came of the last one, with a setting, that Next returned.
+  // Takes what came of the prospect that Next returned last. REQUIRES: it has a setting.
   void Report(Tried tried);
 
  private:
   enum class Blocks { kBoth, kShorter, kLonger };  // that may follow a block of whole layers
   struct Pending {
     Rank rank;
-    size_t order = 0;   // of being added
-    size_t family = 0;  // of all settings of the same degrees
+    size_t order = 0;   // in which it was added
+    size_t family = 0;  // the same for all settings of the same degrees
     Blocks blocks = Blocks::kBoth;
     Prospect prospect;
-    // Whether it comes after the other, as a priority queue wants to know.
+    // Returns whether it comes after the other, as a priority queue expects.
     friend bool operator<(const Pending& a, const Pending& b) {
       if (a.rank < b.rank) return false;
       return b.rank < a.rank || a.order > b.order;
@@ -76,7 +76,7 @@ class SettingQueue {
   std::priority_queue<Pending> pending_;
   size_t order_ = 0, families_ = 0;
   Pending last_;
-  std::vector<bool> settled_;  // of families
+  std::vector<bool> settled_;  // by family
 };
 
 }  // namespace evenkeel::planner

@@ -8,7 +8,7 @@
 namespace evenkeel::planner {
 namespace {
 
-// Segments of one chunk that take as long to look at as a relief may.
+// Segments of one chunk that take as long to look at as several chunks may.
 constexpr int64_t kSegmentsPerRelief = 20'000;
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Shard {
   PipelineShape shape;
   LayerProfile profile;
   int64_t least_static_bytes = 0;  // weights, gradients and optimizer, spread evenly over stages
-  int64_t segments() const;        // that LeastFullest looks at
+  int64_t segments() const;        // how many LeastFullest looks at
 };
 
 // One stage of a partition: its chunks with the recompute that brings them to their least memory,
@@ -35,16 +35,16 @@ struct StageHeld {
 // The partition whose fullest stage is least full.
 struct LeastFull {
   bool found = false;   // false: `stop` said so, or no partition is allowed
-  bool proven = false;  // if it does not fit, no other does; of the cuts that the job allows
+  bool proven = false;  // if it does not fit, no other that the job allows does
   int64_t stage = 0;    // the fullest
   std::vector<int64_t> boundaries;
   StageHeld held;
 };
 
-// All degrees, those that hold least first; of equal ones fewer chunks first.
+// Returns all degrees, those that hold least first and, of equal ones, fewer chunks first.
 std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching);
 
-// Transformer layers of each segment of a cut.
+// Returns the transformer layers of each segment of a cut.
 std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries);
 
 }  // namespace evenkeel::planner

@@ -1,4 +1,4 @@
-// What the stages of a cut hold at least: shared by the searches for cuts that fit.
+// What the stages of a cut hold at least. The searches for cuts that fit share it.
 #ifndef EVENKEEL_PLANNER_SEARCH_STAGE_NEEDS_H_
 #define EVENKEEL_PLANNER_SEARCH_STAGE_NEEDS_H_
 
@@ -21,7 +21,7 @@ namespace evenkeel::planner {
 // What the stages of a shard hold under any cut.
 class StageNeeds {
  public:
-  // Throws Stopped where `stop` says so.
+  // Throws Stopped if `stop` says so.
   StageNeeds(const Job& job, const Shard& shard, const Stop& stop = {})
       : profile_(shard.profile),
         policy_(job.constraints.recompute),
@@ -49,7 +49,7 @@ class StageNeeds {
     kept_.resize(static_cast<size_t>(chunks_));
   }
 
-  // Of(...).allocated, which is known sooner than the rest.
+  // Returns Of(...).allocated more quickly than Of.
   int64_t Allocated(const std::vector<int64_t>& boundaries, int64_t stage) const {
     ClassCounts counts{};
     int64_t held_always = 0, update = 0;
@@ -96,7 +96,7 @@ class StageNeeds {
         ++load.counts[static_cast<size_t>(profile_.chain[static_cast<size_t>(i)])];
       loads.push_back(load);
     }
-    // Under each limit of the workspace every kind is best whole in the mode that keeps least.
+    // Under each limit of the workspace, every kind is best in the mode that keeps least.
     for (const KindModes& modes : modes_) {
       std::vector<ModeCounts> recomputed;
       std::vector<int64_t> kept;  // of one pack, by chunk
@@ -116,12 +116,12 @@ class StageNeeds {
     return best;
   }
 
-  // What looking at one stage takes, in chunks.
+  // Returns the work of looking at one stage, in chunks.
   int64_t work(int64_t stage) const {
     return chunks_ * static_cast<int64_t>(limits_.size() + peaks(stage).size());
   }
 
-  // The fullest stage of a cut.
+  // Returns the cut with its fullest stage.
   LeastFull FullestOf(std::vector<int64_t> boundaries) const {
     LeastFull result{.found = true, .boundaries = std::move(boundaries)};
     for (int64_t s = 0; s < stages_; ++s) {
@@ -132,8 +132,8 @@ class StageNeeds {
     return result;
   }
 
-  // What a layer of the kind keeps of one pack at least, with workspaces up to the limit; -1: it
-  // needs a larger one.
+  // Returns the least that a layer of the kind keeps of one pack with workspaces up to the limit,
+  // or -1 if it needs a larger one.
   int64_t KeptAtLeast(const LayerCost& layer, int64_t limit) const {
     const std::optional<size_t> mode = ModeOf(layer, limit);
     return mode ? layer.modes[*mode].kept_bytes : -1;
@@ -182,7 +182,7 @@ class StageNeeds {
     return best;
   }
 
-  // False: some layer needs a larger workspace.
+  // Returns false if some layer needs a larger workspace.
   bool Choose(const std::vector<ChunkLoad>& loads, const KindModes& modes,
               std::vector<ModeCounts>* recomputed, std::vector<int64_t>* kept) const {
     recomputed->assign(loads.size(), {});

@@ -51,7 +51,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
   const StageBytes memory = MemoryOf(profile, chunks, recomputed);
   MemoryParts parts;
   parts.activations = memory.activation_bytes;
-  int64_t activations_left = memory.activation_bytes;  // kinds sum to it where it is at its limit
+  int64_t activations_left = memory.activation_bytes;  // keeps the sum over kinds at a capped total
   for (size_t k = 0; k < profile.classes.size(); ++k) {
     const LayerCost& layer = profile.classes[k];
     int64_t layers = 0;
@@ -69,7 +69,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
         std::min(activations_left, MemoryOf(profile, alone, recomputed).activation_bytes);
     parts.activations_by_kind[static_cast<size_t>(layer.kind)] += activations;
     activations_left -= activations;
-    // The head's workspace is the largest: logits are at the peak.
+    // If the head's workspace is the largest, logits are held at the peak.
     if (layers > 0 && layer.modes.front().workspace_bytes == memory.workspace_bytes)
       parts.logits = layer.logits_bytes;
   }

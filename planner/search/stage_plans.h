@@ -13,11 +13,11 @@
 
 namespace evenkeel::planner {
 
-// Runs of equal layers in [begin, end), with `recomputed[k]` of each kind.
+// Returns the runs of equal layers in [begin, end), with `recomputed[k]` of class k.
 std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, int64_t end,
                                     const ModeCounts& recomputed);
 
-// Of a stage whose chunk c runs recomputed[c]; of one that is one chunk.
+// Return the memory of a stage whose chunk c runs recomputed[c], and of a stage of one chunk.
 MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad> chunks,
                           std::span<const ModeCounts> recomputed);
 MemoryParts MemoryPartsOf(const LayerProfile& profile, const ClassCounts& counts,

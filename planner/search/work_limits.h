@@ -7,38 +7,41 @@
 
 namespace evenkeel::planner {
 
-// Segments of 1F1B and passes of other schedules that are looked at before those that are left are
-// dismissed unsearched: about a second of work.
+// Segments of 1F1B and passes of other schedules that are looked at before the rest is left
+// unsearched: about a second of work.
 inline constexpr int64_t kWorkAtMost = 8'000'000;
 
 // Segments that are looked at under longer blocks of whole layers than the even cut needs: these
 // are rarely better.
 inline constexpr int64_t kLongerBlocksAtMost = 100'000;
 
-// Events of the certified search by which mean packs choose a partition in short.
+// Events of the certified search when mean packs choose a partition in short.
 inline constexpr int64_t kEventsInShort = 50'000;
 
-// Passes that are simulated to improve chunks before those that are left keep their simple cut.
+// Passes that are simulated to improve chunks before the rest keep their simple cut.
 inline constexpr int64_t kImprovingAtMost = 12'000'000;
-inline constexpr int64_t kImprovingInShortAtMost = 6'000'000;  // likewise, in short
+inline constexpr int64_t kImprovingInShortAtMost = 6'000'000;  // the same, in short
+// The same, for cuts of chunks that fit without recompute where no even one does.
+inline constexpr int64_t kImprovingFittedAtMost = 4'000'000;
+inline constexpr int64_t kImprovingFittedInShortAtMost = 3'000'000;
 
-// Passes that are simulated to finish candidates before those that are left stay as mean packs made
-// them, and how many are finished at least.
+// Passes that are simulated to finish candidates before the rest stay as mean packs made them, and
+// the least number of candidates that are finished.
 inline constexpr int64_t kFinishingAtMost = 12'000'000;
 inline constexpr int64_t kFinishedAtLeast = 6;
 
-// Passes of a few real packs by which contenders are put in order.
+// Passes of a few real packs that put contenders in order.
 inline constexpr int64_t kTryingAtMost = 8'000'000;
 
 // Layers x segments of chunked stages for which a cut that fits is looked for although a plan is
-// known already.
+// known.
 inline constexpr int64_t kFittingAtMost = 4'000'000;
 
-// Layers x segments of chunked stages for which a cut that fits without any recompute is looked for
-// although the even one does not.
+// Layers x segments of chunked stages for which a cut that fits without recompute is looked for
+// although the even cut does not fit.
 inline constexpr int64_t kFittingUnrecomputedAtMost = 5000;
 
-// A better cut of chunks is not looked for where it can gain less than one part in so many.
+// A better cut of chunks is not looked for if it can gain less than one part in this many.
 inline constexpr int64_t kTooCloseToImprove = 2000;
 
 }  // namespace evenkeel::planner

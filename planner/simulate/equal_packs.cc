@@ -9,7 +9,6 @@ namespace {
 
 constexpr int64_t kRoundsPerStage = 4;
 
-// Returns whether all times grew by exactly `by`.
 bool Shifted(const std::vector<int64_t>& before, const std::vector<int64_t>& after, int64_t by) {
   for (size_t s = 0; s < before.size(); ++s) {
     if (after[s] - before[s] != by) return false;
@@ -91,9 +90,9 @@ bool EqualPacks::Repeats(int64_t period) const {
   return true;
 }
 
-// A round is sums and maxima of times of this round and the one before. Once rounds repeat, and
-// while every maximum takes the same side as a period earlier, they go on repeating: by induction
-// over the order in which rounds compute their times. They stop repeating when a margin is used up.
+// A round consists of sums and maxima of times of this round and the one before. Once rounds
+// repeat, they go on repeating while every maximum takes the same side as a period earlier, by
+// induction over the order in which rounds compute their times. They stop when a margin is used up.
 int64_t EqualPacks::PeriodsToSkip(int64_t period) const {
   const int64_t last = std::ssize(rounds_) - 1;
   const size_t first = rounds_.back().size() - margins_.size();

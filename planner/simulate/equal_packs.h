@@ -35,8 +35,8 @@ class EqualPacks {
 
   // Returns when the last backward of each stage ends, exactly as in PipelineEnd of equal packs.
   // The number of simulated rounds hardly grows with m: while rounds (a forward and a backward on
-  // every stage) repeat in a rhythm, they are skipped. The result
-  // is valid until the next run. REQUIRES: at least one stage, m >= 1.
+  // every stage) repeat in a rhythm, they are skipped. The result is valid until the next run.
+  // REQUIRES: at least one stage, m >= 1.
   const std::vector<int64_t>& Run(std::span<const StageTimes> stages, int64_t micro_batches);
 
   int64_t Step(std::span<const StageTimes> stages, int64_t micro_batches) {

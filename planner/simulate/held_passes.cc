@@ -53,7 +53,7 @@ std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t 
     int64_t sum = 0;
   };
   std::vector<Peak> peaks;
-  // Only what sums to more covers another; most peaks of a stage sum to the same.
+  // A peak can only cover one with a smaller sum; most peaks of a stage have the same sum.
   const auto covers = [](const Peak& a, const Peak& b) {
     if (a.sum <= b.sum) return false;
     for (size_t c = 0; c < a.held.size(); ++c)
@@ -78,7 +78,7 @@ std::vector<std::vector<int64_t>> PeaksHeld(const PipelineShape& shape, int64_t 
 }
 
 std::vector<int64_t> MostHeld(const PipelineShape& shape, int64_t stage) {
-  // With one chunk a stage fills up until the first backward (or weight gradient) comes back.
+  // With one chunk under 1F1B, a stage fills up until the first backward comes back.
   if (shape.chunks == 1 && shape.schedule == Schedule::kOneFOneB)
     return {std::min(shape.micro_batches, shape.stages - stage)};
   std::vector<int64_t> most(static_cast<size_t>(shape.chunks));

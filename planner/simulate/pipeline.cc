@@ -28,7 +28,6 @@ struct PassTimes {
   PassTable forward, backward, recompute, weight_gradient;
 };
 
-// One simulated pass.
 struct Event {
   Pass pass;
   int64_t free_ns;      // when the stage became free
@@ -112,7 +111,7 @@ class Walk {
   const PipelineSpec& spec_;
   PassTimes times_;
   std::vector<Span> gathers_;
-  std::vector<int64_t> free_;                        // by stage: the time since it is free
+  std::vector<int64_t> free_;                        // by stage: when it becomes free
   std::vector<int64_t> forward_end_, backward_end_;  // virtual stage x m + micro-batch
 };
 
@@ -143,7 +142,7 @@ void Account(const PassTimes& times, const Event& event, StageRun* stage) {
   stage->end_ns = event.sent_ns;
 }
 
-// Returns when the gradients of a chunk are available whose last pass runs from start to end.
+// Returns when a chunk's gradients are available if its last pass runs from start to end.
 GradientsReady ReadyAt(const PipelineSpec& spec, size_t unit, int64_t start_ns, int64_t end_ns) {
   return {start_ns + FirstBucket(end_ns - start_ns, spec.buckets_of(unit)), end_ns};
 }

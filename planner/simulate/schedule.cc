@@ -12,7 +12,6 @@ Pass MakePass(PassKind kind, int64_t stage, int64_t chunk, int64_t micro_batch) 
           static_cast<int32_t>(micro_batch)};
 }
 
-// Returns the forwards of a stage in order.
 std::vector<Pass> Forwards(const PipelineShape& shape, int64_t stage) {
   const int64_t group = shape.group();
   std::vector<Pass> passes;

@@ -40,7 +40,6 @@ class Exchange {
   const Network network_;
 };
 
-// Exchanges a share of the parameters.
 Exchange ExchangeOf(const Job& job, const Parallelism& p, const TrainedParameters& trained,
                     double share) {
   // With expert parallelism, an expert has fewer copies.
@@ -75,7 +74,7 @@ StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& 
   if (exchange.gather > 0) buckets = std::min(buckets, exchange.gather / first.gather);
   if (std::isinf(buckets)) buckets = 1;
   const KernelTime kernels(job.cluster.gpu, job.constants);
-  // Passes that gathering overlaps with hide no turns: these end before the first of them.
+  // Overlapped passes do not hide the turns, which end before the first of them.
   const bool overlaps = job.training.execution.overlap_weight_gather;
   return {.reduce_ns = Nearest(exchange.reduce),
           .gather_ns = Nearest(exchange.gather + (overlaps ? 0 : exchange.turns)),

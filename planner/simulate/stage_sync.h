@@ -26,14 +26,14 @@ struct StageSync {
   int64_t reduce_ns = 0;     // gradients, over the ranks that hold the same parameters
   int64_t gather_ns = 0;     // updated 16-bit weights, if the optimizer is sharded
   int64_t optimizer_ns = 0;  // for the rank's share
-  // Over how many buckets of equal time both move. It is no whole number: where the last bucket is
-  // small, what follows the last pass must not shrink with fewer parameters.
+  // Number of buckets of equal time in which both move. It is not rounded, so that the time after
+  // the last pass does not jump when parameters fill another bucket.
   double buckets = 1;
   // Share of the overlapped communication time by which the passes take longer.
   double slowdown = 0;
 };
 
-// Returns the part of a time that one of so many buckets takes, rounded up.
+// Returns the part of a time that one of `buckets` buckets takes, rounded up.
 int64_t FirstBucket(int64_t ns, double buckets);
 
 // Returns the time in ns that passes lose to `hidden_ns` of overlapped communication.

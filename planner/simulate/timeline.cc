@@ -5,7 +5,6 @@
 namespace evenkeel::planner {
 namespace {
 
-// Makes the operations of one stage.
 class StageTimeline {
  public:
   StageTimeline(const PipelineSpec& spec, const PipelineRun& run, size_t stage)

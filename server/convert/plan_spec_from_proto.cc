@@ -233,12 +233,12 @@ PlanSpec PlanSpecFromProto(const v1::Plan& from, const FieldPath& path, const pl
 void OverlayBatchRule(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
                       planner::Job* job) {
   planner::Training& training = job->training;
-  training.unit_cap =
-      CheckIntOr(sink, path.Child("unit_cap"), from.unit_cap(), {1, 1'000'000}, training.unit_cap);
+  training.unit_cap = CheckIntOr(sink, path.Child("unit_cap"), from.unit_cap(),
+                                 {1, planner::kUnitCapAtMost}, training.unit_cap);
   if (job->model.towers.empty() && from.unit_cap() > 0)
     sink.Add(path.Child("unit_cap"), "must be unset: the model has no encoder");
-  training.token_cap = CheckIntOr(sink, path.Child("token_cap"), from.token_cap(), {1, 16'777'216},
-                                  training.token_cap);
+  training.token_cap = CheckIntOr(sink, path.Child("token_cap"), from.token_cap(),
+                                  {1, planner::kTokenCapAtMost}, training.token_cap);
   if (from.packer() != v1::PACKER_UNSPECIFIED)
     training.packer = PackerFromProto(from.packer(), path.Child("packer"), sink);
   training.order_window = CheckIntOr(sink, path.Child("order_window"), from.order_window(),

@@ -18,7 +18,7 @@ namespace {
 
 constexpr IntRange kGlobalBatch = {1, 10'000'000};
 constexpr int64_t kDefaultGlobalBatch = 512;
-constexpr IntRange kTokenCaps = {0, 16'777'216};
+constexpr IntRange kTokenCaps = {0, planner::kTokenCapAtMost};
 constexpr IntRange kEpochs = {1, 10'000};
 constexpr IntRange kIsfIterations = {1, 100};
 constexpr int64_t kDefaultIsfIterations = 10;
