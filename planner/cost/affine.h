@@ -4,7 +4,6 @@
 
 namespace evenkeel::planner {
 
-// constant + per_row * rows.
 struct Affine {
   double constant = 0;
   double per_row = 0;

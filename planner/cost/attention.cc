@@ -8,8 +8,8 @@
 namespace evenkeel::planner {
 namespace {
 
-// Heads that one context-parallel rank works on. Ulysses exchanges heads for rows; fewer key and
-// value heads than ranks are copied.
+// Heads that one context-parallel rank works on. Ulysses exchanges heads for rows; key and value
+// heads are copied if there are fewer than ranks.
 struct CoreHeads {
   int64_t heads = 0, kv_heads = 0;
   // Share of the whole samples' attention that the rank computes with these heads.
@@ -25,8 +25,8 @@ CoreHeads HeadsOf(const LayerBuilder& b, const RankHeads& rank, bool causal) {
           std::max<int64_t>(1, rank.kv_heads / p.context), 1};
 }
 
-// Context-parallel ranks exchange heads (Ulysses: inputs and outputs), or keys and values while
-// they work on those that they already have (ring).
+// Adds what context-parallel ranks exchange: heads (Ulysses: inputs and outputs), or keys and
+// values while they work on those that they already have (ring).
 void AddContextExchange(LayerBuilder& b, const RankHeads& rank) {
   const Parallelism& p = b.setting().parallelism;
   if (p.context == 1) return;
@@ -48,7 +48,7 @@ struct SeenSquares {
   double per_token = 0, per_squared = 1;
 };
 
-// Returns the squares that are left of those of a sample with so many tokens.
+// Returns what the kind of attention leaves of the squared tokens of a sample.
 double SquaresSeen(AttentionKind kind, double window, double tokens) {
   if (kind == AttentionKind::kFull || tokens <= window) return tokens * tokens;
   if (kind == AttentionKind::kWindow) return window * (2 * tokens - window);
@@ -56,8 +56,8 @@ double SquaresSeen(AttentionKind kind, double window, double tokens) {
   return chunks * window * window + rest * rest;
 }
 
-// Returns the line through the samples of the dataset: their sum is exact, each sample is as near
-// as least squares make it. Without a dataset all samples have the length that the mean pack tells.
+// Returns the least-squares line through the samples of the dataset that has their exact sum.
+// Without a dataset, all samples have the length that the mean pack tells.
 SeenSquares SeenSquaresOf(const RankSetting& setting, AttentionKind kind, int64_t window) {
   if (kind == AttentionKind::kFull) return {};
   double tokens = 0, squares = 0, seen = 0;
@@ -94,7 +94,7 @@ PackCost CoreTime(LayerBuilder& b, const AttentionShape& shape, const SeenSquare
     return b.OverRows(
         kernels.EncoderAttention(rank.heads, rank.head_size, sequence, b.EqualRows()));
   const CoreHeads core = HeadsOf(b, rank, /*causal=*/true);
-  // Equal packs are taken to have samples of equal length, which is all that their sums can tell.
+  // Equal packs are assumed to have samples of equal length: their sums tell no more.
   const PackShape& mean = b.setting().mean;
   const int64_t longest =
       b.setting().equal_packs && mean.tokens > 0 ? Nearest(mean.squared / mean.tokens) : 0;
@@ -188,6 +188,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   const RankHeads& rank = s.rank;
   const double shard = b.shard(), h = D(s.hidden);
   const int64_t q = rank.heads * rank.head_size, kv = rank.kv_heads * rank.head_size;
+  const int64_t gates = s.gated ? 1 : 0;
   const int64_t whole_q = s.heads * rank.head_size, whole_kv = s.kv_heads * rank.head_size;
   b.Begin("input norm", kNorms);
   b.AddNorm(s.norm, h, shard);
@@ -197,11 +198,11 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
   if (b.gathers()) b.TensorPass(h);
   b.AddLinear({.in = s.hidden,
-               .out = q + 2 * kv,
-               .whole_flops = 2 * h * D(whole_q + 2 * whole_kv),
+               .out = (1 + gates) * q + 2 * kv,
+               .whole_flops = 2 * h * D((1 + gates) * whole_q + 2 * whole_kv),
                .bias = s.qkv_bias,
                .target = kLoraQkv});
-  b.Transient(D(q + 2 * kv) + (b.gathers() ? 2 : 1) * h + h * shard);
+  b.Transient(D((1 + gates) * q + 2 * kv) + (b.gathers() ? 2 : 1) * h + h * shard);
 
   if (s.head_norm || s.width_norm) {
     b.Begin("query and key norm", kNorms);
@@ -221,6 +222,12 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   }
   AddCoreAttention(b, s, 0);
   if (s.sinks) b.AddParameters(D(rank.heads));
+  if (s.gated) {
+    b.Begin("output gate");
+    b.Keep(2 * D(q));  // the gate, and its product with the output
+    b.Stream(3 * D(q));
+    b.Transient(2 * D(q));
+  }
 
   b.Begin("attention output");
   if (b.setting().execution.attention == AttentionKernel::kUnfused)

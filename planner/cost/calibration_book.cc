@@ -47,9 +47,9 @@ bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
     return std::tuple(m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn, m.gated_mlp, m.norm,
                       m.qk_norm, m.vocab, moe.experts, moe.top_k, moe.expert_ffn, moe.shared_ffn,
                       mla.q_lora_rank, mla.kv_lora_rank, mla.qk_nope_dim, mla.qk_rope_dim,
-                      mla.v_dim);
+                      mla.v_dim, m.attention_gate);
   };
-  return dims(a) == dims(b);
+  return dims(a) == dims(b) && a.recurrent == b.recurrent;
 }
 
 // Names may be a caller's own, so measurements hold only for layers of the same dimensions.
@@ -168,7 +168,7 @@ void CalibrationBook::AddComponents(const ModelSpec& model, bool encoder_only, c
   SetLayerVersion(calibration);
 }
 
-// Only steps count that this model predicted from these layer times: others would be corrected
+// Counts only steps that this model predicted from these layer times: others would be corrected
 // twice.
 void CalibrationBook::AddSteps(const ModelSpec& model, const GpuSpec& gpu,
                                Calibration* calibration) const {

@@ -17,7 +17,6 @@
 
 namespace evenkeel::planner {
 
-// A recorded profile with its ratings.
 struct RatedProfile {
   int64_t revision = 0;
   Profile profile;

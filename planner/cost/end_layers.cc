@@ -25,7 +25,7 @@ double LossBytes(const Execution& e) {
   return e.compiled_loss ? 10 : 6;
 }
 
-// Returns those of LossBytes that stay until the backward pass.
+// Returns the part of LossBytes that stays until the backward pass.
 double KeptLossBytes(const Execution& e) { return e.fused_loss ? 2 : 4; }
 
 void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_weights) {

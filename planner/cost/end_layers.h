@@ -16,8 +16,8 @@ LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& mo
 // holds a copy of the embedding with more.
 LayerWork HeadWork(const RankSetting& setting, const LanguageModel& model);
 
-// What the head holds while it runs, besides what it keeps, at the moment when that is more: at the
-// loss, or while its product runs backward. docs/COST_MODEL.md, section 1.5.
+// What the head holds while it runs, besides what it keeps, at the larger of two moments: the loss
+// and the backward pass of its product. docs/COST_MODEL.md, section 1.5.
 struct HeadTransient {
   PackCost logits;     // bytes of the logits, their softmax and gradient
   PackCost rest;       // bytes of the gathered rows and their gradient

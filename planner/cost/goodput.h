@@ -25,8 +25,8 @@ double BestCheckpointInterval(double write, double between_failures);
 double ExpectedSeconds(double work, double interval, double write, double restart,
                        double between_failures);
 
-// Returns nullopt if the job does not say how often nodes fail. The interval between checkpoints is
-// a whole number of steps.
+// Returns the goodput with a whole number of steps between checkpoints, or nullopt if the job does
+// not say how often nodes fail.
 std::optional<Goodput> GoodputOf(const Job& job, const Prediction& prediction);
 
 }  // namespace evenkeel::planner

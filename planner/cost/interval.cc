@@ -21,7 +21,7 @@ struct Range {
   int64_t runs;
 };
 
-// By Regime. With the record of the run's own trainer, and with the generic one in its place.
+// By Regime, with the record of the run's own trainer, or with the generic one in its place.
 constexpr Range kOwnTrainer[] = {{0.93, 1.07, 1.25, 531},
                                  {0.90, 0.99, 1.13, 374},
                                  {0.95, 1.02, 1.50, 8},
@@ -49,7 +49,7 @@ Interval From(const Range& range, Evidence evidence, double widened) {
           .evidence = evidence};
 }
 
-// The kernels that Megatron's runs validate.
+// Returns whether the trainer runs the kernels that Megatron's runs validate.
 bool RunsMegatronsKernels(const Trainer& trainer) {
   return trainer.usual.fused_kernels && trainer.usual.kernel_rate == 1;
 }

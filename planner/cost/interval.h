@@ -22,13 +22,13 @@ enum class Regime {
 // Returns the regime of a step with packs of `pack_tokens`.
 Regime RegimeOf(const Job& job, const Parallelism& p, double pack_tokens, const StepTime& step);
 
-// Return the range of measured over predicted that 80% of runs of the nearest kind are in.
+// Return the range of measured over predicted that holds 80% of runs of the nearest kind.
 // tests/validation/intervals_test.cc holds them to the published runs.
 Interval StepIntervalOf(const Job& job, Regime regime);
 Interval MemoryIntervalOf(const Job& job);
 
-// Returns the interval with another share of runs inside, from 0.5 to 0.99, as if errors were
-// normal on either side.
+// Returns the interval that holds another share of runs, from 0.5 to 0.99, as if errors were normal
+// on either side.
 Interval AtCoverage(const Interval& interval, double coverage);
 
 // Returns whether `used_bytes` fit at both ends of the interval.

@@ -94,6 +94,10 @@ KernelTime::Causal KernelTime::CausalAttention(int64_t heads, int64_t /*kv_heads
   return {c.launch_ns + tail, unit * c.half_length, unit};
 }
 
+double KernelTime::ScanTime(double flops) const {
+  return flops / (gpu_.costs.scan_efficiency * flops_per_ns_);
+}
+
 double KernelTime::Flash2Slowdown() const {
   return gpu_.costs.beyond_flash2 ? 1 / constants_.flash2_rate : 1;
 }

@@ -43,6 +43,9 @@ class KernelTime {
   Causal CausalAttention(int64_t heads, int64_t kv_heads, int64_t head_size,
                          int64_t longest = 0) const;
 
+  // Returns the time of a scan in chunks (gated delta nets) that computes so many FLOPs.
+  double ScanTime(double flops) const;
+
   // Returns the time of FlashAttention-2 over the attention times above.
   double Flash2Slowdown() const;
 

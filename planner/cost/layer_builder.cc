@@ -78,6 +78,10 @@ PackCost LayerBuilder::PerRow(double value) const {
           .per_token = rows_.per_token * rows_.share * value};
 }
 
+PackCost LayerBuilder::WholeRows(double value) const {
+  return {.per_unit = rows_.per_unit * value, .per_token = rows_.per_token * value};
+}
+
 PackCost LayerBuilder::OverRows(const Affine& cost, double share) const {
   PackCost pack = PerRow(cost.per_row * share);
   pack.constant = cost.constant;

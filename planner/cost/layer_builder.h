@@ -59,8 +59,7 @@ class LayerBuilder {
 
   // Keeps `values` 16-bit values per row in memory until the operation has run backward.
   void Keep(double values, RecomputeParts dropped_by = 0);
-  // Does the same for the input of a linear layer with this target, if the gradient of its weight
-  // needs the input.
+  // Keeps the input of a linear layer with this target, if the gradient of its weight needs it.
   void KeepInput(double values, uint32_t target, RecomputeParts dropped_by = 0);
   void KeepBytes(const PackCost& bytes, RecomputeParts dropped_by = 0);
   // Adds 16-bit values per row that are read or written.
@@ -80,13 +79,15 @@ class LayerBuilder {
   void AddNorm(Norm norm, double width, double share);
 
   PackCost PerRow(double value) const;
+  // Returns a value per row of the model, all ranks together.
+  PackCost WholeRows(double value) const;
   PackCost OverRows(const Affine& cost, double share = 1) const;
   // Returns this rank's rows times `share` if every pack has the same number, or 0 if packs differ.
   int64_t EqualRows(double share = 1) const;
-  // Share of the rank's rows that norms and residuals hold: a tensor-parallel share with sequence
-  // parallelism.
+  // Returns the share of the rank's rows that norms and residuals hold: a tensor-parallel share
+  // with sequence parallelism.
   double shard() const { return shard_; }
-  // Share of a gathered input that a rank keeps for the backward pass.
+  // Returns the share of a gathered input that a rank keeps for the backward pass.
   double gathered_shard() const { return setting_.execution.keeps_gathered_inputs ? 1 : shard_; }
   double tensor() const { return static_cast<double>(setting_.parallelism.tensor); }
   bool gathers() const { return setting_.parallelism.tensor > 1; }

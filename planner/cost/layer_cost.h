@@ -25,7 +25,6 @@ struct RecomputeMode {
   int64_t workspace_bytes = 0;  // largest transient while the layer runs backward
 };
 
-// Most modes that a layer may have.
 inline constexpr size_t kModesAtMost = 8;
 
 // One class of layers: those of one component that are equal. Times in ns, memory in bytes, both of
@@ -74,14 +73,13 @@ struct LayerCost {
   int64_t static_bytes() const { return weight_bytes + gradient_bytes + optimizer_bytes; }
 };
 
-// Most classes that a model may have.
 inline constexpr size_t kLayerClassesAtMost = 16;
 
 struct LayerProfile {
   std::vector<LayerCost> classes;
   std::vector<int> chain;  // the model from front to back, as indices into `classes`
   int64_t transformer_layers = 0;
-  // The first stage takes at least so many layers from the front of the chain (KeepsEncoderWhole).
+  // The first stage takes at least this many layers from the front (KeepsEncoderWhole).
   int64_t first_stage_layers = 0;
   // Part of every workspace: send and receive buffers of the pipeline, workspaces of libraries.
   int64_t buffer_bytes = 0;

@@ -30,9 +30,9 @@ bool EqualRows(const PackShape& mean, const PackShape& largest) {
   return mean.units == largest.units && mean.tokens == largest.tokens;
 }
 
-// Returns the time of a layer that the host launches while the device computes. It is the longer
-// of both where they differ much, and 1.19 times that where they are equal: then now the one waits,
-// now the other.
+// Returns the time of a layer that the host launches while the device computes. It is the longer of
+// both if they differ much, and 1.19 times that if they are equal, as each waits for the other in
+// turn.
 double Together(double device, double host) {
   const double longer = std::max(device, host);
   if (longer <= 0) return 0;
@@ -203,7 +203,6 @@ class ProfileBuilder {
     return static_cast<int>(profile_.classes.size()) - 1;
   }
 
-  // Adds that many layers of a class to the chain.
   void Extend(int of_class, int64_t count) {
     profile_.chain.insert(profile_.chain.end(), static_cast<size_t>(count), of_class);
     const LayerKind kind = profile_.classes[static_cast<size_t>(of_class)].kind;

@@ -78,6 +78,29 @@ void AddProducts(LayerBuilder& b, const Products& p) {
   b.Transient(held + rows + residual);
 }
 
+void AddRouter(LayerBuilder& b, int64_t hidden, const MoeSpec& moe) {
+  const double own = 1.0 / b.tensor();
+  b.Begin("router", kMlp);
+  b.AddLinear({.in = hidden,
+               .out = moe.experts,
+               .whole_flops = 2 * D(hidden) * D(moe.experts),
+               .bias = moe.expert_bias,
+               .share = own});
+  b.KeepBytes(b.PerRow(kRoutingBytesPerExpert * D(moe.experts) * own), kMlp);
+  b.operation().launches += kRoutingLaunches;
+  b.operation().host_waits = true;  // for the rows of each expert
+}
+
+// Adds a projection between the hidden size and that of the experts, of a rank's share of the rows.
+void AddProjection(LayerBuilder& b, const char* name, int64_t in, int64_t out, bool bias) {
+  const double own = 1.0 / b.tensor();
+  b.Begin(name, kMlp);
+  b.AddLinear(
+      {.in = in, .out = out, .whole_flops = 2 * D(in) * D(out), .bias = bias, .share = own});
+  b.KeepInput(D(in) * own, 0, kMlp);
+  b.Transient(D(in + out) * own);
+}
+
 }  // namespace
 
 void AddResidual(LayerBuilder& b, int64_t hidden) {
@@ -112,34 +135,32 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
       p.expert > 1 ? std::max<int64_t>(1, b.setting().execution.expert_tensor) : p.tensor;
   // Routed rows start as a tensor-parallel rank's share, even if norms are not sharded.
   const double own = 1.0 / D(p.tensor), k = D(moe.top_k), h = D(m.hidden);
+  const int64_t width = moe.latent > 0 ? moe.latent : m.hidden;
+  const double w = D(width);
+  const auto project = [&](const char* name, int64_t in, int64_t out) {
+    if (moe.latent > 0) AddProjection(b, name, in, out, m.linear_bias || moe.mlp_bias);
+  };
   const double share = k * own * D(expert_tensor);
   const double held = HeldRows(b.setting().execution);
   b.Begin("mlp norm", kNorms | kMlp);
   b.AddNorm(m.norm, h, b.shard());
   b.KeepInput(h * b.gathered_shard(), kLoraMlpUp, kNorms | kMlp);
 
-  b.Begin("router", kMlp);
-  b.AddLinear({.in = m.hidden,
-               .out = moe.experts,
-               .whole_flops = 2 * h * D(moe.experts),
-               .bias = moe.expert_bias,
-               .share = own});
-  b.KeepBytes(b.PerRow(kRoutingBytesPerExpert * D(moe.experts) * own), kMlp);
-  b.operation().launches += kRoutingLaunches;
-  b.operation().host_waits = true;  // for the rows of each expert
+  AddRouter(b, m.hidden, moe);
 
   const Network& network = b.setting().network;
   const auto exchange = [&] {
-    b.Exchange(Collective::kAllToAll, network.ExpertGroup(p, expert_tensor), 2 * k * h * own);
+    b.Exchange(Collective::kAllToAll, network.ExpertGroup(p, expert_tensor), 2 * k * w * own);
     if (p.expert > 1)
-      b.Exchange(Collective::kAllGather, {expert_tensor, expert_tensor}, 2 * h * share);
+      b.Exchange(Collective::kAllGather, {expert_tensor, expert_tensor}, 2 * w * share);
   };
+  project("latent down", m.hidden, width);
   b.Begin("dispatch", kMlp);
-  b.Stream(4 * k * h * own);
+  b.Stream(4 * k * w * own);
   exchange();
-  b.Transient(2 * h * share * held + 2 * h * b.shard());
+  b.Transient(2 * w * share * held + 2 * h * b.shard());
 
-  AddProducts(b, {.hidden = m.hidden,
+  AddProducts(b, {.hidden = width,
                   .ffn = CeilDivide(moe.expert_ffn, expert_tensor),
                   .whole_ffn = k * D(moe.expert_ffn),
                   .share = share,
@@ -148,13 +169,14 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
                   .bias = m.linear_bias || moe.mlp_bias,
                   .expert = true,
                   .held = held,
-                  .input_values = h * share * held,
+                  .input_values = w * share * held,
                   .input_dropped_by = kMlp});
 
   b.Begin("combine", kMlp);
-  b.Stream(4 * k * h * own);
+  b.Stream(4 * k * w * own);
   exchange();
-  b.Transient(3 * h * share * held + 2 * h * b.shard());
+  b.Transient(3 * w * share * held + 2 * h * b.shard());
+  project("latent up", width, m.hidden);
 
   if (moe.shared_ffn > 0) {
     AddProducts(b, {.hidden = m.hidden,

@@ -53,7 +53,6 @@ Judgement Judge(const Profile& profile, const std::vector<Rating>& known,
 // Returns the ratings of a profile that was judged before.
 std::vector<Rating> RatingsOf(const Profile& profile);
 
-// Returns whether the profile's model has a layer of this kind.
 bool HasKind(const Profile& profile, LayerKind kind);
 
 // Return whether a kind belongs to the encoder or to the language model. The projector belongs to

@@ -122,7 +122,7 @@ std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape
   std::vector<RecomputeMode> modes = Hull(std::move(between));
   if (modes.front().parts != 0) modes.insert(modes.begin(), nothing);
   if (modes.back().parts != kWholeLayer) modes.push_back(everything);
-  // The ends stay; of the modes in between, the latest are erased first.
+  // The first and the last mode stay; of those in between, the slowest are erased first.
   while (modes.size() + also.size() > kModesAtMost && modes.size() > 2)
     modes.erase(modes.end() - 2);
   for (const RecomputeParts parts : also) {

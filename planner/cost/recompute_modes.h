@@ -25,7 +25,7 @@ std::vector<RecomputeMode> RecomputeModes(const LayerWork& work, const PackShape
                                           const std::vector<RecomputeParts>& also);
 
 // Returns the modes that recompute nothing, `sets` and everything, in order of time, without sets
-// that take as long as everything or keep as much as nothing. Past kModesAtMost, the latest sets
+// that take as long as everything or keep as much as nothing. Beyond kModesAtMost, the slowest sets
 // are left out.
 std::vector<RecomputeMode> GivenModes(const LayerWork& work, const PackShape& mean,
                                       const PackShape& largest, double workspace,

@@ -44,7 +44,11 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e) {
 }
 
 void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
-  if (m.mla) {
+  if (layer.mixer == Mixer::kRecurrent) {
+    AddRecurrent(b, m, *m.recurrent);
+  } else if (layer.mixer == Mixer::kNone) {
+    // The MLP is all there is.
+  } else if (m.mla) {
     AddLatentAttention(b, m, layer, *m.mla);
   } else {
     AddAttention(b, {.hidden = m.hidden,
@@ -59,9 +63,12 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
                      .rotary = m.learned_positions == 0,
                      .kind = layer.attention,
                      .window = layer.window_tokens,
-                     .sinks = m.attention_sinks});
+                     .sinks = m.attention_sinks,
+                     .gated = m.attention_gate});
   }
-  if (layer.experts) {
+  if (!layer.mlp) {
+    // The mixer is all there is.
+  } else if (layer.experts) {
     AddExperts(b, m, *m.moe);
   } else {
     AddMlp(b, {.hidden = m.hidden,
@@ -69,9 +76,9 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
                .gated = m.gated_mlp,
                .bias = m.linear_bias || m.mlp_bias,
                .norm = m.norm,
-               .own_norm = m.layer_norms > 1});
+               .own_norm = m.layer_norms > 1 || layer.mixer == Mixer::kNone});
   }
-  // Attention and MLP have a norm each; the others scale what they give back.
+  // Attention and MLP have a norm each; the other norms scale their outputs.
   for (int64_t i = 2; i < m.layer_norms; ++i) {
     b.Begin("output norm", kNorms);
     b.AddNorm(m.norm, static_cast<double>(m.hidden), b.shard());

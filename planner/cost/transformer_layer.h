@@ -41,18 +41,21 @@ struct AttentionShape {
   bool width_norm = false;  // norm of queries and keys over the width of all heads
   Norm norm = Norm::kRmsNorm;
   bool rotary = true;
-  // Full attention over sequences of so many rows; 0 for causal attention over samples.
+  // Full attention over sequences of this many rows; 0 for causal attention over samples.
   int64_t sequence = 0;
   // Which of the earlier rows causal attention sees.
   AttentionKind kind = AttentionKind::kFull;
   int64_t window = 0;
   bool sinks = false;
+  bool gated = false;  // by a projection of the layer's input
 };
 void AddAttention(LayerBuilder& b, const AttentionShape& shape);
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
                         const MlaSpec& mla);
+// Adds a mixer whose state does not grow with the sample: docs/COST_MODEL.md, section 1.2.
+void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& recurrent);
 // Adds scores, softmax and their product with the values, for existing queries, keys and values.
-// Of the shape it reads heads, ranks, sequence and window.
+// Reads heads, rank, sequence, kind and window of the shape.
 void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
                       RecomputeParts inputs_dropped_by);
 

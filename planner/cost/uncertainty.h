@@ -10,7 +10,7 @@ namespace evenkeel::planner {
 
 // Mean absolute errors, as shares of the measured value.
 struct Uncertainty {
-  double step_time = 0;  // on published runs that nothing was fitted to; 0: there are none
+  double step_time = 0;  // on published runs that nothing was fitted to; 0 if there are none
   double memory = 0;
   std::string source;  // in words: the runs, or why there are none
 };

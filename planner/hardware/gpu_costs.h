@@ -58,6 +58,7 @@ struct GpuCosts {
   std::optional<MatrixRates> fp8;
   CausalRates causal;
   EncoderRates encoder;
+  double scan_efficiency = 0.09;  // share of the 16-bit peak that scans in chunks reach
   const CollectiveTable* collectives = nullptr;  // required
   Basis basis = Basis::kAssumed;
   std::string source;  // text for a person

@@ -20,6 +20,7 @@ void TakeCurves(const KernelCurves& curves, const GpuTraits& traits, GpuCosts& c
   if (traits.fp8_products) costs.fp8 = curves.fp8;
   costs.causal = curves.causal;
   costs.encoder = curves.encoder;
+  costs.scan_efficiency = curves.scan_efficiency;
 }
 
 // Sets the costs of a chip that nobody measured: the matrix rate is its best published one or a

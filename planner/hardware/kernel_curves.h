@@ -16,6 +16,9 @@ struct KernelCurves {
   std::optional<MatrixRates> fp8;
   CausalRates causal;
   EncoderRates encoder;
+  // Share of the 16-bit peak that the scan of gated delta nets reaches: the median of
+  // flash-linear-attention's kernels at 8,192 tokens and more.
+  double scan_efficiency = 0.09;  // where it was not measured: as on Hopper
 };
 
 const KernelCurves& A100Kernels();

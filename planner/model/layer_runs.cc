@@ -9,10 +9,12 @@ LanguageLayer Filled(const LanguageModel& model, LanguageLayer layer) {
   const auto fill = [](int64_t& figure, int64_t of_model) {
     if (figure == 0) figure = of_model;
   };
-  fill(layer.heads, model.heads);
-  fill(layer.kv_heads, model.kv_heads);
-  fill(layer.head_dim, model.head_dim);
-  if (!layer.experts) fill(layer.ffn, model.ffn);
+  if (layer.mixer == Mixer::kAttention) {
+    fill(layer.heads, model.heads);
+    fill(layer.kv_heads, model.kv_heads);
+    fill(layer.head_dim, model.head_dim);
+  }
+  if (layer.mlp && !layer.experts) fill(layer.ffn, model.ffn);
   return layer;
 }
 

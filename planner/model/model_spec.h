@@ -47,6 +47,9 @@ struct MoeSpec {
   bool expert_bias = false;  // a router bias per expert (DeepSeek-V3)
   bool mlp_bias = false;     // bias on both linear layers of every expert (GPT-OSS)
   bool shared_gate = false;  // the shared MLP's output is scaled by a learned gate (Qwen2-MoE)
+  // Width in which experts read and write: projections from and to the hidden size surround them
+  // (Nemotron 3). 0: the hidden size.
+  int64_t latent = 0;
 };
 
 // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434 section 2.1).
@@ -62,8 +65,43 @@ struct MlaSpec {
 // or those of its own chunk, where a sample is cut into chunks of `window_tokens`.
 enum class AttentionKind { kFull, kWindow, kChunked };
 
+// How a recurrent mixer runs over the tokens of a sample.
+enum class ScanKind {
+  kSelective,  // Mamba (arXiv 2312.00752)
+  kStates,     // Mamba-2 (arXiv 2405.21060): chunks of products
+  kGatedDelta  // Gated DeltaNet (arXiv 2412.06464): chunks of products
+};
+
+// A mixer whose state does not grow with the sample: projections to queries, keys, values and a
+// gate, a short convolution over the first three, the scan, a gated norm and an output projection.
+// Mamba-2 calls the value heads heads, the key heads groups, and key_dim its state size. kSelective
+// has value_heads channels with value_dim 1, one key head, and no queries or keys in the
+// projection.
+struct RecurrentSpec {
+  ScanKind scan = ScanKind::kStates;
+  int64_t key_heads = 0;
+  int64_t key_dim = 0;
+  int64_t value_heads = 0;
+  int64_t value_dim = 0;
+  int64_t conv_width = 0;  // tokens
+  bool conv_bias = false;
+  bool linear_bias = false;
+  int64_t step_rank = 0;    // of kSelective's step sizes
+  bool inner_norms = true;  // the gated norm, or kSelective's norms of steps, keys and queries
+
+  friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
+};
+
+// What lets tokens of a sample see each other in a layer.
+enum class Mixer {
+  kAttention,
+  kRecurrent,  // the model's RecurrentSpec
+  kNone        // the layer has an MLP alone
+};
+
 // What the layers of one language model may differ in. A 0 stands for the model's own figure.
 struct LanguageLayer {
+  Mixer mixer = Mixer::kAttention;
   AttentionKind attention = AttentionKind::kFull;
   int64_t window_tokens = 0;  // for kWindow and kChunked
   int64_t heads = 0;
@@ -71,6 +109,7 @@ struct LanguageLayer {
   int64_t head_dim = 0;
   bool experts = false;  // the model's MoeSpec in place of one MLP
   int64_t ffn = 0;       // of that MLP
+  bool mlp = true;       // else the layer has a mixer alone, and neither of these
 
   friend bool operator==(const LanguageLayer&, const LanguageLayer&) = default;
 };
@@ -119,6 +158,8 @@ struct LanguageModel {
   bool width_qk_norm = false;    // norm over the width of all heads of q, and of k
   bool attention_sinks = false;  // a learned logit per head that takes part in the softmax
   bool head_bias = false;        // bias on the output head
+  bool attention_gate = false;   // attention's output is scaled by a projection of its input
+  std::optional<RecurrentSpec> recurrent = std::nullopt;
 };
 
 // A transformer encoder with a fixed number of tokens per unit (tile, frame, second).

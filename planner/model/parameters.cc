@@ -37,7 +37,7 @@ int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& lay
   const int64_t query_width = layer.heads * layer.head_dim;
   const int64_t key_width = layer.kv_heads * layer.head_dim;
   int64_t parameters =
-      LinearParameters(model.hidden, query_width + 2 * key_width,
+      LinearParameters(model.hidden, (model.attention_gate ? 2 : 1) * query_width + 2 * key_width,
                        model.qkv_bias || model.linear_bias) +
       LinearParameters(query_width, model.hidden, model.out_bias || model.linear_bias);
   if (model.qk_norm) parameters += 2 * NormParameters(model.norm, layer.head_dim);
@@ -46,15 +46,51 @@ int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& lay
   return parameters;
 }
 
+// Scalars of a value head: decay, step bias and, but for kGatedDelta, the skip's weight.
+int64_t RecurrentParameters(int64_t hidden, const RecurrentSpec& r) {
+  const int64_t keys = r.key_heads * r.key_dim, values = r.value_heads * r.value_dim;
+  const auto linear = [&](int64_t in, int64_t out) {
+    return LinearParameters(in, out, r.linear_bias);
+  };
+  if (r.scan == ScanKind::kSelective) {
+    return linear(hidden, 2 * values) + values * (r.conv_width + (r.conv_bias ? 1 : 0)) +
+           values * (r.step_rank + 2 * r.key_dim) + LinearParameters(r.step_rank, values, true) +
+           values * r.key_dim + values + (r.inner_norms ? r.step_rank + 2 * r.key_dim : 0) +
+           linear(values, hidden);
+  }
+  const bool delta = r.scan == ScanKind::kGatedDelta;
+  const int64_t mixed = 2 * keys + values;
+  const int64_t norm = delta ? r.value_dim : values;
+  return linear(hidden, mixed + values + (delta ? 2 : 1) * r.value_heads) +
+         mixed * (r.conv_width + (r.conv_bias ? 1 : 0)) + (delta ? 2 : 3) * r.value_heads +
+         (r.inner_norms ? norm : 0) + linear(values, hidden);
+}
+
+int64_t MixerParameters(const LanguageModel& model, const LanguageLayer& layer) {
+  switch (layer.mixer) {
+    case Mixer::kAttention:
+      return AttentionParameters(model, layer);
+    case Mixer::kRecurrent:
+      return RecurrentParameters(model.hidden, *model.recurrent);
+    case Mixer::kNone:
+      break;
+  }
+  return 0;
+}
+
 // Returns the parameters of one mixture, of which `experts` routed experts count. The whole router
 // counts, because every token is scored against every expert.
 int64_t MixtureParameters(const LanguageModel& model, const MoeSpec& moe, int64_t experts) {
   const bool bias = model.linear_bias || moe.mlp_bias;
-  const auto mlp = [&](int64_t ffn) {
-    return MlpParameters(model.hidden, ffn, model.gated_mlp, bias);
+  const auto mlp = [&](int64_t width, int64_t ffn) {
+    return MlpParameters(width, ffn, model.gated_mlp, bias);
   };
-  return LinearParameters(model.hidden, moe.experts, moe.expert_bias) +
-         experts * mlp(moe.expert_ffn) + (moe.shared_ffn > 0 ? mlp(moe.shared_ffn) : 0) +
+  const int64_t latent = moe.latent == 0 ? 0
+                                         : LinearParameters(model.hidden, moe.latent, bias) +
+                                               LinearParameters(moe.latent, model.hidden, bias);
+  return LinearParameters(model.hidden, moe.experts, moe.expert_bias) + latent +
+         experts * mlp(moe.latent == 0 ? model.hidden : moe.latent, moe.expert_ffn) +
+         (moe.shared_ffn > 0 ? mlp(model.hidden, moe.shared_ffn) : 0) +
          (moe.shared_gate ? model.hidden : 0);
 }
 
@@ -63,13 +99,14 @@ int64_t LayerNormParameters(const LanguageModel& model) {
 }
 
 int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, bool active_only) {
-  const int64_t attention =
-      AttentionParameters(model, layer) + model.layer_norms * LayerNormParameters(model);
+  const int64_t mixer =
+      MixerParameters(model, layer) + model.layer_norms * LayerNormParameters(model);
+  if (!layer.mlp) return mixer;
   if (!layer.experts)
-    return attention + MlpParameters(model.hidden, layer.ffn, model.gated_mlp,
-                                     model.linear_bias || model.mlp_bias);
+    return mixer + MlpParameters(model.hidden, layer.ffn, model.gated_mlp,
+                                 model.linear_bias || model.mlp_bias);
   const MoeSpec& moe = *model.moe;
-  return attention + MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
+  return mixer + MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
 }
 
 int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {

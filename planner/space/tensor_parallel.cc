@@ -6,21 +6,34 @@
 #include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
+namespace {
+
+// Ranks share the value heads; fewer key heads than ranks are copied.
+bool HeadsDivide(const RecurrentSpec& recurrent, int64_t ranks) {
+  const int64_t keys = recurrent.key_heads;
+  return recurrent.value_heads % ranks == 0 && (keys % ranks == 0 || ranks % keys == 0);
+}
+
+}  // namespace
 
 bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor) {
   const LanguageModel& m = model.language_model;
   const std::vector<LanguageLayer> classes = ClassesOf(m);
   return m.hidden % tensor == 0 &&
          std::all_of(classes.begin(), classes.end(), [&](const LanguageLayer& layer) {
+           if (layer.mixer == Mixer::kNone) return true;
+           if (layer.mixer == Mixer::kRecurrent) return HeadsDivide(*m.recurrent, tensor);
            const bool kv = layer.kv_heads % tensor == 0 || tensor % layer.kv_heads == 0;
            return layer.heads % tensor == 0 && (m.mla || kv);
          });
 }
 
-bool HeadExchangeAllowed(const ModelSpec& model, int64_t tensor, int64_t context) {
-  const std::vector<LanguageLayer> classes = ClassesOf(model.language_model);
+bool ContextParallelAllowed(const ModelSpec& model, int64_t tensor, int64_t context, bool ring) {
+  const LanguageModel& m = model.language_model;
+  const std::vector<LanguageLayer> classes = ClassesOf(m);
   return std::all_of(classes.begin(), classes.end(), [&](const LanguageLayer& layer) {
-    return layer.heads / tensor % context == 0;
+    if (layer.mixer == Mixer::kRecurrent) return HeadsDivide(*m.recurrent, tensor * context);
+    return layer.mixer == Mixer::kNone || ring || layer.heads / tensor % context == 0;
   });
 }
 

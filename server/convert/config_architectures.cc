@@ -7,9 +7,6 @@ namespace {
 
 using planner::Norm;
 
-constexpr ConfigFlag kYes = {.fixed = true};
-constexpr ConfigFlag kAttentionBias = {.key = "attention_bias"};
-constexpr ConfigFlag kMlpBias = {.key = "mlp_bias"};
 constexpr ConfigFlag kUseBias = {.key = "use_bias"};
 
 std::vector<ConfigArchitecture> LlamaLike() {
@@ -355,7 +352,8 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
 
 const std::vector<ConfigArchitecture>& ConfigArchitectures() {
   static const std::vector<ConfigArchitecture> all = planner::Concatenate<ConfigArchitecture>(
-      {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, Mixtures1, Mixtures2, DeepSeekLike});
+      {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, Mixtures1, Mixtures2, DeepSeekLike,
+       RecurrentArchitectures});
   return all;
 }
 

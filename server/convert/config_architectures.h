@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "planner/model/model_spec.h"
+#include "server/convert/config_flag.h"
 
 namespace evenkeel::server {
-
-// A property that a key of the config sets, or that is fixed where `key` is empty.
-struct ConfigFlag {
-  std::string_view key;
-  bool fixed = false;
-};
 
 // Which layers have experts.
 enum class ExpertLayers {
@@ -23,7 +18,19 @@ enum class ExpertLayers {
   kBehindFirst,  // those behind the first `first_k_dense_replace`
   kSparseStep,   // every `decoder_sparse_step`-th, but for `mlp_only_layers`
   kInterleaved,  // every `interleave_moe_layer_step`-th, or `moe_layers`
-  kRange  // every `moe_layer_interval`-th from `moe_layer_start_index` to `moe_layer_end_index`
+  kRange,  // every `moe_layer_interval`-th from `moe_layer_start_index` to `moe_layer_end_index`
+  kPeriod  // in each `expert_layer_period` the one at `expert_layer_offset`
+};
+
+// Which layers attend, where others have a recurrent mixer. `layer_types` says so for all of these
+// but kBlocks.
+enum class MixerLayers {
+  kNone,      // all attend
+  kTypes,     // none without `layer_types`
+  kInterval,  // every `full_attention_interval`-th
+  kPeriod,    // in each `attn_layer_period` the one at `attn_layer_offset`
+  kIndices,   // `attn_layer_indices`
+  kBlocks     // layers are mixers or MLPs alone: `layers_block_type`, `hybrid_override_pattern`
 };
 
 // Which layers attend to a window, where the config has no `layer_types`.
@@ -42,9 +49,22 @@ struct ConfigExperts {
   std::string_view width;         // key of the inner width of one
   std::string_view shared;        // key of the number of shared experts, each as wide; empty: none
   std::string_view shared_width;  // key of their width together, in place of a number
+  std::string_view latent;        // key of the width in which experts work
+  bool unbiased = false;          // whatever the bias of other MLPs
+  bool may_be_none = false;       // 0 experts leave the shared MLP alone
   bool router_bias = false;
   bool mlp_bias = false;
   bool shared_gate = false;
+};
+
+// The keys of planner::RecurrentSpec. `value_dim` may be "auto": `expand` times the hidden size
+// over the heads. Where channels have no heads, `expand` and `step_rank` say how many there are.
+struct ConfigRecurrent {
+  MixerLayers layers = MixerLayers::kNone;
+  planner::ScanKind scan = planner::ScanKind::kStates;
+  std::string_view key_heads, key_dim, value_heads, value_dim, conv;
+  std::string_view expand, step_rank;
+  ConfigFlag conv_bias = {}, linear_bias = {};
 };
 
 struct ConfigArchitecture {
@@ -62,15 +82,21 @@ struct ConfigArchitecture {
   ConfigFlag qkv_bias = {}, out_bias = {}, mlp_bias = {}, head_bias = {};
   ConfigFlag head_norm = {}, width_norm = {};  // of queries and keys
   bool sinks = false;
+  ConfigFlag attention_gate = {};
+  ConfigFlag tied = {.key = "tie_word_embeddings"};
   std::string_view ffn = "intermediate_size";  // key of the width of a dense MLP
   WindowLayers windows = WindowLayers::kNone;
   ConfigExperts experts = {};
+  ConfigRecurrent recurrent = {};
   // Keys that published configs have, and that transformers reads nowhere.
   std::vector<std::string_view> unread = {};
   std::string_view source = "transformers 5.23";
 };
 
+// All of them.
 const std::vector<ConfigArchitecture>& ConfigArchitectures();
+// Those whose layers do not all attend.
+std::vector<ConfigArchitecture> RecurrentArchitectures();
 
 }  // namespace evenkeel::server
 

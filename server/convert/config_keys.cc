@@ -29,7 +29,11 @@ constexpr const char* kWithoutShape =
     "hidden_dropout initializer_range is_encoder_decoder layer_norm_eps "
     "layer_norm_epsilon layer_types layernorm_epsilon logits_scaling "
     "max_position_embeddings max_window_layers mlp_only_layers moe_norm_min "
-    "moe_router_enable_expert_bias n_group no_repeat_ngram_size no_rope_layers "
+    "moe_router_enable_expert_bias mamba_hidden_act mamba_ssm_cache_dtype mamba_ssm_dtype "
+    "moe_shared_expert_overlap mtp_layers_block_type mtp_hybrid_override_pattern "
+    "mtp_num_hidden_layers mtp_use_dedicated_embeddings num_logits_to_keep "
+    "rescale_prenorm_residual use_mamba_kernels mamba_chunk_size mlp_hidden_act n_group "
+    "no_repeat_ngram_size no_rope_layers "
     "norm_eps norm_epsilon norm_topk_prob num_beams num_experts_per_topk num_labels "
     "num_mtp_layers num_nextn_predict_layers num_return_sequences "
     "original_max_position_embeddings output_hidden_states pad_token_id "
@@ -42,9 +46,17 @@ constexpr std::string_view kWordsWithoutShape[] = {"dropout", "pdrop", "rope_"};
 constexpr std::string_view kEndsWithoutShape[] = {"_token_id", "_token_index"};
 
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
-    {"num_experts", "num_local_experts"}, {"n_routed_experts", "num_local_experts"},
-    {"moe_num_experts", "num_experts"},   {"moe_k", "num_experts_per_tok"},
-    {"num_local_experts", "num_experts"}, {"sliding_window_pattern", "_sliding_window_pattern"}};
+    {"head_dim", "attention_head_dim"},
+    {"n_groups", "mamba_n_groups"},
+    {"conv_kernel", "mamba_d_conv"},
+    {"use_conv_bias", "mamba_conv_bias"},
+    {"layers_block_type", "layer_types"},
+    {"num_experts", "num_local_experts"},
+    {"n_routed_experts", "num_local_experts"},
+    {"moe_num_experts", "num_experts"},
+    {"moe_k", "num_experts_per_tok"},
+    {"num_local_experts", "num_experts"},
+    {"sliding_window_pattern", "_sliding_window_pattern"}};
 
 }  // namespace
 

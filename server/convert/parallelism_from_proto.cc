@@ -50,9 +50,11 @@ void CheckSharing(const planner::Parallelism& p, const FieldPath& path, const pl
                   ViolationSink& sink) {
   const planner::LanguageModel& llm = job.model.language_model;
   const bool ring = job.training.execution.context == planner::ContextKind::kRing;
-  if (!ring && !planner::HeadExchangeAllowed(job.model, p.tensor, p.context)) {
-    sink.Add(path.Child("context"), "must divide the " + std::to_string(llm.heads / p.tensor) +
-                                        " heads of a tensor-parallel rank, but is " +
+  if (!planner::ContextParallelAllowed(job.model, p.tensor, p.context, ring)) {
+    const std::string heads = llm.recurrent ? "heads of attention and of recurrent layers"
+                                            : std::to_string(llm.heads / p.tensor) + " heads";
+    sink.Add(path.Child("context"), "must divide the " + heads +
+                                        " of a tensor-parallel rank, but is " +
                                         std::to_string(p.context));
   }
   if (p.expert == 1) return;

@@ -59,11 +59,12 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::MoeSpec& moe) {
     const auto& [experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias, mlp_bias,
-                 shared_gate] = moe;
+                 shared_gate, latent] = moe;
     Fields(experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias);
-    if (mlp_bias || shared_gate) {
+    if (mlp_bias || shared_gate || latent != 0) {
       out_.Count(kMoeTag, 1);
       Fields(mlp_bias, shared_gate);
+      if (latent != 0) Fields(latent);
     }
   }
 
@@ -81,22 +82,33 @@ class JobWriter {
     const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
                  tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
                  predicted_tokens, train, lora, runs, layer_norms, norm_weights, out_bias, mlp_bias,
-                 width_qk_norm, attention_sinks, head_bias] = model;
+                 width_qk_norm, attention_sinks, head_bias, attention_gate, recurrent] = model;
     Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
            tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
            predicted_tokens, train, lora);
     const bool plain = runs.empty() && layer_norms == 2 && norm_weights && !out_bias && !mlp_bias &&
-                       !width_qk_norm && !attention_sinks && !head_bias;
+                       !width_qk_norm && !attention_sinks && !head_bias && !attention_gate &&
+                       !recurrent;
     if (plain) return;
     out_.Count(kLanguageModelTag, 1);
     Fields(runs, layer_norms, norm_weights, out_bias, mlp_bias, width_qk_norm, attention_sinks,
            head_bias);
+    if (attention_gate || recurrent) Fields(attention_gate, recurrent);
+  }
+
+  void Put(int /*tag*/, const planner::RecurrentSpec& recurrent) {
+    const auto& [scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias,
+                 linear_bias, step_rank, inner_norms] = recurrent;
+    Fields(scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias, linear_bias,
+           step_rank, inner_norms);
   }
 
   void Put(int /*tag*/, const planner::LayerRun& run) {
     const auto& [layer, count] = run;
-    const auto& [attention, window_tokens, heads, kv_heads, head_dim, experts, ffn] = layer;
+    const auto& [mixer, attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, mlp] =
+        layer;
     Fields(attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, count);
+    if (mixer != planner::Mixer::kAttention || !mlp) Fields(mixer, mlp);
   }
 
   void Put(int /*tag*/, const planner::Encoder& encoder) {

@@ -84,7 +84,8 @@ LIBRARIES = [
     ("hiredis/", ("server/redis/",)),
     ("httplib.h", ("server/admin/", "client/cli/admin_client.cc")),
     ("CLI/", ("server/options", "server/main.cc", "server/store/main.cc", "client/")),
-    ("nlohmann/", ("client/", "server/auth/", "server/admin/", "server/convert/model_config.cc")),
+    ("nlohmann/", ("client/", "server/auth/", "server/admin/", "server/convert/model_config.cc",
+                   "server/convert/config_")),
     ("absl/", ("server/", "client/")),
 ]
 # Parts of server/ that stay free of gRPC, metrics and logging, so that the command line can link them.

@@ -1,5 +1,6 @@
 // Draws models: those of the catalogue by name, pairs of its components, and described ones.
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -157,6 +158,42 @@ void DrawShortened(Draws& draws, v1::Model* model) {
   language->set_layers(static_cast<int>(draws.Between(3, kSmallLayers)));
 }
 
+// Draws the config.json of a model whose layers differ: windows, recurrent mixers, experts,
+// latents.
+std::string DrawConfig(Draws& draws, Size size) {
+  const int64_t layers = Layers(draws, size, kSmallLayers), heads = draws.Among({4, 8, 16, 32});
+  const int64_t hidden = 128 * heads * draws.Between(1, 2);
+  nlohmann::json config = {{"num_hidden_layers", layers},
+                           {"hidden_size", hidden},
+                           {"num_attention_heads", heads},
+                           {"num_key_value_heads", draws.Among({2, 4})},
+                           {"head_dim", draws.Among({64, 128, 256})},
+                           {"vocab_size", draws.Among({32000, 151936, 262144})},
+                           {"intermediate_size", hidden * draws.Between(1, 4)}};
+  const std::string type =
+      draws.Among<std::string>({"gemma3_text", "gpt_oss", "llama4_text", "qwen3_5_text",
+                                "qwen3_5_moe_text", "nemotron_h", "jamba"});
+  config["model_type"] = type;
+  if (type == "gpt_oss" || type == "llama4_text") config["num_local_experts"] = 16;
+  if (type == "llama4_text") config["interleave_moe_layer_step"] = draws.Between(1, 3);
+  if (type == "qwen3_5_moe_text") config["num_experts"] = draws.Among({16, 64, 256});
+  if (type == "gemma3_text" || type == "gpt_oss")
+    config["sliding_window"] = draws.Among({128, 1024, 4096});
+  if (type == "nemotron_h") {
+    config["mamba_num_heads"] = heads * 2;
+    config["moe_intermediate_size"] = draws.Among({512, 1856});
+    std::string pattern;
+    for (int64_t i = 0; i < layers; ++i) pattern += draws.Among({'M', 'M', 'E', '-', '*'});
+    config["hybrid_override_pattern"] = pattern;
+  }
+  if (type == "jamba") {
+    config["attn_layer_period"] = draws.Between(1, 8);
+    config["attn_layer_offset"] = 0;
+    config["mamba_d_state"] = 16;
+  }
+  return config.dump();
+}
+
 }  // namespace
 
 void DrawModel(Draws& draws, Size size, v1::Model* model) {
@@ -166,6 +203,8 @@ void DrawModel(Draws& draws, Size size, v1::Model* model) {
       DrawShortened(draws, model);
     } else if (way == 4) {
       model->set_name(draws.Among(NamesOf(v1::MODEL_KIND_LANGUAGE, kSmallLayers)));
+    } else if (way == 5) {
+      model->set_config_json(DrawConfig(draws, size));
     } else {
       DrawDescribed(draws, size, model);
     }
@@ -176,6 +215,8 @@ void DrawModel(Draws& draws, Size size, v1::Model* model) {
   } else if (way <= 7) {
     model->set_name(draws.Among(NamesOf(v1::MODEL_KIND_ENCODER, 1000)) + "+" +
                     draws.Among(NamesOf(v1::MODEL_KIND_LANGUAGE, 1000)));
+  } else if (way == 8) {
+    model->set_config_json(DrawConfig(draws, size));
   } else {
     DrawDescribed(draws, size, model);
   }
@@ -191,6 +232,13 @@ ModelFacts FactsOf(const v1::Model& model) {
     facts.tokens_per_unit = std::max<int64_t>(facts.tokens_per_unit, found->llm_tokens_per_unit());
     facts.experts = facts.experts || found->active_parameter_count() < found->parameter_count();
   };
+  if (!model.config_json().empty()) {
+    const nlohmann::json config = nlohmann::json::parse(model.config_json());
+    facts.layers = config["num_hidden_layers"];
+    const std::string type = config["model_type"];
+    facts.experts = type != "gemma3_text" && type != "qwen3_5_text";
+    return facts;
+  }
   if (!model.has_language_model()) {
     const size_t plus = model.name().find('+');
     add(model.name().substr(0, plus));

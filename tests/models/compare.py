@@ -15,7 +15,8 @@ import transformers  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.path.join(ROOT, "build", "bin", "evenkeelctl")
-SOURCE = os.path.join(ROOT, "server", "convert", "config_architectures.cc")
+SOURCES = [os.path.join(ROOT, "server", "convert", name)
+           for name in ("config_architectures.cc", "config_recurrent_architectures.cc")]
 
 # Without code in transformers: compared with nothing here.
 WITHOUT_CODE = {"kimi_k2"}
@@ -29,19 +30,43 @@ NEEDED = {
     "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
 }
 
+# Layers of the small shapes, in place of a number of them.
+BLOCKS = {"nemotron_h": ["mamba", "moe", "attention", "mlp", "mamba", "moe", "mamba"]}
+# What the small shapes have besides SMALL.
+ALSO = {
+    "qwen3_next": {"linear_num_key_heads": 4, "linear_num_value_heads": 12, "linear_key_head_dim": 64, "num_experts": 6,
+                   "num_experts_per_tok": 2},
+    "qwen3_5_text": {"linear_num_key_heads": 4, "linear_num_value_heads": 12, "linear_value_head_dim": 96},
+    "qwen3_5_moe_text": {"linear_num_key_heads": 4, "linear_num_value_heads": 12, "linear_conv_kernel_dim": 3,
+                         "num_experts": 6, "num_experts_per_tok": 2},
+    "nemotron_h": {"mamba_num_heads": 16, "mamba_head_dim": 96, "n_groups": 2, "ssm_state_size": 96, "conv_kernel": 3,
+                   "n_routed_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 512,
+                   "moe_shared_expert_intermediate_size": 640, "moe_latent_size": 256},
+    "bamba": {"attn_layer_indices": [1, 4], "mamba_n_heads": 16, "mamba_d_head": 96, "mamba_n_groups": 2,
+              "mamba_d_state": 96, "mamba_d_conv": 3},
+    "granitemoehybrid": {"layer_types": ["mamba", "mamba", "attention", "mamba", "attention", "mamba", "mamba"],
+                         "mamba_n_heads": 16, "mamba_d_head": 96, "mamba_n_groups": 2, "mamba_d_state": 96,
+                         "shared_intermediate_size": 896},
+    "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 3, "expert_layer_offset": 2,
+              "num_experts": 6, "mamba_d_state": 24, "mamba_dt_rank": 40},
+}
+
 SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_hidden_layers": 7, "hidden_size": 768,
          "intermediate_size": 1280, "num_attention_heads": 12, "num_key_value_heads": 4, "vocab_size": 5000}
 # A shape in which every flag of the config differs from its default.
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
-         "use_parallel_residual", "attention_out_bias")
+         "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
 FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
-         "deepseek_v3": {"attention_bias"}}
+         "deepseek_v3": {"attention_bias"}, "nemotron_h": {"mlp_bias"}}
 
 
 def model_types():
-    with open(SOURCE, encoding="utf-8") as file:
-        return re.findall(r'\.model_type = "([a-z0-9_]+)"', file.read())
+    types = []
+    for source in SOURCES:
+        with open(source, encoding="utf-8") as file:
+            types += re.findall(r'\.model_type = "([a-z0-9_]+)"', file.read())
+    return types
 
 
 def shapes(model_type):
@@ -56,11 +81,18 @@ def shapes(model_type):
         del small["num_key_value_heads"]
     if model_type.startswith("deepseek"):
         small["num_key_value_heads"] = SMALL["num_attention_heads"]
+    small.update(ALSO.get(model_type, {}))
+    if model_type in BLOCKS:
+        del small["num_hidden_layers"]
+        small["layers_block_type"] = BLOCKS[model_type]
     yield "small", config_class(**small)
     default = config_class(**needed).to_dict()
     turned = {key: not default[key] for key in FLAGS
               if isinstance(default.get(key), bool) and key not in FIXED.get(model_type, ())}
-    yield "flags", config_class(**dict(small, num_hidden_layers=5, **turned))
+    if "layer_types" in small:
+        small["layer_types"] = small["layer_types"][:5]
+    layers = {} if model_type in BLOCKS else {"num_hidden_layers": 5}
+    yield "flags", config_class(**dict(small, **layers, **turned))
 
 
 def counted_by_transformers(config):

@@ -1,0 +1,160 @@
+#include "server/convert/config_language_model.h"
+
+#include <algorithm>
+#include <string>
+
+#include "planner/base/integers.h"
+
+namespace evenkeel::server {
+namespace {
+
+constexpr IntRange kWidths = {64, 262144}, kHeads = {1, 1024}, kHeadSizes = {8, 512};
+
+class Reader {
+ public:
+  Reader(ConfigValues& values, const ConfigArchitecture& architecture)
+      : values_(values), architecture_(architecture) {}
+
+  planner::LanguageModel Read() {
+    ReadShape();
+    ReadFlags();
+    if (architecture_.latent) ReadLatent();
+    if (architecture_.recurrent.layers != MixerLayers::kNone) ReadRecurrent();
+    if (architecture_.experts.layers != ExpertLayers::kNone) ReadExperts();
+    if (values_.valid()) ReadLayers(values_, architecture_, model_);
+    return std::move(model_);
+  }
+
+ private:
+  void ReadShape() {
+    model_.layers = Layers();
+    model_.hidden = values_.Required("hidden_size", {64, 65536});
+    model_.heads = values_.Required("num_attention_heads", kHeads);
+    model_.vocab = values_.Required("vocab_size", {256, 2097152});
+    model_.ffn = values_.Required(architecture_.ffn, kWidths);
+    const int64_t kv_heads = architecture_.grouped
+                                 ? values_.Or("num_key_value_heads", kHeads, model_.heads)
+                                 : model_.heads;
+    model_.kv_heads = architecture_.latent ? model_.heads : kv_heads;
+    const int64_t head = values_.Or("head_dim", kHeadSizes, 0);
+    if (architecture_.latent) {
+      model_.head_dim = std::max<int64_t>(8, head);
+    } else if (head > 0) {
+      model_.head_dim = head;
+    } else if (values_.valid() && model_.hidden % model_.heads != 0) {
+      values_.Fail(
+          "lacks \"head_dim\", and \"num_attention_heads\" does not divide "
+          "\"hidden_size\"");
+    } else {
+      model_.head_dim = model_.hidden / model_.heads;
+    }
+    if (values_.valid() && model_.heads % model_.kv_heads != 0)
+      values_.Fail("\"num_key_value_heads\" must divide \"num_attention_heads\" (" +
+                   std::to_string(model_.heads) + "), but is " + std::to_string(model_.kv_heads));
+    model_.tied_embeddings = values_.Flag(architecture_.tied);
+  }
+
+  // Where layers are listed, their number may be left out.
+  int64_t Layers() {
+    constexpr IntRange kLayers = {1, 512};
+    if (architecture_.recurrent.layers == MixerLayers::kBlocks) {
+      const int64_t listed = BlocksListed(values_);
+      if (listed > 0) return values_.Or("num_hidden_layers", kLayers, listed);
+    }
+    return values_.Required("num_hidden_layers", kLayers);
+  }
+
+  void ReadFlags() {
+    model_.norm = architecture_.norm;
+    model_.norm_weights = architecture_.norm_weights;
+    model_.layer_norms = values_.Flag(architecture_.parallel) ? 1 : architecture_.layer_norms;
+    model_.gated_mlp = architecture_.gated;
+    model_.qkv_bias = values_.Flag(architecture_.qkv_bias);
+    model_.out_bias = values_.Flag(architecture_.out_bias);
+    model_.mlp_bias = values_.Flag(architecture_.mlp_bias);
+    model_.head_bias = values_.Flag(architecture_.head_bias);
+    model_.qk_norm = values_.Flag(architecture_.head_norm);
+    model_.width_qk_norm = values_.Flag(architecture_.width_norm);
+    model_.attention_sinks = architecture_.sinks;
+    model_.attention_gate = values_.Flag(architecture_.attention_gate);
+  }
+
+  void ReadLatent() {
+    constexpr IntRange kRanks = {1, 65536};
+    // Here a null says something: queries are projected directly.
+    const int64_t query_rank =
+        values_.IsNull("q_lora_rank") ? 0 : values_.Required("q_lora_rank", kRanks);
+    model_.mla = planner::MlaSpec{.q_lora_rank = query_rank,
+                                  .kv_lora_rank = values_.Required("kv_lora_rank", kRanks),
+                                  .qk_nope_dim = values_.Required("qk_nope_head_dim", kHeadSizes),
+                                  .qk_rope_dim = values_.Required("qk_rope_head_dim", kHeadSizes),
+                                  .v_dim = values_.Required("v_head_dim", kHeadSizes)};
+    if (values_.Flag({.key = "attention_bias"}))
+      values_.NotYet("\"attention_bias\" with latent attention; it must be false");
+  }
+
+  void ReadRecurrent() {
+    constexpr IntRange kStates = {4, 1024}, kConvolutions = {2, 16}, kExpansions = {1, 16};
+    const ConfigRecurrent& from = architecture_.recurrent;
+    planner::RecurrentSpec to{.scan = from.scan};
+    to.key_dim = values_.Required(from.key_dim, kStates);
+    to.conv_width = values_.Required(from.conv, kConvolutions);
+    to.conv_bias = values_.Flag(from.conv_bias);
+    to.linear_bias = values_.Flag(from.linear_bias);
+    const int64_t expand = from.expand.empty() ? 0 : values_.Required(from.expand, kExpansions);
+    if (from.scan == planner::ScanKind::kSelective) {
+      to.value_heads = expand * model_.hidden;
+      to.value_dim = to.key_heads = 1;
+      to.step_rank = values_.IsAuto(from.step_rank) ? planner::CeilDivide(model_.hidden, 16)
+                                                    : values_.Required(from.step_rank, {1, 65536});
+    } else {
+      to.key_heads = values_.Required(from.key_heads, kHeads);
+      to.value_heads = values_.Required(from.value_heads, kHeads);
+      const bool by_width = expand > 0 && values_.IsAuto(from.value_dim);
+      to.value_dim = by_width ? expand * model_.hidden / std::max<int64_t>(1, to.value_heads)
+                              : values_.Required(from.value_dim, kHeadSizes);
+      if (values_.valid() && to.value_heads % to.key_heads != 0)
+        values_.Fail(values_.Shown(from.key_heads) + " must divide " +
+                     values_.Shown(from.value_heads));
+    }
+    model_.recurrent = to;
+  }
+
+  void ReadExperts() {
+    const ConfigExperts& from = architecture_.experts;
+    planner::MoeSpec moe;
+    moe.experts = values_.Required(from.count, {from.may_be_none ? 0 : 2, 4096});
+    if (!from.shared_width.empty()) moe.shared_ffn = values_.Or(from.shared_width, {0, 262144}, 0);
+    if (moe.experts == 0) {
+      model_.ffn = moe.shared_ffn;
+      return;
+    }
+    moe.top_k = values_.Required(from.per_token, {1, std::max<int64_t>(1, moe.experts)});
+    moe.expert_ffn = values_.Required(from.width, kWidths);
+    if (!from.shared.empty()) {
+      const int64_t shared = values_.Or(from.shared, {0, 64}, 0);
+      if (from.shared_width.empty()) moe.shared_ffn = shared * moe.expert_ffn;
+    }
+    if (!from.latent.empty()) moe.latent = values_.Or(from.latent, kWidths, 0);
+    moe.expert_bias = from.router_bias;
+    moe.mlp_bias = from.mlp_bias || model_.mlp_bias;
+    if (from.unbiased && model_.mlp_bias)
+      values_.NotYet(values_.Shown(architecture_.mlp_bias.key) +
+                     " beside experts that have no bias; it must be false");
+    moe.shared_gate = from.shared_gate && moe.shared_ffn > 0;
+    model_.moe = moe;
+  }
+
+  ConfigValues& values_;
+  const ConfigArchitecture& architecture_;
+  planner::LanguageModel model_;
+};
+
+}  // namespace
+
+planner::LanguageModel ReadLanguageModel(ConfigValues& values,
+                                         const ConfigArchitecture& architecture) {
+  return Reader(values, architecture).Read();
+}
+
+}  // namespace evenkeel::server

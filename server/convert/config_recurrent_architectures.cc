@@ -1,0 +1,177 @@
+// Architectures whose layers do not all attend.
+#include "planner/base/concatenate.h"
+#include "server/convert/config_architectures.h"
+
+namespace evenkeel::server {
+namespace {
+
+using planner::ScanKind;
+
+constexpr ConfigRecurrent kGatedDeltaNet = {.layers = MixerLayers::kInterval,
+                                            .scan = ScanKind::kGatedDelta,
+                                            .key_heads = "linear_num_key_heads",
+                                            .key_dim = "linear_key_head_dim",
+                                            .value_heads = "linear_num_value_heads",
+                                            .value_dim = "linear_value_head_dim",
+                                            .conv = "linear_conv_kernel_dim"};
+
+constexpr ConfigRecurrent kMamba2 = {.scan = ScanKind::kStates,
+                                     .key_heads = "mamba_n_groups",
+                                     .key_dim = "mamba_d_state",
+                                     .value_heads = "mamba_n_heads",
+                                     .value_dim = "mamba_d_head",
+                                     .conv = "mamba_d_conv",
+                                     .expand = "mamba_expand",
+                                     .conv_bias = {.key = "mamba_conv_bias"},
+                                     .linear_bias = {.key = "mamba_proj_bias"}};
+
+constexpr ConfigRecurrent Mamba2(MixerLayers layers) {
+  ConfigRecurrent mamba = kMamba2;
+  mamba.layers = layers;
+  return mamba;
+}
+
+constexpr ConfigExperts kQwenExperts = {.layers = ExpertLayers::kSparseStep,
+                                        .count = "num_experts",
+                                        .per_token = "num_experts_per_tok",
+                                        .width = "moe_intermediate_size",
+                                        .shared_width = "shared_expert_intermediate_size",
+                                        .shared_gate = true};
+
+std::vector<ConfigArchitecture> DeltaNets() {
+  return {
+      {.model_type = "qwen3_next",
+       .defaults = R"({"num_key_value_heads":2,"head_dim":256,"tie_word_embeddings":false,
+                       "attention_bias":false,"linear_conv_kernel_dim":4,
+                       "linear_key_head_dim":128,"linear_value_head_dim":128,
+                       "linear_num_key_heads":16,"linear_num_value_heads":32,
+                       "decoder_sparse_step":1,"moe_intermediate_size":512,
+                       "shared_expert_intermediate_size":512,"num_experts_per_tok":10,
+                       "num_experts":512,"intermediate_size":5632})",
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .head_norm = kYes,
+       .attention_gate = kYes,
+       .experts = kQwenExperts,
+       .recurrent = kGatedDeltaNet},
+      {.model_type = "qwen3_5_text",
+       .defaults = R"({"num_key_value_heads":4,"head_dim":256,"tie_word_embeddings":false,
+                       "attention_bias":false,"linear_conv_kernel_dim":4,
+                       "linear_key_head_dim":128,"linear_value_head_dim":128,
+                       "linear_num_key_heads":16,"linear_num_value_heads":32})",
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .head_norm = kYes,
+       .attention_gate = kYes,
+       .recurrent = kGatedDeltaNet,
+       .unread = {"attn_output_gate"}},
+      {.model_type = "qwen3_5_moe_text",
+       .defaults = R"({"num_key_value_heads":2,"head_dim":256,"tie_word_embeddings":false,
+                       "attention_bias":false,"linear_conv_kernel_dim":4,
+                       "linear_key_head_dim":128,"linear_value_head_dim":128,
+                       "linear_num_key_heads":16,"linear_num_value_heads":32,
+                       "moe_intermediate_size":512,"shared_expert_intermediate_size":512,
+                       "num_experts_per_tok":8,"num_experts":256,"intermediate_size":512})",
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .head_norm = kYes,
+       .attention_gate = kYes,
+       .experts = {.layers = ExpertLayers::kAll,
+                   .count = "num_experts",
+                   .per_token = "num_experts_per_tok",
+                   .width = "moe_intermediate_size",
+                   .shared_width = "shared_expert_intermediate_size",
+                   .shared_gate = true},
+       .recurrent = kGatedDeltaNet,
+       .unread = {"attn_output_gate"}},
+  };
+}
+
+std::vector<ConfigArchitecture> Mambas() {
+  return {
+      {.model_type = "nemotron_h",
+       .defaults = R"({"num_key_value_heads":8,"head_dim":128,"tie_word_embeddings":false,
+                       "attention_bias":false,"mlp_bias":false,"use_bias":false,
+                       "intermediate_size":21504,"ssm_state_size":128,"mamba_num_heads":128,
+                       "mamba_head_dim":64,"n_groups":8,"conv_kernel":4,"use_conv_bias":true,
+                       "n_routed_experts":8,"n_shared_experts":1,"moe_intermediate_size":7688,
+                       "moe_shared_expert_intermediate_size":7688,"num_experts_per_tok":2})",
+       .layer_norms = 1,
+       .gated = false,
+       .mlp_bias = kMlpBias,
+       .tied = {},
+       .experts = {.layers = ExpertLayers::kAll,
+                   .count = "n_routed_experts",
+                   .per_token = "num_experts_per_tok",
+                   .width = "moe_intermediate_size",
+                   .shared = "n_shared_experts",
+                   .shared_width = "moe_shared_expert_intermediate_size",
+                   .latent = "moe_latent_size",
+                   .unbiased = true},
+       .recurrent = {.layers = MixerLayers::kBlocks,
+                     .scan = ScanKind::kStates,
+                     .key_heads = "n_groups",
+                     .key_dim = "ssm_state_size",
+                     .value_heads = "mamba_num_heads",
+                     .value_dim = "mamba_head_dim",
+                     .conv = "conv_kernel",
+                     .conv_bias = {.key = "use_conv_bias"},
+                     .linear_bias = {.key = "use_bias"}},
+       .unread = {"chunk_size", "time_step_rank", "attention_bias", "mamba_proj_bias"}},
+  };
+}
+
+std::vector<ConfigArchitecture> MambasWithMlps() {
+  return {
+      {.model_type = "bamba",
+       .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,
+                       "attention_bias":false,"mlp_bias":false,"mamba_n_heads":128,
+                       "mamba_n_groups":1,"mamba_d_state":256,"mamba_d_conv":4,"mamba_expand":2,
+                       "mamba_conv_bias":true,"mamba_proj_bias":false})",
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .mlp_bias = kMlpBias,
+       .recurrent = Mamba2(MixerLayers::kIndices)},
+      {.model_type = "granitemoehybrid",
+       .defaults = R"({"tie_word_embeddings":false,"attention_bias":false,"num_local_experts":8,
+                       "num_experts_per_tok":2,"shared_intermediate_size":1024,
+                       "mamba_n_heads":128,"mamba_n_groups":1,"mamba_d_state":256,
+                       "mamba_d_conv":4,"mamba_expand":2,"mamba_conv_bias":true,
+                       "mamba_proj_bias":false})",
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .experts = {.layers = ExpertLayers::kAll,
+                   .count = "num_local_experts",
+                   .per_token = "num_experts_per_tok",
+                   .width = "intermediate_size",
+                   .shared_width = "shared_intermediate_size",
+                   .may_be_none = true},
+       .recurrent = Mamba2(MixerLayers::kTypes)},
+      {.model_type = "jamba",
+       .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,"num_experts":16,
+                       "num_experts_per_tok":2,"expert_layer_period":2,"expert_layer_offset":1,
+                       "attn_layer_period":8,"attn_layer_offset":4,"mamba_d_state":16,
+                       "mamba_d_conv":4,"mamba_expand":2,"mamba_conv_bias":true,
+                       "mamba_proj_bias":false})",
+       .experts = {.layers = ExpertLayers::kPeriod,
+                   .count = "num_experts",
+                   .per_token = "num_experts_per_tok",
+                   .width = "intermediate_size"},
+       .recurrent = {.layers = MixerLayers::kPeriod,
+                     .scan = ScanKind::kSelective,
+                     .key_dim = "mamba_d_state",
+                     .conv = "mamba_d_conv",
+                     .expand = "mamba_expand",
+                     .step_rank = "mamba_dt_rank",
+                     .conv_bias = {.key = "mamba_conv_bias"},
+                     .linear_bias = {.key = "mamba_proj_bias"}}},
+  };
+}
+
+}  // namespace
+
+std::vector<ConfigArchitecture> RecurrentArchitectures() {
+  return planner::Concatenate<ConfigArchitecture>({DeltaNets, Mambas, MambasWithMlps});
+}
+
+}  // namespace evenkeel::server
