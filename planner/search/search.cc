@@ -143,11 +143,15 @@ class Searcher {
       return Tried::kDismissed;
     }
     const int64_t work = first_.WorkOf(prospect);
-    if (work > kWorkAtMost - work_ && !entries_.empty()) {
+    // One stage has one cut. Nothing that pipelines spend may leave it unsearched.
+    const bool one_stage = prospect.parallelism.pipeline == 1;
+    int64_t& spent = one_stage ? one_stage_work_ : work_;
+    const int64_t most = one_stage ? kOneStageWorkAtMost : kWorkAtMost;
+    if (work > most - spent && !entries_.empty()) {
       LeaveUnsearched(prospect);
       return Tried::kDismissed;
     }
-    work_ += work;
+    spent += work;
     if (prospect.longer_block && (longer_blocks_ += work) > kLongerBlocksAtMost) {
       LeaveUnsearched(prospect);
       return Tried::kDismissed;
@@ -160,7 +164,7 @@ class Searcher {
       return settled ? Tried::kSettled : Tried::kFits;
     }
     const bool chunks = prospect.schedule != Schedule::kOneFOneB;
-    if (chunks) work_ -= work;  // nothing was simulated
+    if (chunks) spent -= work;  // nothing was simulated
     if (!chunks) ++proof.parallelisms_unfit;
     if (chunks && LooksForFittingCut(prospect)) {
       deferred_.push_back(prospect);
@@ -468,6 +472,7 @@ class Searcher {
   Finisher finisher_;
   bool first_is_enough_ = false;     // one entry that fits will do
   int64_t work_ = 0;                 // segments and passes looked at
+  int64_t one_stage_work_ = 0;       // the same, without a pipeline
   int64_t fitting_ = 0;              // work on cuts that fit, in layers x segments
   int64_t longer_blocks_ = 0;        // work on longer blocks of whole layers
   std::vector<Entry> entries_;       // with the partitions that mean packs chose

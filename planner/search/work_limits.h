@@ -10,6 +10,7 @@ namespace evenkeel::planner {
 // Segments of 1F1B and passes of other schedules that are looked at before the rest is left
 // unsearched: about a second of work.
 inline constexpr int64_t kWorkAtMost = 8'000'000;
+inline constexpr int64_t kOneStageWorkAtMost = 1'000'000;  // the same, without a pipeline
 
 // Segments that are looked at under longer blocks of whole layers than the even cut needs: these
 // are rarely better.
