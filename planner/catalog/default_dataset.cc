@@ -46,14 +46,16 @@ constexpr int64_t kTextTokens = 4096;
 
 }  // namespace
 
-Dataset DefaultVisionLanguageDataset(int64_t llm_tokens_per_unit) {
+Dataset DefaultVisionLanguageDataset(int64_t llm_tokens_per_unit, bool native_resolution) {
+  const int64_t units_per_tile = native_resolution ? kTokensPerTile : 1;
   Dataset dataset;
   dataset.is_default = true;
   dataset.bins.reserve(std::size(kInstructionTuningMix));
   for (const Row& row : kInstructionTuningMix) {
     const int64_t text_tokens = row.llm_tokens - row.units * kTokensPerTile;
-    dataset.bins.push_back({.units = row.units,
-                            .llm_tokens = text_tokens + row.units * llm_tokens_per_unit,
+    const int64_t units = row.units * units_per_tile;
+    dataset.bins.push_back({.units = units,
+                            .llm_tokens = text_tokens + units * llm_tokens_per_unit,
                             .count = row.count});
   }
   return dataset;

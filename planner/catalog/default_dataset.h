@@ -9,10 +9,12 @@
 
 namespace evenkeel::planner {
 
-// Returns 40,941 real samples of vision-language instruction tuning, 1 to 5 units (tiles) each,
-// binned by 32 tokens. They were counted with 256 language-model tokens per unit; for an encoder
-// with another figure, the text tokens of each sample stay and its visual tokens change.
-Dataset DefaultVisionLanguageDataset(int64_t llm_tokens_per_unit = 256);
+// Returns 40,941 real samples of vision-language instruction tuning, 1 to 5 tiles each, binned by
+// 32 tokens. They were counted with 256 tokens of the language model per tile; for an encoder with
+// another figure, the text tokens of each sample stay and its visual tokens change. At native
+// resolution a tile is 256 units of one token.
+Dataset DefaultVisionLanguageDataset(int64_t llm_tokens_per_unit = 256,
+                                     bool native_resolution = false);
 
 // Returns 1,000,000 samples of exactly 4096 tokens. This is an assumption; it resembles a
 // pre-training job that concatenates documents.

@@ -35,7 +35,7 @@ std::string NameOf(const ModelSpec& model) {
 bool SameLayers(const Encoder& a, const Encoder& b) {
   const auto dims = [](const Encoder& e) {
     return std::tuple(e.hidden, e.heads, e.head_dim, e.ffn, e.gated_mlp, e.norm, e.qk_norm,
-                      e.patch_pixels, e.temporal_patch);
+                      e.patch_pixels, e.temporal_patch, e.native_resolution, e.window_tokens);
   };
   return dims(a) == dims(b);
 }
@@ -57,10 +57,11 @@ bool SamePart(Part part, const ModelSpec& a, const ModelSpec& b) {
   if (part == Part::kLanguage) return SameLayers(a.language_model, b.language_model);
   const EncoderTower &s = a.towers.front(), &t = b.towers.front();
   if (part == Part::kEncoder) return SameLayers(s.encoder, t.encoder);
-  return std::tuple(s.projector.input_width, s.projector.hidden_width, s.projector.norm,
-                    a.language_model.hidden) ==
-         std::tuple(t.projector.input_width, t.projector.hidden_width, t.projector.norm,
-                    b.language_model.hidden);
+  const auto dims = [](const EncoderTower& tower, const LanguageModel& m) {
+    const Projector& p = tower.projector;
+    return std::tuple(p.input_width, p.hidden_width, p.norm, p.deep_stacked, m.hidden);
+  };
+  return dims(s, a.language_model) == dims(t, b.language_model);
 }
 
 std::vector<LayerCalibration> LayersOf(const std::vector<Rating>& ratings) {

@@ -59,6 +59,59 @@ void AddPredictedToken(LayerBuilder& b, const LanguageModel& m) {
   AddFinalNormAndLogits(b, m, /*own_weights=*/false);
 }
 
+// Adds one projector. Its norm, if there is one, has the weights of `norm_width` channels.
+void AddProjector(LayerBuilder& b, const Projector& p, int64_t hidden, bool norm,
+                  int64_t norm_width) {
+  const int64_t tensor = b.setting().parallelism.tensor;
+  const int64_t inner = CeilDivide(p.hidden_width, tensor);
+  const double input = D(p.input_width) * b.shard();
+  b.Begin("projector norm");
+  if (norm) {
+    b.AddNorm(p.norm_kind, D(p.input_width), b.shard());
+    b.AddParameters((p.norm_kind == Norm::kLayerNorm ? 2 : 1) * D(norm_width - p.input_width));
+  } else {
+    b.Stream(2 * input);
+  }
+  const int64_t width = p.merging_width > 0 ? p.merging_width : p.input_width;
+  if (p.merging_width > 0) {
+    b.Begin("projector merge");
+    b.KeepInput(input, 0);
+    b.AddLinear(
+        {.in = p.input_width, .out = width, .whole_flops = 2 * D(p.input_width) * D(width)});
+    b.Transient(input + D(width));
+  }
+  const double rows = D(width) * b.shard();
+  if (p.hidden_width == 0) {
+    b.Begin("projector");
+    b.KeepInput(rows, kLoraMlpUp);
+    b.AddLinear({.in = width,
+                 .out = CeilDivide(hidden, tensor),
+                 .whole_flops = 2 * D(width) * D(hidden),
+                 .bias = p.bias,
+                 .target = kLoraMlpUp});
+    b.Transient(rows + 2 * D(hidden));
+    return;
+  }
+  b.Begin("projector up");
+  b.KeepInput(rows, kLoraMlpUp);
+  b.AddLinear({.in = width,
+               .out = inner,
+               .whole_flops = 2 * D(width) * D(p.hidden_width),
+               .bias = p.bias,
+               .target = kLoraMlpUp});
+  b.Begin("projector activation");
+  b.Keep(D(inner));
+  b.Stream(2 * D(inner));
+  b.Begin("projector down");
+  b.KeepInput(D(inner), kLoraMlpDown);
+  b.AddLinear({.in = inner,
+               .out = hidden,
+               .whole_flops = 2 * D(p.hidden_width) * D(hidden),
+               .bias = p.bias,
+               .target = kLoraMlpDown});
+  b.Transient(2 * D(inner) + 2 * D(hidden));
+}
+
 }  // namespace
 
 LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e) {
@@ -71,39 +124,16 @@ LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e) {
                .out = e.hidden,
                .whole_flops = 2 * D(e.hidden) * D(patch),
                .bias = e.patch_bias});
-  b.AddParameters(D(rows) * D(e.hidden));
+  b.AddParameters(D(rows) * D(e.hidden) + D(e.other_parameters));
   return b.Finish(D(patch));
 }
 
 LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, int64_t hidden) {
   const Projector& p = tower.projector;
   LayerBuilder b(setting, {.per_unit = D(tower.encoder.llm_tokens_per_unit)}, p.train, p.lora);
-  const int64_t inner = CeilDivide(p.hidden_width, setting.parallelism.tensor);
-  const double input = D(p.input_width) * b.shard();
-  b.Begin("projector norm");
-  if (p.norm) {
-    b.AddNorm(Norm::kLayerNorm, D(p.input_width), b.shard());
-  } else {
-    b.Stream(2 * input);
-  }
-  b.Begin("projector up");
-  b.KeepInput(input, kLoraMlpUp);
-  b.AddLinear({.in = p.input_width,
-               .out = inner,
-               .whole_flops = 2 * D(p.input_width) * D(p.hidden_width),
-               .bias = true,
-               .target = kLoraMlpUp});
-  b.Begin("projector activation");
-  b.Keep(D(inner));
-  b.Stream(2 * D(inner));
-  b.Begin("projector down");
-  b.KeepInput(D(inner), kLoraMlpDown);
-  b.AddLinear({.in = inner,
-               .out = hidden,
-               .whole_flops = 2 * D(p.hidden_width) * D(hidden),
-               .bias = true,
-               .target = kLoraMlpDown});
-  b.Transient(2 * D(inner) + 2 * D(hidden));
+  AddProjector(b, p, hidden, p.norm, p.norm_width > 0 ? p.norm_width : p.input_width);
+  for (int64_t i = 0; i < p.deep_stacked; ++i)
+    AddProjector(b, p, hidden, /*norm=*/true, p.input_width);
   return b.Finish(D(p.input_width));
 }
 

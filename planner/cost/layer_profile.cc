@@ -231,14 +231,29 @@ class ProfileBuilder {
     LayerCost patch = CostOf(LayerKind::kPatchEmbedding, PatchEmbeddingWork(setting_, e), e.train);
     SetOutput(patch, rows, e.hidden);
     Add(std::move(patch), 1);
-    LayerCost layer = CostOf(LayerKind::kEncoder, EncoderLayerWork(setting_, e), e.train);
-    SetOutput(layer, rows, e.hidden);
-    Add(std::move(layer), e.layers);
+    AddEncoderLayers(e, rows);
     const int64_t hidden = job_.model.language_model.hidden;
     LayerCost projector = CostOf(LayerKind::kProjector, ProjectorWork(setting_, tower, hidden),
                                  tower.projector.train);
     SetOutput(projector, {.per_unit = D(e.llm_tokens_per_unit)}, hidden);
     Add(std::move(projector), 1);
+  }
+
+  void AddEncoderLayers(const Encoder& e, const Rows& rows) {
+    const auto add_class = [&](bool windowed) {
+      LayerCost layer =
+          CostOf(LayerKind::kEncoder, EncoderLayerWork(setting_, e, windowed), e.train);
+      SetOutput(layer, rows, e.hidden);
+      return AddClass(std::move(layer));
+    };
+    const int full = add_class(false);
+    if (e.window_tokens == 0) return Extend(full, e.layers);
+    const int windowed = add_class(true);
+    for (int64_t i = 0; i < e.layers; ++i) {
+      const bool whole =
+          std::find(e.full_layers.begin(), e.full_layers.end(), i) != e.full_layers.end();
+      Extend(whole ? full : windowed, 1);
+    }
   }
 
   void AddTokenEmbedding(const LanguageModel& m) {

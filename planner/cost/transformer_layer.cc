@@ -21,8 +21,25 @@ Rows TokenRows(const Parallelism& p) {
   return {.per_token = 1, .share = 1 / static_cast<double>(p.context)};
 }
 
+namespace {
+
+// Returns the encoder tokens that attend to each other. All units of a sample are one image, so
+// that over the dataset tokens x this is the sum of squared images.
+int64_t ImageTokens(const RankSetting& setting, const Encoder& e) {
+  double units = 0, squared = 0;
+  for (const LengthBin& bin : setting.dataset.bins) {
+    units += D(bin.count) * D(bin.units);
+    squared += D(bin.count) * D(bin.units) * D(bin.units);
+  }
+  const double image = units > 0 ? squared / units : 1;
+  return std::max<int64_t>(1, Nearest(image * D(e.tokens_per_unit)));
+}
+
+}  // namespace
+
 // Every context-parallel rank runs the whole encoder.
-LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e) {
+LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, bool windowed) {
+  const int64_t image = e.native_resolution ? ImageTokens(setting, e) : e.tokens_per_unit;
   LayerBuilder b(setting, {.per_unit = static_cast<double>(e.tokens_per_unit)}, e.train, e.lora);
   AddAttention(b, {.hidden = e.hidden,
                    .heads = e.heads,
@@ -33,7 +50,7 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e) {
                    .width_norm = e.qk_norm,
                    .norm = e.norm,
                    .rotary = !e.learned_positions,
-                   .sequence = e.tokens_per_unit});
+                   .sequence = windowed ? std::min(image, e.window_tokens) : image});
   AddMlp(b, {.hidden = e.hidden,
              .ffn = e.ffn,
              .gated = e.gated_mlp,

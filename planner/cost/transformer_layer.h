@@ -20,7 +20,9 @@ struct RankHeads {
 RankHeads EncoderHeads(const Encoder& encoder, int64_t tensor);
 RankHeads LanguageHeads(const LanguageModel& model, const LanguageLayer& layer, int64_t tensor);
 
-LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder);
+// Returns a layer of the encoder. At native resolution its attention covers a window or the whole
+// image, as `windowed` says.
+LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder, bool windowed);
 
 // Returns a layer of the model. REQUIRES: RunsOf filled in its figures.
 LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& model,

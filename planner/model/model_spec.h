@@ -162,7 +162,8 @@ struct LanguageModel {
   std::optional<RecurrentSpec> recurrent = std::nullopt;
 };
 
-// A transformer encoder with a fixed number of tokens per unit (tile, frame, second).
+// A transformer encoder with a fixed number of tokens per unit (tile, frame, second). At native
+// resolution a unit is one token of the language model: the patches that are merged into it.
 struct Encoder {
   std::string name;
   Modality modality = Modality::kImage;
@@ -184,19 +185,34 @@ struct Encoder {
   bool learned_positions = true;    // one row per token of a unit; else rotary
   int64_t tokens_per_unit = 0;      // tokens inside the encoder per unit, class token included
   int64_t llm_tokens_per_unit = 0;  // tokens that one unit becomes in the language model
-  bool native_resolution = false;   // work grows with patches per image, not per unit (Qwen2-VL)
+  // Attention covers a whole image, whatever its size, and not one unit (Qwen2-VL). Nothing tells
+  // images of a sample apart, so all units of a sample count as one image.
+  bool native_resolution = false;
   TrainMode train = TrainMode::kFull;
   LoraSpec lora = {};
+  // At native resolution: tokens of a window outside which a token does not attend, but in
+  // `full_layers` (indices from 0). 0: attention covers the whole image in all layers.
+  int64_t window_tokens = 0;
+  std::vector<int64_t> full_layers = {};
+  int64_t other_parameters = 0;  // beside layers, patches and positions, such as a final norm
 };
 
-// Norm(input_width), Linear input_width -> hidden_width, GELU, Linear hidden_width -> LLM hidden.
-// input_width counts the channels after token merging (pixel shuffle 2x2: 4 x encoder hidden).
+// Norm(input_width), Linear input_width -> hidden_width, GELU, Linear hidden_width -> LLM hidden;
+// or a single Linear input_width -> LLM hidden, where hidden_width is 0. input_width counts the
+// channels after token merging (pixel shuffle 2x2: 4 x encoder hidden).
 struct Projector {
   int64_t input_width = 0;
   int64_t hidden_width = 0;
   bool norm = false;
   TrainMode train = TrainMode::kFull;
   LoraSpec lora = {};
+  Norm norm_kind = Norm::kLayerNorm;
+  int64_t norm_width = 0;     // 0: input_width
+  int64_t merging_width = 0;  // a Linear without bias from input_width comes first; 0: none does
+  bool bias = true;
+  // Further projectors of the outputs of earlier layers, each with a norm over input_width: their
+  // results are added inside the language model (Qwen3-VL).
+  int64_t deep_stacked = 0;
 };
 
 struct EncoderTower {

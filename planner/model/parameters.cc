@@ -150,13 +150,26 @@ int64_t CountParameters(const Encoder& encoder) {
   const int64_t rows =
       encoder.class_tokens + (encoder.learned_positions ? encoder.tokens_per_unit : 0);
   return encoder.layers * layer +
-         LinearParameters(patch_values, encoder.hidden, encoder.patch_bias) + rows * encoder.hidden;
+         LinearParameters(patch_values, encoder.hidden, encoder.patch_bias) +
+         rows * encoder.hidden + encoder.other_parameters;
 }
 
 int64_t CountParameters(const Projector& projector, int64_t llm_hidden) {
-  return (projector.norm ? NormParameters(Norm::kLayerNorm, projector.input_width) : 0) +
-         LinearParameters(projector.input_width, projector.hidden_width, /*bias=*/true) +
-         LinearParameters(projector.hidden_width, llm_hidden, /*bias=*/true);
+  const int64_t norm_width =
+      projector.norm_width > 0 ? projector.norm_width : projector.input_width;
+  const auto linear = [&](int64_t in, int64_t out) {
+    return LinearParameters(in, out, projector.bias);
+  };
+  const int64_t width =
+      projector.merging_width > 0 ? projector.merging_width : projector.input_width;
+  const int64_t linears =
+      projector.hidden_width == 0
+          ? linear(width, llm_hidden)
+          : linear(width, projector.hidden_width) + linear(projector.hidden_width, llm_hidden);
+  return linears + projector.merging_width * projector.input_width +
+         (projector.norm ? NormParameters(projector.norm_kind, norm_width) : 0) +
+         projector.deep_stacked *
+             (linears + NormParameters(projector.norm_kind, projector.input_width));
 }
 
 int64_t CountParameters(const ModelSpec& model) {

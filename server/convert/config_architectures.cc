@@ -1,5 +1,8 @@
 #include "server/convert/config_architectures.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "planner/base/concatenate.h"
 
 namespace evenkeel::server {
@@ -348,12 +351,31 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
   };
 }
 
+// Language models that are those of another name, inside a model with encoders.
+constexpr std::pair<std::string_view, std::string_view> kWrapped[] = {
+    {"qwen2_vl_text", "qwen2"},
+    {"qwen2_5_vl_text", "qwen2"},
+    {"qwen3_vl_text", "qwen3"},
+    {"qwen3_vl_moe_text", "qwen3_moe"}};
+
+std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all) {
+  for (const auto& [name, like] : kWrapped) {
+    ConfigArchitecture copy = *std::find_if(
+        all.begin(), all.end(),
+        [like = like](const ConfigArchitecture& known) { return known.model_type == like; });
+    copy.model_type = name;
+    all.push_back(std::move(copy));
+  }
+  return all;
+}
+
 }  // namespace
 
 const std::vector<ConfigArchitecture>& ConfigArchitectures() {
-  static const std::vector<ConfigArchitecture> all = planner::Concatenate<ConfigArchitecture>(
-      {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, Mixtures1, Mixtures2, DeepSeekLike,
-       RecurrentArchitectures});
+  static const std::vector<ConfigArchitecture> all =
+      WithWrapped(planner::Concatenate<ConfigArchitecture>({LlamaLike, QwenAndGlm, GemmaAndOlmo,
+                                                            OtherDense, Mixtures1, Mixtures2,
+                                                            DeepSeekLike, RecurrentArchitectures}));
   return all;
 }
 

@@ -18,10 +18,13 @@ namespace {
 
 void AssumeDefault(planner::Job* job) {
   const bool text_only = job->model.towers.empty();
-  job->dataset =
-      text_only
-          ? planner::DefaultTextDataset()
-          : planner::DefaultVisionLanguageDataset(job->model.towers[0].encoder.llm_tokens_per_unit);
+  if (text_only) {
+    job->dataset = planner::DefaultTextDataset();
+  } else {
+    const planner::Encoder& encoder = job->model.towers.front().encoder;
+    job->dataset = planner::DefaultVisionLanguageDataset(encoder.llm_tokens_per_unit,
+                                                         encoder.native_resolution);
+  }
   job->figures.push_back(
       {.figure = "dataset",
        .basis = planner::Basis::kAssumed,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "planner/model/model_spec.h"
 #include "server/convert/violations.h"
@@ -15,9 +16,10 @@ namespace evenkeel::server {
 inline constexpr int64_t kMaxConfigBytes = 64 * 1024;
 
 struct ConfiguredModel {
-  planner::LanguageModel spec;  // without name and training
-  std::string model_type;       // such as "qwen3_moe"
-  std::string source;           // for the plan's provenance
+  planner::LanguageModel spec;                // without name and training
+  std::vector<planner::EncoderTower> towers;  // without training; at most one
+  std::string model_type;                     // such as "qwen3_moe"
+  std::string source;                         // for the plan's provenance
 };
 
 // Returns nullopt after violations at `field`, which name the key and what would be accepted. An

@@ -134,6 +134,11 @@ void ConvertConfig(const v1::Model& from, const FieldPath& path, const planner::
   spec.language_model.train =
       TrainModeOr(from.language_model_train_mode(), planner::TrainMode::kFull);
   if (spec.language_model.train == planner::TrainMode::kLora) spec.language_model.lora = lora;
+  for (planner::EncoderTower& tower : model->towers) {
+    tower.encoder.train = TrainModeOr(from.encoder_train_mode(), planner::TrainMode::kFull);
+    if (tower.encoder.train == planner::TrainMode::kLora) tower.encoder.lora = lora;
+  }
+  spec.towers = std::move(model->towers);
   spec.name = DescribedName(from.name(), spec);
   job->figures.push_back(DimensionsFigure(/*published=*/false, model->source));
 }

@@ -32,6 +32,8 @@ class JobWriter {
   static constexpr int kLaunchTag = 65;
   static constexpr int kMoeTag = 66;
   static constexpr int kLanguageModelTag = 67;
+  static constexpr int kEncoderTag = 68;
+  static constexpr int kProjectorTag = 69;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -115,16 +117,26 @@ class JobWriter {
     const auto& [name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
                  linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
                  class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
-                 native_resolution, train, lora] = encoder;
+                 native_resolution, train, lora, window_tokens, full_layers, other_parameters] =
+        encoder;
     Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
            linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
            class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
            train, lora);
+    if (window_tokens == 0 && other_parameters == 0) return;
+    out_.Count(kEncoderTag, 1);
+    Fields(window_tokens, full_layers, other_parameters);
   }
 
   void Put(int /*tag*/, const planner::Projector& projector) {
-    const auto& [input_width, hidden_width, norm, train, lora] = projector;
+    const auto& [input_width, hidden_width, norm, train, lora, norm_kind, norm_width, merging_width,
+                 bias, deep_stacked] = projector;
     Fields(input_width, hidden_width, norm, train, lora);
+    if (norm_kind == planner::Norm::kLayerNorm && norm_width == 0 && merging_width == 0 && bias &&
+        deep_stacked == 0)
+      return;
+    out_.Count(kProjectorTag, 1);
+    Fields(norm_kind, norm_width, merging_width, bias, deep_stacked);
   }
 
   void Put(int /*tag*/, const planner::EncoderTower& tower) {

@@ -61,15 +61,66 @@ FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_
          "deepseek_v3": {"attention_bias"}, "nemotron_h": {"mlp_bias"}}
 
 
+# Models with an encoder: what the small shapes have in their parts, and for the whole.
+TEXT = {"num_hidden_layers": 3, "hidden_size": 512, "intermediate_size": 768, "num_attention_heads": 8,
+        "num_key_value_heads": 2, "vocab_size": 5000, "pad_token_id": None}
+SIGLIP = {"model_type": "siglip_vision_model", "num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640,
+          "num_attention_heads": 6, "image_size": 224, "patch_size": 14, "vision_use_head": False}
+QWEN = {"depth": 5, "num_heads": 6, "hidden_size": 384, "intermediate_size": 640, "out_hidden_size": 512}
+IDEFICS = {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+           "image_size": 364, "patch_size": 14}
+LINEAR = {"linear_num_key_heads": 4, "linear_num_value_heads": 8}
+EXPERTS = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 256}
+WRAPPERS = {
+    "qwen2_vl": ({}, {"depth": 5, "embed_dim": 384, "num_heads": 6, "hidden_size": 512}, {}),
+    "qwen2_5_vl": ({}, dict(QWEN, fullatt_block_indexes=[1, 3]), {}),
+    "qwen3_vl": ({}, dict(QWEN, deepstack_visual_indexes=[1, 2], num_position_embeddings=1024), {}),
+    "qwen3_vl_moe": (EXPERTS, dict(QWEN, deepstack_visual_indexes=[1]), {}),
+    "qwen3_5": (LINEAR, QWEN, {}),
+    "qwen3_5_moe": (dict(LINEAR, **EXPERTS), QWEN, {}),
+    "llava": ({"model_type": "llama"}, {"model_type": "clip_vision_model", "num_hidden_layers": 3, "hidden_size": 384,
+                                        "intermediate_size": 640, "num_attention_heads": 6, "image_size": 336,
+                                        "patch_size": 14}, {}),
+    "llava_next": ({"model_type": "mistral"}, SIGLIP, {}),
+    "llava_onevision": ({"model_type": "qwen2"}, SIGLIP, {}),
+    "idefics3": ({"model_type": "llama"}, IDEFICS, {"scale_factor": 2}),
+    "smolvlm": ({"model_type": "llama"}, IDEFICS, {"scale_factor": 3}),
+    "internvl": ({"model_type": "qwen3"}, dict(IDEFICS, image_size=448), {}),
+    "paligemma": ({"model_type": "gemma2"}, dict(SIGLIP, projection_dim=512), {"projection_dim": 512}),
+    "gemma3": ({}, SIGLIP, {"mm_tokens_per_image": 64}),
+    "mistral3": ({"model_type": "mistral"}, {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640,
+                                             "num_attention_heads": 6, "model_type": "pixtral"}, {}),
+}
+
+
+def wrapped_shapes(model_type):
+    config_class = transformers.CONFIG_MAPPING[model_type]
+    text, vision, whole = WRAPPERS[model_type]
+    if model_type.startswith("qwen"):  # whose default projects into another width than the language model's
+        default = config_class()
+        vision_default = default.vision_config.to_dict()
+        output = "hidden_size" if model_type == "qwen2_vl" else "out_hidden_size"
+        vision_default[output] = default.text_config.hidden_size
+        yield "default", config_class(vision_config=vision_default)
+    elif model_type not in ("llava_next", "paligemma", "llava_onevision", "gemma3"):  # with a pooling head
+        yield "default", config_class()
+    for name, tied in (("small", False), ("tied", True)):
+        yield name, config_class(text_config=dict(TEXT, **text), vision_config=vision, tie_word_embeddings=tied,
+                                 **whole)
+
+
 def model_types():
     types = []
     for source in SOURCES:
         with open(source, encoding="utf-8") as file:
             types += re.findall(r'\.model_type = "([a-z0-9_]+)"', file.read())
-    return types
+    return types + list(WRAPPERS)
 
 
 def shapes(model_type):
+    if model_type in WRAPPERS:
+        yield from wrapped_shapes(model_type)
+        return
     config_class = transformers.CONFIG_MAPPING[model_type]
     needed = NEEDED.get(model_type, {})
     yield "default", config_class(**needed)
@@ -97,7 +148,9 @@ def shapes(model_type):
 
 def counted_by_transformers(config):
     with torch.device("meta"):
-        model = transformers.AutoModelForCausalLM.from_config(config)
+        wrapped = config.model_type in WRAPPERS
+        auto = transformers.AutoModelForImageTextToText if wrapped else transformers.AutoModelForCausalLM
+        model = auto.from_config(config)
     return sum(parameter.numel() for parameter in model.parameters())
 
 

@@ -1,0 +1,226 @@
+#include "server/convert/config_encoders.h"
+
+namespace evenkeel::server {
+namespace {
+
+using planner::Norm;
+
+ConfigEncoder Qwen3(std::string_view model_type) {
+  return {.model_type = model_type,
+          .defaults = R"({"depth":27,"hidden_size":1152,"intermediate_size":4304,"num_heads":16,
+                          "in_channels":3,"patch_size":16,"spatial_merge_size":2,
+                          "temporal_patch_size":2,"num_position_embeddings":2304,
+                          "deepstack_visual_indexes":[8,16,24]})",
+          .layers = "depth",
+          .heads = "num_heads",
+          .output = "out_hidden_size",
+          .positions = false,
+          .position_rows = "num_position_embeddings",
+          .deep_stacked = "deepstack_visual_indexes",
+          .native = true};
+}
+
+ConfigEncoder Qwen35(std::string_view model_type) {
+  ConfigEncoder encoder = Qwen3(model_type);
+  encoder.deep_stacked = {};
+  encoder.unread.push_back("deepstack_visual_indexes");
+  return encoder;
+}
+
+ConfigEncoder Qwen2(std::string_view model_type) {
+  return {.model_type = model_type,
+          .defaults = R"({"depth":32,"embed_dim":1280,"mlp_ratio":4,"num_heads":16,
+                          "in_channels":3,"patch_size":14,"spatial_merge_size":2,
+                          "temporal_patch_size":2})",
+          .layers = "depth",
+          .width = "embed_dim",
+          .heads = "num_heads",
+          .output = "hidden_size",
+          .ffn_ratio = "mlp_ratio",
+          .patch_bias = false,
+          .positions = false,
+          .native = true};
+}
+
+ConfigEncoder Qwen25(std::string_view model_type) {
+  return {.model_type = model_type,
+          .defaults = R"({"depth":32,"hidden_size":3584,"intermediate_size":3420,"num_heads":16,
+                          "in_channels":3,"patch_size":14,"spatial_merge_size":2,
+                          "temporal_patch_size":2,"window_size":112,
+                          "fullatt_block_indexes":[7,15,23,31]})",
+          .layers = "depth",
+          .heads = "num_heads",
+          .output = "out_hidden_size",
+          .norm = Norm::kRmsNorm,
+          .gated = true,
+          .patch_bias = false,
+          .positions = false,
+          .window = "window_size",
+          .full_layers = "fullatt_block_indexes",
+          .native = true,
+          .unread = {"spatial_patch_size", "in_chans", "tokens_per_second"}};
+}
+
+// SigLIP without its pooling head.
+ConfigEncoder Siglip(std::string_view model_type, std::string_view defaults) {
+  return {.model_type = model_type,
+          .defaults = defaults,
+          .norms = 1,
+          .unread = {"projection_dim", "projector_hidden_act"}};
+}
+
+constexpr std::string_view kIdeficsEncoder =
+    R"({"hidden_size":1152,"intermediate_size":3072,"num_hidden_layers":12,
+        "num_attention_heads":16,"num_channels":3,"image_size":224,"patch_size":32})";
+
+constexpr std::string_view kLlama =
+    R"({"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,
+        "num_attention_heads":32,"vocab_size":32000})";
+
+ConfigWrapper Qwen(std::string_view model_type, std::string_view language, Norm norm) {
+  return {.model_type = model_type,
+          .encoder = model_type,
+          .language = language,
+          .defaults = R"({"tie_word_embeddings":false})",
+          .patch_merge = PatchMerge::kSide,
+          .merge = "spatial_merge_size",
+          .norm = true,
+          .norm_kind = norm,
+          .norm_before_merge = true,
+          .inner_is_input = true};
+}
+
+ConfigWrapper Idefics(std::string_view model_type, std::string_view encoder) {
+  return {.model_type = model_type,
+          .encoder = encoder,
+          .language = "llama",
+          .defaults = R"({"tie_word_embeddings":false,"scale_factor":2})",
+          .patch_merge = PatchMerge::kSide,
+          .merge = "scale_factor",
+          .linears = 1,
+          .bias = {}};
+}
+
+ConfigWrapper Llava(std::string_view model_type, std::string_view encoder,
+                    std::string_view language, bool newline) {
+  return {.model_type = model_type,
+          .encoder = encoder,
+          .language = language,
+          .defaults = R"({"tie_word_embeddings":false,"multimodal_projector_bias":true})",
+          .text_defaults = language == "llama" ? kLlama : "{}",
+          .bias = {.key = "multimodal_projector_bias", .fixed = true},
+          .newline = newline};
+}
+
+}  // namespace
+
+const std::vector<ConfigEncoder>& ConfigEncoders() {
+  static const std::vector<ConfigEncoder> all = {
+      Qwen2("qwen2_vl"),
+      Qwen25("qwen2_5_vl"),
+      Qwen3("qwen3_vl"),
+      Qwen3("qwen3_vl_moe"),
+      Qwen35("qwen3_5"),
+      Qwen35("qwen3_5_moe"),
+      Qwen2("qwen2_vl_vision"),
+      Qwen25("qwen2_5_vl_vision"),
+      Qwen3("qwen3_vl_vision"),
+      Qwen3("qwen3_vl_moe_vision"),
+      Qwen35("qwen3_5_vision"),
+      Qwen35("qwen3_5_moe_vision"),
+      Siglip("siglip_vision_model",
+             R"({"hidden_size":768,"intermediate_size":3072,"num_hidden_layers":12,
+                 "num_attention_heads":12,"num_channels":3,"image_size":224,"patch_size":16,
+                 "vision_use_head":true})"),
+      Siglip("idefics3_vision", kIdeficsEncoder),
+      Siglip("idefics3", kIdeficsEncoder),
+      Siglip("smolvlm_vision", kIdeficsEncoder),
+      {.model_type = "clip_vision_model",
+       .defaults = R"({"hidden_size":768,"intermediate_size":3072,"num_hidden_layers":12,
+                       "num_attention_heads":12,"num_channels":3,"image_size":224,
+                       "patch_size":32})",
+       .patch_bias = false,
+       .class_tokens = 1,
+       .norms = 2,
+       .unread = {"projection_dim", "vocab_size"}},
+      {.model_type = "internvl_vision",
+       .defaults = R"({"hidden_size":1024,"intermediate_size":4096,"num_hidden_layers":24,
+                       "num_attention_heads":16,"attention_bias":false,"use_qk_norm":false,
+                       "num_channels":3,"image_size":448,"patch_size":14})",
+       .qkv_bias = kAttentionBias,
+       .width_norm = {.key = "use_qk_norm"},
+       .layer_scale = true,
+       .class_tokens = 1,
+       .unread = {"norm_type", "use_mean_pooling", "layer_scale_init_value", "use_mask_token"}},
+      {.model_type = "pixtral",
+       .defaults = R"({"hidden_size":1024,"intermediate_size":4096,"num_hidden_layers":24,
+                       "num_attention_heads":16,"num_channels":3,"image_size":1024,
+                       "patch_size":16})",
+       .norm = Norm::kRmsNorm,
+       .gated = true,
+       .qkv_bias = {},
+       .linear_bias = false,
+       .patch_bias = false,
+       .positions = false,
+       .norms = 1,
+       .native = true,
+       .unread = {"image_size", "head_dim", "vocab_size"}},
+  };
+  return all;
+}
+
+const std::vector<ConfigWrapper>& ConfigWrappers() {
+  static const std::vector<ConfigWrapper> all = {
+      Qwen("qwen2_vl", "qwen2_vl_text", Norm::kLayerNorm),
+      Qwen("qwen2_5_vl", "qwen2_5_vl_text", Norm::kRmsNorm),
+      Qwen("qwen3_vl", "qwen3_vl_text", Norm::kLayerNorm),
+      Qwen("qwen3_vl_moe", "qwen3_vl_moe_text", Norm::kLayerNorm),
+      Qwen("qwen3_5", "qwen3_5_text", Norm::kLayerNorm),
+      Qwen("qwen3_5_moe", "qwen3_5_moe_text", Norm::kLayerNorm),
+      Llava("llava", "clip_vision_model", "llama", /*newline=*/false),
+      Llava("llava_next", "clip_vision_model", "llama", /*newline=*/true),
+      Llava("llava_onevision", "siglip_vision_model", "qwen2", /*newline=*/true),
+      Idefics("idefics3", "idefics3_vision"),
+      Idefics("smolvlm", "smolvlm_vision"),
+      {.model_type = "internvl",
+       .encoder = "internvl_vision",
+       .language = "qwen2",
+       .defaults = R"({"tie_word_embeddings":true,"downsample_ratio":0.5})",
+       .patch_merge = PatchMerge::kRatio,
+       .merge = "downsample_ratio",
+       .norm = true},
+      {.model_type = "paligemma",
+       .encoder = "siglip_vision_model",
+       .language = "gemma",
+       .defaults = R"({"tie_word_embeddings":true})",
+       .linears = 1},
+      {.model_type = "gemma3",
+       .encoder = "siglip_vision_model",
+       .language = "gemma3_text",
+       .defaults = R"({"tie_word_embeddings":true,"mm_tokens_per_image":256})",
+       .text_defaults = R"({"vocab_size":262208,"hidden_size":2304,"intermediate_size":9216,
+                            "num_hidden_layers":26,"num_attention_heads":8})",
+       .patch_merge = PatchMerge::kPerImage,
+       .merge = "mm_tokens_per_image",
+       .pooled = true,
+       .norm = true,
+       .norm_kind = Norm::kRmsNorm,
+       .linears = 1,
+       .bias = {}},
+      {.model_type = "mistral3",
+       .encoder = "pixtral",
+       .language = "mistral",
+       .defaults = R"({"tie_word_embeddings":true,"spatial_merge_size":2,
+                       "multimodal_projector_bias":false})",
+       .patch_merge = PatchMerge::kSide,
+       .merge = "spatial_merge_size",
+       .norm = true,
+       .norm_kind = Norm::kRmsNorm,
+       .norm_before_merge = true,
+       .merging_layer = true,
+       .bias = {.key = "multimodal_projector_bias"}},
+  };
+  return all;
+}
+
+}  // namespace evenkeel::server
