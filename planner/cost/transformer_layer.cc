@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "planner/base/integers.h"
+#include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
 
@@ -96,7 +97,8 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
                .own_norm = m.layer_norms > 1 || layer.mixer == Mixer::kNone});
   }
   // Attention and MLP have a norm each; the other norms scale their outputs.
-  for (int64_t i = 2; i < m.layer_norms; ++i) {
+  const bool alone = layer.mixer == Mixer::kNone || !layer.mlp;
+  for (int64_t i = alone ? 1 : 2; i < NormsOf(m, layer); ++i) {
     b.Begin("output norm", kNorms);
     b.AddNorm(m.norm, static_cast<double>(m.hidden), b.shard());
   }

@@ -48,6 +48,11 @@ std::vector<LanguageLayer> ClassesOf(const LanguageModel& model) {
   return classes;
 }
 
+int64_t NormsOf(const LanguageModel& model, const LanguageLayer& layer) {
+  const bool alone = layer.mixer == Mixer::kNone || !layer.mlp;
+  return alone ? std::max<int64_t>(1, model.layer_norms / 2) : model.layer_norms;
+}
+
 LayerKind KindOf(const LanguageLayer& layer) {
   return layer.experts ? LayerKind::kMoe : LayerKind::kDense;
 }

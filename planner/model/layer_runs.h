@@ -11,6 +11,10 @@
 
 namespace evenkeel::planner {
 
+// Returns the norms over the width of a layer: LanguageModel::layer_norms, or half of them where
+// the layer has a mixer or an MLP alone.
+int64_t NormsOf(const LanguageModel& model, const LanguageLayer& layer);
+
 // Returns the runs of the model, front to back, with no figure left at 0. Neighbours differ.
 std::vector<LayerRun> RunsOf(const LanguageModel& model);
 

@@ -100,7 +100,7 @@ int64_t LayerNormParameters(const LanguageModel& model) {
 
 int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, bool active_only) {
   const int64_t mixer =
-      MixerParameters(model, layer) + model.layer_norms * LayerNormParameters(model);
+      MixerParameters(model, layer) + NormsOf(model, layer) * LayerNormParameters(model);
   if (!layer.mlp) return mixer;
   if (!layer.experts)
     return mixer + MlpParameters(model.hidden, layer.ffn, model.gated_mlp,

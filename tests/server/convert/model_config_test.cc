@@ -2,14 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "planner/base/random.h"
 #include "planner/model/layer_runs.h"
 #include "planner/model/parameters.h"
 #include "server/convert/config_architectures.h"
+#include "server/convert/config_encoders.h"
 
 namespace evenkeel::server {
 namespace {
@@ -108,6 +111,113 @@ TEST(ModelConfigTest, TheLanguageModelOfAWrapper) {
   EXPECT_EQ(runs[0].count, 3);
 }
 
+json VisionConfig(const ConfigEncoder& encoder) {
+  json config = {{"model_type", encoder.model_type},
+                 {std::string(encoder.layers), 4},
+                 {std::string(encoder.width), 256},
+                 {std::string(encoder.heads), 4}};
+  if (encoder.ffn_ratio.empty()) config[std::string(encoder.ffn)] = 512;
+  if (!encoder.output.empty()) config[std::string(encoder.output)] = 256;
+  if (json::parse(encoder.defaults).contains("vision_use_head")) config["vision_use_head"] = false;
+  if (encoder.model_type == "siglip_vision_model") config["image_size"] = 896;
+  if (encoder.model_type == "siglip_vision_model") config["patch_size"] = 14;
+  return config;
+}
+
+// Parameters against transformers are compared by tests/models/run.sh.
+TEST(ModelConfigTest, EveryWrapperIsReadWithItsEncoder) {
+  for (const ConfigWrapper& wrapper : ConfigWrappers()) {
+    const auto named = [](std::string_view type) {
+      return [type](const auto& known) { return known.model_type == type; };
+    };
+    const auto& encoders = ConfigEncoders();
+    const auto encoder = std::find_if(encoders.begin(), encoders.end(), named(wrapper.encoder));
+    ASSERT_NE(encoder, encoders.end()) << wrapper.model_type;
+    const auto& texts = ConfigArchitectures();
+    const auto text = std::find_if(texts.begin(), texts.end(), named(wrapper.language));
+    ASSERT_NE(text, texts.end()) << wrapper.model_type;
+    const json config = {{"model_type", wrapper.model_type},
+                         {"text_config", SmallConfig(*text)},
+                         {"vision_config", VisionConfig(*encoder)}};
+    std::string refused;
+    const auto model = Read(config, &refused);
+    ASSERT_TRUE(model) << wrapper.model_type << ": " << refused;
+    ASSERT_EQ(model->towers.size(), 1u);
+    const planner::Encoder& e = model->towers.front().encoder;
+    EXPECT_EQ(e.layers, 4);
+    EXPECT_GE(e.tokens_per_unit, e.llm_tokens_per_unit);
+    EXPECT_GE(e.llm_tokens_per_unit, 1);
+    EXPECT_EQ(e.native_resolution, encoder->native);
+    EXPECT_GT(planner::CountParameters(model->towers.front().projector, 256), 0);
+  }
+}
+
+TEST(ModelConfigTest, UnitsOfEncoders) {
+  const json text = {{"model_type", "qwen3"},    {"num_hidden_layers", 4},   {"hidden_size", 256},
+                     {"vocab_size", 1024},       {"num_attention_heads", 4}, {"head_dim", 64},
+                     {"num_key_value_heads", 2}, {"intermediate_size", 512}};
+  const auto tile =
+      Read({{"model_type", "internvl"},
+            {"text_config", text},
+            {"vision_config", {{"image_size", {448, 448}}, {"patch_size", {14, 14}}}}});
+  ASSERT_TRUE(tile);
+  EXPECT_EQ(tile->towers[0].encoder.tokens_per_unit, 1025);
+  EXPECT_EQ(tile->towers[0].encoder.llm_tokens_per_unit, 256);
+  json old = text;  // the language model's keys beside `vision_config`, as in Qwen2.5-VL's files
+  old["model_type"] = "qwen2_5_vl";
+  old.erase("head_dim");
+  old["vision_config"] = {{"hidden_size", 1280}, {"out_hidden_size", 256}};
+  const auto native = Read(old);
+  ASSERT_TRUE(native);
+  EXPECT_EQ(native->model_type, "qwen2_5_vl_text");
+  EXPECT_EQ(native->towers[0].encoder.tokens_per_unit, 4);
+  EXPECT_EQ(native->towers[0].encoder.window_tokens, 64);
+  EXPECT_EQ(native->towers[0].encoder.full_layers, (std::vector<int64_t>{7, 15, 23, 31}));
+  std::string refused;
+  old["vision_config"]["out_hidden_size"] = 3584;
+  EXPECT_FALSE(Read(old, &refused));
+  EXPECT_NE(refused.find("\"vision_config.out_hidden_size\" must be"), std::string::npos)
+      << refused;
+  refused.clear();
+  old["vision_config"] = {{"model_type", "clip"}};
+  EXPECT_FALSE(Read(old, &refused));
+  EXPECT_NE(refused.find("nearest: clip_vision_model"), std::string::npos) << refused;
+}
+
+TEST(ModelConfigTest, MixersFollowTheConfig) {
+  using planner::Mixer;
+  json nemotron = {{"model_type", "nemotron_h"},        {"hidden_size", 256},
+                   {"num_attention_heads", 4},          {"vocab_size", 1024},          {"num_key_value_heads", 2},
+                   {"hybrid_override_pattern", "M-*E"}, {"time_step_limit", {0.0, 1.0}}};
+  const auto blocks = planner::RunsOf(Read(nemotron)->spec);
+  ASSERT_EQ(blocks.size(), 4u);
+  EXPECT_EQ(blocks[0].layer.mixer, Mixer::kRecurrent);
+  EXPECT_FALSE(blocks[0].layer.mlp);
+  EXPECT_EQ(blocks[1].layer.mixer, Mixer::kNone);
+  EXPECT_EQ(blocks[2].layer.mixer, Mixer::kAttention);
+  EXPECT_TRUE(blocks[3].layer.experts);
+  nemotron["hybrid_override_pattern"] = "M-*X";
+  std::string refused;
+  EXPECT_FALSE(Read(nemotron, &refused));
+  EXPECT_NE(refused.find("has a layer \"X\""), std::string::npos) << refused;
+  const json qwen = {{"model_type", "qwen3_5_text"}, {"num_hidden_layers", 8},
+                     {"hidden_size", 256},           {"num_attention_heads", 4},
+                     {"vocab_size", 1024},           {"intermediate_size", 512}};
+  const auto runs = planner::RunsOf(Read(qwen)->spec);
+  ASSERT_EQ(runs.size(), 4u);  // 3 recurrent, 1 full, twice
+  EXPECT_EQ(runs[0].layer.mixer, Mixer::kRecurrent);
+  EXPECT_EQ(runs[0].count, 3);
+}
+
+// Python writes them; JSON has none.
+TEST(ModelConfigTest, InfinitiesAreRead) {
+  const json good = SmallConfig(ConfigArchitectures().front());
+  std::string text = good.dump();
+  text.insert(1, R"("time_step_limit": [-Infinity, Infinity], "scale": NaN, "note": "Infinity", )");
+  ViolationSink sink(100);
+  EXPECT_TRUE(ModelFromConfig(text, FieldPath("config_json"), sink));
+}
+
 TEST(ModelConfigTest, RefusalsNameTheKey) {
   const json good = SmallConfig(ConfigArchitectures().front());
   const auto refusal = [](const json& config) {
@@ -132,7 +242,7 @@ TEST(ModelConfigTest, RefusalsNameTheKey) {
   EXPECT_NE(refusal(config).find("\"kv_lora_rank\""), std::string::npos);
   config = good;
   config["vision_config"] = {{"hidden_size", 64}};
-  EXPECT_NE(refusal(config).find("vision encoder"), std::string::npos);
+  EXPECT_NE(refusal(config).find("with a vision encoder"), std::string::npos);
   ViolationSink sink(100);
   EXPECT_FALSE(ModelFromConfig("[1, 2]", FieldPath("config_json"), sink));
   EXPECT_FALSE(ModelFromConfig("{", FieldPath("config_json"), sink));
@@ -179,6 +289,14 @@ TEST(ModelConfigTest, MutatedConfigsGiveAModelOrARefusal) {
       } else {
         *at = values[random.Below(std::size(values))];
       }
+    }
+    if (random.Below(4) == 0) {
+      const auto& wrappers = ConfigWrappers();
+      const ConfigWrapper& wrapper = wrappers[random.Below(wrappers.size())];
+      json vision = json::parse(ConfigEncoders()[random.Below(ConfigEncoders().size())].defaults);
+      if (random.Below(2) == 0) vision.begin().value() = static_cast<int64_t>(random.Below(5000));
+      config = {
+          {"model_type", wrapper.model_type}, {"text_config", config}, {"vision_config", vision}};
     }
     const auto model = Read(config);
     if (!model) continue;

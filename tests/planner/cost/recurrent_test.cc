@@ -1,0 +1,213 @@
+// Layers with a recurrent mixer, with a mixer or an MLP alone, and the projectors of encoders.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "planner/cost/layer_profile.h"
+#include "planner/model/parameters.h"
+#include "planner/space/tensor_parallel.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr PackShape kPack{.units = 1024, .tokens = 4096, .squared = 4096.0 * 4096};
+constexpr LanguageLayer kRecurrent{.mixer = Mixer::kRecurrent};
+
+RecurrentSpec Spec(ScanKind scan) {
+  if (scan == ScanKind::kSelective)
+    return {.scan = scan,
+            .key_heads = 1,
+            .key_dim = 16,
+            .value_heads = 2048,
+            .value_dim = 1,
+            .conv_width = 4,
+            .conv_bias = true,
+            .step_rank = 64};
+  return {.scan = scan,
+          .key_heads = 8,
+          .key_dim = 128,
+          .value_heads = 32,
+          .value_dim = 64,
+          .conv_width = 4,
+          .conv_bias = scan == ScanKind::kStates,
+          .linear_bias = scan == ScanKind::kStates};
+}
+
+Job JobOf(std::vector<LayerRun> runs, ScanKind scan) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);
+  LanguageModel& m = job.model.language_model;
+  m = {
+      .name = "hybrid",
+      .layers = 0,
+      .hidden = 1024,
+      .heads = 16,
+      .kv_heads = 4,
+      .head_dim = 64,
+      .ffn = 3072,
+      .gated_mlp = true,
+      .vocab = 32000,
+      .moe = MoeSpec{.experts = 8, .top_k = 2, .expert_ffn = 512, .shared_ffn = 256, .latent = 384},
+      .runs = std::move(runs),
+      .attention_gate = true,
+      .recurrent = Spec(scan)};
+  for (const LayerRun& run : m.runs) m.layers += run.count;
+  return job;
+}
+
+std::vector<LayerRun> EveryLayer() {
+  LanguageLayer alone = kRecurrent, experts = kRecurrent;
+  alone.mlp = false;
+  experts.experts = true;
+  return {{kRecurrent, 3},
+          {{}, 1},
+          {experts, 2},
+          {alone, 2},
+          {{.mixer = Mixer::kNone}, 1},
+          {{.mixer = Mixer::kNone, .experts = true}, 1}};
+}
+
+int64_t Parameters(const LayerProfile& profile) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) sum += profile.at(i).parameters;
+  return sum;
+}
+
+const LayerCost& LayerAt(const LayerProfile& profile, int64_t layer) {
+  return profile.at(layer + 1);  // behind the embedding
+}
+
+TEST(RecurrentTest, OperationsHoldTheParametersOfTheModel) {
+  for (const ScanKind scan : {ScanKind::kSelective, ScanKind::kStates, ScanKind::kGatedDelta}) {
+    const Job job = JobOf(EveryLayer(), scan);
+    EXPECT_EQ(Parameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model))
+        << static_cast<int>(scan);
+  }
+}
+
+// Twice as many tokens in samples of any length take twice the time, where attention takes more.
+TEST(RecurrentTest, TimeGrowsWithTokensAlone) {
+  const PackShape alike{.tokens = 4096, .squared = 4096.0 * 64};
+  for (const ScanKind scan : {ScanKind::kSelective, ScanKind::kStates, ScanKind::kGatedDelta}) {
+    const Job job = JobOf(EveryLayer(), scan);
+    const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
+    const LayerCost &mixer = LayerAt(profile, 0), &attention = LayerAt(profile, 3);
+    EXPECT_EQ(mixer.forward.at(kPack), mixer.forward.at(alike));
+    EXPECT_GT(attention.forward.at(kPack), attention.forward.at(alike));
+    EXPECT_GT(mixer.backward.at(kPack), mixer.forward.at(kPack));
+  }
+}
+
+TEST(RecurrentTest, AMixerAndAnMlpAloneAreTheWholeLayer) {
+  LanguageLayer alone = kRecurrent;
+  alone.mlp = false;
+  const Job job =
+      JobOf({{kRecurrent, 1}, {alone, 1}, {{.mixer = Mixer::kNone}, 1}}, ScanKind::kStates);
+  const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
+  const double whole = LayerAt(profile, 0).forward_flops.at(kPack);
+  EXPECT_NEAR(
+      LayerAt(profile, 1).forward_flops.at(kPack) + LayerAt(profile, 2).forward_flops.at(kPack),
+      whole, 1e-9 * whole);
+}
+
+// The formula of the chunked scan, by hand: docs/COST_MODEL.md, section 1.2.
+TEST(RecurrentTest, FlopsOfAScan) {
+  LanguageLayer layer = kRecurrent;
+  layer.mlp = false;
+  const Job alone = JobOf({{layer, 1}}, ScanKind::kGatedDelta);
+  const double keys = 8 * 128, values = 32 * 64, hidden = 1024;
+  const double inputs = 2 * (keys + values) + 2 * 32;
+  const double scan = 32 * (2 * 64 * (3 * 128 + 2 * 64) + 6 * 128 * 64);
+  const double expected = 2 * hidden * inputs + scan + 2 * values * hidden;
+  const LayerProfile profile = BuildLayerProfile(alone, {}, kPack, kPack);
+  EXPECT_NEAR(LayerAt(profile, 0).forward_flops.at(kPack), 4096 * expected, 1e-6 * 4096 * expected);
+}
+
+TEST(RecurrentTest, TensorRanksShareWhatAMixerKeeps) {
+  for (const ScanKind scan : {ScanKind::kSelective, ScanKind::kStates, ScanKind::kGatedDelta}) {
+    const Job job = JobOf({{kRecurrent, 2}}, scan);
+    const auto kept = [&](int64_t tensor) {
+      const LayerProfile profile = BuildLayerProfile(job, {.tensor = tensor}, kPack, kPack);
+      return static_cast<double>(LayerAt(profile, 0).modes.front().kept_bytes);
+    };
+    EXPECT_NEAR(kept(8) / kept(1), 1.0 / 8, 0.01) << static_cast<int>(scan);
+  }
+}
+
+TEST(RecurrentTest, HeadsBoundTheDegrees) {
+  Job job = JobOf(EveryLayer(), ScanKind::kGatedDelta);
+  EXPECT_TRUE(TensorParallelAllowed(job.model, 16));
+  job.model.language_model.recurrent->value_heads = 24;
+  EXPECT_TRUE(TensorParallelAllowed(job.model, 8));
+  EXPECT_FALSE(TensorParallelAllowed(job.model, 16));  // though attention has 16 heads
+  EXPECT_TRUE(ContextParallelAllowed(job.model, 4, 2, /*ring=*/true));
+  EXPECT_FALSE(ContextParallelAllowed(job.model, 8, 2, /*ring=*/true));
+  EXPECT_FALSE(ContextParallelAllowed(job.model, 8, 4, /*ring=*/false));
+}
+
+Job WithTower(const Encoder& encoder, const Projector& projector) {
+  Job job = JobOf({{{}, 2}}, ScanKind::kStates);
+  job.model.towers = {{encoder, projector}};
+  job.dataset.bins = {{.units = 256, .llm_tokens = 400, .count = 10},
+                      {.units = 1024, .llm_tokens = 1200, .count = 5}};
+  return job;
+}
+
+constexpr int64_t kWidth = 256;
+Encoder Native() {
+  return {.name = "native",
+          .layers = 4,
+          .hidden = kWidth,
+          .heads = 4,
+          .head_dim = 64,
+          .ffn = 512,
+          .class_tokens = 0,
+          .learned_positions = false,
+          .tokens_per_unit = 4,
+          .llm_tokens_per_unit = 1,
+          .native_resolution = true};
+}
+
+TEST(EncoderShapesTest, OperationsHoldTheParametersOfEveryProjector) {
+  Encoder encoder = Native();
+  encoder.other_parameters = 12345;
+  const Projector kinds[] = {
+      {.input_width = 4 * kWidth, .hidden_width = 4 * kWidth, .norm = true, .norm_width = kWidth},
+      {.input_width = 4 * kWidth, .hidden_width = 0, .bias = false},
+      {.input_width = kWidth, .norm = true, .norm_kind = Norm::kRmsNorm, .bias = false},
+      {.input_width = 4 * kWidth, .hidden_width = 1024, .merging_width = kWidth},
+      {.input_width = 4 * kWidth, .hidden_width = 4 * kWidth, .norm = true, .deep_stacked = 3}};
+  for (const Projector& projector : kinds) {
+    const Job job = WithTower(encoder, projector);
+    EXPECT_EQ(Parameters(BuildLayerProfile(job, {}, kPack, kPack)), CountParameters(job.model))
+        << &projector - kinds;
+  }
+}
+
+// All units of a sample are one image: over the dataset, tokens x image is the sum of squares.
+TEST(EncoderShapesTest, AttentionCoversTheImageOrAWindow) {
+  Encoder encoder = Native();
+  const Projector projector{.input_width = 4 * kWidth, .hidden_width = 4 * kWidth};
+  const Job whole = WithTower(encoder, projector);
+  encoder.window_tokens = 64;
+  encoder.full_layers = {1, 3};
+  const Job windows = WithTower(encoder, projector);
+  const auto flops = [](const Job& job, int64_t layer) {
+    return BuildLayerProfile(job, {}, kPack, kPack).at(layer + 1).forward_flops.at(kPack);
+  };
+  EXPECT_EQ(flops(windows, 1), flops(whole, 1));
+  EXPECT_EQ(flops(windows, 3), flops(whole, 0));
+  EXPECT_LT(flops(windows, 0), flops(whole, 0));
+  EXPECT_EQ(flops(windows, 2), flops(windows, 0));
+  // Patches of the pack x the patches that each sees x two products of two FLOPs.
+  const double patches = 1024.0 * 4;
+  const double image = 4 * (10 * 256.0 * 256 + 5 * 1024.0 * 1024) / (10 * 256 + 5 * 1024);
+  const double seen = std::round(image) - 64;
+  EXPECT_NEAR(flops(whole, 0) - flops(windows, 0), patches * seen * 4 * kWidth,
+              1e-6 * flops(whole, 0));
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
