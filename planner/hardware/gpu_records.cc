@@ -128,8 +128,8 @@ std::vector<GpuEntry> AmpereDataCentreGpus() {
                 .scaleup_bytes_per_second = 300e9,
                 .pcie_bytes_per_second = 31.5e9},
        .traits = AmpereTraits(),
-       .aliases =
-           WithLabels({"a100-80gb", "a100-sxm4-80gb", "nvidia a100-sxm4-80gb", "nvidia-a100-80gb"}),
+       .aliases = WithLabels(
+           {"a100", "a100-80gb", "a100-sxm4-80gb", "nvidia a100-sxm4-80gb", "nvidia-a100-80gb"}),
        .vendor = "nvidia",
        .source =
            "stas00/ml-engineering accelerator and network tables; cli99/llm-analysis gpu_configs",
@@ -198,7 +198,7 @@ std::vector<GpuEntry> HopperGpus() {
                 .pcie_bytes_per_second = 63e9},
        .traits = HopperTraits(),
        .aliases =
-           WithLabels({"h100-sxm", "h100-sxm5", "h100-sxm5-80gb", "h100-80gb-hbm3",
+           WithLabels({"h100", "h100-sxm", "h100-sxm5", "h100-sxm5-80gb", "h100-80gb-hbm3",
                        "nvidia h100 80gb hbm3", "nvidia-h100-80gb", "nvidia-h100-mega-80gb"}),
        .vendor = "nvidia",
        .source =

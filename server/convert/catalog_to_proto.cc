@@ -19,6 +19,7 @@
 #include "server/convert/checks.h"
 #include "server/convert/choices.h"
 #include "server/convert/execution_from_proto.h"
+#include "server/convert/published_models.h"
 
 namespace evenkeel::server {
 namespace {
@@ -130,6 +131,29 @@ v1::CatalogModel ModelOf(const planner::EncoderEntry& entry) {
   return out;
 }
 
+v1::CatalogModel ModelOf(const PublishedModel& model) {
+  const planner::LanguageModel& llm = model.spec.language_model;
+  v1::CatalogModel out;
+  out.set_name(model.name);
+  out.add_aliases(model.id);
+  out.set_source(model.source);
+  out.set_plannable(true);
+  out.set_kind(model.spec.towers.empty() ? v1::MODEL_KIND_LANGUAGE
+                                         : v1::MODEL_KIND_VISION_LANGUAGE);
+  int64_t layers = llm.layers;
+  for (const planner::EncoderTower& tower : model.spec.towers) {
+    layers += tower.encoder.layers;
+    out.set_llm_tokens_per_unit(static_cast<int32_t>(tower.encoder.llm_tokens_per_unit));
+  }
+  out.set_layers(static_cast<int32_t>(layers));
+  out.set_hidden_size(static_cast<int32_t>(llm.hidden));
+  const int64_t parameters = planner::CountParameters(model.spec);
+  out.set_parameter_count(parameters);
+  out.set_active_parameter_count(parameters - planner::CountParameters(llm) +
+                                 planner::CountActiveParameters(llm));
+  return out;
+}
+
 v1::CatalogGpu GpuOf(const planner::GpuEntry& entry) {
   const planner::GpuSpec& spec = entry.spec;
   v1::CatalogGpu out;
@@ -154,6 +178,7 @@ std::vector<v1::CatalogModel> AllModels() {
   for (const auto& entry : planner::VisionLanguageModels()) models.push_back(ModelOf(entry));
   for (const auto& entry : planner::LanguageModels()) models.push_back(ModelOf(entry));
   for (const auto& entry : planner::Encoders()) models.push_back(ModelOf(entry));
+  for (const PublishedModel& model : PublishedModels()) models.push_back(ModelOf(model));
   std::sort(models.begin(), models.end(), [](const auto& a, const auto& b) {
     return std::forward_as_tuple(a.kind(), a.name()) < std::forward_as_tuple(b.kind(), b.name());
   });

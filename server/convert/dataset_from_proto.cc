@@ -25,12 +25,14 @@ void AssumeDefault(planner::Job* job) {
     job->dataset = planner::DefaultVisionLanguageDataset(encoder.llm_tokens_per_unit,
                                                          encoder.native_resolution);
   }
+  const bool native = !text_only && job->model.towers.front().encoder.native_resolution;
   job->figures.push_back(
       {.figure = "dataset",
        .basis = planner::Basis::kAssumed,
        .detail = text_only ? "1000000 samples of 4096 tokens"
-                           : "lengths of ai2d, chartqa and docvqa instruction tuning as OmniBal "
-                             "ships them: 40941 samples of 1 to 5 units"});
+                           : std::string("lengths of ai2d, chartqa and docvqa instruction tuning "
+                                         "as OmniBal ships them: 40941 samples of 1 to 5 ") +
+                                 (native ? "tiles, 256 units each" : "units")});
 }
 
 void CheckPart(const v1::DatasetPart& part, const FieldPath& path, ViolationSink& sink,

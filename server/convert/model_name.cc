@@ -5,9 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/base/name_search.h"
 #include "planner/catalog/catalog.h"
 #include "planner/model/model_spec.h"
 #include "server/convert/checks.h"
+#include "server/convert/published_models.h"
 
 namespace evenkeel::server {
 namespace {
@@ -36,6 +38,15 @@ bool IsPlannableEncoder(std::string_view slug) {
   return entry != nullptr && !entry->spec.native_resolution;
 }
 
+std::string NearestPlannable(std::string_view name) {
+  planner::NameSearch search(name);
+  for (const auto& entry : planner::LanguageModels()) search.Add(entry.spec.name, entry.aliases);
+  for (const auto& entry : planner::VisionLanguageModels())
+    search.Add(entry.spec.name, entry.aliases);
+  for (const PublishedModel& model : PublishedModels()) search.Add(model.name, {model.id});
+  return NearestText(std::move(search).Nearest(kSuggestions));
+}
+
 void AddUnknown(std::string_view name, const FieldPath& field, ViolationSink& sink) {
   const planner::EncoderEntry* encoder = planner::FindEncoder(name);
   if (encoder != nullptr) {
@@ -45,7 +56,7 @@ void AddUnknown(std::string_view name, const FieldPath& field, ViolationSink& si
   }
   sink.Add(field, "unknown model " + Quoted(name) +
                       ": must be a name of ListModels, or ENCODER+LANGUAGE_MODEL" +
-                      Nearest(name, IsPlannable));
+                      NearestPlannable(name));
 }
 
 bool PairByName(std::string_view name, size_t plus, const FieldPath& field, ViolationSink& sink,
@@ -77,6 +88,11 @@ bool ModelByName(std::string_view name, const FieldPath& field, ViolationSink& s
     *source = entry->source;
     return true;
   }
+  if (const PublishedModel* published = FindPublishedModel(name)) {
+    *model = published->spec;
+    *source = published->source;
+    return true;
+  }
   const size_t plus = name.find('+');
   if (plus != std::string_view::npos) return PairByName(name, plus, field, sink, model, source);
   AddUnknown(name, field, sink);
@@ -88,7 +104,9 @@ std::string PairSource(std::string_view encoder, std::string_view language_model
 }
 
 bool IsCatalogModelName(std::string_view name) {
-  if (IsPlannable(name) || planner::FindEncoder(name) != nullptr) return true;
+  if (IsPlannable(name) || planner::FindEncoder(name) != nullptr ||
+      FindPublishedModel(name) != nullptr)
+    return true;
   const size_t plus = name.find('+');
   return plus != std::string_view::npos && planner::FindEncoder(name.substr(0, plus)) != nullptr &&
          planner::FindLanguageModel(name.substr(plus + 1)) != nullptr;

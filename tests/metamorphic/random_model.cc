@@ -17,7 +17,11 @@ const std::vector<v1::CatalogModel>& Catalog() {
   static const auto models = [] {
     v1::ListModelsResponse all;
     server::ListModels({}, &all);
-    return std::vector<v1::CatalogModel>(all.models().begin(), all.models().end());
+    // Configs are drawn by themselves.
+    std::vector<v1::CatalogModel> others;
+    for (const v1::CatalogModel& model : all.models())
+      if (!model.source().starts_with("config.json")) others.push_back(model);
+    return others;
   }();
   return models;
 }

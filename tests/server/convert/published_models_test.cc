@@ -1,0 +1,60 @@
+#include "server/convert/published_models.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "planner/catalog/catalog.h"
+#include "planner/model/parameters.h"
+#include "server/convert/model_name.h"
+
+namespace evenkeel::server {
+namespace {
+
+// Counts of the weights, as the ids publish them; without the layers for multi-token prediction,
+// and a tied head once.
+const std::map<std::string, int64_t>& Published() {
+  static const std::map<std::string, int64_t> counts = {
+      {"qwen3-8b", 8'190'735'360},        {"qwen3-14b", 14'768'307'200},
+      {"qwen3-32b", 32'762'123'264},      {"qwen3-coder-480b-a35b", 480'154'875'392},
+      {"qwen2.5-vl-3b", 3'754'622'976},   {"qwen2.5-vl-7b", 8'292'166'656},
+      {"qwen2.5-vl-72b", 73'410'777'344}, {"qwen3-vl-235b-a22b", 235'670'022'896},
+      {"gpt-oss-120b", 116'829'156'672},  {"nemotron-3-nano-30b-a3b", 31'577'937'344}};
+  return counts;
+}
+
+TEST(PublishedModelsTest, AllAreReadUnderNamesOfTheirOwn) {
+  std::set<std::string> names;
+  for (const PublishedModel& model : PublishedModels()) {
+    EXPECT_TRUE(names.insert(model.name).second) << model.name;
+    EXPECT_TRUE(names.insert(model.id).second) << model.id;
+    EXPECT_EQ(planner::FindLanguageModel(model.name), nullptr) << model.name;
+    EXPECT_GT(planner::CountParameters(model.spec), 500'000'000) << model.name;
+    EXPECT_EQ(FindPublishedModel(model.id), &model);
+  }
+  for (const auto& [name, count] : Published()) {
+    const PublishedModel* model = FindPublishedModel(name);
+    ASSERT_NE(model, nullptr) << name;
+    EXPECT_EQ(planner::CountParameters(model->spec), count) << name;
+  }
+}
+
+TEST(PublishedModelsTest, NamesInAnyCaseAndNearOnes) {
+  ViolationSink sink(10);
+  planner::ModelSpec model;
+  std::string source;
+  EXPECT_TRUE(ModelByName("Qwen/Qwen3-8B", FieldPath("name"), sink, &model, &source));
+  EXPECT_EQ(model.name, "qwen3-8b");
+  EXPECT_EQ(source, "config.json of huggingface.co/qwen/qwen3-8b");
+  EXPECT_TRUE(IsCatalogModelName("qwen3-vl-4b"));
+  EXPECT_FALSE(ModelByName("qwen3-9b", FieldPath("name"), sink, &model, &source));
+  const std::vector<Violation> violations = sink.Take();
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_NE(violations[0].description.find("qwen3-8b"), std::string::npos)
+      << violations[0].description;
+}
+
+}  // namespace
+}  // namespace evenkeel::server
