@@ -17,7 +17,7 @@ LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& mo
 LayerWork HeadWork(const RankSetting& setting, const LanguageModel& model);
 
 // What the head holds while it runs, besides what it keeps, at the larger of two moments: the loss
-// and the backward pass of its product. docs/COST_MODEL.md, section 1.5.
+// and the backward pass of its product. docs/COST_MODEL.md, section 1.6.
 struct HeadTransient {
   PackCost logits;     // bytes of the logits, their softmax and gradient
   PackCost rest;       // bytes of the gathered rows and their gradient

@@ -1,4 +1,4 @@
-// MLPs and mixtures of experts as operations: sections 1.3 and 1.4 of docs/COST_MODEL.md.
+// MLPs and mixtures of experts as operations: sections 1.1 and 1.4 of docs/COST_MODEL.md.
 #include <algorithm>
 
 #include "planner/base/integers.h"

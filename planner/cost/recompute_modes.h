@@ -1,5 +1,5 @@
 // Which parts of a layer can run forward again, what that costs, and what it saves:
-// docs/COST_MODEL.md, section 1.6.
+// docs/COST_MODEL.md, section 1.7.
 #ifndef EVENKEEL_PLANNER_COST_RECOMPUTE_MODES_H_
 #define EVENKEEL_PLANNER_COST_RECOMPUTE_MODES_H_
 

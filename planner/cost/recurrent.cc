@@ -1,4 +1,4 @@
-// Mixers with a state of fixed size as operations: section 1.2 of docs/COST_MODEL.md.
+// Mixers with a state of fixed size as operations: section 1.3 of docs/COST_MODEL.md.
 #include <algorithm>
 
 #include "planner/base/integers.h"

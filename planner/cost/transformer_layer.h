@@ -54,7 +54,7 @@ struct AttentionShape {
 void AddAttention(LayerBuilder& b, const AttentionShape& shape);
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
                         const MlaSpec& mla);
-// Adds a mixer whose state does not grow with the sample: docs/COST_MODEL.md, section 1.2.
+// Adds a mixer whose state does not grow with the sample: docs/COST_MODEL.md, section 1.3.
 void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& recurrent);
 // Adds scores, softmax and their product with the values, for existing queries, keys and values.
 // Reads heads, rank, sequence, kind and window of the shape.

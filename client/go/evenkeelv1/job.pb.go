@@ -994,11 +994,13 @@ type Model struct {
 	// Adapters of every component that trains as TRAIN_MODE_LORA and sets no adapters itself. Must be unset if there is
 	// no such component. Unset: every field of Lora at its default.
 	Lora *Lora `protobuf:"bytes,6,opt,name=lora,proto3" json:"lora,omitempty"`
-	// The text of a language model's config.json, as Hugging Face publishes it: a JSON object of at most 65,536 bytes
-	// whose `model_type` is known (a violation lists the nearest). Keys that it leaves out are as in `transformers`. A
-	// key that is not known and may change the model's shape is a violation, and so is `vision_config`. Layers for
-	// multi-token prediction are left out, as `transformers` leaves them out. Set one of this, `language_model` and a
-	// catalogue `name`; with this, the name is only a label. Unset: the model is named or described.
+	// The text of a model's config.json, as Hugging Face publishes it: a JSON object of at most 65,536 bytes whose
+	// `model_type` is known (a violation lists the nearest). Keys that it leaves out are as in `transformers`. A key that
+	// is not known and may change the model's shape is a violation. Layers for multi-token prediction are left out, as
+	// `transformers` leaves them out. A unit of the dataset is an image or tile for encoders that resize images, and one
+	// token of the language model for those that work at native resolution (Qwen-VL); attention then takes all units of a
+	// sample as one image. Set one of this, `language_model` and a catalogue `name`; with this, the name is only a label.
+	// Unset: the model is named or described.
 	ConfigJson    string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

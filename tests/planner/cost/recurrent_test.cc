@@ -112,7 +112,7 @@ TEST(RecurrentTest, AMixerAndAnMlpAloneAreTheWholeLayer) {
       whole, 1e-9 * whole);
 }
 
-// The formula of the chunked scan, by hand: docs/COST_MODEL.md, section 1.2.
+// The formula of the chunked scan, by hand: docs/COST_MODEL.md, section 1.3.
 TEST(RecurrentTest, FlopsOfAScan) {
   LanguageLayer layer = kRecurrent;
   layer.mlp = false;
