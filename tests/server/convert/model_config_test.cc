@@ -186,9 +186,10 @@ TEST(ModelConfigTest, UnitsOfEncoders) {
 
 TEST(ModelConfigTest, MixersFollowTheConfig) {
   using planner::Mixer;
-  json nemotron = {{"model_type", "nemotron_h"},        {"hidden_size", 256},
-                   {"num_attention_heads", 4},          {"vocab_size", 1024},          {"num_key_value_heads", 2},
-                   {"hybrid_override_pattern", "M-*E"}, {"time_step_limit", {0.0, 1.0}}};
+  json nemotron = {{"model_type", "nemotron_h"},   {"hidden_size", 256},
+                   {"num_attention_heads", 4},     {"vocab_size", 1024},
+                   {"num_key_value_heads", 2},     {"hybrid_override_pattern", "M-*E"},
+                   {"time_step_limit", {0.0, 1.0}}};
   const auto blocks = planner::RunsOf(Read(nemotron)->spec);
   ASSERT_EQ(blocks.size(), 4u);
   EXPECT_EQ(blocks[0].layer.mixer, Mixer::kRecurrent);
