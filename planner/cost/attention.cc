@@ -51,7 +51,8 @@ struct SeenSquares {
 // Returns what the kind of attention leaves of the squared tokens of a sample.
 double SquaresSeen(AttentionKind kind, double window, double tokens) {
   if (kind == AttentionKind::kFull || tokens <= window) return tokens * tokens;
-  if (kind == AttentionKind::kWindow) return window * (2 * tokens - window);
+  if (kind == AttentionKind::kWindow || kind == AttentionKind::kIndexed)
+    return window * (2 * tokens - window);
   const double chunks = std::floor(tokens / window), rest = tokens - chunks * window;
   return chunks * window * window + rest * rest;
 }
@@ -242,6 +243,35 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   AddResidual(b, s.hidden);
 }
 
+namespace {
+
+// Adds the heads that score all earlier tokens. Every tensor-parallel rank has all of them.
+void AddIndex(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
+  const int64_t width = mla.index_heads * mla.index_dim;
+  const double h = D(m.hidden);
+  b.Begin("index");
+  b.AddLinear(
+      {.in = mla.q_lora_rank, .out = width, .whole_flops = 2 * D(mla.q_lora_rank) * D(width)});
+  b.AddLinear({.in = m.hidden,
+               .out = mla.index_dim + mla.index_heads,
+               .whole_flops = 2 * h * D(mla.index_dim + mla.index_heads)});
+  b.AddNorm(Norm::kLayerNorm, D(mla.index_dim), 1);
+  const KernelTime::Causal causal =
+      b.setting().kernels.CausalAttention(mla.index_heads, 1, mla.index_dim);
+  // Scores are the first of the two products of attention.
+  const PackCost scores{.constant = causal.constant,
+                        .per_token = b.rows().share * causal.per_token / 2,
+                        .per_squared = b.rows().share * causal.per_squared / 2};
+  b.operation().attention = scores;
+  b.operation().attention_gradients = 2 * scores;
+  b.operation().flops += {.per_squared = D(width)};  // half of the pairs, 2 FLOPs each
+  b.operation().launches += 3;
+  b.Keep(D(width + mla.index_dim + mla.index_heads));
+  b.Transient(2 * D(width) + 2 * h);
+}
+
+}  // namespace
+
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
                         const MlaSpec& mla) {
   const RankHeads rank = LanguageHeads(m, layer, b.setting().parallelism.tensor);
@@ -289,6 +319,7 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
   b.Stream(2 * D(2 * q + rank.heads * rank.value_size));
   b.Transient(D(2 * q + kv) + h * shard);
 
+  if (mla.index_heads > 0) AddIndex(b, m, mla);
   AddCoreAttention(
       b,
       {.heads = layer.heads, .rank = rank, .kind = layer.attention, .window = layer.window_tokens},

@@ -47,7 +47,7 @@ bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
     return std::tuple(m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn, m.gated_mlp, m.norm,
                       m.qk_norm, m.vocab, moe.experts, moe.top_k, moe.expert_ffn, moe.shared_ffn,
                       mla.q_lora_rank, mla.kv_lora_rank, mla.qk_nope_dim, mla.qk_rope_dim,
-                      mla.v_dim, m.attention_gate);
+                      mla.v_dim, mla.index_heads, mla.index_dim, m.attention_gate);
   };
   return dims(a) == dims(b) && a.recurrent == b.recurrent;
 }

@@ -59,11 +59,16 @@ struct MlaSpec {
   int64_t qk_nope_dim = 0;
   int64_t qk_rope_dim = 0;
   int64_t v_dim = 0;
+  // The index of sparse attention (DeepSeek-V3.2, arXiv 2512.02556): heads that score every earlier
+  // token, of which attention then sees the best. 0: there is none.
+  int64_t index_heads = 0;
+  int64_t index_dim = 0;
 };
 
 // Which earlier tokens of its sample a token sees: all; the last `window_tokens`, itself included;
-// or those of its own chunk, where a sample is cut into chunks of `window_tokens`.
-enum class AttentionKind { kFull, kWindow, kChunked };
+// those of its own chunk, where a sample is cut into chunks of `window_tokens`; or the
+// `window_tokens` that an index scores best.
+enum class AttentionKind { kFull, kWindow, kChunked, kIndexed };
 
 // How a recurrent mixer runs over the tokens of a sample.
 enum class ScanKind {
@@ -103,7 +108,7 @@ enum class Mixer {
 struct LanguageLayer {
   Mixer mixer = Mixer::kAttention;
   AttentionKind attention = AttentionKind::kFull;
-  int64_t window_tokens = 0;  // for kWindow and kChunked
+  int64_t window_tokens = 0;  // but for kFull
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_dim = 0;

@@ -29,7 +29,13 @@ int64_t LatentAttentionParameters(const LanguageModel& model, const MlaSpec& mla
   const int64_t key_value = model.hidden * (mla.kv_lora_rank + mla.qk_rope_dim) +
                             NormParameters(model.norm, mla.kv_lora_rank) +
                             mla.kv_lora_rank * model.heads * (mla.qk_nope_dim + mla.v_dim);
-  return query + key_value + model.heads * mla.v_dim * model.hidden;
+  const int64_t index_width = mla.index_heads * mla.index_dim;
+  const int64_t index = mla.index_heads == 0
+                            ? 0
+                            : mla.q_lora_rank * index_width +
+                                  model.hidden * (mla.index_dim + mla.index_heads) +
+                                  NormParameters(Norm::kLayerNorm, mla.index_dim);
+  return query + key_value + index + model.heads * mla.v_dim * model.hidden;
 }
 
 int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& layer) {

@@ -63,6 +63,13 @@ std::vector<ConfigArchitecture> QwenAndGlm() {
                        "use_sliding_window":false,"sliding_window":4096,"max_window_layers":28})",
        .qkv_bias = kYes,
        .windows = WindowLayers::kBehindFirst},
+      // Qwen2 with heads of a width of their own; from its own modelling code.
+      {.model_type = "mimo",
+       .defaults = R"({"tie_word_embeddings":false,"attention_bias":true,"use_sliding_window":false,
+                       "sliding_window":4096,"max_window_layers":28})",
+       .qkv_bias = kAttentionBias,
+       .windows = WindowLayers::kBehindFirst,
+       .source = "XiaomiMiMo/MiMo-7B-Base modelling code"},
       {.model_type = "qwen3",
        .defaults = R"({"num_key_value_heads":32,"head_dim":128,"tie_word_embeddings":false,
                        "attention_bias":false,"use_sliding_window":false,"sliding_window":4096,
@@ -313,6 +320,20 @@ constexpr std::string_view kDeepSeekV3Defaults =
         "qk_nope_head_dim":128,"n_routed_experts":256,"n_shared_experts":1,"num_experts_per_tok":8,
         "moe_intermediate_size":2048,"first_k_dense_replace":3})";
 
+constexpr std::string_view kDeepSeekV32Defaults =
+    R"({"num_key_value_heads":128,"tie_word_embeddings":false,"attention_bias":false,
+        "kv_lora_rank":512,"q_lora_rank":1536,"qk_rope_head_dim":64,"v_head_dim":128,
+        "qk_nope_head_dim":128,"n_routed_experts":256,"n_shared_experts":1,"num_experts_per_tok":8,
+        "moe_intermediate_size":2048,"first_k_dense_replace":3,"index_topk":2048,
+        "index_head_dim":128,"index_n_heads":64})";
+
+constexpr std::string_view kGlmDefaults =
+    R"({"num_key_value_heads":64,"tie_word_embeddings":false,"attention_bias":false,
+        "kv_lora_rank":512,"q_lora_rank":2048,"qk_rope_head_dim":64,"v_head_dim":256,
+        "qk_nope_head_dim":192,"n_routed_experts":256,"n_shared_experts":1,"num_experts_per_tok":8,
+        "moe_intermediate_size":2048,"first_k_dense_replace":3,"index_topk":2048,
+        "index_head_dim":128,"index_n_heads":32})";
+
 std::vector<ConfigArchitecture> DeepSeekLike() {
   return {
       {.model_type = "deepseek_v2",
@@ -325,6 +346,16 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
       {.model_type = "deepseek_v3",
        .defaults = kDeepSeekV3Defaults,
        .latent = true,
+       .experts = kDeepSeekExperts},
+      {.model_type = "deepseek_v32",
+       .defaults = kDeepSeekV32Defaults,
+       .latent = true,
+       .index = true,
+       .experts = kDeepSeekExperts},
+      {.model_type = "glm_moe_dsa",
+       .defaults = kGlmDefaults,
+       .latent = true,
+       .index = true,
        .experts = kDeepSeekExperts},
       {.model_type = "kimi_k2",
        .defaults = kDeepSeekV3Defaults,

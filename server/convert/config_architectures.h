@@ -79,6 +79,7 @@ struct ConfigArchitecture {
   bool gated = true;
   bool grouped = true;  // `num_key_value_heads` may be fewer than the heads
   bool latent = false;  // multi-head latent attention
+  bool index = false;   // that sees the tokens which an index scores best
   ConfigFlag qkv_bias = {}, out_bias = {}, mlp_bias = {}, head_bias = {};
   ConfigFlag head_norm = {}, width_norm = {};  // of queries and keys
   bool sinks = false;

@@ -89,6 +89,12 @@ class Reader {
                                   .qk_nope_dim = values_.Required("qk_nope_head_dim", kHeadSizes),
                                   .qk_rope_dim = values_.Required("qk_rope_head_dim", kHeadSizes),
                                   .v_dim = values_.Required("v_head_dim", kHeadSizes)};
+    if (architecture_.index) {
+      model_.mla->index_heads = values_.Required("index_n_heads", kHeads);
+      model_.mla->index_dim = values_.Required("index_head_dim", kHeadSizes);
+      if (values_.valid() && model_.mla->q_lora_rank == 0)
+        values_.Fail("\"q_lora_rank\" must not be null: the index reads it");
+    }
     if (values_.Flag({.key = "attention_bias"}))
       values_.NotYet("\"attention_bias\" with latent attention; it must be false");
   }

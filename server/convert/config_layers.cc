@@ -51,6 +51,14 @@ class Layers {
       Mark(has, [](LanguageLayer& layer) { layer.experts = true; });
     };
     const IntRange places = {0, model_.layers - 1};
+    if (const auto types = values_.Texts("mlp_layer_types", model_.layers)) {
+      mark([&](int64_t i) {
+        const auto at = static_cast<size_t>(i);
+        return at < types->size() && (*types)[at] == "sparse";
+      });
+      values_.Find("first_k_dense_replace");
+      return;
+    }
     switch (architecture_.experts.layers) {
       case ExpertLayers::kNone:
         break;
@@ -134,6 +142,17 @@ class Layers {
   }
 
   void MarkAttention() {
+    if (architecture_.index) {
+      for (LanguageLayer& layer : layers_) layer.attention = AttentionKind::kIndexed;
+      const auto types = values_.Texts("indexer_types", model_.layers);
+      const bool patterned = values_.Find("index_topk_pattern") != nullptr ||
+                             values_.Or("index_topk_freq", {1, 512}, 1) > 1;
+      if (patterned || (types && std::find(types->begin(), types->end(), "shared") != types->end()))
+        values_.NotYet(
+            "layers that share an index (\"indexer_types\", \"index_topk_pattern\", "
+            "\"index_topk_freq\"); each must have its own");
+      return;
+    }
     MarkWindowsByRule();
     const auto types = values_.Texts("layer_types", model_.layers);
     if (!types || !values_.valid()) return;
@@ -231,6 +250,8 @@ class Layers {
       constexpr IntRange kWindows = {1, int64_t{1} << 24};
       if (layer.attention == AttentionKind::kWindow)
         layer.window_tokens = values_.Required("sliding_window", kWindows);
+      if (layer.attention == AttentionKind::kIndexed)
+        layer.window_tokens = values_.Required("index_topk", kWindows);
       if (layer.attention == AttentionKind::kChunked)
         layer.window_tokens = values_.Required("attention_chunk_size", kWindows);
     }

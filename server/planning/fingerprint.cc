@@ -34,6 +34,7 @@ class JobWriter {
   static constexpr int kLanguageModelTag = 67;
   static constexpr int kEncoderTag = 68;
   static constexpr int kProjectorTag = 69;
+  static constexpr int kIndexTag = 70;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -71,8 +72,12 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::MlaSpec& mla) {
-    const auto& [q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim] = mla;
+    const auto& [q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim, index_heads,
+                 index_dim] = mla;
     Fields(q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_dim);
+    if (index_heads == 0) return;
+    out_.Count(kIndexTag, 1);
+    Fields(index_heads, index_dim);
   }
 
   void Put(int /*tag*/, const planner::LoraSpec& lora) {

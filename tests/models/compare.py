@@ -19,7 +19,7 @@ SOURCES = [os.path.join(ROOT, "server", "convert", name)
            for name in ("config_architectures.cc", "config_recurrent_architectures.cc")]
 
 # Without code in transformers: compared with nothing here.
-WITHOUT_CODE = {"kimi_k2"}
+WITHOUT_CODE = {"kimi_k2", "mimo"}
 
 # What the default shape lacks.
 NEEDED = {
@@ -47,6 +47,8 @@ ALSO = {
     "granitemoehybrid": {"layer_types": ["mamba", "mamba", "attention", "mamba", "attention", "mamba", "mamba"],
                          "mamba_n_heads": 16, "mamba_d_head": 96, "mamba_n_groups": 2, "mamba_d_state": 96,
                          "shared_intermediate_size": 896},
+    "deepseek_v32": {"index_n_heads": 6, "index_head_dim": 96},
+    "glm_moe_dsa": {"index_n_heads": 10, "num_key_value_heads": 12},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 3, "expert_layer_offset": 2,
               "num_experts": 6, "mamba_d_state": 24, "mamba_dt_rank": 40},
 }
@@ -58,7 +60,8 @@ FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_emb
          "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
 FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
-         "deepseek_v3": {"attention_bias"}, "nemotron_h": {"mlp_bias"}}
+         "deepseek_v3": {"attention_bias"}, "deepseek_v32": {"attention_bias", "mlp_bias"},
+         "glm_moe_dsa": {"attention_bias", "mlp_bias"}, "nemotron_h": {"mlp_bias"}}
 
 
 # Models with an encoder: what the small shapes have in their parts, and for the whole.

@@ -408,7 +408,7 @@ TEST(CatalogTest, UnknownAndAmbiguousNamesFindNothing) {
   EXPECT_EQ(FindEncoder(""), nullptr);
   EXPECT_EQ(FindVisionLanguageModel("llava"), nullptr);
   // These exist in several sizes or form factors.
-  for (const std::string_view name : {"a100", "h100", "h100-80gb", "v100", "gh200", "nvidia"}) {
+  for (const std::string_view name : {"h100-80gb", "v100", "gh200", "nvidia"}) {
     EXPECT_EQ(FindGpu(name), nullptr) << name;
   }
 }
@@ -424,8 +424,15 @@ TEST(CatalogTest, SuggestsSimilarModels) {
 TEST(CatalogTest, SuggestsEveryVariantOfAnAmbiguousGpu) {
   EXPECT_EQ(SimilarGpus("H100", 3),
             (std::vector<std::string>{"h100-sxm-80gb", "h100-pcie-80gb", "h100-sxm-96gb-hbm2e"}));
-  EXPECT_EQ(SimilarGpus("a100", 4), (std::vector<std::string>{"a100-sxm-40gb", "a100-sxm-80gb",
+  EXPECT_EQ(SimilarGpus("a100", 4), (std::vector<std::string>{"a100-sxm-80gb", "a100-sxm-40gb",
                                                               "a100-pcie-40gb", "a100-pcie-80gb"}));
+}
+
+// What people mean by a name without a board.
+TEST(CatalogTest, ShortNamesAreTheSxmBoards) {
+  EXPECT_EQ(FindGpu("A100"), FindGpu("a100-sxm-80gb"));
+  EXPECT_EQ(FindGpu("h100"), FindGpu("h100-sxm-80gb"));
+  EXPECT_NE(FindGpu("h100"), nullptr);
 }
 
 TEST(CatalogTest, SuggestsNothingFarFetched) {

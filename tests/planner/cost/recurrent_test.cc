@@ -147,6 +147,28 @@ TEST(RecurrentTest, HeadsBoundTheDegrees) {
   EXPECT_FALSE(ContextParallelAllowed(job.model, 8, 4, /*ring=*/false));
 }
 
+// The index scores all earlier tokens; attention sees the best 512 of them.
+TEST(RecurrentTest, AnIndexLeavesAttentionFewTokens) {
+  Job job = JobOf({{{}, 1}, {{.attention = AttentionKind::kIndexed, .window_tokens = 512}, 1}},
+                  ScanKind::kStates);
+  LanguageModel& m = job.model.language_model;
+  m.attention_gate = false;
+  m.mla = MlaSpec{.q_lora_rank = 256,
+                  .kv_lora_rank = 128,
+                  .qk_nope_dim = 64,
+                  .qk_rope_dim = 32,
+                  .v_dim = 64,
+                  .index_heads = 4,
+                  .index_dim = 64};
+  job.dataset.bins = {{.llm_tokens = 4096, .count = 10}};
+  const LayerProfile profile = BuildLayerProfile(job, {}, kPack, kPack);
+  EXPECT_EQ(Parameters(profile), CountParameters(job.model));
+  const double saved =
+      LayerAt(profile, 0).forward_flops.at(kPack) - LayerAt(profile, 1).forward_flops.at(kPack);
+  const double squares = 4096.0 * 4096 - 512.0 * (2 * 4096 - 512);
+  EXPECT_NEAR(saved, squares * 16 * (64 + 32 + 64), 1e-6 * saved);
+}
+
 Job WithTower(const Encoder& encoder, const Projector& projector) {
   Job job = JobOf({{{}, 2}}, ScanKind::kStates);
   job.model.towers = {{encoder, projector}};

@@ -11,6 +11,7 @@
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpus.h"
 #include "planner/trainer/trainers.h"
+#include "server/convert/published_models.h"
 
 namespace evenkeel::server {
 namespace {
@@ -25,9 +26,9 @@ v1::ListModelsResponse Models(const std::string& filter) {
 
 TEST(ListModels, AllByKindAndName) {
   const v1::ListModelsResponse all = Models("");
-  EXPECT_EQ(static_cast<size_t>(all.models_size()), planner::LanguageModels().size() +
-                                                        planner::Encoders().size() +
-                                                        planner::VisionLanguageModels().size());
+  EXPECT_EQ(static_cast<size_t>(all.models_size()),
+            planner::LanguageModels().size() + planner::Encoders().size() +
+                planner::VisionLanguageModels().size() + PublishedModels().size());
   EXPECT_EQ(all.catalog_version(), planner::kCatalogVersion);
   EXPECT_TRUE(all.next_page_token().empty());
   for (int i = 1; i < all.models_size(); ++i) {

@@ -194,7 +194,7 @@ TEST(ProfileFromProtoTest, SaysWhatWouldBeAccepted) {
                           HasSubstr("accepted: LAYER_KIND_ENCODER, LAYER_KIND_DENSE")));
   request = Parse(kGood);
   request.set_model("internlm3-20b");
-  request.set_gpu_type("a100");
+  request.set_gpu_type("a100-pcie");
   EXPECT_THAT(Violations(request),
               ElementsAre(HasSubstr("nearest: internlm2-20b"), HasSubstr("nearest: a100-")));
 }
