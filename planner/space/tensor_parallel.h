@@ -12,8 +12,8 @@ namespace evenkeel::planner {
 // not divide.
 bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor);
 
-// Returns whether `context` ranks can share samples under that degree. They exchange heads for rows,
-// but for attention under `ring`.
+// Returns whether `context` ranks can share samples under that degree. They exchange heads for
+// rows, but for attention under `ring`.
 bool ContextParallelAllowed(const ModelSpec& model, int64_t tensor, int64_t context, bool ring);
 
 }  // namespace evenkeel::planner
