@@ -74,8 +74,6 @@ std::string Inexpressible(const Json& row) {
   if (vision.is_object() && !vision.empty()) return "encoders";
   const std::string precision = Text(row, "precision"), recompute = Text(row, "recompute");
   if (precision != "bf16" && precision != "fp16") return "precision " + precision;
-  const Json& model = Child(row, "model");
-  if (Text(model, "attention") == "hybrid-mamba") return "Mamba layers";
   if (Flag(row, "local_layers")) return "layers without TransformerEngine";
   if (Has(recompute, "moe,")) return "recompute of whole expert layers";
   const Json& trains = Child(row, "trains");
@@ -90,12 +88,39 @@ std::string Inexpressible(const Json& row) {
 std::string Apart(const Json& row) {
   const std::string attention = Text(Child(row, "model"), "attention");
   if (attention == "sliding") return "windows";
+  if (attention == "hybrid-mamba") return "recurrent layers";
   const std::string dispatcher = Text(row, "dispatcher");
   if (Has(dispatcher, "DeepEP") || Has(dispatcher, "HybridEP") || dispatcher == "flex")
     return "dispatchers";
   if (Int(row, "scaleup_domain_gpus", 8) > 8) return "racks";
   if (Flag(row, "moments_16bit")) return "16-bit moments";
   return "";
+}
+
+// Sets layers that are each a mixer or an MLP alone: M is Mamba-2, * attention, E experts, - an
+// MLP. Behind a slash are layers that predict further tokens, which this leaves out. What a row
+// does not say is as in Megatron-LM's arguments.
+void SetHybrid(const Json& detail, LanguageModel& m) {
+  m.layer_norms = 1;
+  const int64_t head = Int(detail, "mamba_head_dim", 64);
+  const int64_t heads =
+      Int(detail, "mamba_heads", Int(detail, "mamba_num_heads", 2 * m.hidden / head));
+  m.recurrent = RecurrentSpec{.scan = ScanKind::kStates,
+                              .key_heads = Int(detail, "mamba_groups", 8),
+                              .key_dim = Int(detail, "mamba_state", 128),
+                              .value_heads = heads,
+                              .value_dim = head,
+                              .conv_width = 4,
+                              .conv_bias = true};
+  for (const char letter : Text(detail, "pattern")) {
+    if (letter == '/') break;
+    if (letter == '|') continue;  // between pipeline stages
+    LanguageLayer layer{.mixer = Mixer::kNone};
+    if (letter == 'M') layer.mixer = Mixer::kRecurrent, layer.mlp = false;
+    if (letter == '*') layer.mixer = Mixer::kAttention, layer.mlp = false;
+    if (letter == 'E') layer.experts = true;
+    m.runs.push_back({layer, 1});
+  }
 }
 
 LanguageModel ModelOf(const Json& model, int64_t sequence) {
@@ -117,7 +142,12 @@ LanguageModel ModelOf(const Json& model, int64_t sequence) {
                     .top_k = Int(moe, "topk"),
                     .expert_ffn = Int(moe, "expert_ffn"),
                     .shared_ffn = Int(moe, "shared_ffn"),
-                    .first_dense_layers = Int(moe, "first_dense")};
+                    .first_dense_layers = Int(moe, "first_dense"),
+                    .latent = Int(moe, "latent")};
+  }
+  if (Text(model, "attention") == "hybrid-mamba") {
+    SetHybrid(detail, m);
+    return m;
   }
   m.predicted_tokens = std::max(Int(detail, "mtp_layers"), Int(detail, "mtp_num_layers"));
   if (Text(model, "attention") == "mla") {

@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "planner/hardware/gpus.h"
+#include "planner/model/layer_runs.h"
 #include "tests/validation/harness/rows.h"
 
 namespace evenkeel::validation {
@@ -105,10 +106,8 @@ std::vector<LayerKind> KindsOf(const planner::ModelSpec& model) {
   std::vector<LayerKind> kinds;
   if (!model.towers.empty())
     kinds.assign(static_cast<size_t>(model.towers.front().encoder.layers), LayerKind::kEncoder);
-  const planner::LanguageModel& m = model.language_model;
-  for (int64_t i = 0; i < m.layers; ++i) {
-    kinds.push_back(m.moe && i >= m.moe->first_dense_layers ? LayerKind::kMoe : LayerKind::kDense);
-  }
+  for (const planner::LayerRun& run : planner::RunsOf(model.language_model))
+    kinds.insert(kinds.end(), static_cast<size_t>(run.count), planner::KindOf(run.layer));
   return kinds;
 }
 
