@@ -10,6 +10,7 @@
 #include "planner/cost/calibration.h"
 #include "planner/cost/layer_profile.h"
 #include "planner/cost/memory.h"
+#include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -113,8 +114,16 @@ class Checker {
   void CheckSharing(const Parallelism& p) {
     const LanguageModel& model = job_.model.language_model;
     const Execution& execution = job_.training.execution;
-    Require(execution.context == ContextKind::kRing || model.heads % (p.tensor * p.context) == 0,
-            "context parallel does not divide the heads of a rank");
+    const int64_t shares = p.tensor * p.context;
+    for (const LayerRun& run : RunsOf(model)) {
+      const bool ring = p.context == 1 || execution.context == ContextKind::kRing;
+      if (run.layer.mixer == Mixer::kAttention)
+        Require(ring || run.layer.heads % shares == 0,
+                "context parallel does not divide the heads of a rank");
+      if (run.layer.mixer == Mixer::kRecurrent)
+        Require(model.recurrent->value_heads % shares == 0,
+                "tensor and context parallel do not divide the heads of a recurrent layer");
+    }
     const int64_t ranks = p.tensor * p.context * p.data;  // ranks of one stage
     const int64_t split = p.expert * execution.expert_tensor;
     Require(p.expert == 1 || (model.moe && model.moe->experts % p.expert == 0 &&

@@ -37,6 +37,7 @@ const std::vector<Reproducer>& Reproducers() {
       {"bound-wrong-600101", {"schedule=INTERLEAVED"}},
       {"bound-wrong-600210", {"schedule=INTERLEAVED", "cp=1"}},
       {"chunks-without-recompute", {"recompute=FORBIDDEN"}},
+      {"context-without-attention", {}},
       {"epoch-seconds-saturates", {}},
       {"false-optimal-interleaved", {"schedule=INTERLEAVED"}},
       {"free-worse-600079", {}},
