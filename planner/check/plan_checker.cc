@@ -223,8 +223,10 @@ class Checker {
   void CheckPrediction() {
     const Prediction& p = plan_.prediction;
     Require(p.micro_batches >= 1 && p.steps_per_epoch >= 1, "prediction: no steps");
-    // A measured ratio that is applied to another shape may predict more than the peak.
-    const bool mfu = job_.calibration.empty() ? Ratio(p.mfu) : std::isfinite(p.mfu) && p.mfu >= 0;
+    // A measured ratio that is applied to another shape, or kernels that the caller says are
+    // quicker than Megatron-Core's, may predict more than the peak.
+    const bool known = job_.calibration.empty() && job_.training.execution.kernel_rate <= 1;
+    const bool mfu = known ? Ratio(p.mfu) : std::isfinite(p.mfu) && p.mfu >= 0;
     Require(mfu && Ratio(p.bubble_ratio), "prediction: a ratio is outside [0, 1]");
     const int64_t packs = p.micro_batches * plan_.parallelism.data;
     const double gpu_days = static_cast<double>(p.steps_per_epoch) *

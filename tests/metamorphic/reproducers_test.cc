@@ -62,6 +62,7 @@ const std::vector<Reproducer>& Reproducers() {
       {"misfit-empty-gpipe", {}},
       {"misfit-short-1-byte", {}},
       {"negative-workspace", {}},
+      {"quicker-than-the-peak", {}},
       {"settled-too-early", {"ep=8", "vs=3"}},
   };
   return all;
