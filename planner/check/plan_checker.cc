@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -223,11 +224,13 @@ class Checker {
   void CheckPrediction() {
     const Prediction& p = plan_.prediction;
     Require(p.micro_batches >= 1 && p.steps_per_epoch >= 1, "prediction: no steps");
-    // A measured ratio that is applied to another shape, or kernels that the caller says are
-    // quicker than Megatron-Core's, may predict more than the peak.
-    const bool known = job_.calibration.empty() && job_.training.execution.kernel_rate <= 1;
-    const bool mfu = known ? Ratio(p.mfu) : std::isfinite(p.mfu) && p.mfu >= 0;
-    Require(mfu && Ratio(p.bubble_ratio), "prediction: a ratio is outside [0, 1]");
+    // Kernels that the caller says are quicker than Megatron-Core's may reach more than the peak,
+    // and so may a measured ratio that is applied to another shape.
+    const double most = job_.calibration.empty()
+                            ? std::max(1.0, job_.training.execution.kernel_rate)
+                            : std::numeric_limits<double>::max();
+    Require(p.mfu >= 0 && p.mfu <= most && Ratio(p.bubble_ratio),
+            "prediction: a ratio is outside [0, 1]");
     const int64_t packs = p.micro_batches * plan_.parallelism.data;
     const double gpu_days = static_cast<double>(p.steps_per_epoch) *
                             static_cast<double>(p.step.total_ns) * 1e-9 / 86400 *

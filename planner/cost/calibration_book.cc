@@ -59,7 +59,8 @@ bool SamePart(Part part, const ModelSpec& a, const ModelSpec& b) {
   if (part == Part::kEncoder) return SameLayers(s.encoder, t.encoder);
   const auto dims = [](const EncoderTower& tower, const LanguageModel& m) {
     const Projector& p = tower.projector;
-    return std::tuple(p.input_width, p.hidden_width, p.norm, p.deep_stacked, m.hidden);
+    return std::tuple(p.input_width, p.merging_width, p.hidden_width, p.norm, p.deep_stacked,
+                      m.hidden);
   };
   return dims(s, a.language_model) == dims(t, b.language_model);
 }

@@ -59,7 +59,7 @@ void AddPredictedToken(LayerBuilder& b, const LanguageModel& m) {
   AddFinalNormAndLogits(b, m, /*own_weights=*/false);
 }
 
-// Adds one projector. Its norm, if there is one, has the weights of `norm_width` channels.
+// Adds one projector. Its norm, if there is one, is over `norm_width` channels of each patch.
 void AddProjector(LayerBuilder& b, const Projector& p, int64_t hidden, bool norm,
                   int64_t norm_width) {
   const int64_t tensor = b.setting().parallelism.tensor;
@@ -67,8 +67,7 @@ void AddProjector(LayerBuilder& b, const Projector& p, int64_t hidden, bool norm
   const double input = D(p.input_width) * b.shard();
   b.Begin("projector norm");
   if (norm) {
-    b.AddNorm(p.norm_kind, D(p.input_width), b.shard());
-    b.AddParameters((p.norm_kind == Norm::kLayerNorm ? 2 : 1) * D(norm_width - p.input_width));
+    b.AddNorm(p.norm_kind, D(norm_width), b.shard() * D(p.input_width) / D(norm_width));
   } else {
     b.Stream(2 * input);
   }

@@ -88,7 +88,7 @@ void AddSteps(LayerBuilder& b, const RecurrentSpec& r, const Share& share, const
   b.AddLinear({.in = static_cast<int64_t>(share.values),
                .out = width,
                .whole_flops = 2 * whole.values * D(width)});
-  if (r.inner_norms) b.AddNorm(Norm::kRmsNorm, D(width), 1);
+  b.AddNorm(Norm::kRmsNorm, D(width), 1);
   b.Keep(D(r.step_rank));
   b.AddLinear({.in = r.step_rank,
                .out = static_cast<int64_t>(share.values),
@@ -142,7 +142,7 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   ExchangeHeads(b, inputs, share.values);
 
   b.Begin("gated norm");
-  if (r.inner_norms && !selective) b.AddParameters(delta ? D(r.value_dim) : share.values);
+  if (!selective) b.AddParameters(delta ? D(r.value_dim) : share.values);
   b.Keep(2 * share.values);  // the gate, and the input of the output projection
   b.Stream(3 * share.values);
   b.Transient(2 * share.values);

@@ -64,11 +64,9 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, bool wi
 void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
   if (layer.mixer == Mixer::kRecurrent) {
     AddRecurrent(b, m, *m.recurrent);
-  } else if (layer.mixer == Mixer::kNone) {
-    // The MLP is all there is.
-  } else if (m.mla) {
+  } else if (layer.mixer == Mixer::kAttention && m.mla) {
     AddLatentAttention(b, m, layer, *m.mla);
-  } else {
+  } else if (layer.mixer == Mixer::kAttention) {
     AddAttention(b, {.hidden = m.hidden,
                      .heads = layer.heads,
                      .kv_heads = layer.kv_heads,
@@ -84,11 +82,9 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
                      .sinks = m.attention_sinks,
                      .gated = m.attention_gate});
   }
-  if (!layer.mlp) {
-    // The mixer is all there is.
-  } else if (layer.experts) {
+  if (layer.mlp && layer.experts) {
     AddExperts(b, m, *m.moe);
-  } else {
+  } else if (layer.mlp) {
     AddMlp(b, {.hidden = m.hidden,
                .ffn = layer.ffn,
                .gated = m.gated_mlp,
@@ -97,8 +93,7 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
                .own_norm = m.layer_norms > 1 || layer.mixer == Mixer::kNone});
   }
   // Attention and MLP have a norm each; the other norms scale their outputs.
-  const bool alone = layer.mixer == Mixer::kNone || !layer.mlp;
-  for (int64_t i = alone ? 1 : 2; i < NormsOf(m, layer); ++i) {
+  for (int64_t i = StandsAlone(layer) ? 1 : 2; i < NormsOf(m, layer); ++i) {
     b.Begin("output norm", kNorms);
     b.AddNorm(m.norm, static_cast<double>(m.hidden), b.shard());
   }

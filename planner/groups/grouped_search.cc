@@ -16,10 +16,10 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr size_t kFamiliesAtMost = 64;  // families whose classes are all timed; each takes a
-                                        // few ms
-constexpr int64_t kGroupWorkAtMost =
-    20'000'000;                       // simulated passes for timing them: about a second
+// Families whose classes are all timed, each in a few ms, and simulated passes for timing them:
+// about a second.
+constexpr size_t kFamiliesAtMost = 64;
+constexpr int64_t kGroupWorkAtMost = 20'000'000;
 constexpr size_t kSplitsInFull = 3;   // splits planned with real packs
 constexpr size_t kLeadersAtMost = 3;  // groups whose best partition is tried for all
 

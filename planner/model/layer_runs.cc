@@ -48,9 +48,10 @@ std::vector<LanguageLayer> ClassesOf(const LanguageModel& model) {
   return classes;
 }
 
+bool StandsAlone(const LanguageLayer& layer) { return layer.mixer == Mixer::kNone || !layer.mlp; }
+
 int64_t NormsOf(const LanguageModel& model, const LanguageLayer& layer) {
-  const bool alone = layer.mixer == Mixer::kNone || !layer.mlp;
-  return alone ? std::max<int64_t>(1, model.layer_norms / 2) : model.layer_norms;
+  return StandsAlone(layer) ? std::max<int64_t>(1, model.layer_norms / 2) : model.layer_norms;
 }
 
 LayerKind KindOf(const LanguageLayer& layer) {

@@ -11,8 +11,11 @@
 
 namespace evenkeel::planner {
 
+// Returns whether the layer has a mixer or an MLP alone.
+bool StandsAlone(const LanguageLayer& layer);
+
 // Returns the norms over the width of a layer: LanguageModel::layer_norms, or half of them where
-// the layer has a mixer or an MLP alone.
+// it stands alone.
 int64_t NormsOf(const LanguageModel& model, const LanguageLayer& layer);
 
 // Returns the runs of the model, front to back, with no figure left at 0. Neighbours differ.

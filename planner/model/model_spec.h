@@ -91,8 +91,7 @@ struct RecurrentSpec {
   int64_t conv_width = 0;  // tokens
   bool conv_bias = false;
   bool linear_bias = false;
-  int64_t step_rank = 0;    // of kSelective's step sizes
-  bool inner_norms = true;  // the gated norm, or kSelective's norms of steps, keys and queries
+  int64_t step_rank = 0;  // of kSelective's step sizes
 
   friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
 };

@@ -61,15 +61,14 @@ int64_t RecurrentParameters(int64_t hidden, const RecurrentSpec& r) {
   if (r.scan == ScanKind::kSelective) {
     return linear(hidden, 2 * values) + values * (r.conv_width + (r.conv_bias ? 1 : 0)) +
            values * (r.step_rank + 2 * r.key_dim) + LinearParameters(r.step_rank, values, true) +
-           values * r.key_dim + values + (r.inner_norms ? r.step_rank + 2 * r.key_dim : 0) +
-           linear(values, hidden);
+           values * r.key_dim + values + (r.step_rank + 2 * r.key_dim) + linear(values, hidden);
   }
   const bool delta = r.scan == ScanKind::kGatedDelta;
   const int64_t mixed = 2 * keys + values;
   const int64_t norm = delta ? r.value_dim : values;
   return linear(hidden, mixed + values + (delta ? 2 : 1) * r.value_heads) +
-         mixed * (r.conv_width + (r.conv_bias ? 1 : 0)) + (delta ? 2 : 3) * r.value_heads +
-         (r.inner_norms ? norm : 0) + linear(values, hidden);
+         mixed * (r.conv_width + (r.conv_bias ? 1 : 0)) + (delta ? 2 : 3) * r.value_heads + norm +
+         linear(values, hidden);
 }
 
 int64_t MixerParameters(const LanguageModel& model, const LanguageLayer& layer) {

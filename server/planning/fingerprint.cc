@@ -105,9 +105,9 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::RecurrentSpec& recurrent) {
     const auto& [scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias,
-                 linear_bias, step_rank, inner_norms] = recurrent;
+                 linear_bias, step_rank] = recurrent;
     Fields(scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias, linear_bias,
-           step_rank, inner_norms);
+           step_rank);
   }
 
   void Put(int /*tag*/, const planner::LayerRun& run) {

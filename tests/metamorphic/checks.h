@@ -44,7 +44,8 @@ using Faults = std::vector<std::string>;
 
 // These check one plan or misfit. `layers` is the number of the model's transformer layers.
 Faults CheckPartsSum(const v1::Plan& plan, int64_t layers);
-Faults CheckNumbers(const v1::Plan& plan);
+// `kernel_rate`: Execution.kernel_rate_ratio, which may lift the MFU above 1.
+Faults CheckNumbers(const v1::Plan& plan, double kernel_rate = 1);
 Faults CheckFits(const v1::Plan& plan);
 Faults CheckMisfit(const v1::Plan& plan);
 Faults CheckStatus(const v1::Plan& plan);

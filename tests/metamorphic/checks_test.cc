@@ -145,6 +145,9 @@ TEST(Numbers, TurnRed) {
   EXPECT_FALSE(red([](v1::Plan&) {}));
   EXPECT_TRUE(red([](v1::Plan& p) { p.mutable_batch_rule()->set_idle_ratio(-1e-16); }));
   EXPECT_TRUE(red([](v1::Plan& p) { p.mutable_predictions()->set_mfu(1.5); }));
+  EXPECT_TRUE(red([](v1::Plan& p) { p.mutable_predictions()->set_mfu(1.01); }));
+  const v1::Plan quick = With(Good(), [](v1::Plan& p) { p.mutable_predictions()->set_mfu(1.01); });
+  EXPECT_GOOD(CheckNumbers(quick, 1.25));
   EXPECT_TRUE(
       red([](v1::Plan& p) { p.mutable_stages(1)->mutable_memory()->set_workspace_bytes(-1); }));
   EXPECT_TRUE(red([](v1::Plan& p) { p.mutable_stages(0)->set_in_flight(-1); }));

@@ -6,6 +6,7 @@
 
 #include "evenkeel/v1/catalog.pb.h"
 #include "server/convert/catalog_to_proto.h"
+#include "server/convert/published_models.h"
 #include "tests/metamorphic/random_job.h"
 
 namespace evenkeel::metamorphic {
@@ -20,7 +21,7 @@ const std::vector<v1::CatalogModel>& Catalog() {
     // Configs are drawn by themselves.
     std::vector<v1::CatalogModel> others;
     for (const v1::CatalogModel& model : all.models())
-      if (!model.source().starts_with("config.json")) others.push_back(model);
+      if (server::FindPublishedModel(model.name()) == nullptr) others.push_back(model);
     return others;
   }();
   return models;

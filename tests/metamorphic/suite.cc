@@ -64,7 +64,8 @@ class JobCheck {
   // Checks the properties of a single plan.
   void Alone(const v1::PlanJobRequest& request, const v1::Plan& plan, const std::string& what) {
     ledger_.Judge(Check::kPartsSum, CheckPartsSum(plan, layers_), what, request);
-    ledger_.Judge(Check::kNumbers, CheckNumbers(plan), what, request);
+    const double rate = request.job().training().execution().kernel_rate_ratio();
+    ledger_.Judge(Check::kNumbers, CheckNumbers(plan, rate), what, request);
     if (plan.has_misfit()) {
       ledger_.Judge(Check::kMisfit, CheckMisfit(plan), what, request);
       return;
