@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "evenkeel/v1/catalog.pb.h"
+#include "planner/base/name_search.h"
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpu_costs.h"
 #include "planner/hardware/gpus.h"
@@ -23,13 +24,6 @@
 
 namespace evenkeel::server {
 namespace {
-
-std::string LowerCase(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
 
 // Returns a page token: the catalogue's version and the index of the page's first entry, such as
 // "2026.11.2/40". Another release has another list, so it refuses the token.
@@ -45,11 +39,10 @@ bool ReadToken(std::string_view token, size_t* index) {
   return error == std::errc() && end == token.data() + token.size() && *index > 0;
 }
 
-// Selects the entries that pass the request's filter, and moves the requested page of them into
-// `*page`.
+// Copies the requested page of those entries that pass the request's filter into `*page`.
 template <typename Request, typename Entry, typename Page, typename Response>
-std::vector<Violation> FillPage(const Request& request, std::vector<Entry> entries, Page* page,
-                                Response* response) {
+std::vector<Violation> FillPage(const Request& request, const std::vector<Entry>& entries,
+                                Page* page, Response* response) {
   ViolationSink sink(kDefaultMaxViolations);
   CheckText(sink, FieldPath("filter"), request.filter());
   const int64_t size =
@@ -62,17 +55,20 @@ std::vector<Violation> FillPage(const Request& request, std::vector<Entry> entri
   }
   if (sink.count() > 0) return sink.Take();
 
-  const std::string filter = LowerCase(request.filter());
-  std::erase_if(entries, [&](const Entry& entry) {
-    const auto matches = [&](const std::string& name) {
-      return name.find(filter) != std::string::npos;
-    };
-    return !matches(entry.name()) &&
-           std::none_of(entry.aliases().begin(), entry.aliases().end(), matches);
-  });
-  const size_t end = std::min(entries.size(), first + static_cast<size_t>(size));
-  for (size_t i = first; i < end; ++i) *page->Add() = std::move(entries[i]);
-  if (end < entries.size()) response->set_next_page_token(TokenFor(end));
+  const std::string filter = planner::LowerCase(request.filter());
+  const auto matches = [&](const std::string& name) {
+    return name.find(filter) != std::string::npos;
+  };
+  const size_t end = first + static_cast<size_t>(size);
+  size_t found = 0;
+  for (const Entry& entry : entries) {
+    if (!matches(entry.name()) &&
+        std::none_of(entry.aliases().begin(), entry.aliases().end(), matches))
+      continue;
+    if (found >= first && found < end) *page->Add() = entry;
+    ++found;
+  }
+  if (end < found) response->set_next_page_token(TokenFor(end));
   response->set_catalog_version(std::string(planner::kCatalogVersion));
   return {};
 }
@@ -218,17 +214,20 @@ std::vector<v1::CatalogTrainer> AllTrainers() {
 
 std::vector<Violation> ListTrainers(const v1::ListTrainersRequest& request,
                                     v1::ListTrainersResponse* out) {
-  return FillPage(request, AllTrainers(), out->mutable_trainers(), out);
+  static const std::vector<v1::CatalogTrainer> all = AllTrainers();
+  return FillPage(request, all, out->mutable_trainers(), out);
 }
 
 std::vector<Violation> ListModels(const v1::ListModelsRequest& request,
                                   v1::ListModelsResponse* out) {
-  return FillPage(request, AllModels(), out->mutable_models(), out);
+  static const std::vector<v1::CatalogModel> all = AllModels();
+  return FillPage(request, all, out->mutable_models(), out);
 }
 
 std::vector<Violation> ListGpuTypes(const v1::ListGpuTypesRequest& request,
                                     v1::ListGpuTypesResponse* out) {
-  return FillPage(request, AllGpus(), out->mutable_gpus(), out);
+  static const std::vector<v1::CatalogGpu> all = AllGpus();
+  return FillPage(request, all, out->mutable_gpus(), out);
 }
 
 }  // namespace evenkeel::server
