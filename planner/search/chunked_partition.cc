@@ -11,6 +11,7 @@
 #include "planner/search/even_cuts.h"
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
+#include "planner/search/refine.h"
 #include "planner/simulate/held_passes.h"
 
 namespace evenkeel::planner {
@@ -36,7 +37,8 @@ ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end)
 class Chunks {
  public:
   Chunks(const Job& job, const LayerProfile& profile, const Parallelism& p, Schedule schedule,
-         int64_t micro_batches, const Stop& stop = {})
+         int64_t micro_batches, const Stop& stop = {},
+         const std::vector<PackShape>* packs = nullptr)
       : job_(job),
         profile_(profile),
         p_(p),
@@ -44,6 +46,7 @@ class Chunks {
         network_(job.cluster, job.constants),
         stop_(stop),
         allocatable_(AllocatableBytes(job)),
+        packs_(packs),
         cache_(job, p_) {
     for (int64_t s = 0; s < p.pipeline; ++s) held_.push_back(MostHeld(shape_, s));
   }
@@ -128,8 +131,11 @@ class Chunks {
   }
 
   void Simulate(Candidate& c) const {
-    c.score_ns =
-        MeanPackStep(job_, p_, shape_, c.stages, &cache_, kEventsPerScore, stop_).total_ns();
+    const SimulatedStep step =
+        packs_ == nullptr
+            ? MeanPackStep(job_, p_, shape_, c.stages, &cache_, kEventsPerScore, stop_)
+            : SimulateStep(job_, p_, shape_, c.stages, *packs_, kEventsPerRealMove, stop_);
+    c.score_ns = step.total_ns();
   }
 
   Candidate Cut(std::vector<int64_t> boundaries) const {
@@ -155,7 +161,8 @@ class Chunks {
   const Network network_;
   const Stop stop_;
   const int64_t allocatable_;
-  std::vector<std::vector<int64_t>> held_;  // micro-batches by stage and chunk
+  std::vector<std::vector<int64_t>> held_;     // micro-batches by stage and chunk
+  const std::vector<PackShape>* const packs_;  // scores are of these; of mean packs if null
   mutable StepCache cache_;
 };
 
@@ -388,7 +395,8 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
     const VisitCut visit = [&](const std::vector<int64_t>& cut) {
       stop.Ask();
       --moves;
-      Candidate other = chunks.Cut(cut);
+      Candidate other = candidate;
+      other.boundaries = cut;
       if (chunks.Complete(other) && other.score_ns < candidate.score_ns)
         candidate = std::move(other);
       return candidate.score_ns;
@@ -424,6 +432,28 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   from_even_cuts(without);
   if (candidate.score_ns >= before.score_ns) candidate = before;
   return work;
+}
+
+void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
+                              const std::vector<PackShape>& packs, Candidate& candidate,
+                              const Stop& stop) {
+  const Chunks chunks(job, profile, candidate.parallelism, candidate.schedule,
+                      candidate.micro_batches, stop, &packs);
+  int64_t moves = MovesByRealPacks(candidate);
+  const Candidate before = candidate;
+  chunks.Score(candidate);
+  Mover(chunks, profile, stop, moves, candidate).RunThoroughly();
+  for (const std::vector<int64_t>& cut : {chunks.ByLayers(), chunks.ByTime()}) {
+    Candidate other = candidate;
+    other.boundaries = cut;
+    if (moves <= 0 || !chunks.Complete(other)) continue;
+    Mover(chunks, profile, stop, moves, other).RunThoroughly();
+    if (other.score_ns < candidate.score_ns) candidate = std::move(other);
+  }
+  candidate.score_ns = before.score_ns;  // which is of mean packs
+  candidate.step = SimulateStep(job, candidate.parallelism, candidate.shape(), candidate.stages,
+                                packs, kEventsAtMost, stop);
+  if (candidate.step.total_ns() >= before.step.total_ns()) candidate = before;
 }
 
 }  // namespace evenkeel::planner

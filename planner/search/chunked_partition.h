@@ -71,6 +71,12 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
 int64_t ImproveChunksInShort(const Job& job, const LayerProfile& profile, Candidate& candidate,
                              const Stop& stop);
 
+// Makes such moves while that is quicker with the given real packs, MovesByRealPacks at most. Never
+// makes the candidate slower. candidate.step must be filled in.
+void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
+                              const std::vector<PackShape>& packs, Candidate& candidate,
+                              const Stop& stop);
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_SEARCH_CHUNKED_PARTITION_H_

@@ -7,6 +7,7 @@
 #include "planner/partition/methods.h"
 #include "planner/search/chunked_partition.h"
 #include "planner/search/refine.h"
+#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -70,6 +71,9 @@ bool Finisher::Certifies(const Candidate& c) const {
 Finished Finisher::Finish(const LayerProfile& profile, Candidate& c) {
   if (Certifies(c)) return FinishPartition(profile, c);
   if (c.step.total_ns() == 0) Simulate(c);
+  // Mean packs chose the cut, so real ones gain little more than what they add.
+  if (Improves(c) && c.step.imbalance_ns > c.step.total_ns() / kTooCloseToImprove)
+    ImproveChunksByRealPacks(job_, profile, Packs(c.parallelism.data, c.micro_batches), c, stop_);
   return {};
 }
 

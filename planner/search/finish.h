@@ -53,9 +53,10 @@ class Finisher {
   // Fills in `step` with real packs, and changes nothing else.
   void Simulate(Candidate& c);
 
-  // Fills in `step` with real packs. For 1F1B, it first chooses the partition that real packs run
-  // quickest, from the certified one, its neighbours, the given one and those of simpler methods.
-  // Leaves the candidate unfinished if stopped.
+  // Fills in `step` with real packs, and chooses the cut that they run quickest: for 1F1B from the
+  // certified partition, its neighbours, the given one and those of simpler methods; for other
+  // schedules from the given cut, the even ones and their neighbours. Leaves the candidate
+  // unfinished if stopped.
   Finished Finish(const LayerProfile& profile, Candidate& c);
 
   // Fills in recompute and stages of the candidate's boundaries. Returns false if they are not

@@ -29,8 +29,10 @@ double OneGpuStepSeconds(const Job& job) {
   const double link =
       std::min(job.cluster.intra_node_bytes_per_second, job.cluster.inter_node_bytes_per_second);
   const double samples = static_cast<double>(job.training.global_batch_samples);
+  // ZeRO-3 gathers weights for every pack.
+  const double weight_trips = job.training.zero_stage == ZeroStage::kWeights ? samples : 1;
   return job.calibration.step.value *
-         (samples * (compute_ns * 1e-9 + bytes / link) + weights / link);
+         (samples * (compute_ns * 1e-9 + bytes / link) + weight_trips * weights / link);
 }
 
 }  // namespace evenkeel::planner

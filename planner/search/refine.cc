@@ -14,9 +14,10 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kMeanEventsAtMost = 50000;  // simulated forwards
-constexpr int64_t kRealMovesAtMost = 32;
+constexpr int64_t kRealMovesAtLeast = 32;
+constexpr int64_t kRealPassesAtMost = 1'000'000;  // if that allows more moves
+constexpr int64_t kPassesOfChoosing = 500;        // cost of choosing recompute for one move
 constexpr size_t kQuickest = 4;  // cuts kept of those that moves found; all steps choose among them
-constexpr int64_t kRealEvents = 30000;  // per move: all compare the same packs
 
 // Smaller is better.
 using Quality = std::tuple<int64_t, int64_t, double>;
@@ -26,26 +27,29 @@ class Refiner {
   Refiner(const SegmentTable& segments, Candidate& candidate, const std::function<bool()>& stop)
       : segments_(segments), candidate_(candidate), stop_(stop) {}
 
-  // Takes the first improvement, boundary by boundary, until none helps or `moves` are spent.
+  // Takes the first improvement, boundary by boundary and then by runs of up to `longest`
+  // boundaries, until none helps or `moves` are spent.
   template <typename Measure>
-  void Run(int64_t moves, Measure measure) {
+  void Run(int64_t moves, size_t longest, Measure measure) {
     Quality best = measure(candidate_.stages);
-    for (bool improved = true; improved;) {
-      improved = false;
-      for (size_t b = 1; b + 1 < candidate_.boundaries.size(); ++b) {
+    const size_t inner = candidate_.boundaries.size() - 2;
+    for (size_t run = 1; run <= std::min(inner, longest);) {
+      bool improved = false;
+      for (size_t b = 1; b + run <= inner + 1; ++b) {
         for (const int64_t move : kBoundaryMoves) {
           if (moves <= 0 || (stop_ && stop_())) return;
-          const std::optional<Candidate> moved = Moved(b, move);
+          std::optional<Candidate> moved = Moved(b, run, move);
           if (!moved) continue;
           --moves;
           const Quality quality = measure(moved->stages);
           Keep(std::get<0>(quality), *moved);
           if (!(quality < best)) continue;
           best = quality;
-          candidate_ = *moved;
+          candidate_ = *std::move(moved);
           improved = true;
         }
       }
+      run = improved ? 1 : run + 1;
     }
   }
 
@@ -64,13 +68,15 @@ class Refiner {
   }
 
  private:
-  std::optional<Candidate> Moved(size_t b, int64_t move) const {
+  // Moves `run` boundaries from `first` on.
+  std::optional<Candidate> Moved(size_t first, size_t run, int64_t move) const {
     Candidate moved = candidate_;
     std::vector<int64_t>& boundaries = moved.boundaries;
-    boundaries[b] += move;
-    if (boundaries[b] <= boundaries[b - 1] || boundaries[b] >= boundaries[b + 1])
+    const size_t end = first + run;
+    for (size_t b = first; b < end; ++b) boundaries[b] += move;
+    if (boundaries[first] <= boundaries[first - 1] || boundaries[end - 1] >= boundaries[end])
       return std::nullopt;
-    for (const size_t s : {b - 1, b}) {
+    for (size_t s = first - 1; s < end; ++s) {
       const int64_t stage = static_cast<int64_t>(s);
       if (!segments_.Allowed(stage, boundaries[s], boundaries[s + 1])) return std::nullopt;
       const auto choice = segments_.Recompute(stage, boundaries[s], boundaries[s + 1]);
@@ -111,6 +117,14 @@ void Cut(const SegmentTable& table, std::vector<int64_t> boundaries, Candidate& 
 
 }  // namespace
 
+int64_t MovesByRealPacks(const Candidate& c) {
+  const PipelineShape shape = c.shape();
+  const int64_t all =
+      kStepsAtMost * c.parallelism.data * shape.micro_batches * shape.virtual_stages();
+  const int64_t passes = 2 * std::min(kEventsPerRealMove, all);
+  return std::max(kRealMovesAtLeast, kRealPassesAtMost / (passes + kPassesOfChoosing));
+}
+
 void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
                        const std::function<bool()>& stop) {
   CertifiedPartition found = CertifyPartition(table, {candidate.boundaries}, {}, stop);
@@ -119,7 +133,7 @@ void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
   Refiner refiner(table, candidate, stop);
   EqualPacks simulation(stop);
   const int64_t events = candidate.micro_batches * table.stages();
-  refiner.Run(kMeanEventsAtMost / events, [&](const std::vector<StageWork>& stages) {
+  refiner.Run(kMeanEventsAtMost / events, 1, [&](const std::vector<StageWork>& stages) {
     const std::vector<StageTimes> times = TimesOfStages(table.job(), candidate.parallelism, stages);
     return refiner.Tie(simulation.Step(times, candidate.micro_batches), stages);
   });
@@ -138,18 +152,19 @@ void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& 
       !quickest.empty()) {
     Candidate other = candidate;
     Cut(table, std::move(quickest), other);
-    if (simulate(other.stages, kRealEvents).total_ns() <
-        simulate(candidate.stages, kRealEvents).total_ns())
+    if (simulate(other.stages, kEventsPerRealMove).total_ns() <
+        simulate(candidate.stages, kEventsPerRealMove).total_ns())
       candidate = std::move(other);
   }
   Refiner refiner(table, candidate, stop);
-  refiner.Run(kRealMovesAtMost, [&](const std::vector<StageWork>& stages) {
-    return refiner.Tie(simulate(stages, kRealEvents).total_ns(), stages);
-  });
+  refiner.Run(MovesByRealPacks(candidate), candidate.stages.size(),
+              [&](const std::vector<StageWork>& stages) {
+                return refiner.Tie(simulate(stages, kEventsPerRealMove).total_ns(), stages);
+              });
   candidate.step = simulate(candidate.stages, kEventsAtMost);
   // Few steps may have chosen so far; all of them may prefer another cut.
   const bool all_chose = SimulatesAlike(table.job(), candidate.parallelism, candidate.shape(),
-                                        kRealEvents, kEventsAtMost);
+                                        kEventsPerRealMove, kEventsAtMost);
   for (const auto& [total_ns, kept] : refiner.quickest()) {
     if (all_chose || (stop && stop())) break;
     if (kept.boundaries == candidate.boundaries) continue;

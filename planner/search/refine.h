@@ -16,9 +16,16 @@ namespace evenkeel::planner {
 void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,
                        const std::function<bool()>& stop);
 
+// The forwards that are simulated of each cut that real packs judge: all cuts have the same packs.
+inline constexpr int64_t kEventsPerRealMove = 30'000;
+
+// Returns how many cuts of the candidate's schedule real packs may judge: the more, the shorter the
+// simulation of one.
+int64_t MovesByRealPacks(const Candidate& candidate);
+
 // Starts from the candidate or the partition with the quickest slowest stage, whichever is faster
-// with real packs. Moves one boundary at a time by up to three chain positions, with the least
-// recompute on each side, while that is faster and a fixed amount of work allows. Never makes the
+// with real packs. Moves boundaries, singly or in runs, by up to three chain positions, with the
+// least recompute on each side, while that is faster and a fixed amount of work allows. Never makes the
 // candidate slower. candidate.step must be filled in.
 void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& packs,
                        Candidate& candidate, const std::function<bool()>& stop);

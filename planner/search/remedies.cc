@@ -12,6 +12,7 @@
 #include "planner/partition/segments.h"
 #include "planner/search/choose_caps.h"
 #include "planner/search/least_memory.h"
+#include "planner/search/limits.h"
 #include "planner/search/other_sizes.h"
 #include "planner/search/parallelisms.h"
 #include "planner/simulate/step_simulation.h"
@@ -57,7 +58,8 @@ class Remedies {
 
   bool Plans(const Remedy& remedy) const {
     if (Stopped()) return false;
-    return SomethingFits(ApplyRemedy(job_, remedy), stop_);
+    const Job changed = ApplyRemedy(job_, remedy);
+    return OneGpuStepSeconds(changed) <= kOneGpuStepSecondsAtMost && SomethingFits(changed, stop_);
   }
 
   bool Offer(Remedy remedy) {

@@ -26,6 +26,7 @@ struct Reproducer {
   std::vector<std::string> pins;
   // True if plans with fewer samples per step must not be quicker either.
   bool scaled = false;
+  uint64_t variants = 1;  // seed of the variants
 };
 
 const std::vector<Reproducer>& Reproducers() {
@@ -59,11 +60,15 @@ const std::vector<Reproducer>& Reproducers() {
       {"max-alternatives", {}},
       {"memory-few-steps", {}},
       {"memory-hands-on", {}},
+      {"memory-uneven-packs-chunks", {}, false, 3},
+      {"memory-uneven-packs-runs", {}},
       {"misfit-empty-gpipe", {}},
       {"misfit-short-1-byte", {}},
       {"negative-workspace", {}},
       {"quicker-than-the-peak", {}},
+      {"remedy-too-long", {}},
       {"settled-too-early", {"ep=8", "vs=3"}},
+      {"uneven-packs-chunks", {"vs=2"}},
   };
   return all;
 }
@@ -93,7 +98,7 @@ class ReproducerTest : public testing::TestWithParam<Reproducer> {};
 TEST_P(ReproducerTest, HoldsAllProperties) {
   Counts counts;
   Ledger ledger(&counts, "");
-  CheckJob(Read(GetParam().name), Draws(1, 1), kEffort, ledger, GetParam().pins);
+  CheckJob(Read(GetParam().name), Draws(GetParam().variants, 1), kEffort, ledger, GetParam().pins);
   EXPECT_EQ(counts.refused, 0);
   EXPECT_GE(counts.compared[static_cast<int>(Check::kAnswers)], 1);
   for (int i = 0; i < kChecks; ++i) {
