@@ -104,8 +104,8 @@ std::vector<EncoderEntry> ClipAndSiglipEncoders() {
 
 std::vector<EncoderEntry> QwenEncoders() {
   return {
-      // Native resolution: (height / 14) x (width / 14) patches, sides rounded to multiples of 28;
-      // 448 px is an example. The published total includes the 2x2 merger of the 7B model (5120 ->
+      // Native resolution: (height / 14) x (width / 14) patches, sides rounded to multiples of 28, of
+      // which 2 x 2 are merged into a token of the language model. The published total includes the 2x2 merger of the 7B model (5120 ->
       // 5120 -> 3584).
       {.spec = {.name = "qwen2-vl-vit",
                 .layers = 32,
@@ -118,8 +118,8 @@ std::vector<EncoderEntry> QwenEncoders() {
                 .patch_bias = false,
                 .class_tokens = 0,
                 .learned_positions = false,
-                .tokens_per_unit = 1024,
-                .llm_tokens_per_unit = 256,
+                .tokens_per_unit = 4,
+                .llm_tokens_per_unit = 1,
                 .native_resolution = true},
        .aliases = {"qwen2-vl-vision"},
        .published_parameters = 675000000,
@@ -140,9 +140,11 @@ std::vector<EncoderEntry> QwenEncoders() {
                 .patch_bias = false,
                 .class_tokens = 0,
                 .learned_positions = false,
-                .tokens_per_unit = 1024,
-                .llm_tokens_per_unit = 256,
-                .native_resolution = true},
+                .tokens_per_unit = 4,
+                .llm_tokens_per_unit = 1,
+                .native_resolution = true,
+                .window_tokens = 64,
+                .full_layers = {7, 15, 23, 31}},
        .aliases = {"qwen2.5-vl-vision"},
        .source = "Qwen2.5-VL vision configuration"},
   };

@@ -150,6 +150,25 @@ int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism
   return SyncOf(job, p, {trained.all / p.pipeline, trained.experts / p.pipeline}).optimizer_ns;
 }
 
+int64_t SyncEstimate(const Job& job, const LayerProfile& profile, const Parallelism& p) {
+  if (p.pipeline == 1) return SyncBound(job, profile, p);
+  TrainedParameters trained, largest;
+  int64_t forward = 0, backward = 0;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    const TrainedParameters own = {layer.trained_parameters, layer.trained_expert_parameters};
+    trained += own;
+    if (own.all > largest.all) largest = own;
+    forward += layer.forward_ns, backward += layer.backward_ns;
+  }
+  TrainedParameters stage = {trained.all / p.pipeline, trained.experts / p.pipeline};
+  if (largest.all > stage.all) stage = largest;
+  const StageSync sync = SyncOf(job, p, stage);
+  const Execution& execution = job.training.execution;
+  return ExposedReduce(execution, sync, backward / p.pipeline) + sync.optimizer_ns +
+         ExposedGather(execution, sync, forward / p.pipeline);
+}
+
 int64_t PipelineEstimate(const ChainWork& work, const Parallelism& p, Schedule schedule,
                          int64_t micro_batches, int64_t least_send_ns) {
   const double stage = std::max(D(work.longest_ns), D(work.total_ns) / D(p.pipeline));

@@ -46,6 +46,10 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
 // the optimizer of an even share.
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p);
 
+// Returns about what data sync and optimizer add to a step: those of the stage with the largest
+// layer or an even share, behind its work.
+int64_t SyncEstimate(const Job& job, const LayerProfile& profile, const Parallelism& p);
+
 // Returns an estimate for even chunks, ns. It orders the search and is no bound.
 int64_t PipelineEstimate(const ChainWork& work, const Parallelism& p, Schedule schedule,
                          int64_t micro_batches, int64_t least_send_ns);

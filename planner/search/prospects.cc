@@ -112,7 +112,7 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
                                 const Stop& stop) {
   std::vector<Prospect> prospects;
   const Profiles::Entry* entry = nullptr;
-  int64_t least_send_ns = 0, sync_bound_ns = 0;
+  int64_t least_send_ns = 0, sync_bound_ns = 0, sync_estimate_ns = 0;
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
     if (stop && stop()) return prospects;
     // What is known of one parallelism holds for all that differ in virtual stages alone.
@@ -123,6 +123,7 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
       entry = &profiles.Of(one_chunk);
       least_send_ns = LeastSend(job, p, entry->work);
       sync_bound_ns = SyncBound(job, entry->profile, p);
+      sync_estimate_ns = SyncEstimate(job, entry->profile, p);
     }
     const Schedule schedule = ScheduleOf(job.constraints, p);
     for (const int64_t m : MicroBatchChoices(packs_per_step, p)) {
@@ -133,9 +134,11 @@ std::vector<Prospect> Prospects(const Job& job, double packs_per_step, Profiles&
            .profile = &entry->profile,
            .least_send_ns = least_send_ns,
            .sync_bound_ns = sync_bound_ns,
+           .sync_estimate_ns = sync_estimate_ns,
            .bound_ns = PipelineBound(entry->work, p, schedule, m, least_send_ns) + sync_bound_ns,
            .estimate_ns = PipelineEstimate(entry->work, p, schedule, m, least_send_ns) +
-                          RecomputeEstimate(job, entry->profile, p, schedule, m) + sync_bound_ns});
+                          RecomputeEstimate(job, entry->profile, p, schedule, m) +
+                          sync_estimate_ns});
     }
   }
   return prospects;
@@ -150,13 +153,14 @@ Prospect Under(const Job& job, const RecomputeSetting& setting, const Prospect& 
   Prospect under = prospect;
   under.setting = setting;
   if (p.pipeline == 1)
-    under.sync_bound_ns = SyncBound(job, profiles.Of(one_chunk, setting).profile, p);
+    under.sync_estimate_ns = under.sync_bound_ns =
+        SyncBound(job, profiles.Of(one_chunk, setting).profile, p);
   const int64_t m = prospect.micro_batches;
   under.bound_ns = std::max(
       prospect.bound_ns,
       PipelineBound(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns);
   under.estimate_ns =
-      PipelineEstimate(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_bound_ns;
+      PipelineEstimate(work, p, prospect.schedule, m, under.least_send_ns) + under.sync_estimate_ns;
   // Adds what blocks repeat on a stage that has its share of every kind.
   for (const ChainWork::Class& of_class : work.classes) {
     const int64_t chunk = CeilDivide(of_class.layers, p.pipeline * p.virtual_stages);

@@ -59,6 +59,7 @@ struct Prospect {
   const LayerProfile* profile = nullptr;  // of one chunk per stage, without the setting
   int64_t least_send_ns = 0;              // LeastSend
   int64_t sync_bound_ns = 0;              // SyncBound
+  int64_t sync_estimate_ns = 0;           // SyncEstimate
   int64_t bound_ns = 0;                   // no partition has a shorter step
   int64_t estimate_ns = 0;
 };

@@ -86,7 +86,7 @@ v1::CatalogModel ModelOf(const planner::VisionLanguageEntry& entry) {
   v1::CatalogModel out;
   FillNames(entry, &out);
   out.set_kind(v1::MODEL_KIND_VISION_LANGUAGE);
-  out.set_plannable(!spec.towers[0].encoder.native_resolution);
+  out.set_plannable(true);
   out.set_layers(static_cast<int32_t>(spec.towers[0].encoder.layers + llm.layers));
   out.set_hidden_size(static_cast<int32_t>(llm.hidden));
   const int64_t parameters = planner::CountParameters(spec);
@@ -122,7 +122,7 @@ v1::CatalogModel ModelOf(const planner::LanguageModelEntry& entry) {
 v1::CatalogModel ModelOf(const planner::EncoderEntry& entry) {
   v1::CatalogModel out =
       ComponentOf(entry, v1::MODEL_KIND_ENCODER, planner::CountParameters(entry.spec));
-  out.set_plannable(!entry.spec.native_resolution);
+  out.set_plannable(true);
   out.set_llm_tokens_per_unit(static_cast<int32_t>(entry.spec.llm_tokens_per_unit));
   return out;
 }

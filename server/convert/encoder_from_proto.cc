@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "evenkeel/v1/job.pb.h"
 #include "planner/catalog/catalog.h"
@@ -31,9 +32,51 @@ void ConvertModality(const v1::Encoder& from, const FieldPath& path, ViolationSi
   spec->modality = modality;
 }
 
+void ConvertNativeResolution(const v1::NativeResolution& from, const FieldPath& path,
+                             ViolationSink& sink, ComponentFields& fields, planner::Encoder* spec) {
+  planner::Encoder native = *spec;
+  native.native_resolution = true;
+  native.class_tokens = 0;
+  native.learned_positions = false;
+  native.llm_tokens_per_unit = 1;
+  native.tokens_per_unit = CheckIntOr(sink, path.Child("patches_per_llm_token"),
+                                      from.patches_per_llm_token(), {1, 64}, 4);
+  const int64_t side =
+      CheckIntOr(sink, path.Child("window_patches"), from.window_patches(), {1, 1024}, 0);
+  native.window_tokens = side * side;
+  native.full_layers.clear();
+  const bool layers_valid = spec->layers >= 1 && spec->layers <= 128;
+  for (int i = 0; i < from.full_attention_layers_size(); ++i) {
+    native.full_layers.push_back(CheckInt(sink, path.Child("full_attention_layers", i),
+                                          from.full_attention_layers(i),
+                                          {0, layers_valid ? spec->layers - 1 : 127}));
+  }
+  if (!native.full_layers.empty() && side == 0)
+    sink.Add(path.Child("full_attention_layers"),
+             "must be empty unless window_patches is set: all layers attend to the whole image");
+  if (!spec->native_resolution || native.tokens_per_unit != spec->tokens_per_unit ||
+      native.window_tokens != spec->window_tokens || native.full_layers != spec->full_layers)
+    fields.MarkChanged();
+  *spec = std::move(native);
+}
+
 void ConvertTokens(const v1::Encoder& from, const FieldPath& path, ViolationSink& sink,
                    ComponentFields& fields, planner::Encoder* spec) {
   const int64_t before = sink.count();
+  if (from.has_native_resolution())
+    ConvertNativeResolution(from.native_resolution(), path.Child("native_resolution"), sink, fields,
+                            spec);
+  if (spec->native_resolution) {
+    for (const auto& [name, has] :
+         {std::pair("tokens_per_unit", from.has_tokens_per_unit()),
+          std::pair("llm_tokens_per_unit", from.has_llm_tokens_per_unit())}) {
+      if (has)
+        sink.Add(path.Child(name),
+                 "must be unset at native resolution: a unit is one token of the "
+                 "language model; see native_resolution.patches_per_llm_token");
+    }
+    return;
+  }
   fields.Required("tokens_per_unit", from.has_tokens_per_unit(), from.tokens_per_unit(),
                   kTokensPerUnit, &spec->tokens_per_unit);
   fields.Required("llm_tokens_per_unit", from.has_llm_tokens_per_unit(), from.llm_tokens_per_unit(),
@@ -67,10 +110,6 @@ void ConvertShape(const v1::Encoder& from, const FieldPath& path, bool has_entry
 }
 
 void CheckRest(const v1::Encoder& from, const FieldPath& path, ViolationSink& sink) {
-  if (from.has_native_resolution()) {
-    sink.Add(path.Child("native_resolution"),
-             std::string(kNotYet) + "leave it unset and give tokens_per_unit");
-  }
   const FieldPath projector = path.Child("projector");
   if (from.projector().has_hidden_size()) {
     CheckInt(sink, projector.Child("hidden_size"), from.projector().hidden_size(), {1, 262144});

@@ -109,10 +109,10 @@ DescribedLanguageModel LanguageModelFromProto(const v1::LanguageModel& from, con
   // reported.
   const bool has_entry = !from.catalog_name().empty();
   if (has_entry) {
-    const auto* entry = LanguageModelByName(from.catalog_name(), path.Child("catalog_name"), sink);
-    if (entry != nullptr) {
-      spec = entry->spec;
-      source = entry->source;
+    const auto named = LanguageModelByName(from.catalog_name(), path.Child("catalog_name"), sink);
+    if (named) {
+      spec = *named->spec;
+      source = named->source;
     }
   }
   ComponentFields fields(sink, path, has_entry);
@@ -125,6 +125,11 @@ DescribedLanguageModel LanguageModelFromProto(const v1::LanguageModel& from, con
     ConvertLatentAttention(from.latent_attention(), path.Child("latent_attention"), sink, fields,
                            &spec);
   }
+  if (!spec.runs.empty() && fields.changed())
+    sink.Add(path.Child("catalog_name"),
+             Quoted(from.catalog_name()) +
+                 " has layers of several kinds: give no other dimensions beside it, or give the "
+                 "changed model as config_json");
   const TrainSetting training = TrainSettingOf(
       from.train_mode(), from.has_lora() ? &from.lora() : nullptr, path, inherited, sink);
   spec.train = training.mode;

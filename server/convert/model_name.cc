@@ -1,9 +1,10 @@
 #include "server/convert/model_name.h"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "planner/base/name_search.h"
 #include "planner/catalog/catalog.h"
@@ -14,28 +15,29 @@
 namespace evenkeel::server {
 namespace {
 
-// Returns the names nearest to `name` for which `suits` holds.
-template <typename Predicate>
-std::string Nearest(std::string_view name, Predicate suits) {
-  constexpr int kAll = 1000;
-  std::vector<std::string> nearest;
-  for (const std::string& slug : planner::SimilarModels(name, kAll)) {
-    if (nearest.size() >= kSuggestions) break;
-    if (suits(slug)) nearest.push_back(slug);
-  }
-  return NearestText(nearest);
-}
-
 bool IsPlannable(std::string_view slug) {
   return planner::FindVisionLanguageModel(slug) != nullptr ||
          planner::FindLanguageModel(slug) != nullptr;
 }
 
-bool IsLanguageModel(std::string_view slug) { return planner::FindLanguageModel(slug) != nullptr; }
+// Returns the text-only model that Hugging Face publishes under this name, or nullptr.
+const PublishedModel* FindPublishedLanguageModel(std::string_view name) {
+  const PublishedModel* model = FindPublishedModel(name);
+  return model != nullptr && model->spec.towers.empty() ? model : nullptr;
+}
 
-bool IsPlannableEncoder(std::string_view slug) {
-  const planner::EncoderEntry* entry = planner::FindEncoder(slug);
-  return entry != nullptr && !entry->spec.native_resolution;
+std::string NearestLanguageModel(std::string_view name) {
+  planner::NameSearch search(name);
+  for (const auto& entry : planner::LanguageModels()) search.Add(entry.spec.name, entry.aliases);
+  for (const PublishedModel& model : PublishedModels())
+    if (model.spec.towers.empty()) search.Add(model.name, {model.id});
+  return NearestText(std::move(search).Nearest(kSuggestions));
+}
+
+std::string NearestEncoder(std::string_view name) {
+  planner::NameSearch search(name);
+  for (const auto& entry : planner::Encoders()) search.Add(entry.spec.name, entry.aliases);
+  return NearestText(std::move(search).Nearest(kSuggestions));
 }
 
 std::string NearestPlannable(std::string_view name) {
@@ -55,17 +57,18 @@ void AddUnknown(std::string_view name, const FieldPath& field, ViolationSink& si
     return;
   }
   sink.Add(field, "unknown model " + Quoted(name) +
-                      ": must be a name of ListModels, or ENCODER+LANGUAGE_MODEL" +
+                      ": must be a name of ListModels or ENCODER+LANGUAGE_MODEL; any other "
+                      "model goes by its own config.json (config_json)" +
                       NearestPlannable(name));
 }
 
 bool PairByName(std::string_view name, size_t plus, const FieldPath& field, ViolationSink& sink,
                 planner::ModelSpec* model, std::string* source) {
   const planner::EncoderEntry* encoder = EncoderByName(name.substr(0, plus), field, sink);
-  const planner::LanguageModelEntry* language_model =
+  const std::optional<NamedLanguageModel> language_model =
       LanguageModelByName(name.substr(plus + 1), field, sink);
-  if (encoder == nullptr || language_model == nullptr) return false;
-  const planner::LanguageModel& llm = language_model->spec;
+  if (encoder == nullptr || !language_model) return false;
+  const planner::LanguageModel& llm = *language_model->spec;
   *model = {.name = encoder->spec.name + "+" + llm.name,
             .towers = {{encoder->spec, planner::DefaultProjector(encoder->spec, llm.hidden)}},
             .language_model = llm};
@@ -108,8 +111,10 @@ bool IsCatalogModelName(std::string_view name) {
       FindPublishedModel(name) != nullptr)
     return true;
   const size_t plus = name.find('+');
+  const std::string_view language_model = name.substr(plus + 1);
   return plus != std::string_view::npos && planner::FindEncoder(name.substr(0, plus)) != nullptr &&
-         planner::FindLanguageModel(name.substr(plus + 1)) != nullptr;
+         (planner::FindLanguageModel(language_model) != nullptr ||
+          FindPublishedLanguageModel(language_model) != nullptr);
 }
 
 const planner::EncoderEntry* EncoderByName(std::string_view name, const FieldPath& field,
@@ -117,28 +122,20 @@ const planner::EncoderEntry* EncoderByName(std::string_view name, const FieldPat
   const planner::EncoderEntry* entry = planner::FindEncoder(name);
   if (entry == nullptr) {
     sink.Add(field, "unknown encoder " + Quoted(name) + ": must be an encoder of ListModels" +
-                        Nearest(name, IsPlannableEncoder));
-    return nullptr;
-  }
-  if (entry->spec.native_resolution) {
-    sink.Add(field, std::string(kNotYet) + "encoder " + Quoted(name) +
-                        " works at native resolution; take a plannable one of ListModels" +
-                        Nearest(name, IsPlannableEncoder));
-    return nullptr;
+                        NearestEncoder(name));
   }
   return entry;
 }
 
-const planner::LanguageModelEntry* LanguageModelByName(std::string_view name,
-                                                       const FieldPath& field,
-                                                       ViolationSink& sink) {
-  const planner::LanguageModelEntry* entry = planner::FindLanguageModel(name);
-  if (entry == nullptr) {
-    sink.Add(field, "unknown language model " + Quoted(name) +
-                        ": must be a language model of ListModels" +
-                        Nearest(name, IsLanguageModel));
-  }
-  return entry;
+std::optional<NamedLanguageModel> LanguageModelByName(std::string_view name, const FieldPath& field,
+                                                      ViolationSink& sink) {
+  if (const auto* entry = planner::FindLanguageModel(name))
+    return NamedLanguageModel{&entry->spec, entry->source};
+  if (const PublishedModel* model = FindPublishedLanguageModel(name))
+    return NamedLanguageModel{&model->spec.language_model, model->source};
+  sink.Add(field, "unknown language model " + Quoted(name) +
+                      ": must be a language model of ListModels" + NearestLanguageModel(name));
+  return std::nullopt;
 }
 
 }  // namespace evenkeel::server

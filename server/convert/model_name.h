@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_SERVER_CONVERT_MODEL_NAME_H_
 #define EVENKEEL_SERVER_CONVERT_MODEL_NAME_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -25,8 +26,15 @@ bool IsCatalogModelName(std::string_view name);
 // Returns nullptr after a violation at `field`.
 const planner::EncoderEntry* EncoderByName(std::string_view name, const FieldPath& field,
                                            ViolationSink& sink);
-const planner::LanguageModelEntry* LanguageModelByName(std::string_view name,
-                                                       const FieldPath& field, ViolationSink& sink);
+
+// A language model of the catalogue, or one that is published by itself.
+struct NamedLanguageModel {
+  const planner::LanguageModel* spec;  // lives as long as the process
+  std::string source;
+};
+// Returns nullopt after a violation at `field`.
+std::optional<NamedLanguageModel> LanguageModelByName(std::string_view name, const FieldPath& field,
+                                                      ViolationSink& sink);
 
 }  // namespace evenkeel::server
 

@@ -76,8 +76,8 @@ void RunModels(const GlobalOptions& options, const std::string& filter) {
   }
   Print(
       table.Render(StyleOf(options), /*indent=*/0) +
-      fmt::format("{} models, catalogue {}; plan one by name, or a pair as ENCODER+LANGUAGE_MODEL "
-                  "(not yet: native resolution)\n",
+      fmt::format("{} models, catalogue {}; plan one by name, a pair as ENCODER+LANGUAGE_MODEL, or "
+                  "any other by its config.json\n",
                   response.models_size(), response.catalog_version()));
 }
 

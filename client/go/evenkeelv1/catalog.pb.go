@@ -231,8 +231,7 @@ type CatalogModel struct {
 	Components []string `protobuf:"bytes,10,rep,name=components,proto3" json:"components,omitempty"`
 	// Where the figures come from.
 	Source string `protobuf:"bytes,11,opt,name=source,proto3" json:"source,omitempty"`
-	// Whether this version can plan the model, by its name or, for MODEL_KIND_ENCODER, as a component. False: the encoder
-	// works at native resolution.
+	// Whether this version can plan the model, by its name or, for MODEL_KIND_ENCODER, as a component.
 	Plannable     bool `protobuf:"varint,12,opt,name=plannable,proto3" json:"plannable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

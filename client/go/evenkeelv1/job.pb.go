@@ -978,8 +978,7 @@ type Model struct {
 	// Catalogue name or alias (ListModels), in upper or lower case: a vision-language model ("internvl-chat-v1.5") or a
 	// language model ("llama3-8b"). Also "ENCODER+LANGUAGE_MODEL", such as "internvit-6b-448px-v1.5+llama3-8b". At most
 	// 128 bytes without control characters. Required unless `language_model` or `config_json` is set. If one is, the name
-	// is only a label, and must not be a catalogue name. An encoder that works at native resolution is refused with "not
-	// yet" in this version.
+	// is only a label, and must not be a catalogue name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The encoders with their projectors, at most 8. Requires `language_model`. Unset: a text-only model. More than one
 	// is refused with "not yet" in this version.
@@ -1172,8 +1171,8 @@ type Encoder struct {
 	TrainMode TrainMode `protobuf:"varint,12,opt,name=train_mode,json=trainMode,proto3,enum=evenkeel.v1.TrainMode" json:"train_mode,omitempty"`
 	// Adapters. Must be unset unless the encoder trains as TRAIN_MODE_LORA. Unset: the model's `lora`.
 	Lora *Lora `protobuf:"bytes,13,opt,name=lora,proto3" json:"lora,omitempty"`
-	// For encoders whose work grows with the native resolution (Qwen2-VL) instead of with units. Refused with "not yet"
-	// in this version.
+	// For encoders that take images at their native resolution (Qwen2-VL). `tokens_per_unit` and `llm_tokens_per_unit` must
+	// then be unset. Unset: as the catalogue entry, or a fixed number of tokens per unit.
 	NativeResolution *NativeResolution `protobuf:"bytes,14,opt,name=native_resolution,json=nativeResolution,proto3" json:"native_resolution,omitempty"`
 	// The projector into the language model. Unset: a norm and two linear layers with GELU, after tokens_per_unit tokens
 	// are merged into llm_tokens_per_unit.
@@ -1336,8 +1335,8 @@ func (x *Encoder) GetLayerScale() bool {
 	return false
 }
 
-// Native-resolution input. The units of the dataset are then patches, and the work of attention grows with the squares
-// of their numbers. Refused with "not yet" in this version.
+// Input at native resolution. A unit is then what becomes one token of the language model, and attention takes all units
+// of a sample as one image.
 type NativeResolution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Neighbouring patches that turn into one token of the language model. Range: 1 to 64. Unset: 4.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "planner/base/random.h"
+#include "planner/search/even_cuts.h"
 #include "planner/search/search.h"
 #include "tests/planner/jobs.h"
 
@@ -89,6 +90,23 @@ TEST_P(PipelineBoundTest, NoPartitionIsQuicker) {
 INSTANTIATE_TEST_SUITE_P(Schedules, PipelineBoundTest,
                          testing::Values(Schedule::kOneFOneB, Schedule::kInterleaved,
                                          Schedule::kGPipe, Schedule::kZeroBubble));
+
+// With a slow network between data-parallel ranks, the estimate is near what an even cut pays.
+TEST(SyncEstimateTest, CountsTheExchangeThatPassesCannotHide) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 64);
+  job.cluster.gpus_per_node = 4;  // so that ranks exchange between nodes
+  job.cluster.inter_node_bytes_per_second = 1e7;
+  const PackShape pack{0, 4096, 4096.0 * 4096};
+  for (const int64_t stages : {2, 4, 8}) {
+    const Parallelism p{.tensor = 4, .pipeline = stages, .data = 16 / stages};
+    const LayerProfile profile = BuildLayerProfile(job, p, pack, pack);
+    const Candidate even = Evaluate(job, profile, p, 8, EvenLayerCut(profile, p),
+                                    std::vector<ModeCounts>(static_cast<size_t>(stages)), {pack});
+    const double paid = static_cast<double>(even.step.data_sync_ns + even.step.optimizer_ns);
+    EXPECT_GT(paid, 1e9) << stages;
+    EXPECT_NEAR(static_cast<double>(SyncEstimate(job, profile, p)), paid, 0.3 * paid) << stages;
+  }
+}
 
 TEST(ChainWorkTest, OneStageIsItsWork) {
   const Job job = TextJob("llama3-8b", "h100-sxm-80gb", 8);

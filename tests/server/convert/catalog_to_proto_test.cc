@@ -1,5 +1,6 @@
 #include "server/convert/catalog_to_proto.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,9 +9,11 @@
 #include <vector>
 
 #include "evenkeel/v1/catalog.pb.h"
+#include "evenkeel/v1/planner_service.pb.h"
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpus.h"
 #include "planner/trainer/trainers.h"
+#include "server/convert/from_proto.h"
 #include "server/convert/published_models.h"
 
 namespace evenkeel::server {
@@ -48,16 +51,20 @@ TEST(ListModels, FiltersByNameOrAliasInAnyCase) {
   EXPECT_EQ(Models("no such model").models_size(), 0);
 }
 
-TEST(ListModels, NativeResolutionIsNotPlannableYet) {
-  int refused = 0;
+TEST(ListModels, AllAreAcceptedByName) {
   const v1::ListModelsResponse all = Models("");
   for (const v1::CatalogModel& model : all.models()) {
-    const planner::EncoderEntry* encoder = planner::FindEncoder(model.name());
-    const bool native = encoder != nullptr && encoder->spec.native_resolution;
-    EXPECT_EQ(model.plannable(), !native) << model.name();
-    refused += native ? 1 : 0;
+    EXPECT_TRUE(model.plannable()) << model.name();
+    v1::PlanJobRequest request;
+    const bool encoder = model.kind() == v1::MODEL_KIND_ENCODER;
+    request.mutable_job()->mutable_model()->set_name(encoder ? model.name() + "+qwen3-8b"
+                                                             : model.name());
+    auto* pool = request.mutable_job()->mutable_cluster()->add_pools();
+    pool->set_gpu_type("h100");
+    pool->set_gpu_count(8);
+    planner::Job job;
+    EXPECT_THAT(JobFromProto(request, &job), testing::IsEmpty()) << model.name();
   }
-  EXPECT_GE(refused, 2);
 }
 
 TEST(ListModels, PagesCoverAllOnce) {

@@ -99,19 +99,9 @@ std::vector<Setter> HostileValues(const FieldDescriptor* field) {
   return setters;
 }
 
-// Messages that are refused as a whole in this version, whatever they hold.
-const std::set<std::string>& RefusedAsAWhole() {
-  static const auto& messages = *new const std::set<std::string>{
-      "job.model.encoders[0].native_resolution",
-  };
-  return messages;
-}
-
-// Returns whether the violation is about the leaf, one of its elements, or a message around it that
-// is refused as a whole.
+// Returns whether the violation is about the leaf or one of its elements.
 bool IsAbout(const std::string& violation, const std::string& leaf) {
-  return violation == leaf || violation.starts_with(leaf + "[") ||
-         (RefusedAsAWhole().contains(violation) && leaf.starts_with(violation + "."));
+  return violation == leaf || violation.starts_with(leaf + "[");
 }
 
 void ExpectRefused(const v1::PlanJobRequest& request, const std::string& leaf) {
