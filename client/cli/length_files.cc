@@ -4,6 +4,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string_view>
 
 #include "client/cli/exit_codes.h"
@@ -54,9 +55,10 @@ char FirstByteOfText(std::string_view head) {
 
 // `histograms` says whether histograms are accepted.
 template <typename Samples>
-void ReadOne(const std::string& path, Samples* samples, bool histograms, Progress* progress) {
+void ReadOne(const std::string& path, Samples* samples, bool histograms,
+             const ImageProcessor* processor, Progress* progress) {
   ByteSource source(path);
-  LengthSink sink(&source, samples, progress);
+  LengthSink sink(&source, samples, processor, progress);
   std::string_view head = source.Peek(4096);
   const char first = FirstByteOfText(head);
   if (head.empty()) throw CommandError(ExitCode::kBadInput, source.name() + " is empty");
@@ -95,19 +97,22 @@ void ReadOne(const std::string& path, Samples* samples, bool histograms, Progres
 
 }  // namespace
 
-LengthCounts ReadLengthFiles(const std::vector<std::string>& paths) {
+LengthCounts ReadLengthFiles(const std::vector<std::string>& paths,
+                             const ImageProcessor* processor) {
   LengthCounts counts;
   Progress progress("reading length files");
-  for (const std::string& path : paths) ReadOne(path, &counts, /*histograms=*/true, &progress);
+  for (const std::string& path : paths)
+    ReadOne(path, &counts, /*histograms=*/true, processor, &progress);
   return counts;
 }
 
-SampleLengths ReadSampleLengths(const std::vector<std::string>& paths) {
+SampleLengths ReadSampleLengths(const std::vector<std::string>& paths,
+                                const ImageProcessor* processor) {
   SampleLengths samples;
   Progress progress("reading length files");
   for (const std::string& path : paths) {
     const int64_t before = samples.size();
-    ReadOne(path, &samples, /*histograms=*/false, &progress);
+    ReadOne(path, &samples, /*histograms=*/false, processor, &progress);
     samples.parts.push_back({path, samples.size() - before});
   }
   return samples;
@@ -167,6 +172,18 @@ void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
   if (source_->size() == 0) return progress_->Say(text);
   progress_->Say(text,
                  static_cast<double>(source_->offset()) / static_cast<double>(source_->size()));
+}
+
+ImageLengths LengthSink::LengthsOf(int64_t width, int64_t height, int64_t line) const {
+  if (processor_ == nullptr)
+    Fail(
+        "\"images\" needs --processor: the preprocessor_config.json that says how they are resized",
+        line);
+  try {
+    return processor_->Of(width, height);
+  } catch (const std::invalid_argument& e) {
+    Fail(e.what(), line);
+  }
 }
 
 void LengthSink::Fail(const std::string& fault, int64_t line) const {

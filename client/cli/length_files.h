@@ -5,8 +5,10 @@
 // - NumPy .npy of little-endian int32 or int64: one dimension = tokens, (N, 2) = units and tokens;
 // - a histogram as `stats --histogram-out` writes it.
 // A record has its tokens, visual ones included, as "token_num", "llm_tokens" or "length", and may
-// have units as "vit_num" or "units" (0 if it has neither). It may say in "loss_tokens" how many of
-// its tokens have a loss: all records say so, or none. Other keys are ignored.
+// have units as "vit_num" or "units" (0 if it has neither). Instead it may have the tokens of its
+// text as "text_tokens" and the sizes of its images as "images": [[width, height], ...], of which
+// an ImageProcessor makes units and tokens. It may say in "loss_tokens" how many of its tokens have
+// a loss: all records say so, or none. Other keys are ignored.
 #ifndef EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
 #define EVENKEEL_CLIENT_CLI_LENGTH_FILES_H_
 
@@ -15,19 +17,23 @@
 #include <vector>
 
 #include "client/cli/byte_source.h"
+#include "client/cli/image_processor.h"
 #include "client/cli/length_counts.h"
 #include "client/cli/progress.h"
 #include "client/cli/sample_lengths.h"
 
 namespace evenkeel::cli {
 
-// Counts the samples of all `paths` together. Throws a CommandError(kBadInput) that names file,
-// line and record of the first fault. A file without samples is a fault.
-LengthCounts ReadLengthFiles(const std::vector<std::string>& paths);
+// Counts the samples of all `paths` together. `processor` may be null if no record has images.
+// Throws a CommandError(kBadInput) that names file, line and record of the first fault. A file
+// without samples is a fault.
+LengthCounts ReadLengthFiles(const std::vector<std::string>& paths,
+                             const ImageProcessor* processor = nullptr);
 
 // Reads samples one by one, in order. A histogram has no order and is refused. Throws like
 // ReadLengthFiles.
-SampleLengths ReadSampleLengths(const std::vector<std::string>& paths);
+SampleLengths ReadSampleLengths(const std::vector<std::string>& paths,
+                                const ImageProcessor* processor = nullptr);
 
 // One sample on its way into the counts.
 struct LengthRecord {
@@ -40,10 +46,12 @@ struct LengthRecord {
 // keeps the progress line going.
 class LengthSink {
  public:
-  LengthSink(ByteSource* source, LengthCounts* counts, Progress* progress)
-      : source_(source), counts_(counts), progress_(progress) {}
-  LengthSink(ByteSource* source, SampleLengths* samples, Progress* progress)
-      : source_(source), samples_(samples), progress_(progress) {}
+  LengthSink(ByteSource* source, LengthCounts* counts, const ImageProcessor* processor,
+             Progress* progress)
+      : source_(source), counts_(counts), processor_(processor), progress_(progress) {}
+  LengthSink(ByteSource* source, SampleLengths* samples, const ImageProcessor* processor,
+             Progress* progress)
+      : source_(source), samples_(samples), processor_(processor), progress_(progress) {}
 
   // Announces how many samples are to come.
   void Expect(int64_t count);
@@ -51,6 +59,10 @@ class LengthSink {
   // Adds a record. `line` is its line, or 0 if the format has no lines. Throws
   // CommandError(kBadInput).
   void Add(const LengthRecord& record, int64_t line, int64_t count = 1);
+
+  // Returns what an image becomes. Throws CommandError(kBadInput) if there is no processor, or if
+  // it refuses the image.
+  ImageLengths LengthsOf(int64_t width, int64_t height, int64_t line) const;
 
   // Throws CommandError(kBadInput) with the place of the record that would come next.
   [[noreturn]] void Fail(const std::string& fault, int64_t line) const;
@@ -64,6 +76,7 @@ class LengthSink {
   ByteSource* source_;
   LengthCounts* counts_ = nullptr;  // one of these two is set
   SampleLengths* samples_ = nullptr;
+  const ImageProcessor* processor_;
   Progress* progress_;
   int64_t records_ = 0;
 };

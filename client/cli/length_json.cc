@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "client/cli/exit_codes.h"
 #include "client/cli/length_files.h"
@@ -49,15 +51,20 @@ class RecordParser : public nlohmann::json_sax<Json> {
       units_.reset();
       tokens_.reset();
       loss_tokens_.reset();
+      text_tokens_.reset();
+      images_.reset();
       record_line_ = Line();
     }
     return Open();
   }
   bool end_object() override {
     if (--depth_ != record_depth_) return true;
+    if (text_tokens_ || images_) AddUpImages();
     if (!tokens_) {
-      sink_->Fail("no tokens: one of \"token_num\", \"llm_tokens\" and \"length\" is needed",
-                  record_line_);
+      sink_->Fail(
+          "no tokens: one of \"token_num\", \"llm_tokens\", \"length\" and \"text_tokens\" is "
+          "needed",
+          record_line_);
     }
     if (loss_tokens_ && *loss_tokens_ < 0)
       sink_->Fail("\"loss_tokens\" must not be negative", record_line_);
@@ -66,16 +73,34 @@ class RecordParser : public nlohmann::json_sax<Json> {
   }
   bool start_array(std::size_t) override {
     if (depth_ == record_depth_) sink_->Fail("a record must be an object", Line());
+    if (!reading_images_) {
+      reading_images_ = AtImages();
+    } else if (depth_ == record_depth_ + 2) {
+      sides_.clear();
+    } else {
+      FailImages();
+    }
     return Open();
   }
   bool end_array() override {
     --depth_;
+    if (!reading_images_) return true;
+    if (depth_ == record_depth_ + 1) {
+      reading_images_ = false;
+    } else if (sides_.size() == 2) {
+      images_->emplace_back(sides_[0], sides_[1]);
+    } else {
+      FailImages();
+    }
     return true;
   }
 
   bool key(string_t& name) override {
     if (depth_ != record_depth_ + 1) return true;
     field_ = nullptr;
+    key_is_images_ = name == "images";
+    if (key_is_images_) images_.emplace();
+    if (name == "text_tokens") field_ = &text_tokens_;
     if (name == "token_num" || name == "llm_tokens" || name == "length") field_ = &tokens_;
     if (name == "vit_num" || name == "units") field_ = &units_;
     if (name == "loss_tokens") field_ = &loss_tokens_;
@@ -99,7 +124,29 @@ class RecordParser : public nlohmann::json_sax<Json> {
 
   int64_t Line() const { return line_ > 0 ? line_ : source_->line(); }
 
+  // Returns whether the value of "images" comes next.
+  bool AtImages() const { return key_is_images_ && depth_ == record_depth_ + 1; }
+
+  [[noreturn]] void FailImages() const {
+    sink_->Fail("\"images\" must be an array of [width, height], in pixels", Line());
+  }
+
+  // Makes tokens and units of the text's tokens and the images' sizes.
+  void AddUpImages() {
+    if (tokens_ || units_)
+      sink_->Fail("\"text_tokens\" and \"images\" go with neither tokens nor units", record_line_);
+    tokens_ = text_tokens_.value_or(0);
+    units_ = 0;
+    if (!images_) return;
+    for (const auto& [width, height] : *images_) {
+      const ImageLengths image = sink_->LengthsOf(width, height, record_line_);
+      *units_ += image.units;
+      *tokens_ += image.tokens;
+    }
+  }
+
   bool Open() {
+    if (reading_images_ ? depth_ > record_depth_ + 2 : AtImages()) FailImages();
     // The array of records itself, or something inside a record.
     if (depth_ == record_depth_ + 1) NoValue();
     if (++depth_ > kMaxDepth) sink_->Fail("nested too deeply", Line());
@@ -109,6 +156,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
   // Handles a value other than an integer.
   bool Other() {
     if (depth_ <= record_depth_) sink_->Fail("a record must be an object", Line());
+    if (reading_images_ || AtImages()) FailImages();
     if (depth_ == record_depth_ + 1) NoValue();
     return true;
   }
@@ -121,6 +169,12 @@ class RecordParser : public nlohmann::json_sax<Json> {
 
   bool Number(int64_t value) {
     if (depth_ <= record_depth_) sink_->Fail("a record must be an object", Line());
+    if (reading_images_) {
+      if (depth_ != record_depth_ + 3) FailImages();
+      sides_.push_back(value);
+    } else if (AtImages()) {
+      FailImages();
+    }
     if (depth_ == record_depth_ + 1 && field_ != nullptr) {
       *field_ = value;
       field_ = nullptr;
@@ -135,7 +189,10 @@ class RecordParser : public nlohmann::json_sax<Json> {
   int depth_ = 0;
   int64_t record_line_ = 0;
   std::string key_;
-  std::optional<int64_t> units_, tokens_, loss_tokens_;
+  std::optional<int64_t> units_, tokens_, loss_tokens_, text_tokens_;
+  std::optional<std::vector<std::pair<int64_t, int64_t>>> images_;  // width, height
+  bool key_is_images_ = false, reading_images_ = false;
+  std::vector<int64_t> sides_;  // of the image that is being read
   std::optional<int64_t>* field_ =
       nullptr;  // what the last key announced; null for a key that we ignore
 };

@@ -104,9 +104,9 @@ std::vector<EncoderEntry> ClipAndSiglipEncoders() {
 
 std::vector<EncoderEntry> QwenEncoders() {
   return {
-      // Native resolution: (height / 14) x (width / 14) patches, sides rounded to multiples of 28, of
-      // which 2 x 2 are merged into a token of the language model. The published total includes the 2x2 merger of the 7B model (5120 ->
-      // 5120 -> 3584).
+      // Native resolution: (height / 14) x (width / 14) patches, sides rounded to multiples of 28;
+      // 2 x 2 patches become a token of the language model. The published total includes the merger
+      // of the 7B model (5120 -> 5120 -> 3584).
       {.spec = {.name = "qwen2-vl-vit",
                 .layers = 32,
                 .hidden = 1280,

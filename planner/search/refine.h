@@ -25,8 +25,8 @@ int64_t MovesByRealPacks(const Candidate& candidate);
 
 // Starts from the candidate or the partition with the quickest slowest stage, whichever is faster
 // with real packs. Moves boundaries, singly or in runs, by up to three chain positions, with the
-// least recompute on each side, while that is faster and a fixed amount of work allows. Never makes the
-// candidate slower. candidate.step must be filled in.
+// least recompute on each side, while that is faster and a fixed amount of work allows. Never makes
+// the candidate slower. candidate.step must be filled in.
 void RefineByRealPacks(const SegmentTable& table, const std::vector<PackShape>& packs,
                        Candidate& candidate, const std::function<bool()>& stop);
 

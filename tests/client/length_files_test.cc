@@ -138,7 +138,8 @@ TEST_F(LengthFilesTest, NamesFileLineAndRecordOfBadRecords) {
       {"[{\"length\": 5, \"token_num\": 6}]",
        "lengths:1: record 0: \"token_num\" says again what another key said"},
       {"[{\"vit_num\": 5}]",
-       "lengths:1: record 0: no tokens: one of \"token_num\", \"llm_tokens\" and \"length\" is "
+       "lengths:1: record 0: no tokens: one of \"token_num\", \"llm_tokens\", \"length\" and "
+       "\"text_tokens\" is "
        "needed"},
       {"[5]", "lengths:1: record 0: a record must be an object"},
       {"[[{\"length\": 5}]]", "lengths:1: record 0: a record must be an object"},

@@ -5,12 +5,15 @@
 # build/models-venv.
 #
 #   tests/models/run.sh [MODEL_TYPE]...      without one: all of them
+#   tests/models/run.sh lengths              lengths of images against transformers' own processors (lengths.py)
 #
 # The last line counts: "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 environment=${EVENKEEL_MODELS_VENV:-build/models-venv}
 if [ ! -x "$environment/bin/python" ]; then
-  python3 -m venv "$environment" && "$environment/bin/pip" install -q torch 'transformers==5.23.0' || exit 1
+  python3 -m venv "$environment" || exit 1
+  "$environment/bin/pip" install -q torch torchvision pillow 'transformers==5.23.0' || exit 1
 fi
+if [ "${1:-}" = lengths ]; then exec "$environment/bin/python" tests/models/lengths.py; fi
 exec "$environment/bin/python" tests/models/compare.py "$@"

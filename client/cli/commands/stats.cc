@@ -4,11 +4,13 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/cli/commands/commands.h"
 #include "client/cli/histogram.h"
+#include "client/cli/image_processor.h"
 #include "client/cli/length_files.h"
 #include "client/cli/proto_json.h"
 #include "client/cli/render_stats.h"
@@ -18,8 +20,11 @@ namespace evenkeel::cli {
 namespace {
 
 void RunStats(const GlobalOptions& options, const std::vector<std::string>& files,
-              const std::string& histogram_out) {
-  const std::vector<LengthCount> sorted = ReadLengthFiles(files).Sorted();
+              const std::string& processor, const std::string& histogram_out) {
+  std::optional<ImageProcessor> images;
+  if (!processor.empty()) images.emplace(processor);
+  const std::vector<LengthCount> sorted =
+      ReadLengthFiles(files, images ? &*images : nullptr).Sorted();
   const BinnedHistogram binned = BinLengths(sorted);
   const std::string json = ToJson(binned.histogram, /*pretty=*/false);
   if (!histogram_out.empty()) WriteFile(histogram_out, json);
@@ -44,7 +49,7 @@ void RunStats(const GlobalOptions& options, const std::vector<std::string>& file
 void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
   struct Arguments {
     std::vector<std::string> files;
-    std::string histogram_out;
+    std::string histogram_out, processor;
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* stats = app->add_subcommand("stats", "Turn sample lengths into a histogram");
@@ -52,6 +57,8 @@ void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
       "Formats, told apart by content:\n"
       "  JSON array   [{\"vit_num\": 5, \"token_num\": 1341}, ...] as OmniBal ships them\n"
       "  JSON Lines   {\"units\": 5, \"llm_tokens\": 1341} or {\"length\": 512}, one a line\n"
+      "               or {\"text_tokens\": 80, \"images\": [[1280, 720]]} with --processor; sizes\n"
+      "               are width and height in pixels\n"
       "  .npy         int32 or int64; (N,) tokens, or (N, 2) units and tokens\n"
       "  histogram    as --histogram-out writes it\n"
       "Tokens are those of the language model, visual ones included. --output json prints the\n"
@@ -60,10 +67,18 @@ void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
   stats->add_option("FILE", arguments->files, "Length files, joined ('-': standard input)")
       ->required();
   stats
+      ->add_option(
+          "--processor", arguments->processor,
+          "A model's preprocessor_config.json, or the folder of its checkpoint: how images "
+          "are resized and counted")
+      ->type_name("PATH");
+  stats
       ->add_option("--histogram-out", arguments->histogram_out,
                    "Write the histogram as protobuf JSON")
       ->type_name("FILE");
-  stats->callback([=] { RunStats(*options, arguments->files, arguments->histogram_out); });
+  stats->callback([=] {
+    RunStats(*options, arguments->files, arguments->processor, arguments->histogram_out);
+  });
 }
 
 }  // namespace evenkeel::cli

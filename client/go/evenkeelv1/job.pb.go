@@ -1171,8 +1171,8 @@ type Encoder struct {
 	TrainMode TrainMode `protobuf:"varint,12,opt,name=train_mode,json=trainMode,proto3,enum=evenkeel.v1.TrainMode" json:"train_mode,omitempty"`
 	// Adapters. Must be unset unless the encoder trains as TRAIN_MODE_LORA. Unset: the model's `lora`.
 	Lora *Lora `protobuf:"bytes,13,opt,name=lora,proto3" json:"lora,omitempty"`
-	// For encoders that take images at their native resolution (Qwen2-VL). `tokens_per_unit` and `llm_tokens_per_unit` must
-	// then be unset. Unset: as the catalogue entry, or a fixed number of tokens per unit.
+	// For encoders that take images at their native resolution (Qwen2-VL). `tokens_per_unit` and `llm_tokens_per_unit`
+	// must then be unset. Unset: as the catalogue entry, or a fixed number of tokens per unit.
 	NativeResolution *NativeResolution `protobuf:"bytes,14,opt,name=native_resolution,json=nativeResolution,proto3" json:"native_resolution,omitempty"`
 	// The projector into the language model. Unset: a norm and two linear layers with GELU, after tokens_per_unit tokens
 	// are merged into llm_tokens_per_unit.
@@ -1335,8 +1335,8 @@ func (x *Encoder) GetLayerScale() bool {
 	return false
 }
 
-// Input at native resolution. A unit is then what becomes one token of the language model, and attention takes all units
-// of a sample as one image.
+// Input at native resolution. A unit is then what becomes one token of the language model, and attention takes all
+// units of a sample as one image.
 type NativeResolution struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Neighbouring patches that turn into one token of the language model. Range: 1 to 64. Unset: 4.
