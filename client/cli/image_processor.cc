@@ -9,15 +9,16 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "client/cli/byte_source.h"
 #include "client/cli/exit_codes.h"
+#include "planner/base/integers.h"
 
 namespace evenkeel::cli {
 namespace {
 
+using planner::CeilDivide;
+using planner::D;
 using Json = nlohmann::json;
 using Resizing = ImageProcessor::Resizing;
 
@@ -68,10 +69,20 @@ bool Flag(const Json& from, std::string_view key, bool otherwise) {
   return at->get<bool>();
 }
 
-// Returns an object of sizes, or an empty one.
-Json Sizes(const Json& from, std::string_view key) {
+std::string Text(const Json& from, std::string_view key) {
   const auto at = from.find(key);
-  return at != from.end() && at->is_object() ? *at : Json::object();
+  return at != from.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+// Returns the member `name` of the object of sizes `key`, or `otherwise` if there is no such
+// object.
+int64_t Edge(const Json& from, std::string_view key, std::string_view name, int64_t otherwise,
+             int64_t most) {
+  const auto at = from.find(key);
+  if (at == from.end() || at->is_null()) return otherwise;
+  if (!at->is_object() || !at->contains(name))
+    Refuse(fmt::format("\"{}\" must be an object with \"{}\"", key, name));
+  return Number(*at, name, otherwise, most);
 }
 
 // Returns a side that is a number, or the equal height and width of an object.
@@ -86,7 +97,7 @@ int64_t Side(const Json& from, std::string_view key, int64_t otherwise) {
 }
 
 Resizing ResizingOf(const Json& config) {
-  std::string type = config.value("image_processor_type", "");
+  std::string type = Text(config, "image_processor_type");
   if (type.ends_with("Fast")) type.resize(type.size() - 4);
   std::string known;
   for (const KnownProcessor& processor : kProcessors) {
@@ -97,8 +108,6 @@ Resizing ResizingOf(const Json& config) {
                      known));
 }
 
-int64_t CeilOver(int64_t value, int64_t by) { return (value + by - 1) / by; }
-double D(int64_t value) { return static_cast<double>(value); }
 int64_t Floor(double value) { return static_cast<int64_t>(std::floor(value)); }
 
 // Scales to a longest side, as Idefics 3 does. The shorter side becomes even.
@@ -150,37 +159,41 @@ ImageProcessor::ImageProcessor(const std::string& path) {
 
 void ImageProcessor::Take(const Json& preprocessor, const Json& processor) {
   resizing_ = ResizingOf(preprocessor);
-  const Json size = Sizes(preprocessor, "size");
   constexpr int64_t kMostTokens = 65536;
   switch (resizing_) {
     case Resizing::kPixelBudget:
       token_side_ =
           Side(preprocessor, "patch_size", 14) * Number(preprocessor, "merge_size", 2, 64);
-      min_pixels_ = Number(preprocessor, "min_pixels",
-                           Number(size, "shortest_edge", 56 * 56, kMostPixels), kMostPixels);
-      max_pixels_ = Number(preprocessor, "max_pixels",
-                           Number(size, "longest_edge", 28 * 28 * 1280, kMostPixels), kMostPixels);
+      min_pixels_ = Number(preprocessor, "min_pixels", 0, kMostPixels);
+      max_pixels_ = Number(preprocessor, "max_pixels", 0, kMostPixels);
+      if (min_pixels_ == 0)
+        min_pixels_ = Edge(preprocessor, "size", "shortest_edge", 56 * 56, kMostPixels);
+      if (max_pixels_ == 0)
+        max_pixels_ = Edge(preprocessor, "size", "longest_edge", 28 * 28 * 1280, kMostPixels);
       break;
     case Resizing::kLongestEdge:
       token_side_ =
           Side(processor.contains("patch_size") ? processor : preprocessor, "patch_size", 16) *
           Number(processor, "spatial_merge_size", 1, 64);
-      longest_edge_ = Number(size, "longest_edge", 1024, kMostTokens);
+      longest_edge_ = Edge(preprocessor, "size", "longest_edge", 1024, kMostTokens);
       break;
     case Resizing::kTiles:
       tile_side_ = Side(preprocessor, "size", 384);
-      min_tiles_ = Number(preprocessor, "min_patches", 1, kMostTiles);
-      max_tiles_ = Flag(preprocessor, "crop_to_patches", false)
-                       ? Number(preprocessor, "max_patches", 12, kMostTiles)
-                       : 1;
+      // InternVL's processor cuts into tiles whatever its image processor says.
+      if (Text(preprocessor, "processor_class") == "InternVLProcessor" ||
+          Text(processor, "processor_class") == "InternVLProcessor" ||
+          Flag(preprocessor, "crop_to_patches", false)) {
+        min_tiles_ = Number(preprocessor, "min_patches", 1, kMostTiles);
+        max_tiles_ = Number(preprocessor, "max_patches", 12, kMostTiles);
+      }
       tokens_per_unit_ = Number(processor, "image_seq_length", 256, kMostTokens);
       if (min_tiles_ > max_tiles_) Refuse("\"min_patches\" must be at most \"max_patches\"");
       break;
     case Resizing::kSplits:
       longest_edge_ = Flag(preprocessor, "do_image_splitting", true)
-                          ? Number(size, "longest_edge", 4 * 364, kMostTokens)
+                          ? Edge(preprocessor, "size", "longest_edge", 4 * 364, kMostTokens)
                           : 0;
-      tile_side_ = Number(Sizes(preprocessor, "max_image_size"), "longest_edge", 364, kMostTokens);
+      tile_side_ = Edge(preprocessor, "max_image_size", "longest_edge", 364, kMostTokens);
       tokens_per_unit_ = Number(processor, "image_seq_len", 169, kMostTokens);
       break;
     case Resizing::kOneUnit: {
@@ -248,7 +261,7 @@ ImageLengths ImageProcessor::WithinEdge(int64_t width, int64_t height) const {
   const double ratio = std::max(D(height) / D(longest_edge_), D(width) / D(longest_edge_));
   if (ratio > 1) height = Floor(D(height) / ratio), width = Floor(D(width) / ratio);
   if (width < 1 || height < 1) Refuse("an image that is too long for its width");
-  const int64_t columns = CeilOver(width, token_side_), rows = CeilOver(height, token_side_);
+  const int64_t columns = CeilDivide(width, token_side_), rows = CeilDivide(height, token_side_);
   return {columns * rows, (columns + 1) * rows};  // a mark ends each row
 }
 
@@ -278,7 +291,7 @@ ImageLengths ImageProcessor::InSplits(int64_t width, int64_t height) const {
   if (longest_edge_ == 0) return {1, whole};
   ScaleTo(longest_edge_, &width, &height);
   ShrinkTo(kSplitsEdge, &width, &height);
-  const int64_t columns = CeilOver(width, tile_side_), rows = CeilOver(height, tile_side_);
+  const int64_t columns = CeilDivide(width, tile_side_), rows = CeilDivide(height, tile_side_);
   if (columns == 1 && rows == 1) return {1, whole};
   return {rows * columns + 1,
           whole + rows * (columns * (tokens_per_unit_ + kMarksOfTile) + kMarksOfRow)};

@@ -53,6 +53,12 @@ TEST_F(ImageProcessorTest, FollowsEachRule) {
       {R"({"image_processor_type":"GotOcr2ImageProcessor","size":{"height":448,"width":448},
            "crop_to_patches":true})",
        R"({"image_seq_length":256})", 1280, 720, 9, 2306},
+      {R"({"image_processor_type":"GotOcr2ImageProcessorFast","size":{"height":448,"width":448},
+           "crop_to_patches":false,"processor_class":"InternVLProcessor"})",
+       "{}", 1280, 720, 9, 2306},
+      {R"({"image_processor_type":"GotOcr2ImageProcessor","size":{"height":448,"width":448},
+           "crop_to_patches":false,"min_patches":2})",
+       "{}", 1280, 720, 1, 258},
       {R"({"image_processor_type":"Idefics3ImageProcessor"})", "{}", 1280, 720, 13, 2227},
       {R"({"image_processor_type":"CLIPImageProcessor","crop_size":{"height":336,"width":336}})",
        R"({"patch_size":14})", 1280, 720, 1, 576},
@@ -70,7 +76,9 @@ TEST_F(ImageProcessorTest, RefusesWhatItDoesNotKnow) {
       {"{", "[]", "{}", R"({"image_processor_type":"FuyuImageProcessor"})",
        R"({"image_processor_type":"Qwen2VLImageProcessor","patch_size":0})",
        R"({"image_processor_type":"Qwen2VLImageProcessor","max_pixels":"many"})",
-       R"({"image_processor_type":"SiglipImageProcessor"})",
+       R"({"image_processor_type":"SiglipImageProcessor"})", R"({"image_processor_type":7})",
+       R"({"image_processor_type":"PixtralImageProcessor","size":1024})",
+       R"({"image_processor_type":"Qwen2VLImageProcessor","size":{"height":448,"width":448}})",
        R"({"image_processor_type":"GotOcr2ImageProcessor","crop_to_patches":true,"min_patches":13})"})
     EXPECT_THROW(Read(bad), CommandError) << bad;
   EXPECT_THROW(ImageProcessor(folder_ + "/none.json"), CommandError);
