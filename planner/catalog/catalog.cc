@@ -32,12 +32,4 @@ Projector DefaultProjector(const Encoder& encoder, int64_t llm_hidden) {
   return {.input_width = merge * encoder.hidden, .hidden_width = llm_hidden, .norm = merge > 1};
 }
 
-std::vector<std::string> SimilarModels(std::string_view name, int limit) {
-  NameSearch search(name);
-  search.AddAll(LanguageModels());
-  search.AddAll(Encoders());
-  search.AddAll(VisionLanguageModels());
-  return std::move(search).Nearest(limit);
-}
-
 }  // namespace evenkeel::planner

@@ -51,11 +51,8 @@ const VisionLanguageEntry* FindVisionLanguageModel(std::string_view name);
 
 // Returns the projector that joins `encoder` to a language model of width `llm_hidden` where no
 // projector is published: a 2-layer MLP after merging encoder tokens down to llm_tokens_per_unit
-// (pixel shuffle), as InternVL 1.5 and LLaVA 1.5 do.
+// (pixel shuffle), as InternVL 1.5 and LLaVA 1.5 do; Qwen2-VL's merger at native resolution.
 Projector DefaultProjector(const Encoder& encoder, int64_t llm_hidden);
-
-// Returns up to `limit` slugs of models of every kind most like `name` (base/name_search.h).
-std::vector<std::string> SimilarModels(std::string_view name, int limit);
 
 }  // namespace evenkeel::planner
 

@@ -53,6 +53,39 @@ void AddBlock(const LayerProfile& profile, ChainWork* work) {
   }
 }
 
+// What a chain exchanges, and the passes that may hide that.
+struct ChainExchange {
+  TrainedParameters trained, largest;  // of all layers, and of the layer with most
+  int64_t forward_ns = 0, backward_ns = 0;
+  int64_t repeated_ns = 0;  // with all that can be recomputed
+};
+
+ChainExchange ExchangeOf(const LayerProfile& profile) {
+  ChainExchange sum;
+  for (int64_t i = 0; i < profile.size(); ++i) {
+    const LayerCost& layer = profile.at(i);
+    const TrainedParameters own = {layer.trained_parameters, layer.trained_expert_parameters};
+    sum.trained += own;
+    if (own.all > sum.largest.all) sum.largest = own;
+    sum.forward_ns += layer.forward_ns, sum.backward_ns += layer.backward_ns;
+    sum.repeated_ns += layer.modes.back().repeated_ns;
+  }
+  return sum;
+}
+
+TrainedParameters EvenShare(const ChainExchange& chain, const Parallelism& p) {
+  return {chain.trained.all / p.pipeline, chain.trained.experts / p.pipeline};
+}
+
+// Returns what a stage's optimizer adds, and the exchange that its passes cannot hide.
+int64_t AddedBy(const Job& job, const Parallelism& p, const TrainedParameters& trained,
+                int64_t forward_ns, int64_t backward_ns) {
+  const StageSync sync = SyncOf(job, p, trained);
+  const Execution& execution = job.training.execution;
+  return ExposedReduce(execution, sync, backward_ns) + sync.optimizer_ns +
+         ExposedGather(execution, sync, forward_ns);
+}
+
 }  // namespace
 
 ChainWork WorkOf(const LayerProfile& profile) {
@@ -130,43 +163,23 @@ int64_t PipelineBound(const ChainWork& work, const Parallelism& p, Schedule sche
 }
 
 int64_t SyncBound(const Job& job, const LayerProfile& profile, const Parallelism& p) {
-  TrainedParameters trained;
-  int64_t forward = 0, backward = 0;
-  for (int64_t i = 0; i < profile.size(); ++i) {
-    const LayerCost& layer = profile.at(i);
-    trained += {layer.trained_parameters, layer.trained_expert_parameters};
-    forward += layer.forward_ns, backward += layer.backward_ns;
-    // Work that is repeated in the backward pass may hide communication, too.
-    if (profile.setting) backward += layer.modes.back().repeated_ns;
-  }
-  const Execution& execution = job.training.execution;
+  const ChainExchange chain = ExchangeOf(profile);
   if (p.pipeline == 1) {
-    // Recompute lengthens the step by at least as much as it hides.
-    const StageSync sync = SyncOf(job, p, trained);
-    return ExposedReduce(execution, sync, backward) + sync.optimizer_ns +
-           ExposedGather(execution, sync, forward);
+    // Recompute lengthens the step by at least as much as it hides: work that is repeated in the
+    // backward pass may hide communication, too.
+    const int64_t repeated = profile.setting ? chain.repeated_ns : 0;
+    return AddedBy(job, p, chain.trained, chain.forward_ns, chain.backward_ns + repeated);
   }
   // Some stage updates an even share. Its exchange may be hidden, or end before other stages do.
-  return SyncOf(job, p, {trained.all / p.pipeline, trained.experts / p.pipeline}).optimizer_ns;
+  return SyncOf(job, p, EvenShare(chain, p)).optimizer_ns;
 }
 
 int64_t SyncEstimate(const Job& job, const LayerProfile& profile, const Parallelism& p) {
   if (p.pipeline == 1) return SyncBound(job, profile, p);
-  TrainedParameters trained, largest;
-  int64_t forward = 0, backward = 0;
-  for (int64_t i = 0; i < profile.size(); ++i) {
-    const LayerCost& layer = profile.at(i);
-    const TrainedParameters own = {layer.trained_parameters, layer.trained_expert_parameters};
-    trained += own;
-    if (own.all > largest.all) largest = own;
-    forward += layer.forward_ns, backward += layer.backward_ns;
-  }
-  TrainedParameters stage = {trained.all / p.pipeline, trained.experts / p.pipeline};
-  if (largest.all > stage.all) stage = largest;
-  const StageSync sync = SyncOf(job, p, stage);
-  const Execution& execution = job.training.execution;
-  return ExposedReduce(execution, sync, backward / p.pipeline) + sync.optimizer_ns +
-         ExposedGather(execution, sync, forward / p.pipeline);
+  const ChainExchange chain = ExchangeOf(profile);
+  TrainedParameters stage = EvenShare(chain, p);
+  if (chain.largest.all > stage.all) stage = chain.largest;
+  return AddedBy(job, p, stage, chain.forward_ns / p.pipeline, chain.backward_ns / p.pipeline);
 }
 
 int64_t PipelineEstimate(const ChainWork& work, const Parallelism& p, Schedule schedule,

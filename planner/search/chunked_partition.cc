@@ -12,6 +12,7 @@
 #include "planner/search/least_memory.h"
 #include "planner/search/parallelisms.h"
 #include "planner/search/refine.h"
+#include "planner/search/work_limits.h"
 #include "planner/simulate/held_passes.h"
 
 namespace evenkeel::planner {
@@ -25,7 +26,6 @@ constexpr int64_t kPassesOfRuns = 2000;
 constexpr double kFewCuts = 10'000;  // all cuts are looked at if there are no more than this,
 constexpr int64_t kPassesOfAllCuts = 1'000'000;  // in this many further passes
 constexpr int64_t kUnevenCutsAtMost = 500;  // up to these layers x segments, uneven cuts are tried
-constexpr int64_t kPassesPerMove = 500;     // cost of choosing recompute and adding layers up
 
 ClassCounts CountLayers(const LayerProfile& profile, int64_t begin, int64_t end) {
   ClassCounts counts{};
@@ -355,6 +355,20 @@ class Mover {
 
 }  // namespace
 
+// Moves from the candidate's cut and from others that fit, and leaves the quickest.
+void MoveFromEach(const Chunks& chunks, const LayerProfile& profile,
+                  const std::vector<std::vector<int64_t>>& others, const Stop& stop, int64_t& moves,
+                  Candidate& candidate) {
+  Mover(chunks, profile, stop, moves, candidate).RunThoroughly();
+  for (const std::vector<int64_t>& cut : others) {
+    Candidate other = candidate;
+    other.boundaries = cut;
+    if (moves <= 0 || cut.empty() || !chunks.Complete(other)) continue;
+    Mover(chunks, profile, stop, moves, other).RunThoroughly();
+    if (other.score_ns < candidate.score_ns) candidate = std::move(other);
+  }
+}
+
 // Returns whether there are few enough cuts to look at all of them.
 bool FewCuts(int64_t layers, int64_t segments) {
   double cuts = 1;  // of layers only: layers - 1 choose segments - 1
@@ -384,14 +398,8 @@ int64_t ImproveChunks(const Job& job, const LayerProfile& profile, Candidate& ca
   const auto from_even_cuts = [&](const Chunks& chunks) {
     const int64_t per_move = chunks.passes() + kPassesPerMove;
     int64_t most = kPassesAtMost / per_move, moves = most;
-    Mover(chunks, profile, stop, moves, candidate).RunThoroughly();
-    for (const std::vector<int64_t>& cut : {chunks.ByLayers(), chunks.ByTime(), least_loaded}) {
-      Candidate other = candidate;
-      other.boundaries = cut;
-      if (moves <= 0 || cut.empty() || !chunks.Complete(other)) continue;
-      Mover(chunks, profile, stop, moves, other).RunThoroughly();
-      if (other.score_ns < candidate.score_ns) candidate = std::move(other);
-    }
+    MoveFromEach(chunks, profile, {chunks.ByLayers(), chunks.ByTime(), least_loaded}, stop, moves,
+                 candidate);
     const VisitCut visit = [&](const std::vector<int64_t>& cut) {
       stop.Ask();
       --moves;
@@ -442,14 +450,7 @@ void ImproveChunksByRealPacks(const Job& job, const LayerProfile& profile,
   int64_t moves = MovesByRealPacks(candidate);
   const Candidate before = candidate;
   chunks.Score(candidate);
-  Mover(chunks, profile, stop, moves, candidate).RunThoroughly();
-  for (const std::vector<int64_t>& cut : {chunks.ByLayers(), chunks.ByTime()}) {
-    Candidate other = candidate;
-    other.boundaries = cut;
-    if (moves <= 0 || !chunks.Complete(other)) continue;
-    Mover(chunks, profile, stop, moves, other).RunThoroughly();
-    if (other.score_ns < candidate.score_ns) candidate = std::move(other);
-  }
+  MoveFromEach(chunks, profile, {chunks.ByLayers(), chunks.ByTime()}, stop, moves, candidate);
   candidate.score_ns = before.score_ns;  // which is of mean packs
   candidate.step = SimulateStep(job, candidate.parallelism, candidate.shape(), candidate.stages,
                                 packs, kEventsAtMost, stop);

@@ -8,6 +8,7 @@
 #include "planner/partition/certified_search.h"
 #include "planner/partition/methods.h"
 #include "planner/partition/step_costs.h"
+#include "planner/search/work_limits.h"
 #include "planner/simulate/equal_packs.h"
 
 namespace evenkeel::planner {
@@ -16,7 +17,6 @@ namespace {
 constexpr int64_t kMeanEventsAtMost = 50000;  // simulated forwards
 constexpr int64_t kRealMovesAtLeast = 32;
 constexpr int64_t kRealPassesAtMost = 1'000'000;  // if that allows more moves
-constexpr int64_t kPassesOfChoosing = 500;        // cost of choosing recompute for one move
 constexpr size_t kQuickest = 4;  // cuts kept of those that moves found; all steps choose among them
 
 // Smaller is better.
@@ -122,7 +122,7 @@ int64_t MovesByRealPacks(const Candidate& c) {
   const int64_t all =
       kStepsAtMost * c.parallelism.data * shape.micro_batches * shape.virtual_stages();
   const int64_t passes = 2 * std::min(kEventsPerRealMove, all);
-  return std::max(kRealMovesAtLeast, kRealPassesAtMost / (passes + kPassesOfChoosing));
+  return std::max(kRealMovesAtLeast, kRealPassesAtMost / (passes + kPassesPerMove));
 }
 
 void RefineByMeanPacks(const SegmentTable& table, Candidate& candidate,

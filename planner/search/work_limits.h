@@ -26,6 +26,9 @@ inline constexpr int64_t kImprovingInShortAtMost = 6'000'000;  // the same, in s
 inline constexpr int64_t kImprovingFittedAtMost = 4'000'000;
 inline constexpr int64_t kImprovingFittedInShortAtMost = 3'000'000;
 
+// Cost, in passes, of choosing recompute and adding layers up for one moved cut.
+inline constexpr int64_t kPassesPerMove = 500;
+
 // Passes that are simulated to finish candidates before the rest stay as mean packs made them, and
 // the least number of candidates that are finished.
 inline constexpr int64_t kFinishingAtMost = 12'000'000;

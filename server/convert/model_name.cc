@@ -28,7 +28,7 @@ const PublishedModel* FindPublishedLanguageModel(std::string_view name) {
 
 std::string NearestLanguageModel(std::string_view name) {
   planner::NameSearch search(name);
-  for (const auto& entry : planner::LanguageModels()) search.Add(entry.spec.name, entry.aliases);
+  search.AddAll(planner::LanguageModels());
   for (const PublishedModel& model : PublishedModels())
     if (model.spec.towers.empty()) search.Add(model.name, {model.id});
   return NearestText(std::move(search).Nearest(kSuggestions));
@@ -36,15 +36,14 @@ std::string NearestLanguageModel(std::string_view name) {
 
 std::string NearestEncoder(std::string_view name) {
   planner::NameSearch search(name);
-  for (const auto& entry : planner::Encoders()) search.Add(entry.spec.name, entry.aliases);
+  search.AddAll(planner::Encoders());
   return NearestText(std::move(search).Nearest(kSuggestions));
 }
 
 std::string NearestPlannable(std::string_view name) {
   planner::NameSearch search(name);
-  for (const auto& entry : planner::LanguageModels()) search.Add(entry.spec.name, entry.aliases);
-  for (const auto& entry : planner::VisionLanguageModels())
-    search.Add(entry.spec.name, entry.aliases);
+  search.AddAll(planner::LanguageModels());
+  search.AddAll(planner::VisionLanguageModels());
   for (const PublishedModel& model : PublishedModels()) search.Add(model.name, {model.id});
   return NearestText(std::move(search).Nearest(kSuggestions));
 }

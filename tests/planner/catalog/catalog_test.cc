@@ -8,8 +8,10 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "planner/base/name_search.h"
 #include "planner/hardware/gpus.h"
 #include "planner/model/model_spec.h"
 
@@ -17,6 +19,15 @@ namespace evenkeel::planner {
 namespace {
 
 constexpr int64_t kGiB = int64_t{1} << 30;
+
+// Returns up to `limit` slugs of models of every kind most like `name`.
+std::vector<std::string> SimilarModels(std::string_view name, int limit) {
+  NameSearch search(name);
+  search.AddAll(LanguageModels());
+  search.AddAll(Encoders());
+  search.AddAll(VisionLanguageModels());
+  return std::move(search).Nearest(limit);
+}
 
 struct ExpectedCount {
   std::string_view slug;
