@@ -204,8 +204,8 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.parallelism = p;
   plan.schedule = spec.schedule;
   plan.batch_rule = batching.rule;
-  const DistRatios dist = DistRatiosOf(DealtPacks(batching, p.data, m, stop),
-                                       batching.rule.pack_times, p.data, m, stop);
+  const DistRatios dist =
+      DistRatiosOf(DealtPacks(batching, p.data, m, stop), batching.rule, p.data, m, stop);
   plan.batch_rule.idle_ratio = dist.idle;
   plan.batch_rule.dist_ratio_units = dist.units;
   plan.batch_rule.dist_ratio_tokens = dist.tokens;

@@ -19,21 +19,9 @@
 #include "planner/space/parallelism.h"
 #include "planner/trainer/execution.h"
 #include "planner/trainer/trainers.h"
+#include "planner/workload/dataset.h"
 
 namespace evenkeel::planner {
-
-// Samples that look alike: `count` samples of `units` encoder units (tiles) and `llm_tokens` tokens
-// in the language model, visual tokens included.
-struct LengthBin {
-  int64_t units = 0;
-  int64_t llm_tokens = 0;
-  int64_t count = 0;
-};
-
-struct Dataset {
-  std::vector<LengthBin> bins;  // distinct (units, llm_tokens), ascending
-  bool is_default = false;      // the job gave none, and the built-in mix is assumed
-};
 
 struct Cluster {
   GpuSpec gpu;

@@ -129,7 +129,7 @@ class Planning {
     Enter(Phase::kExplain);
     const DistRatios dist =
         DistRatiosOf(DealtPacks(batching_, p.data, chosen.micro_batches, hooks_.stop),
-                     batching_.rule.pack_times, p.data, chosen.micro_batches, hooks_.stop);
+                     batching_.rule, p.data, chosen.micro_batches, hooks_.stop);
     plan().batch_rule.idle_ratio = dist.idle;
     plan().batch_rule.dist_ratio_units = dist.units;
     plan().batch_rule.dist_ratio_tokens = dist.tokens;

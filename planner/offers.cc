@@ -17,12 +17,12 @@ PackShape MeanSample(const Dataset& dataset, double* count) {
   *count = 0;
   for (const LengthBin& bin : dataset.bins) {
     const double n = static_cast<double>(bin.count), tokens = static_cast<double>(bin.llm_tokens);
-    sum.units += n * static_cast<double>(bin.units);
+    sum.units += n * bin.units.As<double>();
     sum.tokens += n * tokens;
     sum.squared += n * tokens * tokens;
     *count += n;
   }
-  return {sum.units / *count, sum.tokens / *count, sum.squared / *count};
+  return sum / *count;
 }
 
 class Comparison {

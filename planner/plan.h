@@ -26,6 +26,8 @@ inline constexpr int64_t kPlannerRevision = 16;
 // the dataset.
 struct BatchRule {
   Packer packer = Packer::kBalanced;
+  // What one unit of each encoder counts for in the caps and sums of units.
+  PerEncoder<int64_t> unit_weights = 1;
   int64_t unit_cap = 0;     // Qv
   int64_t token_cap = 0;    // Qt
   int64_t keep_units = 0;   // Qv': a pack is kept if it has at least so many units ...

@@ -42,8 +42,9 @@ PipelineSpec MeanSpec(const Job& job, const Candidate& c) {
 }
 
 // Returns the pipeline with one rank's packs, which begin at `packs[first]`.
-PipelineSpec RankSpec(const PipelineSpec& mean, const Candidate& c, bool dummy_units,
-                      const std::vector<PackShape>& packs, size_t first) {
+PipelineSpec RankSpec(const PipelineSpec& mean, const Candidate& c,
+                      const PerEncoder<double>& dummy_units, const std::vector<PackShape>& packs,
+                      size_t first) {
   PipelineSpec spec = mean;
   spec.forward_ns.clear(), spec.backward_ns.clear(), spec.recompute_ns.clear();
   spec.weight_gradient_ns.clear();
@@ -51,7 +52,7 @@ PipelineSpec RankSpec(const PipelineSpec& mean, const Candidate& c, bool dummy_u
     const StageWork& work = c.stages[segment];
     for (size_t k = 0; k < static_cast<size_t>(spec.shape.micro_batches); ++k) {
       PackShape pack = packs[(first + k) % packs.size()];
-      if (dummy_units && pack.units < 1) pack.units = 1;
+      pack.units = Max(pack.units, dummy_units);
       spec.forward_ns.push_back(Nearest(work.forward.at(pack)));
       spec.backward_ns.push_back(Nearest(work.backward.at(pack)));
       spec.recompute_ns.push_back(RecomputeOf(work, spec.backward_ns.back()));
@@ -70,8 +71,8 @@ std::vector<PipelineSpec> Ranks(const Job& job, const Evaluation& evaluation) {
   const std::vector<PackShape> packs = DealtPacks(evaluation.batching, ranks, c.micro_batches);
   std::vector<PipelineSpec> specs;
   for (int64_t r = 0; r < ranks; ++r) {
-    specs.push_back(RankSpec(mean, c, !job.model.towers.empty(), packs,
-                             static_cast<size_t>(r * c.micro_batches)));
+    specs.push_back(
+        RankSpec(mean, c, DummyUnits(job.model), packs, static_cast<size_t>(r * c.micro_batches)));
   }
   return specs;
 }

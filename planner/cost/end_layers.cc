@@ -113,8 +113,8 @@ void AddProjector(LayerBuilder& b, const Projector& p, int64_t hidden, bool norm
 
 }  // namespace
 
-LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e) {
-  LayerBuilder b(setting, {.per_unit = D(e.tokens_per_unit)}, e.train, {});
+LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e, size_t index) {
+  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, {});
   const int64_t patch = kColours * e.patch_pixels * e.patch_pixels * e.temporal_patch;
   const int64_t rows = e.class_tokens + (e.learned_positions ? e.tokens_per_unit : 0);
   b.Begin("patches");
@@ -127,9 +127,10 @@ LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e) {
   return b.Finish(D(patch));
 }
 
-LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, int64_t hidden) {
+LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, size_t index,
+                        int64_t hidden) {
   const Projector& p = tower.projector;
-  LayerBuilder b(setting, {.per_unit = D(tower.encoder.llm_tokens_per_unit)}, p.train, p.lora);
+  LayerBuilder b(setting, UnitRows(index, tower.encoder.llm_tokens_per_unit), p.train, p.lora);
   AddProjector(b, p, hidden, p.norm, p.norm_width > 0 ? p.norm_width : p.input_width);
   for (int64_t i = 0; i < p.deep_stacked; ++i)
     AddProjector(b, p, hidden, /*norm=*/true, p.input_width);

@@ -7,8 +7,10 @@
 
 namespace evenkeel::planner {
 
-LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& encoder);
-LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, int64_t llm_hidden);
+// `index` is that of the encoder among the model's.
+LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& encoder, size_t index);
+LayerWork ProjectorWork(const RankSetting& setting, const EncoderTower& tower, size_t index,
+                        int64_t llm_hidden);
 LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& model);
 
 // Returns the final norm, the logits, the loss and the layers that predict further tokens

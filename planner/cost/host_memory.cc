@@ -19,11 +19,11 @@ constexpr double kCopies = 2;       // decoded, and packed
 
 double PackBytes(const ModelSpec& model, const PackShape& pack) {
   double bytes = pack.tokens * kTokenBytes;
-  for (const EncoderTower& tower : model.towers) {
-    const Encoder& e = tower.encoder;
+  for (size_t i = 0; i < model.towers.size(); ++i) {
+    const Encoder& e = model.towers[i].encoder;
     const double patches = D(std::max<int64_t>(0, e.tokens_per_unit - e.class_tokens));
     const double pixels = D(e.patch_pixels) * D(e.patch_pixels) * D(e.temporal_patch);
-    bytes += pack.units * patches * pixels * kPixelBytes;
+    bytes += pack.units[i] * patches * pixels * kPixelBytes;
   }
   return bytes;
 }

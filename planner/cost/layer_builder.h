@@ -27,7 +27,7 @@ struct RankSetting {
 
 // How many rows a layer works on. One rank holds `share` of them (context parallelism).
 struct Rows {
-  double per_unit = 0;
+  PerEncoder<double> per_unit;  // of one encoder, or of none
   double per_token = 0;
   double share = 1;
 };

@@ -58,7 +58,8 @@ class ProfileBuilder {
   LayerProfile Build() {
     const LanguageModel& m = job_.model.language_model;
     profile_.buffer_bytes = BufferBytes(job_, p_, largest_);
-    for (const EncoderTower& tower : job_.model.towers) AddTower(tower);
+    for (size_t i = 0; i < job_.model.towers.size(); ++i) AddTower(i);
+    trained_before_ = tower_trains_;
     if (KeepsEncoderWhole(job_)) profile_.first_stage_layers = profile_.size();
     AddTokenEmbedding(m);
     AddDecoderLayers(m);
@@ -176,11 +177,17 @@ class ProfileBuilder {
     layer.modes.back().repeated_communication = layer.forward_communication;
   }
 
-  // Sets the bytes of the rows that leave a layer, sharded by sequence parallelism.
-  void SetOutput(LayerCost& layer, const Rows& rows, int64_t width) {
+  // Returns the bytes of the rows that leave a layer, sharded by sequence parallelism.
+  PackCost OutputBytes(const Rows& rows, int64_t width) const {
     const double shard = setting_.execution.sequence_parallel ? 1 / D(p_.tensor) : 1;
-    const PackCost bytes{.per_unit = rows.per_unit * rows.share * D(width) * kValueBytes * shard,
-                         .per_token = rows.per_token * rows.share * D(width) * kValueBytes * shard};
+    return {.per_unit = rows.per_unit * rows.share * D(width) * kValueBytes * shard,
+            .per_token = rows.per_token * rows.share * D(width) * kValueBytes * shard};
+  }
+
+  // Sets the bytes that leave a layer: its own rows and, in an encoder, what earlier ones gave.
+  void SetOutput(LayerCost& layer, const Rows& rows, int64_t width) {
+    PackCost bytes = OutputBytes(rows, width);
+    if (IsTowerLayer(layer.kind)) bytes += passing_;
     layer.mean_output_bytes = Nearest(bytes.at(mean_));
     layer.output_bytes = Nearest(bytes.at(largest_));
   }
@@ -225,24 +232,32 @@ class ProfileBuilder {
     return layer;
   }
 
-  void AddTower(const EncoderTower& tower) {
+  // An encoder reads nothing of those before it, whose outputs pass by its layers.
+  void AddTower(size_t index) {
+    const EncoderTower& tower = job_.model.towers[index];
     const Encoder& e = tower.encoder;
-    const Rows rows{.per_unit = D(e.tokens_per_unit)};
-    LayerCost patch = CostOf(LayerKind::kPatchEmbedding, PatchEmbeddingWork(setting_, e), e.train);
+    trained_before_ = false;
+    const Rows rows = UnitRows(index, e.tokens_per_unit);
+    LayerCost patch =
+        CostOf(LayerKind::kPatchEmbedding, PatchEmbeddingWork(setting_, e, index), e.train);
     SetOutput(patch, rows, e.hidden);
     Add(std::move(patch), 1);
-    AddEncoderLayers(e, rows);
+    AddEncoderLayers(e, index, rows);
     const int64_t hidden = job_.model.language_model.hidden;
-    LayerCost projector = CostOf(LayerKind::kProjector, ProjectorWork(setting_, tower, hidden),
-                                 tower.projector.train);
-    SetOutput(projector, {.per_unit = D(e.llm_tokens_per_unit)}, hidden);
+    LayerCost projector =
+        CostOf(LayerKind::kProjector, ProjectorWork(setting_, tower, index, hidden),
+               tower.projector.train);
+    const Rows projected = UnitRows(index, e.llm_tokens_per_unit);
+    SetOutput(projector, projected, hidden);
     Add(std::move(projector), 1);
+    passing_ += OutputBytes(projected, hidden);
+    tower_trains_ = tower_trains_ || trained_before_;
   }
 
-  void AddEncoderLayers(const Encoder& e, const Rows& rows) {
+  void AddEncoderLayers(const Encoder& e, size_t index, const Rows& rows) {
     const auto add_class = [&](bool windowed) {
       LayerCost layer =
-          CostOf(LayerKind::kEncoder, EncoderLayerWork(setting_, e, windowed), e.train);
+          CostOf(LayerKind::kEncoder, EncoderLayerWork(setting_, e, index, windowed), e.train);
       SetOutput(layer, rows, e.hidden);
       return AddClass(std::move(layer));
     };
@@ -303,6 +318,8 @@ class ProfileBuilder {
   const Network network_;
   const RankSetting setting_;
   bool trained_before_ = false;
+  bool tower_trains_ = false;
+  PackCost passing_;  // bytes that the encoders so far give to the language model
   double last_weight_gradients_ = 0;
   LayerProfile profile_;
 };

@@ -90,9 +90,9 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
   if (p.pipeline == 1) return fixed;
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
   double widest = largest.tokens / D(p.context) * D(job.model.language_model.hidden);
-  for (const EncoderTower& tower : job.model.towers) {
-    widest = std::max(widest,
-                      largest.units * D(tower.encoder.tokens_per_unit) * D(tower.encoder.hidden));
+  for (size_t e = 0; e < job.model.towers.size(); ++e) {
+    const Encoder& encoder = job.model.towers[e].encoder;
+    widest = std::max(widest, largest.units[e] * D(encoder.tokens_per_unit) * D(encoder.hidden));
   }
   return std::min(fixed + Nearest(std::min(kPipelineTensors * 2 * shard * widest, 1e15)),
                   kPartBytesAtMost);

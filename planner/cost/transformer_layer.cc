@@ -18,6 +18,10 @@ RankHeads LanguageHeads(const LanguageModel& m, const LanguageLayer& layer, int6
   return {heads, std::max<int64_t>(1, layer.kv_heads / tensor), layer.head_dim, layer.head_dim};
 }
 
+Rows UnitRows(size_t encoder, int64_t rows_per_unit) {
+  return {.per_unit = PerEncoder<double>::Of(encoder, D(rows_per_unit))};
+}
+
 Rows TokenRows(const Parallelism& p) {
   return {.per_token = 1, .share = 1 / static_cast<double>(p.context)};
 }
@@ -26,11 +30,12 @@ namespace {
 
 // Returns the encoder tokens that attend to each other. All units of a sample are one image, so
 // that over the dataset tokens x this is the sum of squared images.
-int64_t ImageTokens(const RankSetting& setting, const Encoder& e) {
+int64_t ImageTokens(const RankSetting& setting, const Encoder& e, size_t index) {
   double units = 0, squared = 0;
   for (const LengthBin& bin : setting.dataset.bins) {
-    units += D(bin.count) * D(bin.units);
-    squared += D(bin.count) * D(bin.units) * D(bin.units);
+    const double image = D(bin.units[index]);
+    units += D(bin.count) * image;
+    squared += D(bin.count) * image * image;
   }
   const double image = units > 0 ? squared / units : 1;
   return std::max<int64_t>(1, Nearest(image * D(e.tokens_per_unit)));
@@ -39,9 +44,10 @@ int64_t ImageTokens(const RankSetting& setting, const Encoder& e) {
 }  // namespace
 
 // Every context-parallel rank runs the whole encoder.
-LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, bool windowed) {
-  const int64_t image = e.native_resolution ? ImageTokens(setting, e) : e.tokens_per_unit;
-  LayerBuilder b(setting, {.per_unit = static_cast<double>(e.tokens_per_unit)}, e.train, e.lora);
+LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, size_t index,
+                           bool windowed) {
+  const int64_t image = e.native_resolution ? ImageTokens(setting, e, index) : e.tokens_per_unit;
+  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, e.lora);
   AddAttention(b, {.hidden = e.hidden,
                    .heads = e.heads,
                    .kv_heads = e.heads,

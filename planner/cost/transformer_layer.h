@@ -21,8 +21,9 @@ RankHeads EncoderHeads(const Encoder& encoder, int64_t tensor);
 RankHeads LanguageHeads(const LanguageModel& model, const LanguageLayer& layer, int64_t tensor);
 
 // Returns a layer of the encoder. At native resolution its attention covers a window or the whole
-// image, as `windowed` says.
-LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder, bool windowed);
+// image, as `windowed` says. `index` is that of the encoder among the model's.
+LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& encoder, size_t index,
+                           bool windowed);
 
 // Returns a layer of the model. REQUIRES: RunsOf filled in its figures.
 LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& model,
@@ -30,6 +31,8 @@ LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& mode
 // Adds the same layer behind the operations that the builder already holds.
 void AddDecoderLayer(LayerBuilder& b, const LanguageModel& model, const LanguageLayer& layer);
 
+// Returns the rows of an encoder's layers on one rank.
+Rows UnitRows(size_t encoder, int64_t rows_per_unit);
 // Returns the rows of the language model on one rank.
 Rows TokenRows(const Parallelism& parallelism);
 

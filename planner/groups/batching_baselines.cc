@@ -57,6 +57,7 @@ class Baselines {
   // when padded.
   BatchingBaseline Sorted() const {
     const DrawnSamples samples = DrawSamples(job_.dataset, kSamplesDrawn);
+    const Lengths lengths = samples.lengths();
     std::vector<uint32_t> order(samples.tokens.size());
     std::iota(order.begin(), order.end(), 0u);
     std::stable_sort(order.begin(), order.end(),
@@ -72,17 +73,17 @@ class Baselines {
       const double n = D(static_cast<int64_t>(end - begin));
       PackShape pack{0, n * longest, n * longest * longest};
       for (; begin < end; ++begin) {
-        pack.units += samples.units[order[begin]];
+        pack.units += lengths.UnitsOf(order[begin]).As<double>();
         padding += longest - samples.tokens[order[begin]];
       }
-      sum.units += pack.units, sum.tokens += pack.tokens, sum.squared += pack.squared;
+      sum += pack;
       packs.push_back(pack);
     }
     const double n = D(static_cast<int64_t>(packs.size()));
     const double scale = D(SampleCount(job_.dataset)) / D(static_cast<int64_t>(order.size()));
     BatchingBaseline sorted =
-        OneGroup(BatchingMethod::kSorted, {sum.units / n, sum.tokens / n, sum.squared / n},
-                 classes_.Packs(0, classes_.size() - 1).largest, packs, n * scale);
+        OneGroup(BatchingMethod::kSorted, sum / n, classes_.Packs(0, classes_.size() - 1).largest,
+                 packs, n * scale);
     sorted.pad_ratio = padding / sum.tokens;
     return sorted;
   }
@@ -112,7 +113,8 @@ class Baselines {
     }
     BatchingBaseline flex{.method = BatchingMethod::kFlexSp, .fits = !times.empty()};
     if (times.empty()) return flex;
-    DrawnSamples samples = DrawSamples(job_.dataset, kSamplesDrawn);
+    const DrawnSamples samples = DrawSamples(job_.dataset, kSamplesDrawn);
+    const Lengths lengths = samples.lengths();
     std::vector<uint32_t> order(samples.tokens.size());
     std::iota(order.begin(), order.end(), 0u);
     Random(job_.training.seed).Shuffle(order);
@@ -124,7 +126,7 @@ class Baselines {
       std::vector<PackShape> work;
       for (size_t i = begin; i < std::min(order.size(), begin + batch); ++i) {
         const double t = samples.tokens[order[i]];
-        work.push_back({D(samples.units[order[i]]), t, t * t});
+        work.push_back({lengths.UnitsOf(order[i]).As<double>(), t, t * t});
       }
       const auto waves = AssignInWaves(std::move(work), gpus, tokens_per_gpu, times, stop_);
       if (waves.empty()) continue;
@@ -169,8 +171,7 @@ class Baselines {
       const SimulatedStep step =
           balanced ? c.step
                    : SimulateStep(job_, p, c.shape(), c.stages, packs, kEventsAtMost, stop_);
-      const DistRatios dist =
-          DistRatiosOf(packs, batching.rule.pack_times, p.data, c.micro_batches, stop_);
+      const DistRatios dist = DistRatiosOf(packs, batching.rule, p.data, c.micro_batches, stop_);
       const double n = D(run.data.steps), gpus = D(run.data.packs * p.context);
       steps += n;
       time += n * D(step.total_ns());
@@ -190,7 +191,7 @@ class Baselines {
  private:
   double MeanLength() const {
     const ClassSums all = classes_.Sums(0, classes_.size() - 1);
-    return all.squared / all.tokens;
+    return all.sum.squared / all.sum.tokens;
   }
 
   void Finish(double step_ns, double steps, BatchingBaseline* out) const {
@@ -210,8 +211,8 @@ class Baselines {
     if (!out.fits) return out;
     const SimulatedStep step =
         SimulateStep(job_, p, c.shape(), c.stages, packs, kEventsAtMost, stop_);
-    const DistRatios dist = DistRatiosOf(packs, found_.runs.back().data.batching.rule.pack_times,
-                                         p.data, c.micro_batches, stop_);
+    const DistRatios dist =
+        DistRatiosOf(packs, found_.runs.back().data.batching.rule, p.data, c.micro_batches, stop_);
     out.dist_ratio_tokens = dist.tokens, out.dist_ratio_attention = dist.attention;
     out.communication_ratio = p.context > 1 ? 1 : 0;
     out.mean_rank_tokens = D(c.micro_batches) * mean.tokens;

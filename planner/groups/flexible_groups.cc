@@ -58,14 +58,11 @@ std::vector<FlexibleGroup> AssignFlexibly(const std::vector<PackShape>& samples,
       if (group.degree < degree ||
           group.work.tokens + sample.tokens > tokens_per_gpu * static_cast<double>(group.degree))
         continue;
-      const PackShape work{group.work.units + sample.units, group.work.tokens + sample.tokens,
-                           group.work.squared + sample.squared};
-      const double ns = times.at(group.degree).at(work);
+      const double ns = times.at(group.degree).at(group.work + sample);
       if (best == nullptr || ns < best_ns) best = &group, best_ns = ns;
     }
     if (best == nullptr) return {};
-    best->work.units += sample.units, best->work.tokens += sample.tokens,
-        best->work.squared += sample.squared;
+    best->work += sample;
     best->ns = best_ns;
   }
   return groups;

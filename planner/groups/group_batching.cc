@@ -18,21 +18,21 @@ Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGrou
 
 // Fills the room that is left in each pack with shorter samples, in the same mix for all.
 void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
-  double units = 0, tokens = 0, squared = 0;
+  PackShape all;
+  const double units = shorter.weighted_units, tokens = shorter.sum.tokens;
   for (PackSums& pack : batching.packs) {
     double room = std::max(0.0, D(caps.tokens - pack.tokens));
-    if (shorter.units > 0)
-      room = std::min(room,
-                      std::max(0.0, D(caps.units - pack.units)) * shorter.tokens / shorter.units);
-    if (shorter.tokens > 0) {
+    if (units > 0)
+      room = std::min(room, std::max(0.0, D(caps.units - pack.units)) * tokens / units);
+    if (tokens > 0) {
       pack.tokens += Nearest(room);
-      pack.units += static_cast<int64_t>(room * shorter.units / shorter.tokens);
-      pack.squared += Nearest(room * shorter.squared / shorter.tokens);
+      pack.units += static_cast<int64_t>(room * units / tokens);
+      pack.encoder_units += (room * shorter.sum.units / tokens).As<int64_t>();
+      pack.squared += Nearest(room * shorter.sum.squared / tokens);
     }
-    units += D(pack.units), tokens += D(pack.tokens), squared += D(pack.squared);
+    all += ShapeOf(pack);
   }
-  const double n = D(static_cast<int64_t>(batching.packs.size()));
-  batching.mean = {units / n, tokens / n, squared / n};
+  batching.mean = all / D(static_cast<int64_t>(batching.packs.size()));
 }
 
 // Fills whole steps of packs with shorter samples, of which `others` tokens are left. Takes all of
@@ -41,7 +41,7 @@ double Fill(const ClassSums& shorter, double others, const ClassSums& own, doubl
             int64_t step_packs, GroupData& data) {
   Batching& batching = data.batching;
   const Caps caps{batching.rule.unit_cap, batching.rule.token_cap};
-  const double own_tokens = left * own.tokens;
+  const double own_tokens = left * own.sum.tokens;
   const int64_t whole = RoundUp(data.packs, step_packs);
   double taken = others;
   if (others > D(whole * caps.tokens) - own_tokens) {
@@ -49,20 +49,19 @@ double Fill(const ClassSums& shorter, double others, const ClassSums& own, doubl
     FillUp(shorter, caps, batching);
     taken = std::clamp(D(whole) * batching.mean.tokens - own_tokens, 0.0, others);
   } else {
-    const double share = shorter.tokens > 0 ? others / shorter.tokens : 0;
-    const PackShape all{left * own.units + share * shorter.units, own_tokens + others,
-                        left * own.squared + share * shorter.squared};
+    const double share = shorter.sum.tokens > 0 ? others / shorter.sum.tokens : 0;
+    const PackShape all{left * own.sum.units + share * shorter.sum.units, own_tokens + others,
+                        left * own.sum.squared + share * shorter.sum.squared};
+    const double units = left * own.weighted_units + share * shorter.weighted_units;
     const auto packs = [](double sum, int64_t cap) {
       return cap > 0 ? static_cast<int64_t>(std::ceil(sum / D(cap))) : 0;
     };
-    data.packs =
-        std::max({data.packs, packs(all.tokens, caps.tokens), packs(all.units, caps.units)});
-    const double n = D(data.packs);
-    batching.mean = {all.units / n, all.tokens / n, all.squared / n};
+    data.packs = std::max({data.packs, packs(all.tokens, caps.tokens), packs(units, caps.units)});
+    batching.mean = all / D(data.packs);
   }
-  batching.rule.mean_units = batching.mean.units;
+  batching.rule.mean_units = batching.mean.units.Dot(batching.rule.unit_weights.As<double>());
   batching.rule.mean_tokens = batching.mean.tokens;
-  if (shorter.tokens > 0) data.fillers = Nearest(taken * shorter.samples / shorter.tokens);
+  if (shorter.sum.tokens > 0) data.fillers = Nearest(taken * shorter.samples / shorter.sum.tokens);
   return taken;
 }
 
@@ -78,8 +77,9 @@ std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classe
     const ClassSums own = classes.Sums(group.from, group.to);
     const ClassSums shorter = group.from > 0 ? classes.Sums(0, group.from - 1) : ClassSums{};
     // Fillers come from the shortest samples first.
-    const double left = std::max(0.0, 1 - std::max(0.0, taken - shorter.tokens) / own.tokens);
-    taken = std::min(taken, shorter.tokens);
+    const double left =
+        std::max(0.0, 1 - std::max(0.0, taken - shorter.sum.tokens) / own.sum.tokens);
+    taken = std::min(taken, shorter.sum.tokens);
     data.samples = Nearest(own.samples);
     data.batching = OwnPacks(job, classes, group, stop);
     BatchRule& rule = data.batching.rule;
@@ -87,7 +87,7 @@ std::vector<GroupData> MakeGroupData(const Job& job, const LengthClasses& classe
     data.packs = static_cast<int64_t>(std::ceil(left * D(rule.packs)));
     if (left * own.samples < 1) data.packs = 0;
     if (g > 0 && data.packs > 0)
-      taken += Fill(shorter, shorter.tokens - taken, own, left, step_packs, data);
+      taken += Fill(shorter, shorter.sum.tokens - taken, own, left, step_packs, data);
     data.steps = CeilDivide(data.packs, step_packs);
     rule.packs = data.packs;
     if (data.packs > 0)

@@ -20,12 +20,12 @@ bool WalkDown(const LengthClasses& classes, const std::vector<GroupEnd>& ends,
     const size_t from = g == 0 ? 0 : ends[g - 1].to + 1;
     const ClassPacks& packs = classes.Packs(from, ends[g].to);
     if (packs.packs == 0) continue;
-    const double below = from == 0 ? 0 : classes.Sums(0, from - 1).tokens;
-    const double left = std::max(0.0, 1 - std::max(0.0, taken - below) / packs.own.tokens);
+    const double below = from == 0 ? 0 : classes.Sums(0, from - 1).sum.tokens;
+    const double left = std::max(0.0, 1 - std::max(0.0, taken - below) / packs.own.sum.tokens);
     taken = std::min(taken, below);
     if (left == 0) continue;
     const double fillers = std::min(left * packs.filler_tokens, below - taken);
-    if (!visit(from, ends[g], left * packs.own.tokens + fillers)) return false;
+    if (!visit(from, ends[g], left * packs.own.sum.tokens + fillers)) return false;
     taken += fillers;
   }
   return true;

@@ -28,7 +28,7 @@ std::vector<Family> Families(const Job& job) {
 
 double StepTokens(const Job& job, const LengthClasses& classes) {
   const ClassSums all = classes.Sums(0, classes.size() - 1);
-  return static_cast<double>(job.training.global_batch_samples) * all.tokens / all.samples;
+  return static_cast<double>(job.training.global_batch_samples) * all.sum.tokens / all.samples;
 }
 
 namespace {

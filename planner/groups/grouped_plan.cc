@@ -59,7 +59,7 @@ class Writer {
     const BatchRule& rule = run.data.batching.rule;
     const DistRatios dist =
         DistRatiosOf(DealtPacks(run.data.batching, c.parallelism.data, c.micro_batches, stop_),
-                     rule.pack_times, c.parallelism.data, c.micro_batches, stop_);
+                     rule, c.parallelism.data, c.micro_batches, stop_);
     GroupPlan group;
     group.longest_sample = classes_.lengths()[run.group.to];
     group.token_cap = rule.token_cap;
@@ -171,7 +171,7 @@ class Writer {
     Proof& proof = plan_.proof;
     proof = {};
     const double batches =
-        classes_.Sums(0, classes_.size() - 1).tokens / StepTokens(job_, classes_);
+        classes_.Sums(0, classes_.size() - 1).sum.tokens / StepTokens(job_, classes_);
     double epoch = found_.epoch_bound_ns > 0 ? found_.filled_ns : 0, bound = epoch;
     for (const GroupRun& run : found_.runs) {
       const Candidate& c = found_.epoch_bound_ns > 0 ? run.mean_packs : run.candidate;

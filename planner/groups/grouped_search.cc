@@ -158,8 +158,7 @@ class GroupedSearcher {
   // predicts.
   double PeakEpoch() const {
     const ClassSums all = classes_.Sums(0, classes_.size() - 1);
-    const PackShape mean{all.units / all.samples, all.tokens / all.samples,
-                         all.squared / all.samples};
+    const PackShape mean = all.sum / all.samples;
     const LayerProfile profile = BuildLayerProfile(job_, {}, mean, mean);
     double flops = 0;
     for (int64_t i = 0; i < profile.size(); ++i) {

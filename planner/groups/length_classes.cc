@@ -29,7 +29,7 @@ std::vector<int64_t> CandidateLengths(const Job& job, int64_t longest) {
 }  // namespace
 
 ClassSums& ClassSums::operator+=(const ClassSums& o) {
-  samples += o.samples, units += o.units, tokens += o.tokens, squared += o.squared;
+  samples += o.samples, sum += o.sum, weighted_units += o.weighted_units;
   longest = std::max(longest, o.longest);
   return *this;
 }
@@ -43,7 +43,10 @@ LengthClasses::LengthClasses(const Job& job, const Stop& stop) : job_(job), stop
     const auto at = std::lower_bound(lengths_.begin(), lengths_.end(), bin.llm_tokens);
     const double n = static_cast<double>(bin.count), t = static_cast<double>(bin.llm_tokens);
     sums_[static_cast<size_t>(at - lengths_.begin())] +=
-        ClassSums{n, n * static_cast<double>(bin.units), n * t, n * t * t, bin.llm_tokens};
+        ClassSums{n,
+                  {n * bin.units.As<double>(), n * t, n * t * t},
+                  n * static_cast<double>(job.dataset.WeightedUnits(bin)),
+                  bin.llm_tokens};
   }
   packs_.resize(size() * size());
   for (size_t from = 0; from < size(); ++from)
@@ -58,7 +61,8 @@ ClassSums LengthClasses::Sums(size_t from, size_t to) const {
 
 Dataset LengthClasses::Samples(size_t from, size_t to) const {
   const int64_t above = from == 0 ? 0 : lengths_[from - 1];
-  Dataset part{.bins = {}, .is_default = job_.dataset.is_default};
+  Dataset part = job_.dataset;
+  part.bins.clear();
   for (const LengthBin& bin : job_.dataset.bins) {
     if (bin.llm_tokens > above && bin.llm_tokens <= lengths_[to]) part.bins.push_back(bin);
   }
@@ -72,7 +76,8 @@ Caps LengthClasses::CapsOf(size_t to) const {
   // these are its own or fillers.
   for (const LengthBin& bin : job_.dataset.bins) {
     if (bin.llm_tokens > lengths_[to]) continue;
-    caps.units = std::max({caps.units, bin.units, caps.tokens * bin.units / bin.llm_tokens});
+    const int64_t units = job_.dataset.WeightedUnits(bin);
+    caps.units = std::max({caps.units, units, caps.tokens * units / bin.llm_tokens});
   }
   return caps;
 }
@@ -87,20 +92,22 @@ ClassPacks LengthClasses::PacksOf(size_t from, size_t to) const {
   ClassSums all = packs.own;
   if (from > 0) {
     const ClassSums shorter = Sums(0, from - 1);
-    if (shorter.tokens > 0) {
-      packs.filler_tokens =
-          std::max(0.0, std::min(packs.packs * length - all.tokens, shorter.tokens));
-      const double units = packs.packs * static_cast<double>(packs.caps.units) - all.units;
-      if (shorter.units > 0)
+    const double tokens = shorter.sum.tokens;
+    if (tokens > 0) {
+      packs.filler_tokens = std::max(0.0, std::min(packs.packs * length - all.sum.tokens, tokens));
+      const double units = packs.packs * static_cast<double>(packs.caps.units) - all.weighted_units;
+      if (shorter.weighted_units > 0)
         packs.filler_tokens =
-            std::min(packs.filler_tokens, std::max(0.0, units) * shorter.tokens / shorter.units);
-      const double share = packs.filler_tokens / shorter.tokens;
-      all += {share * shorter.samples, share * shorter.units, packs.filler_tokens,
-              share * shorter.squared, 0};
+            std::min(packs.filler_tokens, std::max(0.0, units) * tokens / shorter.weighted_units);
+      const double share = packs.filler_tokens / tokens;
+      all += {share * shorter.samples,
+              {share * shorter.sum.units, packs.filler_tokens, share * shorter.sum.squared},
+              share * shorter.weighted_units,
+              0};
     }
   }
-  packs.mean = {all.units / packs.packs, all.tokens / packs.packs, all.squared / packs.packs};
-  packs.largest = {static_cast<double>(packs.caps.units), length,
+  packs.mean = all.sum / packs.packs;
+  packs.largest = {UnitsAtMost(job_.dataset, packs.caps), length,
                    length * static_cast<double>(packs.own.longest)};
   return packs;
 }

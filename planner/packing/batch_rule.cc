@@ -23,17 +23,25 @@ constexpr int64_t kStepsDealt = 64;        // of the sample
 constexpr int64_t kDealtAtMost = 1 << 16;  // packs of a step; if there are more, they are taken in
                                            // their order
 
-bool HasUnits(const Dataset& dataset) {
-  return std::any_of(dataset.bins.begin(), dataset.bins.end(),
-                     [](const LengthBin& bin) { return bin.units > 0; });
-}
-
 PackShape MeanOf(const std::vector<PackShape>& packs) {
   PackShape mean;
-  for (const PackShape& p : packs)
-    mean.units += p.units, mean.tokens += p.tokens, mean.squared += p.squared;
-  const double n = static_cast<double>(packs.size());
-  return {mean.units / n, mean.tokens / n, mean.squared / n};
+  for (const PackShape& p : packs) mean += p;
+  return mean / static_cast<double>(packs.size());
+}
+
+// Bins that differ in the units of their encoders may be equal once these are weighted.
+void MergeEqual(SampleTypes& types) {
+  const auto key = [](const SampleType& t) { return std::pair(t.units, t.tokens); };
+  std::sort(types.begin(), types.end(),
+            [&](const SampleType& a, const SampleType& b) { return key(a) < key(b); });
+  SampleTypes merged;
+  for (const SampleType& t : types) {
+    if (!merged.empty() && key(merged.back()) == key(t))
+      merged.back().count += t.count;
+    else
+      merged.push_back(t);
+  }
+  types = std::move(merged);
 }
 
 // Returns the times of forward and backward of the whole model on one GPU.
@@ -82,6 +90,8 @@ std::vector<PackShape> AlikeSteps(const Batching& batching, int64_t data, int64_
       };
       dealt.push_back(
           {between(a.units, b.units), between(a.tokens, b.tokens), between(a.squared, b.squared)});
+      for (size_t e = 0; e < kEncodersAtMost; ++e)
+        dealt.back().encoder_units[e] = between(a.encoder_units[e], b.encoder_units[e]);
     }
   }
   work = WorkOf(dealt, batching.rule.pack_times);
@@ -107,12 +117,12 @@ void MakeBaseline(const Lengths& samples, uint64_t seed, Batching& out) {
   const size_t size = static_cast<size_t>(std::max<int64_t>(1, Nearest(out.rule.samples_per_pack)));
   out.baseline_samples = static_cast<int64_t>(size);
   double padding = 0;
-  for (size_t begin = 0; begin < samples.size(); begin += size) {
-    const size_t end = std::min(samples.size(), begin + size);
+  for (size_t begin = 0; begin < order.size(); begin += size) {
+    const size_t end = std::min(order.size(), begin + size);
     PackShape shape;
     double longest = 0, tokens = 0;
     for (size_t i = begin; i < end; ++i) {
-      shape.units += static_cast<double>(samples.units[order[i]]);
+      shape.units += samples.UnitsOf(order[i]).As<double>();
       tokens += static_cast<double>(samples.tokens[order[i]]);
       longest = std::max(longest, static_cast<double>(samples.tokens[order[i]]));
     }
@@ -165,15 +175,16 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
       std::max(rule.pack_lower_bound, Nearest(static_cast<double>(packing.size()) * scale));
   rule.samples_per_pack =
       static_cast<double>(SampleCount(job.dataset)) / static_cast<double>(rule.packs);
-  rule.mean_units = out.mean.units;
+  rule.unit_weights = job.dataset.unit_weights;
+  rule.mean_units = out.mean.units.Dot(rule.unit_weights.As<double>());
   rule.mean_tokens = out.mean.tokens;
   double longest = 0;
-  out.largest = {static_cast<double>(rule.unit_cap), static_cast<double>(rule.token_cap), 0};
+  out.largest = {UnitsAtMost(job.dataset, caps), static_cast<double>(rule.token_cap), 0};
   for (const LengthBin& bin : job.dataset.bins) {
     longest = std::max(longest, static_cast<double>(bin.llm_tokens));
-    if (caps.Hold(bin.units, bin.llm_tokens)) continue;
+    if (caps.Hold(job.dataset.WeightedUnits(bin), bin.llm_tokens)) continue;
     rule.oversize_samples += bin.count;
-    out.largest.units = std::max(out.largest.units, static_cast<double>(bin.units));
+    out.largest.units = Max(out.largest.units, bin.units.As<double>());
     out.largest.tokens = std::max(out.largest.tokens, static_cast<double>(bin.llm_tokens));
   }
   // The sum is largest if all tokens of a pack are in samples as long as the longest.
@@ -185,21 +196,31 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
 
 }  // namespace
 
+PerEncoder<double> UnitsAtMost(const Dataset& dataset, const Caps& caps) {
+  PerEncoder<double> most;
+  for (size_t e = 0; e < kEncodersAtMost; ++e) {
+    const int64_t weight = dataset.unit_weights[e];
+    if (weight > 0) most[e] = static_cast<double>(caps.units / weight);
+  }
+  return most;
+}
+
 SampleTypes TypesOf(const Dataset& dataset) {
   SampleTypes types;
   for (const LengthBin& bin : dataset.bins)
-    types.push_back(
-        {static_cast<int32_t>(bin.units), static_cast<int32_t>(bin.llm_tokens), bin.count});
+    types.push_back({static_cast<int32_t>(dataset.WeightedUnits(bin)),
+                     static_cast<int32_t>(bin.llm_tokens), bin.count});
+  if (dataset.encoders() > 1) MergeEqual(types);
   return types;
 }
 
 PackShape ShapeOf(const PackSums& sums) {
-  return {static_cast<double>(sums.units), static_cast<double>(sums.tokens),
+  return {sums.encoder_units.As<double>(), static_cast<double>(sums.tokens),
           static_cast<double>(sums.squared)};
 }
 
 bool DerivesCaps(const Job& job) {
-  return job.training.token_cap == 0 || (job.training.unit_cap == 0 && HasUnits(job.dataset));
+  return job.training.token_cap == 0 || (job.training.unit_cap == 0 && job.dataset.has_units());
 }
 
 CapsRule CapsRuleOf(const Job& job, const Stop& stop) {
@@ -248,24 +269,24 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
   return dealt;
 }
 
-DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& times, int64_t data,
+DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& rule, int64_t data,
                         int64_t micro_batches, const Stop& stop) {
+  const PackTimes& times = rule.pack_times;
+  const PerEncoder<double> weights = rule.unit_weights.As<double>();
   const int64_t per_step = data * micro_batches;
   const int64_t steps = std::clamp<int64_t>(static_cast<int64_t>(packs.size()) / per_step, 1, 64);
   // Sums of the packs before each pack, so that a rank's total needs no loop over its packs.
   stop.Spend(static_cast<int64_t>(4 * packs.size()));
   std::vector<PackShape> before(packs.size() + 1);
   for (size_t i = 0; i < packs.size(); ++i) {
-    const PackShape &sum = before[i], &pack = packs[i];
-    before[i + 1] = {sum.units + pack.units, sum.tokens + pack.tokens, sum.squared + pack.squared};
+    before[i + 1] = before[i] + packs[i];
   }
   const auto before_position = [&](int64_t position) -> PackShape {
     const int64_t n = static_cast<int64_t>(packs.size());
     const int64_t whole_rounds = position / n;
     const double rounds = static_cast<double>(whole_rounds);
     const PackShape &all = before.back(), &rest = before[static_cast<size_t>(position % n)];
-    return {rounds * all.units + rest.units, rounds * all.tokens + rest.tokens,
-            rounds * all.squared + rest.squared};
+    return rounds * all + rest;
   };
   MeanDistRatio mean_units, mean_tokens, mean_attention;
   double most_time = 0, waited = 0;
@@ -276,10 +297,11 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& ti
     stop.Spend(20 * data);
     for (size_t r = 0; r < units.size(); ++r) {
       const PackShape from = before_position(next), to = before_position(next += micro_batches);
-      units[r] = to.units - from.units;
+      const PerEncoder<double> of_encoder = to.units - from.units;
+      units[r] = of_encoder.Dot(weights);
       tokens[r] = to.tokens - from.tokens;
       attention[r] = to.squared - from.squared;
-      times_of[r] = times.vision_per_unit * units[r] + times.language_per_token * tokens[r] +
+      times_of[r] = times.vision_per_unit.Dot(of_encoder) + times.language_per_token * tokens[r] +
                     times.language_per_squared_token * attention[r];
     }
     // The sum is taken rank by rank, because the mean of equal times may round to more than the

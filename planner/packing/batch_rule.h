@@ -36,6 +36,8 @@ struct Batching {
 };
 
 SampleTypes TypesOf(const Dataset& dataset);
+// Returns the most units of each encoder that a pack under the caps may have.
+PerEncoder<double> UnitsAtMost(const Dataset& dataset, const Caps& caps);
 PackShape ShapeOf(const PackSums& sums);
 
 // Returns the rule that derives the caps that the job does not give.
@@ -68,9 +70,9 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
 // than in one step, they repeat.
 struct DistRatios {
   double units = 0, tokens = 0, attention = 0;
-  double idle = 0;  // of time by PackTimes: sum over steps of (max - mean) / sum of max
+  double idle = 0;  // of time by the rule's PackTimes: sum over steps of (max - mean) / sum of max
 };
-DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const PackTimes& times, int64_t data,
+DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& rule, int64_t data,
                         int64_t micro_batches, const Stop& stop = {});
 
 }  // namespace evenkeel::planner

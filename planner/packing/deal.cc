@@ -13,7 +13,12 @@ namespace evenkeel::planner {
 namespace {
 
 double VisionTime(const PackSums& sum, const PackTimes& times) {
-  return times.vision_per_unit * static_cast<double>(sum.units > 0 ? sum.units : times.dummy_units);
+  double time = 0;
+  for (size_t e = 0; e < kEncodersAtMost; ++e) {
+    const int64_t units = sum.encoder_units[e];
+    time += times.vision_per_unit[e] * static_cast<double>(units > 0 ? units : times.dummy_units);
+  }
+  return time;
 }
 
 double LanguageTime(const PackSums& sum, const PackTimes& times) {

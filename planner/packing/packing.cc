@@ -2,6 +2,14 @@
 
 namespace evenkeel::planner {
 
+PerEncoder<int64_t> Lengths::UnitsOf(size_t sample) const {
+  if (encoder_units.empty()) return units[sample];
+  const size_t encoders = encoder_units.size() / size();
+  PerEncoder<int64_t> of_encoder;
+  for (size_t e = 0; e < encoders; ++e) of_encoder[e] = encoder_units[sample * encoders + e];
+  return of_encoder;
+}
+
 std::vector<PackSums> SumsOf(const Lengths& lengths, const Packing& packing) {
   std::vector<PackSums> sums(packing.size());
   for (size_t pack = 0; pack < sums.size(); ++pack) {
@@ -11,7 +19,9 @@ std::vector<PackSums> SumsOf(const Lengths& lengths, const Packing& packing) {
       sum.units += lengths.units[sample];
       sum.tokens += tokens;
       sum.squared += tokens * tokens;
+      if (!lengths.encoder_units.empty()) sum.encoder_units += lengths.UnitsOf(sample);
     }
+    if (lengths.encoder_units.empty()) sum.encoder_units = sum.units;
   }
   return sums;
 }

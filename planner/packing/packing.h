@@ -7,14 +7,22 @@
 #include <span>
 #include <vector>
 
+#include "planner/workload/per_encoder.h"
+
 namespace evenkeel::planner {
 
-// Lengths of N samples, not owned. A sample's index is its position here, below 2^32.
+// Lengths of N samples, not owned. A sample's index is its position here, below 2^32. Where a model
+// has several encoders, the units of each are weighted by their work and added up
+// (Dataset::unit_weights), so that packs have two columns however many encoders there are.
 struct Lengths {
   std::span<const int32_t> units;   // encoder units (tiles), >= 0
   std::span<const int32_t> tokens;  // in the language model, visual tokens included, >= 1
+  // The units of each encoder, sample by sample, where there are several; else empty.
+  std::span<const int32_t> encoder_units = {};
 
   size_t size() const { return tokens.size(); }
+  // Returns the units of each encoder, not weighted.
+  PerEncoder<int64_t> UnitsOf(size_t sample) const;
 };
 
 // The most units and tokens that a pack of several samples may have.
@@ -65,9 +73,10 @@ struct Packing {
 
 // Sums over the samples of a pack.
 struct PackSums {
-  int64_t units = 0;
+  int64_t units = 0;  // weighted
   int64_t tokens = 0;
   int64_t squared = 0;  // of sample lengths, tokens^2: attention stays inside a sample
+  PerEncoder<int64_t> encoder_units;
 };
 std::vector<PackSums> SumsOf(const Lengths& lengths, const Packing& packing);
 
@@ -75,10 +84,10 @@ std::vector<PackSums> SumsOf(const Lengths& lengths, const Packing& packing);
 // of time (the cost model gives seconds). By default, for an unknown model, units and tokens count
 // as they are.
 struct PackTimes {
-  double vision_per_unit = 1;
+  PerEncoder<double> vision_per_unit = 1;
   double language_per_token = 1;
   double language_per_squared_token = 0;
-  int64_t dummy_units = 0;  // units that a pack without units costs in the vision part
+  int64_t dummy_units = 0;  // units that a pack without units of an encoder costs there
 };
 
 }  // namespace evenkeel::planner

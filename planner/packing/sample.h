@@ -12,8 +12,8 @@ namespace evenkeel::planner {
 
 // Lengths that own their values.
 struct DrawnSamples {
-  std::vector<int32_t> units, tokens;
-  Lengths lengths() const { return {units, tokens}; }
+  std::vector<int32_t> units, tokens, encoder_units;
+  Lengths lengths() const { return {units, tokens, encoder_units}; }
 };
 
 int64_t SampleCount(const Dataset& dataset);

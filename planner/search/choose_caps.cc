@@ -217,7 +217,7 @@ class Chooser {
     const PackShape& mean = search.batching.mean;
     const double language =
         times.language_per_token * mean.tokens + times.language_per_squared_token * mean.squared;
-    const double share = language / (language + times.vision_per_unit * mean.units);
+    const double share = language / (language + times.vision_per_unit.Dot(mean.units));
     const double packs = static_cast<double>(job_.training.global_batch_samples) /
                          choice.samples_per_pack / static_cast<double>(p.data);
     const double micro_batches = std::max(1.0, packs);

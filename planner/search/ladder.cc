@@ -52,8 +52,7 @@ struct Rungs {
   LadderRung Make(const char* name, const LayerProfile& profile, const Candidate& c,
                   const std::vector<PackShape>& packs, double micro_batch_count,
                   double pad_ratio) const {
-    const DistRatios dist =
-        DistRatiosOf(packs, batching.rule.pack_times, c.parallelism.data, c.micro_batches);
+    const DistRatios dist = DistRatiosOf(packs, batching.rule, c.parallelism.data, c.micro_batches);
     const int64_t step_ns = CorrectedStep(job.calibration, c.step.total_ns());
     return {.name = name,
             .fits = Fits(job, profile, c),
@@ -93,7 +92,7 @@ std::vector<LadderRung> MakeLadder(const Job& job, const Batching& batching,
   const Rungs rungs{job, batching, plan};
   PackShape widest = batching.baseline.front();
   for (const PackShape& p : batching.baseline) {
-    widest.units = std::max(widest.units, p.units);
+    widest.units = Max(widest.units, p.units);
     widest.tokens = std::max(widest.tokens, p.tokens);
   }
   std::vector<LadderRung> ladder;

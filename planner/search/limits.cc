@@ -12,12 +12,12 @@ double OneGpuStepSeconds(const Job& job) {
   double count = 0;
   for (const LengthBin& bin : job.dataset.bins) {
     const double n = static_cast<double>(bin.count), tokens = static_cast<double>(bin.llm_tokens);
-    sample.units += n * static_cast<double>(bin.units);
+    sample.units += n * bin.units.As<double>();
     sample.tokens += n * tokens;
     sample.squared += n * tokens * tokens;
     count += n;
   }
-  sample = {sample.units / count, sample.tokens / count, sample.squared / count};
+  sample = sample / count;
   const LayerProfile profile = BuildLayerProfile(job, {}, sample, sample);
   double compute_ns = 0, bytes = 0, weights = 0;
   for (int64_t i = 0; i < profile.size(); ++i) {

@@ -5,6 +5,13 @@
 #include "planner/base/integers.h"
 
 namespace evenkeel::planner {
+
+PerEncoder<double> DummyUnits(const ModelSpec& model) {
+  PerEncoder<double> one_each;
+  for (size_t e = 0; e < model.towers.size(); ++e) one_each[e] = 1;
+  return one_each;
+}
+
 namespace {
 
 StageWork WorkOf(const LayerProfile& profile, int64_t begin, int64_t end,
@@ -68,8 +75,8 @@ size_t PlaceOf(const PipelineShape& shape, size_t segment, size_t packs) {
 struct SampledSteps {
   PipelineShape shape;
   int64_t steps = 1, ranks = 1;
-  int64_t locked = 1;        // consecutive ranks that take as long as the slowest of them
-  bool dummy_units = false;  // a pack without units costs one
+  int64_t locked = 1;              // consecutive ranks that take as long as the slowest of them
+  PerEncoder<double> dummy_units;  // of each encoder, that a pack without units costs
 };
 
 SampledSteps SampleOf(const Job& job, const Parallelism& p, const PipelineShape& shape,
@@ -82,7 +89,7 @@ SampledSteps SampleOf(const Job& job, const Parallelism& p, const PipelineShape&
   // ranks is then underestimated.
   sample.ranks = std::clamp<int64_t>(most_events * p.data / events, 1, p.data);
   sample.locked = LockedRanks(job, p);
-  sample.dummy_units = !job.model.towers.empty();
+  sample.dummy_units = DummyUnits(job.model);
   return sample;
 }
 
@@ -103,10 +110,9 @@ int64_t MeanOfSlowest(const SampledSteps& sample, const std::vector<PackShape>& 
         PackShape pack;
         for (size_t rank = 0; rank < together; ++rank) {
           const PackShape& one = packs[(next + rank * m + k) % packs.size()];
-          pack = {std::max(pack.units, one.units), std::max(pack.tokens, one.tokens),
-                  std::max(pack.squared, one.squared)};
+          pack = Max(pack, one);
         }
-        if (sample.dummy_units && pack.units < 1) pack.units = 1;
+        pack.units = Max(pack.units, sample.dummy_units);
         own[k] = pack;
       }
       next += together * m;

@@ -117,9 +117,13 @@ int64_t MeanPackPasses(const PipelineShape& shape, int64_t events);
 // the step.
 int64_t LockedRanks(const Job& job, const Parallelism& p);
 
+// Returns 1 for each of the model's encoders: a pack without units of an encoder still costs one,
+// so that ranks stay in step.
+PerEncoder<double> DummyUnits(const ModelSpec& model);
+
 // Simulates steps with the given packs, which are dealt in their order to D ranks x m packs, in as
-// many whole steps as `events` forwards allow. A pack without units still costs one dummy unit if
-// the model has an encoder. Throws Stopped if `stop` ends the work.
+// many whole steps as `events` forwards allow. Packs cost at least DummyUnits. Throws Stopped if
+// `stop` ends the work.
 SimulatedStep SimulateStep(const Job& job, const Parallelism& p, const PipelineShape& shape,
                            const std::vector<StageWork>& segments,
                            const std::vector<PackShape>& packs, int64_t events = kEventsAtMost,

@@ -27,9 +27,9 @@ struct BinnedLengths {
 // A bin is represented by the rounded mean of its samples; with unit bins, units round down and
 // tokens up, so that tokens still cover units x tokens per unit. The result depends only on the
 // multiset of samples. docs/ALGORITHMS.md states the rule. `sorted` has distinct lengths,
-// ascending.
+// ascending. The histogram has units of `encoders` encoders, and of more where samples have them.
 BinnedLengths BinLengths(const std::vector<planner::LengthBin>& sorted,
-                         int64_t max_bytes = kMaxHistogramBytes);
+                         int64_t max_bytes = kMaxHistogramBytes, size_t encoders = 1);
 
 }  // namespace evenkeel::server
 

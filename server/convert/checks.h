@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/workload/per_encoder.h"
 #include "server/convert/violations.h"
 
 namespace evenkeel::server {
@@ -33,7 +34,8 @@ inline constexpr IntRange kSampleTokens = {1, 16'777'216};
 inline constexpr IntRange kPageSizes = {0, 1000};
 inline constexpr IntRange kMaxViolations = {0, 1000};
 inline constexpr int64_t kDefaultMaxViolations = 100;
-inline constexpr int kMaxParts = 64;    // limit on the parts of a dataset
+inline constexpr int kMaxParts = 64;  // limit on the parts of a dataset
+inline constexpr int kMaxEncoders = static_cast<int>(planner::kEncodersAtMost);
 inline constexpr int kSuggestions = 3;  // number of similar names suggested for an unknown one
 
 // Returns how many violations to keep. A bad number is itself reported as a violation.

@@ -9,6 +9,7 @@
 #include "planner/catalog/default_dataset.h"
 #include "planner/job.h"
 #include "planner/model/model_spec.h"
+#include "planner/workload/unit_weights.h"
 #include "server/convert/checks.h"
 #include "server/convert/digest.h"
 #include "server/convert/histogram_from_proto.h"
@@ -16,7 +17,13 @@
 namespace evenkeel::server {
 namespace {
 
-void AssumeDefault(planner::Job* job) {
+// Assumes samples that the model takes. How many units a sample has of each of several encoders
+// cannot be guessed.
+void AssumeDefault(const FieldPath& path, ViolationSink& sink, planner::Job* job) {
+  if (job->model.towers.size() > 1) {
+    sink.Add(path, "required for a model with several encoders: no data is assumed for them");
+    return;
+  }
   const bool text_only = job->model.towers.empty();
   if (text_only) {
     job->dataset = planner::DefaultTextDataset();
@@ -119,12 +126,13 @@ void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
                       const planner::ModelSpec* model, const DatasetSource& datasets,
                       planner::Job* job) {
   if (!from.has_dataset()) {
-    if (model != nullptr) AssumeDefault(job);
+    if (model != nullptr) AssumeDefault(path.Child("dataset"), sink, job);
     return;
   }
   const v1::Dataset& dataset = from.dataset();
   const FieldPath dataset_path = path.Child("dataset");
   const int64_t before = sink.count();
+  if (model != nullptr) job->dataset.unit_weights = planner::UnitWeightsOf(*model);
   std::vector<planner::LengthBin>* bins = &job->dataset.bins;
   if (dataset.has_histogram()) {
     AppendHistogram(dataset.histogram(), dataset_path.Child("histogram"), sink, model, bins);

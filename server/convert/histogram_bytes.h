@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_SERVER_CONVERT_HISTOGRAM_BYTES_H_
 #define EVENKEEL_SERVER_CONVERT_HISTOGRAM_BYTES_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 namespace evenkeel::server {
 
 // Returns the serialised v1::Histogram of BinLengths. `sorted` has distinct lengths, ascending.
-std::string HistogramBytes(const std::vector<planner::LengthBin>& sorted);
+std::string HistogramBytes(const std::vector<planner::LengthBin>& sorted, size_t encoders = 1);
 
 // Returns the bins, sorted and merged as in a job. Returns nullopt if HistogramBytes cannot have
 // made the bytes.

@@ -17,6 +17,9 @@ namespace evenkeel::server {
 
 inline constexpr int64_t kMaxSamples = 1'000'000'000'000;
 
+// Returns the units of a bin. REQUIRES: the lists have the sizes that the contract states.
+planner::PerEncoder<int64_t> UnitsOfBin(const v1::Histogram& from, int bin);
+
 // Appends the bins in the order of the request. `model` is as in DatasetFromProto.
 void AppendHistogram(const v1::Histogram& from, const FieldPath& path, ViolationSink& sink,
                      const planner::ModelSpec* model, std::vector<planner::LengthBin>* bins);

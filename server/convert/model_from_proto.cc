@@ -20,8 +20,6 @@
 namespace evenkeel::server {
 namespace {
 
-constexpr int kMaxEncoders = 8;
-
 planner::FigureBasis DimensionsFigure(bool published, std::string source) {
   return {.figure = "model.dimensions",
           .basis = published ? planner::Basis::kPublished : planner::Basis::kGiven,
@@ -87,9 +85,9 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
   const TrainSetting encoder_train = {
       TrainModeOr(from.encoder_train_mode(), planner::TrainMode::kFull), lora};
   const int encoders = from.encoders_size();
-  if (encoders > 1) {
-    sink.Add(path.Child("encoders"), std::string(kNotYet) + "more than one encoder, here " +
-                                         std::to_string(encoders) + "; give at most 1");
+  if (encoders > kMaxEncoders) {
+    sink.Add(path.Child("encoders"), "must have at most " + std::to_string(kMaxEncoders) +
+                                         " encoders, but has " + std::to_string(encoders));
   }
   std::vector<DescribedEncoder> towers;
   for (int i = 0; i < std::min(encoders, kMaxEncoders); ++i) {
@@ -104,14 +102,21 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
   planner::ModelSpec& model = job->model;
   bool published = llm.published;
   std::string source = llm.source;
-  if (!towers.empty()) {
+  std::string sources;
+  bool default_projectors = true;
+  for (int i = 0; i < from.encoders_size(); ++i) {
+    const DescribedEncoder& tower = towers[static_cast<size_t>(i)];
     bool default_projector = false;
     const planner::Projector projector =
-        ProjectorOf(from.encoders(0), towers[0].spec, llm.spec.hidden, lora, &default_projector);
-    model.towers = {{towers[0].spec, projector}};
-    published = published && towers[0].published && default_projector;
-    source = PairSource(towers[0].source, llm.source);
-    if (!default_projector) source += " with another width";
+        ProjectorOf(from.encoders(i), tower.spec, llm.spec.hidden, lora, &default_projector);
+    model.towers.push_back({tower.spec, projector});
+    published = published && tower.published && default_projector;
+    default_projectors = default_projectors && default_projector;
+    sources += (i > 0 ? ", and " : "") + tower.source;
+  }
+  if (!towers.empty()) {
+    source = PairSource(sources, llm.source);
+    if (!default_projectors) source += " with another width";
   }
   model.language_model = llm.spec;
   model.name = DescribedName(from.name(), model);

@@ -67,6 +67,7 @@ UploadEnd PackUpload::TakeStart(const v1::PackDatasetStart& start, ViolationSink
   started_ = true;
   if (start.has_rule()) {
     RuleFromProto(start.rule(), path.Child("rule"), sink, &job_);
+    encoders_ = std::max(1, start.rule().unit_weights_size());
   } else {
     sink.Add(path.Child("rule"), "required: it may be empty, caps are then derived from the data");
   }
@@ -85,6 +86,7 @@ UploadEnd PackUpload::TakeStart(const v1::PackDatasetStart& start, ViolationSink
   const UploadEnd end = MakeRoom(expected_);
   if (end == UploadEnd::kTaken) {
     units_.reserve(static_cast<size_t>(expected_));
+    if (encoders_ > 1) encoder_units_.reserve(static_cast<size_t>(encoders_ * expected_));
     tokens_.reserve(static_cast<size_t>(expected_));
   }
   return end;
@@ -152,10 +154,26 @@ UploadEnd PackUpload::TakeChunk(const v1::SampleChunk& chunk, const FieldPath& p
   const UploadEnd end = MakeRoom(sample_count() + chunk.llm_tokens_size());
   if (end != UploadEnd::kTaken) return end;
   for (const int64_t tokens : chunk.llm_tokens()) tokens_.push_back(static_cast<int32_t>(tokens));
-  for (const int64_t units : chunk.units()) units_.push_back(static_cast<int32_t>(units));
-  units_.resize(tokens_.size());
+  KeepUnits(chunk);
   KeepLossTokens(chunk);
   return UploadEnd::kTaken;
+}
+
+void PackUpload::KeepUnits(const v1::SampleChunk& chunk) {
+  if (encoders_ == 1) {
+    for (const int64_t units : chunk.units()) units_.push_back(static_cast<int32_t>(units));
+  } else {
+    for (int i = 0; i < chunk.units_size(); i += encoders_) {
+      int64_t weighted = 0;
+      for (int e = 0; e < encoders_; ++e) {
+        weighted += job_.unit_weights[static_cast<size_t>(e)] * chunk.units(i + e);
+        encoder_units_.push_back(static_cast<int32_t>(chunk.units(i + e)));
+      }
+      units_.push_back(static_cast<int32_t>(weighted));
+    }
+    encoder_units_.resize(tokens_.size() * static_cast<size_t>(encoders_));
+  }
+  units_.resize(tokens_.size());
 }
 
 void PackUpload::KeepLossTokens(const v1::SampleChunk& chunk) {
@@ -178,10 +196,13 @@ void PackUpload::CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path,
   if (chunk.llm_tokens().empty()) {
     sink.Add(llm_tokens, "required: the samples' tokens; leave out chunks without samples");
   }
-  if (!chunk.units().empty() && chunk.units_size() != chunk.llm_tokens_size()) {
-    sink.Add(path.Child("units"), "must have as many values as llm_tokens (" +
-                                      std::to_string(chunk.llm_tokens_size()) +
-                                      "), or none, but has " + std::to_string(chunk.units_size()));
+  const int64_t wanted = int64_t{encoders_} * chunk.llm_tokens_size();
+  if (!chunk.units().empty() && chunk.units_size() != wanted) {
+    sink.Add(path.Child("units"),
+             "must have as many values as " +
+                 (encoders_ == 1 ? "llm_tokens (" + std::to_string(chunk.llm_tokens_size())
+                                 : "unit_weights x llm_tokens (" + std::to_string(wanted)) +
+                 "), or none, but has " + std::to_string(chunk.units_size()));
   }
   {
     ListCheck list(sink, path, "units");
@@ -251,6 +272,7 @@ void PackUpload::DropSamples() {
   job_.loss_tokens = {};
   std::vector<int32_t>().swap(loss_tokens_);
   std::vector<int32_t>().swap(units_);
+  std::vector<int32_t>().swap(encoder_units_);
   std::vector<int32_t>().swap(tokens_);
 }
 

@@ -47,7 +47,7 @@ class PackUpload {
   UploadEnd Finish(std::vector<Violation>* violations);
 
   int64_t sample_count() const { return static_cast<int64_t>(tokens_.size()); }
-  planner::Lengths lengths() const { return {units_, tokens_}; }
+  planner::Lengths lengths() const { return {units_, tokens_, encoder_units_}; }
   const planner::PackingJob& job() const { return job_; }
   bool summary_only() const { return summary_only_; }
   bool keep_histogram() const { return keep_histogram_; }
@@ -64,6 +64,7 @@ class PackUpload {
                        ViolationSink& sink) const;
   void CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path, ViolationSink& sink) const;
   UploadEnd MakeRoom(int64_t samples);
+  void KeepUnits(const v1::SampleChunk& chunk);
   void KeepLossTokens(const v1::SampleChunk& chunk);
   int64_t SlotsPerStep() const;  // the largest number in any step
 
@@ -77,7 +78,9 @@ class PackUpload {
   const char* expected_by_ = "sample_count";
   int64_t chunks_ = 0;
   int64_t reserved_samples_ = -1;
-  std::vector<int32_t> units_;
+  int encoders_ = 1;
+  std::vector<int32_t> units_;          // weighted
+  std::vector<int32_t> encoder_units_;  // of each sample, where there are several encoders
   std::vector<int32_t> tokens_;
   bool has_loss_tokens_ = false;
   std::vector<int32_t> loss_tokens_;  // only with groups

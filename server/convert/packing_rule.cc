@@ -1,8 +1,12 @@
 #include "server/convert/packing_rule.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "planner/packing/isf.h"
+#include "planner/workload/unit_weights.h"
 
 namespace evenkeel::server {
 namespace {
@@ -25,12 +29,32 @@ planner::OversizePolicy OversizeFromProto(v1::OversizePolicy policy, const Field
                                               : planner::OversizePolicy::kAlone;
 }
 
-planner::PackTimes TimesFromProto(const v1::PackTimes& from, const FieldPath& path,
+// With several encoders, each has a time of its own.
+void TakeEncoderTimes(const v1::PackTimes& from, const FieldPath& path, int encoders,
+                      ViolationSink& sink, planner::PackTimes* times) {
+  if (from.vision_seconds_per_unit() != 0) {
+    sink.Add(
+        path.Child("vision_seconds_per_unit"),
+        "must be unset with several encoders: encoder_seconds_per_unit has one value for each");
+  }
+  if (from.encoder_seconds_per_unit_size() != encoders) {
+    sink.Add(path.Child("encoder_seconds_per_unit"),
+             "must have one value for each of unit_weights (" + std::to_string(encoders) +
+                 "), but has " + std::to_string(from.encoder_seconds_per_unit_size()));
+    return;
+  }
+  for (int e = 0; e < encoders; ++e)
+    times->vision_per_unit[static_cast<size_t>(e)] = CheckReal(
+        sink, path.Child("encoder_seconds_per_unit", e), from.encoder_seconds_per_unit(e), kTimes);
+}
+
+planner::PackTimes TimesFromProto(const v1::PackTimes& from, const FieldPath& path, int encoders,
                                   ViolationSink& sink) {
   const int64_t before = sink.count();
   planner::PackTimes times;
   times.vision_per_unit = CheckReal(sink, path.Child("vision_seconds_per_unit"),
                                     from.vision_seconds_per_unit(), kTimes);
+  if (encoders > 1) TakeEncoderTimes(from, path, encoders, sink, &times);
   times.language_per_token = CheckReal(sink, path.Child("language_seconds_per_token"),
                                        from.language_seconds_per_token(), kTimes);
   times.language_per_squared_token =
@@ -38,8 +62,12 @@ planner::PackTimes TimesFromProto(const v1::PackTimes& from, const FieldPath& pa
                 from.language_seconds_per_squared_token(), kSquaredTimes);
   times.dummy_units =
       CheckInt(sink, path.Child("dummy_vision_units"), from.dummy_vision_units(), kUnitCaps);
-  const bool any = times.vision_per_unit > 0 || times.language_per_token > 0 ||
-                   times.language_per_squared_token > 0;
+  if (encoders == 1 && from.encoder_seconds_per_unit_size() > 0) {
+    sink.Add(path.Child("encoder_seconds_per_unit"),
+             "must be unset without unit_weights: vision_seconds_per_unit is the encoder's time");
+  }
+  const bool any = times.vision_per_unit != planner::PerEncoder<double>() ||
+                   times.language_per_token > 0 || times.language_per_squared_token > 0;
   if (sink.count() == before && !any) {
     sink.Add(path,
              "must have a time above 0, or be unset: then units and tokens stand for themselves");
@@ -67,9 +95,29 @@ planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, Violat
   }
 }
 
+planner::PerEncoder<int64_t> WeightsFromProto(const v1::BatchRule& from, const FieldPath& path,
+                                              ViolationSink& sink) {
+  planner::PerEncoder<int64_t> weights = 1;
+  const int given = from.unit_weights_size();
+  if (given == 0) return weights;
+  if (given == 1 || given > kMaxEncoders) {
+    sink.Add(path.Child("unit_weights"), "must have 2 to " + std::to_string(kMaxEncoders) +
+                                             " values, one for each encoder, or none, but has " +
+                                             std::to_string(given));
+    return weights;
+  }
+  ListCheck list(sink, path, "unit_weights");
+  for (int e = 0; e < given; ++e) {
+    list.CheckInt(e, from.unit_weights(e), {1, planner::kUnitWeightAtMost});
+    weights[static_cast<size_t>(e)] = from.unit_weights(e);
+  }
+  return weights;
+}
+
 void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
                    planner::PackingJob* job) {
   planner::PackRule& pack = job->pack;
+  job->unit_weights = WeightsFromProto(from, path, sink);
   pack.caps.units = CheckInt(sink, path.Child("unit_cap"), from.unit_cap(), kUnitCaps);
   pack.caps.tokens = CheckInt(sink, path.Child("token_cap"), from.token_cap(), kPackTokenCaps);
   pack.keep_units = CheckInt(sink, path.Child("keep_units"), from.keep_units(), kUnitCaps);
@@ -93,7 +141,8 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
   job->deal.seed = pack.seed;
   pack.oversize = OversizeFromProto(from.oversize_policy(), path.Child("oversize_policy"), sink);
   if (from.has_pack_times()) {
-    job->times = TimesFromProto(from.pack_times(), path.Child("pack_times"), sink);
+    job->times = TimesFromProto(from.pack_times(), path.Child("pack_times"),
+                                std::max(1, from.unit_weights_size()), sink);
   }
 }
 
@@ -120,8 +169,18 @@ v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy) {
                                                     : v1::OVERSIZE_POLICY_ALONE;
 }
 
+void WeightsToProto(const planner::PerEncoder<int64_t>& weights, v1::BatchRule* out) {
+  if (weights == planner::PerEncoder<int64_t>(1)) return;
+  for (const int64_t weight : weights.values())
+    if (weight > 0) out->add_unit_weights(weight);
+}
+
 void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out) {
-  out->set_vision_seconds_per_unit(times.vision_per_unit);
+  size_t encoders = planner::kEncodersAtMost;
+  while (encoders > 1 && times.vision_per_unit[encoders - 1] == 0) --encoders;
+  if (encoders == 1) out->set_vision_seconds_per_unit(times.vision_per_unit[0]);
+  for (size_t e = 0; encoders > 1 && e < encoders; ++e)
+    out->add_encoder_seconds_per_unit(times.vision_per_unit[e]);
   out->set_language_seconds_per_token(times.language_per_token);
   out->set_language_seconds_per_squared_token(times.language_per_squared_token);
   out->set_dummy_vision_units(times.dummy_units);
@@ -129,6 +188,7 @@ void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out) {
 
 void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out) {
   const planner::PackRule& pack = job.pack;
+  WeightsToProto(job.unit_weights, out);
   out->set_unit_cap(pack.caps.units);
   out->set_token_cap(pack.caps.tokens);
   out->set_packer(PackerToProto(pack.packer));

@@ -35,6 +35,7 @@ class JobWriter {
   static constexpr int kEncoderTag = 68;
   static constexpr int kProjectorTag = 69;
   static constexpr int kIndexTag = 70;
+  static constexpr int kMoreEncodersTag = 71;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -156,11 +157,15 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::LengthBin& bin) {
     const auto& [units, llm_tokens, count] = bin;
-    Fields(units, llm_tokens, count);
+    Fields(units[0], llm_tokens, count);
+    if (units == planner::PerEncoder<int64_t>(units[0])) return;
+    out_.Count(kMoreEncodersTag, planner::kEncodersAtMost - 1);
+    for (size_t e = 1; e < planner::kEncodersAtMost; ++e) Fields(units[e]);
   }
 
   void Put(int /*tag*/, const planner::Dataset& dataset) {
-    const auto& [bins, is_default] = dataset;
+    const auto& [bins, is_default, unit_weights] = dataset;  // the weights follow from the model
+    (void)unit_weights;
     Fields(bins, is_default);
   }
 

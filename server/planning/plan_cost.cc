@@ -17,9 +17,7 @@ double BatchRuleCost(const planner::Job& job) {
   constexpr double kPerBin = 2e-6, kUnits = 0.25, kTokens = 0.04;
   const double reading = kPerBin * static_cast<double>(job.dataset.bins.size());
   if (job.dataset.is_default) return reading;
-  const bool units = std::any_of(job.dataset.bins.begin(), job.dataset.bins.end(),
-                                 [](const planner::LengthBin& bin) { return bin.units > 0; });
-  return reading + (units ? kUnits : kTokens);
+  return reading + (job.dataset.has_units() ? kUnits : kTokens);
 }
 
 // Returns the cost of simulation. Pipelines of many stages and packs take long, up to the limits of

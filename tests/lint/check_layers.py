@@ -31,9 +31,10 @@ PLANNER = {
 PLANNER["model"] = {"base"}
 PLANNER["hardware"] = {"base"}
 PLANNER["trainer"] = {"base"}
-PLANNER["space"] = {"base", "catalog", "hardware", "model", "trainer", ""}
-for _folder in PLANNER.keys() - {"base", "model", "hardware", "trainer", "space"}:
-    PLANNER[_folder] |= {"model", "hardware", "trainer", "space"}
+PLANNER["workload"] = {"base", "model"}
+PLANNER["space"] = {"base", "catalog", "hardware", "model", "trainer", "workload", ""}
+for _folder in PLANNER.keys() - {"base", "model", "hardware", "trainer", "workload", "space"}:
+    PLANNER[_folder] |= {"model", "hardware", "trainer", "workload", "space"}
 PLANNER["catalog"] -= {"hardware", "trainer"}
 
 # Callers enter by these. Every other planner/*.h is a plain value.

@@ -38,10 +38,10 @@ TEST(LengthClassesTest, AddsUpSamplesByClass) {
   const LengthClasses classes(job);
   const ClassSums middle = classes.Sums(1, 1);
   EXPECT_EQ(middle.samples, 4);
-  EXPECT_EQ(middle.tokens, 36000);
-  EXPECT_EQ(middle.squared, 4 * 9000. * 9000);
+  EXPECT_EQ(middle.sum.tokens, 36000);
+  EXPECT_EQ(middle.sum.squared, 4 * 9000. * 9000);
   EXPECT_EQ(middle.longest, 9000);
-  EXPECT_EQ(classes.Sums(0, 2).tokens, 226000);
+  EXPECT_EQ(classes.Sums(0, 2).sum.tokens, 226000);
   EXPECT_EQ(classes.Samples(1, 2).bins.size(), 2u);
 }
 

@@ -88,7 +88,7 @@ DistRatios DirectDistRatios(const std::vector<PackShape>& packs, size_t data, si
     for (size_t r = 0; r < data; ++r) {
       for (size_t k = 0; k < m; ++k) {
         const PackShape& pack = packs[next++ % packs.size()];
-        units[r] += pack.units, tokens[r] += pack.tokens, squared[r] += pack.squared;
+        units[r] += pack.units[0], tokens[r] += pack.tokens, squared[r] += pack.squared;
       }
     }
     const auto ratio = [&](const std::vector<double>& x) {
@@ -152,8 +152,7 @@ TEST(BatchRuleTest, TheSampleSpeaksForTheWholeDataset) {
     const double packs = static_cast<double>(real.packing.size());
     EXPECT_NEAR(static_cast<double>(predicted.rule.packs) / packs, 1, .01);
     EXPECT_NEAR(predicted.rule.samples_per_pack / real.samples_per_pack, 1, .01);
-    const DistRatios dist =
-        DistRatiosOf(DealtPacks(predicted, 8, 4), predicted.rule.pack_times, 8, 4);
+    const DistRatios dist = DistRatiosOf(DealtPacks(predicted, 8, 4), predicted.rule, 8, 4);
     EXPECT_NEAR(dist.units, real.balance.dist_ratio_units, .01);
     EXPECT_NEAR(dist.tokens, real.balance.dist_ratio_tokens, .01);
     EXPECT_NEAR(dist.idle, real.balance.idle, .01);

@@ -13,7 +13,7 @@ SampleTypes TypesOf(const Dataset& dataset) {
   SampleTypes types;
   for (const LengthBin& bin : dataset.bins)
     types.push_back(
-        {static_cast<int32_t>(bin.units), static_cast<int32_t>(bin.llm_tokens), bin.count});
+        {static_cast<int32_t>(bin.units[0]), static_cast<int32_t>(bin.llm_tokens), bin.count});
   return types;
 }
 

@@ -52,12 +52,12 @@ std::vector<int64_t> Sorted(std::vector<int64_t> v) {
 // Measures the balance, with units and tokens equal to the work.
 Balance Measure(const std::vector<PackWork>& work, const DealRule& rule) {
   std::vector<PackSums> sums;
-  for (const PackWork& w : work) sums.push_back({w.vision, w.language, 0});
+  for (const PackWork& w : work) sums.push_back({w.vision, w.language, 0, w.vision});
   return BalanceOf(sums, work, Deal(work, rule), rule.ranks, rule.packs_per_rank);
 }
 
 TEST(WorkTest, KeepsThirtyBitsOfAnyUnitOfTime) {
-  const std::vector<PackSums> sums = {{9, 4096, 0}, {0, 1024, 0}, {3, 1, 0}};
+  const std::vector<PackSums> sums = {{9, 4096, 0, 9}, {0, 1024, 0, 0}, {3, 1, 0, 3}};
   const std::vector<PackWork> plain = WorkOf(sums, {});
   EXPECT_EQ(plain[0].language, 1 << 29);
   EXPECT_EQ(plain[1].language, 1 << 27);
@@ -69,7 +69,7 @@ TEST(WorkTest, KeepsThirtyBitsOfAnyUnitOfTime) {
 }
 
 TEST(WorkTest, CountsDummyUnitsAndAttention) {
-  const std::vector<PackSums> sums = {{0, 100, 6000}, {4, 100, 1000}};
+  const std::vector<PackSums> sums = {{0, 100, 6000, 0}, {4, 100, 1000, 4}};
   const std::vector<PackWork> work = WorkOf(sums, {8, 1, 0.5, 2});
   EXPECT_EQ(work[0].vision * 2, work[1].vision);
   EXPECT_EQ(work[0].language / 31, work[1].language / 6);

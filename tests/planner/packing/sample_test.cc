@@ -45,7 +45,7 @@ TEST(SampleTest, DrawsExactlySoManyWithinOneOfEachShare) {
     auto counts = CountByBin(drawn);
     for (const LengthBin& bin : dataset.bins) {
       const double share = static_cast<double>(bin.count) / total * static_cast<double>(draws);
-      EXPECT_NEAR(static_cast<double>(counts[{bin.units, bin.llm_tokens}]), share, 1);
+      EXPECT_NEAR(static_cast<double>(counts[{bin.units[0], bin.llm_tokens}]), share, 1);
     }
   }
 }

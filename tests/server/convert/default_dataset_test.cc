@@ -17,7 +17,7 @@ Totals TotalsOf(const Dataset& dataset) {
   Totals totals;
   for (const LengthBin& bin : dataset.bins) {
     totals.samples += bin.count;
-    totals.units += bin.count * bin.units;
+    totals.units += bin.count * bin.units[0];
     totals.tokens += bin.count * bin.llm_tokens;
   }
   return totals;
@@ -38,7 +38,7 @@ TEST(DefaultDataset, BinsAreDistinctAndAscend) {
   for (size_t i = 1; i < dataset.bins.size(); ++i) {
     const LengthBin& a = dataset.bins[i - 1];
     const LengthBin& b = dataset.bins[i];
-    EXPECT_LT(std::tie(a.units, a.llm_tokens), std::tie(b.units, b.llm_tokens));
+    EXPECT_LT(std::tie(a.units[0], a.llm_tokens), std::tie(b.units[0], b.llm_tokens));
   }
 }
 
@@ -47,7 +47,7 @@ TEST(DefaultDataset, VisualTokensFollowTheEncoder) {
   const Totals denser = TotalsOf(DefaultVisionLanguageDataset(576));
   EXPECT_EQ(denser.tokens - published.tokens, (576 - 256) * published.units);
   for (const LengthBin& bin : DefaultVisionLanguageDataset(1).bins) {
-    EXPECT_GT(bin.llm_tokens, bin.units);
+    EXPECT_GT(bin.llm_tokens, bin.units[0]);
   }
 }
 

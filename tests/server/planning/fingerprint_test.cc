@@ -108,7 +108,8 @@ std::vector<NamedChange> ChangesOfTheModel() {
 std::vector<NamedChange> ChangesOfTheRest() {
   return {
       {"bins", [](auto& j) { j.dataset.bins.pop_back(); }},
-      {"bin.units", [](auto& j) { ++j.dataset.bins[1].units; }},
+      {"bin.units", [](auto& j) { ++j.dataset.bins[1].units[0]; }},
+      {"bin.units of another encoder", [](auto& j) { ++j.dataset.bins[1].units[2]; }},
       {"bin.llm_tokens", [](auto& j) { ++j.dataset.bins[1].llm_tokens; }},
       {"bin.count", [](auto& j) { ++j.dataset.bins[1].count; }},
       {"is_default", [](auto& j) { j.dataset.is_default ^= true; }},

@@ -1,0 +1,47 @@
+// What a job trains on: counts of samples by their lengths.
+#ifndef EVENKEEL_PLANNER_WORKLOAD_DATASET_H_
+#define EVENKEEL_PLANNER_WORKLOAD_DATASET_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "planner/workload/per_encoder.h"
+
+namespace evenkeel::planner {
+
+// `count` samples of equal lengths: the units (tiles, frames, seconds) that each encoder works on,
+// and the tokens in the language model, those that the units become included.
+struct LengthBin {
+  PerEncoder<int64_t> units;
+  int64_t llm_tokens = 0;
+  int64_t count = 0;
+};
+
+struct Dataset {
+  std::vector<LengthBin> bins;  // distinct (units, llm_tokens), ascending
+  bool is_default = false;      // the job gave none, and the built-in mix is assumed
+  // What one unit of each encoder counts for where packs are made and caps are kept: about its
+  // work, as a multiple of the lightest unit's.
+  PerEncoder<int64_t> unit_weights = 1;
+
+  // Returns the number of encoders whose units the bins count, at least 1.
+  size_t encoders() const {
+    size_t count = kEncodersAtMost;
+    while (count > 1 && unit_weights[count - 1] == 0) --count;
+    return count;
+  }
+
+  bool has_units() const {
+    return std::any_of(bins.begin(), bins.end(),
+                       [](const LengthBin& bin) { return bin.units != PerEncoder<int64_t>(); });
+  }
+
+  // Returns the units of a bin, each times its weight.
+  int64_t WeightedUnits(const LengthBin& bin) const { return bin.units.Dot(unit_weights); }
+};
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_WORKLOAD_DATASET_H_

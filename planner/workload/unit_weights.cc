@@ -1,0 +1,36 @@
+#include "planner/workload/unit_weights.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/base/units.h"
+#include "planner/model/parameters.h"
+
+namespace evenkeel::planner {
+namespace {
+
+double WorkOfUnit(const EncoderTower& tower, int64_t llm_hidden) {
+  const Encoder& e = tower.encoder;
+  const bool trains = e.train != TrainMode::kFrozen || tower.projector.train != TrainMode::kFrozen;
+  const double passes = trains ? 3 : 1;
+  return passes * (D(CountParameters(e)) * D(e.tokens_per_unit) +
+                   D(CountParameters(tower.projector, llm_hidden)) * D(e.llm_tokens_per_unit));
+}
+
+}  // namespace
+
+PerEncoder<int64_t> UnitWeightsOf(const ModelSpec& model) {
+  PerEncoder<int64_t> weights = 1;
+  if (model.towers.size() < 2) return weights;
+  PerEncoder<double> work;
+  double least = 0;
+  for (size_t e = 0; e < model.towers.size(); ++e) {
+    work[e] = std::max(1.0, WorkOfUnit(model.towers[e], model.language_model.hidden));
+    least = e == 0 ? work[e] : std::min(least, work[e]);
+  }
+  for (size_t e = 0; e < model.towers.size(); ++e)
+    weights[e] = std::min(Nearest(work[e] / least), kUnitWeightAtMost);
+  return weights;
+}
+
+}  // namespace evenkeel::planner
