@@ -31,7 +31,12 @@ class Writer {
  public:
   Writer(const Job& job, const LengthClasses& classes, const GroupedSearch& found, const Stop& stop,
          Plan& plan)
-      : job_(job), classes_(classes), found_(found), stop_(stop), plan_(plan) {}
+      : job_(job),
+        classes_(classes),
+        found_(found),
+        stop_(stop),
+        plan_(plan),
+        grouping_(plan.grouping.emplace()) {}
 
   void Run() {
     for (const GroupRun& run : found_.runs) {
@@ -44,7 +49,7 @@ class Writer {
     const Candidate& last = found_.runs.back().candidate;
     plan_.parallelism = last.parallelism;
     plan_.schedule = last.schedule;
-    plan_.stages = plan_.groups.back().stages;
+    plan_.stages = grouping_.groups.back().stages;
     FillBatchRule();
     FillPrediction();
     FillProof();
@@ -78,7 +83,7 @@ class Writer {
     group.dist_ratio_attention = dist.attention;
     group.idle_ratio = dist.idle;
     group.reason = Reason(run);
-    plan_.groups.push_back(std::move(group));
+    grouping_.groups.push_back(std::move(group));
   }
 
   std::string Reason(const GroupRun& run) const {
@@ -128,10 +133,11 @@ class Writer {
     rule.samples_per_pack = samples / D(packs_);
     rule.mean_units = OverPacks([&](size_t g) { return RuleOf(g).mean_units; });
     rule.mean_tokens = OverPacks([&](size_t g) { return RuleOf(g).mean_tokens; });
-    rule.dist_ratio_tokens = OverSteps([&](size_t g) { return plan_.groups[g].dist_ratio_tokens; });
+    rule.dist_ratio_tokens =
+        OverSteps([&](size_t g) { return grouping_.groups[g].dist_ratio_tokens; });
     rule.dist_ratio_attention =
-        OverSteps([&](size_t g) { return plan_.groups[g].dist_ratio_attention; });
-    rule.idle_ratio = OverTime([&](size_t g) { return plan_.groups[g].idle_ratio; });
+        OverSteps([&](size_t g) { return grouping_.groups[g].dist_ratio_attention; });
+    rule.idle_ratio = OverTime([&](size_t g) { return grouping_.groups[g].idle_ratio; });
   }
 
   void FillPrediction() {
@@ -194,7 +200,7 @@ class Writer {
   }
 
   void FillChoice() {
-    GroupChoice& choice = plan_.group_choice;
+    GroupChoice& choice = grouping_.choice;
     choice.candidate_lengths = classes_.lengths();
     choice.published = LengthsOf(job_, classes_, found_.published);
     choice.exact = LengthsOf(job_, classes_, found_.exact);
@@ -211,7 +217,7 @@ class Writer {
   // Fills in HBP's ablation (table 6): one group, groups, groups with balanced steps.
   void FillLadder() {
     const auto rung = [&](BatchingMethod method, const char* name) {
-      for (const BatchingBaseline& b : plan_.group_choice.baselines) {
+      for (const BatchingBaseline& b : grouping_.choice.baselines) {
         if (b.method != method) continue;
         plan_.ladder.push_back({.name = name,
                                 .fits = b.fits,
@@ -232,6 +238,7 @@ class Writer {
   const GroupedSearch& found_;
   const Stop stop_;
   Plan& plan_;
+  Grouping& grouping_;  // the plan's
   std::vector<Prediction> predictions_;
   int64_t steps_ = 0, packs_ = 0, slots_ = 0;
 };

@@ -167,9 +167,9 @@ ZeroStage HoldZero(const Trials& trials, std::optional<Trial>* runs, Launch* out
   out->notes.push_back({"memory",
                         "DeepSpeed's pipeline engine shards no more than the optimizer state "
                         "(ZeRO-1): gradients stay whole on each GPU" +
-                            std::string(trial.fits ? "." : ", which does not fit."),
+                            std::string(trial.fits() ? "." : ", which does not fit."),
                         SlowerBy(trial, **runs)});
-  if (trial.fits) {
+  if (trial.fits()) {
     *runs = std::move(trial);
   } else {
     runs->reset();

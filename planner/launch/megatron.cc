@@ -18,12 +18,12 @@ void NoteShortage(const Trials& trials, const PlanSpec& spec, Launch* out) {
   const PlanSpec all = Apply({.block = {1 << 20}, .encoder = encoder, .all = true}, spec);
   const Trial trial = trials.Predict(all);
   out->match = LaunchMatch::kNone;
-  out->notes.push_back(
-      {"memory",
-       "None of its recompute settings fits: with every layer recomputed, stage " +
-           std::to_string(trial.misfit.stage) + " lacks " +
-           GibibytesText(trial.misfit.short_bytes) +
-           ". More pipeline stages, more tensor parallelism or smaller packs would help."});
+  std::string text = "None of its recompute settings fits";
+  if (trial.misfit)
+    text += ": with every layer recomputed, stage " + std::to_string(trial.misfit->stage) +
+            " lacks " + GibibytesText(trial.misfit->short_bytes);
+  text += ". More pipeline stages, more tensor parallelism or smaller packs would help.";
+  out->notes.push_back({"memory", std::move(text)});
 }
 
 void NoteRecompute(const SettingChoice& choice, const Trial& free, Launch* out) {

@@ -103,14 +103,14 @@ class Choosing {
   Trial Predict(const RecomputeFlags& setting) {
     ++tried_;
     Trial trial = trials_.Predict(Apply(setting, spec_));
-    if (trial.fits) ++fitting_;
+    if (trial.fits()) ++fitting_;
     return trial;
   }
 
   bool Try(RecomputeFlags setting) {
     if (trials_.stopped()) return false;
     Trial trial = Predict(setting);
-    if (!trial.fits) return false;
+    if (!trial.fits()) return false;
     if (!best_ || trial.sample_ns < best_->trial.sample_ns)
       best_ = SettingChoice{.setting = std::move(setting), .trial = std::move(trial)};
     return true;
@@ -182,7 +182,7 @@ std::optional<SettingChoice> BestSetting(const Trials& trials, const PlanSpec& s
                                          bool per_stage) {
   if (std::optional<RecomputeFlags> flags = FlagsOf(trials.job(), spec)) {
     Trial trial = trials.Predict(spec);
-    if (trial.fits)
+    if (trial.fits())
       return SettingChoice{
           .setting = *std::move(flags), .trial = std::move(trial), .tried = 1, .fitting = 1};
   }

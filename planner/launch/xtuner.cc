@@ -121,7 +121,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
     sharded.training.zero_stage = ZeroStage::kWeights;
     sharded.training.trainer = &TrainerOf(Framework::kFsdp);
     front = trials.Predict(sharded, front.spec);
-    if (front.fits || counts.language == layers || trials.stopped()) break;
+    if (front.fits() || counts.language == layers || trials.stopped()) break;
   }
   if (!SameRun(front.spec, runs->spec)) {
     const double slower = SlowerBy(front, *runs);

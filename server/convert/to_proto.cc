@@ -234,14 +234,14 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   Fill(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   out->set_memory_fit(FitToProto(plan.memory_fit));
-  if (!plan.fits) {
+  if (plan.misfit) {
     // There are no ranks here, so there is no imbalance between them.
     v1::BatchRule* rule = out->mutable_batch_rule();
     rule->clear_dist_ratio_units();
     rule->clear_dist_ratio_tokens();
     rule->clear_dist_ratio_attention();
     rule->clear_idle_ratio();
-    FillMisfit(plan.misfit, out->mutable_misfit());
+    FillMisfit(*plan.misfit, out->mutable_misfit());
     return;
   }
   FillRun(plan, out);
@@ -263,9 +263,9 @@ void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::P
   FillRun(plan, out);
   FillEvaluated(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
-  if (plan.fits) return;
-  FillMisfit(plan.misfit, out->mutable_misfit());
-  out->mutable_misfit()->set_text(Visible(ShortageText(plan.misfit)));  // no remedy was tried
+  if (plan.fits()) return;
+  FillMisfit(*plan.misfit, out->mutable_misfit());
+  out->mutable_misfit()->set_text(Visible(ShortageText(*plan.misfit)));  // no remedy was tried
 }
 
 }  // namespace evenkeel::server
