@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/baselines/batching_methods.h"
 #include "planner/check/group_checker.h"
 #include "planner/check/plan_checker.h"
 #include "planner/cost/calibration.h"
@@ -212,6 +213,9 @@ class Planning {
     FillGroupedPlan(job_, *classes_, grouped_, hooks_.stop, &plan());
     if (Stopped()) return;
     Enter(Phase::kExplain);
+    std::vector<BatchingBaseline>& baselines = plan().grouping->choice.baselines;
+    baselines = BatchingBaselines(job_, *classes_, grouped_, hooks_.stop);
+    plan().ladder = GroupLadder(baselines);
     FillPlacement(plan().parallelism);
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (job_.compare_sizes) {

@@ -8,7 +8,6 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/calibration.h"
-#include "planner/groups/batching_baselines.h"
 #include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
 
@@ -54,7 +53,6 @@ class Writer {
     FillPrediction();
     FillProof();
     FillChoice();
-    FillLadder();
   }
 
  private:
@@ -205,32 +203,19 @@ class Writer {
     choice.published = LengthsOf(job_, classes_, found_.published);
     choice.exact = LengthsOf(job_, classes_, found_.exact);
     choice.examined_sets = found_.examined_sets;
-    choice.baselines = BatchingBaselines(job_, classes_, found_, stop_);
-    choice.communication_ratio = choice.baselines.back().communication_ratio;
-    choice.mean_rank_tokens = choice.baselines.back().mean_rank_tokens;
+    int64_t shared = 0;
+    double rank_tokens = 0;
+    for (const GroupRun& run : found_.runs) {
+      const Candidate& c = run.candidate;
+      shared += c.parallelism.context > 1 ? run.data.packs * c.parallelism.context : 0;
+      rank_tokens += D(run.data.steps) * D(c.micro_batches) * run.data.batching.mean.tokens;
+    }
+    choice.communication_ratio = D(shared) / D(slots_);
+    choice.mean_rank_tokens = rank_tokens / D(steps_);
     choice.curriculum_steps =
         job_.training.curriculum_steps >= 0
             ? job_.training.curriculum_steps
             : std::min(kPublishedCurriculum, steps_ * job_.training.epochs / 10);
-  }
-
-  // Fills in HBP's ablation (table 6): one group, groups, groups with balanced steps.
-  void FillLadder() {
-    const auto rung = [&](BatchingMethod method, const char* name) {
-      for (const BatchingBaseline& b : grouping_.choice.baselines) {
-        if (b.method != method) continue;
-        plan_.ladder.push_back({.name = name,
-                                .fits = b.fits,
-                                .gpu_days = b.gpu_days,
-                                .step_ns = b.step_ns,
-                                .pad_ratio = b.pad_ratio,
-                                .dist_ratio_units = 0,
-                                .dist_ratio_tokens = b.dist_ratio_tokens});
-      }
-    };
-    rung(BatchingMethod::kNaivePacking, "one group, ISF");
-    rung(BatchingMethod::kGroups, "+ packing groups");
-    rung(BatchingMethod::kBalancedGroups, "+ balanced steps");
   }
 
   const Job& job_;

@@ -29,7 +29,7 @@ FLOORS = [
     ["planner/search/"],
     ["planner/groups/", "planner/check/"],
     ["planner/evaluate_plan"],
-    ["planner/launch/"],
+    ["planner/launch/", "planner/baselines/"],
     ["planner/make_plan", "planner/plan_timeline"],
     ["planner/offers"],
 ]

@@ -43,10 +43,13 @@ TEST(GroupedPlanTest, IsSoundUnderEveryKindOfTrainer) {
       ASSERT_GE(plan.grouping->groups.size(), 2u);
       EXPECT_EQ(plan.parallelism, plan.grouping->groups.back().parallelism);
       EXPECT_LE(plan.proof.lower_bound_ns, plan.proof.step_ns);
-      EXPECT_EQ(plan.grouping->choice.baselines.back().method, BatchingMethod::kBalancedGroups);
-      EXPECT_NEAR(plan.grouping->choice.baselines.back().gpu_days, plan.prediction.gpu_days,
-                  .01 * plan.prediction.gpu_days);
-      EXPECT_GT(plan.grouping->choice.curriculum_steps, 0);
+      const GroupChoice& choice = plan.grouping->choice;
+      const BatchingBaseline& own = choice.baselines.back();
+      EXPECT_EQ(own.method, BatchingMethod::kBalancedGroups);
+      EXPECT_NEAR(own.gpu_days, plan.prediction.gpu_days, .01 * plan.prediction.gpu_days);
+      EXPECT_EQ(own.communication_ratio, choice.communication_ratio);
+      EXPECT_EQ(own.mean_rank_tokens, choice.mean_rank_tokens);
+      EXPECT_GT(choice.curriculum_steps, 0);
     }
   }
 }
