@@ -76,9 +76,9 @@ Pipeline PipelineOf(const PlanSpec& spec) {
 
 std::string LayerOrder(const ModelSpec& model) {
   std::string order;
-  if (!model.towers.empty())
-    order = "patch embedding, " + std::to_string(model.towers.front().encoder.layers) +
-            " encoder layers, projector, ";
+  for (const EncoderTower& tower : model.towers)
+    order +=
+        "patch embedding, " + std::to_string(tower.encoder.layers) + " encoder layers, projector, ";
   return order + "token embedding, " + std::to_string(model.language_model.layers) +
          " language layers, head";
 }
@@ -210,6 +210,7 @@ void EmitDeepSpeed(const Trials& trials, Launch* out) {
                                              "What the plan recomputes: call recompute() before "
                                              "deepspeed.initialize.") +
                                       PythonRecompute(RecomputedOf(runs->spec))});
+    NoteSeveralEncoders(job.model, kEncodersInOrder, out);
   }
   NoteTopology(p, out);
   out->notes.push_back({"batches", BatchText(trials, runs->spec)});

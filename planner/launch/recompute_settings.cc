@@ -87,11 +87,7 @@ class Choosing {
         for (RecomputeFlags& setting : ModuleSets(trials_.job())) Try(std::move(setting));
       }
       TryBlocks(full, per_stage, /*encoder=*/false);
-      const std::vector<EncoderTower>& towers = trials_.job().model.towers;
-      // A frozen encoder runs no backward pass, since nothing before it trains, and keeps nothing
-      // for one.
-      if (!towers.empty() && towers.front().encoder.train != TrainMode::kFrozen)
-        TryBlocks(full, per_stage, /*encoder=*/true);
+      if (RecomputesEncoders(trials_.job().model)) TryBlocks(full, per_stage, /*encoder=*/true);
     }
     if (!best_) return std::nullopt;
     best_->tried = tried_;
@@ -160,6 +156,12 @@ class Choosing {
 };
 
 }  // namespace
+
+bool RecomputesEncoders(const ModelSpec& model) {
+  return std::any_of(model.towers.begin(), model.towers.end(), [](const EncoderTower& tower) {
+    return tower.encoder.train != TrainMode::kFrozen;
+  });
+}
 
 std::optional<RecomputeFlags> FlagsOf(const Job& job, const PlanSpec& spec) {
   const bool whole = RecomputesWholeLayers(spec);

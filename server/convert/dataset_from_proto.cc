@@ -1,5 +1,6 @@
 #include "server/convert/dataset_from_proto.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include "planner/catalog/default_dataset.h"
 #include "planner/job.h"
 #include "planner/model/model_spec.h"
+#include "planner/model/towers.h"
 #include "server/convert/checks.h"
 #include "server/convert/digest.h"
 #include "server/convert/histogram_from_proto.h"
@@ -17,15 +19,14 @@ namespace evenkeel::server {
 namespace {
 
 void AssumeDefault(planner::Job* job) {
-  const bool text_only = job->model.towers.empty();
-  if (text_only) {
-    job->dataset = planner::DefaultTextDataset();
-  } else {
-    const planner::Encoder& encoder = job->model.towers.front().encoder;
-    job->dataset = planner::DefaultVisionLanguageDataset(encoder.llm_tokens_per_unit,
-                                                         encoder.native_resolution);
-  }
-  const bool native = !text_only && job->model.towers.front().encoder.native_resolution;
+  const std::vector<planner::EncoderTower>& towers = job->model.towers;
+  const bool text_only = towers.empty();
+  const bool native = std::any_of(towers.begin(), towers.end(), [](const auto& tower) {
+    return tower.encoder.native_resolution;
+  });
+  job->dataset = text_only ? planner::DefaultTextDataset()
+                           : planner::DefaultVisionLanguageDataset(
+                                 planner::LlmTokensPerUnit(job->model), native);
   job->figures.push_back(
       {.figure = "dataset",
        .basis = planner::Basis::kAssumed,

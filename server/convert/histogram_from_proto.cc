@@ -10,6 +10,7 @@
 #include "evenkeel/v1/job.pb.h"
 #include "planner/job.h"
 #include "planner/model/model_spec.h"
+#include "planner/model/towers.h"
 #include "server/convert/checks.h"
 
 namespace evenkeel::server {
@@ -58,7 +59,7 @@ void CheckBins(const v1::Histogram& from, const FieldPath& path, ViolationSink& 
     }
     return;
   }
-  const int64_t per_unit = model.towers[0].encoder.llm_tokens_per_unit;
+  const int64_t per_unit = planner::LlmTokensPerUnit(model);
   ListCheck tokens(sink, path, "llm_tokens");
   for (int i = 0; i < from.units_size(); ++i) {
     const int64_t visual = from.units(i) * per_unit;
@@ -131,7 +132,7 @@ void NormalizeBins(std::vector<planner::LengthBin>* bins) {
 }
 
 bool SumsFit(const std::vector<planner::LengthBin>& bins, const planner::ModelSpec& model) {
-  const int64_t per_unit = model.towers.empty() ? 0 : model.towers[0].encoder.tokens_per_unit;
+  const int64_t per_unit = planner::EncoderTokensPerUnit(model);
   int64_t tokens = 0;
   int64_t encoder_tokens = 0;
   int64_t product = 0;

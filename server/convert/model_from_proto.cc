@@ -103,16 +103,20 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
 
   planner::ModelSpec& model = job->model;
   bool published = llm.published;
-  std::string source = llm.source;
-  if (!towers.empty()) {
+  std::string source = llm.source, encoders_source;
+  bool default_projectors = true;
+  for (size_t i = 0; i < towers.size(); ++i) {
     bool default_projector = false;
     const planner::Projector projector =
-        ProjectorOf(from.encoders(0), towers[0].spec, llm.spec.hidden, lora, &default_projector);
-    model.towers = {{towers[0].spec, projector}};
-    published = published && towers[0].published && default_projector;
-    source = PairSource(towers[0].source, llm.source);
-    if (!default_projector) source += " with another width";
+        ProjectorOf(from.encoders(static_cast<int>(i)), towers[i].spec, llm.spec.hidden, lora,
+                    &default_projector);
+    model.towers.push_back({towers[i].spec, projector});
+    published = published && towers[i].published && default_projector;
+    default_projectors = default_projectors && default_projector;
+    encoders_source += (i == 0 ? "" : "; ") + towers[i].source;
   }
+  if (!towers.empty()) source = PairSource(encoders_source, llm.source);
+  if (!default_projectors) source += " with another width";
   model.language_model = llm.spec;
   model.name = DescribedName(from.name(), model);
   job->figures.push_back(DimensionsFigure(published, source));

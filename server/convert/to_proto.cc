@@ -7,6 +7,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/catalog/catalog.h"
 #include "planner/job.h"
+#include "planner/model/towers.h"
 #include "planner/plan.h"
 #include "server/base/visible_text.h"
 #include "server/convert/choices.h"
@@ -110,7 +111,7 @@ void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
 
 void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
   out->set_model(job.model.name);
-  if (!job.model.towers.empty()) out->set_encoder(job.model.towers[0].encoder.name);
+  out->set_encoder(planner::EncoderNames(job.model));
   out->set_language_model(job.model.language_model.name);
   out->set_parameter_count(planner::CountParameters(job.model));
   const planner::Cluster& cluster = job.cluster;
