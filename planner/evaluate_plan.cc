@@ -1,6 +1,7 @@
 #include "planner/evaluate_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "planner/base/integers.h"
@@ -150,7 +151,8 @@ void CheckDegrees(const Job& job, const PlanSpec& spec, std::vector<SpecFault>& 
   }
 }
 
-Misfit WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages) {
+// Returns the stage that lacks most memory, or nullopt if every stage has enough.
+std::optional<Misfit> WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages) {
   Misfit misfit;
   misfit.parallelism = p;
   for (size_t s = 0; s < stages.size(); ++s) {
@@ -162,6 +164,7 @@ Misfit WorstStage(const Parallelism& p, const std::vector<StagePlan>& stages) {
     misfit.memory = stages[s].memory;
     misfit.capacity_bytes = stages[s].capacity_bytes;
   }
+  if (misfit.short_bytes == 0) return std::nullopt;
   return misfit;
 }
 
@@ -219,7 +222,6 @@ Evaluation EvaluatePlan(const Job& job, const Batching& batching, const PlanSpec
   plan.proof.step_ns = ScaleToBatch(c.step.pipeline_ns + rest, packs_per_step, m, p.data);
   plan.proof.plan_lower_bound_ns = ScaleToBatch(ScheduleBound(c) + rest, packs_per_step, m, p.data);
   plan.misfit = WorstStage(p, plan.stages);
-  plan.fits = plan.misfit.short_bytes == 0;
   plan.memory_fit = MemoryFitOf(job, plan);
   result.profile = profile;
   return result;

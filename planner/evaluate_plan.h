@@ -46,7 +46,7 @@ struct Evaluation {
   Candidate candidate;   // the plan as the search would hold it
   LayerProfile profile;  // profile of its layers
   // Only stages, prediction, batch_rule, figures and the proof's step and plan_lower_bound are
-  // filled in. `fits` says whether every stage has enough memory, and `misfit` names the stage that
+  // filled in. It fits if every stage has enough memory; otherwise `misfit` names the stage that
   // lacks most.
   Plan plan;
 };

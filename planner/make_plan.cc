@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/baselines/batching_methods.h"
 #include "planner/check/group_checker.h"
 #include "planner/check/plan_checker.h"
 #include "planner/cost/calibration.h"
@@ -81,22 +82,20 @@ class Planning {
     plan().proof = found_.proof;
     if (job_.training.group_selection != GroupSelection::kOne) FindGroups();
     if (Stopped()) return std::move(result_);
-    plan().fits = !found_.best.empty() || !grouped_.runs.empty();
 
     if (!grouped_.runs.empty()) {
       FillGroups();
       if (Stopped()) return std::move(result_);
-    } else if (plan().fits) {
+    } else if (!found_.best.empty()) {
       Fill(found_.best);
       if (Stopped()) return std::move(result_);
     } else {
       Enter(Phase::kExplain);
-      std::optional<Misfit> misfit = ExplainMisfit(job_, batching_, hooks_.stop);
-      if (!misfit) return std::move(result_);
-      plan().misfit = std::move(*misfit);
+      plan().misfit = ExplainMisfit(job_, batching_, hooks_.stop);
+      if (!plan().misfit) return std::move(result_);
     }
     plan().memory_fit = MemoryFitOf(job_, plan());
-    const Parallelism& split = plan().fits ? plan().parallelism : plan().misfit.parallelism;
+    const Parallelism& split = plan().misfit ? plan().misfit->parallelism : plan().parallelism;
     for (FigureBasis& figure : CalibrationFigures(job_.calibration, split.tensor)) {
       plan().figures.push_back(std::move(figure));
     }
@@ -104,7 +103,7 @@ class Planning {
     result_.faults = grouped_.runs.empty() ? CheckPlan(job_, batching_, plan())
                                            : CheckGroupedPlan(job_, GroupBatchings(), plan());
     result_.end = result_.faults.empty() ? PlanEnd::kComplete : PlanEnd::kCheckFailed;
-    if (plan().fits && result_.end == PlanEnd::kComplete && !FillLaunch())
+    if (plan().fits() && result_.end == PlanEnd::kComplete && !FillLaunch())
       result_.end = PlanEnd::kStopped;
     return std::move(result_);
   }
@@ -214,6 +213,9 @@ class Planning {
     FillGroupedPlan(job_, *classes_, grouped_, hooks_.stop, &plan());
     if (Stopped()) return;
     Enter(Phase::kExplain);
+    std::vector<BatchingBaseline>& baselines = plan().grouping->choice.baselines;
+    baselines = BatchingBaselines(job_, *classes_, grouped_, hooks_.stop);
+    plan().ladder = GroupLadder(baselines);
     FillPlacement(plan().parallelism);
     plan().goodput = GoodputOf(job_, plan().prediction);
     if (job_.compare_sizes) {

@@ -66,7 +66,7 @@ class Comparison {
     result_.faults = std::move(planned.faults);
     if (planned.end != PlanEnd::kComplete) return offer;
     offer.plan = std::move(planned.plan);
-    if (offer.plan.fits) {
+    if (offer.fits()) {
       Fill(job, offer);
       offer.meets_deadline = deadline <= 0 || offer.seconds <= deadline;
     }
@@ -74,22 +74,23 @@ class Comparison {
   }
 
   static void Fill(const Job& job, Offer& offer) {
-    const Prediction& p = offer.plan.prediction;
+    const Prediction& p = offer.plan->prediction;
     offer.seconds = p.epoch_seconds * static_cast<double>(job.training.epochs);
     offer.gpu_days = p.gpu_days;
     offer.cost = p.cost;
-    if (!offer.plan.goodput) return;
-    offer.seconds = offer.plan.goodput->seconds;
-    offer.gpu_days = offer.plan.goodput->gpu_days;
-    offer.cost = offer.plan.goodput->cost;
+    const std::optional<Goodput>& goodput = offer.plan->goodput;
+    if (!goodput) return;
+    offer.seconds = goodput->seconds;
+    offer.gpu_days = goodput->gpu_days;
+    offer.cost = goodput->cost;
   }
 
   // Smaller is better.
   using SortKey = std::tuple<int, bool, double, double>;
   SortKey Key(const Offer& offer) const {
     const Cluster& cluster = jobs_[offer.job].cluster;
-    const int rank = offer.meets_deadline ? 0 : offer.plan.fits ? 1 : offer.possible ? 2 : 3;
-    if (!offer.plan.fits) return {rank, false, 0, 0};
+    const int rank = offer.meets_deadline ? 0 : offer.fits() ? 1 : offer.possible ? 2 : 3;
+    if (!offer.fits()) return {rank, false, 0, 0};
     switch (objective_.kind) {
       case ObjectiveKind::kStepTime:
         break;

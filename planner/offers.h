@@ -4,6 +4,7 @@
 #define EVENKEEL_PLANNER_OFFERS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct Offer {
   // No plan can meet the deadline: even the model's FLOPs at the GPUs' peak take longer. The job is
   // not planned. Set under kFewestGpus only.
   bool too_few = false;
-  Plan plan;
+  std::optional<Plan> plan;  // only if the job was planned
+  bool fits() const { return plan && plan->fits(); }
   double seconds = 0;  // time of the whole training; set only if the plan fits
   double gpu_days = 0, cost = 0;
   bool meets_deadline = false;  // without a deadline: whether the plan fits

@@ -302,6 +302,12 @@ struct GroupChoice {
   double mean_rank_tokens = 0;
 };
 
+// The packing groups of a plan.
+struct Grouping {
+  std::vector<GroupPlan> groups;  // ascending in length: at least two
+  GroupChoice choice;
+};
+
 // Settings for one trainer, and the run that they give.
 struct Launch {
   LaunchFramework framework = LaunchFramework::kMegatron;
@@ -322,7 +328,8 @@ struct Launch {
 };
 
 struct Plan {
-  bool fits = false;  // as predicted
+  std::optional<Misfit> misfit;  // only if it does not fit, as predicted
+  bool fits() const { return !misfit; }
   MemoryFit memory_fit = MemoryFit::kDoesNotFit;
   std::vector<FigureBasis> figures;  // those of the job and of the cost model
 
@@ -340,14 +347,12 @@ struct Plan {
   std::vector<OtherSize> other_sizes;  // if the job asks for them
   std::optional<Goodput> goodput;      // if the job says how often nodes fail
   Placement placement;
-  Misfit misfit;  // only where !fits
 
-  // Packing groups, ascending in length: at least two, or none. If there are groups, batch_rule and
-  // prediction summarise them, and parallelism and stages are those of the last group.
-  std::vector<GroupPlan> groups;
-  GroupChoice group_choice;
+  // If the plan has packing groups, batch_rule and prediction summarise them, and parallelism and
+  // stages are those of the last group.
+  std::optional<Grouping> grouping;
 
-  std::vector<Launch> launch;  // in the order of LaunchRequest::frameworks; empty if !fits
+  std::vector<Launch> launch;  // in the order of LaunchRequest::frameworks; empty if !fits()
 };
 
 }  // namespace evenkeel::planner

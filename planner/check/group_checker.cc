@@ -17,10 +17,10 @@ class GroupChecker {
       : job_(job), batchings_(batchings), plan_(plan) {}
 
   std::vector<std::string> Run() {
-    Require(plan_.groups.size() >= 2 && plan_.groups.size() == batchings_.size(),
+    Require(plan_.grouping && groups().size() >= 2 && groups().size() == batchings_.size(),
             "fewer than two groups");
     if (!faults_.empty()) return std::move(faults_);
-    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+    for (size_t g = 0; g < groups().size(); ++g) {
       CheckGroup(g);
       if (!faults_.empty()) return std::move(faults_);
     }
@@ -30,6 +30,8 @@ class GroupChecker {
   }
 
  private:
+  const std::vector<GroupPlan>& groups() const { return plan_.grouping->groups; }
+
   void Require(bool holds, const std::string& fault) {
     if (!holds) faults_.push_back(fault);
   }
@@ -48,7 +50,7 @@ class GroupChecker {
   }
 
   void CheckGroup(size_t g) {
-    const GroupPlan& group = plan_.groups[g];
+    const GroupPlan& group = groups()[g];
     const std::string name = "group " + std::to_string(g) + ": ";
     const Parallelism &p = group.parallelism, &q = plan_.parallelism;
     Require(p.tensor == q.tensor && p.pipeline == q.pipeline && p.expert == q.expert &&
@@ -56,8 +58,8 @@ class GroupChecker {
             name + "another split of the model");
     Require(Layers(group.stages) == Layers(plan_.stages), name + "another partition");
     Require(group.longest_sample <= group.token_cap, name + "its samples exceed its cap");
-    const bool ascends = g == 0 || (group.token_cap > plan_.groups[g - 1].token_cap &&
-                                    group.longest_sample > plan_.groups[g - 1].longest_sample);
+    const bool ascends = g == 0 || (group.token_cap > groups()[g - 1].token_cap &&
+                                    group.longest_sample > groups()[g - 1].longest_sample);
     Require(ascends, name + "not longer than the group before");
     const int64_t step_packs = p.data * group.micro_batches;
     Require(group.packs > 0 && group.steps == CeilDivide(group.packs, step_packs),
@@ -65,7 +67,6 @@ class GroupChecker {
     Require(g == 0 || group.packs % step_packs == 0, name + "a holed step of a longer group");
     // Checks stages, memory and the parts of a step as for any plan.
     Plan alone;
-    alone.fits = true;
     alone.batch_rule = batchings_[g]->rule;
     alone.parallelism = p;
     alone.schedule = plan_.schedule;
@@ -85,17 +86,17 @@ class GroupChecker {
       samples += bin.count;
       longest = std::max(longest, bin.llm_tokens);
     }
-    for (const GroupPlan& group : plan_.groups) {
+    for (const GroupPlan& group : groups()) {
       packed += D(group.packs) * group.mean_tokens;
       last_packs += D(group.token_cap);  // a group's last pack may be almost empty
       grouped += group.samples;
     }
-    Require(plan_.groups.back().longest_sample >= longest, "groups: a sample is too long for all");
+    Require(groups().back().longest_sample >= longest, "groups: a sample is too long for all");
     Require(std::abs(packed - tokens) <= kSampled * tokens + last_packs,
             "groups: packs do not hold the tokens of the data");
     // Each sample counts in one group, that of its length, even if it fills a pack of another.
     Require(grouped == samples, "groups: samples do not add up to the dataset");
-    for (const GroupPlan& group : plan_.groups) {
+    for (const GroupPlan& group : groups()) {
       Require(group.samples >= 0 && group.fillers >= 0, "groups: a negative count");
       for (const double ratio :
            {group.share, group.idle_ratio, group.dist_ratio_tokens, group.dist_ratio_attention})
@@ -107,7 +108,7 @@ class GroupChecker {
     const Prediction& p = plan_.prediction;
     int64_t steps = 0, packs = 0, slots = 0, shared = 0;
     double epoch = 0;
-    for (const GroupPlan& group : plan_.groups) {
+    for (const GroupPlan& group : groups()) {
       const int64_t gpus = group.packs * group.parallelism.context;
       steps += group.steps, packs += group.packs, slots += gpus;
       shared += group.parallelism.context > 1 ? gpus : 0;
@@ -122,7 +123,7 @@ class GroupChecker {
     // Means are rounded to whole nanoseconds.
     Require(std::abs(D(p.step.total_ns) * D(steps) - epoch) <= 16 * D(steps),
             "groups: the mean step");
-    Require(Near(plan_.group_choice.communication_ratio, D(shared) / D(slots)), "groups: CR");
+    Require(Near(plan_.grouping->choice.communication_ratio, D(shared) / D(slots)), "groups: CR");
     const Proof& proof = plan_.proof;
     // A lower bound of 0 means that none is known.
     Require(proof.lower_bound_ns >= 0 && proof.lower_bound_ns <= proof.step_ns &&

@@ -37,15 +37,15 @@ class Checker {
   }
 
   std::vector<std::string> Run() {
-    if (plan_.fits) {
+    if (plan_.misfit) {
+      CheckBatchRule();
+      CheckMisfit(*plan_.misfit);
+      Require(plan_.stages.empty(), "misfit with stages");
+    } else {
       faults_ = Steps();
       CheckOneSetting();
       CheckPrediction();
       CheckProof();
-    } else {
-      CheckBatchRule();
-      CheckMisfit();
-      Require(plan_.stages.empty(), "misfit with stages");
     }
     return std::move(faults_);
   }
@@ -254,8 +254,7 @@ class Checker {
 
   // Checks the stage that the misfit names: its memory follows from its layers, and the sum of the
   // parts exceeds the GPU's capacity by exactly the stated bytes.
-  void CheckMisfit() {
-    const Misfit& misfit = plan_.misfit;
+  void CheckMisfit(const Misfit& misfit) {
     const Parallelism p = Whole(misfit.parallelism);
     Require(p == misfit.parallelism &&
                 p.tensor * p.context * p.pipeline * p.data == job_.cluster.gpu_count,

@@ -5,6 +5,7 @@
 
 #include "planner/base/digest.h"
 #include "planner/catalog/catalog.h"
+#include "planner/model/towers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -20,7 +21,7 @@ Part PartOf(LayerKind kind) {
 // Returns the name under which a component's measurements are found; empty if the model has no such
 // part.
 std::string NameOf(Part part, const ModelSpec& model, bool encoder_only) {
-  const std::string encoder = model.towers.empty() ? "" : model.towers.front().encoder.name;
+  const std::string encoder = EncoderNames(model);
   if (part == Part::kEncoder) return encoder;
   if (encoder_only) return "";
   if (part == Part::kLanguage) return model.language_model.name;
@@ -40,6 +41,13 @@ bool SameLayers(const Encoder& a, const Encoder& b) {
   return dims(a) == dims(b);
 }
 
+bool SameWidths(const Projector& a, const Projector& b) {
+  const auto dims = [](const Projector& p) {
+    return std::tuple(p.input_width, p.merging_width, p.hidden_width, p.norm, p.deep_stacked);
+  };
+  return dims(a) == dims(b);
+}
+
 bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
   const auto dims = [](const LanguageModel& m) {
     const MoeSpec moe = m.moe.value_or(MoeSpec{});
@@ -55,14 +63,13 @@ bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
 // Names may be a caller's own, so measurements hold only for layers of the same dimensions.
 bool SamePart(Part part, const ModelSpec& a, const ModelSpec& b) {
   if (part == Part::kLanguage) return SameLayers(a.language_model, b.language_model);
-  const EncoderTower &s = a.towers.front(), &t = b.towers.front();
-  if (part == Part::kEncoder) return SameLayers(s.encoder, t.encoder);
-  const auto dims = [](const EncoderTower& tower, const LanguageModel& m) {
-    const Projector& p = tower.projector;
-    return std::tuple(p.input_width, p.merging_width, p.hidden_width, p.norm, p.deep_stacked,
-                      m.hidden);
-  };
-  return dims(s, a.language_model) == dims(t, b.language_model);
+  const bool encoders = part == Part::kEncoder;
+  if (!encoders && a.language_model.hidden != b.language_model.hidden) return false;
+  return std::equal(a.towers.begin(), a.towers.end(), b.towers.begin(), b.towers.end(),
+                    [&](const EncoderTower& s, const EncoderTower& t) {
+                      return encoders ? SameLayers(s.encoder, t.encoder)
+                                      : SameWidths(s.projector, t.projector);
+                    });
 }
 
 std::vector<LayerCalibration> LayersOf(const std::vector<Rating>& ratings) {

@@ -68,11 +68,16 @@ int64_t AllocatableBytes(const Cluster& cluster) {
 int64_t AllocatableBytes(const Job& job) { return AllocatableWithin(CapacityBytes(job)); }
 
 MemoryFit MemoryFitOf(const Job& job, const Plan& plan) {
-  int64_t used = plan.misfit.memory.total();
-  if (plan.fits) {
-    for (const StagePlan& stage : plan.stages) used = std::max(used, stage.memory.total());
-    for (const GroupPlan& group : plan.groups) {
-      for (const StagePlan& stage : group.stages) used = std::max(used, stage.memory.total());
+  int64_t used = 0;
+  const auto add = [&used](const std::vector<StagePlan>& stages) {
+    for (const StagePlan& stage : stages) used = std::max(used, stage.memory.total());
+  };
+  if (plan.misfit) {
+    used = plan.misfit->memory.total();
+  } else {
+    add(plan.stages);
+    if (plan.grouping) {
+      for (const GroupPlan& group : plan.grouping->groups) add(group.stages);
     }
   }
   return FitOf(used, CapacityBytes(job.cluster), MemoryIntervalOf(job));

@@ -8,7 +8,6 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/calibration.h"
-#include "planner/groups/batching_baselines.h"
 #include "planner/search/prediction.h"
 #include "planner/search/stage_plans.h"
 
@@ -31,7 +30,12 @@ class Writer {
  public:
   Writer(const Job& job, const LengthClasses& classes, const GroupedSearch& found, const Stop& stop,
          Plan& plan)
-      : job_(job), classes_(classes), found_(found), stop_(stop), plan_(plan) {}
+      : job_(job),
+        classes_(classes),
+        found_(found),
+        stop_(stop),
+        plan_(plan),
+        grouping_(plan.grouping.emplace()) {}
 
   void Run() {
     for (const GroupRun& run : found_.runs) {
@@ -44,12 +48,11 @@ class Writer {
     const Candidate& last = found_.runs.back().candidate;
     plan_.parallelism = last.parallelism;
     plan_.schedule = last.schedule;
-    plan_.stages = plan_.groups.back().stages;
+    plan_.stages = grouping_.groups.back().stages;
     FillBatchRule();
     FillPrediction();
     FillProof();
     FillChoice();
-    FillLadder();
   }
 
  private:
@@ -78,7 +81,7 @@ class Writer {
     group.dist_ratio_attention = dist.attention;
     group.idle_ratio = dist.idle;
     group.reason = Reason(run);
-    plan_.groups.push_back(std::move(group));
+    grouping_.groups.push_back(std::move(group));
   }
 
   std::string Reason(const GroupRun& run) const {
@@ -128,10 +131,11 @@ class Writer {
     rule.samples_per_pack = samples / D(packs_);
     rule.mean_units = OverPacks([&](size_t g) { return RuleOf(g).mean_units; });
     rule.mean_tokens = OverPacks([&](size_t g) { return RuleOf(g).mean_tokens; });
-    rule.dist_ratio_tokens = OverSteps([&](size_t g) { return plan_.groups[g].dist_ratio_tokens; });
+    rule.dist_ratio_tokens =
+        OverSteps([&](size_t g) { return grouping_.groups[g].dist_ratio_tokens; });
     rule.dist_ratio_attention =
-        OverSteps([&](size_t g) { return plan_.groups[g].dist_ratio_attention; });
-    rule.idle_ratio = OverTime([&](size_t g) { return plan_.groups[g].idle_ratio; });
+        OverSteps([&](size_t g) { return grouping_.groups[g].dist_ratio_attention; });
+    rule.idle_ratio = OverTime([&](size_t g) { return grouping_.groups[g].idle_ratio; });
   }
 
   void FillPrediction() {
@@ -194,37 +198,24 @@ class Writer {
   }
 
   void FillChoice() {
-    GroupChoice& choice = plan_.group_choice;
+    GroupChoice& choice = grouping_.choice;
     choice.candidate_lengths = classes_.lengths();
     choice.published = LengthsOf(job_, classes_, found_.published);
     choice.exact = LengthsOf(job_, classes_, found_.exact);
     choice.examined_sets = found_.examined_sets;
-    choice.baselines = BatchingBaselines(job_, classes_, found_, stop_);
-    choice.communication_ratio = choice.baselines.back().communication_ratio;
-    choice.mean_rank_tokens = choice.baselines.back().mean_rank_tokens;
+    int64_t shared = 0;
+    double rank_tokens = 0;
+    for (const GroupRun& run : found_.runs) {
+      const Candidate& c = run.candidate;
+      shared += c.parallelism.context > 1 ? run.data.packs * c.parallelism.context : 0;
+      rank_tokens += D(run.data.steps) * D(c.micro_batches) * run.data.batching.mean.tokens;
+    }
+    choice.communication_ratio = D(shared) / D(slots_);
+    choice.mean_rank_tokens = rank_tokens / D(steps_);
     choice.curriculum_steps =
         job_.training.curriculum_steps >= 0
             ? job_.training.curriculum_steps
             : std::min(kPublishedCurriculum, steps_ * job_.training.epochs / 10);
-  }
-
-  // Fills in HBP's ablation (table 6): one group, groups, groups with balanced steps.
-  void FillLadder() {
-    const auto rung = [&](BatchingMethod method, const char* name) {
-      for (const BatchingBaseline& b : plan_.group_choice.baselines) {
-        if (b.method != method) continue;
-        plan_.ladder.push_back({.name = name,
-                                .fits = b.fits,
-                                .gpu_days = b.gpu_days,
-                                .step_ns = b.step_ns,
-                                .pad_ratio = b.pad_ratio,
-                                .dist_ratio_units = 0,
-                                .dist_ratio_tokens = b.dist_ratio_tokens});
-      }
-    };
-    rung(BatchingMethod::kNaivePacking, "one group, ISF");
-    rung(BatchingMethod::kGroups, "+ packing groups");
-    rung(BatchingMethod::kBalancedGroups, "+ balanced steps");
   }
 
   const Job& job_;
@@ -232,6 +223,7 @@ class Writer {
   const GroupedSearch& found_;
   const Stop stop_;
   Plan& plan_;
+  Grouping& grouping_;  // the plan's
   std::vector<Prediction> predictions_;
   int64_t steps_ = 0, packs_ = 0, slots_ = 0;
 };

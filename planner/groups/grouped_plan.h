@@ -9,8 +9,9 @@
 
 namespace evenkeel::planner {
 
-// Fills in the groups, how they were chosen, batch rule, degrees, stages, prediction, ladder and
-// proof. Leaves placement, goodput, alternatives and figures unset. REQUIRES: `found` has runs.
+// Fills in the groups, how they were chosen, batch rule, degrees, stages, prediction and proof.
+// Leaves baselines, ladder, placement, goodput, alternatives and figures unset. REQUIRES: `found`
+// has runs.
 void FillGroupedPlan(const Job& job, const LengthClasses& classes, const GroupedSearch& found,
                      const Stop& stop, Plan* plan);
 

@@ -76,9 +76,9 @@ Pipeline PipelineOf(const PlanSpec& spec) {
 
 std::string LayerOrder(const ModelSpec& model) {
   std::string order;
-  if (!model.towers.empty())
-    order = "patch embedding, " + std::to_string(model.towers.front().encoder.layers) +
-            " encoder layers, projector, ";
+  for (const EncoderTower& tower : model.towers)
+    order +=
+        "patch embedding, " + std::to_string(tower.encoder.layers) + " encoder layers, projector, ";
   return order + "token embedding, " + std::to_string(model.language_model.layers) +
          " language layers, head";
 }
@@ -167,9 +167,9 @@ ZeroStage HoldZero(const Trials& trials, std::optional<Trial>* runs, Launch* out
   out->notes.push_back({"memory",
                         "DeepSpeed's pipeline engine shards no more than the optimizer state "
                         "(ZeRO-1): gradients stay whole on each GPU" +
-                            std::string(trial.fits ? "." : ", which does not fit."),
+                            std::string(trial.fits() ? "." : ", which does not fit."),
                         SlowerBy(trial, **runs)});
-  if (trial.fits) {
+  if (trial.fits()) {
     *runs = std::move(trial);
   } else {
     runs->reset();
@@ -210,6 +210,7 @@ void EmitDeepSpeed(const Trials& trials, Launch* out) {
                                              "What the plan recomputes: call recompute() before "
                                              "deepspeed.initialize.") +
                                       PythonRecompute(RecomputedOf(runs->spec))});
+    NoteSeveralEncoders(job.model, kEncodersInOrder, out);
   }
   NoteTopology(p, out);
   out->notes.push_back({"batches", BatchText(trials, runs->spec)});

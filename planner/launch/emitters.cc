@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "planner/base/integers.h"
+#include "planner/model/towers.h"
 
 namespace evenkeel::planner {
 
@@ -103,6 +104,12 @@ std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer
                         "that split.",
                     slower});
   return found;
+}
+
+void NoteSeveralEncoders(const ModelSpec& model, const std::string& text, Launch* out) {
+  if (model.towers.size() < 2) return;
+  out->notes.push_back({"model", "The model has " + std::to_string(model.towers.size()) +
+                                     " encoders (" + EncoderNames(model) + "): " + text});
 }
 
 RecomputedIndices RecomputedOf(const PlanSpec& spec) {

@@ -54,6 +54,10 @@ int64_t EvenLength(const Trials& trials, const PlanSpec& spec, int64_t tokens);
 // Describes the packs of a step, for notes and for comments in files.
 std::string BatchText(const Trials& trials, const PlanSpec& spec);
 
+// Adds a note of topic "model" if the model has several encoders: their names, and `text`, which
+// says what becomes of them in the trainer's settings.
+void NoteSeveralEncoders(const ModelSpec& model, const std::string& text, Launch* out);
+
 // Returns the first line of a generated file, without its comment sign.
 std::string HeadLine(const Trials& trials);
 
@@ -63,8 +67,8 @@ std::string HeadLine(const Trials& trials);
 std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer, bool experts,
                                 std::vector<LaunchNote>* notes);
 
-// Indices of the layers that are recomputed whole, of the encoder and of the language model, in the
-// order of the model.
+// Indices of the layers that are recomputed whole, of the encoders and of the language model, in
+// the order of the model. The layers of several encoders are counted on.
 struct RecomputedIndices {
   std::vector<int64_t> encoder, language;
 };

@@ -71,6 +71,7 @@ void EmitFsdp(const Trials& trials, Launch* out) {
   }
   Settle(trials, *runs, out);
   out->files.push_back({"evenkeel_fsdp.py", FsdpFile(trials, runs->spec)});
+  NoteSeveralEncoders(trials.job().model, kEncodersInOrder, out);
   if (runs->spec.parallelism.context > 1) {
     out->notes.push_back({"batches", "Each pack is shared by " +
                                          std::to_string(runs->spec.parallelism.context) +

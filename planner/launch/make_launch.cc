@@ -32,18 +32,18 @@ void Emit(const Trials& trials, Launch* launch) {
 // Notes that the settings run the longest packing group alone, since the trainer cannot change the
 // degree from step to step, and what that costs.
 void NoteGroups(const Plan& plan, Launch* launch) {
-  if (plan.groups.empty() || launch->match == LaunchMatch::kNone) return;
+  if (!plan.grouping || launch->match == LaunchMatch::kNone) return;
   if (launch->match == LaunchMatch::kExact) {
     launch->match = LaunchMatch::kNearest;
     launch->stages = plan.stages;
   }
   LaunchNote note{
       "groups",
-      "The plan has " + std::to_string(plan.groups.size()) +
+      "The plan has " + std::to_string(plan.grouping->groups.size()) +
           " packing groups, which need a trainer that changes the sequence-parallel degree from "
           "step to step; these settings are those of the longest group alone, and times are of "
           "its steps. The other groups: Plan.group_runs."};
-  for (const BatchingBaseline& baseline : plan.group_choice.baselines) {
+  for (const BatchingBaseline& baseline : plan.grouping->choice.baselines) {
     if (baseline.method != BatchingMethod::kNaivePacking || !baseline.fits ||
         plan.prediction.gpu_days <= 0)
       continue;
@@ -89,7 +89,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     Launch launch{.framework = framework};
     const Trainer& trainer = TrainerToLaunch(framework, job);
     std::optional<Job> other;
-    if (&trainer != job.training.trainer && whose == LaunchedPlan::kOurs && plan.groups.empty())
+    if (&trainer != job.training.trainer && whose == LaunchedPlan::kOurs && !plan.grouping)
       other = Under(trainer, job);
     if (other) {
       EmitPlannedAnew(trials, *other, stop, &launch);

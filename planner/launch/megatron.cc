@@ -1,5 +1,6 @@
 // Emitters for Megatron-LM, and for FlagScale, which takes the same arguments and adds recompute
 // per stage.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -13,17 +14,16 @@ namespace evenkeel::planner {
 namespace {
 
 void NoteShortage(const Trials& trials, const PlanSpec& spec, Launch* out) {
-  const std::vector<EncoderTower>& towers = trials.job().model.towers;
-  const bool encoder = !towers.empty() && towers.front().encoder.train != TrainMode::kFrozen;
+  const bool encoder = RecomputesEncoders(trials.job().model);
   const PlanSpec all = Apply({.block = {1 << 20}, .encoder = encoder, .all = true}, spec);
   const Trial trial = trials.Predict(all);
   out->match = LaunchMatch::kNone;
-  out->notes.push_back(
-      {"memory",
-       "None of its recompute settings fits: with every layer recomputed, stage " +
-           std::to_string(trial.misfit.stage) + " lacks " +
-           GibibytesText(trial.misfit.short_bytes) +
-           ". More pipeline stages, more tensor parallelism or smaller packs would help."});
+  std::string text = "None of its recompute settings fits";
+  if (trial.misfit)
+    text += ": with every layer recomputed, stage " + std::to_string(trial.misfit->stage) +
+            " lacks " + GibibytesText(trial.misfit->short_bytes);
+  text += ". More pipeline stages, more tensor parallelism or smaller packs would help.";
+  out->notes.push_back({"memory", std::move(text)});
 }
 
 void NoteRecompute(const SettingChoice& choice, const Trial& free, Launch* out) {
@@ -40,11 +40,15 @@ void NoteRecompute(const SettingChoice& choice, const Trial& free, Launch* out) 
        slower});
 }
 
-void NoteEncoder(const Encoder& encoder, bool pipeline, Launch* out) {
+void NoteEncoders(const ModelSpec& model, bool pipeline, Launch* out) {
+  if (model.towers.empty()) return;
+  std::string encoders;
+  for (const EncoderTower& tower : model.towers)
+    encoders += (encoders.empty() ? "" : "; ") + tower.encoder.name + ", " +
+                std::to_string(tower.encoder.layers) + " layers";
   std::string text =
-      "Encoder and projector are configured in examples/multimodal (" + encoder.name + ", " +
-      std::to_string(encoder.layers) +
-      " layers): the arguments here describe the language model. It asks for "
+      "Encoder and projector are configured in examples/multimodal (" + encoders +
+      "): the arguments here describe the language model. It asks for "
       "--language-model-type, --vision-model-type, --tokenizer-prompt-format and image sizes too.";
   if (pipeline)
     text +=
@@ -52,11 +56,15 @@ void NoteEncoder(const Encoder& encoder, bool pipeline, Launch* out) {
         "there copies the layout to the encoder: set vision_config.pipeline_model_parallel_layout "
         "= None beside its pipeline_model_parallel_size.";
   out->notes.push_back({"model", std::move(text)});
+  NoteSeveralEncoders(model,
+                      "examples/multimodal has one encoder and one projector, so the model needs "
+                      "code of its own; --seq-length is that of the longest encoder.",
+                      out);
 }
 
 void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Launch* out) {
   const ModelSpec& model = job.model;
-  if (!model.towers.empty()) NoteEncoder(model.towers.front().encoder, p.pipeline > 1, out);
+  NoteEncoders(model, p.pipeline > 1, out);
   out->notes.push_back({"model",
                         "Rotary base, norm epsilon and vocabulary are not in a plan: add them as "
                         "the model has them, with data, tokenizer and learning rate."});
@@ -68,7 +76,9 @@ void NoteModel(const Job& job, const BatchRule& rule, const Parallelism& p, Laun
         {"precision", "Megatron-LM trains experts in parallel in bfloat16, not in float16."});
   const bool adapters =
       model.language_model.train != TrainMode::kFull ||
-      (!model.towers.empty() && model.towers.front().encoder.train != TrainMode::kFull);
+      std::any_of(model.towers.begin(), model.towers.end(), [](const EncoderTower& tower) {
+        return tower.encoder.train != TrainMode::kFull;
+      });
   if (adapters) {
     out->notes.push_back(
         {"model",

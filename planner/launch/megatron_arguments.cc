@@ -107,7 +107,7 @@ void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
 }
 
 // In examples/multimodal, --seq-length is the encoder's length. The length that the encoder
-// produces replaces it there.
+// produces replaces it there. Of several encoders, the longest counts.
 void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   const ModelSpec& model = trials.job().model;
   const int64_t tokens = EvenLength(trials, spec, trials.batching().rule.token_cap);
@@ -116,7 +116,9 @@ void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   if (model.towers.empty()) {
     out.Add("--seq-length", tokens);
   } else {
-    const int64_t unit = std::max<int64_t>(1, model.towers.front().encoder.llm_tokens_per_unit);
+    int64_t unit = 1;
+    for (const EncoderTower& tower : model.towers)
+      unit = std::max(unit, tower.encoder.llm_tokens_per_unit);
     out.Add("--seq-length", std::min(tokens, EvenLength(trials, spec, unit)));
     out.Add("--decoder-seq-length", tokens);
   }

@@ -96,7 +96,7 @@ class Restriction {
     std::string text = abilities_.name +
                        " keeps all of the encoder on the first stage, without virtual stages here.";
     const Constraints& asked = trials_.job().constraints;
-    if (trials_.plan().groups.empty() && asked.stage_layers.empty()) {
+    if (!trials_.plan().grouping && asked.stage_layers.empty()) {
       const Job pinned = job_;
       std::optional<Trial> free = WithWholeTower(asked);
       if (free && (!best || free->sample_ns < best->sample_ns)) {

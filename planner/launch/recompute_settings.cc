@@ -87,11 +87,7 @@ class Choosing {
         for (RecomputeFlags& setting : ModuleSets(trials_.job())) Try(std::move(setting));
       }
       TryBlocks(full, per_stage, /*encoder=*/false);
-      const std::vector<EncoderTower>& towers = trials_.job().model.towers;
-      // A frozen encoder runs no backward pass, since nothing before it trains, and keeps nothing
-      // for one.
-      if (!towers.empty() && towers.front().encoder.train != TrainMode::kFrozen)
-        TryBlocks(full, per_stage, /*encoder=*/true);
+      if (RecomputesEncoders(trials_.job().model)) TryBlocks(full, per_stage, /*encoder=*/true);
     }
     if (!best_) return std::nullopt;
     best_->tried = tried_;
@@ -103,14 +99,14 @@ class Choosing {
   Trial Predict(const RecomputeFlags& setting) {
     ++tried_;
     Trial trial = trials_.Predict(Apply(setting, spec_));
-    if (trial.fits) ++fitting_;
+    if (trial.fits()) ++fitting_;
     return trial;
   }
 
   bool Try(RecomputeFlags setting) {
     if (trials_.stopped()) return false;
     Trial trial = Predict(setting);
-    if (!trial.fits) return false;
+    if (!trial.fits()) return false;
     if (!best_ || trial.sample_ns < best_->trial.sample_ns)
       best_ = SettingChoice{.setting = std::move(setting), .trial = std::move(trial)};
     return true;
@@ -161,6 +157,12 @@ class Choosing {
 
 }  // namespace
 
+bool RecomputesEncoders(const ModelSpec& model) {
+  return std::any_of(model.towers.begin(), model.towers.end(), [](const EncoderTower& tower) {
+    return tower.encoder.train != TrainMode::kFrozen;
+  });
+}
+
 std::optional<RecomputeFlags> FlagsOf(const Job& job, const PlanSpec& spec) {
   const bool whole = RecomputesWholeLayers(spec);
   std::vector<RecomputeFlags> candidates = {{}};
@@ -182,7 +184,7 @@ std::optional<SettingChoice> BestSetting(const Trials& trials, const PlanSpec& s
                                          bool per_stage) {
   if (std::optional<RecomputeFlags> flags = FlagsOf(trials.job(), spec)) {
     Trial trial = trials.Predict(spec);
-    if (trial.fits)
+    if (trial.fits())
       return SettingChoice{
           .setting = *std::move(flags), .trial = std::move(trial), .tried = 1, .fitting = 1};
   }

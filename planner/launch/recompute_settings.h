@@ -28,6 +28,10 @@ struct SettingChoice {
   int64_t tried = 0, fitting = 0;
 };
 
+// Returns whether --recompute-vision has an effect: whether some encoder trains. A frozen one runs
+// no backward pass, since nothing before it trains, and keeps nothing for one.
+bool RecomputesEncoders(const ModelSpec& model);
+
 // Returns the flags that give exactly the recompute of the spec, or nullopt if none do.
 std::optional<RecomputeFlags> FlagsOf(const Job& job, const PlanSpec& spec);
 

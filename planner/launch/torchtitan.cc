@@ -190,6 +190,10 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
     out->notes.push_back({"stages",
                           "torchtitan's context parallelism is a ring, not Ulysses: "
                           "it does not exchange heads as the plan does."});
+  NoteSeveralEncoders(job.model,
+                      "the module vision_encoder stands for all of them, and ENCODER_RECOMPUTED "
+                      "counts through their layers in this order.",
+                      out);
   if (!RecomputedOf(spec).encoder.empty())
     out->notes.push_back(
         {"recompute",

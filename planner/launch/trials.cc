@@ -38,7 +38,7 @@ Trials::Trials(const Job& job, const Batching& batching, const Plan& plan, const
     : job_(job), batching_(batching), plan_(plan), stop_(stop) {
   PlanSpec spec = SpecOf(plan);
   // The stages of a plan with packing groups are those of its last group.
-  if (!plan.groups.empty()) spec.micro_batches = plan.groups.back().micro_batches;
+  if (plan.grouping) spec.micro_batches = plan.grouping->groups.back().micro_batches;
   base_ = Predict(spec);
 }
 
@@ -46,12 +46,11 @@ Trial Trials::Predict(const Job& job, const PlanSpec& spec) const {
   Evaluation found = EvaluatePlan(job, batching_, spec, stop_);
   Trial trial{.spec = spec};
   if (!found.faults.empty()) {  // cannot happen with a spec that follows the model
-    trial.misfit.remedies.push_back(
+    trial.misfit.emplace().remedies.push_back(
         {.kind = RemedyKind::kFreeDegrees,
          .text = found.faults.front().field + " " + found.faults.front().message});
     return trial;
   }
-  trial.fits = found.plan.fits;
   trial.step_ns = found.plan.prediction.step.total_ns;
   const Parallelism& p = spec.parallelism;
   const double samples =
@@ -84,10 +83,10 @@ std::optional<Trial> Trials::Best(const Job& job) const {
   if (!plan) return std::nullopt;
   PlanSpec spec = SpecOf(*plan);
   // A group's number of packs differs from the one that the global batch asks for.
-  if (!plan_.groups.empty() && spec.parallelism.data == base_.spec.parallelism.data)
+  if (plan_.grouping && spec.parallelism.data == base_.spec.parallelism.data)
     spec.micro_batches = base_.spec.micro_batches;
   Trial trial = Predict(job, spec);
-  if (!trial.fits) return std::nullopt;
+  if (!trial.fits()) return std::nullopt;
   return trial;
 }
 

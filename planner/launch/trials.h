@@ -18,11 +18,11 @@ namespace evenkeel::planner {
 
 struct Trial {
   PlanSpec spec;
-  bool fits = false;
   int64_t step_ns = 0;   // as in Prediction
   double sample_ns = 0;  // step_ns over the samples that a step trains on
   std::vector<StagePlan> stages;
-  Misfit misfit;  // only if !fits: the stage that lacks most memory
+  std::optional<Misfit> misfit;  // only if it does not fit: the stage that lacks most memory
+  bool fits() const { return !misfit; }
 };
 
 // The trials for one plan, which must fit. All arguments must outlive it.

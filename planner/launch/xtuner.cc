@@ -8,6 +8,7 @@
 #include "planner/base/decimal_text.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/python_parts.h"
+#include "planner/model/towers.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -64,9 +65,7 @@ std::string XtunerFile(const Trials& trials, const PlanSpec& spec, const Counts&
       std::to_string(p.expert) + ",\n    reshard_after_forward=True,\n    recompute_ratio=" +
       Ratio(counts.language, model.language_model.layers) + ",\n";
   if (!model.towers.empty())
-    text +=
-        "    vision_recompute_ratio=" + Ratio(counts.encoder, model.towers.front().encoder.layers) +
-        ",\n";
+    text += "    vision_recompute_ratio=" + Ratio(counts.encoder, EncoderLayers(model)) + ",\n";
   return text +
          ")\n\n# xtuner.v1.datasets.config.DataloaderConfig(dataset_config_list=..., "
          "**DATALOADER); rows of PACKS are those\n# of the data files where each "
@@ -91,6 +90,10 @@ void NoteReader(const Trials& trials, Launch* out) {
     out->notes.push_back({"batches",
                           "XTuner's preset reader passes on tokens and labels but no images: for "
                           "this model, PresetPackDataset.__getitem__ must keep them."});
+  NoteSeveralEncoders(trials.job().model,
+                      "XTuner has one vision_recompute_ratio; this one is of the layers of all "
+                      "encoders together.",
+                      out);
   const BatchRule& rule = trials.batching().rule;
   if (rule.mean_tokens >= 0.99 * static_cast<double>(rule.token_cap)) return;
   out->notes.push_back(
@@ -121,7 +124,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
     sharded.training.zero_stage = ZeroStage::kWeights;
     sharded.training.trainer = &TrainerOf(Framework::kFsdp);
     front = trials.Predict(sharded, front.spec);
-    if (front.fits || counts.language == layers || trials.stopped()) break;
+    if (front.fits() || counts.language == layers || trials.stopped()) break;
   }
   if (!SameRun(front.spec, runs->spec)) {
     const double slower = SlowerBy(front, *runs);

@@ -49,17 +49,6 @@ std::vector<int64_t> SplitByLayers(const LayerProfile& profile, int64_t stages);
 // frameworks do by default: the start of an unbalanced run. Ignores memory.
 std::vector<int64_t> SplitByParameters(const LayerProfile& profile, int64_t stages);
 
-// The figures of a partition in the paper's table 4: traffic, and variances over the stages
-// (divided by P, not P - 1).
-struct PartitionMetrics {
-  // In units of 1e9 parameters of the whole stage, all tensor ranks.
-  double parameters_variance = 0;
-  double layers_variance = 0;   // of transformer layers
-  double forward_variance = 0;  // in ms, for the mean pack
-  int64_t crossing_bytes = 0;   // one mean pack over all boundaries, per rank
-};
-PartitionMetrics MetricsOf(const Segments& segments, const std::vector<int64_t>& boundaries);
-
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_PARTITION_METHODS_H_

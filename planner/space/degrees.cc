@@ -4,6 +4,7 @@
 #include <limits>
 #include <vector>
 
+#include "planner/model/towers.h"
 #include "planner/space/tensor_parallel.h"
 
 namespace evenkeel::planner {
@@ -124,9 +125,7 @@ class Enumeration {
 }  // namespace
 
 int64_t TransformerLayers(const ModelSpec& model) {
-  int64_t layers = model.language_model.layers;
-  for (const EncoderTower& tower : model.towers) layers += tower.encoder.layers;
-  return layers;
+  return model.language_model.layers + EncoderLayers(model);
 }
 
 bool VirtualStagesUnasked(const Constraints& constraints) {

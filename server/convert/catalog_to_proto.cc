@@ -15,6 +15,7 @@
 #include "planner/catalog/catalog.h"
 #include "planner/hardware/gpu_costs.h"
 #include "planner/hardware/gpus.h"
+#include "planner/model/towers.h"
 #include "planner/space/recompute_settings.h"
 #include "planner/trainer/trainers.h"
 #include "server/convert/checks.h"
@@ -87,13 +88,13 @@ v1::CatalogModel ModelOf(const planner::VisionLanguageEntry& entry) {
   FillNames(entry, &out);
   out.set_kind(v1::MODEL_KIND_VISION_LANGUAGE);
   out.set_plannable(true);
-  out.set_layers(static_cast<int32_t>(spec.towers[0].encoder.layers + llm.layers));
+  out.set_layers(static_cast<int32_t>(planner::EncoderLayers(spec) + llm.layers));
   out.set_hidden_size(static_cast<int32_t>(llm.hidden));
   const int64_t parameters = planner::CountParameters(spec);
   out.set_parameter_count(parameters);
   out.set_active_parameter_count(parameters - planner::CountParameters(llm) +
                                  planner::CountActiveParameters(llm));
-  out.set_llm_tokens_per_unit(static_cast<int32_t>(spec.towers[0].encoder.llm_tokens_per_unit));
+  out.set_llm_tokens_per_unit(static_cast<int32_t>(planner::LlmTokensPerUnit(spec)));
   out.add_components(entry.encoder);
   out.add_components(entry.language_model);
   return out;
@@ -136,12 +137,8 @@ v1::CatalogModel ModelOf(const PublishedModel& model) {
   out.set_plannable(true);
   out.set_kind(model.spec.towers.empty() ? v1::MODEL_KIND_LANGUAGE
                                          : v1::MODEL_KIND_VISION_LANGUAGE);
-  int64_t layers = llm.layers;
-  for (const planner::EncoderTower& tower : model.spec.towers) {
-    layers += tower.encoder.layers;
-    out.set_llm_tokens_per_unit(static_cast<int32_t>(tower.encoder.llm_tokens_per_unit));
-  }
-  out.set_layers(static_cast<int32_t>(layers));
+  out.set_llm_tokens_per_unit(static_cast<int32_t>(planner::LlmTokensPerUnit(model.spec)));
+  out.set_layers(static_cast<int32_t>(planner::EncoderLayers(model.spec) + llm.layers));
   out.set_hidden_size(static_cast<int32_t>(llm.hidden));
   const int64_t parameters = planner::CountParameters(model.spec);
   out.set_parameter_count(parameters);

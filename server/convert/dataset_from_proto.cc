@@ -1,5 +1,6 @@
 #include "server/convert/dataset_from_proto.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -20,19 +21,18 @@ namespace {
 // Assumes samples that the model takes. How many units a sample has of each of several encoders
 // cannot be guessed.
 void AssumeDefault(const FieldPath& path, ViolationSink& sink, planner::Job* job) {
-  if (job->model.towers.size() > 1) {
+  const std::vector<planner::EncoderTower>& towers = job->model.towers;
+  if (towers.size() > 1) {
     sink.Add(path, "required for a model with several encoders: no data is assumed for them");
     return;
   }
-  const bool text_only = job->model.towers.empty();
-  if (text_only) {
-    job->dataset = planner::DefaultTextDataset();
-  } else {
-    const planner::Encoder& encoder = job->model.towers.front().encoder;
-    job->dataset = planner::DefaultVisionLanguageDataset(encoder.llm_tokens_per_unit,
-                                                         encoder.native_resolution);
+  const bool text_only = towers.empty();
+  bool native = false;
+  job->dataset = planner::DefaultTextDataset();
+  for (const planner::EncoderTower& tower : towers) {
+    native = tower.encoder.native_resolution;
+    job->dataset = planner::DefaultVisionLanguageDataset(tower.encoder.llm_tokens_per_unit, native);
   }
-  const bool native = !text_only && job->model.towers.front().encoder.native_resolution;
   job->figures.push_back(
       {.figure = "dataset",
        .basis = planner::Basis::kAssumed,

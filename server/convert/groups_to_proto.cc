@@ -56,8 +56,8 @@ void FillBaseline(const planner::BatchingBaseline& baseline, v1::BatchingBaselin
   out->set_mean_rank_tokens(baseline.mean_rank_tokens);
 }
 
-void FillChoice(const planner::Plan& plan, v1::GroupChoice* out) {
-  const planner::GroupChoice& choice = plan.group_choice;
+void FillChoice(const planner::GroupChoice& choice, const planner::BatchRule& rule,
+                v1::GroupChoice* out) {
   for (const int64_t length : choice.candidate_lengths) out->add_candidate_lengths(length);
   out->set_published_gpu_days(choice.published.gpu_days);
   for (const int64_t length : choice.published.lengths) out->add_published_lengths(length);
@@ -72,20 +72,20 @@ void FillChoice(const planner::Plan& plan, v1::GroupChoice* out) {
     FillBaseline(baseline, out->add_baselines());
   out->set_curriculum_steps(choice.curriculum_steps);
   out->set_communication_ratio(choice.communication_ratio);
-  out->set_dist_ratio_attention(plan.batch_rule.dist_ratio_attention);
-  out->set_dist_ratio_tokens(plan.batch_rule.dist_ratio_tokens);
+  out->set_dist_ratio_attention(rule.dist_ratio_attention);
+  out->set_dist_ratio_tokens(rule.dist_ratio_tokens);
   out->set_mean_rank_tokens(choice.mean_rank_tokens);
 }
 
 }  // namespace
 
 void FillGroups(const planner::Plan& plan, v1::Plan* out) {
-  if (plan.groups.empty()) return;
-  for (const planner::GroupPlan& group : plan.groups) {
+  if (!plan.grouping) return;
+  for (const planner::GroupPlan& group : plan.grouping->groups) {
     FillGroup(group, out->add_packing_groups());
     FillRun(group, out->add_group_runs());
   }
-  FillChoice(plan, out->mutable_group_choice());
+  FillChoice(plan.grouping->choice, plan.batch_rule, out->mutable_group_choice());
 }
 
 }  // namespace evenkeel::server

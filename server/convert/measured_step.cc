@@ -5,6 +5,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "evenkeel/v1/profile.pb.h"
 #include "planner/base/integers.h"
+#include "planner/model/towers.h"
 #include "server/convert/checks.h"
 
 namespace evenkeel::server {
@@ -12,10 +13,8 @@ namespace evenkeel::server {
 std::string PlanDiffers(const v1::Plan& plan, const planner::Profile& profile,
                         const v1::StepOutcome& outcome) {
   const v1::PlanSubject& subject = plan.subject();
-  const auto& towers = profile.model.towers;
-  const std::string encoder = towers.empty() ? "" : towers.front().encoder.name;
   if (plan.has_misfit()) return "the plan does not fit: it can not have run";
-  if (subject.encoder() != encoder ||
+  if (subject.encoder() != planner::EncoderNames(profile.model) ||
       subject.language_model() != profile.model.language_model.name) {
     return "the plan is of " + Quoted(subject.model()) + ", not of " + profile.model.name;
   }

@@ -101,23 +101,20 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
 
   planner::ModelSpec& model = job->model;
   bool published = llm.published;
-  std::string source = llm.source;
-  std::string sources;
+  std::string source = llm.source, encoders_source;
   bool default_projectors = true;
-  for (int i = 0; i < from.encoders_size(); ++i) {
-    const DescribedEncoder& tower = towers[static_cast<size_t>(i)];
+  for (size_t i = 0; i < towers.size(); ++i) {
     bool default_projector = false;
     const planner::Projector projector =
-        ProjectorOf(from.encoders(i), tower.spec, llm.spec.hidden, lora, &default_projector);
-    model.towers.push_back({tower.spec, projector});
-    published = published && tower.published && default_projector;
+        ProjectorOf(from.encoders(static_cast<int>(i)), towers[i].spec, llm.spec.hidden, lora,
+                    &default_projector);
+    model.towers.push_back({towers[i].spec, projector});
+    published = published && towers[i].published && default_projector;
     default_projectors = default_projectors && default_projector;
-    sources += (i > 0 ? ", and " : "") + tower.source;
+    encoders_source += (i == 0 ? "" : "; ") + towers[i].source;
   }
-  if (!towers.empty()) {
-    source = PairSource(sources, llm.source);
-    if (!default_projectors) source += " with another width";
-  }
+  if (!towers.empty()) source = PairSource(encoders_source, llm.source);
+  if (!default_projectors) source += " with another width";
   model.language_model = llm.spec;
   model.name = DescribedName(from.name(), model);
   job->figures.push_back(DimensionsFigure(published, source));

@@ -7,6 +7,7 @@
 #include "evenkeel/v1/plan.pb.h"
 #include "planner/catalog/catalog.h"
 #include "planner/job.h"
+#include "planner/model/towers.h"
 #include "planner/plan.h"
 #include "server/base/visible_text.h"
 #include "server/convert/choices.h"
@@ -110,7 +111,7 @@ void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
 
 void FillSubject(const planner::Job& job, v1::PlanSubject* out) {
   out->set_model(job.model.name);
-  if (!job.model.towers.empty()) out->set_encoder(job.model.towers[0].encoder.name);
+  out->set_encoder(planner::EncoderNames(job.model));
   out->set_language_model(job.model.language_model.name);
   out->set_parameter_count(planner::CountParameters(job.model));
   const planner::Cluster& cluster = job.cluster;
@@ -234,14 +235,14 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   Fill(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
   out->set_memory_fit(FitToProto(plan.memory_fit));
-  if (!plan.fits) {
+  if (plan.misfit) {
     // There are no ranks here, so there is no imbalance between them.
     v1::BatchRule* rule = out->mutable_batch_rule();
     rule->clear_dist_ratio_units();
     rule->clear_dist_ratio_tokens();
     rule->clear_dist_ratio_attention();
     rule->clear_idle_ratio();
-    FillMisfit(plan.misfit, out->mutable_misfit());
+    FillMisfit(*plan.misfit, out->mutable_misfit());
     return;
   }
   FillRun(plan, out);
@@ -263,9 +264,9 @@ void EvaluationToProto(const planner::Job& job, const planner::Plan& plan, v1::P
   FillRun(plan, out);
   FillEvaluated(plan.proof, out->mutable_proof());
   FillProvenance(job.calibration, plan.figures, out->mutable_provenance());
-  if (plan.fits) return;
-  FillMisfit(plan.misfit, out->mutable_misfit());
-  out->mutable_misfit()->set_text(Visible(ShortageText(plan.misfit)));  // no remedy was tried
+  if (plan.fits()) return;
+  FillMisfit(*plan.misfit, out->mutable_misfit());
+  out->mutable_misfit()->set_text(Visible(ShortageText(*plan.misfit)));  // no remedy was tried
 }
 
 }  // namespace evenkeel::server

@@ -23,10 +23,10 @@ PlanFacts FactsOf(const planner::Job& job, const planner::Plan& plan) {
   PlanFacts facts = {.model = job.model.name,
                      .gpu_type = job.cluster.gpu.name,
                      .gpu_count = job.cluster.gpu_count,
-                     .fits = plan.fits,
+                     .fits = plan.fits(),
                      .unit_cap = plan.batch_rule.unit_cap,
                      .token_cap = plan.batch_rule.token_cap};
-  if (plan.fits) {
+  if (plan.fits()) {
     facts.step_seconds = Seconds(plan.prediction.step.total_ns);
     facts.gpu_days = plan.prediction.gpu_days;
   }
@@ -66,7 +66,7 @@ ComputedEvaluation Evaluated(const EvaluationJob& evaluation, const planner::Job
     computed.end = ComputeEnd::kRefused;
     return computed;
   }
-  if (found.plan.fits)
+  if (found.plan.fits())
     found.plan.launch =
         planner::MakeLaunch(job, batching, found.plan, planner::LaunchedPlan::kCallers, stop);
   computed.end = ComputeEnd::kDone;

@@ -74,7 +74,7 @@ ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
   }
   planner::Offers compared = planner::CompareOffers(jobs, hooks);
   if (compared.end == planner::PlanEnd::kStopped) return ComputeEnd::kStopped;
-  const auto planned = [](const planner::Offer& offer) { return offer.possible && !offer.too_few; };
+  const auto planned = [](const planner::Offer& offer) { return offer.plan.has_value(); };
   if (compared.end == planner::PlanEnd::kComplete &&
       std::none_of(compared.offers.begin(), compared.offers.end(), planned)) {
     // All offers have too few GPUs, and the one with the most comes nearest.
@@ -86,10 +86,8 @@ ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
     compared.end = result.end;
     compared.faults = std::move(result.faults);
     for (planner::Offer& offer : compared.offers) {
-      if (offer.job != static_cast<size_t>(most - jobs.begin())) continue;
-      offer.possible = true;
-      offer.too_few = false;
-      offer.plan = std::move(result.plan);
+      if (offer.job == static_cast<size_t>(most - jobs.begin()))
+        offer.plan = std::move(result.plan);
     }
   }
   if (compared.end == planner::PlanEnd::kCheckFailed) {
@@ -100,7 +98,7 @@ ComputeEnd ComputeOffers(const OfferJobs& offers, const std::string& plan_id,
   std::vector<const planner::Offer*> seen(jobs.size(), nullptr);
   for (const planner::Offer& offer : compared.offers) {
     seen[offer.job] = &offer;
-    if (planned(offer)) answer.Add(places[offer.job], offer.plan);
+    if (planned(offer)) answer.Add(places[offer.job], *offer.plan);
   }
   for (size_t i = 0; i < offers.offers.size(); ++i) {
     if (!offers.offers[i].possible) answer.LeaveOut(i, LeftOutReason::kNoDegrees);

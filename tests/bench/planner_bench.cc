@@ -15,7 +15,7 @@ namespace {
 void Plan(benchmark::State& state, const Job& job, bool fits) {
   for (auto _ : state) {
     const PlanResult result = MakePlan(job, {});
-    if (result.end != PlanEnd::kComplete || result.plan.fits != fits) {
+    if (result.end != PlanEnd::kComplete || result.plan.fits() != fits) {
       state.SkipWithError("not the plan that was expected");
       return;
     }

@@ -20,11 +20,15 @@ PLANNER = {
     "partition": {"base", "catalog", "cost", "recompute", "simulate", ""},
     "search": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", ""},
     "groups": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", ""},
+    # Published methods that plans are only compared with: no method of ours includes them. Methods that the search
+    # starts from, or that a job may ask for, stay where the code that runs them is: packers (packing/isf.h,
+    # packing/next_fit.h), cuts (partition/methods.h), recompute (recompute/adaptive_recompute.h).
+    "baselines": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", ""},
     # The checker shares nothing with the search except the cost equations, and the values that it judges.
     "check": {"base", "catalog", "cost", "packing", "simulate", ""},
     "launch": {"base", "catalog", "cost", "packing", "search", ""},
     "": {"base", "catalog", "cost", "packing", "recompute", "simulate", "partition", "search", "groups", "check",
-         "launch"},
+         "launch", "baselines"},
 }
 
 # Low rooms of plain words (planner_floors.py says which of them is below which).

@@ -15,7 +15,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 FLOORS = [
     ["planner/base/"],
     ["planner/model/"],
-    ["planner/catalog/", "planner/hardware/", "planner/trainer/"],
+    ["planner/catalog/", "planner/hardware/", "planner/trainer/", "planner/workload/"],
     # Values that the job and the plan contain.
     ["planner/calibration", "planner/launch", "planner/plan_hooks", "planner/space/parallelism",
      "planner/space/placement", "planner/cost/cost_constants", "planner/cost/memory_parts", "planner/packing/packing"],
@@ -29,7 +29,7 @@ FLOORS = [
     ["planner/search/"],
     ["planner/groups/", "planner/check/"],
     ["planner/evaluate_plan"],
-    ["planner/launch/"],
+    ["planner/launch/", "planner/baselines/"],
     ["planner/make_plan", "planner/plan_timeline"],
     ["planner/offers"],
 ]

@@ -11,7 +11,7 @@ namespace {
 Plan PlanOf(const Job& job) {
   PlanResult result = MakePlan(job, {});
   EXPECT_EQ(result.end, PlanEnd::kComplete);
-  EXPECT_TRUE(result.plan.fits);
+  EXPECT_TRUE(result.plan.fits());
   return result.plan;
 }
 
@@ -23,7 +23,7 @@ TEST(EvaluatePlanTest, OurOwnPlanEvaluatesToItself) {
   given.training.token_cap = plan.batch_rule.token_cap;
   const Evaluation found = EvaluatePlan(given, SpecOf(plan));
   ASSERT_TRUE(found.faults.empty()) << found.faults.front().field;
-  EXPECT_TRUE(found.plan.fits);
+  EXPECT_TRUE(found.plan.fits());
   EXPECT_EQ(found.plan.prediction.step.total_ns, plan.prediction.step.total_ns);
   EXPECT_EQ(found.plan.prediction.gpu_days, plan.prediction.gpu_days);
   EXPECT_EQ(found.plan.proof.step_ns, plan.proof.step_ns);
@@ -53,9 +53,9 @@ TEST(EvaluatePlanTest, AWorsePlanIsSlowerAndMisfitsAreNamed) {
   small.cluster.gpu.memory_bytes /= 3;
   const Evaluation misfit = EvaluatePlan(small, SpecOf(plan));
   ASSERT_TRUE(misfit.faults.empty());
-  EXPECT_FALSE(misfit.plan.fits);
-  const StagePlan& worst = misfit.plan.stages[static_cast<size_t>(misfit.plan.misfit.stage)];
-  EXPECT_EQ(misfit.plan.misfit.short_bytes, -worst.free_bytes());
+  ASSERT_FALSE(misfit.plan.fits());
+  const StagePlan& worst = misfit.plan.stages[static_cast<size_t>(misfit.plan.misfit->stage)];
+  EXPECT_EQ(misfit.plan.misfit->short_bytes, -worst.free_bytes());
 }
 
 TEST(EvaluatePlanTest, FaultsNameTheField) {

@@ -43,7 +43,7 @@ TEST(OffersTest, BestFirstByEachObjective) {
   EXPECT_EQ(Compare(jobs, ObjectiveKind::kCost).offers.back().job, 2u);
   for (const Offer& offer : Compare(jobs, ObjectiveKind::kStepTime).offers) {
     const Plan alone = MakePlan(jobs[offer.job], {}).plan;
-    EXPECT_EQ(alone.prediction.step.total_ns, offer.plan.prediction.step.total_ns);
+    EXPECT_EQ(alone.prediction.step.total_ns, offer.plan->prediction.step.total_ns);
     EXPECT_TRUE(offer.meets_deadline);
   }
 }
@@ -53,8 +53,8 @@ TEST(OffersTest, WhatDoesNotFitComesLastAndSaysWhy) {
                                  TextJob("llama3-70b", "a100-sxm-80gb", 64)};
   const Offers offers = Compare(jobs, ObjectiveKind::kGpuDays);
   EXPECT_EQ(offers.offers[0].job, 1u);
-  EXPECT_FALSE(offers.offers[1].plan.fits);
-  EXPECT_GT(offers.offers[1].plan.misfit.short_bytes, 0);
+  EXPECT_FALSE(offers.offers[1].fits());
+  EXPECT_GT(offers.offers[1].plan.value().misfit.value().short_bytes, 0);
   EXPECT_FALSE(offers.offers[1].meets_deadline);
 }
 
@@ -64,6 +64,8 @@ TEST(OffersTest, CountsThatNoDegreesMultiplyToHaveNoPlan) {
   const Offers offers = Compare(OnCounts(job, {4, 8}), ObjectiveKind::kStepTime);
   EXPECT_EQ(offers.offers[0].job, 1u);
   EXPECT_FALSE(offers.offers[1].possible);
+  EXPECT_FALSE(offers.offers[1].plan.has_value());
+  EXPECT_FALSE(offers.offers[1].fits());
 }
 
 TEST(OffersTest, FewestGpusThatMeetADeadline) {
@@ -73,7 +75,7 @@ TEST(OffersTest, FewestGpusThatMeetADeadline) {
   std::vector<double> seconds;
   for (const Offer& offer : Compare(jobs, ObjectiveKind::kStepTime).offers) {
     seconds.resize(counts.size(), 1e30);
-    if (!offer.plan.fits) continue;
+    if (!offer.fits()) continue;
     seconds[offer.job] = offer.seconds;
     EXPECT_GE(offer.seconds, LeastSeconds(jobs[offer.job]));
   }
@@ -101,7 +103,7 @@ TEST(OffersTest, DeadlineCountsRestarts) {
                      .restart_seconds = 900};
   const Offers with = Compare({job}, ObjectiveKind::kStepTime, deadline);
   EXPECT_FALSE(with.offers[0].meets_deadline);
-  EXPECT_TRUE(with.offers[0].plan.fits);
+  EXPECT_TRUE(with.offers[0].fits());
   EXPECT_GT(with.offers[0].gpu_days, without.offers[0].gpu_days);
 }
 

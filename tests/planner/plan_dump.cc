@@ -80,7 +80,7 @@ class Dump {
 
 std::string DumpPlan(const Plan& plan) {
   Dump dump;
-  dump.Line("fits", plan.fits);
+  dump.Line("fits", plan.fits());
   for (const FigureBasis& f : plan.figures)
     dump.Line("figure", f.figure, static_cast<int>(f.basis), f.detail);
   dump.Add(plan.batch_rule);
@@ -93,7 +93,7 @@ std::string DumpPlan(const Plan& plan) {
   const Placement& placement = plan.placement;
   dump.Line("placement", placement.gpus_per_node, placement.nodes,
             placement.pipeline_neighbours_cross_nodes);
-  dump.Add(plan.misfit);
+  if (plan.misfit) dump.Add(*plan.misfit);
   return dump.Text();
 }
 

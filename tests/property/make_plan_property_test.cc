@@ -151,18 +151,20 @@ void ExpectFaultlessAnswer(const Job& job) {
   for (const std::string& fault : result.faults) faults += fault + "; ";
   if (result.end != PlanEnd::kComplete) RC_FAIL(faults);
   const Plan& plan = result.plan;
-  RC_CLASSIFY(plan.fits);
-  if (!plan.fits) {
-    RC_ASSERT(plan.misfit.short_bytes == plan.misfit.memory.total() - plan.misfit.capacity_bytes);
+  RC_CLASSIFY(plan.fits());
+  if (const std::optional<Misfit>& misfit = plan.misfit) {
+    RC_ASSERT(misfit->short_bytes == misfit->memory.total() - misfit->capacity_bytes);
     return;
   }
   RC_ASSERT(plan.proof.lower_bound_ns <= plan.proof.step_ns);
   RC_ASSERT(plan.proof.plan_lower_bound_ns <= plan.proof.step_ns);
   for (const StagePlan& stage : plan.stages) RC_ASSERT(stage.free_bytes() >= 0);
-  RC_CLASSIFY(!plan.groups.empty(), "groups");
-  RC_ASSERT(plan.ladder.size() == (plan.groups.empty() ? 4u : 3u));
-  for (const GroupPlan& group : plan.groups) {
-    for (const StagePlan& stage : group.stages) RC_ASSERT(stage.free_bytes() >= 0);
+  RC_CLASSIFY(plan.grouping.has_value(), "groups");
+  RC_ASSERT(plan.ladder.size() == (plan.grouping ? 3u : 4u));
+  if (plan.grouping) {
+    for (const GroupPlan& group : plan.grouping->groups) {
+      for (const StagePlan& stage : group.stages) RC_ASSERT(stage.free_bytes() >= 0);
+    }
   }
   RC_ASSERT(plan.goodput.has_value() ==
             (job.reliability.node_mean_time_between_failures_seconds > 0));
@@ -200,10 +202,10 @@ RC_GTEST_PROP(MakePlanPropertyTest, AConstraintNeverHelps, ()) {
   job.constraints.recompute = static_cast<RecomputePolicy>(*rc::gen::inRange(1, 3));
   job.constraints.pipeline_parallel = {1, Among({1, 2, 4})};
   const Plan bound = MakePlan(job, {}).plan;
-  RC_PRE(bound.fits);
+  RC_PRE(bound.fits());
   RC_PRE(static_cast<double>(bound.parallelism.data) * bound.batch_rule.samples_per_pack <=
          1 << 14);
-  RC_ASSERT(free.fits);
+  RC_ASSERT(free.fits());
   RC_ASSERT(free.proof.lower_bound_ns <= bound.proof.step_ns);
 }
 
@@ -213,10 +215,10 @@ RC_GTEST_PROP(MakePlanPropertyTest, MoreMemoryNeverHurts, ()) {
   RC_PRE(Possible(job));
   job.cluster.reserved_bytes = *rc::gen::inRange<int64_t>(0, 60) << 30;
   const Plan tight = MakePlan(job, {}).plan;
-  RC_PRE(tight.fits);
+  RC_PRE(tight.fits());
   job.cluster.reserved_bytes = 0;
   const Plan roomy = MakePlan(job, {}).plan;
-  RC_ASSERT(roomy.fits);
+  RC_ASSERT(roomy.fits());
   // What is proven applies to the packs that were chosen.
   RC_PRE(roomy.batch_rule.token_cap == tight.batch_rule.token_cap &&
          roomy.batch_rule.unit_cap == tight.batch_rule.unit_cap);

@@ -244,15 +244,15 @@ TEST(MisfitReferenceTest, AJobFitsExactlyWhereSomeCutDoes) {
     const PlanResult enough = MakePlan(WithMemory(job, needed.any), {});
     ASSERT_EQ(enough.end, PlanEnd::kComplete)
         << run << ": " << (enough.faults.empty() ? "" : enough.faults[0]);
-    EXPECT_TRUE(enough.plan.fits) << run;
+    EXPECT_TRUE(enough.plan.fits()) << run;
 
     const PlanResult less = MakePlan(WithMemory(job, needed.any - 1), {});
     ASSERT_EQ(less.end, PlanEnd::kComplete)
         << run << ": " << (less.faults.empty() ? "" : less.faults[0]);
-    EXPECT_FALSE(less.plan.fits) << run;
+    ASSERT_FALSE(less.plan.fits()) << run;
     // Such models are so small that all cuts are tried, including those with several chunks per
     // stage.
-    EXPECT_TRUE(less.plan.misfit.proven) << run;
+    EXPECT_TRUE(less.plan.misfit->proven) << run;
   }
   EXPECT_GE(runs, 100);
   EXPECT_GE(whole_encoders, 15);

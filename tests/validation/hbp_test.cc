@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/groups/batching_baselines.h"
+#include "planner/baselines/batching_methods.h"
 #include "planner/groups/grouped_search.h"
 #include "planner/packing/pack_dataset.h"
 #include "tests/planner/jobs.h"

@@ -139,7 +139,7 @@ std::string LayersOf(const Plan& plan) {
 Plan PlanOf(const Job& job) {
   PlanResult result = MakePlan(job, {});
   EXPECT_EQ(result.end, PlanEnd::kComplete);
-  EXPECT_TRUE(result.plan.fits);
+  EXPECT_TRUE(result.plan.fits());
   return result.plan;
 }
 
@@ -152,14 +152,15 @@ TEST(OmniBalLadderTest, TableNine) {
     const Evaluation published =
         EvaluatePlan(job, Published(c, job.model.towers.front().encoder.layers));
     ASSERT_TRUE(published.faults.empty()) << published.faults.front().field;
+    const int64_t short_bytes = published.plan.misfit ? published.plan.misfit->short_bytes : 0;
     std::printf("%-5s %14.1f %6.1f %14.1f %6.1f   %s; published split %.1f, %.1f GiB %s\n", c.name,
                 c.before, plan.ladder.front().gpu_days, c.after, plan.prediction.gpu_days,
                 LayersOf(plan).c_str(), published.plan.prediction.gpu_days,
-                static_cast<double>(published.plan.misfit.short_bytes) / (1 << 30),
-                published.plan.fits ? "fits" : "short");
+                static_cast<double>(short_bytes) / (1 << 30),
+                published.plan.fits() ? "fits" : "short");
     for (const LadderRung& rung : plan.ladder)
       std::printf("      %-18s %6.1f\n", rung.name.c_str(), rung.gpu_days);
-    if (published.plan.fits) {
+    if (published.plan.fits()) {
       EXPECT_LE(plan.prediction.gpu_days, published.plan.prediction.gpu_days) << c.name;
     }
   }

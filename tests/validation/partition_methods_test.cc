@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "planner/baselines/partition_metrics.h"
 #include "planner/packing/batch_rule.h"
 #include "planner/partition/methods.h"
 #include "planner/search/ladder.h"

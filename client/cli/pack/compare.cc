@@ -11,8 +11,8 @@
 #include "client/cli/pack/render_pack.h"
 #include "client/cli/progress.h"
 #include "client/cli/table.h"
+#include "planner/baselines/sample_orders.h"
 #include "planner/packing/argument_search.h"
-#include "planner/packing/baseline_orders.h"
 #include "planner/packing/pack_dataset.h"
 #include "server/convert/packing_rule.h"
 

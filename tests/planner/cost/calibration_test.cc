@@ -90,6 +90,23 @@ TEST(CalibrationBookTest, FindsComponentsByNameGpuAndDimensions) {
   EXPECT_TRUE(book.For(changed, gpu).empty());
 }
 
+// Measurements of a model with two encoders are of the two together.
+TEST(CalibrationBookTest, SeveralEncodersAreOneComponent) {
+  Profile profile = QuickstartProfile();
+  profile.model.towers.push_back(profile.model.towers.front());
+  profile.model.towers.back().encoder.name = "second";
+  AddLayerTime(profile, LayerKind::kEncoder, kTiles, 1.2);
+  AddLayerTime(profile, LayerKind::kProjector, kTiles, 1.4);
+  const CalibrationBook book({RatedOf(1, profile)}, kModel);
+  EXPECT_EQ(book.For(profile).layers.size(), 2u);
+  EXPECT_TRUE(book.For(QuickstartJob().model, profile.gpu).empty());
+  ModelSpec changed = profile.model;
+  changed.towers.back().encoder.ffn += 256;
+  const Calibration projectors = book.For(changed, profile.gpu);
+  ASSERT_EQ(projectors.layers.size(), 1u);
+  EXPECT_EQ(projectors.layers[0].kind, LayerKind::kProjector);
+}
+
 TEST(CalibrationBookTest, AnEncoderAloneLeavesItsStandInAlone) {
   Profile profile = QuickstartProfile();
   profile.encoder_only = true;

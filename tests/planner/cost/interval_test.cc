@@ -77,14 +77,14 @@ TEST(IntervalTest, FitHasThreeValues) {
 TEST(IntervalTest, APlanCanLeaveRoomForTheUpperEnd) {
   Job job = TextJob("llama3-70b", "h100-sxm-80gb", 32);
   const Plan tight = MakePlan(job, {}).plan;
-  ASSERT_TRUE(tight.fits);
+  ASSERT_TRUE(tight.fits());
   double step = static_cast<double>(tight.prediction.step.total_ns);
   for (const double confidence : {0.5, 0.8, 0.99}) {
     job.constraints.memory_confidence = confidence;
     const PlanResult made = MakePlan(job, {});
     const Plan& plan = made.plan;
     EXPECT_EQ(made.end, PlanEnd::kComplete);
-    ASSERT_TRUE(plan.fits);
+    ASSERT_TRUE(plan.fits());
     const double high = AtCoverage(MemoryIntervalOf(job), confidence).high;
     for (const StagePlan& stage : plan.stages) {
       EXPECT_LE(static_cast<double>(stage.memory.total()) * high,

@@ -38,14 +38,18 @@ TEST(GroupedPlanTest, IsSoundUnderEveryKindOfTrainer) {
       const PlanResult result = MakePlan(job, {});
       ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
       const Plan& plan = result.plan;
-      ASSERT_TRUE(plan.fits);
-      ASSERT_GE(plan.groups.size(), 2u);
-      EXPECT_EQ(plan.parallelism, plan.groups.back().parallelism);
+      ASSERT_TRUE(plan.fits());
+      ASSERT_TRUE(plan.grouping);
+      ASSERT_GE(plan.grouping->groups.size(), 2u);
+      EXPECT_EQ(plan.parallelism, plan.grouping->groups.back().parallelism);
       EXPECT_LE(plan.proof.lower_bound_ns, plan.proof.step_ns);
-      EXPECT_EQ(plan.group_choice.baselines.back().method, BatchingMethod::kBalancedGroups);
-      EXPECT_NEAR(plan.group_choice.baselines.back().gpu_days, plan.prediction.gpu_days,
-                  .01 * plan.prediction.gpu_days);
-      EXPECT_GT(plan.group_choice.curriculum_steps, 0);
+      const GroupChoice& choice = plan.grouping->choice;
+      const BatchingBaseline& own = choice.baselines.back();
+      EXPECT_EQ(own.method, BatchingMethod::kBalancedGroups);
+      EXPECT_NEAR(own.gpu_days, plan.prediction.gpu_days, .01 * plan.prediction.gpu_days);
+      EXPECT_EQ(own.communication_ratio, choice.communication_ratio);
+      EXPECT_EQ(own.mean_rank_tokens, choice.mean_rank_tokens);
+      EXPECT_GT(choice.curriculum_steps, 0);
     }
   }
 }
@@ -54,7 +58,7 @@ TEST(GroupedPlanTest, IsTheSameEveryTime) {
   const Job job = HbpJob("llama3-8b", ZeroStage::kOptimizer, SmallMix());
   const Plan a = MakePlan(job, {}).plan, b = MakePlan(job, {}).plan;
   EXPECT_EQ(a.prediction.epoch_seconds, b.prediction.epoch_seconds);
-  EXPECT_EQ(a.groups.front().packs, b.groups.front().packs);
+  EXPECT_EQ(a.grouping.value().groups.front().packs, b.grouping.value().groups.front().packs);
 }
 
 TEST(GroupedPlanTest, ExactIsNoSlowerThanThePublishedRuleOrOneGroup) {
@@ -66,7 +70,8 @@ TEST(GroupedPlanTest, ExactIsNoSlowerThanThePublishedRuleOrOneGroup) {
   const Plan one = MakePlan(job, {}).plan;
   EXPECT_LE(exact.prediction.gpu_days, published.prediction.gpu_days);
   EXPECT_LE(exact.prediction.gpu_days, one.prediction.gpu_days);
-  EXPECT_LE(exact.group_choice.exact.gpu_days, exact.group_choice.published.gpu_days);
+  const GroupChoice& choice = exact.grouping.value().choice;
+  EXPECT_LE(choice.exact.gpu_days, choice.published.gpu_days);
 }
 
 TEST(GroupedPlanTest, SamplesOfOneLengthNeedNoGroups) {
@@ -74,8 +79,8 @@ TEST(GroupedPlanTest, SamplesOfOneLengthNeedNoGroups) {
   job.dataset = {.bins = {{0, 32768, 1000}}};
   job.training.global_batch_samples = 16;
   const Plan plan = MakePlan(job, {}).plan;
-  EXPECT_TRUE(plan.fits);
-  EXPECT_TRUE(plan.groups.empty());
+  EXPECT_TRUE(plan.fits());
+  EXPECT_FALSE(plan.grouping);
 }
 
 TEST(GroupedPlanTest, AMixedJobIsPlannedTheSameWay) {
@@ -86,9 +91,10 @@ TEST(GroupedPlanTest, AMixedJobIsPlannedTheSameWay) {
   job.training.group_selection = GroupSelection::kExact;
   const PlanResult result = MakePlan(job, {});
   ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
-  EXPECT_TRUE(result.plan.fits);
-  ASSERT_GE(result.plan.groups.size(), 2u);
-  EXPECT_GT(result.plan.groups.front().unit_cap, 0);
+  EXPECT_TRUE(result.plan.fits());
+  ASSERT_TRUE(result.plan.grouping);
+  ASSERT_GE(result.plan.grouping->groups.size(), 2u);
+  EXPECT_GT(result.plan.grouping->groups.front().unit_cap, 0);
 }
 
 TEST(GroupedPlanTest, LatentAttentionAndExpertsAreInTimeAndMemory) {
@@ -100,8 +106,9 @@ TEST(GroupedPlanTest, LatentAttentionAndExpertsAreInTimeAndMemory) {
   job.training.global_batch_samples = 4000;
   const PlanResult result = MakePlan(job, {});
   ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
-  ASSERT_TRUE(result.plan.fits);
-  ASSERT_GE(result.plan.groups.size(), 2u);
+  ASSERT_TRUE(result.plan.fits());
+  ASSERT_TRUE(result.plan.grouping);
+  ASSERT_GE(result.plan.grouping->groups.size(), 2u);
   EXPECT_GT(result.plan.parallelism.expert, 1);
 }
 
@@ -140,13 +147,12 @@ TEST(GroupedPlanTest, EverySampleBelongsToAGroup) {
     ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
     int64_t samples = 0, in_groups = 0;
     for (const LengthBin& bin : job.dataset.bins) samples += bin.count;
-    for (const GroupPlan& group : result.plan.groups) {
+    if (!result.plan.grouping) continue;
+    for (const GroupPlan& group : result.plan.grouping->groups) {
       in_groups += group.samples;
       EXPECT_GE(group.idle_ratio, 0);
     }
-    if (!result.plan.groups.empty()) {
-      EXPECT_EQ(in_groups, samples);
-    }
+    EXPECT_EQ(in_groups, samples);
   }
 }
 
@@ -168,7 +174,7 @@ TEST(GroupedPlanTest, NoPinnedSplitLiesBelowTheBound) {
     const PlanResult free = MakePlan(job, {});
     ASSERT_EQ(free.end, PlanEnd::kComplete)
         << run << ": " << (free.faults.empty() ? "" : free.faults[0]);
-    if (free.plan.groups.empty() || free.plan.proof.lower_bound_ns == 0) continue;
+    if (!free.plan.grouping || free.plan.proof.lower_bound_ns == 0) continue;
     ++grouped;
     for (const int64_t tensor : {1, 4}) {
       for (const int64_t pipeline : {1, 2}) {
@@ -205,30 +211,33 @@ TEST(GroupCheckerTest, SeesPlantedFaults) {
   const GroupedSearch found = SearchGroups(job, classes, {});
   ASSERT_EQ(found.runs.size(), 2u);
   Plan good;
-  good.fits = true;
   FillGroupedPlan(job, classes, found, {}, &good);
   std::vector<const Batching*> batchings;
   for (const GroupRun& run : found.runs) batchings.push_back(&run.data.batching);
   ASSERT_EQ(CheckGroupedPlan(job, batchings, good), std::vector<std::string>{});
   const Planted faults[] = {
-      {"a group is missing", [](Plan& p) { p.groups.pop_back(); }},
-      {"order", [](Plan& p) { std::swap(p.groups[0], p.groups[1]); }},
-      {"degree", [](Plan& p) { p.groups[0].parallelism.context *= 2; }},
-      {"steps", [](Plan& p) { ++p.groups[0].steps; }},
-      {"a hole in a long group", [](Plan& p) { --p.groups[1].packs; }},
-      {"packs left out", [](Plan& p) { p.groups[0].packs -= 32 * 100, p.groups[0].steps -= 100; }},
-      {"recompute", [](Plan& p) { p.groups[1].stages[0].layers[1].recomputed.clear(); }},
-      {"memory", [](Plan& p) { p.groups[0].stages[0].memory.activations /= 2; }},
-      {"longest sample", [](Plan& p) { p.groups[1].longest_sample = 100000; }},
-      {"sample above its cap", [](Plan& p) { p.groups[0].token_cap = 8192; }},
-      {"step time", [](Plan& p) { p.groups[0].step.total_ns -= 1000; }},
+      {"no groups", [](Plan& p) { p.grouping.reset(); }},
+      {"a group is missing", [](Plan& p) { p.grouping->groups.pop_back(); }},
+      {"order", [](Plan& p) { std::swap(p.grouping->groups[0], p.grouping->groups[1]); }},
+      {"degree", [](Plan& p) { p.grouping->groups[0].parallelism.context *= 2; }},
+      {"steps", [](Plan& p) { ++p.grouping->groups[0].steps; }},
+      {"a hole in a long group", [](Plan& p) { --p.grouping->groups[1].packs; }},
+      {"packs left out",
+       [](Plan& p) {
+         p.grouping->groups[0].packs -= 32 * 100, p.grouping->groups[0].steps -= 100;
+       }},
+      {"recompute", [](Plan& p) { p.grouping->groups[1].stages[0].layers[1].recomputed.clear(); }},
+      {"memory", [](Plan& p) { p.grouping->groups[0].stages[0].memory.activations /= 2; }},
+      {"longest sample", [](Plan& p) { p.grouping->groups[1].longest_sample = 100000; }},
+      {"sample above its cap", [](Plan& p) { p.grouping->groups[0].token_cap = 8192; }},
+      {"step time", [](Plan& p) { p.grouping->groups[0].step.total_ns -= 1000; }},
       {"epoch", [](Plan& p) { p.prediction.epoch_seconds /= 2; }},
       {"GPU-days", [](Plan& p) { p.prediction.gpu_days *= 1.01; }},
       {"mean step", [](Plan& p) { p.prediction.step.total_ns *= 2; }},
-      {"CR", [](Plan& p) { p.group_choice.communication_ratio = 0; }},
-      {"a sample too many", [](Plan& p) { ++p.groups[0].samples; }},
-      {"a sample lost", [](Plan& p) { --p.groups[1].samples; }},
-      {"idle below 0", [](Plan& p) { p.groups[0].idle_ratio = -1e-16; }},
+      {"CR", [](Plan& p) { p.grouping->choice.communication_ratio = 0; }},
+      {"a sample too many", [](Plan& p) { ++p.grouping->groups[0].samples; }},
+      {"a sample lost", [](Plan& p) { --p.grouping->groups[1].samples; }},
+      {"idle below 0", [](Plan& p) { p.grouping->groups[0].idle_ratio = -1e-16; }},
       {"gap", [](Plan& p) { p.proof.gap += .1; }},
       {"end of the search", [](Plan& p) { p.proof.parallelisms_unsearched = 1; }},
       {"a bound just above the plan",

@@ -28,7 +28,7 @@ Plan PlanOf(Job job, const std::vector<LaunchFramework>& frameworks) {
   job.launch.frameworks = frameworks;
   PlanResult result = MakePlan(job, {});
   EXPECT_EQ(result.end, PlanEnd::kComplete);
-  EXPECT_TRUE(result.plan.fits);
+  EXPECT_TRUE(result.plan.fits());
   EXPECT_EQ(result.plan.launch.size(), frameworks.size());
   return std::move(result.plan);
 }
@@ -79,7 +79,7 @@ int64_t BestOfAllSettings(const Job& job, const Plan& plan) {
   const auto look = [&](const PlanSpec& spec) {
     const Evaluation found = EvaluatePlan(given, spec);
     const int64_t step = found.plan.prediction.step.total_ns;
-    if (found.plan.fits && (best == 0 || step < best)) best = step;
+    if (found.plan.fits() && (best == 0 || step < best)) best = step;
   };
   const auto with = [&](RecomputeParts parts, int64_t layers) {
     PlanSpec spec = SpecOf(plan);
@@ -213,7 +213,7 @@ TEST(MakeLaunchTest, ATrainerLosesNothingOfItsPlans) {
       Job asked = For(home.trainer, job);
       asked.launch.frameworks = {home.framework};
       const Plan plan = MakePlan(asked, {}).plan;
-      if (!plan.fits) continue;
+      if (!plan.fits()) continue;
       const Launch& launch = plan.launch.front();
       EXPECT_EQ(launch.match, LaunchMatch::kExact) << home.trainer << " " << job.model.name;
       EXPECT_EQ(launch.slower_by, 0) << home.trainer << " " << job.model.name;

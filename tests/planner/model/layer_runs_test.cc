@@ -99,7 +99,7 @@ TEST(LayerRunsTest, PlansOfMixedChainsAreCheckedAndEvaluateToThemselves) {
     job.constraints.pipeline_parallel = {4, 8};
     const PlanResult result = MakePlan(job, {});
     ASSERT_EQ(result.end, PlanEnd::kComplete) << (result.faults.empty() ? "" : result.faults[0]);
-    ASSERT_TRUE(result.plan.fits);
+    ASSERT_TRUE(result.plan.fits());
     job.training.token_cap = result.plan.batch_rule.token_cap;  // the plan chose it
     const Evaluation again = EvaluatePlan(job, SpecOf(result.plan));
     ASSERT_TRUE(again.faults.empty()) << again.faults.front().message;

@@ -11,7 +11,7 @@ namespace {
 std::vector<LadderRung> LadderOf(const Job& job) {
   const PlanResult result = MakePlan(job, {});
   EXPECT_EQ(result.end, PlanEnd::kComplete);
-  EXPECT_TRUE(result.plan.fits);
+  EXPECT_TRUE(result.plan.fits());
   EXPECT_DOUBLE_EQ(result.plan.ladder.back().gpu_days, result.plan.prediction.gpu_days);
   return result.plan.ladder;
 }

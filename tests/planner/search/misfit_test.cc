@@ -22,8 +22,7 @@ Plan PlanOf(const Job& job) {
 // Plans the job, which must not fit, and checks the answer. Returns the kinds of remedies.
 std::vector<RemedyKind> CheckMisfit(const Job& job) {
   const Plan plan = PlanOf(job);
-  EXPECT_FALSE(plan.fits);
-  const Misfit& misfit = plan.misfit;
+  const Misfit& misfit = plan.misfit.value();
   EXPECT_GT(misfit.short_bytes, 0);
   EXPECT_EQ(misfit.short_bytes, misfit.memory.total() - misfit.capacity_bytes);
   EXPECT_GE(misfit.stage, 0);
@@ -34,7 +33,7 @@ std::vector<RemedyKind> CheckMisfit(const Job& job) {
   for (const Remedy& remedy : misfit.remedies) {
     kinds.push_back(remedy.kind);
     EXPECT_FALSE(remedy.text.empty());
-    EXPECT_TRUE(PlanOf(ApplyRemedy(job, remedy)).fits) << remedy.text;
+    EXPECT_TRUE(PlanOf(ApplyRemedy(job, remedy)).fits()) << remedy.text;
   }
   return kinds;
 }
@@ -82,7 +81,7 @@ TEST(MisfitTest, FixedPartitionNamesItsFullestStage) {
   const auto kinds = CheckMisfit(job);
   EXPECT_TRUE(Has(kinds, RemedyKind::kFreeDegrees));
   EXPECT_TRUE(Has(kinds, RemedyKind::kStageLayers));
-  EXPECT_EQ(PlanOf(job).misfit.stage, 0);
+  EXPECT_EQ(PlanOf(job).misfit.value().stage, 0);
 }
 
 // Makes a job of a catalogue's vision-language model, with the contract's default data.
@@ -136,7 +135,7 @@ TEST(MisfitTest, EnormousWorkspacesHaveNoNegativeParts) {
   job.dataset = DefaultVisionLanguageDataset(e.llm_tokens_per_unit);
   job.training.unit_cap = 1'000'000;
   const Plan plan = PlanOf(WholeSpace(job));
-  EXPECT_FALSE(plan.fits);
+  EXPECT_FALSE(plan.fits());
 }
 
 TEST(MisfitTest, LongSamplesNeedContextParallel) {
@@ -173,7 +172,7 @@ TEST(MisfitTest, EveryScheduleSaysWhatIsMissing) {
 TEST(MisfitTest, NothingHelps) {
   Job job = TextJob("llama3.1-405b", "b300-sxm-288gb", 1);
   job.cluster.reserved_bytes = job.cluster.gpu.memory_bytes;
-  EXPECT_FALSE(PlanOf(job).fits);
+  EXPECT_FALSE(PlanOf(job).fits());
 }
 
 // For random jobs that do not fit, the misfit's figures hold and every remedy helps.
@@ -214,11 +213,11 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
     const PlanResult result = MakePlan(job, {});
     ASSERT_EQ(result.end, PlanEnd::kComplete)
         << run << ": " << (result.faults.empty() ? "" : result.faults[0]);
-    if (result.plan.fits) continue;
+    if (result.plan.fits()) continue;
     ++misfits;
-    for (const Remedy& remedy : result.plan.misfit.remedies) {
+    for (const Remedy& remedy : result.plan.misfit->remedies) {
       ++remedies;
-      EXPECT_TRUE(PlanOf(ApplyRemedy(job, remedy)).fits) << run << ": " << remedy.text;
+      EXPECT_TRUE(PlanOf(ApplyRemedy(job, remedy)).fits()) << run << ": " << remedy.text;
     }
   }
   EXPECT_GE(misfits, 20);
@@ -227,12 +226,13 @@ TEST(MisfitTest, RandomMisfitsAreSoundAndTheirRemediesHelp) {
 
 TEST(MisfitTest, FewestGpusAreNotTooMany) {
   const Job job = TextJob("llama3-70b", "a100-sxm-80gb", 8);
-  for (const Remedy& remedy : PlanOf(job).misfit.remedies) {
+  const Misfit misfit = PlanOf(job).misfit.value();
+  for (const Remedy& remedy : misfit.remedies) {
     if (remedy.kind != RemedyKind::kMoreGpus) continue;
     EXPECT_EQ(remedy.gpu_count % 8, 0);
     Job fewer = job;
     fewer.cluster.gpu_count = remedy.gpu_count - 8;
-    EXPECT_FALSE(PlanOf(fewer).fits);
+    EXPECT_FALSE(PlanOf(fewer).fits());
   }
 }
 

@@ -50,7 +50,7 @@ TEST(OtherSizesTest, AFixedDataParallelDegreeYieldsToTheCount) {
 
 TEST(OtherSizesTest, WhatDoesNotFitIsListed) {
   const Plan plan = WithSizes(TextJob("llama3-70b", "h200-sxm-141gb", 16));
-  ASSERT_TRUE(plan.fits);
+  ASSERT_TRUE(plan.fits());
   EXPECT_EQ(plan.other_sizes[0].gpu_count, 8);
   EXPECT_FALSE(plan.other_sizes[0].fits);
 }

@@ -35,7 +35,7 @@ double BestNeighbour(Job job) {
       job.constraints.stage_layers[b + 1] -= move;
       if (job.constraints.stage_layers[b] < 1 || job.constraints.stage_layers[b + 1] < 1) continue;
       const Plan moved = MakePlan(job, {}).plan;
-      if (!moved.fits) continue;
+      if (!moved.fits()) continue;
       best = std::min(best, static_cast<double>(moved.prediction.step.total_ns) /
                                 static_cast<double>(plan.prediction.step.total_ns));
     }

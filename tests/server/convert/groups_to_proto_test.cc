@@ -44,7 +44,7 @@ TEST(GroupsToProto, NothingWithoutGroups) {
 
 TEST(GroupsToProto, GroupsAndHowTheyRun) {
   planner::Plan plan;
-  plan.groups = {Group(16384, 1, 32), Group(131072, 8, 4)};
+  plan.grouping.emplace().groups = {Group(16384, 1, 32), Group(131072, 8, 4)};
   v1::Plan out;
   FillGroups(plan, &out);
   ASSERT_EQ(out.packing_groups_size(), 2);
@@ -74,8 +74,9 @@ TEST(GroupsToProto, GroupsAndHowTheyRun) {
 
 TEST(GroupsToProto, HowTheyWereChosen) {
   planner::Plan plan;
-  plan.groups = {Group(16384, 1, 32), Group(131072, 8, 4)};
-  planner::GroupChoice& choice = plan.group_choice;
+  planner::Grouping& grouping = plan.grouping.emplace();
+  grouping.groups = {Group(16384, 1, 32), Group(131072, 8, 4)};
+  planner::GroupChoice& choice = grouping.choice;
   choice.candidate_lengths = {16384, 131072};
   choice.published = {{16384, 131072}, {1, 8}, 2.0};
   choice.exact = {{131072}, {32}, 1.5};

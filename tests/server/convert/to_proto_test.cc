@@ -42,7 +42,6 @@ planner::StagePlan StageOf(int64_t s) {
 // Returns a plan that the planner would not make: every field has a distinct value.
 planner::Plan FittingPlan() {
   planner::Plan plan;
-  plan.fits = true;
   plan.figures = {{"gpu.peak", planner::Basis::kPublished, "312"},
                   {"gpu.matrix_rate", planner::Basis::kFitted, "0.8"}};
   plan.parallelism = {.tensor = 2, .pipeline = 2, .data = 2, .context = 4, .expert = 8};
@@ -240,21 +239,21 @@ TEST(PlanToProto, ConstraintsThatExcludeNothingAreUnset) {
 
 planner::Plan Misfitting() {
   planner::Plan plan = FittingPlan();
-  plan.fits = false;
-  plan.misfit = {.parallelism = {.tensor = 2, .pipeline = 4, .data = 4},
-                 .stage = 2,
-                 .layers = {{.kind = planner::LayerKind::kTokenEmbedding, .count = 1},
-                            {.kind = planner::LayerKind::kDense,
-                             .count = 24,
-                             .recomputed = {{planner::kWholeLayer, 24}}},
-                            {.kind = planner::LayerKind::kMoe, .count = 1}},
-                 .memory = {.weights = 93 * kGib + kGib / 10},
-                 .capacity_bytes = 79 * kGib + kGib / 5,
-                 .short_bytes = 14 * kGib - kGib / 10,
-                 .remedies = {{.kind = planner::RemedyKind::kMoreGpus,
-                               .text = "use 64 GPUs instead of 32",
-                               .gpu_count = 64,
-                               .gpu = ""}}};
+  plan.misfit =
+      planner::Misfit{.parallelism = {.tensor = 2, .pipeline = 4, .data = 4},
+                      .stage = 2,
+                      .layers = {{.kind = planner::LayerKind::kTokenEmbedding, .count = 1},
+                                 {.kind = planner::LayerKind::kDense,
+                                  .count = 24,
+                                  .recomputed = {{planner::kWholeLayer, 24}}},
+                                 {.kind = planner::LayerKind::kMoe, .count = 1}},
+                      .memory = {.weights = 93 * kGib + kGib / 10},
+                      .capacity_bytes = 79 * kGib + kGib / 5,
+                      .short_bytes = 14 * kGib - kGib / 10,
+                      .remedies = {{.kind = planner::RemedyKind::kMoreGpus,
+                                    .text = "use 64 GPUs instead of 32",
+                                    .gpu_count = 64,
+                                    .gpu = ""}}};
   return plan;
 }
 
@@ -287,7 +286,7 @@ TEST(PlanToProto, AMisfitSetsNothingOfAPlan) {
 
 TEST(PlanToProto, WithoutARemedyItSaysSo) {
   planner::Plan plan = Misfitting();
-  plan.misfit.remedies.clear();
+  plan.misfit->remedies.clear();
   EXPECT_TRUE(Converted(plan).misfit().text().ends_with("None of the changes tried makes it fit."));
 }
 

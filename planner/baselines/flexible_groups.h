@@ -1,7 +1,7 @@
 // Divides one random batch over sequence-parallel groups of different degrees that run side by
 // side, as FlexSP does (arXiv 2412.01523).
-#ifndef EVENKEEL_PLANNER_GROUPS_FLEXIBLE_GROUPS_H_
-#define EVENKEEL_PLANNER_GROUPS_FLEXIBLE_GROUPS_H_
+#ifndef EVENKEEL_PLANNER_BASELINES_FLEXIBLE_GROUPS_H_
+#define EVENKEEL_PLANNER_BASELINES_FLEXIBLE_GROUPS_H_
 
 #include <cstdint>
 #include <map>
@@ -41,4 +41,4 @@ std::vector<std::vector<FlexibleGroup>> AssignInWaves(std::vector<PackShape> sam
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_GROUPS_FLEXIBLE_GROUPS_H_
+#endif  // EVENKEEL_PLANNER_BASELINES_FLEXIBLE_GROUPS_H_

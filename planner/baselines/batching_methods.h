@@ -1,7 +1,7 @@
 // The cost of other ways to batch samples of different lengths, on the split of a grouped plan and
 // by the same cost model. docs/ALGORITHMS.md describes each.
-#ifndef EVENKEEL_PLANNER_GROUPS_BATCHING_BASELINES_H_
-#define EVENKEEL_PLANNER_GROUPS_BATCHING_BASELINES_H_
+#ifndef EVENKEEL_PLANNER_BASELINES_BATCHING_METHODS_H_
+#define EVENKEEL_PLANNER_BASELINES_BATCHING_METHODS_H_
 
 #include <vector>
 
@@ -18,6 +18,9 @@ namespace evenkeel::planner {
 std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClasses& classes,
                                                 const GroupedSearch& found, const Stop& stop);
 
+// Returns HBP's ablation (table 6) of these methods: one group, groups, groups with balanced steps.
+std::vector<LadderRung> GroupLadder(const std::vector<BatchingBaseline>& baselines);
+
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_GROUPS_BATCHING_BASELINES_H_
+#endif  // EVENKEEL_PLANNER_BASELINES_BATCHING_METHODS_H_

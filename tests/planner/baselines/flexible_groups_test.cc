@@ -1,4 +1,4 @@
-#include "planner/groups/flexible_groups.h"
+#include "planner/baselines/flexible_groups.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Baselines without packing: micro-batches of a fixed number of samples, padded to the longest
 // sample (docs/ALGORITHMS.md).
-#ifndef EVENKEEL_PLANNER_PACKING_BASELINE_ORDERS_H_
-#define EVENKEEL_PLANNER_PACKING_BASELINE_ORDERS_H_
+#ifndef EVENKEEL_PLANNER_BASELINES_SAMPLE_ORDERS_H_
+#define EVENKEEL_PLANNER_BASELINES_SAMPLE_ORDERS_H_
 
 #include <cstdint>
 #include <vector>
@@ -49,4 +49,4 @@ BaselineBatches MakeBaseline(const Lengths& lengths, const BaselineRule& rule);
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_PACKING_BASELINE_ORDERS_H_
+#endif  // EVENKEEL_PLANNER_BASELINES_SAMPLE_ORDERS_H_

@@ -1,4 +1,4 @@
-#include "planner/packing/baseline_orders.h"
+#include "planner/baselines/sample_orders.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "planner/groups/batching_baselines.h"
+#include "planner/baselines/batching_methods.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 #include "planner/base/integers.h"
 #include "planner/base/random.h"
 #include "planner/base/units.h"
+#include "planner/baselines/flexible_groups.h"
 #include "planner/cost/calibration.h"
-#include "planner/groups/flexible_groups.h"
 #include "planner/packing/metrics.h"
 #include "planner/packing/sample.h"
 #include "planner/search/chunked_partition.h"
@@ -245,6 +245,26 @@ std::vector<BatchingBaseline> BatchingBaselines(const Job& job, const LengthClas
                    });
   all.push_back(make.Groups(/*balanced=*/true));
   return all;
+}
+
+std::vector<LadderRung> GroupLadder(const std::vector<BatchingBaseline>& baselines) {
+  std::vector<LadderRung> ladder;
+  const auto rung = [&](BatchingMethod method, const char* name) {
+    for (const BatchingBaseline& b : baselines) {
+      if (b.method != method) continue;
+      ladder.push_back({.name = name,
+                        .fits = b.fits,
+                        .gpu_days = b.gpu_days,
+                        .step_ns = b.step_ns,
+                        .pad_ratio = b.pad_ratio,
+                        .dist_ratio_units = 0,
+                        .dist_ratio_tokens = b.dist_ratio_tokens});
+    }
+  };
+  rung(BatchingMethod::kNaivePacking, "one group, ISF");
+  rung(BatchingMethod::kGroups, "+ packing groups");
+  rung(BatchingMethod::kBalancedGroups, "+ balanced steps");
+  return ladder;
 }
 
 }  // namespace evenkeel::planner

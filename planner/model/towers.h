@@ -1,0 +1,23 @@
+// What holds of all encoder towers of a model together.
+#ifndef EVENKEEL_PLANNER_MODEL_TOWERS_H_
+#define EVENKEEL_PLANNER_MODEL_TOWERS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "planner/model/model_spec.h"
+
+namespace evenkeel::planner {
+
+// Returns the names of the encoders, joined by "+"; empty if the model has none.
+std::string EncoderNames(const ModelSpec& model);
+
+// Returns the number of layers of all encoders.
+int64_t EncoderLayers(const ModelSpec& model);
+
+// Returns the tokens in the language model of one unit of every encoder together.
+int64_t LlmTokensPerUnit(const ModelSpec& model);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_MODEL_TOWERS_H_
