@@ -27,7 +27,7 @@ inline constexpr int64_t kPlannerRevision = 16;
 struct BatchRule {
   Packer packer = Packer::kBalanced;
   // What one unit of each encoder counts for in the caps and sums of units.
-  PerEncoder<int64_t> unit_weights = 1;
+  PerEncoder<int64_t> unit_scales = 1;
   int64_t unit_cap = 0;     // Qv
   int64_t token_cap = 0;    // Qt
   int64_t keep_units = 0;   // Qv': a pack is kept if it has at least so many units ...
@@ -57,11 +57,12 @@ struct BatchRule {
 // first entry of `recomputed` says, and so on; the remaining layers recompute nothing.
 struct LayerGroup {
   LayerKind kind = LayerKind::kDense;
-  // Index among the layers of the component (encoder or language model).
+  // Index among the layers of the component (an encoder or the language model).
   int64_t first = 0;
   int64_t count = 0;
   std::vector<RecomputedLayers> recomputed;
-  int64_t chunk = 0;  // index among the stage's virtual stages
+  int64_t chunk = 0;    // index among the stage's virtual stages
+  int64_t encoder = 0;  // index of the encoder; 0 for the language model
   int64_t recomputed_count() const {
     int64_t layers = 0;
     for (const RecomputedLayers& r : recomputed) layers += r.count;

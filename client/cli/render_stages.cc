@@ -14,11 +14,12 @@ namespace evenkeel::cli {
 namespace {
 
 std::string GroupText(const v1::LayerGroup& group) {
-  if (!IsTransformer(group.kind())) return LayerKindName(group.kind());
+  std::string name = LayerKindName(group.kind());
+  if (group.encoder_index() > 0) name += fmt::format("#{}", group.encoder_index() + 1);
+  if (!IsTransformer(group.kind())) return name;
   const int last = group.first_layer() + group.layer_count() - 1;
-  if (group.layer_count() == 1) return fmt::format("{} {} (1)", LayerKindName(group.kind()), last);
-  return fmt::format("{} {}-{} ({})", LayerKindName(group.kind()), group.first_layer(), last,
-                     group.layer_count());
+  if (group.layer_count() == 1) return fmt::format("{} {} (1)", name, last);
+  return fmt::format("{} {}-{} ({})", name, group.first_layer(), last, group.layer_count());
 }
 
 using Groups = google::protobuf::RepeatedPtrField<v1::LayerGroup>;
@@ -31,7 +32,8 @@ Groups Joined(const Groups& groups) {
     if (!joined.empty()) {
       v1::LayerGroup& last = *joined.rbegin();
       const bool follows = group.first_layer() == last.first_layer() + last.layer_count();
-      if (IsTransformer(group.kind()) && last.kind() == group.kind() && follows &&
+      if (IsTransformer(group.kind()) && last.kind() == group.kind() &&
+          last.encoder_index() == group.encoder_index() && follows &&
           last.chunk() == group.chunk()) {
         last.set_layer_count(last.layer_count() + group.layer_count());
         last.set_recomputed_count(last.recomputed_count() + group.recomputed_count());

@@ -295,6 +295,7 @@ class Checker {
     int64_t number = 0;
     for (int64_t i = 0; i < profile.size(); ++i) {
       const LayerCost& layer = profile.at(i);
+      if (layer.encoder != group.encoder) continue;
       if (numbered &&
           (!IsTransformerLayer(layer.kind) || IsTowerLayer(layer.kind) != IsTowerLayer(group.kind)))
         continue;

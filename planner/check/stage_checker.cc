@@ -62,7 +62,8 @@ class StageChecker {
       const LayerGroup& group = stage.layers[next];
       Require(ValidGroup(group), Name(s) + "bad layer group");
       for (int64_t n = 0; n < group.count; ++n, ++position) {
-        if (position >= profile_.size() || profile_.at(position).kind != group.kind) {
+        if (position >= profile_.size() || profile_.at(position).kind != group.kind ||
+            profile_.at(position).encoder != group.encoder) {
           Require(false, Name(s) + "layers do not follow the model");
           return false;
         }
@@ -137,7 +138,10 @@ class StageChecker {
     if (group.count <= 0) return;
     int64_t first = 0;
     for (int64_t i = 0; i < begin; ++i) {
-      if (IsTransformerLayer(group.kind) && SameComponent(profile_.at(i).kind, group.kind)) ++first;
+      const LayerCost& before = profile_.at(i);
+      if (IsTransformerLayer(group.kind) && SameComponent(before.kind, group.kind) &&
+          before.encoder == group.encoder)
+        ++first;
     }
     Require(group.first == first, Name(s) + "layers are numbered wrongly");
     const bool recomputable = profile_.at(begin).recomputable();

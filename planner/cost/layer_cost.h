@@ -31,6 +31,7 @@ inline constexpr size_t kModesAtMost = 8;
 // one GPU.
 struct LayerCost {
   LayerKind kind = LayerKind::kDense;
+  int64_t encoder = 0;       // index of the encoder that it belongs to; 0 for the language model
   bool trains = true;        // has weight gradients
   bool has_backward = true;  // the layer, or a layer before it, trains
 

@@ -206,6 +206,7 @@ class ProfileBuilder {
       repeated += mode.repeated_communication;
       mode.repeated_ns = Nearest(repeated.at(mean_));
     }
+    if (IsTowerLayer(layer.kind)) layer.encoder = encoder_;
     profile_.classes.push_back(std::move(layer));
     return static_cast<int>(profile_.classes.size()) - 1;
   }
@@ -237,6 +238,7 @@ class ProfileBuilder {
     const EncoderTower& tower = job_.model.towers[index];
     const Encoder& e = tower.encoder;
     trained_before_ = false;
+    encoder_ = static_cast<int64_t>(index);
     const Rows rows = UnitRows(index, e.tokens_per_unit);
     LayerCost patch =
         CostOf(LayerKind::kPatchEmbedding, PatchEmbeddingWork(setting_, e, index), e.train);
@@ -319,7 +321,8 @@ class ProfileBuilder {
   const RankSetting setting_;
   bool trained_before_ = false;
   bool tower_trains_ = false;
-  PackCost passing_;  // bytes that the encoders so far give to the language model
+  int64_t encoder_ = 0;  // that is being added
+  PackCost passing_;     // bytes that the encoders so far give to the language model
   double last_weight_gradients_ = 0;
   LayerProfile profile_;
 };

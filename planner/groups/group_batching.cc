@@ -19,7 +19,7 @@ Batching OwnPacks(const Job& job, const LengthClasses& classes, const ChosenGrou
 // Fills the room that is left in each pack with shorter samples, in the same mix for all.
 void FillUp(const ClassSums& shorter, const Caps& caps, Batching& batching) {
   PackShape all;
-  const double units = shorter.weighted_units, tokens = shorter.sum.tokens;
+  const double units = shorter.scaled_units, tokens = shorter.sum.tokens;
   for (PackSums& pack : batching.packs) {
     double room = std::max(0.0, D(caps.tokens - pack.tokens));
     if (units > 0)
@@ -52,14 +52,14 @@ double Fill(const ClassSums& shorter, double others, const ClassSums& own, doubl
     const double share = shorter.sum.tokens > 0 ? others / shorter.sum.tokens : 0;
     const PackShape all{left * own.sum.units + share * shorter.sum.units, own_tokens + others,
                         left * own.sum.squared + share * shorter.sum.squared};
-    const double units = left * own.weighted_units + share * shorter.weighted_units;
+    const double units = left * own.scaled_units + share * shorter.scaled_units;
     const auto packs = [](double sum, int64_t cap) {
       return cap > 0 ? static_cast<int64_t>(std::ceil(sum / D(cap))) : 0;
     };
     data.packs = std::max({data.packs, packs(all.tokens, caps.tokens), packs(units, caps.units)});
     batching.mean = all / D(data.packs);
   }
-  batching.rule.mean_units = batching.mean.units.Dot(batching.rule.unit_weights.As<double>());
+  batching.rule.mean_units = batching.mean.units.Dot(batching.rule.unit_scales.As<double>());
   batching.rule.mean_tokens = batching.mean.tokens;
   if (shorter.sum.tokens > 0) data.fillers = Nearest(taken * shorter.samples / shorter.sum.tokens);
   return taken;

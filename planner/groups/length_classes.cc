@@ -29,7 +29,7 @@ std::vector<int64_t> CandidateLengths(const Job& job, int64_t longest) {
 }  // namespace
 
 ClassSums& ClassSums::operator+=(const ClassSums& o) {
-  samples += o.samples, sum += o.sum, weighted_units += o.weighted_units;
+  samples += o.samples, sum += o.sum, scaled_units += o.scaled_units;
   longest = std::max(longest, o.longest);
   return *this;
 }
@@ -45,7 +45,7 @@ LengthClasses::LengthClasses(const Job& job, const Stop& stop) : job_(job), stop
     sums_[static_cast<size_t>(at - lengths_.begin())] +=
         ClassSums{n,
                   {n * bin.units.As<double>(), n * t, n * t * t},
-                  n * static_cast<double>(job.dataset.WeightedUnits(bin)),
+                  n * static_cast<double>(job.dataset.ScaledUnits(bin)),
                   bin.llm_tokens};
   }
   packs_.resize(size() * size());
@@ -76,7 +76,7 @@ Caps LengthClasses::CapsOf(size_t to) const {
   // these are its own or fillers.
   for (const LengthBin& bin : job_.dataset.bins) {
     if (bin.llm_tokens > lengths_[to]) continue;
-    const int64_t units = job_.dataset.WeightedUnits(bin);
+    const int64_t units = job_.dataset.ScaledUnits(bin);
     caps.units = std::max({caps.units, units, caps.tokens * units / bin.llm_tokens});
   }
   return caps;
@@ -95,14 +95,14 @@ ClassPacks LengthClasses::PacksOf(size_t from, size_t to) const {
     const double tokens = shorter.sum.tokens;
     if (tokens > 0) {
       packs.filler_tokens = std::max(0.0, std::min(packs.packs * length - all.sum.tokens, tokens));
-      const double units = packs.packs * static_cast<double>(packs.caps.units) - all.weighted_units;
-      if (shorter.weighted_units > 0)
+      const double units = packs.packs * static_cast<double>(packs.caps.units) - all.scaled_units;
+      if (shorter.scaled_units > 0)
         packs.filler_tokens =
-            std::min(packs.filler_tokens, std::max(0.0, units) * tokens / shorter.weighted_units);
+            std::min(packs.filler_tokens, std::max(0.0, units) * tokens / shorter.scaled_units);
       const double share = packs.filler_tokens / tokens;
       all += {share * shorter.samples,
               {share * shorter.sum.units, packs.filler_tokens, share * shorter.sum.squared},
-              share * shorter.weighted_units,
+              share * shorter.scaled_units,
               0};
     }
   }

@@ -17,7 +17,7 @@ namespace evenkeel::planner {
 struct ClassSums {
   double samples = 0;
   PackShape sum;  // of the samples as packs of their own
-  double weighted_units = 0;
+  double scaled_units = 0;
   int64_t longest = 0;  // tokens of the longest sample
   ClassSums& operator+=(const ClassSums& o);
 };

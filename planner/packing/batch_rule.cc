@@ -29,7 +29,7 @@ PackShape MeanOf(const std::vector<PackShape>& packs) {
   return mean / static_cast<double>(packs.size());
 }
 
-// Bins that differ in the units of their encoders may be equal once these are weighted.
+// Bins that differ in the units of their encoders may be equal once these are scaled.
 void MergeEqual(SampleTypes& types) {
   const auto key = [](const SampleType& t) { return std::pair(t.units, t.tokens); };
   std::sort(types.begin(), types.end(),
@@ -175,14 +175,14 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
       std::max(rule.pack_lower_bound, Nearest(static_cast<double>(packing.size()) * scale));
   rule.samples_per_pack =
       static_cast<double>(SampleCount(job.dataset)) / static_cast<double>(rule.packs);
-  rule.unit_weights = job.dataset.unit_weights;
-  rule.mean_units = out.mean.units.Dot(rule.unit_weights.As<double>());
+  rule.unit_scales = job.dataset.unit_scales;
+  rule.mean_units = out.mean.units.Dot(rule.unit_scales.As<double>());
   rule.mean_tokens = out.mean.tokens;
   double longest = 0;
   out.largest = {UnitsAtMost(job.dataset, caps), static_cast<double>(rule.token_cap), 0};
   for (const LengthBin& bin : job.dataset.bins) {
     longest = std::max(longest, static_cast<double>(bin.llm_tokens));
-    if (caps.Hold(job.dataset.WeightedUnits(bin), bin.llm_tokens)) continue;
+    if (caps.Hold(job.dataset.ScaledUnits(bin), bin.llm_tokens)) continue;
     rule.oversize_samples += bin.count;
     out.largest.units = Max(out.largest.units, bin.units.As<double>());
     out.largest.tokens = std::max(out.largest.tokens, static_cast<double>(bin.llm_tokens));
@@ -199,8 +199,8 @@ Batching PackSample(const Job& job, const Caps& caps, std::string reason, int64_
 PerEncoder<double> UnitsAtMost(const Dataset& dataset, const Caps& caps) {
   PerEncoder<double> most;
   for (size_t e = 0; e < kEncodersAtMost; ++e) {
-    const int64_t weight = dataset.unit_weights[e];
-    if (weight > 0) most[e] = static_cast<double>(caps.units / weight);
+    const int64_t scale = dataset.unit_scales[e];
+    if (scale > 0) most[e] = static_cast<double>(caps.units / scale);
   }
   return most;
 }
@@ -208,7 +208,7 @@ PerEncoder<double> UnitsAtMost(const Dataset& dataset, const Caps& caps) {
 SampleTypes TypesOf(const Dataset& dataset) {
   SampleTypes types;
   for (const LengthBin& bin : dataset.bins)
-    types.push_back({static_cast<int32_t>(dataset.WeightedUnits(bin)),
+    types.push_back({static_cast<int32_t>(dataset.ScaledUnits(bin)),
                      static_cast<int32_t>(bin.llm_tokens), bin.count});
   if (dataset.encoders() > 1) MergeEqual(types);
   return types;
@@ -272,7 +272,7 @@ std::vector<PackShape> DealtPacks(const Batching& batching, int64_t data, int64_
 DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& rule, int64_t data,
                         int64_t micro_batches, const Stop& stop) {
   const PackTimes& times = rule.pack_times;
-  const PerEncoder<double> weights = rule.unit_weights.As<double>();
+  const PerEncoder<double> scales = rule.unit_scales.As<double>();
   const int64_t per_step = data * micro_batches;
   const int64_t steps = std::clamp<int64_t>(static_cast<int64_t>(packs.size()) / per_step, 1, 64);
   // Sums of the packs before each pack, so that a rank's total needs no loop over its packs.
@@ -298,7 +298,7 @@ DistRatios DistRatiosOf(const std::vector<PackShape>& packs, const BatchRule& ru
     for (size_t r = 0; r < units.size(); ++r) {
       const PackShape from = before_position(next), to = before_position(next += micro_batches);
       const PerEncoder<double> of_encoder = to.units - from.units;
-      units[r] = of_encoder.Dot(weights);
+      units[r] = of_encoder.Dot(scales);
       tokens[r] = to.tokens - from.tokens;
       attention[r] = to.squared - from.squared;
       times_of[r] = times.vision_per_unit.Dot(of_encoder) + times.language_per_token * tokens[r] +

@@ -25,7 +25,7 @@ struct PackingJob {
   PackRule pack;
   DealRule deal;
   PackTimes times;
-  PerEncoder<int64_t> unit_weights = 1;  // with which Lengths::units was made
+  PerEncoder<int64_t> unit_scales = 1;  // with which Lengths::units was made
   bool bound = true;  // also prove a lower bound on the number of packs; not for groups
 
   // Packing groups, with their own caps, ranks and packs per rank. If empty, there is one group, by

@@ -12,8 +12,8 @@
 namespace evenkeel::planner {
 
 // Lengths of N samples, not owned. A sample's index is its position here, below 2^32. Where a model
-// has several encoders, the units of each are weighted by their work and added up
-// (Dataset::unit_weights), so that packs have two columns however many encoders there are.
+// has several encoders, the units of each are scaled by their work and added up
+// (Dataset::unit_scales), so that packs have two columns however many encoders there are.
 struct Lengths {
   std::span<const int32_t> units;   // encoder units (tiles), >= 0
   std::span<const int32_t> tokens;  // in the language model, visual tokens included, >= 1
@@ -21,7 +21,7 @@ struct Lengths {
   std::span<const int32_t> encoder_units = {};
 
   size_t size() const { return tokens.size(); }
-  // Returns the units of each encoder, not weighted.
+  // Returns the units of each encoder, not scaled.
   PerEncoder<int64_t> UnitsOf(size_t sample) const;
 };
 
@@ -73,7 +73,7 @@ struct Packing {
 
 // Sums over the samples of a pack.
 struct PackSums {
-  int64_t units = 0;  // weighted
+  int64_t units = 0;  // scaled
   int64_t tokens = 0;
   int64_t squared = 0;  // of sample lengths, tokens^2: attention stays inside a sample
   PerEncoder<int64_t> encoder_units;

@@ -27,7 +27,7 @@ DrawnSamples DrawSamples(const Dataset& dataset, int64_t at_most) {
         static_cast<size_t>(drawn_before(before + bin.count) - drawn_before(before));
     before += bin.count;
     samples.units.insert(samples.units.end(), count,
-                         static_cast<int32_t>(dataset.WeightedUnits(bin)));
+                         static_cast<int32_t>(dataset.ScaledUnits(bin)));
     samples.tokens.insert(samples.tokens.end(), count, static_cast<int32_t>(bin.llm_tokens));
     for (size_t i = 0; dataset.encoders() > 1 && i < count; ++i)
       for (size_t e = 0; e < dataset.encoders(); ++e)

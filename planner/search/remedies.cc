@@ -165,7 +165,7 @@ class Remedies {
     int64_t longest = 0, most_units = 0;
     for (const LengthBin& bin : job_.dataset.bins) {
       longest = std::max(longest, bin.llm_tokens);
-      most_units = std::max(most_units, job_.dataset.WeightedUnits(bin));
+      most_units = std::max(most_units, job_.dataset.ScaledUnits(bin));
     }
     // Tries seven eighths of the token cap, six eighths, ... down to the longest sample; units in
     // proportion.

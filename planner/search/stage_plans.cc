@@ -14,11 +14,13 @@ std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, 
   std::vector<size_t> classes;  // of each group
   // Index of the first layer among the transformer layers of its component: dense and MoE layers
   // count together.
-  int64_t encoder_before = 0, language_before = 0;
+  int64_t encoder_before = 0, language_before = 0, encoder = 0;
   for (int64_t i = 0; i < end; ++i) {
     const size_t of_class = static_cast<size_t>(profile.chain[static_cast<size_t>(i)]);
     const LayerKind kind = profile.classes[of_class].kind;
     int64_t first = 0;
+    if (IsTowerLayer(kind) && profile.classes[of_class].encoder != encoder)
+      encoder = profile.classes[of_class].encoder, encoder_before = 0;
     if (kind == LayerKind::kEncoder) first = encoder_before++;
     if (kind == LayerKind::kDense || kind == LayerKind::kMoe) first = language_before++;
     if (i < begin) continue;
@@ -26,6 +28,7 @@ std::vector<LayerGroup> LayerGroups(const LayerProfile& profile, int64_t begin, 
       ++groups.back().count;
     } else {
       groups.push_back({.kind = kind, .first = first, .count = 1});
+      groups.back().encoder = profile.classes[of_class].encoder;
       classes.push_back(of_class);
     }
   }

@@ -24,12 +24,12 @@ struct Dataset {
   bool is_default = false;      // the job gave none, and the built-in mix is assumed
   // What one unit of each encoder counts for where packs are made and caps are kept: about its
   // work, as a multiple of the lightest unit's.
-  PerEncoder<int64_t> unit_weights = 1;
+  PerEncoder<int64_t> unit_scales = 1;
 
   // Returns the number of encoders whose units the bins count, at least 1.
   size_t encoders() const {
     size_t count = kEncodersAtMost;
-    while (count > 1 && unit_weights[count - 1] == 0) --count;
+    while (count > 1 && unit_scales[count - 1] == 0) --count;
     return count;
   }
 
@@ -38,8 +38,8 @@ struct Dataset {
                        [](const LengthBin& bin) { return bin.units != PerEncoder<int64_t>(); });
   }
 
-  // Returns the units of a bin, each times its weight.
-  int64_t WeightedUnits(const LengthBin& bin) const { return bin.units.Dot(unit_weights); }
+  // Returns the units of a bin, each times its scale.
+  int64_t ScaledUnits(const LengthBin& bin) const { return bin.units.Dot(unit_scales); }
 };
 
 }  // namespace evenkeel::planner

@@ -10,7 +10,7 @@
 #include "planner/catalog/default_dataset.h"
 #include "planner/job.h"
 #include "planner/model/model_spec.h"
-#include "planner/workload/unit_weights.h"
+#include "planner/workload/unit_scales.h"
 #include "server/convert/checks.h"
 #include "server/convert/digest.h"
 #include "server/convert/histogram_from_proto.h"
@@ -132,7 +132,7 @@ void DatasetFromProto(const v1::Job& from, const FieldPath& path, ViolationSink&
   const v1::Dataset& dataset = from.dataset();
   const FieldPath dataset_path = path.Child("dataset");
   const int64_t before = sink.count();
-  if (model != nullptr) job->dataset.unit_weights = planner::UnitWeightsOf(*model);
+  if (model != nullptr) job->dataset.unit_scales = planner::UnitScalesOf(*model);
   std::vector<planner::LengthBin>* bins = &job->dataset.bins;
   if (dataset.has_histogram()) {
     AppendHistogram(dataset.histogram(), dataset_path.Child("histogram"), sink, model, bins);

@@ -67,7 +67,7 @@ UploadEnd PackUpload::TakeStart(const v1::PackDatasetStart& start, ViolationSink
   started_ = true;
   if (start.has_rule()) {
     RuleFromProto(start.rule(), path.Child("rule"), sink, &job_);
-    encoders_ = std::max(1, start.rule().unit_weights_size());
+    encoders_ = std::max(1, start.rule().unit_scales_size());
   } else {
     sink.Add(path.Child("rule"), "required: it may be empty, caps are then derived from the data");
   }
@@ -164,12 +164,12 @@ void PackUpload::KeepUnits(const v1::SampleChunk& chunk) {
     for (const int64_t units : chunk.units()) units_.push_back(static_cast<int32_t>(units));
   } else {
     for (int i = 0; i < chunk.units_size(); i += encoders_) {
-      int64_t weighted = 0;
+      int64_t scaled = 0;
       for (int e = 0; e < encoders_; ++e) {
-        weighted += job_.unit_weights[static_cast<size_t>(e)] * chunk.units(i + e);
+        scaled += job_.unit_scales[static_cast<size_t>(e)] * chunk.units(i + e);
         encoder_units_.push_back(static_cast<int32_t>(chunk.units(i + e)));
       }
-      units_.push_back(static_cast<int32_t>(weighted));
+      units_.push_back(static_cast<int32_t>(scaled));
     }
     encoder_units_.resize(tokens_.size() * static_cast<size_t>(encoders_));
   }
@@ -201,7 +201,7 @@ void PackUpload::CheckChunk(const v1::SampleChunk& chunk, const FieldPath& path,
     sink.Add(path.Child("units"),
              "must have as many values as " +
                  (encoders_ == 1 ? "llm_tokens (" + std::to_string(chunk.llm_tokens_size())
-                                 : "unit_weights x llm_tokens (" + std::to_string(wanted)) +
+                                 : "unit_scales x llm_tokens (" + std::to_string(wanted)) +
                  "), or none, but has " + std::to_string(chunk.units_size()));
   }
   {

@@ -79,7 +79,7 @@ class PackUpload {
   int64_t chunks_ = 0;
   int64_t reserved_samples_ = -1;
   int encoders_ = 1;
-  std::vector<int32_t> units_;          // weighted
+  std::vector<int32_t> units_;          // scaled
   std::vector<int32_t> encoder_units_;  // of each sample, where there are several encoders
   std::vector<int32_t> tokens_;
   bool has_loss_tokens_ = false;

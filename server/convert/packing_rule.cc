@@ -6,7 +6,7 @@
 #include <string>
 
 #include "planner/packing/isf.h"
-#include "planner/workload/unit_weights.h"
+#include "planner/workload/unit_scales.h"
 
 namespace evenkeel::server {
 namespace {
@@ -39,7 +39,7 @@ void TakeEncoderTimes(const v1::PackTimes& from, const FieldPath& path, int enco
   }
   if (from.encoder_seconds_per_unit_size() != encoders) {
     sink.Add(path.Child("encoder_seconds_per_unit"),
-             "must have one value for each of unit_weights (" + std::to_string(encoders) +
+             "must have one value for each of unit_scales (" + std::to_string(encoders) +
                  "), but has " + std::to_string(from.encoder_seconds_per_unit_size()));
     return;
   }
@@ -64,7 +64,7 @@ planner::PackTimes TimesFromProto(const v1::PackTimes& from, const FieldPath& pa
       CheckInt(sink, path.Child("dummy_vision_units"), from.dummy_vision_units(), kUnitCaps);
   if (encoders == 1 && from.encoder_seconds_per_unit_size() > 0) {
     sink.Add(path.Child("encoder_seconds_per_unit"),
-             "must be unset without unit_weights: vision_seconds_per_unit is the encoder's time");
+             "must be unset without unit_scales: vision_seconds_per_unit is the encoder's time");
   }
   const bool any = times.vision_per_unit != planner::PerEncoder<double>() ||
                    times.language_per_token > 0 || times.language_per_squared_token > 0;
@@ -95,29 +95,29 @@ planner::Packer PackerFromProto(v1::Packer packer, const FieldPath& path, Violat
   }
 }
 
-planner::PerEncoder<int64_t> WeightsFromProto(const v1::BatchRule& from, const FieldPath& path,
-                                              ViolationSink& sink) {
-  planner::PerEncoder<int64_t> weights = 1;
-  const int given = from.unit_weights_size();
-  if (given == 0) return weights;
+planner::PerEncoder<int64_t> ScalesFromProto(const v1::BatchRule& from, const FieldPath& path,
+                                             ViolationSink& sink) {
+  planner::PerEncoder<int64_t> scales = 1;
+  const int given = from.unit_scales_size();
+  if (given == 0) return scales;
   if (given == 1 || given > kMaxEncoders) {
-    sink.Add(path.Child("unit_weights"), "must have 2 to " + std::to_string(kMaxEncoders) +
-                                             " values, one for each encoder, or none, but has " +
-                                             std::to_string(given));
-    return weights;
+    sink.Add(path.Child("unit_scales"), "must have 2 to " + std::to_string(kMaxEncoders) +
+                                            " values, one for each encoder, or none, but has " +
+                                            std::to_string(given));
+    return scales;
   }
-  ListCheck list(sink, path, "unit_weights");
+  ListCheck list(sink, path, "unit_scales");
   for (int e = 0; e < given; ++e) {
-    list.CheckInt(e, from.unit_weights(e), {1, planner::kUnitWeightAtMost});
-    weights[static_cast<size_t>(e)] = from.unit_weights(e);
+    list.CheckInt(e, from.unit_scales(e), {1, planner::kUnitScaleAtMost});
+    scales[static_cast<size_t>(e)] = from.unit_scales(e);
   }
-  return weights;
+  return scales;
 }
 
 void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSink& sink,
                    planner::PackingJob* job) {
   planner::PackRule& pack = job->pack;
-  job->unit_weights = WeightsFromProto(from, path, sink);
+  job->unit_scales = ScalesFromProto(from, path, sink);
   pack.caps.units = CheckInt(sink, path.Child("unit_cap"), from.unit_cap(), kUnitCaps);
   pack.caps.tokens = CheckInt(sink, path.Child("token_cap"), from.token_cap(), kPackTokenCaps);
   pack.keep_units = CheckInt(sink, path.Child("keep_units"), from.keep_units(), kUnitCaps);
@@ -142,7 +142,7 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
   pack.oversize = OversizeFromProto(from.oversize_policy(), path.Child("oversize_policy"), sink);
   if (from.has_pack_times()) {
     job->times = TimesFromProto(from.pack_times(), path.Child("pack_times"),
-                                std::max(1, from.unit_weights_size()), sink);
+                                std::max(1, from.unit_scales_size()), sink);
   }
 }
 
@@ -169,10 +169,10 @@ v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy) {
                                                     : v1::OVERSIZE_POLICY_ALONE;
 }
 
-void WeightsToProto(const planner::PerEncoder<int64_t>& weights, v1::BatchRule* out) {
-  if (weights == planner::PerEncoder<int64_t>(1)) return;
-  for (const int64_t weight : weights.values())
-    if (weight > 0) out->add_unit_weights(weight);
+void ScalesToProto(const planner::PerEncoder<int64_t>& scales, v1::BatchRule* out) {
+  if (scales == planner::PerEncoder<int64_t>(1)) return;
+  for (const int64_t scale : scales.values())
+    if (scale > 0) out->add_unit_scales(scale);
 }
 
 void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out) {
@@ -188,7 +188,7 @@ void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out) {
 
 void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out) {
   const planner::PackRule& pack = job.pack;
-  WeightsToProto(job.unit_weights, out);
+  ScalesToProto(job.unit_scales, out);
   out->set_unit_cap(pack.caps.units);
   out->set_token_cap(pack.caps.tokens);
   out->set_packer(PackerToProto(pack.packer));

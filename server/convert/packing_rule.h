@@ -27,8 +27,8 @@ void RuleFromProto(const v1::BatchRule& from, const FieldPath& path, ViolationSi
 
 v1::Packer PackerToProto(planner::Packer packer);
 v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy);
-// Writes the weights of several encoders; nothing for one.
-void WeightsToProto(const planner::PerEncoder<int64_t>& weights, v1::BatchRule* out);
+// Writes the scales of several encoders; nothing for one.
+void ScalesToProto(const planner::PerEncoder<int64_t>& scales, v1::BatchRule* out);
 void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out);
 
 // Inverts RuleFromProto.

@@ -73,7 +73,7 @@ void Fill(const planner::StepTime& step, v1::StepTime* out) {
 }
 
 void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
-  WeightsToProto(rule.unit_weights, out);
+  ScalesToProto(rule.unit_scales, out);
   out->set_unit_cap(rule.unit_cap);
   out->set_token_cap(rule.token_cap);
   out->set_keep_units(rule.keep_units);

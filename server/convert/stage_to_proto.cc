@@ -32,6 +32,7 @@ void Fill(const planner::LayerGroup& group, v1::LayerGroup* out) {
     to->set_layer_count(Count(layers.count));
   }
   out->set_chunk(Count(group.chunk));
+  out->set_encoder_index(Count(group.encoder));
 }
 
 void Fill(const planner::MemoryParts& memory, v1::MemoryParts* out) {

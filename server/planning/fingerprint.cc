@@ -164,8 +164,8 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Dataset& dataset) {
-    const auto& [bins, is_default, unit_weights] = dataset;  // the weights follow from the model
-    (void)unit_weights;
+    const auto& [bins, is_default, unit_scales] = dataset;  // the weights follow from the model
+    (void)unit_scales;
     Fields(bins, is_default);
   }
 
@@ -267,7 +267,9 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::LayerGroup& group) {
-    const auto& [kind, first, count, recomputed, chunk] = group;
+    // A request does not say of which encoder its layers are: they follow the model.
+    const auto& [kind, first, count, recomputed, chunk, encoder] = group;
+    (void)encoder;
     Fields(kind, first, count, recomputed, chunk);
   }
 

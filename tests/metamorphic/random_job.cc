@@ -269,8 +269,11 @@ void DrawTraining(Draws& draws, Size size, bool encoder, v1::Training* training)
   }
 }
 
-void DrawDataset(Draws& draws, Size size, int64_t tokens_per_unit, v1::Job* job) {
-  if (draws.OneIn(size == Size::kSmall ? 40 : 8)) return;  // the built-in dataset
+void DrawDataset(Draws& draws, Size size, const std::vector<int64_t>& tokens_per_unit,
+                 v1::Job* job) {
+  const int encoders = static_cast<int>(tokens_per_unit.size());
+  const bool built_in = draws.OneIn(size == Size::kSmall ? 40 : 8);
+  if (built_in && encoders <= 1) return;
   v1::Dataset* dataset = job->mutable_dataset();
   const int64_t parts = draws.OneIn(12) ? draws.Between(2, 4) : 0;
   const int64_t shape = draws.Between(0, 3);
@@ -288,13 +291,15 @@ void DrawDataset(Draws& draws, Size size, int64_t tokens_per_unit, v1::Job* job)
     const int64_t bins = draws.OneIn(3)    ? 1
                          : draws.OneIn(12) ? draws.Between(20, size == Size::kSmall ? 60 : 400)
                                            : draws.Between(2, 20);
-    const bool units = tokens_per_unit > 0 && !draws.OneIn(10);
+    const bool units = encoders > 0 && !draws.OneIn(10);
+    if (encoders > 1) histogram->set_encoder_count(encoders);
     for (int64_t bin = 0; bin < bins; ++bin) {
       int64_t tokens = Length(draws, shape, longest);
-      if (units) {
+      for (int e = 0; units && e < encoders; ++e) {
         const int64_t count = draws.OneIn(4) ? 0 : draws.Between(1, draws.OneIn(10) ? 100 : 13);
         histogram->add_units(count);
-        tokens = std::min<int64_t>(16'777'216, tokens + count * tokens_per_unit);
+        tokens =
+            std::min<int64_t>(16'777'216, tokens + count * tokens_per_unit[static_cast<size_t>(e)]);
       }
       histogram->add_llm_tokens(tokens);
       histogram->add_sample_count(SampleCount(draws, size));
@@ -366,13 +371,20 @@ void DrawAdmittedTrainer(Draws& draws, v1::PlanJobRequest* request) {
 }  // namespace
 
 v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
-  Draws draws(seed, static_cast<uint64_t>(number), size == Size::kSmall ? 1 : 2);
+  const uint64_t stream = size == Size::kSmall ? 1 : (size == Size::kFull ? 2 : 4);
+  Draws draws(seed, static_cast<uint64_t>(number), stream);
+  const bool several = size == Size::kEncoders;
+  if (several) size = Size::kSmall;
   v1::PlanJobRequest request;
   v1::Job* job = request.mutable_job();
-  DrawModel(draws, size, job->mutable_model());
+  if (several) {
+    DrawModelOfEncoders(draws, job->mutable_model());
+  } else {
+    DrawModel(draws, size, job->mutable_model());
+  }
   const ModelFacts facts = FactsOf(job->model());
   DrawCluster(draws, size, job->mutable_cluster());
-  DrawTraining(draws, size, facts.tokens_per_unit > 0, job->mutable_training());
+  DrawTraining(draws, size, !facts.tokens_per_unit.empty(), job->mutable_training());
   if (!MultipliesInBfloat16(job->cluster().pools(0).gpu_type()))
     job->mutable_training()->set_precision(v1::PRECISION_FP16);
   DrawDataset(draws, size, facts.tokens_per_unit, job);

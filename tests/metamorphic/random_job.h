@@ -3,6 +3,7 @@
 #define EVENKEEL_TESTS_METAMORPHIC_RANDOM_JOB_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
 #include "tests/metamorphic/draws.h"
@@ -10,8 +11,9 @@
 namespace evenkeel::metamorphic {
 
 enum class Size {
-  kSmall,  // at most 16 GPUs and 16 transformer layers
-  kFull,   // thousands of GPUs, all models of the catalogue
+  kSmall,     // at most 16 GPUs and 16 transformer layers
+  kFull,      // thousands of GPUs, all models of the catalogue
+  kEncoders,  // small, with two or three encoders
 };
 
 // Returns a request. The same seed, number and size give the same request.
@@ -19,17 +21,19 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size);
 
 // Draw the parts of a request, in this order.
 void DrawModel(Draws& draws, Size size, v1::Model* model);
+void DrawModelOfEncoders(Draws& draws, v1::Model* model);
 void DrawCluster(Draws& draws, Size size, v1::Cluster* cluster);
 void DrawTraining(Draws& draws, Size size, bool encoder, v1::Training* training);
-// `tokens_per_unit` is the number of the model's tokens for each unit, or 0 if it has no encoder.
-void DrawDataset(Draws& draws, Size size, int64_t tokens_per_unit, v1::Job* job);
+// `tokens_per_unit` is as in ModelFacts.
+void DrawDataset(Draws& draws, Size size, const std::vector<int64_t>& tokens_per_unit,
+                 v1::Job* job);
 void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job);
 
 // What the messages say about a model. If it is named, this comes from the contract's list of
 // models.
 struct ModelFacts {
-  int64_t layers = 0;           // transformer layers, of encoder and language model together
-  int64_t tokens_per_unit = 0;  // 0 if there is no encoder
+  int64_t layers = 0;  // transformer layers, of encoder and language model together
+  std::vector<int64_t> tokens_per_unit;  // of the language model, for each encoder
   bool experts = false;
 };
 ModelFacts FactsOf(const v1::Model& model);

@@ -225,7 +225,19 @@ void DrawModel(Draws& draws, Size size, v1::Model* model) {
   } else {
     DrawDescribed(draws, size, model);
   }
-  DrawTrainModes(draws, FactsOf(*model).tokens_per_unit > 0, model);
+  DrawTrainModes(draws, !FactsOf(*model).tokens_per_unit.empty(), model);
+}
+
+void DrawModelOfEncoders(Draws& draws, v1::Model* model) {
+  int64_t layers = 0;
+  for (int64_t encoders = draws.Between(2, 3); encoders > 0; --encoders) {
+    const int64_t own = draws.Between(1, 3);
+    DrawEncoder(draws, Size::kSmall, own, model->add_encoders());
+    layers += own;
+  }
+  DrawLanguageModel(draws, Size::kSmall, Layers(draws, Size::kSmall, kSmallLayers - layers),
+                    model->mutable_language_model());
+  DrawTrainModes(draws, /*encoder=*/true, model);
 }
 
 ModelFacts FactsOf(const v1::Model& model) {
@@ -234,7 +246,8 @@ ModelFacts FactsOf(const v1::Model& model) {
     const v1::CatalogModel* found = Find(name);
     if (found == nullptr) return;
     facts.layers += found->layers();
-    facts.tokens_per_unit = std::max<int64_t>(facts.tokens_per_unit, found->llm_tokens_per_unit());
+    if (found->llm_tokens_per_unit() > 0)
+      facts.tokens_per_unit.push_back(found->llm_tokens_per_unit());
     facts.experts = facts.experts || found->active_parameter_count() < found->parameter_count();
   };
   if (!model.config_json().empty()) {
@@ -258,7 +271,8 @@ ModelFacts FactsOf(const v1::Model& model) {
     const int64_t before = facts.layers;
     add(encoder.catalog_name());
     if (encoder.has_layers()) facts.layers = before + encoder.layers();
-    if (encoder.has_llm_tokens_per_unit()) facts.tokens_per_unit = encoder.llm_tokens_per_unit();
+    if (encoder.has_llm_tokens_per_unit())
+      facts.tokens_per_unit.push_back(encoder.llm_tokens_per_unit());
   }
   return facts;
 }

@@ -38,6 +38,7 @@ struct Options {
 // Returns the size of a job. Every eighth of mixed jobs has full size.
 Size SizeOf(const Options& options, int64_t number) {
   if (options.size == "mixed") return number % 8 == 7 ? Size::kFull : Size::kSmall;
+  if (options.size == "encoders") return Size::kEncoders;
   return options.size == "full" ? Size::kFull : Size::kSmall;
 }
 
@@ -129,8 +130,9 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--size", options.size,
-                 "small: at most 16 GPUs and layers; full; mixed: each eighth is full")
-      ->check(CLI::IsMember({"small", "full", "mixed"}))
+                 "small: at most 16 GPUs and layers; full; mixed: each eighth is full; encoders: "
+                 "small, with several encoders")
+      ->check(CLI::IsMember({"small", "full", "mixed", "encoders"}))
       ->capture_default_str();
   app.add_option("--out", options.folder, "Folder for findings and their requests");
   app.add_option("--pins", options.effort.pins, "Pinned variants of each job")

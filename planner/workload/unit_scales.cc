@@ -1,4 +1,4 @@
-#include "planner/workload/unit_weights.h"
+#include "planner/workload/unit_scales.h"
 
 #include <algorithm>
 
@@ -11,17 +11,15 @@ namespace {
 
 double WorkOfUnit(const EncoderTower& tower, int64_t llm_hidden) {
   const Encoder& e = tower.encoder;
-  const bool trains = e.train != TrainMode::kFrozen || tower.projector.train != TrainMode::kFrozen;
-  const double passes = trains ? 3 : 1;
-  return passes * (D(CountParameters(e)) * D(e.tokens_per_unit) +
-                   D(CountParameters(tower.projector, llm_hidden)) * D(e.llm_tokens_per_unit));
+  return D(CountParameters(e)) * D(e.tokens_per_unit) +
+         D(CountParameters(tower.projector, llm_hidden)) * D(e.llm_tokens_per_unit);
 }
 
 }  // namespace
 
-PerEncoder<int64_t> UnitWeightsOf(const ModelSpec& model) {
-  PerEncoder<int64_t> weights = 1;
-  if (model.towers.size() < 2) return weights;
+PerEncoder<int64_t> UnitScalesOf(const ModelSpec& model) {
+  PerEncoder<int64_t> scales = 1;
+  if (model.towers.size() < 2) return scales;
   PerEncoder<double> work;
   double least = 0;
   for (size_t e = 0; e < model.towers.size(); ++e) {
@@ -29,8 +27,8 @@ PerEncoder<int64_t> UnitWeightsOf(const ModelSpec& model) {
     least = e == 0 ? work[e] : std::min(least, work[e]);
   }
   for (size_t e = 0; e < model.towers.size(); ++e)
-    weights[e] = std::min(Nearest(work[e] / least), kUnitWeightAtMost);
-  return weights;
+    scales[e] = std::min(Nearest(work[e] / least), kUnitScaleAtMost);
+  return scales;
 }
 
 }  // namespace evenkeel::planner
