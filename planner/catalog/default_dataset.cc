@@ -43,6 +43,7 @@ constexpr int64_t kTokensPerTile = 256;
 
 constexpr int64_t kTextSamples = 1'000'000;
 constexpr int64_t kTextTokens = 4096;
+constexpr int64_t kTranscriptTokens = 256;
 
 }  // namespace
 
@@ -59,6 +60,13 @@ Dataset DefaultVisionLanguageDataset(int64_t llm_tokens_per_unit, bool native_re
                             .count = row.count});
   }
   return dataset;
+}
+
+Dataset DefaultAudioDataset(int64_t llm_tokens_per_unit) {
+  return {.bins = {{.units = 1,
+                    .llm_tokens = llm_tokens_per_unit + kTranscriptTokens,
+                    .count = kTextSamples}},
+          .is_default = true};
 }
 
 Dataset DefaultTextDataset() {

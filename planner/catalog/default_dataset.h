@@ -16,6 +16,9 @@ namespace evenkeel::planner {
 Dataset DefaultVisionLanguageDataset(int64_t llm_tokens_per_unit = 256,
                                      bool native_resolution = false);
 
+// Returns 1,000,000 samples of one unit of audio and 256 tokens of text. This is an assumption.
+Dataset DefaultAudioDataset(int64_t llm_tokens_per_unit);
+
 // Returns 1,000,000 samples of exactly 4096 tokens. This is an assumption; it resembles a
 // pre-training job that concatenates documents.
 Dataset DefaultTextDataset();

@@ -111,9 +111,28 @@ void AddProjector(LayerBuilder& b, const Projector& p, int64_t hidden, bool norm
   b.Transient(2 * D(inner) + 2 * D(hidden));
 }
 
+// A convolution is a product over the spectra that its kernel covers.
+LayerWork AudioConvolutionsWork(const RankSetting& setting, const Encoder& e, size_t index) {
+  LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, {});
+  const int64_t spectra = kAudioKernel * kMelBins, inner = kAudioKernel * e.hidden;
+  b.Begin("convolutions");
+  b.KeepInput(D(kSpectraPerToken * kMelBins), 0);
+  b.AddLinear({.in = spectra,
+               .out = e.hidden,
+               .whole_flops = 2 * D(kSpectraPerToken) * D(e.hidden) * D(spectra),
+               .bias = true,
+               .share = D(kSpectraPerToken)});
+  b.KeepInput(D(kSpectraPerToken * e.hidden), 0);
+  b.AddLinear(
+      {.in = inner, .out = e.hidden, .whole_flops = 2 * D(e.hidden) * D(inner), .bias = true});
+  b.AddParameters(D(e.other_parameters));
+  return b.Finish(D(kSpectraPerToken * kMelBins));
+}
+
 }  // namespace
 
 LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e, size_t index) {
+  if (e.modality == Modality::kAudio) return AudioConvolutionsWork(setting, e, index);
   LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, {});
   const int64_t patch = kColours * e.patch_pixels * e.patch_pixels * e.temporal_patch;
   const int64_t rows = e.class_tokens + (e.learned_positions ? e.tokens_per_unit : 0);

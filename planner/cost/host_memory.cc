@@ -15,12 +15,17 @@ constexpr double kWorkers = 4;      // per rank's data loader
 constexpr double kPacksAhead = 2;   // packs that each worker holds ready
 constexpr double kTokenBytes = 32;  // ids, labels, loss mask and positions of 8 bytes
 constexpr double kPixelBytes = 12;  // three colours in fp32
-constexpr double kCopies = 2;       // decoded, and packed
+constexpr double kValueBytesFp32 = 4;
+constexpr double kCopies = 2;  // decoded, and packed
 
 double PackBytes(const ModelSpec& model, const PackShape& pack) {
   double bytes = pack.tokens * kTokenBytes;
   for (size_t i = 0; i < model.towers.size(); ++i) {
     const Encoder& e = model.towers[i].encoder;
+    if (e.modality == Modality::kAudio) {
+      bytes += pack.units[i] * D(e.tokens_per_unit * kSpectraPerToken * kMelBins) * kValueBytesFp32;
+      continue;
+    }
     const double patches = D(std::max<int64_t>(0, e.tokens_per_unit - e.class_tokens));
     const double pixels = D(e.patch_pixels) * D(e.patch_pixels) * D(e.temporal_patch);
     bytes += pack.units[i] * patches * pixels * kPixelBytes;

@@ -34,6 +34,12 @@ struct LoraSpec {
 
 enum class Modality { kImage, kVideo, kAudio };
 
+// Audio reaches an encoder as spectra of this many bins, two for each of its tokens (Whisper large
+// v3, arXiv 2212.04356: 100 spectra a second, of which the second convolution keeps every other).
+inline constexpr int64_t kMelBins = 128;
+inline constexpr int64_t kSpectraPerToken = 2;
+inline constexpr int64_t kAudioKernel = 3;  // width of both convolutions
+
 // Mixture of experts. Every layer after the first `first_dense_layers`, or every layer that
 // LanguageModel::runs names, replaces its MLP by `experts` MLPs of width `expert_ffn`, of which
 // each token visits `top_k`, and a shared MLP of width `shared_ffn` that every token visits (0 if
@@ -166,7 +172,8 @@ struct LanguageModel {
   std::optional<RecurrentSpec> recurrent = std::nullopt;
 };
 
-// A transformer encoder with a fixed number of tokens per unit (tile, frame, second). At native
+// A transformer encoder with a fixed number of tokens per unit (tile, frame, stretch of audio). An
+// audio encoder has two convolutions in place of patches, and no learned positions. At native
 // resolution a unit is one token of the language model: the patches that are merged into it.
 struct Encoder {
   std::string name;

@@ -150,6 +150,11 @@ int64_t CountParameters(const Encoder& encoder) {
   if (encoder.qk_norm) layer += 2 * NormParameters(encoder.norm, width);
   if (encoder.layer_scale) layer += 2 * encoder.hidden;
 
+  if (encoder.modality == Modality::kAudio)
+    return encoder.layers * layer +
+           LinearParameters(kAudioKernel * kMelBins, encoder.hidden, true) +
+           LinearParameters(kAudioKernel * encoder.hidden, encoder.hidden, true) +
+           encoder.other_parameters;
   const int64_t patch_values =
       kColours * encoder.patch_pixels * encoder.patch_pixels * encoder.temporal_patch;
   const int64_t rows =

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evenkeel/v1/job.pb.h"
@@ -26,20 +27,24 @@ void AssumeDefault(const FieldPath& path, ViolationSink& sink, planner::Job* job
     sink.Add(path, "required for a model with several encoders: no data is assumed for them");
     return;
   }
-  const bool text_only = towers.empty();
-  bool native = false;
+  std::string assumed = "1000000 samples of 4096 tokens";
   job->dataset = planner::DefaultTextDataset();
   for (const planner::EncoderTower& tower : towers) {
-    native = tower.encoder.native_resolution;
-    job->dataset = planner::DefaultVisionLanguageDataset(tower.encoder.llm_tokens_per_unit, native);
+    const planner::Encoder& e = tower.encoder;
+    if (e.modality == planner::Modality::kAudio) {
+      assumed = "1000000 samples of one unit of audio and 256 tokens of text";
+      job->dataset = planner::DefaultAudioDataset(e.llm_tokens_per_unit);
+      continue;
+    }
+    assumed = std::string(
+                  "lengths of ai2d, chartqa and docvqa instruction tuning as OmniBal ships them: "
+                  "40941 samples of 1 to 5 ") +
+              (e.native_resolution ? "tiles, 256 units each" : "units");
+    job->dataset =
+        planner::DefaultVisionLanguageDataset(e.llm_tokens_per_unit, e.native_resolution);
   }
   job->figures.push_back(
-      {.figure = "dataset",
-       .basis = planner::Basis::kAssumed,
-       .detail = text_only ? "1000000 samples of 4096 tokens"
-                           : std::string("lengths of ai2d, chartqa and docvqa instruction tuning "
-                                         "as OmniBal ships them: 40941 samples of 1 to 5 ") +
-                                 (native ? "tiles, 256 units each" : "units")});
+      {.figure = "dataset", .basis = planner::Basis::kAssumed, .detail = std::move(assumed)});
 }
 
 void CheckPart(const v1::DatasetPart& part, const FieldPath& path, ViolationSink& sink,

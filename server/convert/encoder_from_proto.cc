@@ -16,7 +16,7 @@ namespace {
 
 constexpr IntRange kTokensPerUnit = {1, 65536};
 
-// Converts the modality. It does not change costs, but is part of the encoder's identity.
+// Converts the modality: audio comes as spectra, not as patches.
 void ConvertModality(const v1::Encoder& from, const FieldPath& path, ViolationSink& sink,
                      ComponentFields& fields, planner::Encoder* spec) {
   if (!CheckEnum(sink, path.Child("modality"), from.modality(), v1::Modality_IsValid,

@@ -147,7 +147,8 @@ func (OversizePolicy) EnumDescriptor() ([]byte, []int) {
 // only the fields marked "Rule." count and the others are ignored, so that a plan's rule can be sent unchanged.
 type BatchRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rule. Most encoder units in a pack (Qv). Range: 0 to 10^6. Unset: derived from the data, if it has units.
+	// Rule. Most encoder units in a pack (Qv), scaled by `unit_scales`. Range: 0 to 10^6. Unset: derived from the data, if
+	// it has units.
 	UnitCap int64 `protobuf:"varint,1,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
 	// Rule. Most tokens in a pack (Qt). Range: 0 to 2^32. Unset: derived from the data, together with the keep
 	// thresholds.
@@ -201,7 +202,11 @@ type BatchRule struct {
 	// Share of a step's compute that is lost while ranks wait for the slowest one, by `pack_times`. Unset for a misfit.
 	IdleRatio float64 `protobuf:"fixed64,23,opt,name=idle_ratio,json=idleRatio,proto3" json:"idle_ratio,omitempty"`
 	// Why the caps have their values, in words for a person. Empty if both were given.
-	CapsReason    string `protobuf:"bytes,24,opt,name=caps_reason,json=capsReason,proto3" json:"caps_reason,omitempty"`
+	CapsReason string `protobuf:"bytes,24,opt,name=caps_reason,json=capsReason,proto3" json:"caps_reason,omitempty"`
+	// Rule. What a unit of each encoder counts for wherever this rule and its figures speak of units: about its work, as
+	// a multiple of the lightest unit's. Packs are then level in the time of all encoders together. 2 to 4 values from 1
+	// to 1000, in the order of the model's encoders. Unset: there is at most one encoder.
+	UnitScales    []int64 `protobuf:"varint,25,rep,packed,name=unit_scales,json=unitScales,proto3" json:"unit_scales,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -404,22 +409,32 @@ func (x *BatchRule) GetCapsReason() string {
 	return ""
 }
 
+func (x *BatchRule) GetUnitScales() []int64 {
+	if x != nil {
+		return x.UnitScales
+	}
+	return nil
+}
+
 // Time of a pack on one rank. The vision part takes vision_seconds_per_unit x units; the language part takes
 // language_seconds_per_token x tokens + language_seconds_per_squared_token x (sum of squared sample lengths, since
 // attention stays inside a sample). Only ratios matter to dealing. At least one of the times must be above 0.
 type PackTimes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Time of the vision part per unit. Range: 0 to 1000. Unset: 0.
+	// Time of the vision part per unit. Range: 0 to 1000; must be unset with several encoders. Unset: 0.
 	VisionSecondsPerUnit float64 `protobuf:"fixed64,1,opt,name=vision_seconds_per_unit,json=visionSecondsPerUnit,proto3" json:"vision_seconds_per_unit,omitempty"`
 	// Time of the language part per token. Range: 0 to 1000. Unset: 0.
 	LanguageSecondsPerToken float64 `protobuf:"fixed64,2,opt,name=language_seconds_per_token,json=languageSecondsPerToken,proto3" json:"language_seconds_per_token,omitempty"`
 	// Time of the language part per squared token. Range: 0 to 1. Unset: 0.
 	LanguageSecondsPerSquaredToken float64 `protobuf:"fixed64,3,opt,name=language_seconds_per_squared_token,json=languageSecondsPerSquaredToken,proto3" json:"language_seconds_per_squared_token,omitempty"`
-	// Units that a pack without units costs in the vision part: the dummy image that keeps ranks in step. Range: 0 to
+	// Units that a pack without units of an encoder costs there: the dummy image that keeps ranks in step. Range: 0 to
 	// 10^6. Unset: 0.
 	DummyVisionUnits int64 `protobuf:"varint,4,opt,name=dummy_vision_units,json=dummyVisionUnits,proto3" json:"dummy_vision_units,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// With several encoders, the time of each per unit of its own, not scaled. As many values as `unit_scales`. Range:
+	// 0 to 1000 each. Unset: there is at most one encoder.
+	EncoderSecondsPerUnit []float64 `protobuf:"fixed64,5,rep,packed,name=encoder_seconds_per_unit,json=encoderSecondsPerUnit,proto3" json:"encoder_seconds_per_unit,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *PackTimes) Reset() {
@@ -478,6 +493,13 @@ func (x *PackTimes) GetDummyVisionUnits() int64 {
 		return x.DummyVisionUnits
 	}
 	return 0
+}
+
+func (x *PackTimes) GetEncoderSecondsPerUnit() []float64 {
+	if x != nil {
+		return x.EncoderSecondsPerUnit
+	}
+	return nil
 }
 
 // Samples of similar length, packed together to one length and run with as many GPUs per pack as that length needs
@@ -693,7 +715,7 @@ var File_evenkeel_v1_batching_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_batching_proto_rawDesc = "" +
 	"\n" +
-	"\x1aevenkeel/v1/batching.proto\x12\vevenkeel.v1\"\xa3\a\n" +
+	"\x1aevenkeel/v1/batching.proto\x12\vevenkeel.v1\"\xc4\a\n" +
 	"\tBatchRule\x12\x19\n" +
 	"\bunit_cap\x18\x01 \x01(\x03R\aunitCap\x12\x1b\n" +
 	"\ttoken_cap\x18\x02 \x01(\x03R\btokenCap\x12\x1d\n" +
@@ -729,12 +751,15 @@ const file_evenkeel_v1_batching_proto_rawDesc = "" +
 	"\n" +
 	"idle_ratio\x18\x17 \x01(\x01R\tidleRatio\x12\x1f\n" +
 	"\vcaps_reason\x18\x18 \x01(\tR\n" +
-	"capsReason\"\xf9\x01\n" +
+	"capsReason\x12\x1f\n" +
+	"\vunit_scales\x18\x19 \x03(\x03R\n" +
+	"unitScales\"\xb2\x02\n" +
 	"\tPackTimes\x125\n" +
 	"\x17vision_seconds_per_unit\x18\x01 \x01(\x01R\x14visionSecondsPerUnit\x12;\n" +
 	"\x1alanguage_seconds_per_token\x18\x02 \x01(\x01R\x17languageSecondsPerToken\x12J\n" +
 	"\"language_seconds_per_squared_token\x18\x03 \x01(\x01R\x1elanguageSecondsPerSquaredToken\x12,\n" +
-	"\x12dummy_vision_units\x18\x04 \x01(\x03R\x10dummyVisionUnits\"\xb8\x05\n" +
+	"\x12dummy_vision_units\x18\x04 \x01(\x03R\x10dummyVisionUnits\x127\n" +
+	"\x18encoder_seconds_per_unit\x18\x05 \x03(\x01R\x15encoderSecondsPerUnit\"\xb8\x05\n" +
 	"\fPackingGroup\x12#\n" +
 	"\rlength_tokens\x18\x01 \x01(\x03R\flengthTokens\x12+\n" +
 	"\x11sequence_parallel\x18\x02 \x01(\x05R\x10sequenceParallel\x12#\n" +

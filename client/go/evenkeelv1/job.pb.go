@@ -149,7 +149,8 @@ const (
 	Modality_MODALITY_IMAGE Modality = 1
 	// Units are frames of a video.
 	Modality_MODALITY_VIDEO Modality = 2
-	// Units are seconds of audio.
+	// Units are stretches of audio of equal length, such as a second, or the 30 s to which Whisper pads clips. Two
+	// convolutions over 128 mel bins take the place of patches.
 	Modality_MODALITY_AUDIO Modality = 3
 )
 
@@ -980,8 +981,9 @@ type Model struct {
 	// 128 bytes without control characters. Required unless `language_model` or `config_json` is set. If one is, the name
 	// is only a label, and must not be a catalogue name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The encoders with their projectors, at most 8. Requires `language_model`. Unset: a text-only model. More than one
-	// is refused with "not yet" in this version.
+	// The encoders with their projectors, at most 4, in the order in which the pipeline runs them. Each reads its own
+	// units of a sample (`Histogram.units`), and the language model reads the tokens of all. Requires `language_model`.
+	// Unset: a text-only model.
 	Encoders []*Encoder `protobuf:"bytes,2,rep,name=encoders,proto3" json:"encoders,omitempty"`
 	// The language model in full. Set either this or a catalogue `name`.
 	LanguageModel *LanguageModel `protobuf:"bytes,3,opt,name=language_model,json=languageModel,proto3" json:"language_model,omitempty"`
@@ -1949,8 +1951,7 @@ type Histogram struct {
 	LlmTokens []int64 `protobuf:"varint,2,rep,packed,name=llm_tokens,json=llmTokens,proto3" json:"llm_tokens,omitempty"`
 	// Required. Samples in each bin. Range: 1 to 10^12, and at most 10^12 in all.
 	SampleCount []int64 `protobuf:"varint,3,rep,packed,name=sample_count,json=sampleCount,proto3" json:"sample_count,omitempty"`
-	// Number of values in `units` per bin: one for each encoder. Unset: 1. Other values are refused with "not yet" in
-	// this version.
+	// Number of values in `units` per bin: one for each of the model's encoders. Range: 1 to 4. Unset: 1.
 	EncoderCount  int32 `protobuf:"varint,4,opt,name=encoder_count,json=encoderCount,proto3" json:"encoder_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

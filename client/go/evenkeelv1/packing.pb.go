@@ -311,8 +311,8 @@ func (x *PackDatasetStart) GetCurriculumSteps() int64 {
 // "chunk[3].llm_tokens[17]".
 type SampleChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Units per sample. Range: 0 to 10^6. One value for each of `llm_tokens`, or none if no sample of the chunk has
-	// units.
+	// Units per sample. Range: 0 to 10^6. One value for each of `llm_tokens`, or as many as the rule's `unit_scales`
+	// (sample by sample); none if no sample of the chunk has units.
 	Units []int64 `protobuf:"varint,1,rep,packed,name=units,proto3" json:"units,omitempty"`
 	// Required. Language-model tokens per sample, visual tokens included. Range: 1 to 16777216.
 	LlmTokens []int64 `protobuf:"varint,2,rep,packed,name=llm_tokens,json=llmTokens,proto3" json:"llm_tokens,omitempty"`

@@ -1223,7 +1223,10 @@ type LayerGroup struct {
 	Recomputed []*RecomputedLayers `protobuf:"bytes,5,rep,name=recomputed,proto3" json:"recomputed,omitempty"`
 	// Virtual stage that the group belongs to, from 0. Chunk c of stage s is piece number c x pipeline + s of the model,
 	// from 0.
-	Chunk         int32 `protobuf:"varint,6,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	Chunk int32 `protobuf:"varint,6,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	// Index of the encoder that the layers belong to, among the model's, from 0. 0 for layers of the language model.
+	// Ignored in a request, where layers follow the model.
+	EncoderIndex  int32 `protobuf:"varint,7,opt,name=encoder_index,json=encoderIndex,proto3" json:"encoder_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1296,6 +1299,13 @@ func (x *LayerGroup) GetRecomputed() []*RecomputedLayers {
 func (x *LayerGroup) GetChunk() int32 {
 	if x != nil {
 		return x.Chunk
+	}
+	return 0
+}
+
+func (x *LayerGroup) GetEncoderIndex() int32 {
+	if x != nil {
+		return x.EncoderIndex
 	}
 	return 0
 }
@@ -3247,7 +3257,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\x10RecomputedLayers\x120\n" +
 	"\x05parts\x18\x01 \x03(\x0e2\x1a.evenkeel.v1.RecomputePartR\x05parts\x12\x1f\n" +
 	"\vlayer_count\x18\x02 \x01(\x05R\n" +
-	"layerCount\"\xfa\x01\n" +
+	"layerCount\"\x9f\x02\n" +
 	"\n" +
 	"LayerGroup\x12*\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x16.evenkeel.v1.LayerKindR\x04kind\x12\x1f\n" +
@@ -3259,7 +3269,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"recomputed\x18\x05 \x03(\v2\x1d.evenkeel.v1.RecomputedLayersR\n" +
 	"recomputed\x12\x14\n" +
-	"\x05chunk\x18\x06 \x01(\x05R\x05chunk\"\xcf\x03\n" +
+	"\x05chunk\x18\x06 \x01(\x05R\x05chunk\x12#\n" +
+	"\rencoder_index\x18\a \x01(\x05R\fencoderIndex\"\xcf\x03\n" +
 	"\x05Stage\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12/\n" +
 	"\x06layers\x18\x02 \x03(\v2\x17.evenkeel.v1.LayerGroupR\x06layers\x12'\n" +
