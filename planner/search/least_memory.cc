@@ -131,10 +131,10 @@ std::vector<int64_t> LeastFullestCut(const Job& job, const Shard& shard,
     const int64_t in_flight = MostHeld(shard.shape, s).front();
     std::fill(next.begin(), next.end(), kNoPlan);
     for (int64_t j = 1; j <= n; ++j) {
-      if (stop && stop()) return {};
       int64_t& best = next[static_cast<size_t>(j)];
       for (int64_t i = j - 1; i >= 0; --i) {
         if (value[static_cast<size_t>(i)] >= best || !table.Allowed(s, i, j)) continue;
+        if (stop && stop()) return {};
         const int64_t memory = LeastAllocated(shard.profile, {table.Counts(i, j), in_flight, i},
                                               job.constraints.recompute);
         if (memory >= best) break;  // a longer stage holds more
@@ -360,7 +360,7 @@ std::vector<ModeCounts> SmallestRecompute(const Job& job, const Shard& shard,
 bool FitsAtAll(const Job& job, const Batching& batching, const std::function<bool()>& stop,
                int64_t* segments_left) {
   const int64_t allocatable = AllocatableBytes(job);
-  for (const Shard& shard : ShardsBySize(job, batching)) {
+  for (const Shard& shard : ShardsBySize(job, batching, stop)) {
     if (shard.least_static_bytes > allocatable || (stop && stop())) return false;
     if (shard.shape.chunks > 1 && NoRoom(job, shard)) continue;
     *segments_left -= shard.segments();

@@ -35,7 +35,7 @@ std::optional<Misfit> ExplainMisfit(const Job& job, const Batching& batching,
   Misfit misfit;
   std::optional<int64_t> least;
   int64_t work = 0;
-  const std::vector<Shard> shards = ShardsBySize(job, batching);
+  const std::vector<Shard> shards = ShardsBySize(job, batching, stop);
   const bool plain = std::any_of(shards.begin(), shards.end(),
                                  [](const Shard& shard) { return shard.shape.chunks == 1; });
   for (const Shard& shard : shards) {

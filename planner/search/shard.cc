@@ -19,10 +19,12 @@ int64_t Shard::segments() const {
   return window < 1 ? 0 : shape.stages * (window * (window + 1) / 2);
 }
 
-std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching) {
+std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching,
+                                const std::function<bool()>& stop) {
   const double packs_per_step = batching.packs_per_step(job.training.global_batch_samples);
   std::vector<Shard> shards;
   for (const Parallelism& p : Parallelisms(job, packs_per_step)) {
+    if (stop && stop()) return {};
     // Fewer packs hold less.
     const int64_t packs = MicroBatchChoices(packs_per_step, p).back();
     Shard shard{.parallelism = p, .shape = ShapeOf(p, ScheduleOf(job.constraints, p), packs)};

@@ -4,6 +4,7 @@
 #define EVENKEEL_PLANNER_SEARCH_SHARD_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "planner/cost/layer_profile.h"
@@ -41,8 +42,10 @@ struct LeastFull {
   StageHeld held;
 };
 
-// Returns all degrees, those that hold least first and, of equal ones, fewer chunks first.
-std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching);
+// Returns all degrees, those that hold least first and, of equal ones, fewer chunks first. Returns
+// none once `stop` has returned true.
+std::vector<Shard> ShardsBySize(const Job& job, const Batching& batching,
+                                const std::function<bool()>& stop);
 
 // Returns the transformer layers of each segment of a cut.
 std::vector<int64_t> LayersOf(const LayerProfile& profile, const std::vector<int64_t>& boundaries);

@@ -15,7 +15,7 @@ TEST(StageNeedsTest, AllocatedIsWhatTheWholeAnswerSays) {
   for (const RecomputePolicy policy :
        {RecomputePolicy::kAuto, RecomputePolicy::kForbidden, RecomputePolicy::kFull}) {
     job.constraints.recompute = policy;
-    for (const Shard& shard : ShardsBySize(job, MakeBatching(job))) {
+    for (const Shard& shard : ShardsBySize(job, MakeBatching(job), {})) {
       const StageNeeds needs(job, shard);
       std::vector<int64_t> cut = EvenLayerCut(shard.profile, shard.parallelism);
       for (const int64_t moved : {0, 1, -1}) {
