@@ -29,7 +29,7 @@ inline LengthSet ShippedSet() {
   LengthSet set{"shipped", {}, {}};
   for (const LengthBin& bin : DefaultVisionLanguageDataset().bins) {
     for (int64_t i = 0; i < bin.count; ++i) {
-      set.units.push_back(static_cast<int32_t>(bin.units));
+      set.units.push_back(static_cast<int32_t>(bin.units[0]));
       set.tokens.push_back(static_cast<int32_t>(bin.llm_tokens / kBin * kBin + i % kBin));
     }
   }
