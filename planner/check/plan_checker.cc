@@ -276,9 +276,9 @@ class Checker {
       Require(part >= 0, "misfit: a part of the memory is negative");
     }
     int64_t activations = 0;
-    for (const int64_t part : m.activations_by_kind) {
-      Require(part >= 0, "misfit: activations of a kind are negative");
-      activations += part;
+    for (const auto& of_kind : m.activations_by_kind) {
+      Require(of_kind.second >= 0, "misfit: activations of a kind are negative");
+      activations += of_kind.second;
     }
     Require(activations == m.activations,
             "misfit: activations do not sum over the kinds of layers");

@@ -2,8 +2,8 @@
 #ifndef EVENKEEL_PLANNER_COST_MEMORY_PARTS_H_
 #define EVENKEEL_PLANNER_COST_MEMORY_PARTS_H_
 
-#include <array>
 #include <cstdint>
+#include <map>
 
 #include "planner/model/layer_kind.h"
 
@@ -23,7 +23,7 @@ struct MemoryParts {
 
   // Not in the sums below: `activations` by the kind of layer, and the part of `workspace` that is
   // logits, their softmax and gradient (0 if another layer's transient is larger).
-  std::array<int64_t, kLayerKinds> activations_by_kind{};
+  std::map<LayerKind, int64_t> activations_by_kind;
   int64_t logits = 0;
 
   // These count as torch.cuda.max_memory_allocated, max_memory_reserved and nvidia-smi do.

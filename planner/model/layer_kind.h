@@ -15,7 +15,6 @@ enum class LayerKind {
   kMoe,
   kHead
 };
-inline constexpr int kLayerKinds = 7;
 inline bool IsTransformerLayer(LayerKind kind) {
   return kind == LayerKind::kEncoder || kind == LayerKind::kDense || kind == LayerKind::kMoe;
 }

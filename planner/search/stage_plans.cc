@@ -70,7 +70,7 @@ MemoryParts MemoryPartsOf(const LayerProfile& profile, std::span<const ChunkLoad
     parts.optimizer += layers * layer.optimizer_bytes;
     const int64_t activations =
         std::min(activations_left, MemoryOf(profile, alone, recomputed).activation_bytes);
-    parts.activations_by_kind[static_cast<size_t>(layer.kind)] += activations;
+    parts.activations_by_kind[layer.kind] += activations;
     activations_left -= activations;
     // If the head's workspace is the largest, logits are held at the peak.
     if (layers > 0 && layer.modes.front().workspace_bytes == memory.workspace_bytes)

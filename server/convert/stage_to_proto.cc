@@ -49,11 +49,10 @@ void Fill(const planner::MemoryParts& memory, v1::MemoryParts* out) {
   out->set_allocated_bytes(memory.allocated());
   out->set_reserved_bytes(memory.reserved());
   out->set_logits_bytes(memory.logits);
-  for (size_t kind = 0; kind < memory.activations_by_kind.size(); ++kind) {
-    const int64_t bytes = memory.activations_by_kind[kind];
+  for (const auto& [kind, bytes] : memory.activations_by_kind) {
     if (bytes == 0) continue;
     v1::KindBytes* to = out->add_activations_by_kind();
-    to->set_kind(ToProto(kLayerKinds, static_cast<planner::LayerKind>(kind)));
+    to->set_kind(ToProto(kLayerKinds, kind));
     to->set_size_bytes(bytes);
   }
 }

@@ -68,7 +68,7 @@ Instance RandomInstance(Dice& dice, int64_t most_layers) {
       "t" + LanguageLetters(dense, moe, [&](int64_t most) { return dice.Below(most); }) + "H";
   std::vector<SmallLayer> costs;
   const bool alike = dice.Chance(3);
-  for (int k = 0; k < kLayerKinds; ++k) costs.push_back(RandomLayer(dice, alike));
+  for (int k = 0; k < 7; ++k) costs.push_back(RandomLayer(dice, alike));
   made.profile = MakeProfile(made.chain, costs);
   for (LayerCost& kind : made.profile.classes) {
     kind.weight_bytes *= kMega, kind.gradient_bytes *= kMega;

@@ -130,7 +130,7 @@ Instance RandomInstance(Random& random) {
   const int64_t encoder = below(3), moe = below(3), dense = 4 + below(4) - moe;
   const std::string front = encoder > 0 ? "P" + std::string(static_cast<size_t>(encoder), 'e') : "";
   std::vector<SmallLayer> costs;
-  for (int k = 0; k < kLayerKinds; ++k) {
+  for (int k = 0; k < 7; ++k) {
     costs.push_back({.forward = 1 + below(12),
                      .backward = 1 + below(24),
                      .weights = below(4),

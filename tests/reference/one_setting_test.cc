@@ -58,7 +58,7 @@ Instance RandomInstance(Dice& dice) {
   made.chain +=
       "t" + LanguageLetters(dense, moe, [&](int64_t most) { return dice.Below(most); }) + "H";
   std::vector<SmallLayer> costs;
-  for (int k = 0; k < kLayerKinds; ++k) {
+  for (int k = 0; k < 7; ++k) {
     SmallLayer layer{.forward = 1 + dice.Below(20),
                      .backward = 1 + dice.Below(40),
                      .weights = dice.Below(6),

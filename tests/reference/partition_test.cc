@@ -176,7 +176,7 @@ LayerProfile RandomProfile(std::string* chain) {
   *chain = RandomChain(*rc::gen::inRange<int64_t>(0, 7), *rc::gen::inRange<int64_t>(1, 7),
                        *rc::gen::inRange<int64_t>(0, 4));
   std::vector<SmallLayer> costs;
-  for (int k = 0; k < kLayerKinds; ++k) costs.push_back(RandomLayer());
+  for (int k = 0; k < 7; ++k) costs.push_back(RandomLayer());
   return MakeProfile(*chain, costs);
 }
 
@@ -227,7 +227,7 @@ TEST(PartitionReferenceTest, ThousandsOfTradesBetweenSumAndBottleneck) {
   for (int trial = 0; trial < 20'000; ++trial) {
     const std::string chain = RandomChain(below(4), 2 + below(4), below(3));
     std::vector<SmallLayer> costs;
-    for (int k = 0; k < kLayerKinds; ++k) {
+    for (int k = 0; k < 7; ++k) {
       costs.push_back({.forward = below(20),
                        .backward = below(30),
                        .weights = below(6),

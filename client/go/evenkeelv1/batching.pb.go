@@ -147,8 +147,8 @@ func (OversizePolicy) EnumDescriptor() ([]byte, []int) {
 // only the fields marked "Rule." count and the others are ignored, so that a plan's rule can be sent unchanged.
 type BatchRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rule. Most encoder units in a pack (Qv), scaled by `unit_scales`. Range: 0 to 10^6. Unset: derived from the data, if
-	// it has units.
+	// Rule. Most encoder units in a pack (Qv), scaled by `unit_scales`. Range: 0 to 10^6. Unset: derived from the data,
+	// if it has units.
 	UnitCap int64 `protobuf:"varint,1,opt,name=unit_cap,json=unitCap,proto3" json:"unit_cap,omitempty"`
 	// Rule. Most tokens in a pack (Qt). Range: 0 to 2^32. Unset: derived from the data, together with the keep
 	// thresholds.

@@ -140,7 +140,7 @@ const Planted kMisfitFaults[] = {
     {"no shortage",
      [](Plan& p) {
        p.misfit->memory.activations -= p.misfit->short_bytes;
-       p.misfit->memory.activations_by_kind[static_cast<size_t>(LayerKind::kDense)] -=
+       p.misfit->memory.activations_by_kind[LayerKind::kDense] -=
            p.misfit->short_bytes;
        p.misfit->short_bytes = 0;
      }},
@@ -160,7 +160,7 @@ const Planted kMisfitFaults[] = {
      [](Plan& p) { p.misfit->memory.logits = p.misfit->memory.workspace + 1; }},
     {"kinds of layers",
      [](Plan& p) {
-       ++p.misfit->memory.activations_by_kind[static_cast<size_t>(LayerKind::kHead)];
+       ++p.misfit->memory.activations_by_kind[LayerKind::kHead];
      }},
     {"weights", [](Plan& p) { p.misfit->memory.weights -= 1, p.misfit->memory.optimizer += 1; }},
     {"misfit with stages", [](Plan& p) { p.stages.emplace_back(); }},
