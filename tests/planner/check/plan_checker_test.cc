@@ -140,8 +140,7 @@ const Planted kMisfitFaults[] = {
     {"no shortage",
      [](Plan& p) {
        p.misfit->memory.activations -= p.misfit->short_bytes;
-       p.misfit->memory.activations_by_kind[LayerKind::kDense] -=
-           p.misfit->short_bytes;
+       p.misfit->memory.activations_by_kind[LayerKind::kDense] -= p.misfit->short_bytes;
        p.misfit->short_bytes = 0;
      }},
     {"short by 1 byte", [](Plan& p) { p.misfit->short_bytes = 1; }},
@@ -158,10 +157,7 @@ const Planted kMisfitFaults[] = {
      }},
     {"logits above the workspace",
      [](Plan& p) { p.misfit->memory.logits = p.misfit->memory.workspace + 1; }},
-    {"kinds of layers",
-     [](Plan& p) {
-       ++p.misfit->memory.activations_by_kind[LayerKind::kHead];
-     }},
+    {"kinds of layers", [](Plan& p) { ++p.misfit->memory.activations_by_kind[LayerKind::kHead]; }},
     {"weights", [](Plan& p) { p.misfit->memory.weights -= 1, p.misfit->memory.optimizer += 1; }},
     {"misfit with stages", [](Plan& p) { p.stages.emplace_back(); }},
 };
