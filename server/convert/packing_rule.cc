@@ -175,12 +175,11 @@ void ScalesToProto(const planner::PerEncoder<int64_t>& scales, v1::BatchRule* ou
     if (scale > 0) out->add_unit_scales(scale);
 }
 
-void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out) {
-  size_t encoders = planner::kEncodersAtMost;
-  while (encoders > 1 && times.vision_per_unit[encoders - 1] == 0) --encoders;
-  if (encoders == 1) out->set_vision_seconds_per_unit(times.vision_per_unit[0]);
-  for (size_t e = 0; encoders > 1 && e < encoders; ++e)
-    out->add_encoder_seconds_per_unit(times.vision_per_unit[e]);
+void TimesToProto(const planner::PackTimes& times, v1::BatchRule* rule) {
+  v1::PackTimes* out = rule->mutable_pack_times();
+  if (rule->unit_scales().empty()) out->set_vision_seconds_per_unit(times.vision_per_unit[0]);
+  for (int e = 0; e < rule->unit_scales_size(); ++e)
+    out->add_encoder_seconds_per_unit(times.vision_per_unit[static_cast<size_t>(e)]);
   out->set_language_seconds_per_token(times.language_per_token);
   out->set_language_seconds_per_squared_token(times.language_per_squared_token);
   out->set_dummy_vision_units(times.dummy_units);
@@ -200,7 +199,7 @@ void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out) {
   out->set_order_window(job.deal.window);
   out->set_seed(static_cast<int64_t>(pack.seed));
   out->set_oversize_policy(OversizeToProto(pack.oversize));
-  TimesToProto(job.times, out->mutable_pack_times());
+  TimesToProto(job.times, out);
 }
 
 }  // namespace evenkeel::server

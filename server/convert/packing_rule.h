@@ -29,7 +29,8 @@ v1::Packer PackerToProto(planner::Packer packer);
 v1::OversizePolicy OversizeToProto(planner::OversizePolicy policy);
 // Writes the scales of several encoders; nothing for one.
 void ScalesToProto(const planner::PerEncoder<int64_t>& scales, v1::BatchRule* out);
-void TimesToProto(const planner::PackTimes& times, v1::PackTimes* out);
+// Writes the pack times. REQUIRES: the rule has its scales, which say how many encoders there are.
+void TimesToProto(const planner::PackTimes& times, v1::BatchRule* rule);
 
 // Inverts RuleFromProto.
 void RuleToProto(const planner::PackingJob& job, v1::BatchRule* out);

@@ -94,7 +94,7 @@ void Fill(const planner::BatchRule& rule, v1::BatchRule* out) {
   out->set_dist_ratio_tokens(rule.dist_ratio_tokens);
   out->set_dist_ratio_attention(rule.dist_ratio_attention);
   out->set_oversize_policy(OversizeToProto(rule.oversize));
-  TimesToProto(rule.pack_times, out->mutable_pack_times());
+  TimesToProto(rule.pack_times, out);
   out->set_pack_count_lower_bound(rule.pack_lower_bound);
   out->set_idle_ratio(rule.idle_ratio);
   out->set_caps_reason(Visible(rule.caps_reason));

@@ -164,7 +164,7 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Dataset& dataset) {
-    const auto& [bins, is_default, unit_scales] = dataset;  // the weights follow from the model
+    const auto& [bins, is_default, unit_scales] = dataset;  // the scales follow from the model
     (void)unit_scales;
     Fields(bins, is_default);
   }

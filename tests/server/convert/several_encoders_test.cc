@@ -120,6 +120,22 @@ TEST(SeveralEncodersUpload, ScalesAndKeepsTheColumns) {
   EXPECT_EQ((*bins)[2].units[1], 2);
 }
 
+// The rule that a summary tells can be sent again, also where an encoder takes no time.
+TEST(SeveralEncodersUpload, ARuleCanBeSentAgain) {
+  PackUpload upload(100, [](int64_t) { return true; });
+  std::vector<Violation> violations;
+  v1::PackDatasetRequest start = Message(
+      "start { data_parallel: 2 rule { unit_scales: [10, 1] token_cap: 4096 pack_times { "
+      "encoder_seconds_per_unit: [2, 0] } } }");
+  ASSERT_EQ(upload.Take(start, &violations), UploadEnd::kTaken);
+  start.mutable_start()->clear_rule();
+  RuleToProto(upload.job(), start.mutable_start()->mutable_rule());
+  EXPECT_THAT(start.start().rule().pack_times().encoder_seconds_per_unit(), ElementsAre(2, 0));
+  PackUpload again(100, [](int64_t) { return true; });
+  EXPECT_EQ(again.Take(start, &violations), UploadEnd::kTaken);
+  EXPECT_TRUE(violations.empty());
+}
+
 std::string FirstViolation(const std::vector<std::string>& messages) {
   PackUpload upload(100, [](int64_t) { return true; });
   std::vector<Violation> violations;
