@@ -18,6 +18,7 @@
 #include "planner/packing/packing.h"
 #include "planner/space/parallelism.h"
 #include "planner/trainer/execution.h"
+#include "planner/trainer/precision.h"
 #include "planner/trainer/trainers.h"
 #include "planner/workload/dataset.h"
 
@@ -59,6 +60,7 @@ struct Training {
   // As the caller names it: where it has no record, `trainer` is the generic one. Empty: not given.
   std::string trainer_name, trainer_version;
   Execution execution;
+  Precision precision = Precision::k16Bit;
   // fp32 gradient accumulation (Megatron's default), else 16-bit.
   bool distributed_gradients_fp32 = true;
   int64_t epochs = 1;

@@ -231,8 +231,11 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   }
 
   b.Begin("attention output");
-  if (b.setting().execution.attention == AttentionKernel::kUnfused)
+  if (b.setting().execution.attention == AttentionKernel::kUnfused) {
     b.KeepInput(D(rank.heads * rank.value_size), kLoraAttentionOut);
+  } else {
+    b.KeepQuantised(D(rank.heads * rank.value_size), kLoraAttentionOut);
+  }
   b.AddLinear({.in = rank.heads * rank.value_size,
                .out = s.hidden,
                .whole_flops = 2 * h * D(s.heads * rank.value_size),
@@ -325,8 +328,11 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
       {.heads = layer.heads, .rank = rank, .kind = layer.attention, .window = layer.window_tokens},
       kLatentProjection);
   b.Begin("attention output");
-  if (b.setting().execution.attention == AttentionKernel::kUnfused)
+  if (b.setting().execution.attention == AttentionKernel::kUnfused) {
     b.KeepInput(D(rank.heads * rank.value_size), kLoraAttentionOut);
+  } else {
+    b.KeepQuantised(D(rank.heads * rank.value_size), kLoraAttentionOut);
+  }
   b.AddLinear({.in = rank.heads * rank.value_size,
                .out = m.hidden,
                .whole_flops = 2 * h * D(layer.heads * rank.value_size),

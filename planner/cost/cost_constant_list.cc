@@ -11,6 +11,8 @@ std::span<const CostConstant> CostConstantList() {
       {"hopper_clock", &C::hopper_clock, Basis::kFitted,
        "Megatron-Core's model table, rows with a pipeline: five models on 768 to 6144 H100"},
       {"blackwell_clock", &C::blackwell_clock, Basis::kFitted, "SimuMax's runs on eight B200"},
+      {"blackwell_low_clock", &C::blackwell_low_clock, Basis::kFitted,
+       "Megatron-Bridge's published FP8, MXFP8 and NVFP4 runs of dense models on B200 and GB200"},
       {"other_clock", &C::other_clock, Basis::kAssumed, "as Ampere"},
       {"hbm_efficiency", &C::hbm_efficiency, Basis::kAssumed, "no table of streaming kernels"},
       {"kernel_launch_ns", &C::kernel_launch_ns, Basis::kFitted,

@@ -2,7 +2,8 @@
 
 namespace evenkeel::planner {
 
-double SustainedClock(GpuGeneration generation, const CostConstants& constants) {
+double SustainedClock(GpuGeneration generation, NumberFormat products,
+                      const CostConstants& constants) {
   switch (generation) {
     case GpuGeneration::kAmpere:
       return constants.ampere_clock;
@@ -11,7 +12,8 @@ double SustainedClock(GpuGeneration generation, const CostConstants& constants) 
     case GpuGeneration::kHopper:
       return constants.hopper_clock;
     case GpuGeneration::kBlackwell:
-      return constants.blackwell_clock;
+      return products == NumberFormat::k16Bit ? constants.blackwell_clock
+                                              : constants.blackwell_low_clock;
     case GpuGeneration::kOther:
       break;
   }

@@ -17,6 +17,8 @@ struct CostConstants {
   double ada_clock = 0.70;
   double hopper_clock = 0.78;
   double blackwell_clock = 0.60;
+  // In runs whose products have fewer than 16 bits, which draw less power.
+  double blackwell_low_clock = 0.77;
   double other_clock = 0.91;
 
   double hbm_efficiency = 0.8;  // share of the HBM rate that streaming kernels reach
@@ -45,8 +47,10 @@ struct CostConstants {
   double bucket_parameters_per_rank = 1e6;  // times the data-parallel ranks
 };
 
-// Returns the share of the rates of short isolated kernels that a generation's training runs reach.
-double SustainedClock(GpuGeneration generation, const CostConstants& constants);
+// Returns the share of the rates of short isolated kernels that a generation's training runs reach,
+// whose linear layers multiply in `products`.
+double SustainedClock(GpuGeneration generation, NumberFormat products,
+                      const CostConstants& constants);
 
 }  // namespace evenkeel::planner
 

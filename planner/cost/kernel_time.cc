@@ -11,6 +11,9 @@ namespace {
 constexpr int64_t kCausalQueryTile = 128;
 constexpr int64_t kHeadSizeStep = 32;  // kernels round head sizes up to a multiple of this
 
+// A cast with a scale that is known: medians of the tables of 6 GPU types (quantize.csv).
+constexpr double kCastBytes = 3.8, kCastLaunchNs = 1900;
+
 // Returns head size over efficiency, the cost of one pair of tokens; linear between the measured
 // sizes.
 double CausalCost(const CausalRates& rates, int64_t head_size) {
@@ -36,36 +39,43 @@ double EncoderCost(const GpuCosts& rates, int64_t head_size) {
 
 }  // namespace
 
-KernelTime::KernelTime(const GpuSpec& gpu, const CostConstants& constants)
+KernelTime::KernelTime(const GpuSpec& gpu, const CostConstants& constants, NumberFormat products)
     : gpu_(gpu),
       constants_(constants),
-      flops_per_ns_(gpu.dense_16bit_flops * SustainedClock(gpu.costs.generation, constants) * 1e-9),
+      flops_per_ns_(gpu.dense_16bit_flops *
+                    SustainedClock(gpu.costs.generation, products, constants) * 1e-9),
       bytes_per_ns_(gpu.hbm_bytes_per_second * constants.hbm_efficiency * 1e-9) {}
 
-MatrixMachine KernelTime::Machine(Precision precision) const {
+MatrixMachine KernelTime::Machine(NumberFormat format) const {
   MatrixMachine machine = {.rates = gpu_.costs.matrix,
                            .flops_per_ns = flops_per_ns_,
                            .processors = gpu_.costs.processors,
                            .bytes_per_ns = bytes_per_ns_,
                            .launch_ns = constants_.kernel_launch_ns};
-  if (precision == Precision::kFp8) {
-    machine.rates = gpu_.costs.fp8.value();
-    machine.flops_per_ns *= 2;
-    machine.value_bytes = 1;
+  if (format != NumberFormat::k16Bit) {
+    machine.rates = gpu_.costs.low.of(format).value();
+    machine.flops_per_ns *= PeakRatioOf(format);
+    machine.value_bytes = ValueBytesOf(format);
   }
   return machine;
 }
 
-Affine KernelTime::Matrix(int64_t n, int64_t k, int64_t rows, Precision precision) const {
-  const MatrixMachine machine = Machine(precision);
-  Affine line = ProductTime(machine, n, k, rows);
-  line += {machine.rates.quantise_launch_ns,
-           machine.rates.quantise_bytes * D(k) / gpu_.hbm_bytes_per_second * 1e9};
-  return line;
+Affine KernelTime::Matrix(int64_t n, int64_t k, int64_t rows, NumberFormat format) const {
+  return ProductTime(Machine(format), n, k, rows);
 }
 
-Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows) const {
-  return ReductionTime(Machine(Precision::k16Bit), n, k, rows);
+Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows, NumberFormat format) const {
+  return ReductionTime(Machine(format), n, k, rows);
+}
+
+Affine KernelTime::Quantise(int64_t k, NumberFormat format, bool known_scale) const {
+  if (format == NumberFormat::k16Bit) return {};
+  const MatrixRates& rates = gpu_.costs.low.of(format).value();
+  const double bytes =
+      known_scale ? std::min(kCastBytes, rates.quantise_bytes) : rates.quantise_bytes;
+  const double launch =
+      known_scale ? std::min(kCastLaunchNs, rates.quantise_launch_ns) : rates.quantise_launch_ns;
+  return {launch, bytes * D(k) / gpu_.hbm_bytes_per_second * 1e9};
 }
 
 Affine KernelTime::EncoderAttention(int64_t heads, int64_t head_size, int64_t length,

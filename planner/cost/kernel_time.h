@@ -13,21 +13,28 @@
 
 namespace evenkeel::planner {
 
-enum class Precision { k16Bit, kFp8 };
-
 class KernelTime {
  public:
-  explicit KernelTime(const GpuSpec& gpu, const CostConstants& constants = {});
+  // `products` is the format in which the run's linear layers multiply.
+  explicit KernelTime(const GpuSpec& gpu, const CostConstants& constants = {},
+                      NumberFormat products = NumberFormat::k16Bit);
 
   // Returns the time of C[rows x n] = A[rows x k] B[k x n]. If every pack has the same number of
   // rows, `rows` is that number and the line is exact there; if packs differ, `rows` is 0 and the
-  // line is an average. fp8 requires HasFp8() and includes the time to quantise A.
+  // line is an average. Quantising A is not included.
   Affine Matrix(int64_t n, int64_t k, int64_t rows = 0,
-                Precision precision = Precision::k16Bit) const;
+                NumberFormat format = NumberFormat::k16Bit) const;
   // Returns the time of a weight's gradient, C[n x k] += A[rows x n]' B[rows x k], accumulated in
   // fp32.
-  Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0) const;
-  bool HasFp8() const { return gpu_.costs.fp8.has_value(); }
+  Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0,
+                        NumberFormat format = NumberFormat::k16Bit) const;
+  // Returns the time of bringing rows of k 16-bit values into a format. With `known_scale`, nothing
+  // looks for the largest value first. Zero for 16 bits.
+  Affine Quantise(int64_t k, NumberFormat format, bool known_scale = false) const;
+  // Returns whether the GPU multiplies in this format; the functions above require it.
+  bool Has(NumberFormat format) const {
+    return format == NumberFormat::k16Bit || gpu_.costs.low.of(format).has_value();
+  }
 
   // Returns the time of flash attention over full (bidirectional) sequences of `length` tokens.
   // `rows`, which counts sequences x length, is as in Matrix.
@@ -60,7 +67,7 @@ class KernelTime {
   const CostConstants& constants() const { return constants_; }
 
  private:
-  MatrixMachine Machine(Precision precision) const;
+  MatrixMachine Machine(NumberFormat format) const;
 
   GpuSpec gpu_;
   CostConstants constants_;

@@ -33,9 +33,16 @@ void LayerBuilder::AddLinear(const Linear& l) {
     product.constant *= D(l.copies);
     return OverRows(product, l.share);
   };
-  op.matrices += all(kernels.Matrix(l.out, l.in, rows));
-  op.input_gradients += all(kernels.Matrix(l.in, l.out, rows));
-  op.weight_gradients += all(kernels.WeightGradient(l.out, l.in, rows));
+  const NumberFormat format = this->format(l.target);
+  const auto quantise = [&](int64_t width) {
+    return OverRows(kernels.Quantise(width, format, setting_.recipe.known_scales), l.share);
+  };
+  op.matrices += all(kernels.Matrix(l.out, l.in, rows, format));
+  op.matrices += quantise(l.in);
+  op.input_gradients += all(kernels.Matrix(l.in, l.out, rows, format));
+  op.input_gradients += quantise(l.out);
+  op.weight_gradients += all(kernels.WeightGradient(l.out, l.in, rows, format));
+  if (format != NumberFormat::k16Bit) op.launches += 1;
   op.flops += PackCost{.per_unit = rows_.per_unit * l.whole_flops,
                        .per_token = rows_.per_token * l.whole_flops};
   op.launches += 1;
@@ -45,6 +52,10 @@ void LayerBuilder::AddLinear(const Linear& l) {
   double trained = train_ == TrainMode::kFull ? parameters : 0;
   work_.parameters += parameters;
   if (l.expert) work_.expert_parameters += parameters;
+  if (format != NumberFormat::k16Bit) {
+    work_.quantised_parameters += D(l.copies) * weight;
+    if (l.expert) work_.quantised_expert_parameters += D(l.copies) * weight;
+  }
   if (train_ == TrainMode::kFull) {
     work_.largest_weight = std::max(work_.largest_weight, weight);
     work_.weight_shapes += weight;
@@ -95,7 +106,18 @@ void LayerBuilder::Keep(double values, RecomputeParts dropped_by) {
 }
 
 void LayerBuilder::KeepInput(double values, uint32_t target, RecomputeParts dropped_by) {
-  if (trains(target)) Keep(values, dropped_by);
+  if (!trains(target)) return;
+  const double bytes = KeepsQuantised(target) ? ValueBytesOf(format(target)) : kValueBytes;
+  KeepBytes(PerRow(bytes * values), dropped_by);
+}
+
+void LayerBuilder::KeepQuantised(double values, uint32_t target, RecomputeParts dropped_by) {
+  if (trains(target) && KeepsQuantised(target))
+    KeepBytes(PerRow(ValueBytesOf(format(target)) * values), dropped_by);
+}
+
+bool LayerBuilder::KeepsQuantised(uint32_t target) const {
+  return format(target) != NumberFormat::k16Bit && setting_.execution.keeps_quantised_inputs;
 }
 
 void LayerBuilder::KeepBytes(const PackCost& bytes, RecomputeParts dropped_by) {

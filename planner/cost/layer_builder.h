@@ -10,6 +10,7 @@
 #include "planner/cost/layer_operation.h"
 #include "planner/cost/network.h"
 #include "planner/job.h"
+#include "planner/trainer/precision.h"
 
 namespace evenkeel::planner {
 
@@ -21,6 +22,7 @@ struct RankSetting {
   const Execution& execution;
   const Parallelism& parallelism;
   const Dataset& dataset;
+  const PrecisionRecipe& recipe;
   PackShape mean;            // communication times are linearised at this pack
   bool equal_packs = false;  // every pack has the mean's rows, so kernel times are exact there
 };
@@ -42,7 +44,8 @@ class LayerBuilder {
   // A linear layer in -> out, both widths on this rank. It works on `share` of the rank's rows
   // (above or below 1 for experts) as `copies` matrices (experts). `whole_flops` are the FLOPs of
   // one row of the model on all ranks together. The weight trains as the TrainMode says, or through
-  // an adapter if `target` (LoraTarget) is adapted.
+  // an adapter if `target` (LoraTarget) is adapted. Layers that are a target multiply in the
+  // recipe's format; the others (heads, routers, patches) in 16 bits.
   struct Linear {
     int64_t in = 0, out = 0;
     double whole_flops = 0;
@@ -59,8 +62,11 @@ class LayerBuilder {
 
   // Keeps `values` 16-bit values per row in memory until the operation has run backward.
   void Keep(double values, RecomputeParts dropped_by = 0);
-  // Keeps the input of a linear layer with this target, if the gradient of its weight needs it.
+  // Keeps the input of a linear layer with this target, if the gradient of its weight needs it; in
+  // the recipe's format where the trainer keeps quantised inputs.
   void KeepInput(double values, uint32_t target, RecomputeParts dropped_by = 0);
+  // Keeps the quantised copy of a linear layer's input that another operation keeps in 16 bits.
+  void KeepQuantised(double values, uint32_t target, RecomputeParts dropped_by = 0);
   void KeepBytes(const PackCost& bytes, RecomputeParts dropped_by = 0);
   // Adds 16-bit values per row that are read or written.
   void Stream(double values);
@@ -92,6 +98,10 @@ class LayerBuilder {
   double tensor() const { return static_cast<double>(setting_.parallelism.tensor); }
   bool gathers() const { return setting_.parallelism.tensor > 1; }
   bool trains(uint32_t target) const;
+  // Returns the format of a linear layer's products.
+  NumberFormat format(uint32_t target) const {
+    return target == 0 ? NumberFormat::k16Bit : setting_.recipe.products;
+  }
   const RankSetting& setting() const { return setting_; }
   const Rows& rows() const { return rows_; }
   LayerOperation& operation() { return work_.operations.back(); }
@@ -101,6 +111,7 @@ class LayerBuilder {
 
  private:
   double MeanRows() const;
+  bool KeepsQuantised(uint32_t target) const;
   void HideTensorPasses();
 
   RankSetting setting_;

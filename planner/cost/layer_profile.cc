@@ -50,10 +50,17 @@ class ProfileBuilder {
         largest_(largest),
         also_(also),
         settings_(SelectiveSettings(job)),
-        kernels_(job.cluster.gpu, job.constants),
+        kernels_(job.cluster.gpu, job.constants, RecipeOf(job.training.precision).products),
         network_(job.cluster, job.constants),
-        setting_{kernels_, network_,    job_.cluster, job_.training.execution,
-                 p_,       job.dataset, mean_,        EqualRows(mean, largest)} {}
+        setting_{.kernels = kernels_,
+                 .network = network_,
+                 .cluster = job_.cluster,
+                 .execution = job_.training.execution,
+                 .parallelism = p_,
+                 .dataset = job.dataset,
+                 .recipe = RecipeOf(job.training.precision),
+                 .mean = mean_,
+                 .equal_packs = EqualRows(mean, largest)} {}
 
   LayerProfile Build() {
     const LanguageModel& m = job_.model.language_model;
@@ -114,7 +121,7 @@ class ProfileBuilder {
   }
 
   void SetParameters(LayerCost& layer, const LayerWork& work) {
-    const ShardedBytes bytes = ShardedBytesOf(job_.training, p_, work);
+    const ShardedBytes bytes = ShardedBytesOf(job_, p_, work);
     const int64_t most = kPartBytesAtMost / 16;
     layer.parameters = std::min(Nearest(work.parameters), most);
     layer.trained_parameters = std::min(Nearest(work.trained_parameters), most);

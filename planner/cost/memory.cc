@@ -111,14 +111,35 @@ int64_t ExpertCopies(const Training& training, const Parallelism& p) {
   return std::max<int64_t>(1, p.tensor * p.context * p.data / (p.expert * expert_tensor));
 }
 
-ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, const LayerWork& work) {
+namespace {
+
+// Returns the bytes per parameter, above 2, that a weight takes whose products are quantised: one
+// copy for each layout that they read, beside the 16-bit weight or in place of it.
+double QuantisedWeightBytes(const Job& job) {
+  const PrecisionRecipe& recipe = RecipeOf(job.training.precision);
+  if (recipe.products == NumberFormat::k16Bit) return 0;
+  const bool one =
+      recipe.products == NumberFormat::kFp8 && job.cluster.gpu.costs.low.fp8_any_layout;
+  const double copies = (one ? 1 : 2) * ValueBytesOf(recipe.products);
+  return HoldsQuantisedWeights(job.training) ? copies - kWeightBytes : copies;
+}
+
+}  // namespace
+
+bool HoldsQuantisedWeights(const Training& training) {
+  return training.execution.holds_quantised_weights && RecipeOf(training.precision).holds_weights;
+}
+
+ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work) {
+  const Training& training = job.training;
   const double gradient = training.distributed_gradients_fp32 ? 4 : 2;
   ShardedBytes sum;
-  const auto add = [&](double parameters, double trained, int64_t copies) {
+  const double quantised_bytes = QuantisedWeightBytes(job);
+  const auto add = [&](double parameters, double trained, double quantised, int64_t copies) {
     const double share = 1 / D(copies);
     const ZeroStage zero = training.zero_stage;
     if (zero < ZeroStage::kWeights) {
-      sum.weights += kWeightBytes * parameters;
+      sum.weights += kWeightBytes * parameters + quantised_bytes * quantised;
     } else {
       const bool cast = training.execution.casts_master_weights;
       sum.weights += kWeightBytes * (cast ? parameters - trained : parameters) * share;
@@ -129,8 +150,10 @@ ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, cons
     sum.update += training.execution.update_bytes_per_parameter * updated;
   };
   add(work.parameters - work.expert_parameters,
-      work.trained_parameters - work.trained_expert_parameters, WeightCopies(p));
-  add(work.expert_parameters, work.trained_expert_parameters, ExpertCopies(training, p));
+      work.trained_parameters - work.trained_expert_parameters,
+      work.quantised_parameters - work.quantised_expert_parameters, WeightCopies(p));
+  add(work.expert_parameters, work.trained_expert_parameters, work.quantised_expert_parameters,
+      ExpertCopies(training, p));
   return sum;
 }
 

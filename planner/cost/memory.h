@@ -59,12 +59,15 @@ int64_t LibraryBytes(const Job& job);
 // inside the allocator.
 int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest);
 
+// Returns whether the trainer holds, and gathers, weights in the format of the recipe's products.
+bool HoldsQuantisedWeights(const Training& training);
+
 // Weights, gradients and optimizer state of a layer on one GPU, as the job's ZeroStage shards them.
 struct ShardedBytes {
   double weights = 0, gradients = 0, optimizer = 0;
   double update = 0;  // that the optimizer's step alone holds
 };
-ShardedBytes ShardedBytesOf(const Training& training, const Parallelism& p, const LayerWork& work);
+ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWork& work);
 
 // Returns the bytes of 16-bit weight gradients that a layer's backward pass holds until they are in
 // the gradient buffer.

@@ -10,22 +10,45 @@
 
 #include "planner/base/basis.h"
 #include "planner/hardware/collective_table.h"
+#include "planner/hardware/number_format.h"
 
 namespace evenkeel::planner {
 
 // kOther means that no training runs show the sustained clock.
 enum class GpuGeneration { kAmpere, kAda, kHopper, kBlackwell, kOther };
 
-// Matrix products. Efficiencies are shares of the dense peak of the precision.
+// Matrix products of one number format. Efficiencies are shares of its dense peak (PeakRatioOf).
 struct MatrixRates {
   double efficiency = 0;          // e: whole waves of 128 x 256 tiles, short kernels
   double depth_offset = 0;        // k0: cost of filling and draining a tile, in products along k
   double wave_rounding = 0;       // w: share of an unfilled last wave that still costs time
   double square_tile = 1;         // r: rate of 128 x 128 tiles over that of 128 x 256 tiles
   double split_depth_offset = 0;  // ks: replaces k0 if k is split and all waves are full
-  // Launch time and bytes moved per value for quantising the left operand. For fp8 only.
+  // Launch time and bytes moved per value for quantising the left operand. 0 for 16 bits.
   double quantise_launch_ns = 0;
   double quantise_bytes = 0;
+};
+
+// Formats of fewer than 16 bits; nullopt where the GPU has no such products.
+struct LowPrecisionRates {
+  std::optional<MatrixRates> fp8, fp8_block, mxfp8, nvfp4;
+  // Products read an fp8 operand in either layout, so that a weight needs one copy, not two.
+  bool fp8_any_layout = false;
+
+  const std::optional<MatrixRates>& of(NumberFormat format) const {
+    switch (format) {
+      case NumberFormat::kFp8Block:
+        return fp8_block;
+      case NumberFormat::kMxfp8:
+        return mxfp8;
+      case NumberFormat::kNvfp4:
+        return nvfp4;
+      case NumberFormat::k16Bit:
+      case NumberFormat::kFp8:
+        break;
+    }
+    return fp8;
+  }
 };
 
 // Causal flash attention, forward.
@@ -54,8 +77,7 @@ struct GpuCosts {
   int64_t workspace_bytes = 0;  // of one cuBLAS handle in TransformerEngine
   bool beyond_flash2 = false;   // its best attention kernels are quicker than FlashAttention-2
   MatrixRates matrix;
-  // Shares of twice the 16-bit peak; nullopt if the GPU has no fp8 products.
-  std::optional<MatrixRates> fp8;
+  LowPrecisionRates low;
   CausalRates causal;
   EncoderRates encoder;
   double scan_efficiency = 0.09;  // share of the 16-bit peak that scans in chunks reach

@@ -110,6 +110,11 @@ GpuTraits WithKernels(GpuTraits traits, const KernelCurves& kernels) {
   return traits;
 }
 
+GpuTraits WithFp8(GpuTraits traits) {
+  traits.fp8_products = true;
+  return traits;
+}
+
 // Without a link among all GPUs of a node, traffic goes through the host as on L40S.
 GpuTraits ThroughHost(GpuTraits traits) {
   traits.collectives = &L40sCollectives();
@@ -217,6 +222,30 @@ std::vector<GpuEntry> HopperGpus() {
        .source =
            "stas00/ml-engineering accelerator and network tables; cli99/llm-analysis gpu_configs",
        .uncertain = ""},
+      {.spec = {.name = "h100-nvl-94gb",
+                .dense_16bit_flops = 835e12,
+                .memory_bytes = 94 * kGiB,
+                .hbm_bytes_per_second = 3938e9,
+                .scaleup_pairs_only = true,
+                .scaleup_bytes_per_second = 300e9,
+                .pcie_bytes_per_second = 63e9},
+       .traits = ThroughHost(HopperTraits()),
+       .aliases = WithLabels({"h100-nvl", "nvidia h100 nvl"}),
+       .vendor = "nvidia",
+       .source = "NVIDIA H100 NVL product brief",
+       .uncertain = ""},
+      // Hopper with its memory and links, and about a seventh of its matrix rate.
+      {.spec = {.name = "h20-sxm-96gb",
+                .dense_16bit_flops = 148e12,
+                .memory_bytes = 95 * kGiB,  // the driver shows 97,871 MiB
+                .hbm_bytes_per_second = 4000e9,
+                .scaleup_bytes_per_second = 450e9,
+                .pcie_bytes_per_second = 63e9},
+       .traits = WithProcessors(HopperTraits(), 78),
+       .aliases = WithLabels({"h20", "h20-96gb", "nvidia h20"}),
+       .vendor = "nvidia",
+       .source = "vendors' copies of the H20 data sheet: 148 TFLOP/s, 4.0 TB/s, NVLink 900 GB/s",
+       .uncertain = "dense_16bit_flops"},
       // The true peak is unknown. torchtitan's authors assume the SXM peak at a 500 W limit.
       {.spec = {.name = "h100-sxm-96gb-hbm2e",
                 .dense_16bit_flops = 989e12,
@@ -300,11 +329,11 @@ std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
       {.spec = {.name = "b300-sxm-288gb",
                 .dense_16bit_flops = 2250e12,
                 .best_measured_16bit_flops = 1769e12,
-                .memory_bytes = 288 * kGiB,
+                .memory_bytes = 268 * kGiB,  // the driver shows 275,040 MiB
                 .hbm_bytes_per_second = 8000e9,
                 .scaleup_bytes_per_second = 900e9,
                 .pcie_bytes_per_second = 63e9},
-       .traits = BlackwellTraits(),
+       .traits = WithKernels(BlackwellTraits(), B300Kernels()),
        .aliases = WithLabels({"b300", "b300-sxm", "b300-288gb", "nvidia b300 sxm6 ac"}),
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
@@ -322,11 +351,33 @@ std::vector<GpuEntry> GraceHopperAndBlackwellGpus() {
        .vendor = "nvidia",
        .source = "stas00/ml-engineering accelerator and network tables",
        .uncertain = "pcie_bytes_per_second"},
+      {.spec = {.name = "gb300-288gb",
+                .dense_16bit_flops = 2500e12,
+                .memory_bytes = 277 * kGiB,  // the driver shows 284,208 MiB
+                .hbm_bytes_per_second = 8000e9,
+                .scaleup_bytes_per_second = 900e9,
+                .pcie_bytes_per_second = 63e9},
+       .traits = WithProcessors(WithKernels(BlackwellTraits(), Gb300Kernels()), 152),
+       .aliases = WithLabels({"gb300", "nvidia gb300"}),
+       .vendor = "nvidia",
+       .source = "NVIDIA, GB300 NVL72 product page, per GPU",
+       .uncertain = "pcie_bytes_per_second"},
   };
 }
 
 std::vector<GpuEntry> WorkstationGpus() {
   return {
+      {.spec = {.name = "rtx-pro-6000-96gb",
+                .dense_16bit_flops = 503.8e12,
+                .memory_bytes = 95 * kGiB,  // the driver shows 97,887 MiB
+                .hbm_bytes_per_second = 1597e9,
+                .pcie_bytes_per_second = 63e9},
+       .traits =
+           ThroughHost(WithProcessors(WithKernels(BlackwellTraits(), RtxPro6000Kernels()), 188)),
+       .aliases = WithLabels({"rtx-pro-6000", "nvidia rtx pro 6000 blackwell server edition"}),
+       .vendor = "nvidia",
+       .source = "NVIDIA RTX PRO 6000 Blackwell Server Edition datasheet; dense, fp32 accumulation",
+       .uncertain = ""},
       {.spec = {.name = "l40s-48gb",
                 .dense_16bit_flops = 362e12,
                 .memory_bytes = 48 * kGiB,
@@ -426,7 +477,7 @@ std::vector<GpuEntry> AmdGpus() {
                 .hbm_bytes_per_second = 5300e9,
                 .scaleup_bytes_per_second = 448e9,
                 .pcie_bytes_per_second = 63e9},
-       .traits = CdnaTraits(304, kLargeWorkspace),
+       .traits = WithFp8(CdnaTraits(304, kLargeWorkspace)),
        .aliases = WithLabels(
            {"mi300x", "amd instinct mi300x", "amd_instinct_mi300x", "amd_instinct_mi300x_oam"}),
        .vendor = "amd",
@@ -439,11 +490,33 @@ std::vector<GpuEntry> AmdGpus() {
                 .hbm_bytes_per_second = 6000e9,
                 .scaleup_bytes_per_second = 448e9,
                 .pcie_bytes_per_second = 63e9},
-       .traits = CdnaTraits(304, kLargeWorkspace),
+       .traits = WithFp8(CdnaTraits(304, kLargeWorkspace)),
        .aliases = WithLabels({"mi325x", "amd instinct mi325x", "amd_instinct_mi325x"}),
        .vendor = "amd",
        .source = "stas00/ml-engineering accelerator and network tables",
        .uncertain = "scaleup_bytes_per_second"},
+      {.spec = {.name = "mi350x-288gb",
+                .dense_16bit_flops = 2309.6e12,
+                .memory_bytes = 288 * kGiB,
+                .hbm_bytes_per_second = 8000e9,
+                .scaleup_bytes_per_second = 538e9,
+                .pcie_bytes_per_second = 63e9},
+       .traits = WithFp8(CdnaTraits(256, kLargeWorkspace)),
+       .aliases = WithLabels({"mi350x", "amd instinct mi350x", "amd_instinct_mi350x"}),
+       .vendor = "amd",
+       .source = "AMD Instinct MI350X data sheet",
+       .uncertain = ""},
+      {.spec = {.name = "mi355x-288gb",
+                .dense_16bit_flops = 2516.6e12,
+                .memory_bytes = 288 * kGiB,
+                .hbm_bytes_per_second = 8000e9,
+                .scaleup_bytes_per_second = 538e9,
+                .pcie_bytes_per_second = 63e9},
+       .traits = WithFp8(CdnaTraits(256, kLargeWorkspace)),
+       .aliases = WithLabels({"mi355x", "amd instinct mi355x", "amd_instinct_mi355x"}),
+       .vendor = "amd",
+       .source = "AMD Instinct MI355X data sheet",
+       .uncertain = ""},
       // Two dies of 64 GB, each of which the driver shows as its own device.
       {.spec = {.name = "mi250x-128gb",
                 .dense_16bit_flops = 383e12,

@@ -17,7 +17,7 @@ double BestEfficiency(const GpuSpec& gpu, double otherwise) {
 
 void TakeCurves(const KernelCurves& curves, const GpuTraits& traits, GpuCosts& costs) {
   costs.matrix = curves.matrix;
-  if (traits.fp8_products) costs.fp8 = curves.fp8;
+  if (traits.fp8_products) costs.low = curves.low;
   costs.causal = curves.causal;
   costs.encoder = curves.encoder;
   costs.scan_efficiency = curves.scan_efficiency;
@@ -49,6 +49,8 @@ GpuCosts CostsOf(const GpuSpec& gpu, const GpuTraits& traits) {
   const KernelCurves* const curves = traits.kernels;
   if (curves == nullptr) {
     TakeMiddle(gpu, costs);
+    if (traits.fp8_products)
+      costs.low.fp8 = MatrixRates{costs.matrix.efficiency, 600, 0.5, 0.9, 20000, 8000, 9};
     return costs;
   }
   TakeCurves(*curves, traits, costs);

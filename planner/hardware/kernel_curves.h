@@ -3,8 +3,6 @@
 #ifndef EVENKEEL_PLANNER_HARDWARE_KERNEL_CURVES_H_
 #define EVENKEEL_PLANNER_HARDWARE_KERNEL_CURVES_H_
 
-#include <optional>
-
 #include "planner/hardware/gpu_costs.h"
 
 namespace evenkeel::planner {
@@ -13,7 +11,7 @@ struct KernelCurves {
   const char* measured_on = "";  // slug of the GPU type
   const char* label = "";        // its name for people
   MatrixRates matrix;
-  std::optional<MatrixRates> fp8;
+  LowPrecisionRates low;
   CausalRates causal;
   EncoderRates encoder;
   // Share of the 16-bit peak that the scan of gated delta nets reaches: the median of
@@ -26,6 +24,9 @@ const KernelCurves& H100Kernels();
 const KernelCurves& H200Kernels();
 const KernelCurves& B200Kernels();
 const KernelCurves& Gb200Kernels();
+const KernelCurves& B300Kernels();
+const KernelCurves& Gb300Kernels();
+const KernelCurves& RtxPro6000Kernels();
 const KernelCurves& L40sKernels();
 
 }  // namespace evenkeel::planner

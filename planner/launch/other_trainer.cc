@@ -34,13 +34,15 @@ auto FieldsOf(Execution& execution) {
          overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
          expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
          weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
-         casts_master_weights, update_bytes_per_parameter, gather_ns_per_rank] = execution;
+         casts_master_weights, keeps_quantised_inputs, holds_quantised_weights,
+         update_bytes_per_parameter, gather_ns_per_rank] = execution;
   return std::tie(sequence_parallel, attention, context, dropout, fused_loss,
                   overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
                   fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
                   fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
                   loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
-                  update_bytes_per_parameter, gather_ns_per_rank);
+                  keeps_quantised_inputs, holds_quantised_weights, update_bytes_per_parameter,
+                  gather_ns_per_rank);
 }
 
 // Returns the other trainer's habits, with those that the job sets differently from its own
@@ -103,6 +105,7 @@ const Trainer& TrainerToLaunch(LaunchFramework framework, const Job& job) {
 }
 
 std::optional<Job> Under(const Trainer& trainer, const Job& job) {
+  if (job.training.precision != Precision::k16Bit && !trainer.low_precision) return std::nullopt;
   Job other = job;
   SetTraining(trainer, job, &other.training);
   Constraints& c = other.constraints;

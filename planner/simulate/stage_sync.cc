@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "planner/base/integers.h"
+#include "planner/base/units.h"
 #include "planner/cost/kernel_time.h"
+#include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 
 namespace evenkeel::planner {
@@ -14,7 +16,13 @@ namespace {
 // Adds up the times to exchange parameters, and counts those that one rank updates.
 class Exchange {
  public:
-  Exchange(const Job& job) : job_(job), network_(job.cluster, job.constants) {}
+  // Embeddings, which stay in 16 bits, count as the other weights.
+  Exchange(const Job& job)
+      : job_(job),
+        network_(job.cluster, job.constants),
+        weight_bytes_(HoldsQuantisedWeights(job.training)
+                          ? ValueBytesOf(RecipeOf(job.training.precision).products)
+                          : kValueBytes) {}
 
   void Add(double parameters, const RankGroup& group) {
     const ZeroStage zero = job_.training.zero_stage;
@@ -23,7 +31,7 @@ class Exchange {
       reduce += network_.GroupCollective(Collective::kAllReduce, group, gradients);
     } else if (zero != ZeroStage::kWeights) {
       reduce += network_.GroupCollective(Collective::kReduceScatter, group, gradients);
-      gather += network_.GroupCollective(Collective::kAllGather, group, 2 * parameters);
+      gather += network_.GroupCollective(Collective::kAllGather, group, weight_bytes_ * parameters);
       turns += job_.training.execution.gather_ns_per_rank * D(group.ranks);
     }
     updated += zero == ZeroStage::kNone ? parameters : parameters / D(group.ranks);
@@ -38,6 +46,7 @@ class Exchange {
  private:
   const Job& job_;
   const Network network_;
+  const double weight_bytes_;
 };
 
 Exchange ExchangeOf(const Job& job, const Parallelism& p, const TrainedParameters& trained,

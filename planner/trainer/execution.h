@@ -57,6 +57,12 @@ struct Execution {
   bool keeps_gathered_inputs = false;
   // Sharded weights (ZeRO-3) are held in fp32 only, and cast when they are gathered.
   bool casts_master_weights = false;
+  // With a recipe below 16 bits (PrecisionRecipe): linear layers keep their inputs quantised until
+  // the backward pass, as TransformerEngine does.
+  bool keeps_quantised_inputs = true;
+  // With such a recipe: weights are held, and gathered, in the products' format alone, where the
+  // recipe allows it. If false, the quantised copies stand beside 16-bit weights.
+  bool holds_quantised_weights = false;
   // Bytes per trained parameter, of the rank's share of the optimizer, that are held only during
   // the optimizer's step.
   double update_bytes_per_parameter = 0;

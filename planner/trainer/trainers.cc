@@ -26,6 +26,7 @@ constexpr Execution EagerShards(double kernel_rate) {
   Execution execution = kEager;
   execution.kernel_rate = kernel_rate;
   execution.casts_master_weights = true;
+  execution.keeps_quantised_inputs = false;  // torchao quantises 16-bit inputs again
   return execution;
 }
 
@@ -84,19 +85,33 @@ constexpr Trainer WithWholeLayers(const About& about, const Execution& usual,
 }
 
 // Returns a record with Megatron-Core's habits and none of its limits.
-constexpr Trainer Unlimited(const About& about) { return Record(about, Framework::kMegatron); }
+constexpr Trainer Unlimited(const About& about) {
+  Trainer trainer = Record(about, Framework::kMegatron);
+  trainer.low_precision = true;
+  return trainer;
+}
 
 constexpr Trainer MegatronCore(const About& about) {
   Trainer trainer = ThreeDimensional(about, {});
   trainer.cuts_encoder = false;
+  trainer.low_precision = true;
   return trainer;
 }
 
-// Returns a record of Megatron-Core as the performance recipes of its wrappers run it.
+// Returns a record of Megatron-Core as the performance recipes of its wrappers run it: they set
+// fp8_param_gather.
 constexpr Trainer WithSmallGradients(const About& about) {
   Trainer trainer = MegatronCore(about);
   trainer.fp32_gradients = false;
+  trainer.usual.holds_quantised_weights = true;
+  trainer.usual_sharding_weights.holds_quantised_weights = true;
   return trainer;
+}
+
+// Returns the habits of a trainer whose linear layers are TransformerEngine's.
+constexpr Execution WithTransformerEngine(Execution execution) {
+  execution.keeps_quantised_inputs = true;
+  return execution;
 }
 
 // Returns a record of a trainer that shards fully, module by module.
@@ -105,6 +120,7 @@ constexpr Trainer Sharded(const About& about, const Execution& usual) {
   trainer.pipeline = trainer.selective_recompute = false;
   trainer.always_shards_weights = true;
   trainer.zero_stage = ZeroStage::kWeights;
+  trainer.low_precision = true;
   trainer.usual = trainer.usual_sharding_weights = usual;
   return trainer;
 }
@@ -131,6 +147,13 @@ constexpr Execution kNanotron = {.attention = AttentionKernel::kFlash2,
                                  .keeps_gathered_inputs = true};
 constexpr Execution kGeneric = {
     .attention = AttentionKernel::kFlash2, .fused_loss = false, .kernel_rate = 0.9};
+
+// Returns the record for trainers that have none, which may run any recipe.
+constexpr Trainer Generic(const About& about) {
+  Trainer trainer = WithWholeLayers(about, kGeneric, {});
+  trainer.low_precision = true;
+  return trainer;
+}
 
 constexpr std::array kTrainers = {
     MegatronCore({.name = "megatron-core",
@@ -173,7 +196,7 @@ constexpr std::array kTrainers = {
              .source = "FSDP around eager modules; kernel rate from its published runs on A100 and "
                        "H100",
              .fitted_runs = 58},
-            EagerShards(0.86)),
+            WithTransformerEngine(EagerShards(0.86))),
     AroundHuggingFace({.name = "deepspeed",
                        .title = "DeepSpeed with Hugging Face modules",
                        .source = "DeepSpeed's default configuration"},
@@ -204,10 +227,9 @@ constexpr std::array kTrainers = {
     Unlimited({.name = "unlimited",
                .title = "a trainer without limits",
                .source = "Megatron-Core's habits"}),
-    WithWholeLayers({.name = "generic",
-                     .title = "a trainer without a record",
-                     .source = "between the records of the others"},
-                    kGeneric, {})};
+    Generic({.name = "generic",
+             .title = "a trainer without a record",
+             .source = "between the records of the others"})};
 
 }  // namespace
 

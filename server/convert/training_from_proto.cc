@@ -44,22 +44,59 @@ void ConvertCaps(const v1::Training& from, const FieldPath& path, ViolationSink&
   training->token_cap = CheckInt(sink, path.Child("token_cap"), from.token_cap(), kTokenCaps);
 }
 
+std::optional<planner::Precision> PrecisionFromProto(v1::Precision from) {
+  switch (from) {
+    case v1::PRECISION_FP8:
+      return planner::Precision::kFp8Current;
+    case v1::PRECISION_FP8_DELAYED:
+      return planner::Precision::kFp8Delayed;
+    case v1::PRECISION_FP8_BLOCK:
+      return planner::Precision::kFp8Block;
+    case v1::PRECISION_MXFP8:
+      return planner::Precision::kMxfp8;
+    case v1::PRECISION_NVFP4:
+      return planner::Precision::kNvfp4;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Returns the contract's names of the recipes that a GPU type has products for.
+std::string PrecisionsOf(const planner::GpuSpec& gpu) {
+  std::string names = gpu.bfloat16 ? "PRECISION_BF16, PRECISION_FP16" : "PRECISION_FP16";
+  for (int value = v1::PRECISION_FP8; v1::Precision_IsValid(value); ++value) {
+    const auto precision = PrecisionFromProto(static_cast<v1::Precision>(value));
+    if (precision && gpu.costs.low.of(planner::RecipeOf(*precision).products))
+      names += ", " + v1::Precision_Name(value);
+  }
+  return names;
+}
+
+void ConvertPrecision(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
+                      const planner::GpuSpec& gpu, planner::Training* training) {
+  const FieldPath field = path.Child("precision");
+  if (!CheckEnum(sink, field, from.precision(), v1::Precision_IsValid, PrecisionsOf(gpu))) return;
+  const std::optional<planner::Precision> precision = PrecisionFromProto(from.precision());
+  if (!precision) {
+    if (!gpu.bfloat16 && from.precision() != v1::PRECISION_FP16)
+      sink.Add(field, gpu.name + " has no bfloat16: set PRECISION_FP16");
+    return;
+  }
+  const std::string name = v1::Precision_Name(from.precision());
+  if (!gpu.costs.low.of(planner::RecipeOf(*precision).products)) {
+    sink.Add(field, gpu.name + " has no products in " + name + "; accepted: " + PrecisionsOf(gpu));
+  } else if (!training->trainer->low_precision) {
+    sink.Add(field, "no recipe below 16 bits is known of " + std::string(training->trainer->title) +
+                        ": set PRECISION_BF16, or another trainer");
+  }
+  training->precision = *precision;
+}
+
 // Checks the fields that have one accepted value in this version, or do not change the plan.
-void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
-                  const planner::GpuSpec& gpu) {
+void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink& sink) {
   const FieldPath framework = path.Child("framework");
   CheckEnum(sink, framework, from.framework(), v1::TrainingFramework_IsValid,
             "TRAINING_FRAMEWORK_MEGATRON, TRAINING_FRAMEWORK_FSDP, TRAINING_FRAMEWORK_DEEPSPEED");
-  const FieldPath precision = path.Child("precision");
-  if (CheckEnum(sink, precision, from.precision(), v1::Precision_IsValid,
-                "PRECISION_BF16, PRECISION_FP16") &&
-      from.precision() == v1::PRECISION_FP8) {
-    Refuse(sink, precision, "PRECISION_FP8", "PRECISION_BF16, PRECISION_FP16");
-  }
-  if (!gpu.bfloat16 &&
-      (from.precision() == v1::PRECISION_UNSPECIFIED || from.precision() == v1::PRECISION_BF16)) {
-    sink.Add(precision, gpu.name + " has no bfloat16: set PRECISION_FP16");
-  }
   CheckEnum(sink, path.Child("optimizer"), from.optimizer(), v1::Optimizer_IsValid,
             "OPTIMIZER_ADAM");
 }
@@ -192,8 +229,9 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
       CheckIntOr(sink, path.Child("global_batch_samples"), from.global_batch_samples(),
                  kGlobalBatch, kDefaultGlobalBatch);
   ConvertCaps(from, path, sink, model, &training);
-  CheckFormats(from, path, sink, job->cluster.gpu);
+  CheckFormats(from, path, sink);
   ConvertTrainer(from, path, sink, &training);
+  ConvertPrecision(from, path, sink, job->cluster.gpu, &training);
   ConvertSharding(from, path, sink, &training);
   CheckEnum(sink, path.Child("gradient_precision"), from.gradient_precision(),
             v1::GradientPrecision_IsValid, "GRADIENT_PRECISION_FP32, GRADIENT_PRECISION_16BIT");

@@ -3,8 +3,8 @@
 
     python3 fit_kernels.py --silicon DIR --gpus FILE [--rows] [--floor]
 
-DIR holds <gpu>.gemm.csv, <gpu>.causal_attention_forward.csv, <gpu>.encoder_attention_forward.csv and
-<gpu>.nccl.csv (times in microseconds), FILE the GPU rates (JSON). Needs numpy and scipy. Constants are
+DIR holds <gpu>.gemm.csv, <gpu>.gemm_lowprec.csv, <gpu>.causal_attention_forward.csv,
+<gpu>.encoder_attention_forward.csv and <gpu>.nccl.csv (times in microseconds), FILE the GPU rates (JSON). Needs numpy and scipy. Constants are
 fitted on a random half of each table (seed 1), their mean error |model / measured - 1| is given on that
 half and on the other. --rows prints rows of the other halves for the unit tests too. --floor prints how
 well a product's time can be told from its neighbours in the table: what no model of shapes can better much.
@@ -23,7 +23,14 @@ import kernel_forms as forms
 GPUS = {"a100_sxm": ("A100-SXM-80GB", 108, None), "h100_sxm": ("H100-SXM-80GB", 132, (192, 192, 96)),
         "h200_sxm": ("H200-SXM-141GB", 132, (192, 192, 96)),
         "b200_sxm": ("B200-SXM-180GB", 148, (256, 128, 128)),
-        "gb200": ("GB200-186GB", 152, (256, 128, 128)), "l40s": ("L40S", 142, (128, 64, 96))}
+        "gb200": ("GB200-186GB", 152, (256, 128, 128)), "b300_sxm": ("B300-SXM-288GB", 148, (256, 128, 128)),
+        "gb300": ("GB300", 152, (256, 128, 128)), "l40s": ("L40S", 142, (128, 64, 96)),
+        "rtx_pro_6000_server": ("RTX-PRO-6000", 188, None)}
+# Rates that the file does not give: NVIDIA's GB300 NVL72 page (per GPU), and the RTX PRO 6000's datasheet, dense.
+MORE_RATES = [{"name": "GB300", "bf16_dense_tflops": 2500, "hbm_gb_s": 8000},
+              {"name": "RTX-PRO-6000", "bf16_dense_tflops": 503.8, "hbm_gb_s": 1597}]
+# Rows of gemm_lowprec by number format: the table's dtype, its peak over that of 16 bits, bytes per value.
+LOW = {"fp8": ("fp8_trtllm", 2, 1), "fp8_block": ("fp8_block_trtllm", 2, 1), "nvfp4": ("nvfp4_trtllm", 4, 0.5)}
 # Name: least, most, first guesses.
 MATRIX = {"e": (.3, 1, .9, .75), "k0": (1, 3000, 100, 60), "waves": (0, 1, .7, .1),
           "droop": (0, 1.5, .05, .6), "droop_us": (100, 3000, 600, 1000), "square": (.5, 1, .85, .97),
@@ -80,19 +87,20 @@ def report(title, p, error, judged, other):
 
 
 def fit_matrix(table, gpu, kind):
-    d = keep(table, (table["dtype"] == kind) & (table["m"] >= 512) & (table["n"] >= 256) &
+    """Fits products of one number format: "bfloat16", or one of LOW."""
+    dtype, ratio, value_bytes = LOW.get(kind, (kind, 1, 2))
+    d = keep(table, (table["dtype"] == dtype) & (table["m"] >= 512) & (table["n"] >= 256) &
              (table["k"] >= 256))
     if not d["us"].size:
         return None
     judged = (d["m"] >= 1024) & (d["n"] >= 1024) & (d["k"] >= 1024)
-    eight = kind == "fp8"
-    peak, bounds, fixed = gpu["peak"] * (2 if eight else 1), dict(MATRIX), dict(forms.SHARED)
-    if eight:  # the tables quantise the left operand first, with one or two extra kernels
+    peak, bounds, fixed = gpu["peak"] * ratio, dict(MATRIX), dict(forms.SHARED)
+    if kind in LOW:  # the tables quantise the left operand first, with one or two extra kernels
         bounds.update({"launch": (1, 20, 9, 9), "quantise": (0, 40, 9, 15)})
         del fixed["launch"]
 
     def model(p, s):
-        return forms.matrix(p, s, gpu, peak, 1 if eight else 2)
+        return forms.matrix(p, s, gpu, peak, value_bytes)
     p, other = fit(model, bounds, fixed, d, judged)
     error = np.abs(model(p, d) / d["us"] - 1)
     report("  matrix " + kind, {n: p[n] for n in bounds}, error, judged, other)
@@ -177,7 +185,7 @@ def main():
     ap.add_argument("--floor", action="store_true", help="print what neighbours in the table tell")
     args = ap.parse_args()
     with open(args.gpus) as f:
-        rates = {g["name"]: g for g in json.load(f)["gpus"]}
+        rates = {g["name"]: g for g in MORE_RATES + json.load(f)["gpus"]}
     for name, (label, processors, tiles) in GPUS.items():
         g, base = rates[label], os.path.join(args.silicon, name)
         gpu = {"peak": g["bf16_dense_tflops"] * 1e6, "hbm": g["hbm_gb_s"] * 1e3,
@@ -187,9 +195,11 @@ def main():
         if args.floor:
             print_floor(table, "bfloat16")
         fitted = [("matrix", fit_matrix(table, gpu, "bfloat16"), "mnk", 24),
-                  ("fp8", fit_matrix(table, gpu, "fp8"), "mnk", 8),
                   ("causal", fit_causal(read(base + ".causal_attention_forward.csv"), gpu),
                    ("batch", "seq", "heads", "kv_heads", "head_dim"), 16)]
+        low = read(base + ".gemm_lowprec.csv")
+        for kind in LOW if low else ():
+            fitted.append((kind, fit_matrix(low, gpu, kind), "mnk", 8))
         if tiles:
             fitted.append(("encoder", fit_encoder(read(base + ".encoder_attention_forward.csv"), gpu),
                            ("batch", "seq", "heads", "head_dim"), 16))

@@ -68,12 +68,29 @@ std::string Missing(const Json& row) {
   return "";
 }
 
+// Returns the recipe of a row, or nullopt for one that the planner does not know. Where a row says
+// "fp8" alone, it is the recipe that its trainer had then.
+std::optional<Precision> PrecisionOf(const Json& row) {
+  const std::string precision = Text(row, "precision"), id = Text(row, "id");
+  const std::string notes = Text(row, "notes"), trainer = Text(Child(row, "trainer"), "name");
+  if (precision == "bf16" || precision == "fp16") return Precision::k16Bit;
+  if (precision == "mxfp8") return Precision::kMxfp8;
+  if (precision == "nvfp4") return Precision::kNvfp4;
+  if (precision != "fp8") return std::nullopt;
+  if (Has(notes, "block/MX granularity"))
+    return Has(Text(row, "gpu"), "H100") ? Precision::kFp8Block : Precision::kMxfp8;
+  if (Has(id, "blockwise")) return Precision::kFp8Block;
+  if (Has(id, "current_scaling") || Has(id, "tensorwise")) return Precision::kFp8Current;
+  return trainer == "megatron-bridge" || trainer == "torchtitan" ? Precision::kFp8Current
+                                                                 : Precision::kFp8Delayed;
+}
+
 // Returns what the planner cannot express about a run, or "" if it can express everything.
 std::string Inexpressible(const Json& row) {
   const Json& vision = Child(row, "vision");
   if (vision.is_object() && !vision.empty()) return "encoders";
   const std::string precision = Text(row, "precision"), recompute = Text(row, "recompute");
-  if (precision != "bf16" && precision != "fp16") return "precision " + precision;
+  if (!PrecisionOf(row)) return "precision " + precision;
   if (Flag(row, "local_layers")) return "layers without TransformerEngine";
   if (Has(recompute, "moe,")) return "recompute of whole expert layers";
   const Json& trains = Child(row, "trains");
@@ -94,6 +111,7 @@ std::string Apart(const Json& row) {
     return "dispatchers";
   if (Int(row, "scaleup_domain_gpus", 8) > 8) return "racks";
   if (Flag(row, "moments_16bit")) return "16-bit moments";
+  if (PrecisionOf(row) != Precision::k16Bit) return "low precision";
   return "";
 }
 
@@ -239,7 +257,9 @@ void SetExecution(const Json& row, Training& training) {
     e.compiled_loss = Flag(row, "compiled_loss");
   }
   if (Flag(row, "ring")) e.context = ContextKind::kRing;
-  if (Flag(row, "cuda_graphs")) e.host_launch_ns = 0;
+  // NVIDIA's MLPerf configurations capture whole iterations.
+  if (Flag(row, "cuda_graphs") || Text(Child(row, "trainer"), "name") == "mlperf-nemo")
+    e.host_launch_ns = 0;
   // Only the ranks of a group share the states, but the planner shares them over all ranks.
   const int64_t sharing = Int(row, "zero_group"),
                 ranks =
@@ -301,6 +321,9 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   if (const std::string why = Inexpressible(row); !why.empty()) return skip(why);
   const std::optional<GpuSpec> gpu = GpuOf(Text(row, "gpu"));
   if (!gpu) return skip("GPU " + Text(row, "gpu"));
+  if (const NumberFormat format = RecipeOf(PrecisionOf(row).value()).products;
+      format != NumberFormat::k16Bit && !gpu->costs.low.of(format))
+    return skip("GPU " + Text(row, "gpu") + " has no products in " + Text(row, "precision"));
   Case run{.family = family, .id = id, .group = GroupOf(row)};
   run.weak = Flag(row, "weak") || !Text(row, "weak").empty(), run.apart = Apart(row);
   run.ran_out_of_memory = Flag(row, "ran_out_of_memory");
@@ -321,6 +344,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   Training& training = job.training;
   training.trainer = every == nullptr ? &TrainerOfRow(row) : every;
   training.zero_stage = static_cast<ZeroStage>(Int(row, "zero"));
+  training.precision = PrecisionOf(row).value();
   SetExecution(row, training);
   training.global_batch_samples = Int(row, "global_batch");
   run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);
