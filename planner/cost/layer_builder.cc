@@ -144,12 +144,12 @@ void LayerBuilder::TensorPass(double width) {
   const double ns = setting_.network.NodeCollective(ranks, rows * kValueBytes * width);
   operation().communication += PerRow(ns / rows);
   operation().launches += 1;
-  tensor_times_.push_back({work_.operations.size() - 1, ns});
+  tensor_passes_.push_back({work_.operations.size() - 1, ns});
 }
 
 void LayerBuilder::HideTensorPasses() {
   const double ranks = tensor(), rows = MeanRows();
-  for (const TensorTime& pass : tensor_times_) {
+  for (const Exchanged& pass : tensor_passes_) {
     LayerOperation& op = work_.operations[pass.operation];
     const double beside = op.matrices.at(setting_.mean) * (1 - 1 / ranks);
     const double hidden = std::min(pass.ns * (1 - 1 / ranks), beside);
@@ -166,6 +166,26 @@ void LayerBuilder::Exchange(Collective op, const RankGroup& group, double bytes_
   operation().launches += 1;
 }
 
+void LayerBuilder::ExpertExchange(Collective op, const RankGroup& group, double bytes_per_row) {
+  const double before = operation().communication.at(setting_.mean);
+  Exchange(op, group, bytes_per_row);
+  const double ns = operation().communication.at(setting_.mean) - before;
+  if (ns > 0) expert_exchanges_.push_back({work_.operations.size() - 1, ns});
+}
+
+void LayerBuilder::HideExpertExchanges() {
+  double compute = 0, exchanged = 0;
+  for (const LayerOperation& op : work_.operations) {
+    for (const PackCost* cost : {&op.matrices, &op.attention, &op.streams})
+      compute += cost->at(setting_.mean);
+  }
+  for (const Exchanged& exchange : expert_exchanges_) exchanged += exchange.ns;
+  if (exchanged <= 0) return;
+  const double share = std::min(1.0, compute / exchanged), rows = MeanRows();
+  for (const Exchanged& exchange : expert_exchanges_)
+    work_.operations[exchange.operation].communication += PerRow(-share * exchange.ns / rows);
+}
+
 void LayerBuilder::AddNorm(Norm norm, double width, double share) {
   AddParameters(norm == Norm::kLayerNorm ? 2 * width : width);
   if (setting_.execution.fused_kernels || norm == Norm::kLayerNorm) {
@@ -180,6 +200,7 @@ void LayerBuilder::AddNorm(Norm norm, double width, double share) {
 
 LayerWork LayerBuilder::Finish(double width) {
   if (setting_.execution.overlap_tensor) HideTensorPasses();
+  if (setting_.execution.overlap_experts) HideExpertExchanges();
   work_.input_bytes = PerRow(kValueBytes * width * shard_);
   return std::move(work_);
 }

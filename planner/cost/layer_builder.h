@@ -81,6 +81,10 @@ class LayerBuilder {
   // `hidden_ns` of it run beside other work.
   void Exchange(Collective op, const RankGroup& group, double bytes_per_row, double hidden_ns = 0);
 
+  // Adds an exchange of rows between the ranks of experts. With Execution::overlap_experts it runs
+  // beside the compute that another micro-batch has in a layer of this kind.
+  void ExpertExchange(Collective op, const RankGroup& group, double bytes_per_row);
+
   // Adds a norm over `width` values of `share` of the rows.
   void AddNorm(Norm norm, double width, double share);
 
@@ -113,6 +117,7 @@ class LayerBuilder {
   double MeanRows() const;
   bool KeepsQuantised(uint32_t target) const;
   void HideTensorPasses();
+  void HideExpertExchanges();
 
   RankSetting setting_;
   Rows rows_;
@@ -120,11 +125,11 @@ class LayerBuilder {
   LoraSpec lora_;
   double shard_;
   LayerWork work_;
-  struct TensorTime {
+  struct Exchanged {
     size_t operation = 0;
     double ns = 0;
   };
-  std::vector<TensorTime> tensor_times_;
+  std::vector<Exchanged> tensor_passes_, expert_exchanges_;
 };
 
 }  // namespace evenkeel::planner

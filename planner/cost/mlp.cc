@@ -150,9 +150,9 @@ void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe) {
 
   const Network& network = b.setting().network;
   const auto exchange = [&] {
-    b.Exchange(Collective::kAllToAll, network.ExpertGroup(p, expert_tensor), 2 * k * w * own);
+    b.ExpertExchange(Collective::kAllToAll, network.ExpertGroup(p, expert_tensor), 2 * k * w * own);
     if (p.expert > 1)
-      b.Exchange(Collective::kAllGather, {expert_tensor, expert_tensor}, 2 * w * share);
+      b.ExpertExchange(Collective::kAllGather, {expert_tensor, expert_tensor}, 2 * w * share);
   };
   project("latent down", m.hidden, width);
   b.Begin("dispatch", kMlp);

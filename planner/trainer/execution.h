@@ -29,7 +29,9 @@ struct Execution {
   bool overlap_gradient_reduce = true;  // overlap with backward passes of the last micro-batch
   bool overlap_weight_gather = true;    // sharded optimizer: overlap with the first forward passes
   bool overlap_tensor = false;  // overlap tensor-parallel communication with matrix products
-  int64_t expert_tensor = 1;    // tensor parallelism inside an expert, if expert parallelism > 1
+  // Exchanges of rows between experts' ranks run beside the compute of another micro-batch.
+  bool overlap_experts = false;
+  int64_t expert_tensor = 1;  // tensor parallelism inside an expert, if expert parallelism > 1
   // If false: eager modules (Hugging Face), which keep all intermediate values.
   bool fused_kernels = true;
   // Cross entropy is compiled (Megatron's "native" fusion). Used only if !fused_loss.

@@ -23,6 +23,11 @@ void ExecutionFromProto(const v1::Execution& from, const FieldPath& path, Violat
        &to.overlap_gradient_reduce);
   flag(from.has_overlap_weight_gather(), from.overlap_weight_gather(), &to.overlap_weight_gather);
   flag(from.has_overlap_tensor(), from.overlap_tensor(), &to.overlap_tensor);
+  flag(from.has_overlap_experts(), from.overlap_experts(), &to.overlap_experts);
+  flag(from.has_keeps_quantised_inputs(), from.keeps_quantised_inputs(),
+       &to.keeps_quantised_inputs);
+  flag(from.has_holds_quantised_weights(), from.holds_quantised_weights(),
+       &to.holds_quantised_weights);
   to.expert_tensor = CheckIntOr(sink, path.Child("expert_tensor_parallel"),
                                 from.expert_tensor_parallel(), {1, 1024}, to.expert_tensor);
   flag(from.has_fused_kernels(), from.fused_kernels(), &to.fused_kernels);
@@ -69,6 +74,9 @@ void ExecutionToProto(const planner::Execution& execution, v1::Execution* out) {
   out->set_overlap_gradient_reduce(execution.overlap_gradient_reduce);
   out->set_overlap_weight_gather(execution.overlap_weight_gather);
   out->set_overlap_tensor(execution.overlap_tensor);
+  out->set_overlap_experts(execution.overlap_experts);
+  out->set_keeps_quantised_inputs(execution.keeps_quantised_inputs);
+  out->set_holds_quantised_weights(execution.holds_quantised_weights);
   out->set_expert_tensor_parallel(static_cast<int32_t>(execution.expert_tensor));
   out->set_fused_kernels(execution.fused_kernels);
   out->set_compiled_loss(execution.compiled_loss);

@@ -188,26 +188,33 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::Execution& execution) {
     const auto& [sequence_parallel, attention, context, dropout, fused_loss,
-                 overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, expert_tensor,
-                 fused_kernels, compiled_loss, expert_capacity, grouped_experts, bucket_bytes,
-                 fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
+                 overlap_gradient_reduce, overlap_weight_gather, overlap_tensor, overlap_experts,
+                 expert_tensor, fused_kernels, compiled_loss, expert_capacity, grouped_experts,
+                 bucket_bytes, fused_weight_gradients, host_launch_ns, weight_hook_ns, kernel_rate,
                  loss_bytes_per_logit, keeps_gathered_inputs, casts_master_weights,
-                 update_bytes_per_parameter, gather_ns_per_rank] = execution;
+                 keeps_quantised_inputs, holds_quantised_weights, update_bytes_per_parameter,
+                 gather_ns_per_rank] = execution;
     Fields(sequence_parallel, attention, context, dropout, fused_loss, overlap_gradient_reduce,
            overlap_weight_gather, overlap_tensor, expert_tensor, fused_kernels, compiled_loss,
            expert_capacity, grouped_experts, bucket_bytes, fused_weight_gradients, host_launch_ns,
            weight_hook_ns, kernel_rate, loss_bytes_per_logit, keeps_gathered_inputs,
            casts_master_weights, update_bytes_per_parameter, gather_ns_per_rank);
+    // With products in 16 bits, what happens to quantised tensors changes nothing: see Training.
+    (void)keeps_quantised_inputs, (void)holds_quantised_weights;
+    if (overlap_experts) out_.Count(kExpertOverlapTag, 1);
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
     const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, trainer, trainer_name,
-                 trainer_version, execution, distributed_gradients_fp32, epochs, seed,
+                 trainer_version, execution, precision, distributed_gradients_fp32, epochs, seed,
                  isf_iterations, packer, order_window, group_selection, group_lengths,
                  curriculum_steps] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
+    if (precision == planner::Precision::k16Bit) return;
+    out_.Count(kPrecisionTag, 1);
+    Fields(precision, execution.keeps_quantised_inputs, execution.holds_quantised_weights);
   }
 
   void Put(int /*tag*/, const planner::DegreeRange& range) {

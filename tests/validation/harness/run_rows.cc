@@ -249,6 +249,7 @@ void SetExecution(const Json& row, Training& training) {
   e.overlap_gradient_reduce = Flag(overlap, "grad_reduce", e.overlap_gradient_reduce);
   e.overlap_weight_gather = Flag(overlap, "param_gather", e.overlap_weight_gather);
   e.overlap_tensor = Flag(overlap, "tp", e.overlap_tensor);
+  e.overlap_experts = Flag(overlap, "ep", e.overlap_experts);
   e.fused_kernels = Flag(row, "compiled", e.fused_kernels) || e.fused_kernels;
   e.expert_tensor = Int(row, "etp", 1);
   e.dropout = Flag(row, "dropout");
