@@ -138,7 +138,8 @@ struct Job {
   CostConstants constants;  // of the cost model; only fits change the defaults
   Objective objective;
   Reliability reliability;
-  bool compare_sizes = false;  // whether to fill in Plan::other_sizes
+  bool compare_sizes = false;       // whether to fill in Plan::other_sizes
+  bool compare_precisions = false;  // whether to fill in Plan::other_precisions
   int64_t max_alternatives = 3;
   // Basis of the inputs: which were assumed, which come from the catalogue.
   std::vector<FigureBasis> figures;

@@ -139,15 +139,18 @@ class Planning {
     FindLimitsCost(chosen);
     FillPlacement(p);
     plan().goodput = GoodputOf(job_, plan().prediction);
-    if (job_.compare_sizes) {
-      const auto in_short = [&](const Job& job) -> std::optional<Alternative> {
-        const SearchResult found = Search(job, batching_, 0, hooks_.stop);
-        if (found.best.empty()) return std::nullopt;
-        return MakeAlternative(job, batching_, found.best.front(), hooks_.stop);
-      };
-      plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
-    }
+    Compare([&](const Job& job) -> std::optional<Alternative> {
+      const SearchResult found = Search(job, batching_, 0, hooks_.stop);
+      if (found.best.empty()) return std::nullopt;
+      return MakeAlternative(job, batching_, found.best.front(), hooks_.stop);
+    });
     FillAlternatives(1);
+  }
+
+  void Compare(const PlanInShort& in_short) {
+    if (job_.compare_sizes) plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
+    if (job_.compare_precisions)
+      plan().other_precisions = OtherPrecisions(job_, in_short, hooks_.stop);
   }
 
   // Returns whether a plan without the trainer's limits may be better.
@@ -219,14 +222,11 @@ class Planning {
     plan().ladder = GroupLadder(baselines);
     FillPlacement(plan().parallelism);
     plan().goodput = GoodputOf(job_, plan().prediction);
-    if (job_.compare_sizes) {
-      const auto in_short = [&](const Job& job) -> std::optional<Alternative> {
-        const GroupedSearch found = SearchGroups(job, LengthClasses(job, hooks_.stop), hooks_.stop);
-        if (found.runs.empty()) return std::nullopt;
-        return InShort(job, found);
-      };
-      plan().other_sizes = OtherSizes(job_, in_short, hooks_.stop);
-    }
+    Compare([&](const Job& job) -> std::optional<Alternative> {
+      const GroupedSearch found = SearchGroups(job, LengthClasses(job, hooks_.stop), hooks_.stop);
+      if (found.runs.empty()) return std::nullopt;
+      return InShort(job, found);
+    });
     FillAlternatives(0);
   }
 

@@ -197,6 +197,12 @@ struct OtherSize {
   Alternative plan;  // only if it fits
 };
 
+// The same job, with the same packs and global batch, in another precision.
+struct OtherPrecision {
+  Precision precision = Precision::k16Bit;
+  std::optional<Alternative> plan;  // nullopt if it does not fit
+};
+
 // The plan with failures and checkpoints (docs/COST_MODEL.md, section 8). All figures are expected
 // values.
 struct Goodput {
@@ -345,8 +351,9 @@ struct Plan {
   // nullopt if that was not looked for, because no limit may cost anything.
   std::optional<double> trainer_limits_cost;
   std::vector<Alternative> alternatives;
-  std::vector<OtherSize> other_sizes;  // if the job asks for them
-  std::optional<Goodput> goodput;      // if the job says how often nodes fail
+  std::vector<OtherSize> other_sizes;            // if the job asks for them
+  std::vector<OtherPrecision> other_precisions;  // if the job asks for them
+  std::optional<Goodput> goodput;                // if the job says how often nodes fail
   Placement placement;
 
   // If the plan has packing groups, batch_rule and prediction summarise them, and parallelism and

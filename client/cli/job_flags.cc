@@ -9,6 +9,7 @@
 #include <string>
 
 #include "client/cli/flags.h"
+#include "client/cli/precision_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -80,9 +81,13 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
       ->check(Whole(1, 10000));
   Add(command, "--zero", &flags->zero, "0|1|2|3", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
-  Add(command, "--precision", &flags->precision, "bf16|fp16",
-      "Format of weights and activations; V100s have no bf16 [bf16]", kTraining)
-      ->check(CLI::IsMember({"bf16", "fp16"}).description(""));
+  std::vector<std::string> precisions;
+  for (const auto& [name, precision] : kPrecisionNames) precisions.emplace_back(name);
+  Add(command, "--precision", &flags->precision, "bf16|fp16|fp8|...",
+      "Format of weights and activations, or of the products of linear layers: fp8 (a scale for "
+      "each tensor), fp8-delayed, fp8-block, mxfp8, nvfp4. V100s have no bf16 [bf16]",
+      kTraining)
+      ->check(CLI::IsMember(precisions).description(""));
   command->add_option("--freeze", flags->freeze, "Components whose weights do not train")
       ->type_name("encoder|llm")
       ->delimiter(',')
@@ -192,6 +197,10 @@ void AddObjectiveFlags(CLI::App* command, JobFlags* flags) {
   command
       ->add_flag("--compare-sizes", flags->compare_sizes,
                  "Also plan a node less, a node more, and the next smaller and larger GPU type")
+      ->group(kObjective);
+  command
+      ->add_flag("--compare-precisions", flags->compare_precisions,
+                 "Also plan in every other precision that the GPU and the trainer have")
       ->group(kObjective);
   const char* const kFailures = "Failures";
   Add(command, "--mtbf", &flags->mtbf_hours, "HOURS",

@@ -33,13 +33,14 @@ struct JobFlags {
   std::optional<int64_t> curriculum;
   std::string context_exchange;     // "ulysses" or "ring"
   std::string recompute;            // a name of kPolicies in job_request.cc
-  std::string precision;            // "bf16" or "fp16"
+  std::string precision;            // a name of PrecisionNames(), or empty
   std::vector<std::string> freeze;  // "encoder", "llm"
   std::string label;
   std::string objective;  // "step-time", "gpu-days", "fewest-gpus" or "cost"
   std::optional<double> deadline_hours, mtbf_hours, checkpoint_gbytes, restart_seconds,
       checkpoint_interval_seconds;
   bool compare_sizes = false;
+  bool compare_precisions = false;
 };
 
 // Declares the flags on `command`. They are written to *flags, which must outlive the parsing. A

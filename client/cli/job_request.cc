@@ -19,6 +19,7 @@
 #include "client/cli/histogram.h"
 #include "client/cli/job_flags.h"
 #include "client/cli/length_files.h"
+#include "client/cli/precision_names.h"
 #include "client/cli/proto_json.h"
 
 namespace evenkeel::cli {
@@ -248,8 +249,9 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.token_cap) job->mutable_training()->set_token_cap(*flags.token_cap);
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
-  if (flags.precision == "bf16") job->mutable_training()->set_precision(v1::PRECISION_BF16);
-  if (flags.precision == "fp16") job->mutable_training()->set_precision(v1::PRECISION_FP16);
+  for (const auto& [name, precision] : kPrecisionNames) {
+    if (flags.precision == name) job->mutable_training()->set_precision(precision);
+  }
   const std::pair<const char*, v1::TrainingFramework> frameworks[] = {
       {"megatron", v1::TRAINING_FRAMEWORK_MEGATRON},
       {"fsdp", v1::TRAINING_FRAMEWORK_FSDP},
@@ -360,6 +362,7 @@ v1::PlanJobRequest RequestFromFlags(const JobFlags& flags) {
   SetObjective(flags, job);
   if (!flags.label.empty()) request.set_label(flags.label);
   if (flags.compare_sizes) request.set_compare_sizes(true);
+  if (flags.compare_precisions) request.set_compare_precisions(true);
   if (flags.alternatives) request.set_max_alternatives(*flags.alternatives);
   return request;
 }

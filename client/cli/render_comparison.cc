@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/precision_names.h"
 #include "client/cli/render_plan.h"
 #include "client/cli/table.h"
 
@@ -134,6 +135,33 @@ std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {
     table.Add(cells);
   }
   return Section(style, "Other sizes", "the same packs and global batch; dearer in GPU-days") +
+         table.Render(style);
+}
+
+std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {
+  if (plan.other_precisions_size() == 0) return "";
+  Table table({{"", Align::kLeft},
+               {"split", Align::kLeft},
+               {"step"},
+               {"GPU-days"},
+               {"longer by"},
+               {"free GiB"}});
+  const double ours = plan.predictions().gpu_days();
+  for (const v1::OtherPrecision& precision : plan.other_precisions()) {
+    const v1::Alternative& other = precision.plan();
+    std::vector<std::string> cells = {PrecisionName(precision.precision())};
+    if (precision.fits()) {
+      const double longer = ours > 0 ? other.gpu_days() / ours - 1 : 0;
+      cells.insert(cells.end(), {SplitText(other.parallelism()), Duration(other.step_seconds()),
+                                 Significant(other.gpu_days()),
+                                 (longer < 0 ? "-" : "") + Percent(std::abs(longer)),
+                                 Gib(other.least_free_bytes())});
+    } else {
+      cells.insert(cells.end(), {"no fit", "-", "-", "-", "-"});
+    }
+    table.Add(cells);
+  }
+  return Section(style, "Other precisions", "the same packs and global batch") +
          table.Render(style);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/cli/pack/render_pack.h"
+#include "client/cli/precision_names.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
@@ -161,6 +162,8 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
   pairs.emplace_back("cluster", ClusterText(subject));
   if (!subject.trainer().name().empty() && subject.trainer().name() != "megatron-core")
     pairs.emplace_back("trainer", TrainerText(plan));
+  if (subject.precision() != v1::PRECISION_UNSPECIFIED)
+    pairs.emplace_back("precision", PrecisionName(subject.precision()));
   pairs.emplace_back("data", DataText(plan));
   if (plan.has_parallelism()) {
     std::string split = ParallelismText(plan.parallelism());
@@ -267,7 +270,8 @@ std::string RenderPlan(const Style& style, const v1::Plan& plan, const PlanOrigi
         RenderStageTimes(style, plan) + RenderStageMemory(style, plan) +
         RenderStepTime(style, plan) + RenderGoodput(style, plan) +
         (plan.has_group_choice() ? RenderBatchingMethods(style, plan) : RenderLadder(style, plan)) +
-        RenderAlternatives(style, plan) + RenderOtherSizes(style, plan);
+        RenderAlternatives(style, plan) + RenderOtherSizes(style, plan) +
+        RenderOtherPrecisions(style, plan);
   }
   return text + RenderProof(style, plan) + RenderBasis(style, plan) +
          RenderNextQuestions(style, plan, command);

@@ -50,6 +50,7 @@ std::string RenderGoodput(const Style& style, const v1::Plan& plan);
 std::string RenderLadder(const Style& style, const v1::Plan& plan);
 std::string RenderAlternatives(const Style& style, const v1::Plan& plan);
 std::string RenderOtherSizes(const Style& style, const v1::Plan& plan);
+std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan);
 std::string RenderProof(const Style& style, const v1::Plan& plan);
 std::string RenderBasis(const Style& style, const v1::Plan& plan);
 std::string RenderNextQuestions(const Style& style, const v1::Plan& plan,

@@ -31,10 +31,7 @@ class KernelTime {
   // Returns the time of bringing rows of k 16-bit values into a format. With `known_scale`, nothing
   // looks for the largest value first. Zero for 16 bits.
   Affine Quantise(int64_t k, NumberFormat format, bool known_scale = false) const;
-  // Returns whether the GPU multiplies in this format; the functions above require it.
-  bool Has(NumberFormat format) const {
-    return format == NumberFormat::k16Bit || gpu_.costs.low.of(format).has_value();
-  }
+  // The functions above require that the GPU multiplies in the format (HasProducts).
 
   // Returns the time of flash attention over full (bidirectional) sequences of `length` tokens.
   // `rows`, which counts sequences x length, is as in Matrix.

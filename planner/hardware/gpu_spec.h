@@ -23,6 +23,11 @@ struct GpuSpec {
   GpuCosts costs;
 };
 
+// Returns whether the GPU multiplies in a format.
+inline bool HasProducts(const GpuSpec& gpu, NumberFormat format) {
+  return format == NumberFormat::k16Bit || gpu.costs.low.of(format).has_value();
+}
+
 }  // namespace evenkeel::planner
 
 #endif  // EVENKEEL_PLANNER_HARDWARE_GPU_SPEC_H_

@@ -106,6 +106,13 @@ std::optional<Trial> ShardedRun(const Trials& trials, const std::string& trainer
   return found;
 }
 
+void NoteRecipe(const Training& training, const std::string& where, Launch* out) {
+  if (training.precision == Precision::k16Bit) return;
+  out->notes.push_back(
+      {"precision", "The plan is for " + std::string(RecipeOf(training.precision).title) +
+                        ", which these settings do not turn on: set it by " + where + "."});
+}
+
 void NoteSeveralEncoders(const ModelSpec& model, const std::string& text, Launch* out) {
   if (model.towers.size() < 2) return;
   out->notes.push_back({"model", "The model has " + std::to_string(model.towers.size()) +

@@ -58,6 +58,10 @@ std::string BatchText(const Trials& trials, const PlanSpec& spec);
 // says what becomes of them in the trainer's settings.
 void NoteSeveralEncoders(const ModelSpec& model, const std::string& text, Launch* out);
 
+// Adds a note of topic "precision" if products have fewer than 16 bits: where the trainer is told
+// so, which the settings do not do.
+void NoteRecipe(const Training& training, const std::string& where, Launch* out);
+
 // Returns the first line of a generated file, without its comment sign.
 std::string HeadLine(const Trials& trials);
 

@@ -78,6 +78,7 @@ void EmitFsdp(const Trials& trials, Launch* out) {
                                          " ranks: attention must exchange over the mesh's "
                                          "\"context\" dimension."});
   }
+  NoteRecipe(trials.job().training, "torchao's converter, before shard()", out);
   if (trials.job().launch.float16)
     out->notes.push_back({"precision", "float16 needs a gradient scaler around run_step()."});
   out->notes.push_back({"batches", BatchText(trials, runs->spec)});

@@ -8,6 +8,7 @@
 
 #include <absl/strings/str_join.h>
 
+#include "planner/cost/memory.h"
 #include "planner/launch/emitters.h"
 #include "planner/model/layer_runs.h"
 
@@ -100,6 +101,7 @@ void AddDegrees(const Job& job, const PlanSpec& spec, Arguments& out) {
     out.Add("--expert-tensor-parallel-size", p.expert > 1 ? e.expert_tensor : p.tensor);
     out.Add("--moe-token-dispatcher-type", "alltoall");
     if (e.grouped_experts) out.Add("--moe-grouped-gemm");
+    if (e.overlap_experts && p.expert > 1) out.Add("--overlap-moe-expert-parallel-comm");
   }
   if (p.tensor > 1 && e.sequence_parallel) out.Add("--sequence-parallel");
   if (p.tensor > 1 && e.sequence_parallel && e.overlap_tensor) out.Add("--tp-comm-overlap");
@@ -127,12 +129,35 @@ void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   out.Add("--calculate-per-token-loss");
 }
 
+// Megatron-LM's names of the recipes (arguments.py, _add_transformer_engine_args).
+void AddPrecision(const Training& training, Arguments& out) {
+  struct Names {
+    Precision precision;
+    const char *format, *recipe;
+  };
+  constexpr Names kFp8[] = {{Precision::kFp8Delayed, "hybrid", "delayed"},
+                            {Precision::kFp8Current, "hybrid", "tensorwise"},
+                            {Precision::kFp8Block, "e4m3", "blockwise"},
+                            {Precision::kMxfp8, "e4m3", "mxfp8"}};
+  for (const auto& [precision, format, recipe] : kFp8) {
+    if (training.precision != precision) continue;
+    out.Add("--fp8-format", format);
+    out.Add("--fp8-recipe", recipe);
+    if (HoldsQuantisedWeights(training)) out.Add("--fp8-param-gather");
+  }
+  if (training.precision == Precision::kNvfp4) {
+    out.Add("--fp4-format", "e2m1");
+    out.Add("--fp4-recipe", "nvfp4");
+  }
+}
+
 void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   const Training& t = job.training;
   const Execution& e = t.execution;
   const bool sharded = p.data * p.context > 1;
   out.Add(job.launch.float16 ? "--fp16" : "--bf16");
   if (!t.distributed_gradients_fp32) out.Add("--grad-reduce-in-bf16");
+  AddPrecision(t, out);
   if (t.zero_stage != ZeroStage::kNone && sharded) out.Add("--use-distributed-optimizer");
   if (t.zero_stage == ZeroStage::kGradients || t.zero_stage == ZeroStage::kWeights) {
     out.Add("--use-megatron-fsdp");

@@ -170,6 +170,7 @@ void NoteRest(const Trials& trials, const PlanSpec& spec, Launch* out) {
   const Parallelism& p = spec.parallelism;
   if (job.launch.float16)
     out->notes.push_back({"precision", "torchtitan trains in bfloat16, not in float16."});
+  NoteRecipe(job.training, "torchtitan's quantization converter (quantize.linear)", out);
   if (!job.training.distributed_gradients_fp32)
     out->notes.push_back({"precision", "torchtitan reduces gradients in fp32, not in 16 bits."});
   if (BaseOf(job.model.name).empty())

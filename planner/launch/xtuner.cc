@@ -144,6 +144,7 @@ void EmitXTuner(const Trials& trials, Launch* out) {
   NoteReader(trials, out);
   if (trials.job().training.distributed_gradients_fp32)
     out->notes.push_back({"precision", "XTuner v1 reduces gradients in bfloat16, not in fp32."});
+  NoteRecipe(trials.job().training, "XTuner v1's Float8Config", out);
   if (trials.job().launch.float16)
     out->notes.push_back({"precision", "XTuner v1 trains in bfloat16, not in float16."});
   if (runs->spec.parallelism.context > 1 &&

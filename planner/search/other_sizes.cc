@@ -88,4 +88,22 @@ std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const
   return sizes;
 }
 
+std::vector<OtherPrecision> OtherPrecisions(const Job& job, const PlanInShort& plan,
+                                            const Stop& stop) {
+  std::vector<OtherPrecision> others;
+  if (!job.training.trainer->low_precision) return others;
+  for (const PrecisionRecipe& recipe : PrecisionRecipes()) {
+    if (recipe.precision == job.training.precision ||
+        !HasProducts(job.cluster.gpu, recipe.products))
+      continue;
+    Job changed = job;
+    changed.training.precision = recipe.precision;
+    changed.calibration = WithoutTimes(job.calibration);
+    std::optional<Alternative> found = plan(changed);
+    if (stop && stop()) return others;
+    others.push_back({recipe.precision, std::move(found)});
+  }
+  return others;
+}
+
 }  // namespace evenkeel::planner

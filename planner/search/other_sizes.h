@@ -1,4 +1,4 @@
-// What the same job would be on other GPUs, if the cluster shrank or grew.
+// What the same job would be on other GPUs, if the cluster shrank or grew, and in other precisions.
 #ifndef EVENKEEL_PLANNER_SEARCH_OTHER_SIZES_H_
 #define EVENKEEL_PLANNER_SEARCH_OTHER_SIZES_H_
 
@@ -27,6 +27,11 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu);
 // nullopt if it does not fit. Incomplete if stopped.
 using PlanInShort = std::function<std::optional<Alternative>(const Job&)>;
 std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop);
+
+// Returns the job in each other precision that the GPU type and the trainer have. Measured times
+// hold for the job's own precision alone. Incomplete if stopped.
+std::vector<OtherPrecision> OtherPrecisions(const Job& job, const PlanInShort& plan,
+                                            const Stop& stop);
 
 }  // namespace evenkeel::planner
 

@@ -48,6 +48,14 @@ inline constexpr Choice<planner::ZeroStage, v1::ZeroStage> kZeroStages[] = {
     {planner::ZeroStage::kGradients, v1::ZERO_STAGE_2},
     {planner::ZeroStage::kWeights, v1::ZERO_STAGE_3}};
 
+inline constexpr Choice<planner::Precision, v1::Precision> kPrecisions[] = {
+    {planner::Precision::k16Bit, v1::PRECISION_BF16},
+    {planner::Precision::kFp8Current, v1::PRECISION_FP8},
+    {planner::Precision::kFp8Delayed, v1::PRECISION_FP8_DELAYED},
+    {planner::Precision::kFp8Block, v1::PRECISION_FP8_BLOCK},
+    {planner::Precision::kMxfp8, v1::PRECISION_MXFP8},
+    {planner::Precision::kNvfp4, v1::PRECISION_NVFP4}};
+
 inline constexpr Choice<planner::Framework, v1::TrainingFramework> kFrameworks[] = {
     {planner::Framework::kMegatron, v1::TRAINING_FRAMEWORK_MEGATRON},
     {planner::Framework::kFsdp, v1::TRAINING_FRAMEWORK_FSDP},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "evenkeel/v1/planner_service.pb.h"
+#include "planner/cost/calibration.h"
 #include "planner/job.h"
 #include "planner/search/limits.h"
 #include "server/convert/checks.h"
@@ -59,6 +60,14 @@ void ConvertJob(const v1::Job& from, const FieldPath& path, ViolationSink& sink,
   LaunchFromProto(from, path, sink, job);
 }
 
+// Times are measured in 16 bits, and say nothing of products in fewer.
+void Calibrate(const CalibrationSource& calibrations, planner::Job* job) {
+  if (!calibrations) return;
+  job->calibration = calibrations(*job);
+  if (job->training.precision != planner::Precision::k16Bit)
+    job->calibration = planner::WithoutTimes(std::move(job->calibration));
+}
+
 // Converts the fields about the answer. `validate_only` may have any value.
 void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, planner::Job* job) {
   CheckInt(sink, FieldPath("max_violations"), request.max_violations(), kMaxViolations);
@@ -69,6 +78,7 @@ void ConvertOptions(const v1::PlanJobRequest& request, ViolationSink& sink, plan
   CheckInt(sink, FieldPath("min_calibration_revision"), request.min_calibration_revision(),
            kRevisions);
   job->compare_sizes = request.compare_sizes();
+  job->compare_precisions = request.compare_precisions();
   job->max_alternatives = request.has_max_alternatives()
                               ? CheckInt(sink, FieldPath("max_alternatives"),
                                          request.max_alternatives(), kMaxAlternatives)
@@ -119,7 +129,7 @@ std::vector<Violation> JobFromProto(const v1::PlanJobRequest& request, planner::
   }
   ConvertOptions(request, sink, job);
   CheckNoUnknownFields(request, sink);
-  if (sink.count() == 0 && calibrations) job->calibration = calibrations(*job);
+  if (sink.count() == 0) Calibrate(calibrations, job);
   if (sink.count() == 0) CheckSize(*job, path, sink);
   return sink.Take();
 }
@@ -147,7 +157,7 @@ std::vector<Violation> EvaluationFromProto(const v1::EvaluatePlanRequest& reques
     sink.Add(plan_path, "required: the plan to predict, with at least parallelism and stages");
   }
   if (sink.count() == 0) {  // a plan is checked only against a valid job
-    if (calibrations) job.calibration = calibrations(job);
+    Calibrate(calibrations, &job);
     evaluation->plan = PlanSpecFromProto(request.plan(), plan_path, job, sink);
     evaluation->packs = job;
     OverlayBatchRule(request.plan().batch_rule(), plan_path.Child("batch_rule"), sink,

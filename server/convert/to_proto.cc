@@ -104,6 +104,8 @@ void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
   ExecutionToProto(training.execution, out->mutable_execution());
   out->set_gradient_precision(training.distributed_gradients_fp32 ? v1::GRADIENT_PRECISION_FP32
                                                                   : v1::GRADIENT_PRECISION_16BIT);
+  if (training.precision != planner::Precision::k16Bit)
+    out->set_precision(ToProto(kPrecisions, training.precision));
   out->set_optimizer(v1::OPTIMIZER_ADAM);
   out->set_seed(static_cast<int64_t>(training.seed));
   out->set_isf_iterations(Count(training.isf_iterations));
@@ -186,6 +188,12 @@ void FillOtherSize(const planner::OtherSize& size, v1::OtherSize* out) {
   if (size.fits) FillAlternative(size.plan, out->mutable_plan());
 }
 
+void FillOtherPrecision(const planner::OtherPrecision& other, v1::OtherPrecision* out) {
+  out->set_precision(ToProto(kPrecisions, other.precision));
+  out->set_fits(other.plan.has_value());
+  if (other.plan) FillAlternative(*other.plan, out->mutable_plan());
+}
+
 void FillPlacement(const planner::Placement& placement, int64_t tensor, v1::Placement* out) {
   out->set_rank_order("tp-cp-dp-pp");
   out->set_gpus_per_node(Count(placement.gpus_per_node));
@@ -254,6 +262,8 @@ void PlanToProto(const planner::Job& job, const planner::Plan& plan, const std::
   }
   for (const planner::OtherSize& size : plan.other_sizes)
     FillOtherSize(size, out->add_other_sizes());
+  for (const planner::OtherPrecision& other : plan.other_precisions)
+    FillOtherPrecision(other, out->add_other_precisions());
   FillPlacement(plan.placement, plan.parallelism.tensor, out->mutable_placement());
 }
 

@@ -44,30 +44,13 @@ void ConvertCaps(const v1::Training& from, const FieldPath& path, ViolationSink&
   training->token_cap = CheckInt(sink, path.Child("token_cap"), from.token_cap(), kTokenCaps);
 }
 
-std::optional<planner::Precision> PrecisionFromProto(v1::Precision from) {
-  switch (from) {
-    case v1::PRECISION_FP8:
-      return planner::Precision::kFp8Current;
-    case v1::PRECISION_FP8_DELAYED:
-      return planner::Precision::kFp8Delayed;
-    case v1::PRECISION_FP8_BLOCK:
-      return planner::Precision::kFp8Block;
-    case v1::PRECISION_MXFP8:
-      return planner::Precision::kMxfp8;
-    case v1::PRECISION_NVFP4:
-      return planner::Precision::kNvfp4;
-    default:
-      return std::nullopt;
-  }
-}
-
-// Returns the contract's names of the recipes that a GPU type has products for.
+// Returns the contract's names of the precisions that a GPU type has products for.
 std::string PrecisionsOf(const planner::GpuSpec& gpu) {
   std::string names = gpu.bfloat16 ? "PRECISION_BF16, PRECISION_FP16" : "PRECISION_FP16";
-  for (int value = v1::PRECISION_FP8; v1::Precision_IsValid(value); ++value) {
-    const auto precision = PrecisionFromProto(static_cast<v1::Precision>(value));
-    if (precision && gpu.costs.low.of(planner::RecipeOf(*precision).products))
-      names += ", " + v1::Precision_Name(value);
+  for (const auto& [precision, name] : kPrecisions) {
+    if (precision != planner::Precision::k16Bit &&
+        HasProducts(gpu, planner::RecipeOf(precision).products))
+      names += ", " + v1::Precision_Name(name);
   }
   return names;
 }
@@ -76,20 +59,22 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
                       const planner::GpuSpec& gpu, planner::Training* training) {
   const FieldPath field = path.Child("precision");
   if (!CheckEnum(sink, field, from.precision(), v1::Precision_IsValid, PrecisionsOf(gpu))) return;
-  const std::optional<planner::Precision> precision = PrecisionFromProto(from.precision());
-  if (!precision) {
+  // Unset and float16 cost what bfloat16 does.
+  for (const auto& [precision, name] : kPrecisions) {
+    if (from.precision() == name) training->precision = precision;
+  }
+  if (training->precision == planner::Precision::k16Bit) {
     if (!gpu.bfloat16 && from.precision() != v1::PRECISION_FP16)
       sink.Add(field, gpu.name + " has no bfloat16: set PRECISION_FP16");
     return;
   }
-  const std::string name = v1::Precision_Name(from.precision());
-  if (!gpu.costs.low.of(planner::RecipeOf(*precision).products)) {
-    sink.Add(field, gpu.name + " has no products in " + name + "; accepted: " + PrecisionsOf(gpu));
+  if (!HasProducts(gpu, planner::RecipeOf(training->precision).products)) {
+    sink.Add(field, gpu.name + " has no products in " + v1::Precision_Name(from.precision()) +
+                        "; accepted: " + PrecisionsOf(gpu));
   } else if (!training->trainer->low_precision) {
     sink.Add(field, "no recipe below 16 bits is known of " + std::string(training->trainer->title) +
                         ": set PRECISION_BF16, or another trainer");
   }
-  training->precision = *precision;
 }
 
 // Checks the fields that have one accepted value in this version, or do not change the plan.

@@ -36,6 +36,9 @@ class JobWriter {
   static constexpr int kProjectorTag = 69;
   static constexpr int kIndexTag = 70;
   static constexpr int kMoreEncodersTag = 71;
+  static constexpr int kPrecisionTag = 72;
+  static constexpr int kExpertOverlapTag = 73;
+  static constexpr int kComparePrecisionsTag = 74;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -299,9 +302,11 @@ class JobWriter {
   void Put(int /*tag*/, const planner::Job& job) {
     // The cost model's constants are fixed by kPlannerRevision, because no request can set them.
     const auto& [model, dataset, cluster, training, constraints, constants, objective, reliability,
-                 compare_sizes, max_alternatives, figures, calibration, launch] = job;
+                 compare_sizes, compare_precisions, max_alternatives, figures, calibration,
+                 launch] = job;
     Fields(model, dataset, cluster, training, constraints, objective, reliability, compare_sizes,
            max_alternatives, figures);
+    if (compare_precisions) out_.Count(kComparePrecisionsTag, 1);
     // Left out if nothing was measured, so that measurements of other models change no id.
     if (!calibration.empty()) Put(kCalibrationTag, calibration);
     // Left out if no launch settings are asked for. They are part of the answer's bytes.

@@ -64,8 +64,9 @@ double PlanCost(const planner::Job& job) {
   constexpr double kGroups = 0.7;
   double search = SearchCost(job);
   if (job.training.group_selection != planner::GroupSelection::kOne) search += kGroups;
-  return (job.compare_sizes ? 3 : 1) * search +
-         LaunchCost(job, search, planner::LaunchedPlan::kOurs) + BatchRuleCost(job);
+  const double searches = 1 + (job.compare_sizes ? 2 : 0) + (job.compare_precisions ? 5 : 0);
+  return searches * search + LaunchCost(job, search, planner::LaunchedPlan::kOurs) +
+         BatchRuleCost(job);
 }
 
 double PlanCost(const OfferJobs& offers) {

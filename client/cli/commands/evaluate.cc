@@ -33,9 +33,11 @@ struct EvaluateFlags {
 };
 
 ExitCode RunEvaluate(const GlobalOptions& options, const EvaluateFlags& flags) {
-  if (flags.job.compare_sizes || flags.job.alternatives || !flags.job.label.empty()) {
-    throw CommandError(ExitCode::kBadInput,
-                       "--compare-sizes, --alternatives and --label are for `plan`");
+  if (flags.job.compare_sizes || flags.job.compare_precisions || flags.job.alternatives ||
+      !flags.job.label.empty()) {
+    throw CommandError(
+        ExitCode::kBadInput,
+        "--compare-sizes, --compare-precisions, --alternatives and --label are for `plan`");
   }
   CheckTimelineFlags(flags.timeline);
   v1::EvaluatePlanRequest request;

@@ -45,6 +45,7 @@ std::string CompareMethods(const Style& style, const v1::PlanJobRequest& request
   v1::PlanJobRequest other = request;
   other.set_max_alternatives(0);
   other.set_compare_sizes(false);
+  other.set_compare_precisions(false);
   v1::Constraints* constraints = other.mutable_job()->mutable_constraints();
   constraints->set_schedule(v1::PIPELINE_SCHEDULE_1F1B);
   constraints->clear_virtual_stages();
