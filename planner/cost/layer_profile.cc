@@ -153,7 +153,8 @@ class ProfileBuilder {
   double Surroundings(const LayerWork& work) const {
     double bytes = D(profile_.buffer_bytes) + WeightGradientBytes(job_.training, work);
     if (job_.training.zero_stage == ZeroStage::kWeights)
-      bytes += kValueBytes * (2 * work.parameters + work.trained_parameters);
+      bytes += kValueBytes * (2 * work.parameters + work.trained_parameters) +
+               2 * QuantisedWeightBytes(job_) * work.quantised_parameters;
     return bytes;
   }
 

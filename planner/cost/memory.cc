@@ -111,10 +111,6 @@ int64_t ExpertCopies(const Training& training, const Parallelism& p) {
   return std::max<int64_t>(1, p.tensor * p.context * p.data / (p.expert * expert_tensor));
 }
 
-namespace {
-
-// Returns the bytes per parameter, above 2, that a weight takes whose products are quantised: one
-// copy for each layout that they read, beside the 16-bit weight or in place of it.
 double QuantisedWeightBytes(const Job& job) {
   const PrecisionRecipe& recipe = RecipeOf(job.training.precision);
   if (recipe.products == NumberFormat::k16Bit) return 0;
@@ -123,8 +119,6 @@ double QuantisedWeightBytes(const Job& job) {
   const double copies = (one ? 1 : 2) * ValueBytesOf(recipe.products);
   return HoldsQuantisedWeights(job.training) ? copies - kWeightBytes : copies;
 }
-
-}  // namespace
 
 bool HoldsQuantisedWeights(const Training& training) {
   return training.execution.holds_quantised_weights && RecipeOf(training.precision).holds_weights;

@@ -59,6 +59,10 @@ int64_t LibraryBytes(const Job& job);
 // inside the allocator.
 int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& largest);
 
+// Returns the bytes per parameter, above 2, that a weight takes whose products are quantised: one
+// copy for each layout that they read, beside the 16-bit weight or in place of it.
+double QuantisedWeightBytes(const Job& job);
+
 // Returns whether the trainer holds, and gathers, weights in the format of the recipe's products.
 bool HoldsQuantisedWeights(const Training& training);
 

@@ -368,6 +368,22 @@ void DrawAdmittedTrainer(Draws& draws, v1::PlanJobRequest* request) {
   if (server::OffersFromProto(changed, &offers).empty()) *request = std::move(changed);
 }
 
+// Draws a precision below 16 bits, where the GPU types and the trainer have it, and habits that go
+// with large models.
+void DrawAdmittedPrecision(Draws& draws, v1::PlanJobRequest* request) {
+  v1::PlanJobRequest changed = *request;
+  v1::Training* training = changed.mutable_job()->mutable_training();
+  training->set_precision(
+      draws.Among({v1::PRECISION_FP8, v1::PRECISION_FP8_DELAYED, v1::PRECISION_FP8_BLOCK,
+                   v1::PRECISION_MXFP8, v1::PRECISION_NVFP4}));
+  if (draws.OneIn(3)) training->mutable_execution()->set_holds_quantised_weights(true);
+  if (draws.OneIn(4)) training->mutable_execution()->set_keeps_quantised_inputs(false);
+  if (draws.OneIn(3)) training->mutable_execution()->set_overlap_experts(true);
+  if (draws.OneIn(8)) changed.set_compare_precisions(true);
+  server::OfferJobs offers;
+  if (server::OffersFromProto(changed, &offers).empty()) *request = std::move(changed);
+}
+
 }  // namespace
 
 v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
@@ -402,6 +418,7 @@ v1::PlanJobRequest RandomRequest(uint64_t seed, int64_t number, Size size) {
   if (draws.OneIn(3)) request.set_max_alternatives(static_cast<int>(draws.Between(0, 10)));
   // This comes last, so that jobs of earlier versions keep everything else.
   DrawAdmittedTrainer(draws, &request);
+  if (draws.OneIn(3)) DrawAdmittedPrecision(draws, &request);
   return request;
 }
 

@@ -151,6 +151,7 @@ class JobCheck {
   // Removes parts that take time and on which the plan itself does not depend.
   static v1::PlanJobRequest WithoutExtras(v1::PlanJobRequest request) {
     request.clear_compare_sizes();
+    request.clear_compare_precisions();
     request.mutable_job()->clear_launch_frameworks();
     return request;
   }

@@ -123,14 +123,18 @@ constexpr ExpectedGpu kGpus[] = {
     {"a800-sxm-80gb", 312, 0, 80, 2039, 200, 31.5},
     {"h100-sxm-80gb", 989, 794.5, 80, 3350, 450, 63},
     {"h100-pcie-80gb", 756, 0, 80, 2000, 300, 63},
+    {"h100-nvl-94gb", 835, 0, 94, 3938, 300, 63},
+    {"h20-sxm-96gb", 148, 0, 95, 4000, 450, 63},
     {"h100-sxm-96gb-hbm2e", 989, 0, 96, 2400, 450, 63},
     {"h200-sxm-141gb", 989, 794.5, 141, 4800, 450, 63},
     {"h800-sxm-80gb", 989, 0, 80, 3350, 200, 63},
     {"gh200-96gb", 989, 828.6, 96, 4000, 450, 63},
     {"gh200-141gb", 989, 828.6, 141, 4800, 450, 63},
     {"b200-sxm-180gb", 2250, 1745.0, 180, 8000, 900, 63},
-    {"b300-sxm-288gb", 2250, 1769.0, 288, 8000, 900, 63},
+    {"b300-sxm-288gb", 2250, 1769.0, 268, 8000, 900, 63},
     {"gb200-186gb", 2500, 1822.0, 186, 8000, 900, 63},
+    {"gb300-288gb", 2500, 0, 277, 8000, 900, 63},
+    {"rtx-pro-6000-96gb", 503.8, 0, 95, 1597, 0, 63},
     {"l40s-48gb", 362, 0, 48, 864, 0, 31.5},
     {"rtx-4090-24gb", 165.2, 0, 24, 1008, 0, 31.5},
     {"rtx-a6000-48gb", 154.8, 0, 48, 768, 56.25, 31.5},
@@ -140,6 +144,8 @@ constexpr ExpectedGpu kGpus[] = {
     {"v100-pcie-32gb", 112, 0, 32, 900, 0, 15.75},
     {"mi300x-192gb", 1307, 668.4, 192, 5300, 448, 63},
     {"mi325x-256gb", 1300, 784.9, 256, 6000, 448, 63},
+    {"mi350x-288gb", 2309.6, 0, 288, 8000, 538, 63},
+    {"mi355x-288gb", 2516.6, 0, 288, 8000, 538, 63},
     {"mi250x-128gb", 383, 0, 128, 3280, 350, 31.5},
 };
 
@@ -434,7 +440,7 @@ TEST(CatalogTest, SuggestsSimilarModels) {
 
 TEST(CatalogTest, SuggestsEveryVariantOfAnAmbiguousGpu) {
   EXPECT_EQ(SimilarGpus("H100", 3),
-            (std::vector<std::string>{"h100-sxm-80gb", "h100-pcie-80gb", "h100-sxm-96gb-hbm2e"}));
+            (std::vector<std::string>{"h100-sxm-80gb", "h100-nvl-94gb", "h100-pcie-80gb"}));
   EXPECT_EQ(SimilarGpus("a100", 4), (std::vector<std::string>{"a100-sxm-80gb", "a100-sxm-40gb",
                                                               "a100-pcie-40gb", "a100-pcie-80gb"}));
 }
@@ -456,7 +462,7 @@ TEST(CatalogTest, VoltaHasNoBfloat16AndBridgesJoinPairs) {
     const std::string& name = gpu.spec.name;
     EXPECT_EQ(gpu.spec.bfloat16, !name.starts_with("v100")) << name;
     const bool bridged = name.starts_with("a100-pcie") || name.starts_with("h100-pcie") ||
-                         name.starts_with("rtx-a6000");
+                         name.starts_with("h100-nvl") || name.starts_with("rtx-a6000");
     EXPECT_EQ(gpu.spec.scaleup_pairs_only, bridged) << name;
   }
 }

@@ -67,16 +67,24 @@ TEST(KernelTimeTest, WeightGradientByHand) {
 }
 
 TEST(KernelTimeTest, Fp8HalvesLargeProductsOnly) {
+  ASSERT_TRUE(HasProducts(H100(), NumberFormat::kFp8));
+  EXPECT_FALSE(HasProducts(A100(), NumberFormat::kFp8));
   const KernelTime kernels(H100());
-  ASSERT_TRUE(kernels.HasFp8());
-  EXPECT_FALSE(KernelTime(A100()).HasFp8());
   const auto ratio = [&](int64_t n) {
-    return kernels.Matrix(n, n, 8192, Precision::kFp8).at(8192) /
+    const double quantise = kernels.Quantise(n, NumberFormat::kFp8).at(8192);
+    return (quantise + kernels.Matrix(n, n, 8192, NumberFormat::kFp8).at(8192)) /
            kernels.Matrix(n, n, 8192).at(8192);
   };
   EXPECT_LT(ratio(16384), 0.65);
   EXPECT_GT(ratio(16384), 0.5);
   EXPECT_GT(ratio(512), 1);  // quantising costs more than it saves
+}
+
+TEST(KernelTimeTest, QuantisingWithAKnownScaleSkipsAPass) {
+  const KernelTime kernels(H100());
+  EXPECT_EQ(kernels.Quantise(4096, NumberFormat::k16Bit).at(8192), 0);
+  EXPECT_LT(kernels.Quantise(4096, NumberFormat::kFp8, true).at(8192),
+            kernels.Quantise(4096, NumberFormat::kFp8).at(8192));
 }
 
 TEST(KernelTimeTest, CausalAttentionByHand) {
@@ -169,7 +177,7 @@ TEST(GpuCostsTest, SaysWhereFiguresComeFrom) {
     const GpuCosts& costs = entry.spec.costs;
     EXPECT_FALSE(costs.source.empty()) << entry.spec.name;
     ASSERT_NE(costs.collectives, nullptr) << entry.spec.name;
-    EXPECT_GE(costs.processors, 80) << entry.spec.name;
+    EXPECT_GE(costs.processors, 78) << entry.spec.name;
     std::vector<double> shares = {costs.matrix.efficiency, costs.matrix.square_tile,
                                   costs.encoder.efficiency_64, costs.encoder.efficiency_wide};
     shares.insert(shares.end(), costs.causal.efficiency.begin(), costs.causal.efficiency.end());

@@ -244,6 +244,9 @@ TEST(Normalization, EveryDescribedFieldArrives) {
   EXPECT_FALSE(job.training.execution.overlap_gradient_reduce);
   EXPECT_FALSE(job.training.execution.overlap_weight_gather);
   EXPECT_TRUE(job.training.execution.overlap_tensor);
+  EXPECT_TRUE(job.training.execution.overlap_experts);
+  EXPECT_FALSE(job.training.execution.keeps_quantised_inputs);
+  EXPECT_TRUE(job.training.execution.holds_quantised_weights);
   EXPECT_EQ(job.training.execution.expert_tensor, 2);
   EXPECT_FALSE(job.training.execution.fused_kernels);
   EXPECT_TRUE(job.training.execution.compiled_loss);

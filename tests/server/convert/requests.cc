@@ -89,6 +89,7 @@ std::string DescribedText() {
         fused_weight_gradients: false host_launch_seconds: 0.0001
         expert_capacity_ratio: 1.5 grouped_experts: false bucket_bytes: 1000000
         kernel_rate_ratio: 0.75 rank_gather_seconds: 0.001 weight_hook_seconds: 0.0002 loss_logit_bytes: 12
+        overlap_experts: true keeps_quantised_inputs: false holds_quantised_weights: true
         casts_master_weights: true update_parameter_bytes: 4 keeps_gathered_inputs: false
       }
     }

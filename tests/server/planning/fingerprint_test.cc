@@ -150,6 +150,19 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"bucket_bytes", [](auto& j) { ++Exec(j).bucket_bytes; }},
       {"gradients", [](auto& j) { j.training.distributed_gradients_fp32 ^= true; }},
       {"epochs", [](auto& j) { ++j.training.epochs; }},
+      {"compare_precisions", [](auto& j) { j.compare_precisions ^= true; }},
+      {"precision", [](auto& j) { j.training.precision = planner::Precision::kFp8Current; }},
+      {"precision and kept inputs",
+       [](auto& j) {
+         j.training.precision = planner::Precision::kFp8Current;
+         j.training.execution.keeps_quantised_inputs ^= true;
+       }},
+      {"precision and held weights",
+       [](auto& j) {
+         j.training.precision = planner::Precision::kFp8Current;
+         j.training.execution.holds_quantised_weights ^= true;
+       }},
+      {"overlap_experts", [](auto& j) { j.training.execution.overlap_experts ^= true; }},
       {"seed", [](auto& j) { ++j.training.seed; }},
       {"isf_iterations", [](auto& j) { ++j.training.isf_iterations; }},
       {"packer", [](auto& j) { j.training.packer = planner::Packer::kIsf; }},
