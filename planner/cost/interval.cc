@@ -13,7 +13,8 @@ namespace {
 constexpr double kCommunicationShare = 0.3;
 // Tokens x width of a rank's micro-batch below which the host bounds a layer, at the rate of A100.
 constexpr double kHostValues = 2 << 20, kHostRate = 312e12;
-// Assumed: on GPUs without published runs the errors are this much larger.
+// Assumed: on GPUs without published runs, and with fewer than 16 bits by trainers without a
+// record, the errors are this much larger.
 constexpr double kOtherGpu = 1.5;
 
 struct Range {
@@ -30,6 +31,10 @@ constexpr Range kOtherTrainer[] = {{0.92, 1.01, 1.35, 531},
                                    {0.82, 0.98, 1.25, 378},
                                    {0.90, 1.07, 1.77, 4},
                                    {0.75, 0.94, 1.38, 68}};
+// Runs whose products have fewer than 16 bits: of dense models, and of models with experts. The
+// clock was fitted on 25 of the dense ones (CostConstants::blackwell_low_clock).
+constexpr Range kLowPrecision = {0.87, 1.00, 1.28, 88};
+constexpr Range kLowPrecisionExperts = {0.71, 1.00, 1.31, 89};
 // OmniBal's trainings, whose lengths are not public.
 constexpr Range kEncoders = {0.95, 1.30, 1.75, 6};
 
@@ -40,6 +45,9 @@ constexpr Range kMegatronExpertsMemory = {0.84, 1.00, 1.05, 24};
 constexpr Range kOtherMemory = {0.96, 1.12, 1.37, 43};
 constexpr Range kUnknownMemory = {0.82, 1.21, 1.65, 58};
 constexpr Range kEncodersMemory = {0.97, 1.05, 1.15, 5};
+// With fewer than 16 bits: Megatron's, and all other trainers'.
+constexpr Range kLowPrecisionMemory = {0.86, 1.00, 1.12, 3};
+constexpr Range kOtherLowPrecisionMemory = {0.88, 1.30, 1.72, 6};
 
 Interval From(const Range& range, Evidence evidence, double widened) {
   return {.low = 1 - widened * (1 - range.low),
@@ -83,13 +91,17 @@ Interval StepIntervalOf(const Job& job, Regime regime) {
             .evidence = Evidence::kSameJob,
             .narrowed_by = "more measured steps"};
   }
-  const double widened = HasRuns(job.cluster.gpu.costs) ? 1 : kOtherGpu;
   const bool encoders = !job.model.towers.empty();
   const bool own = job.training.trainer != &GenericTrainer();
-  const size_t i = static_cast<size_t>(regime);
-  Interval interval = From(encoders ? kEncoders
-                           : own    ? kOwnTrainer[i]
-                                    : kOtherTrainer[i],
+  const bool quantised = job.training.precision != Precision::k16Bit;
+  const bool known = HasRuns(job.cluster.gpu.costs) && (own || !quantised);
+  const double widened = known ? 1 : kOtherGpu;
+  const Range usual =
+      own ? kOwnTrainer[static_cast<size_t>(regime)] : kOtherTrainer[static_cast<size_t>(regime)];
+  const Range low = regime == Regime::kExperts ? kLowPrecisionExperts : kLowPrecision;
+  Interval interval = From(encoders    ? kEncoders
+                           : quantised ? low
+                                       : usual,
                            widened > 1 ? Evidence::kAssumed
                            : own       ? Evidence::kSameTrainer
                                        : Evidence::kOtherTrainer,
@@ -115,8 +127,11 @@ Interval MemoryIntervalOf(const Job& job) {
   const Trainer& trainer = *job.training.trainer;
   const bool megatron = RunsMegatronsKernels(trainer);
   Range range = &trainer == &GenericTrainer() ? kUnknownMemory : kOtherMemory;
+  const bool low = job.training.precision != Precision::k16Bit;
+  if (low) range = kOtherLowPrecisionMemory;
   if (megatron) {
     range = !job.model.towers.empty()      ? kEncodersMemory
+            : low                          ? kLowPrecisionMemory
             : job.model.language_model.moe ? kMegatronExpertsMemory
                                            : kMegatronMemory;
   }

@@ -211,7 +211,7 @@ TEST(JobFlagsTest, FoolishValuesAreRefused) {
     EXPECT_THROW(Parse(Three({std::string("--tp=") + degree})), CommandError) << degree;
   }
   EXPECT_THROW(Parse(Three({"--tp=65537"})), CommandError);
-  EXPECT_THROW(Parse(Three({"--precision", "fp8"})), CLI::ParseError);
+  EXPECT_THROW(Parse(Three({"--precision", "int8"})), CLI::ParseError);
   EXPECT_THROW(Parse(Three({"--gpus", "many"})), CLI::ParseError);
   EXPECT_THROW(Parse(Three({"--recompute", "some"})), CLI::ParseError);
 }

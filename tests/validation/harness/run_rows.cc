@@ -116,8 +116,8 @@ std::string Apart(const Json& row) {
 }
 
 // Sets layers that are each a mixer or an MLP alone: M is Mamba-2, * attention, E experts, - an
-// MLP. Behind a slash are layers that predict further tokens, which this leaves out. What a row
-// does not say is as in Megatron-LM's arguments.
+// MLP. "2 depths of *E" predict two further tokens, each with a layer and a head; behind a slash of
+// the pattern such layers are left out. What a row does not say is as in Megatron-LM's arguments.
 void SetHybrid(const Json& detail, LanguageModel& m) {
   m.layer_norms = 1;
   const int64_t head = Int(detail, "mamba_head_dim", 64);
@@ -130,6 +130,7 @@ void SetHybrid(const Json& detail, LanguageModel& m) {
                               .value_dim = head,
                               .conv_width = 4,
                               .conv_bias = true};
+  m.predicted_tokens = std::atol(Text(detail, "mtp").c_str());
   for (const char letter : Text(detail, "pattern")) {
     if (letter == '/') break;
     if (letter == '|') continue;  // between pipeline stages
@@ -191,7 +192,8 @@ void SetAdapters(const Json& trains, LanguageModel& m) {
 // Returns whether this is torchtitan's selective recompute: every other layer, or every other
 // product of each layer, which takes about the same time.
 bool RecomputesHalf(const std::string& recompute) {
-  return Has(recompute, "every other") || Has(recompute, "(op)");
+  return Has(recompute, "every other") || Has(recompute, "(op)") ||
+         Has(recompute, "selective (default of the config of that date");
 }
 
 RecomputeParts PartsOf(const std::string& recompute) {
