@@ -12,13 +12,14 @@ namespace {
 
 auto SizeOf(const GpuSpec& gpu) { return std::tuple(gpu.memory_bytes, gpu.dense_16bit_flops); }
 
-// Returns the nearest type above or below, or nullptr if there is none.
-const GpuEntry* NextGpu(const GpuSpec& from, bool above) {
+// Returns the nearest type above or below that multiplies in `products`, or nullptr.
+const GpuEntry* NextGpu(const GpuSpec& from, NumberFormat products, bool above) {
   const GpuEntry* own = FindGpu(from.name);
   const GpuEntry* next = nullptr;
   for (const GpuEntry& gpu : Gpus()) {
     if (own != nullptr && gpu.vendor != own->vendor) continue;
-    if (!gpu.spec.bfloat16 && from.bfloat16) continue;  // could not run the job as it is
+    // Could not run the job as it is.
+    if ((!gpu.spec.bfloat16 && from.bfloat16) || !HasProducts(gpu.spec, products)) continue;
     const bool beyond = above ? SizeOf(gpu.spec) > SizeOf(from) : SizeOf(gpu.spec) < SizeOf(from);
     if (!beyond) continue;
     if (next == nullptr ||
@@ -33,15 +34,17 @@ struct Change {
   Cluster cluster;
 };
 
-std::vector<Change> Changes(const Cluster& cluster) {
+std::vector<Change> Changes(const Job& job) {
+  const Cluster& cluster = job.cluster;
+  const NumberFormat products = RecipeOf(job.training.precision).products;
   std::vector<Change> changes;
   const int64_t node = cluster.gpus_per_node;
   if (cluster.gpu_count > node)
     changes.push_back({SizeChange::kNodeLess, Resized(cluster, cluster.gpu_count - node)});
   changes.push_back({SizeChange::kNodeMore, Resized(cluster, cluster.gpu_count + node)});
-  if (const GpuEntry* gpu = NextGpu(cluster.gpu, false))
+  if (const GpuEntry* gpu = NextGpu(cluster.gpu, products, false))
     changes.push_back({SizeChange::kSmallerGpu, WithGpu(cluster, gpu->spec)});
-  if (const GpuEntry* gpu = NextGpu(cluster.gpu, true))
+  if (const GpuEntry* gpu = NextGpu(cluster.gpu, products, true))
     changes.push_back({SizeChange::kLargerGpu, WithGpu(cluster, gpu->spec)});
   return changes;
 }
@@ -71,7 +74,7 @@ Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {
 
 std::vector<OtherSize> OtherSizes(const Job& job, const PlanInShort& plan, const Stop& stop) {
   std::vector<OtherSize> sizes;
-  for (const Change& change : Changes(job.cluster)) {
+  for (const Change& change : Changes(job)) {
     Job changed = job;
     changed.cluster = change.cluster;
     if (change.cluster.gpu.name != job.cluster.gpu.name)

@@ -226,7 +226,8 @@ class Remedies {
     std::vector<const GpuEntry*> larger;
     for (const GpuEntry& gpu : Gpus()) {
       if (own != nullptr && gpu.vendor != own->vendor) continue;
-      if (!gpu.spec.bfloat16 && job_.cluster.gpu.bfloat16)
+      if ((!gpu.spec.bfloat16 && job_.cluster.gpu.bfloat16) ||
+          !HasProducts(gpu.spec, RecipeOf(job_.training.precision).products))
         continue;  // could not run the job as it is
       if (gpu.spec.memory_bytes > job_.cluster.gpu.memory_bytes) larger.push_back(&gpu);
     }

@@ -388,8 +388,20 @@ const (
 	Precision_PRECISION_BF16 Precision = 1
 	// float16, with the cost of bfloat16.
 	Precision_PRECISION_FP16 Precision = 2
-	// Matrix products in 8-bit floating point. Refused with "not yet" in this version.
+	// The formats below hold for the products of linear layers in transformer layers, forward and backward, as in
+	// TransformerEngine. Attention, routers, embeddings, the head and LoRA's matrices stay in bfloat16. The GPU type must
+	// have such products, and the trainer such recipes.
+	//
+	// FP8 with one scale for each tensor, taken from its current values.
 	Precision_PRECISION_FP8 Precision = 3
+	// FP8 with one scale for each tensor, taken from its values in earlier steps.
+	Precision_PRECISION_FP8_DELAYED Precision = 4
+	// FP8 with a scale for 128 values of an activation and 128 x 128 of a weight (DeepSeek-V3's).
+	Precision_PRECISION_FP8_BLOCK Precision = 5
+	// FP8 with a scale for each 32 values. On Blackwell.
+	Precision_PRECISION_MXFP8 Precision = 6
+	// FP4 with a scale for each 16 values. On Blackwell.
+	Precision_PRECISION_NVFP4 Precision = 7
 )
 
 // Enum value maps for Precision.
@@ -399,12 +411,20 @@ var (
 		1: "PRECISION_BF16",
 		2: "PRECISION_FP16",
 		3: "PRECISION_FP8",
+		4: "PRECISION_FP8_DELAYED",
+		5: "PRECISION_FP8_BLOCK",
+		6: "PRECISION_MXFP8",
+		7: "PRECISION_NVFP4",
 	}
 	Precision_value = map[string]int32{
 		"PRECISION_UNSPECIFIED": 0,
 		"PRECISION_BF16":        1,
 		"PRECISION_FP16":        2,
 		"PRECISION_FP8":         3,
+		"PRECISION_FP8_DELAYED": 4,
+		"PRECISION_FP8_BLOCK":   5,
+		"PRECISION_MXFP8":       6,
+		"PRECISION_NVFP4":       7,
 	}
 )
 
@@ -3102,12 +3122,16 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x1bLAUNCH_FRAMEWORK_TORCHTITAN\x10\x03\x12\x1e\n" +
 	"\x1aLAUNCH_FRAMEWORK_FLAGSCALE\x10\x04\x12\x1b\n" +
 	"\x17LAUNCH_FRAMEWORK_XTUNER\x10\x05\x12\x19\n" +
-	"\x15LAUNCH_FRAMEWORK_FSDP\x10\x06*a\n" +
+	"\x15LAUNCH_FRAMEWORK_FSDP\x10\x06*\xbf\x01\n" +
 	"\tPrecision\x12\x19\n" +
 	"\x15PRECISION_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0ePRECISION_BF16\x10\x01\x12\x12\n" +
 	"\x0ePRECISION_FP16\x10\x02\x12\x11\n" +
-	"\rPRECISION_FP8\x10\x03*r\n" +
+	"\rPRECISION_FP8\x10\x03\x12\x19\n" +
+	"\x15PRECISION_FP8_DELAYED\x10\x04\x12\x17\n" +
+	"\x13PRECISION_FP8_BLOCK\x10\x05\x12\x13\n" +
+	"\x0fPRECISION_MXFP8\x10\x06\x12\x13\n" +
+	"\x0fPRECISION_NVFP4\x10\a*r\n" +
 	"\x11GradientPrecision\x12\"\n" +
 	"\x1eGRADIENT_PRECISION_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17GRADIENT_PRECISION_FP32\x10\x01\x12\x1c\n" +

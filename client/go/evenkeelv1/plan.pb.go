@@ -517,6 +517,8 @@ type Plan struct {
 	Provenance *Provenance `protobuf:"bytes,14,opt,name=provenance,proto3" json:"provenance,omitempty"`
 	// Short plans for the same job on other GPUs. Empty unless `PlanJobRequest.compare_sizes` asks for them.
 	OtherSizes []*OtherSize `protobuf:"bytes,15,rep,name=other_sizes,json=otherSizes,proto3" json:"other_sizes,omitempty"`
+	// Short plans for the same job in other precisions. Empty unless `PlanJobRequest.compare_precisions` asks for them.
+	OtherPrecisions []*OtherPrecision `protobuf:"bytes,22,rep,name=other_precisions,json=otherPrecisions,proto3" json:"other_precisions,omitempty"`
 	// Order in which the stages work on packs.
 	Schedule PipelineSchedule `protobuf:"varint,16,opt,name=schedule,proto3,enum=evenkeel.v1.PipelineSchedule" json:"schedule,omitempty"`
 	// How each of `packing_groups` runs, in the same order.
@@ -668,6 +670,13 @@ func (x *Plan) GetOtherSizes() []*OtherSize {
 	return nil
 }
 
+func (x *Plan) GetOtherPrecisions() []*OtherPrecision {
+	if x != nil {
+		return x.OtherPrecisions
+	}
+	return nil
+}
+
 func (x *Plan) GetSchedule() PipelineSchedule {
 	if x != nil {
 		return x.Schedule
@@ -758,7 +767,9 @@ type PlanSubject struct {
 	// How often nodes fail. Unset: the job does not say.
 	Reliability *Reliability `protobuf:"bytes,25,opt,name=reliability,proto3" json:"reliability,omitempty"`
 	// The trainer, filled in.
-	Trainer       *Trainer `protobuf:"bytes,26,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	Trainer *Trainer `protobuf:"bytes,26,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	// Precision below 16 bits. Unset: the products have 16 bits.
+	Precision     Precision `protobuf:"varint,29,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -973,6 +984,13 @@ func (x *PlanSubject) GetTrainer() *Trainer {
 		return x.Trainer
 	}
 	return nil
+}
+
+func (x *PlanSubject) GetPrecision() Precision {
+	if x != nil {
+		return x.Precision
+	}
+	return Precision_PRECISION_UNSPECIFIED
 }
 
 // How the steps of a packing group run. All groups share one split of the model into stages; what is recomputed
@@ -2567,6 +2585,70 @@ func (x *OtherSize) GetPlan() *Alternative {
 	return nil
 }
 
+// A short plan for the same job, with the same packs and global batch, in another precision.
+type OtherPrecision struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The precision.
+	Precision Precision `protobuf:"varint,1,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
+	// Whether the job fits.
+	Fits bool `protobuf:"varint,2,opt,name=fits,proto3" json:"fits,omitempty"`
+	// The plan, in short. Unset if the job does not fit.
+	Plan          *Alternative `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OtherPrecision) Reset() {
+	*x = OtherPrecision{}
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OtherPrecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OtherPrecision) ProtoMessage() {}
+
+func (x *OtherPrecision) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OtherPrecision.ProtoReflect.Descriptor instead.
+func (*OtherPrecision) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *OtherPrecision) GetPrecision() Precision {
+	if x != nil {
+		return x.Precision
+	}
+	return Precision_PRECISION_UNSPECIFIED
+}
+
+func (x *OtherPrecision) GetFits() bool {
+	if x != nil {
+		return x.Fits
+	}
+	return false
+}
+
+func (x *OtherPrecision) GetPlan() *Alternative {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
 // A change under which the job fits: the changed job was planned, and has a plan. The kind says what to change in the
 // request:
 //   - MORE_GPUS: `gpu_count` of the pool.
@@ -2601,7 +2683,7 @@ type Remedy struct {
 
 func (x *Remedy) Reset() {
 	*x = Remedy{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2613,7 +2695,7 @@ func (x *Remedy) String() string {
 func (*Remedy) ProtoMessage() {}
 
 func (x *Remedy) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[16]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2626,7 +2708,7 @@ func (x *Remedy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remedy.ProtoReflect.Descriptor instead.
 func (*Remedy) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{16}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Remedy) GetKind() RemedyKind {
@@ -2707,7 +2789,7 @@ type Misfit struct {
 
 func (x *Misfit) Reset() {
 	*x = Misfit{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +2801,7 @@ func (x *Misfit) String() string {
 func (*Misfit) ProtoMessage() {}
 
 func (x *Misfit) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[17]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2732,7 +2814,7 @@ func (x *Misfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Misfit.ProtoReflect.Descriptor instead.
 func (*Misfit) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{17}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Misfit) GetParallelism() *Parallelism {
@@ -2824,7 +2906,7 @@ type Placement struct {
 
 func (x *Placement) Reset() {
 	*x = Placement{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +2918,7 @@ func (x *Placement) String() string {
 func (*Placement) ProtoMessage() {}
 
 func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[18]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +2931,7 @@ func (x *Placement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placement.ProtoReflect.Descriptor instead.
 func (*Placement) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{18}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Placement) GetRankOrder() string {
@@ -2931,7 +3013,7 @@ type RankPlacement struct {
 
 func (x *RankPlacement) Reset() {
 	*x = RankPlacement{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3025,7 @@ func (x *RankPlacement) String() string {
 func (*RankPlacement) ProtoMessage() {}
 
 func (x *RankPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3038,7 @@ func (x *RankPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankPlacement.ProtoReflect.Descriptor instead.
 func (*RankPlacement) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{19}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RankPlacement) GetRank() int32 {
@@ -3052,7 +3134,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[20]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3064,7 +3146,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[20]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3077,7 +3159,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{20}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Launch) GetFramework() LaunchFramework {
@@ -3182,7 +3264,7 @@ var File_evenkeel_v1_plan_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\xce\b\n" +
+	"\x16evenkeel/v1/plan.proto\x12\vevenkeel.v1\x1a\x1aevenkeel/v1/batching.proto\x1a\x1aevenkeel/v1/grouping.proto\x1a\x15evenkeel/v1/job.proto\x1a\x18evenkeel/v1/launch.proto\x1a\x1cevenkeel/v1/provenance.proto\x1a\x19evenkeel/v1/trainer.proto\"\x96\t\n" +
 	"\x04Plan\x12\x17\n" +
 	"\aplan_id\x18\x01 \x01(\tR\x06planId\x122\n" +
 	"\asubject\x18\x02 \x01(\v2\x18.evenkeel.v1.PlanSubjectR\asubject\x12+\n" +
@@ -3203,7 +3285,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"provenance\x18\x0e \x01(\v2\x17.evenkeel.v1.ProvenanceR\n" +
 	"provenance\x127\n" +
 	"\vother_sizes\x18\x0f \x03(\v2\x16.evenkeel.v1.OtherSizeR\n" +
-	"otherSizes\x129\n" +
+	"otherSizes\x12F\n" +
+	"\x10other_precisions\x18\x16 \x03(\v2\x1b.evenkeel.v1.OtherPrecisionR\x0fotherPrecisions\x129\n" +
 	"\bschedule\x18\x10 \x01(\x0e2\x1d.evenkeel.v1.PipelineScheduleR\bschedule\x124\n" +
 	"\n" +
 	"group_runs\x18\x11 \x03(\v2\x15.evenkeel.v1.GroupRunR\tgroupRuns\x12;\n" +
@@ -3211,7 +3294,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\x12>\n" +
 	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01B\x1c\n" +
-	"\x1a_trainer_limits_cost_ratio\"\x9c\t\n" +
+	"\x1a_trainer_limits_cost_ratio\"\xd2\t\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -3240,7 +3323,8 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\texecution\x18\x17 \x01(\v2\x16.evenkeel.v1.ExecutionR\texecution\x124\n" +
 	"\tobjective\x18\x18 \x01(\v2\x16.evenkeel.v1.ObjectiveR\tobjective\x12:\n" +
 	"\vreliability\x18\x19 \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\x12.\n" +
-	"\atrainer\x18\x1a \x01(\v2\x14.evenkeel.v1.TrainerR\atrainer\"\xe3\x01\n" +
+	"\atrainer\x18\x1a \x01(\v2\x14.evenkeel.v1.TrainerR\atrainer\x124\n" +
+	"\tprecision\x18\x1d \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
@@ -3387,7 +3471,11 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\bgpu_type\x18\x02 \x01(\tR\agpuType\x12\x1b\n" +
 	"\tgpu_count\x18\x03 \x01(\x05R\bgpuCount\x12\x12\n" +
 	"\x04fits\x18\x04 \x01(\bR\x04fits\x12,\n" +
-	"\x04plan\x18\x05 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\xdc\x01\n" +
+	"\x04plan\x18\x05 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\x88\x01\n" +
+	"\x0eOtherPrecision\x124\n" +
+	"\tprecision\x18\x01 \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\x12\x12\n" +
+	"\x04fits\x18\x02 \x01(\bR\x04fits\x12,\n" +
+	"\x04plan\x18\x03 \x01(\v2\x18.evenkeel.v1.AlternativeR\x04plan\"\xdc\x01\n" +
 	"\x06Remedy\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.evenkeel.v1.RemedyKindR\x04kind\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1b\n" +
@@ -3510,7 +3598,7 @@ func file_evenkeel_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(LayerKind)(0),           // 0: evenkeel.v1.LayerKind
 	(RecomputePart)(0),       // 1: evenkeel.v1.RecomputePart
@@ -3535,98 +3623,104 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(*Proof)(nil),            // 20: evenkeel.v1.Proof
 	(*Alternative)(nil),      // 21: evenkeel.v1.Alternative
 	(*OtherSize)(nil),        // 22: evenkeel.v1.OtherSize
-	(*Remedy)(nil),           // 23: evenkeel.v1.Remedy
-	(*Misfit)(nil),           // 24: evenkeel.v1.Misfit
-	(*Placement)(nil),        // 25: evenkeel.v1.Placement
-	(*RankPlacement)(nil),    // 26: evenkeel.v1.RankPlacement
-	(*Launch)(nil),           // 27: evenkeel.v1.Launch
-	(*BatchRule)(nil),        // 28: evenkeel.v1.BatchRule
-	(*PackingGroup)(nil),     // 29: evenkeel.v1.PackingGroup
-	(*Provenance)(nil),       // 30: evenkeel.v1.Provenance
-	(PipelineSchedule)(0),    // 31: evenkeel.v1.PipelineSchedule
-	(*GroupChoice)(nil),      // 32: evenkeel.v1.GroupChoice
-	(ZeroStage)(0),           // 33: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0),   // 34: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 35: evenkeel.v1.Optimizer
-	(*Constraints)(nil),      // 36: evenkeel.v1.Constraints
-	(TrainingFramework)(0),   // 37: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),        // 38: evenkeel.v1.Execution
-	(*Objective)(nil),        // 39: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 40: evenkeel.v1.Reliability
-	(*Trainer)(nil),          // 41: evenkeel.v1.Trainer
-	(*Interval)(nil),         // 42: evenkeel.v1.Interval
-	(LaunchFramework)(0),     // 43: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),         // 44: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil),   // 45: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),       // 46: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),       // 47: evenkeel.v1.LaunchNote
+	(*OtherPrecision)(nil),   // 23: evenkeel.v1.OtherPrecision
+	(*Remedy)(nil),           // 24: evenkeel.v1.Remedy
+	(*Misfit)(nil),           // 25: evenkeel.v1.Misfit
+	(*Placement)(nil),        // 26: evenkeel.v1.Placement
+	(*RankPlacement)(nil),    // 27: evenkeel.v1.RankPlacement
+	(*Launch)(nil),           // 28: evenkeel.v1.Launch
+	(*BatchRule)(nil),        // 29: evenkeel.v1.BatchRule
+	(*PackingGroup)(nil),     // 30: evenkeel.v1.PackingGroup
+	(*Provenance)(nil),       // 31: evenkeel.v1.Provenance
+	(PipelineSchedule)(0),    // 32: evenkeel.v1.PipelineSchedule
+	(*GroupChoice)(nil),      // 33: evenkeel.v1.GroupChoice
+	(ZeroStage)(0),           // 34: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0),   // 35: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),           // 36: evenkeel.v1.Optimizer
+	(*Constraints)(nil),      // 37: evenkeel.v1.Constraints
+	(TrainingFramework)(0),   // 38: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),        // 39: evenkeel.v1.Execution
+	(*Objective)(nil),        // 40: evenkeel.v1.Objective
+	(*Reliability)(nil),      // 41: evenkeel.v1.Reliability
+	(*Trainer)(nil),          // 42: evenkeel.v1.Trainer
+	(Precision)(0),           // 43: evenkeel.v1.Precision
+	(*Interval)(nil),         // 44: evenkeel.v1.Interval
+	(LaunchFramework)(0),     // 45: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),         // 46: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil),   // 47: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),       // 48: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),       // 49: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	8,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
-	24, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
-	28, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
-	29, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
+	25, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
+	29, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
+	30, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
 	10, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
 	13, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
 	16, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
 	19, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
 	20, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
 	21, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
-	25, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
-	27, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
-	30, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
+	26, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
+	28, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
+	31, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
 	22, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
-	31, // 14: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	9,  // 15: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
-	32, // 16: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
-	2,  // 17: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
-	33, // 18: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	34, // 19: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	35, // 20: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	36, // 21: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	37, // 22: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	38, // 23: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	39, // 24: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	40, // 25: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	41, // 26: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	10, // 27: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
-	13, // 28: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
-	18, // 29: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
-	1,  // 30: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
-	0,  // 31: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
-	11, // 32: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
-	12, // 33: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
-	14, // 34: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
-	15, // 35: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
-	0,  // 36: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
-	18, // 37: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
-	17, // 38: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	42, // 39: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	42, // 40: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
-	3,  // 41: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
-	4,  // 42: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
-	10, // 43: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
-	5,  // 44: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
-	21, // 45: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	6,  // 46: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
-	10, // 47: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
-	12, // 48: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
-	14, // 49: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
-	23, // 50: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
-	26, // 51: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
-	43, // 52: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	44, // 53: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	45, // 54: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	46, // 55: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	47, // 56: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	10, // 57: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	31, // 58: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	13, // 59: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	23, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
+	32, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	9,  // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
+	33, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
+	2,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
+	34, // 19: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	35, // 20: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	36, // 21: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	37, // 22: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	38, // 23: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	39, // 24: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	40, // 25: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	41, // 26: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	42, // 27: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	43, // 28: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
+	10, // 29: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
+	13, // 30: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
+	18, // 31: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
+	1,  // 32: evenkeel.v1.RecomputedLayers.parts:type_name -> evenkeel.v1.RecomputePart
+	0,  // 33: evenkeel.v1.LayerGroup.kind:type_name -> evenkeel.v1.LayerKind
+	11, // 34: evenkeel.v1.LayerGroup.recomputed:type_name -> evenkeel.v1.RecomputedLayers
+	12, // 35: evenkeel.v1.Stage.layers:type_name -> evenkeel.v1.LayerGroup
+	14, // 36: evenkeel.v1.Stage.memory:type_name -> evenkeel.v1.MemoryParts
+	15, // 37: evenkeel.v1.MemoryParts.activations_by_kind:type_name -> evenkeel.v1.KindBytes
+	0,  // 38: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
+	18, // 39: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
+	17, // 40: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
+	44, // 41: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	44, // 42: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	3,  // 43: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
+	4,  // 44: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
+	10, // 45: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
+	5,  // 46: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
+	21, // 47: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
+	43, // 48: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	21, // 49: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
+	6,  // 50: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
+	10, // 51: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
+	12, // 52: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
+	14, // 53: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
+	24, // 54: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
+	27, // 55: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
+	45, // 56: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	46, // 57: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	47, // 58: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	48, // 59: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	49, // 60: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	10, // 61: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	32, // 62: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	13, // 63: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -3647,7 +3741,7 @@ func file_evenkeel_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_plan_proto_rawDesc), len(file_evenkeel_v1_plan_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -173,8 +173,11 @@ type PlanJobRequest struct {
 	// another replica. A replica that does not know it tries to catch up; if it cannot, it answers FAILED_PRECONDITION
 	// with PreconditionFailure. Not part of the plan or its id. Range: 0 and up. Unset: what this replica knows.
 	MinCalibrationRevision int64 `protobuf:"varint,9,opt,name=min_calibration_revision,json=minCalibrationRevision,proto3" json:"min_calibration_revision,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// Also plan the job in every other precision that the GPU type and the trainer have. Fills `Plan.other_precisions`.
+	// Default: false.
+	ComparePrecisions bool `protobuf:"varint,10,opt,name=compare_precisions,json=comparePrecisions,proto3" json:"compare_precisions,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *PlanJobRequest) Reset() {
@@ -270,13 +273,20 @@ func (x *PlanJobRequest) GetMinCalibrationRevision() int64 {
 	return 0
 }
 
+func (x *PlanJobRequest) GetComparePrecisions() bool {
+	if x != nil {
+		return x.ComparePrecisions
+	}
+	return false
+}
+
 // The plan, and where it came from.
 type PlanJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The plan. Unset with `validate_only`.
 	Plan *Plan `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Id of the plan; with `validate_only`, the id that planning this job would give. It is a digest of the normalised
-	// request: the job, `max_alternatives` and `compare_sizes`. If the cluster has several offers, it is an id of their
+	// request: the job, `max_alternatives`, `compare_sizes` and `compare_precisions`. If the cluster has several offers, it is an id of their
 	// comparison, by which GetPlan finds `plan`.
 	PlanId string `protobuf:"bytes,2,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// Where the plan came from. Unset with `validate_only`.
@@ -986,7 +996,7 @@ var File_evenkeel_v1_planner_service_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\n" +
-	"!evenkeel/v1/planner_service.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/catalog.proto\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/packing.proto\x1a\x16evenkeel/v1/plan.proto\x1a\x19evenkeel/v1/profile.proto\x1a\x1aevenkeel/v1/timeline.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x96\x03\n" +
+	"!evenkeel/v1/planner_service.proto\x12\vevenkeel.v1\x1a\x19evenkeel/v1/catalog.proto\x1a\x15evenkeel/v1/job.proto\x1a\x19evenkeel/v1/packing.proto\x1a\x16evenkeel/v1/plan.proto\x1a\x19evenkeel/v1/profile.proto\x1a\x1aevenkeel/v1/timeline.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc5\x03\n" +
 	"\x0ePlanJobRequest\x12\"\n" +
 	"\x03job\x18\x01 \x01(\v2\x10.evenkeel.v1.JobR\x03job\x12#\n" +
 	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\x12%\n" +
@@ -996,7 +1006,9 @@ const file_evenkeel_v1_planner_service_proto_rawDesc = "" +
 	"\x0fmax_age_seconds\x18\x06 \x01(\x01H\x00R\rmaxAgeSeconds\x88\x01\x01\x12.\n" +
 	"\x10max_alternatives\x18\a \x01(\x05H\x01R\x0fmaxAlternatives\x88\x01\x01\x12#\n" +
 	"\rcompare_sizes\x18\b \x01(\bR\fcompareSizes\x128\n" +
-	"\x18min_calibration_revision\x18\t \x01(\x03R\x16minCalibrationRevisionB\x12\n" +
+	"\x18min_calibration_revision\x18\t \x01(\x03R\x16minCalibrationRevision\x12-\n" +
+	"\x12compare_precisions\x18\n" +
+	" \x01(\bR\x11comparePrecisionsB\x12\n" +
 	"\x10_max_age_secondsB\x13\n" +
 	"\x11_max_alternatives\"\xb3\x03\n" +
 	"\x0fPlanJobResponse\x12%\n" +

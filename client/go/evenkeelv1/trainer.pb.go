@@ -253,8 +253,18 @@ type Execution struct {
 	// Bytes per trained parameter of a rank's share of the optimizer that only the optimizer's step holds, in place of
 	// activations: flat copies of gradients (DeepSpeed's ZeRO 1 and 2, InternEvo). Range: 0 to 64. Unset: the trainer's.
 	UpdateParameterBytes *float64 `protobuf:"fixed64,24,opt,name=update_parameter_bytes,json=updateParameterBytes,proto3,oneof" json:"update_parameter_bytes,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	// Whether the exchanges of tokens between experts' ranks run beside the compute of another micro-batch
+	// (--overlap-moe-expert-parallel-comm). Unset: false.
+	OverlapExperts *bool `protobuf:"varint,25,opt,name=overlap_experts,json=overlapExperts,proto3,oneof" json:"overlap_experts,omitempty"`
+	// With a `precision` below 16 bits: whether linear layers keep their inputs quantised until the backward pass, as
+	// TransformerEngine does. If false, they keep them in 16 bits. Unset: the trainer's.
+	KeepsQuantisedInputs *bool `protobuf:"varint,26,opt,name=keeps_quantised_inputs,json=keepsQuantisedInputs,proto3,oneof" json:"keeps_quantised_inputs,omitempty"`
+	// With such a `precision`: whether weights are held, and gathered, only in its format (--fp8-param-gather). If false,
+	// quantised copies are held beside 16-bit weights. No effect with PRECISION_FP8_BLOCK and PRECISION_NVFP4. Unset: the
+	// trainer's; true for Megatron-Bridge and NeMo.
+	HoldsQuantisedWeights *bool `protobuf:"varint,27,opt,name=holds_quantised_weights,json=holdsQuantisedWeights,proto3,oneof" json:"holds_quantised_weights,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -448,6 +458,27 @@ func (x *Execution) GetUpdateParameterBytes() float64 {
 	return 0
 }
 
+func (x *Execution) GetOverlapExperts() bool {
+	if x != nil && x.OverlapExperts != nil {
+		return *x.OverlapExperts
+	}
+	return false
+}
+
+func (x *Execution) GetKeepsQuantisedInputs() bool {
+	if x != nil && x.KeepsQuantisedInputs != nil {
+		return *x.KeepsQuantisedInputs
+	}
+	return false
+}
+
+func (x *Execution) GetHoldsQuantisedWeights() bool {
+	if x != nil && x.HoldsQuantisedWeights != nil {
+		return *x.HoldsQuantisedWeights
+	}
+	return false
+}
+
 // The trainer that runs the plan.
 type Trainer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -511,7 +542,7 @@ var File_evenkeel_v1_trainer_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\n" +
-	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xeb\f\n" +
+	"\x19evenkeel/v1/trainer.proto\x12\vevenkeel.v1\"\xdc\x0e\n" +
 	"\tExecution\x120\n" +
 	"\x11sequence_parallel\x18\x01 \x01(\bH\x00R\x10sequenceParallel\x88\x01\x01\x12G\n" +
 	"\x10attention_kernel\x18\x02 \x01(\x0e2\x1c.evenkeel.v1.AttentionKernelR\x0fattentionKernel\x12G\n" +
@@ -538,7 +569,10 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x14casts_master_weights\x18\x15 \x01(\bH\x10R\x12castsMasterWeights\x88\x01\x01\x127\n" +
 	"\x15keeps_gathered_inputs\x18\x16 \x01(\bH\x11R\x13keepsGatheredInputs\x88\x01\x01\x123\n" +
 	"\x13weight_hook_seconds\x18\x17 \x01(\x01H\x12R\x11weightHookSeconds\x88\x01\x01\x129\n" +
-	"\x16update_parameter_bytes\x18\x18 \x01(\x01H\x13R\x14updateParameterBytes\x88\x01\x01B\x14\n" +
+	"\x16update_parameter_bytes\x18\x18 \x01(\x01H\x13R\x14updateParameterBytes\x88\x01\x01\x12,\n" +
+	"\x0foverlap_experts\x18\x19 \x01(\bH\x14R\x0eoverlapExperts\x88\x01\x01\x129\n" +
+	"\x16keeps_quantised_inputs\x18\x1a \x01(\bH\x15R\x14keepsQuantisedInputs\x88\x01\x01\x12;\n" +
+	"\x17holds_quantised_weights\x18\x1b \x01(\bH\x16R\x15holdsQuantisedWeights\x88\x01\x01B\x14\n" +
 	"\x12_sequence_parallelB\n" +
 	"\n" +
 	"\b_dropoutB\r\n" +
@@ -559,7 +593,10 @@ const file_evenkeel_v1_trainer_proto_rawDesc = "" +
 	"\x15_casts_master_weightsB\x18\n" +
 	"\x16_keeps_gathered_inputsB\x16\n" +
 	"\x14_weight_hook_secondsB\x19\n" +
-	"\x17_update_parameter_bytes\"7\n" +
+	"\x17_update_parameter_bytesB\x12\n" +
+	"\x10_overlap_expertsB\x19\n" +
+	"\x17_keeps_quantised_inputsB\x1a\n" +
+	"\x18_holds_quantised_weights\"7\n" +
 	"\aTrainer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion*\x8b\x01\n" +

@@ -48,6 +48,28 @@ TEST(OtherSizesTest, AFixedDataParallelDegreeYieldsToTheCount) {
   EXPECT_EQ(plan.other_sizes[1].plan.parallelism.data, 12);
 }
 
+TEST(OtherSizesTest, GpuTypesMultiplyInTheJobsPrecision) {
+  Job job = TextJob("llama3-8b", "b200-sxm-180gb", 8);
+  job.training.precision = Precision::kNvfp4;
+  const Plan plan = WithSizes(job);
+  ASSERT_EQ(plan.other_sizes.size(), 3u);
+  for (const OtherSize& size : plan.other_sizes) {
+    EXPECT_TRUE(HasProducts(FindGpu(size.gpu)->spec, NumberFormat::kNvfp4)) << size.gpu;
+    EXPECT_TRUE(size.fits);
+  }
+}
+
+TEST(OtherSizesTest, RemediesKeepTheJobsPrecision) {
+  Job job = TextJob("llama3-70b", "l40s-48gb", 8);
+  job.training.precision = Precision::kFp8Current;
+  const Plan plan = MakePlan(job, {}).plan;
+  ASSERT_FALSE(plan.fits());
+  for (const Remedy& remedy : plan.misfit->remedies) {
+    if (remedy.kind == RemedyKind::kLargerGpu)
+      EXPECT_TRUE(HasProducts(FindGpu(remedy.gpu)->spec, NumberFormat::kFp8)) << remedy.gpu;
+  }
+}
+
 TEST(OtherSizesTest, WhatDoesNotFitIsListed) {
   const Plan plan = WithSizes(TextJob("llama3-70b", "h200-sxm-141gb", 16));
   ASSERT_TRUE(plan.fits());
