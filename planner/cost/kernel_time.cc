@@ -13,6 +13,8 @@ constexpr int64_t kHeadSizeStep = 32;  // kernels round head sizes up to a multi
 
 // A cast with a scale that is known: medians of the tables of 6 GPU types (quantize.csv).
 constexpr double kCastBytes = 3.8, kCastLaunchNs = 1900;
+// Another reading of 16-bit values, at the rate that streaming kernels reach.
+constexpr double kReadBytes = 2.5;
 
 // Returns head size over efficiency, the cost of one pair of tokens; linear between the measured
 // sizes.
@@ -70,11 +72,17 @@ Affine KernelTime::WeightGradient(int64_t n, int64_t k, int64_t rows, NumberForm
 
 Affine KernelTime::Quantise(int64_t k, NumberFormat format, bool known_scale) const {
   if (format == NumberFormat::k16Bit) return {};
-  const MatrixRates& rates = gpu_.costs.low.of(format).value();
-  const double bytes =
-      known_scale ? std::min(kCastBytes, rates.quantise_bytes) : rates.quantise_bytes;
-  const double launch =
-      known_scale ? std::min(kCastLaunchNs, rates.quantise_launch_ns) : rates.quantise_launch_ns;
+  const LowPrecisionRates& low = gpu_.costs.low;
+  const MatrixRates& rates = low.of(format).value();
+  double bytes = rates.quantise_bytes, launch = rates.quantise_launch_ns;
+  if (format == NumberFormat::kFp8) {
+    // Training code reads a tensor once for its largest value, where the tables' kernels look
+    // twice.
+    bytes = std::min(bytes, kCastBytes + (known_scale ? 0 : kReadBytes));
+    launch = std::min(launch, (known_scale ? 1 : 2) * kCastLaunchNs);
+  }
+  const bool two_layouts = format != NumberFormat::kFp8 || !low.fp8_any_layout;
+  if (two_layouts) bytes += ValueBytesOf(format) / constants_.hbm_efficiency;
   return {launch, bytes * D(k) / gpu_.hbm_bytes_per_second * 1e9};
 }
 

@@ -28,8 +28,8 @@ class KernelTime {
   // fp32.
   Affine WeightGradient(int64_t n, int64_t k, int64_t rows = 0,
                         NumberFormat format = NumberFormat::k16Bit) const;
-  // Returns the time of bringing rows of k 16-bit values into a format. With `known_scale`, nothing
-  // looks for the largest value first. Zero for 16 bits.
+  // Returns the time of bringing rows of k 16-bit values into a format, in each layout that
+  // products read. With `known_scale`, nothing looks for the largest value first. Zero for 16 bits.
   Affine Quantise(int64_t k, NumberFormat format, bool known_scale = false) const;
   // The functions above require that the GPU multiplies in the format (HasProducts).
 

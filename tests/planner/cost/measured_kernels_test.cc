@@ -111,9 +111,16 @@ void ExpectErrors(const std::string& what, const std::vector<double>& ratios, Bo
 // The time of the product itself depends on the clock. Launches and quantising do not.
 double ProductUs(const char* gpu, const MeasuredMatrix& row, NumberFormat format, double droop,
                  double droop_us) {
-  const KernelTime kernels(FindGpu(gpu)->spec, Cold());
+  const GpuSpec& spec = FindGpu(gpu)->spec;
+  const KernelTime kernels(spec, Cold());
   const double m = static_cast<double>(row.m), launch = kernels.constants().kernel_launch_ns;
-  const double beside = launch + kernels.Quantise(row.k, format).at(m);
+  double beside = launch;
+  if (format != NumberFormat::k16Bit) {
+    // As the tables' kernels quantise, which are not those of a training run.
+    const MatrixRates rates = spec.costs.low.of(format).value();
+    beside += rates.quantise_launch_ns + rates.quantise_bytes * m * static_cast<double>(row.k) /
+                                             spec.hbm_bytes_per_second * 1e9;
+  }
   const double us = (kernels.Matrix(row.n, row.k, row.m, format).at(m) - launch) * 1e-3;
   const double long_share = us * us / (us * us + droop_us * droop_us);
   return beside * 1e-3 + us * (1 + droop * long_share);

@@ -65,8 +65,8 @@ TEST(OtherSizesTest, RemediesKeepTheJobsPrecision) {
   const Plan plan = MakePlan(job, {}).plan;
   ASSERT_FALSE(plan.fits());
   for (const Remedy& remedy : plan.misfit->remedies) {
-    if (remedy.kind == RemedyKind::kLargerGpu)
-      EXPECT_TRUE(HasProducts(FindGpu(remedy.gpu)->spec, NumberFormat::kFp8)) << remedy.gpu;
+    if (remedy.kind != RemedyKind::kLargerGpu) continue;
+    EXPECT_TRUE(HasProducts(FindGpu(remedy.gpu)->spec, NumberFormat::kFp8)) << remedy.gpu;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "planner/base/integers.h"
 #include "planner/cost/interval.h"
 #include "planner/cost/memory.h"
+#include "tests/validation/harness/precision_pairs.h"
 
 namespace evenkeel::validation {
 namespace {
@@ -130,6 +132,10 @@ std::string KeyOf(const Result& result, By by) {
   switch (by) {
     case By::kFamily:
       return run.family + (run.apart.empty() ? "" : ", " + run.apart);
+    case By::kSource:
+      return run.family;
+    case By::kPrecision:
+      return std::string(RecipeOf(run.job.training.precision).name);
     case By::kTrainer:
       return std::string(run.job.training.trainer->name);
     case By::kGpu:
@@ -189,6 +195,25 @@ struct Pooled {
   }
 };
 
+// Prints the mean of the sources' mean errors, over runs that `admits` lets in.
+void PrintMean(const char* what, const std::vector<Result>& results,
+               const std::function<bool(const Case&)>& admits) {
+  std::vector<Result> admitted;
+  for (const Result& result : results) {
+    if (admits(*result.run)) admitted.push_back(result);
+  }
+  double sum = 0;
+  int64_t timed = 0;
+  for (const FamilyErrors& source : ErrorsOf(admitted, By::kSource)) {
+    if (source.time.count == 0) continue;
+    sum += source.time.mean_absolute;
+    ++timed;
+  }
+  if (timed > 0)
+    std::printf("Time, mean of the families' means, %s: %.1f%% (%lld families)\n", what,
+                100 * sum / D(timed), static_cast<long long>(timed));
+}
+
 }  // namespace
 
 std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results, By by) {
@@ -233,18 +258,16 @@ bool ReportRuns(const std::vector<Result>& results, const std::vector<Uncovered>
   PrintTable("family", families);
   PrintTable("trainer", ErrorsOf(results, By::kTrainer));
   PrintTable("GPU", ErrorsOf(results, By::kGpu));
+  PrintTable("precision", ErrorsOf(results, By::kPrecision));
   PrintTable("regime", ErrorsOf(results, By::kRegime));
   Pooled time, memory;
-  double mean = 0, price = 0;
-  int64_t timed = 0, groups = 0, pairs = 0, swapped = 0;
+  double price = 0;
+  int64_t groups = 0, pairs = 0, swapped = 0;
   bool holds = true;
   for (const FamilyErrors& f : families) {
     time.Add(f.time_inside), memory.Add(f.memory_inside);
     groups += f.groups, pairs += f.pairs, swapped += f.swapped;
     price += f.price * D(f.groups);
-    if (f.time.count == 0) continue;
-    mean += f.time.mean_absolute;
-    ++timed;
     if (f.time_inside.count < kLargeFamily ||
         D(f.time_inside.inside) >= kLeastInside * D(f.time_inside.count))
       continue;
@@ -252,7 +275,22 @@ bool ReportRuns(const std::vector<Result>& results, const std::vector<Uncovered>
                 f.family.c_str(), 100 * kLeastInside);
     holds = false;
   }
-  if (timed > 0) std::printf("Time, mean of the families' means: %.1f%%\n", 100 * mean / D(timed));
+  using planner::Precision;
+  PrintMean("in 16 bits, without rows set apart", results, [](const Case& run) {
+    return run.apart.empty() && run.job.training.precision == Precision::k16Bit;
+  });
+  PrintMean("below 16 bits, dense models", results, [](const Case& run) {
+    return run.job.training.precision != Precision::k16Bit && !run.job.model.language_model.moe;
+  });
+  PrintMean("below 16 bits, all", results,
+            [](const Case& run) { return run.job.training.precision != Precision::k16Bit; });
+  if (const PrecisionPairs alike = PrecisionPairsOf(results); alike.pairs > 0) {
+    std::printf(
+        "Pairs that differ in precision alone: %lld, error of the speed-up %.1f%%, faster one "
+        "right in %lld\n",
+        static_cast<long long>(alike.pairs), 100 * alike.error,
+        static_cast<long long>(alike.right));
+  }
   std::printf("Inside the stated intervals: %s times, %s peaks of memory\n", time.Text().c_str(),
               memory.Text().c_str());
   if (pairs > 0)

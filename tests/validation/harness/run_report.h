@@ -38,7 +38,8 @@ struct FamilyErrors {
 };
 
 // How runs are grouped: by the source that published them, or by what they have in common.
-enum class By { kFamily, kTrainer, kGpu, kRegime };
+// kSource: a family with the rows that its report sets apart.
+enum class By { kFamily, kSource, kTrainer, kGpu, kPrecision, kRegime };
 
 std::vector<FamilyErrors> ErrorsOf(const std::vector<Result>& results, By by = By::kFamily);
 
