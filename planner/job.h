@@ -18,6 +18,7 @@
 #include "planner/packing/packing.h"
 #include "planner/space/parallelism.h"
 #include "planner/trainer/execution.h"
+#include "planner/trainer/optimizer.h"
 #include "planner/trainer/precision.h"
 #include "planner/trainer/trainers.h"
 #include "planner/workload/dataset.h"
@@ -61,6 +62,7 @@ struct Training {
   std::string trainer_name, trainer_version;
   Execution execution;
   Precision precision = Precision::k16Bit;
+  Optimizer optimizer = Optimizer::kAdam;
   // fp32 gradient accumulation (Megatron's default), else 16-bit.
   bool distributed_gradients_fp32 = true;
   int64_t epochs = 1;

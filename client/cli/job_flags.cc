@@ -9,7 +9,7 @@
 #include <string>
 
 #include "client/cli/flags.h"
-#include "client/cli/precision_names.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -81,6 +81,13 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
       ->check(Whole(1, 10000));
   Add(command, "--zero", &flags->zero, "0|1|2|3", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
+  std::vector<std::string> optimizers;
+  for (const auto& [name, optimizer] : kOptimizerNames) optimizers.emplace_back(name);
+  Add(command, "--optimizer", &flags->optimizer, "adam|muon|...",
+      "adam-16bit-moments, adam-8bit-moments, adam-16bit (without master weights), adafactor, "
+      "lion, sgd or muon [adam]",
+      kTraining)
+      ->check(CLI::IsMember(optimizers).description(""));
   std::vector<std::string> precisions;
   for (const auto& [name, precision] : kPrecisionNames) precisions.emplace_back(name);
   Add(command, "--precision", &flags->precision, "bf16|fp16|fp8|...",

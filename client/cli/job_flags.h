@@ -33,7 +33,8 @@ struct JobFlags {
   std::optional<int64_t> curriculum;
   std::string context_exchange;     // "ulysses" or "ring"
   std::string recompute;            // a name of kPolicies in job_request.cc
-  std::string precision;            // a name of PrecisionNames(), or empty
+  std::string precision;            // a name of kPrecisionNames, or empty
+  std::string optimizer;            // a name of kOptimizerNames, or empty
   std::vector<std::string> freeze;  // "encoder", "llm"
   std::string label;
   std::string objective;  // "step-time", "gpu-days", "fewest-gpus" or "cost"

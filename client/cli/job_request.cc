@@ -19,8 +19,8 @@
 #include "client/cli/histogram.h"
 #include "client/cli/job_flags.h"
 #include "client/cli/length_files.h"
-#include "client/cli/precision_names.h"
 #include "client/cli/proto_json.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -249,6 +249,9 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.token_cap) job->mutable_training()->set_token_cap(*flags.token_cap);
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
+  for (const auto& [name, optimizer] : kOptimizerNames) {
+    if (flags.optimizer == name) job->mutable_training()->set_optimizer(optimizer);
+  }
   for (const auto& [name, precision] : kPrecisionNames) {
     if (flags.precision == name) job->mutable_training()->set_precision(precision);
   }

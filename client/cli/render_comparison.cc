@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/precision_names.h"
 #include "client/cli/render_plan.h"
 #include "client/cli/table.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "client/cli/pack/render_pack.h"
-#include "client/cli/precision_names.h"
 #include "client/cli/table.h"
+#include "client/cli/training_names.h"
 
 namespace evenkeel::cli {
 namespace {
@@ -164,6 +164,8 @@ std::string RenderHeader(const Style& style, const v1::Plan& plan, const PlanOri
     pairs.emplace_back("trainer", TrainerText(plan));
   if (subject.precision() != v1::PRECISION_UNSPECIFIED)
     pairs.emplace_back("precision", PrecisionName(subject.precision()));
+  if (const std::string name = OptimizerName(subject.optimizer()); !name.empty())
+    pairs.emplace_back("optimizer", name);
   pairs.emplace_back("data", DataText(plan));
   if (plan.has_parallelism()) {
     std::string split = ParallelismText(plan.parallelism());

@@ -24,8 +24,6 @@ std::span<const CostConstant> CostConstantList() {
        "FlashAttention-3 is 1.5 to 2.0 times as fast forward, 1.5 to 1.75 times backward (Shah "
        "2024, "
        "section 4.1)"},
-      {"adam_bytes_per_parameter", &C::adam_bytes_per_parameter, Basis::kPublished,
-       "Rajbhandari 2020, section 3.1: what mixed-precision Adam reads and writes"},
       {"inter_node_efficiency", &C::inter_node_efficiency, Basis::kAssumed,
        "no measurement between nodes; 0.85 to 0.95 are published for large messages"},
       {"inter_node_sharing", &C::inter_node_sharing, Basis::kAssumed,

@@ -28,9 +28,6 @@ struct CostConstants {
   double attention_backward = 2.9;
   // Rate of FlashAttention-2 over the rate of the best kernels, on Hopper and Blackwell.
   double flash2_rate = 0.59;
-  // Bytes that Adam moves: fp32 master weight and two moments (read and written), fp32 gradient,
-  // 16-bit weight.
-  double adam_bytes_per_parameter = 30;
 
   double inter_node_efficiency = 0.85;  // share of the given bandwidth that large messages reach
   // k ranks of a group in one node reach 1 + inter_node_sharing * (k - 1) times one rank's

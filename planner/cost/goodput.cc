@@ -11,18 +11,19 @@
 namespace evenkeel::planner {
 namespace {
 
-int64_t BytesOf(int64_t parameters, TrainMode train) {
-  return parameters * (kWeightBytes + (train == TrainMode::kFull ? kAdamBytes : 0));
+int64_t BytesOf(int64_t parameters, TrainMode train, const OptimizerRecord& optimizer) {
+  const double state = train == TrainMode::kFull ? optimizer.state_bytes() : 0;
+  return parameters * kWeightBytes + Nearest(D(parameters) * state);
 }
 
 }  // namespace
 
-int64_t CheckpointBytes(const ModelSpec& model) {
+int64_t CheckpointBytes(const ModelSpec& model, const OptimizerRecord& optimizer) {
   const LanguageModel& m = model.language_model;
-  int64_t bytes = BytesOf(CountParameters(m), m.train);
+  int64_t bytes = BytesOf(CountParameters(m), m.train, optimizer);
   for (const EncoderTower& tower : model.towers) {
-    bytes += BytesOf(CountParameters(tower.encoder), tower.encoder.train);
-    bytes += BytesOf(CountParameters(tower.projector, m.hidden), tower.projector.train);
+    bytes += BytesOf(CountParameters(tower.encoder), tower.encoder.train, optimizer);
+    bytes += BytesOf(CountParameters(tower.projector, m.hidden), tower.projector.train, optimizer);
   }
   return bytes;
 }
@@ -50,7 +51,7 @@ std::optional<Goodput> GoodputOf(const Job& job, const Prediction& prediction) {
   const double work = step * static_cast<double>(steps);
 
   Goodput g;
-  g.checkpoint_bytes = CheckpointBytes(job.model);
+  g.checkpoint_bytes = CheckpointBytes(job.model, RecordOf(job.training.optimizer));
   g.checkpoint_seconds =
       static_cast<double>(g.checkpoint_bytes) / (nodes * r.checkpoint_bytes_per_second);
   g.mean_time_between_failures_seconds = r.node_mean_time_between_failures_seconds / nodes;

@@ -124,9 +124,8 @@ Affine KernelTime::MemoryBound(double bytes_per_row) const {
   return {constants_.kernel_launch_ns, bytes_per_row / bytes_per_ns_};
 }
 
-double KernelTime::OptimizerUpdate(double parameters) const {
-  return constants_.kernel_launch_ns +
-         parameters * constants_.adam_bytes_per_parameter / bytes_per_ns_;
+double KernelTime::OptimizerUpdate(double bytes) const {
+  return constants_.kernel_launch_ns + bytes / bytes_per_ns_;
 }
 
 }  // namespace evenkeel::planner

@@ -57,9 +57,8 @@ class KernelTime {
   // of memory.
   Affine MemoryBound(double bytes_per_row) const;
 
-  // Returns the time of the optimizer's update of `parameters` parameters, which moves master
-  // weights, moments, gradients and weights.
-  double OptimizerUpdate(double parameters) const;
+  // Returns the time of an optimizer's update that reads and writes so many bytes.
+  double OptimizerUpdate(double bytes) const;
 
   const CostConstants& constants() const { return constants_; }
 

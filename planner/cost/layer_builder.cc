@@ -52,9 +52,9 @@ void LayerBuilder::AddLinear(const Linear& l) {
   double trained = train_ == TrainMode::kFull ? parameters : 0;
   work_.parameters += parameters;
   if (l.expert) work_.expert_parameters += parameters;
-  if (format != NumberFormat::k16Bit) {
-    work_.quantised_parameters += D(l.copies) * weight;
-    if (l.expert) work_.quantised_expert_parameters += D(l.copies) * weight;
+  if (l.target != 0) {
+    work_.matrix_parameters += D(l.copies) * weight;
+    if (l.expert) work_.matrix_expert_parameters += D(l.copies) * weight;
   }
   if (train_ == TrainMode::kFull) {
     work_.largest_weight = std::max(work_.largest_weight, weight);

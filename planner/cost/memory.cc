@@ -129,24 +129,30 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   const double gradient = training.distributed_gradients_fp32 ? 4 : 2;
   ShardedBytes sum;
   const double quantised_bytes = QuantisedWeightBytes(job);
-  const auto add = [&](double parameters, double trained, double quantised, int64_t copies) {
+  const OptimizerRecord& optimizer = RecordOf(training.optimizer);
+  const double adam = RecordOf(Optimizer::kAdam).state_bytes();
+  // Matrices that train in full. An optimizer of whole matrices leaves all others to Adam.
+  const bool full = work.trained_parameters == work.parameters;
+  const auto add = [&](double parameters, double trained, double matrices, int64_t copies) {
     const double share = 1 / D(copies);
     const ZeroStage zero = training.zero_stage;
     if (zero < ZeroStage::kWeights) {
-      sum.weights += kWeightBytes * parameters + quantised_bytes * quantised;
+      sum.weights += kWeightBytes * parameters + quantised_bytes * matrices;
     } else {
-      const bool cast = training.execution.casts_master_weights;
+      const bool cast = training.execution.casts_master_weights && optimizer.master_bytes > 0;
       sum.weights += kWeightBytes * (cast ? parameters - trained : parameters) * share;
     }
     sum.gradients += gradient * trained * (zero >= ZeroStage::kGradients ? share : 1);
     const double updated = trained * (zero >= ZeroStage::kOptimizer ? share : 1);
-    sum.optimizer += kAdamBytes * updated;
+    const double others = full ? parameters - matrices : trained;
+    const double by_adam = optimizer.whole_matrices && trained > 0 ? others / trained : 0;
+    sum.optimizer += updated * (optimizer.state_bytes() * (1 - by_adam) + adam * by_adam);
     sum.update += training.execution.update_bytes_per_parameter * updated;
   };
   add(work.parameters - work.expert_parameters,
       work.trained_parameters - work.trained_expert_parameters,
-      work.quantised_parameters - work.quantised_expert_parameters, WeightCopies(p));
-  add(work.expert_parameters, work.trained_expert_parameters, work.quantised_expert_parameters,
+      work.matrix_parameters - work.matrix_expert_parameters, WeightCopies(p));
+  add(work.expert_parameters, work.trained_expert_parameters, work.matrix_expert_parameters,
       ExpertCopies(training, p));
   return sum;
 }

@@ -16,7 +16,6 @@ enum class MemoryFit;
 
 // Bytes of a parameter: the 16-bit weight, and what Adam keeps (fp32 master weight, two moments).
 inline constexpr int64_t kWeightBytes = 2;
-inline constexpr int64_t kAdamBytes = 12;
 
 // Each part of one layer's memory is capped at kPartBytesAtMost. No GPU holds as much (the contract
 // ends at 2^42 bytes), and capped sums over a pipeline fit in 64 bits. A layer's workspace has

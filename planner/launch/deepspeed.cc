@@ -196,6 +196,7 @@ void EmitDeepSpeed(const Trials& trials, Launch* out) {
     out->stages = runs->stages;
     out->slower_by = SlowerBy(*runs, trials.base());
   }
+  NoteRecipe(trials.job().training, "TransformerEngine's autocast, in the model's code", out);
   if (zero == ZeroStage::kNone && job.training.distributed_gradients_fp32)
     out->notes.push_back(
         {"precision", "DeepSpeed without ZeRO accumulates gradients in 16 bits, not in fp32."});

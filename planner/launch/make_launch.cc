@@ -29,6 +29,23 @@ void Emit(const Trials& trials, Launch* launch) {
   }
 }
 
+// Returns whether the emitters set the optimizer.
+bool Sets(LaunchFramework framework, Optimizer optimizer) {
+  if (optimizer == Optimizer::kAdam) return true;
+  const bool megatron =
+      framework == LaunchFramework::kMegatron || framework == LaunchFramework::kFlagScale;
+  return megatron && optimizer != Optimizer::kAdam16Bit && optimizer != Optimizer::kAdafactor &&
+         optimizer != Optimizer::kLion;
+}
+
+void NoteOptimizer(const Training& training, Launch* launch) {
+  if (launch->match == LaunchMatch::kNone || Sets(launch->framework, training.optimizer)) return;
+  launch->notes.push_back({"optimizer", "The plan is for " +
+                                            std::string(RecordOf(training.optimizer).title) +
+                                            ", which these settings do not set: set it in your "
+                                            "training code."});
+}
+
 // Notes that the settings run the longest packing group alone, since the trainer cannot change the
 // degree from step to step, and what that costs.
 void NoteGroups(const Plan& plan, Launch* launch) {
@@ -96,6 +113,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
     } else {
       Emit(trials, &launch);
     }
+    NoteOptimizer(job.training, &launch);
     NoteGroups(plan, &launch);
     launches.push_back(std::move(launch));
   }

@@ -129,6 +129,19 @@ void AddBatch(const Trials& trials, const PlanSpec& spec, Arguments& out) {
   out.Add("--calculate-per-token-loss");
 }
 
+// dist_muon spreads whole matrices over the data-parallel ranks itself.
+void AddOptimizer(const Training& training, bool sharded, Arguments& out) {
+  const Optimizer optimizer = training.optimizer;
+  if (sharded && optimizer != Optimizer::kMuon) out.Add("--use-distributed-optimizer");
+  if (optimizer == Optimizer::kMuon) out.Add("--optimizer", sharded ? "dist_muon" : "muon");
+  if (optimizer == Optimizer::kSgd) out.Add("--optimizer", "sgd");
+  const bool bf16 = optimizer == Optimizer::kAdam16BitMoments;
+  if (!bf16 && optimizer != Optimizer::kAdam8BitMoments) return;
+  out.Add("--use-precision-aware-optimizer");
+  out.Add("--exp-avg-dtype", bf16 ? "bf16" : "fp8");
+  out.Add("--exp-avg-sq-dtype", bf16 ? "bf16" : "fp8");
+}
+
 // Megatron-LM's names of the recipes (arguments.py, _add_transformer_engine_args).
 void AddPrecision(const Training& training, Arguments& out) {
   struct Names {
@@ -158,7 +171,7 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   out.Add(job.launch.float16 ? "--fp16" : "--bf16");
   if (!t.distributed_gradients_fp32) out.Add("--grad-reduce-in-bf16");
   AddPrecision(t, out);
-  if (t.zero_stage != ZeroStage::kNone && sharded) out.Add("--use-distributed-optimizer");
+  AddOptimizer(t, t.zero_stage != ZeroStage::kNone && sharded, out);
   if (t.zero_stage == ZeroStage::kGradients || t.zero_stage == ZeroStage::kWeights) {
     out.Add("--use-megatron-fsdp");
     out.Add("--data-parallel-sharding-strategy",

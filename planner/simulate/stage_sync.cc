@@ -9,6 +9,7 @@
 #include "planner/cost/kernel_time.h"
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
+#include "planner/cost/optimizer_time.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -87,8 +88,8 @@ StageSync SyncOf(const Job& job, const Parallelism& p, const TrainedParameters& 
   const bool overlaps = job.training.execution.overlap_weight_gather;
   return {.reduce_ns = Nearest(exchange.reduce),
           .gather_ns = Nearest(exchange.gather + (overlaps ? 0 : exchange.turns)),
-          .optimizer_ns =
-              Nearest(kernels.OptimizerUpdate(exchange.updated) + (overlaps ? exchange.turns : 0)),
+          .optimizer_ns = Nearest(UpdateTime(job, kernels, p.tensor, exchange.updated) +
+                                  (overlaps ? exchange.turns : 0)),
           .buckets = std::max(1.0, buckets),
           .slowdown = job.constants.collective_processors / job.cluster.gpu.costs.processors};
 }

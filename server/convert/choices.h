@@ -56,6 +56,16 @@ inline constexpr Choice<planner::Precision, v1::Precision> kPrecisions[] = {
     {planner::Precision::kMxfp8, v1::PRECISION_MXFP8},
     {planner::Precision::kNvfp4, v1::PRECISION_NVFP4}};
 
+inline constexpr Choice<planner::Optimizer, v1::Optimizer> kOptimizers[] = {
+    {planner::Optimizer::kAdam, v1::OPTIMIZER_ADAM},
+    {planner::Optimizer::kAdam16BitMoments, v1::OPTIMIZER_ADAM_16BIT_MOMENTS},
+    {planner::Optimizer::kAdam8BitMoments, v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
+    {planner::Optimizer::kAdam16Bit, v1::OPTIMIZER_ADAM_16BIT},
+    {planner::Optimizer::kAdafactor, v1::OPTIMIZER_ADAFACTOR},
+    {planner::Optimizer::kLion, v1::OPTIMIZER_LION},
+    {planner::Optimizer::kSgd, v1::OPTIMIZER_SGD},
+    {planner::Optimizer::kMuon, v1::OPTIMIZER_MUON}};
+
 inline constexpr Choice<planner::Framework, v1::TrainingFramework> kFrameworks[] = {
     {planner::Framework::kMegatron, v1::TRAINING_FRAMEWORK_MEGATRON},
     {planner::Framework::kFsdp, v1::TRAINING_FRAMEWORK_FSDP},

@@ -77,13 +77,11 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
   }
 }
 
-// Checks the fields that have one accepted value in this version, or do not change the plan.
+// Checks what other fields decide.
 void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink& sink) {
   const FieldPath framework = path.Child("framework");
   CheckEnum(sink, framework, from.framework(), v1::TrainingFramework_IsValid,
             "TRAINING_FRAMEWORK_MEGATRON, TRAINING_FRAMEWORK_FSDP, TRAINING_FRAMEWORK_DEEPSPEED");
-  CheckEnum(sink, path.Child("optimizer"), from.optimizer(), v1::Optimizer_IsValid,
-            "OPTIMIZER_ADAM");
 }
 
 // Converts the choice of packing groups. They are searched for if some samples are much longer than
@@ -217,6 +215,8 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
   CheckFormats(from, path, sink);
   ConvertTrainer(from, path, sink, &training);
   ConvertPrecision(from, path, sink, job->cluster.gpu, &training);
+  training.optimizer =
+      FromProto(kOptimizers, from.optimizer(), training.optimizer, path.Child("optimizer"), sink);
   ConvertSharding(from, path, sink, &training);
   CheckEnum(sink, path.Child("gradient_precision"), from.gradient_precision(),
             v1::GradientPrecision_IsValid, "GRADIENT_PRECISION_FP32, GRADIENT_PRECISION_16BIT");

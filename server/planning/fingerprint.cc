@@ -39,6 +39,7 @@ class JobWriter {
   static constexpr int kPrecisionTag = 72;
   static constexpr int kExpertOverlapTag = 73;
   static constexpr int kComparePrecisionsTag = 74;
+  static constexpr int kOptimizerTag = 75;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -209,12 +210,16 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::Training& training) {
     const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, trainer, trainer_name,
-                 trainer_version, execution, precision, distributed_gradients_fp32, epochs, seed,
-                 isf_iterations, packer, order_window, group_selection, group_lengths,
+                 trainer_version, execution, precision, optimizer, distributed_gradients_fp32,
+                 epochs, seed, isf_iterations, packer, order_window, group_selection, group_lengths,
                  curriculum_steps] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
+    if (optimizer != planner::Optimizer::kAdam) {
+      out_.Count(kOptimizerTag, 1);
+      Fields(optimizer);
+    }
     if (precision == planner::Precision::k16Bit) return;
     out_.Count(kPrecisionTag, 1);
     Fields(precision, execution.keeps_quantised_inputs, execution.holds_quantised_weights);

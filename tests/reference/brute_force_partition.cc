@@ -187,7 +187,7 @@ class Stages {
       stage.reduce = move(Collective::kAllReduce, 4);
       if (copies.ranks > 1) stage.buckets = buckets(Collective::kAllReduce);
     }
-    stage.optimizer = Nearest(gpu_.OptimizerUpdate(updated));
+    stage.optimizer = Nearest(gpu_.OptimizerUpdate(30 * updated));
     return stage;
   }
 

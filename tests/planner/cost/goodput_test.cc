@@ -99,9 +99,10 @@ TEST(GoodputTest, OfAPlan) {
 
 TEST(GoodputTest, FrozenPartsAreWrittenAsWeightsAlone) {
   Job job = QuickstartJob();
-  const int64_t all = CheckpointBytes(job.model);
+  const int64_t all = CheckpointBytes(job.model, RecordOf(Optimizer::kAdam));
   job.model.language_model.train = TrainMode::kFrozen;
-  EXPECT_EQ(all - CheckpointBytes(job.model), 12 * CountParameters(job.model.language_model));
+  EXPECT_EQ(all - CheckpointBytes(job.model, RecordOf(Optimizer::kAdam)),
+            12 * CountParameters(job.model.language_model));
 }
 
 TEST(GoodputTest, FailuresTooFrequentForAnyProgressStayFinite) {

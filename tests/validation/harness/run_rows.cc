@@ -49,6 +49,7 @@ Json WithNotes(Json row) {
   if (Has(notes, "CUDA graphs")) say("cuda_graphs", true);
   if (Has(notes, "activation offloading")) say("activation_offload", true);
   if (Has(notes, "16-bit gradients and moments")) say("moments_16bit", true);
+  if (Has(notes, "Muon optimizer")) say("muon", true);
   return row;
 }
 
@@ -100,8 +101,8 @@ std::string Inexpressible(const Json& row) {
   return "";
 }
 
-// Returns why a run is reported separately: it needs kinds of layers or dispatchers whose costs the
-// planner does not know.
+// Returns why a run is reported separately: it needs kinds of layers, dispatchers, optimizers or
+// number formats that fewer runs have, or whose costs the planner does not know.
 std::string Apart(const Json& row) {
   const std::string attention = Text(Child(row, "model"), "attention");
   if (attention == "sliding") return "windows";
@@ -348,6 +349,8 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   training.trainer = every == nullptr ? &TrainerOfRow(row) : every;
   training.zero_stage = static_cast<ZeroStage>(Int(row, "zero"));
   training.precision = PrecisionOf(row).value();
+  if (Flag(row, "moments_16bit")) training.optimizer = Optimizer::kAdam16BitMoments;
+  if (Flag(row, "muon")) training.optimizer = Optimizer::kMuon;
   SetExecution(row, training);
   training.global_batch_samples = Int(row, "global_batch");
   run.batching = EqualPacks(Int(row, "micro_batch", 1), sequence);

@@ -1,0 +1,49 @@
+// Names of precisions and optimizers on the command line and in its output.
+#ifndef EVENKEEL_CLIENT_CLI_TRAINING_NAMES_H_
+#define EVENKEEL_CLIENT_CLI_TRAINING_NAMES_H_
+
+#include <string>
+#include <utility>
+
+#include "evenkeel/v1/job.pb.h"
+
+namespace evenkeel::cli {
+
+inline constexpr std::pair<const char*, v1::Precision> kPrecisionNames[] = {
+    {"bf16", v1::PRECISION_BF16},
+    {"fp16", v1::PRECISION_FP16},
+    {"fp8", v1::PRECISION_FP8},
+    {"fp8-delayed", v1::PRECISION_FP8_DELAYED},
+    {"fp8-block", v1::PRECISION_FP8_BLOCK},
+    {"mxfp8", v1::PRECISION_MXFP8},
+    {"nvfp4", v1::PRECISION_NVFP4}};
+
+// Returns the name of a precision; "bf16" for one that is not set.
+inline std::string PrecisionName(v1::Precision precision) {
+  for (const auto& [name, value] : kPrecisionNames) {
+    if (value == precision) return name;
+  }
+  return "bf16";
+}
+
+inline constexpr std::pair<const char*, v1::Optimizer> kOptimizerNames[] = {
+    {"adam", v1::OPTIMIZER_ADAM},
+    {"adam-16bit-moments", v1::OPTIMIZER_ADAM_16BIT_MOMENTS},
+    {"adam-8bit-moments", v1::OPTIMIZER_ADAM_8BIT_MOMENTS},
+    {"adam-16bit", v1::OPTIMIZER_ADAM_16BIT},
+    {"adafactor", v1::OPTIMIZER_ADAFACTOR},
+    {"lion", v1::OPTIMIZER_LION},
+    {"sgd", v1::OPTIMIZER_SGD},
+    {"muon", v1::OPTIMIZER_MUON}};
+
+// Returns the name of an optimizer, or "" for one that is unset or Adam.
+inline std::string OptimizerName(v1::Optimizer optimizer) {
+  for (const auto& [name, value] : kOptimizerNames) {
+    if (value == optimizer && value != v1::OPTIMIZER_ADAM) return name;
+  }
+  return "";
+}
+
+}  // namespace evenkeel::cli
+
+#endif  // EVENKEEL_CLIENT_CLI_TRAINING_NAMES_H_

@@ -1,0 +1,69 @@
+#include "planner/cost/optimizer_time.h"
+
+#include <algorithm>
+
+#include "planner/base/integers.h"
+#include "planner/model/layer_runs.h"
+#include "planner/trainer/optimizer.h"
+
+namespace evenkeel::planner {
+namespace {
+
+constexpr int kNewtonSchulzSteps = 5;
+
+// Sums up matrices and the time to orthogonalise them.
+struct Matrices {
+  double parameters = 0, ns = 0;
+
+  void Add(const KernelTime& kernels, int64_t rows, int64_t columns, double copies = 1) {
+    if (rows <= 0 || columns <= 0) return;
+    const int64_t n = std::min(rows, columns), m = std::max(rows, columns);
+    const auto product = [&](int64_t width, int64_t depth) {
+      return kernels.Matrix(width, depth, n).at(D(n));
+    };
+    // A = X X', B = b A + c A A, X = a X + B X.
+    const double step = product(n, m) + product(n, n) + product(m, n);
+    parameters += copies * D(n) * D(m);
+    ns += copies * kNewtonSchulzSteps * step;
+  }
+};
+
+Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t tensor) {
+  Matrices sum;
+  const auto shard = [&](int64_t width) { return CeilDivide(width, tensor); };
+  for (const LayerRun& run : RunsOf(m)) {
+    const LanguageLayer& layer = run.layer;
+    const double count = D(run.count);
+    const int64_t queries = layer.heads * layer.head_dim, keys = layer.kv_heads * layer.head_dim;
+    if (layer.mixer != Mixer::kNone) {
+      sum.Add(kernels, m.hidden, shard(queries + 2 * keys), count);
+      sum.Add(kernels, shard(queries), m.hidden, count);
+    }
+    const double ups = m.gated_mlp ? 2 : 1;
+    const auto mlp = [&](int64_t width, int64_t ffn, double copies) {
+      sum.Add(kernels, width, shard(ffn), ups * copies);
+      sum.Add(kernels, shard(ffn), width, copies);
+    };
+    if (layer.experts && m.moe) {
+      const int64_t width = m.moe->latent > 0 ? m.moe->latent : m.hidden;
+      mlp(width, m.moe->expert_ffn, count * D(m.moe->experts));
+      mlp(m.hidden, m.moe->shared_ffn, count);
+    } else if (layer.mlp) {
+      mlp(m.hidden, layer.ffn, count);
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters) {
+  const OptimizerRecord& record = RecordOf(job.training.optimizer);
+  const double moved = kernels.OptimizerUpdate(parameters * record.moved_bytes);
+  if (!record.whole_matrices) return moved;
+  const Matrices matrices = MatricesOf(job.model.language_model, kernels, tensor);
+  if (matrices.parameters <= 0) return moved;
+  return moved + parameters * matrices.ns / matrices.parameters;
+}
+
+}  // namespace evenkeel::planner

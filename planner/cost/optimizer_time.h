@@ -1,0 +1,16 @@
+// Time of an optimizer's update of the parameters that one rank updates.
+#ifndef EVENKEEL_PLANNER_COST_OPTIMIZER_TIME_H_
+#define EVENKEEL_PLANNER_COST_OPTIMIZER_TIME_H_
+
+#include "planner/cost/kernel_time.h"
+#include "planner/job.h"
+
+namespace evenkeel::planner {
+
+// Returns the ns to update so many parameters. With an optimizer of whole matrices, they are taken
+// to have the language model's shapes, and each tensor-parallel rank updates its shard alone.
+double UpdateTime(const Job& job, const KernelTime& kernels, int64_t tensor, double parameters);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_COST_OPTIMIZER_TIME_H_
