@@ -57,6 +57,8 @@ struct Training {
   int64_t unit_cap = 0;              // Qv
   int64_t token_cap = 0;             // Qt
   ZeroStage zero_stage = ZeroStage::kOptimizer;
+  // Ranks that share the states; the next divisor below it of the ranks that hold copies. 0: all.
+  int64_t zero_group = 0;
   const Trainer* trainer = &DefaultTrainer();
   // As the caller names it: where it has no record, `trainer` is the generic one. Empty: not given.
   std::string trainer_name, trainer_version;

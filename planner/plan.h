@@ -125,7 +125,7 @@ struct Prediction {
   double epoch_seconds = 0;  // of whole steps; a double, as long epochs exceed 64 bits of ns
   double gpu_days = 0;       // all epochs
   double cost = 0;           // GPU hours x price; 0 if no price was given
-  double mfu = 0;            // model FLOPs of the step (no recompute) over those at peak
+  double mfu = 0;  // model FLOPs of the step (no recompute) over those at the precision's peak
   double llm_tokens_per_second = 0;  // whole job
   double bubble_ratio = 0;           // idle share of the pipeline with mean micro-batches
   // Expected errors, as shares: mean absolute errors on published runs (cost/uncertainty.h). 0: not

@@ -81,6 +81,9 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
   Add(command, "--epochs", &flags->epochs, "N", "Passes over the data [1]", kTraining)
       ->check(Whole(1, 10000));
   Add(command, "--zero", &flags->zero, "0|1|2|3", "ZeRO stage [1]", kTraining)->check(Whole(0, 3));
+  Add(command, "--zero-group", &flags->zero_group, "N",
+      "Ranks that share the sharded states; further groups have them again [all]", kTraining)
+      ->check(Whole(1, 65536));
   std::vector<std::string> optimizers;
   for (const auto& [name, optimizer] : kOptimizerNames) optimizers.emplace_back(name);
   Add(command, "--optimizer", &flags->optimizer, "adam|muon|...",

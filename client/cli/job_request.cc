@@ -249,6 +249,7 @@ void SetTraining(const JobFlags& flags, v1::Job* job) {
   if (flags.token_cap) job->mutable_training()->set_token_cap(*flags.token_cap);
   if (flags.epochs) job->mutable_training()->set_epochs(*flags.epochs);
   if (flags.seed) job->mutable_training()->set_seed(*flags.seed);
+  if (flags.zero_group) job->mutable_training()->set_zero_group(*flags.zero_group);
   for (const auto& [name, optimizer] : kOptimizerNames) {
     if (flags.optimizer == name) job->mutable_training()->set_optimizer(optimizer);
   }

@@ -137,13 +137,18 @@ class ProfileBuilder {
   // gradients. Adds the part that compute does not hide, the same for every pack.
   void GatherWeights(LayerCost& layer, const LayerWork& work) {
     const double weights = kValueBytes * work.parameters;
-    const RankGroup group = network_.DataGroup(p_);
-    const double pass = network_.GroupCollective(Collective::kAllGather, group, weights);
+    const RankGroup all = network_.DataGroup(p_);
+    const int64_t shards = ShardRanks(job_.training, all.ranks);
+    const auto [inside, across] = SplitBy(all, shards);
+    const double pass = network_.GroupCollective(Collective::kAllGather, inside, weights);
     const double forward = layer.forward.at(mean_), backward = layer.backward.at(mean_);
     layer.forward_communication.constant += std::max(0.0, pass - forward);
     if (!layer.has_backward) return;
     const double scatter =
-        layer.trains ? network_.GroupCollective(Collective::kReduceScatter, group, weights) : 0;
+        !layer.trains
+            ? 0
+            : network_.GroupCollective(Collective::kReduceScatter, inside, weights) +
+                  network_.GroupCollective(Collective::kAllReduce, across, weights / D(shards));
     layer.backward_communication.constant += std::max(0.0, pass + scatter - backward);
   }
 

@@ -103,6 +103,13 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
                   kPartBytesAtMost);
 }
 
+int64_t ShardRanks(const Training& training, int64_t copies) {
+  if (training.zero_group == 0 || training.zero_group >= copies) return copies;
+  int64_t ranks = training.zero_group;
+  while (copies % ranks != 0) --ranks;
+  return ranks;
+}
+
 int64_t WeightCopies(const Parallelism& p) { return p.data * p.context; }
 
 int64_t ExpertCopies(const Training& training, const Parallelism& p) {
@@ -134,7 +141,7 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
   // Matrices that train in full. An optimizer of whole matrices leaves all others to Adam.
   const bool full = work.trained_parameters == work.parameters;
   const auto add = [&](double parameters, double trained, double matrices, int64_t copies) {
-    const double share = 1 / D(copies);
+    const double share = 1 / D(ShardRanks(training, copies));
     const ZeroStage zero = training.zero_stage;
     if (zero < ZeroStage::kWeights) {
       sum.weights += kWeightBytes * parameters + quantised_bytes * matrices;

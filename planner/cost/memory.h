@@ -76,6 +76,9 @@ ShardedBytes ShardedBytesOf(const Job& job, const Parallelism& p, const LayerWor
 // the gradient buffer.
 double WeightGradientBytes(const Training& training, const LayerWork& work);
 
+// Returns the ranks among `copies` that share the states of one copy: Training::zero_group.
+int64_t ShardRanks(const Training& training, int64_t copies);
+
 // Return the number of ranks that hold copies of a layer's weights: WeightCopies outside routed
 // experts, ExpertCopies for routed experts.
 int64_t WeightCopies(const Parallelism& p);

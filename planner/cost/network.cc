@@ -15,6 +15,11 @@ RankGroup Network::Group(int64_t ranks, int64_t stride) const {
 
 RankGroup Network::ContextGroup(const Parallelism& p) const { return Group(p.context, p.tensor); }
 
+SplitGroups SplitBy(const RankGroup& group, int64_t ranks) {
+  return {.inside = {ranks, std::min(ranks, group.ranks_per_node)},
+          .across = {group.ranks / ranks, std::max<int64_t>(1, group.ranks_per_node / ranks)}};
+}
+
 RankGroup Network::DataGroup(const Parallelism& p) const {
   return Group(p.context * p.data, p.tensor);
 }

@@ -21,6 +21,13 @@ struct RankGroup {
   friend bool operator==(const RankGroup&, const RankGroup&) = default;
 };
 
+// The same ranks as equal groups that share something, and as groups of one rank of each.
+struct SplitGroups {
+  RankGroup inside, across;
+};
+// Splits a group into parts of `ranks` neighbours. REQUIRES: `ranks` divides the group's.
+SplitGroups SplitBy(const RankGroup& group, int64_t ranks);
+
 class Network {
  public:
   explicit Network(const Cluster& cluster, const CostConstants& constants = {});

@@ -46,6 +46,20 @@ void NoteOptimizer(const Training& training, Launch* launch) {
                                             "training code."});
 }
 
+// Only Megatron-LM's settings and torchtitan's say how many ranks share the states.
+void NoteZeroGroup(const Training& training, Launch* launch) {
+  const LaunchFramework to = launch->framework;
+  if (training.zero_group == 0 || launch->match == LaunchMatch::kNone ||
+      to == LaunchFramework::kTorchtitan ||
+      (to == LaunchFramework::kMegatron && training.zero_stage == ZeroStage::kOptimizer))
+    return;
+  launch->notes.push_back(
+      {"sharding", "The plan shares the states among groups of at most " +
+                       std::to_string(training.zero_group) +
+                       " ranks, which these settings do not say: give the trainer a mesh of two "
+                       "dimensions."});
+}
+
 // Notes that the settings run the longest packing group alone, since the trainer cannot change the
 // degree from step to step, and what that costs.
 void NoteGroups(const Plan& plan, Launch* launch) {
@@ -114,6 +128,7 @@ std::vector<Launch> MakeLaunch(const Job& job, const Batching& batching, const P
       Emit(trials, &launch);
     }
     NoteOptimizer(job.training, &launch);
+    NoteZeroGroup(job.training, &launch);
     NoteGroups(plan, &launch);
     launches.push_back(std::move(launch));
   }

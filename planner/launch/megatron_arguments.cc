@@ -172,6 +172,9 @@ void AddExecution(const Job& job, const Parallelism& p, Arguments& out) {
   if (!t.distributed_gradients_fp32) out.Add("--grad-reduce-in-bf16");
   AddPrecision(t, out);
   AddOptimizer(t, t.zero_stage != ZeroStage::kNone && sharded, out);
+  if (const int64_t copies = WeightCopies(p), shards = ShardRanks(t, copies);
+      t.zero_stage == ZeroStage::kOptimizer && shards < copies)
+    out.Add("--num-distributed-optimizer-instances", copies / shards);
   if (t.zero_stage == ZeroStage::kGradients || t.zero_stage == ZeroStage::kWeights) {
     out.Add("--use-megatron-fsdp");
     out.Add("--data-parallel-sharding-strategy",

@@ -1,10 +1,12 @@
 // torchtitan: makes a module with a configuration function, for --module and --config. The rules
 // are in torchtitan/config/configs.py and distributed/{pipeline_parallel,activation_checkpoint}.py
 // (0.3.0).
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
 
+#include "planner/cost/memory.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/nearest.h"
 #include "planner/launch/python_parts.h"
@@ -58,8 +60,11 @@ std::string Degrees(const Job& job, const PlanSpec& spec) {
   const auto set = [&](const std::string& field, const std::string& value) {
     text += "    p." + field + " = " + value + "\n";
   };
-  set("data_parallel_shard_degree", std::to_string(shards ? p.data : 1));
-  set("data_parallel_replicate_degree", std::to_string(shards ? 1 : p.data));
+  // Context-parallel ranks share the weights too.
+  const int64_t sharing = ShardRanks(job.training, WeightCopies(p));
+  const int64_t sharded = shards ? std::clamp<int64_t>(sharing / p.context, 1, p.data) : 1;
+  set("data_parallel_shard_degree", std::to_string(sharded));
+  set("data_parallel_replicate_degree", std::to_string(p.data / sharded));
   set("fsdp_reshard_after_forward", zero == ZeroStage::kWeights ? "\"always\"" : "\"never\"");
   set("tensor_parallel_degree", std::to_string(p.tensor));
   set("enable_sequence_parallel", job.training.execution.sequence_parallel ? "True" : "False");

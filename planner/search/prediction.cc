@@ -81,6 +81,7 @@ Prediction Predict(const Job& job, const Batching& batching, const LayerProfile&
   p.cost = p.gpu_days * kHoursPerDay * job.cluster.price_per_gpu_hour;
   const double flops = ModelFlopsPerPack(batching, profile) * static_cast<double>(packs);
   p.mfu = flops / (step_seconds * static_cast<double>(job.cluster.gpu_count) *
+                   PeakRatioOf(RecipeOf(job.training.precision).products) *
                    job.cluster.gpu.dense_16bit_flops);
   p.llm_tokens_per_second = batching.mean.tokens * static_cast<double>(packs) / step_seconds;
   const int64_t worked = c.step.pipeline_ns - p.step.pipeline_bubble_ns;

@@ -28,14 +28,18 @@ class Exchange {
   void Add(double parameters, const RankGroup& group) {
     const ZeroStage zero = job_.training.zero_stage;
     const double gradients = (job_.training.distributed_gradients_fp32 ? 4 : 2) * parameters;
+    const int64_t shards = ShardRanks(job_.training, group.ranks);
+    const auto [inside, across] = SplitBy(group, shards);
     if (zero == ZeroStage::kNone) {
       reduce += network_.GroupCollective(Collective::kAllReduce, group, gradients);
     } else if (zero != ZeroStage::kWeights) {
-      reduce += network_.GroupCollective(Collective::kReduceScatter, group, gradients);
-      gather += network_.GroupCollective(Collective::kAllGather, group, weight_bytes_ * parameters);
-      turns += job_.training.execution.gather_ns_per_rank * D(group.ranks);
+      reduce += network_.GroupCollective(Collective::kReduceScatter, inside, gradients) +
+                network_.GroupCollective(Collective::kAllReduce, across, gradients / D(shards));
+      gather +=
+          network_.GroupCollective(Collective::kAllGather, inside, weight_bytes_ * parameters);
+      turns += job_.training.execution.gather_ns_per_rank * D(shards);
     }
-    updated += zero == ZeroStage::kNone ? parameters : parameters / D(group.ranks);
+    updated += zero == ZeroStage::kNone ? parameters : parameters / D(shards);
   }
 
   const Network& network() const { return network_; }

@@ -106,6 +106,7 @@ void FillTraining(const planner::Training& training, v1::PlanSubject* out) {
                                                                   : v1::GRADIENT_PRECISION_16BIT);
   if (training.precision != planner::Precision::k16Bit)
     out->set_precision(ToProto(kPrecisions, training.precision));
+  out->set_zero_group(Count(training.zero_group));
   out->set_optimizer(ToProto(kOptimizers, training.optimizer));
   out->set_seed(static_cast<int64_t>(training.seed));
   out->set_isf_iterations(Count(training.isf_iterations));

@@ -29,6 +29,8 @@ constexpr double kLongOverMean = 4;
 constexpr int kMaxGroupLengths = static_cast<int>(planner::kGroupLengthsAtMost);
 constexpr IntRange kGroupLengthRange = {128, 16'777'216};
 
+constexpr IntRange kZeroGroups = {1, 65536};
+
 void Refuse(ViolationSink& sink, const FieldPath& field, const std::string& value,
             const std::string& accepted) {
   sink.Add(field, std::string(kNotYet) + value + "; accepted: " + accepted);
@@ -168,6 +170,11 @@ void ConvertSharding(const v1::Training& from, const FieldPath& path, ViolationS
     sink.Add(field,
              "must be ZERO_STAGE_3 or unset: " + std::string(trainer.title) + " shards weights");
   }
+  if (from.zero_group() == 0) return;
+  const FieldPath group = path.Child("zero_group");
+  training->zero_group = CheckInt(sink, group, from.zero_group(), kZeroGroups);
+  if (training->zero_stage == planner::ZeroStage::kNone)
+    sink.Add(group, "must be unset: with ZERO_STAGE_0 nothing is sharded");
 }
 
 void CheckNotYet(const v1::Training& from, const FieldPath& path, ViolationSink& sink) {

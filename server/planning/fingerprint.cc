@@ -40,6 +40,7 @@ class JobWriter {
   static constexpr int kExpertOverlapTag = 73;
   static constexpr int kComparePrecisionsTag = 74;
   static constexpr int kOptimizerTag = 75;
+  static constexpr int kZeroGroupTag = 76;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -209,13 +210,17 @@ class JobWriter {
   }
 
   void Put(int /*tag*/, const planner::Training& training) {
-    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, trainer, trainer_name,
-                 trainer_version, execution, precision, optimizer, distributed_gradients_fp32,
-                 epochs, seed, isf_iterations, packer, order_window, group_selection, group_lengths,
-                 curriculum_steps] = training;
+    const auto& [global_batch_samples, unit_cap, token_cap, zero_stage, zero_group, trainer,
+                 trainer_name, trainer_version, execution, precision, optimizer,
+                 distributed_gradients_fp32, epochs, seed, isf_iterations, packer, order_window,
+                 group_selection, group_lengths, curriculum_steps] = training;
     Fields(global_batch_samples, unit_cap, token_cap, zero_stage, std::string(trainer->name),
            trainer_name, trainer_version, execution, distributed_gradients_fp32, epochs, seed,
            isf_iterations, packer, order_window, group_selection, group_lengths, curriculum_steps);
+    if (zero_group != 0) {
+      out_.Count(kZeroGroupTag, 1);
+      Fields(zero_group);
+    }
     if (optimizer != planner::Optimizer::kAdam) {
       out_.Count(kOptimizerTag, 1);
       Fields(optimizer);

@@ -80,12 +80,13 @@ TEST(JobFlagsTest, SeveralCountsAndPoolsAreOffers) {
 TEST(JobFlagsTest, ObjectiveAndFailures) {
   v1::PlanJobRequest request =
       Parse(Three({"--deadline", "2", "--mtbf", "1000", "--checkpoint-gbytes", "2", "--restart",
-                   "300", "--checkpoint-interval", "600", "--compare-sizes",
-                   "--compare-precisions", "--precision", "mxfp8", "--optimizer", "muon"}));
+                   "300", "--checkpoint-interval", "600", "--compare-sizes", "--compare-precisions",
+                   "--precision", "mxfp8", "--optimizer", "muon", "--zero-group", "8"}));
   EXPECT_TRUE(request.compare_sizes());
   EXPECT_TRUE(request.compare_precisions());
   EXPECT_EQ(request.job().training().precision(), v1::PRECISION_MXFP8);
   EXPECT_EQ(request.job().training().optimizer(), v1::OPTIMIZER_MUON);
+  EXPECT_EQ(request.job().training().zero_group(), 8);
   EXPECT_EQ(request.job().objective().kind(), v1::OBJECTIVE_KIND_FEWEST_GPUS);
   EXPECT_DOUBLE_EQ(request.job().objective().deadline_seconds(), 7200);
   const v1::Reliability& reliability = request.job().reliability();

@@ -40,6 +40,21 @@ TEST(LayerMemoryTest, ZeroStagesShardOneAfterAnother) {
   }
 }
 
+TEST(LayerMemoryTest, GroupsThatShareTheStatesHaveThemAgain) {
+  Job job = Llama();
+  const Parallelism p{.tensor = 1, .pipeline = 1, .data = 12, .context = 2};
+  const auto state = [&](int64_t group) {
+    job.training.zero_group = group;
+    const LayerCost layer = KindOf(job, p, LayerKind::kDense);
+    return static_cast<double>(layer.optimizer_bytes) / static_cast<double>(layer.parameters);
+  };
+  EXPECT_NEAR(state(0), 12.0 / 24, 1e-6);
+  EXPECT_NEAR(state(8), 12.0 / 8, 1e-6);
+  EXPECT_NEAR(state(7), 12.0 / 6, 1e-6);  // 7 does not divide 24
+  EXPECT_NEAR(state(1), 12.0, 1e-6);
+  EXPECT_NEAR(state(100), 12.0 / 24, 1e-6);
+}
+
 TEST(LayerMemoryTest, ZeroThreeHoldsTwoLayersWholeAndGathersThem) {
   Job job = Llama();
   job.cluster.inter_node_bytes_per_second = 1e9;  // so slow that it cannot be hidden

@@ -121,5 +121,24 @@ TEST(StageSyncTest, PassesHideWhatTheyCan) {
   EXPECT_EQ(ExposedReduce(execution, {}, 10), 0);
 }
 
+TEST(StageSyncTest, GroupsOfANodeGatherInsideItAndReduceAcross) {
+  Job job = TextJob("llama3-8b", "h100-sxm-80gb", 64);
+  const Parallelism p{.tensor = 1, .pipeline = 1, .data = 64};
+  const TrainedParameters trained{.all = 8'000'000'000};
+  const StageSync all = SyncOf(job, p, trained);
+  job.training.zero_group = 8;
+  const StageSync node = SyncOf(job, p, trained);
+  EXPECT_LT(4 * node.gather_ns, all.gather_ns);
+  const Network network(job.cluster);
+  const double gradients = 4 * 8e9;
+  EXPECT_NEAR(static_cast<double>(node.reduce_ns),
+              network.GroupCollective(Collective::kReduceScatter, {8, 8}, gradients) +
+                  network.GroupCollective(Collective::kAllReduce, {8, 1}, gradients / 8),
+              2);
+  EXPECT_GT(node.optimizer_ns, 7 * all.optimizer_ns);  // each rank updates an eighth
+  job.training.zero_group = 64;
+  EXPECT_EQ(SyncOf(job, p, trained).reduce_ns, all.reduce_ns);
+}
+
 }  // namespace
 }  // namespace evenkeel::planner

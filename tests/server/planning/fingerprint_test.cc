@@ -162,6 +162,7 @@ std::vector<NamedChange> ChangesOfTheRest() {
          j.training.precision = planner::Precision::kFp8Current;
          j.training.execution.holds_quantised_weights ^= true;
        }},
+      {"zero_group", [](auto& j) { j.training.zero_group = 8; }},
       {"optimizer", [](auto& j) { j.training.optimizer = planner::Optimizer::kMuon; }},
       {"overlap_experts", [](auto& j) { j.training.execution.overlap_experts ^= true; }},
       {"seed", [](auto& j) { ++j.training.seed; }},

@@ -264,12 +264,6 @@ void SetExecution(const Json& row, Training& training) {
   // NVIDIA's MLPerf configurations capture whole iterations.
   if (Flag(row, "cuda_graphs") || Text(Child(row, "trainer"), "name") == "mlperf-nemo")
     e.host_launch_ns = 0;
-  // Only the ranks of a group share the states, but the planner shares them over all ranks.
-  const int64_t sharing = Int(row, "zero_group"),
-                ranks =
-                    Int(row, "gpus") / std::max<int64_t>(1, Int(row, "tp", 1) * Int(row, "pp", 1));
-  if (sharing > 0 && sharing < ranks)
-    e.gather_ns_per_rank *= static_cast<double>(sharing) / static_cast<double>(ranks);
   e.sequence_parallel = Flag(row, "sequence_parallel", e.sequence_parallel);
   training.distributed_gradients_fp32 =
       !Flag(row, "gradients_16bit", !training.trainer->fp32_gradients);
@@ -348,6 +342,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   Training& training = job.training;
   training.trainer = every == nullptr ? &TrainerOfRow(row) : every;
   training.zero_stage = static_cast<ZeroStage>(Int(row, "zero"));
+  training.zero_group = training.zero_stage == ZeroStage::kNone ? 0 : Int(row, "zero_group");
   training.precision = PrecisionOf(row).value();
   if (Flag(row, "moments_16bit")) training.optimizer = Optimizer::kAdam16BitMoments;
   if (Flag(row, "muon")) training.optimizer = Optimizer::kMuon;
