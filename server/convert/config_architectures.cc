@@ -384,10 +384,9 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
 
 // Language models that are those of another name, inside a model with encoders.
 constexpr std::pair<std::string_view, std::string_view> kWrapped[] = {
-    {"qwen2_vl_text", "qwen2"},
-    {"qwen2_5_vl_text", "qwen2"},
-    {"qwen3_vl_text", "qwen3"},
-    {"qwen3_vl_moe_text", "qwen3_moe"}};
+    {"qwen2_vl_text", "qwen2"},         {"qwen2_5_vl_text", "qwen2"},
+    {"qwen2_5_omni_text", "qwen2"},     {"qwen3_vl_text", "qwen3"},
+    {"qwen3_vl_moe_text", "qwen3_moe"}, {"qwen3_omni_moe_text", "qwen3_moe"}};
 
 std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all) {
   for (const auto& [name, like] : kWrapped) {

@@ -36,6 +36,7 @@ class JobWriter {
   static constexpr int kProjectorTag = 69;
   static constexpr int kIndexTag = 70;
   static constexpr int kMoreEncodersTag = 71;
+  static constexpr int kAudioTag = 72;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -123,15 +124,20 @@ class JobWriter {
     const auto& [name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
                  linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
                  class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
-                 native_resolution, train, lora, window_tokens, full_layers, other_parameters] =
-        encoder;
+                 native_resolution, train, lora, window_tokens, full_layers, other_parameters,
+                 key_bias, front] = encoder;
     Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
            linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
            class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
            train, lora);
-    if (window_tokens == 0 && other_parameters == 0) return;
-    out_.Count(kEncoderTag, 1);
-    Fields(window_tokens, full_layers, other_parameters);
+    if (window_tokens != 0 || other_parameters != 0) {
+      out_.Count(kEncoderTag, 1);
+      Fields(window_tokens, full_layers, other_parameters);
+    }
+    const auto& [mel_bins, channels] = front;
+    if (key_bias && front == planner::AudioFront{}) return;
+    out_.Count(kAudioTag, 1);
+    Fields(key_bias, mel_bins, channels);
   }
 
   void Put(int /*tag*/, const planner::Projector& projector) {

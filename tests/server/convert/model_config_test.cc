@@ -131,7 +131,7 @@ TEST(ModelConfigTest, EveryWrapperIsReadWithItsEncoder) {
       return [type](const auto& known) { return known.model_type == type; };
     };
     const auto& encoders = ConfigEncoders();
-    const auto encoder = std::find_if(encoders.begin(), encoders.end(), named(wrapper.encoder));
+    const auto encoder = std::find_if(encoders.begin(), encoders.end(), named(wrapper.vision.encoder));
     ASSERT_NE(encoder, encoders.end()) << wrapper.model_type;
     const auto& texts = ConfigArchitectures();
     const auto text = std::find_if(texts.begin(), texts.end(), named(wrapper.language));
