@@ -28,6 +28,7 @@ NEEDED = {
     "glm4_moe": {"head_dim": 128},  # 96 heads do not divide the width
     "hunyuan_v1_dense": {"head_dim": 128},
     "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
+    "qwen3_omni_moe_thinker": {"head_dim": 128},
     "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
     "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
 }
@@ -125,8 +126,8 @@ def audio_shapes(model_type):
     if vision is not None:  # their defaults may have other widths than the language model's
         parts = {"vision_config": dict(default.vision_config.to_dict(), out_hidden_size=width),
                  "audio_config": dict(default.audio_config.to_dict(), output_dim=width)}
-    if "head_dim" in text:  # its heads do not divide its width
-        parts["text_config"] = dict(default.text_config.to_dict(), head_dim=text["head_dim"])
+    if model_type in NEEDED:
+        parts["text_config"] = dict(default.text_config.to_dict(), **NEEDED[model_type])
     yield "default", config_class(**parts)
     vision = {} if vision is None else {"vision_config": vision}
     others = dict(audio, **OTHER_AUDIO, **OTHER.get(model_type, {}))
