@@ -132,7 +132,8 @@ def audio_shapes(model_type):
     vision = {} if vision is None else {"vision_config": vision}
     others = dict(audio, **OTHER_AUDIO, **OTHER.get(model_type, {}))
     for name, listen, tied in (("small", audio, False), ("tied", audio, True), ("audio", others, False)):
-        yield name, config_class(text_config=dict(TEXT, **text), audio_config=listen, tie_word_embeddings=tied, **vision)
+        yield name, config_class(text_config=dict(TEXT, **text), audio_config=listen, tie_word_embeddings=tied,
+                                 **vision)
 
 
 def whole_shapes(model_type):

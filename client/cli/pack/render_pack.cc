@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/cli/group_tables.h"
+#include "client/cli/render_plan.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
@@ -68,6 +69,7 @@ Pairs PackPairs(const Style& style, const v1::PackDatasetSummary& summary,
             (start.apart_sample_count_size() > 1
                  ? fmt::format("; {} files apart", start.apart_sample_count_size())
                  : ""));
+  if (rule.unit_scales_size() > 0) pairs.emplace_back("units count", UnitScalesText(rule));
   if (!rule.caps_reason().empty()) {
     pairs.emplace_back("because", Plain(style, rule.caps_reason()));
   }
