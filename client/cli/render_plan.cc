@@ -189,14 +189,6 @@ std::string WindowText(const v1::BatchRule& rule) {
                      Integer(rule.order_window()));
 }
 
-std::string UnitScalesText(const v1::BatchRule& rule) {
-  std::string counted;
-  for (int e = 0; e < rule.unit_scales_size(); ++e)
-    counted +=
-        fmt::format("{}encoder {}'s as {}", e > 0 ? ", " : "", e + 1, Integer(rule.unit_scales(e)));
-  return counted + ", about as their work";
-}
-
 std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
   if (!plan.has_batch_rule()) return "";
   const v1::BatchRule& rule = plan.batch_rule();

@@ -78,9 +78,6 @@ int RecomputedLayers(const v1::Plan& plan);
 // Returns "interleaved 1F1B, 3 virtual stages".
 std::string ScheduleText(const v1::Plan& plan);
 
-// Says what a unit of each encoder counts for. Requires a rule of several encoders.
-std::string UnitScalesText(const v1::BatchRule& rule);
-
 // Returns the split in the form of tables: "4 x 4 x 2", "4 x 4 x 2, context 2".
 std::string SplitText(const v1::Parallelism& parallelism);
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "client/cli/group_tables.h"
-#include "client/cli/render_plan.h"
 #include "client/cli/table.h"
 
 namespace evenkeel::cli {
@@ -151,6 +150,14 @@ std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summa
 }
 
 }  // namespace
+
+std::string UnitScalesText(const v1::BatchRule& rule) {
+  std::string counted;
+  for (int e = 0; e < rule.unit_scales_size(); ++e)
+    counted +=
+        fmt::format("{}encoder {}'s as {}", e > 0 ? ", " : "", e + 1, Integer(rule.unit_scales(e)));
+  return counted + ", about as their work";
+}
 
 std::string PackerName(v1::Packer packer) {
   constexpr size_t kPrefix = sizeof("PACKER_") - 1;
