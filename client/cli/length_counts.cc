@@ -40,8 +40,8 @@ std::vector<LengthCount> LengthCounts::Sorted() const {
   sorted.reserve(counts_.size());
   for (const auto& [key, count] : counts_) {
     LengthCount& length = sorted.emplace_back();
-    for (size_t e = 0; e < planner::kEncodersAtMost; ++e) length.units[e] = key.first[e];
-    length.tokens = key.second;
+    for (size_t e = 0; e < planner::kEncodersAtMost; ++e) length.units[e] = key[e + 1];
+    length.tokens = key[0];
     length.count = count;
   }
   std::sort(sorted.begin(), sorted.end(), [](const LengthCount& a, const LengthCount& b) {

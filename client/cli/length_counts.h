@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "planner/workload/per_encoder.h"
@@ -32,7 +31,10 @@ class LengthCounts {
  public:
   // Adds samples whose values are within the bounds above. Readers check this before they add.
   void Add(const planner::PerEncoder<int64_t>& units, int64_t tokens, int64_t count = 1) {
-    counts_[{units.values(), tokens}] += count;
+    Key key{static_cast<int32_t>(tokens)};
+    for (size_t e = 0; e < planner::kEncodersAtMost; ++e)
+      key[e + 1] = static_cast<int32_t>(units[e]);
+    counts_[key] += count;
     samples_ += count;
   }
   void set_encoders(size_t encoders) { encoders_ = encoders; }
@@ -45,8 +47,9 @@ class LengthCounts {
   std::vector<LengthCount> Sorted() const;
 
  private:
-  absl::flat_hash_map<std::pair<std::array<int64_t, planner::kEncodersAtMost>, int64_t>, int64_t>
-      counts_;
+  using Key = std::array<int32_t, 1 + planner::kEncodersAtMost>;  // tokens, and units
+
+  absl::flat_hash_map<Key, int64_t> counts_;
   int64_t samples_ = 0;
   size_t encoders_ = 0;
 };
