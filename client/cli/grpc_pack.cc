@@ -23,8 +23,11 @@ bool Upload(Stream* stream, const v1::PackDatasetStart& start, const SampleLengt
   *request.mutable_start() = start;
   if (!stream->Write(request)) return false;
   const size_t all = samples.tokens.size();
-  const bool units = std::any_of(samples.units.begin(), samples.units.end(),
-                                 [](int32_t count) { return count > 0; });
+  // Of several encoders, servers take the units themselves, sample by sample.
+  const bool several = !samples.encoder_units.empty();
+  const std::vector<int32_t>& columns = several ? samples.encoder_units : samples.units;
+  const size_t width = several ? samples.encoders : 1;
+  const bool units = std::any_of(columns.begin(), columns.end(), [](int32_t n) { return n > 0; });
   for (size_t at = 0; at < all; at += kChunkSamples) {
     const size_t end = std::min(all, at + kChunkSamples);
     progress->Say(fmt::format("uploading {} samples", Integer(samples.size())),
@@ -32,8 +35,8 @@ bool Upload(Stream* stream, const v1::PackDatasetStart& start, const SampleLengt
     v1::SampleChunk* chunk = request.mutable_chunk();
     chunk->Clear();
     if (units) {
-      chunk->mutable_units()->Add(samples.units.begin() + static_cast<std::ptrdiff_t>(at),
-                                  samples.units.begin() + static_cast<std::ptrdiff_t>(end));
+      chunk->mutable_units()->Add(columns.begin() + static_cast<std::ptrdiff_t>(at * width),
+                                  columns.begin() + static_cast<std::ptrdiff_t>(end * width));
     }
     chunk->mutable_llm_tokens()->Add(samples.tokens.begin() + static_cast<std::ptrdiff_t>(at),
                                      samples.tokens.begin() + static_cast<std::ptrdiff_t>(end));

@@ -16,13 +16,14 @@ std::string BinnedHistogram::Describe() const {
   return text + " (each stands for its mean length), " + size;
 }
 
-BinnedHistogram BinLengths(const std::vector<LengthCount>& sorted, int64_t max_bytes) {
+BinnedHistogram BinLengths(const std::vector<LengthCount>& sorted, int64_t max_bytes,
+                           size_t encoders) {
   std::vector<planner::LengthBin> bins;
   bins.reserve(sorted.size());
   for (const LengthCount& length : sorted) {
     bins.push_back({.units = length.units, .llm_tokens = length.tokens, .count = length.count});
   }
-  return {server::BinLengths(bins, max_bytes)};
+  return {server::BinLengths(bins, max_bytes, encoders)};
 }
 
 }  // namespace evenkeel::cli

@@ -18,9 +18,10 @@ struct BinnedHistogram : server::BinnedLengths {
 };
 
 // Bins `sorted`, which must come from LengthCounts::Sorted(), by server::BinLengths. Servers bin
-// uploads in the same way.
+// uploads in the same way. With several encoders there are as many columns of units, even of
+// zeros.
 BinnedHistogram BinLengths(const std::vector<LengthCount>& sorted,
-                           int64_t max_bytes = kMaxHistogramBytes);
+                           int64_t max_bytes = kMaxHistogramBytes, size_t encoders = 1);
 
 }  // namespace evenkeel::cli
 

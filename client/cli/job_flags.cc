@@ -20,7 +20,7 @@ void AddModelFlags(CLI::App* command, JobFlags* flags) {
       "PlanJobRequest or Job as protobuf JSON ('-': standard input); flags beside it override it",
       kJob);
   Add(command, "--model", &flags->model, "NAME",
-      "Model (see `models`), ENCODER+LANGUAGE_MODEL, or the path of a language model's config.json "
+      "Model (see `models`), ENCODER+LANGUAGE_MODEL, or the path of a model's config.json "
       "or of a folder that has one",
       kJob);
   command

@@ -91,17 +91,22 @@ std::string PartName(const std::string& path, std::set<std::string>* used) {
   return name;
 }
 
+v1::Histogram HistogramOf(const std::string& path) {
+  const LengthCounts counts = ReadLengthFiles({path});
+  return BinLengths(counts.Sorted(), kMaxHistogramBytes, counts.encoders()).histogram;
+}
+
 void SetDatasets(const std::vector<std::string>& paths, v1::Dataset* dataset) {
   dataset->Clear();
   if (paths.size() == 1) {
-    *dataset->mutable_histogram() = BinLengths(ReadLengthFiles(paths).Sorted()).histogram;
+    *dataset->mutable_histogram() = HistogramOf(paths.front());
     return;
   }
   std::set<std::string> used;
   for (const std::string& path : paths) {
     v1::DatasetPart* part = dataset->add_parts();
     part->set_name(PartName(path, &used));
-    *part->mutable_histogram() = BinLengths(ReadLengthFiles({path}).Sorted()).histogram;
+    *part->mutable_histogram() = HistogramOf(path);
   }
 }
 

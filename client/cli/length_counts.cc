@@ -39,18 +39,21 @@ std::vector<LengthCount> LengthCounts::Sorted() const {
   std::vector<LengthCount> sorted;
   sorted.reserve(counts_.size());
   for (const auto& [key, count] : counts_) {
-    sorted.push_back({key >> 32, key & 0xffffffff, count});
+    LengthCount& length = sorted.emplace_back();
+    for (size_t e = 0; e < planner::kEncodersAtMost; ++e) length.units[e] = key[e + 1];
+    length.tokens = key[0];
+    length.count = count;
   }
   std::sort(sorted.begin(), sorted.end(), [](const LengthCount& a, const LengthCount& b) {
-    return a.units != b.units ? a.units < b.units : a.tokens < b.tokens;
+    return a.units != b.units ? a.units.values() < b.units.values() : a.tokens < b.tokens;
   });
   return sorted;
 }
 
 LengthSummary SummarizeUnits(const std::vector<LengthCount>& sorted,
-                             const std::vector<double>& percentiles) {
+                             const std::vector<double>& percentiles, size_t encoder) {
   std::map<int64_t, int64_t> counts;
-  for (const LengthCount& bin : sorted) counts[bin.units] += bin.count;
+  for (const LengthCount& bin : sorted) counts[bin.units[encoder]] += bin.count;
   return Summarize(counts, percentiles);
 }
 

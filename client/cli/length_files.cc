@@ -32,19 +32,24 @@ void ReadHistogram(const ByteSource& source, std::string_view text, LengthSink* 
                                                         std::string_view(status.message().data(),
                                                                          status.message().size())));
   }
-  if (histogram.encoder_count() > 1 || histogram.llm_tokens_size() != bins ||
-      (histogram.units_size() != 0 && histogram.units_size() != bins)) {
+  const int encoders = std::max(1, histogram.encoder_count());
+  const bool units = histogram.units_size() != 0;
+  if (encoders > static_cast<int>(planner::kEncodersAtMost) ||
+      histogram.llm_tokens_size() != bins || (units && histogram.units_size() / encoders != bins) ||
+      histogram.units_size() % encoders != 0) {
     throw CommandError(
         ExitCode::kBadInput,
         fmt::format(
             "{}: not a histogram that can be used: units, llm_tokens and sample_count have {}, {} "
             "and {} values for {} encoders",
-            source.name(), histogram.units_size(), histogram.llm_tokens_size(), bins,
-            std::max(1, histogram.encoder_count())));
+            source.name(), histogram.units_size(), histogram.llm_tokens_size(), bins, encoders));
   }
   for (int i = 0; i < bins; ++i) {
-    const int64_t units = histogram.units_size() == 0 ? 0 : histogram.units(i);
-    sink->Add({units, histogram.llm_tokens(i)}, 0, histogram.sample_count(i));
+    LengthRecord record{.encoders = static_cast<size_t>(units ? encoders : 0),
+                        .tokens = histogram.llm_tokens(i)};
+    for (size_t e = 0; e < record.encoders; ++e)
+      record.units[e] = histogram.units(i * encoders + static_cast<int>(e));
+    sink->Add(record, 0, histogram.sample_count(i));
   }
 }
 
@@ -126,11 +131,32 @@ void LengthSink::Expect(int64_t count) {
 
 void LengthSink::Store(const LengthRecord& record, int64_t count) {
   if (samples_ != nullptr) {
-    samples_->units.push_back(static_cast<int32_t>(record.units));
+    const size_t encoders = samples_->encoders;
+    samples_->units.push_back(static_cast<int32_t>(encoders > 1 ? 0 : record.units[0]));
+    for (size_t e = 0; encoders > 1 && e < encoders; ++e)
+      samples_->encoder_units.push_back(static_cast<int32_t>(record.units[e]));
     samples_->tokens.push_back(static_cast<int32_t>(record.tokens));
   } else {
     counts_->Add(record.units, record.tokens, count);
   }
+}
+
+void LengthSink::CheckUnits(const LengthRecord& record, int64_t line) {
+  for (const int64_t units : record.units.values())
+    if (units < 0 || units > kMaxUnits)
+      Fail(fmt::format("{} units: must be 0 to {}", units, kMaxUnits), line);
+  const size_t known = samples_ != nullptr ? samples_->encoders : counts_->encoders();
+  // Text has no units of any encoder, however many columns say so.
+  const bool text = record.encoders <= 1 && record.units[0] == 0;
+  if (text || record.encoders == known) return;
+  if (known > 0)
+    Fail(fmt::format("units of {} encoder{}, but samples before it have those of {}",
+                     record.encoders, record.encoders == 1 ? "" : "s", known),
+         line);
+  if (samples_ == nullptr) return counts_->set_encoders(record.encoders);
+  samples_->encoders = record.encoders;
+  if (record.encoders > 1)
+    samples_->encoder_units.assign(samples_->units.size() * record.encoders, 0);
 }
 
 void LengthSink::StoreLossTokens(const LengthRecord& record, int64_t line) {
@@ -157,9 +183,7 @@ void LengthSink::Add(const LengthRecord& record, int64_t line, int64_t count) {
   if (record.tokens < 1 || record.tokens > kMaxTokens) {
     Fail(fmt::format("{} tokens: must be 1 to {}", record.tokens, kMaxTokens), line);
   }
-  if (record.units < 0 || record.units > kMaxUnits) {
-    Fail(fmt::format("{} units: must be 0 to {}", record.units, kMaxUnits), line);
-  }
+  CheckUnits(record, line);
   const int64_t most = samples_ != nullptr ? kMaxPackedSamples : kMaxSamples;
   if (count < 1 || count > most - (samples_ != nullptr ? samples_->size() : counts_->samples())) {
     Fail(fmt::format("{} samples: must be 1 to {} in all", count, most), line);

@@ -2,10 +2,12 @@
 // - a JSON array of records, as OmniBal ships them: {"vit_num": 5, "token_num": 1341,
 // "image_flags": 5};
 // - JSON Lines: one record per line;
-// - NumPy .npy of little-endian int32 or int64: one dimension = tokens, (N, 2) = units and tokens;
+// - NumPy .npy of little-endian int32 or int64: one dimension = tokens, (N, 2) = units and tokens,
+//   (N, 1 + encoders) = the units of each encoder and tokens;
 // - a histogram as `stats --histogram-out` writes it.
 // A record has its tokens, visual ones included, as "token_num", "llm_tokens" or "length", and may
-// have units as "vit_num" or "units" (0 if it has neither). Instead it may have the tokens of its
+// have units as "vit_num" or "units" (0 if it has neither): a number, or an array with one for each
+// encoder of the model, as many in all records that have any. Instead it may have the tokens of its
 // text as "text_tokens" and the sizes of its images as "images": [[width, height], ...], of which
 // an ImageProcessor makes units and tokens. It may say in "loss_tokens" how many of its tokens have
 // a loss: all records say so, or none. Other keys are ignored.
@@ -37,7 +39,8 @@ SampleLengths ReadSampleLengths(const std::vector<std::string>& paths,
 
 // One sample on its way into the counts.
 struct LengthRecord {
-  int64_t units = 0;
+  planner::PerEncoder<int64_t> units;
+  size_t encoders = 0;  // of which it has units; 0 if it has none
   int64_t tokens = 0;
   int64_t loss_tokens = -1;  // -1 if not given
 };
@@ -70,6 +73,7 @@ class LengthSink {
   int64_t records() const { return records_; }
 
  private:
+  void CheckUnits(const LengthRecord& record, int64_t line);
   void StoreLossTokens(const LengthRecord& record, int64_t line);
   void Store(const LengthRecord& record, int64_t count);
 

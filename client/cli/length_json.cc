@@ -49,6 +49,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
   bool start_object(std::size_t) override {
     if (depth_ == record_depth_) {
       units_.reset();
+      unit_list_.clear();
       tokens_.reset();
       loss_tokens_.reset();
       text_tokens_.reset();
@@ -68,11 +69,21 @@ class RecordParser : public nlohmann::json_sax<Json> {
     }
     if (loss_tokens_ && *loss_tokens_ < 0)
       sink_->Fail("\"loss_tokens\" must not be negative", record_line_);
-    sink_->Add({units_.value_or(0), *tokens_, loss_tokens_.value_or(-1)}, record_line_);
+    LengthRecord record{.tokens = *tokens_, .loss_tokens = loss_tokens_.value_or(-1)};
+    if (unit_list_.empty()) unit_list_.push_back(units_.value_or(0));
+    record.encoders = unit_list_.size();
+    std::copy(unit_list_.begin(), unit_list_.end(), &record.units[0]);
+    sink_->Add(record, record_line_);
     return true;
   }
   bool start_array(std::size_t) override {
     if (depth_ == record_depth_) sink_->Fail("a record must be an object", Line());
+    if (reading_units_) FailUnits();
+    if (depth_ == record_depth_ + 1 && field_ == &units_) {
+      reading_units_ = true;
+      ++depth_;
+      return true;
+    }
     if (!reading_images_) {
       reading_images_ = AtImages();
     } else if (depth_ == record_depth_ + 2) {
@@ -84,6 +95,12 @@ class RecordParser : public nlohmann::json_sax<Json> {
   }
   bool end_array() override {
     --depth_;
+    if (reading_units_) {
+      if (unit_list_.empty() || unit_list_.size() > planner::kEncodersAtMost) FailUnits();
+      reading_units_ = false;
+      units_ = unit_list_.front();
+      field_ = nullptr;
+    }
     if (!reading_images_) return true;
     if (depth_ == record_depth_ + 1) {
       reading_images_ = false;
@@ -131,6 +148,13 @@ class RecordParser : public nlohmann::json_sax<Json> {
     sink_->Fail("\"images\" must be an array of [width, height], in pixels", Line());
   }
 
+  [[noreturn]] void FailUnits() const {
+    sink_->Fail(
+        fmt::format("\"{}\" must be an integer, or an array of 1 to {}: one for each encoder", key_,
+                    planner::kEncodersAtMost),
+        Line());
+  }
+
   // Makes tokens and units of the text's tokens and the images' sizes.
   void AddUpImages() {
     if (tokens_ || units_)
@@ -146,6 +170,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
   }
 
   bool Open() {
+    if (reading_units_) FailUnits();
     if (reading_images_ ? depth_ > record_depth_ + 2 : AtImages()) FailImages();
     // The array of records itself, or something inside a record.
     if (depth_ == record_depth_ + 1) NoValue();
@@ -157,6 +182,7 @@ class RecordParser : public nlohmann::json_sax<Json> {
   bool Other() {
     if (depth_ <= record_depth_) sink_->Fail("a record must be an object", Line());
     if (reading_images_ || AtImages()) FailImages();
+    if (reading_units_) FailUnits();
     if (depth_ == record_depth_ + 1) NoValue();
     return true;
   }
@@ -169,6 +195,10 @@ class RecordParser : public nlohmann::json_sax<Json> {
 
   bool Number(int64_t value) {
     if (depth_ <= record_depth_) sink_->Fail("a record must be an object", Line());
+    if (reading_units_) {
+      unit_list_.push_back(value);
+      return true;
+    }
     if (reading_images_) {
       if (depth_ != record_depth_ + 3) FailImages();
       sides_.push_back(value);
@@ -191,7 +221,8 @@ class RecordParser : public nlohmann::json_sax<Json> {
   std::string key_;
   std::optional<int64_t> units_, tokens_, loss_tokens_, text_tokens_;
   std::optional<std::vector<std::pair<int64_t, int64_t>>> images_;  // width, height
-  bool key_is_images_ = false, reading_images_ = false;
+  std::vector<int64_t> unit_list_;                                  // of several encoders
+  bool key_is_images_ = false, reading_images_ = false, reading_units_ = false;
   std::vector<int64_t> sides_;  // of the image that is being read
   std::optional<int64_t>* field_ =
       nullptr;  // what the last key announced; null for a key that we ignore

@@ -1,5 +1,5 @@
 // Reads NumPy's .npy strictly: format 1.0 to 3.0, little-endian int32 or int64, C order, shape (N,)
-// or (N, 2).
+// or (N, 1 + encoders).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -169,12 +169,15 @@ int64_t LittleEndian(const char* bytes, size_t size) {
 
 void ReadNpy(ByteSource* source, LengthSink* sink) {
   const NpyHeader header = ReadHeader(source);
-  const bool pairs = header.shape.size() == 2;
-  if (header.shape.empty() || header.shape.size() > 2 || (pairs && header.shape[1] != 2)) {
-    Fail(*source, fmt::format("shape ({}): (N,) tokens or (N, 2) units and tokens are needed",
-                              fmt::join(header.shape, ", ")));
+  const bool table = header.shape.size() == 2;
+  const int64_t encoders = table ? header.shape[1] - 1 : 0;
+  if (header.shape.empty() || header.shape.size() > 2 ||
+      (table && (encoders < 1 || encoders > static_cast<int64_t>(planner::kEncodersAtMost)))) {
+    Fail(*source, fmt::format("shape ({}): (N,) tokens, (N, 2) units and tokens, or with a column "
+                              "of units for each of up to {} encoders are needed",
+                              fmt::join(header.shape, ", "), planner::kEncodersAtMost));
   }
-  const size_t row_bytes = header.item_bytes * (pairs ? 2 : 1);
+  const size_t row_bytes = header.item_bytes * static_cast<size_t>(encoders + 1);
   // The count follows from the file's size, because the header may claim any number.
   if (source->size() > 0) {
     sink->Expect(std::min(header.shape[0], source->size() / static_cast<int64_t>(row_bytes)));
@@ -185,8 +188,12 @@ void ReadNpy(ByteSource* source, LengthSink* sink) {
     const size_t bytes = source->Read(chunk.data(), want * row_bytes);
     for (size_t at = 0; at + row_bytes <= bytes; at += row_bytes, ++done) {
       const char* last = chunk.data() + at + row_bytes - header.item_bytes;
-      const int64_t units = pairs ? LittleEndian(chunk.data() + at, header.item_bytes) : 0;
-      sink->Add({units, LittleEndian(last, header.item_bytes)}, /*line=*/0);
+      LengthRecord record{.encoders = static_cast<size_t>(encoders),
+                          .tokens = LittleEndian(last, header.item_bytes)};
+      for (size_t e = 0; e < record.encoders; ++e)
+        record.units[e] =
+            LittleEndian(chunk.data() + at + e * header.item_bytes, header.item_bytes);
+      sink->Add(record, /*line=*/0);
     }
     if (bytes != want * row_bytes) {
       Fail(*source, fmt::format("cut short: {} of {} samples are there", done, header.shape[0]));

@@ -110,7 +110,7 @@ class LocalBackend : public Backend {
     Progress progress(start.result() == v1::PACK_DATASET_RESULT_SUMMARY
                           ? "packing, to see what comes of it"
                           : "packing");
-    const planner::Lengths lengths = {samples.units, samples.tokens};
+    const planner::Lengths lengths = samples.lengths();
     planner::PackingResult result = planner::PackAndDeal(lengths, job, Stop());
     if (result.stopped) {
       throw CommandError(ExitCode::kError, "packing took longer than --timeout allows");

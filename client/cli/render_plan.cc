@@ -208,13 +208,7 @@ std::string RenderBatchRule(const Style& style, const v1::Plan& plan) {
         "at most " +
             both(Integer(rule.unit_cap()) + " units", Integer(rule.token_cap()) + " tokens") +
             (rule.caps_derived() ? " (derived from the data)" : " (as given)"));
-  if (rule.unit_scales_size() > 0) {
-    std::string counted;
-    for (int e = 0; e < rule.unit_scales_size(); ++e)
-      counted += fmt::format("{}encoder {}'s as {}", e > 0 ? ", " : "", e + 1,
-                             Integer(rule.unit_scales(e)));
-    pairs.emplace_back("units count", counted + ", about as their work");
-  }
+  if (rule.unit_scales_size() > 0) pairs.emplace_back("units count", UnitScalesText(rule));
   if (!rule.caps_reason().empty() && !plan.has_group_choice())
     pairs.emplace_back("because", Plain(style, rule.caps_reason()));
   if (rule.packer() == v1::PACKER_ISF) {

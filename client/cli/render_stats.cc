@@ -47,17 +47,21 @@ std::string Bars(const Style& style, const std::string& title,
 
 }  // namespace
 
-std::string RenderStats(const Style& style, const std::vector<LengthCount>& sorted,
+std::string RenderStats(const Style& style, const std::vector<LengthCount>& sorted, size_t encoders,
                         const BinnedHistogram& binned, size_t files) {
   const std::vector<double> percentiles = {1, 10, 25, 50, 75, 90, 99};
-  std::map<int64_t, int64_t> units, tokens;
+  std::vector<std::map<int64_t, int64_t>> units(encoders);
+  std::map<int64_t, int64_t> tokens;
   int64_t samples = 0;
   for (const LengthCount& bin : sorted) {
-    units[bin.units] += bin.count;
+    for (size_t e = 0; e < encoders; ++e) units[e][bin.units[e]] += bin.count;
     tokens[bin.tokens] += bin.count;
     samples += bin.count;
   }
-  const bool has_units = units.rbegin()->first > 0;
+  const auto has_units = [&](size_t e) { return units[e].rbegin()->first > 0; };
+  const auto name_of = [&](size_t e) {
+    return encoders > 1 ? fmt::format("units of encoder {}", e + 1) : std::string("units");
+  };
   std::vector<Table::Column> columns = {{"", Align::kLeft}, {"mean"}, {"min"}};
   for (const double percent : percentiles) columns.push_back({fmt::format("p{}", percent)});
   columns.push_back({"max"});
@@ -69,13 +73,15 @@ std::string RenderStats(const Style& style, const std::vector<LengthCount>& sort
     table.Add(cells);
   };
   add("tokens", SummarizeTokens(sorted, percentiles));
-  if (has_units) add("units", SummarizeUnits(sorted, percentiles));
+  for (size_t e = 0; e < encoders; ++e)
+    if (has_units(e)) add(name_of(e), SummarizeUnits(sorted, percentiles, e));
 
   std::string text = Paint(style, Tone::kBold,
                            fmt::format("{} samples in {} file{}", Integer(samples), files,
                                        files == 1 ? "" : "s")) +
                      "\n\n" + table.Render(style);
-  if (has_units) text += Bars(style, "units", units, samples);
+  for (size_t e = 0; e < encoders; ++e)
+    if (has_units(e)) text += Bars(style, name_of(e), units[e], samples);
   text += Bars(style, "tokens", tokens, samples);
   return text + "\n" + NameValues(style, {{"histogram", binned.Describe()}});
 }

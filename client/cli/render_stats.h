@@ -13,7 +13,7 @@ namespace evenkeel::cli {
 
 // Renders the counts. `sorted` comes from LengthCounts::Sorted() and is not empty. `files` is the
 // number of files that were joined.
-std::string RenderStats(const Style& style, const std::vector<LengthCount>& sorted,
+std::string RenderStats(const Style& style, const std::vector<LengthCount>& sorted, size_t encoders,
                         const BinnedHistogram& binned, size_t files);
 
 }  // namespace evenkeel::cli

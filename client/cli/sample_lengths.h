@@ -2,9 +2,12 @@
 #ifndef EVENKEEL_CLIENT_CLI_SAMPLE_LENGTHS_H_
 #define EVENKEEL_CLIENT_CLI_SAMPLE_LENGTHS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "planner/packing/packing.h"
 
 namespace evenkeel::cli {
 
@@ -17,12 +20,16 @@ struct SampleLengths {
     int64_t count = 0;
   };
 
-  std::vector<int32_t> units;  // one for each of `tokens`
+  // One for each of `tokens`. Of several encoders: scaled and added up, by ScaleUnits.
+  std::vector<int32_t> units;
   std::vector<int32_t> tokens;
-  std::vector<int32_t> loss_tokens;  // tokens with a loss; empty if all have one
-  std::vector<Part> parts;           // in order; they add up to all samples
+  size_t encoders = 0;                 // of which samples have units
+  std::vector<int32_t> encoder_units;  // of each sample, where there are several encoders
+  std::vector<int32_t> loss_tokens;    // tokens with a loss; empty if all have one
+  std::vector<Part> parts;             // in order; they add up to all samples
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
+  planner::Lengths lengths() const { return {units, tokens, encoder_units}; }
 };
 
 }  // namespace evenkeel::cli

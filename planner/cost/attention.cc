@@ -202,6 +202,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
                .out = (1 + gates) * q + 2 * kv,
                .whole_flops = 2 * h * D((1 + gates) * whole_q + 2 * whole_kv),
                .bias = s.qkv_bias,
+               .unbiased = s.key_bias ? 0 : kv,
                .target = kLoraQkv});
   b.Transient(D((1 + gates) * q + 2 * kv) + (b.gathers() ? 2 : 1) * h + h * shard);
 

@@ -36,7 +36,8 @@ std::string NameOf(const ModelSpec& model) {
 bool SameLayers(const Encoder& a, const Encoder& b) {
   const auto dims = [](const Encoder& e) {
     return std::tuple(e.hidden, e.heads, e.head_dim, e.ffn, e.gated_mlp, e.norm, e.qk_norm,
-                      e.patch_pixels, e.temporal_patch, e.native_resolution, e.window_tokens);
+                      e.patch_pixels, e.temporal_patch, e.native_resolution, e.window_tokens,
+                      e.front.mel_bins, e.front.channels);
   };
   return dims(a) == dims(b);
 }

@@ -5,6 +5,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/transformer_layer.h"
+#include "planner/model/audio_front.h"
 #include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
@@ -111,28 +112,33 @@ void AddProjector(LayerBuilder& b, const Projector& p, int64_t hidden, bool norm
   b.Transient(2 * D(inner) + 2 * D(hidden));
 }
 
-// A convolution is a product over the spectra that its kernel covers.
-LayerWork AudioConvolutionsWork(const RankSetting& setting, const Encoder& e, size_t index) {
+// Activations are left out between two convolutions, whose outputs are no wider than the layers'.
+LayerWork AudioFrontWork(const RankSetting& setting, const Encoder& e, size_t index) {
   LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, {});
-  const int64_t spectra = kAudioKernel * kMelBins, inner = kAudioKernel * e.hidden;
   b.Begin("convolutions");
-  b.KeepInput(D(kSpectraPerToken * kMelBins), 0);
-  b.AddLinear({.in = spectra,
-               .out = e.hidden,
-               .whole_flops = 2 * D(kSpectraPerToken) * D(e.hidden) * D(spectra),
-               .bias = true,
-               .share = D(kSpectraPerToken)});
-  b.KeepInput(D(kSpectraPerToken * e.hidden), 0);
-  b.AddLinear(
-      {.in = inner, .out = e.hidden, .whole_flops = 2 * D(e.hidden) * D(inner), .bias = true});
+  int64_t widest = 0;
+  for (const FrontLayer& layer : LayersOf(e.front, e.hidden)) {
+    b.KeepInput(D(layer.values), 0);
+    b.AddLinear({.in = layer.in,
+                 .out = layer.out,
+                 .whole_flops = 2 * D(layer.positions) * D(layer.out) * D(layer.in),
+                 .bias = layer.bias,
+                 .share = D(layer.positions)});
+    if (e.front.channels == 0 || !layer.bias) continue;
+    const int64_t outputs = layer.positions * layer.out;
+    b.Keep(D(outputs));
+    b.Stream(2 * D(outputs));
+    widest = std::max(widest, outputs);
+  }
+  if (widest > 0) b.Transient(2 * D(widest));
   b.AddParameters(D(e.other_parameters));
-  return b.Finish(D(kSpectraPerToken * kMelBins));
+  return b.Finish(D(SpectraPerToken(e.front) * e.front.mel_bins));
 }
 
 }  // namespace
 
 LayerWork PatchEmbeddingWork(const RankSetting& setting, const Encoder& e, size_t index) {
-  if (e.modality == Modality::kAudio) return AudioConvolutionsWork(setting, e, index);
+  if (e.modality == Modality::kAudio) return AudioFrontWork(setting, e, index);
   LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, {});
   const int64_t patch = kColours * e.patch_pixels * e.patch_pixels * e.temporal_patch;
   const int64_t rows = e.class_tokens + (e.learned_positions ? e.tokens_per_unit : 0);

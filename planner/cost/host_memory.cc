@@ -4,6 +4,7 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/model/audio_front.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -23,7 +24,8 @@ double PackBytes(const ModelSpec& model, const PackShape& pack) {
   for (size_t i = 0; i < model.towers.size(); ++i) {
     const Encoder& e = model.towers[i].encoder;
     if (e.modality == Modality::kAudio) {
-      bytes += pack.units[i] * D(e.tokens_per_unit * kSpectraPerToken * kMelBins) * kValueBytesFp32;
+      bytes += pack.units[i] * D(e.tokens_per_unit * SpectraPerToken(e.front) * e.front.mel_bins) *
+               kValueBytesFp32;
       continue;
     }
     const double patches = D(std::max<int64_t>(0, e.tokens_per_unit - e.class_tokens));

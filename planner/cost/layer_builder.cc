@@ -47,7 +47,7 @@ void LayerBuilder::AddLinear(const Linear& l) {
                        .per_token = rows_.per_token * l.whole_flops};
   op.launches += 1;
   if (l.shared) return;
-  const double weight = D(l.in) * D(l.out), bias = l.bias ? D(l.out) : 0;
+  const double weight = D(l.in) * D(l.out), bias = l.bias ? D(l.out - l.unbiased) : 0;
   const double parameters = D(l.copies) * (weight + bias);
   double trained = train_ == TrainMode::kFull ? parameters : 0;
   work_.parameters += parameters;

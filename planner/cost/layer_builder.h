@@ -50,6 +50,7 @@ class LayerBuilder {
     int64_t in = 0, out = 0;
     double whole_flops = 0;
     bool bias = false;
+    int64_t unbiased = 0;  // of the outputs, if `bias`
     uint32_t target = 0;
     double share = 1;
     int64_t copies = 1;

@@ -54,6 +54,7 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, size_t 
                    .rank = EncoderHeads(e, setting.parallelism.tensor),
                    .qkv_bias = e.qkv_bias,
                    .out_bias = e.linear_bias,
+                   .key_bias = e.key_bias,
                    .width_norm = e.qk_norm,
                    .norm = e.norm,
                    .rotary = !e.learned_positions,

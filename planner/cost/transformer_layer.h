@@ -42,6 +42,7 @@ struct AttentionShape {
   int64_t heads = 0, kv_heads = 0;  // of the model
   RankHeads rank;
   bool qkv_bias = false, out_bias = false;
+  bool key_bias = true;     // where qkv_bias
   bool head_norm = false;   // norm of queries and keys over each head
   bool width_norm = false;  // norm of queries and keys over the width of all heads
   Norm norm = Norm::kRmsNorm;

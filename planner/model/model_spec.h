@@ -34,11 +34,15 @@ struct LoraSpec {
 
 enum class Modality { kImage, kVideo, kAudio };
 
-// Audio reaches an encoder as spectra of this many bins, two for each of its tokens (Whisper large
-// v3, arXiv 2212.04356: 100 spectra a second, of which the second convolution keeps every other).
-inline constexpr int64_t kMelBins = 128;
-inline constexpr int64_t kSpectraPerToken = 2;
-inline constexpr int64_t kAudioKernel = 3;  // width of both convolutions
+// What makes tokens of audio, which comes as 100 spectra a second: two convolutions over time, of
+// which the second keeps every other spectrum (Whisper large v3, arXiv 2212.04356), or three over
+// time and bins, each of which halves both, and a linear layer over what is left (Qwen3-Omni).
+struct AudioFront {
+  int64_t mel_bins = 128;
+  int64_t channels = 0;  // of the three convolutions; 0: there are two, of the encoder's width
+
+  friend bool operator==(const AudioFront&, const AudioFront&) = default;
+};
 
 // Mixture of experts. Every layer after the first `first_dense_layers`, or every layer that
 // LanguageModel::runs names, replaces its MLP by `experts` MLPs of width `expert_ffn`, of which
@@ -173,8 +177,9 @@ struct LanguageModel {
 };
 
 // A transformer encoder with a fixed number of tokens per unit (tile, frame, stretch of audio). An
-// audio encoder has two convolutions in place of patches, and no learned positions. At native
-// resolution a unit is one token of the language model: the patches that are merged into it.
+// audio encoder has an AudioFront in place of patches, and no learned positions. At native
+// resolution a unit is one token of the language model: the patches, or tokens of audio, that are
+// merged into it.
 struct Encoder {
   std::string name;
   Modality modality = Modality::kImage;
@@ -206,6 +211,8 @@ struct Encoder {
   int64_t window_tokens = 0;
   std::vector<int64_t> full_layers = {};
   int64_t other_parameters = 0;  // beside layers, patches and positions, such as a final norm
+  bool key_bias = true;          // where qkv_bias: keys have one too (not in Whisper)
+  AudioFront front = {};         // read only if the modality is audio
 };
 
 // Norm(input_width), Linear input_width -> hidden_width, GELU, Linear hidden_width -> LLM hidden;

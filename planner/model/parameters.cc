@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "planner/model/audio_front.h"
 #include "planner/model/layer_runs.h"
 
 namespace evenkeel::planner {
@@ -147,14 +148,16 @@ int64_t CountParameters(const Encoder& encoder) {
       LinearParameters(width, encoder.hidden, encoder.linear_bias) +
       MlpParameters(encoder.hidden, encoder.ffn, encoder.gated_mlp, encoder.linear_bias) +
       2 * NormParameters(encoder.norm, encoder.hidden);
+  if (encoder.qkv_bias && !encoder.key_bias) layer -= width;
   if (encoder.qk_norm) layer += 2 * NormParameters(encoder.norm, width);
   if (encoder.layer_scale) layer += 2 * encoder.hidden;
 
-  if (encoder.modality == Modality::kAudio)
-    return encoder.layers * layer +
-           LinearParameters(kAudioKernel * kMelBins, encoder.hidden, true) +
-           LinearParameters(kAudioKernel * encoder.hidden, encoder.hidden, true) +
-           encoder.other_parameters;
+  if (encoder.modality == Modality::kAudio) {
+    int64_t parameters = encoder.layers * layer + encoder.other_parameters;
+    for (const FrontLayer& front : LayersOf(encoder.front, encoder.hidden))
+      parameters += LinearParameters(front.in, front.out, front.bias);
+    return parameters;
+  }
   const int64_t patch_values =
       kColours * encoder.patch_pixels * encoder.patch_pixels * encoder.temporal_patch;
   const int64_t rows =

@@ -4,14 +4,25 @@
 
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
+#include "planner/model/audio_front.h"
 #include "planner/model/parameters.h"
 
 namespace evenkeel::planner {
 namespace {
 
+// Returns the products of a token in convolutions over time and bins, whose weights work at many
+// positions, beyond one with each weight.
+double RepeatedWork(const Encoder& e) {
+  double work = 0;
+  if (e.modality != Modality::kAudio || e.front.channels == 0) return work;
+  for (const FrontLayer& layer : LayersOf(e.front, e.hidden))
+    work += D(layer.positions - 1) * D(layer.in) * D(layer.out);
+  return work;
+}
+
 double WorkOfUnit(const EncoderTower& tower, int64_t llm_hidden) {
   const Encoder& e = tower.encoder;
-  return D(CountParameters(e)) * D(e.tokens_per_unit) +
+  return (D(CountParameters(e)) + RepeatedWork(e)) * D(e.tokens_per_unit) +
          D(CountParameters(tower.projector, llm_hidden)) * D(e.llm_tokens_per_unit);
 }
 

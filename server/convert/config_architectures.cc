@@ -382,19 +382,28 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
   };
 }
 
-// Language models that are those of another name, inside a model with encoders.
-constexpr std::pair<std::string_view, std::string_view> kWrapped[] = {
+// A language model that is that of another name, inside a model with encoders.
+struct Wrapped {
+  std::string_view name, like;
+  std::string_view defaults = {};  // in place of that one's
+};
+constexpr Wrapped kWrapped[] = {
     {"qwen2_vl_text", "qwen2"},
     {"qwen2_5_vl_text", "qwen2"},
+    {"qwen2_5_omni_text", "qwen2",
+     R"({"num_key_value_heads":4,"tie_word_embeddings":true,"use_sliding_window":false,
+         "sliding_window":32768,"max_window_layers":28})"},
     {"qwen3_vl_text", "qwen3"},
-    {"qwen3_vl_moe_text", "qwen3_moe"}};
+    {"qwen3_vl_moe_text", "qwen3_moe"},
+    {"qwen3_omni_moe_text", "qwen3_moe"}};
 
 std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all) {
-  for (const auto& [name, like] : kWrapped) {
+  for (const auto& [name, like, defaults] : kWrapped) {
     ConfigArchitecture copy = *std::find_if(
         all.begin(), all.end(),
         [like = like](const ConfigArchitecture& known) { return known.model_type == like; });
     copy.model_type = name;
+    if (!defaults.empty()) copy.defaults = defaults;
     all.push_back(std::move(copy));
   }
   return all;

@@ -1,5 +1,7 @@
 #include "server/convert/config_encoders.h"
 
+#include "planner/base/concatenate.h"
+
 namespace evenkeel::server {
 namespace {
 
@@ -24,6 +26,13 @@ ConfigEncoder Qwen35(std::string_view model_type) {
   ConfigEncoder encoder = Qwen3(model_type);
   encoder.deep_stacked = {};
   encoder.unread.push_back("deepstack_visual_indexes");
+  return encoder;
+}
+
+// As published inside omni models.
+ConfigEncoder Omni(ConfigEncoder encoder) {
+  encoder.unread.insert(encoder.unread.end(),
+                        {"spatial_patch_size", "in_chans", "embed_dim", "image_size"});
   return encoder;
 }
 
@@ -73,15 +82,14 @@ constexpr std::string_view kIdeficsEncoder =
     R"({"hidden_size":1152,"intermediate_size":3072,"num_hidden_layers":12,
         "num_attention_heads":16,"num_channels":3,"image_size":224,"patch_size":32})";
 
+constexpr std::string_view kUntied = R"({"tie_word_embeddings":false})";
+
 constexpr std::string_view kLlama =
     R"({"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,
         "num_attention_heads":32,"vocab_size":32000})";
 
-ConfigWrapper Qwen(std::string_view model_type, std::string_view language, Norm norm) {
-  return {.model_type = model_type,
-          .encoder = model_type,
-          .language = language,
-          .defaults = R"({"tie_word_embeddings":false})",
+ConfigJoint QwenVision(std::string_view encoder, Norm norm) {
+  return {.encoder = encoder,
           .patch_merge = PatchMerge::kSide,
           .merge = "spatial_merge_size",
           .norm = true,
@@ -90,32 +98,37 @@ ConfigWrapper Qwen(std::string_view model_type, std::string_view language, Norm 
           .inner_is_input = true};
 }
 
+ConfigWrapper Qwen(std::string_view model_type, std::string_view language, Norm norm) {
+  return {.model_type = model_type,
+          .language = language,
+          .defaults = kUntied,
+          .vision = QwenVision(model_type, norm)};
+}
+
 ConfigWrapper Idefics(std::string_view model_type, std::string_view encoder) {
   return {.model_type = model_type,
-          .encoder = encoder,
           .language = "llama",
           .defaults = R"({"tie_word_embeddings":false,"scale_factor":2})",
-          .patch_merge = PatchMerge::kSide,
-          .merge = "scale_factor",
-          .linears = 1,
-          .bias = {}};
+          .vision = {.encoder = encoder,
+                     .patch_merge = PatchMerge::kSide,
+                     .merge = "scale_factor",
+                     .linears = 1,
+                     .bias = {}}};
 }
 
 ConfigWrapper Llava(std::string_view model_type, std::string_view encoder,
-                    std::string_view language, bool newline) {
+                    std::string_view language, int64_t marks) {
   return {.model_type = model_type,
-          .encoder = encoder,
           .language = language,
           .defaults = R"({"tie_word_embeddings":false,"multimodal_projector_bias":true})",
           .text_defaults = language == "llama" ? kLlama : "{}",
-          .bias = {.key = "multimodal_projector_bias", .fixed = true},
-          .newline = newline};
+          .vision = {.encoder = encoder,
+                     .bias = {.key = "multimodal_projector_bias", .fixed = true},
+                     .marks = marks}};
 }
 
-}  // namespace
-
-const std::vector<ConfigEncoder>& ConfigEncoders() {
-  static const std::vector<ConfigEncoder> all = {
+std::vector<ConfigEncoder> VisionEncoders() {
+  return {
       Qwen2("qwen2_vl"),
       Qwen25("qwen2_5_vl"),
       Qwen3("qwen3_vl"),
@@ -124,8 +137,10 @@ const std::vector<ConfigEncoder>& ConfigEncoders() {
       Qwen35("qwen3_5_moe"),
       Qwen2("qwen2_vl_vision"),
       Qwen25("qwen2_5_vl_vision"),
+      Omni(Qwen25("qwen2_5_omni_vision_encoder")),
       Qwen3("qwen3_vl_vision"),
       Qwen3("qwen3_vl_moe_vision"),
+      Omni(Qwen3("qwen3_omni_moe_vision_encoder")),
       Qwen35("qwen3_5_vision"),
       Qwen35("qwen3_5_moe_vision"),
       Siglip("siglip_vision_model",
@@ -166,59 +181,132 @@ const std::vector<ConfigEncoder>& ConfigEncoders() {
        .native = true,
        .unread = {"image_size", "head_dim", "vocab_size"}},
   };
-  return all;
 }
 
-const std::vector<ConfigWrapper>& ConfigWrappers() {
-  static const std::vector<ConfigWrapper> all = {
+std::vector<ConfigWrapper> VisionWrappers() {
+  return {
       Qwen("qwen2_vl", "qwen2_vl_text", Norm::kLayerNorm),
       Qwen("qwen2_5_vl", "qwen2_5_vl_text", Norm::kRmsNorm),
       Qwen("qwen3_vl", "qwen3_vl_text", Norm::kLayerNorm),
       Qwen("qwen3_vl_moe", "qwen3_vl_moe_text", Norm::kLayerNorm),
       Qwen("qwen3_5", "qwen3_5_text", Norm::kLayerNorm),
       Qwen("qwen3_5_moe", "qwen3_5_moe_text", Norm::kLayerNorm),
-      Llava("llava", "clip_vision_model", "llama", /*newline=*/false),
-      Llava("llava_next", "clip_vision_model", "llama", /*newline=*/true),
-      Llava("llava_onevision", "siglip_vision_model", "qwen2", /*newline=*/true),
+      Llava("llava", "clip_vision_model", "llama", /*marks=*/0),
+      Llava("llava_next", "clip_vision_model", "llama", /*marks=*/1),
+      Llava("llava_onevision", "siglip_vision_model", "qwen2", /*marks=*/1),
       Idefics("idefics3", "idefics3_vision"),
       Idefics("smolvlm", "smolvlm_vision"),
       {.model_type = "internvl",
-       .encoder = "internvl_vision",
        .language = "qwen2",
        .defaults = R"({"tie_word_embeddings":true,"downsample_ratio":0.5})",
-       .patch_merge = PatchMerge::kRatio,
-       .merge = "downsample_ratio",
-       .norm = true},
+       .vision = {.encoder = "internvl_vision",
+                  .patch_merge = PatchMerge::kRatio,
+                  .merge = "downsample_ratio",
+                  .norm = true}},
       {.model_type = "paligemma",
-       .encoder = "siglip_vision_model",
        .language = "gemma",
        .defaults = R"({"tie_word_embeddings":true})",
-       .linears = 1},
+       .vision = {.encoder = "siglip_vision_model", .linears = 1}},
       {.model_type = "gemma3",
-       .encoder = "siglip_vision_model",
        .language = "gemma3_text",
        .defaults = R"({"tie_word_embeddings":true,"mm_tokens_per_image":256})",
        .text_defaults = R"({"vocab_size":262208,"hidden_size":2304,"intermediate_size":9216,
                             "num_hidden_layers":26,"num_attention_heads":8})",
-       .patch_merge = PatchMerge::kPerImage,
-       .merge = "mm_tokens_per_image",
-       .pooled = true,
-       .norm = true,
-       .norm_kind = Norm::kRmsNorm,
-       .linears = 1,
-       .bias = {}},
+       .vision = {.encoder = "siglip_vision_model",
+                  .patch_merge = PatchMerge::kPerImage,
+                  .merge = "mm_tokens_per_image",
+                  .pooled = true,
+                  .norm = true,
+                  .norm_kind = Norm::kRmsNorm,
+                  .linears = 1,
+                  .bias = {}}},
       {.model_type = "mistral3",
-       .encoder = "pixtral",
        .language = "mistral",
        .defaults = R"({"tie_word_embeddings":true,"spatial_merge_size":2,
                        "multimodal_projector_bias":false})",
-       .patch_merge = PatchMerge::kSide,
-       .merge = "spatial_merge_size",
-       .norm = true,
-       .norm_kind = Norm::kRmsNorm,
-       .norm_before_merge = true,
-       .merging_layer = true,
-       .bias = {.key = "multimodal_projector_bias"}},
+       .vision = {.encoder = "pixtral",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "spatial_merge_size",
+                  .norm = true,
+                  .norm_kind = Norm::kRmsNorm,
+                  .norm_before_merge = true,
+                  .merging_layer = true,
+                  .bias = {.key = "multimodal_projector_bias"}}},
+  };
+}
+
+// The language model's own default shape follows those of the whole.
+std::vector<ConfigWrapper> AudioWrappers() {
+  return {
+      {.model_type = "qwen2_5_omni_thinker",
+       .language = "qwen2_5_omni_text",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":152064,"hidden_size":3584,"intermediate_size":18944,
+                            "num_hidden_layers":28,"num_attention_heads":28,
+                            "num_key_value_heads":4})",
+       .vision = QwenVision("qwen2_5_omni_vision_encoder", Norm::kRmsNorm),
+       .audio = {.encoder = "qwen2_5_omni_audio_encoder",
+                 .patch_merge = PatchMerge::kPair,
+                 .pooled = true,
+                 .norm = true,
+                 .linears = 1,
+                 .marks = 2}},
+      {.model_type = "qwen3_omni_moe_thinker",
+       .language = "qwen3_omni_moe_text",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":3584,"hidden_size":2048,"intermediate_size":18944,
+                            "num_hidden_layers":28,"num_attention_heads":28})",
+       .vision = QwenVision("qwen3_omni_moe_vision_encoder", Norm::kLayerNorm),
+       .audio = {.encoder = "qwen3_omni_moe_audio_encoder", .norm = true, .inner_is_input = true}},
+      {.model_type = "voxtral",
+       .language = "llama",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":131072,"hidden_size":3072,"intermediate_size":8192,
+                            "num_hidden_layers":30,"num_attention_heads":32,
+                            "num_key_value_heads":8,"head_dim":128})",
+       .may_tie = false,
+       .audio = {.encoder = "voxtral_encoder",
+                 .patch_merge = PatchMerge::kWidth,
+                 .merge = "intermediate_size",
+                 .bias = {}}},
+      {.model_type = "qwen2_audio",
+       .language = "qwen2",
+       .defaults = kUntied,
+       .text_defaults = R"({"vocab_size":151936,"hidden_size":4096,"intermediate_size":22016,
+                            "num_hidden_layers":32,"num_attention_heads":32})",
+       .may_tie = false,
+       .audio = {.encoder = "qwen2_audio_encoder",
+                 .patch_merge = PatchMerge::kPair,
+                 .pooled = true,
+                 .norm = true,
+                 .linears = 1}},
+  };
+}
+
+}  // namespace
+
+const std::vector<ConfigEncoder>& ConfigEncoders() {
+  static const std::vector<ConfigEncoder> all =
+      planner::Concatenate<ConfigEncoder>({VisionEncoders, AudioEncoders});
+  return all;
+}
+
+const std::vector<ConfigWrapper>& ConfigWrappers() {
+  static const std::vector<ConfigWrapper> all =
+      planner::Concatenate<ConfigWrapper>({VisionWrappers, AudioWrappers});
+  return all;
+}
+
+const std::vector<ConfigWhole>& ConfigWholes() {
+  static const std::vector<ConfigWhole> all = {
+      {.model_type = "qwen2_5_omni",
+       .part = "thinker_config",
+       .part_type = "qwen2_5_omni_thinker",
+       .left_out = {"talker_config", "token2wav_config"}},
+      {.model_type = "qwen3_omni_moe",
+       .part = "thinker_config",
+       .part_type = "qwen3_omni_moe_thinker",
+       .left_out = {"talker_config", "code2wav_config"}},
   };
   return all;
 }

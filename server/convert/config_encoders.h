@@ -1,5 +1,5 @@
-// How the config.json of a model with a vision encoder describes it: one record per encoder, and
-// one per model that wraps an encoder and a language model.
+// How the config.json of a model with encoders describes it: one record per encoder, and one per
+// model that wraps encoders and a language model.
 #ifndef EVENKEEL_SERVER_CONVERT_CONFIG_ENCODERS_H_
 #define EVENKEEL_SERVER_CONVERT_CONFIG_ENCODERS_H_
 
@@ -12,9 +12,10 @@
 
 namespace evenkeel::server {
 
-// The `vision_config` of one model_type.
+// The `vision_config` or `audio_config` of one model_type.
 struct ConfigEncoder {
   std::string_view model_type;
+  planner::Modality modality = planner::Modality::kImage;
   std::string_view defaults;  // as in ConfigArchitecture
   std::string_view layers = "num_hidden_layers", width = "hidden_size",
                    heads = "num_attention_heads", ffn = "intermediate_size";
@@ -23,35 +24,40 @@ struct ConfigEncoder {
   planner::Norm norm = planner::Norm::kLayerNorm;
   bool gated = false;
   ConfigFlag qkv_bias = kYes;
+  bool key_bias = true;  // where qkv_bias
   bool linear_bias = true;
   ConfigFlag width_norm = {};  // of queries and keys
   bool layer_scale = false;
   bool patch_bias = true;
   int class_tokens = 0;
-  bool positions = true;                // a learned table, else rotary positions
-  std::string_view position_rows = {};  // key of the rows of a table beside rotary positions
-  int norms = 0;                        // over the width, beside those of layers
-  std::string_view window = {};         // key of the side of a window, pixels
-  std::string_view full_layers = {};    // key of the layers that attend to the whole image
-  std::string_view deep_stacked = {};   // key of the layers whose outputs are projected too
-  bool native = false;                  // images keep their resolution
+  bool positions = true;  // a learned table, else rotary positions
+  // Key of the rows of a table: beside rotary positions, or of an encoder of audio that is not
+  // native, whose units have that many tokens.
+  std::string_view position_rows = {};
+  int norms = 0;                       // over the width, beside those of layers
+  std::string_view window = {};        // key of the side of a window, pixels; see also `chunk`
+  std::string_view full_layers = {};   // key of the layers that attend to the whole image
+  std::string_view deep_stacked = {};  // key of the layers whose outputs are projected too
+  bool native = false;                 // images keep their resolution, audio its length
+  // Of audio: keys of half the spectra of a chunk, whose tokens attend to each other, and of the
+  // spectra over which attention reaches in place of a chunk; and of AudioFront::channels.
+  std::string_view chunk = {}, reach = {}, channels = {};
   std::vector<std::string_view> unread = {};
 };
 
-// How many patches become one token of the language model.
+// How many patches, or tokens of audio, become one token of the language model.
 enum class PatchMerge {
   kNone,
   kSide,      // the square of a side: `merge` of the encoder, or of the whole
   kRatio,     // the square of 1 / `merge`
   kPerImage,  // `merge` is the number of tokens of an image
+  kPair,
+  kWidth,  // `merge` of the encoder is their width together
 };
 
-struct ConfigWrapper {
-  std::string_view model_type;
-  std::string_view encoder;               // model_type of a `vision_config` that has none
-  std::string_view language;              // model_type of a `text_config` that has none
-  std::string_view defaults = "{}";       // of the whole
-  std::string_view text_defaults = "{}";  // of a `text_config` of that language model
+// How an encoder is joined to the language model.
+struct ConfigJoint {
+  std::string_view encoder;  // model_type of an encoder's config that has none
   PatchMerge patch_merge = PatchMerge::kNone;
   std::string_view merge = {};
   bool pooled = false;  // merged patches keep the width: they are averaged
@@ -63,16 +69,37 @@ struct ConfigWrapper {
   int linears = 2;
   bool inner_is_input = false;
   ConfigFlag bias = kYes;
-  bool newline = false;  // a learned token ends the rows of an image
+  int64_t marks = 0;  // learned tokens of the language model's, such as one that ends rows
+};
+
+struct ConfigWrapper {
+  std::string_view model_type;
+  std::string_view language;              // model_type of a `text_config` that has none
+  std::string_view defaults = "{}";       // of the whole
+  std::string_view text_defaults = "{}";  // of a `text_config` of that language model
+  bool may_tie = true;  // else the head has weights of its own, whatever the config says
+  // In this order in samples. One without the name of an encoder is none.
+  ConfigJoint vision = {}, audio = {};
+};
+
+// A model of several parts, one of which is trained by itself.
+struct ConfigWhole {
+  std::string_view model_type;
+  std::string_view part;                   // key of the config of that part
+  std::string_view part_type;              // model_type of a part that has none
+  std::vector<std::string_view> left_out;  // keys of the others
 };
 
 const std::vector<ConfigEncoder>& ConfigEncoders();
 const std::vector<ConfigWrapper>& ConfigWrappers();
+const std::vector<ConfigWhole>& ConfigWholes();
+// Those of audio.
+std::vector<ConfigEncoder> AudioEncoders();
 
 // Returns the encoder and its projector into `hidden` channels, without names and training. It is
 // of use only if both values are valid then.
-planner::EncoderTower ReadTower(ConfigValues& vision, ConfigValues& whole,
-                                const ConfigEncoder& encoder, const ConfigWrapper& wrapper,
+planner::EncoderTower ReadTower(ConfigValues& values, ConfigValues& whole,
+                                const ConfigEncoder& encoder, const ConfigJoint& joint,
                                 int64_t hidden);
 
 }  // namespace evenkeel::server

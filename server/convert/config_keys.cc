@@ -35,7 +35,8 @@ constexpr const char* kWithoutShape =
     "rescale_prenorm_residual num_image_tokens use_mamba_kernels mamba_chunk_size mlp_hidden_act "
     "n_group "
     "no_repeat_ngram_size no_rope_layers "
-    "norm_eps norm_epsilon norm_topk_prob num_beams num_experts_per_topk num_labels "
+    "norm_eps norm_epsilon norm_topk_prob num_beam_groups num_beams num_experts_per_topk "
+    "num_labels "
     "num_mtp_layers num_nextn_predict_layers num_return_sequences "
     "original_max_position_embeddings output_hidden_states pad_token_id "
     "partial_rotary_factor pretraining_tp qk_head_dim quantization_config "
@@ -57,6 +58,7 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"moe_num_experts", "num_experts"},
     {"moe_k", "num_experts_per_tok"},
     {"num_local_experts", "num_experts"},
+    {"encoder_layers", "num_hidden_layers"},
     {"sliding_window_pattern", "_sliding_window_pattern"}};
 
 }  // namespace

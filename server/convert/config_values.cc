@@ -134,7 +134,8 @@ bool ConfigValues::IsAuto(std::string_view key) {
 void ConfigValues::RefuseUnknownKeys(const std::vector<std::string_view>& unread) {
   std::vector<std::string> unknown;
   for (const auto& [key, value] : config_.items()) {
-    if (value.is_null() || value == Json(false) || value == Json(0) || read_.count(key) > 0 ||
+    const bool empty = value.is_null() || (value.is_structured() && value.empty());
+    if (empty || value == Json(false) || value == Json(0) || read_.count(key) > 0 ||
         !MayChangeShapes(key) || std::find(unread.begin(), unread.end(), key) != unread.end())
       continue;
     if (key == "moe_layer_freq" && value == Json(1)) continue;

@@ -51,7 +51,7 @@ class ConfigValues {
   std::string Shown(std::string_view key) const;
 
   // Refuses keys that nobody has read, that speak of shapes and that are not among `unread`. What
-  // is null, false or 0 is no feature.
+  // is null, empty, false or 0 is no feature.
   void RefuseUnknownKeys(const std::vector<std::string_view>& unread);
 
  private:

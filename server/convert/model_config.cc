@@ -18,22 +18,21 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kVisionConfig = "vision_config", kTextConfig = "text_config";
+constexpr std::string_view kVisionConfig = "vision_config", kAudioConfig = "audio_config",
+                           kTextConfig = "text_config";
 
-// Keys whose models the planner cannot describe yet, each with what it stands for.
-constexpr std::pair<std::string_view, std::string_view> kNotYetKeys[] = {
-    {"audio_config", "an audio encoder from config.json: give the value of \"text_config\" alone"},
-    {"thinker_config", "models of several encoders: give the value of the \"text_config\" alone"}};
+// Keys of parts that say nothing of the model.
+constexpr std::string_view kOtherConfigs[] = {"quantization_config", "compression_config",
+                                              "generation_config"};
 
 // Keys of a whole config that say nothing of shapes, or say again what its parts do.
 const std::vector<std::string_view>& UnreadOfWhole() {
   static const std::vector<std::string_view> keys = {
-      kVisionConfig,          kTextConfig,
-      "hidden_size",          "vocab_size",
-      "projection_dim",       "projector_hidden_act",
-      "image_seq_length",     "image_grid_pinpoints",
-      "vision_feature_layer", "vision_feature_select_strategy",
-      "vision_aspect_ratio",  "tie_word_embeddings"};
+      kVisionConfig,          kAudioConfig,          kTextConfig,
+      "hidden_size",          "vocab_size",          "projection_dim",
+      "projector_hidden_act", "image_seq_length",    "image_grid_pinpoints",
+      "vision_feature_layer", "vision_aspect_ratio", "vision_feature_select_strategy",
+      "tie_word_embeddings"};
   return keys;
 }
 
@@ -64,12 +63,28 @@ std::string NotKnown(const std::vector<Record>& records, std::string_view key,
          NearestText(std::move(search).Nearest(kSuggestions));
 }
 
+// Refuses parts that nobody reads, whatever their names.
+void RefuseParts(const Json& config, const std::vector<std::string_view>& known,
+                 const std::string& inside, const FieldPath& field, ViolationSink& sink) {
+  for (const auto& [key, value] : config.items()) {
+    if (!value.is_object() || value.empty() || !key.ends_with("_config") ||
+        std::find(known.begin(), known.end(), key) != known.end())
+      continue;
+    sink.Add(field, "has the part " + Quoted(inside.empty() ? key : inside + "." + key) +
+                        ", which " + TypeOf(config) +
+                        " does not have; remove it if nothing in it "
+                        "trains");
+  }
+}
+
 // Returns the language model's part of a config, with what the whole says of it.
 Json TextOf(const Json& config, const ConfigWrapper* wrapper) {
   const bool inside =
       IsPresent(config, kTextConfig) && config[std::string(kTextConfig)].is_object();
   Json text = inside ? config[std::string(kTextConfig)] : config;
-  if (!inside) text.erase(std::string(kVisionConfig));
+  if (!inside)
+    for (const std::string_view encoder : {kVisionConfig, kAudioConfig})
+      text.erase(std::string(encoder));
   if (wrapper == nullptr) {
     if (inside && !text.contains("tie_word_embeddings") && IsPresent(config, "tie_word_embeddings"))
       text["tie_word_embeddings"] = config["tie_word_embeddings"];
@@ -81,6 +96,7 @@ Json TextOf(const Json& config, const ConfigWrapper* wrapper) {
   const bool given = IsPresent(config, "tie_word_embeddings");
   text["tie_word_embeddings"] =
       given ? config["tie_word_embeddings"] : whole["tie_word_embeddings"];
+  if (!wrapper->may_tie) text["tie_word_embeddings"] = false;
   if (TypeOf(text) != wrapper->language) return text;
   const Json defaults = Json::parse(wrapper->text_defaults);
   for (const auto& [key, value] : defaults.items())
@@ -91,38 +107,51 @@ Json TextOf(const Json& config, const ConfigWrapper* wrapper) {
 // Reads the parts of one config.
 class ConfigReader {
  public:
-  ConfigReader(const Json& config, const FieldPath& field, ViolationSink& sink)
-      : config_(config), field_(field), sink_(sink) {}
+  ConfigReader(const Json& config, std::string_view inside, const FieldPath& field,
+               ViolationSink& sink)
+      : config_(config), inside_(inside), field_(field), sink_(sink) {}
 
   std::optional<ConfiguredModel> Read() {
     const int64_t before = sink_.count();
-    const bool vision = IsPresent(config_, kVisionConfig);
-    const ConfigWrapper* wrapper = nullptr;
-    if (vision) {
-      wrapper = server::Find(ConfigWrappers(), TypeOf(config_));
-      if (wrapper == nullptr) {
-        sink_.Add(field_, NotKnown(ConfigWrappers(), "model_type", TypeOf(config_)) +
-                              " with a vision encoder; give the value of \"text_config\" alone to "
-                              "plan its language model");
-        return std::nullopt;
-      }
+    const ConfigWrapper* wrapper = server::Find(ConfigWrappers(), TypeOf(config_));
+    const bool vision = IsPresent(config_, kVisionConfig), audio = IsPresent(config_, kAudioConfig);
+    if (wrapper == nullptr && (vision || audio)) {
+      sink_.Add(field_, NotKnown(ConfigWrappers(), "model_type", TypeOf(config_)) + " with " +
+                            (vision ? "a vision" : "an audio") +
+                            " encoder; give the value of \"text_config\" alone to plan its "
+                            "language model");
+      return std::nullopt;
     }
+    // Where transformers reads audio, an encoder that the config leaves out is the default one.
+    if (wrapper != nullptr && wrapper->audio.encoder.empty() && !vision) wrapper = nullptr;
+    RefuseOtherParts(wrapper);
     ReadText(TextOf(config_, wrapper));
-    if (wrapper != nullptr && sink_.count() == before) ReadVision(*wrapper);
+    if (wrapper != nullptr && sink_.count() == before) ReadEncoders(*wrapper);
     if (sink_.count() != before) return std::nullopt;
     return std::move(model_);
   }
 
  private:
+  std::string Inside(std::string_view key) const {
+    return inside_.empty() ? std::string(key) : inside_ + "." + std::string(key);
+  }
+
+  void RefuseOtherParts(const ConfigWrapper* wrapper) {
+    std::vector<std::string_view> read(std::begin(kOtherConfigs), std::end(kOtherConfigs));
+    read.push_back(kTextConfig);
+    if (wrapper != nullptr && !wrapper->vision.encoder.empty()) read.push_back(kVisionConfig);
+    if (wrapper != nullptr && !wrapper->audio.encoder.empty()) read.push_back(kAudioConfig);
+    RefuseParts(config_, read, inside_, field_, sink_);
+  }
+
   void ReadText(const Json& text) {
     const std::string type = TypeOf(text);
     if (type.empty()) return sink_.Add(field_, "lacks \"model_type\", such as \"llama\"");
     const ConfigArchitecture* known = server::Find(ConfigArchitectures(), type);
     if (known == nullptr)
       return sink_.Add(field_, NotKnown(ConfigArchitectures(), "model_type", type));
-    const bool inside = IsPresent(config_, kTextConfig);
-    ConfigValues values(text, known->defaults, known->model_type, inside ? kTextConfig : "", field_,
-                        sink_);
+    const std::string inside = IsPresent(config_, kTextConfig) ? Inside(kTextConfig) : inside_;
+    ConfigValues values(text, known->defaults, known->model_type, inside, field_, sink_);
     model_.spec = ReadLanguageModel(values, *known);
     values.RefuseUnknownKeys(known->unread);
     model_.model_type = type;
@@ -130,23 +159,32 @@ class ConfigReader {
         "config.json of model type " + type + ", as " + std::string(known->source) + " reads it";
   }
 
-  void ReadVision(const ConfigWrapper& wrapper) {
-    const Json& vision = config_[std::string(kVisionConfig)];
-    if (!vision.is_object()) return sink_.Add(field_, "\"vision_config\" must be an object");
-    const std::string type = TypeOf(vision).empty() ? std::string(wrapper.encoder) : TypeOf(vision);
+  void ReadEncoders(const ConfigWrapper& wrapper) {
+    ConfigValues whole(config_, wrapper.defaults, wrapper.model_type, inside_, field_, sink_);
+    ReadEncoder(wrapper.vision, kVisionConfig, whole);
+    ReadEncoder(wrapper.audio, kAudioConfig, whole);
+    if (IsPresent(config_, kTextConfig)) whole.RefuseUnknownKeys(UnreadOfWhole());
+  }
+
+  void ReadEncoder(const ConfigJoint& joint, std::string_view key, ConfigValues& whole) {
+    if (joint.encoder.empty()) return;
+    const std::string inside = Inside(key);
+    const Json config = IsPresent(config_, key) ? config_[std::string(key)] : Json::object();
+    if (!config.is_object()) return sink_.Add(field_, Quoted(inside) + " must be an object");
+    const std::string type = TypeOf(config).empty() ? std::string(joint.encoder) : TypeOf(config);
     const ConfigEncoder* known = server::Find(ConfigEncoders(), type);
     if (known == nullptr)
-      return sink_.Add(field_, NotKnown(ConfigEncoders(), "vision_config.model_type", type));
-    ConfigValues values(vision, known->defaults, known->model_type, kVisionConfig, field_, sink_);
-    ConfigValues whole(config_, wrapper.defaults, wrapper.model_type, "", field_, sink_);
+      return sink_.Add(field_, NotKnown(ConfigEncoders(), inside + ".model_type", type));
+    ConfigValues values(config, known->defaults, known->model_type, inside, field_, sink_);
+    if ((known->modality == planner::Modality::kAudio) != (key == kAudioConfig))
+      return sink_.Add(field_, values.Shown("model_type") + " is that of another kind of encoder");
     CheckFeatures(*known, whole);
-    planner::EncoderTower tower = ReadTower(values, whole, *known, wrapper, model_.spec.hidden);
-    if (wrapper.newline) tower.encoder.other_parameters += model_.spec.hidden;
+    planner::EncoderTower tower = ReadTower(values, whole, *known, joint, model_.spec.hidden);
     tower.encoder.name = type + "-config";
     values.RefuseUnknownKeys(known->unread);
-    if (IsPresent(config_, kTextConfig)) whole.RefuseUnknownKeys(UnreadOfWhole());
+    model_.source +=
+        (model_.towers.empty() ? ", with its encoder of type " : ", and of type ") + type;
     model_.towers.push_back(std::move(tower));
-    model_.source += ", with its encoder of type " + type;
   }
 
   // Features of one layer, without the class token, are what a projector takes.
@@ -162,10 +200,42 @@ class ConfigReader {
   }
 
   const Json& config_;
+  const std::string inside_;  // key of the part that the config is; empty: the whole
   const FieldPath& field_;
   ViolationSink& sink_;
   ConfiguredModel model_;
 };
+
+// Reads the part that is trained of a model of several.
+std::optional<ConfiguredModel> ReadPart(const Json& config, const ConfigWhole& whole,
+                                        const FieldPath& field, ViolationSink& sink) {
+  const int64_t before = sink.count();
+  std::vector<std::string_view> known = whole.left_out;
+  known.push_back(whole.part);
+  RefuseParts(config, known, "", field, sink);
+  ConfigValues values(config, "{}", whole.model_type, "", field, sink);
+  values.RefuseUnknownKeys(known);
+  const std::string key(whole.part);
+  if (!IsPresent(config, key) || !config[key].is_object()) {
+    sink.Add(field, "lacks " + Quoted(key) + ", an object");
+    return std::nullopt;
+  }
+  Json part = config[key];
+  if (TypeOf(part).empty()) part["model_type"] = whole.part_type;
+  if (TypeOf(part) != whole.part_type)
+    sink.Add(field, values.Shown(key) + " must be of \"model_type\" " +
+                        Quoted(std::string(whole.part_type)) + ", but is of " +
+                        Quoted(TypeOf(part)));
+  if (sink.count() != before) return std::nullopt;
+  auto model = ConfigReader(part, whole.part, field, sink).Read();
+  if (!model) return model;
+  model->source += "; \"" + key + "\" alone trains:";
+  for (const std::string_view left_out : whole.left_out)
+    model->source += std::string(left_out == whole.left_out.front() ? " " : " and ") + "\"" +
+                     std::string(left_out) + "\"";
+  model->source += " are left out";
+  return model;
+}
 
 // Python writes numbers that JSON does not have; none of them is a shape.
 std::string WithoutInfinities(std::string_view json) {
@@ -201,13 +271,17 @@ std::optional<ConfiguredModel> ModelFromConfig(std::string_view json, const Fiel
     sink.Add(field, "is not a JSON object: give the text of a model's config.json");
     return std::nullopt;
   }
-  for (const auto& [key, what] : kNotYetKeys) {
-    const auto at = config.find(std::string(key));
-    if (at == config.end() || at->is_null()) continue;
-    sink.Add(field, std::string(kNotYet) + std::string(what));
+  const std::string type = TypeOf(config);
+  const auto decodes = config.find("is_encoder_decoder");
+  if (type == "whisper" || (decodes != config.end() && *decodes == Json(true))) {
+    sink.Add(field, std::string(kNotYet) + "encoder-decoders such as " + Quoted(type) +
+                        ", whose decoder attends to what the encoder gives; a Whisper encoder can "
+                        "be described in encoders, before a language_model");
     return std::nullopt;
   }
-  return ConfigReader(config, field, sink).Read();
+  if (const ConfigWhole* whole = Find(ConfigWholes(), type))
+    return ReadPart(config, *whole, field, sink);
+  return ConfigReader(config, "", field, sink).Read();
 }
 
 }  // namespace evenkeel::server

@@ -1,4 +1,4 @@
-// Reads a language model from its config.json, as Hugging Face publishes it.
+// Reads a language model and its encoders from their config.json, as Hugging Face publishes it.
 #ifndef EVENKEEL_SERVER_CONVERT_MODEL_CONFIG_H_
 #define EVENKEEL_SERVER_CONVERT_MODEL_CONFIG_H_
 
@@ -17,7 +17,7 @@ inline constexpr int64_t kMaxConfigBytes = 64 * 1024;
 
 struct ConfiguredModel {
   planner::LanguageModel spec;                // without name and training
-  std::vector<planner::EncoderTower> towers;  // without training; at most one
+  std::vector<planner::EncoderTower> towers;  // without training; vision comes before audio
   std::string model_type;                     // such as "qwen3_moe"
   std::string source;                         // for the plan's provenance
 };

@@ -41,6 +41,7 @@ class JobWriter {
   static constexpr int kComparePrecisionsTag = 74;
   static constexpr int kOptimizerTag = 75;
   static constexpr int kZeroGroupTag = 76;
+  static constexpr int kAudioTag = 77;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -128,15 +129,20 @@ class JobWriter {
     const auto& [name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
                  linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
                  class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
-                 native_resolution, train, lora, window_tokens, full_layers, other_parameters] =
-        encoder;
+                 native_resolution, train, lora, window_tokens, full_layers, other_parameters,
+                 key_bias, front] = encoder;
     Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
            linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
            class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
            train, lora);
-    if (window_tokens == 0 && other_parameters == 0) return;
-    out_.Count(kEncoderTag, 1);
-    Fields(window_tokens, full_layers, other_parameters);
+    if (window_tokens != 0 || other_parameters != 0) {
+      out_.Count(kEncoderTag, 1);
+      Fields(window_tokens, full_layers, other_parameters);
+    }
+    const auto& [mel_bins, channels] = front;
+    if (key_bias && front == planner::AudioFront{}) return;
+    out_.Count(kAudioTag, 1);
+    Fields(key_bias, mel_bins, channels);
   }
 
   void Put(int /*tag*/, const planner::Projector& projector) {

@@ -109,6 +109,18 @@ TEST_F(GrpcPackTest, UploadsInOrderAndReadsTheAnswer) {
   EXPECT_EQ(next, 150'001);
 }
 
+TEST_F(GrpcPackTest, UnitsOfSeveralEncodersAreUploadedAsTheyAre) {
+  small_.samples.units.assign(7, 30);  // scaled
+  small_.samples.encoders = 2;
+  for (int32_t i = 0; i < 14; ++i) small_.samples.encoder_units.push_back(i);
+  service_.answer = [&](Stream* stream) { return AnswerOf(small_.packed, stream); };
+  Pack();
+  ASSERT_GE(service_.requests.size(), 2u);
+  EXPECT_EQ(service_.requests[1].chunk().llm_tokens_size(), 7);
+  ASSERT_EQ(service_.requests[1].chunk().units_size(), 14);
+  EXPECT_EQ(service_.requests[1].chunk().units(13), 13);
+}
+
 TEST_F(GrpcPackTest, TextAloneIsUploadedWithoutUnits) {
   small_.samples.units.assign(7, 0);
   service_.answer = [&](Stream* stream) { return AnswerOf(small_.packed, stream); };

@@ -54,7 +54,7 @@ TEST(HistogramTest, BinsKeepCountsAndNearlyKeepTokens) {
   int64_t count = 0, units = 0, tokens = 0, want_count = 0, want_units = 0, want_tokens = 0;
   for (const LengthCount& bin : sorted) {
     want_count += bin.count;
-    want_units += bin.units * bin.count;
+    want_units += bin.units[0] * bin.count;
     want_tokens += bin.tokens * bin.count;
   }
   for (int i = 0; i < binned.histogram.sample_count_size(); ++i) {

@@ -89,6 +89,32 @@ TEST_F(LengthFilesTest, ReadsJsonLines) {
       (Counts{{0, 7, 1}, {1, 9, 1}, {2, 600, 1}}));
 }
 
+TEST_F(LengthFilesTest, ReadsUnitsOfSeveralEncoders) {
+  const auto of = [](int64_t first, int64_t second) {
+    planner::PerEncoder<int64_t> units = first;
+    units[1] = second;
+    return units;
+  };
+  const Counts expected = {{0, 7, 1}, {of(0, 50), 60, 1}, {of(256, 0), 300, 2}};
+  EXPECT_EQ(Read("{\"length\": 7}\n{\"units\": [256, 0], \"llm_tokens\": 300}\n"
+                 "{\"units\": [0, 50], \"length\": 60}\n{\"vit_num\": [256, 0], \"length\": 300}"),
+            expected);
+  EXPECT_EQ(Read(Npy("{'descr': '<i4', 'fortran_order': False, 'shape': (4, 3), }\n",
+                     Int32s({256, 0, 300, 0, 0, 7, 0, 50, 60, 256, 0, 300}))),
+            expected);
+  const std::string histogram =
+      "{\"encoder_count\": 2, \"units\": [0, 0, 0, 50, 256, 0], \"llm_tokens\": [7, 60, 300], "
+      "\"sample_count\": [1, 1, 2]}";
+  EXPECT_EQ(Read(histogram), expected);
+  const LengthCounts counts = ReadLengthFiles({Write("lengths", histogram)});
+  EXPECT_EQ(counts.encoders(), 2u);
+  const v1::Histogram binned =
+      BinLengths(counts.Sorted(), kMaxHistogramBytes, counts.encoders()).histogram;
+  EXPECT_EQ(binned.encoder_count(), 2);
+  EXPECT_EQ(std::vector<int64_t>(binned.units().begin(), binned.units().end()),
+            (std::vector<int64_t>{0, 0, 0, 50, 256, 0}));
+}
+
 TEST_F(LengthFilesTest, ReadsNpy) {
   EXPECT_EQ(Read(Npy("{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }   \n",
                      Int32s({5, 7, 5}))),
@@ -141,6 +167,19 @@ TEST_F(LengthFilesTest, NamesFileLineAndRecordOfBadRecords) {
        "lengths:1: record 0: no tokens: one of \"token_num\", \"llm_tokens\", \"length\" and "
        "\"text_tokens\" is "
        "needed"},
+      {"[{\"length\": 5, \"units\": [1, -1]}]",
+       "lengths:1: record 0: -1 units: must be 0 to 1000000"},
+      {"[{\"length\": 5, \"units\": []}]",
+       "lengths:1: record 0: \"units\" must be an integer, or an array of 1 to 4: one for each "
+       "encoder"},
+      {"[{\"length\": 5, \"units\": [1, [2]]}]",
+       "lengths:1: record 0: \"units\" must be an integer, or an array of 1 to 4: one for each "
+       "encoder"},
+      {"[{\"length\": 5, \"units\": [1, 2, 3, 4, 5]}]",
+       "lengths:1: record 0: \"units\" must be an integer, or an array of 1 to 4: one for each "
+       "encoder"},
+      {"{\"length\": 5, \"units\": [1, 2]}\n{\"length\": 5, \"units\": 3}",
+       "lengths:2: record 1: units of 1 encoder, but samples before it have those of 2"},
       {"[5]", "lengths:1: record 0: a record must be an object"},
       {"[[{\"length\": 5}]]", "lengths:1: record 0: a record must be an object"},
       {"{\"length\": 5}\n[{\"length\": 5}]", "lengths:2: record 1: a record must be an object"},
@@ -181,7 +220,7 @@ TEST_F(LengthFilesTest, RefusesBadNpy) {
       {"{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (3,), }",
        "records are no lengths"},
       {"{'descr': '<i4', 'fortran_order': True, 'shape': (3, 2), }", "fortran_order must be False"},
-      {"{'descr': '<i4', 'fortran_order': False, 'shape': (3, 3), }", "shape (3, 3)"},
+      {"{'descr': '<i4', 'fortran_order': False, 'shape': (3, 6), }", "shape (3, 6)"},
       {"{'descr': '<i4', 'fortran_order': False, 'shape': (), }", "shape ()"},
       {"{'descr': '<i4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "bad shape"},
       {"{'descr': '<i4', 'fortran_order': False, 'shape': (-3,), }", "bad shape"},

@@ -218,6 +218,27 @@ TEST(PackFlagsTest, GroupsOfAPlanCountUnlessFlagsDivideThemAnew) {
   EXPECT_EQ(Start({"f", "--groups", "50:1,90:2", "--dp", "4"}, planned).groups_size(), 2);
 }
 
+TEST(PackFlagsTest, UnitsOfSeveralEncodersAreScaled) {
+  const v1::BatchRule rule = Start(Enough({"--unit-scales", "10,1"})).rule();
+  SampleLengths samples;
+  samples.units = {0, 0};
+  samples.tokens = {900, 50};
+  samples.encoders = 2;
+  samples.encoder_units = {3, 7, 0, 0};
+  ScaleUnits(rule, &samples);
+  EXPECT_EQ(samples.units, (std::vector<int32_t>{37, 0}));
+  EXPECT_EQ(samples.lengths().UnitsOf(0)[1], 7);
+  EXPECT_EQ(Fault([&] { ScaleUnits(v1::BatchRule(), &samples); }),
+            "the length files have units of 2 encoders: --unit-scales, or a plan's rule, says what "
+            "a unit of each counts for");
+  SampleLengths one = SmallPacking().samples;
+  one.encoders = 1;
+  EXPECT_EQ(Fault([&] { ScaleUnits(rule, &one); }),
+            "the length files have units of 1 encoder, but the rule has 2 unit scales");
+  one.units.assign(one.units.size(), 0);
+  EXPECT_EQ(Fault([&] { ScaleUnits(rule, &one); }), "no fault");  // text
+}
+
 TEST(PackFlagsTest, BadGroupsAreNamed) {
   const auto fault = [](const Arguments& more) -> std::string {
     Arguments arguments = {"f", "--dp", "8"};

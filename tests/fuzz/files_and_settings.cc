@@ -69,9 +69,9 @@ void LengthFile(std::string_view input) {
           "some samples have no loss tokens");
   Require(counted && counts.samples() == samples.size(), "two readers count differently");
   for (const cli::LengthCount& count : counts.Sorted()) {
-    Require(count.units >= 0 && count.units <= cli::kMaxUnits && count.tokens >= 1 &&
-                count.tokens <= cli::kMaxTokens,
-            "a length is out of bounds");
+    for (const int64_t units : count.units.values())
+      Require(units >= 0 && units <= cli::kMaxUnits, "units are out of bounds");
+    Require(count.tokens >= 1 && count.tokens <= cli::kMaxTokens, "tokens are out of bounds");
   }
 }
 

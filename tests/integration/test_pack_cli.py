@@ -125,6 +125,25 @@ class PackCliTest(unittest.TestCase):
         self.assertEqual(summary["step_order_shape"], list(shape))
         self.assertEqual(summary["rule"]["pad_ratio"], 0)
 
+    def test_units_of_several_encoders(self):
+        """Packs are made by scaled units. The server scales them itself."""
+        chance = random.Random(3)
+        columns = [(chance.choice((0, 0, 3)), chance.randrange(0, 90), chance.randrange(300, 900)) for _ in range(3000)]
+        source = self.write("lengths.jsonl", "".join(
+            json.dumps({"units": [u, v], "llm_tokens": t}) + "\n" for u, v, t in columns).encode())
+        caps = ("--unit-scales", "10,1", "--unit-cap", "300", "--token-cap", "4416", "--dp", "4")
+        for name, run in (("remote", lambda *a: self.server.ctl("pack", *a)), ("here", self.local)):
+            done = run(source, *caps, "--output", self.path(name), "--compare")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("encoder 1's as 10, encoder 2's as 1", done.stdout)
+        for name in RESULTS:
+            self.assertEqual(self.read("remote", name), self.read("here", name), name)
+        self.check("here", [(10 * u + v, t) for u, v, t in columns], (300, 4416))
+        self.assertEqual(json.loads(self.read("here", "summary.json"))["rule"]["unit_scales"], [10, 1])
+        refused = self.local(source, "--dp", "4")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("units of 2 encoders: --unit-scales, or a plan's rule", refused.stderr)
+
     def test_formats_and_files_join(self):
         samples = lengths(900)
         parts = [self.write("a.json", omnibal(samples[:300])), self.write("b.jsonl", json_lines(samples[300:600])),

@@ -12,6 +12,8 @@ import harness
 from harness import Server
 from certificates import Authority
 
+import numpy as np
+
 import evenkeel
 from evenkeel.v1 import batching_pb2, packing_pb2, planner_service_pb2
 
@@ -172,6 +174,23 @@ class ClientTest(unittest.TestCase):
         request.job.dataset.Clear()
         request.job.dataset.dataset_ref = summary.summary.dataset_ref
         self.assertEqual(self.client.plan_job(request).plan.subject.sample_count, 3000)
+
+
+    def test_units_of_several_encoders(self):
+        rule = {"unit_scales": [10, 1], "unit_cap": 300, "token_cap": 4096}
+        tokens = np.array([300 + 37 * (i % 50) for i in range(1000)])
+        units = np.array([[i % 4, 7 * (i % 9)] for i in range(1000)])
+        packing = self.client.pack_dataset(rule, tokens, units, data_parallel=4)
+        scaled = units @ np.array([10, 1])
+        for pack in range(packing.pack_count):
+            held = packing.pack(pack)
+            self.assertTrue(len(held) == 1 or scaled[held].sum() <= 300 and tokens[held].sum() <= 4096)
+        self.assertEqual(list(packing.summary.rule.unit_scales), [10, 1])
+        for wrong, text in ((units[:, 0], "one column, but the rule is for 2 encoders"),
+                            (np.ones((1000, 3), int), "3 columns, but the rule has 2 unit_scales"),
+                            (np.ones((1000, 5), int), "up to 4 encoders")):
+            with self.assertRaisesRegex(ValueError, text):
+                self.client.pack_dataset(rule, tokens, wrong, data_parallel=4)
 
 
 class AsyncTest(unittest.TestCase):

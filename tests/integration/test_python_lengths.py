@@ -80,6 +80,26 @@ class StatsTest(FilesCase):
             with self.subTest(paths=[os.path.basename(p) for p in paths]):
                 self.compare(*paths)
 
+    def test_several_encoders(self):
+        chance = random.Random(5)
+        samples = [(chance.choice((0, 256, 1024)), chance.randrange(0, 90), chance.randrange(1, 3000))
+                   for _ in range(30_000)]
+        lines = "\n".join(json.dumps({"llm_tokens": 1 + i} if i % 3 == 0 else {"units": [u, v], "length": t})
+                          for i, (u, v, t) in enumerate(samples[:3000]))
+        for paths in ((self.npy("a.npy", samples),), (self.write("b", lines),),
+                      (self.npy("c.npy", [t for *_, t in samples[:9]]), self.npy("d.npy", samples[:2000])),
+                      (self.npy("e.npy", [(u, 0, t) for u, _, t in samples[:9]]),)):
+            with self.subTest(paths=[os.path.basename(p) for p in paths]):
+                self.compare(*paths)
+        read = evenkeel.read_lengths(self.write("b", lines))
+        self.assertEqual(read.units.shape, (3000, 2))
+        for content in ('{"length": 5, "units": [1, 2]}\n{"length": 5, "units": 3}', '[{"length": 5, "units": []}]',
+                        '[{"length": 5, "units": [1, 2, 3, 4, 5]}]', '[{"length": 5, "units": [1, -1]}]',
+                        '[{"length": 5, "units": [1, "2"]}]'):
+            path = self.write("bad", content)
+            self.assertEqual((self.python(path).returncode, harness.run([harness.CTL, "stats", path]).returncode),
+                             (2, 2), content)
+
     def test_bins(self):
         """There are too many lengths to be exact: tokens, and then units, are binned at the widths 2^k and 3 x 2^k."""
         widths = set()
@@ -113,6 +133,10 @@ class StatsTest(FilesCase):
             message = job_pb2.Histogram(units=made.units.tolist(), llm_tokens=made.llm_tokens.tolist(),
                                         sample_count=made.sample_count.tolist())
             self.assertEqual(made.size_bytes, message.ByteSize())
+        made = stats.histogram(lengths.from_columns([5, 6], [[1, 0], [0, 300]]))
+        message = job_pb2.Histogram(units=made.units.reshape(-1).tolist(), llm_tokens=made.llm_tokens.tolist(),
+                                    sample_count=made.sample_count.tolist(), encoder_count=2)
+        self.assertEqual(made.size_bytes, message.ByteSize())
 
 
 class ReadersTest(FilesCase):
@@ -149,7 +173,7 @@ class ReadersTest(FilesCase):
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(fault, done.stderr)
                 self.assertNotIn("Traceback", done.stderr)
-        for array, fault in ((np.zeros((2, 3), np.int64), "shape"), (np.ones(3), "dtype float64")):
+        for array, fault in ((np.zeros((2, 6), np.int64), "shape"), (np.ones(3), "dtype float64")):
             np.save(self.path("bad.npy"), array)
             self.assertIn(fault, self.python(self.path("bad.npy")).stderr)
         self.assertIn("no-such-file", self.python("no-such-file").stderr)

@@ -1,6 +1,8 @@
 """Compares parameters counted from config.json with those of the model that transformers builds from it.
 
-Run by run.sh. Each architecture is tried at transformers' default shape and at two others. Prints a line per case.
+Run by run.sh. Each architecture is tried at transformers' default shape and at two others; of a model with an encoder
+of audio also the language model alone, and the small shape with another encoder of audio, so that no two faults of its
+parts cancel. Prints a line per case.
 """
 import json
 import os
@@ -26,6 +28,7 @@ NEEDED = {
     "glm4_moe": {"head_dim": 128},  # 96 heads do not divide the width
     "hunyuan_v1_dense": {"head_dim": 128},
     "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
+    "qwen3_omni_moe_thinker": {"head_dim": 128},
     "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
     "dots1": {"num_experts_per_tok": 6, "n_routed_experts": 128, "n_shared_experts": 2, "first_k_dense_replace": 1},
 }
@@ -96,6 +99,49 @@ WRAPPERS = {
 }
 
 
+# Models with an encoder of audio: the same, for the parts text, vision (None: it has none) and audio.
+WHISPER = {"encoder_layers": 3, "d_model": 384, "encoder_ffn_dim": 640, "encoder_attention_heads": 6}
+VOXTRAL = {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 6,
+           "max_source_positions": 300}
+AUDIO = {
+    "qwen2_5_omni_thinker": ({}, dict(QWEN, fullatt_block_indexes=[1, 3]), dict(WHISPER, output_dim=512)),
+    "qwen3_omni_moe_thinker": (dict(EXPERTS, head_dim=128), dict(QWEN, deepstack_visual_indexes=[1, 2]),
+                               dict(WHISPER, output_dim=512)),
+    "voxtral": ({"model_type": "llama", "head_dim": 64}, None, VOXTRAL),
+    "qwen2_audio": ({"model_type": "qwen2"}, None, dict(WHISPER, max_source_positions=300)),
+}
+OTHER_AUDIO = {"num_mel_bins": 80}
+OTHER = {"qwen3_omni_moe_thinker": {"downsample_hidden_size": 96}}
+NEVER_TIED = {"voxtral", "qwen2_audio"}  # whatever the config says
+# Models whose thinker is trained by itself.
+WHOLES = {"qwen2_5_omni": "qwen2_5_omni_thinker", "qwen3_omni_moe": "qwen3_omni_moe_thinker"}
+
+
+def audio_shapes(model_type):
+    config_class = transformers.CONFIG_MAPPING[model_type]
+    text, vision, audio = AUDIO[model_type]
+    default = config_class()
+    width = default.text_config.hidden_size
+    parts = {}
+    if vision is not None:  # their defaults may have other widths than the language model's
+        parts = {"vision_config": dict(default.vision_config.to_dict(), out_hidden_size=width),
+                 "audio_config": dict(default.audio_config.to_dict(), output_dim=width)}
+    if model_type in NEEDED:
+        parts["text_config"] = dict(default.text_config.to_dict(), **NEEDED[model_type])
+    yield "default", config_class(**parts)
+    vision = {} if vision is None else {"vision_config": vision}
+    others = dict(audio, **OTHER_AUDIO, **OTHER.get(model_type, {}))
+    for name, listen, tied in (("small", audio, False), ("tied", audio, True), ("audio", others, False)):
+        yield name, config_class(text_config=dict(TEXT, **text), audio_config=listen, tie_word_embeddings=tied,
+                                 **vision)
+
+
+def whole_shapes(model_type):
+    for name, thinker in audio_shapes(WHOLES[model_type]):
+        config_class = transformers.CONFIG_MAPPING[model_type]
+        yield name, config_class(thinker_config=thinker.to_dict(), enable_audio_output=False)
+
+
 def wrapped_shapes(model_type):
     config_class = transformers.CONFIG_MAPPING[model_type]
     text, vision, whole = WRAPPERS[model_type]
@@ -117,13 +163,14 @@ def model_types():
     for source in SOURCES:
         with open(source, encoding="utf-8") as file:
             types += re.findall(r'\.model_type = "([a-z0-9_]+)"', file.read())
-    return types + list(WRAPPERS)
+    return types + list(WRAPPERS) + list(AUDIO) + list(WHOLES)
 
 
 def shapes(model_type):
-    if model_type in WRAPPERS:
-        yield from wrapped_shapes(model_type)
-        return
+    for models, shapes_of in ((WRAPPERS, wrapped_shapes), (AUDIO, audio_shapes), (WHOLES, whole_shapes)):
+        if model_type in models:
+            yield from shapes_of(model_type)
+            return
     config_class = transformers.CONFIG_MAPPING[model_type]
     needed = NEEDED.get(model_type, {})
     yield "default", config_class(**needed)
@@ -151,24 +198,63 @@ def shapes(model_type):
 
 def counted_by_transformers(config):
     with torch.device("meta"):
-        wrapped = config.model_type in WRAPPERS
-        auto = transformers.AutoModelForImageTextToText if wrapped else transformers.AutoModelForCausalLM
+        auto = transformers.AutoModelForCausalLM
+        if config.model_type in WRAPPERS:
+            auto = transformers.AutoModelForImageTextToText
+        elif config.model_type in AUDIO or config.model_type in WHOLES:
+            auto = transformers.AutoModelForMultimodalLM
         model = auto.from_config(config)
-    return sum(parameter.numel() for parameter in model.parameters())
+    if config.model_type in WHOLES:
+        model = model.thinker
+    counts = {"all": 0, "text": 0}
+    for name, parameter in model.named_parameters():
+        counts["all"] += parameter.numel()
+        if not re.search(r"visual|audio_tower|multi_modal_projector", name):
+            counts["text"] += parameter.numel()
+    return counts
 
 
-def counted_by_planner(config):
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(json.dumps(config.to_dict(), default=str))
+# Samples with units of two encoders, which must be given.
+TWO_COLUMNS = {"encoder_count": 2, "units": [256, 100, 0, 0], "llm_tokens": [512, 512], "sample_count": [1000, 1000]}
+
+
+def counted_by_planner(config, columns=False):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file, tempfile.NamedTemporaryFile(
+            "w", suffix=".json") as data:
+        file.write(json.dumps(config, default=str))
         file.flush()
+        data.write(json.dumps({"job": {"dataset": {"histogram": TWO_COLUMNS}}}))
+        data.flush()
         answer = subprocess.run(
             [TOOL, "plan", "--local", "--model", file.name, "--gpu", "h200-sxm-141gb", "--gpus", "64", "--output",
-             "json"],
+             "json"] + (["--job", data.name] if columns else []),
             capture_output=True, text=True, check=False)
     if not answer.stdout:
         return answer.stderr.strip().replace("\n", " ")[:300]
     plan = json.loads(answer.stdout)
     return int(plan.get("plan", plan)["subject"]["parameter_count"])
+
+
+def text_of(config):
+    """Returns the language model's own config, with what the whole says of it."""
+    thinker = getattr(config, "thinker_config", config)
+    tied = thinker.model_type not in NEVER_TIED and bool(thinker.tie_word_embeddings)
+    return dict(thinker.text_config.to_dict(), tie_word_embeddings=tied)
+
+
+def cases(model_type):
+    """Yields name, expected count and counted one; the expected one is a text where transformers refuses the shape."""
+    for name, config in shapes(model_type):
+        try:
+            expected = counted_by_transformers(config)
+        except Exception as error:
+            yield name, f"transformers: {str(error)[:120]}", None
+            continue
+        audio = model_type in AUDIO or model_type in WHOLES
+        columns = model_type in WHOLES or (model_type in AUDIO and AUDIO[model_type][1] is not None)
+        yield name, expected["all"], counted_by_planner(config.to_dict(), columns)
+        if audio:
+            yield f"{name} (text)", expected["text"], counted_by_planner(text_of(config))
 
 
 def main():
@@ -177,13 +263,10 @@ def main():
         if model_type in WITHOUT_CODE:
             print(f"skipped {model_type}: transformers has no code for it")
             continue
-        for name, config in shapes(model_type):
-            try:
-                expected = counted_by_transformers(config)
-            except Exception as error:  # a shape that transformers itself refuses
-                print(f"skipped {model_type} {name}: transformers: {str(error)[:120]}")
+        for name, expected, counted in cases(model_type):
+            if counted is None:
+                print(f"skipped {model_type} {name}: {expected}")
                 continue
-            counted = counted_by_planner(config)
             good = counted == expected
             passed, failed = passed + good, failed + (not good)
             print(f"{'ok     ' if good else 'FAILED '}{model_type} {name}: {expected:,}"

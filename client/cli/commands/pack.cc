@@ -103,8 +103,9 @@ class PackCommand {
     if (!flags_.xtuner.empty()) xtuner_ = MakeXtunerFolder(flags_.xtuner, flags_.force);
     const auto backend = BackendOf(options_);
     const PlannedPacking planned = PlannedOf(flags_, backend.get());
-    const SampleLengths samples = ReadSampleLengths(flags_.files);
+    SampleLengths samples = ReadSampleLengths(flags_.files);
     v1::PackDatasetStart start = StartFromFlags(flags_, planned, samples);
+    ScaleUnits(start.rule(), &samples);
     PackedDataset packed = backend->PackDataset(start, samples);
     v1::BatchRule* rule = packed.summary.mutable_rule();
     // The caps of a plan's rule may have been derived when it was planned.

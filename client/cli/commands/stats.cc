@@ -3,6 +3,7 @@
 
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,9 +24,9 @@ void RunStats(const GlobalOptions& options, const std::vector<std::string>& file
               const std::string& processor, const std::string& histogram_out) {
   std::optional<ImageProcessor> images;
   if (!processor.empty()) images.emplace(processor);
-  const std::vector<LengthCount> sorted =
-      ReadLengthFiles(files, images ? &*images : nullptr).Sorted();
-  const BinnedHistogram binned = BinLengths(sorted);
+  const LengthCounts counts = ReadLengthFiles(files, images ? &*images : nullptr);
+  const std::vector<LengthCount> sorted = counts.Sorted();
+  const BinnedHistogram binned = BinLengths(sorted, kMaxHistogramBytes, counts.encoders());
   const std::string json = ToJson(binned.histogram, /*pretty=*/false);
   if (!histogram_out.empty()) WriteFile(histogram_out, json);
   if (options.json()) {
@@ -33,7 +34,8 @@ void RunStats(const GlobalOptions& options, const std::vector<std::string>& file
     return;
   }
   const Style style = StyleOf(options);
-  std::string text = RenderStats(style, sorted, binned, files.size());
+  std::string text =
+      RenderStats(style, sorted, std::max<size_t>(1, counts.encoders()), binned, files.size());
   text += histogram_out.empty()
               ? Paragraph(style,
                           "--histogram-out FILE writes it; `plan --dataset` takes it as well as "
@@ -57,9 +59,12 @@ void AddStatsCommand(CLI::App* app, const GlobalOptions* options) {
       "Formats, told apart by content:\n"
       "  JSON array   [{\"vit_num\": 5, \"token_num\": 1341}, ...] as OmniBal ships them\n"
       "  JSON Lines   {\"units\": 5, \"llm_tokens\": 1341} or {\"length\": 512}, one a line\n"
+      "               or {\"units\": [256, 50], ...} of a model with several encoders, in its "
+      "order\n"
       "               or {\"text_tokens\": 80, \"images\": [[1280, 720]]} with --processor; sizes\n"
       "               are width and height in pixels\n"
-      "  .npy         int32 or int64; (N,) tokens, or (N, 2) units and tokens\n"
+      "  .npy         int32 or int64; (N,) tokens, or (N, 2) units and tokens; with more columns,\n"
+      "               the units of each encoder and tokens\n"
       "  histogram    as --histogram-out writes it\n"
       "Tokens are those of the language model, visual ones included. --output json prints the\n"
       "histogram instead of the summary. It stays below 64 KiB: exact if possible, else in bins\n"

@@ -26,7 +26,7 @@ class Comparison {
  public:
   Comparison(const v1::PackDatasetSummary& summary, const SampleLengths& samples,
              const v1::PackDatasetStart& start)
-      : summary_(summary), lengths_{samples.units, samples.tokens}, job_(PackingJobOf(start)) {
+      : summary_(summary), lengths_(samples.lengths()), job_(PackingJobOf(start)) {
     job_.bound = false;
   }
 

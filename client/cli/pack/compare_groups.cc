@@ -17,7 +17,7 @@ class GroupComparison {
  public:
   GroupComparison(const v1::PackDatasetSummary& summary, const SampleLengths& samples,
                   const v1::PackDatasetStart& start)
-      : summary_(summary), lengths_{samples.units, samples.tokens}, job_(PackingJobOf(start)) {}
+      : summary_(summary), lengths_(samples.lengths()), job_(PackingJobOf(start)) {}
 
   std::string Render(const Style& style) {
     const Progress progress("comparing");

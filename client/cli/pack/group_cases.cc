@@ -21,7 +21,7 @@ class GroupCasesMaker {
  public:
   GroupCasesMaker(const PackedDataset& packed, const SampleLengths& samples,
                   const v1::PackDatasetStart& start)
-      : packed_(packed), lengths_{samples.units, samples.tokens}, job_(PackingJobOf(start)) {
+      : packed_(packed), lengths_(samples.lengths()), job_(PackingJobOf(start)) {
     planner::Packing packing;
     packing.offsets = packed.offsets;
     packing.members = packed.members;

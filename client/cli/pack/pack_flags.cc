@@ -27,6 +27,15 @@ CLI::Validator WindowSize() {
 
 void AddRuleFlags(CLI::App* command, PackFlags* flags) {
   const char* const kRule = "Rule";
+  command
+      ->add_option("--unit-scales", flags->unit_scales,
+                   "Of several encoders: what a unit of each counts for, about its work; caps are "
+                   "in scaled units [the plan's]")
+      ->type_name("N,N,...")
+      ->delimiter(',')
+      ->group(kRule)
+      ->take_all()
+      ->check(Whole(1, 1000));
   Add(command, "--unit-cap", &flags->unit_cap, "N", "Most encoder units in a pack [from the data]",
       kRule)
       ->check(Whole(1, 1'000'000));

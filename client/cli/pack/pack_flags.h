@@ -21,6 +21,7 @@ struct PackFlags {
   std::string rule_file, plan_id;
   std::optional<int64_t> unit_cap, token_cap, keep_units, keep_tokens, seed, epoch;
   std::optional<int32_t> iterations, data_parallel, packs_per_rank, group;
+  std::vector<int64_t> unit_scales;
   std::string packer, oversize, window, groups;
   std::optional<int64_t> curriculum;
   std::string output, xtuner, report;
@@ -58,6 +59,10 @@ PlannedPacking ReadRuleFile(const std::string& path);
 // that the server can make are left to it.
 v1::PackDatasetStart StartFromFlags(const PackFlags& flags, const PlannedPacking& planned,
                                     const SampleLengths& samples);
+
+// Makes the units that packs are made by, of samples with those of several encoders. Throws
+// CommandError(kBadInput) if the rule is for another number of encoders.
+void ScaleUnits(const v1::BatchRule& rule, SampleLengths* samples);
 
 }  // namespace evenkeel::cli
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -47,6 +48,8 @@ void SetRule(const PackFlags& flags, v1::BatchRule* rule) {
     rule->clear_caps_derived();
     rule->clear_caps_reason();
   }
+  if (!flags.unit_scales.empty())
+    rule->mutable_unit_scales()->Assign(flags.unit_scales.begin(), flags.unit_scales.end());
   if (flags.unit_cap) rule->set_unit_cap(*flags.unit_cap);
   if (flags.token_cap) rule->set_token_cap(*flags.token_cap);
   if (!flags.packer.empty()) rule->set_packer(PackerOf(flags.packer));
@@ -92,6 +95,29 @@ void CheckGroupFlags(const PackFlags& flags) {
   refuse(flags.apart, "--apart", "their packs mix samples of all files");
   refuse(flags.group.value_or(1) > 1, "--group", "they have their own sequence parallelism");
   refuse(!flags.xtuner.empty(), "--xtuner", "its preset has one pack_max_length");
+}
+
+void ScaleUnits(const v1::BatchRule& rule, SampleLengths* samples) {
+  const size_t scales = static_cast<size_t>(rule.unit_scales_size());
+  const bool none = std::none_of(samples->units.begin(), samples->units.end(),
+                                 [](int32_t units) { return units > 0; });
+  if (samples->encoders <= 1 && (scales == 0 || none)) return;  // text is packed by any rule
+  if (scales == 0)
+    Fail(
+        fmt::format("the length files have units of {} encoders: --unit-scales, or a plan's rule, "
+                    "says what a unit of each counts for",
+                    samples->encoders));
+  if (scales != samples->encoders)
+    Fail(fmt::format("the length files have units of {} encoder{}, but the rule has {} unit scales",
+                     samples->encoders, samples->encoders == 1 ? "" : "s", scales));
+  for (size_t i = 0; i < samples->units.size(); ++i) {
+    int64_t scaled = 0;
+    for (size_t e = 0; e < scales; ++e)
+      scaled += rule.unit_scales(static_cast<int>(e)) * samples->encoder_units[i * scales + e];
+    if (scaled > std::numeric_limits<int32_t>::max())
+      Fail(fmt::format("sample {} has {} scaled units: give smaller --unit-scales", i, scaled));
+    samples->units[i] = static_cast<int32_t>(scaled);
+  }
 }
 
 PlannedPacking PackingOf(const v1::Plan& plan) {

@@ -68,6 +68,7 @@ Pairs PackPairs(const Style& style, const v1::PackDatasetSummary& summary,
             (start.apart_sample_count_size() > 1
                  ? fmt::format("; {} files apart", start.apart_sample_count_size())
                  : ""));
+  if (rule.unit_scales_size() > 0) pairs.emplace_back("units count", UnitScalesText(rule));
   if (!rule.caps_reason().empty()) {
     pairs.emplace_back("because", Plain(style, rule.caps_reason()));
   }
@@ -149,6 +150,14 @@ std::string BalanceTable(const Style& style, const v1::PackDatasetSummary& summa
 }
 
 }  // namespace
+
+std::string UnitScalesText(const v1::BatchRule& rule) {
+  std::string counted;
+  for (int e = 0; e < rule.unit_scales_size(); ++e)
+    counted +=
+        fmt::format("{}encoder {}'s as {}", e > 0 ? ", " : "", e + 1, Integer(rule.unit_scales(e)));
+  return counted + ", about as their work";
+}
 
 std::string PackerName(v1::Packer packer) {
   constexpr size_t kPrefix = sizeof("PACKER_") - 1;

@@ -25,6 +25,9 @@ std::string RenderPack(const Style& style, const v1::PackDatasetSummary& summary
 // Returns the name of a packer, such as "first-fit-decreasing".
 std::string PackerName(v1::Packer packer);
 
+// Says what a unit of each encoder counts for. Requires a rule of several encoders.
+std::string UnitScalesText(const v1::BatchRule& rule);
+
 // Returns how far the pack count is above its lower bound, as a share of the bound.
 double BoundGap(const v1::BatchRule& rule);
 

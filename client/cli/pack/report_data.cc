@@ -67,7 +67,7 @@ class Maker {
   }
 
  private:
-  planner::Lengths lengths() const { return {samples_.units, samples_.tokens}; }
+  planner::Lengths lengths() const { return samples_.lengths(); }
 
   // Returns the order in which training without a planner deals packs: shuffled, the next one to
   // the next rank.

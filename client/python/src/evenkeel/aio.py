@@ -141,8 +141,8 @@ class Client:
                            curriculum_steps: int | None = None, summary_only: bool = False,
                            keep_histogram: bool = False, timeout: float | None = None) -> packing.Packing:
         """Packs samples by a rule or a plan: one value of `tokens` (visual ones included) per sample, and of `units`
-        (tiles) where the model has an encoder. Arguments that are None come from the plan. The other arguments are the
-        fields of PackDatasetStart."""
+        (tiles) where the model has an encoder; with several, an array (N, encoders). Arguments that are None come from
+        the plan. The other arguments are the fields of PackDatasetStart."""
         start = packing.start_message(
             packing.settings_of(rule), data_parallel=data_parallel, packs_per_rank=packs_per_rank, epoch=epoch,
             sequence_parallel_group=sequence_parallel_group, apart=apart, groups=groups,

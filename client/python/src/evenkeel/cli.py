@@ -15,7 +15,9 @@ from .lengths import LengthFileError, read_lengths
 
 def _table(counts: stats.LengthCounts) -> str:
     rows = [["", "mean", "min", *(f"p{p}" for p in stats.PERCENTILES), "max"]]
-    quantities = [("tokens", counts.tokens)] + ([("units", counts.units)] if counts.units.any() else [])
+    columns = counts.units.reshape(counts.tokens.size, -1).T
+    names = ["units"] if len(columns) == 1 else [f"units of encoder {e + 1}" for e in range(len(columns))]
+    quantities = [("tokens", counts.tokens)] + [(n, c) for n, c in zip(names, columns) if c.any()]
     for name, values in quantities:
         summary = stats.summarize(values, counts.count)
         rows.append([name, f"{summary.mean:,.2f}", f"{summary.min:,}", *(f"{v:,}" for v in summary.percentiles),
@@ -58,7 +60,7 @@ def _stats(options: argparse.Namespace) -> int:
     if options.job:
         _write_job(options.job, options.job_out, binned)
     if options.npy_out:
-        np.save(options.npy_out, np.stack([samples.units, samples.tokens], axis=1))
+        np.save(options.npy_out, np.column_stack([samples.units, samples.tokens]))
     if options.output == "json":
         sys.stdout.write(stats.dump(binned))
         return 0
@@ -86,7 +88,8 @@ def parser() -> argparse.ArgumentParser:
                          help="units of samples with an image, where LLaVA's sign alone says which have one")
     command.add_argument("--output", choices=("table", "json"), default="table", help="json: the histogram [table]")
     command.add_argument("--histogram-out", metavar="FILE", help="write the histogram (evenkeelctl plan --dataset)")
-    command.add_argument("--npy-out", metavar="FILE", help="write units and tokens, N x 2 (evenkeelctl pack)")
+    command.add_argument("--npy-out", metavar="FILE",
+                         help="write units (of each encoder) and tokens, N x 2 or more (evenkeelctl pack)")
     command.add_argument("--job", metavar="FILE", help="a job in JSON, to be given this dataset")
     command.add_argument("--job-out", metavar="FILE", help="where to write that (evenkeelctl plan --job)")
     return parse

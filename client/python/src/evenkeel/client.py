@@ -136,8 +136,8 @@ class Client:
                      curriculum_steps: int | None = None, summary_only: bool = False, keep_histogram: bool = False,
                      timeout: float | None = None) -> packing.Packing:
         """Packs samples by a rule or a plan. `tokens` (visual ones included) has one value per sample, as has `units`
-        (tiles) if the model has an encoder. Arguments that are None come from the plan. The other arguments are the
-        fields of PackDatasetStart."""
+        (tiles) if the model has an encoder; with several, `units` is an array (N, encoders). Arguments that are None
+        come from the plan. The other arguments are the fields of PackDatasetStart."""
         start = packing.start_message(
             packing.settings_of(rule), data_parallel=data_parallel, packs_per_rank=packs_per_rank, epoch=epoch,
             sequence_parallel_group=sequence_parallel_group, apart=apart, groups=groups,

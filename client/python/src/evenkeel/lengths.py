@@ -3,12 +3,13 @@
 The content of a file decides, not its name:
 - a JSON array of records, as OmniBal ships them: {"vit_num": 5, "token_num": 1341, "image_flags": 5};
 - JSON Lines: one record a line;
-- NumPy .npy of integers: (N,) tokens, or (N, 2) units and tokens;
+- NumPy .npy of integers: (N,) tokens, (N, 2) units and tokens, or (N, 1 + encoders) with a column of units for each;
 - Parquet, Arrow (IPC file or stream), or a folder of Hugging Face `save_to_disk`: columns (extra "parquet").
 
 Tokens, visual ones included: "token_num", "llm_tokens" or "length" ("lengths" too in columns). Units (tiles): "vit_num"
-or "units". "loss_tokens": how many of the tokens have a loss. Other keys are ignored. A negative length is LLaVA's mark
-of a sample without image: its tokens are the absolute value, and it has no units.
+or "units", in JSON also an array with one for each encoder of the model. "loss_tokens": how many of the tokens have a
+loss. Other keys are ignored. A negative length is LLaVA's mark of a sample without image: its tokens are the absolute
+value, and it has no units.
 """
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ Path = Union[str, "os.PathLike[str]"]
 TOKEN_KEYS = ("token_num", "llm_tokens", "length")
 UNIT_KEYS = ("vit_num", "units")
 LOSS_KEY = "loss_tokens"
-MAX_TOKENS, MAX_UNITS = 1 << 24, 10 ** 6  # limits of the contract
+MAX_TOKENS, MAX_UNITS, MAX_ENCODERS = 1 << 24, 10 ** 6, 4  # limits of the contract
 
 
 class LengthFileError(ValueError):
@@ -38,7 +39,7 @@ class LengthFileError(ValueError):
 class SampleLengths:
     """Samples one by one, in the order of their files."""
     tokens: Int64s
-    units: Int64s
+    units: Int64s  # (N, encoders) where there are several
     loss_tokens: Int64s | None  # None if all tokens have a loss
     parts: tuple[tuple[str, int], ...] = ()  # file and number of samples
 
@@ -54,18 +55,20 @@ def from_columns(tokens: npt.ArrayLike, units: npt.ArrayLike | None = None, loss
     """
     token_values = _column(name, "tokens", tokens)
     marked = token_values < 0
-    unit_values = np.zeros(token_values.size, np.int64) if units is None else _column(name, "units", units)
-    if unit_values.size != token_values.size:
-        raise LengthFileError(f"{name}: {unit_values.size} units for {token_values.size} samples")
+    unit_values = np.zeros(token_values.size, np.int64) if units is None else _unit_columns(name, units)
+    if len(unit_values) != token_values.size:
+        raise LengthFileError(f"{name}: {len(unit_values)} units for {token_values.size} samples")
     if image_units is not None:
         if units is not None:
             raise LengthFileError(f"{name}: image_units does not go with a column of units")
         unit_values = np.where(marked, 0, image_units).astype(np.int64)
-    _refuse(name, marked & (unit_values > 0), token_values, "negative tokens say that there is no image, but units do")
+    some_units = unit_values > 0 if unit_values.ndim == 1 else (unit_values > 0).any(axis=1)
+    _refuse(name, marked & some_units, token_values, "negative tokens say that there is no image, but units do")
     token_values = np.abs(token_values)
     _refuse(name, (token_values < 1) | (token_values > MAX_TOKENS), token_values,
             f"tokens must be 1 to {MAX_TOKENS}")
-    _refuse(name, (unit_values < 0) | (unit_values > MAX_UNITS), unit_values, f"units must be 0 to {MAX_UNITS}")
+    for column in unit_values.reshape(token_values.size, -1).T:
+        _refuse(name, (column < 0) | (column > MAX_UNITS), column, f"units must be 0 to {MAX_UNITS}")
     loss_values = None
     if loss_tokens is not None:
         loss_values = _column(name, LOSS_KEY, loss_tokens)
@@ -95,6 +98,30 @@ def _column(name: str, what: str, values: npt.ArrayLike) -> Int64s:
     return array.astype(np.int64)
 
 
+def _unit_columns(name: str, values: npt.ArrayLike) -> Int64s:
+    """Reads units of one encoder, or a column for each of several."""
+    array = np.asarray(whole_column(values))
+    if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_ENCODERS:
+        return _column(name, "units", array)
+    flat = _column(name, "units", array.reshape(-1))
+    return flat if array.shape[1] == 1 else flat.reshape(array.shape)
+
+
+def _join_units(parts: Sequence[SampleLengths], names: Sequence[str]) -> Int64s:
+    """Joins units of files. One without units goes with any number of encoders."""
+    widths = {name: part.units.shape[1] if part.units.ndim == 2 else 1
+              for name, part in zip(names, parts) if part.units.ndim == 2 or part.units.any()}
+    width = max(widths.values(), default=1)
+    for name, other in widths.items():
+        if other != width:
+            raise LengthFileError(f"{name}: units of {other} encoder{'' if other == 1 else 's'}, but another file has "
+                                  f"those of {width}")
+    if width == 1:
+        return np.concatenate([part.units for part in parts])
+    return np.concatenate([part.units if part.units.ndim == 2 else np.zeros((len(part), width), np.int64)
+                           for part in parts])
+
+
 def _refuse(name: str, bad: npt.NDArray[np.bool_], values: Int64s, what: str) -> None:
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
@@ -113,7 +140,7 @@ def read_lengths(paths: Path | Sequence[Path], *, column: str | None = None, uni
     if any(with_loss) and not all(with_loss):
         raise LengthFileError(f"{names[with_loss.index(False)]}: loss_tokens must be given for all samples or for none")
     return SampleLengths(
-        np.concatenate([p.tokens for p in parts]), np.concatenate([p.units for p in parts]),
+        np.concatenate([p.tokens for p in parts]), _join_units(parts, names),
         np.concatenate([p.loss_tokens for p in parts if p.loss_tokens is not None]) if all(with_loss) else None,
         tuple((name, len(part)) for name, part in zip(names, parts)))
 
@@ -165,9 +192,10 @@ def _npy(name: str, file: IO[bytes]) -> _Columns:
         raise LengthFileError(f"{name}: dtype {array.dtype}: integers are needed, convert with .astype('<i8')")
     if array.ndim == 1:
         return array, None, None
-    if array.ndim == 2 and array.shape[1] == 2:
-        return array[:, 1], array[:, 0], None
-    raise LengthFileError(f"{name}: shape {array.shape}: (N,) tokens or (N, 2) units and tokens are needed")
+    if array.ndim == 2 and 2 <= array.shape[1] <= 1 + MAX_ENCODERS:
+        return array[:, -1], array[:, :-1], None
+    raise LengthFileError(f"{name}: shape {array.shape}: (N,) tokens, (N, 2) units and tokens, or a column of units "
+                          f"for each of up to {MAX_ENCODERS} encoders are needed")
 
 
 _Record = tuple[int, Any]  # line (0 if there is none) and record
@@ -195,22 +223,40 @@ def _records(name: str, records: Iterable[_Record], column: str | None, units_co
     token_keys = (column,) if column else TOKEN_KEYS
     unit_keys = (units_column,) if units_column else UNIT_KEYS
     tokens: list[int] = []
-    units: list[int] = []
+    units: list[list[int]] = []
     loss: list[int] = []
-    any_units = False
+    any_units, width = False, 0
     for line, record in records:
         place = f"{name}:{line}: record {len(tokens)}" if line else f"{name}: record {len(tokens)}"
         if not isinstance(record, dict):
             raise LengthFileError(f"{place}: a record must be an object")
         tokens.append(_value(place, record, token_keys, None))
-        units.append(_value(place, record, unit_keys, 0))
+        row = _units(place, record, unit_keys)
+        units.append(row)
+        if len(row) > 1 or row[0] != 0:  # a number of 0 says nothing of the encoders
+            if width not in (0, len(row)):
+                raise LengthFileError(f"{place}: units of {len(row)} encoder{'' if len(row) == 1 else 's'}, but "
+                                      f"samples before it have those of {width}")
+            width = len(row)
         any_units = any_units or any(key in record for key in unit_keys)
         if LOSS_KEY in record:
             loss.append(_value(place, record, (LOSS_KEY,), None))
         if loss and len(loss) != len(tokens):
             raise LengthFileError(f'{place}: "{LOSS_KEY}" must be given for all samples or for none')
-    return np.array(tokens, np.int64), np.array(units, np.int64) if any_units else None, (
+    rows = [row if len(row) >= width else [0] * width for row in units]
+    return np.array(tokens, np.int64), np.array(rows, np.int64) if any_units else None, (
         np.array(loss, np.int64) if loss else None)
+
+
+def _units(place: str, record: dict[str, Any], keys: Sequence[str]) -> list[int]:
+    given = [key for key in keys if isinstance(record.get(key), list)]
+    if not given:
+        return [_value(place, record, keys, 0)]
+    values = record[given[0]]
+    if not 1 <= len(values) <= MAX_ENCODERS:
+        raise LengthFileError(f'{place}: "{given[0]}" must be an integer, or an array of 1 to {MAX_ENCODERS}: one for '
+                              "each encoder")
+    return [_value(place, {**record, given[0]: value}, keys, 0) for value in values]
 
 
 def _value(place: str, record: dict[str, Any], keys: Sequence[str], default: int | None) -> int:

@@ -22,6 +22,7 @@ RuleLike = Union[batching_pb2.BatchRule, requests.PlanLike]
 CHUNK_SAMPLES = 1 << 16  # keeps a message below 768 KiB, whatever the values; servers accept 1 MiB
 MAX_TOKENS = 1 << 24  # per sample, a limit of the contract
 MAX_UNITS = 10 ** 6
+MAX_ENCODERS = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,10 +49,15 @@ def settings_of(rule: RuleLike) -> PackSettings:
                         plan.group_choice.curriculum_steps, plan.parallelism.data, plan.predictions.micro_batches)
 
 
-def _integers(name: str, values: npt.ArrayLike, least: int, most: int) -> Int64s:
+def _integers(name: str, values: npt.ArrayLike, least: int, most: int, columns: bool = False) -> Int64s:
+    """columns: there may be a value for each of several encoders."""
     array = np.asarray(whole_column(values))
+    if columns and array.ndim == 2 and 1 <= array.shape[1] <= MAX_ENCODERS:
+        flat = _integers(name, array.reshape(-1), least, most)
+        return flat if array.shape[1] == 1 else flat.reshape(array.shape)
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape}: one value per sample is needed")
+        also = f", or one for each of up to {MAX_ENCODERS} encoders," if columns else ""
+        raise ValueError(f"{name} has shape {array.shape}: one value per sample{also} is needed")
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"{name} has dtype {array.dtype}: integers are needed")
     array = array.astype(np.int64, copy=False)
@@ -66,7 +72,7 @@ def _integers(name: str, values: npt.ArrayLike, least: int, most: int) -> Int64s
 class Samples:
     """Lengths of samples, checked."""
     tokens: Int64s
-    units: Int64s | None  # None if no sample has units
+    units: Int64s | None  # None if no sample has units; (N, encoders) where there are several
     loss_tokens: Int64s | None  # None if all tokens have a loss
 
     @staticmethod
@@ -77,9 +83,9 @@ class Samples:
         def same(name: str, values: npt.ArrayLike | None, most: int) -> Int64s | None:
             if values is None:
                 return None
-            array = _integers(name, values, 0, most)
-            if array.size != checked.size:
-                raise ValueError(f"{name} has {array.size} values for {checked.size} samples")
+            array = _integers(name, values, 0, most, columns=name == "units")
+            if len(array) != checked.size:
+                raise ValueError(f"{name} has {len(array)} values for {checked.size} samples")
             return array
         unit_counts = same("units", units, MAX_UNITS)
         loss = same("loss_tokens", loss_tokens, MAX_TOKENS)
@@ -116,7 +122,17 @@ def start_message(settings: PackSettings, *, data_parallel: int | None = None, p
 
 
 def upload(start: packing_pb2.PackDatasetStart, samples: Samples) -> Iterator[packing_pb2.PackDatasetRequest]:
-    """Yields the messages of a call."""
+    """Returns the messages of a call. Raises ValueError if the units are of other encoders than the rule's."""
+    scales = len(start.rule.unit_scales)
+    if samples.units is not None and samples.units.ndim == 1 and scales:
+        raise ValueError(f"units have one column, but the rule is for {scales} encoders: pass an array (N, {scales})")
+    if samples.units is not None and samples.units.ndim == 2 and scales != samples.units.shape[1]:
+        raise ValueError(f"units have {samples.units.shape[1]} columns, but the rule has {scales} unit_scales: a "
+                         "plan's rule says what a unit of each encoder counts for")
+    return _messages(start, samples)
+
+
+def _messages(start: packing_pb2.PackDatasetStart, samples: Samples) -> Iterator[packing_pb2.PackDatasetRequest]:
     first = packing_pb2.PackDatasetRequest(start=start)
     first.start.sample_count = samples.tokens.size
     yield first
@@ -125,7 +141,7 @@ def upload(start: packing_pb2.PackDatasetStart, samples: Samples) -> Iterator[pa
         end = at + CHUNK_SAMPLES
         chunk = packing_pb2.SampleChunk(llm_tokens=samples.tokens[at:end].tolist())
         if samples.units is not None:
-            chunk.units.extend(samples.units[at:end].tolist())
+            chunk.units.extend(samples.units[at:end].reshape(-1).tolist())
         if with_loss and samples.loss_tokens is not None:
             chunk.loss_tokens.extend(samples.loss_tokens[at:end].tolist())
         yield packing_pb2.PackDatasetRequest(chunk=chunk)

@@ -66,12 +66,12 @@ class EvenkeelBatchSampler:
 
         server: an address, such as "unix:/run/evenkeel/s.sock"; or a function that makes a Client, such as one with
         TLS; or a Client. The first two are connected only while they ask. rule: a plan, or a BatchRule (or either in
-        protobuf JSON). tokens, units, loss_tokens: one value per sample of the dataset, in its order. rank, world_size:
-        among the *data-parallel* ranks; default: torch.distributed. packs_per_rank: micro-batches of a step; default:
-        the plan's, or 1. seed: replaces the rule's. share: "each" rank asks; or rank 0 asks and "broadcast"s by
-        torch.distributed (over process_group, default all); or "auto": broadcast if it is initialised for exactly these
-        ranks. prefetch: ask for the next epoch while one trains. timeout: seconds of each upload; default: the client's
-        pack_timeout.
+        protobuf JSON). tokens, units, loss_tokens: one value per sample of the dataset, in its order; units of
+        several encoders are an array (N, encoders). rank, world_size: among the *data-parallel* ranks; default:
+        torch.distributed. packs_per_rank: micro-batches of a step; default: the plan's, or 1. seed: replaces the
+        rule's. share: "each" rank asks; or rank 0 asks and "broadcast"s by torch.distributed (over process_group,
+        default all); or "auto": broadcast if it is initialised for exactly these ranks. prefetch: ask for the next
+        epoch while one trains. timeout: seconds of each upload; default: the client's pack_timeout.
         """
         settings = _with_seed(settings_of(rule), seed)
         self._samples = Samples.of(tokens, units, loss_tokens)

@@ -19,7 +19,7 @@ _MAX_UNITS = 10 ** 6
 @dataclasses.dataclass(frozen=True, eq=False)
 class Histogram:
     """Samples counted by length, ascending by units and then tokens. `units` is empty if no sample has any."""
-    units: Int64s
+    units: Int64s  # (bins, encoders) where there are several
     llm_tokens: Int64s
     sample_count: Int64s
     distinct: int  # distinct input lengths
@@ -33,14 +33,19 @@ class Histogram:
     @property
     def size_bytes(self) -> int:
         """Returns the size of the serialised message."""
-        return sum(_packed_bytes(column) for column in (self.units, self.llm_tokens, self.sample_count))
+        columns = (self.units.reshape(-1), self.llm_tokens, self.sample_count)
+        return sum(_packed_bytes(column) for column in columns) + (2 if self.encoders > 1 else 0)
+
+    @property
+    def encoders(self) -> int:
+        return self.units.shape[1] if self.units.ndim == 2 else 1
 
     def to_json(self) -> dict[str, Any]:
         """Returns the Histogram message in protobuf JSON, all fields spelled out."""
         def texts(column: Int64s) -> list[str]:
             return [str(value) for value in column.tolist()]
-        return {"units": texts(self.units), "llm_tokens": texts(self.llm_tokens),
-                "sample_count": texts(self.sample_count), "encoder_count": 0}
+        return {"units": texts(self.units.reshape(-1)), "llm_tokens": texts(self.llm_tokens),
+                "sample_count": texts(self.sample_count), "encoder_count": self.encoders if self.encoders > 1 else 0}
 
 
 def _packed_bytes(column: Int64s) -> int:
@@ -58,12 +63,15 @@ def _varint_bytes(values: Int64s) -> Int64s:
 @dataclasses.dataclass(frozen=True, eq=False)
 class LengthCounts:
     """Distinct lengths, ascending by units and then tokens."""
-    units: Int64s
+    units: Int64s  # (lengths, encoders) where there are several
     tokens: Int64s
     count: Int64s
 
     @staticmethod
     def of(samples: SampleLengths) -> LengthCounts:
+        if samples.units.ndim == 2:
+            rows, count = np.unique(np.column_stack([samples.units, samples.tokens]), axis=0, return_counts=True)
+            return LengthCounts(rows[:, :-1], rows[:, -1], count.astype(np.int64))
         keys, count = np.unique(samples.units << 32 | samples.tokens, return_counts=True)
         return LengthCounts(keys >> 32, keys & 0xffffffff, count.astype(np.int64))
 
@@ -90,21 +98,26 @@ def histogram(samples: SampleLengths | LengthCounts, max_bytes: int = MAX_HISTOG
 
 
 def _bin(counts: LengthCounts, unit_width: int, token_width: int) -> Histogram:
-    key = (counts.units // unit_width) << 32 | counts.tokens // token_width
-    order = np.argsort(key, kind="stable")
-    first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) > 0]))
+    columns = counts.units.reshape(counts.tokens.size, -1)
+    keys = np.column_stack([columns // unit_width, counts.tokens // token_width])
+    order = np.lexsort(keys.T[::-1])
+    first = np.flatnonzero(np.concatenate([[True], np.diff(keys[order], axis=0).any(axis=1)]))
 
     def summed(values: Int64s) -> npt.NDArray[np.uint64]:  # 10^12 samples of 2^24 tokens are just below 2^64
         sums: npt.NDArray[np.uint64] = np.add.reduceat(values[order].astype(np.uint64), first)
         return sums
     count = summed(counts.count)
     weight = counts.count.astype(np.uint64)
-    units = summed((counts.units.astype(np.uint64) * weight).view(np.int64))
+    units = np.stack([summed((column.astype(np.uint64) * weight).view(np.int64)) for column in columns.T])
     tokens = summed((counts.tokens.astype(np.uint64) * weight).view(np.int64))
     one, two = np.uint64(1), np.uint64(2)
     up = count - one if unit_width > 1 else count // two
-    has_units = bool((units > 0).any())
-    return Histogram((units // count).astype(np.int64) if has_units else np.empty(0, np.int64),
+    means = (units // count).astype(np.int64)
+    if counts.units.ndim == 2:
+        kept = means.T
+    else:
+        kept = means[0] if bool((units > 0).any()) else np.empty(0, np.int64)
+    return Histogram(kept,
                      ((tokens + up) // count).astype(np.int64), count.astype(np.int64), counts.tokens.size, token_width,
                      unit_width)
 

@@ -1,0 +1,27 @@
+// The layers that make an audio encoder's tokens of spectra, as products of matrices.
+#ifndef EVENKEEL_PLANNER_MODEL_AUDIO_FRONT_H_
+#define EVENKEEL_PLANNER_MODEL_AUDIO_FRONT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "planner/model/model_spec.h"
+
+namespace evenkeel::planner {
+
+// A convolution is a product at each of its positions with the values that its kernel covers.
+struct FrontLayer {
+  int64_t in = 0, out = 0;
+  int64_t positions = 1;  // per token of the encoder
+  int64_t values = 0;     // that it reads per token
+  bool bias = true;
+};
+
+// First to last, into tokens of `hidden` channels.
+std::vector<FrontLayer> LayersOf(const AudioFront& front, int64_t hidden);
+
+int64_t SpectraPerToken(const AudioFront& front);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_MODEL_AUDIO_FRONT_H_
