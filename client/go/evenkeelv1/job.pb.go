@@ -516,6 +516,21 @@ const (
 	Optimizer_OPTIMIZER_UNSPECIFIED Optimizer = 0
 	// Adam or AdamW with fp32 master weights and two fp32 moments: 12 bytes per parameter.
 	Optimizer_OPTIMIZER_ADAM Optimizer = 1
+	// Adam with fp32 master weights and moments in 16 bits (--use-precision-aware-optimizer): 8 bytes.
+	Optimizer_OPTIMIZER_ADAM_16BIT_MOMENTS Optimizer = 2
+	// Adam with fp32 master weights and moments in 8 bits, scaled in blocks of 256 values: 6 bytes.
+	Optimizer_OPTIMIZER_ADAM_8BIT_MOMENTS Optimizer = 3
+	// Adam without master weights, moments in 16 bits: 4 bytes.
+	Optimizer_OPTIMIZER_ADAM_16BIT Optimizer = 4
+	// Adafactor with fp32 master weights and without momentum: 4 bytes.
+	Optimizer_OPTIMIZER_ADAFACTOR Optimizer = 5
+	// Lion with fp32 master weights and one fp32 moment: 8 bytes.
+	Optimizer_OPTIMIZER_LION Optimizer = 6
+	// SGD with momentum: fp32 master weights and one fp32 moment, 8 bytes.
+	Optimizer_OPTIMIZER_SGD Optimizer = 7
+	// Muon for the matrices of transformer layers, with fp32 master weights and one fp32 moment (8 bytes); Adam for all
+	// other parameters. Five Newton-Schulz steps on the shard that a tensor-parallel rank has.
+	Optimizer_OPTIMIZER_MUON Optimizer = 8
 )
 
 // Enum value maps for Optimizer.
@@ -523,10 +538,24 @@ var (
 	Optimizer_name = map[int32]string{
 		0: "OPTIMIZER_UNSPECIFIED",
 		1: "OPTIMIZER_ADAM",
+		2: "OPTIMIZER_ADAM_16BIT_MOMENTS",
+		3: "OPTIMIZER_ADAM_8BIT_MOMENTS",
+		4: "OPTIMIZER_ADAM_16BIT",
+		5: "OPTIMIZER_ADAFACTOR",
+		6: "OPTIMIZER_LION",
+		7: "OPTIMIZER_SGD",
+		8: "OPTIMIZER_MUON",
 	}
 	Optimizer_value = map[string]int32{
-		"OPTIMIZER_UNSPECIFIED": 0,
-		"OPTIMIZER_ADAM":        1,
+		"OPTIMIZER_UNSPECIFIED":        0,
+		"OPTIMIZER_ADAM":               1,
+		"OPTIMIZER_ADAM_16BIT_MOMENTS": 2,
+		"OPTIMIZER_ADAM_8BIT_MOMENTS":  3,
+		"OPTIMIZER_ADAM_16BIT":         4,
+		"OPTIMIZER_ADAFACTOR":          5,
+		"OPTIMIZER_LION":               6,
+		"OPTIMIZER_SGD":                7,
+		"OPTIMIZER_MUON":               8,
 	}
 )
 
@@ -2374,7 +2403,11 @@ type Training struct {
 	CurriculumSteps *int64 `protobuf:"varint,19,opt,name=curriculum_steps,json=curriculumSteps,proto3,oneof" json:"curriculum_steps,omitempty"`
 	// The trainer, whose habits fill the unset fields of `execution`. Must agree with `framework` if both are set. Unset:
 	// the one for which `framework` is short.
-	Trainer       *Trainer `protobuf:"bytes,20,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	Trainer *Trainer `protobuf:"bytes,20,opt,name=trainer,proto3" json:"trainer,omitempty"`
+	// Ranks that share the states that `zero_stage` shards; each other group of so many ranks has them again (hybrid
+	// sharding; --num-distributed-optimizer-instances). Where it does not divide the ranks that hold copies of a weight,
+	// the next smaller divisor holds. Refused with ZERO_STAGE_0. Range: 1 to 65536. Unset: all these ranks.
+	ZeroGroup     int32 `protobuf:"varint,23,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2547,6 +2580,13 @@ func (x *Training) GetTrainer() *Trainer {
 		return x.Trainer
 	}
 	return nil
+}
+
+func (x *Training) GetZeroGroup() int32 {
+	if x != nil {
+		return x.ZeroGroup
+	}
+	return 0
 }
 
 // Constraints on the plan. TP x CP x PP x DP (tensor, context, pipeline and data parallel) is the number of GPUs;
@@ -3039,7 +3079,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x18scaleup_bytes_per_second\x18\x05 \x01(\x01R\x15scaleupBytesPerSecond\x121\n" +
 	"\x15pcie_bytes_per_second\x18\x06 \x01(\x01R\x12pcieBytesPerSecond\x12\x1d\n" +
 	"\n" +
-	"costs_like\x18\a \x01(\tR\tcostsLike\"\xd7\a\n" +
+	"costs_like\x18\a \x01(\tR\tcostsLike\"\xf6\a\n" +
 	"\bTraining\x120\n" +
 	"\x14global_batch_samples\x18\x01 \x01(\x03R\x12globalBatchSamples\x12\x19\n" +
 	"\bunit_cap\x18\x02 \x01(\x03R\aunitCap\x12\x1b\n" +
@@ -3062,7 +3102,9 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x0fgroup_selection\x18\x11 \x01(\x0e2\x1b.evenkeel.v1.GroupSelectionR\x0egroupSelection\x12#\n" +
 	"\rgroup_lengths\x18\x12 \x03(\x03R\fgroupLengths\x12.\n" +
 	"\x10curriculum_steps\x18\x13 \x01(\x03H\x01R\x0fcurriculumSteps\x88\x01\x01\x12.\n" +
-	"\atrainer\x18\x14 \x01(\v2\x14.evenkeel.v1.TrainerR\atrainerB\x15\n" +
+	"\atrainer\x18\x14 \x01(\v2\x14.evenkeel.v1.TrainerR\atrainer\x12\x1d\n" +
+	"\n" +
+	"zero_group\x18\x17 \x01(\x05R\tzeroGroupB\x15\n" +
 	"\x13_dummy_vision_unitsB\x13\n" +
 	"\x11_curriculum_steps\"\xdb\x05\n" +
 	"\vConstraints\x12A\n" +
@@ -3137,10 +3179,17 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x11GradientPrecision\x12\"\n" +
 	"\x1eGRADIENT_PRECISION_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17GRADIENT_PRECISION_FP32\x10\x01\x12\x1c\n" +
-	"\x18GRADIENT_PRECISION_16BIT\x10\x02*:\n" +
+	"\x18GRADIENT_PRECISION_16BIT\x10\x02*\xeb\x01\n" +
 	"\tOptimizer\x12\x19\n" +
 	"\x15OPTIMIZER_UNSPECIFIED\x10\x00\x12\x12\n" +
-	"\x0eOPTIMIZER_ADAM\x10\x01*o\n" +
+	"\x0eOPTIMIZER_ADAM\x10\x01\x12 \n" +
+	"\x1cOPTIMIZER_ADAM_16BIT_MOMENTS\x10\x02\x12\x1f\n" +
+	"\x1bOPTIMIZER_ADAM_8BIT_MOMENTS\x10\x03\x12\x18\n" +
+	"\x14OPTIMIZER_ADAM_16BIT\x10\x04\x12\x17\n" +
+	"\x13OPTIMIZER_ADAFACTOR\x10\x05\x12\x12\n" +
+	"\x0eOPTIMIZER_LION\x10\x06\x12\x11\n" +
+	"\rOPTIMIZER_SGD\x10\a\x12\x12\n" +
+	"\x0eOPTIMIZER_MUON\x10\b*o\n" +
 	"\tZeroStage\x12\x1a\n" +
 	"\x16ZERO_STAGE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fZERO_STAGE_0\x10\x01\x12\x10\n" +

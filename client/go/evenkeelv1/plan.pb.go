@@ -769,7 +769,9 @@ type PlanSubject struct {
 	// The trainer, filled in.
 	Trainer *Trainer `protobuf:"bytes,26,opt,name=trainer,proto3" json:"trainer,omitempty"`
 	// Precision below 16 bits. Unset: the products have 16 bits.
-	Precision     Precision `protobuf:"varint,29,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
+	Precision Precision `protobuf:"varint,29,opt,name=precision,proto3,enum=evenkeel.v1.Precision" json:"precision,omitempty"`
+	// Ranks that share the states, as the job says. Unset: all that hold copies.
+	ZeroGroup     int32 `protobuf:"varint,30,opt,name=zero_group,json=zeroGroup,proto3" json:"zero_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -991,6 +993,13 @@ func (x *PlanSubject) GetPrecision() Precision {
 		return x.Precision
 	}
 	return Precision_PRECISION_UNSPECIFIED
+}
+
+func (x *PlanSubject) GetZeroGroup() int32 {
+	if x != nil {
+		return x.ZeroGroup
+	}
+	return 0
 }
 
 // How the steps of a packing group run. All groups share one split of the model into stages; what is recomputed
@@ -1715,7 +1724,8 @@ type Predictions struct {
 	GpuDays float64 `protobuf:"fixed64,6,opt,name=gpu_days,json=gpuDays,proto3" json:"gpu_days,omitempty"`
 	// GPU-hours x price for all epochs. Unset: no price was given.
 	Cost float64 `protobuf:"fixed64,7,opt,name=cost,proto3" json:"cost,omitempty"`
-	// Model FLOP utilisation, as a share: the FLOPs of the model without recompute, over the vendor's dense peak.
+	// Model FLOP utilisation, as a share: the FLOPs of the model without recompute, over the vendor's dense peak in the
+	// plan's precision: twice that of 16 bits for 8, four times for 4.
 	Mfu float64 `protobuf:"fixed64,8,opt,name=mfu,proto3" json:"mfu,omitempty"`
 	// Tokens of the language model per second, for the whole job.
 	LlmTokensPerSecond float64 `protobuf:"fixed64,9,opt,name=llm_tokens_per_second,json=llmTokensPerSecond,proto3" json:"llm_tokens_per_second,omitempty"`
@@ -3294,7 +3304,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\n" +
 	"memory_fit\x18\x14 \x01(\x0e2\x16.evenkeel.v1.MemoryFitR\tmemoryFit\x12>\n" +
 	"\x19trainer_limits_cost_ratio\x18\x15 \x01(\x01H\x00R\x16trainerLimitsCostRatio\x88\x01\x01B\x1c\n" +
-	"\x1a_trainer_limits_cost_ratio\"\xd2\t\n" +
+	"\x1a_trainer_limits_cost_ratio\"\xf1\t\n" +
 	"\vPlanSubject\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x18\n" +
 	"\aencoder\x18\x02 \x01(\tR\aencoder\x12%\n" +
@@ -3324,7 +3334,9 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"\tobjective\x18\x18 \x01(\v2\x16.evenkeel.v1.ObjectiveR\tobjective\x12:\n" +
 	"\vreliability\x18\x19 \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\x12.\n" +
 	"\atrainer\x18\x1a \x01(\v2\x14.evenkeel.v1.TrainerR\atrainer\x124\n" +
-	"\tprecision\x18\x1d \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\"\xe3\x01\n" +
+	"\tprecision\x18\x1d \x01(\x0e2\x16.evenkeel.v1.PrecisionR\tprecision\x12\x1d\n" +
+	"\n" +
+	"zero_group\x18\x1e \x01(\x05R\tzeroGroup\"\xe3\x01\n" +
 	"\bGroupRun\x12:\n" +
 	"\vparallelism\x18\x01 \x01(\v2\x18.evenkeel.v1.ParallelismR\vparallelism\x12*\n" +
 	"\x06stages\x18\x02 \x03(\v2\x12.evenkeel.v1.StageR\x06stages\x122\n" +
