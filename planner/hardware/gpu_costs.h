@@ -9,8 +9,8 @@
 #include <string>
 
 #include "planner/base/basis.h"
+#include "planner/base/number_format.h"
 #include "planner/hardware/collective_table.h"
-#include "planner/hardware/number_format.h"
 
 namespace evenkeel::planner {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "planner/hardware/number_format.h"
+#include "planner/base/number_format.h"
 
 namespace evenkeel::planner {
 

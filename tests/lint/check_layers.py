@@ -47,7 +47,8 @@ DOORS = ("planner/make_plan", "planner/evaluate_plan", "planner/plan_timeline", 
 # Plain values that job.h and plan.h contain.
 PLAIN_VALUES = {"planner/cost/cost_constants.h", "planner/cost/memory_parts.h", "planner/hardware/gpu_spec.h",
                 "planner/packing/packing.h", "planner/space/parallelism.h", "planner/space/placement.h",
-                "planner/trainer/execution.h", "planner/trainer/trainers.h", "planner/workload/dataset.h",
+                "planner/trainer/execution.h", "planner/trainer/optimizer.h", "planner/trainer/precision.h",
+                "planner/trainer/trainers.h", "planner/workload/dataset.h",
                 "planner/workload/per_encoder.h"}
 
 # Standard headers that bring in a clock, chance, threads, files, or an order that differs from run to run.

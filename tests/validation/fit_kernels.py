@@ -4,10 +4,11 @@
     python3 fit_kernels.py --silicon DIR --gpus FILE [--rows] [--floor]
 
 DIR holds <gpu>.gemm.csv, <gpu>.gemm_lowprec.csv, <gpu>.causal_attention_forward.csv,
-<gpu>.encoder_attention_forward.csv and <gpu>.nccl.csv (times in microseconds), FILE the GPU rates (JSON). Needs numpy and scipy. Constants are
-fitted on a random half of each table (seed 1), their mean error |model / measured - 1| is given on that
-half and on the other. --rows prints rows of the other halves for the unit tests too. --floor prints how
-well a product's time can be told from its neighbours in the table: what no model of shapes can better much.
+<gpu>.encoder_attention_forward.csv and <gpu>.nccl.csv (times in microseconds), FILE the GPU rates
+(JSON). Needs numpy and scipy. Constants are fitted on a random half of each table (seed 1), their mean
+error |model / measured - 1| is given on that half and on the other. --rows prints rows of the other halves
+for the unit tests too. --floor prints how well a product's time can be told from its neighbours in the
+table: what no model of shapes can better much.
 """
 import argparse
 import csv

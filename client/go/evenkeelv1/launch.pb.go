@@ -254,6 +254,216 @@ func (x *LaunchNote) GetSlowerByRatio() float64 {
 	return 0
 }
 
+// Which rank runs where. For tensor index t of T, context index c of C, data index d of D and stage p: rank = t + T x
+// (c + C x (d + D x p)), which is Megatron's order tp-cp-dp-pp; node = rank / gpus_per_node.
+type Placement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Order of the dimensions, fastest first. Always "tp-cp-dp-pp".
+	RankOrder string `protobuf:"bytes,1,opt,name=rank_order,json=rankOrder,proto3" json:"rank_order,omitempty"`
+	// GPUs of one node that the job uses.
+	GpusPerNode int32 `protobuf:"varint,2,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
+	// Number of nodes.
+	NodeCount int32 `protobuf:"varint,3,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
+	// Whether any transfer between neighbouring stages crosses nodes.
+	StagesCrossNodes bool `protobuf:"varint,4,opt,name=stages_cross_nodes,json=stagesCrossNodes,proto3" json:"stages_cross_nodes,omitempty"`
+	// Number of consecutive ranks that must share a node: the size of a tensor-parallel group.
+	ColocatedRanks int32 `protobuf:"varint,5,opt,name=colocated_ranks,json=colocatedRanks,proto3" json:"colocated_ranks,omitempty"`
+	// The ranks one by one. Always empty in this version, because the rule above defines them.
+	Ranks []*RankPlacement `protobuf:"bytes,6,rep,name=ranks,proto3" json:"ranks,omitempty"`
+	// Host memory that a pod of one node needs for processes, for a checkpoint being written and for data loading.
+	HostMemoryBytes int64 `protobuf:"varint,7,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
+	// Part of `host_memory_bytes` that is shared memory (/dev/shm).
+	ShmBytes      int64 `protobuf:"varint,8,opt,name=shm_bytes,json=shmBytes,proto3" json:"shm_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Placement) Reset() {
+	*x = Placement{}
+	mi := &file_evenkeel_v1_launch_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Placement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Placement) ProtoMessage() {}
+
+func (x *Placement) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_launch_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Placement.ProtoReflect.Descriptor instead.
+func (*Placement) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_launch_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Placement) GetRankOrder() string {
+	if x != nil {
+		return x.RankOrder
+	}
+	return ""
+}
+
+func (x *Placement) GetGpusPerNode() int32 {
+	if x != nil {
+		return x.GpusPerNode
+	}
+	return 0
+}
+
+func (x *Placement) GetNodeCount() int32 {
+	if x != nil {
+		return x.NodeCount
+	}
+	return 0
+}
+
+func (x *Placement) GetStagesCrossNodes() bool {
+	if x != nil {
+		return x.StagesCrossNodes
+	}
+	return false
+}
+
+func (x *Placement) GetColocatedRanks() int32 {
+	if x != nil {
+		return x.ColocatedRanks
+	}
+	return 0
+}
+
+func (x *Placement) GetRanks() []*RankPlacement {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+func (x *Placement) GetHostMemoryBytes() int64 {
+	if x != nil {
+		return x.HostMemoryBytes
+	}
+	return 0
+}
+
+func (x *Placement) GetShmBytes() int64 {
+	if x != nil {
+		return x.ShmBytes
+	}
+	return 0
+}
+
+// Where one rank runs, and its indices.
+type RankPlacement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the rank, from 0.
+	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	// Number of its node (pod), from 0.
+	Node int32 `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Number of its GPU on that node, from 0.
+	LocalGpu int32 `protobuf:"varint,3,opt,name=local_gpu,json=localGpu,proto3" json:"local_gpu,omitempty"`
+	// Index of its pipeline stage, from 0.
+	Stage int32 `protobuf:"varint,4,opt,name=stage,proto3" json:"stage,omitempty"`
+	// Index in its tensor-parallel group, from 0.
+	TensorIndex int32 `protobuf:"varint,5,opt,name=tensor_index,json=tensorIndex,proto3" json:"tensor_index,omitempty"`
+	// Index in its data-parallel group, from 0.
+	DataIndex int32 `protobuf:"varint,6,opt,name=data_index,json=dataIndex,proto3" json:"data_index,omitempty"`
+	// Index in its context-parallel group, from 0.
+	ContextIndex  int32 `protobuf:"varint,7,opt,name=context_index,json=contextIndex,proto3" json:"context_index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RankPlacement) Reset() {
+	*x = RankPlacement{}
+	mi := &file_evenkeel_v1_launch_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RankPlacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RankPlacement) ProtoMessage() {}
+
+func (x *RankPlacement) ProtoReflect() protoreflect.Message {
+	mi := &file_evenkeel_v1_launch_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RankPlacement.ProtoReflect.Descriptor instead.
+func (*RankPlacement) Descriptor() ([]byte, []int) {
+	return file_evenkeel_v1_launch_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RankPlacement) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *RankPlacement) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *RankPlacement) GetLocalGpu() int32 {
+	if x != nil {
+		return x.LocalGpu
+	}
+	return 0
+}
+
+func (x *RankPlacement) GetStage() int32 {
+	if x != nil {
+		return x.Stage
+	}
+	return 0
+}
+
+func (x *RankPlacement) GetTensorIndex() int32 {
+	if x != nil {
+		return x.TensorIndex
+	}
+	return 0
+}
+
+func (x *RankPlacement) GetDataIndex() int32 {
+	if x != nil {
+		return x.DataIndex
+	}
+	return 0
+}
+
+func (x *RankPlacement) GetContextIndex() int32 {
+	if x != nil {
+		return x.ContextIndex
+	}
+	return 0
+}
+
 var File_evenkeel_v1_launch_proto protoreflect.FileDescriptor
 
 const file_evenkeel_v1_launch_proto_rawDesc = "" +
@@ -270,7 +480,27 @@ const file_evenkeel_v1_launch_proto_rawDesc = "" +
 	"LaunchNote\x12\x14\n" +
 	"\x05topic\x18\x01 \x01(\tR\x05topic\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12&\n" +
-	"\x0fslower_by_ratio\x18\x03 \x01(\x01R\rslowerByRatio*t\n" +
+	"\x0fslower_by_ratio\x18\x03 \x01(\x01R\rslowerByRatio\"\xbf\x02\n" +
+	"\tPlacement\x12\x1d\n" +
+	"\n" +
+	"rank_order\x18\x01 \x01(\tR\trankOrder\x12\"\n" +
+	"\rgpus_per_node\x18\x02 \x01(\x05R\vgpusPerNode\x12\x1d\n" +
+	"\n" +
+	"node_count\x18\x03 \x01(\x05R\tnodeCount\x12,\n" +
+	"\x12stages_cross_nodes\x18\x04 \x01(\bR\x10stagesCrossNodes\x12'\n" +
+	"\x0fcolocated_ranks\x18\x05 \x01(\x05R\x0ecolocatedRanks\x120\n" +
+	"\x05ranks\x18\x06 \x03(\v2\x1a.evenkeel.v1.RankPlacementR\x05ranks\x12*\n" +
+	"\x11host_memory_bytes\x18\a \x01(\x03R\x0fhostMemoryBytes\x12\x1b\n" +
+	"\tshm_bytes\x18\b \x01(\x03R\bshmBytes\"\xd1\x01\n" +
+	"\rRankPlacement\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x1b\n" +
+	"\tlocal_gpu\x18\x03 \x01(\x05R\blocalGpu\x12\x14\n" +
+	"\x05stage\x18\x04 \x01(\x05R\x05stage\x12!\n" +
+	"\ftensor_index\x18\x05 \x01(\x05R\vtensorIndex\x12\x1d\n" +
+	"\n" +
+	"data_index\x18\x06 \x01(\x05R\tdataIndex\x12#\n" +
+	"\rcontext_index\x18\a \x01(\x05R\fcontextIndex*t\n" +
 	"\vLaunchMatch\x12\x1c\n" +
 	"\x18LAUNCH_MATCH_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12LAUNCH_MATCH_EXACT\x10\x01\x12\x18\n" +
@@ -290,19 +520,22 @@ func file_evenkeel_v1_launch_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_launch_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_evenkeel_v1_launch_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_evenkeel_v1_launch_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_evenkeel_v1_launch_proto_goTypes = []any{
 	(LaunchMatch)(0),       // 0: evenkeel.v1.LaunchMatch
 	(*LaunchFile)(nil),     // 1: evenkeel.v1.LaunchFile
 	(*LaunchVariable)(nil), // 2: evenkeel.v1.LaunchVariable
 	(*LaunchNote)(nil),     // 3: evenkeel.v1.LaunchNote
+	(*Placement)(nil),      // 4: evenkeel.v1.Placement
+	(*RankPlacement)(nil),  // 5: evenkeel.v1.RankPlacement
 }
 var file_evenkeel_v1_launch_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	5, // 0: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_launch_proto_init() }
@@ -316,7 +549,7 @@ func file_evenkeel_v1_launch_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_launch_proto_rawDesc), len(file_evenkeel_v1_launch_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   3,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2890,216 +2890,6 @@ func (x *Misfit) GetProven() bool {
 	return false
 }
 
-// Which rank runs where. For tensor index t of T, context index c of C, data index d of D and stage p: rank = t + T x
-// (c + C x (d + D x p)), which is Megatron's order tp-cp-dp-pp; node = rank / gpus_per_node.
-type Placement struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Order of the dimensions, fastest first. Always "tp-cp-dp-pp".
-	RankOrder string `protobuf:"bytes,1,opt,name=rank_order,json=rankOrder,proto3" json:"rank_order,omitempty"`
-	// GPUs of one node that the job uses.
-	GpusPerNode int32 `protobuf:"varint,2,opt,name=gpus_per_node,json=gpusPerNode,proto3" json:"gpus_per_node,omitempty"`
-	// Number of nodes.
-	NodeCount int32 `protobuf:"varint,3,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	// Whether any transfer between neighbouring stages crosses nodes.
-	StagesCrossNodes bool `protobuf:"varint,4,opt,name=stages_cross_nodes,json=stagesCrossNodes,proto3" json:"stages_cross_nodes,omitempty"`
-	// Number of consecutive ranks that must share a node: the size of a tensor-parallel group.
-	ColocatedRanks int32 `protobuf:"varint,5,opt,name=colocated_ranks,json=colocatedRanks,proto3" json:"colocated_ranks,omitempty"`
-	// The ranks one by one. Always empty in this version, because the rule above defines them.
-	Ranks []*RankPlacement `protobuf:"bytes,6,rep,name=ranks,proto3" json:"ranks,omitempty"`
-	// Host memory that a pod of one node needs for processes, for a checkpoint being written and for data loading.
-	HostMemoryBytes int64 `protobuf:"varint,7,opt,name=host_memory_bytes,json=hostMemoryBytes,proto3" json:"host_memory_bytes,omitempty"`
-	// Part of `host_memory_bytes` that is shared memory (/dev/shm).
-	ShmBytes      int64 `protobuf:"varint,8,opt,name=shm_bytes,json=shmBytes,proto3" json:"shm_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Placement) Reset() {
-	*x = Placement{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Placement) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Placement) ProtoMessage() {}
-
-func (x *Placement) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Placement.ProtoReflect.Descriptor instead.
-func (*Placement) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *Placement) GetRankOrder() string {
-	if x != nil {
-		return x.RankOrder
-	}
-	return ""
-}
-
-func (x *Placement) GetGpusPerNode() int32 {
-	if x != nil {
-		return x.GpusPerNode
-	}
-	return 0
-}
-
-func (x *Placement) GetNodeCount() int32 {
-	if x != nil {
-		return x.NodeCount
-	}
-	return 0
-}
-
-func (x *Placement) GetStagesCrossNodes() bool {
-	if x != nil {
-		return x.StagesCrossNodes
-	}
-	return false
-}
-
-func (x *Placement) GetColocatedRanks() int32 {
-	if x != nil {
-		return x.ColocatedRanks
-	}
-	return 0
-}
-
-func (x *Placement) GetRanks() []*RankPlacement {
-	if x != nil {
-		return x.Ranks
-	}
-	return nil
-}
-
-func (x *Placement) GetHostMemoryBytes() int64 {
-	if x != nil {
-		return x.HostMemoryBytes
-	}
-	return 0
-}
-
-func (x *Placement) GetShmBytes() int64 {
-	if x != nil {
-		return x.ShmBytes
-	}
-	return 0
-}
-
-// Where one rank runs, and its indices.
-type RankPlacement struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Number of the rank, from 0.
-	Rank int32 `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
-	// Number of its node (pod), from 0.
-	Node int32 `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Number of its GPU on that node, from 0.
-	LocalGpu int32 `protobuf:"varint,3,opt,name=local_gpu,json=localGpu,proto3" json:"local_gpu,omitempty"`
-	// Index of its pipeline stage, from 0.
-	Stage int32 `protobuf:"varint,4,opt,name=stage,proto3" json:"stage,omitempty"`
-	// Index in its tensor-parallel group, from 0.
-	TensorIndex int32 `protobuf:"varint,5,opt,name=tensor_index,json=tensorIndex,proto3" json:"tensor_index,omitempty"`
-	// Index in its data-parallel group, from 0.
-	DataIndex int32 `protobuf:"varint,6,opt,name=data_index,json=dataIndex,proto3" json:"data_index,omitempty"`
-	// Index in its context-parallel group, from 0.
-	ContextIndex  int32 `protobuf:"varint,7,opt,name=context_index,json=contextIndex,proto3" json:"context_index,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RankPlacement) Reset() {
-	*x = RankPlacement{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RankPlacement) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RankPlacement) ProtoMessage() {}
-
-func (x *RankPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RankPlacement.ProtoReflect.Descriptor instead.
-func (*RankPlacement) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *RankPlacement) GetRank() int32 {
-	if x != nil {
-		return x.Rank
-	}
-	return 0
-}
-
-func (x *RankPlacement) GetNode() int32 {
-	if x != nil {
-		return x.Node
-	}
-	return 0
-}
-
-func (x *RankPlacement) GetLocalGpu() int32 {
-	if x != nil {
-		return x.LocalGpu
-	}
-	return 0
-}
-
-func (x *RankPlacement) GetStage() int32 {
-	if x != nil {
-		return x.Stage
-	}
-	return 0
-}
-
-func (x *RankPlacement) GetTensorIndex() int32 {
-	if x != nil {
-		return x.TensorIndex
-	}
-	return 0
-}
-
-func (x *RankPlacement) GetDataIndex() int32 {
-	if x != nil {
-		return x.DataIndex
-	}
-	return 0
-}
-
-func (x *RankPlacement) GetContextIndex() int32 {
-	if x != nil {
-		return x.ContextIndex
-	}
-	return 0
-}
-
 // Settings for one trainer, ready to use, and how the plan changes under them. docs/LAUNCH.md has the rules of the
 // trainers, their versions and the sources.
 type Launch struct {
@@ -3144,7 +2934,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[21]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3156,7 +2946,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_evenkeel_v1_plan_proto_msgTypes[21]
+	mi := &file_evenkeel_v1_plan_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3169,7 +2959,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{21}
+	return file_evenkeel_v1_plan_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Launch) GetFramework() LaunchFramework {
@@ -3507,27 +3297,7 @@ const file_evenkeel_v1_plan_proto_rawDesc = "" +
 	"shortBytes\x12/\n" +
 	"\bremedies\x18\a \x03(\v2\x13.evenkeel.v1.RemedyR\bremedies\x12\x12\n" +
 	"\x04text\x18\b \x01(\tR\x04text\x12\x16\n" +
-	"\x06proven\x18\t \x01(\bR\x06proven\"\xbf\x02\n" +
-	"\tPlacement\x12\x1d\n" +
-	"\n" +
-	"rank_order\x18\x01 \x01(\tR\trankOrder\x12\"\n" +
-	"\rgpus_per_node\x18\x02 \x01(\x05R\vgpusPerNode\x12\x1d\n" +
-	"\n" +
-	"node_count\x18\x03 \x01(\x05R\tnodeCount\x12,\n" +
-	"\x12stages_cross_nodes\x18\x04 \x01(\bR\x10stagesCrossNodes\x12'\n" +
-	"\x0fcolocated_ranks\x18\x05 \x01(\x05R\x0ecolocatedRanks\x120\n" +
-	"\x05ranks\x18\x06 \x03(\v2\x1a.evenkeel.v1.RankPlacementR\x05ranks\x12*\n" +
-	"\x11host_memory_bytes\x18\a \x01(\x03R\x0fhostMemoryBytes\x12\x1b\n" +
-	"\tshm_bytes\x18\b \x01(\x03R\bshmBytes\"\xd1\x01\n" +
-	"\rRankPlacement\x12\x12\n" +
-	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x1b\n" +
-	"\tlocal_gpu\x18\x03 \x01(\x05R\blocalGpu\x12\x14\n" +
-	"\x05stage\x18\x04 \x01(\x05R\x05stage\x12!\n" +
-	"\ftensor_index\x18\x05 \x01(\x05R\vtensorIndex\x12\x1d\n" +
-	"\n" +
-	"data_index\x18\x06 \x01(\x05R\tdataIndex\x12#\n" +
-	"\rcontext_index\x18\a \x01(\x05R\fcontextIndex\"\x8f\x05\n" +
+	"\x06proven\x18\t \x01(\bR\x06proven\"\x8f\x05\n" +
 	"\x06Launch\x12:\n" +
 	"\tframework\x18\x03 \x01(\x0e2\x1c.evenkeel.v1.LaunchFrameworkR\tframework\x12.\n" +
 	"\x05match\x18\x04 \x01(\x0e2\x18.evenkeel.v1.LaunchMatchR\x05match\x12\x18\n" +
@@ -3610,7 +3380,7 @@ func file_evenkeel_v1_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_evenkeel_v1_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_evenkeel_v1_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(LayerKind)(0),           // 0: evenkeel.v1.LayerKind
 	(RecomputePart)(0),       // 1: evenkeel.v1.RecomputePart
@@ -3638,61 +3408,60 @@ var file_evenkeel_v1_plan_proto_goTypes = []any{
 	(*OtherPrecision)(nil),   // 23: evenkeel.v1.OtherPrecision
 	(*Remedy)(nil),           // 24: evenkeel.v1.Remedy
 	(*Misfit)(nil),           // 25: evenkeel.v1.Misfit
-	(*Placement)(nil),        // 26: evenkeel.v1.Placement
-	(*RankPlacement)(nil),    // 27: evenkeel.v1.RankPlacement
-	(*Launch)(nil),           // 28: evenkeel.v1.Launch
-	(*BatchRule)(nil),        // 29: evenkeel.v1.BatchRule
-	(*PackingGroup)(nil),     // 30: evenkeel.v1.PackingGroup
-	(*Provenance)(nil),       // 31: evenkeel.v1.Provenance
-	(PipelineSchedule)(0),    // 32: evenkeel.v1.PipelineSchedule
-	(*GroupChoice)(nil),      // 33: evenkeel.v1.GroupChoice
-	(ZeroStage)(0),           // 34: evenkeel.v1.ZeroStage
-	(GradientPrecision)(0),   // 35: evenkeel.v1.GradientPrecision
-	(Optimizer)(0),           // 36: evenkeel.v1.Optimizer
-	(*Constraints)(nil),      // 37: evenkeel.v1.Constraints
-	(TrainingFramework)(0),   // 38: evenkeel.v1.TrainingFramework
-	(*Execution)(nil),        // 39: evenkeel.v1.Execution
-	(*Objective)(nil),        // 40: evenkeel.v1.Objective
-	(*Reliability)(nil),      // 41: evenkeel.v1.Reliability
-	(*Trainer)(nil),          // 42: evenkeel.v1.Trainer
-	(Precision)(0),           // 43: evenkeel.v1.Precision
-	(*Interval)(nil),         // 44: evenkeel.v1.Interval
-	(LaunchFramework)(0),     // 45: evenkeel.v1.LaunchFramework
-	(LaunchMatch)(0),         // 46: evenkeel.v1.LaunchMatch
-	(*LaunchVariable)(nil),   // 47: evenkeel.v1.LaunchVariable
-	(*LaunchFile)(nil),       // 48: evenkeel.v1.LaunchFile
-	(*LaunchNote)(nil),       // 49: evenkeel.v1.LaunchNote
+	(*Launch)(nil),           // 26: evenkeel.v1.Launch
+	(*BatchRule)(nil),        // 27: evenkeel.v1.BatchRule
+	(*PackingGroup)(nil),     // 28: evenkeel.v1.PackingGroup
+	(*Placement)(nil),        // 29: evenkeel.v1.Placement
+	(*Provenance)(nil),       // 30: evenkeel.v1.Provenance
+	(PipelineSchedule)(0),    // 31: evenkeel.v1.PipelineSchedule
+	(*GroupChoice)(nil),      // 32: evenkeel.v1.GroupChoice
+	(ZeroStage)(0),           // 33: evenkeel.v1.ZeroStage
+	(GradientPrecision)(0),   // 34: evenkeel.v1.GradientPrecision
+	(Optimizer)(0),           // 35: evenkeel.v1.Optimizer
+	(*Constraints)(nil),      // 36: evenkeel.v1.Constraints
+	(TrainingFramework)(0),   // 37: evenkeel.v1.TrainingFramework
+	(*Execution)(nil),        // 38: evenkeel.v1.Execution
+	(*Objective)(nil),        // 39: evenkeel.v1.Objective
+	(*Reliability)(nil),      // 40: evenkeel.v1.Reliability
+	(*Trainer)(nil),          // 41: evenkeel.v1.Trainer
+	(Precision)(0),           // 42: evenkeel.v1.Precision
+	(*Interval)(nil),         // 43: evenkeel.v1.Interval
+	(LaunchFramework)(0),     // 44: evenkeel.v1.LaunchFramework
+	(LaunchMatch)(0),         // 45: evenkeel.v1.LaunchMatch
+	(*LaunchVariable)(nil),   // 46: evenkeel.v1.LaunchVariable
+	(*LaunchFile)(nil),       // 47: evenkeel.v1.LaunchFile
+	(*LaunchNote)(nil),       // 48: evenkeel.v1.LaunchNote
 }
 var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	8,  // 0: evenkeel.v1.Plan.subject:type_name -> evenkeel.v1.PlanSubject
 	25, // 1: evenkeel.v1.Plan.misfit:type_name -> evenkeel.v1.Misfit
-	29, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
-	30, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
+	27, // 2: evenkeel.v1.Plan.batch_rule:type_name -> evenkeel.v1.BatchRule
+	28, // 3: evenkeel.v1.Plan.packing_groups:type_name -> evenkeel.v1.PackingGroup
 	10, // 4: evenkeel.v1.Plan.parallelism:type_name -> evenkeel.v1.Parallelism
 	13, // 5: evenkeel.v1.Plan.stages:type_name -> evenkeel.v1.Stage
 	16, // 6: evenkeel.v1.Plan.predictions:type_name -> evenkeel.v1.Predictions
 	19, // 7: evenkeel.v1.Plan.ladder:type_name -> evenkeel.v1.LadderRung
 	20, // 8: evenkeel.v1.Plan.proof:type_name -> evenkeel.v1.Proof
 	21, // 9: evenkeel.v1.Plan.alternatives:type_name -> evenkeel.v1.Alternative
-	26, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
-	28, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
-	31, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
+	29, // 10: evenkeel.v1.Plan.placement:type_name -> evenkeel.v1.Placement
+	26, // 11: evenkeel.v1.Plan.launch:type_name -> evenkeel.v1.Launch
+	30, // 12: evenkeel.v1.Plan.provenance:type_name -> evenkeel.v1.Provenance
 	22, // 13: evenkeel.v1.Plan.other_sizes:type_name -> evenkeel.v1.OtherSize
 	23, // 14: evenkeel.v1.Plan.other_precisions:type_name -> evenkeel.v1.OtherPrecision
-	32, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	31, // 15: evenkeel.v1.Plan.schedule:type_name -> evenkeel.v1.PipelineSchedule
 	9,  // 16: evenkeel.v1.Plan.group_runs:type_name -> evenkeel.v1.GroupRun
-	33, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
+	32, // 17: evenkeel.v1.Plan.group_choice:type_name -> evenkeel.v1.GroupChoice
 	2,  // 18: evenkeel.v1.Plan.memory_fit:type_name -> evenkeel.v1.MemoryFit
-	34, // 19: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
-	35, // 20: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
-	36, // 21: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
-	37, // 22: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
-	38, // 23: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
-	39, // 24: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
-	40, // 25: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
-	41, // 26: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
-	42, // 27: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
-	43, // 28: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
+	33, // 19: evenkeel.v1.PlanSubject.zero_stage:type_name -> evenkeel.v1.ZeroStage
+	34, // 20: evenkeel.v1.PlanSubject.gradient_precision:type_name -> evenkeel.v1.GradientPrecision
+	35, // 21: evenkeel.v1.PlanSubject.optimizer:type_name -> evenkeel.v1.Optimizer
+	36, // 22: evenkeel.v1.PlanSubject.constraints:type_name -> evenkeel.v1.Constraints
+	37, // 23: evenkeel.v1.PlanSubject.framework:type_name -> evenkeel.v1.TrainingFramework
+	38, // 24: evenkeel.v1.PlanSubject.execution:type_name -> evenkeel.v1.Execution
+	39, // 25: evenkeel.v1.PlanSubject.objective:type_name -> evenkeel.v1.Objective
+	40, // 26: evenkeel.v1.PlanSubject.reliability:type_name -> evenkeel.v1.Reliability
+	41, // 27: evenkeel.v1.PlanSubject.trainer:type_name -> evenkeel.v1.Trainer
+	42, // 28: evenkeel.v1.PlanSubject.precision:type_name -> evenkeel.v1.Precision
 	10, // 29: evenkeel.v1.GroupRun.parallelism:type_name -> evenkeel.v1.Parallelism
 	13, // 30: evenkeel.v1.GroupRun.stages:type_name -> evenkeel.v1.Stage
 	18, // 31: evenkeel.v1.GroupRun.step_time:type_name -> evenkeel.v1.StepTime
@@ -3705,34 +3474,33 @@ var file_evenkeel_v1_plan_proto_depIdxs = []int32{
 	0,  // 38: evenkeel.v1.KindBytes.kind:type_name -> evenkeel.v1.LayerKind
 	18, // 39: evenkeel.v1.Predictions.step:type_name -> evenkeel.v1.StepTime
 	17, // 40: evenkeel.v1.Predictions.goodput:type_name -> evenkeel.v1.Goodput
-	44, // 41: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
-	44, // 42: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
+	43, // 41: evenkeel.v1.Predictions.step_interval:type_name -> evenkeel.v1.Interval
+	43, // 42: evenkeel.v1.Predictions.memory_interval:type_name -> evenkeel.v1.Interval
 	3,  // 43: evenkeel.v1.Proof.search_end:type_name -> evenkeel.v1.SearchEnd
 	4,  // 44: evenkeel.v1.Proof.status:type_name -> evenkeel.v1.ProofStatus
 	10, // 45: evenkeel.v1.Alternative.parallelism:type_name -> evenkeel.v1.Parallelism
 	5,  // 46: evenkeel.v1.OtherSize.change:type_name -> evenkeel.v1.SizeChange
 	21, // 47: evenkeel.v1.OtherSize.plan:type_name -> evenkeel.v1.Alternative
-	43, // 48: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
+	42, // 48: evenkeel.v1.OtherPrecision.precision:type_name -> evenkeel.v1.Precision
 	21, // 49: evenkeel.v1.OtherPrecision.plan:type_name -> evenkeel.v1.Alternative
 	6,  // 50: evenkeel.v1.Remedy.kind:type_name -> evenkeel.v1.RemedyKind
 	10, // 51: evenkeel.v1.Misfit.parallelism:type_name -> evenkeel.v1.Parallelism
 	12, // 52: evenkeel.v1.Misfit.layers:type_name -> evenkeel.v1.LayerGroup
 	14, // 53: evenkeel.v1.Misfit.memory:type_name -> evenkeel.v1.MemoryParts
 	24, // 54: evenkeel.v1.Misfit.remedies:type_name -> evenkeel.v1.Remedy
-	27, // 55: evenkeel.v1.Placement.ranks:type_name -> evenkeel.v1.RankPlacement
-	45, // 56: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
-	46, // 57: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
-	47, // 58: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
-	48, // 59: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
-	49, // 60: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
-	10, // 61: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
-	32, // 62: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
-	13, // 63: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
-	64, // [64:64] is the sub-list for method output_type
-	64, // [64:64] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	44, // 55: evenkeel.v1.Launch.framework:type_name -> evenkeel.v1.LaunchFramework
+	45, // 56: evenkeel.v1.Launch.match:type_name -> evenkeel.v1.LaunchMatch
+	46, // 57: evenkeel.v1.Launch.environment:type_name -> evenkeel.v1.LaunchVariable
+	47, // 58: evenkeel.v1.Launch.files:type_name -> evenkeel.v1.LaunchFile
+	48, // 59: evenkeel.v1.Launch.notes:type_name -> evenkeel.v1.LaunchNote
+	10, // 60: evenkeel.v1.Launch.parallelism:type_name -> evenkeel.v1.Parallelism
+	31, // 61: evenkeel.v1.Launch.schedule:type_name -> evenkeel.v1.PipelineSchedule
+	13, // 62: evenkeel.v1.Launch.stages:type_name -> evenkeel.v1.Stage
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_evenkeel_v1_plan_proto_init() }
@@ -3753,7 +3521,7 @@ func file_evenkeel_v1_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_evenkeel_v1_plan_proto_rawDesc), len(file_evenkeel_v1_plan_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   22,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

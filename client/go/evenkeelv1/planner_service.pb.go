@@ -286,8 +286,8 @@ type PlanJobResponse struct {
 	// The plan. Unset with `validate_only`.
 	Plan *Plan `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Id of the plan; with `validate_only`, the id that planning this job would give. It is a digest of the normalised
-	// request: the job, `max_alternatives`, `compare_sizes` and `compare_precisions`. If the cluster has several offers, it is an id of their
-	// comparison, by which GetPlan finds `plan`.
+	// request: the job, `max_alternatives`, `compare_sizes` and `compare_precisions`. If the cluster has several offers,
+	// it is an id of their comparison, by which GetPlan finds `plan`.
 	PlanId string `protobuf:"bytes,2,opt,name=plan_id,json=planId,proto3" json:"plan_id,omitempty"`
 	// Where the plan came from. Unset with `validate_only`.
 	ServedFrom ServedFrom `protobuf:"varint,3,opt,name=served_from,json=servedFrom,proto3,enum=evenkeel.v1.ServedFrom" json:"served_from,omitempty"`

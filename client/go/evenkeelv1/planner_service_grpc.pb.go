@@ -56,12 +56,12 @@ const (
 //   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
 //     [A-Za-z0-9._-], otherwise a new one.
 type PlannerServiceClient interface {
-	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under the same versions of
-	// the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter case, the order of
-	// bins and explicitly written defaults make no difference, with one exception: if provenance lists a figure, a given
-	// value differs from an equal value that was assumed. A known plan is answered in well under a millisecond; a new one
-	// takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full. DEADLINE_EXCEEDED or CANCELLED:
-	// the search was stopped.
+	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under
+	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
+	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
+	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in well under a
+	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
+	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
 	PlanJob(ctx context.Context, in *PlanJobRequest, opts ...grpc.CallOption) (*PlanJobResponse, error)
 	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
 	// makes it. A plan that does not fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED,
@@ -242,12 +242,12 @@ func (c *plannerServiceClient) ListTrainers(ctx context.Context, in *ListTrainer
 //   - Every answer carries the request id in the header `x-request-id`: the caller's, if that is 1 to 64 characters of
 //     [A-Za-z0-9._-], otherwise a new one.
 type PlannerServiceServer interface {
-	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under the same versions of
-	// the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter case, the order of
-	// bins and explicitly written defaults make no difference, with one exception: if provenance lists a figure, a given
-	// value differs from an equal value that was assumed. A known plan is answered in well under a millisecond; a new one
-	// takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full. DEADLINE_EXCEEDED or CANCELLED:
-	// the search was stopped.
+	// Plans a job. The same normalised request (job, `max_alternatives`, `compare_sizes` and `compare_precisions`) under
+	// the same versions of the planner and its data gives the same plan id and the same bytes of `plan`. Aliases, letter
+	// case, the order of bins and explicitly written defaults make no difference, with one exception: if provenance lists
+	// a figure, a given value differs from an equal value that was assumed. A known plan is answered in well under a
+	// millisecond; a new one takes milliseconds. RESOURCE_EXHAUSTED with RetryInfo: the planning queue is full.
+	// DEADLINE_EXCEEDED or CANCELLED: the search was stopped.
 	PlanJob(context.Context, *PlanJobRequest) (*PlanJobResponse, error)
 	// Predicts a plan that the caller wrote, next to the planner's own plan for the same job, which is made as PlanJob
 	// makes it. A plan that does not fit is predicted nonetheless, with `misfit` set. RESOURCE_EXHAUSTED,

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "planner/hardware/number_format.h"
+#include "planner/base/number_format.h"
 #include "tests/planner/cost/measured_kernels.h"
 
 namespace evenkeel::planner {

@@ -154,6 +154,11 @@ std::vector<NamedChange> ChangesOfTheRest() {
       {"grouped_experts", [](auto& j) { Exec(j).grouped_experts ^= true; }},
       {"bucket_bytes", [](auto& j) { ++Exec(j).bucket_bytes; }},
       {"gradients", [](auto& j) { j.training.distributed_gradients_fp32 ^= true; }},
+  };
+}
+
+std::vector<NamedChange> ChangesOfTraining() {
+  return {
       {"epochs", [](auto& j) { ++j.training.epochs; }},
       {"compare_precisions", [](auto& j) { j.compare_precisions ^= true; }},
       {"precision", [](auto& j) { j.training.precision = planner::Precision::kFp8Current; }},
@@ -195,6 +200,7 @@ std::vector<NamedChange> ChangesOfTheRest() {
 TEST(PlanId, ChangesWithEveryField) {
   std::vector<NamedChange> changes = ChangesOfTheModel();
   for (NamedChange& change : ChangesOfTheRest()) changes.push_back(std::move(change));
+  for (NamedChange& change : ChangesOfTraining()) changes.push_back(std::move(change));
   std::map<std::string, std::string> seen = {{PlanId(FullJob()), "unchanged"}};
   for (const NamedChange& change : changes) {
     planner::Job job = FullJob();

@@ -1,6 +1,6 @@
 // Number formats of the operands of a matrix product.
-#ifndef EVENKEEL_PLANNER_HARDWARE_NUMBER_FORMAT_H_
-#define EVENKEEL_PLANNER_HARDWARE_NUMBER_FORMAT_H_
+#ifndef EVENKEEL_PLANNER_BASE_NUMBER_FORMAT_H_
+#define EVENKEEL_PLANNER_BASE_NUMBER_FORMAT_H_
 
 namespace evenkeel::planner {
 
@@ -32,4 +32,4 @@ constexpr double PeakRatioOf(NumberFormat format) {
 
 }  // namespace evenkeel::planner
 
-#endif  // EVENKEEL_PLANNER_HARDWARE_NUMBER_FORMAT_H_
+#endif  // EVENKEEL_PLANNER_BASE_NUMBER_FORMAT_H_

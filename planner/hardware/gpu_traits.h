@@ -1,0 +1,60 @@
+// What the record of a GPU type says, and traits that several types share.
+#ifndef EVENKEEL_PLANNER_HARDWARE_GPU_TRAITS_H_
+#define EVENKEEL_PLANNER_HARDWARE_GPU_TRAITS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/base/stated.h"
+#include "planner/hardware/gpu_spec.h"
+#include "planner/hardware/kernel_curves.h"
+
+namespace evenkeel::planner {
+
+// What a record says about the costs of its type.
+struct GpuTraits {
+  Stated<GpuGeneration> generation;
+  Stated<double> processors;  // streaming multiprocessors, or compute units
+  Stated<bool> fp8_products;
+  Stated<int64_t> workspace_bytes;  // of one cuBLAS handle in TransformerEngine
+  Stated<bool> beyond_flash2;       // has attention kernels quicker than FlashAttention-2
+  // Measured on this type or on its nearest relative; nullptr if neither was measured.
+  Stated<const KernelCurves*> kernels;
+  // Times of nodes of this type or of its nearest relative, over the same kind of link.
+  Stated<const CollectiveTable*> collectives;
+};
+
+struct GpuEntry {
+  GpuSpec spec;  // without `costs`, which follow from the traits
+  GpuTraits traits;
+  std::vector<std::string> aliases;
+  std::string vendor;  // "nvidia" or "amd"
+  std::string source;
+  // comma-separated figures that the source itself doubts; empty if there are none
+  std::string uncertain;
+};
+
+// Adds the aliases with dashes instead of spaces: Kubernetes GPU feature discovery labels nodes
+// with the driver's name in that form.
+std::vector<std::string> WithLabels(std::vector<std::string> aliases);
+
+inline constexpr int64_t kWorkspace = int64_t{4} << 20;
+inline constexpr int64_t kLargeWorkspace = int64_t{32} << 20;
+
+// A copy states what differs.
+GpuTraits AmpereTraits();
+GpuTraits HopperTraits();
+GpuTraits BlackwellTraits();
+GpuTraits AdaTraits();
+GpuTraits AmpereBoardTraits();
+GpuTraits VoltaTraits();
+GpuTraits CdnaTraits(double compute_units, int64_t workspace_bytes);
+GpuTraits WithProcessors(GpuTraits traits, double processors);
+GpuTraits WithKernels(GpuTraits traits, const KernelCurves& kernels);
+GpuTraits WithFp8(GpuTraits traits);
+GpuTraits ThroughHost(GpuTraits traits);
+
+}  // namespace evenkeel::planner
+
+#endif  // EVENKEEL_PLANNER_HARDWARE_GPU_TRAITS_H_
