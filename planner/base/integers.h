@@ -13,6 +13,13 @@ constexpr int64_t RoundUp(int64_t a, int64_t multiple) {
   return CeilDivide(a, multiple) * multiple;
 }
 
+// Returns the largest divisor of `number` that is at most `most`. REQUIRES: both > 0.
+constexpr int64_t LargestDivisor(int64_t number, int64_t most) {
+  int64_t divisor = most < number ? most : number;
+  while (number % divisor != 0) --divisor;
+  return divisor;
+}
+
 // Returns the integer nearest to `value` >= 0. Values above 4e18 count as 4e18.
 constexpr int64_t Nearest(double value) {
   return value < 4e18 ? static_cast<int64_t>(value + 0.5) : int64_t{4'000'000'000'000'000'000};

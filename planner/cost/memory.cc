@@ -104,10 +104,7 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
 }
 
 int64_t ShardRanks(const Training& training, int64_t copies) {
-  if (training.zero_group == 0 || training.zero_group >= copies) return copies;
-  int64_t ranks = training.zero_group;
-  while (copies % ranks != 0) --ranks;
-  return ranks;
+  return training.zero_group == 0 ? copies : LargestDivisor(copies, training.zero_group);
 }
 
 int64_t WeightCopies(const Parallelism& p) { return p.data * p.context; }

@@ -29,13 +29,16 @@ void Emit(const Trials& trials, Launch* launch) {
   }
 }
 
+// Returns whether the settings are Megatron-LM's arguments.
+bool TakesMegatronArguments(LaunchFramework framework) {
+  return framework == LaunchFramework::kMegatron || framework == LaunchFramework::kFlagScale;
+}
+
 // Returns whether the emitters set the optimizer.
 bool Sets(LaunchFramework framework, Optimizer optimizer) {
   if (optimizer == Optimizer::kAdam) return true;
-  const bool megatron =
-      framework == LaunchFramework::kMegatron || framework == LaunchFramework::kFlagScale;
-  return megatron && optimizer != Optimizer::kAdam16Bit && optimizer != Optimizer::kAdafactor &&
-         optimizer != Optimizer::kLion;
+  return TakesMegatronArguments(framework) && optimizer != Optimizer::kAdam16Bit &&
+         optimizer != Optimizer::kAdafactor && optimizer != Optimizer::kLion;
 }
 
 void NoteOptimizer(const Training& training, Launch* launch) {
@@ -46,12 +49,12 @@ void NoteOptimizer(const Training& training, Launch* launch) {
                                             "training code."});
 }
 
-// Only Megatron-LM's settings and torchtitan's say how many ranks share the states.
+// Only Megatron-LM's arguments and torchtitan's settings say how many ranks share the states.
 void NoteZeroGroup(const Training& training, Launch* launch) {
   const LaunchFramework to = launch->framework;
   if (training.zero_group == 0 || launch->match == LaunchMatch::kNone ||
       to == LaunchFramework::kTorchtitan ||
-      (to == LaunchFramework::kMegatron && training.zero_stage == ZeroStage::kOptimizer))
+      (TakesMegatronArguments(to) && training.zero_stage == ZeroStage::kOptimizer))
     return;
   launch->notes.push_back(
       {"sharding", "The plan shares the states among groups of at most " +

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/base/integers.h"
 #include "planner/cost/memory.h"
 #include "planner/launch/emitters.h"
 #include "planner/launch/nearest.h"
@@ -61,8 +62,9 @@ std::string Degrees(const Job& job, const PlanSpec& spec) {
     text += "    p." + field + " = " + value + "\n";
   };
   // Context-parallel ranks share the weights too.
-  const int64_t sharing = ShardRanks(job.training, WeightCopies(p));
-  const int64_t sharded = shards ? std::clamp<int64_t>(sharing / p.context, 1, p.data) : 1;
+  const int64_t sharing =
+      std::max<int64_t>(1, ShardRanks(job.training, WeightCopies(p)) / p.context);
+  const int64_t sharded = shards ? LargestDivisor(p.data, sharing) : 1;
   set("data_parallel_shard_degree", std::to_string(sharded));
   set("data_parallel_replicate_degree", std::to_string(p.data / sharded));
   set("fsdp_reshard_after_forward", zero == ZeroStage::kWeights ? "\"always\"" : "\"never\"");

@@ -1,0 +1,137 @@
+// Launch settings of precisions, optimizers and groups that share the states.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/base/integers.h"
+#include "planner/make_plan.h"
+#include "planner/trainer/trainers.h"
+#include "tests/planner/jobs.h"
+
+namespace evenkeel::planner {
+namespace {
+
+Launch LaunchOf(Job job, LaunchFramework framework) {
+  job.launch.frameworks = {framework};
+  PlanResult result = MakePlan(job, {});
+  EXPECT_EQ(result.plan.launch.size(), 1u);
+  return std::move(result.plan.launch.front());
+}
+
+bool HasArguments(const Launch& launch, const std::vector<std::string>& words) {
+  return std::search(launch.arguments.begin(), launch.arguments.end(), words.begin(),
+                     words.end()) != launch.arguments.end();
+}
+
+bool HasNote(const Launch& launch, const std::string& topic) {
+  return std::any_of(launch.notes.begin(), launch.notes.end(),
+                     [&](const LaunchNote& note) { return note.topic == topic; });
+}
+
+Job Llama(const char* gpu = "b200-sxm-180gb") { return TextJob("llama3-8b", gpu, 16); }
+
+TEST(TrainingChoicesTest, MegatronHasEveryPrecision) {
+  const std::pair<Precision, std::vector<std::string>> flags[] = {
+      {Precision::kFp8Delayed, {"--fp8-format", "hybrid", "--fp8-recipe", "delayed"}},
+      {Precision::kFp8Current, {"--fp8-format", "hybrid", "--fp8-recipe", "tensorwise"}},
+      {Precision::kFp8Block, {"--fp8-format", "e4m3", "--fp8-recipe", "blockwise"}},
+      {Precision::kMxfp8, {"--fp8-format", "e4m3", "--fp8-recipe", "mxfp8"}},
+      {Precision::kNvfp4, {"--fp4-format", "e2m1", "--fp4-recipe", "nvfp4"}}};
+  for (const auto& [precision, words] : flags) {
+    Job job = Llama();
+    job.training.precision = precision;
+    const Launch launch = LaunchOf(job, LaunchFramework::kMegatron);
+    EXPECT_TRUE(HasArguments(launch, words)) << RecipeOf(precision).name;
+    EXPECT_FALSE(HasArguments(launch, {"--fp8-param-gather"}));
+    EXPECT_FALSE(HasNote(launch, "precision"));
+    job.training.execution.holds_quantised_weights = true;
+    EXPECT_EQ(HasArguments(LaunchOf(job, LaunchFramework::kMegatron), {"--fp8-param-gather"}),
+              RecipeOf(precision).holds_weights)
+        << RecipeOf(precision).name;
+  }
+}
+
+TEST(TrainingChoicesTest, OtherSettingsNoteWhatTheyDoNotTurnOn) {
+  Job job = Llama("h100-sxm-80gb");
+  job.training.precision = Precision::kFp8Current;
+  job.training.optimizer = Optimizer::kLion;
+  for (const LaunchFramework framework : {LaunchFramework::kTorchtitan, LaunchFramework::kFsdp,
+                                          LaunchFramework::kXTuner, LaunchFramework::kDeepSpeed}) {
+    const Launch launch = LaunchOf(job, framework);
+    EXPECT_TRUE(HasNote(launch, "precision"));
+    EXPECT_TRUE(HasNote(launch, "optimizer"));
+  }
+  EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kMegatron), "optimizer"));
+}
+
+TEST(TrainingChoicesTest, MegatronsOptimizers) {
+  Job job = Llama();
+  const auto launch = [&](Optimizer optimizer) {
+    job.training.optimizer = optimizer;
+    return LaunchOf(job, LaunchFramework::kMegatron);
+  };
+  EXPECT_TRUE(HasArguments(launch(Optimizer::kAdam), {"--use-distributed-optimizer"}));
+  EXPECT_TRUE(HasArguments(launch(Optimizer::kSgd), {"--optimizer", "sgd"}));
+  EXPECT_TRUE(HasArguments(
+      launch(Optimizer::kAdam8BitMoments),
+      {"--use-precision-aware-optimizer", "--exp-avg-dtype", "fp8", "--exp-avg-sq-dtype", "fp8"}));
+  // dist_muon shards by itself and refuses the flag.
+  EXPECT_TRUE(HasArguments(launch(Optimizer::kMuon), {"--optimizer", "dist_muon"}));
+  EXPECT_FALSE(HasArguments(launch(Optimizer::kMuon), {"--use-distributed-optimizer"}));
+}
+
+TEST(TrainingChoicesTest, GroupsThatShareTheStates) {
+  Job job = Llama();
+  FixDegrees(job, 1, 1, 16);
+  job.training.zero_group = 4;
+  for (const LaunchFramework framework :
+       {LaunchFramework::kMegatron, LaunchFramework::kFlagScale}) {
+    const Launch launch = LaunchOf(job, framework);
+    EXPECT_FALSE(HasNote(launch, "sharding"));
+  }
+  EXPECT_TRUE(HasArguments(LaunchOf(job, LaunchFramework::kMegatron),
+                           {"--num-distributed-optimizer-instances", "4"}));
+  EXPECT_TRUE(HasNote(LaunchOf(job, LaunchFramework::kFsdp), "sharding"));
+}
+
+// 18 ranks hold copies, in 9 groups of 2 context-parallel ranks: no group of 9 ranks is whole ones.
+TEST(TrainingChoicesTest, TorchtitansDegreesMultiplyToTheDataParallelOne) {
+  Job job = TextJob("llama3-8b", "b200-sxm-180gb", 18);
+  job.cluster.gpus_per_node = 6;
+  FixDegrees(job, 1, 1, 9);
+  job.constraints.context_parallel = {2, 2};
+  job.training.trainer = FindTrainer("torchtitan");
+  job.training.zero_stage = ZeroStage::kWeights;
+  job.training.execution = UsualExecution(*job.training.trainer, ZeroStage::kWeights);
+  const auto degree = [](const std::string& text, const std::string& field) {
+    const size_t at = text.find("p." + field + " = ");
+    return at == std::string::npos ? 0 : std::stoll(text.substr(at + field.size() + 5));
+  };
+  for (const int64_t group : {0, 2, 6, 9, 18}) {
+    job.training.zero_group = group;
+    const Launch launch = LaunchOf(job, LaunchFramework::kTorchtitan);
+    ASSERT_FALSE(launch.files.empty());
+    const std::string& text = launch.files.back().content;
+    const int64_t sharded = degree(text, "data_parallel_shard_degree");
+    EXPECT_EQ(sharded * degree(text, "data_parallel_replicate_degree"), 9) << group;
+    const int64_t wanted = group == 0 ? 9 : group == 9 ? 3 : group / 2;
+    EXPECT_EQ(sharded, wanted) << group;
+  }
+}
+
+TEST(IntegersTest, LargestDivisorBelow) {
+  for (int64_t number = 1; number <= 60; ++number) {
+    for (int64_t most = 1; most <= 70; ++most) {
+      const int64_t divisor = LargestDivisor(number, most);
+      EXPECT_EQ(number % divisor, 0);
+      EXPECT_LE(divisor, most);
+      for (int64_t d = divisor + 1; d <= std::min(number, most); ++d) EXPECT_NE(number % d, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace evenkeel::planner
