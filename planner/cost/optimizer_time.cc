@@ -1,6 +1,7 @@
 #include "planner/cost/optimizer_time.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "planner/base/integers.h"
 #include "planner/model/layer_runs.h"
@@ -31,9 +32,10 @@ struct Matrices {
 Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t tensor) {
   Matrices sum;
   const auto shard = [&](int64_t width) { return CeilDivide(width, tensor); };
-  for (const LayerRun& run : RunsOf(m)) {
-    const LanguageLayer& layer = run.layer;
-    const double count = D(run.count);
+  const std::vector<LayerRun> runs = RunsOf(m);
+  for (const LanguageLayer& layer : ClassesOf(m)) {
+    double count = 0;
+    for (const LayerRun& run : runs) count += run.layer == layer ? D(run.count) : 0;
     const int64_t queries = layer.heads * layer.head_dim, keys = layer.kv_heads * layer.head_dim;
     if (layer.mixer != Mixer::kNone) {
       sum.Add(kernels, m.hidden, shard(queries + 2 * keys), count);
