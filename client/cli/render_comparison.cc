@@ -108,6 +108,25 @@ std::string RenderAlternatives(const Style& style, const v1::Plan& plan) {
                           2);
 }
 
+namespace {
+
+// Adds the cells of a short plan: split, step, GPU-days, how much more than `gpu_days` that is, and
+// free memory.
+void AddOther(bool fits, const v1::Alternative& plan, double gpu_days,
+              std::vector<std::string>* cells) {
+  if (!fits) {
+    cells->insert(cells->end(), {"no fit", "-", "-", "-", "-"});
+    return;
+  }
+  const double more = gpu_days > 0 ? plan.gpu_days() / gpu_days - 1 : 0;
+  cells->insert(
+      cells->end(),
+      {SplitText(plan.parallelism()), Duration(plan.step_seconds()), Significant(plan.gpu_days()),
+       (more < 0 ? "-" : "") + Percent(std::abs(more)), Gib(plan.least_free_bytes())});
+}
+
+}  // namespace
+
 std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {
   if (plan.other_sizes_size() == 0) return "";
   Table table({{"", Align::kLeft},
@@ -120,18 +139,9 @@ std::string RenderOtherSizes(const Style& style, const v1::Plan& plan) {
                {"free GiB"}});
   const double ours = plan.predictions().gpu_days();
   for (const v1::OtherSize& size : plan.other_sizes()) {
-    const v1::Alternative& other = size.plan();
     std::vector<std::string> cells = {ChangeText(size.change()), Integer(size.gpu_count()),
                                       Plain(style, size.gpu_type())};
-    if (size.fits()) {
-      const double dearer = ours > 0 ? other.gpu_days() / ours - 1 : 0;
-      cells.insert(cells.end(), {SplitText(other.parallelism()), Duration(other.step_seconds()),
-                                 Significant(other.gpu_days()),
-                                 (dearer < 0 ? "-" : "") + Percent(std::abs(dearer)),
-                                 Gib(other.least_free_bytes())});
-    } else {
-      cells.insert(cells.end(), {"no fit", "-", "-", "-", "-"});
-    }
+    AddOther(size.fits(), size.plan(), ours, &cells);
     table.Add(cells);
   }
   return Section(style, "Other sizes", "the same packs and global batch; dearer in GPU-days") +
@@ -148,17 +158,8 @@ std::string RenderOtherPrecisions(const Style& style, const v1::Plan& plan) {
                {"free GiB"}});
   const double ours = plan.predictions().gpu_days();
   for (const v1::OtherPrecision& precision : plan.other_precisions()) {
-    const v1::Alternative& other = precision.plan();
     std::vector<std::string> cells = {PrecisionName(precision.precision())};
-    if (precision.fits()) {
-      const double longer = ours > 0 ? other.gpu_days() / ours - 1 : 0;
-      cells.insert(cells.end(), {SplitText(other.parallelism()), Duration(other.step_seconds()),
-                                 Significant(other.gpu_days()),
-                                 (longer < 0 ? "-" : "") + Percent(std::abs(longer)),
-                                 Gib(other.least_free_bytes())});
-    } else {
-      cells.insert(cells.end(), {"no fit", "-", "-", "-", "-"});
-    }
+    AddOther(precision.fits(), precision.plan(), ours, &cells);
     table.Add(cells);
   }
   return Section(style, "Other precisions", "the same packs and global batch") +

@@ -185,6 +185,20 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   if (sequence == 0 && p.context > 1 && execution.context == ContextKind::kUlysses) b.Keep(out);
 }
 
+namespace {
+
+// Keeps the input of the output projection. Fused attention keeps it in 16 bits for itself.
+void KeepOutputInput(LayerBuilder& b, const RankHeads& rank) {
+  const double values = D(rank.heads * rank.value_size);
+  if (b.setting().execution.attention == AttentionKernel::kUnfused) {
+    b.KeepInput(values, kLoraAttentionOut);
+  } else {
+    b.KeepQuantised(values, kLoraAttentionOut);
+  }
+}
+
+}  // namespace
+
 void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   const RankHeads& rank = s.rank;
   const double shard = b.shard(), h = D(s.hidden);
@@ -232,11 +246,7 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   }
 
   b.Begin("attention output");
-  if (b.setting().execution.attention == AttentionKernel::kUnfused) {
-    b.KeepInput(D(rank.heads * rank.value_size), kLoraAttentionOut);
-  } else {
-    b.KeepQuantised(D(rank.heads * rank.value_size), kLoraAttentionOut);
-  }
+  KeepOutputInput(b, rank);
   b.AddLinear({.in = rank.heads * rank.value_size,
                .out = s.hidden,
                .whole_flops = 2 * h * D(s.heads * rank.value_size),
@@ -329,11 +339,7 @@ void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageL
       {.heads = layer.heads, .rank = rank, .kind = layer.attention, .window = layer.window_tokens},
       kLatentProjection);
   b.Begin("attention output");
-  if (b.setting().execution.attention == AttentionKernel::kUnfused) {
-    b.KeepInput(D(rank.heads * rank.value_size), kLoraAttentionOut);
-  } else {
-    b.KeepQuantised(D(rank.heads * rank.value_size), kLoraAttentionOut);
-  }
+  KeepOutputInput(b, rank);
   b.AddLinear({.in = rank.heads * rank.value_size,
                .out = m.hidden,
                .whole_flops = 2 * h * D(layer.heads * rank.value_size),

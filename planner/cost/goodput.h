@@ -11,7 +11,7 @@
 namespace evenkeel::planner {
 
 // Returns the bytes of one checkpoint: the 16-bit weights and, for components whose weights all
-// train, the fp32 master weights and both moments of Adam. Each byte counts once.
+// train, the optimizer's master weights and moments. Each byte counts once.
 int64_t CheckpointBytes(const ModelSpec& model, const OptimizerRecord& optimizer);
 
 // Returns the seconds of training between two checkpoints that give the least expected time, if a

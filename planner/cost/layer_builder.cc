@@ -157,19 +157,19 @@ void LayerBuilder::HideTensorPasses() {
   }
 }
 
-void LayerBuilder::Exchange(Collective op, const RankGroup& group, double bytes_per_row,
-                            double hidden_ns) {
+double LayerBuilder::Exchange(Collective op, const RankGroup& group, double bytes_per_row,
+                              double hidden_ns) {
   const double rows = MeanRows();
-  if (group.ranks <= 1 || rows <= 0) return;
+  if (group.ranks <= 1 || rows <= 0) return 0;
   const double ns = setting_.network.GroupCollective(op, group, rows * bytes_per_row);
-  operation().communication += PerRow(std::max(0.0, ns - hidden_ns) / rows);
+  const double exposed = std::max(0.0, ns - hidden_ns);
+  operation().communication += PerRow(exposed / rows);
   operation().launches += 1;
+  return exposed;
 }
 
 void LayerBuilder::ExpertExchange(Collective op, const RankGroup& group, double bytes_per_row) {
-  const double before = operation().communication.at(setting_.mean);
-  Exchange(op, group, bytes_per_row);
-  const double ns = operation().communication.at(setting_.mean) - before;
+  const double ns = Exchange(op, group, bytes_per_row);
   if (ns > 0) expert_exchanges_.push_back({work_.operations.size() - 1, ns});
 }
 

@@ -80,7 +80,9 @@ class LayerBuilder {
   void TensorPass(double width);
   // Adds communication over a group; `bytes_per_row` counts as in Network::GroupCollective.
   // `hidden_ns` of it run beside other work.
-  void Exchange(Collective op, const RankGroup& group, double bytes_per_row, double hidden_ns = 0);
+  // Returns the ns that are not hidden.
+  double Exchange(Collective op, const RankGroup& group, double bytes_per_row,
+                  double hidden_ns = 0);
 
   // Adds an exchange of rows between the ranks of experts. With Execution::overlap_experts it runs
   // beside the compute that another micro-batch has in a layer of this kind.

@@ -41,13 +41,14 @@ const KernelCurves& H200Kernels() {
 
 // Head size 192 was not measured: its cost lies between those of 128 and 256.
 const KernelCurves& B200Kernels() {
+  static constexpr MatrixRates kBlocks{0.708, 307, 0.0644, 0.931, 20000, 3650, 4.11};
   static constexpr KernelCurves kCurves{
       .measured_on = "b200-sxm-180gb",
       .label = "B200-SXM",
       .matrix = {0.735, 73.6, 0.100, 0.989, 14500},
       .low = {.fp8 = MatrixRates{0.73, 136, 0.289, 0.969, 20000, 13200, 9.13},
-              .fp8_block = MatrixRates{0.708, 307, 0.0644, 0.931, 20000, 3650, 4.11},
-              .mxfp8 = MatrixRates{0.708, 307, 0.0644, 0.931, 20000, 3650, 4.11},
+              .fp8_block = kBlocks,
+              .mxfp8 = kBlocks,
               .nvfp4 = MatrixRates{0.555, 744, 0.568, 0.794, 20000, 4710, 5.72},
               .fp8_any_layout = true},
       .causal = {11500, {0.364, 0.618, 0.698, 0.746}, 740, 0.877},
@@ -57,13 +58,14 @@ const KernelCurves& B200Kernels() {
 }
 
 const KernelCurves& Gb200Kernels() {
+  static constexpr MatrixRates kBlocks{0.692, 333, 0.138, 0.937, 20000, 3370, 4.27};
   static constexpr KernelCurves kCurves{
       .measured_on = "gb200-186gb",
       .label = "GB200",
       .matrix = {0.783, 124, 0.147, 0.952, 16000},
       .low = {.fp8 = MatrixRates{0.657, 159, 0.367, 0.959, 12300, 12500, 8.96},
-              .fp8_block = MatrixRates{0.692, 333, 0.138, 0.937, 20000, 3370, 4.27},
-              .mxfp8 = MatrixRates{0.692, 333, 0.138, 0.937, 20000, 3370, 4.27},
+              .fp8_block = kBlocks,
+              .mxfp8 = kBlocks,
               .nvfp4 = MatrixRates{0.545, 773, 0.714, 0.805, 20000, 4350, 5.63},
               .fp8_any_layout = true},
       .causal = {11000, {0.352, 0.598, 0.685, 0.737}, 772, 0.977},
@@ -73,13 +75,14 @@ const KernelCurves& Gb200Kernels() {
 }
 
 const KernelCurves& B300Kernels() {
+  static constexpr MatrixRates kBlocks{0.774, 271, 0.109, 0.94, 20000, 3740, 3.73};
   static constexpr KernelCurves kCurves{
       .measured_on = "b300-sxm-288gb",
       .label = "B300-SXM",
       .matrix = {0.81, 49.9, 0.0743, 0.989, 12600},
       .low = {.fp8 = MatrixRates{0.722, 77.7, 0.204, 0.978, 19000, 12400, 8.7},
-              .fp8_block = MatrixRates{0.774, 271, 0.109, 0.94, 20000, 3740, 3.73},
-              .mxfp8 = MatrixRates{0.774, 271, 0.109, 0.94, 20000, 3740, 3.73},
+              .fp8_block = kBlocks,
+              .mxfp8 = kBlocks,
               .nvfp4 = MatrixRates{0.79, 2350, 0.867, 0.595, 20000, 5790, 5.23},
               .fp8_any_layout = true},
       .causal = {10900, {0.495, 0.778, 0.811, 0.828}, 819, 0.748},
@@ -89,13 +92,14 @@ const KernelCurves& B300Kernels() {
 }
 
 const KernelCurves& Gb300Kernels() {
+  static constexpr MatrixRates kBlocks{0.844, 331, 0.201, 0.919, 20000, 4070, 4.05};
   static constexpr KernelCurves kCurves{
       .measured_on = "gb300-288gb",
       .label = "GB300",
       .matrix = {0.804, 53.3, 0.116, 0.965, 20000},
       .low = {.fp8 = MatrixRates{0.773, 164, 0.245, 0.965, 16300, 12600, 9.03},
-              .fp8_block = MatrixRates{0.844, 331, 0.201, 0.919, 20000, 4070, 4.05},
-              .mxfp8 = MatrixRates{0.844, 331, 0.201, 0.919, 20000, 4070, 4.05},
+              .fp8_block = kBlocks,
+              .mxfp8 = kBlocks,
               .nvfp4 = MatrixRates{0.766, 2400, 0.883, 0.611, 20000, 6060, 4.99},
               .fp8_any_layout = true},
       .causal = {11200, {0.487, 0.792, 0.827, 0.845}, 880, 0.879},

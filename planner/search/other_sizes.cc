@@ -12,14 +12,14 @@ namespace {
 
 auto SizeOf(const GpuSpec& gpu) { return std::tuple(gpu.memory_bytes, gpu.dense_16bit_flops); }
 
-// Returns the nearest type above or below that multiplies in `products`, or nullptr.
-const GpuEntry* NextGpu(const GpuSpec& from, NumberFormat products, bool above) {
+// Returns the nearest type above or below that could run the job as it is, or nullptr.
+const GpuEntry* NextGpu(const Job& job, bool above) {
+  const GpuSpec& from = job.cluster.gpu;
   const GpuEntry* own = FindGpu(from.name);
   const GpuEntry* next = nullptr;
   for (const GpuEntry& gpu : Gpus()) {
     if (own != nullptr && gpu.vendor != own->vendor) continue;
-    // Could not run the job as it is.
-    if ((!gpu.spec.bfloat16 && from.bfloat16) || !HasProducts(gpu.spec, products)) continue;
+    if (!Multiplies(gpu.spec, job)) continue;
     const bool beyond = above ? SizeOf(gpu.spec) > SizeOf(from) : SizeOf(gpu.spec) < SizeOf(from);
     if (!beyond) continue;
     if (next == nullptr ||
@@ -36,15 +36,14 @@ struct Change {
 
 std::vector<Change> Changes(const Job& job) {
   const Cluster& cluster = job.cluster;
-  const NumberFormat products = RecipeOf(job.training.precision).products;
   std::vector<Change> changes;
   const int64_t node = cluster.gpus_per_node;
   if (cluster.gpu_count > node)
     changes.push_back({SizeChange::kNodeLess, Resized(cluster, cluster.gpu_count - node)});
   changes.push_back({SizeChange::kNodeMore, Resized(cluster, cluster.gpu_count + node)});
-  if (const GpuEntry* gpu = NextGpu(cluster.gpu, products, false))
+  if (const GpuEntry* gpu = NextGpu(job, false))
     changes.push_back({SizeChange::kSmallerGpu, WithGpu(cluster, gpu->spec)});
-  if (const GpuEntry* gpu = NextGpu(cluster.gpu, products, true))
+  if (const GpuEntry* gpu = NextGpu(job, true))
     changes.push_back({SizeChange::kLargerGpu, WithGpu(cluster, gpu->spec)});
   return changes;
 }
@@ -60,6 +59,11 @@ Cluster Resized(const Cluster& cluster, int64_t gpu_count) {
     resized.gpus_per_node = cluster.gpus_per_full_node;
   }
   return resized;
+}
+
+bool Multiplies(const GpuSpec& gpu, const Job& job) {
+  return (gpu.bfloat16 || !job.cluster.gpu.bfloat16) &&
+         HasProducts(gpu, RecipeOf(job.training.precision).products);
 }
 
 Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu) {

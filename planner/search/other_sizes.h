@@ -18,6 +18,9 @@ namespace evenkeel::planner {
 // ones or, if they do not divide into those, with as many per node as now.
 Cluster Resized(const Cluster& cluster, int64_t gpu_count);
 
+// Returns whether GPUs of another type multiply in the formats that the job needs.
+bool Multiplies(const GpuSpec& gpu, const Job& job);
+
 // Returns as many GPUs of another type, with its own links inside a node and no known price.
 Cluster WithGpu(const Cluster& cluster, const GpuSpec& gpu);
 

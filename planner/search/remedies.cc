@@ -226,9 +226,7 @@ class Remedies {
     std::vector<const GpuEntry*> larger;
     for (const GpuEntry& gpu : Gpus()) {
       if (own != nullptr && gpu.vendor != own->vendor) continue;
-      if ((!gpu.spec.bfloat16 && job_.cluster.gpu.bfloat16) ||
-          !HasProducts(gpu.spec, RecipeOf(job_.training.precision).products))
-        continue;  // could not run the job as it is
+      if (!Multiplies(gpu.spec, job_)) continue;
       if (gpu.spec.memory_bytes > job_.cluster.gpu.memory_bytes) larger.push_back(&gpu);
     }
     std::stable_sort(larger.begin(), larger.end(), [](const GpuEntry* a, const GpuEntry* b) {

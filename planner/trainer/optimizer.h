@@ -21,7 +21,6 @@ enum class Optimizer {
 // Bytes per trained parameter. Master weights and moments are sharded as the optimizer state.
 struct OptimizerRecord {
   Optimizer optimizer = Optimizer::kAdam;
-  std::string_view name;   // on the command line
   std::string_view title;  // for people
   double master_bytes = 4;
   double moment_bytes = 8;

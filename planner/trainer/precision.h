@@ -16,7 +16,7 @@ enum class Precision { k16Bit, kFp8Delayed, kFp8Current, kFp8Block, kMxfp8, kNvf
 // routers, embeddings, the head and LoRA's matrices stay in 16 bits.
 struct PrecisionRecipe {
   Precision precision = Precision::k16Bit;
-  std::string_view name;   // as in the contract, such as "mxfp8"
+  std::string_view name;   // short, such as "mxfp8"
   std::string_view title;  // for people
   NumberFormat products = NumberFormat::k16Bit;
   // Scales come from earlier steps, so quantising does not look for a tensor's largest value first.

@@ -79,13 +79,6 @@ void ConvertPrecision(const v1::Training& from, const FieldPath& path, Violation
   }
 }
 
-// Checks what other fields decide.
-void CheckFormats(const v1::Training& from, const FieldPath& path, ViolationSink& sink) {
-  const FieldPath framework = path.Child("framework");
-  CheckEnum(sink, framework, from.framework(), v1::TrainingFramework_IsValid,
-            "TRAINING_FRAMEWORK_MEGATRON, TRAINING_FRAMEWORK_FSDP, TRAINING_FRAMEWORK_DEEPSPEED");
-}
-
 // Converts the choice of packing groups. They are searched for if some samples are much longer than
 // most.
 void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
@@ -134,6 +127,8 @@ void ConvertGroups(const v1::Training& from, const FieldPath& path, ViolationSin
 // Converts the trainer. A trainer without a record gets the generic one.
 void ConvertTrainer(const v1::Training& from, const FieldPath& path, ViolationSink& sink,
                     planner::Training* training) {
+  CheckEnum(sink, path.Child("framework"), from.framework(), v1::TrainingFramework_IsValid,
+            "TRAINING_FRAMEWORK_MEGATRON, TRAINING_FRAMEWORK_FSDP, TRAINING_FRAMEWORK_DEEPSPEED");
   planner::Framework framework = planner::Framework::kMegatron;
   const bool has_framework = Find(kFrameworks, from.framework(), &framework);
   training->trainer = &planner::TrainerOf(framework);
@@ -219,7 +214,6 @@ void TrainingFromProto(const v1::Training& from, const FieldPath& path, Violatio
       CheckIntOr(sink, path.Child("global_batch_samples"), from.global_batch_samples(),
                  kGlobalBatch, kDefaultGlobalBatch);
   ConvertCaps(from, path, sink, model, &training);
-  CheckFormats(from, path, sink);
   ConvertTrainer(from, path, sink, &training);
   ConvertPrecision(from, path, sink, job->cluster.gpu, &training);
   training.optimizer =

@@ -345,6 +345,14 @@ void DrawConstraints(Draws& draws, int64_t layers, v1::Job* job) {
 
 namespace {
 
+// Puts `changed` in place of the request if it is valid. Returns whether it is.
+bool TakeIfAdmitted(v1::PlanJobRequest changed, v1::PlanJobRequest* request) {
+  server::OfferJobs offers;
+  if (!server::OffersFromProto(changed, &offers).empty()) return false;
+  *request = std::move(changed);
+  return true;
+}
+
 // Draws constraints. If no degrees satisfy them, it draws again; after a few tries the job has
 // none.
 void DrawAdmittedConstraints(Draws& draws, int64_t layers, v1::PlanJobRequest* request) {
@@ -364,8 +372,7 @@ void DrawAdmittedTrainer(Draws& draws, v1::PlanJobRequest* request) {
   if (draws.OneIn(10))
     changed.mutable_job()->mutable_constraints()->set_memory_confidence_ratio(
         draws.Among({0.5, 0.8, 0.99}));
-  server::OfferJobs offers;
-  if (server::OffersFromProto(changed, &offers).empty()) *request = std::move(changed);
+  TakeIfAdmitted(std::move(changed), request);
 }
 
 // Draws a precision below 16 bits, where the GPU types and the trainer have it, and habits that go
@@ -382,8 +389,7 @@ void DrawAdmittedPrecision(Draws& draws, v1::PlanJobRequest* request) {
   if (draws.OneIn(8)) changed.set_compare_precisions(true);
   if (draws.OneIn(3)) training->set_zero_group(draws.Among({1, 2, 4, 7, 8}));
   if (draws.OneIn(2)) training->set_optimizer(static_cast<v1::Optimizer>(draws.Between(1, 8)));
-  server::OfferJobs offers;
-  if (server::OffersFromProto(changed, &offers).empty()) *request = std::move(changed);
+  TakeIfAdmitted(std::move(changed), request);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ double StateBytes(const Job& job, LayerKind kind) {
 TEST(OptimizerTest, EveryOptimizerHasARecord) {
   for (const OptimizerRecord& record : Optimizers()) {
     EXPECT_EQ(&RecordOf(record.optimizer), &record);
-    EXPECT_FALSE(record.source.empty()) << record.name;
+    EXPECT_FALSE(record.source.empty()) << record.title;
   }
 }
 

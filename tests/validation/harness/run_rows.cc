@@ -319,8 +319,7 @@ void ReadRun(const std::string& family, const Json& given, const Trainer* every,
   if (const std::string why = Inexpressible(row); !why.empty()) return skip(why);
   const std::optional<GpuSpec> gpu = GpuOf(Text(row, "gpu"));
   if (!gpu) return skip("GPU " + Text(row, "gpu"));
-  if (const NumberFormat format = RecipeOf(PrecisionOf(row).value()).products;
-      format != NumberFormat::k16Bit && !gpu->costs.low.of(format))
+  if (!HasProducts(*gpu, RecipeOf(PrecisionOf(row).value()).products))
     return skip("GPU " + Text(row, "gpu") + " has no products in " + Text(row, "precision"));
   Case run{.family = family, .id = id, .group = GroupOf(row)};
   run.weak = Flag(row, "weak") || !Text(row, "weak").empty(), run.apart = Apart(row);
