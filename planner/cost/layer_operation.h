@@ -44,8 +44,8 @@ struct LayerWork {
   double trained_parameters = 0;
   double expert_parameters = 0;  // of `parameters`: routed experts, copied on fewer ranks
   double trained_expert_parameters = 0;
-  // Of `parameters`: weights of linear layers in transformer layers, whose products run in the
-  // recipe's format.
+  // The weights among `parameters` of linear layers in transformer layers, whose products run in
+  // the recipe's format.
   double matrix_parameters = 0;
   double matrix_expert_parameters = 0;
   double largest_weight = 0;    // parameters of the largest matrix that trains

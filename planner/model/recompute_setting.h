@@ -14,7 +14,8 @@ namespace evenkeel::planner {
 struct RecomputeSetting {
   static constexpr int64_t kEveryLayer = int64_t{1} << 20;
 
-  // Of every dense layer and of every layer with experts (Megatron-Core: granularity "selective").
+  // Parts of every dense layer, and of every layer with experts (Megatron-Core: granularity
+  // "selective").
   RecomputeParts dense_parts = 0, moe_parts = 0;
   // Language layers that each pipeline chunk repeats whole, from its front (Megatron-Core:
   // granularity "full", method "block"). REQUIRES: 0 if any parts are set.

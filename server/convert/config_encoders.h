@@ -39,7 +39,7 @@ struct ConfigEncoder {
   std::string_view full_layers = {};   // key of the layers that attend to the whole image
   std::string_view deep_stacked = {};  // key of the layers whose outputs are projected too
   bool native = false;                 // images keep their resolution, audio its length
-  // Of audio: keys of half the spectra of a chunk, whose tokens attend to each other, and of the
+  // For audio: keys of half the spectra of a chunk, whose tokens attend to each other, and of the
   // spectra over which attention reaches in place of a chunk; and of AudioFront::channels.
   std::string_view chunk = {}, reach = {}, channels = {};
   std::vector<std::string_view> unread = {};
@@ -93,7 +93,7 @@ struct ConfigWhole {
 const std::vector<ConfigEncoder>& ConfigEncoders();
 const std::vector<ConfigWrapper>& ConfigWrappers();
 const std::vector<ConfigWhole>& ConfigWholes();
-// Those of audio.
+// Returns the encoders of audio, which ConfigEncoders() has too.
 std::vector<ConfigEncoder> AudioEncoders();
 
 // Returns the encoder and its projector into `hidden` channels, without names and training. It is

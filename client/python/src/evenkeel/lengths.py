@@ -28,7 +28,7 @@ Path = Union[str, "os.PathLike[str]"]
 TOKEN_KEYS = ("token_num", "llm_tokens", "length")
 UNIT_KEYS = ("vit_num", "units")
 LOSS_KEY = "loss_tokens"
-MAX_TOKENS, MAX_UNITS, MAX_ENCODERS = 1 << 24, 10 ** 6, 4  # limits of the contract
+MAX_TOKENS, MAX_UNITS, MAX_ENCODERS = 1 << 24, 10 ** 6, 4  # per sample, limits of the contract
 
 
 class LengthFileError(ValueError):

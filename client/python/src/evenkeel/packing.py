@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import requests
-from .lengths import whole_column
+from .lengths import MAX_ENCODERS, MAX_TOKENS, MAX_UNITS, whole_column
 from .v1 import batching_pb2, packing_pb2, plan_pb2
 
 Int64s = npt.NDArray[np.int64]
@@ -20,9 +20,6 @@ Int64s = npt.NDArray[np.int64]
 RuleLike = Union[batching_pb2.BatchRule, requests.PlanLike]
 
 CHUNK_SAMPLES = 1 << 16  # keeps a message below 768 KiB, whatever the values; servers accept 1 MiB
-MAX_TOKENS = 1 << 24  # per sample, a limit of the contract
-MAX_UNITS = 10 ** 6
-MAX_ENCODERS = 4
 
 
 @dataclasses.dataclass(frozen=True)

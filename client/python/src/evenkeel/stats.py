@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .lengths import SampleLengths
+from .lengths import MAX_UNITS, SampleLengths
 
 Int64s = npt.NDArray[np.int64]
 
 MAX_HISTOGRAM_BYTES = 65536  # serialised histograms are smaller than this
-_MAX_UNITS = 10 ** 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ def histogram(samples: SampleLengths | LengthCounts, max_bytes: int = MAX_HISTOG
     these do not, of units) of widths 2^k and 3 x 2^k (docs/ALGORITHMS.md)."""
     counts = samples if isinstance(samples, LengthCounts) else LengthCounts.of(samples)
     unit_width = 1
-    while unit_width <= 2 * _MAX_UNITS:
+    while unit_width <= 2 * MAX_UNITS:
         token_width = 1
         while token_width <= 4096:
             for width in (token_width, token_width // 2 * 3) if token_width > 1 else (1,):
