@@ -177,7 +177,8 @@ class Planning {
     free.training.trainer = &freer;
     if (job_.constraints.recompute == FreestRecompute(trainer))
       free.constraints.recompute = RecomputePolicy::kAuto;
-    const SearchResult found = Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns);
+    const SearchResult found =
+        Search(free, batching_, 0, hooks_.stop, chosen.simulated_ns, kWorkInShort);
     plan().trainer_limits_cost = 0;
     if (!found.best.empty())
       plan().trainer_limits_cost =

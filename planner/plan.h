@@ -20,7 +20,7 @@
 namespace evenkeel::planner {
 
 // Version of the plans that MakePlan computes. Increase it whenever any plan changes.
-inline constexpr int64_t kPlannerRevision = 18;
+inline constexpr int64_t kPlannerRevision = 19;
 
 // How the data loader makes micro-batches ("packs"), and the packs that it makes from a sample of
 // the dataset.
@@ -347,8 +347,8 @@ struct Plan {
   Prediction prediction;
   std::vector<LadderRung> ladder;
   Proof proof;
-  // Time per sample over that of the best plan that was found without the trainer's limits, less 1.
-  // nullopt if that was not looked for, because no limit may cost anything.
+  // Time per sample over that of the best plan that a short search finds without the trainer's
+  // limits, less 1. nullopt if no limit may cost anything.
   std::optional<double> trainer_limits_cost;
   std::vector<Alternative> alternatives;
   std::vector<OtherSize> other_sizes;            // if the job asks for them

@@ -21,13 +21,15 @@ class Certifying {
   }
 
   CertifiedPartition Run(const std::vector<std::vector<int64_t>>& starts) {
-    const PartitionSearch closed = FindPartition(table_, table_.micro_batches(), stop_);
-    if (closed.stopped) return Finish(CertifiedEnd::kStopped);
-    if (!closed.best) {
-      found_.lower_bound_ns = kNoPlan;
-      return Finish(CertifiedEnd::kUnfit);
+    if (!limits_.starts_fit) {
+      const PartitionSearch closed = FindPartition(table_, table_.micro_batches(), stop_);
+      if (closed.stopped) return Finish(CertifiedEnd::kStopped);
+      if (!closed.best) {
+        found_.lower_bound_ns = kNoPlan;
+        return Finish(CertifiedEnd::kUnfit);
+      }
+      Improve(closed.best->boundaries);
     }
-    Improve(closed.best->boundaries);
     for (const std::vector<int64_t>& start : starts) Improve(start);
     if (Stopped()) return Finish(CertifiedEnd::kStopped);
     Prove();

@@ -36,12 +36,14 @@ struct CertifiedPartition {
 struct CertifyLimits {
   int64_t step_ns = kNoPlan;   // steps this long or longer are of no interest
   int64_t events = 4'000'000;  // about 10 ms of work; more than any published model pair needs
+  bool starts_fit = false;     // one of the starts fits: the closed form is not looked for
 };
 
 // Searches by branch and bound over the boundaries, from the last stage to the first. The least
 // recompute per stage is optimal, since a step never gets longer if an operation gets shorter.
 // `starts` are boundaries and may be empty; those that do not fit are skipped. The first incumbent
-// is the better of the starts, improved by local search, and the optimum of the closed form. The
+// is the best of the starts and, unless they are known to fit, of the optimum of the closed form,
+// each improved by local search. The
 // result is the same on every platform. It depends on `starts` only among steps of equal time or if
 // the work runs out.
 CertifiedPartition CertifyPartition(const SegmentTable& table,

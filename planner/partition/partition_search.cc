@@ -85,8 +85,13 @@ PartitionSearch FindPartition(const SegmentTable& table, int64_t micro_batches, 
   // With one pack, only the sum counts, and no bottleneck is too large.
   const int64_t work = table.WorkBefore(table.size());
   int64_t limit = micro_batches == 1 ? kNoPlan - 1 : CeilDivide(work, table.stages());
-  while (!(best = programme.LeastSum(limit)) && !programme.stopped() && limit < kNoPlan - 1)
+  bool known_to_fit = false;
+  while (!(best = programme.LeastSum(limit)) && !programme.stopped() && limit < kNoPlan - 1) {
+    // Many limits in vain cost more than one without any.
+    if (!known_to_fit && !programme.LeastSum(kNoPlan - 1)) break;
+    known_to_fit = true;
     limit = limit > 4 * work ? kNoPlan - 1 : limit + limit / 16 + 1;
+  }
   // The largest bottleneck that could still equal the incumbent.
   const auto useful = [&] { return (best->closed_form_ns - work) / (micro_batches - 1); };
   for (limit = best && micro_batches > 1 ? useful() : -1; limit >= 0;) {

@@ -5,8 +5,8 @@
 namespace evenkeel::planner {
 
 SegmentTable::SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                           int64_t micro_batches, const Stop& stop)
-    : Segments(job, profile, p, micro_batches),
+                           int64_t micro_batches, const Stop& stop, MemoryLimit memory)
+    : Segments(job, profile, p, micro_batches, memory),
       depends_on_place_(DependsOnPlace(profile)),
       stop_(stop) {
   if (window() < 1) return;

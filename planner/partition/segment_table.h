@@ -19,7 +19,8 @@ inline constexpr int64_t kNoPlan = std::numeric_limits<int64_t>::max() / 4;
 class SegmentTable : public Segments {
  public:
   SegmentTable(const Job& job, const LayerProfile& profile, const Parallelism& p,
-               int64_t micro_batches, const Stop& stop = {});
+               int64_t micro_batches, const Stop& stop = {},
+               MemoryLimit memory = MemoryLimit::kGpu);
 
   // StageTime and RecomputeTime throw Stopped if `stop` ends the work.
 

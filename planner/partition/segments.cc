@@ -1,19 +1,22 @@
 #include "planner/partition/segments.h"
 
+#include <limits>
+
 #include "planner/cost/memory.h"
 #include "planner/cost/network.h"
 
 namespace evenkeel::planner {
 
 Segments::Segments(const Job& job, const LayerProfile& profile, const Parallelism& p,
-                   int64_t micro_batches)
+                   int64_t micro_batches, MemoryLimit memory)
     : job_(job),
       profile_(profile),
       p_(p),
       micro_batches_(micro_batches),
       stages_(p.pipeline),
       size_(profile.size()),
-      allocatable_(AllocatableBytes(job)),
+      allocatable_(memory == MemoryLimit::kNone ? std::numeric_limits<int64_t>::max()
+                                                : AllocatableBytes(job)),
       prefix_(static_cast<size_t>(size_) + 1),
       transformers_(static_cast<size_t>(size_) + 1),
       prefix_ns_(static_cast<size_t>(size_) + 1),

@@ -14,6 +14,8 @@
 
 namespace evenkeel::planner {
 
+enum class MemoryLimit { kGpu, kNone };  // what segments must fit in
+
 // Boundaries are chain positions: stage s runs [b[s], b[s+1]), b[0] = 0, b[P] = size of the chain.
 // Every stage holds at least one transformer layer, and every other layer lies with a neighbouring
 // one.
@@ -23,8 +25,8 @@ class Segments {
   // layers of each stage. The patch embedding then joins the first layer, the projector the last
   // encoder layer, the token embedding the first decoder layer, and the head the last layer. Job
   // and profile must outlive it.
-  Segments(const Job& job, const LayerProfile& profile, const Parallelism& p,
-           int64_t micro_batches);
+  Segments(const Job& job, const LayerProfile& profile, const Parallelism& p, int64_t micro_batches,
+           MemoryLimit memory = MemoryLimit::kGpu);
 
   int64_t stages() const { return stages_; }
   int64_t size() const { return size_; }

@@ -234,6 +234,7 @@ std::optional<Candidate> EvenChunks(const Job& job, const LayerProfile& profile,
   std::vector<std::vector<int64_t>> cuts = {chunks.ByLayers()};
   if (p.pipeline > 1) cuts.push_back(chunks.ByTime());
   if (!job.constraints.stage_layers.empty()) cuts = {chunks.Given()};
+  if (cuts.front() == cuts.back()) cuts.resize(1);
   std::optional<Candidate> best;
   for (std::vector<int64_t>& cut : cuts) {
     if (stop && stop()) return std::nullopt;

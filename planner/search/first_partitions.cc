@@ -25,8 +25,8 @@ std::optional<int64_t> Certify(const SegmentTable& table, const Stop& stop, Cand
       starts.push_back(PartitionBy(method, table, stop));
     std::erase_if(starts, [](const std::vector<int64_t>& cut) { return cut.empty(); });
   }
-  const CertifiedPartition found =
-      CertifyPartition(table, starts, {.step_ns = score, .events = kEventsInShort}, stop);
+  const CertifiedPartition found = CertifyPartition(
+      table, starts, {.step_ns = score, .events = kEventsInShort, .starts_fit = true}, stop);
   if (found.end == CertifiedEnd::kStopped || (stop && stop())) return std::nullopt;
   const int64_t bound = std::min(score, found.lower_bound_ns);
   Candidate better = c;
@@ -60,6 +60,21 @@ std::optional<Entry> FirstPartitions::Of(const Prospect& prospect, int64_t* exam
 std::optional<Entry> FirstPartitions::Fitting(const Prospect& prospect) {
   return EntryOf(prospect, FittingChunks(job_, ProfileOf(prospect), prospect.parallelism,
                                          prospect.schedule, prospect.micro_batches, stop_));
+}
+
+std::optional<Tried> FirstPartitions::NoneBelow(int64_t limit, const Prospect& prospect) {
+  if (limit >= kNoPlan || prospect.schedule != Schedule::kOneFOneB ||
+      prospect.parallelism.pipeline == 1)
+    return std::nullopt;
+  const auto none_below = [&](MemoryLimit memory) {
+    const SegmentTable table(job_, ProfileOf(prospect), prospect.parallelism,
+                             prospect.micro_batches, stop_, memory);
+    return StepLowerBound(table, limit, stop_) >= limit;
+  };
+  if (!none_below(MemoryLimit::kGpu)) return std::nullopt;
+  // Recompute only takes longer, but with more of it quicker cuts may fit.
+  if (!none_below(MemoryLimit::kNone)) return Tried::kFits;
+  return prospect.setting == RecomputeSetting{} ? Tried::kSettled : Tried::kDismissed;
 }
 
 int64_t FirstPartitions::WorkOf(const Prospect& prospect) const {

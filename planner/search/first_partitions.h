@@ -9,6 +9,7 @@
 #include "planner/job.h"
 #include "planner/search/entry.h"
 #include "planner/search/prospects.h"
+#include "planner/search/setting_choices.h"
 
 namespace evenkeel::planner {
 
@@ -28,6 +29,11 @@ class FirstPartitions {
   // Returns a cut that fits for schedules other than 1F1B (FittingChunks), or nullopt if none was
   // found.
   std::optional<Entry> Fitting(const Prospect& prospect);
+
+  // Returns nullopt unless a bound shows that no cut of a prospect of 1F1B has a step below
+  // `limit`. Returns kFits if that is due to memory; otherwise no longer block has such a cut
+  // (kDismissed), or, if nothing is recomputed, no other setting has one (kSettled).
+  std::optional<Tried> NoneBelow(int64_t limit, const Prospect& prospect);
 
   // Returns how much Of looks at, in segments or passes.
   int64_t WorkOf(const Prospect& prospect) const;

@@ -12,7 +12,6 @@
 #include "planner/search/prospects.h"
 #include "planner/search/rank.h"
 #include "planner/search/setting_choices.h"
-#include "planner/search/work_limits.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -26,11 +25,13 @@ auto DegreesOf(const Parallelism& p) {
 
 class Searcher {
  public:
-  Searcher(const Job& job, const Batching& batching, const Stop& stop, int64_t beat_ns)
+  Searcher(const Job& job, const Batching& batching, const Stop& stop, int64_t beat_ns,
+           const SearchWork& limits)
       : job_(job),
         batching_(batching),
         stop_(stop),
         beat_ns_(beat_ns),
+        limits_(limits),
         packs_per_step_(batching.packs_per_step(job.training.global_batch_samples)),
         profiles_(job, batching),
         first_(job, profiles_, packs_per_step_, stop),
@@ -122,9 +123,23 @@ class Searcher {
     return !best_ || rank < best_rank_;
   }
 
+  // Returns the least step with which a plan would not beat the best so far.
+  int64_t LeastUnbeaten(const Prospect& prospect) const {
+    if (!best_) return kNoPlan;
+    const int64_t packs = prospect.micro_batches * prospect.parallelism.data;
+    return static_cast<int64_t>(best_rank_.epoch_ns / CeilDivide(batching_.rule.packs, packs)) + 1;
+  }
+
   void Bound(int64_t scaled_ns) {
     int64_t& lower = result_.proof.lower_bound_ns;
     if (lower == 0 || scaled_ns < lower) lower = scaled_ns;
+  }
+
+  Tried Dismiss(const Prospect& prospect, int64_t bound_ns, Tried tried = Tried::kDismissed) {
+    ++result_.proof.parallelisms_pruned;
+    dismissed_.push_back(prospect);
+    Bound(Scale(prospect, bound_ns));
+    return tried;
   }
 
   bool OneSetting() const { return job_.constraints.recompute == RecomputePolicy::kOneSetting; }
@@ -136,27 +151,20 @@ class Searcher {
       ++proof.parallelisms_unfit;
       return Tried::kUnfit;
     }
-    if (!Beats(prospect, prospect.bound_ns)) {
-      ++proof.parallelisms_pruned;
-      dismissed_.push_back(prospect);
-      Bound(Scale(prospect, prospect.bound_ns));
-      return Tried::kDismissed;
-    }
+    if (!Beats(prospect, prospect.bound_ns)) return Dismiss(prospect, prospect.bound_ns);
     const int64_t work = first_.WorkOf(prospect);
     // One stage has one cut. Nothing that pipelines spend may leave it unsearched.
     const bool one_stage = prospect.parallelism.pipeline == 1;
     int64_t& spent = one_stage ? one_stage_work_ : work_;
-    const int64_t most = one_stage ? kOneStageWorkAtMost : kWorkAtMost;
-    if (work > most - spent && !entries_.empty()) {
-      LeaveUnsearched(prospect);
-      return Tried::kDismissed;
-    }
+    const int64_t most = one_stage ? limits_.one_stage_segments : limits_.segments;
+    if (work > most - spent && !entries_.empty()) return LeaveUnsearched(prospect);
     spent += work;
-    if (prospect.longer_block && (longer_blocks_ += work) > kLongerBlocksAtMost) {
-      LeaveUnsearched(prospect);
-      return Tried::kDismissed;
-    }
-    std::optional<Entry> entry = FirstOf(prospect);
+    if (prospect.longer_block && (longer_blocks_ += work) > limits_.longer_block_segments)
+      return LeaveUnsearched(prospect);
+    const int64_t limit = LeastUnbeaten(prospect);
+    if (const std::optional<Tried> none_below = first_.NoneBelow(limit, prospect))
+      return Dismiss(prospect, limit, *none_below);
+    std::optional<Entry> entry = first_.Of(prospect, &proof.partitions_examined);
     if (Stopped()) return Tried::kUnfit;
     if (entry) {
       const bool settled = !entry->memory_binds;
@@ -189,9 +197,7 @@ class Searcher {
     for (const Prospect& prospect : deferred_) {
       if (Done()) return;
       if (!MayBeBest(prospect, prospect.bound_ns)) {
-        ++result_.proof.parallelisms_pruned;
-        dismissed_.push_back(prospect);
-        Bound(Scale(prospect, prospect.bound_ns));
+        Dismiss(prospect, prospect.bound_ns);
         continue;
       }
       std::optional<Entry> entry = FittingEntry(prospect);
@@ -219,21 +225,18 @@ class Searcher {
     Offer(entries_.size() - 1);
   }
 
-  void LeaveUnsearched(const Prospect& prospect) {
+  Tried LeaveUnsearched(const Prospect& prospect) {
     ++result_.proof.parallelisms_unsearched;
     result_.proof.end = SearchEnd::kWorkLimit;
     Bound(Scale(prospect, prospect.bound_ns));
-  }
-
-  std::optional<Entry> FirstOf(const Prospect& prospect) {
-    return first_.Of(prospect, &result_.proof.partitions_examined);
+    return Tried::kDismissed;
   }
 
   // Returns a cut of chunks that fits, within the work left, or nullopt if none was found.
   std::optional<Entry> FittingEntry(const Prospect& prospect) {
     const Parallelism& p = prospect.parallelism;
     fitting_ += prospect.profile->size() * p.pipeline * p.virtual_stages;
-    if (best_ && fitting_ > kFittingAtMost) return std::nullopt;
+    if (best_ && fitting_ > limits_.fitting) return std::nullopt;
     return first_.Fitting(prospect);
   }
 
@@ -246,14 +249,19 @@ class Searcher {
     best_rank_ = RankOf(c, step);
   }
 
-  // Returns all entries in order of what is known of their steps.
-  std::vector<size_t> InOrder() const {
-    std::vector<size_t> order(entries_.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+  // Sorts entries by what is known of their steps.
+  void SortByStep(std::vector<size_t>& entries) const {
+    std::stable_sort(entries.begin(), entries.end(), [this](size_t a, size_t b) {
       return RankOf(entries_[a].candidate, entries_[a].best_known_ns()) <
              RankOf(entries_[b].candidate, entries_[b].best_known_ns());
     });
+  }
+
+  // Returns all entries in that order.
+  std::vector<size_t> InOrder() const {
+    std::vector<size_t> order(entries_.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    SortByStep(order);
     return order;
   }
 
@@ -266,14 +274,14 @@ class Searcher {
       for (const size_t at : InOrder()) {
         if (Stopped()) return;
         if (entries_[at].fitted != fitted || !MayImprove(at)) continue;
-        if (work <= (fitted ? kImprovingFittedInShortAtMost : kImprovingInShortAtMost))
+        if (work <= (fitted ? limits_.improving_fitted_in_short : limits_.improving_in_short))
           ImproveInShort(at, work);
       }
       work = 0;
       for (const size_t at : InOrder()) {
         if (Stopped()) return;
         if (entries_[at].fitted != fitted || !MayImprove(at)) continue;
-        if (work <= (fitted ? kImprovingFittedAtMost : kImprovingAtMost)) Improve(at, work);
+        if (work <= (fitted ? limits_.improving_fitted : limits_.improving)) Improve(at, work);
       }
     }
   }
@@ -287,7 +295,7 @@ class Searcher {
       if (entry.candidate.step.total_ns() > 0 || !MayBeBest(entry.candidate, entry.bound_ns))
         continue;
       work += Finisher::kTryingWork;
-      if (work > kTryingAtMost) return;
+      if (work > limits_.trying) return;
       entry.uneven_ns = finisher_.TryRealPacks(entry.candidate);
     }
   }
@@ -301,26 +309,21 @@ class Searcher {
   }
 
   void ImproveInShort(size_t at, int64_t& work) {
-    Entry& entry = entries_[at];
-    const LayerProfile& profile = profiles_.Of(entry.candidate).profile;
-    ImproveCut(entry, [&](Candidate& c) { return finisher_.ImproveInShort(profile, c, work); });
-    SimulateIfQuickest(entry);
+    ImproveCut(entries_[at], &Finisher::ImproveInShort, work);
+    SimulateIfQuickest(entries_[at]);
     Offer(at);
   }
 
   void Improve(size_t at, int64_t& work) {
-    Entry& entry = entries_[at];
-    const LayerProfile& profile = profiles_.Of(entry.candidate).profile;
-    ImproveCut(entry, [&](Candidate& c) { return finisher_.Improve(profile, c, work); });
-    entry.improved = true;
+    ImproveCut(entries_[at], &Finisher::Improve, work);
+    entries_[at].improved = true;
   }
 
-  // `improve` changes a candidate and returns its step of mean packs, not scaled.
-  template <typename Improving>
-  void ImproveCut(Entry& entry, const Improving& improve) {
+  void ImproveCut(Entry& entry, decltype(&Finisher::Improve) improve, int64_t& work) {
     Candidate before = entry.candidate;
     entry.candidate.step = {};
-    entry.score_ns = improve(entry.candidate);
+    const LayerProfile& profile = profiles_.Of(before).profile;
+    entry.score_ns = (finisher_.*improve)(profile, entry.candidate, work);
     entry.candidate.score_ns = Scale(entry.candidate, entry.score_ns);
     if (entry.candidate.boundaries == before.boundaries &&
         entry.candidate.recomputed == before.recomputed)
@@ -339,7 +342,7 @@ class Searcher {
         work += finisher_.WorkOf(entry.candidate);
         const bool cut = entry.improved || !finisher_.Improves(entry.candidate);
         const bool finishes =
-            at == best_ || finished < kFinishedAtLeast || work <= kFinishingAtMost;
+            at == best_ || finished < limits_.finished_at_least || work <= limits_.finishing;
         if (finishes) {
           ++finished;
           Finish(entry, result_.proof);
@@ -386,8 +389,8 @@ class Searcher {
       result_.promising.push_back(entries_[others[i]].candidate.parallelism);
     Proof not_told;
     std::vector<std::pair<Parallelism, int64_t>> tried;  // with packs per rank
-    for (size_t i = 0; static_cast<int64_t>(others.size()) < alternatives && i < dismissed_.size();
-         ++i) {
+    const size_t wanted = static_cast<size_t>(alternatives);
+    for (size_t i = 0; others.size() < wanted && i < dismissed_.size(); ++i) {
       const auto degrees = DegreesOf(dismissed_[i].parallelism);
       const bool known = std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
         return DegreesOf(entry.candidate.parallelism) == degrees;
@@ -403,8 +406,7 @@ class Searcher {
       entries_.push_back(std::move(*entry));
       others.push_back(entries_.size() - 1);
     }
-    if (static_cast<int64_t>(others.size()) > alternatives)
-      others.resize(static_cast<size_t>(alternatives));
+    others.resize(std::min(others.size(), wanted));
     for (size_t& at : others) {
       if (Stopped()) return;
       if (entries_[at].finished) continue;
@@ -414,10 +416,7 @@ class Searcher {
       }
       Finish(entries_[at], not_told);
     }
-    std::stable_sort(others.begin(), others.end(), [this](size_t a, size_t b) {
-      return RankOf(entries_[a].candidate, entries_[a].best_known_ns()) <
-             RankOf(entries_[b].candidate, entries_[b].best_known_ns());
-    });
+    SortByStep(others);
     others.insert(others.begin(), *best_);
     for (const size_t at : others) {
       Candidate& c = entries_[at].candidate;
@@ -437,13 +436,13 @@ class Searcher {
       });
       for (const Prospect& choice : choices) {
         if (best && choice.bound_ns >= best->score_ns) continue;
-        std::optional<Entry> entry = FirstOf(choice);
+        std::optional<Entry> entry = first_.Of(choice, &result_.proof.partitions_examined);
         if (entry && (!best || entry->score_ns < best->score_ns)) best = std::move(entry);
       }
       if (!best && chunks) best = FittingEntry(Under(job_, EveryLayer(), prospect, profiles_));
       return best;
     }
-    best = FirstOf(prospect);
+    best = first_.Of(prospect, &result_.proof.partitions_examined);
     if (!best && chunks) best = FittingEntry(prospect);
     return best;
   }
@@ -466,6 +465,7 @@ class Searcher {
   const Batching& batching_;
   const Stop stop_;
   const int64_t beat_ns_;
+  const SearchWork limits_;
   const double packs_per_step_;
   Profiles profiles_;
   FirstPartitions first_;
@@ -486,12 +486,12 @@ class Searcher {
 }  // namespace
 
 SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
-                    const Stop& stop, int64_t beat_ns) {
-  return Searcher(job, batching, stop, beat_ns).Run(alternatives);
+                    const Stop& stop, int64_t beat_ns, const SearchWork& limits) {
+  return Searcher(job, batching, stop, beat_ns, limits).Run(alternatives);
 }
 
 bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop) {
-  return Searcher(job, batching, stop, 0).SomethingFits();
+  return Searcher(job, batching, stop, 0, {}).SomethingFits();
 }
 
 }  // namespace evenkeel::planner

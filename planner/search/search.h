@@ -14,6 +14,7 @@
 #include "planner/plan.h"
 #include "planner/search/candidate.h"
 #include "planner/search/parallelisms.h"
+#include "planner/search/work_limits.h"
 #include "planner/simulate/step_simulation.h"
 
 namespace evenkeel::planner {
@@ -34,7 +35,7 @@ struct SearchResult {
 // Looks only for plans with a step below `beat_ns` (scaled to the requested global batch), or for
 // any if it is 0.
 SearchResult Search(const Job& job, const Batching& batching, int64_t alternatives,
-                    const Stop& stop, int64_t beat_ns = 0);
+                    const Stop& stop, int64_t beat_ns = 0, const SearchWork& limits = {});
 
 // Returns whether Search finds any plan.
 bool SomethingFits(const Job& job, const Batching& batching, const Stop& stop);

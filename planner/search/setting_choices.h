@@ -16,12 +16,12 @@
 
 namespace evenkeel::planner {
 
-// What came of a prospect.
+// What came of a prospect under a setting.
 enum class Tried {
-  kSettled,    // a cut was found, and no cut was too large
-  kFits,       // a cut was found
-  kDismissed,  // it cannot be the best, or was put off
-  kUnfit       // no cut was found
+  kSettled,    // no cut was too large, or none that was can be the best
+  kFits,       // a cut that was too large may be the best
+  kDismissed,  // no cut can be the best, however large; or it was put off
+  kUnfit       // no cut fits
 };
 
 // Returns the setting that holds least: all layers, those of an encoder too.
