@@ -64,7 +64,8 @@ std::string LimitsNote(const v1::Plan& plan) {
   constexpr double kWorthSaying = 0.001;
   if (plan.trainer_limits_cost_ratio() < kWorthSaying) return "";
   return fmt::format(
-      "the trainer's limits in recompute and pipeline (`evenkeelctl trainers`) cost at least {}; --trainer "
+      "the trainer's limits in recompute and pipeline (`evenkeelctl trainers`) cost at least {}; "
+      "--trainer "
       "unlimited plans without them",
       Percent(plan.trainer_limits_cost_ratio()));
 }
