@@ -362,6 +362,14 @@ std::vector<ConfigArchitecture> DeepSeekLike() {
        .latent = true,
        .experts = kDeepSeekExperts,
        .source = "DeepSeek-V3's layout, as the model's own code says"},
+      {.model_type = "glm4_moe_lite",
+       .defaults = R"({"num_key_value_heads":20,"tie_word_embeddings":false,
+                       "attention_bias":false,"kv_lora_rank":512,"q_lora_rank":768,
+                       "qk_rope_head_dim":64,"v_head_dim":256,"qk_nope_head_dim":192,
+                       "n_routed_experts":64,"n_shared_experts":1,"num_experts_per_tok":4,
+                       "moe_intermediate_size":1536,"first_k_dense_replace":1})",
+       .latent = true,
+       .experts = kDeepSeekExperts},
       {.model_type = "glm4_moe",
        .defaults = R"({"num_key_value_heads":8,"tie_word_embeddings":false,"attention_bias":false,
                        "use_qk_norm":false,"n_routed_experts":128,"n_shared_experts":1,
@@ -395,7 +403,8 @@ constexpr Wrapped kWrapped[] = {
          "sliding_window":32768,"max_window_layers":28})"},
     {"qwen3_vl_text", "qwen3"},
     {"qwen3_vl_moe_text", "qwen3_moe"},
-    {"qwen3_omni_moe_text", "qwen3_moe"}};
+    {"qwen3_omni_moe_text", "qwen3_moe"},
+    {"minimax_m3", "minimax_m3_vl_text"}};  // as its text alone is published
 
 std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all) {
   for (const auto& [name, like, defaults] : kWrapped) {
@@ -413,9 +422,9 @@ std::vector<ConfigArchitecture> WithWrapped(std::vector<ConfigArchitecture> all)
 
 const std::vector<ConfigArchitecture>& ConfigArchitectures() {
   static const std::vector<ConfigArchitecture> all =
-      WithWrapped(planner::Concatenate<ConfigArchitecture>({LlamaLike, QwenAndGlm, GemmaAndOlmo,
-                                                            OtherDense, Mixtures1, Mixtures2,
-                                                            DeepSeekLike, RecurrentArchitectures}));
+      WithWrapped(planner::Concatenate<ConfigArchitecture>(
+          {LlamaLike, QwenAndGlm, GemmaAndOlmo, OtherDense, Mixtures1, Mixtures2, DeepSeekLike,
+           RecurrentArchitectures, MixedArchitectures}));
   return all;
 }
 

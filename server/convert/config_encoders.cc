@@ -167,6 +167,29 @@ std::vector<ConfigEncoder> VisionEncoders() {
        .layer_scale = true,
        .class_tokens = 1,
        .unread = {"norm_type", "use_mean_pooling", "layer_scale_init_value", "use_mask_token"}},
+  };
+}
+
+// Without fixed sizes of images, biases or means in norms.
+std::vector<ConfigEncoder> NativeEncoders() {
+  return {
+      {.model_type = "gemma4_vision",
+       .defaults = R"({"hidden_size":768,"intermediate_size":3072,"num_hidden_layers":16,
+                       "num_attention_heads":12,"head_dim":64,"attention_bias":false,
+                       "num_channels":3,"patch_size":16,"pooling_kernel_size":3,
+                       "position_embedding_size":10240})",
+       .norm = Norm::kRmsNorm,
+       .gated = true,
+       .qkv_bias = {},
+       .linear_bias = false,
+       .head_norm = true,
+       .layer_norms = 4,
+       .patch_bias = false,
+       .positions = false,
+       .position_rows = "position_embedding_size",
+       .position_tables = 2,  // of rows and of columns
+       .native = true,
+       .unread = {"global_head_dim"}},
       {.model_type = "pixtral",
        .defaults = R"({"hidden_size":1024,"intermediate_size":4096,"num_hidden_layers":24,
                        "num_attention_heads":16,"num_channels":3,"image_size":1024,
@@ -179,7 +202,7 @@ std::vector<ConfigEncoder> VisionEncoders() {
        .positions = false,
        .norms = 1,
        .native = true,
-       .unread = {"image_size", "head_dim", "vocab_size"}},
+       .unread = {"image_size", "vocab_size"}},
   };
 }
 
@@ -218,6 +241,17 @@ std::vector<ConfigWrapper> VisionWrappers() {
                   .pooled = true,
                   .norm = true,
                   .norm_kind = Norm::kRmsNorm,
+                  .linears = 1,
+                  .bias = {}}},
+      {.model_type = "gemma4",
+       .language = "gemma4_text",
+       .defaults = R"({"tie_word_embeddings":true})",
+       .text_defaults = R"({"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":30,
+                            "num_attention_heads":8})",
+       .vision = {.encoder = "gemma4_vision",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "pooling_kernel_size",
+                  .pooled = true,
                   .linears = 1,
                   .bias = {}}},
       {.model_type = "mistral3",
@@ -287,7 +321,7 @@ std::vector<ConfigWrapper> AudioWrappers() {
 
 const std::vector<ConfigEncoder>& ConfigEncoders() {
   static const std::vector<ConfigEncoder> all =
-      planner::Concatenate<ConfigEncoder>({VisionEncoders, AudioEncoders});
+      planner::Concatenate<ConfigEncoder>({VisionEncoders, NativeEncoders, AudioEncoders});
   return all;
 }
 

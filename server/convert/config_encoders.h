@@ -27,6 +27,8 @@ struct ConfigEncoder {
   bool key_bias = true;  // where qkv_bias
   bool linear_bias = true;
   ConfigFlag width_norm = {};  // of queries and keys
+  bool head_norm = false;      // of queries and keys
+  int layer_norms = 2;
   bool layer_scale = false;
   bool patch_bias = true;
   int class_tokens = 0;
@@ -34,6 +36,7 @@ struct ConfigEncoder {
   // Key of the rows of a table: beside rotary positions, or of an encoder of audio that is not
   // native, whose units have that many tokens.
   std::string_view position_rows = {};
+  int position_tables = 1;
   int norms = 0;                       // over the width, beside those of layers
   std::string_view window = {};        // key of the side of a window, pixels; see also `chunk`
   std::string_view full_layers = {};   // key of the layers that attend to the whole image

@@ -49,9 +49,14 @@ class Reader {
     e.heads = values_.Required(from_.heads, {1, 1024});
     e.ffn = from_.ffn_ratio.empty() ? values_.Required(from_.ffn, {64, 262144})
                                     : values_.Required(from_.ffn_ratio, {1, 16}) * e.hidden;
-    if (values_.valid() && e.hidden % e.heads != 0)
+    e.head_dim = values_.Or("head_dim", {8, 512}, 0);
+    if (values_.valid() && e.head_dim == 0 && e.hidden % e.heads != 0)
       values_.Fail(values_.Shown(from_.heads) + " must divide " + values_.Shown(from_.width));
-    e.head_dim = e.hidden / e.heads;
+    if (e.head_dim == 0) e.head_dim = e.hidden / e.heads;
+    if (values_.Or("num_key_value_heads", {1, 1024}, e.heads) != e.heads)
+      values_.NotYet(values_.Shown("num_key_value_heads") + " other than the heads of an encoder");
+    e.head_norm = from_.head_norm;
+    e.layer_norms = from_.layer_norms;
     e.norm = from_.norm;
     e.gated_mlp = from_.gated;
     e.qkv_bias = values_.Flag(from_.qkv_bias);
@@ -87,7 +92,8 @@ class Reader {
     const int64_t of_norm = (e.norm == planner::Norm::kLayerNorm ? 2 : 1) * e.hidden;
     e.other_parameters = from_.norms * of_norm;
     if (!from_.position_rows.empty())
-      e.other_parameters += values_.Required(from_.position_rows, {1, 1 << 20}) * e.hidden;
+      e.other_parameters +=
+          from_.position_tables * values_.Required(from_.position_rows, {1, 1 << 20}) * e.hidden;
   }
 
   void ReadSpectra() {

@@ -18,7 +18,8 @@ import transformers  # noqa: E402
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.path.join(ROOT, "build", "bin", "evenkeelctl")
 SOURCES = [os.path.join(ROOT, "server", "convert", name)
-           for name in ("config_architectures.cc", "config_recurrent_architectures.cc")]
+           for name in ("config_architectures.cc", "config_recurrent_architectures.cc",
+                        "config_mixed_architectures.cc")]
 
 # Without code in transformers: compared with nothing here.
 WITHOUT_CODE = {"kimi_k2", "mimo"}
@@ -52,19 +53,50 @@ ALSO = {
                          "shared_intermediate_size": 896},
     "deepseek_v32": {"index_n_heads": 6, "index_head_dim": 96},
     "glm_moe_dsa": {"index_n_heads": 10, "num_key_value_heads": 12},
+    "gemma4_text": {"global_head_dim": 128, "head_dim": 64, "num_kv_shared_layers": 2, "use_double_wide_mlp": True,
+                    "hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": 3000,
+                    "layer_types": ["full_attention"] + ["sliding_attention"] * 5 + ["full_attention"]},
+    "mimo_v2_flash": {"head_dim": 96, "v_head_dim": 64, "num_attention_heads": 16, "n_routed_experts": 6,
+                      "num_experts_per_tok": 2, "moe_intermediate_size": 256},
+    "minimax_m3_vl_text": {"dense_intermediate_size": 1536, "index_n_heads": 2, "index_head_dim": 96, "head_dim": 96,
+                           "layer_types": ["full_attention"] * 3 + ["minimax_m3_sparse"] * 4,
+                           "mlp_layer_types": ["dense"] * 2 + ["sparse"] * 5},
+    "deepseek_v4": {"num_key_value_heads": 1, "head_dim": 96, "q_lora_rank": 192, "o_groups": 3, "o_lora_rank": 80,
+                    "index_n_heads": 6, "index_head_dim": 64, "hc_mult": 3, "n_routed_experts": 6,
+                    "num_experts_per_tok": 2, "moe_intermediate_size": 256,
+                    "layer_types": ["sliding_attention"] + ["heavily_compressed_attention"] * 3 +
+                                   ["compressed_sparse_attention"] * 3},
+    "falcon_h1": {"mamba_d_ssm": 1024, "mamba_n_heads": 16, "mamba_n_groups": 2, "mamba_d_state": 96,
+                  "mamba_d_conv": 3},
+    "kimi_linear": {"linear_head_dim": 96, "linear_num_heads": 6, "linear_conv_kernel_dim": 3, "q_lora_rank": 160,
+                    "num_experts": 6, "num_experts_per_token": 2, "num_shared_experts": 2,
+                    "moe_intermediate_size": 256, "num_key_value_heads": 12,
+                    "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
+    "glm4_moe_lite": {"num_key_value_heads": 12, "n_routed_experts": 6, "num_experts_per_tok": 2,
+                      "moe_intermediate_size": 256},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 3, "expert_layer_offset": 2,
               "num_experts": 6, "mamba_d_state": 24, "mamba_dt_rank": 40},
+}
+
+# What the shapes with turned flags have besides.
+ALSO_FLAGGED = {
+    "gemma4_text": {"num_global_key_value_heads": 2, "num_experts": 6, "top_k_experts": 2,
+                    "moe_intermediate_size": 256, "hidden_size_per_layer_input": 0, "num_kv_shared_layers": 0},
 }
 
 SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_hidden_layers": 7, "hidden_size": 768,
          "intermediate_size": 1280, "num_attention_heads": 12, "num_key_value_heads": 4, "vocab_size": 5000}
 # A shape in which every flag of the config differs from its default.
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
-         "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias")
+         "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias",
+         "mamba_rms_norm", "attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
 FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
          "deepseek_v3": {"attention_bias"}, "deepseek_v32": {"attention_bias", "mlp_bias"},
-         "glm_moe_dsa": {"attention_bias", "mlp_bias"}, "nemotron_h": {"mlp_bias"}}
+         "glm_moe_dsa": {"attention_bias", "mlp_bias"}, "nemotron_h": {"mlp_bias"},
+         "deepseek_v4": {"attention_bias", "mlp_bias", "tie_word_embeddings"},
+         "falcon_h1": {"mamba_proj_bias"},
+         "kimi_linear": {"attention_bias", "tie_word_embeddings"}, "glm4_moe_lite": {"attention_bias"}}
 
 
 # Models with an encoder: what the small shapes have in their parts, and for the whole.
@@ -94,6 +126,10 @@ WRAPPERS = {
     "internvl": ({"model_type": "qwen3"}, dict(IDEFICS, image_size=448), {}),
     "paligemma": ({"model_type": "gemma2"}, dict(SIGLIP, projection_dim=512), {"projection_dim": 512}),
     "gemma3": ({}, SIGLIP, {"mm_tokens_per_image": 64}),
+    "gemma4": ({"head_dim": 64, "global_head_dim": 128, "hidden_size_per_layer_input": 32, "layer_types":
+                ["sliding_attention", "sliding_attention", "full_attention"]},
+               {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+                "num_key_value_heads": 6, "head_dim": 96, "position_embedding_size": 500}, {}),
     "mistral3": ({"model_type": "mistral"}, {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640,
                                              "num_attention_heads": 6, "model_type": "pixtral"}, {}),
 }
@@ -190,8 +226,10 @@ def shapes(model_type):
     default = config_class(**needed).to_dict()
     turned = {key: not default[key] for key in FLAGS
               if isinstance(default.get(key), bool) and key not in FIXED.get(model_type, ())}
-    if "layer_types" in small:
-        small["layer_types"] = small["layer_types"][:5]
+    for key in ("layer_types", "mlp_layer_types"):
+        if key in small:
+            small[key] = small[key][-5:]
+    small.update(ALSO_FLAGGED.get(model_type, {}))
     layers = {} if model_type in BLOCKS else {"num_hidden_layers": 5}
     yield "flags", config_class(**dict(small, **layers, **turned))
 
