@@ -139,6 +139,8 @@ struct ConfigArchitecture {
   bool compressed = false;                                      // planner::CompressedSpec
   std::string_view streams = {};                                // key of LanguageModel::streams
   std::string_view per_layer_vocab = {}, per_layer_width = {};  // keys of PerLayerSpec
+  // Key of the layers that predict further tokens, each like the last layer.
+  std::string_view predicted = {};
   std::vector<ConfigPart> parts = {};
   std::vector<ConfigCodes> codes = {};
   std::vector<ConfigPlaces> places = {};
@@ -149,6 +151,8 @@ struct ConfigArchitecture {
 
 // All of them.
 const std::vector<ConfigArchitecture>& ConfigArchitectures();
+// Those with mixtures of experts and plain attention.
+std::vector<ConfigArchitecture> MixtureArchitectures();
 // Those whose layers do not all attend.
 std::vector<ConfigArchitecture> RecurrentArchitectures();
 // Those whose layers differ in more than windows and experts, or attend in other ways.

@@ -75,7 +75,7 @@ ConfigEncoder Siglip(std::string_view model_type, std::string_view defaults) {
   return {.model_type = model_type,
           .defaults = defaults,
           .norms = 1,
-          .unread = {"projection_dim", "projector_hidden_act"}};
+          .unread = {"projection_dim", "projector_hidden_act", "vocab_size"}};
 }
 
 constexpr std::string_view kIdeficsEncoder =

@@ -59,6 +59,7 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"moe_num_experts", "num_experts"},
     {"moe_k", "num_experts_per_tok"},
     {"num_local_experts", "num_experts"},
+    {"num_nextn_predict_layers", "num_mtp_layers"},
     {"num_experts_per_token", "num_experts_per_tok"},
     {"num_shared_experts", "n_shared_experts"},
     {"encoder_layers", "num_hidden_layers"},
