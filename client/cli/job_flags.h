@@ -36,6 +36,7 @@ struct JobFlags {
   std::string precision;         // a name of kPrecisionNames, or empty
   std::optional<int32_t> zero_group;
   std::string optimizer;            // a name of kOptimizerNames, or empty
+  std::optional<int32_t> predicted_tokens;
   std::vector<std::string> freeze;  // "encoder", "llm"
   std::string label;
   std::string objective;  // "step-time", "gpu-days", "fewest-gpus" or "cost"

@@ -159,6 +159,8 @@ class ConfigReader {
     for (const std::string& fault : faults) sink_.Add(field_, fault);
     ConfigValues values(text, known->defaults, known->model_type, inside, field_, sink_);
     model_.spec = ReadLanguageModel(values, *known);
+    const bool own_tables = values.Flag({.key = "mtp_use_dedicated_embeddings"});
+    if (!own_tables) model_.predicted_layers = values.Or(known->predicted, {0, 64}, 0);
     values.RefuseUnknownKeys(known->unread);
     model_.model_type = type;
     model_.source =

@@ -4,6 +4,7 @@ Run by run.sh. Each architecture is tried at transformers' default shape and at 
 of audio also the language model alone, and the small shape with another encoder of audio, so that no two faults of its
 parts cancel. Prints a line per case.
 """
+import importlib
 import json
 import os
 import re
@@ -19,15 +20,19 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.path.join(ROOT, "build", "bin", "evenkeelctl")
 SOURCES = [os.path.join(ROOT, "server", "convert", name)
            for name in ("config_architectures.cc", "config_recurrent_architectures.cc",
-                        "config_mixed_architectures.cc")]
+                        "config_mixture_architectures.cc", "config_mixed_architectures.cc")]
 
 # Without code in transformers: compared with nothing here.
 WITHOUT_CODE = {"kimi_k2", "mimo"}
+# Built only inside a model with an encoder, by the class of that name.
+TEXT_ONLY_INSIDE = {"mistral4": "Mistral4ForCausalLM"}
 
 # What the default shape lacks.
 NEEDED = {
     "glm4_moe": {"head_dim": 128},  # 96 heads do not divide the width
     "hunyuan_v1_dense": {"head_dim": 128},
+    "ministral": {"head_dim": 128},
+    "hunyuan_v1_moe": {"head_dim": 128, "num_experts": 16, "moe_topk": 2},
     "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
     "qwen3_omni_moe_thinker": {"head_dim": 128},
     "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
@@ -72,6 +77,13 @@ ALSO = {
                     "num_experts": 6, "num_experts_per_token": 2, "num_shared_experts": 2,
                     "moe_intermediate_size": 256, "num_key_value_heads": 12,
                     "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
+    "exaone_moe": {"num_experts": 6, "num_experts_per_tok": 2, "num_shared_experts": 2, "moe_intermediate_size": 256},
+    "flex_olmo": {"num_experts": 6, "num_experts_per_tok": 2},
+    "granitemoeshared": {"shared_intermediate_size": 640},
+    "mistral4": {"num_key_value_heads": 12, "n_routed_experts": 6, "num_experts_per_tok": 2,
+                 "moe_intermediate_size": 256, "first_k_dense_replace": 2},
+    "olmo_hybrid": {"linear_num_key_heads": 4, "linear_num_value_heads": 4,
+                    "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
     "glm4_moe_lite": {"num_key_value_heads": 12, "n_routed_experts": 6, "num_experts_per_tok": 2,
                       "moe_intermediate_size": 256},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 3, "expert_layer_offset": 2,
@@ -89,13 +101,13 @@ SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_
 # A shape in which every flag of the config differs from its default.
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
          "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias",
-         "mamba_rms_norm", "attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp")
+         "mamba_rms_norm", "lm_head_bias", "attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
 FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
          "deepseek_v3": {"attention_bias"}, "deepseek_v32": {"attention_bias", "mlp_bias"},
          "glm_moe_dsa": {"attention_bias", "mlp_bias"}, "nemotron_h": {"mlp_bias"},
          "deepseek_v4": {"attention_bias", "mlp_bias", "tie_word_embeddings"},
-         "falcon_h1": {"mamba_proj_bias"},
+         "falcon_h1": {"mamba_proj_bias"}, "mistral4": {"attention_bias"},
          "kimi_linear": {"attention_bias", "tie_word_embeddings"}, "glm4_moe_lite": {"attention_bias"}}
 
 
@@ -234,6 +246,11 @@ def shapes(model_type):
     yield "flags", config_class(**dict(small, **layers, **turned))
 
 
+def inside_class(model_type):
+    module = importlib.import_module(f"transformers.models.{model_type}.modeling_{model_type}")
+    return getattr(module, TEXT_ONLY_INSIDE[model_type])
+
+
 def counted_by_transformers(config):
     with torch.device("meta"):
         auto = transformers.AutoModelForCausalLM
@@ -241,7 +258,10 @@ def counted_by_transformers(config):
             auto = transformers.AutoModelForImageTextToText
         elif config.model_type in AUDIO or config.model_type in WHOLES:
             auto = transformers.AutoModelForMultimodalLM
-        model = auto.from_config(config)
+        if config.model_type in TEXT_ONLY_INSIDE:
+            model = inside_class(config.model_type)(config)
+        else:
+            model = auto.from_config(config)
     if config.model_type in WHOLES:
         model = model.thinker
     counts = {"all": 0, "text": 0}
@@ -256,7 +276,27 @@ def counted_by_transformers(config):
 TWO_COLUMNS = {"encoder_count": 2, "units": [256, 100, 0, 0], "llm_tokens": [512, 512], "sample_count": [1000, 1000]}
 
 
-def counted_by_planner(config, columns=False):
+# Models whose layers for multi-token prediction transformers builds, for generation alone.
+PREDICTING = ("deepseek_v3", "glm4_moe")
+
+
+def with_predicted_layers(config):
+    from transformers.modeling_layers import MtpModel
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+        layers = MtpModel(model, config.num_mtp_layers).layers
+    return sum(p.numel() for part in (model, layers) for p in part.parameters())
+
+
+def predicting_cases(model_type):
+    for layers in (1, 2):
+        for name, config in shapes(model_type):
+            config.num_mtp_layers = layers
+            yield f"{name}, {layers} predicted", with_predicted_layers(config), counted_by_planner(
+                config.to_dict(), flags=["--predicted-tokens", str(layers)])
+
+
+def counted_by_planner(config, columns=False, flags=()):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file, tempfile.NamedTemporaryFile(
             "w", suffix=".json") as data:
         file.write(json.dumps(config, default=str))
@@ -265,7 +305,7 @@ def counted_by_planner(config, columns=False):
         data.flush()
         answer = subprocess.run(
             [TOOL, "plan", "--local", "--model", file.name, "--gpu", "h200-sxm-141gb", "--gpus", "64", "--output",
-             "json"] + (["--job", data.name] if columns else []),
+             "json", *flags] + (["--job", data.name] if columns else []),
             capture_output=True, text=True, check=False)
     if not answer.stdout:
         return answer.stderr.strip().replace("\n", " ")[:300]
@@ -293,6 +333,8 @@ def cases(model_type):
         yield name, expected["all"], counted_by_planner(config.to_dict(), columns)
         if audio:
             yield f"{name} (text)", expected["text"], counted_by_planner(text_of(config))
+    if model_type in PREDICTING:
+        yield from predicting_cases(model_type)
 
 
 def main():

@@ -2,11 +2,13 @@
 // they are published: with numbers and objects of their own in place of the usual keys.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "planner/model/layer_runs.h"
 #include "planner/model/parameters.h"
+#include "server/convert/from_proto.h"
 #include "server/convert/model_config.h"
 
 namespace evenkeel::server {
@@ -248,6 +250,40 @@ TEST(MixedConfigTest, UnknownKindsOfMlpsAreNamed) {
             {"num_key_value_heads", 4},
             {"mlp_layer_types", {"dense", "woven"}}};
   EXPECT_NE(Refusal(config).find("\"mlp_layer_types\" with \"woven\""), std::string::npos);
+}
+
+// Layers of multi-token prediction train where they are asked for: each a projection from two
+// widths, three norms and a layer like the last.
+TEST(MixedConfigTest, PredictedTokensTrainWhereTheyAreAskedFor) {
+  v1::PlanJobRequest request;
+  v1::Model& model = *request.mutable_job()->mutable_model();
+  json config = {{"model_type", "glm4_moe_lite"},
+                 {"num_hidden_layers", 3},
+                 {"hidden_size", 256},
+                 {"intermediate_size", 512},
+                 {"num_attention_heads", 4},
+                 {"num_key_value_heads", 4},
+                 {"vocab_size", 1024},
+                 {"num_nextn_predict_layers", 2}};
+  model.set_config_json(config.dump());
+  v1::GpuPool& pool = *request.mutable_job()->mutable_cluster()->add_pools();
+  pool.set_gpu_type("h100-sxm-80gb");
+  pool.set_gpu_count(8);
+  planner::Job without, with;
+  EXPECT_TRUE(JobFromProto(request, &without).empty());
+  EXPECT_EQ(without.model.language_model.predicted_tokens, 0);
+  model.set_predicted_tokens(2);
+  EXPECT_TRUE(JobFromProto(request, &with).empty());
+  EXPECT_EQ(with.model.language_model.predicted_tokens, 2);
+  planner::LanguageModel longer = without.model.language_model;
+  longer.layers += 2;
+  longer.runs.back().count += 2;
+  EXPECT_EQ(planner::CountParameters(with.model.language_model),
+            planner::CountParameters(longer) + 2 * (2 * 256 * 256 + 3 * 256));
+  const auto told = [](const planner::FigureBasis& figure) {
+    return figure.detail.find("2 layers of multi-token prediction train") != std::string::npos;
+  };
+  EXPECT_EQ(std::count_if(with.figures.begin(), with.figures.end(), told), 1);
 }
 
 }  // namespace
