@@ -1047,12 +1047,12 @@ type Model struct {
 	// The text of a model's config.json, as Hugging Face publishes it: a JSON object of at most 65,536 bytes whose
 	// `model_type` is known (a violation lists the nearest). Keys that it leaves out are as in `transformers`. A key that
 	// is not known and may change the model's shape is a violation. Layers for multi-token prediction are left out, as
-	// `transformers` leaves them out, unless `predicted_tokens` is set. Of a model of several parts (Qwen-Omni) only the thinker is read. A unit of the
-	// dataset is an image or tile for encoders that resize images, 30 seconds for those that pad audio (Voxtral), and one
-	// token of the language model for those that work at native resolution (Qwen-VL) or on chunks of audio (Qwen-Omni);
-	// attention then takes all units of a sample as one image or recording. A vision encoder comes before that of audio.
-	// Set one of this, `language_model` and a catalogue `name`; with this, the name is only a label. Unset: the model is
-	// named or described.
+	// `transformers` leaves them out, unless `predicted_tokens` is set. Of a model of several parts (Qwen-Omni) only the
+	// thinker is read. A unit of the dataset is an image or tile for encoders that resize images, 30 seconds for those
+	// that pad audio (Voxtral), and one token of the language model for those that work at native resolution (Qwen-VL) or
+	// on chunks of audio (Qwen-Omni); attention then takes all units of a sample as one image or recording. A vision
+	// encoder comes before that of audio. Set one of this, `language_model` and a catalogue `name`; with this, the name
+	// is only a label. Unset: the model is named or described.
 	ConfigJson string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
 	// Layers of multi-token prediction (MTP) that train, each behind the last layer: a projection of what that gave and
 	// of the next token's embedding, a layer like the last one, and another pass through the head. 0 to 8, and at most as
