@@ -355,4 +355,5 @@ def main():
     return 0 if passed > 0 and failed == 0 else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
