@@ -173,6 +173,16 @@ std::vector<ConfigEncoder> VisionEncoders() {
 // Without fixed sizes of images, biases or means in norms.
 std::vector<ConfigEncoder> NativeEncoders() {
   return {
+      {.model_type = "kimi_k25_vision",
+       .defaults = R"({"hidden_size":1152,"intermediate_size":4304,"num_hidden_layers":27,
+                       "num_attention_heads":16,"num_channels":3,"patch_size":14,
+                       "merge_kernel_size":[2,2],"pos_emb_height":64,"pos_emb_width":64})",
+       .positions = false,
+       .position_rows = "pos_emb_height",
+       .position_columns = "pos_emb_width",
+       .norms = 1,
+       .native = true,
+       .unread = {"mm_hidden_size", "text_hidden_size"}},
       {.model_type = "gemma4_vision",
        .defaults = R"({"hidden_size":768,"intermediate_size":3072,"num_hidden_layers":16,
                        "num_attention_heads":12,"head_dim":64,"attention_bias":false,
@@ -216,9 +226,15 @@ std::vector<ConfigWrapper> VisionWrappers() {
       Qwen("qwen3_5_moe", "qwen3_5_moe_text", Norm::kLayerNorm),
       Llava("llava", "clip_vision_model", "llama", /*marks=*/0),
       Llava("llava_next", "clip_vision_model", "llama", /*marks=*/1),
+      Llava("llava_next_video", "clip_vision_model", "llama", /*marks=*/1),
       Llava("llava_onevision", "siglip_vision_model", "qwen2", /*marks=*/1),
       Idefics("idefics3", "idefics3_vision"),
       Idefics("smolvlm", "smolvlm_vision"),
+  };
+}
+
+std::vector<ConfigWrapper> OtherVisionWrappers() {
+  return {
       {.model_type = "internvl",
        .language = "qwen2",
        .defaults = R"({"tie_word_embeddings":true,"downsample_ratio":0.5})",
@@ -243,6 +259,18 @@ std::vector<ConfigWrapper> VisionWrappers() {
                   .norm_kind = Norm::kRmsNorm,
                   .linears = 1,
                   .bias = {}}},
+      {.model_type = "kimi_k25",
+       .language = "deepseek_v3",
+       .defaults = R"({"tie_word_embeddings":true})",
+       .text_defaults = R"({"hidden_size":7168,"intermediate_size":18432,"num_hidden_layers":61,
+                            "num_attention_heads":128,"vocab_size":129280})",
+       .vision = {.encoder = "kimi_k25_vision",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "merge_kernel_size",
+                  .norm = true,
+                  .norm_before_merge = true,
+                  .norm_width = "projection_hidden_size",
+                  .inner_is_input = true}},
       {.model_type = "gemma4",
        .language = "gemma4_text",
        .defaults = R"({"tie_word_embeddings":true})",
@@ -327,7 +355,7 @@ const std::vector<ConfigEncoder>& ConfigEncoders() {
 
 const std::vector<ConfigWrapper>& ConfigWrappers() {
   static const std::vector<ConfigWrapper> all =
-      planner::Concatenate<ConfigWrapper>({VisionWrappers, AudioWrappers});
+      planner::Concatenate<ConfigWrapper>({VisionWrappers, OtherVisionWrappers, AudioWrappers});
   return all;
 }
 

@@ -46,7 +46,7 @@ constexpr const char* kWithoutShape =
     "use_bidirectional_attention use_cache use_sliding_window";
 constexpr std::string_view kWordsWithoutShape[] = {"dropout", "pdrop", "rope_"};
 constexpr std::string_view kEndsWithoutShape[] = {"_token_id", "_token_index", "_multiplier",
-                                                  "_multipliers"};
+                                                  "_eps", "_multipliers"};
 
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"head_dim", "attention_head_dim"},
@@ -62,6 +62,12 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"num_nextn_predict_layers", "num_mtp_layers"},
     {"num_experts_per_token", "num_experts_per_tok"},
     {"num_shared_experts", "n_shared_experts"},
+    {"hidden_size", "vt_hidden_size"},
+    {"intermediate_size", "vt_intermediate_size"},
+    {"num_attention_heads", "vt_num_attention_heads"},
+    {"num_hidden_layers", "vt_num_hidden_layers"},
+    {"pos_emb_height", "init_pos_emb_height"},
+    {"pos_emb_width", "init_pos_emb_width"},
     {"encoder_layers", "num_hidden_layers"},
     {"sliding_window_pattern", "_sliding_window_pattern"}};
 

@@ -31,10 +31,10 @@ class Reader {
 
  private:
   // A number, or a list of equal ones: sides of a square.
-  int64_t Side(std::string_view key) {
+  int64_t Side(std::string_view key, IntRange range = kSides) {
     const auto* value = values_.Find(key);
-    if (value == nullptr || !value->is_array()) return values_.Required(key, kSides);
-    const auto sides = values_.Numbers(key, kSides).value_or(std::vector<int64_t>{});
+    if (value == nullptr || !value->is_array()) return values_.Required(key, range);
+    const auto sides = values_.Numbers(key, range).value_or(std::vector<int64_t>{});
     if (!sides.empty() &&
         std::count(sides.begin(), sides.end(), sides.front()) == static_cast<int64_t>(sides.size()))
       return sides.front();
@@ -91,9 +91,12 @@ class Reader {
     e.native_resolution = from_.native;
     const int64_t of_norm = (e.norm == planner::Norm::kLayerNorm ? 2 : 1) * e.hidden;
     e.other_parameters = from_.norms * of_norm;
-    if (!from_.position_rows.empty())
-      e.other_parameters +=
-          from_.position_tables * values_.Required(from_.position_rows, {1, 1 << 20}) * e.hidden;
+    if (from_.position_rows.empty()) return;
+    const IntRange places = {1, 1 << 20};
+    const int64_t columns =
+        from_.position_columns.empty() ? 1 : values_.Required(from_.position_columns, places);
+    const int64_t rows = values_.Required(from_.position_rows, places) * columns;
+    e.other_parameters += from_.position_tables * rows * e.hidden;
   }
 
   void ReadSpectra() {
@@ -118,8 +121,10 @@ class Reader {
       case PatchMerge::kNone:
         break;
       case PatchMerge::kSide: {
-        ConfigValues& values = values_.Find(joint_.merge) != nullptr ? values_ : whole_;
-        const int64_t side = values.Required(joint_.merge, {1, 16});
+        constexpr IntRange kMerged = {1, 16};
+        const bool own = values_.Find(joint_.merge) != nullptr;
+        const int64_t side =
+            own ? Side(joint_.merge, kMerged) : whole_.Required(joint_.merge, kMerged);
         return side * side;
       }
       case PatchMerge::kRatio: {
@@ -183,6 +188,9 @@ class Reader {
     p.norm = joint_.norm;
     p.norm_kind = joint_.norm_kind;
     p.norm_width = joint_.norm_before_merge ? e.hidden : 0;
+    if (whole_.Or(joint_.norm_width, {1, 65536}, e.hidden) != e.hidden)
+      whole_.Fail(whole_.Shown(joint_.norm_width) + " must be the encoder's width, " +
+                  std::to_string(e.hidden));
     p.merging_width = joint_.merging_layer ? e.hidden : 0;
     p.bias = whole_.Flag(joint_.bias);
     if (joint_.linears == 2) p.hidden_width = joint_.inner_is_input ? p.input_width : hidden;

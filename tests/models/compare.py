@@ -132,6 +132,11 @@ WRAPPERS = {
                                         "intermediate_size": 640, "num_attention_heads": 6, "image_size": 336,
                                         "patch_size": 14}, {}),
     "llava_next": ({"model_type": "mistral"}, SIGLIP, {}),
+    "llava_next_video": ({"model_type": "llama"}, SIGLIP, {}),
+    "kimi_k25": ({"model_type": "deepseek_v3", "num_key_value_heads": 8, "n_routed_experts": 8, "n_group": 1,
+                  "topk_group": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 256},
+                 {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+                  "pos_emb_height": 16, "pos_emb_width": 24}, {"projection_hidden_size": 384}),
     "llava_onevision": ({"model_type": "qwen2"}, SIGLIP, {}),
     "idefics3": ({"model_type": "llama"}, IDEFICS, {"scale_factor": 2}),
     "smolvlm": ({"model_type": "llama"}, IDEFICS, {"scale_factor": 3}),
@@ -163,6 +168,10 @@ OTHER = {"qwen3_omni_moe_thinker": {"downsample_hidden_size": 96}}
 NEVER_TIED = {"voxtral", "qwen2_audio"}  # whatever the config says
 # Models whose thinker is trained by itself.
 WHOLES = {"qwen2_5_omni": "qwen2_5_omni_thinker", "qwen3_omni_moe": "qwen3_omni_moe_thinker"}
+
+
+# Whose default encoder has a pooling head.
+WITH_POOLING_HEAD = ("llava_next", "llava_next_video", "paligemma", "llava_onevision", "gemma3")
 
 
 def audio_shapes(model_type):
@@ -199,7 +208,7 @@ def wrapped_shapes(model_type):
         output = "hidden_size" if model_type == "qwen2_vl" else "out_hidden_size"
         vision_default[output] = default.text_config.hidden_size
         yield "default", config_class(vision_config=vision_default)
-    elif model_type not in ("llava_next", "paligemma", "llava_onevision", "gemma3"):  # with a pooling head
+    elif model_type not in WITH_POOLING_HEAD:
         yield "default", config_class()
     for name, tied in (("small", False), ("tied", True)):
         yield name, config_class(text_config=dict(TEXT, **text), vision_config=vision, tie_word_embeddings=tied,

@@ -252,6 +252,40 @@ TEST(MixedConfigTest, UnknownKindsOfMlpsAreNamed) {
   EXPECT_NE(Refusal(config).find("\"mlp_layer_types\" with \"woven\""), std::string::npos);
 }
 
+// The keys of the vision encoder are those of the model's own code.
+TEST(MixedConfigTest, KimiK25AsPublished) {
+  json config = {{"model_type", "kimi_k25"},
+                 {"text_config",
+                  {{"model_type", "kimi_k2"},
+                   {"num_hidden_layers", 3},
+                   {"hidden_size", 256},
+                   {"intermediate_size", 512},
+                   {"num_attention_heads", 4},
+                   {"num_key_value_heads", 4},
+                   {"vocab_size", 1024}}},
+                 {"vision_config",
+                  {{"init_pos_emb_height", 16},
+                   {"init_pos_emb_width", 8},
+                   {"merge_kernel_size", {2, 2}},
+                   {"patch_size", 14},
+                   {"mm_hidden_size", 128},
+                   {"text_hidden_size", 256},
+                   {"vt_hidden_size", 128},
+                   {"vt_intermediate_size", 256},
+                   {"vt_num_attention_heads", 4},
+                   {"vt_num_hidden_layers", 2}}}};
+  config["projection_hidden_size"] = 128;
+  const auto model = Read(config);
+  ASSERT_EQ(model->towers.size(), 1u);
+  const planner::Encoder& e = model->towers[0].encoder;
+  EXPECT_EQ(e.layers, 2);
+  EXPECT_EQ(e.tokens_per_unit, 4);
+  EXPECT_EQ(e.other_parameters, 16 * 8 * 128 + 2 * 128);
+  EXPECT_EQ(model->towers[0].projector.hidden_width, 4 * 128);
+  config["projection_hidden_size"] = 256;
+  EXPECT_NE(Refusal(config).find("projection_hidden_size"), std::string::npos);
+}
+
 // Layers of multi-token prediction train where they are asked for: each a projection from two
 // widths, three norms and a layer like the last.
 TEST(MixedConfigTest, PredictedTokensTrainWhereTheyAreAskedFor) {
