@@ -98,6 +98,9 @@ void AddTrainingFlags(CLI::App* command, JobFlags* flags, const std::string& fra
       "each tensor), fp8-delayed, fp8-block, mxfp8, nvfp4. V100s have no bf16 [bf16]",
       kTraining)
       ->check(CLI::IsMember(precisions).description(""));
+  Add(command, "--predicted-tokens", &flags->predicted_tokens, "N",
+      "Layers of multi-token prediction that train, of those of the config [0]", kTraining)
+      ->check(Whole(1, 8));
   command->add_option("--freeze", flags->freeze, "Components whose weights do not train")
       ->type_name("encoder|llm")
       ->delimiter(',')

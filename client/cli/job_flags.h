@@ -35,7 +35,8 @@ struct JobFlags {
   std::string recompute;         // a name of kPolicies in job_request.cc
   std::string precision;         // a name of kPrecisionNames, or empty
   std::optional<int32_t> zero_group;
-  std::string optimizer;            // a name of kOptimizerNames, or empty
+  std::string optimizer;  // a name of kOptimizerNames, or empty
+  std::optional<int32_t> predicted_tokens;
   std::vector<std::string> freeze;  // "encoder", "llm"
   std::string label;
   std::string objective;  // "step-time", "gpu-days", "fewest-gpus" or "cost"

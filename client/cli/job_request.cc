@@ -227,6 +227,7 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
     model->clear_encoders();
     model->clear_language_model();
     model->clear_config_json();
+    model->clear_predicted_tokens();
     model->clear_name();
     const std::filesystem::path config = ConfigPath(flags.model);
     if (!config.empty()) {
@@ -239,6 +240,7 @@ void SetModel(const JobFlags& flags, v1::Job* job) {
       model->set_name(flags.model);
     }
   }
+  if (flags.predicted_tokens) job->mutable_model()->set_predicted_tokens(*flags.predicted_tokens);
   for (const std::string& component : flags.freeze) {
     if (component == "encoder") {
       job->mutable_model()->set_encoder_train_mode(v1::TRAIN_MODE_FROZEN);

@@ -5,7 +5,8 @@ M.PREFIX = "evenkeel:"
 -- Options of `evenkeelctl plan` that a description may give.
 local KEYS = {}
 for key in ([[model job dataset label gpu gpus gpus-per-node inter-node-gbps intra-node-gbytes reserve-gib global-batch
-  unit-cap token-cap epochs zero precision framework trainer freeze seed groups curriculum context-exchange tp pp dp cp ep
+  unit-cap token-cap epochs zero precision framework trainer predicted-tokens freeze
+  seed groups curriculum context-exchange tp pp dp cp ep
   virtual-stages schedule partition recompute memory-confidence save]]):gmatch("%S+") do
   KEYS[key] = true
 end

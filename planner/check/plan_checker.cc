@@ -118,10 +118,10 @@ class Checker {
     const int64_t shares = p.tensor * p.context;
     for (const LayerRun& run : RunsOf(model)) {
       const bool ring = p.context == 1 || execution.context == ContextKind::kRing;
-      if (run.layer.mixer == Mixer::kAttention)
+      if (Attends(run.layer.mixer))
         Require(ring || run.layer.heads % shares == 0,
                 "context parallel does not divide the heads of a rank");
-      if (run.layer.mixer == Mixer::kRecurrent)
+      if (Recurs(run.layer.mixer))
         Require(model.recurrent->value_heads % shares == 0,
                 "tensor and context parallel do not divide the heads of a recurrent layer");
     }

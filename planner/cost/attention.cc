@@ -57,10 +57,23 @@ double SquaresSeen(AttentionKind kind, double window, double tokens) {
   return chunks * window * window + rest * rest;
 }
 
+// The same for entries of `entry_tokens` tokens each, of which a token sees at most `entries`
+// (0: all).
+double EntriesSeen(double entry_tokens, double entries, double tokens) {
+  if (entry_tokens == 0) return 0;
+  const double most = entries * entry_tokens;  // tokens, from which on entries are picked
+  const double seen = entries == 0 || tokens <= most ? tokens * tokens : most * (2 * tokens - most);
+  return seen / entry_tokens;
+}
+
 // Returns the least-squares line through the samples of the dataset that has their exact sum.
 // Without a dataset, all samples have the length that the mean pack tells.
-SeenSquares SeenSquaresOf(const RankSetting& setting, AttentionKind kind, int64_t window) {
-  if (kind == AttentionKind::kFull) return {};
+SeenSquares SeenSquaresOf(const RankSetting& setting, const AttentionShape& shape) {
+  if (shape.kind == AttentionKind::kFull) return {};
+  const auto seen_of = [&](double length) {
+    return SquaresSeen(shape.kind, D(shape.window), length) +
+           EntriesSeen(D(shape.entry_tokens), D(shape.entries), length);
+  };
   double tokens = 0, squares = 0, seen = 0;
   const auto visit = [&](const auto& add) {
     for (const LengthBin& bin : setting.dataset.bins) add(D(bin.llm_tokens), D(bin.count));
@@ -70,7 +83,7 @@ SeenSquares SeenSquaresOf(const RankSetting& setting, AttentionKind kind, int64_
   visit([&](double length, double count) {
     tokens += count * length;
     squares += count * length * length;
-    seen += count * SquaresSeen(kind, D(window), length);
+    seen += count * seen_of(length);
   });
   if (tokens <= 0 || seen <= 0) return {};
   // With per_token = (seen - per_squared * squares) / tokens the sum is exact.
@@ -78,7 +91,7 @@ SeenSquares SeenSquaresOf(const RankSetting& setting, AttentionKind kind, int64_
   visit([&](double length, double count) {
     const double bend = length * length - length * squares / tokens;
     quadratic += count * bend * bend;
-    both += count * bend * (SquaresSeen(kind, D(window), length) - length * seen / tokens);
+    both += count * bend * (seen_of(length) - length * seen / tokens);
   });
   const double most = seen / squares;
   const double alike = seen >= squares ? most : 0;  // all samples are equally long
@@ -156,7 +169,7 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
   const double kv = D(rank.kv_heads) * D(rank.head_size + rank.value_size);
   LayerOperation& op = b.operation();
   const bool unfused = execution.attention == AttentionKernel::kUnfused;
-  const SeenSquares seen = SeenSquaresOf(b.setting(), shape.kind, shape.window);
+  const SeenSquares seen = SeenSquaresOf(b.setting(), shape);
   const CoreTimes times = unfused ? UnfusedTimes(b, rank, sequence) : FlashTimes(b, shape, seen);
   op.attention = times.forward;
   op.attention_gradients = times.backward;
@@ -169,7 +182,8 @@ void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
     op.flops += {.per_token = seen.per_token * whole, .per_squared = seen.per_squared * whole};
     AddContextExchange(b, rank);
   }
-  b.Keep(q + kv, inputs_dropped_by);
+  // Reused keys and values are kept where they were made.
+  b.Keep(q + (shape.key_values == KeyValues::kReused ? 0 : kv), inputs_dropped_by);
   b.Transient(q + kv + out);
   const PackCost scores = Scores(b, rank, sequence);
   if (unfused) {
@@ -197,52 +211,87 @@ void KeepOutputInput(LayerBuilder& b, const RankHeads& rank) {
   }
 }
 
+// Adds the index of attention without latents. Every tensor-parallel rank has all of it.
+void AddBlockIndex(LayerBuilder& b, const AttentionShape& s) {
+  const int64_t width = (s.index.heads + 1) * s.index.head_dim;
+  b.Begin("index");
+  b.AddLinear({.in = s.hidden, .out = width, .whole_flops = 2 * D(s.hidden) * D(width)});
+  b.AddParameters(2 * D(s.index.head_dim));
+  b.Stream(2 * D(width));
+  b.Keep(2 * D(width));
+  AddIndexScores(b, s.index.heads, s.index.head_dim, 1);
+  b.Transient(2 * D(width) + D(s.hidden));
+}
+
+// Widths per row of what attention's input is projected to, on a rank or of the whole model.
+struct InputWidths {
+  int64_t queries = 0, keys = 0, values = 0, gates = 0;
+  int64_t all() const { return queries + keys + values + gates; }
+};
+
+InputWidths WidthsOf(const AttentionShape& s, int64_t heads, int64_t kv_heads) {
+  InputWidths widths{.queries = heads * s.rank.head_size};
+  if (s.gated) widths.gates = heads * s.rank.value_size;
+  if (s.key_values != KeyValues::kReused) widths.keys = kv_heads * s.rank.head_size;
+  if (s.key_values == KeyValues::kProjected) widths.values = kv_heads * s.rank.value_size;
+  return widths;
+}
+
+void AddProjections(LayerBuilder& b, const AttentionShape& s, const InputWidths& widths) {
+  const double h = D(s.hidden);
+  b.Begin("qkv");
+  if (s.own_input) b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
+  if (b.gathers() && s.own_input) b.TensorPass(h);
+  b.AddLinear({.in = s.hidden,
+               .out = widths.all(),
+               .whole_flops = 2 * h * D(WidthsOf(s, s.heads, s.kv_heads).all()),
+               .bias = s.qkv_bias,
+               .unbiased = s.key_bias ? 0 : widths.keys,
+               .target = kLoraQkv});
+  b.Transient(D(widths.all()) + (b.gathers() ? 2 : 1) * h + h * b.shard());
+}
+
+void AddQueryAndKeyNorm(LayerBuilder& b, const AttentionShape& s, const InputWidths& widths) {
+  const double both = D(widths.queries + widths.keys);
+  b.Begin("query and key norm", kNorms);
+  if (s.width_norm) {
+    b.AddNorm(s.norm, D(widths.queries), 1);
+    b.AddNorm(s.norm, D(widths.keys), 1);
+    return;
+  }
+  const double norms = widths.keys > 0 ? 2 : 1;
+  b.AddParameters(norms * (s.norm == Norm::kLayerNorm ? 2 : 1) * D(s.rank.head_size));
+  b.Stream(2 * both);
+  b.Keep((b.setting().execution.fused_kernels ? 1 : 3) * both);
+}
+
 }  // namespace
 
 void AddAttention(LayerBuilder& b, const AttentionShape& s) {
   const RankHeads& rank = s.rank;
   const double shard = b.shard(), h = D(s.hidden);
-  const int64_t q = rank.heads * rank.head_size, kv = rank.kv_heads * rank.head_size;
-  const int64_t gates = s.gated ? 1 : 0;
-  const int64_t whole_q = s.heads * rank.head_size, whole_kv = s.kv_heads * rank.head_size;
-  b.Begin("input norm", kNorms);
-  b.AddNorm(s.norm, h, shard);
-  b.Transient(2 * h * shard);
-
-  b.Begin("qkv");
-  b.KeepInput(h * b.gathered_shard(), kLoraQkv, kNorms);
-  if (b.gathers()) b.TensorPass(h);
-  b.AddLinear({.in = s.hidden,
-               .out = (1 + gates) * q + 2 * kv,
-               .whole_flops = 2 * h * D((1 + gates) * whole_q + 2 * whole_kv),
-               .bias = s.qkv_bias,
-               .unbiased = s.key_bias ? 0 : kv,
-               .target = kLoraQkv});
-  b.Transient(D((1 + gates) * q + 2 * kv) + (b.gathers() ? 2 : 1) * h + h * shard);
-
-  if (s.head_norm || s.width_norm) {
-    b.Begin("query and key norm", kNorms);
-    if (s.width_norm) {
-      b.AddNorm(s.norm, D(q), 1);
-      b.AddNorm(s.norm, D(kv), 1);
-    } else {
-      b.AddParameters((s.norm == Norm::kLayerNorm ? 4 : 2) * D(rank.head_size));
-      b.Stream(2 * D(q + kv));
-      b.Keep((b.setting().execution.fused_kernels ? 1 : 3) * D(q + kv));
-    }
+  const InputWidths widths = WidthsOf(s, rank.heads, rank.kv_heads);
+  if (s.own_input) {
+    b.Begin("input norm", kNorms);
+    b.AddNorm(s.norm, h, shard);
+    b.Transient(2 * h * shard);
   }
+  AddProjections(b, s, widths);
+  if (s.head_norm || s.width_norm) AddQueryAndKeyNorm(b, s, widths);
   if (s.rotary) {
     b.Begin("rotary");
     // Eager code reads and writes for each of two products, a rotation and a sum.
-    b.Stream((b.setting().execution.fused_kernels ? 2 : 9) * D(q + kv));
+    b.Stream((b.setting().execution.fused_kernels ? 2 : 9) * D(widths.queries + widths.keys));
   }
+  if (s.index.heads > 0) AddBlockIndex(b, s);
   AddCoreAttention(b, s, 0);
   if (s.sinks) b.AddParameters(D(rank.heads));
+  const double out = D(rank.heads * rank.value_size);
   if (s.gated) {
     b.Begin("output gate");
-    b.Keep(2 * D(q));  // the gate, and its product with the output
-    b.Stream(3 * D(q));
-    b.Transient(2 * D(q));
+    b.Keep(2 * out);  // the gate, and its product with the output
+    b.Stream(3 * out);
+    b.Transient(2 * out);
   }
 
   b.Begin("attention output");
@@ -253,8 +302,22 @@ void AddAttention(LayerBuilder& b, const AttentionShape& s) {
                .bias = s.out_bias,
                .target = kLoraAttentionOut});
   if (b.gathers()) b.TensorPass(h);
-  b.Transient(D(rank.heads * rank.value_size) + h + h * shard);
+  b.Transient(out + h + h * shard);
   AddResidual(b, s.hidden);
+}
+
+void AddIndexScores(LayerBuilder& b, int64_t heads, int64_t head_dim, int64_t entry_tokens) {
+  const KernelTime::Causal causal = b.setting().kernels.CausalAttention(heads, 1, head_dim);
+  // Scores are the first of the two products of attention.
+  const double per_square = 1 / D(entry_tokens);
+  const PackCost scores{.constant = causal.constant,
+                        .per_token = b.rows().share * causal.per_token / 2,
+                        .per_squared = b.rows().share * per_square * causal.per_squared / 2};
+  b.operation().attention = scores;
+  b.operation().attention_gradients = 2 * scores;
+  // Half of the pairs, 2 FLOPs each.
+  b.operation().flops += {.per_squared = per_square * D(heads * head_dim)};
+  b.operation().launches += 3;
 }
 
 namespace {
@@ -270,16 +333,7 @@ void AddIndex(LayerBuilder& b, const LanguageModel& m, const MlaSpec& mla) {
                .out = mla.index_dim + mla.index_heads,
                .whole_flops = 2 * h * D(mla.index_dim + mla.index_heads)});
   b.AddNorm(Norm::kLayerNorm, D(mla.index_dim), 1);
-  const KernelTime::Causal causal =
-      b.setting().kernels.CausalAttention(mla.index_heads, 1, mla.index_dim);
-  // Scores are the first of the two products of attention.
-  const PackCost scores{.constant = causal.constant,
-                        .per_token = b.rows().share * causal.per_token / 2,
-                        .per_squared = b.rows().share * causal.per_squared / 2};
-  b.operation().attention = scores;
-  b.operation().attention_gradients = 2 * scores;
-  b.operation().flops += {.per_squared = D(width)};  // half of the pairs, 2 FLOPs each
-  b.operation().launches += 3;
+  AddIndexScores(b, mla.index_heads, mla.index_dim, 1);
   b.Keep(D(width + mla.index_dim + mla.index_heads));
   b.Transient(2 * D(width) + 2 * h);
 }

@@ -37,7 +37,7 @@ bool SameLayers(const Encoder& a, const Encoder& b) {
   const auto dims = [](const Encoder& e) {
     return std::tuple(e.hidden, e.heads, e.head_dim, e.ffn, e.gated_mlp, e.norm, e.qk_norm,
                       e.patch_pixels, e.temporal_patch, e.native_resolution, e.window_tokens,
-                      e.front.mel_bins, e.front.channels);
+                      e.front.mel_bins, e.front.channels, e.head_norm, e.layer_norms);
   };
   return dims(a) == dims(b);
 }
@@ -56,9 +56,10 @@ bool SameLayers(const LanguageModel& a, const LanguageModel& b) {
     return std::tuple(m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn, m.gated_mlp, m.norm,
                       m.qk_norm, m.vocab, moe.experts, moe.top_k, moe.expert_ffn, moe.shared_ffn,
                       mla.q_lora_rank, mla.kv_lora_rank, mla.qk_nope_dim, mla.qk_rope_dim,
-                      mla.v_dim, mla.index_heads, mla.index_dim, m.attention_gate);
+                      mla.v_dim, mla.index_heads, mla.index_dim, m.attention_gate, m.streams);
   };
-  return dims(a) == dims(b) && a.recurrent == b.recurrent;
+  return dims(a) == dims(b) && a.recurrent == b.recurrent && a.index == b.index &&
+         a.compressed == b.compressed && a.per_layer == b.per_layer;
 }
 
 // Names may be a caller's own, so measurements hold only for layers of the same dimensions.

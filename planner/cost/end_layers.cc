@@ -29,8 +29,21 @@ double LossBytes(const Execution& e) {
 // Returns the part of LossBytes that stays until the backward pass.
 double KeptLossBytes(const Execution& e) { return e.fused_loss ? 2 : 4; }
 
+// Adds a weighted sum of the residual streams.
+void AddStreamSum(LayerBuilder& b, const LanguageModel& m) {
+  const int64_t n = m.streams;
+  const double all = D(n * m.hidden) * b.shard();
+  b.Begin("stream sum");
+  b.AddLinear(
+      {.in = n * m.hidden, .out = n, .whole_flops = 2 * D(n * n * m.hidden), .share = b.shard()});
+  b.AddParameters(D(n + 1));
+  b.Keep(all);
+  b.Stream(2 * all);
+}
+
 void AddFinalNormAndLogits(LayerBuilder& b, const LanguageModel& m, bool own_weights) {
   const int64_t vocab = RankVocabulary(b.setting(), m);
+  if (m.streams > 1) AddStreamSum(b, m);
   b.Begin("final norm");
   b.AddNorm(m.norm, D(m.hidden), b.shard());
   b.Begin("logits");
@@ -112,6 +125,22 @@ void AddProjector(LayerBuilder& b, const Projector& p, int64_t hidden, bool norm
   b.Transient(2 * D(inner) + 2 * D(hidden));
 }
 
+// The table of vectors for all layers, and a projection of the first embedding that is added.
+void AddPerLayerTable(LayerBuilder& b, const LanguageModel& m, const PerLayerSpec& spec) {
+  const int64_t tensor = b.setting().parallelism.tensor, width = m.layers * spec.width;
+  const double shard = b.shard(), all = D(width) * shard;
+  b.Begin("per-layer embedding");
+  b.AddParameters(D(CeilDivide(spec.vocab, tensor)) * D(width));
+  if (b.gathers()) b.TensorPass(D(width));
+  b.KeepInput(D(m.hidden) * shard, 0);
+  b.AddLinear(
+      {.in = m.hidden, .out = width, .whole_flops = 2 * D(m.hidden) * D(width), .share = shard});
+  b.AddParameters(D(spec.width));
+  b.Keep(2 * all);  // before the norm, and what layers read
+  b.Stream(6 * all);
+  b.Transient(2 * all);
+}
+
 // Activations are left out between two convolutions, whose outputs are no wider than the layers'.
 LayerWork AudioFrontWork(const RankSetting& setting, const Encoder& e, size_t index) {
   LayerBuilder b(setting, UnitRows(index, e.tokens_per_unit), e.train, {});
@@ -170,6 +199,8 @@ LayerWork TokenEmbeddingWork(const RankSetting& setting, const LanguageModel& m)
   if (b.gathers()) b.TensorPass(D(m.hidden));
   b.Keep(4);  // token ids of 8 bytes
   if (setting.execution.dropout) b.Keep(D(m.hidden) * b.shard() / 2);
+  if (m.streams > 1) b.Stream(D((m.streams + 1) * m.hidden) * b.shard());
+  if (m.per_layer) AddPerLayerTable(b, m, *m.per_layer);
   return b.Finish(4);
 }
 

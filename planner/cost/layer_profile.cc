@@ -288,7 +288,7 @@ class ProfileBuilder {
 
   void AddTokenEmbedding(const LanguageModel& m) {
     LayerCost layer = CostOf(LayerKind::kTokenEmbedding, TokenEmbeddingWork(setting_, m), m.train);
-    SetOutput(layer, TokenRows(p_), m.hidden);
+    SetOutput(layer, TokenRows(p_), PassedWidth(m));
     Add(std::move(layer), 1);
   }
 
@@ -299,7 +299,7 @@ class ProfileBuilder {
     for (const LanguageLayer& layer : layers) {
       const LayerWork work = DecoderLayerWork(setting_, m, layer);
       LayerCost cost = CostOf(KindOf(layer), work, m.train);
-      SetOutput(cost, TokenRows(p_), m.hidden);
+      SetOutput(cost, TokenRows(p_), PassedWidth(m));
       weight_gradients.push_back(WeightGradientBytes(job_.training, work));
       classes.push_back(AddClass(std::move(cost)));
     }

@@ -5,6 +5,7 @@
 #include "planner/base/integers.h"
 #include "planner/base/units.h"
 #include "planner/cost/interval.h"
+#include "planner/model/layer_runs.h"
 #include "planner/plan.h"
 
 namespace evenkeel::planner {
@@ -94,7 +95,7 @@ int64_t BufferBytes(const Job& job, const Parallelism& p, const PackShape& large
   const int64_t fixed = LibraryBytes(job) + (shards ? job.training.execution.bucket_bytes : 0);
   if (p.pipeline == 1) return fixed;
   const double shard = job.training.execution.sequence_parallel ? 1 / D(p.tensor) : 1;
-  double widest = largest.tokens / D(p.context) * D(job.model.language_model.hidden);
+  double widest = largest.tokens / D(p.context) * D(PassedWidth(job.model.language_model));
   for (size_t e = 0; e < job.model.towers.size(); ++e) {
     const Encoder& encoder = job.model.towers[e].encoder;
     widest = std::max(widest, largest.units[e] * D(encoder.tokens_per_unit) * D(encoder.hidden));

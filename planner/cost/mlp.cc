@@ -86,6 +86,10 @@ void AddRouter(LayerBuilder& b, int64_t hidden, const MoeSpec& moe) {
                .whole_flops = 2 * D(hidden) * D(moe.experts),
                .bias = moe.expert_bias,
                .share = own});
+  if (moe.router_scales) {
+    b.AddParameters(D(hidden + moe.experts));
+    b.Stream(2 * D(hidden) * own);
+  }
   b.KeepBytes(b.PerRow(kRoutingBytesPerExpert * D(moe.experts) * own), kMlp);
   b.operation().launches += kRoutingLaunches;
   b.operation().host_waits = true;  // for the rows of each expert

@@ -37,9 +37,10 @@ Matrices MatricesOf(const LanguageModel& m, const KernelTime& kernels, int64_t t
     double count = 0;
     for (const LayerRun& run : runs) count += run.layer == layer ? D(run.count) : 0;
     const int64_t queries = layer.heads * layer.head_dim, keys = layer.kv_heads * layer.head_dim;
+    const int64_t values = layer.kv_heads * layer.value_dim;
     if (layer.mixer != Mixer::kNone) {
-      sum.Add(kernels, m.hidden, shard(queries + 2 * keys), count);
-      sum.Add(kernels, shard(queries), m.hidden, count);
+      sum.Add(kernels, m.hidden, shard(queries + keys + values), count);
+      sum.Add(kernels, shard(layer.heads * layer.value_dim), m.hidden, count);
     }
     const double ups = m.gated_mlp ? 2 : 1;
     const auto mlp = [&](int64_t width, int64_t ffn, double copies) {

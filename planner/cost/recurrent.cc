@@ -11,7 +11,8 @@ namespace {
 constexpr double kDeltaChunk = 64, kStatesChunk = 128;
 
 // Rate of Mamba-2's scan over that of a gated delta net's, and of Mamba's, whose work is no
-// product. The first is measured on B200; the second is assumed.
+// product. The first is measured on B200; the second is assumed. So is that Kimi Delta Attention
+// runs at the rate of a gated delta net.
 constexpr double kStatesRate = 0.73, kSelectiveRate = 0.3;
 
 // Time of a scan's backward pass over that of its forward pass: assumed.
@@ -39,8 +40,8 @@ double ScanFlops(const RecurrentSpec& r, const Share& share) {
       return 9 * share.values * key;
     case ScanKind::kStates:  // pairs by key head; then by value head pairs and states
       return 2 * kStatesChunk * share.keys + heads * (2 * kStatesChunk * value + 4 * key * value);
-    case ScanKind::kGatedDelta:  // pairs of keys with queries and keys, the inverse's products,
-                                 // states
+    case ScanKind::kGatedDelta:    // pairs of keys with queries and keys, the inverse's products,
+    case ScanKind::kChannelDelta:  // states
       return heads * (2 * kDeltaChunk * (3 * key + 2 * value) + 6 * key * value);
   }
   return 0;
@@ -53,6 +54,7 @@ double RateOf(ScanKind scan) {
     case ScanKind::kStates:
       return kStatesRate;
     case ScanKind::kGatedDelta:
+    case ScanKind::kChannelDelta:
       break;
   }
   return 1;
@@ -64,6 +66,8 @@ double AddInputs(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& r
   const double h = D(m.hidden);
   const auto widths = [&](const Share& s) {
     if (r.scan == ScanKind::kSelective) return 2 * s.values;
+    if (r.scan == ScanKind::kChannelDelta)  // every rank has the whole low ranks
+      return 2 * s.keys + s.values + D(s.value_heads + 2 * r.gate_rank);
     return 2 * (s.keys + s.values) +
            D((r.scan == ScanKind::kGatedDelta ? 2 : 1) * s.value_heads);  // steps, decays
   };
@@ -97,6 +101,23 @@ void AddSteps(LayerBuilder& b, const RecurrentSpec& r, const Share& share, const
   b.Transient(D(width) + share.values);
 }
 
+// Decays of every channel of the keys, and the gate, from their low ranks.
+void AddGates(LayerBuilder& b, const RecurrentSpec& r, const Share& share, const Share& whole) {
+  b.Begin("gates");
+  b.KeepInput(2 * D(r.gate_rank), 0);
+  const auto up = [&](double width, double of_all) {
+    b.AddLinear({.in = r.gate_rank,
+                 .out = static_cast<int64_t>(width),
+                 .whole_flops = 2 * D(r.gate_rank) * of_all});
+  };
+  up(share.keys, whole.keys);
+  up(share.values, whole.values);
+  b.AddParameters(share.keys);  // biases of the decays
+  b.Keep(2 * share.keys);       // decays in fp32
+  b.Stream(3 * share.keys);
+  b.Transient(2 * share.keys + share.values);
+}
+
 // Context-parallel ranks exchange rows for heads before the scan, and back behind it.
 void ExchangeHeads(LayerBuilder& b, double inputs, double outputs) {
   const Parallelism& p = b.setting().parallelism;
@@ -108,9 +129,12 @@ void ExchangeHeads(LayerBuilder& b, double inputs, double outputs) {
 
 }  // namespace
 
-void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& r) {
+void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& r,
+                  bool own_residual) {
   const Share whole = ShareOf(r, 1), share = ShareOf(r, b.setting().parallelism.tensor);
-  const bool delta = r.scan == ScanKind::kGatedDelta, selective = r.scan == ScanKind::kSelective;
+  const bool channels = r.scan == ScanKind::kChannelDelta;
+  const bool delta = channels || r.scan == ScanKind::kGatedDelta;
+  const bool selective = r.scan == ScanKind::kSelective;
   b.Begin("input norm", kNorms);
   b.AddNorm(m.norm, D(m.hidden), b.shard());
   b.Transient(2 * D(m.hidden) * b.shard());
@@ -123,10 +147,14 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   b.Stream(3 * mixed);  // as measured on H100
   b.Transient(2 * mixed);
   if (selective) AddSteps(b, r, share, whole);
+  if (channels) AddGates(b, r, share, whole);
 
   b.Begin("scan");
   b.AddParameters(selective ? share.values * D(r.key_dim + 1)
-                            : (delta ? 2 : 3) * D(share.value_heads));
+                            : (channels ? 1
+                               : delta  ? 2
+                                        : 3) *
+                                  D(share.value_heads));
   const double ns = b.setting().kernels.ScanTime(ScanFlops(r, share)) / RateOf(r.scan);
   b.operation().attention = b.PerRow(ns);
   b.operation().attention_gradients = b.PerRow(kScanBackward * ns);
@@ -142,7 +170,7 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   ExchangeHeads(b, inputs, share.values);
 
   b.Begin("gated norm");
-  if (!selective) b.AddParameters(delta ? D(r.value_dim) : share.values);
+  if (!selective && r.norm) b.AddParameters(delta ? D(r.value_dim) : share.values);
   b.Keep(2 * share.values);  // the gate, and the input of the output projection
   b.Stream(3 * share.values);
   b.Transient(2 * share.values);
@@ -155,7 +183,7 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
                .target = kLoraAttentionOut});
   if (b.gathers()) b.TensorPass(D(m.hidden));
   b.Transient(share.values + D(m.hidden) + D(m.hidden) * b.shard());
-  AddResidual(b, m.hidden);
+  if (own_residual) AddResidual(b, m.hidden);
 }
 
 }  // namespace evenkeel::planner

@@ -15,7 +15,7 @@ RankHeads EncoderHeads(const Encoder& e, int64_t tensor) {
 RankHeads LanguageHeads(const LanguageModel& m, const LanguageLayer& layer, int64_t tensor) {
   const int64_t heads = CeilDivide(layer.heads, tensor);
   if (m.mla) return {heads, heads, m.mla->qk_nope_dim + m.mla->qk_rope_dim, m.mla->v_dim};
-  return {heads, std::max<int64_t>(1, layer.kv_heads / tensor), layer.head_dim, layer.head_dim};
+  return {heads, std::max<int64_t>(1, layer.kv_heads / tensor), layer.head_dim, layer.value_dim};
 }
 
 Rows UnitRows(size_t encoder, int64_t rows_per_unit) {
@@ -41,6 +41,11 @@ int64_t ImageTokens(const RankSetting& setting, const Encoder& e, size_t index) 
   return std::max<int64_t>(1, Nearest(image * D(e.tokens_per_unit)));
 }
 
+void AddOutputNorm(LayerBuilder& b, Norm norm, int64_t hidden) {
+  b.Begin("output norm", kNorms);
+  b.AddNorm(norm, D(hidden), b.shard());
+}
+
 }  // namespace
 
 // Every context-parallel rank runs the whole encoder.
@@ -55,6 +60,7 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, size_t 
                    .qkv_bias = e.qkv_bias,
                    .out_bias = e.linear_bias,
                    .key_bias = e.key_bias,
+                   .head_norm = e.head_norm,
                    .width_norm = e.qk_norm,
                    .norm = e.norm,
                    .rotary = !e.learned_positions,
@@ -64,31 +70,69 @@ LayerWork EncoderLayerWork(const RankSetting& setting, const Encoder& e, size_t 
              .gated = e.gated_mlp,
              .bias = e.linear_bias,
              .norm = e.norm});
+  for (int64_t i = 2; i < e.layer_norms; ++i) AddOutputNorm(b, e.norm, e.hidden);
   if (e.layer_scale) b.AddParameters(2 * static_cast<double>(e.hidden));
   return b.Finish(static_cast<double>(e.hidden));
 }
 
-void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
-  if (layer.mixer == Mixer::kRecurrent) {
-    AddRecurrent(b, m, *m.recurrent);
-  } else if (layer.mixer == Mixer::kAttention && m.mla) {
+namespace {
+
+void AddPlainAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
+  AddAttention(
+      b, {.hidden = m.hidden,
+          .heads = layer.heads,
+          .kv_heads = layer.kv_heads,
+          .rank = LanguageHeads(m, layer, b.setting().parallelism.tensor),
+          .qkv_bias = m.qkv_bias || m.linear_bias,
+          .out_bias = m.out_bias || m.linear_bias,
+          .head_norm = m.qk_norm,
+          .width_norm = m.width_qk_norm,
+          .norm = m.norm,
+          .rotary = m.learned_positions == 0,
+          .kind = layer.attention,
+          .window = layer.window_tokens,
+          .sinks = m.attention_sinks || layer.sinks,
+          .gated = m.attention_gate,
+          .key_values = layer.key_values,
+          .index = layer.attention == AttentionKind::kIndexed && m.index ? *m.index : IndexSpec{},
+          .own_input = layer.mixer != Mixer::kBoth});
+}
+
+void AddMixer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
+  const bool both = layer.mixer == Mixer::kBoth;
+  if (layer.mixer != Mixer::kNone) AddHyperConnection(b, m);
+  if (Recurs(layer.mixer)) AddRecurrent(b, m, *m.recurrent, /*own_residual=*/!both);
+  if (!Attends(layer.mixer)) return;
+  if (m.mla) {
     AddLatentAttention(b, m, layer, *m.mla);
-  } else if (layer.mixer == Mixer::kAttention) {
-    AddAttention(b, {.hidden = m.hidden,
-                     .heads = layer.heads,
-                     .kv_heads = layer.kv_heads,
-                     .rank = LanguageHeads(m, layer, b.setting().parallelism.tensor),
-                     .qkv_bias = m.qkv_bias || m.linear_bias,
-                     .out_bias = m.out_bias || m.linear_bias,
-                     .head_norm = m.qk_norm,
-                     .width_norm = m.width_qk_norm,
-                     .norm = m.norm,
-                     .rotary = m.learned_positions == 0,
-                     .kind = layer.attention,
-                     .window = layer.window_tokens,
-                     .sinks = m.attention_sinks,
-                     .gated = m.attention_gate});
+  } else if (m.compressed) {
+    AddCompressedAttention(b, m, layer, *m.compressed);
+  } else {
+    AddPlainAttention(b, m, layer);
   }
+}
+
+// The part of a layer that reads its own vector of the second embedding.
+void AddPerLayerInput(LayerBuilder& b, const LanguageModel& m, const PerLayerSpec& spec) {
+  const double shard = b.shard(), h = D(m.hidden) * shard, width = D(spec.width) * shard;
+  const double flops = 2 * D(m.hidden) * D(spec.width);
+  b.Begin("per-layer gate");
+  b.KeepInput(h, 0);
+  b.AddLinear({.in = m.hidden, .out = spec.width, .whole_flops = flops, .share = shard});
+  b.Keep(2 * width);  // before and behind the activation; the vector is the embedding's
+  b.Stream(4 * width);
+  b.Begin("per-layer projection");
+  b.KeepInput(width, 0);
+  b.AddLinear({.in = spec.width, .out = m.hidden, .whole_flops = flops, .share = shard});
+  b.Transient(2 * width + 2 * h);
+  AddResidual(b, m.hidden);
+}
+
+}  // namespace
+
+void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer) {
+  AddMixer(b, m, layer);
+  if (layer.mlp) AddHyperConnection(b, m);
   if (layer.mlp && layer.experts) {
     AddExperts(b, m, *m.moe);
   } else if (layer.mlp) {
@@ -99,18 +143,17 @@ void AddDecoderLayer(LayerBuilder& b, const LanguageModel& m, const LanguageLaye
                .norm = m.norm,
                .own_norm = m.layer_norms > 1 || layer.mixer == Mixer::kNone});
   }
+  if (m.per_layer) AddPerLayerInput(b, m, *m.per_layer);
   // Attention and MLP have a norm each; the other norms scale their outputs.
-  for (int64_t i = StandsAlone(layer) ? 1 : 2; i < NormsOf(m, layer); ++i) {
-    b.Begin("output norm", kNorms);
-    b.AddNorm(m.norm, static_cast<double>(m.hidden), b.shard());
-  }
+  for (int64_t i = StandsAlone(layer) ? 1 : 2; i < NormsOf(m, layer); ++i)
+    AddOutputNorm(b, m.norm, m.hidden);
 }
 
 LayerWork DecoderLayerWork(const RankSetting& setting, const LanguageModel& m,
                            const LanguageLayer& layer) {
   LayerBuilder b(setting, TokenRows(setting.parallelism), m.train, m.lora);
   AddDecoderLayer(b, m, layer);
-  return b.Finish(static_cast<double>(m.hidden));
+  return b.Finish(D(PassedWidth(m)));
 }
 
 }  // namespace evenkeel::planner

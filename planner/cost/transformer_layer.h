@@ -52,14 +52,26 @@ struct AttentionShape {
   // Which of the earlier rows causal attention sees.
   AttentionKind kind = AttentionKind::kFull;
   int64_t window = 0;
+  // Entries that causal attention sees besides: LanguageLayer::entry_tokens and `entries`.
+  int64_t entry_tokens = 0, entries = 0;
   bool sinks = false;
   bool gated = false;  // by a projection of the layer's input
+  KeyValues key_values = KeyValues::kProjected;
+  IndexSpec index = {};   // of kIndexed; no heads: none
+  bool own_input = true;  // else a mixer beside it has read the same norm, and adds the residual
 };
 void AddAttention(LayerBuilder& b, const AttentionShape& shape);
+// Adds attention that also sees compressed tokens.
+void AddCompressedAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
+                            const CompressedSpec& spec);
+// Adds heads that score all entries before a token, in products with one key per `entry_tokens`.
+void AddIndexScores(LayerBuilder& b, int64_t heads, int64_t head_dim, int64_t entry_tokens);
 void AddLatentAttention(LayerBuilder& b, const LanguageModel& m, const LanguageLayer& layer,
                         const MlaSpec& mla);
 // Adds a mixer whose state does not grow with the sample: docs/COST_MODEL.md, section 1.3.
-void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& recurrent);
+// With `own_residual` off, a mixer beside it adds the residual.
+void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& recurrent,
+                  bool own_residual = true);
 // Adds scores, softmax and their product with the values, for existing queries, keys and values.
 // Reads heads, rank, sequence, kind and window of the shape.
 void AddCoreAttention(LayerBuilder& b, const AttentionShape& shape,
@@ -74,6 +86,9 @@ struct MlpShape {
 };
 void AddMlp(LayerBuilder& b, const MlpShape& shape);
 void AddExperts(LayerBuilder& b, const LanguageModel& m, const MoeSpec& moe);
+
+// Adds what reads, mixes and writes the residual streams around one mixer or MLP.
+void AddHyperConnection(LayerBuilder& b, const LanguageModel& m);
 
 // Adds x + dropout(y), which keeps the mask.
 void AddResidual(LayerBuilder& b, int64_t hidden);

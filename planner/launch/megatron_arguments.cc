@@ -258,12 +258,31 @@ std::string LeftToTheModel(const LanguageModel& m) {
   if (m.mla && m.mla->index_heads > 0) parts.push_back("the index of sparse attention");
   if (m.attention_gate) parts.push_back("the gate of attention's output");
   if (m.recurrent) parts.push_back("the recurrent layers");
+  if (m.index) parts.push_back("the index of sparse attention");
+  if (m.compressed) parts.push_back("attention to compressed tokens");
+  if (m.per_layer) parts.push_back("the embedding of each layer");
+  if (m.streams > 1) parts.push_back(std::to_string(m.streams) + " residual streams");
+  if (m.moe && m.moe->router_scales) parts.push_back("the scales of the router");
   if (m.moe && m.moe->shared_gate) parts.push_back("the gate of the shared expert");
   for (const LanguageLayer& layer : classes) {
     if (layer.attention != AttentionKind::kChunked) continue;
     parts.push_back("attention in chunks of " + std::to_string(layer.window_tokens) + " tokens");
     break;
   }
+  const auto any = [&](const auto& has) {
+    return std::any_of(classes.begin(), classes.end(), has);
+  };
+  if (any([](const LanguageLayer& layer) { return layer.value_dim != layer.head_dim; }))
+    parts.push_back("heads of values with a width of their own");
+  if (any([](const LanguageLayer& layer) { return layer.key_values != KeyValues::kProjected; }))
+    parts.push_back("keys that are values too, or those of other layers");
+  if (any([](const LanguageLayer& layer) { return layer.sinks; }))
+    parts.push_back("sinks of some layers");
+  if (any([&](const LanguageLayer& layer) {
+        return Attends(layer.mixer) && (layer.heads != m.heads || layer.kv_heads != m.kv_heads ||
+                                        (!m.mla && layer.head_dim != m.head_dim));
+      }))
+    parts.push_back("heads that differ between layers");
   std::set<int64_t> windows;
   for (const LanguageLayer& layer : classes)
     if (layer.attention == AttentionKind::kWindow) windows.insert(layer.window_tokens);

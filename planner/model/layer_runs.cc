@@ -9,10 +9,11 @@ LanguageLayer Filled(const LanguageModel& model, LanguageLayer layer) {
   const auto fill = [](int64_t& figure, int64_t of_model) {
     if (figure == 0) figure = of_model;
   };
-  if (layer.mixer == Mixer::kAttention) {
+  if (Attends(layer.mixer)) {
     fill(layer.heads, model.heads);
     fill(layer.kv_heads, model.kv_heads);
     fill(layer.head_dim, model.head_dim);
+    fill(layer.value_dim, layer.head_dim);
   }
   if (layer.mlp && !layer.experts) fill(layer.ffn, model.ffn);
   return layer;
@@ -52,6 +53,15 @@ bool StandsAlone(const LanguageLayer& layer) { return layer.mixer == Mixer::kNon
 
 int64_t NormsOf(const LanguageModel& model, const LanguageLayer& layer) {
   return StandsAlone(layer) ? std::max<int64_t>(1, model.layer_norms / 2) : model.layer_norms;
+}
+
+int64_t PassedWidth(const LanguageModel& model) {
+  int64_t width = model.hidden * model.streams;
+  if (model.per_layer) width += model.layers * model.per_layer->width;
+  for (const LanguageLayer& layer : ClassesOf(model))
+    if (layer.key_values == KeyValues::kReused)
+      width += layer.kv_heads * (layer.head_dim + layer.value_dim);
+  return width;
 }
 
 LayerKind KindOf(const LanguageLayer& layer) {

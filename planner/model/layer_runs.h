@@ -24,6 +24,11 @@ std::vector<LayerRun> RunsOf(const LanguageModel& model);
 // Returns the different layers of the model, in the order in which they first appear.
 std::vector<LanguageLayer> ClassesOf(const LanguageModel& model);
 
+// Returns the values per token that pass from one layer to the next: all residual streams, and what
+// later layers read of the second embedding and of earlier keys and values. The latter two count at
+// every layer, though some are read by then or not yet there.
+int64_t PassedWidth(const LanguageModel& model);
+
 // Returns the kind of a layer: with experts or dense.
 LayerKind KindOf(const LanguageLayer& layer);
 

@@ -60,6 +60,7 @@ struct MoeSpec {
   // Width in which experts read and write: projections from and to the hidden size surround them
   // (Nemotron 3). 0: the hidden size.
   int64_t latent = 0;
+  bool router_scales = false;  // learned scales of the router's input and of each expert (Gemma 4)
 };
 
 // Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434 section 2.1).
@@ -75,6 +76,38 @@ struct MlaSpec {
   int64_t index_dim = 0;
 };
 
+// The index of sparse attention without latents (MiniMax-M3): heads that score every earlier token,
+// with norms of queries and keys.
+struct IndexSpec {
+  int64_t heads = 0;
+  int64_t head_dim = 0;
+
+  friend bool operator==(const IndexSpec&, const IndexSpec&) = default;
+};
+
+// Attention with one key per token that is its value too, queries through a low rank, and an output
+// projection in groups of heads, each through a low rank (DeepSeek-V4). Layers whose `entry_tokens`
+// is set also see entries that stand for so many earlier tokens each.
+struct CompressedSpec {
+  int64_t q_rank = 0;
+  int64_t out_groups = 0;
+  int64_t out_rank = 0;  // of one group
+  // Of the index that picks a layer's `entries`.
+  int64_t index_heads = 0;
+  int64_t index_dim = 0;
+
+  friend bool operator==(const CompressedSpec&, const CompressedSpec&) = default;
+};
+
+// A second token embedding with a vector for each layer, which scales a narrow projection of the
+// layer's output (Gemma 3n and 4).
+struct PerLayerSpec {
+  int64_t vocab = 0;
+  int64_t width = 0;
+
+  friend bool operator==(const PerLayerSpec&, const PerLayerSpec&) = default;
+};
+
 // Which earlier tokens of its sample a token sees: all; the last `window_tokens`, itself included;
 // those of its own chunk, where a sample is cut into chunks of `window_tokens`; or the
 // `window_tokens` that an index scores best.
@@ -82,9 +115,10 @@ enum class AttentionKind { kFull, kWindow, kChunked, kIndexed };
 
 // How a recurrent mixer runs over the tokens of a sample.
 enum class ScanKind {
-  kSelective,  // Mamba (arXiv 2312.00752)
-  kStates,     // Mamba-2 (arXiv 2405.21060): chunks of products
-  kGatedDelta  // Gated DeltaNet (arXiv 2412.06464): chunks of products
+  kSelective,    // Mamba (arXiv 2312.00752)
+  kStates,       // Mamba-2 (arXiv 2405.21060): chunks of products
+  kGatedDelta,   // Gated DeltaNet (arXiv 2412.06464): chunks of products
+  kChannelDelta  // Kimi Delta Attention (arXiv 2510.26692): the same with a decay per channel
 };
 
 // A mixer whose state does not grow with the sample: projections to queries, keys, values and a
@@ -102,6 +136,8 @@ struct RecurrentSpec {
   bool conv_bias = false;
   bool linear_bias = false;
   int64_t step_rank = 0;  // of kSelective's step sizes
+  int64_t gate_rank = 0;  // of the projections of kChannelDelta's decays, and of its gate
+  bool norm = true;       // else the scan's output is gated alone (Falcon-H1)
 
   friend bool operator==(const RecurrentSpec&, const RecurrentSpec&) = default;
 };
@@ -110,7 +146,18 @@ struct RecurrentSpec {
 enum class Mixer {
   kAttention,
   kRecurrent,  // the model's RecurrentSpec
-  kNone        // the layer has an MLP alone
+  kNone,       // the layer has an MLP alone
+  kBoth        // attention and the RecurrentSpec beside each other, whose outputs are added
+};
+
+constexpr bool Attends(Mixer mixer) { return mixer == Mixer::kAttention || mixer == Mixer::kBoth; }
+constexpr bool Recurs(Mixer mixer) { return mixer == Mixer::kRecurrent || mixer == Mixer::kBoth; }
+
+// Where keys and values come from.
+enum class KeyValues {
+  kProjected,
+  kOneProjection,  // the keys are the values too, but for norms and rotation
+  kReused          // those of the last earlier layer of its kind that projects them
 };
 
 // What the layers of one language model may differ in. A 0 stands for the model's own figure.
@@ -121,9 +168,16 @@ struct LanguageLayer {
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
-  bool experts = false;  // the model's MoeSpec in place of one MLP
-  int64_t ffn = 0;       // of that MLP
-  bool mlp = true;       // else the layer has a mixer alone, and neither of these
+  bool experts = false;   // the model's MoeSpec in place of one MLP
+  int64_t ffn = 0;        // of that MLP
+  bool mlp = true;        // else the layer has a mixer alone, and neither of these
+  int64_t value_dim = 0;  // of a head; 0: head_dim
+  KeyValues key_values = KeyValues::kProjected;
+  bool sinks = false;  // as LanguageModel::attention_sinks, of these layers
+  // Of a model with a CompressedSpec: tokens that one entry stands for (0: there are none), and how
+  // many of them a token sees, the best of an index (0: all).
+  int64_t entry_tokens = 0;
+  int64_t entries = 0;
 
   friend bool operator==(const LanguageLayer&, const LanguageLayer&) = default;
 };
@@ -174,6 +228,12 @@ struct LanguageModel {
   bool head_bias = false;        // bias on the output head
   bool attention_gate = false;   // attention's output is scaled by a projection of its input
   std::optional<RecurrentSpec> recurrent = std::nullopt;
+  std::optional<IndexSpec> index = std::nullopt;            // of layers that are kIndexed
+  std::optional<CompressedSpec> compressed = std::nullopt;  // of all layers
+  std::optional<PerLayerSpec> per_layer = std::nullopt;
+  // Residual streams that layers read, mix and write by learned weights (hyper-connections, arXiv
+  // 2512.24880). 1: the usual sum.
+  int64_t streams = 1;
 };
 
 // A transformer encoder with a fixed number of tokens per unit (tile, frame, stretch of audio). An
@@ -213,6 +273,8 @@ struct Encoder {
   int64_t other_parameters = 0;  // beside layers, patches and positions, such as a final norm
   bool key_bias = true;          // where qkv_bias: keys have one too (not in Whisper)
   AudioFront front = {};         // read only if the modality is audio
+  bool head_norm = false;        // RMSNorm on each head of q and k
+  int64_t layer_norms = 2;       // 4: also behind attention and behind the MLP
 };
 
 // Norm(input_width), Linear input_width -> hidden_width, GELU, Linear hidden_width -> LLM hidden;

@@ -39,22 +39,73 @@ int64_t LatentAttentionParameters(const LanguageModel& model, const MlaSpec& mla
   return query + key_value + index + model.heads * mla.v_dim * model.hidden;
 }
 
+// The entries of a layer whose index picks some are made of two series of projections, those of
+// other layers of one. Each has gates, a bias per position in an entry, and a norm.
+int64_t CompressedAttentionParameters(const LanguageModel& model, const LanguageLayer& layer,
+                                      const CompressedSpec& spec) {
+  const int64_t width = layer.heads * layer.head_dim;
+  const auto norm = [&](int64_t of) { return NormParameters(model.norm, of); };
+  const auto entries = [&](int64_t series, int64_t of) {
+    return (2 * model.hidden + layer.entry_tokens) * series * of + norm(of);
+  };
+  int64_t parameters = model.hidden * (spec.q_rank + layer.head_dim) + norm(spec.q_rank) +
+                       norm(layer.head_dim) + spec.q_rank * width + width * spec.out_rank +
+                       spec.out_groups * spec.out_rank * model.hidden;
+  if (model.attention_sinks || layer.sinks) parameters += layer.heads;
+  if (layer.entry_tokens == 0) return parameters;
+  if (layer.entries == 0) return parameters + entries(1, layer.head_dim);
+  return parameters + entries(2, layer.head_dim) + entries(2, spec.index_dim) +
+         spec.q_rank * spec.index_heads * spec.index_dim + model.hidden * spec.index_heads;
+}
+
+// Widths of the projections of keys and values.
+int64_t KeyValueWidth(const LanguageLayer& layer) {
+  switch (layer.key_values) {
+    case KeyValues::kProjected:
+      return layer.kv_heads * (layer.head_dim + layer.value_dim);
+    case KeyValues::kOneProjection:
+      return layer.kv_heads * layer.head_dim;
+    case KeyValues::kReused:
+      break;
+  }
+  return 0;
+}
+
+int64_t IndexParameters(const LanguageModel& model, const LanguageLayer& layer) {
+  if (!model.index || layer.attention != AttentionKind::kIndexed) return 0;
+  return model.hidden * (model.index->heads + 1) * model.index->head_dim +
+         2 * NormParameters(model.norm, model.index->head_dim);
+}
+
 int64_t AttentionParameters(const LanguageModel& model, const LanguageLayer& layer) {
   if (model.mla) return LatentAttentionParameters(model, *model.mla);
+  if (model.compressed) return CompressedAttentionParameters(model, layer, *model.compressed);
   const int64_t query_width = layer.heads * layer.head_dim;
-  const int64_t key_width = layer.kv_heads * layer.head_dim;
+  const int64_t out_width = layer.heads * layer.value_dim;
   int64_t parameters =
-      LinearParameters(model.hidden, (model.attention_gate ? 2 : 1) * query_width + 2 * key_width,
+      LinearParameters(model.hidden,
+                       query_width + (model.attention_gate ? out_width : 0) + KeyValueWidth(layer),
                        model.qkv_bias || model.linear_bias) +
-      LinearParameters(query_width, model.hidden, model.out_bias || model.linear_bias);
-  if (model.qk_norm) parameters += 2 * NormParameters(model.norm, layer.head_dim);
-  if (model.width_qk_norm) parameters += query_width + key_width;
-  if (model.attention_sinks) parameters += layer.heads;
-  return parameters;
+      LinearParameters(out_width, model.hidden, model.out_bias || model.linear_bias);
+  const bool keys = layer.key_values != KeyValues::kReused;
+  if (model.qk_norm) parameters += (keys ? 2 : 1) * NormParameters(model.norm, layer.head_dim);
+  if (model.width_qk_norm) parameters += query_width + layer.kv_heads * layer.head_dim;
+  if (model.attention_sinks || layer.sinks) parameters += layer.heads;
+  return parameters + IndexParameters(model, layer);
+}
+
+// Decays and steps: per channel of a key and per head for kChannelDelta, whose other projections go
+// through low ranks.
+int64_t ChannelDeltaParameters(int64_t hidden, const RecurrentSpec& r) {
+  const int64_t keys = r.key_heads * r.key_dim, values = r.value_heads * r.value_dim;
+  const int64_t mixed = 2 * keys + values;
+  return hidden * (mixed + r.value_heads + 2 * r.gate_rank) + r.gate_rank * (keys + values) +
+         mixed * r.conv_width + keys + r.value_heads + r.value_dim + values * hidden;
 }
 
 // Scalars of a value head: decay, step bias and, but for kGatedDelta, the skip's weight.
 int64_t RecurrentParameters(int64_t hidden, const RecurrentSpec& r) {
+  if (r.scan == ScanKind::kChannelDelta) return ChannelDeltaParameters(hidden, r);
   const int64_t keys = r.key_heads * r.key_dim, values = r.value_heads * r.value_dim;
   const auto linear = [&](int64_t in, int64_t out) {
     return LinearParameters(in, out, r.linear_bias);
@@ -66,7 +117,7 @@ int64_t RecurrentParameters(int64_t hidden, const RecurrentSpec& r) {
   }
   const bool delta = r.scan == ScanKind::kGatedDelta;
   const int64_t mixed = 2 * keys + values;
-  const int64_t norm = delta ? r.value_dim : values;
+  const int64_t norm = !r.norm ? 0 : delta ? r.value_dim : values;
   return linear(hidden, mixed + values + (delta ? 2 : 1) * r.value_heads) +
          mixed * (r.conv_width + (r.conv_bias ? 1 : 0)) + (delta ? 2 : 3) * r.value_heads + norm +
          linear(values, hidden);
@@ -78,6 +129,9 @@ int64_t MixerParameters(const LanguageModel& model, const LanguageLayer& layer) 
       return AttentionParameters(model, layer);
     case Mixer::kRecurrent:
       return RecurrentParameters(model.hidden, *model.recurrent);
+    case Mixer::kBoth:
+      return AttentionParameters(model, layer) +
+             RecurrentParameters(model.hidden, *model.recurrent);
     case Mixer::kNone:
       break;
   }
@@ -97,16 +151,26 @@ int64_t MixtureParameters(const LanguageModel& model, const MoeSpec& moe, int64_
   return LinearParameters(model.hidden, moe.experts, moe.expert_bias) + latent +
          experts * mlp(moe.latent == 0 ? model.hidden : moe.latent, moe.expert_ffn) +
          (moe.shared_ffn > 0 ? mlp(model.hidden, moe.shared_ffn) : 0) +
-         (moe.shared_gate ? model.hidden : 0);
+         (moe.shared_gate ? model.hidden : 0) +
+         (moe.router_scales ? model.hidden + moe.experts : 0);
 }
 
 int64_t LayerNormParameters(const LanguageModel& model) {
   return model.norm_weights ? NormParameters(model.norm, model.hidden) : 0;
 }
 
+// Weights of the hyper-connections before a layer's mixer and before its MLP: of each stream for
+// what the block reads, for what it writes, and for every other stream.
+int64_t StreamParameters(const LanguageModel& model) {
+  const int64_t n = model.streams;
+  return n == 1 ? 0 : 2 * ((2 + n) * n * (n * model.hidden + 1) + 3);
+}
+
 int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, bool active_only) {
-  const int64_t mixer =
+  int64_t mixer =
       MixerParameters(model, layer) + NormsOf(model, layer) * LayerNormParameters(model);
+  mixer += StreamParameters(model);
+  if (model.per_layer) mixer += 2 * model.hidden * model.per_layer->width;
   if (!layer.mlp) return mixer;
   if (!layer.experts)
     return mixer + MlpParameters(model.hidden, layer.ffn, model.gated_mlp,
@@ -115,10 +179,23 @@ int64_t LayerParameters(const LanguageModel& model, const LanguageLayer& layer, 
   return mixer + MixtureParameters(model, moe, active_only ? moe.top_k : moe.experts);
 }
 
+// What feeds all layers, and what joins the streams before the head.
+int64_t AroundParameters(const LanguageModel& model) {
+  int64_t parameters = 0;
+  if (model.per_layer) {
+    const PerLayerSpec& of = *model.per_layer;
+    parameters +=
+        (of.vocab + model.hidden) * model.layers * of.width + NormParameters(model.norm, of.width);
+  }
+  if (model.streams > 1) parameters += model.streams * (model.streams * model.hidden + 1) + 1;
+  return parameters;
+}
+
 int64_t LanguageModelParameters(const LanguageModel& model, bool active_only) {
   const int64_t norm = LayerNormParameters(model);
   const int64_t tables = model.vocab * (model.tied_embeddings ? 1 : 2) + model.learned_positions;
-  int64_t parameters = norm + tables * model.hidden + (model.head_bias ? model.vocab : 0);
+  int64_t parameters =
+      norm + tables * model.hidden + (model.head_bias ? model.vocab : 0) + AroundParameters(model);
   const std::vector<LayerRun> runs = RunsOf(model);
   for (const LayerRun& run : runs)
     parameters += run.count * LayerParameters(model, run.layer, active_only);
@@ -147,7 +224,8 @@ int64_t CountParameters(const Encoder& encoder) {
       LinearParameters(encoder.hidden, 3 * width, encoder.qkv_bias) +
       LinearParameters(width, encoder.hidden, encoder.linear_bias) +
       MlpParameters(encoder.hidden, encoder.ffn, encoder.gated_mlp, encoder.linear_bias) +
-      2 * NormParameters(encoder.norm, encoder.hidden);
+      encoder.layer_norms * NormParameters(encoder.norm, encoder.hidden);
+  if (encoder.head_norm) layer += 2 * encoder.head_dim;
   if (encoder.qkv_bias && !encoder.key_bias) layer -= width;
   if (encoder.qk_norm) layer += 2 * NormParameters(encoder.norm, width);
   if (encoder.layer_scale) layer += 2 * encoder.hidden;

@@ -21,8 +21,9 @@ bool TensorParallelAllowed(const ModelSpec& model, int64_t tensor) {
   const std::vector<LanguageLayer> classes = ClassesOf(m);
   return m.hidden % tensor == 0 &&
          std::all_of(classes.begin(), classes.end(), [&](const LanguageLayer& layer) {
-           if (layer.mixer == Mixer::kNone) return true;
-           if (layer.mixer == Mixer::kRecurrent) return HeadsDivide(*m.recurrent, tensor);
+           if (Recurs(layer.mixer) && !HeadsDivide(*m.recurrent, tensor)) return false;
+           if (!Attends(layer.mixer)) return true;
+           if (m.compressed && m.compressed->out_groups % tensor != 0) return false;
            const bool kv = layer.kv_heads % tensor == 0 || tensor % layer.kv_heads == 0;
            return layer.heads % tensor == 0 && (m.mla || kv);
          });
@@ -32,8 +33,8 @@ bool ContextParallelAllowed(const ModelSpec& model, int64_t tensor, int64_t cont
   const LanguageModel& m = model.language_model;
   const std::vector<LanguageLayer> classes = ClassesOf(m);
   return std::all_of(classes.begin(), classes.end(), [&](const LanguageLayer& layer) {
-    if (layer.mixer == Mixer::kRecurrent) return HeadsDivide(*m.recurrent, tensor * context);
-    return layer.mixer == Mixer::kNone || ring || layer.heads / tensor % context == 0;
+    if (Recurs(layer.mixer) && !HeadsDivide(*m.recurrent, tensor * context)) return false;
+    return !Attends(layer.mixer) || ring || layer.heads / tensor % context == 0;
   });
 }
 

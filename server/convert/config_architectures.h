@@ -3,7 +3,9 @@
 #ifndef EVENKEEL_SERVER_CONVERT_CONFIG_ARCHITECTURES_H_
 #define EVENKEEL_SERVER_CONVERT_CONFIG_ARCHITECTURES_H_
 
+#include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "planner/model/model_spec.h"
@@ -30,6 +32,8 @@ enum class MixerLayers {
   kInterval,  // every `full_attention_interval`-th
   kPeriod,    // in each `attn_layer_period` the one at `attn_layer_offset`
   kIndices,   // `attn_layer_indices`
+  kFifth,     // the fifth and every fourth behind it
+  kBeside,    // all attend and recur, beside each other
   kBlocks     // layers are mixers or MLPs alone: `layers_block_type`, `hybrid_override_pattern`
 };
 
@@ -39,6 +43,8 @@ enum class WindowLayers {
   kAll,          // all, if `sliding_window` is set
   kBehindFirst,  // those behind the first `max_window_layers`, if `use_sliding_window` is set
   kPattern,      // all but every `sliding_window_pattern`-th
+  kBehindOne,    // the same, but the first layer does not either
+  kCompressed,   // all, and entries of few and of many tokens by turns, of many in the first two
   kChunks        // all but every `no_rope_layer_interval`-th, in chunks of `attention_chunk_size`
 };
 
@@ -52,6 +58,9 @@ struct ConfigExperts {
   std::string_view latent;        // key of the width in which experts work
   bool unbiased = false;          // whatever the bias of other MLPs
   bool may_be_none = false;       // 0 experts leave the shared MLP alone
+  ConfigFlag present = kYes;      // else there are none
+  bool router_scales = false;
+  int norms = 0;  // over the width, beside those of the layer
   bool router_bias = false;
   bool mlp_bias = false;
   bool shared_gate = false;
@@ -65,6 +74,36 @@ struct ConfigRecurrent {
   std::string_view key_heads, key_dim, value_heads, value_dim, conv;
   std::string_view expand, step_rank;
   ConfigFlag conv_bias = {}, linear_bias = {};
+  std::string_view width = {};  // key of the values' width, in place of `expand`
+  ConfigFlag norm = kYes;
+};
+
+// What layers of one kind of attention have in place of the model's figures. Keys.
+struct ConfigLayerFigures {
+  std::string_view heads = {}, kv_heads = {}, head_dim = {}, value_dim = {};
+  int kv_times = 1;  // heads of keys over the model's, where the config has no such key
+  ConfigFlag sinks = {};
+  ConfigFlag one_projection =
+      {};  // keys are values too; if a key says so, `kv_heads` counts only then
+};
+
+// A list of numbers, one per layer, that stand for texts of the list `types`.
+struct ConfigCodes {
+  std::string_view key, types;
+  std::vector<std::pair<int64_t, std::string_view>> meanings;
+};
+
+// A list of places, from 1, of layers of one type of `layer_types`.
+struct ConfigPlaces {
+  std::string_view key, type;
+};
+
+// An object of the config whose values count as if they stood beside it, by their own keys or by
+// others.
+struct ConfigPart {
+  std::string_view key;
+  std::vector<std::pair<std::string_view, std::string_view>> names;
+  std::vector<std::string_view> unread = {};
 };
 
 struct ConfigArchitecture {
@@ -87,8 +126,24 @@ struct ConfigArchitecture {
   ConfigFlag tied = {.key = "tie_word_embeddings"};
   std::string_view ffn = "intermediate_size";  // key of the width of a dense MLP
   WindowLayers windows = WindowLayers::kNone;
+  bool last_is_full = false;  // whatever the config says
+  ConfigLayerFigures full = {}, windowed = {};
+  std::string_view value_dim = {};  // key of the width of a head of values, if it has its own
+  // Keys of the last layers that reuse keys and values, and of whether their MLPs are twice as
+  // wide.
+  std::string_view reusing_layers = {};
+  ConfigFlag reusing_wide = {};
   ConfigExperts experts = {};
   ConfigRecurrent recurrent = {};
+  bool block_index = false;                                     // of attention without latents
+  bool compressed = false;                                      // planner::CompressedSpec
+  std::string_view streams = {};                                // key of LanguageModel::streams
+  std::string_view per_layer_vocab = {}, per_layer_width = {};  // keys of PerLayerSpec
+  // Key of the layers that predict further tokens, each like the last layer.
+  std::string_view predicted = {};
+  std::vector<ConfigPart> parts = {};
+  std::vector<ConfigCodes> codes = {};
+  std::vector<ConfigPlaces> places = {};
   // Keys that published configs have, and that transformers reads nowhere.
   std::vector<std::string_view> unread = {};
   std::string_view source = "transformers 5.23";
@@ -96,8 +151,12 @@ struct ConfigArchitecture {
 
 // All of them.
 const std::vector<ConfigArchitecture>& ConfigArchitectures();
+// Those with mixtures of experts and plain attention.
+std::vector<ConfigArchitecture> MixtureArchitectures();
 // Those whose layers do not all attend.
 std::vector<ConfigArchitecture> RecurrentArchitectures();
+// Those whose layers differ in more than windows and experts, or attend in other ways.
+std::vector<ConfigArchitecture> MixedArchitectures();
 
 }  // namespace evenkeel::server
 

@@ -75,7 +75,7 @@ ConfigEncoder Siglip(std::string_view model_type, std::string_view defaults) {
   return {.model_type = model_type,
           .defaults = defaults,
           .norms = 1,
-          .unread = {"projection_dim", "projector_hidden_act"}};
+          .unread = {"projection_dim", "projector_hidden_act", "vocab_size"}};
 }
 
 constexpr std::string_view kIdeficsEncoder =
@@ -167,6 +167,39 @@ std::vector<ConfigEncoder> VisionEncoders() {
        .layer_scale = true,
        .class_tokens = 1,
        .unread = {"norm_type", "use_mean_pooling", "layer_scale_init_value", "use_mask_token"}},
+  };
+}
+
+// Without fixed sizes of images, biases or means in norms.
+std::vector<ConfigEncoder> NativeEncoders() {
+  return {
+      {.model_type = "kimi_k25_vision",
+       .defaults = R"({"hidden_size":1152,"intermediate_size":4304,"num_hidden_layers":27,
+                       "num_attention_heads":16,"num_channels":3,"patch_size":14,
+                       "merge_kernel_size":[2,2],"pos_emb_height":64,"pos_emb_width":64})",
+       .positions = false,
+       .position_rows = "pos_emb_height",
+       .position_columns = "pos_emb_width",
+       .norms = 1,
+       .native = true,
+       .unread = {"mm_hidden_size", "text_hidden_size"}},
+      {.model_type = "gemma4_vision",
+       .defaults = R"({"hidden_size":768,"intermediate_size":3072,"num_hidden_layers":16,
+                       "num_attention_heads":12,"head_dim":64,"attention_bias":false,
+                       "num_channels":3,"patch_size":16,"pooling_kernel_size":3,
+                       "position_embedding_size":10240})",
+       .norm = Norm::kRmsNorm,
+       .gated = true,
+       .qkv_bias = {},
+       .linear_bias = false,
+       .head_norm = true,
+       .layer_norms = 4,
+       .patch_bias = false,
+       .positions = false,
+       .position_rows = "position_embedding_size",
+       .position_tables = 2,  // of rows and of columns
+       .native = true,
+       .unread = {"global_head_dim"}},
       {.model_type = "pixtral",
        .defaults = R"({"hidden_size":1024,"intermediate_size":4096,"num_hidden_layers":24,
                        "num_attention_heads":16,"num_channels":3,"image_size":1024,
@@ -179,7 +212,7 @@ std::vector<ConfigEncoder> VisionEncoders() {
        .positions = false,
        .norms = 1,
        .native = true,
-       .unread = {"image_size", "head_dim", "vocab_size"}},
+       .unread = {"image_size", "vocab_size"}},
   };
 }
 
@@ -193,9 +226,15 @@ std::vector<ConfigWrapper> VisionWrappers() {
       Qwen("qwen3_5_moe", "qwen3_5_moe_text", Norm::kLayerNorm),
       Llava("llava", "clip_vision_model", "llama", /*marks=*/0),
       Llava("llava_next", "clip_vision_model", "llama", /*marks=*/1),
+      Llava("llava_next_video", "clip_vision_model", "llama", /*marks=*/1),
       Llava("llava_onevision", "siglip_vision_model", "qwen2", /*marks=*/1),
       Idefics("idefics3", "idefics3_vision"),
       Idefics("smolvlm", "smolvlm_vision"),
+  };
+}
+
+std::vector<ConfigWrapper> OtherVisionWrappers() {
+  return {
       {.model_type = "internvl",
        .language = "qwen2",
        .defaults = R"({"tie_word_embeddings":true,"downsample_ratio":0.5})",
@@ -218,6 +257,29 @@ std::vector<ConfigWrapper> VisionWrappers() {
                   .pooled = true,
                   .norm = true,
                   .norm_kind = Norm::kRmsNorm,
+                  .linears = 1,
+                  .bias = {}}},
+      {.model_type = "kimi_k25",
+       .language = "deepseek_v3",
+       .defaults = R"({"tie_word_embeddings":true})",
+       .text_defaults = R"({"hidden_size":7168,"intermediate_size":18432,"num_hidden_layers":61,
+                            "num_attention_heads":128,"vocab_size":129280})",
+       .vision = {.encoder = "kimi_k25_vision",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "merge_kernel_size",
+                  .norm = true,
+                  .norm_before_merge = true,
+                  .norm_width = "projection_hidden_size",
+                  .inner_is_input = true}},
+      {.model_type = "gemma4",
+       .language = "gemma4_text",
+       .defaults = R"({"tie_word_embeddings":true})",
+       .text_defaults = R"({"hidden_size":2304,"intermediate_size":9216,"num_hidden_layers":30,
+                            "num_attention_heads":8})",
+       .vision = {.encoder = "gemma4_vision",
+                  .patch_merge = PatchMerge::kSide,
+                  .merge = "pooling_kernel_size",
+                  .pooled = true,
                   .linears = 1,
                   .bias = {}}},
       {.model_type = "mistral3",
@@ -287,13 +349,13 @@ std::vector<ConfigWrapper> AudioWrappers() {
 
 const std::vector<ConfigEncoder>& ConfigEncoders() {
   static const std::vector<ConfigEncoder> all =
-      planner::Concatenate<ConfigEncoder>({VisionEncoders, AudioEncoders});
+      planner::Concatenate<ConfigEncoder>({VisionEncoders, NativeEncoders, AudioEncoders});
   return all;
 }
 
 const std::vector<ConfigWrapper>& ConfigWrappers() {
   static const std::vector<ConfigWrapper> all =
-      planner::Concatenate<ConfigWrapper>({VisionWrappers, AudioWrappers});
+      planner::Concatenate<ConfigWrapper>({VisionWrappers, OtherVisionWrappers, AudioWrappers});
   return all;
 }
 

@@ -27,6 +27,8 @@ struct ConfigEncoder {
   bool key_bias = true;  // where qkv_bias
   bool linear_bias = true;
   ConfigFlag width_norm = {};  // of queries and keys
+  bool head_norm = false;      // of queries and keys
+  int layer_norms = 2;
   bool layer_scale = false;
   bool patch_bias = true;
   int class_tokens = 0;
@@ -34,11 +36,13 @@ struct ConfigEncoder {
   // Key of the rows of a table: beside rotary positions, or of an encoder of audio that is not
   // native, whose units have that many tokens.
   std::string_view position_rows = {};
-  int norms = 0;                       // over the width, beside those of layers
-  std::string_view window = {};        // key of the side of a window, pixels; see also `chunk`
-  std::string_view full_layers = {};   // key of the layers that attend to the whole image
-  std::string_view deep_stacked = {};  // key of the layers whose outputs are projected too
-  bool native = false;                 // images keep their resolution, audio its length
+  int position_tables = 1;
+  std::string_view position_columns = {};  // key of the columns of a grid whose rows those are
+  int norms = 0;                           // over the width, beside those of layers
+  std::string_view window = {};            // key of the side of a window, pixels; see also `chunk`
+  std::string_view full_layers = {};       // key of the layers that attend to the whole image
+  std::string_view deep_stacked = {};      // key of the layers whose outputs are projected too
+  bool native = false;                     // images keep their resolution, audio its length
   // For audio: keys of half the spectra of a chunk, whose tokens attend to each other, and of the
   // spectra over which attention reaches in place of a chunk; and of AudioFront::channels.
   std::string_view chunk = {}, reach = {}, channels = {};
@@ -65,7 +69,8 @@ struct ConfigJoint {
   bool norm = false;
   planner::Norm norm_kind = planner::Norm::kLayerNorm;
   bool norm_before_merge = false;
-  bool merging_layer = false;  // a linear layer back to the encoder's width comes first
+  std::string_view norm_width = {};  // key of the width that it must have then: the encoder's
+  bool merging_layer = false;        // a linear layer back to the encoder's width comes first
   int linears = 2;
   bool inner_is_input = false;
   ConfigFlag bias = kYes;

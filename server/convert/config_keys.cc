@@ -21,9 +21,9 @@ constexpr std::string_view kShapeBeginnings[] = {"n_", "d_"};
 // Keys with such a word that change no shape. Layers for multi-token prediction are left out, as
 // transformers leaves them out.
 constexpr const char* kWithoutShape =
-    "_name_or_path add_cross_attention attention_dropout attention_multiplier "
+    "_name_or_path add_cross_attention attention_dropout "
     "attn_logit_softcapping attn_scale attn_temperature_tuning aux_loss_alpha "
-    "chunk_size_feed_forward cross_attention_hidden_size embedding_multiplier "
+    "chunk_size_feed_forward cross_attention_hidden_size "
     "encoder_no_repeat_ngram_size ep_size expert_router_jitter "
     "final_logit_softcapping for_llm_compressor hidden_act hidden_activation "
     "hidden_dropout initializer_range is_encoder_decoder layer_norm_eps "
@@ -45,7 +45,8 @@ constexpr const char* kWithoutShape =
     "tie_word_embeddings tokenizer_class topk_group topk_method "
     "use_bidirectional_attention use_cache use_sliding_window";
 constexpr std::string_view kWordsWithoutShape[] = {"dropout", "pdrop", "rope_"};
-constexpr std::string_view kEndsWithoutShape[] = {"_token_id", "_token_index"};
+constexpr std::string_view kEndsWithoutShape[] = {"_token_id", "_token_index", "_multiplier",
+                                                  "_eps", "_multipliers"};
 
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"head_dim", "attention_head_dim"},
@@ -58,6 +59,15 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
     {"moe_num_experts", "num_experts"},
     {"moe_k", "num_experts_per_tok"},
     {"num_local_experts", "num_experts"},
+    {"num_nextn_predict_layers", "num_mtp_layers"},
+    {"num_experts_per_token", "num_experts_per_tok"},
+    {"num_shared_experts", "n_shared_experts"},
+    {"hidden_size", "vt_hidden_size"},
+    {"intermediate_size", "vt_intermediate_size"},
+    {"num_attention_heads", "vt_num_attention_heads"},
+    {"num_hidden_layers", "vt_num_hidden_layers"},
+    {"pos_emb_height", "init_pos_emb_height"},
+    {"pos_emb_width", "init_pos_emb_width"},
     {"encoder_layers", "num_hidden_layers"},
     {"sliding_window_pattern", "_sliding_window_pattern"}};
 

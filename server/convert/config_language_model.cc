@@ -20,7 +20,10 @@ class Reader {
     ReadFlags();
     if (architecture_.latent) ReadLatent();
     if (architecture_.recurrent.layers != MixerLayers::kNone) ReadRecurrent();
-    if (architecture_.experts.layers != ExpertLayers::kNone) ReadExperts();
+    if (architecture_.experts.layers != ExpertLayers::kNone &&
+        values_.Flag(architecture_.experts.present))
+      ReadExperts();
+    ReadOthers();
     if (values_.valid()) ReadLayers(values_, architecture_, model_);
     return std::move(model_);
   }
@@ -107,6 +110,7 @@ class Reader {
     to.conv_width = values_.Required(from.conv, kConvolutions);
     to.conv_bias = values_.Flag(from.conv_bias);
     to.linear_bias = values_.Flag(from.linear_bias);
+    to.norm = values_.Flag(from.norm);
     const int64_t expand = from.expand.empty() ? 0 : values_.Required(from.expand, kExpansions);
     if (from.scan == planner::ScanKind::kSelective) {
       to.value_heads = expand * model_.hidden;
@@ -117,8 +121,10 @@ class Reader {
       to.key_heads = values_.Required(from.key_heads, kHeads);
       to.value_heads = values_.Required(from.value_heads, kHeads);
       const bool by_width = expand > 0 && values_.IsAuto(from.value_dim);
-      to.value_dim = by_width ? expand * model_.hidden / std::max<int64_t>(1, to.value_heads)
+      const int64_t width = values_.Or(from.width, kWidths, expand * model_.hidden);
+      to.value_dim = by_width ? width / std::max<int64_t>(1, to.value_heads)
                               : values_.Required(from.value_dim, kHeadSizes);
+      if (to.scan == planner::ScanKind::kChannelDelta) to.gate_rank = to.value_dim;
       if (values_.valid() && to.value_heads % to.key_heads != 0)
         values_.Fail(values_.Shown(from.key_heads) + " must divide " +
                      values_.Shown(from.value_heads));
@@ -143,12 +149,46 @@ class Reader {
     }
     if (!from.latent.empty()) moe.latent = values_.Or(from.latent, kWidths, 0);
     moe.expert_bias = from.router_bias;
+    moe.router_scales = from.router_scales;
+    model_.layer_norms += from.norms;
     moe.mlp_bias = from.mlp_bias || model_.mlp_bias;
     if (from.unbiased && model_.mlp_bias)
       values_.NotYet(values_.Shown(architecture_.mlp_bias.key) +
                      " beside experts that have no bias; it must be false");
     moe.shared_gate = from.shared_gate && moe.shared_ffn > 0;
     model_.moe = moe;
+  }
+
+  void ReadOthers() {
+    constexpr IntRange kRanks = {1, 65536};
+    // Layers read these where they use the index.
+    for (const char* key : {"index_block_size", "index_topk_blocks"})
+      if (architecture_.block_index) values_.Find(key);
+    if (architecture_.block_index)
+      model_.index = planner::IndexSpec{.heads = values_.Required("index_n_heads", kHeads),
+                                        .head_dim = values_.Required("index_head_dim", kHeadSizes)};
+    if (architecture_.compressed) {
+      model_.compressed =
+          planner::CompressedSpec{.q_rank = values_.Required("q_lora_rank", kRanks),
+                                  .out_groups = values_.Required("o_groups", kHeads),
+                                  .out_rank = values_.Required("o_lora_rank", kRanks),
+                                  .index_heads = values_.Required("index_n_heads", kHeads),
+                                  .index_dim = values_.Required("index_head_dim", kHeadSizes)};
+      if (values_.valid() && model_.heads % model_.compressed->out_groups != 0)
+        values_.Fail("\"o_groups\" must divide \"num_attention_heads\"");
+      if (values_.Flag(kAttentionBias))
+        values_.NotYet("\"attention_bias\" with compressed attention; it must be false");
+    }
+    if (!architecture_.streams.empty())
+      model_.streams = values_.Required(architecture_.streams, {1, 16});
+    const int64_t width = values_.Or(architecture_.per_layer_width, {0, 65536}, 0);
+    if (width > 0) {
+      constexpr IntRange kVocabularies = {256, 2097152};
+      const int64_t vocab = values_.Required(architecture_.per_layer_vocab, kVocabularies);
+      model_.per_layer = planner::PerLayerSpec{.vocab = vocab, .width = width};
+      ++model_.layer_norms;
+    }
+    values_.Find(architecture_.per_layer_vocab);
   }
 
   ConfigValues& values_;

@@ -1,6 +1,10 @@
 // What each layer of a language model is: its mixer, its attention and its MLP.
+#include <absl/strings/numbers.h>
+
 #include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/convert/config_language_model.h"
@@ -14,7 +18,12 @@ using planner::Mixer;
 
 // Language models may have so many classes of layers; the planner has room for a few more.
 constexpr size_t kClassesAtMost = 8;
-constexpr IntRange kEvery = {1, 512}, kOffsets = {0, 511};
+constexpr IntRange kEvery = {1, 512}, kOffsets = {0, 511}, kHeads = {1, 1024},
+                   kHeadSizes = {8, 512};
+
+// Types of layers that also see entries that stand for several tokens each.
+constexpr std::string_view kFewTokens = "compressed_sparse_attention",
+                           kManyTokens = "heavily_compressed_attention";
 
 class Layers {
  public:
@@ -33,7 +42,12 @@ class Layers {
       MarkAttention();
       MarkMixers();
     }
+    if (architecture_.last_is_full && !layers_.empty())
+      layers_.back().attention = AttentionKind::kFull;
     FillWindows();
+    FillFigures();
+    FillPerLayer();
+    MarkReusing();
     return std::move(layers_);
   }
 
@@ -52,10 +66,18 @@ class Layers {
     };
     const IntRange places = {0, model_.layers - 1};
     if (const auto types = values_.Texts("mlp_layer_types", model_.layers)) {
-      mark([&](int64_t i) {
+      const auto one_of = [&](int64_t i, const auto& names) {
         const auto at = static_cast<size_t>(i);
-        return at < types->size() && (*types)[at] == "sparse";
-      });
+        return at < types->size() &&
+               std::find(std::begin(names), std::end(names), (*types)[at]) != std::end(names);
+      };
+      // Where tokens are routed by a hash of themselves, experts do the same work.
+      constexpr std::string_view kExperts[] = {"sparse", "moe", "hash_moe"}, kDense[] = {"dense"};
+      mark([&](int64_t i) { return one_of(i, kExperts); });
+      for (int64_t i = 0; values_.valid() && i < model_.layers; ++i)
+        if (!one_of(i, kExperts) && !one_of(i, kDense))
+          values_.NotYet("\"mlp_layer_types\" with " + Quoted((*types)[static_cast<size_t>(i)]) +
+                         "; known: dense, sparse, moe, hash_moe");
       values_.Find("first_k_dense_replace");
       return;
     }
@@ -129,6 +151,16 @@ class Layers {
         if (window) mark(AttentionKind::kWindow, [&](int64_t i) { return (i + 1) % every != 0; });
         break;
       }
+      case WindowLayers::kBehindOne: {
+        const int64_t every = values_.Or("sliding_window_pattern", kEvery, 1);
+        mark(AttentionKind::kWindow, [&](int64_t i) { return i > 0 && (i + 1) % every != 0; });
+        break;
+      }
+      case WindowLayers::kCompressed: {
+        for (size_t i = 0; i < layers_.size(); ++i)
+          SetType(i, i < 2 || i % 2 == 0 ? kManyTokens : kFewTokens);
+        break;
+      }
       case WindowLayers::kChunks: {
         const int64_t every = values_.Or("no_rope_layer_interval", kEvery, 1);
         const auto rope = values_.Numbers("no_rope_layers", {0, 1});
@@ -156,23 +188,36 @@ class Layers {
     MarkWindowsByRule();
     const auto types = values_.Texts("layer_types", model_.layers);
     if (!types || !values_.valid()) return;
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      const std::string& type = (*types)[i];
-      LanguageLayer& layer = layers_[i];
-      layer.attention = AttentionKind::kFull;
-      if (type == "full_attention" || type == "attention") continue;
-      if (type == "sliding_attention") {
-        layer.attention = AttentionKind::kWindow;
-      } else if (type == "chunked_attention") {
-        layer.attention = AttentionKind::kChunked;
-      } else if (model_.recurrent && (type == "linear_attention" || type == "mamba")) {
-        layer.mixer = Mixer::kRecurrent;
-      } else {
-        values_.NotYet("\"layer_types\" with " + Quoted(type) + "; known: full_attention, " +
-                       "sliding_attention, chunked_attention" +
-                       (model_.recurrent ? ", linear_attention" : ""));
-        return;
-      }
+    for (size_t i = 0; i < layers_.size() && values_.valid(); ++i) SetType(i, (*types)[i]);
+  }
+
+  // Sets what one entry of `layer_types` says.
+  void SetType(size_t place, std::string_view type) {
+    LanguageLayer& layer = layers_[place];
+    layer.attention = AttentionKind::kFull;
+    layer.entry_tokens = layer.entries = 0;
+    if (type == "full_attention" || type == "attention") return;
+    if (type == "sliding_attention") {
+      layer.attention = AttentionKind::kWindow;
+    } else if (type == "chunked_attention") {
+      layer.attention = AttentionKind::kChunked;
+    } else if (model_.recurrent && (type == "linear_attention" || type == "mamba")) {
+      layer.mixer = Mixer::kRecurrent;
+    } else if (model_.index && type == "minimax_m3_sparse") {
+      layer.attention = AttentionKind::kIndexed;
+    } else if (model_.compressed && (type == kFewTokens || type == kManyTokens)) {
+      layer.attention = AttentionKind::kWindow;
+      const bool few = type == kFewTokens;
+      layer.entry_tokens =
+          values_.Required(few ? "compress_rate_csa" : "compress_rate_hca", {1, 65536});
+      if (few) layer.entries = values_.Required("index_topk", {1, 1 << 24});
+    } else {
+      values_.NotYet(
+          "\"layer_types\" with " + Quoted(std::string(type)) + "; known: full_attention, " +
+          "sliding_attention, chunked_attention" + (model_.recurrent ? ", linear_attention" : "") +
+          (model_.index ? ", minimax_m3_sparse" : "") +
+          (model_.compressed ? ", " + std::string(kFewTokens) + ", " + std::string(kManyTokens)
+                             : ""));
     }
   }
 
@@ -200,6 +245,13 @@ class Layers {
         mark([&](int64_t i) { return i % period == offset; });
         break;
       }
+      case MixerLayers::kFifth:
+        mark([](int64_t i) { return i > 0 && i % 4 == 0; });
+        break;
+      case MixerLayers::kBeside:
+        Mark([](int64_t) { return true; },
+             [](LanguageLayer& layer) { layer.mixer = Mixer::kBoth; });
+        break;
       case MixerLayers::kIndices: {
         const auto given = values_.Numbers("attn_layer_indices", {0, model_.layers - 1});
         mark([&](int64_t i) {
@@ -246,15 +298,89 @@ class Layers {
 
   void FillWindows() {
     for (LanguageLayer& layer : layers_) {
-      if (!values_.valid() || layer.mixer != Mixer::kAttention) continue;
+      if (!values_.valid() || !planner::Attends(layer.mixer)) continue;
       constexpr IntRange kWindows = {1, int64_t{1} << 24};
       if (layer.attention == AttentionKind::kWindow)
         layer.window_tokens = values_.Required("sliding_window", kWindows);
       if (layer.attention == AttentionKind::kIndexed)
-        layer.window_tokens = values_.Required("index_topk", kWindows);
+        layer.window_tokens = model_.index ? values_.Required("index_topk_blocks", {1, 4096}) *
+                                                 values_.Required("index_block_size", {1, 4096})
+                                           : values_.Required("index_topk", kWindows);
       if (layer.attention == AttentionKind::kChunked)
         layer.window_tokens = values_.Required("attention_chunk_size", kWindows);
     }
+  }
+
+  // What layers that attend to a window, or to all, have of their own.
+  void FillFigures() {
+    const int64_t values = values_.Or(architecture_.value_dim, kHeadSizes, 0);
+    for (LanguageLayer& layer : layers_) {
+      if (!values_.valid() || !planner::Attends(layer.mixer)) continue;
+      const ConfigLayerFigures& own =
+          layer.attention == AttentionKind::kWindow ? architecture_.windowed : architecture_.full;
+      const bool one = values_.Flag(own.one_projection);
+      const bool kv = own.one_projection.key.empty() || one;
+      layer.heads = values_.Or(own.heads, kHeads, 0);
+      layer.kv_heads = values_.Or(kv ? own.kv_heads : std::string_view(), kHeads,
+                                  own.kv_times == 1 ? 0 : own.kv_times * model_.kv_heads);
+      layer.head_dim = values_.Or(own.head_dim, kHeadSizes, 0);
+      layer.value_dim = values_.Or(own.value_dim, kHeadSizes, values);
+      layer.sinks = values_.Flag(own.sinks);
+      if (one) layer.key_values = planner::KeyValues::kOneProjection;
+      values_.Find(own.kv_heads);
+      CheckHeads(layer);
+    }
+  }
+
+  void CheckHeads(const LanguageLayer& layer) {
+    const int64_t heads = layer.heads > 0 ? layer.heads : model_.heads;
+    if (values_.valid() && layer.kv_heads > 0 && heads % layer.kv_heads != 0)
+      values_.Fail("has layers with " + std::to_string(heads) + " heads and " +
+                   std::to_string(layer.kv_heads) + " of keys and values, which must divide them");
+  }
+
+  // The figures of single layers, as transformers writes them: by their places, from 0.
+  void FillPerLayer() {
+    const auto* places = values_.Find("per_layer_config");
+    if (places == nullptr || !values_.valid()) return;
+    if (!places->is_object()) return values_.Fail("\"per_layer_config\" must be an object");
+    for (const auto& [name, own] : places->items()) {
+      int64_t place = 0;
+      if (!absl::SimpleAtoi(name, &place) || place < 0 || place >= model_.layers ||
+          !own.is_object())
+        return values_.Fail("\"per_layer_config\" must have objects by places of layers");
+      LanguageLayer& layer = layers_[static_cast<size_t>(place)];
+      for (const auto& [key, value] : own.items()) {
+        const bool width = key == "head_dim";
+        if (!width && key != "num_key_value_heads")
+          return values_.NotYet("\"per_layer_config\" with " + Quoted(key) +
+                                "; known: head_dim, num_key_value_heads");
+        (width ? layer.head_dim : layer.kv_heads) =
+            values_.Number(key, value, width ? kHeadSizes : kHeads);
+        if (width && architecture_.value_dim.empty()) layer.value_dim = 0;
+      }
+      CheckHeads(layer);
+    }
+  }
+
+  // The last layers that take their keys and values from earlier ones.
+  void MarkReusing() {
+    const int64_t reusing = values_.Or(architecture_.reusing_layers, {0, model_.layers - 1}, 0);
+    const bool wide = values_.Flag(architecture_.reusing_wide);
+    if (!values_.valid()) return;
+    Mark([&](int64_t i) { return i >= model_.layers - reusing; },
+         [&](LanguageLayer& layer) {
+           layer.key_values = planner::KeyValues::kReused;
+           if (wide && !layer.experts) layer.ffn = 2 * model_.ffn;
+         });
+    const auto same = [](const LanguageLayer& a, const LanguageLayer& b) {
+      return a.attention == b.attention && a.kv_heads == b.kv_heads && a.head_dim == b.head_dim;
+    };
+    const auto own = layers_.end() - reusing;
+    for (auto layer = own; layer != layers_.end(); ++layer)
+      if (std::none_of(layers_.begin(), own, [&](const auto& o) { return same(o, *layer); }))
+        return values_.Fail(values_.Shown(architecture_.reusing_layers) +
+                            " leaves no layer whose keys and values they can reuse");
   }
 
   ConfigValues& values_;
@@ -290,8 +416,10 @@ void ReadLayers(ConfigValues& values, const ConfigArchitecture& architecture,
     return std::any_of(classes.begin(), classes.end(), has);
   };
   if (!any([](const LanguageLayer& layer) { return layer.experts; })) model.moe.reset();
-  if (!any([](const LanguageLayer& layer) { return layer.mixer == Mixer::kRecurrent; }))
+  if (!any([](const LanguageLayer& layer) { return planner::Recurs(layer.mixer); }))
     model.recurrent.reset();
+  if (!any([](const auto& layer) { return layer.attention == AttentionKind::kIndexed; }))
+    model.index.reset();
 }
 
 int64_t BlocksListed(ConfigValues& values) {

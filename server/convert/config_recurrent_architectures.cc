@@ -64,6 +64,7 @@ std::vector<ConfigArchitecture> DeltaNets() {
        .head_norm = kYes,
        .attention_gate = kYes,
        .recurrent = kGatedDeltaNet,
+       .predicted = "mtp_num_hidden_layers",
        .unread = {"attn_output_gate"}},
       {.model_type = "qwen3_5_moe_text",
        .defaults = R"({"num_key_value_heads":2,"head_dim":256,"tie_word_embeddings":false,
@@ -83,7 +84,22 @@ std::vector<ConfigArchitecture> DeltaNets() {
                    .shared_width = "shared_expert_intermediate_size",
                    .shared_gate = true},
        .recurrent = kGatedDeltaNet,
+       .predicted = "mtp_num_hidden_layers",
        .unread = {"attn_output_gate"}},
+  };
+}
+
+std::vector<ConfigArchitecture> OlmoHybrid() {
+  return {
+      {.model_type = "olmo_hybrid",
+       .defaults = R"({"num_key_value_heads":30,"tie_word_embeddings":false,
+                       "attention_bias":false,"linear_conv_kernel_dim":4,
+                       "linear_key_head_dim":96,"linear_value_head_dim":192,
+                       "linear_num_key_heads":30,"linear_num_value_heads":30})",
+       .qkv_bias = kAttentionBias,
+       .out_bias = kAttentionBias,
+       .width_norm = kYes,
+       .recurrent = kGatedDeltaNet},
   };
 }
 
@@ -171,7 +187,7 @@ std::vector<ConfigArchitecture> MambasWithMlps() {
 }  // namespace
 
 std::vector<ConfigArchitecture> RecurrentArchitectures() {
-  return planner::Concatenate<ConfigArchitecture>({DeltaNets, Mambas, MambasWithMlps});
+  return planner::Concatenate<ConfigArchitecture>({DeltaNets, OlmoHybrid, Mambas, MambasWithMlps});
 }
 
 }  // namespace evenkeel::server

@@ -31,10 +31,10 @@ class Reader {
 
  private:
   // A number, or a list of equal ones: sides of a square.
-  int64_t Side(std::string_view key) {
+  int64_t Side(std::string_view key, IntRange range = kSides) {
     const auto* value = values_.Find(key);
-    if (value == nullptr || !value->is_array()) return values_.Required(key, kSides);
-    const auto sides = values_.Numbers(key, kSides).value_or(std::vector<int64_t>{});
+    if (value == nullptr || !value->is_array()) return values_.Required(key, range);
+    const auto sides = values_.Numbers(key, range).value_or(std::vector<int64_t>{});
     if (!sides.empty() &&
         std::count(sides.begin(), sides.end(), sides.front()) == static_cast<int64_t>(sides.size()))
       return sides.front();
@@ -49,9 +49,14 @@ class Reader {
     e.heads = values_.Required(from_.heads, {1, 1024});
     e.ffn = from_.ffn_ratio.empty() ? values_.Required(from_.ffn, {64, 262144})
                                     : values_.Required(from_.ffn_ratio, {1, 16}) * e.hidden;
-    if (values_.valid() && e.hidden % e.heads != 0)
+    e.head_dim = values_.Or("head_dim", {8, 512}, 0);
+    if (values_.valid() && e.head_dim == 0 && e.hidden % e.heads != 0)
       values_.Fail(values_.Shown(from_.heads) + " must divide " + values_.Shown(from_.width));
-    e.head_dim = e.hidden / e.heads;
+    if (e.head_dim == 0) e.head_dim = e.hidden / e.heads;
+    if (values_.Or("num_key_value_heads", {1, 1024}, e.heads) != e.heads)
+      values_.NotYet(values_.Shown("num_key_value_heads") + " other than the heads of an encoder");
+    e.head_norm = from_.head_norm;
+    e.layer_norms = from_.layer_norms;
     e.norm = from_.norm;
     e.gated_mlp = from_.gated;
     e.qkv_bias = values_.Flag(from_.qkv_bias);
@@ -86,8 +91,12 @@ class Reader {
     e.native_resolution = from_.native;
     const int64_t of_norm = (e.norm == planner::Norm::kLayerNorm ? 2 : 1) * e.hidden;
     e.other_parameters = from_.norms * of_norm;
-    if (!from_.position_rows.empty())
-      e.other_parameters += values_.Required(from_.position_rows, {1, 1 << 20}) * e.hidden;
+    if (from_.position_rows.empty()) return;
+    const IntRange places = {1, 1 << 20};
+    const int64_t columns =
+        from_.position_columns.empty() ? 1 : values_.Required(from_.position_columns, places);
+    const int64_t rows = values_.Required(from_.position_rows, places) * columns;
+    e.other_parameters += from_.position_tables * rows * e.hidden;
   }
 
   void ReadSpectra() {
@@ -112,8 +121,10 @@ class Reader {
       case PatchMerge::kNone:
         break;
       case PatchMerge::kSide: {
-        ConfigValues& values = values_.Find(joint_.merge) != nullptr ? values_ : whole_;
-        const int64_t side = values.Required(joint_.merge, {1, 16});
+        constexpr IntRange kMerged = {1, 16};
+        const bool own = values_.Find(joint_.merge) != nullptr;
+        const int64_t side =
+            own ? Side(joint_.merge, kMerged) : whole_.Required(joint_.merge, kMerged);
         return side * side;
       }
       case PatchMerge::kRatio: {
@@ -177,6 +188,9 @@ class Reader {
     p.norm = joint_.norm;
     p.norm_kind = joint_.norm_kind;
     p.norm_width = joint_.norm_before_merge ? e.hidden : 0;
+    if (whole_.Or(joint_.norm_width, {1, 65536}, e.hidden) != e.hidden)
+      whole_.Fail(whole_.Shown(joint_.norm_width) + " must be the encoder's width, " +
+                  std::to_string(e.hidden));
     p.merging_width = joint_.merging_layer ? e.hidden : 0;
     p.bias = whole_.Flag(joint_.bias);
     if (joint_.linears == 2) p.hidden_width = joint_.inner_is_input ? p.input_width : hidden;

@@ -120,10 +120,12 @@ std::optional<std::vector<std::string>> ConfigValues::Texts(std::string_view key
 }
 
 bool ConfigValues::IsNull(std::string_view key) {
-  const auto at = config_.find(std::string(key));
-  if (at == config_.end() || !at->is_null()) return false;
-  read_.insert(std::string(key));
-  return true;
+  const std::string name(key);
+  const auto given = config_.find(name), fallback = defaults_.find(name);
+  const bool null = given != config_.end() ? given->is_null()
+                                           : fallback != defaults_.end() && fallback->is_null();
+  if (null) read_.insert(name);
+  return null;
 }
 
 bool ConfigValues::IsAuto(std::string_view key) {

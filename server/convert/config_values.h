@@ -32,13 +32,15 @@ class ConfigValues {
   const Json* Find(std::string_view key);
   int64_t Required(std::string_view key, IntRange range);
   int64_t Or(std::string_view key, IntRange range, int64_t fallback);
+  // Returns `value`, which messages show as that of the key.
+  int64_t Number(std::string_view key, const Json& value, IntRange range);
   bool Flag(const ConfigFlag& flag);
   // Returns the elements of a list of numbers; nullopt if the config has none.
   std::optional<std::vector<int64_t>> Numbers(std::string_view key, IntRange range);
   // Returns the elements of a list of texts, of which there must be `count`; nullopt if the config
   // has none.
   std::optional<std::vector<std::string>> Texts(std::string_view key, int64_t count);
-  // Returns whether the key is present and null, which counts as read.
+  // Returns whether the key is null, or left out where null is the default. That counts as read.
   bool IsNull(std::string_view key);
   // Returns whether the key is missing, or has the value "auto".
   bool IsAuto(std::string_view key);
@@ -55,8 +57,6 @@ class ConfigValues {
   void RefuseUnknownKeys(const std::vector<std::string_view>& unread);
 
  private:
-  int64_t Number(std::string_view key, const Json& value, IntRange range);
-
   const Json& config_;
   const Json defaults_;
   const std::string_view model_type_, inside_;

@@ -11,6 +11,7 @@
 #include "server/convert/config_architectures.h"
 #include "server/convert/config_encoders.h"
 #include "server/convert/config_language_model.h"
+#include "server/convert/config_parts.h"
 #include "server/convert/config_values.h"
 
 namespace evenkeel::server {
@@ -21,9 +22,9 @@ using Json = nlohmann::json;
 constexpr std::string_view kVisionConfig = "vision_config", kAudioConfig = "audio_config",
                            kTextConfig = "text_config";
 
-// Keys of parts that say nothing of the model.
+// Keys of parts that say nothing of the model, or that layers read.
 constexpr std::string_view kOtherConfigs[] = {"quantization_config", "compression_config",
-                                              "generation_config"};
+                                              "generation_config", "per_layer_config"};
 
 // Keys of a whole config that say nothing of shapes, or say again what its parts do.
 const std::vector<std::string_view>& UnreadOfWhole() {
@@ -138,21 +139,28 @@ class ConfigReader {
 
   void RefuseOtherParts(const ConfigWrapper* wrapper) {
     std::vector<std::string_view> read(std::begin(kOtherConfigs), std::end(kOtherConfigs));
+    if (const auto* text = server::Find(ConfigArchitectures(), TypeOf(config_)))
+      for (const ConfigPart& part : text->parts) read.push_back(part.key);
     read.push_back(kTextConfig);
     if (wrapper != nullptr && !wrapper->vision.encoder.empty()) read.push_back(kVisionConfig);
     if (wrapper != nullptr && !wrapper->audio.encoder.empty()) read.push_back(kAudioConfig);
     RefuseParts(config_, read, inside_, field_, sink_);
   }
 
-  void ReadText(const Json& text) {
+  void ReadText(Json text) {
     const std::string type = TypeOf(text);
     if (type.empty()) return sink_.Add(field_, "lacks \"model_type\", such as \"llama\"");
     const ConfigArchitecture* known = server::Find(ConfigArchitectures(), type);
     if (known == nullptr)
       return sink_.Add(field_, NotKnown(ConfigArchitectures(), "model_type", type));
     const std::string inside = IsPresent(config_, kTextConfig) ? Inside(kTextConfig) : inside_;
+    std::vector<std::string> faults;
+    UnfoldConfig(*known, text, faults);
+    for (const std::string& fault : faults) sink_.Add(field_, fault);
     ConfigValues values(text, known->defaults, known->model_type, inside, field_, sink_);
     model_.spec = ReadLanguageModel(values, *known);
+    const bool own_tables = values.Flag({.key = "mtp_use_dedicated_embeddings"});
+    if (!own_tables) model_.predicted_layers = values.Or(known->predicted, {0, 64}, 0);
     values.RefuseUnknownKeys(known->unread);
     model_.model_type = type;
     model_.source =

@@ -120,6 +120,24 @@ void ConvertDescribed(const v1::Model& from, const FieldPath& path, const planne
   job->figures.push_back(DimensionsFigure(published, source));
 }
 
+int64_t PredictedTokens(const v1::Model& from, const FieldPath& path, const ConfiguredModel& model,
+                        ViolationSink& sink) {
+  const int64_t asked = from.predicted_tokens();
+  if (asked == 0) return 0;
+  const int64_t most = std::min<int64_t>(8, model.predicted_layers);
+  if (asked > 0 && asked <= most) return asked;
+  const FieldPath field = path.Child("predicted_tokens");
+  if (most == 0) {
+    sink.Add(field,
+             "must be unset: the config has no layers of multi-token prediction that are "
+             "like its last layer");
+  } else {
+    sink.Add(field,
+             "must be from 0 to " + std::to_string(most) + ", but is " + std::to_string(asked));
+  }
+  return 0;
+}
+
 void ConvertConfig(const v1::Model& from, const FieldPath& path, const planner::LoraSpec& lora,
                    ViolationSink& sink, planner::Job* job) {
   const FieldPath field = path.Child("config_json");
@@ -142,6 +160,10 @@ void ConvertConfig(const v1::Model& from, const FieldPath& path, const planner::
   }
   spec.towers = std::move(model->towers);
   spec.name = DescribedName(from.name(), spec);
+  if (const int64_t predicted = PredictedTokens(from, path, *model, sink); predicted > 0) {
+    spec.language_model.predicted_tokens = predicted;
+    model->source += "; " + std::to_string(predicted) + " layers of multi-token prediction train";
+  }
   job->figures.push_back(DimensionsFigure(/*published=*/false, model->source));
 }
 
@@ -182,6 +204,8 @@ bool ModelFromProto(const v1::Model& from, const FieldPath& path, ViolationSink&
   } else {
     ConvertNamed(from, path, lora, sink, job);
   }
+  if (from.predicted_tokens() != 0 && from.config_json().empty())
+    sink.Add(path.Child("predicted_tokens"), "must be unset without config_json");
   const bool known = sink.count() == before;
   const FieldPath encoder_mode = path.Child("encoder_train_mode");
   CheckTrainMode(from.encoder_train_mode(), encoder_mode, sink);

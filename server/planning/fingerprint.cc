@@ -42,6 +42,11 @@ class JobWriter {
   static constexpr int kOptimizerTag = 75;
   static constexpr int kZeroGroupTag = 76;
   static constexpr int kAudioTag = 77;
+  static constexpr int kRouterScalesTag = 78;
+  static constexpr int kRecurrentTag = 79;
+  static constexpr int kLayerTag = 80;
+  static constexpr int kMoreOfModelTag = 81;
+  static constexpr int kEncoderNormsTag = 82;
 
   explicit JobWriter(CanonicalWriter& out) : out_(out) {}
 
@@ -69,13 +74,14 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::MoeSpec& moe) {
     const auto& [experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias, mlp_bias,
-                 shared_gate, latent] = moe;
+                 shared_gate, latent, router_scales] = moe;
     Fields(experts, top_k, expert_ffn, shared_ffn, first_dense_layers, expert_bias);
     if (mlp_bias || shared_gate || latent != 0) {
       out_.Count(kMoeTag, 1);
       Fields(mlp_bias, shared_gate);
       if (latent != 0) Fields(latent);
     }
+    if (router_scales) out_.Count(kRouterScalesTag, 1);
   }
 
   void Put(int /*tag*/, const planner::MlaSpec& mla) {
@@ -96,10 +102,15 @@ class JobWriter {
     const auto& [name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
                  tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
                  predicted_tokens, train, lora, runs, layer_norms, norm_weights, out_bias, mlp_bias,
-                 width_qk_norm, attention_sinks, head_bias, attention_gate, recurrent] = model;
+                 width_qk_norm, attention_sinks, head_bias, attention_gate, recurrent, index,
+                 compressed, per_layer, streams] = model;
     Fields(name, layers, hidden, heads, kv_heads, head_dim, ffn, gated_mlp, norm, vocab,
            tied_embeddings, qkv_bias, linear_bias, qk_norm, learned_positions, moe, mla,
            predicted_tokens, train, lora);
+    if (index || compressed || per_layer || streams != 1) {
+      out_.Count(kMoreOfModelTag, 1);
+      Fields(index, compressed, per_layer, streams);
+    }
     const bool plain = runs.empty() && layer_norms == 2 && norm_weights && !out_bias && !mlp_bias &&
                        !width_qk_norm && !attention_sinks && !head_bias && !attention_gate &&
                        !recurrent;
@@ -112,17 +123,40 @@ class JobWriter {
 
   void Put(int /*tag*/, const planner::RecurrentSpec& recurrent) {
     const auto& [scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias,
-                 linear_bias, step_rank] = recurrent;
+                 linear_bias, step_rank, gate_rank, norm] = recurrent;
     Fields(scan, key_heads, key_dim, value_heads, value_dim, conv_width, conv_bias, linear_bias,
            step_rank);
+    if (gate_rank == 0 && norm) return;
+    out_.Count(kRecurrentTag, 1);
+    Fields(gate_rank, norm);
+  }
+
+  void Put(int /*tag*/, const planner::IndexSpec& index) {
+    const auto& [heads, head_dim] = index;
+    Fields(heads, head_dim);
+  }
+
+  void Put(int /*tag*/, const planner::CompressedSpec& compressed) {
+    const auto& [q_rank, out_groups, out_rank, index_heads, index_dim] = compressed;
+    Fields(q_rank, out_groups, out_rank, index_heads, index_dim);
+  }
+
+  void Put(int /*tag*/, const planner::PerLayerSpec& per_layer) {
+    const auto& [vocab, width] = per_layer;
+    Fields(vocab, width);
   }
 
   void Put(int /*tag*/, const planner::LayerRun& run) {
     const auto& [layer, count] = run;
-    const auto& [mixer, attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, mlp] =
-        layer;
+    const auto& [mixer, attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, mlp,
+                 value_dim, key_values, sinks, entry_tokens, entries] = layer;
     Fields(attention, window_tokens, heads, kv_heads, head_dim, experts, ffn, count);
     if (mixer != planner::Mixer::kAttention || !mlp) Fields(mixer, mlp);
+    if (value_dim == 0 && key_values == planner::KeyValues::kProjected && !sinks &&
+        entry_tokens == 0)
+      return;
+    out_.Count(kLayerTag, 1);
+    Fields(value_dim, key_values, sinks, entry_tokens, entries);
   }
 
   void Put(int /*tag*/, const planner::Encoder& encoder) {
@@ -130,7 +164,7 @@ class JobWriter {
                  linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
                  class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit,
                  native_resolution, train, lora, window_tokens, full_layers, other_parameters,
-                 key_bias, front] = encoder;
+                 key_bias, front, head_norm, norms] = encoder;
     Fields(name, modality, layers, hidden, heads, head_dim, ffn, gated_mlp, norm, qkv_bias,
            linear_bias, qk_norm, layer_scale, patch_pixels, temporal_patch, patch_bias,
            class_tokens, learned_positions, tokens_per_unit, llm_tokens_per_unit, native_resolution,
@@ -138,6 +172,10 @@ class JobWriter {
     if (window_tokens != 0 || other_parameters != 0) {
       out_.Count(kEncoderTag, 1);
       Fields(window_tokens, full_layers, other_parameters);
+    }
+    if (head_norm || norms != 2) {
+      out_.Count(kEncoderNormsTag, 1);
+      Fields(head_norm, norms);
     }
     const auto& [mel_bins, channels] = front;
     if (key_bias && front == planner::AudioFront{}) return;

@@ -189,6 +189,11 @@ TEST(JobFlagsTest, TrainerAndConfidence) {
   EXPECT_EQ(job.training().trainer().version(), "");
 }
 
+TEST(JobFlagsTest, PredictedTokens) {
+  EXPECT_EQ(Parse(Three({"--predicted-tokens", "2"})).job().model().predicted_tokens(), 2);
+  EXPECT_EQ(Parse(Three({})).job().model().predicted_tokens(), 0);
+}
+
 TEST(JobFlagsTest, TheWholeSpace) {
   const v1::Constraints given =
       Parse(Three({"--cp", "2", "--ep", "1:4", "--virtual-stages", "2:", "--schedule",
@@ -231,6 +236,7 @@ TEST(JobFlagsTest, NumbersOutOfRangeAreRefusedByFlagAndRange) {
                                 {"--intra-node-gbytes", {"0", "inf"}, "0.1 to 10000"},
                                 {"--reserve-gib", {"-1", "nan", "4097"}, "0 to 4096"},
                                 {"--price", {"-0.5", "2000000"}, "0 to 1000000"},
+                                {"--predicted-tokens", {"0", "9"}, "1 to 8"},
                                 {"--global-batch", {"0", "10000001"}, "1 to 10000000"},
                                 {"--unit-cap", {"0", "1000001"}, "1 to 1000000"},
                                 {"--token-cap", {"0", "16777217"}, "1 to 16777216"},

@@ -4,6 +4,7 @@ Run by run.sh. Each architecture is tried at transformers' default shape and at 
 of audio also the language model alone, and the small shape with another encoder of audio, so that no two faults of its
 parts cancel. Prints a line per case.
 """
+import importlib
 import json
 import os
 import re
@@ -18,15 +19,20 @@ import transformers  # noqa: E402
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 TOOL = os.path.join(ROOT, "build", "bin", "evenkeelctl")
 SOURCES = [os.path.join(ROOT, "server", "convert", name)
-           for name in ("config_architectures.cc", "config_recurrent_architectures.cc")]
+           for name in ("config_architectures.cc", "config_recurrent_architectures.cc",
+                        "config_mixture_architectures.cc", "config_mixed_architectures.cc")]
 
 # Without code in transformers: compared with nothing here.
 WITHOUT_CODE = {"kimi_k2", "mimo"}
+# Built only inside a model with an encoder, by the class of that name.
+TEXT_ONLY_INSIDE = {"mistral4": "Mistral4ForCausalLM"}
 
 # What the default shape lacks.
 NEEDED = {
     "glm4_moe": {"head_dim": 128},  # 96 heads do not divide the width
     "hunyuan_v1_dense": {"head_dim": 128},
+    "ministral": {"head_dim": 128},
+    "hunyuan_v1_moe": {"head_dim": 128, "num_experts": 16, "moe_topk": 2},
     "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
     "qwen3_omni_moe_thinker": {"head_dim": 128},
     "deepseek_v2": {"num_experts_per_tok": 6, "moe_intermediate_size": 1408, "first_k_dense_replace": 1},
@@ -52,19 +58,57 @@ ALSO = {
                          "shared_intermediate_size": 896},
     "deepseek_v32": {"index_n_heads": 6, "index_head_dim": 96},
     "glm_moe_dsa": {"index_n_heads": 10, "num_key_value_heads": 12},
+    "gemma4_text": {"global_head_dim": 128, "head_dim": 64, "num_kv_shared_layers": 2, "use_double_wide_mlp": True,
+                    "hidden_size_per_layer_input": 32, "vocab_size_per_layer_input": 3000,
+                    "layer_types": ["full_attention"] + ["sliding_attention"] * 5 + ["full_attention"]},
+    "mimo_v2_flash": {"head_dim": 96, "v_head_dim": 64, "num_attention_heads": 16, "n_routed_experts": 6,
+                      "num_experts_per_tok": 2, "moe_intermediate_size": 256},
+    "minimax_m3_vl_text": {"dense_intermediate_size": 1536, "index_n_heads": 2, "index_head_dim": 96, "head_dim": 96,
+                           "layer_types": ["full_attention"] * 3 + ["minimax_m3_sparse"] * 4,
+                           "mlp_layer_types": ["dense"] * 2 + ["sparse"] * 5},
+    "deepseek_v4": {"num_key_value_heads": 1, "head_dim": 96, "q_lora_rank": 192, "o_groups": 3, "o_lora_rank": 80,
+                    "index_n_heads": 6, "index_head_dim": 64, "hc_mult": 3, "n_routed_experts": 6,
+                    "num_experts_per_tok": 2, "moe_intermediate_size": 256,
+                    "layer_types": ["sliding_attention"] + ["heavily_compressed_attention"] * 3 +
+                                   ["compressed_sparse_attention"] * 3},
+    "falcon_h1": {"mamba_d_ssm": 1024, "mamba_n_heads": 16, "mamba_n_groups": 2, "mamba_d_state": 96,
+                  "mamba_d_conv": 3},
+    "kimi_linear": {"linear_head_dim": 96, "linear_num_heads": 6, "linear_conv_kernel_dim": 3, "q_lora_rank": 160,
+                    "num_experts": 6, "num_experts_per_token": 2, "num_shared_experts": 2,
+                    "moe_intermediate_size": 256, "num_key_value_heads": 12,
+                    "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
+    "exaone_moe": {"num_experts": 6, "num_experts_per_tok": 2, "num_shared_experts": 2, "moe_intermediate_size": 256},
+    "flex_olmo": {"num_experts": 6, "num_experts_per_tok": 2},
+    "granitemoeshared": {"shared_intermediate_size": 640},
+    "mistral4": {"num_key_value_heads": 12, "n_routed_experts": 6, "num_experts_per_tok": 2,
+                 "moe_intermediate_size": 256, "first_k_dense_replace": 2},
+    "olmo_hybrid": {"linear_num_key_heads": 4, "linear_num_value_heads": 4,
+                    "layer_types": ["linear_attention", "full_attention"] * 3 + ["linear_attention"]},
+    "glm4_moe_lite": {"num_key_value_heads": 12, "n_routed_experts": 6, "num_experts_per_tok": 2,
+                      "moe_intermediate_size": 256},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1, "expert_layer_period": 3, "expert_layer_offset": 2,
               "num_experts": 6, "mamba_d_state": 24, "mamba_dt_rank": 40},
+}
+
+# What the shapes with turned flags have besides.
+ALSO_FLAGGED = {
+    "gemma4_text": {"num_global_key_value_heads": 2, "num_experts": 6, "top_k_experts": 2,
+                    "moe_intermediate_size": 256, "hidden_size_per_layer_input": 0, "num_kv_shared_layers": 0},
 }
 
 SMALL = {"pad_token_id": None, "bos_token_id": None, "eos_token_id": None, "num_hidden_layers": 7, "hidden_size": 768,
          "intermediate_size": 1280, "num_attention_heads": 12, "num_key_value_heads": 4, "vocab_size": 5000}
 # A shape in which every flag of the config differs from its default.
 FLAGS = ("attention_bias", "mlp_bias", "use_bias", "use_qkv_bias", "tie_word_embeddings", "use_qk_norm", "qk_layernorm",
-         "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias")
+         "use_parallel_residual", "attention_out_bias", "use_conv_bias", "mamba_conv_bias", "mamba_proj_bias",
+         "mamba_rms_norm", "lm_head_bias", "attention_k_eq_v", "enable_moe_block", "use_double_wide_mlp")
 # Flags that transformers reads for other layers than the planner has, or refuses together with others.
 FIXED = {"ernie4_5_moe": {"use_bias"}, "gpt_oss": {"attention_bias"}, "deepseek_v2": {"attention_bias", "mlp_bias"},
          "deepseek_v3": {"attention_bias"}, "deepseek_v32": {"attention_bias", "mlp_bias"},
-         "glm_moe_dsa": {"attention_bias", "mlp_bias"}, "nemotron_h": {"mlp_bias"}}
+         "glm_moe_dsa": {"attention_bias", "mlp_bias"}, "nemotron_h": {"mlp_bias"},
+         "deepseek_v4": {"attention_bias", "mlp_bias", "tie_word_embeddings"},
+         "falcon_h1": {"mamba_proj_bias"}, "mistral4": {"attention_bias"},
+         "kimi_linear": {"attention_bias", "tie_word_embeddings"}, "glm4_moe_lite": {"attention_bias"}}
 
 
 # Models with an encoder: what the small shapes have in their parts, and for the whole.
@@ -88,12 +132,21 @@ WRAPPERS = {
                                         "intermediate_size": 640, "num_attention_heads": 6, "image_size": 336,
                                         "patch_size": 14}, {}),
     "llava_next": ({"model_type": "mistral"}, SIGLIP, {}),
+    "llava_next_video": ({"model_type": "llama"}, SIGLIP, {}),
+    "kimi_k25": ({"model_type": "deepseek_v3", "num_key_value_heads": 8, "n_routed_experts": 8, "n_group": 1,
+                  "topk_group": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 256},
+                 {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+                  "pos_emb_height": 16, "pos_emb_width": 24}, {"projection_hidden_size": 384}),
     "llava_onevision": ({"model_type": "qwen2"}, SIGLIP, {}),
     "idefics3": ({"model_type": "llama"}, IDEFICS, {"scale_factor": 2}),
     "smolvlm": ({"model_type": "llama"}, IDEFICS, {"scale_factor": 3}),
     "internvl": ({"model_type": "qwen3"}, dict(IDEFICS, image_size=448), {}),
     "paligemma": ({"model_type": "gemma2"}, dict(SIGLIP, projection_dim=512), {"projection_dim": 512}),
     "gemma3": ({}, SIGLIP, {"mm_tokens_per_image": 64}),
+    "gemma4": ({"head_dim": 64, "global_head_dim": 128, "hidden_size_per_layer_input": 32, "layer_types":
+                ["sliding_attention", "sliding_attention", "full_attention"]},
+               {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640, "num_attention_heads": 6,
+                "num_key_value_heads": 6, "head_dim": 96, "position_embedding_size": 500}, {}),
     "mistral3": ({"model_type": "mistral"}, {"num_hidden_layers": 3, "hidden_size": 384, "intermediate_size": 640,
                                              "num_attention_heads": 6, "model_type": "pixtral"}, {}),
 }
@@ -115,6 +168,10 @@ OTHER = {"qwen3_omni_moe_thinker": {"downsample_hidden_size": 96}}
 NEVER_TIED = {"voxtral", "qwen2_audio"}  # whatever the config says
 # Models whose thinker is trained by itself.
 WHOLES = {"qwen2_5_omni": "qwen2_5_omni_thinker", "qwen3_omni_moe": "qwen3_omni_moe_thinker"}
+
+
+# Whose default encoder has a pooling head.
+WITH_POOLING_HEAD = ("llava_next", "llava_next_video", "paligemma", "llava_onevision", "gemma3")
 
 
 def audio_shapes(model_type):
@@ -151,7 +208,7 @@ def wrapped_shapes(model_type):
         output = "hidden_size" if model_type == "qwen2_vl" else "out_hidden_size"
         vision_default[output] = default.text_config.hidden_size
         yield "default", config_class(vision_config=vision_default)
-    elif model_type not in ("llava_next", "paligemma", "llava_onevision", "gemma3"):  # with a pooling head
+    elif model_type not in WITH_POOLING_HEAD:
         yield "default", config_class()
     for name, tied in (("small", False), ("tied", True)):
         yield name, config_class(text_config=dict(TEXT, **text), vision_config=vision, tie_word_embeddings=tied,
@@ -190,10 +247,17 @@ def shapes(model_type):
     default = config_class(**needed).to_dict()
     turned = {key: not default[key] for key in FLAGS
               if isinstance(default.get(key), bool) and key not in FIXED.get(model_type, ())}
-    if "layer_types" in small:
-        small["layer_types"] = small["layer_types"][:5]
+    for key in ("layer_types", "mlp_layer_types"):
+        if key in small:
+            small[key] = small[key][-5:]
+    small.update(ALSO_FLAGGED.get(model_type, {}))
     layers = {} if model_type in BLOCKS else {"num_hidden_layers": 5}
     yield "flags", config_class(**dict(small, **layers, **turned))
+
+
+def inside_class(model_type):
+    module = importlib.import_module(f"transformers.models.{model_type}.modeling_{model_type}")
+    return getattr(module, TEXT_ONLY_INSIDE[model_type])
 
 
 def counted_by_transformers(config):
@@ -203,7 +267,10 @@ def counted_by_transformers(config):
             auto = transformers.AutoModelForImageTextToText
         elif config.model_type in AUDIO or config.model_type in WHOLES:
             auto = transformers.AutoModelForMultimodalLM
-        model = auto.from_config(config)
+        if config.model_type in TEXT_ONLY_INSIDE:
+            model = inside_class(config.model_type)(config)
+        else:
+            model = auto.from_config(config)
     if config.model_type in WHOLES:
         model = model.thinker
     counts = {"all": 0, "text": 0}
@@ -218,7 +285,27 @@ def counted_by_transformers(config):
 TWO_COLUMNS = {"encoder_count": 2, "units": [256, 100, 0, 0], "llm_tokens": [512, 512], "sample_count": [1000, 1000]}
 
 
-def counted_by_planner(config, columns=False):
+# Models whose layers for multi-token prediction transformers builds, for generation alone.
+PREDICTING = ("deepseek_v3", "glm4_moe")
+
+
+def with_predicted_layers(config):
+    from transformers.modeling_layers import MtpModel
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config)
+        layers = MtpModel(model, config.num_mtp_layers).layers
+    return sum(p.numel() for part in (model, layers) for p in part.parameters())
+
+
+def predicting_cases(model_type):
+    for layers in (1, 2):
+        for name, config in shapes(model_type):
+            config.num_mtp_layers = layers
+            yield f"{name}, {layers} predicted", with_predicted_layers(config), counted_by_planner(
+                config.to_dict(), flags=["--predicted-tokens", str(layers)])
+
+
+def counted_by_planner(config, columns=False, flags=()):
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file, tempfile.NamedTemporaryFile(
             "w", suffix=".json") as data:
         file.write(json.dumps(config, default=str))
@@ -227,7 +314,7 @@ def counted_by_planner(config, columns=False):
         data.flush()
         answer = subprocess.run(
             [TOOL, "plan", "--local", "--model", file.name, "--gpu", "h200-sxm-141gb", "--gpus", "64", "--output",
-             "json"] + (["--job", data.name] if columns else []),
+             "json", *flags] + (["--job", data.name] if columns else []),
             capture_output=True, text=True, check=False)
     if not answer.stdout:
         return answer.stderr.strip().replace("\n", " ")[:300]
@@ -255,6 +342,8 @@ def cases(model_type):
         yield name, expected["all"], counted_by_planner(config.to_dict(), columns)
         if audio:
             yield f"{name} (text)", expected["text"], counted_by_planner(text_of(config))
+    if model_type in PREDICTING:
+        yield from predicting_cases(model_type)
 
 
 def main():
@@ -275,4 +364,5 @@ def main():
     return 0 if passed > 0 and failed == 0 else 1
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

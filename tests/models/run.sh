@@ -5,6 +5,8 @@
 # build/models-venv.
 #
 #   tests/models/run.sh [MODEL_TYPE]...      without one: all of them
+#   tests/models/run.sh flops [MODEL_TYPE]...    FLOPs of a forward pass against PyTorch's operator-level counter
+#                                            (flops.py); needs build/tests/forward_flops too
 #   tests/models/run.sh lengths              lengths of images against transformers' own processors (lengths.py)
 #
 # The last line counts: "N passed, N failed".
@@ -16,4 +18,8 @@ if [ ! -x "$environment/bin/python" ]; then
   "$environment/bin/pip" install -q torch torchvision pillow 'transformers==5.23.0' || exit 1
 fi
 if [ "${1:-}" = lengths ]; then exec "$environment/bin/python" tests/models/lengths.py; fi
+if [ "${1:-}" = flops ]; then
+  shift
+  exec "$environment/bin/python" tests/models/flops.py "$@"
+fi
 exec "$environment/bin/python" tests/models/compare.py "$@"

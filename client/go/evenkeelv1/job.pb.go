@@ -1047,15 +1047,19 @@ type Model struct {
 	// The text of a model's config.json, as Hugging Face publishes it: a JSON object of at most 65,536 bytes whose
 	// `model_type` is known (a violation lists the nearest). Keys that it leaves out are as in `transformers`. A key that
 	// is not known and may change the model's shape is a violation. Layers for multi-token prediction are left out, as
-	// `transformers` leaves them out. Of a model of several parts (Qwen-Omni) only the thinker is read. A unit of the
-	// dataset is an image or tile for encoders that resize images, 30 seconds for those that pad audio (Voxtral), and one
-	// token of the language model for those that work at native resolution (Qwen-VL) or on chunks of audio (Qwen-Omni);
-	// attention then takes all units of a sample as one image or recording. A vision encoder comes before that of audio.
-	// Set one of this, `language_model` and a catalogue `name`; with this, the name is only a label. Unset: the model is
-	// named or described.
-	ConfigJson    string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// `transformers` leaves them out, unless `predicted_tokens` is set. Of a model of several parts (Qwen-Omni) only the
+	// thinker is read. A unit of the dataset is an image or tile for encoders that resize images, 30 seconds for those
+	// that pad audio (Voxtral), and one token of the language model for those that work at native resolution (Qwen-VL) or
+	// on chunks of audio (Qwen-Omni); attention then takes all units of a sample as one image or recording. A vision
+	// encoder comes before that of audio. Set one of this, `language_model` and a catalogue `name`; with this, the name
+	// is only a label. Unset: the model is named or described.
+	ConfigJson string `protobuf:"bytes,7,opt,name=config_json,json=configJson,proto3" json:"config_json,omitempty"`
+	// Layers of multi-token prediction (MTP) that train, each behind the last layer: a projection of what that gave and
+	// of the next token's embedding, a layer like the last one, and another pass through the head. 0 to 8, and at most as
+	// many as `config_json` says that there are, which must be set. Unset: 0, none trains.
+	PredictedTokens int32 `protobuf:"varint,8,opt,name=predicted_tokens,json=predictedTokens,proto3" json:"predicted_tokens,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Model) Reset() {
@@ -1135,6 +1139,13 @@ func (x *Model) GetConfigJson() string {
 		return x.ConfigJson
 	}
 	return ""
+}
+
+func (x *Model) GetPredictedTokens() int32 {
+	if x != nil {
+		return x.PredictedTokens
+	}
+	return 0
 }
 
 // Low-rank adapters (arXiv 2106.09685): two matrices, of shapes in x rank and rank x out, beside a linear layer of
@@ -2935,7 +2946,7 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\vconstraints\x18\x05 \x01(\v2\x18.evenkeel.v1.ConstraintsR\vconstraints\x124\n" +
 	"\tobjective\x18\x06 \x01(\v2\x16.evenkeel.v1.ObjectiveR\tobjective\x12I\n" +
 	"\x11launch_frameworks\x18\a \x03(\x0e2\x1c.evenkeel.v1.LaunchFrameworkR\x10launchFrameworks\x12:\n" +
-	"\vreliability\x18\b \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\"\xf1\x02\n" +
+	"\vreliability\x18\b \x01(\v2\x18.evenkeel.v1.ReliabilityR\vreliability\"\x9c\x03\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
 	"\bencoders\x18\x02 \x03(\v2\x14.evenkeel.v1.EncoderR\bencoders\x12A\n" +
@@ -2944,7 +2955,8 @@ const file_evenkeel_v1_job_proto_rawDesc = "" +
 	"\x19language_model_train_mode\x18\x05 \x01(\x0e2\x16.evenkeel.v1.TrainModeR\x16languageModelTrainMode\x12%\n" +
 	"\x04lora\x18\x06 \x01(\v2\x11.evenkeel.v1.LoraR\x04lora\x12\x1f\n" +
 	"\vconfig_json\x18\a \x01(\tR\n" +
-	"configJson\"M\n" +
+	"configJson\x12)\n" +
+	"\x10predicted_tokens\x18\b \x01(\x05R\x0fpredictedTokens\"M\n" +
 	"\x04Lora\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\x05R\x04rank\x121\n" +
 	"\atargets\x18\x02 \x03(\x0e2\x17.evenkeel.v1.LoraTargetR\atargets\"\x80\a\n" +

@@ -28,6 +28,8 @@ json SmallConfig(const ConfigArchitecture& a) {
                  {"num_key_value_heads", 2}};
   if (!a.grouped) config.erase("num_key_value_heads");
   if (a.latent) config["num_key_value_heads"] = 4;
+  if (a.model_type == "hunyuan_v1_moe") config["num_experts"] = 4;
+  if (a.compressed) config["o_groups"] = 2;
   if (a.model_type == "deepseek_v2" || a.model_type == "dots1") config["num_experts_per_tok"] = 2;
   if (a.recurrent.layers == MixerLayers::kBlocks)
     config["layers_block_type"] = {"mamba", "moe", "attention", "mlp", "mamba", "moe"};

@@ -72,6 +72,8 @@ std::vector<NamedChange> ChangesOfTheModel() {
       {"encoder.other_parameters", [](auto& j) { ++Enc(j).other_parameters; }},
       {"encoder.key_bias", [](auto& j) { Enc(j).key_bias ^= true; }},
       {"encoder.front.mel_bins", [](auto& j) { ++Enc(j).front.mel_bins; }},
+      {"encoder.head_norm", [](auto& j) { Enc(j).head_norm ^= true; }},
+      {"encoder.layer_norms", [](auto& j) { ++Enc(j).layer_norms; }},
       {"encoder.front.channels", [](auto& j) { ++Enc(j).front.channels; }},
       {"projector.input_width", [](auto& j) { ++j.model.towers[0].projector.input_width; }},
       {"projector.hidden_width", [](auto& j) { ++j.model.towers[0].projector.hidden_width; }},
@@ -100,13 +102,55 @@ std::vector<NamedChange> ChangesOfTheModel() {
       {"moe.shared_ffn", [](auto& j) { ++Llm(j).moe->shared_ffn; }},
       {"moe.first_dense_layers", [](auto& j) { ++Llm(j).moe->first_dense_layers; }},
       {"moe.expert_bias", [](auto& j) { Llm(j).moe->expert_bias ^= true; }},
+      {"moe.router_scales", [](auto& j) { Llm(j).moe->router_scales ^= true; }},
       {"llm.mla", [](auto& j) { Llm(j).mla.reset(); }},
       {"mla.q_lora_rank", [](auto& j) { ++Llm(j).mla->q_lora_rank; }},
       {"mla.kv_lora_rank", [](auto& j) { ++Llm(j).mla->kv_lora_rank; }},
       {"mla.qk_nope_dim", [](auto& j) { ++Llm(j).mla->qk_nope_dim; }},
       {"mla.qk_rope_dim", [](auto& j) { ++Llm(j).mla->qk_rope_dim; }},
       {"mla.v_dim", [](auto& j) { ++Llm(j).mla->v_dim; }},
+  };
+}
+
+// What only some architectures have.
+std::vector<NamedChange> ChangesOfItsLayers() {
+  return {
       {"llm.train", [](auto& j) { Llm(j).train = planner::TrainMode::kFrozen; }},
+      {"llm.index", [](auto& j) { Llm(j).index.emplace(); }},
+      {"index.heads", [](auto& j) { Llm(j).index = planner::IndexSpec{.heads = 2}; }},
+      {"llm.compressed", [](auto& j) { Llm(j).compressed.emplace(); }},
+      {"compressed.out_rank",
+       [](auto& j) { Llm(j).compressed = planner::CompressedSpec{.out_rank = 2}; }},
+      {"llm.per_layer", [](auto& j) { Llm(j).per_layer = planner::PerLayerSpec{.width = 2}; }},
+      {"llm.streams", [](auto& j) { ++Llm(j).streams; }},
+      {"llm.runs",
+       [](auto& j) {
+         Llm(j).runs = {{{}, 1}};
+       }},
+      {"layer.value_dim",
+       [](auto& j) {
+         Llm(j).runs = {{{.value_dim = 64}, 1}};
+       }},
+      {"layer.sinks",
+       [](auto& j) {
+         Llm(j).runs = {{{.sinks = true}, 1}};
+       }},
+      {"layer.entry_tokens",
+       [](auto& j) {
+         Llm(j).runs = {{{.entry_tokens = 4}, 1}};
+       }},
+      {"layer.entries",
+       [](auto& j) {
+         Llm(j).runs = {{{.entry_tokens = 4, .entries = 2}, 1}};
+       }},
+      {"layer.key_values",
+       [](auto& j) {
+         Llm(j).runs = {{{.key_values = planner::KeyValues::kReused}, 1}};
+       }},
+      {"recurrent", [](auto& j) { Llm(j).recurrent.emplace(); }},
+      {"recurrent.gate_rank",
+       [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.gate_rank = 2}; }},
+      {"recurrent.norm", [](auto& j) { Llm(j).recurrent = planner::RecurrentSpec{.norm = false}; }},
   };
 }
 
@@ -199,6 +243,7 @@ std::vector<NamedChange> ChangesOfTraining() {
 
 TEST(PlanId, ChangesWithEveryField) {
   std::vector<NamedChange> changes = ChangesOfTheModel();
+  for (NamedChange& change : ChangesOfItsLayers()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTheRest()) changes.push_back(std::move(change));
   for (NamedChange& change : ChangesOfTraining()) changes.push_back(std::move(change));
   std::map<std::string, std::string> seen = {{PlanId(FullJob()), "unchanged"}};

@@ -1,0 +1,105 @@
+"""Compares FLOPs of a forward pass that the planner counts with those of the model's own operations.
+
+Run by run.sh. Each architecture of text is built small, with random weights on the CPU, and runs once over one sample
+under PyTorch's operator-level counter, with eager attention, which multiplies all pairs of tokens. Short convolutions
+and scans of recurrent mixers are left out on both sides: eager code scans in other ways than the kernels that the
+planner counts. Prints a line per architecture, and the planner's operations where the two differ by more than 1%.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import compare
+import torch
+import transformers
+from torch.utils.flop_counter import FlopCounterMode
+
+PROGRAM = os.path.join(compare.ROOT, "build", "tests", "forward_flops")
+TOKENS = 256
+MOST = 0.01
+# What transformers does besides products of matrices, as a scan.
+SCANS = ("scan",)
+# Whose code multiplies every token by every expert, and then leaves out what it did not ask for.
+EVERY_EXPERT = {"llama4_text": ("num_experts_per_tok", "num_local_experts")}
+
+
+def mixers(model):
+    """Returns the names of recurrent mixers: modules with a short convolution."""
+    return [name for name, module in model.named_modules() if hasattr(module, "conv1d")]
+
+
+def total(counts):
+    return sum(counts.values())
+
+
+def counted_by_operators(config):
+    for part in (config, config.get_text_config()):
+        part._attn_implementation = "eager"
+        part._experts_implementation = "eager"
+    torch.manual_seed(0)
+    if config.model_type in compare.TEXT_ONLY_INSIDE:
+        model = compare.inside_class(config.model_type)(config)
+    else:
+        model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    model = model.float().eval()
+    counter = FlopCounterMode(display=False, depth=None)
+    with torch.no_grad(), counter:
+        model(input_ids=torch.randint(3, 3000, (1, TOKENS)), use_cache=False)
+    counts = counter.get_flop_counts()
+    of = {name.split(".", 1)[1] if "." in name else "": total(flops) for name, flops in counts.items()}
+    flops = of[""]
+    for name in mixers(model):
+        children = sum(value for child, value in of.items()
+                       if child.startswith(name + ".") and "." not in child[len(name) + 1:])
+        flops -= of.get(name, 0) - children
+        flops -= of.get(name + ".conv1d", 0)
+    return flops
+
+
+def counted_by_planner(config):
+    described = config.to_dict()
+    if config.model_type in EVERY_EXPERT:
+        visited, all_of_them = EVERY_EXPERT[config.model_type]
+        described[visited] = described[all_of_them]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(json.dumps(described, default=str))
+        file.flush()
+        answer = subprocess.run([PROGRAM, file.name, str(TOKENS)], capture_output=True, text=True, check=False)
+    if not answer.stdout:
+        raise RuntimeError(answer.stderr.strip()[:300])
+    return {name: flops for name, flops in json.loads(answer.stdout).items() if name not in SCANS}
+
+
+def small(model_type):
+    return next(config for name, config in compare.shapes(model_type) if name == "small")
+
+
+def texts():
+    wrappers = set(compare.WRAPPERS) | set(compare.AUDIO) | set(compare.WHOLES)
+    return [t for t in compare.model_types() if t not in wrappers and t not in compare.WITHOUT_CODE]
+
+
+def main():
+    passed = failed = 0
+    for model_type in sys.argv[1:] or texts():
+        try:
+            config = small(model_type)
+            expected, counted = counted_by_operators(config), counted_by_planner(config)
+        except Exception as error:
+            failed += 1
+            print(f"FAILED {model_type}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+            continue
+        off = sum(counted.values()) / expected - 1
+        good = abs(off) <= MOST
+        passed, failed = passed + good, failed + (not good)
+        print(f"{'ok     ' if good else 'FAILED '}{model_type}: {expected:,} FLOPs, the planner {off:+.2%}", flush=True)
+        if not good:
+            print("  " + ", ".join(f"{name} {flops:,.0f}" for name, flops in counted.items() if flops > 0))
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed > 0 and failed == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
