@@ -29,7 +29,7 @@ constexpr size_t kTrialAtMost = 100'000;  // larger sets use the design that is 
 constexpr size_t kTrial = 32'768;
 constexpr int64_t kFastGap = 200;     // a fast search ends 1 / 200 above the bound
 constexpr int64_t kCloseDeal = 1000;  // designs 1 / 1000 above it are good enough
-constexpr int64_t kLeastMore = 2000;  // a large set is dealt to 1 / 2000 more packs at least
+constexpr int64_t kLeastMore = 1250;  // a large set is dealt to 1 / 1250 more packs at least
 
 // Evenly spaced samples in the order by type.
 struct EvenPart {
@@ -66,7 +66,7 @@ class BalancedSearch {
 
   Packing Run() {
     SearchDesigns();
-    if (best_.size() == 0 || !Close()) PackByColumns();
+    if (thorough_ ? !Close() : groups_.empty()) PackByColumns();
     for (const TypeOrder order : {TypeOrder::kTokens, TypeOrder::kLargerShare}) {
       if (!Done()) Keep(PackFirstFit(lengths_, caps_, order, stop_));
       if (!Done()) Keep(PackBestFit(lengths_, caps_, order, stop_));
@@ -85,9 +85,9 @@ class BalancedSearch {
 
   bool Done() const { return best_.size() > 0 && static_cast<int64_t>(best_.size()) <= good_; }
 
-  // Whether dealing would gain too little.
+  // Returns whether designs are so good that dealing is not worth its time.
   bool Close() const {
-    return Done() || static_cast<int64_t>(best_.size()) <= bound_ + bound_ / kCloseDeal;
+    return best_.size() > 0 && static_cast<int64_t>(best_.size()) <= bound_ + bound_ / kCloseDeal;
   }
 
   bool Ended() const { return Done() || fills_ <= 0 || work_left_ <= 0; }
@@ -121,14 +121,17 @@ class BalancedSearch {
     TryFill(trial.best_mix_);
   }
 
-  // Samples of too many numbers of units to be grouped, and those whose designs are not good
-  // enough, are dealt to packs one by one: a large set once, to as many packs as are best for a
-  // part of it.
+  // Deals samples to packs one by one: a large set once, to as many packs as are best for a part of
+  // it. A fast search does so only for samples of too many numbers of units to be grouped.
   void PackByColumns() {
-    const int64_t least = thorough_ ? bound_ : bound_ + bound_ / (2 * kFastGap);
-    Packing packing = lengths_.size() > kTrialAtMost
-                          ? DealLevel(lengths_, caps_, sorted_, PacksByTrial(), stop_)
-                          : PackLevel(lengths_, caps_, sorted_, least, good_, stop_);
+    const bool large = lengths_.size() > kTrialAtMost;
+    Packing packing;
+    if (thorough_ && !large) {
+      packing = PackLevel(lengths_, caps_, sorted_, bound_, good_, stop_);
+    } else {
+      const int64_t packs = thorough_ ? PacksByTrial() : bound_ + bound_ / (2 * kFastGap);
+      packing = DealLevel(lengths_, caps_, sorted_, packs, stop_);
+    }
     if (Keep(std::move(packing))) best_is_level_ = true;
   }
 

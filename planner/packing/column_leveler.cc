@@ -62,8 +62,8 @@ void ColumnLeveler::Weigh() {
     const int64_t level = std::max<int64_t>(1, total[c] / n);
     weight_.push_back(std::max<int64_t>(1, std::min(kLevel / level, kLargest / largest[c])));
     level_.push_back(MultiplyDivide(total[c], weight_[c], n));
-    room_.push_back(columns_.caps[c] == kNoCap ? kNoCap / 2
-                                               : columns_.caps[c] * weight_[c] - level_[c]);
+    const int64_t cap = columns_.caps[c];
+    room_.push_back(cap > kNoCap / kLevel ? kNoCap / 2 : cap * weight_[c] - level_[c]);
   }
 }
 

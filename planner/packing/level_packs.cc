@@ -14,36 +14,36 @@
 namespace evenkeel::planner {
 namespace {
 
-constexpr size_t kDealtTogether = size_t{1} << 18;  // dealt together
+constexpr size_t kDealtTogether = size_t{1} << 18;  // samples
 constexpr int64_t kFirstStepParts = 2000;  // the first step above the bound: one pack in this many
-constexpr int64_t kMostStepParts = 250;
-constexpr size_t kLargeSet = 100'000;
-constexpr int64_t kWorkOfSmall = 1500, kWorkOfLarge = 600;  // per sample, on packs over a cap
-constexpr int64_t kFewSamples = 4;  // packs of fewer on average start from a design
+constexpr int64_t kMostStepParts = 40;
+constexpr int64_t kWorkPerDealt = 1500;  // on packs over a cap, per sample
+constexpr int64_t kFewSamples = 3;       // packs of fewer on average start from a design
 constexpr int64_t kDesignGroups = 64;
 constexpr double kDesignCells = 60'000, kDesignSlack = .999, kNearlyAsLarge = .98;
 
 int64_t Size(const Packing& packing) { return static_cast<int64_t>(packing.size()); }
 
-// Numbers packs that hold few samples as cutting stock designs them: for a single column, the
-// largest, or the sum of those that are nearly as large. Samples have the numbers of their packs,
-// but for those of packs that are too many.
+// Designs packs that hold few samples by cutting stock over the fullest column. Returns the pack of
+// each sample, but for packs that are too many; or nothing if another column is nearly as full.
 std::vector<uint32_t> DesignStart(const Columns& columns, int64_t packs, const Stop& stop) {
   const size_t n = columns.samples();
   std::vector<int64_t> total(columns.count);
   for (size_t i = 0; i < columns.values.size(); ++i)
     if (columns.caps[i % columns.count] != kNoCap) total[i % columns.count] += columns.values[i];
   std::vector<double> share(columns.count), weight(columns.count);
-  double most = 0, all = 0, sum = 0;
+  double most = 0, sum = 0;
+  int large = 0;
   for (size_t c = 0; c < columns.count; ++c)
     share[c] = D(total[c]) / D(columns.caps[c]), most = std::max(most, share[c]);
   for (size_t c = 0; c < columns.count; ++c)
-    if (share[c] >= kNearlyAsLarge * most) weight[c] = kDesignCells / D(columns.caps[c]), ++all;
+    if (share[c] >= kNearlyAsLarge * most) weight[c] = kDesignCells / D(columns.caps[c]), ++large;
+  if (large > 1) return {};
   std::vector<int32_t> none(n), sizes(n);
   for (size_t i = 0; i < n; ++i) {
     double size = 0;
     for (size_t c = 0; c < columns.count; ++c) size += weight[c] * columns[i][c];
-    sizes[i] = static_cast<int32_t>(std::max<int64_t>(1, Nearest(size / all)));
+    sizes[i] = static_cast<int32_t>(std::max<int64_t>(1, Nearest(size)));
     sum += sizes[i];
   }
   const Lengths lengths{none, sizes};
@@ -68,7 +68,8 @@ std::vector<uint32_t> DesignStart(const Columns& columns, int64_t packs, const S
 Packing DealLevel(const Lengths& lengths, const Caps& caps, const SortedSamples& sorted,
                   int64_t packs, const Stop& stop) {
   const size_t n = lengths.size();
-  const int64_t shards = static_cast<int64_t>((n + kDealtTogether - 1) / kDealtTogether);
+  const int64_t shards =
+      std::min(packs, static_cast<int64_t>((n + kDealtTogether - 1) / kDealtTogether));
   Packing packing;
   packing.members.reserve(n);
   std::vector<uint32_t> samples, left_over;
@@ -79,10 +80,8 @@ Packing DealLevel(const Lengths& lengths, const Caps& caps, const SortedSamples&
     const Columns columns = ColumnsOf(lengths, caps, samples);
     const int64_t share = packs * (shard + 1) / shards - packs * shard / shards;
     ColumnLeveler leveler(columns, share, stop);
-    if (samples.empty()) continue;
     const bool few = static_cast<int64_t>(samples.size()) < kFewSamples * share;
-    leveler.Run(n > kLargeSet ? kWorkOfLarge : kWorkOfSmall,
-                few ? DesignStart(columns, share, stop) : std::vector<uint32_t>());
+    leveler.Run(kWorkPerDealt, few ? DesignStart(columns, share, stop) : std::vector<uint32_t>());
     leveler.Emit(samples, packing, left_over);
   }
   PackRest(lengths, caps, std::move(left_over), stop, packing);
