@@ -5,10 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/integers.h"
 #include "planner/packing/best_fit.h"
 #include "planner/packing/fill_patterns.h"
 #include "planner/packing/first_fit.h"
 #include "planner/packing/fullest_packs.h"
+#include "planner/packing/level_packs.h"
 #include "planner/packing/pack_bound.h"
 #include "planner/packing/pack_patterns.h"
 #include "planner/packing/sample_groups.h"
@@ -25,7 +27,23 @@ constexpr int64_t kWorkPerSample = 20'000;
 constexpr size_t kTrialAtMost = 100'000;  // larger sets use the design that is best for a part of
                                           // them
 constexpr size_t kTrial = 32'768;
-constexpr int64_t kFastGap = 200;  // a fast search ends 1 / 200 above the bound
+constexpr int64_t kFastGap = 200;     // a fast search ends 1 / 200 above the bound
+constexpr int64_t kCloseDeal = 1000;  // designs 1 / 1000 above it are good enough
+constexpr int64_t kLeastMore = 1250;  // a large set is dealt to 1 / 1250 more packs at least
+
+// Evenly spaced samples in the order by type.
+struct EvenPart {
+  EvenPart(const Lengths& lengths, const SortedSamples& sorted) {
+    const size_t stride = (lengths.size() + kTrial - 1) / kTrial;
+    for (size_t i = stride / 2; i < lengths.size(); i += stride) {
+      units.push_back(lengths.units[sorted.order[i]]);
+      tokens.push_back(lengths.tokens[sorted.order[i]]);
+    }
+  }
+  Lengths lengths() const { return {units, tokens}; }
+
+  std::vector<int32_t> units, tokens;
+};
 
 class BalancedSearch {
  public:
@@ -48,6 +66,7 @@ class BalancedSearch {
 
   Packing Run() {
     SearchDesigns();
+    if (thorough_ ? !Close() : groups_.empty()) PackByColumns();
     for (const TypeOrder order : {TypeOrder::kTokens, TypeOrder::kLargerShare}) {
       if (!Done()) Keep(PackFirstFit(lengths_, caps_, order, stop_));
       if (!Done()) Keep(PackBestFit(lengths_, caps_, order, stop_));
@@ -65,6 +84,11 @@ class BalancedSearch {
   };
 
   bool Done() const { return best_.size() > 0 && static_cast<int64_t>(best_.size()) <= good_; }
+
+  // Returns whether designs are so good that dealing is not worth its time.
+  bool Close() const {
+    return best_.size() > 0 && static_cast<int64_t>(best_.size()) <= bound_ + bound_ / kCloseDeal;
+  }
 
   bool Ended() const { return Done() || fills_ <= 0 || work_left_ <= 0; }
 
@@ -89,17 +113,35 @@ class BalancedSearch {
   // Finds the best design for evenly spaced samples in the order by type, and tries it once on all
   // samples.
   void FollowTrial() {
-    const size_t stride = (lengths_.size() + kTrial - 1) / kTrial;
-    std::vector<int32_t> units, tokens;
-    for (size_t i = stride / 2; i < lengths_.size(); i += stride) {
-      units.push_back(lengths_.units[sorted_.order[i]]);
-      tokens.push_back(lengths_.tokens[sorted_.order[i]]);
-    }
-    BalancedSearch trial({units, tokens}, caps_, PackEffort::kThorough, stop_);
+    const EvenPart part(lengths_, sorted_);
+    BalancedSearch trial(part.lengths(), caps_, PackEffort::kThorough, stop_);
     trial.SearchDesigns();
     if (trial.best_.size() == 0) return;
     MakeGroups(trial.best_parts_);
     TryFill(trial.best_mix_);
+  }
+
+  // Deals samples to packs one by one: a large set once, to as many packs as are best for a part of
+  // it. A fast search does so only for samples of too many numbers of units to be grouped.
+  void PackByColumns() {
+    const bool large = lengths_.size() > kTrialAtMost;
+    Packing packing;
+    if (thorough_ && !large) {
+      packing = PackLevel(lengths_, caps_, sorted_, bound_, good_, stop_);
+    } else {
+      const int64_t packs = thorough_ ? PacksByTrial() : bound_ + bound_ / (2 * kFastGap);
+      packing = DealLevel(lengths_, caps_, sorted_, packs, stop_);
+    }
+    if (Keep(std::move(packing))) best_is_level_ = true;
+  }
+
+  int64_t PacksByTrial() {
+    const EvenPart part(lengths_, sorted_);
+    const SortedSamples sorted = SortByType(part.lengths(), stop_);
+    const int64_t bound = CheapLowerBound(sorted.types, caps_, stop_).packs;
+    const Packing packing = PackLevel(part.lengths(), caps_, sorted, bound, bound, stop_);
+    const int64_t packs = static_cast<int64_t>(packing.size());
+    return bound_ + std::max(CeilDivide((packs - bound) * bound_, bound), bound_ / kLeastMore);
   }
 
   void MakeGroups(int64_t parts) {
@@ -173,7 +215,12 @@ class BalancedSearch {
   void Relevel() {
     if (best_is_level_) return;
     groups_ = GroupSamples(sorted_.types, caps_.tokens, kGroupsAtMost, stop_);
-    if (groups_.empty()) return;
+    if (groups_.empty()) {
+      Packing level =
+          DealLevel(lengths_, caps_, sorted_, static_cast<int64_t>(best_.size()), stop_);
+      if (level.size() <= best_.size()) best_ = std::move(level);
+      return;
+    }
     std::map<std::vector<std::pair<int32_t, int32_t>>, int64_t> times;
     std::map<int64_t, int32_t> content;
     for (size_t p = 0; p < best_.size(); ++p) {

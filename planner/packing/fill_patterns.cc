@@ -13,23 +13,6 @@ namespace {
 // Number of samples levelled together, small enough to stay in a processor's cache.
 constexpr size_t kShardSamples = 1 << 18;
 
-// Packs the samples that levelling took out into new packs, by first fit decreasing.
-void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> rest,
-              const Stop& stop, Packing& packing) {
-  if (rest.empty()) return;
-  std::sort(rest.begin(), rest.end());
-  std::vector<int32_t> units, tokens;
-  for (const uint32_t i : rest) {
-    units.push_back(lengths.units[i]);
-    tokens.push_back(lengths.tokens[i]);
-  }
-  const Packing packs = PackFirstFit({units, tokens}, caps, TypeOrder::kLargerShare, stop);
-  for (size_t p = 0; p < packs.size(); ++p) {
-    for (const uint32_t i : packs[p]) packing.members.push_back(rest[i]);
-    packing.ClosePack();
-  }
-}
-
 // Returns how many packs of a pattern are made in this shard.
 int64_t ShareOf(int64_t times, int64_t shard, int64_t shards) {
   return times * (shard + 1) / shards - times * shard / shards;
@@ -60,6 +43,22 @@ std::vector<GroupMembers> DealToShards(const SortedSamples& sorted,
 }
 
 }  // namespace
+
+void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> rest,
+              const Stop& stop, Packing& packing) {
+  if (rest.empty()) return;
+  std::sort(rest.begin(), rest.end());
+  std::vector<int32_t> units, tokens;
+  for (const uint32_t i : rest) {
+    units.push_back(lengths.units[i]);
+    tokens.push_back(lengths.tokens[i]);
+  }
+  const Packing packs = PackFirstFit({units, tokens}, caps, TypeOrder::kLargerShare, stop);
+  for (size_t p = 0; p < packs.size(); ++p) {
+    for (const uint32_t i : packs[p]) packing.members.push_back(rest[i]);
+    packing.ClosePack();
+  }
+}
 
 Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSamples& sorted,
                      const std::vector<SampleGroup>& groups,

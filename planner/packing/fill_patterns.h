@@ -2,6 +2,7 @@
 #ifndef EVENKEEL_PLANNER_PACKING_FILL_PATTERNS_H_
 #define EVENKEEL_PLANNER_PACKING_FILL_PATTERNS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "planner/base/stop.h"
@@ -17,6 +18,10 @@ namespace evenkeel::planner {
 Packing FillPatterns(const Lengths& lengths, const Caps& caps, const SortedSamples& sorted,
                      const std::vector<SampleGroup>& groups,
                      const std::vector<PackPattern>& patterns, const Stop& stop = {});
+
+// Packs the samples that levelling took out into new packs, by first fit decreasing.
+void PackRest(const Lengths& lengths, const Caps& caps, std::vector<uint32_t> rest,
+              const Stop& stop, Packing& packing);
 
 }  // namespace evenkeel::planner
 

@@ -38,15 +38,20 @@ bool Fits(const Lengths& lengths, const Caps& caps, size_t i) {
 }
 
 Packing PackFittingAmong(const Lengths& lengths, size_t fitting, const PackRule& rule) {
-  std::vector<int32_t> units, tokens;
+  const size_t encoders =
+      lengths.encoder_units.empty() ? 0 : lengths.encoder_units.size() / lengths.size();
+  std::vector<int32_t> units, tokens, encoder_units;
   units.reserve(fitting);
   tokens.reserve(fitting);
+  encoder_units.reserve(fitting * encoders);
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (!Fits(lengths, rule.caps, i)) continue;
     units.push_back(lengths.units[i]);
     tokens.push_back(lengths.tokens[i]);
+    for (size_t e = 0; e < encoders; ++e)
+      encoder_units.push_back(lengths.encoder_units[i * encoders + e]);
   }
-  return PackFitting({units, tokens}, rule);
+  return PackFitting({units, tokens, encoder_units}, rule);
 }
 
 // Packs one dataset.

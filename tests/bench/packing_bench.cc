@@ -16,6 +16,7 @@
 #include "planner/packing/packer.h"
 #include "planner/packing/sample_types.h"
 #include "tests/bench/length_sets.h"
+#include "tests/planner/packing/native_sizes.h"
 
 namespace evenkeel::planner {
 namespace {
@@ -24,11 +25,14 @@ constexpr Packer kPackers[] = {Packer::kBalanced,           Packer::kIsf,
                                Packer::kFirstFitDecreasing, Packer::kBestFitDecreasing,
                                Packer::kGreedyKnapsack,     Packer::kNextFit};
 
+constexpr int64_t kNativeTokens = 16384;
+
 struct Settings {
   std::string lengths;  // folder; empty for the shipped set
   std::vector<std::string> caps = {"9x4096", "10x4096", "13x4416", "18x6016", "20x6656", "derived"};
   std::vector<int64_t> ranks = {8, 64};
   int64_t samples = 0;  // if > 0, measure memory
+  int64_t native = 0;   // if > 0, compare on so many samples at native resolution
   std::string packer = "balanced";
   double max_bound_ratio = 1.001;
   double max_bytes = 24;
@@ -167,6 +171,22 @@ int RunComparison(const Settings& settings) {
   return good ? 0 : 1;
 }
 
+// Compares on images of many sizes, without and with audio: at the derived caps, and where units
+// and tokens fill packs alike, and where units leave a tenth of room.
+int RunNative(Settings settings) {
+  settings.max_bound_ratio = 1.002;
+  bool good = true;
+  for (const bool audio : {false, true}) {
+    const NativeSizes sizes = DrawNativeSizes(static_cast<size_t>(settings.native), audio, 1);
+    const LengthSet set{audio ? "native, audio" : "native", sizes.units, sizes.tokens};
+    const int64_t even = Sum(set.units) * kNativeTokens / Sum(set.tokens);
+    for (const Caps& caps :
+         {ReadCaps("derived", set), Caps{even, kNativeTokens}, Caps{even * 11 / 10, kNativeTokens}})
+      good &= Compare(set, caps, settings);
+  }
+  return good ? 0 : 1;
+}
+
 double PeakBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -210,11 +230,14 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--samples", settings.samples,
                  "Measure the peak memory of one packer on so many samples, at the first caps");
+  app.add_option("--native", settings.native,
+                 "Compare on so many samples with images at native resolution");
   app.add_option("--packer", settings.packer, "... of this one")->capture_default_str();
   app.add_option("--max-bytes", settings.max_bytes,
                  "Most that is good, per sample beyond the input")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  if (settings.native > 0) return evenkeel::planner::RunNative(settings);
   return settings.samples > 0 ? evenkeel::planner::RunMemory(settings)
                               : evenkeel::planner::RunComparison(settings);
 }

@@ -171,5 +171,33 @@ TEST(CuttingStockTest, AgreesWithALinearProgrammingLibrary) {
   }
 }
 
+// No dual prices prove more than the linear program over all patterns of exact sizes.
+TEST(PackBoundTest, IsNotAboveTheLinearProgram) {
+  Random random(29);
+  int64_t tight = 0;
+  for (int i = 0; i < 500; ++i) {
+    const Caps caps{static_cast<int64_t>(1 + random.Below(30)),
+                    static_cast<int64_t>(8 + random.Below(60))};
+    StockProblem problem;
+    problem.unit_cells = caps.units;
+    problem.token_cells = caps.tokens;
+    planner::SampleTypes types;
+    for (int32_t units = 0; types.size() < 5 && units <= caps.units; ++units) {
+      if (random.Below(2) == 0) continue;
+      const auto tokens = static_cast<int32_t>(
+          caps.tokens / 8 + 1 +
+          static_cast<int64_t>(random.Below(static_cast<uint64_t>(caps.tokens - caps.tokens / 8))));
+      types.push_back({units, tokens, static_cast<int64_t>(1 + random.Below(300))});
+      problem.groups.push_back({units, tokens, types.back().count});
+    }
+    if (types.empty()) continue;
+    const double optimum = SolveByLibrary(problem);
+    const int64_t bound = LowerBound(types, caps).packs;
+    ASSERT_LE(bound, static_cast<int64_t>(std::ceil(optimum - 1e-6))) << "instance " << i;
+    tight += bound == static_cast<int64_t>(std::ceil(optimum - 1e-6));
+  }
+  EXPECT_GE(tight, 450);
+}
+
 }  // namespace
 }  // namespace evenkeel::reference
