@@ -30,6 +30,8 @@ constexpr size_t kTrial = 32'768;
 constexpr int64_t kFastGap = 200;     // a fast search ends 1 / 200 above the bound
 constexpr int64_t kCloseDeal = 1000;  // designs 1 / 1000 above it are good enough
 constexpr int64_t kLeastMore = 1250;  // a large set is dealt to 1 / 1250 more packs at least
+constexpr int64_t kDealtPerPack =
+    256;  // packs of more samples are full enough however they are made
 
 // Evenly spaced samples in the order by type.
 struct EvenPart {
@@ -66,7 +68,7 @@ class BalancedSearch {
 
   Packing Run() {
     SearchDesigns();
-    if (thorough_ ? !Close() : groups_.empty()) PackByColumns();
+    if (Dealable() && (thorough_ ? !Close() : groups_.empty())) PackByColumns();
     for (const TypeOrder order : {TypeOrder::kTokens, TypeOrder::kLargerShare}) {
       if (!Done()) Keep(PackFirstFit(lengths_, caps_, order, stop_));
       if (!Done()) Keep(PackBestFit(lengths_, caps_, order, stop_));
@@ -84,6 +86,10 @@ class BalancedSearch {
   };
 
   bool Done() const { return best_.size() > 0 && static_cast<int64_t>(best_.size()) <= good_; }
+
+  bool Dealable() const {
+    return static_cast<int64_t>(lengths_.size()) <= CappedProduct(kDealtPerPack, bound_);
+  }
 
   // Returns whether designs are so good that dealing is not worth its time.
   bool Close() const {
@@ -216,6 +222,7 @@ class BalancedSearch {
     if (best_is_level_) return;
     groups_ = GroupSamples(sorted_.types, caps_.tokens, kGroupsAtMost, stop_);
     if (groups_.empty()) {
+      if (!Dealable()) return;
       Packing level =
           DealLevel(lengths_, caps_, sorted_, static_cast<int64_t>(best_.size()), stop_);
       if (level.size() <= best_.size()) best_ = std::move(level);
