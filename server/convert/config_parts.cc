@@ -42,7 +42,7 @@ void UnfoldPart(const ConfigPart& part, Json& config, std::vector<std::string>& 
   const Json inner = Take(config, part.key);
   for (const auto& [key, value] : inner.items()) {
     const auto name = std::find_if(part.names.begin(), part.names.end(),
-                                   [&](const auto& known) { return known.first == key; });
+                                   [&key = key](const auto& known) { return known.first == key; });
     if (name != part.names.end()) {
       Put(config, name->second, value);
     } else if (!IsNothing(value) && MayChangeShapes(key) &&
