@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "evenkeel/v1/planner_service.pb.h"
 #include "planner/model/layer_runs.h"
 #include "planner/model/parameters.h"
 #include "server/convert/from_proto.h"
