@@ -18,16 +18,16 @@ struct SearchWork {
   int64_t longer_block_segments = 100'000;
 
   // Passes of a few real packs that put contenders in order.
-  int64_t trying = 500'000;
+  int64_t trying = 8'000'000;
 
   // Passes that improve chunks before the rest keep their simple cut: in short, then at length.
-  int64_t improving_in_short = 3'000'000, improving = 8'000'000;
+  int64_t improving_in_short = 6'000'000, improving = 12'000'000;
   // The same, for cuts of chunks that fit without recompute where no even one does.
-  int64_t improving_fitted_in_short = 3'000'000, improving_fitted = 2'500'000;
+  int64_t improving_fitted_in_short = 3'000'000, improving_fitted = 4'000'000;
 
   // Passes that finish candidates before the rest stay as mean packs made them, and the least
   // number of candidates that are finished.
-  int64_t finishing = 1'500'000, finished_at_least = 6;
+  int64_t finishing = 12'000'000, finished_at_least = 6;
 
   // Layers x segments of chunked stages for which a cut that fits is looked for although a plan is
   // known.
