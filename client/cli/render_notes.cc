@@ -65,8 +65,7 @@ std::string LimitsNote(const v1::Plan& plan) {
   if (plan.trainer_limits_cost_ratio() < kWorthSaying) return "";
   return fmt::format(
       "the trainer's limits in recompute and pipeline (`evenkeelctl trainers`) cost at least {}; "
-      "--trainer "
-      "unlimited plans without them",
+      "--trainer unlimited plans without them",
       Percent(plan.trainer_limits_cost_ratio()));
 }
 

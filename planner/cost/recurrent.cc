@@ -150,11 +150,10 @@ void AddRecurrent(LayerBuilder& b, const LanguageModel& m, const RecurrentSpec& 
   if (channels) AddGates(b, r, share, whole);
 
   b.Begin("scan");
-  b.AddParameters(selective ? share.values * D(r.key_dim + 1)
-                            : (channels ? 1
-                               : delta  ? 2
-                                        : 3) *
-                                  D(share.value_heads));
+  // Of a head: its decay, its step's bias (kChannelDelta has those of channels) and a skip's
+  // weight.
+  const double scalars = channels ? 1 : delta ? 2 : 3;
+  b.AddParameters(selective ? share.values * D(r.key_dim + 1) : scalars * D(share.value_heads));
   const double ns = b.setting().kernels.ScanTime(ScanFlops(r, share)) / RateOf(r.scan);
   b.operation().attention = b.PerRow(ns);
   b.operation().attention_gradients = b.PerRow(kScanBackward * ns);

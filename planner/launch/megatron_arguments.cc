@@ -255,10 +255,10 @@ std::string LeftToTheModel(const LanguageModel& m) {
   if (m.width_qk_norm) parts.push_back("norms over the width of all queries and of all keys");
   if (!HasAllBiases(m) && (m.out_bias || m.mlp_bias)) parts.push_back("biases of some layers");
   if (m.head_bias) parts.push_back("a bias of the head");
-  if (m.mla && m.mla->index_heads > 0) parts.push_back("the index of sparse attention");
+  if (m.index || (m.mla && m.mla->index_heads > 0))
+    parts.push_back("the index of sparse attention");
   if (m.attention_gate) parts.push_back("the gate of attention's output");
   if (m.recurrent) parts.push_back("the recurrent layers");
-  if (m.index) parts.push_back("the index of sparse attention");
   if (m.compressed) parts.push_back("attention to compressed tokens");
   if (m.per_layer) parts.push_back("the embedding of each layer");
   if (m.streams > 1) parts.push_back(std::to_string(m.streams) + " residual streams");

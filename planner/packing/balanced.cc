@@ -30,8 +30,8 @@ constexpr size_t kTrial = 32'768;
 constexpr int64_t kFastGap = 200;     // a fast search ends 1 / 200 above the bound
 constexpr int64_t kCloseDeal = 1000;  // designs 1 / 1000 above it are good enough
 constexpr int64_t kLeastMore = 1250;  // a large set is dealt to 1 / 1250 more packs at least
-constexpr int64_t kDealtPerPack =
-    256;  // packs of more samples are full enough however they are made
+// Packs of more samples are full enough however they are made.
+constexpr int64_t kDealtPerPack = 256;
 
 // Evenly spaced samples in the order by type.
 struct EvenPart {

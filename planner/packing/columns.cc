@@ -5,8 +5,7 @@
 namespace evenkeel::planner {
 
 Columns ColumnsOf(const Lengths& lengths, const Caps& caps, std::span<const uint32_t> samples) {
-  const size_t encoders =
-      lengths.encoder_units.empty() ? 0 : lengths.encoder_units.size() / lengths.size();
+  const size_t encoders = lengths.encoders();
   const auto value = [&](uint32_t sample, size_t column) {
     if (column == 0) return lengths.tokens[sample];
     if (column == 1) return lengths.units[sample];

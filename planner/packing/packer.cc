@@ -38,8 +38,7 @@ bool Fits(const Lengths& lengths, const Caps& caps, size_t i) {
 }
 
 Packing PackFittingAmong(const Lengths& lengths, size_t fitting, const PackRule& rule) {
-  const size_t encoders =
-      lengths.encoder_units.empty() ? 0 : lengths.encoder_units.size() / lengths.size();
+  const size_t encoders = lengths.encoders();
   std::vector<int32_t> units, tokens, encoder_units;
   units.reserve(fitting);
   tokens.reserve(fitting);

@@ -4,9 +4,9 @@ namespace evenkeel::planner {
 
 PerEncoder<int64_t> Lengths::UnitsOf(size_t sample) const {
   if (encoder_units.empty()) return units[sample];
-  const size_t encoders = encoder_units.size() / size();
+  const size_t count = encoders();
   PerEncoder<int64_t> of_encoder;
-  for (size_t e = 0; e < encoders; ++e) of_encoder[e] = encoder_units[sample * encoders + e];
+  for (size_t e = 0; e < count; ++e) of_encoder[e] = encoder_units[sample * count + e];
   return of_encoder;
 }
 

@@ -21,6 +21,8 @@ struct Lengths {
   std::span<const int32_t> encoder_units = {};
 
   size_t size() const { return tokens.size(); }
+  // Returns the number of columns of encoder_units.
+  size_t encoders() const { return encoder_units.empty() ? 0 : encoder_units.size() / size(); }
   // Returns the units of each encoder, not scaled.
   PerEncoder<int64_t> UnitsOf(size_t sample) const;
 };

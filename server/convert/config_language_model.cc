@@ -161,12 +161,12 @@ class Reader {
 
   void ReadOthers() {
     constexpr IntRange kRanks = {1, 65536};
-    // Layers read these where they use the index.
-    for (const char* key : {"index_block_size", "index_topk_blocks"})
-      if (architecture_.block_index) values_.Find(key);
-    if (architecture_.block_index)
+    if (architecture_.block_index) {
       model_.index = planner::IndexSpec{.heads = values_.Required("index_n_heads", kHeads),
                                         .head_dim = values_.Required("index_head_dim", kHeadSizes)};
+      // Layers read these where they use the index.
+      for (const char* key : {"index_block_size", "index_topk_blocks"}) values_.Find(key);
+    }
     if (architecture_.compressed) {
       model_.compressed =
           planner::CompressedSpec{.q_rank = values_.Required("q_lora_rank", kRanks),

@@ -14,8 +14,7 @@
 namespace evenkeel::server {
 
 KeptDataset KeepDataset(const planner::Lengths& lengths) {
-  const size_t encoders =
-      lengths.size() == 0 ? 1 : std::max<size_t>(1, lengths.encoder_units.size() / lengths.size());
+  const size_t encoders = std::max<size_t>(1, lengths.encoders());
   std::vector<planner::LengthBin> bins;
   if (encoders == 1) {
     for (const planner::SampleType& type : planner::SortByType(lengths).types)

@@ -11,6 +11,7 @@
 #include "planner/model/parameters.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/model_config.h"
+#include "tests/server/convert/read_config.h"
 
 namespace evenkeel::server {
 namespace {
@@ -18,22 +19,6 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::optional<ConfiguredModel> ModelOf(const json& config, std::string* refused = nullptr) {
-  ViolationSink sink(100);
-  auto model = ModelFromConfig(config.dump(), FieldPath("config_json"), sink);
-  for (const Violation& violation : sink.Take()) {
-    if (refused == nullptr) ADD_FAILURE() << violation.description;
-    if (refused != nullptr) *refused += violation.description + "\n";
-  }
-  return model;
-}
-
-std::string Refusal(const json& config) {
-  std::string refused;
-  EXPECT_FALSE(ModelOf(config, &refused));
-  return refused;
-}
 
 json Thinker25() {
   return {{"model_type", "qwen2_5_omni_thinker"}, {"vision_config", {{"hidden_size", 1280}}}};
@@ -57,25 +42,25 @@ int64_t ParametersOf(const ConfiguredModel& model, size_t tower) {
 
 // As transformers 5.23 counts them; tests/models/run.sh compares other shapes.
 TEST(AudioConfigTest, PartsHaveTransformersParameters) {
-  const auto omni = ModelOf(Thinker25());
+  const auto omni = ReadConfig(Thinker25());
   ASSERT_TRUE(omni);
   ASSERT_EQ(omni->towers.size(), 2u);
   EXPECT_EQ(ParametersOf(*omni, 0), 676'550'144);
   EXPECT_EQ(ParametersOf(*omni, 1), 639'647'232);
   EXPECT_EQ(planner::CountParameters(omni->spec), 7'615'616'512);
-  const auto experts = ModelOf(Thinker3());
+  const auto experts = ReadConfig(Thinker3());
   ASSERT_TRUE(experts);
   ASSERT_EQ(experts->towers.size(), 2u);
   EXPECT_EQ(ParametersOf(*experts, 0), 538'631'408);
   EXPECT_EQ(ParametersOf(*experts, 1), 647'927'168);
   EXPECT_EQ(planner::CountParameters(experts->spec), 30'532'646'912);
-  const auto voxtral = ModelOf({{"model_type", "voxtral"}});
+  const auto voxtral = ReadConfig({{"model_type", "voxtral"}});
   ASSERT_TRUE(voxtral);
   ASSERT_EQ(voxtral->towers.size(), 1u);
   EXPECT_EQ(planner::CountParameters(voxtral->towers[0].encoder), 636'968'960);
   EXPECT_EQ(planner::CountParameters(voxtral->towers[0].projector, 3072), 25'165'824);
   EXPECT_EQ(planner::CountParameters(voxtral->spec), 4'014'136'320);
-  const auto audio = ModelOf({{"model_type", "qwen2_audio"}});
+  const auto audio = ReadConfig({{"model_type", "qwen2_audio"}});
   ASSERT_TRUE(audio);
   ASSERT_EQ(audio->towers.size(), 1u);
   EXPECT_EQ(ParametersOf(*audio, 0), 636'968'960 + 5'246'976);
@@ -84,21 +69,22 @@ TEST(AudioConfigTest, PartsHaveTransformersParameters) {
 
 // Chunked audio has units of one token of the language model; padded audio has units of 30 seconds.
 TEST(AudioConfigTest, UnitsFollowTheEncoder) {
-  const planner::Encoder pooled = ModelOf(Thinker25())->towers[1].encoder;
+  const planner::Encoder pooled = ReadConfig(Thinker25())->towers[1].encoder;
   EXPECT_EQ(pooled.modality, planner::Modality::kAudio);
   EXPECT_TRUE(pooled.native_resolution);
   EXPECT_EQ(pooled.tokens_per_unit, 2);
   EXPECT_EQ(pooled.llm_tokens_per_unit, 1);
   EXPECT_EQ(pooled.window_tokens, 100);  // 2 seconds
-  const planner::Encoder reaching = ModelOf(Thinker3())->towers[1].encoder;
+  const planner::Encoder reaching = ReadConfig(Thinker3())->towers[1].encoder;
   EXPECT_EQ(reaching.tokens_per_unit, 1);
   EXPECT_EQ(reaching.window_tokens, 104);  // 8 chunks of 13 tokens
   EXPECT_EQ(reaching.front.channels, 480);
-  const planner::Encoder padded = ModelOf({{"model_type", "voxtral"}})->towers[0].encoder;
+  const planner::Encoder padded = ReadConfig({{"model_type", "voxtral"}})->towers[0].encoder;
   EXPECT_FALSE(padded.native_resolution);
   EXPECT_EQ(padded.tokens_per_unit, 1500);
   EXPECT_EQ(padded.llm_tokens_per_unit, 375);
-  EXPECT_EQ(ModelOf({{"model_type", "qwen2_audio"}})->towers[0].encoder.llm_tokens_per_unit, 750);
+  EXPECT_EQ(ReadConfig({{"model_type", "qwen2_audio"}})->towers[0].encoder.llm_tokens_per_unit,
+            750);
 }
 
 TEST(AudioConfigTest, OfAWholeTheThinkerIsRead) {
@@ -107,7 +93,7 @@ TEST(AudioConfigTest, OfAWholeTheThinkerIsRead) {
                 {"thinker_config", Thinker25()},
                 {"talker_config", {{"hidden_size", 896}}},
                 {"token2wav_config", {{"dit_config", {{"depth", 22}}}}}};
-  const auto model = ModelOf(whole);
+  const auto model = ReadConfig(whole);
   ASSERT_TRUE(model);
   EXPECT_EQ(planner::CountParameters(model->spec), 7'615'616'512);
   EXPECT_THAT(model->source, HasSubstr("\"talker_config\" and \"token2wav_config\" are left out"));

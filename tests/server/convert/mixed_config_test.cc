@@ -11,6 +11,7 @@
 #include "planner/model/parameters.h"
 #include "server/convert/from_proto.h"
 #include "server/convert/model_config.h"
+#include "tests/server/convert/read_config.h"
 
 namespace evenkeel::server {
 namespace {
@@ -20,22 +21,6 @@ using planner::AttentionKind;
 using planner::KeyValues;
 using planner::LayerRun;
 using planner::Mixer;
-
-std::optional<ConfiguredModel> Read(const json& config, std::string* refused = nullptr) {
-  ViolationSink sink(100);
-  auto model = ModelFromConfig(config.dump(), FieldPath("config_json"), sink);
-  for (const Violation& violation : sink.Take()) {
-    if (refused != nullptr) *refused += violation.description + "\n";
-    if (refused == nullptr) ADD_FAILURE() << violation.description;
-  }
-  return model;
-}
-
-std::string Refusal(const json& config) {
-  std::string refused;
-  EXPECT_FALSE(Read(config, &refused));
-  return refused;
-}
 
 json Repeated(const json& numbers, int times) {
   json list = json::array();
@@ -71,7 +56,7 @@ TEST(MixedConfigTest, MiMoV2FlashAsPublished) {
                  {"num_experts_per_tok", 8},
                  {"add_swa_attention_sink_bias", true},
                  {"add_full_attention_sink_bias", false}};
-  const auto model = Read(config);
+  const auto model = ReadConfig(config);
   EXPECT_EQ(planner::CountParameters(model->spec), 308'778'768'832);
   const auto runs = planner::RunsOf(model->spec);
   EXPECT_EQ(runs[0].layer.kv_heads, 4);
@@ -98,7 +83,7 @@ TEST(MixedConfigTest, DeepSeekV4AsPublished) {
                        {"o_lora_rank", 1024},         {"index_topk", 1024},
                        {"num_hash_layers", 3},        {"expert_dtype", "fp4"},
                        {"compress_ratios", ratios}};
-  const auto model = Read(config);
+  const auto model = ReadConfig(config);
   EXPECT_EQ(planner::CountParameters(model->spec), 1'572'997'179'491);
   const auto runs = planner::RunsOf(model->spec);
   EXPECT_EQ(runs[0].count, 2);
@@ -128,7 +113,7 @@ json KimiLinear() {
 
 TEST(MixedConfigTest, KimiLinearAsPublished) {
   json config = KimiLinear();
-  const auto model = Read(config);
+  const auto model = ReadConfig(config);
   // 48B: 7 of 27 layers attend, as in transformers' default.
   EXPECT_NEAR(static_cast<double>(planner::CountParameters(model->spec)), 49.1e9, 0.1e9);
   const auto runs = planner::RunsOf(model->spec);
@@ -172,7 +157,7 @@ TEST(MixedConfigTest, MiniMaxM3AsPublished) {
     config["moe_layer_freq"][i] = 0;
     config["sparse_attention_config"]["sparse_attention_freq"][i] = 0;
   }
-  const auto model = Read(config);
+  const auto model = ReadConfig(config);
   EXPECT_EQ(planner::CountParameters(model->spec), 426'174'565'632);
   const auto runs = planner::RunsOf(model->spec);
   ASSERT_EQ(runs.size(), 2u);
@@ -192,7 +177,7 @@ json Gemma4Text() {
 
 TEST(MixedConfigTest, Gemma4LayersReuseKeysAndValues) {
   json config = Gemma4Text();
-  const auto model = Read(config);
+  const auto model = ReadConfig(config);
   const auto runs = planner::RunsOf(model->spec);
   ASSERT_EQ(runs.size(), 5u);  // 5 windows, 1 full, 2 windows; 3 windows and 1 full that reuse
   EXPECT_EQ(runs[1].layer.head_dim, 64);
@@ -215,7 +200,7 @@ TEST(MixedConfigTest, Gemma4ExpertsComeBesideTheMlp) {
                  {"num_experts", 4},
                  {"top_k_experts", 2},
                  {"moe_intermediate_size", 64}});
-  const auto model = Read(config);
+  const auto model = ReadConfig(config);
   const auto runs = planner::RunsOf(model->spec);
   EXPECT_TRUE(runs[0].layer.experts);
   EXPECT_EQ(runs[1].layer.key_values, KeyValues::kOneProjection);
@@ -230,7 +215,7 @@ TEST(MixedConfigTest, FiguresOfSingleLayers) {
   json config = Gemma4Text();
   config["num_kv_shared_layers"] = 0;
   config["per_layer_config"] = {{"05", {{"head_dim", 128}}}, {"11", {{"num_key_value_heads", 1}}}};
-  const auto runs = planner::RunsOf(Read(config)->spec);
+  const auto runs = planner::RunsOf(ReadConfig(config)->spec);
   EXPECT_EQ(runs[1].layer.head_dim, 128);
   EXPECT_EQ(runs[1].layer.value_dim, 128);
   EXPECT_EQ(runs[3].layer.kv_heads, 1);
@@ -276,7 +261,7 @@ TEST(MixedConfigTest, KimiK25AsPublished) {
                    {"vt_num_attention_heads", 4},
                    {"vt_num_hidden_layers", 2}}}};
   config["projection_hidden_size"] = 128;
-  const auto model = Read(config);
+  const auto model = ReadConfig(config);
   ASSERT_EQ(model->towers.size(), 1u);
   const planner::Encoder& e = model->towers[0].encoder;
   EXPECT_EQ(e.layers, 2);

@@ -13,6 +13,7 @@
 #include "planner/model/parameters.h"
 #include "server/convert/config_architectures.h"
 #include "server/convert/config_encoders.h"
+#include "tests/server/convert/read_config.h"
 
 namespace evenkeel::server {
 namespace {
@@ -37,21 +38,12 @@ json SmallConfig(const ConfigArchitecture& a) {
   return config;
 }
 
-std::optional<ConfiguredModel> Read(const json& config, std::string* refused = nullptr) {
-  ViolationSink sink(100);
-  auto model = ModelFromConfig(config.dump(), FieldPath("config_json"), sink);
-  EXPECT_EQ(model.has_value(), sink.count() == 0);
-  if (refused != nullptr)
-    for (const Violation& violation : sink.Take()) *refused += violation.description + "\n";
-  return model;
-}
-
 TEST(ModelConfigTest, EveryArchitectureIsReadAtItsDefaults) {
   std::set<std::string_view> types;
   for (const ConfigArchitecture& a : ConfigArchitectures()) {
     EXPECT_TRUE(types.insert(a.model_type).second) << a.model_type;
     std::string refused;
-    const auto model = Read(SmallConfig(a), &refused);
+    const auto model = ReadConfig(SmallConfig(a), &refused);
     ASSERT_TRUE(model) << a.model_type << ": " << refused;
     int64_t layers = 0;
     for (const planner::LayerRun& run : planner::RunsOf(model->spec)) layers += run.count;
@@ -67,13 +59,13 @@ TEST(ModelConfigTest, PublishedModels) {
       {"num_hidden_layers", 32},  {"num_attention_heads", 32}, {"num_key_value_heads", 8},
       {"vocab_size", 128256},     {"rope_theta", 500000.0},    {"max_position_embeddings", 131072},
       {"torch_dtype", "bfloat16"}};
-  EXPECT_EQ(planner::CountParameters(Read(llama)->spec), 8'030'261'248);
+  EXPECT_EQ(planner::CountParameters(ReadConfig(llama)->spec), 8'030'261'248);
   const json gpt_oss = {
       {"model_type", "gpt_oss"},  {"hidden_size", 2880},       {"intermediate_size", 2880},
       {"num_hidden_layers", 24},  {"num_attention_heads", 64}, {"num_key_value_heads", 8},
       {"head_dim", 64},           {"vocab_size", 201088},      {"num_local_experts", 32},
       {"num_experts_per_tok", 4}, {"sliding_window", 128}};
-  const auto model = Read(gpt_oss);
+  const auto model = ReadConfig(gpt_oss);
   EXPECT_EQ(planner::CountParameters(model->spec), 20'914'757'184);
   const auto runs = planner::RunsOf(model->spec);
   ASSERT_EQ(runs.size(), 24u);
@@ -86,25 +78,25 @@ TEST(ModelConfigTest, LayersFollowTheConfig) {
   json qwen = {{"model_type", "qwen3_moe"}, {"num_hidden_layers", 6}, {"hidden_size", 256},
                {"num_attention_heads", 4},  {"vocab_size", 1024},     {"intermediate_size", 512},
                {"decoder_sparse_step", 2},  {"mlp_only_layers", {3}}};
-  EXPECT_EQ(planner::CountLayers(Read(qwen)->spec, LayerKind::kMoe), 2);
+  EXPECT_EQ(planner::CountLayers(ReadConfig(qwen)->spec, LayerKind::kMoe), 2);
   json gemma = {{"model_type", "gemma3_text"}, {"num_hidden_layers", 7},
                 {"hidden_size", 256},          {"num_attention_heads", 4},
                 {"vocab_size", 1024},          {"intermediate_size", 512}};
-  ASSERT_EQ(planner::RunsOf(Read(gemma)->spec).size(), 3u);  // 5 windows, 1 full, 1 window
+  ASSERT_EQ(planner::RunsOf(ReadConfig(gemma)->spec).size(), 3u);  // 5 windows, 1 full, 1 window
   gemma["layer_types"] = json::array();
   for (int i = 0; i < 7; ++i)
     gemma["layer_types"].push_back(i == 0 ? "full_attention" : "sliding_attention");
-  EXPECT_EQ(planner::RunsOf(Read(gemma)->spec).front().layer.attention, AttentionKind::kFull);
+  EXPECT_EQ(planner::RunsOf(ReadConfig(gemma)->spec).front().layer.attention, AttentionKind::kFull);
   gemma["layer_types"][3] = "linear_attention";
   std::string refused;
-  EXPECT_FALSE(Read(gemma, &refused));
+  EXPECT_FALSE(ReadConfig(gemma, &refused));
   EXPECT_NE(refused.find("linear_attention"), std::string::npos) << refused;
 }
 
 TEST(ModelConfigTest, TheLanguageModelOfAWrapper) {
   json text = {{"num_hidden_layers", 4}, {"hidden_size", 256},       {"num_attention_heads", 8},
                {"vocab_size", 1024},     {"intermediate_size", 512}, {"num_local_experts", 4}};
-  const auto model = Read({{"model_type", "llama4"}, {"text_config", text}});
+  const auto model = ReadConfig({{"model_type", "llama4"}, {"text_config", text}});
   ASSERT_TRUE(model);
   EXPECT_EQ(model->model_type, "llama4_text");
   const auto runs = planner::RunsOf(model->spec);
@@ -146,7 +138,7 @@ TEST(ModelConfigTest, EveryWrapperIsReadWithItsEncoder) {
     const bool audio = !wrapper.audio.encoder.empty();
     if (audio) config["audio_config"] = {{"output_dim", 256}};
     std::string refused;
-    const auto model = Read(config, &refused);
+    const auto model = ReadConfig(config, &refused);
     ASSERT_TRUE(model) << wrapper.model_type << ": " << refused;
     ASSERT_EQ(model->towers.size(), audio ? 2u : 1u);
     const planner::Encoder& e = model->towers.front().encoder;
@@ -163,9 +155,9 @@ TEST(ModelConfigTest, UnitsOfEncoders) {
                      {"vocab_size", 1024},       {"num_attention_heads", 4}, {"head_dim", 64},
                      {"num_key_value_heads", 2}, {"intermediate_size", 512}};
   const auto tile =
-      Read({{"model_type", "internvl"},
-            {"text_config", text},
-            {"vision_config", {{"image_size", {448, 448}}, {"patch_size", {14, 14}}}}});
+      ReadConfig({{"model_type", "internvl"},
+                  {"text_config", text},
+                  {"vision_config", {{"image_size", {448, 448}}, {"patch_size", {14, 14}}}}});
   ASSERT_TRUE(tile);
   EXPECT_EQ(tile->towers[0].encoder.tokens_per_unit, 1025);
   EXPECT_EQ(tile->towers[0].encoder.llm_tokens_per_unit, 256);
@@ -173,7 +165,7 @@ TEST(ModelConfigTest, UnitsOfEncoders) {
   old["model_type"] = "qwen2_5_vl";
   old.erase("head_dim");
   old["vision_config"] = {{"hidden_size", 1280}, {"out_hidden_size", 256}};
-  const auto native = Read(old);
+  const auto native = ReadConfig(old);
   ASSERT_TRUE(native);
   EXPECT_EQ(native->model_type, "qwen2_5_vl_text");
   EXPECT_EQ(native->towers[0].encoder.tokens_per_unit, 4);
@@ -181,12 +173,12 @@ TEST(ModelConfigTest, UnitsOfEncoders) {
   EXPECT_EQ(native->towers[0].encoder.full_layers, (std::vector<int64_t>{7, 15, 23, 31}));
   std::string refused;
   old["vision_config"]["out_hidden_size"] = 3584;
-  EXPECT_FALSE(Read(old, &refused));
+  EXPECT_FALSE(ReadConfig(old, &refused));
   EXPECT_NE(refused.find("\"vision_config.out_hidden_size\" must be"), std::string::npos)
       << refused;
   refused.clear();
   old["vision_config"] = {{"model_type", "clip"}};
-  EXPECT_FALSE(Read(old, &refused));
+  EXPECT_FALSE(ReadConfig(old, &refused));
   EXPECT_NE(refused.find("nearest: clip_vision_model"), std::string::npos) << refused;
 }
 
@@ -196,7 +188,7 @@ TEST(ModelConfigTest, MixersFollowTheConfig) {
                    {"num_attention_heads", 4},     {"vocab_size", 1024},
                    {"num_key_value_heads", 2},     {"hybrid_override_pattern", "M-*E"},
                    {"time_step_limit", {0.0, 1.0}}};
-  const auto blocks = planner::RunsOf(Read(nemotron)->spec);
+  const auto blocks = planner::RunsOf(ReadConfig(nemotron)->spec);
   ASSERT_EQ(blocks.size(), 4u);
   EXPECT_EQ(blocks[0].layer.mixer, Mixer::kRecurrent);
   EXPECT_FALSE(blocks[0].layer.mlp);
@@ -205,12 +197,12 @@ TEST(ModelConfigTest, MixersFollowTheConfig) {
   EXPECT_TRUE(blocks[3].layer.experts);
   nemotron["hybrid_override_pattern"] = "M-*X";
   std::string refused;
-  EXPECT_FALSE(Read(nemotron, &refused));
+  EXPECT_FALSE(ReadConfig(nemotron, &refused));
   EXPECT_NE(refused.find("has a layer \"X\""), std::string::npos) << refused;
   const json qwen = {{"model_type", "qwen3_5_text"}, {"num_hidden_layers", 8},
                      {"hidden_size", 256},           {"num_attention_heads", 4},
                      {"vocab_size", 1024},           {"intermediate_size", 512}};
-  const auto runs = planner::RunsOf(Read(qwen)->spec);
+  const auto runs = planner::RunsOf(ReadConfig(qwen)->spec);
   ASSERT_EQ(runs.size(), 4u);  // 3 recurrent, 1 full, twice
   EXPECT_EQ(runs[0].layer.mixer, Mixer::kRecurrent);
   EXPECT_EQ(runs[0].count, 3);
@@ -229,7 +221,7 @@ TEST(ModelConfigTest, RefusalsNameTheKey) {
   const json good = SmallConfig(ConfigArchitectures().front());
   const auto refusal = [](const json& config) {
     std::string refused;
-    EXPECT_FALSE(Read(config, &refused));
+    EXPECT_FALSE(ReadConfig(config, &refused));
     return refused;
   };
   json config = good;
@@ -306,7 +298,8 @@ TEST(ModelConfigTest, MutatedConfigsGiveAModelOrARefusal) {
           {"model_type", wrapper.model_type}, {"text_config", config}, {"vision_config", vision}};
       if (random.Below(2) == 0) config["audio_config"] = vision;
     }
-    const auto model = Read(config);
+    std::string refused;
+    const auto model = ReadConfig(config, &refused);
     if (!model) continue;
     ++read;
     EXPECT_GE(model->spec.layers, 1);
