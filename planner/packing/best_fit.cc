@@ -2,28 +2,17 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <memory_resource>
-#include <new>
 #include <vector>
 
 #include "planner/base/integers.h"
+#include "planner/packing/open_packs.h"
 
 namespace evenkeel::planner {
 namespace {
 
-constexpr int kLevels = 64;  // how many numbers of units left are examined; bounds the time
-
 constexpr size_t kNothing = std::numeric_limits<size_t>::max();
 
-// Packs of equal content. Contents are chains of links, so that they can share their beginnings.
-struct Alike {
-  int64_t units_left = 0;
-  int64_t tokens_left = 0;
-  int64_t count = 0;
-  size_t content = kNothing;  // last link
-};
-
+// Contents of packs are chains of links, so that they can share their beginnings.
 struct Link {
   size_t type;
   int64_t count;  // of that type
@@ -48,7 +37,7 @@ class BestFit {
     int64_t left = type.count;
     while (left > 0) {
       stop_.Spend(1000);
-      const Alike packs = TakeBest(type, left);
+      const AlikePacks packs = TakeBest(type, left);
       const int64_t each = HowManyFit(packs.units_left, packs.tokens_left, type);
       const int64_t filled = std::min(packs.count, left / each);
       Put(packs, filled, type_index, each);
@@ -62,7 +51,7 @@ class BestFit {
 
   void Write(Packing& packing) {
     SamplesByType samples(sorted_);
-    const auto write = [&](const Alike& packs) {
+    const auto write = [&](const AlikePacks& packs) {
       for (int64_t i = 0; i < packs.count; ++i) {
         stop_.Spend(100);
         for (size_t at = packs.content; at != kNothing; at = links_[at].before)
@@ -71,40 +60,24 @@ class BestFit {
       }
     };
     std::for_each(full_.begin(), full_.end(), write);
-    for (const auto& [units, level] : open_) {
-      for (const auto& [tokens, packs] : level) std::for_each(packs.begin(), packs.end(), write);
-    }
+    std::vector<AlikePacks> open = open_.All();
+    std::stable_sort(open.begin(), open.end(), [](const AlikePacks& a, const AlikePacks& b) {
+      return a.units_left < b.units_left;
+    });
+    std::for_each(open.begin(), open.end(), write);
   }
 
  private:
-  // Takes the packs that a sample fills best: the fewest tokens left that suffice, then the fewest
-  // units left, among the first kLevels levels with enough units left. If there are none, makes new
-  // packs for `samples` samples of the type.
-  Alike TakeBest(const SampleType& type, int64_t samples) {
-    auto best_level = open_.end();
-    Level::iterator best;
-    int looks = 0;
-    for (auto level = open_.lower_bound(type.units); level != open_.end() && looks < kLevels;
-         ++level, ++looks) {
-      const auto found = level->second.lower_bound(type.tokens);
-      if (found == level->second.end()) continue;
-      if (best_level != open_.end() && best->first <= found->first) continue;
-      best_level = level;
-      best = found;
-    }
-    if (best_level == open_.end()) {
-      const int64_t each = HowManyFit(caps_.units, caps_.tokens, type);
-      return {caps_.units, caps_.tokens, CeilDivide(samples, each), kNothing};
-    }
-    const Alike packs = best->second.back();
-    best->second.pop_back();
-    if (best->second.empty()) best_level->second.erase(best);
-    if (best_level->second.empty()) open_.erase(best_level);
-    return packs;
+  // Takes the packs that a sample fills best. If there are none, makes new packs for `samples`
+  // samples of the type.
+  AlikePacks TakeBest(const SampleType& type, int64_t samples) {
+    if (const auto best = open_.TakeBest(type.units, type.tokens)) return *best;
+    const int64_t each = HowManyFit(caps_.units, caps_.tokens, type);
+    return {caps_.units, caps_.tokens, CeilDivide(samples, each), kNothing};
   }
 
   // Keeps `packs` of the packs in `before`, each with `samples` of the type added.
-  void Put(const Alike& before, int64_t packs, size_t type_index, int64_t samples) {
+  void Put(const AlikePacks& before, int64_t packs, size_t type_index, int64_t samples) {
     if (packs == 0) return;
     const SampleType& type = sorted_.types[type_index];
     links_.push_back({type_index, samples, before.content});
@@ -112,27 +85,21 @@ class BestFit {
           packs, links_.size() - 1});
   }
 
-  void Keep(const Alike& packs) {
+  void Keep(const AlikePacks& packs) {
     if (packs.count == 0) return;
     if (packs.units_left < least_units_ || packs.tokens_left < least_tokens_)
       full_.push_back(packs);
     else
-      open_[packs.units_left][packs.tokens_left].push_back(packs);
+      open_.Add(packs);
   }
-
-  using Level = std::pmr::map<int64_t, std::pmr::vector<Alike>>;  // by tokens left
-  using Levels = std::pmr::map<int64_t, Level>;                   // by units left
 
   const SortedSamples& sorted_;
   const Caps caps_;
   const Stop stop_;
   int64_t least_units_ = std::numeric_limits<int64_t>::max();
   int64_t least_tokens_ = std::numeric_limits<int64_t>::max();
-  // Never destroyed, because a walk through a million nodes would take half a second after a stop.
-  // `memory_` frees the memory of all nodes at once.
-  std::pmr::unsynchronized_pool_resource memory_;
-  Levels& open_ = *new (memory_.allocate(sizeof(Levels), alignof(Levels))) Levels(&memory_);
-  std::vector<Alike> full_;  // nothing more fits
+  OpenPacks open_;
+  std::vector<AlikePacks> full_;  // nothing more fits
   std::vector<Link> links_;
 };
 

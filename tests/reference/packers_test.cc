@@ -15,7 +15,7 @@
 namespace evenkeel::planner::reference {
 namespace {
 
-// Few distinct sizes, so that types repeat; each fits the caps alone.
+// Few distinct sizes, so that types repeat, or hundreds of units; each fits the caps alone.
 struct Case {
   Caps caps;
   NaiveSamples samples;
@@ -25,8 +25,9 @@ struct Case {
 
 Case RandomCase() {
   Case c;
-  c.caps = {*rc::gen::inRange<int64_t>(0, 12), *rc::gen::inRange<int64_t>(8, 60)};
-  const size_t count = *rc::gen::inRange<size_t>(0, 120);
+  const int64_t most_units = *rc::gen::element<int64_t>(12, 12, 2000);
+  c.caps = {*rc::gen::inRange<int64_t>(0, most_units), *rc::gen::inRange<int64_t>(8, 60)};
+  const size_t count = *rc::gen::inRange<size_t>(0, most_units > 12 ? 400 : 120);
   const int32_t kinds = *rc::gen::inRange<int32_t>(1, 40);
   for (size_t i = 0; i < count; ++i) {
     const int32_t units = *rc::gen::inRange<int32_t>(0, static_cast<int32_t>(c.caps.units) + 1);
