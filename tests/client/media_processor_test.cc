@@ -1,6 +1,6 @@
 // The rules are compared with transformers' own processors by tests/models/lengths.py. This holds a
 // few values of theirs, and what is refused.
-#include "client/cli/image_processor.h"
+#include "client/cli/media/media_processor.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace evenkeel::cli {
 namespace {
 
-class ImageProcessorTest : public testing::Test {
+class MediaProcessorTest : public testing::Test {
  protected:
   void SetUp() override {
     folder_ =
@@ -29,16 +29,16 @@ class ImageProcessorTest : public testing::Test {
     std::ofstream(path) << content;
     return path;
   }
-  ImageProcessor Read(const std::string& preprocessor, const std::string& processor = "{}") const {
+  MediaProcessor Read(const std::string& preprocessor, const std::string& processor = "{}") const {
     Write("preprocessor_config.json", preprocessor);
     Write("processor_config.json", processor);
-    return ImageProcessor(folder_);
+    return MediaProcessor(folder_);
   }
 
   std::string folder_;
 };
 
-TEST_F(ImageProcessorTest, FollowsEachRule) {
+TEST_F(MediaProcessorTest, FollowsEachRule) {
   struct Case {
     const char *preprocessor, *processor;
     int64_t width, height, units, tokens;
@@ -70,7 +70,7 @@ TEST_F(ImageProcessorTest, FollowsEachRule) {
   }
 }
 
-TEST_F(ImageProcessorTest, RefusesWhatItDoesNotKnow) {
+TEST_F(MediaProcessorTest, RefusesWhatItDoesNotKnow) {
   for (
       const char* bad :
       {"{", "[]", "{}", R"({"image_processor_type":"FuyuImageProcessor"})",
@@ -81,15 +81,15 @@ TEST_F(ImageProcessorTest, RefusesWhatItDoesNotKnow) {
        R"({"image_processor_type":"Qwen2VLImageProcessor","size":{"height":448,"width":448}})",
        R"({"image_processor_type":"GotOcr2ImageProcessor","crop_to_patches":true,"min_patches":13})"})
     EXPECT_THROW(Read(bad), CommandError) << bad;
-  EXPECT_THROW(ImageProcessor(folder_ + "/none.json"), CommandError);
-  const ImageProcessor qwen = Read(R"({"image_processor_type":"Qwen2VLImageProcessor"})");
+  EXPECT_THROW(MediaProcessor(folder_ + "/none.json"), CommandError);
+  const MediaProcessor qwen = Read(R"({"image_processor_type":"Qwen2VLImageProcessor"})");
   EXPECT_THROW(qwen.Of(0, 10), std::invalid_argument);
   EXPECT_THROW(qwen.Of(2010, 10), std::invalid_argument);
   EXPECT_NO_THROW(qwen.Of(2000, 10));
 }
 
-TEST_F(ImageProcessorTest, CountsTheImagesOfRecords) {
-  const ImageProcessor qwen = Read(R"({"image_processor_type":"Qwen2VLImageProcessor"})");
+TEST_F(MediaProcessorTest, CountsTheImagesOfRecords) {
+  const MediaProcessor qwen = Read(R"({"image_processor_type":"Qwen2VLImageProcessor"})");
   const std::string lines =
       Write("lengths.jsonl", R"({"text_tokens":80,"images":[[1280,720],[1280,720]]})"
                              "\n"
